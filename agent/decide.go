@@ -291,7 +291,7 @@ func (r *callRunner) approval(ctx context.Context, p *preparedCall, why string, 
 
 // question is what people are asked by a call whose tool does nothing but ask.
 func (r *callRunner) question(ctx context.Context, p *preparedCall) (*tools.Error, *sessions.Ask, error) {
-	q, asks, err := tools.AskOf(p.tool, p.input)
+	q, asks, err := tools.QuestionOf(p.tool, p.input)
 	if !asks {
 		return nil, nil, nil
 	}

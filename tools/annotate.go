@@ -5,24 +5,25 @@ import (
 	"encoding/json"
 )
 
-// repaired is the name of the field in which a result says what was repaired in the
-// arguments of its call.
-const repaired = "_repaired_args"
+// repairedField is the name of the field in which a result lists the repairs that Check made to
+// the arguments of its call.
+const repairedField = "_repaired_args"
 
-// maxNote bounds that text, in bytes.
-const maxNote = 500
+// maxRepairNote bounds the text of that field, in bytes.
+const maxRepairNote = 500
 
-// Annotate adds the note of Check to a result. An object gets it as a further field; any
-// other result is put into an object beside it. An empty note changes nothing.
+// Annotate adds the note of Check, which says what was repaired, to the result of a call. An
+// object gets the note as a further field; any other result is put beside the note into a new
+// object. An empty note changes nothing.
 func Annotate(content json.RawMessage, note string) json.RawMessage {
 	if note == "" {
 		return content
 	}
-	said, err := json.Marshal(Clip(note, maxNote))
+	said, err := json.Marshal(Clip(note, maxRepairNote))
 	if err != nil { // a string always marshals
 		panic(err)
 	}
-	field := []byte(`"` + repaired + `":` + string(said) + `}`)
+	field := []byte(`"` + repairedField + `":` + string(said) + `}`)
 	content = bytes.TrimSpace(content)
 	body, isObject := bytes.CutSuffix(content, []byte("}"))
 	switch {

@@ -18,7 +18,7 @@ func TestAnnotate(t *testing.T) {
 			t.Errorf("without a note %q is %q", in, got)
 		}
 	}
-	if got := Annotate(json.RawMessage(`{}`), strings.Repeat("ä", 9999)); !json.Valid(got) || len(got) > 3*maxNote {
+	if got := Annotate(json.RawMessage(`{}`), strings.Repeat("ä", 9999)); !json.Valid(got) || len(got) > 3*maxRepairNote {
 		t.Errorf("a long note: %s", got)
 	}
 }

@@ -10,18 +10,18 @@ import (
 	"unicode/utf8"
 )
 
-// maxArgsDepth bounds how deep arguments may be nested.
+// maxArgsDepth bounds how many levels deep arguments may be nested.
 const maxArgsDepth = 64
 
-// Why arguments cannot be read.
+// Reasons why arguments cannot be read.
 var (
 	errDeep    = errors.New("the arguments are nested too deep")
 	errCut     = errors.New("the arguments were cut off, so nothing was done: send the whole call again, in smaller pieces if it is long")
 	errEscapes = errors.New(`a text holds backslashes that can be read in two ways: write each backslash that is meant as one twice (\\)`)
 )
 
-// readArgs makes a JSON value of what a model wrote. The notes say what it had to repair. An
-// empty text counts as no arguments.
+// readArgs parses the arguments that a model wrote into a JSON value. The notes say what readArgs
+// had to repair. An empty text counts as no arguments.
 func readArgs(raw json.RawMessage) (value any, notes []string, err error) {
 	if !utf8.Valid(raw) {
 		return nil, nil, errors.New("the arguments are not valid UTF-8")
@@ -32,7 +32,7 @@ func readArgs(raw json.RawMessage) (value any, notes []string, err error) {
 		if text == "" || text == "null" {
 			return map[string]any{}, notes, nil
 		}
-		value, notes, err = readOnce(text, notes)
+		value, notes, err = parseOrRepair(text, notes)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -46,7 +46,7 @@ func readArgs(raw json.RawMessage) (value any, notes []string, err error) {
 	return nil, nil, errors.New("the arguments must be one JSON object, not a text")
 }
 
-func readOnce(text string, notes []string) (any, []string, error) {
+func parseOrRepair(text string, notes []string) (any, []string, error) {
 	value, err := parse([]byte(text), maxArgsDepth)
 	if err == nil || errors.Is(err, errDeep) {
 		return value, notes, err
@@ -66,7 +66,7 @@ func readOnce(text string, notes []string) (any, []string, error) {
 	return value, append(notes, more...), nil
 }
 
-// unfence removes a Markdown fence around the whole text.
+// unfence removes a Markdown code fence around the whole text; false if there is none.
 func unfence(text string) (string, bool) {
 	const fence = "```"
 	first, rest, ok := strings.Cut(text, "\n")
@@ -78,17 +78,17 @@ func unfence(text string) (string, bool) {
 	return strings.TrimSpace(body), true
 }
 
-// mend repairs slips that can mean one thing only: raw line ends and tabs in texts,
-// commas before a closing bracket, and backslashes that begin no escape, which stay
-// backslashes. It refuses a text that was cut off: the missing end may matter.
+// mend repairs slips that can mean one thing only: raw line ends and tabs in texts, commas before
+// a closing bracket, and backslashes that begin no escape, which stay backslashes. It refuses a
+// text that was cut off, because the missing end may matter.
 func mend(text string) (mended string, notes []string, err error) {
 	m := argsMender{text: text}
 	m.out.Grow(len(text) + 16)
 	for i := 0; i < len(text); {
 		if m.inText {
-			i = m.within(i)
+			i = m.copyInsideText(i)
 		} else {
-			i = m.between(i)
+			i = m.copyOutsideText(i)
 		}
 	}
 	switch {
@@ -109,22 +109,23 @@ func mend(text string) (mended string, notes []string, err error) {
 	return m.out.String(), notes, nil
 }
 
-// A mender copies arguments to out and repairs them on the way.
+// An argsMender copies arguments to out and repairs them on the way.
 type argsMender struct {
 	text   string
 	out    strings.Builder
-	depth  int  // of brackets
-	inText bool // within quotes
-	// Of the quoted text: whether it has an escape that could also be meant as a
-	// backslash and a letter, and a backslash that cannot be an escape. If it has both,
-	// nobody can tell how the first is meant.
+	depth  int  // how many brackets are open
+	inText bool // the next byte stands within quotes
+	// escapes says that the current quoted text has an escape that could also be meant as a
+	// backslash and a letter; bare says that it has a backslash that cannot begin an escape. If
+	// it has both, nobody can tell how the first is meant.
 	escapes, bare bool
 
-	commas, controls, slashes, ambiguous bool // what was found in all texts
+	commas, controls, slashes, ambiguous bool // what was found in all quoted texts so far
 }
 
-// between takes one byte outside of quotes and returns where the next is.
-func (m *argsMender) between(i int) int {
+// copyOutsideText copies the byte at i, which stands outside of quotes, and returns the index of
+// the next one.
+func (m *argsMender) copyOutsideText(i int) int {
 	c := m.text[i]
 	switch c {
 	case '"':
@@ -143,19 +144,20 @@ func (m *argsMender) between(i int) int {
 	return i + 1
 }
 
-// maxBlank bounds how far after a comma a closing bracket is looked for, so that many
+// maxBlank bounds how many bytes after a comma are searched for a closing bracket, so that many
 // commas with much space do not take long.
 const maxBlank = 1024
 
-// within takes one character within quotes.
-func (m *argsMender) within(i int) int {
+// copyInsideText copies the character at i, which stands copyInsideText quotes, and returns the index of
+// the next one.
+func (m *argsMender) copyInsideText(i int) int {
 	c := m.text[i]
 	switch {
 	case c == '"':
 		m.inText = false
 		m.ambiguous = m.ambiguous || m.escapes && m.bare
 	case c == '\\' && i+1 < len(m.text):
-		return m.escape(i)
+		return m.copyEscape(i)
 	case c < 0x20:
 		m.controls = true
 		quotedByte := strconv.Quote(string(rune(c)))
@@ -170,11 +172,13 @@ func (m *argsMender) within(i int) int {
 	return i + 1
 }
 
-func (m *argsMender) escape(i int) int {
+// copyEscape copies the copyEscape at i, doubles a backslash that begins none, and returns the index
+// of what follows.
+func (m *argsMender) copyEscape(i int) int {
 	next := m.text[i+1]
 	switch {
 	case next == '"' || next == '\\' || next == '/':
-	case strings.IndexByte("bfnrt", next) >= 0, next == 'u' && fourHex(m.text[i+2:]):
+	case strings.IndexByte("bfnrt", next) >= 0, next == 'u' && startsWithFourHex(m.text[i+2:]):
 		m.escapes = true
 	default:
 		m.bare, m.slashes = true, true
@@ -185,7 +189,8 @@ func (m *argsMender) escape(i int) int {
 	return i + 2
 }
 
-func fourHex(s string) bool {
+// startsWithFourHex reports whether s begins with four hexadecimal digits.
+func startsWithFourHex(s string) bool {
 	if len(s) < 4 {
 		return false
 	}
@@ -193,13 +198,13 @@ func fourHex(s string) bool {
 	return err == nil
 }
 
-// parse reads one JSON value into a tree. Numbers stay as they are written. It refuses
-// values nested deeper than depth, numbers so large that exact arithmetic would be slow,
+// parse reads one JSON value into a tree of Go values and keeps numbers as they are written. It
+// refuses values nested deeper than depth, numbers so large that exact arithmetic would be slow,
 // and names given twice: the checks might read one of the two and the tool the other.
 func parse(raw []byte, depth int) (any, error) {
 	p := parser{dec: json.NewDecoder(strings.NewReader(string(raw)))}
 	p.dec.UseNumber()
-	value, err := p.value(depth)
+	value, err := p.parseValue(depth)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +216,7 @@ func parse(raw []byte, depth int) (any, error) {
 
 type parser struct{ dec *json.Decoder }
 
-func (p *parser) value(depth int) (any, error) {
+func (p *parser) parseValue(depth int) (any, error) {
 	token, err := p.dec.Token()
 	if err != nil {
 		return nil, err
@@ -222,19 +227,19 @@ func (p *parser) value(depth int) (any, error) {
 			return nil, errDeep
 		}
 		if t == '[' {
-			return p.array(depth - 1)
+			return p.parseArray(depth - 1)
 		}
-		return p.object(depth - 1)
+		return p.parseObject(depth - 1)
 	case json.Number:
 		return t, checkNumber(t)
 	}
 	return token, nil
 }
 
-func (p *parser) array(depth int) (any, error) {
+func (p *parser) parseArray(depth int) (any, error) {
 	list := []any{}
 	for p.dec.More() {
-		item, err := p.value(depth)
+		item, err := p.parseValue(depth)
 		if err != nil {
 			return nil, err
 		}
@@ -244,7 +249,7 @@ func (p *parser) array(depth int) (any, error) {
 	return list, err
 }
 
-func (p *parser) object(depth int) (any, error) {
+func (p *parser) parseObject(depth int) (any, error) {
 	object := map[string]any{}
 	for p.dec.More() {
 		token, err := p.dec.Token()
@@ -258,7 +263,7 @@ func (p *parser) object(depth int) (any, error) {
 		if _, twice := object[name]; twice {
 			return nil, fmt.Errorf("%q is given twice", Clip(name, 64))
 		}
-		if object[name], err = p.value(depth); err != nil {
+		if object[name], err = p.parseValue(depth); err != nil {
 			return nil, err
 		}
 	}

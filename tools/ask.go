@@ -1,27 +1,28 @@
 package tools
 
-// A Question is what a call asks people, instead of doing something itself.
+// A Question is what a call asks people instead of doing something itself.
 type Question struct {
 	Text    string
-	Choices []string // answers to choose from; any other is one too
+	Choices []string // answers to choose from; people may also give another
 }
 
-// An Asker is a tool that asks people. Its calls do not run: the turn waits until
-// somebody has answered, and the result is {"answer": "…"}.
+// An Asker is a tool that asks people. Its calls do not run: the turn waits until somebody has
+// answered, and the result is {"answer": "…"}.
 type Asker interface {
-	// Ask gives the question of a call; false if the call asks nobody and runs.
+	// Ask returns the question of a call. It returns false if the call asks nobody and is to run.
 	Ask(call Call) (q Question, asks bool, err error)
 }
 
-// AskOf is what a call of a tool asks people; false if it asks nobody.
-func AskOf(t Tool, call Call) (q Question, asks bool, err error) {
+// QuestionOf returns the question that a call of a tool asks people; false if it asks nobody.
+func QuestionOf(t Tool, call Call) (q Question, asks bool, err error) {
 	if a, ok := t.(Asker); ok {
 		return a.Ask(call)
 	}
 	return Question{}, false, nil
 }
 
-// Asks makes an Asker of a tool: its calls ask people what of makes of the arguments.
+// Asks is an option that makes a tool an Asker: function of makes the question from the call's
+// arguments.
 func Asks[Args any](of func(args Args) (Question, error)) Option[Args] {
 	return func(f *function[Args]) { f.question = of }
 }

@@ -8,38 +8,38 @@ import (
 	"strings"
 )
 
-// A fitter converts values to the types that a schema asks for, if nothing is lost by
-// that: "5" to 5, 42 to "42", 5.0 to 5, an object that was encoded twice to the object.
-// It drops a null that a model sends for an optional argument. It does not look into
-// schemas that leave a choice (anyOf and the like).
+// A fitter converts values to the types that a schema asks for, where the conversion loses
+// nothing: "5" to 5, 42 to "42", 5.0 to 5, an object that was encoded twice to the object. It
+// drops a null that a model sends for an optional argument. It does not look into schemas that
+// leave a choice (anyOf and the like). Its notes say what was converted.
 type fitter struct{ notes []string }
 
-func (f *fitter) value(doc map[string]any, v any, at string) any {
+func (f *fitter) fitValue(doc map[string]any, v any, at string) any {
 	types := typesOf(doc)
 	if len(types) > 0 && !slices.ContainsFunc(types, func(t string) bool { return isType(t, v) }) {
 		if fit, ok := convert(types, v); ok {
-			f.note(at, v, fit)
+			f.noteConversion(at, v, fit)
 			v = fit
 		}
 	}
 	switch v := v.(type) {
 	case json.Number:
-		if n, ok := integral(v); ok && slices.Contains(types, "integer") {
+		if n, ok := asInteger(v); ok && slices.Contains(types, "integer") {
 			return n
 		}
 	case map[string]any:
-		f.object(doc, v, at)
+		f.fitObject(doc, v, at)
 	case []any:
 		if items, ok := doc["items"].(map[string]any); ok {
 			for i := range v {
-				v[i] = f.value(items, v[i], fmt.Sprintf("%s[%d]", at, i))
+				v[i] = f.fitValue(items, v[i], fmt.Sprintf("%s[%d]", at, i))
 			}
 		}
 	}
 	return v
 }
 
-func (f *fitter) object(doc, object map[string]any, at string) {
+func (f *fitter) fitObject(doc, object map[string]any, at string) {
 	properties, _ := doc["properties"].(map[string]any)
 	required, _ := doc["required"].([]any)
 	for _, name := range sortedKeys(properties) {
@@ -52,22 +52,22 @@ func (f *fitter) object(doc, object map[string]any, at string) {
 		types := typesOf(property)
 		if v == nil && len(types) > 0 && !slices.Contains(types, "null") && !slices.Contains(required, any(name)) {
 			delete(object, name)
-			f.add(fmt.Sprintf("%q was null and is left out", where))
+			f.addNote(fmt.Sprintf("%q was null and is left out", where))
 			continue
 		}
-		object[name] = f.value(property, v, where)
+		object[name] = f.fitValue(property, v, where)
 	}
 }
 
-func (f *fitter) note(at string, from, to any) {
+func (f *fitter) noteConversion(at string, from, to any) {
 	if at == "" {
 		at = "the arguments"
 	}
-	f.add(fmt.Sprintf("%q was %s and is read as %s", Clip(at, 64), typeName(from), typeName(to)))
+	f.addNote(fmt.Sprintf("%q was %s and is read as %s", Clip(at, 64), typeName(from), typeName(to)))
 }
 
-// add adds a note, up to maxProblems of them: they go to the model.
-func (f *fitter) add(note string) {
+// addNote records what was converted, up to maxProblems times: the notes go to the model.
+func (f *fitter) addNote(note string) {
 	if len(f.notes) < maxProblems {
 		f.notes = append(f.notes, note)
 	}
@@ -85,7 +85,7 @@ func convert(types []string, v any) (any, bool) {
 	return nil, false
 }
 
-// convertText reads a text as a value of one of the types.
+// convertText reads a text as a JSON value of one of the types; false if it is none.
 func convertText(types []string, text string) (any, bool) {
 	if strings.EqualFold(text, "true") || strings.EqualFold(text, "false") {
 		text = strings.ToLower(text) // Python writes True
@@ -99,13 +99,13 @@ func convertText(types []string, text string) (any, bool) {
 
 func isType(name string, v any) bool {
 	if n, ok := v.(json.Number); ok && name == "integer" {
-		_, whole := integral(n)
+		_, whole := asInteger(n)
 		return whole
 	}
 	return typeName(v) == name
 }
 
-// typeName is what JSON Schema calls the type of a value.
+// typeName returns the name that JSON Schema has for the type of a value.
 func typeName(v any) string {
 	switch v.(type) {
 	case nil:
@@ -122,9 +122,9 @@ func typeName(v any) string {
 	return "object"
 }
 
-// integral writes a whole number without fraction and exponent, so that Go can read it
-// as an integer. It returns false for any other number.
-func integral(n json.Number) (json.Number, bool) {
+// asInteger writes a whole number without fraction and exponent, so that Go can read it as an
+// integer. It returns false for any other number.
+func asInteger(n json.Number) (json.Number, bool) {
 	if !strings.ContainsAny(n.String(), ".eE") {
 		return n, true
 	}

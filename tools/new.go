@@ -12,28 +12,29 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// An Option gives a tool an ability that not all tools have.
+// An Option gives a tool an ability that not every tool has.
 type Option[Args any] func(*function[Args])
 
-// Reconcile makes a tool a Reconciler: look finds out whether a call took effect.
+// Reconcile is an option that makes a tool a Reconciler: function look finds out whether a call
+// took effect.
 func Reconcile[Args any](look func(ctx context.Context, call Call, args Args) (result any, done bool, err error)) Option[Args] {
-	return func(f *function[Args]) { f.look = look }
+	return func(f *function[Args]) { f.reconcile = look }
 }
 
-// Effects makes a tool an Effecter: of gives the effect of a call by its arguments. The
-// effect of the Spec is that of calls whose arguments cannot be read.
+// Effects is an option that makes a tool an Effecter: function of returns the effect of a call
+// with those arguments. Calls whose arguments cannot be read have the effect of the Spec.
 func Effects[Args any](of func(args Args) Effect) Option[Args] {
 	return func(f *function[Args]) { f.effect = of }
 }
 
-// New makes a tool of a function. The schema is made of the type of its
-// arguments, a struct: fields with omitempty or omitzero are optional, the tag
-// `jsonschema` describes a field, and the tag `enum` lists the texts that it may
-// be, separated by commas. What run returns is the result, as JSON; if it is an
-// Untrusted, the result is marked so, if it is a Shown, the model sees its pictures, and of a Fleeting it sees the value in this turn alone. A type that cannot be described is a mistake in
-// the program, so New panics.
+// New makes a tool from a function. It derives the schema from the type of the function's
+// arguments, a struct: fields with omitempty or omitzero are optional, the tag `jsonschema`
+// describes a field, and the tag `enum` lists the texts that it may hold, separated by commas.
+// The value that run returns becomes the result, as JSON. An Untrusted marks the result as
+// untrusted, a Shown shows the model its pictures, and a Fleeting shows the model its value in
+// this turn alone. A type that cannot be described is a mistake in the program, so New panics.
 func New[Args any](spec Spec, run func(ctx context.Context, call Call, args Args) (any, error), opts ...Option[Args]) Tool {
-	schema, names, err := describe[Args]()
+	schema, names, err := schemaFor[Args]()
 	if err != nil {
 		panic(fmt.Sprintf("tools.New %s: %v", spec.Name, err))
 	}
@@ -45,15 +46,15 @@ func New[Args any](spec Spec, run func(ctx context.Context, call Call, args Args
 	return f
 }
 
-// A function is a tool made of a function. It always has the methods of an Effecter, a
-// Reconciler and an Asker. Without the options these return the effect of the Spec, an
-// error, and that nobody is asked.
+// A function is a tool that New made. It always has the methods of an Effecter, a Reconciler and
+// an Asker. Without the options, these return the effect of the Spec, an error, and that the call
+// asks nobody.
 type function[Args any] struct {
-	spec   Spec
-	names  []string // of the arguments, in the order of the fields
-	run    func(context.Context, Call, Args) (any, error)
-	look   func(context.Context, Call, Args) (any, bool, error)
-	effect func(Args) Effect
+	spec      Spec
+	names     []string // the arguments' names, in the order of the fields
+	run       func(context.Context, Call, Args) (any, error)
+	reconcile func(context.Context, Call, Args) (any, bool, error)
+	effect    func(Args) Effect
 
 	question func(Args) (Question, error)
 }
@@ -84,14 +85,14 @@ func (f *function[Args]) EffectOf(call Call) Effect {
 }
 
 func (f *function[Args]) Reconcile(ctx context.Context, call Call) (Result, bool, error) {
-	if f.look == nil {
+	if f.reconcile == nil {
 		return Result{}, false, fmt.Errorf("reconcile %s: %w", f.spec.Name, errors.ErrUnsupported)
 	}
 	args, err := f.decode(call.Args)
 	if err != nil {
 		return Result{}, false, err
 	}
-	value, done, err := f.look(ctx, call, args)
+	value, done, err := f.reconcile(ctx, call, args)
 	if err != nil || !done {
 		return Result{}, false, err
 	}
@@ -99,8 +100,8 @@ func (f *function[Args]) Reconcile(ctx context.Context, call Call) (Result, bool
 	return result, err == nil, err
 }
 
-// decode reads the arguments, and refuses unknown names again: a tool may be run without
-// a Set that has checked them, and encoding/json ignores the case of names.
+// decode reads the arguments, and refuses unknown names again: a tool may be run without a Set
+// that has checked them, and encoding/json ignores the case of names.
 func (f *function[Args]) decode(raw json.RawMessage) (Args, error) {
 	var args Args
 	if len(raw) == 0 {
@@ -112,7 +113,7 @@ func (f *function[Args]) decode(raw json.RawMessage) (Args, error) {
 	}
 	for _, name := range sortedKeys(given) {
 		if !slices.Contains(f.names, name) {
-			return args, Errorf(InvalidArgs, "%s", unknownName(name, f.names))
+			return args, Errorf(InvalidArgs, "%s", unknownArgument(name, f.names))
 		}
 	}
 	if err := json.Unmarshal(raw, &args); err != nil {
@@ -124,6 +125,7 @@ func (f *function[Args]) decode(raw json.RawMessage) (Args, error) {
 	return args, nil
 }
 
+// encode makes a Result of what the function of the tool returned.
 func (f *function[Args]) encode(value any) (Result, error) {
 	foreign, untrusted := value.(Untrusted)
 	if untrusted {
@@ -148,7 +150,7 @@ func (f *function[Args]) encode(value any) (Result, error) {
 	return Result{Content: raw, Untrusted: untrusted, Pictures: shown.Pictures, Kept: kept}, nil
 }
 
-// marshal is json.Marshal without the escapes for HTML, which cost the model tokens.
+// marshal does what json.Marshal does, without the escapes for HTML, which cost the model tokens.
 func marshal(value any) (json.RawMessage, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -159,8 +161,9 @@ func marshal(value any) (json.RawMessage, error) {
 	return json.RawMessage(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
-// describe makes the schema of a struct. The same struct always gives the same bytes.
-func describe[Args any]() (json.RawMessage, []string, error) {
+// schemaFor derives the schema of a struct and the names of its fields. The same struct always
+// gives the same bytes.
+func schemaFor[Args any]() (json.RawMessage, []string, error) {
 	t := reflect.TypeFor[Args]()
 	if t.Kind() != reflect.Struct {
 		return nil, nil, fmt.Errorf("the arguments are a %s, not a struct", t)
@@ -189,9 +192,9 @@ func describe[Args any]() (json.RawMessage, []string, error) {
 	return raw, schema.PropertyOrder, nil
 }
 
-// withoutNulls removes "null" from types, to which the library adds it for slices, maps and
-// pointers. A model leaves an optional argument out, and a null that it sends instead is
-// dropped.
+// withoutNulls removes "null" from the types of a schema: the library adds it for slices, maps
+// and pointers. A model leaves an optional argument out, and the fitter drops a null that it
+// sends instead.
 func withoutNulls(s *jsonschema.Schema) {
 	if s == nil {
 		return

@@ -6,14 +6,14 @@ import (
 	"regexp/syntax"
 )
 
-// maxPatternSteps bounds the size of a regular expression with its repetitions written
-// out. Matching takes at most that many steps for each character of a text.
+// maxPatternSteps bounds the size of a regular expression whose repetitions are written out.
+// Matching takes at most that many steps for each character of a text.
 const maxPatternSteps = 2000
 
-// Pattern compiles a regular expression that a model or another program wrote. It refuses
-// a large one before it is built: (\pL?){999} has ten characters, and costs a thousand
-// times what a small one does. Steps is its size: matching takes at most that many steps
-// for each character of a text.
+// Pattern compiles a regular expression that a model or another program wrote. It refuses a large
+// one before compiling it: (\pL?){999} has ten characters, but costs a thousand times as much as
+// a small one. It also returns the size in steps: matching takes at most that many for each
+// character of a text.
 func Pattern(text string) (compiled *regexp.Regexp, steps int, err error) {
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
@@ -26,8 +26,8 @@ func Pattern(text string) (compiled *regexp.Regexp, steps int, err error) {
 	return compiled, steps, err
 }
 
-// stepsOf bounds how many instructions an expression compiles to. The parser
-// bounds how deep it is, and its repetitions.
+// stepsOf returns an upper bound of how many instructions an expression compiles to. The parser
+// already limits its depth and its repetitions.
 func stepsOf(re *syntax.Regexp) int {
 	const plenty = 1 << 30 // the sum stops growing here, so that it does not overflow
 	sum := 2

@@ -12,23 +12,23 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// Bounds of a schema. Tools from elsewhere bring their own, and a validator's
-// time grows with both.
+// Bounds of a schema. Tools from outside, such as those of MCP servers, bring their own schemas,
+// and a validator's time grows with the size and the depth.
 const (
 	maxSchemaBytes = 64 << 10
 	maxSchemaDepth = 32
 )
 
-// maxProblems bounds how many problems one error names.
+// maxProblems bounds how many problems one error lists.
 const maxProblems = 5
 
-// A schema is a compiled schema, with the document of which it was compiled.
+// A schema is a compiled JSON Schema together with the document from which it was compiled.
 type schema struct {
 	doc   map[string]any
 	valid *jsonschema.Schema
 }
 
-func compile(raw json.RawMessage) (*schema, error) {
+func compileSchema(raw json.RawMessage) (*schema, error) {
 	if len(raw) > maxSchemaBytes {
 		return nil, fmt.Errorf("it has %d bytes, at most %d are allowed", len(raw), maxSchemaBytes)
 	}
@@ -41,7 +41,7 @@ func compile(raw json.RawMessage) (*schema, error) {
 		return nil, errors.New("it is not an object")
 	}
 	c := jsonschema.NewCompiler()
-	c.UseLoader(denied{})
+	c.UseLoader(refusingLoader{})
 	c.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) {
 		compiled, _, err := Pattern(text)
 		return compiled, err
@@ -57,32 +57,33 @@ func compile(raw json.RawMessage) (*schema, error) {
 	return &schema{doc: doc, valid: valid}, nil
 }
 
-// CheckSchema says why a schema from elsewhere cannot be used; nil if it can.
+// CheckSchema returns why a schema from outside cannot be used; nil if it can.
 func CheckSchema(raw json.RawMessage) error {
-	_, err := compile(raw)
+	_, err := compileSchema(raw)
 	return err
 }
 
-// denied refuses to load the documents to which a schema refers.
-type denied struct{}
+// refusingLoader refuses to load the documents to which a schema refers.
+type refusingLoader struct{}
 
-func (denied) Load(string) (any, error) {
+func (refusingLoader) Load(string) (any, error) {
 	return nil, errors.New("references to elsewhere are not followed")
 }
 
-// check reads, mends and validates arguments.
+// check reads, repairs and validates arguments. It returns them as JSON that fits the schema,
+// with a note of what was repaired.
 func (s *schema) check(raw json.RawMessage) (json.RawMessage, string, *Error) {
 	value, notes, err := readArgs(raw)
 	if err != nil {
 		return nil, "", Errorf(InvalidArgs, "%v", err)
 	}
 	fit := fitter{notes: notes}
-	object, ok := fit.value(s.doc, value, "").(map[string]any)
+	object, ok := fit.fitValue(s.doc, value, "").(map[string]any)
 	if !ok {
-		return nil, "", Errorf(InvalidArgs, "the arguments must be one JSON object. %s", s.usage())
+		return nil, "", Errorf(InvalidArgs, "the arguments must be one JSON object. %s", s.describeUsage())
 	}
 	if err := s.valid.Validate(object); err != nil {
-		return nil, "", Errorf(InvalidArgs, "%s. %s", s.problems(err), s.usage())
+		return nil, "", Errorf(InvalidArgs, "%s. %s", s.describeProblems(err), s.describeUsage())
 	}
 	args, err := marshal(object)
 	if err != nil {
@@ -91,13 +92,13 @@ func (s *schema) check(raw json.RawMessage) (json.RawMessage, string, *Error) {
 	return args, strings.Join(fit.notes, "; "), nil
 }
 
-// usage names the arguments that there are.
-func (s *schema) usage() string {
+// describeUsage returns a sentence that lists the tool's arguments.
+func (s *schema) describeUsage() string {
 	properties, _ := s.doc["properties"].(map[string]any)
 	if len(properties) == 0 {
 		return "It takes no arguments"
 	}
-	required := s.required()
+	required := s.requiredNames()
 	var parts []string
 	for _, name := range sortedKeys(properties) {
 		property, _ := properties[name].(map[string]any)
@@ -110,7 +111,7 @@ func (s *schema) usage() string {
 	return Clip("Arguments: "+strings.Join(parts, ", "), 1024)
 }
 
-func (s *schema) required() []string {
+func (s *schema) requiredNames() []string {
 	var names []string
 	list, _ := s.doc["required"].([]any)
 	for _, item := range list {
@@ -121,7 +122,7 @@ func (s *schema) required() []string {
 	return names
 }
 
-// typesOf lists the types that a schema names itself.
+// typesOf returns the types that a schema declares itself; nil if it declares none.
 func typesOf(doc map[string]any) []string {
 	switch t := doc["type"].(type) {
 	case string:
@@ -138,8 +139,8 @@ func typesOf(doc map[string]any) []string {
 	return nil
 }
 
-// problems says in words why arguments do not fit.
-func (s *schema) problems(err error) string {
+// describeProblems returns in words why arguments do not fit the schema.
+func (s *schema) describeProblems(err error) string {
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
 		return err.Error()
@@ -148,7 +149,7 @@ func (s *schema) problems(err error) string {
 	var visit func(*jsonschema.ValidationError)
 	visit = func(e *jsonschema.ValidationError) {
 		if len(e.Causes) == 0 {
-			said = append(said, s.problem(e))
+			said = append(said, s.describeProblem(e))
 		}
 		for _, cause := range e.Causes {
 			visit(cause)
@@ -162,7 +163,7 @@ func (s *schema) problems(err error) string {
 	return strings.Join(said, "; ")
 }
 
-func (s *schema) problem(e *jsonschema.ValidationError) string {
+func (s *schema) describeProblem(e *jsonschema.ValidationError) string {
 	where := "the arguments"
 	if len(e.InstanceLocation) > 0 {
 		where = fmt.Sprintf("%q", Clip(strings.Join(e.InstanceLocation, "."), 100))
@@ -170,28 +171,28 @@ func (s *schema) problem(e *jsonschema.ValidationError) string {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
 		if len(e.InstanceLocation) > 0 {
-			return fmt.Sprintf("%s lacks %s", where, quoted(k.Missing))
+			return fmt.Sprintf("%s lacks %s", where, quoteNames(k.Missing))
 		}
-		return quoted(k.Missing) + " is missing"
+		return quoteNames(k.Missing) + " is missing"
 	case *kind.AdditionalProperties:
 		properties, _ := s.doc["properties"].(map[string]any)
 		known := sortedKeys(properties)
 		if len(e.InstanceLocation) > 0 {
-			return fmt.Sprintf("%s has unknown names: %s", where, quoted(k.Properties))
+			return fmt.Sprintf("%s has unknown names: %s", where, quoteNames(k.Properties))
 		}
 		slices.Sort(k.Properties)
-		return unknownName(k.Properties[0], known)
+		return unknownArgument(k.Properties[0], known)
 	case *kind.Type:
 		return fmt.Sprintf("%s must be %s, not %s", where, strings.Join(k.Want, " or "), k.Got)
 	case *kind.Enum:
-		return fmt.Sprintf("%s must be one of %s", where, oneOf(k.Want))
+		return fmt.Sprintf("%s must be one of %s", where, joinValues(k.Want))
 	}
 	// The validator's own words begin with "at '/where': ".
 	_, words, _ := strings.Cut(e.Error(), ": ")
 	return Clip(where+": "+words, 300)
 }
 
-func quoted(names []string) string {
+func quoteNames(names []string) string {
 	var b strings.Builder
 	for i, name := range names {
 		if i > 0 {
@@ -202,7 +203,7 @@ func quoted(names []string) string {
 	return b.String()
 }
 
-func oneOf(values []any) string {
+func joinValues(values []any) string {
 	var b bytes.Buffer
 	for i, v := range values {
 		raw, err := marshal(v)

@@ -9,14 +9,14 @@ import (
 	"sync"
 )
 
-// A Set is the tools that an agent has. It does not change once it is made, so
-// it may be read from anywhere.
+// A Set holds the tools that an agent has. It never changes after it was made, so many goroutines
+// may read it.
 type Set struct {
 	tools map[string]*member
 	specs []Spec // by name
 }
 
-// A member is a tool with its schema. The schema is compiled when it is first needed, so
+// A member is a tool of a Set with its schema. The schema is compiled when it is first needed, so
 // that the program starts quickly.
 type member struct {
 	tool   Tool
@@ -24,7 +24,7 @@ type member struct {
 	schema func() (*schema, error)
 }
 
-// NewSet makes a set. A later tool of the same name replaces an earlier one.
+// NewSet makes a set of tools. A later tool of the same name replaces an earlier one.
 func NewSet(tools ...Tool) *Set {
 	members := make(map[string]*member, len(tools))
 	for _, t := range tools {
@@ -32,13 +32,14 @@ func NewSet(tools ...Tool) *Set {
 		members[spec.Name] = &member{
 			tool:   t,
 			spec:   spec,
-			schema: sync.OnceValues(func() (*schema, error) { return compile(spec.Schema) }),
+			schema: sync.OnceValues(func() (*schema, error) { return compileSchema(spec.Schema) }),
 		}
 	}
 	return newSet(members)
 }
 
-// With is the set with further tools. One of a name that it has replaces that.
+// With returns a copy of the set with further tools. A further tool replaces one of the same
+// name.
 func (s *Set) With(more ...Tool) *Set {
 	members := maps.Clone(s.tools)
 	maps.Copy(members, NewSet(more...).tools)
@@ -54,8 +55,7 @@ func newSet(members map[string]*member) *Set {
 	return s
 }
 
-// Granted is the set of those tools whose permission is among perms, or that
-// need none.
+// Granted returns the set of those tools whose permission is among perms, or that need none.
 func (s *Set) Granted(perms []Permission) *Set {
 	members := maps.Clone(s.tools)
 	maps.DeleteFunc(members, func(_ string, m *member) bool {
@@ -64,7 +64,7 @@ func (s *Set) Granted(perms []Permission) *Set {
 	return newSet(members)
 }
 
-// Lookup finds a tool by its name.
+// Lookup returns the tool of that name; false if the set has none.
 func (s *Set) Lookup(name string) (Tool, bool) {
 	m, ok := s.tools[name]
 	if !ok {
@@ -73,17 +73,18 @@ func (s *Set) Lookup(name string) (Tool, bool) {
 	return m.tool, true
 }
 
-// Specs lists the tools by name. The list is the caller's.
+// Specs returns the specs of all tools, sorted by name. The caller may change the list.
 func (s *Set) Specs() []Spec { return slices.Clone(s.specs) }
 
-// Check turns a call's arguments, as the model wrote them, into one JSON object that fits
-// the tool's schema. It repairs slips whose meaning is beyond doubt, and the note says
-// which; it never completes or guesses anything. The error says what would work: it is
-// NotFound, InvalidArgs, or ExecutionFailed for a tool whose own schema is not valid.
+// Check turns a call's arguments, as the model wrote them, into one JSON object that fits the
+// tool's schema. It repairs slips whose meaning is beyond doubt, and the note lists these
+// repairs; it never completes or guesses anything. The error says what the model should write
+// instead: its code is NotFound, InvalidArgs, or ExecutionFailed for a tool whose own schema is
+// not valid.
 func (s *Set) Check(call Call) (args json.RawMessage, note string, err *Error) {
 	m, ok := s.tools[call.Name]
 	if !ok {
-		return nil, "", s.unknown(call.Name)
+		return nil, "", s.unknownTool(call.Name)
 	}
 	schema, bad := m.schema()
 	if bad != nil {
@@ -92,7 +93,8 @@ func (s *Set) Check(call Call) (args json.RawMessage, note string, err *Error) {
 	return schema.check(call.Args)
 }
 
-func (s *Set) unknown(name string) *Error {
+// unknownTool returns the error for a call of a tool that the set does not have.
+func (s *Set) unknownTool(name string) *Error {
 	if len(s.specs) == 0 {
 		return Errorf(NotFound, "there are no tools: answer without")
 	}
@@ -101,7 +103,7 @@ func (s *Set) unknown(name string) *Error {
 		names[i] = spec.Name
 	}
 	hint := ""
-	if near := nearest(name, names); near != "" {
+	if near := nearestName(name, names); near != "" {
 		hint = "did you mean " + near + "? "
 	}
 	return Errorf(NotFound, "no tool is named %q: %sthere are %s", Clip(name, 64), hint, strings.Join(names, ", "))

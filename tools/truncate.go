@@ -11,33 +11,35 @@ import (
 )
 
 const (
-	// maxCutDepth bounds how deep Truncate looks into a value: each level is read again
-	// from its beginning.
+	// maxCutDepth bounds how many levels deep Truncate looks into a value, because it reads each
+	// level again from its beginning.
 	maxCutDepth = 4
-	// leastMember is the shortest length to which the members of an object are cut. If
-	// they would have to be shorter, the object is cut as a text.
-	leastMember = 48
-	// tailMember is the member of which the end is kept, as errors are at its end.
+	// minMemberLength is the shortest length to which the members of an object are cut. If they
+	// would have to be shorter, the whole object is cut as a text.
+	minMemberLength = 48
+	// tailMember is the member of which the end is kept instead of the beginning, because errors
+	// stand at its end.
 	tailMember = `"stderr"`
 )
 
-// Truncate shortens a result to at most most bytes, and returns whether it had to. Where
-// is the file in which the whole result is kept, or "". A text is cut at its end, on a
-// whole character, and a note says how much is left out; a text named stderr is cut at
-// its beginning. An array keeps its first elements and ends with an object that counts
-// them. An object keeps its short members, and its long ones are cut; if it has too many
-// it becomes {"_truncated_json": its beginning}. The same content gives the same bytes.
-// The result is valid JSON and UTF-8 and, if most is at least two, no longer than most.
-// Content that is no JSON counts as a text.
+// Truncate shortens a result to at most most bytes, and reports whether it had to. Where is the
+// file in which the whole result is kept, or "". A text is cut at its end, on a whole character,
+// and a note says how much is left out; a text named stderr is cut at its beginning. An array
+// keeps its first elements and ends with an object that counts them. An object keeps its short
+// members, and its long ones are cut; if it has too many it becomes {"_truncated_json": its
+// beginning}. The same content gives the same bytes. The result is valid JSON and UTF-8 and, if
+// most is at least two, no longer than most. Content that is no JSON counts as a text.
 func Truncate(content json.RawMessage, most int, where string) (json.RawMessage, bool) {
-	return Shorten(valid(content), most, where)
+	return Shorten(toValidJSON(content), most, where)
 }
 
-// AsJSON is content as compact JSON in valid UTF-8, or else a text of it.
-func AsJSON(content json.RawMessage) json.RawMessage { return compacted(valid(content)) }
+// AsJSON returns content as compact JSON in valid UTF-8. Content that is no JSON becomes a JSON
+// text.
+func AsJSON(content json.RawMessage) json.RawMessage { return compactJSON(toValidJSON(content)) }
 
-// valid is content that is valid JSON and UTF-8, or else a text of it.
-func valid(content json.RawMessage) json.RawMessage {
+// toValidJSON returns content as valid JSON and UTF-8. Content that is no JSON becomes a JSON
+// text.
+func toValidJSON(content json.RawMessage) json.RawMessage {
 	if !utf8.Valid(content) {
 		content = bytes.ToValidUTF8(content, []byte("\uFFFD"))
 	}
@@ -47,22 +49,22 @@ func valid(content json.RawMessage) json.RawMessage {
 	return content
 }
 
-// Shorten is Truncate for content that is known to be valid JSON and UTF-8: what Check
-// and AsJSON give is.
+// Shorten does what Truncate does, for content that is known to be valid JSON and UTF-8, such as
+// that from Check and AsJSON.
 func Shorten(content json.RawMessage, most int, where string) (json.RawMessage, bool) {
 	if len(content) <= most {
 		return content, false
 	}
 	c := truncator{where: where}
-	return c.value(compacted(content), max(most, len(`""`)), maxCutDepth, false), true
+	return c.cutValue(compactJSON(content), max(most, len(`""`)), maxCutDepth, false), true
 }
 
-// compacted is valid JSON without space outside of its texts.
-func compacted(raw json.RawMessage) json.RawMessage {
+// compactJSON returns valid JSON without the space outside of its texts.
+func compactJSON(raw json.RawMessage) json.RawMessage {
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {
 		case '"':
-			i = closing(raw, i)
+			i = closingQuote(raw, i)
 		case ' ', '\t', '\r', '\n':
 			var compact bytes.Buffer
 			if err := json.Compact(&compact, raw); err != nil {
@@ -74,7 +76,7 @@ func compacted(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// quote writes a text as JSON.
+// quote returns a text as a JSON text.
 func quote(s string) []byte {
 	raw, err := marshal(s)
 	if err != nil { // a string always marshals
@@ -83,37 +85,38 @@ func quote(s string) []byte {
 	return raw
 }
 
-// A cutter cuts one result; where is the file in which the whole is kept.
+// A truncator cuts one result. Where is the file in which the whole result is kept, or "".
 type truncator struct{ where string }
 
-// value cuts compact JSON to at most most bytes; most is at least two.
-func (c truncator) value(raw []byte, most, depth int, tail bool) []byte {
+// cutValue cuts compact JSON to at most most bytes; most is at least two. Tail says that the end
+// is kept.
+func (c truncator) cutValue(raw []byte, most, depth int, tail bool) []byte {
 	switch {
 	case len(raw) <= most:
 		return raw
 	case raw[0] == '"':
-		return c.text(raw, most, tail)
+		return c.cutText(raw, most, tail)
 	case raw[0] == '[' && depth > 0:
-		return c.array(raw, most, depth-1)
+		return c.cutArray(raw, most, depth-1)
 	case raw[0] == '{' && depth > 0:
-		return c.object(raw, most, depth-1)
+		return c.cutObject(raw, most, depth-1)
 	}
-	return c.opaque(raw, most)
+	return c.cutAsText(raw, most)
 }
 
-// text cuts a text at its end, or at its beginning if its tail is to be kept.
-func (c truncator) text(raw []byte, most int, tail bool) []byte {
+// cutText cuts a text at its end, or at its beginning if tail says that the end is to be kept.
+func (c truncator) cutText(raw []byte, most int, tail bool) []byte {
 	body := raw[1 : len(raw)-1]
-	_, total := keep(body, len(body), 0, false)
+	_, total := longestPart(body, len(body), 0, false)
 	// The note's length depends on how much is kept, so room is left for the longest.
-	room, noted := most-len(`""`)-len(newlineIf(true))-len(c.note(total, total)), true
+	room, noted := most-len(`""`)-len(newlineIf(true))-len(c.cutNote(total, total)), true
 	if room < 0 {
 		room, noted = most-len(`""`), false
 	}
-	kept, own := keep(body, room, total, tail)
+	kept, own := longestPart(body, room, total, tail)
 	note := ""
 	if noted {
-		note = c.note(own, total)
+		note = c.cutNote(own, total)
 	}
 	if tail {
 		return slices.Concat([]byte(`"`), []byte(note), []byte(newlineIf(noted)), kept, []byte(`"`))
@@ -121,7 +124,7 @@ func (c truncator) text(raw []byte, most int, tail bool) []byte {
 	return slices.Concat([]byte(`"`), kept, []byte(newlineIf(noted)), []byte(note), []byte(`"`))
 }
 
-// newlineIf is the line break between a text and its note, escaped.
+// newlineIf returns the escaped line break between a text and its note; "" if there is no note.
 func newlineIf(noted bool) string {
 	if noted {
 		return `\n`
@@ -129,8 +132,8 @@ func newlineIf(noted bool) string {
 	return ""
 }
 
-// note says how much of a text is left out, escaped for use within quotes.
-func (c truncator) note(kept, total int) string {
+// cutNote says how much of a text is left out; it is escaped for use within quotes.
+func (c truncator) cutNote(kept, total int) string {
 	whole := ""
 	if c.where != "" {
 		where := quote(c.where)
@@ -139,14 +142,15 @@ func (c truncator) note(kept, total int) string {
 	return fmt.Sprintf("[cut: %d of %d bytes shown%s]", kept, total, whole)
 }
 
-// keep is the longest beginning, or end, of an escaped text that has whole characters and
-// at most room bytes. Own is how many bytes that is without escapes.
-func keep(body []byte, room, total int, tail bool) (kept []byte, own int) {
+// longestPart returns the longest beginning of an escaped text, or its longest end if tail is
+// set, that has only whole characters and at most room bytes. Own is its length in bytes without
+// escapes.
+func longestPart(body []byte, room, total int, tail bool) (kept []byte, own int) {
 	if tail {
 		own = total
 		start := 0
 		for len(body)-start > room {
-			step, n := character(body[start:])
+			step, n := measureCharacter(body[start:])
 			start, own = start+step, own-n
 		}
 		return body[start:], own
@@ -160,7 +164,7 @@ func keep(body []byte, room, total int, tail bool) (kept []byte, own int) {
 			n := wholeCharacters(body[end:], room-end)
 			return body[:end+n], own + n
 		}
-		step, n := character(body[end:])
+		step, n := measureCharacter(body[end:])
 		if end+step > room {
 			break
 		}
@@ -169,7 +173,7 @@ func keep(body []byte, room, total int, tail bool) (kept []byte, own int) {
 	return body[:end], own
 }
 
-// wholeCharacters is how many of the first most bytes of a text are whole characters.
+// wholeCharacters returns how many of the first most bytes of a text belong to whole characters.
 func wholeCharacters(text []byte, most int) int {
 	if most >= len(text) {
 		return len(text)
@@ -180,10 +184,10 @@ func wholeCharacters(text []byte, most int) int {
 	return max(most, 0)
 }
 
-// character measures the first character of an escaped text: how many bytes it takes
-// there, an escape or a pair of surrogates being one character, and how many without
-// escapes.
-func character(body []byte) (step, own int) {
+// measureCharacter measures the first character of an escaped text: step is how many bytes it
+// takes there (an escape or a pair of surrogates counts as one character), own how many it takes
+// without escapes.
+func measureCharacter(body []byte) (step, own int) {
 	if c := body[0]; c != '\\' {
 		if c < utf8.RuneSelf {
 			return 1, 1
@@ -194,9 +198,9 @@ func character(body []byte) (step, own int) {
 	if body[1] != 'u' {
 		return len(`\n`), 1
 	}
-	r := escaped(body)
+	r := decodeEscape(body)
 	if 0xD800 <= r && r < 0xDC00 && len(body) >= len(`\ud83d\ude00`) && body[6] == '\\' && body[7] == 'u' {
-		if low := escaped(body[6:]); 0xDC00 <= low && low < 0xE000 {
+		if low := decodeEscape(body[6:]); 0xDC00 <= low && low < 0xE000 {
 			return len(`\ud83d\ude00`), 4
 		}
 	}
@@ -206,8 +210,8 @@ func character(body []byte) (step, own int) {
 	return len(`\u0000`), own
 }
 
-// escaped is the number of an escape such as \u00e4.
-func escaped(body []byte) rune {
+// decodeEscape returns the number of an escape such as \u00e4.
+func decodeEscape(body []byte) rune {
 	n, err := strconv.ParseUint(string(body[2:6]), 16, 32)
 	if err != nil { // valid JSON has four digits there
 		panic(err)
@@ -215,14 +219,14 @@ func escaped(body []byte) rune {
 	return rune(n)
 }
 
-// array keeps leading elements and counts them at the end. An element that is
-// too long by itself is cut if it is the first.
-func (c truncator) array(raw []byte, most, depth int) []byte {
+// cutArray keeps the first elements and appends an object that counts them. If even the first
+// element is too long, it is cut.
+func (c truncator) cutArray(raw []byte, most, depth int) []byte {
 	total := 0
 	for range elements(raw) {
 		total++
 	}
-	room := most - len(`[,]`) - len(c.count(total, total))
+	room := most - len(`[,]`) - len(c.countObject(total, total))
 	if room < 0 {
 		return []byte("[]")
 	}
@@ -230,8 +234,8 @@ func (c truncator) array(raw []byte, most, depth int) []byte {
 	shown := 0
 	for element := range elements(raw) {
 		if len(element)+1 > room {
-			if shown == 0 && room > leastMember {
-				out = append(append(out, c.value(element, room-1, depth, false)...), ',')
+			if shown == 0 && room > minMemberLength {
+				out = append(append(out, c.cutValue(element, room-1, depth, false)...), ',')
 				shown = 1
 			}
 			break
@@ -240,11 +244,11 @@ func (c truncator) array(raw []byte, most, depth int) []byte {
 		room -= len(element) + 1
 		shown++
 	}
-	return append(append(out, c.count(shown, total)...), ']')
+	return append(append(out, c.countObject(shown, total)...), ']')
 }
 
-// count is the object at the end of an array that was cut.
-func (c truncator) count(shown, total int) []byte {
+// countObject returns the object at the end of an array that was cut.
+func (c truncator) countObject(shown, total int) []byte {
 	where := ""
 	if c.where != "" {
 		where = `,"whole":` + string(quote(c.where))
@@ -252,32 +256,33 @@ func (c truncator) count(shown, total int) []byte {
 	return fmt.Appendf(nil, `{"_truncated":true,"shown":%d,"total":%d%s}`, shown, total, where)
 }
 
-// object cuts the long members, all to the same length, so that the short ones
-// are kept: an exit code beside megabytes of output.
-func (c truncator) object(raw []byte, most, depth int) []byte {
+// cutObject cuts the long members, all to the same length, so that the short ones are kept whole:
+// an exit code beside megabytes of output.
+func (c truncator) cutObject(raw []byte, most, depth int) []byte {
 	room := most - len(`{}`)
 	var lengths []int
 	for name, value := range members(raw) {
 		room -= len(name) + len(`:,`)
 		lengths = append(lengths, len(value))
 		if room < 0 {
-			return c.opaque(raw, most)
+			return c.cutAsText(raw, most)
 		}
 	}
 	longest := commonLength(lengths, room)
-	if longest < leastMember {
-		return c.opaque(raw, most)
+	if longest < minMemberLength {
+		return c.cutAsText(raw, most)
 	}
 	out := append(make([]byte, 0, most), '{')
 	for name, value := range members(raw) {
 		out = append(append(out, name...), ':')
-		out = append(append(out, c.value(value, longest, depth, string(name) == tailMember)...), ',')
+		out = append(append(out, c.cutValue(value, longest, depth, string(name) == tailMember)...), ',')
 	}
 	out[len(out)-1] = '}'
 	return out
 }
 
-// commonLength is the greatest length to which all can be cut so that their sum fits into room.
+// commonLength returns the greatest length to which all can be cut so that their sum fits into
+// room.
 func commonLength(lengths []int, room int) int {
 	slices.Sort(lengths)
 	for i, length := range lengths {
@@ -290,21 +295,21 @@ func commonLength(lengths []int, room int) int {
 	return room
 }
 
-// opaque keeps the beginning of what cannot be cut by its parts, as a text.
-func (c truncator) opaque(raw []byte, most int) []byte {
+// cutAsText keeps the beginning of a value that cannot be cut member by member, as a text.
+func (c truncator) cutAsText(raw []byte, most int) []byte {
 	const before, after = `{"_truncated_json":`, `}`
 	room := most - len(before) - len(after)
 	if room < len(`""`) {
 		return []byte("{}")
 	}
-	return slices.Concat([]byte(before), c.value(quote(string(raw)), room, 0, false), []byte(after))
+	return slices.Concat([]byte(before), c.cutValue(quote(string(raw)), room, 0, false), []byte(after))
 }
 
-// elements are the elements of an array in compact JSON.
+// elements iterates over the elements of an array in compact JSON.
 func elements(raw []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for i := 1; i < len(raw)-1; {
-			end := skip(raw, i)
+			end := endOfValue(raw, i)
 			if !yield(raw[i:end]) {
 				return
 			}
@@ -313,12 +318,12 @@ func elements(raw []byte) iter.Seq[[]byte] {
 	}
 }
 
-// members are the quoted names and the values of an object in compact JSON.
+// members iterates over the quoted names and the values of an object in compact JSON.
 func members(raw []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
 		for i := 1; i < len(raw)-1; {
-			colon := skip(raw, i)
-			end := skip(raw, colon+1)
+			colon := endOfValue(raw, i)
+			end := endOfValue(raw, colon+1)
 			if !yield(raw[i:colon], raw[colon+1:end]) {
 				return
 			}
@@ -327,8 +332,8 @@ func members(raw []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// Member is the member of an object with a name that needs no escapes; nil if there is
-// none. The object is valid and compact JSON, as Check and AsJSON give it.
+// Member returns the value of an object's member whose name needs no escapes; nil if there is
+// none. The object is valid and compact JSON, such as that from Check and AsJSON.
 func Member(object json.RawMessage, name string) json.RawMessage {
 	if !bytes.HasPrefix(object, []byte("{")) {
 		return nil
@@ -341,13 +346,13 @@ func Member(object json.RawMessage, name string) json.RawMessage {
 	return nil
 }
 
-// skip is where the value that begins at i ends, in valid compact JSON.
-func skip(raw []byte, i int) int {
+// endOfValue returns the index behind the value that begins at i, in valid compact JSON.
+func endOfValue(raw []byte, i int) int {
 	depth := 0
 	for ; i < len(raw); i++ {
 		switch raw[i] {
 		case '"':
-			i = closing(raw, i)
+			i = closingQuote(raw, i)
 			if depth == 0 {
 				return i + 1
 			}
@@ -369,8 +374,9 @@ func skip(raw []byte, i int) int {
 	return i
 }
 
-// closing is where the text that begins at i has its closing quote, in valid JSON.
-func closing(raw []byte, i int) int {
+// closingQuote returns the index of the closing quote of the text that begins at i, in valid
+// JSON.
+func closingQuote(raw []byte, i int) int {
 	for i++; i < len(raw); {
 		quote := bytes.IndexByte(raw[i:], '"')
 		if quote < 0 {

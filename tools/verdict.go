@@ -2,31 +2,30 @@ package tools
 
 import "encoding/json"
 
-// A Decision is what becomes of a call.
+// A Decision says what happens to a call.
 type Decision string
 
 // The decisions.
 const (
-	Allow Decision = "allow" // it runs; "" is the same
-	Deny  Decision = "deny"  // it does not
-	Ask   Decision = "ask"   // it runs once a person has approved it
+	Allow Decision = "allow" // the call runs; "" means the same
+	Deny  Decision = "deny"  // the call does not run
+	Ask   Decision = "ask"   // the call runs once a person has approved it
 )
 
-// A Verdict is what a guard says of a call.
+// A Verdict is a guard's decision on a call.
 type Verdict struct {
 	Decision Decision
-	// Reason is for the model that is denied, and for the person who is asked.
+	// Reason is for the model if the call is denied, and for the person who is asked.
 	Reason string
-	// Args are the arguments to run the call with instead of its own; nil leaves
-	// them as they are.
+	// Args replace the arguments of the call; nil leaves them as they are.
 	Args json.RawMessage
 }
 
-// A Review is what is said of a result before anybody sees it.
+// A Review is a guard's decision on a result, before anybody sees it.
 type Review struct {
-	// Rejected withholds the result; the model is told Reason.
+	// Rejected says that the result is withheld; the model is told Reason instead.
 	Rejected bool
 	Reason   string
-	// Content stands in the place of the result's own; nil leaves it.
+	// Content replaces the content of the result; nil leaves it as it is.
 	Content json.RawMessage
 }

@@ -10,10 +10,10 @@ import (
 	"parley/tools/spelling"
 )
 
-// unknownName is the message for an argument that the tool does not have. It names those
-// that it has.
-func unknownName(name string, known []string) string {
-	switch near := nearest(name, known); {
+// unknownArgument returns the message for an argument that the tool does not have. The message
+// lists those that it has.
+func unknownArgument(name string, known []string) string {
+	switch near := nearestName(name, known); {
 	case len(known) == 0:
 		return fmt.Sprintf("%q is unknown: there are no arguments", Clip(name, 64))
 	case near != "":
@@ -22,8 +22,8 @@ func unknownName(name string, known []string) string {
 	return fmt.Sprintf("%q is unknown: the arguments are %s", Clip(name, 64), strings.Join(known, ", "))
 }
 
-// nearest is the one of names that was probably meant by name, or "".
-func nearest(name string, names []string) string {
+// nearestName returns the one of names that was probably meant by name; "" if none is near.
+func nearestName(name string, names []string) string {
 	name = plainName(Clip(name, 64))
 	best, least := "", 1+max(1, len(name)/3)
 	for _, n := range names {
@@ -42,12 +42,13 @@ func nearest(name string, names []string) string {
 	return ""
 }
 
-// plainName is the same for fileName, file-name and file_name.
+// plainName removes case and separators from a name, so that fileName, file-name and file_name
+// are the same.
 func plainName(name string) string {
 	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(name))
 }
 
-// Clip keeps at most n bytes of a text, and whole runes, for errors and for people.
+// Clip keeps at most n bytes of a text, without splitting a character, for errors and for people.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s

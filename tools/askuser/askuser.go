@@ -21,20 +21,20 @@ type args struct {
 	Choices  []string `json:"choices,omitempty" jsonschema:"short answers to choose from; another answer is possible"`
 }
 
-// New makes ask_user.
+// New makes the tool ask_user.
 func New() tools.Tool {
 	return tools.New(tools.Spec{
 		Name: "ask_user", Effect: tools.Idempotent,
 		Description: "Ask the person for whom you work, and go on with their answer. It may take hours until they answer, so ask only what you cannot find out, and ask all at once.",
-	}, run, tools.Asks(question))
+	}, run, tools.Asks(buildQuestion))
 }
 
-// run is for who runs a question as if it were no question.
+// run answers a caller that runs the call although a person should have been asked.
 func run(context.Context, tools.Call, args) (any, error) {
 	return nil, tools.Errorf(tools.PermissionDenied, "Nobody can be asked from here: end the turn with the question instead.")
 }
 
-func question(a args) (tools.Question, error) {
+func buildQuestion(a args) (tools.Question, error) {
 	q := tools.Question{Text: strings.TrimSpace(a.Question)}
 	switch {
 	case q.Text == "":
@@ -46,7 +46,7 @@ func question(a args) (tools.Question, error) {
 	}
 	for _, c := range a.Choices {
 		c = strings.Join(strings.Fields(c), " ")
-		if err := check(c); err != nil {
+		if err := checkChoice(c); err != nil {
 			return q, err
 		}
 		q.Choices = append(q.Choices, c)
@@ -54,7 +54,7 @@ func question(a args) (tools.Question, error) {
 	return q, nil
 }
 
-func check(choice string) error {
+func checkChoice(choice string) error {
 	switch {
 	case choice == "":
 		return errors.New("a choice is empty")

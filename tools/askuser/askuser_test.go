@@ -9,7 +9,7 @@ import (
 )
 
 func ask(args string) (tools.Question, bool, error) {
-	return tools.AskOf(askuser.New(), tools.Call{Name: "ask_user", Args: []byte(args)})
+	return tools.QuestionOf(askuser.New(), tools.Call{Name: "ask_user", Args: []byte(args)})
 }
 
 func TestAQuestionIsAsked(t *testing.T) {

@@ -1,7 +1,8 @@
-// Package changes is the tool that lists what turns have changed in a session's workspace.
+// Package changes is the tool that lists the files that turns have changed in a session's
+// workspace.
 //
-// It keeps nothing itself: the function that New gets knows what was changed, and by which
-// turn. To undo is for people, who say /undo.
+// The tool keeps nothing itself: the function that New gets knows what was changed, and by which
+// turn. Only people can undo changes, by saying /undo.
 package changes
 
 import (
@@ -13,35 +14,35 @@ import (
 )
 
 const (
-	usual     = 5
-	mostTurns = 20
-	mostFiles = 200
+	defaultTurns = 5
+	maxTurns     = 20
+	maxFiles     = 200
 )
 
 // A Turn is one turn that has changed files, or one undo.
 type Turn struct {
-	Number int    `json:"number"` // by which people undo it
+	Number int    `json:"number"` // people name it to undo the turn
 	At     string `json:"at"`
-	// Current says that it is the turn of the call.
+	// Current says that the turn is the one that makes this call.
 	Current bool `json:"current,omitempty"`
 	Undone  bool `json:"undone,omitempty"`
-	// Undoes is the number of the turn that it has undone; 0 if it is none.
+	// Undoes is the number of the turn that this entry has undone; 0 if it is no undo.
 	Undoes  int    `json:"undoes,omitempty"`
 	Files   []File `json:"files"`
 	More    int    `json:"more_files,omitempty"`
 	Problem string `json:"problem,omitempty"`
 }
 
-// A File is one path that was changed.
+// A File is one path that a turn has changed.
 type File struct {
-	Path   string `json:"path"` // a folder's ends in a slash
+	Path   string `json:"path"` // a folder's path ends in a slash
 	Change string `json:"change"`
 }
 
-// A List is what was changed, the newest first.
+// A List holds what was changed, the newest turn first.
 type List struct {
 	Turns []Turn `json:"turns"`
-	Older int    `json:"older,omitempty"` // turns that are kept and not listed
+	Older int    `json:"older,omitempty"` // how many turns are kept but not listed
 }
 
 type args struct {
@@ -49,30 +50,32 @@ type args struct {
 	Limit int `json:"limit,omitempty" jsonschema:"the most turns, the newest ones: 5 if left out, at most 20"`
 }
 
-// New makes the tool. List returns what is known, the newest first, with all files.
+// New makes the tool workspace_changes. Function list returns all turns that are kept, the newest
+// first, with all files.
 func New(list func(ctx context.Context, call tools.Call) ([]Turn, error)) tools.Tool {
 	return tools.New(tools.Spec{
 		Name: "workspace_changes", Effect: tools.Pure, Permission: tools.FileRead, Timeout: 15 * time.Second, MaxTimeout: time.Minute,
 		Description: "List which files of the workspace were created, modified, deleted, or given other permissions (mode), by this turn so far and by earlier ones. " +
 			"People take back what a turn has changed by saying /undo, or /undo NUMBER; you cannot.",
 	}, func(ctx context.Context, call tools.Call, a args) (any, error) {
-		if a.Turn < 0 || a.Limit < 0 || a.Limit > mostTurns {
-			return nil, tools.Errorf(tools.InvalidArgs, "turn is a number from this list, and limit is from 1 to %d", mostTurns)
+		if a.Turn < 0 || a.Limit < 0 || a.Limit > maxTurns {
+			return nil, tools.Errorf(tools.InvalidArgs, "turn is a number from this list, and limit is from 1 to %d", maxTurns)
 		}
 		all, err := list(ctx, call)
 		if err != nil {
 			return nil, fmt.Errorf("what was changed cannot be looked up now: %w", err)
 		}
-		return chosen(all, a)
+		return selectTurns(all, a)
 	})
 }
 
-// chosen is as much of a list as was asked for and as is bearable.
-func chosen(all []Turn, a args) (List, error) {
+// selectTurns returns the turns of a list that were asked for, limited to as many turns and files
+// as a model can read.
+func selectTurns(all []Turn, a args) (List, error) {
 	l := List{Turns: []Turn{}}
-	most, files := a.Limit, mostFiles
+	most, files := a.Limit, maxFiles
 	if most == 0 {
-		most = usual
+		most = defaultTurns
 	}
 	for _, t := range all {
 		if a.Turn != 0 && t.Number != a.Turn {

@@ -23,7 +23,7 @@ func TestGlobsAreBounded(t *testing.T) {
 		"":                                                                                    "1 to 1000 bytes",
 		"[a":                                                                                  "not valid", "{a": "not valid", "a}": "not valid", "[]": "not valid", "[b-a]": "not valid", `a\`: "not valid",
 	} {
-		_, err := globOf("pattern", pattern, pattern)
+		_, err := compileGlobArg("pattern", pattern, pattern)
 		if wrong, ok := errors.AsType[*tools.Error](err); !ok || wrong.Code != tools.InvalidArgs || !strings.Contains(wrong.Message, want) {
 			t.Errorf("%.40q gives %v, want %q", pattern, err, want)
 		}
@@ -131,7 +131,7 @@ func TestGrepEndsWithItsCall(t *testing.T) {
 		const plenty = 1 << 30
 		ctx := &asked{t.Context(), plenty}
 		read := func() error {
-			return s.searchLines(ctx, bufio.NewReaderSize(untilDone(ctx, strings.NewReader(c.text)), maxLine), "x")
+			return s.searchLines(ctx, bufio.NewReaderSize(cancelableReader(ctx, strings.NewReader(c.text)), maxLine), "x")
 		}
 		if err := read(); err != nil || len(s.found) > 0 {
 			t.Errorf("%s: found %v, %v", name, s.found, err)
@@ -160,7 +160,7 @@ func TestGrepFindsInLongLines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.hits(t.Context(), []byte(fill+"!")); got != want || err != nil {
+		if got, err := s.matches(t.Context(), []byte(fill+"!")); got != want || err != nil {
 			t.Errorf("%s: %v, %v", pattern, got, err)
 		}
 	}

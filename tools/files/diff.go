@@ -8,9 +8,9 @@ import (
 	"parley/tools"
 )
 
-// This file reads unified diffs. It is written for models: they get the numbers of a
-// hunk wrong and leave out the blank of an empty line, which the libraries that read
-// diffs of programs refuse. So the text of a hunk counts, and its numbers are a hint.
+// This file reads unified diffs that models write. Models get the numbers of a hunk wrong and
+// leave out the blank of an empty line, which the libraries that read diffs of programs refuse.
+// So the text of a hunk counts, and its numbers are only a hint.
 
 // Bounds of a patch.
 const (
@@ -18,14 +18,14 @@ const (
 	maxPatchedFiles = 200
 )
 
-// A filePatch is what a patch does to one file.
+// A filePatch holds the changes that a patch makes to one file.
 type filePatch struct {
-	from, to string // "" where the file is new, or removed
+	from, to string // paths; "" where the file is new, or removed
 	hunks    []hunk
 }
 
-// path is the name by which the patch is told of.
-func (f filePatch) path() string {
+// displayPath returns the path that names the file in results and errors.
+func (f filePatch) displayPath() string {
 	if f.to == "" {
 		return f.from
 	}
@@ -34,12 +34,12 @@ func (f filePatch) path() string {
 
 // A hunk replaces one run of lines by another.
 type hunk struct {
-	line           int    // of the old file, from 1, where it says that it begins
+	line           int    // its first line in the old file, counted from 1, as the patch states it
 	old, new       string // whole lines; the last has no line end where the file has none
 	added, removed int
 }
 
-// PatchPaths are the paths that a patch touches, as far as it can be read.
+// PatchPaths returns the paths that a patch touches, as far as the patch can be read.
 func PatchPaths(patch string) []string {
 	var paths []string
 	list, _ := parsePatch(patch)
@@ -53,15 +53,15 @@ func PatchPaths(patch string) []string {
 	return paths
 }
 
-// A diffReader goes through the lines of a patch.
+// A diffReader reads a patch line by line.
 type diffReader struct {
 	lines []string // with their ends
 	at    int
 	files []filePatch
 }
 
-// parsePatch reads a unified diff of any number of files. What it has read before an
-// error it returns with it.
+// parsePatch reads a unified diff of any number of files. Beside an error it returns what it has
+// read before.
 func parsePatch(patch string) ([]filePatch, error) {
 	if len(patch) > maxPatch {
 		return nil, tools.Errorf(tools.InvalidArgs, "the patch has %d bytes, at most %d are allowed: make several", len(patch), maxPatch)
@@ -71,18 +71,19 @@ func parsePatch(patch string) ([]filePatch, error) {
 		r.lines = r.lines[:len(r.lines)-1]
 	}
 	for r.at < len(r.lines) {
-		if err := r.next(); err != nil {
+		if err := r.readNext(); err != nil {
 			return r.files, err
 		}
 	}
 	if len(r.files) == 0 {
 		return nil, tools.Errorf(tools.InvalidArgs, "the patch changes no file: it needs lines --- a/PATH and +++ b/PATH, and hunks that begin with @@")
 	}
-	return r.files, r.check()
+	return r.files, r.checkFiles()
 }
 
-// check refuses what no order of changes could mean.
-func (r *diffReader) check() error {
+// checkFiles returns an error for a patch that names a file twice, changes too many, or has no
+// hunk for a file.
+func (r *diffReader) checkFiles() error {
 	if len(r.files) > maxPatchedFiles {
 		return tools.Errorf(tools.InvalidArgs, "the patch changes %d files, at most %d are allowed: make several", len(r.files), maxPatchedFiles)
 	}
@@ -94,65 +95,65 @@ func (r *diffReader) check() error {
 		}
 		for _, name := range names {
 			if name != "" && seen[name] {
-				return tools.Errorf(tools.InvalidArgs, "%q is in the patch twice: put its hunks together", short(name))
+				return tools.Errorf(tools.InvalidArgs, "%q is in the patch twice: put its hunks together", shorten(name))
 			}
 			seen[name] = true
 		}
 		if len(f.hunks) == 0 && f.from == f.to {
-			return tools.Errorf(tools.InvalidArgs, "the patch of %q has no hunk: they begin with @@", short(f.path()))
+			return tools.Errorf(tools.InvalidArgs, "the patch of %q has no hunk: they begin with @@", shorten(f.displayPath()))
 		}
 	}
 	return nil
 }
 
-// line is one line of the patch without its end; "" behind the last.
-func (r *diffReader) line(n int) string {
+// lineAt returns line n of the patch without its end; "" behind the last line.
+func (r *diffReader) lineAt(n int) string {
 	if n >= len(r.lines) {
 		return ""
 	}
 	return strings.TrimRight(r.lines[n], "\r\n")
 }
 
-// next reads the header of a file or a hunk, or passes over what is neither.
-func (r *diffReader) next() error {
-	line := r.line(r.at)
+// readNext reads the header of a file or a hunk, and skips any other line.
+func (r *diffReader) readNext() error {
+	line := r.lineAt(r.at)
 	switch {
 	case strings.HasPrefix(line, "diff --git "):
-		return r.gitHeader()
+		return r.readGitHeader()
 	case r.isHeader(r.at):
-		return r.header(filePatch{})
+		return r.readFileHeader(filePatch{})
 	case strings.HasPrefix(line, "@@"):
 		if len(r.files) == 0 {
 			return tools.Errorf(tools.InvalidArgs, "line %d of the patch: a hunk stands before the lines --- a/PATH and +++ b/PATH", r.at+1)
 		}
-		return r.hunk()
+		return r.readHunk()
 	}
 	r.at++ // what mails and version control write around a diff
 	return nil
 }
 
-// isHeader tells whether a file's two lines begin there.
+// isHeader reports whether the two lines of a file, --- and +++, begin at line n.
 func (r *diffReader) isHeader(n int) bool {
-	return strings.HasPrefix(r.line(n), "--- ") && strings.HasPrefix(r.line(n+1), "+++ ")
+	return strings.HasPrefix(r.lineAt(n), "--- ") && strings.HasPrefix(r.lineAt(n+1), "+++ ")
 }
 
-// gitHeader reads what git writes before a file's two lines, or in place of them.
-func (r *diffReader) gitHeader() error {
+// readGitHeader reads what git writes before a file's two lines, or in place of them.
+func (r *diffReader) readGitHeader() error {
 	start := r.at
 	f := filePatch{}
 	added, removed := false, false
 	for r.at++; r.at < len(r.lines); r.at++ {
-		line := r.line(r.at)
+		line := r.lineAt(r.at)
 		word, rest, _ := strings.Cut(line, " ")
 		switch {
 		case strings.HasPrefix(line, "diff --git "), word == "@@":
-			return r.gitOnly(start, f, added, removed)
+			return r.addGitOnly(start, f, added, removed)
 		case r.isHeader(r.at):
-			return r.header(f)
+			return r.readFileHeader(f)
 		case strings.HasPrefix(line, "rename from "):
-			f.from = unquote(strings.TrimPrefix(line, "rename from "))
+			f.from = unquotePath(strings.TrimPrefix(line, "rename from "))
 		case strings.HasPrefix(line, "rename to "):
-			f.to = unquote(strings.TrimPrefix(line, "rename to "))
+			f.to = unquotePath(strings.TrimPrefix(line, "rename to "))
 		case strings.HasPrefix(line, "new file"):
 			added = true
 		case strings.HasPrefix(line, "deleted file"):
@@ -161,13 +162,13 @@ func (r *diffReader) gitHeader() error {
 			return tools.Errorf(tools.InvalidArgs, "line %d of the patch: only texts are patched, and copies are written with write_file", r.at+1)
 		}
 	}
-	return r.gitOnly(start, f, added, removed)
+	return r.addGitOnly(start, f, added, removed)
 }
 
-// gitOnly is a file of which git says all in its own header: a rename, an empty file.
-func (r *diffReader) gitOnly(start int, f filePatch, added, removed bool) error {
+// addGitOnly adds a file that only git's own header describes: a rename, or an empty file.
+func (r *diffReader) addGitOnly(start int, f filePatch, added, removed bool) error {
 	if f.from == "" && f.to == "" {
-		before, after, _ := strings.Cut(strings.TrimPrefix(r.line(start), "diff --git "), " b/")
+		before, after, _ := strings.Cut(strings.TrimPrefix(r.lineAt(start), "diff --git "), " b/")
 		f.from, f.to = strings.TrimPrefix(before, "a/"), after
 		switch {
 		case added:
@@ -175,18 +176,18 @@ func (r *diffReader) gitOnly(start int, f filePatch, added, removed bool) error 
 		case removed:
 			f.to = ""
 		case f.from == f.to:
-			if strings.HasPrefix(r.line(r.at), "@@") {
+			if strings.HasPrefix(r.lineAt(r.at), "@@") {
 				break // a model left the two lines out
 			}
 			return tools.Errorf(tools.InvalidArgs, "line %d of the patch changes nothing of the file's text", start+1)
 		}
 	}
-	return r.add(f)
+	return r.addFile(f)
 }
 
-// header reads a file's two lines.
-func (r *diffReader) header(f filePatch) error {
-	from, to := headerPath(r.line(r.at), "--- "), headerPath(r.line(r.at+1), "+++ ")
+// readFileHeader reads the two lines of a file, --- and +++.
+func (r *diffReader) readFileHeader(f filePatch) error {
+	from, to := headerPath(r.lineAt(r.at), "--- "), headerPath(r.lineAt(r.at+1), "+++ ")
 	r.at += 2
 	a, hasA := strings.CutPrefix(from, "a/")
 	b, hasB := strings.CutPrefix(to, "b/")
@@ -199,28 +200,28 @@ func (r *diffReader) header(f filePatch) error {
 	if f.from != "" && f.to != "" { // a rename, whose names git writes without a/ and b/
 		from, to = f.from, f.to
 	} else if from != "" && to != "" && from != to {
-		// Old and new names that differ, as "a.txt.orig" and "a.txt", mean the new one
-		// unless a rename is stated.
+		// Old and new names that differ, as "a.txt.orig" and "a.txt", mean the new one unless a
+		// rename is stated.
 		from = to
 	}
-	return r.add(filePatch{from: from, to: to})
+	return r.addFile(filePatch{from: from, to: to})
 }
 
-func (r *diffReader) add(f filePatch) error {
+func (r *diffReader) addFile(f filePatch) error {
 	r.files = append(r.files, f)
 	return nil
 }
 
-// headerPath is the path in one of the two lines; "" for /dev/null.
+// headerPath returns the path in one of the two lines; "" for /dev/null.
 func headerPath(line, mark string) string {
 	path, _, _ := strings.Cut(strings.TrimPrefix(line, mark), "\t")
-	if path = unquote(strings.TrimSpace(path)); path == "/dev/null" {
+	if path = unquotePath(strings.TrimSpace(path)); path == "/dev/null" {
 		return ""
 	}
 	return path
 }
 
-func unquote(path string) string {
+func unquotePath(path string) string {
 	if strings.HasPrefix(path, `"`) {
 		if plain, err := strconv.Unquote(path); err == nil {
 			return plain
@@ -229,19 +230,19 @@ func unquote(path string) string {
 	return path
 }
 
-// hunk reads a hunk: as many lines as its header says, where this makes sense, and
-// else all that look like its lines.
-func (r *diffReader) hunk() error {
-	line, olds, news, ok := hunkHeader(r.line(r.at))
+// readHunk reads a hunk: as many lines as its header says if that makes sense, and otherwise all
+// lines that look like part of it.
+func (r *diffReader) readHunk() error {
+	line, olds, news, ok := parseHunkHeader(r.lineAt(r.at))
 	r.at++
 	start := r.at
 	var text hunkText
-	end, whole := r.counted(start, olds, news)
+	end, whole := r.countedEnd(start, olds, news)
 	if !ok || !whole {
-		end = r.body(start)
+		end = r.lookalikeEnd(start)
 	}
 	for r.at = start; r.at < end; r.at++ {
-		text.take(r.lines[r.at], r.line(r.at-1))
+		text.addLine(r.lines[r.at], r.lineAt(r.at-1))
 	}
 	h := hunk{line: line, old: string(text.old), new: string(text.new), added: text.added, removed: text.removed}
 	f := &r.files[len(r.files)-1]
@@ -252,14 +253,14 @@ func (r *diffReader) hunk() error {
 	return nil
 }
 
-// hunkText is a hunk while it is read.
+// A hunkText collects the lines of a hunk while it is read.
 type hunkText struct {
 	old, new       []byte
 	added, removed int
 }
 
-// take adds one line; before is the one before it.
-func (h *hunkText) take(text, before string) {
+// addLine adds one line of the hunk; before is the line before it.
+func (h *hunkText) addLine(text, before string) {
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
@@ -278,30 +279,31 @@ func (h *hunkText) take(text, before string) {
 		h.new = append(h.new, rest...)
 	case '\\': // the line before has no end
 		if !strings.HasPrefix(before, "+") {
-			h.old = withoutEnd(h.old)
+			h.old = withoutLineEnd(h.old)
 		}
 		if !strings.HasPrefix(before, "-") {
-			h.new = withoutEnd(h.new)
+			h.new = withoutLineEnd(h.new)
 		}
 	}
 }
 
-func withoutEnd(text []byte) []byte {
+func withoutLineEnd(text []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
 }
 
-// hunkHeader reads "@@ -12,5 +12,6 @@ …". Without numbers it is not ok.
-func hunkHeader(line string) (at, olds, news int, ok bool) {
+// parseHunkHeader reads "@@ -12,5 +12,6 @@ …"; ok is false if the numbers are missing.
+func parseHunkHeader(line string) (at, olds, news int, ok bool) {
 	fields := strings.Fields(line)
 	if len(fields) < 3 || !strings.HasPrefix(fields[1], "-") || !strings.HasPrefix(fields[2], "+") {
 		return 0, 0, 0, false
 	}
-	at, olds, ok = span(fields[1][1:])
-	_, news, also := span(fields[2][1:])
+	at, olds, ok = parseSpan(fields[1][1:])
+	_, news, also := parseSpan(fields[2][1:])
 	return at, olds, news, ok && also
 }
 
-func span(s string) (at, count int, ok bool) {
+// parseSpan reads "12,5", or "12", which means one line.
+func parseSpan(s string) (at, count int, ok bool) {
 	first, second, has := strings.Cut(s, ",")
 	at, err := strconv.Atoi(first)
 	if err != nil || at < 0 {
@@ -314,14 +316,14 @@ func span(s string) (at, count int, ok bool) {
 	return at, count, err == nil && count >= 0
 }
 
-// counted is where a hunk of so many lines ends, and whether it does: what follows
-// has to be something else.
-func (r *diffReader) counted(n, olds, news int) (end int, ok bool) {
+// countedEnd returns the line behind a hunk of so many lines. It also reports whether the hunk
+// ends there: something other than a hunk's line has to follow.
+func (r *diffReader) countedEnd(n, olds, news int) (end int, ok bool) {
 	for olds > 0 || news > 0 {
 		if n >= len(r.lines) {
 			return n, false
 		}
-		switch mark := r.line(n) + " "; mark[0] {
+		switch mark := r.lineAt(n) + " "; mark[0] {
 		case '-':
 			olds--
 		case '+':
@@ -335,19 +337,19 @@ func (r *diffReader) counted(n, olds, news int) (end int, ok bool) {
 		}
 		n++
 	}
-	for strings.HasPrefix(r.line(n), `\`) {
+	for strings.HasPrefix(r.lineAt(n), `\`) {
 		n++
 	}
-	next := r.line(n)
+	next := r.lineAt(n)
 	more := next != "" && strings.IndexByte(" +-", next[0]) >= 0 && !r.isHeader(n) && next != "-- " && next != "--"
 	return n, olds == 0 && news == 0 && !more
 }
 
-// body is where the lines that look like a hunk's end.
-func (r *diffReader) body(n int) int {
+// lookalikeEnd returns the line behind the last one that looks like part of the hunk.
+func (r *diffReader) lookalikeEnd(n int) int {
 	last := n
 	for ; n < len(r.lines); n++ {
-		line := r.line(n)
+		line := r.lineAt(n)
 		switch {
 		case line == "": // part of it if more follows
 			continue

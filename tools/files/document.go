@@ -10,7 +10,7 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// aboutDocuments tells the model what becomes of files that are no text.
+// aboutDocuments tells the model what happens when it reads a file that is no text.
 func (b fileTools) aboutDocuments() string {
 	if b.documents == nil {
 		return "Documents (PDF, DOCX, XLSX, PPTX) cannot be read here."
@@ -18,9 +18,10 @@ func (b fileTools) aboutDocuments() string {
 	return "Documents (PDF, DOCX, XLSX, PPTX) come as text, page by page: pages chooses, and next in the result names those that did not fit. With pages, CSV comes as a table and other text in parts."
 }
 
-// kindOf tells whether a file is read as a document. Text is, where pages of it are asked
-// for, or where its charset is no UTF-8 and no lines are asked for.
-func (b fileTools) kindOf(args readArgs, start []byte) pages.Kind {
+// documentKind returns as which kind of document a file is read; None if it is read as text. A
+// text counts as a document if pages of it are asked for, or if its charset is not UTF-8 and no
+// lines are asked for.
+func (b fileTools) documentKind(args readArgs, start []byte) pages.Kind {
 	kind := pages.KindOf(args.Path, start)
 	switch lines := args.Offset > 0 || args.Limit > 0; {
 	case kind == pages.None && args.Pages != "" && !isBinary(start):
@@ -31,9 +32,9 @@ func (b fileTools) kindOf(args readArgs, start []byte) pages.Kind {
 	return kind
 }
 
-// readDocument gives pages of a document.
+// readDocument returns pages of a document.
 func (b fileTools) readDocument(ctx context.Context, kind pages.Kind, args readArgs, size int64, start []byte, content io.Reader) (any, error) {
-	name := strconv.Quote(short(args.Path))
+	name := strconv.Quote(shorten(args.Path))
 	switch {
 	case b.documents == nil && (kind == pages.Text || kind == pages.Table) && !isBinary(start):
 		return nil, tools.Errorf(tools.InvalidArgs, "%s is a text, and parts of it cannot be read here: leave out pages, and choose lines with offset and limit", name)
@@ -45,7 +46,7 @@ func (b fileTools) readDocument(ctx context.Context, kind pages.Kind, args readA
 	}
 	shown, err := b.documents.Read(ctx, pages.Request{Name: name, Kind: kind, Pages: args.Pages, Most: pages.UsualMost, Content: content})
 	if _, none := errors.AsType[*pages.NoDocument](err); none {
-		return nil, notText(args.Path, size, start)
+		return nil, notTextError(args.Path, size, start)
 	}
 	if err != nil {
 		return nil, err

@@ -14,12 +14,12 @@ import (
 
 // Bounds of a search.
 const (
-	maxVisited = 100_000 // entries of directories
+	maxVisited = 100_000 // directory entries
 	maxPaths   = 1000
 	maxPattern = 1000 // bytes
 )
 
-// Why a search ends early.
+// Reasons why a search ends early.
 var (
 	errEnough  = errors.New("enough found")
 	errVisited = errors.New("too many files")
@@ -38,10 +38,10 @@ type globResult struct {
 
 func (b fileTools) glob() tools.Tool {
 	about := "Find files and directories of the workspace by a pattern of their paths. Returns paths relative to the workspace, sorted; directories end with a slash."
-	return tools.New(spec("glob", about, tools.Pure, tools.FileRead), func(ctx context.Context, call tools.Call, args globArgs) (any, error) {
-		// The search begins where the pattern does: docs/*.md does not visit src.
+	return tools.New(fileSpec("glob", about, tools.Pure, tools.FileRead), func(ctx context.Context, call tools.Call, args globArgs) (any, error) {
+		// The search begins in the folder that the pattern names: docs/*.md does not visit src.
 		base, rest := splitGlob(path.Clean(args.Pattern))
-		pattern, err := globOf("pattern", args.Pattern, rest)
+		pattern, err := compileGlobArg("pattern", args.Pattern, rest)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +52,7 @@ func (b fileTools) glob() tools.Tool {
 		if !path.IsAbs(base) {
 			base = orDot(args.Path) + "/" + base
 		}
-		result, err := matching(ctx, dir, base, pattern)
+		result, err := findMatches(ctx, dir, base, pattern)
 		if errors.Is(err, fs.ErrNotExist) && args.Path == "" {
 			err = nil // the pattern's own directory is missing: it matches nothing
 		}
@@ -63,15 +63,15 @@ func (b fileTools) glob() tools.Tool {
 	})
 }
 
-// matching finds the files and directories below base whose paths match.
-func matching(ctx context.Context, dir Dir, base string, pattern *regexp.Regexp) (globResult, error) {
+// findMatches returns the files and directories below base whose paths match the pattern.
+func findMatches(ctx context.Context, dir Dir, base string, pattern *regexp.Regexp) (globResult, error) {
 	result := globResult{Matches: []string{}}
 	from, err := dir.Name(base)
 	if err != nil {
 		return result, err
 	}
 	result.Truncated, err = walk(ctx, dir, from, func(name string, e fs.DirEntry) error {
-		if name == from || !pattern.MatchString(below(from, name)) {
+		if name == from || !pattern.MatchString(relativeTo(from, name)) {
 			return nil
 		}
 		if len(result.Matches) == maxPaths {
@@ -88,9 +88,10 @@ func matching(ctx context.Context, dir Dir, base string, pattern *regexp.Regexp)
 	return result, err
 }
 
-// globOf compiles rest, which is a pattern of paths or what is left of it without the
-// directory where it begins. Given is the whole pattern, and what its argument is called.
-func globOf(what, given, rest string) (*regexp.Regexp, error) {
+// compileGlobArg compiles rest: a pattern of paths, or what remains of it without the directory
+// in which it begins. For errors it also takes the whole pattern, given, and the name of its
+// argument, what.
+func compileGlobArg(what, given, rest string) (*regexp.Regexp, error) {
 	if given == "" || len(given) > maxPattern {
 		return nil, tools.Errorf(tools.InvalidArgs, "%s is a pattern of 1 to %d bytes, such as **/*.go", what, maxPattern)
 	}
@@ -101,20 +102,20 @@ func globOf(what, given, rest string) (*regexp.Regexp, error) {
 	return compiled, nil
 }
 
-// below is a name relative to the directory where the search began.
-func below(from, name string) string {
+// relativeTo returns a name relative to the directory from in which the search began.
+func relativeTo(from, name string) string {
 	if from == "." {
 		return name
 	}
 	return strings.TrimPrefix(strings.TrimPrefix(name, from), "/")
 }
 
-// isSetAside tells whether a directory is searched only if the model gives a path into it:
-// git's own, and that of results that were too long to show.
-func isSetAside(name string) bool { return name == ".git" || name == ".agent" }
+// isSkippedFolder reports whether a directory is searched only if the model gives a path into it:
+// git's own, and the one of results that were too long to show.
+func isSkippedFolder(name string) bool { return name == ".git" || name == ".agent" }
 
-// walk visits a file, or all that is below a directory, in the order of names. It does
-// not follow symbolic links. If it ends early, early tells the model why.
+// walk visits a file, or everything below a directory, in the order of names. It does not follow
+// symbolic links. If it ends early, early says why, in words for the model.
 func walk(ctx context.Context, dir fs.FS, from string, visit func(name string, e fs.DirEntry) error) (early string, err error) {
 	visited := 0
 	err = fs.WalkDir(dir, from, func(name string, e fs.DirEntry, err error) error {
@@ -122,12 +123,12 @@ func walk(ctx context.Context, dir fs.FS, from string, visit func(name string, e
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil && name != from && !errors.Is(err, context.Canceled):
-			return nil // it has gone or may not be read; the rest is still searched
+			return nil // the entry has gone or may not be read; the rest is still searched
 		case err != nil:
 			return err
 		case name == from && e.IsDir():
 			return nil
-		case e.IsDir() && isSetAside(e.Name()):
+		case e.IsDir() && isSkippedFolder(e.Name()):
 			return fs.SkipDir
 		}
 		if visited++; visited > maxVisited {

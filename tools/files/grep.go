@@ -45,7 +45,7 @@ type grepResult struct {
 
 func (b fileTools) grep() tools.Tool {
 	about := "Search the text files of the workspace for a regular expression, line by line. Returns path, line number and text of each match; files that are no text are skipped, long lines shortened."
-	return tools.New(spec("grep", about, tools.Pure, tools.FileRead), func(ctx context.Context, call tools.Call, args grepArgs) (any, error) {
+	return tools.New(fileSpec("grep", about, tools.Pure, tools.FileRead), func(ctx context.Context, call tools.Call, args grepArgs) (any, error) {
 		s, err := newSearch(args)
 		if err != nil {
 			return nil, err
@@ -59,7 +59,7 @@ func (b fileTools) grep() tools.Tool {
 			return nil, asToolError(err)
 		}
 		early, err := walk(ctx, dir, from, func(name string, e fs.DirEntry) error {
-			if !e.Type().IsRegular() || !s.wanted(below(from, name), e.Name()) {
+			if !e.Type().IsRegular() || !s.wantsFile(relativeTo(from, name), e.Name()) {
 				return nil
 			}
 			return s.searchFile(ctx, dir, name)
@@ -71,33 +71,34 @@ func (b fileTools) grep() tools.Tool {
 	})
 }
 
-// A search is one call of grep.
+// A search is one call of grep and its matches so far.
 type search struct {
-	text    scanner
-	glob    *regexp.Regexp // nil for every file
-	names   bool           // glob has no slash: the name alone may match
-	context int
-	found   []match
+	text       scanner
+	glob       *regexp.Regexp // nil for every file
+	matchNames bool           // glob has no slash: it may match the name alone
+	context    int
+	found      []match
 }
 
 func newSearch(args grepArgs) (*search, error) {
 	s := &search{context: min(max(args.Context, 0), maxContext), found: []match{}}
 	var err error
 	if args.Glob != "" {
-		if s.glob, err = globOf("glob", args.Glob, args.Glob); err != nil {
+		if s.glob, err = compileGlobArg("glob", args.Glob, args.Glob); err != nil {
 			return nil, err
 		}
-		s.names = !strings.Contains(args.Glob, "/")
+		s.matchNames = !strings.Contains(args.Glob, "/")
 	}
 	s.text, err = newScanner(args.Pattern)
 	return s, err
 }
 
-func (s *search) wanted(name, base string) bool {
+// wantsFile reports whether the glob of the call admits the file.
+func (s *search) wantsFile(name, base string) bool {
 	if s.glob == nil || name == "" {
 		return true
 	}
-	return s.glob.MatchString(name) || s.names && s.glob.MatchString(base)
+	return s.glob.MatchString(name) || s.matchNames && s.glob.MatchString(base)
 }
 
 // searchFile searches one file. It skips a file that cannot be read or is no text.
@@ -106,17 +107,17 @@ func (s *search) searchFile(ctx context.Context, dir fs.FS, name string) error {
 	if err != nil {
 		return nil //nolint:nilerr // the file has gone or may not be read, and is skipped
 	}
-	err = s.searchLines(ctx, bufio.NewReaderSize(untilDone(ctx, file), maxLine), name)
+	err = s.searchLines(ctx, bufio.NewReaderSize(cancelableReader(ctx, file), maxLine), name)
 	_ = file.Close() // it was only read
 	return err
 }
 
 func (s *search) searchLines(ctx context.Context, from *bufio.Reader, name string) error {
-	if start, err := from.Peek(sniffed); err != nil && !errors.Is(err, io.EOF) || isBinary(start) {
+	if start, err := from.Peek(sniffBytes); err != nil && !errors.Is(err, io.EOF) || isBinary(start) {
 		return ctx.Err() // a file that cannot be read is skipped, unless the call has ended
 	}
 	var before []string
-	var open []int // matches that want lines after them
+	var open []int // matches that still need lines after them
 	for number := 1; ; number++ {
 		line, err := nextLine(from)
 		if errors.Is(err, io.EOF) {
@@ -125,7 +126,7 @@ func (s *search) searchLines(ctx context.Context, from *bufio.Reader, name strin
 		if err != nil {
 			return err
 		}
-		hit, err := s.text.hits(ctx, line)
+		hit, err := s.text.matches(ctx, line)
 		if err != nil {
 			return err
 		}
@@ -135,7 +136,7 @@ func (s *search) searchLines(ctx context.Context, from *bufio.Reader, name strin
 		if !hit && s.context == 0 {
 			continue
 		}
-		text := shortened(line)
+		text := shortenLine(line)
 		open = slices.DeleteFunc(open, func(i int) bool {
 			s.found[i].After = append(s.found[i].After, text)
 			return len(s.found[i].After) == s.context
@@ -153,8 +154,8 @@ func (s *search) searchLines(ctx context.Context, from *bufio.Reader, name strin
 	}
 }
 
-// nextLine reads one line without its end, or the beginning of a very long line. It is
-// valid until the next is read.
+// nextLine reads one line without its end, or the beginning of a very long line. The line is
+// valid until the next call.
 func nextLine(from *bufio.Reader) ([]byte, error) {
 	line, err := from.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -169,7 +170,7 @@ func nextLine(from *bufio.Reader) ([]byte, error) {
 	return bytes.TrimRight(line, "\r\n"), err
 }
 
-func shortened(line []byte) string {
+func shortenLine(line []byte) string {
 	text := strings.ToValidUTF8(string(line[:min(len(line), maxShown)]), "\uFFFD")
 	if len(line) > maxShown {
 		text += "…"

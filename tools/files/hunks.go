@@ -9,46 +9,46 @@ import (
 	"parley/tools"
 )
 
-// apply gives what a patch makes of a file's content; both are nil for no file.
+// apply returns the content that a patch makes of a file's old content; nil stands for no file.
 func (f filePatch) apply(ctx context.Context, old []byte) ([]byte, error) {
-	a := applying{content: old, line: 1, path: f.path()}
+	a := hunkApplier{content: old, line: 1, path: f.displayPath()}
 	for n, h := range f.hunks {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		if f.from == "" && h.old != "" {
-			return nil, tools.Errorf(tools.InvalidArgs, "hunk %d of %q wants lines of a file that is to be new", n+1, short(f.path()))
+			return nil, tools.Errorf(tools.InvalidArgs, "hunk %d of %q wants lines of a file that is to be new", n+1, shorten(f.displayPath()))
 		}
-		if err := a.hunk(n+1, h); err != nil {
+		if err := a.applyHunk(n+1, h); err != nil {
 			return nil, err
 		}
 	}
 	made := append(a.made, a.content[min(a.at, len(a.content)):]...)
 	switch {
 	case f.to == "" && len(made) > 0:
-		return nil, tools.Errorf(tools.InvalidArgs, "%q is to be removed, and the patch does not take out all of its lines", short(f.path()))
+		return nil, tools.Errorf(tools.InvalidArgs, "%q is to be removed, and the patch does not take out all of its lines", shorten(f.displayPath()))
 	case f.to == "":
 		return nil, nil
-	case len(made) > maxWhole:
-		return nil, tools.Errorf(tools.InvalidArgs, "%q would have %d bytes, at most %d are allowed", short(f.path()), len(made), maxWhole)
+	case len(made) > maxFileBytes:
+		return nil, tools.Errorf(tools.InvalidArgs, "%q would have %d bytes, at most %d are allowed", shorten(f.displayPath()), len(made), maxFileBytes)
 	}
-	return orEmpty(made), nil
+	return nonNil(made), nil
 }
 
-// applying is a file in the middle of its patch.
-type applying struct {
+// A hunkApplier applies the hunks of a patch to one file, from its beginning to its end.
+type hunkApplier struct {
 	path    string
 	content []byte
-	at      int // how far it is done
+	at      int // the bytes before it are done
 	line    int // the number of the line that begins there
 	made    []byte
 }
 
-// hunk applies the next hunk: where its lines stand, behind the hunk before.
-func (a *applying) hunk(n int, h hunk) error {
-	at, old, made, why := a.find(h)
+// applyHunk applies the next hunk where its lines stand in the file, behind the hunk before.
+func (a *hunkApplier) applyHunk(n int, h hunk) error {
+	at, old, made, why := a.findHunk(h)
 	if why != "" {
-		return tools.Errorf(tools.InvalidArgs, "nothing was changed: hunk %d of %q does not apply: %s", n, short(a.path), why)
+		return tools.Errorf(tools.InvalidArgs, "nothing was changed: hunk %d of %q does not apply: %s", n, shorten(a.path), why)
 	}
 	a.made = append(append(a.made, a.content[a.at:at]...), made...)
 	a.line += bytes.Count(a.content[a.at:at+len(old)], []byte("\n"))
@@ -56,14 +56,15 @@ func (a *applying) hunk(n int, h hunk) error {
 	return nil
 }
 
-// find is where a hunk's lines stand, and what is to stand there; or why they do not.
-func (a *applying) find(h hunk) (at int, old, made, why string) {
-	expected := a.offset(h.line)
+// findHunk returns where a hunk's lines stand, and the old and the new text; or why they do not
+// stand there.
+func (a *hunkApplier) findHunk(h hunk) (at int, old, made, why string) {
+	expected := a.lineOffset(h.line)
 	if h.old == "" {
-		return a.insertion(h)
+		return a.insertionPoint(h)
 	}
-	for _, v := range a.variants(h) {
-		places := a.places(v[0])
+	for _, v := range a.lineEndVariants(h) {
+		places := a.findLines(v[0])
 		for _, at := range places {
 			if at == expected {
 				return at, v[0], v[1], ""
@@ -77,12 +78,12 @@ func (a *applying) find(h hunk) (at int, old, made, why string) {
 			return 0, "", "", fmt.Sprintf("its lines stand at %d places, and at line %d they do not: give more unchanged lines around the change", len(places), h.line)
 		}
 	}
-	return 0, "", "", a.mismatch(expected, h)
+	return 0, "", "", a.describeMismatch(expected, h)
 }
 
-// variants are a hunk's lines as a file could have them: with its own line ends, and
-// without one at its end.
-func (a *applying) variants(h hunk) [][2]string {
+// lineEndVariants returns a hunk's lines in the forms in which a file could have them: with the
+// file's own line ends, and without one at its end.
+func (a *hunkApplier) lineEndVariants(h hunk) [][2]string {
 	all := [][2]string{{h.old, h.new}}
 	if bytes.Contains(a.content, []byte("\r\n")) && !strings.Contains(h.old+h.new, "\r") {
 		all = append(all, [2]string{strings.ReplaceAll(h.old, "\n", "\r\n"), strings.ReplaceAll(h.new, "\n", "\r\n")})
@@ -97,8 +98,8 @@ func (a *applying) variants(h hunk) [][2]string {
 	return all
 }
 
-// places are where whole lines stand that read so.
-func (a *applying) places(text string) []int {
+// findLines returns all offsets at which text stands as whole lines.
+func (a *hunkApplier) findLines(text string) []int {
 	var at []int
 	if text == "" {
 		return nil
@@ -114,8 +115,8 @@ func (a *applying) places(text string) []int {
 	return at
 }
 
-// offset is where a line begins that is not done yet; -1 if there is none.
-func (a *applying) offset(line int) int {
+// lineOffset returns the offset of a line that is not done yet; -1 if there is none.
+func (a *hunkApplier) lineOffset(line int) int {
 	at := a.at
 	for n := a.line; n < line; n++ {
 		end := bytes.IndexByte(a.content[at:], '\n')
@@ -130,17 +131,17 @@ func (a *applying) offset(line int) int {
 	return at
 }
 
-// insertion is where a hunk goes that only adds lines and shows none around them:
+// insertionPoint returns where a hunk goes that only adds lines and shows none around them:
 // behind the line that it names.
-func (a *applying) insertion(h hunk) (at int, old, made, why string) {
+func (a *hunkApplier) insertionPoint(h hunk) (at int, old, made, why string) {
 	if len(a.content) == 0 {
 		return 0, "", h.new, ""
 	}
-	at = a.offset(h.line + 1)
+	at = a.lineOffset(h.line + 1)
 	switch {
 	case h.line == 0:
 		at = 0
-	case at < 0 && a.offset(h.line) >= 0: // the last line, without an end
+	case at < 0 && a.lineOffset(h.line) >= 0: // the last line, without an end
 		return len(a.content), "", "\n" + h.new, ""
 	}
 	if at < a.at {
@@ -149,11 +150,11 @@ func (a *applying) insertion(h hunk) (at int, old, made, why string) {
 	return at, "", h.new, ""
 }
 
-// mismatch says in words which line is another.
-func (a *applying) mismatch(expected int, h hunk) string {
+// describeMismatch says which line of the file differs from the hunk.
+func (a *hunkApplier) describeMismatch(expected int, h hunk) string {
 	first, _, _ := strings.Cut(h.old, "\n")
 	if expected < 0 {
-		return fmt.Sprintf("the lines that it shows, from %q on, are not in the file behind line %d", short(first), a.line-1)
+		return fmt.Sprintf("the lines that it shows, from %q on, are not in the file behind line %d", shorten(first), a.line-1)
 	}
 	at := expected
 	n := h.line
@@ -162,12 +163,12 @@ func (a *applying) mismatch(expected int, h hunk) string {
 		want = strings.TrimRight(want, "\r\n")
 		if got := strings.TrimSuffix(string(has), "\r"); got != want {
 			if at >= len(a.content) {
-				return fmt.Sprintf("the file ends before line %d, where it has %q", n, short(want))
+				return fmt.Sprintf("the file ends before line %d, where it has %q", n, shorten(want))
 			}
-			return fmt.Sprintf("line %d of the file is %q, where it has %q; read the file and copy the unchanged lines to the letter", n, short(got), short(want))
+			return fmt.Sprintf("line %d of the file is %q, where it has %q; read the file and copy the unchanged lines to the letter", n, shorten(got), shorten(want))
 		}
 		at = min(at+len(has)+1, len(a.content))
 		n++
 	}
-	return fmt.Sprintf("the lines that it shows, from %q on, do not stand in the file so", short(first))
+	return fmt.Sprintf("the lines that it shows, from %q on, do not stand in the file so", shorten(first))
 }

@@ -20,16 +20,16 @@ type patchArgs struct {
 func (b fileTools) applyPatch() tools.Tool {
 	about := "Apply a unified diff to files of the workspace: change, add, remove and rename several at once. All of it is applied, or nothing; an error names the hunk that does not fit. " +
 		"The unchanged lines of a hunk must be as they are in the file, to the letter; its line numbers may be off."
-	return tools.New(spec("apply_patch", about, tools.Reconcilable, tools.FileWrite), b.patch, tools.Reconcile(b.patched))
+	return tools.New(fileSpec("apply_patch", about, tools.Reconcilable, tools.FileWrite), b.patch, tools.Reconcile(b.reconcilePatch))
 }
 
-// A change is what becomes of one path: from one content to another. Nil is no file.
+// A change turns the content of one path into another; nil stands for no file.
 type change struct {
 	path     string
 	old, new []byte
 }
 
-// A patchedFile is what is told of one.
+// A patchedFile describes one changed file to the model.
 type patchedFile struct {
 	Path    string `json:"path"`
 	Added   int    `json:"added"`
@@ -49,7 +49,7 @@ func (b fileTools) patch(ctx context.Context, call tools.Call, args patchArgs) (
 	if err != nil {
 		return nil, asToolError(err)
 	}
-	changes, err := plan(ctx, dir, list, begun)
+	changes, err := planChanges(ctx, dir, list, begun)
 	if err != nil {
 		return nil, err
 	}
@@ -58,16 +58,16 @@ func (b fileTools) patch(ctx context.Context, call tools.Call, args patchArgs) (
 			return nil, asToolError(err)
 		}
 	}
-	if err := commit(ctx, dir, changes); err != nil {
+	if err := makeChanges(ctx, dir, changes); err != nil {
 		return nil, err
 	}
-	return patchDone(list), nil
+	return patchResult(list), nil
 }
 
-func patchDone(list []filePatch) map[string][]patchedFile {
+func patchResult(list []filePatch) map[string][]patchedFile {
 	var files []patchedFile
 	for _, f := range list {
-		one := patchedFile{Path: f.path()}
+		one := patchedFile{Path: f.displayPath()}
 		for _, h := range f.hunks {
 			one.Added += h.added
 			one.Removed += h.removed
@@ -77,9 +77,9 @@ func patchDone(list []filePatch) map[string][]patchedFile {
 	return map[string][]patchedFile{"files": files}
 }
 
-// plan works out what becomes of each path. Of a patch that was begun, and cut off,
-// what has been done already is left out.
-func plan(ctx context.Context, dir Dir, list []filePatch, begun *intent) ([]change, error) {
+// planChanges computes the changes of each path. For a patch that was begun and cut off, it
+// leaves out what has been done already.
+func planChanges(ctx context.Context, dir Dir, list []filePatch, begun *intent) ([]change, error) {
 	var all []change
 	names := map[string]bool{}
 	for _, f := range list {
@@ -92,7 +92,7 @@ func plan(ctx context.Context, dir Dir, list []filePatch, begun *intent) ([]chan
 		}
 		for _, c := range made {
 			if names[c.path] {
-				return nil, tools.Errorf(tools.InvalidArgs, "%q is in the patch twice: put its hunks together", short(c.path))
+				return nil, tools.Errorf(tools.InvalidArgs, "%q is in the patch twice: put its hunks together", shorten(c.path))
 			}
 			names[c.path] = true
 		}
@@ -101,7 +101,7 @@ func plan(ctx context.Context, dir Dir, list []filePatch, begun *intent) ([]chan
 	return all, nil
 }
 
-// planFile works out what becomes of the paths of one file: two, where it is renamed.
+// planFile computes the changes for one file: two if it is renamed.
 func planFile(ctx context.Context, dir Dir, f filePatch, begun *intent) ([]change, error) {
 	var err error
 	for _, path := range []*string{&f.from, &f.to} {
@@ -112,7 +112,7 @@ func planFile(ctx context.Context, dir Dir, f filePatch, begun *intent) ([]chang
 			return nil, asToolError(err)
 		}
 	}
-	if begun.done(dir, f.from) && begun.done(dir, f.to) {
+	if begun.isDone(dir, f.from) && begun.isDone(dir, f.to) {
 		return nil, nil
 	}
 	var old, at []byte
@@ -120,14 +120,14 @@ func planFile(ctx context.Context, dir Dir, f filePatch, begun *intent) ([]chang
 		if old, err = readWhole(dir, f.from); err != nil {
 			return nil, asToolError(err)
 		}
-		old = orEmpty(old)
+		old = nonNil(old)
 	}
-	if f.to != f.from && f.to != "" && !begun.done(dir, f.to) {
-		if at, err = wholeOrNone(dir, f.to); err != nil {
+	if f.to != f.from && f.to != "" && !begun.isDone(dir, f.to) {
+		if at, err = readIfExists(dir, f.to); err != nil {
 			return nil, asToolError(err)
 		}
 		if at != nil {
-			return nil, tools.Errorf(tools.InvalidArgs, "%q exists already: patch it, or remove it first", short(f.to))
+			return nil, tools.Errorf(tools.InvalidArgs, "%q exists already: patch it, or remove it first", shorten(f.to))
 		}
 	}
 	made, err := f.apply(ctx, old)
@@ -142,34 +142,34 @@ func planFile(ctx context.Context, dir Dir, f filePatch, begun *intent) ([]chang
 		return []change{{f.to, nil, made}}, nil
 	}
 	renamed := []change{{f.to, nil, made}, {f.from, old, nil}}
-	return slices.DeleteFunc(renamed, func(c change) bool { return begun.done(dir, c.path) }), nil
+	return slices.DeleteFunc(renamed, func(c change) bool { return begun.isDone(dir, c.path) }), nil
 }
 
-// wholeOrNone is a file's content, nil where there is none.
-func wholeOrNone(dir Dir, path string) ([]byte, error) {
+// readIfExists returns a file's content, nil if there is no such file.
+func readIfExists(dir Dir, path string) ([]byte, error) {
 	content, err := readWhole(dir, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return orEmpty(content), err
+	return nonNil(content), err
 }
 
-func orEmpty(content []byte) []byte {
+func nonNil(content []byte) []byte {
 	if content == nil {
 		return []byte{}
 	}
 	return content
 }
 
-// errChanged says that a file is not any more what the patch was made for.
+// errChanged says that a file no longer has the content for which the patch was made.
 var errChanged = errors.New("it was changed meanwhile")
 
-// commit makes the changes. Where one fails, those before it are taken back.
-func commit(ctx context.Context, dir Dir, changes []change) error {
+// makeChanges makes the changes in their order. If one fails, it takes back those before it.
+func makeChanges(ctx context.Context, dir Dir, changes []change) error {
 	for i, c := range changes {
 		err := ctx.Err()
 		if err == nil {
-			err = c.make(dir)
+			err = c.applyTo(dir)
 		}
 		if err == nil {
 			continue
@@ -177,25 +177,25 @@ func commit(ctx context.Context, dir Dir, changes []change) error {
 		var stuck []string
 		for _, done := range slices.Backward(changes[:i]) {
 			back := change{done.path, done.new, done.old}
-			if back.make(dir) != nil {
+			if back.applyTo(dir) != nil {
 				stuck = append(stuck, done.path)
 			}
 		}
 		if len(stuck) > 0 {
-			return tools.Errorf(tools.ExecutionFailed, "%q could not be patched (%v), and these stay changed: %q", short(c.path), err, stuck)
+			return tools.Errorf(tools.ExecutionFailed, "%q could not be patched (%v), and these stay changed: %q", shorten(c.path), err, stuck)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return tools.Errorf(tools.ExecutionFailed, "nothing was changed, because %q could not be patched: %v", short(c.path), err)
+		return tools.Errorf(tools.ExecutionFailed, "nothing was changed, because %q could not be patched: %v", shorten(c.path), err)
 	}
 	return nil
 }
 
-// make makes a change, if the file is still what it was.
-func (c change) make(dir Dir) error {
+// applyTo makes the change, if the file still has its old content.
+func (c change) applyTo(dir Dir) error {
 	if c.new == nil {
-		now, err := wholeOrNone(dir, c.path)
+		now, err := readIfExists(dir, c.path)
 		switch {
 		case err != nil:
 			return err
@@ -206,7 +206,7 @@ func (c change) make(dir Dir) error {
 		}
 		return dir.Remove(c.path)
 	}
-	return dir.Update(c.path, maxWhole, func(now []byte) ([]byte, error) {
+	return dir.Update(c.path, maxFileBytes, func(now []byte) ([]byte, error) {
 		if (now == nil) != (c.old == nil) || !bytes.Equal(now, c.old) {
 			return nil, errChanged
 		}
@@ -214,12 +214,12 @@ func (c change) make(dir Dir) error {
 	})
 }
 
-// intentFile is where a call notes what it is about to do, so that whoever goes on
-// after a crash can tell what of it was done. The next patch writes over it.
+// intentFile is where a call records what it is about to do, so that the process which continues
+// after a crash can tell what was done already. The next patch overwrites it.
 const intentFile = ".agent/patch.json"
 
-// An intent is what a call was about to do: by path, the sums of what a file held
-// and will hold; "" is no file.
+// An intent records what a call was about to do: for each path the hashes of its old and its new
+// content; "" stands for no file.
 type intent struct {
 	Call  string                  `json:"call"`
 	Files map[string]intentChange `json:"files"`
@@ -230,7 +230,7 @@ type intentChange struct {
 	New string `json:"new"`
 }
 
-func sum(content []byte) string {
+func hashOf(content []byte) string {
 	if content == nil {
 		return ""
 	}
@@ -241,7 +241,7 @@ func sum(content []byte) string {
 func writeIntent(dir Dir, call string, changes []change) error {
 	i := intent{Call: call, Files: map[string]intentChange{}}
 	for _, c := range changes {
-		i.Files[c.path] = intentChange{sum(c.old), sum(c.new)}
+		i.Files[c.path] = intentChange{hashOf(c.old), hashOf(c.new)}
 	}
 	raw, err := json.Marshal(i)
 	if err != nil {
@@ -250,10 +250,10 @@ func writeIntent(dir Dir, call string, changes []change) error {
 	return dir.Write(intentFile, raw)
 }
 
-// readIntent is what a call was about to do when it was cut off; nil if it had not
-// come so far.
+// readIntent returns what a call was about to do when it was cut off; nil if it had not recorded
+// that yet.
 func readIntent(dir Dir, call string) (*intent, error) {
-	raw, err := wholeOrNone(dir, intentFile)
+	raw, err := readIfExists(dir, intentFile)
 	if err != nil || raw == nil {
 		return nil, err
 	}
@@ -264,8 +264,9 @@ func readIntent(dir Dir, call string) (*intent, error) {
 	return &i, nil
 }
 
-// done tells whether a path is what the patch makes of it. No path is.
-func (i *intent) done(dir Dir, path string) bool {
+// isDone reports whether a path already has the content that the patch gives it. An empty path
+// counts as done.
+func (i *intent) isDone(dir Dir, path string) bool {
 	if i == nil {
 		return false
 	}
@@ -276,13 +277,13 @@ func (i *intent) done(dir Dir, path string) bool {
 	if !ok {
 		return false
 	}
-	now, err := wholeOrNone(dir, path)
-	return err == nil && sum(now) == c.New
+	now, err := readIfExists(dir, path)
+	return err == nil && hashOf(now) == c.New
 }
 
-// patched finds out whether a patch that was cut off was applied. One that was begun
-// and has not come to its end is run once more, and does the rest.
-func (b fileTools) patched(ctx context.Context, call tools.Call, args patchArgs) (any, bool, error) {
+// reconcilePatch finds out whether a patch that was cut off was applied. A patch that was only
+// begun is run once more, and does the rest.
+func (b fileTools) reconcilePatch(ctx context.Context, call tools.Call, args patchArgs) (any, bool, error) {
 	list, err := parsePatch(args.Patch)
 	if err != nil {
 		return nil, false, nil // running it says why
@@ -297,11 +298,11 @@ func (b fileTools) patched(ctx context.Context, call tools.Call, args patchArgs)
 	}
 	all := true
 	for path, c := range begun.Files {
-		now, err := wholeOrNone(dir, path)
+		now, err := readIfExists(dir, path)
 		if err != nil {
 			return nil, false, err
 		}
-		switch sum(now) {
+		switch hashOf(now) {
 		case c.New:
 		case c.Old:
 			all = false
@@ -309,5 +310,5 @@ func (b fileTools) patched(ctx context.Context, call tools.Call, args patchArgs)
 			return nil, false, errUnclear
 		}
 	}
-	return patchDone(list), all, nil
+	return patchResult(list), all, nil
 }

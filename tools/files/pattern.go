@@ -9,7 +9,7 @@ import (
 	"parley/tools"
 )
 
-// maxAlternatives bounds how many texts in braces a pattern of paths chooses from.
+// maxAlternatives bounds how many alternatives in braces a pattern of paths may have.
 const maxAlternatives = 64
 
 var (
@@ -17,18 +17,18 @@ var (
 	errAlternatives = errors.New("it has too many alternatives in braces, at most 64 are allowed: search with * instead, or several times")
 )
 
-// compileGlob makes of a pattern of paths a regular expression of the same
-// length, which takes a time that grows with the path alone, whatever the pattern.
+// compileGlob turns a pattern of paths into a regular expression of about the same length, whose
+// time to match grows with the path alone, whatever the pattern.
 //
-// ** is any number of folders where it stands alone between slashes, and * there
-// or elsewhere anything within a name; ? is one character of a name, [a-z] and
-// [!a-z] one of a class, {a,b} one of several texts, which may hold all of these,
-// and a backslash takes its meaning from what follows.
+// ** stands for any number of folders if it stands alone between slashes, and * for any text
+// within a name, as does ** elsewhere; ? is one character of a name, [a-z] and [!a-z] one of a
+// class, {a,b} one of several texts, which may hold all of these, and a backslash takes the
+// meaning from the character behind it.
 func compileGlob(pattern string) (*regexp.Regexp, error) {
-	g := globber{rest: pattern, atStart: true}
+	g := globTranslator{rest: pattern, atStart: true}
 	g.out.WriteString(`(?s)^`)
 	for g.rest != "" {
-		if err := g.next(); err != nil {
+		if err := g.translateNext(); err != nil {
 			return nil, err
 		}
 	}
@@ -40,8 +40,8 @@ func compileGlob(pattern string) (*regexp.Regexp, error) {
 	return compiled, err
 }
 
-// splitGlob parts a pattern into the folder in which all that it matches lies,
-// and the pattern of what is below.
+// splitGlob splits a pattern into the folder that holds everything which it matches, and the
+// pattern of what is below that folder.
 func splitGlob(pattern string) (base, rest string) {
 	at := strings.IndexAny(pattern, `*?[]{}\`)
 	if at < 0 {
@@ -57,22 +57,22 @@ func splitGlob(pattern string) (base, rest string) {
 	return pattern[:slash], pattern[slash+1:]
 }
 
-// A globber turns a pattern of paths into a regular expression, piece by piece.
-type globber struct {
+// A globTranslator turns a pattern of paths into a regular expression, piece by piece.
+type globTranslator struct {
 	rest         string
 	out          strings.Builder
-	atStart      bool   // of a name
-	braces       []bool // that are open: was a name begun before each?
+	atStart      bool   // the next piece begins a name
+	braces       []bool // the open braces; true if a name begins before the brace
 	alternatives int
 }
 
-// next turns one piece.
-func (g *globber) next() error {
+// translateNext translates the next piece.
+func (g *globTranslator) translateNext() error {
 	atStart := g.atStart
 	g.atStart = false
 	c := g.rest[0]
 	switch {
-	case atStart && g.folders():
+	case atStart && g.translateFolders():
 	case c == '*':
 		g.rest = strings.TrimLeft(g.rest, "*")
 		g.out.WriteString(`[^/]*`)
@@ -80,7 +80,7 @@ func (g *globber) next() error {
 		g.rest = g.rest[1:]
 		g.out.WriteString(`[^/]`)
 	case c == '[':
-		return g.class()
+		return g.translateClass()
 	case c == '{':
 		g.rest = g.rest[1:]
 		g.out.WriteString(`(?:`)
@@ -98,7 +98,7 @@ func (g *globber) next() error {
 		g.rest, g.braces = g.rest[1:], g.braces[:len(g.braces)-1]
 		g.out.WriteString(`)`)
 	default:
-		return g.literal()
+		return g.translateLiteral()
 	}
 	if g.alternatives > maxAlternatives {
 		return errAlternatives
@@ -106,8 +106,8 @@ func (g *globber) next() error {
 	return nil
 }
 
-// folders turns ** where it stands alone between slashes.
-func (g *globber) folders() bool {
+// translateFolders translates ** if it stands alone between slashes; false if it does not.
+func (g *globTranslator) translateFolders() bool {
 	behind, ok := strings.CutPrefix(g.rest, "**")
 	switch {
 	case !ok:
@@ -118,7 +118,7 @@ func (g *globber) folders() bool {
 		}
 		g.out.WriteString(`(?:[^/]+/)*`)
 		g.rest, g.atStart = behind[1:], true
-	case g.ends(behind):
+	case g.mayEndBefore(behind):
 		g.out.WriteString(`.*`)
 		g.rest = behind
 	default:
@@ -127,19 +127,19 @@ func (g *globber) folders() bool {
 	return true
 }
 
-// ends tells whether a path may end before this rest of the pattern.
-func (g *globber) ends(rest string) bool {
+// mayEndBefore reports whether a path may end before this rest of the pattern.
+func (g *globTranslator) mayEndBefore(rest string) bool {
 	return rest == "" || len(g.braces) > 0 && strings.ContainsAny(rest[:1], ",}")
 }
 
-// literal turns one character that stands for itself.
-func (g *globber) literal() error {
-	if behind, ok := strings.CutPrefix(g.rest, "/**"); ok && g.ends(behind) { // the folder itself, too
+// translateLiteral translates one character that stands for itself.
+func (g *globTranslator) translateLiteral() error {
+	if behind, ok := strings.CutPrefix(g.rest, "/**"); ok && g.mayEndBefore(behind) { // the folder itself, too
 		g.out.WriteString(`(?:/.*)?`)
 		g.rest = behind
 		return nil
 	}
-	r, rest, err := character(g.rest)
+	r, rest, err := nextCharacter(g.rest)
 	if err != nil {
 		return err
 	}
@@ -149,8 +149,9 @@ func (g *globber) literal() error {
 	return nil
 }
 
-// character is the next one of a pattern, behind its backslash if it has one.
-func character(text string) (c, rest string, err error) {
+// nextCharacter returns the next character of a pattern, without its backslash if it has one, and
+// what follows it.
+func nextCharacter(text string) (c, rest string, err error) {
 	text = strings.TrimPrefix(text, `\`)
 	if text == "" {
 		return "", "", errPattern
@@ -159,8 +160,8 @@ func character(text string) (c, rest string, err error) {
 	return text[:size], text[size:], nil
 }
 
-// class turns a class of characters. None holds a slash.
-func (g *globber) class() error {
+// translateClass translates a class of characters. No class matches a slash.
+func (g *globTranslator) translateClass() error {
 	rest := g.rest[1:]
 	negated := strings.HasPrefix(rest, "!") || strings.HasPrefix(rest, "^")
 	if negated {
@@ -171,13 +172,13 @@ func (g *globber) class() error {
 		return errPattern // it would hold nothing
 	}
 	for !strings.HasPrefix(rest, "]") {
-		from, behind, err := character(rest)
+		from, behind, err := nextCharacter(rest)
 		if err != nil {
 			return err
 		}
 		to := from
 		if ends, ok := strings.CutPrefix(behind, "-"); ok && ends != "" && ends[0] != ']' {
-			if to, behind, err = character(ends); err != nil {
+			if to, behind, err = nextCharacter(ends); err != nil {
 				return err
 			}
 		}
@@ -199,22 +200,22 @@ func (g *globber) class() error {
 	return nil
 }
 
-// classRange writes a range of a class, without the slash if it is in it.
+// classRange writes a range of a class, but without the slash.
 func classRange(from, to string) string {
 	if from > "/" || to < "/" {
-		return classRune(from) + "-" + classRune(to)
+		return quoteClassRune(from) + "-" + quoteClassRune(to)
 	}
 	var out string
 	if from < "/" {
-		out = classRune(from) + "-" + classRune(".")
+		out = quoteClassRune(from) + "-" + quoteClassRune(".")
 	}
 	if to > "/" {
-		out += classRune("0") + "-" + classRune(to)
+		out += quoteClassRune("0") + "-" + quoteClassRune(to)
 	}
 	return out
 }
 
-func classRune(c string) string {
+func quoteClassRune(c string) string {
 	if strings.ContainsAny(c, `\]^-[&~`) {
 		return `\` + c
 	}

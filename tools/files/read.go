@@ -22,7 +22,7 @@ type readArgs struct {
 func (b fileTools) readFile() tools.Tool {
 	about := "Read a text file of the workspace. Give offset and limit (in lines) to read part of a long file; grep finds the lines that matter. The content comes back exactly as it is, fit to be used with edit_file. " +
 		b.aboutDocuments()
-	s := spec("read_file", about, tools.Pure, tools.FileRead)
+	s := fileSpec("read_file", about, tools.Pure, tools.FileRead)
 	s.Timeout = s.MaxTimeout // documents take longer than texts
 	return tools.New(s, func(ctx context.Context, call tools.Call, args readArgs) (any, error) {
 		if args.Offset < 0 || args.Limit < 0 {
@@ -40,7 +40,7 @@ func (b fileTools) readFile() tools.Tool {
 	})
 }
 
-// read gives the lines of a text, or the pages of a document.
+// read returns the lines of a text, or the pages of a document.
 func (b fileTools) read(ctx context.Context, dir Dir, args readArgs) (result any, err error) {
 	file, err := dir.Open(args.Path)
 	if err != nil {
@@ -51,20 +51,20 @@ func (b fileTools) read(ctx context.Context, dir Dir, args readArgs) (result any
 	if err != nil {
 		return nil, err
 	}
-	start, err := beginning(file)
+	start, err := readStart(file)
 	if err != nil {
 		return nil, err
 	}
-	whole := untilDone(ctx, io.MultiReader(bytes.NewReader(start), file))
-	if kind := b.kindOf(args, start); kind != pages.None {
+	whole := cancelableReader(ctx, io.MultiReader(bytes.NewReader(start), file))
+	if kind := b.documentKind(args, start); kind != pages.None {
 		return b.readDocument(ctx, kind, args, info.Size(), start, whole)
 	}
 	switch {
-	case info.Size() > maxWhole && args.Limit == 0:
+	case info.Size() > maxFileBytes && args.Limit == 0:
 		return nil, tools.Errorf(tools.ExecutionFailed,
-			"%q has %d bytes, too many to read at once (at most %d): read part of it with offset and limit, or find lines in it with grep", short(args.Path), info.Size(), maxWhole)
+			"%q has %d bytes, too many to read at once (at most %d): read part of it with offset and limit, or find lines in it with grep", shorten(args.Path), info.Size(), maxFileBytes)
 	case isBinary(start):
-		return nil, notText(args.Path, info.Size(), start)
+		return nil, notTextError(args.Path, info.Size(), start)
 	}
 	content, err := readLines(bufio.NewReaderSize(whole, 64<<10), args)
 	if err != nil {
@@ -73,7 +73,7 @@ func (b fileTools) read(ctx context.Context, dir Dir, args readArgs) (result any
 	return map[string]string{"content": strings.ReplaceAll(strings.ToValidUTF8(content, "\uFFFD"), "\x00", "\uFFFD")}, nil
 }
 
-// readLines reads the lines that args ask for, of at most maxWhole bytes.
+// readLines reads the lines that args ask for, at most maxFileBytes in all.
 func readLines(from *bufio.Reader, args readArgs) (string, error) {
 	first := max(args.Offset, 1)
 	var out strings.Builder
@@ -85,7 +85,7 @@ func readLines(from *bufio.Reader, args readArgs) (string, error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			if line < first || line == first && first > 1 && out.Len() == 0 {
-				return "", tools.Errorf(tools.InvalidArgs, "offset %d is beyond the end: %q has %d lines", args.Offset, short(args.Path), lineCount(line, piece))
+				return "", tools.Errorf(tools.InvalidArgs, "offset %d is beyond the end: %q has %d lines", args.Offset, shorten(args.Path), lineCount(line, piece))
 			}
 			return out.String(), nil
 		case err == nil:
@@ -93,15 +93,15 @@ func readLines(from *bufio.Reader, args readArgs) (string, error) {
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return "", err
 		}
-		if out.Len() > maxWhole {
-			return "", tools.Errorf(tools.ExecutionFailed, "these lines of %q have more than %d bytes: give a lower limit, or use grep", short(args.Path), maxWhole)
+		if out.Len() > maxFileBytes {
+			return "", tools.Errorf(tools.ExecutionFailed, "these lines of %q have more than %d bytes: give a lower limit, or use grep", shorten(args.Path), maxFileBytes)
 		}
 	}
 	return out.String(), nil
 }
 
-// lineCount is how many lines a file has of which piece was read last, as line number
-// line: an empty piece is no line.
+// lineCount returns how many lines a file has if piece was read last, as line number line: an
+// empty piece is no line.
 func lineCount(line int, piece []byte) int {
 	if len(piece) == 0 {
 		return line - 1
@@ -113,9 +113,9 @@ type readFunc func(p []byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
-// untilDone is a reader that fails once ctx has ended, as reading a large file may take
-// longer than any deadline.
-func untilDone(ctx context.Context, from io.Reader) io.Reader {
+// cancelableReader returns a reader that fails once ctx has ended, because reading a large file
+// may take longer than any deadline.
+func cancelableReader(ctx context.Context, from io.Reader) io.Reader {
 	return readFunc(func(p []byte) (int, error) {
 		if err := ctx.Err(); err != nil {
 			return 0, err

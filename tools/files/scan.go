@@ -10,17 +10,17 @@ import (
 	"parley/tools"
 )
 
-// maxSteps is about how many steps a search takes before it asks again whether its call
-// has ended.
+// maxSteps is about how many steps a search takes before it checks again whether its call has
+// ended.
 const maxSteps = 1 << 20
 
-// A scanner looks for a regular expression, line by line. It ends when its call does,
-// also within a long line.
+// A scanner matches lines against a regular expression. It stops when its call ends, even within
+// a long line.
 type scanner struct {
-	pattern *regexp.Regexp
-	literal []byte // if set, the expression is this text and nothing more
-	steps   int    // the most steps for each character
-	taken   int    // steps since it last asked whether the call has ended
+	pattern         *regexp.Regexp
+	literal         []byte // if set, the expression is this text and nothing more
+	stepsPerChar    int    // at most so many steps for each character
+	stepsSinceCheck int    // steps since the last check whether the call has ended
 }
 
 func newScanner(pattern string) (scanner, error) {
@@ -31,21 +31,21 @@ func newScanner(pattern string) (scanner, error) {
 	if err != nil {
 		return scanner{}, tools.Errorf(tools.InvalidArgs, "pattern is no regular expression that can be used (RE2, without lookaround and backreferences): %v", err)
 	}
-	s := scanner{pattern: compiled, steps: steps}
+	s := scanner{pattern: compiled, stepsPerChar: steps}
 	if literal, all := compiled.LiteralPrefix(); all { // many times faster
-		s.literal, s.steps = []byte(literal), 1
+		s.literal, s.stepsPerChar = []byte(literal), 1
 	}
 	return s, nil
 }
 
-// hits tells whether the expression matches in a line.
-func (s *scanner) hits(ctx context.Context, line []byte) (bool, error) {
-	cost := (len(line) + 1) * s.steps
-	if s.taken += cost; s.taken > maxSteps {
+// matches reports whether the expression matches in a line.
+func (s *scanner) matches(ctx context.Context, line []byte) (bool, error) {
+	cost := (len(line) + 1) * s.stepsPerChar
+	if s.stepsSinceCheck += cost; s.stepsSinceCheck > maxSteps {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		s.taken = cost
+		s.stepsSinceCheck = cost
 	}
 	switch {
 	case s.literal != nil:
@@ -53,23 +53,23 @@ func (s *scanner) hits(ctx context.Context, line []byte) (bool, error) {
 	case cost <= maxSteps:
 		return s.pattern.Match(line), nil
 	}
-	s.taken = 0
-	in := &interrupted{line: line, ended: ctx.Err, every: max(1, maxSteps/s.steps)}
+	s.stepsSinceCheck = 0
+	in := &interruptibleLine{line: line, ended: ctx.Err, every: max(1, maxSteps/s.stepsPerChar)}
 	hit := s.pattern.MatchReader(in)
 	return hit, in.err
 }
 
-// An interrupted reads a line character by character, and ends early when the call does.
-type interrupted struct {
-	line  []byte
-	ended func() error
-	every int // after how many characters it asks whether the call has ended
-	given int
-	err   error
+// An interruptibleLine is a reader of one line's characters that ends early when the call ends.
+type interruptibleLine struct {
+	line      []byte
+	ended     func() error
+	every     int // after how many characters it checks whether the call has ended
+	charsRead int
+	err       error
 }
 
-func (in *interrupted) ReadRune() (r rune, size int, err error) {
-	if in.given++; in.given%in.every == 0 {
+func (in *interruptibleLine) ReadRune() (r rune, size int, err error) {
+	if in.charsRead++; in.charsRead%in.every == 0 {
 		if in.err = in.ended(); in.err != nil {
 			return 0, 0, in.err
 		}

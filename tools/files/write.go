@@ -17,7 +17,7 @@ type writeArgs struct {
 
 func (b fileTools) writeFile() tools.Tool {
 	about := "Write a text file of the workspace. What was in it before is replaced; missing directories are made. To change part of a file use edit_file."
-	return tools.New(spec("write_file", about, tools.Idempotent, tools.FileWrite), func(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
+	return tools.New(fileSpec("write_file", about, tools.Idempotent, tools.FileWrite), func(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
 		dir, err := b.open(ctx, call)
 		if err != nil {
 			return nil, asToolError(err)
@@ -25,7 +25,7 @@ func (b fileTools) writeFile() tools.Tool {
 		if err := dir.Write(args.Path, []byte(args.Content)); err != nil {
 			return nil, asToolError(err)
 		}
-		return wrote(len(args.Content), args.Path), nil
+		return writeMessage(len(args.Content), args.Path), nil
 	})
 }
 
@@ -37,7 +37,7 @@ type editArgs struct {
 
 func (b fileTools) editFile() tools.Tool {
 	about := "Replace a text in a file of the workspace. old_text must occur exactly once, to the letter: read the file first and give enough lines around the change. To make a new file use write_file."
-	return tools.New(spec("edit_file", about, tools.Reconcilable, tools.FileWrite), b.edit, tools.Reconcile(b.wasEdited))
+	return tools.New(fileSpec("edit_file", about, tools.Reconcilable, tools.FileWrite), b.edit, tools.Reconcile(b.reconcileEdit))
 }
 
 func (b fileTools) edit(ctx context.Context, call tools.Call, args editArgs) (any, error) {
@@ -51,41 +51,41 @@ func (b fileTools) edit(ctx context.Context, call tools.Call, args editArgs) (an
 	if err != nil {
 		return nil, asToolError(err)
 	}
-	err = dir.Update(args.Path, maxWhole, func(old []byte) ([]byte, error) {
+	err = dir.Update(args.Path, maxFileBytes, func(old []byte) ([]byte, error) {
 		if old == nil {
-			return nil, tools.Errorf(tools.FileNotFound, "%q does not exist: list_directory and glob show what there is, write_file makes a new file", short(args.Path))
+			return nil, tools.Errorf(tools.FileNotFound, "%q does not exist: list_directory and glob show what there is, write_file makes a new file", shorten(args.Path))
 		}
-		return replaced(old, args)
+		return replaceOnce(old, args)
 	})
 	if err != nil {
 		return nil, asToolError(err)
 	}
-	return editDone(args), nil
+	return editMessage(args), nil
 }
 
-func editDone(args editArgs) map[string]string {
+func editMessage(args editArgs) map[string]string {
 	return map[string]string{"message": "Successfully edited " + args.Path}
 }
 
-func replaced(old []byte, args editArgs) ([]byte, error) {
+func replaceOnce(old []byte, args editArgs) ([]byte, error) {
 	at := occurrences(old, args.OldText)
 	switch {
 	case len(at) == 1:
 		rest := old[at[0]+len(args.OldText):]
 		return append(append(append(make([]byte, 0, len(old)+len(args.NewText)), old[:at[0]]...), args.NewText...), rest...), nil
 	case len(at) > 1:
-		return nil, tools.Errorf(tools.InvalidArgs, "old_text occurs %d times in %q: give more of the text around it, so that it occurs once", len(at), short(args.Path))
+		return nil, tools.Errorf(tools.InvalidArgs, "old_text occurs %d times in %q: give more of the text around it, so that it occurs once", len(at), shorten(args.Path))
 	case bytes.Contains(old, []byte("\r\n")) && len(occurrences(bytes.ReplaceAll(old, []byte("\r\n"), []byte("\n")), args.OldText)) > 0:
-		return nil, tools.Errorf(tools.InvalidArgs, `old_text does not occur in %q, whose lines end in \r\n: write its line ends so`, short(args.Path))
+		return nil, tools.Errorf(tools.InvalidArgs, `old_text does not occur in %q, whose lines end in \r\n: write its line ends so`, shorten(args.Path))
 	}
-	return nil, tools.Errorf(tools.InvalidArgs, "old_text does not occur in %q: read the file and copy the text to the letter, with its blanks and line ends", short(args.Path))
+	return nil, tools.Errorf(tools.InvalidArgs, "old_text does not occur in %q: read the file and copy the text to the letter, with its blanks and line ends", shorten(args.Path))
 }
 
-// occurrences are the places of a text, including those that overlap: which of them is
-// meant would be unclear too. It stops at a million.
+// occurrences returns all places of a text, including those that overlap, because with these,
+// too, it would be unclear which is meant. It stops at a million.
 //
-// It takes time in proportion to the sum of both lengths (Knuth, Morris and Pratt). A
-// simple search would take their product if both repeat one letter.
+// It takes time in proportion to the sum of both lengths (Knuth, Morris and Pratt). A simple
+// search would take their product if both repeat one letter.
 func occurrences(in []byte, text string) []int {
 	start := bytes.Index(in, []byte(text))
 	if start < 0 || text == "" { // the tool refuses an empty text before
@@ -108,8 +108,8 @@ func occurrences(in []byte, text string) []int {
 	return at
 }
 
-// prefixLengths gives for each beginning of a text the length of its longest proper end that
-// is also a beginning of the text.
+// prefixLengths returns for each beginning of a text the length of its longest proper end that is
+// also a beginning of the text.
 func prefixLengths(text string) []int32 {
 	back := make([]int32, len(text))
 	for i, have := 1, 0; i < len(text); i++ {
@@ -124,29 +124,28 @@ func prefixLengths(text string) []int32 {
 	return back
 }
 
-// errUnclear says that a file could be as it is both before and after an edit.
+// errUnclear says that the file could look as it does both before and after an edit.
 var errUnclear = errors.New("the file does not show whether the edit was made")
 
-// wasEdited finds out whether an edit that was interrupted was made. Writes replace the
-// whole file, so without the edit it has old_text exactly once, and with it new_text in
-// that place.
-func (b fileTools) wasEdited(ctx context.Context, call tools.Call, args editArgs) (any, bool, error) {
+// reconcileEdit finds out whether an interrupted edit was made. Writes replace the whole file, so
+// without the edit the file has old_text exactly once, and with it new_text in that place.
+func (b fileTools) reconcileEdit(ctx context.Context, call tools.Call, args editArgs) (any, bool, error) {
 	dir, err := b.open(ctx, call)
 	if err != nil {
 		return nil, false, err
 	}
 	content, err := readWhole(dir, args.Path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return nil, false, nil // nothing was edited, and running it says why
+		return nil, false, nil // nothing was edited, and running the edit says why
 	}
 	if err != nil {
 		return nil, false, err
 	}
 	done, err := isApplied(content, args)
-	return editDone(args), done, err
+	return editMessage(args), done, err
 }
 
-// isApplied tells whether content is what an edit leaves behind.
+// isApplied reports whether content is what an edit leaves behind.
 func isApplied(content []byte, args editArgs) (bool, error) {
 	if args.OldText == "" || args.OldText == args.NewText {
 		return false, nil // never made
@@ -180,8 +179,8 @@ func readWhole(dir Dir, path string) (content []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	content, err = io.ReadAll(io.LimitReader(file, maxWhole+1))
-	if err == nil && len(content) > maxWhole {
+	content, err = io.ReadAll(io.LimitReader(file, maxFileBytes+1))
+	if err == nil && len(content) > maxFileBytes {
 		err = fs.ErrInvalid // edit_file refuses it likewise
 	}
 	return content, err

@@ -1,7 +1,7 @@
 // Package git is the tools with which an agent works on repositories in its workspace.
 //
-// git runs in a sandbox: what an agent has written into a repository's configuration
-// makes it run programs.
+// git runs in a sandbox, because what an agent has written into a repository's configuration can
+// make git run programs.
 package git
 
 import (
@@ -15,28 +15,29 @@ import (
 	"parley/tools/sandbox"
 )
 
-// Config is what the tools work with.
+// Config holds what the tools work with.
 type Config struct {
 	Sandbox sandbox.Sandbox
-	// Place returns where git runs for a call: in the folder path of the workspace.
+	// Place returns the sandbox place in which git runs for a call: the folder path of the
+	// workspace.
 	Place func(ctx context.Context, call tools.Call, path string) (sandbox.Place, error)
-	// Changed is told that a call may have changed the session's files.
+	// Changed is called after a call that may have changed the session's files.
 	Changed func(call tools.Call)
 }
 
-// New makes git_status, git_diff, git_log, git_commit and git_branch.
+// New makes the tools git_status, git_diff, git_log, git_commit and git_branch.
 func New(c Config) []tools.Tool {
 	g := gitTools{c}
 	return []tools.Tool{
-		tools.New(spec("git_status", tools.Pure, "Show the branch and the changed files of a git repository in the workspace, as git status --short --branch does."), g.status),
-		tools.New(spec("git_diff", tools.Pure, "Show what has changed in a git repository: not yet staged, staged, or against a commit or branch."), g.diff),
-		tools.New(spec("git_log", tools.Pure, "List the newest commits of a git repository with author, date and message."), g.log),
-		tools.New(spec("git_commit", tools.Once, "Commit changes in a git repository: those of the given paths, new files included, or else of all files that git already tracks."), g.commit),
-		tools.New(spec("git_branch", tools.Once, "List the branches of a git repository; or with a name make a new branch and switch to it."), g.branch),
+		tools.New(gitSpec("git_status", tools.Pure, "Show the branch and the changed files of a git repository in the workspace, as git status --short --branch does."), g.status),
+		tools.New(gitSpec("git_diff", tools.Pure, "Show what has changed in a git repository: not yet staged, staged, or against a commit or branch."), g.diff),
+		tools.New(gitSpec("git_log", tools.Pure, "List the newest commits of a git repository with author, date and message."), g.log),
+		tools.New(gitSpec("git_commit", tools.Once, "Commit changes in a git repository: those of the given paths, new files included, or else of all files that git already tracks."), g.commit),
+		tools.New(gitSpec("git_branch", tools.Once, "List the branches of a git repository; or with a name make a new branch and switch to it."), g.branch),
 	}
 }
 
-func spec(name string, effect tools.Effect, description string) tools.Spec {
+func gitSpec(name string, effect tools.Effect, description string) tools.Spec {
 	return tools.Spec{
 		Name: name, Description: description, Effect: effect, Permission: tools.Git,
 		Timeout: 60 * time.Second, MaxTimeout: 300 * time.Second,
@@ -45,8 +46,8 @@ func spec(name string, effect tools.Effect, description string) tools.Spec {
 
 type gitTools struct{ Config }
 
-// ran is what came of git.
-type ran struct {
+// A gitResult is what a run of git returns to the model.
+type gitResult struct {
 	ExitCode int    `json:"exit_code"`
 	Stdout   string `json:"stdout"`
 	Stderr   string `json:"stderr"`
@@ -72,7 +73,7 @@ func (g gitTools) diff(ctx context.Context, call tools.Call, args diffArgs) (any
 		line = append(line, "--cached")
 	}
 	if args.Ref != "" {
-		if err := plain("ref", args.Ref); err != nil {
+		if err := checkNotOption("ref", args.Ref); err != nil {
 			return nil, err
 		}
 		line = append(line, args.Ref)
@@ -80,10 +81,10 @@ func (g gitTools) diff(ctx context.Context, call tools.Call, args diffArgs) (any
 	return g.run(ctx, call, args.Path, "", append(line, "--")...)
 }
 
-// The number of commits that are listed.
+// How many commits git_log lists by default, and at most.
 const (
-	usualLog = 20
-	mostLog  = 200
+	defaultLogLimit = 20
+	maxLogLimit     = 200
 )
 
 type logArgs struct {
@@ -93,9 +94,9 @@ type logArgs struct {
 
 func (g gitTools) log(ctx context.Context, call tools.Call, args logArgs) (any, error) {
 	if args.Limit <= 0 {
-		args.Limit = usualLog
+		args.Limit = defaultLogLimit
 	}
-	return g.run(ctx, call, args.Path, "", "git", "--no-optional-locks", "--no-pager", "log", "--no-color", "--date=iso-strict", "-n", strconv.Itoa(min(args.Limit, mostLog)))
+	return g.run(ctx, call, args.Path, "", "git", "--no-optional-locks", "--no-pager", "log", "--no-color", "--date=iso-strict", "-n", strconv.Itoa(min(args.Limit, maxLogLimit)))
 }
 
 type commitArgs struct {
@@ -104,9 +105,9 @@ type commitArgs struct {
 	Path    string   `json:"path,omitempty" jsonschema:"folder of the repository; left out: the workspace"`
 }
 
-// commit reads the message from standard input. Who commits is named where the
-// repository does not say it.
-const commit = `git config user.name >/dev/null || export GIT_AUTHOR_NAME="$1" GIT_COMMITTER_NAME="$1"
+// commitScript reads the message from standard input. It names the agent as author and committer
+// if the repository names nobody.
+const commitScript = `git config user.name >/dev/null || export GIT_AUTHOR_NAME="$1" GIT_COMMITTER_NAME="$1"
 git config user.email >/dev/null || export GIT_AUTHOR_EMAIL=agent@parley.invalid GIT_COMMITTER_EMAIL=agent@parley.invalid
 shift
 if [ $# -gt 0 ]; then git add -A -- "$@" && exec git commit -q -F -; fi
@@ -119,7 +120,7 @@ func (g gitTools) commit(ctx context.Context, call tools.Call, args commitArgs) 
 	if slices.Contains(args.Paths, "") {
 		return nil, tools.Errorf(tools.InvalidArgs, "a path is empty: give a file or folder, . for all")
 	}
-	return g.run(ctx, call, args.Path, args.Message, append([]string{"sh", "-c", commit, "sh", call.Agent}, args.Paths...)...)
+	return g.run(ctx, call, args.Path, args.Message, append([]string{"sh", "-c", commitScript, "sh", call.Agent}, args.Paths...)...)
 }
 
 type branchArgs struct {
@@ -140,15 +141,15 @@ func (g gitTools) branch(ctx context.Context, call tools.Call, args branchArgs) 
 		line = append(line, args.From)
 	}
 	for i, name := range line[3:] {
-		if err := plain([]string{"name", "from"}[i], name); err != nil {
+		if err := checkNotOption([]string{"name", "from"}[i], name); err != nil {
 			return nil, err
 		}
 	}
 	return g.run(ctx, call, args.Path, "", line...)
 }
 
-// plain refuses a name that git would take for an option.
-func plain(what, name string) error {
+// checkNotOption refuses a name that git would take for an option.
+func checkNotOption(what, name string) error {
 	if strings.HasPrefix(name, "-") || strings.ContainsRune(name, 0) {
 		return tools.Errorf(tools.InvalidArgs, "%s cannot begin with -", what)
 	}
@@ -173,5 +174,5 @@ func (g gitTools) run(ctx context.Context, call tools.Call, path, stdin string, 
 	if err := sandbox.Ended(r, time.Since(began)); err != nil {
 		return nil, err
 	}
-	return ran{r.ExitCode, r.Stdout, r.Stderr}, nil
+	return gitResult{r.ExitCode, r.Stdout, r.Stderr}, nil
 }

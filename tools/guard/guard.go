@@ -1,14 +1,14 @@
-// Package guard decides which calls of tools run: by rules, by what a call would do to the outside, and by what other programs say.
+// Package guard decides which calls of tools run: by rules, by what a call would do to the
+// outside, and by asking the operator's own programs.
 //
-// Rules say of a tool, or of some of its calls, that they are denied, asked about or
-// allowed; a denial anywhere wins. What they look at is what a call acts on: the
-// commands of a shell line, an address, a path.
+// A rule denies all or some calls of a tool, allows them, or has a person asked about them; a
+// denial anywhere wins. Rules look at what a call acts on: the commands of a shell line, an
+// address, a path.
 //
-// The files: guard.go decides by the rules; rule.go reads them and matches texts;
-// subject.go says what of a call they look at; words.go by which words it may name
-// files; outward.go knows what acts on the
-// outside; marks.go remembers which files hold what strangers may have written;
-// hook.go asks programs of the operator's.
+// The files: guard.go decides by the rules; rule.go reads rules and matches texts; subject.go
+// finds out what a call acts on; words.go lists the words by which a call may name files;
+// outward.go knows which calls act on the outside; marks.go remembers which files hold what
+// strangers may have written; hook.go asks the operator's programs.
 package guard
 
 import (
@@ -21,41 +21,42 @@ import (
 	"parley/tools"
 )
 
-// A Policy is the rules for one agent or for all, as they are written.
+// A Policy holds the rules for one agent, or for all, as the operator has written them.
 type Policy struct{ Deny, Ask, Allow []string }
 
-// Config is what a Guard decides by.
+// Config holds what a Guard bases its decisions on.
 type Config struct {
 	All    Policy
-	Agents map[string]Policy // what agents have beside All
-	// Path gives the name by which a call's session knows a path; nil leaves it as
-	// it is written.
+	Agents map[string]Policy // rules that agents have in addition to All
+	// Path returns the name that a path has in the session of a call; nil leaves the path as it
+	// is written.
 	Path func(call tools.Call, path string) string
-	// Addresses gives the addresses that a message to a channel and a chat reaches,
-	// CHANNEL:CHAT or CHANNEL:CHAT/THREAD. Nil knows none but that.
+	// Addresses returns the addresses that a message to a channel and a chat reaches,
+	// CHANNEL:CHAT or CHANNEL:CHAT/THREAD. If Addresses is nil, the message reaches CHANNEL:CHAT
+	// only.
 	Addresses func(channel, chat string) []string
-	// Patched gives the paths that a patch touches; nil knows none.
+	// Patched returns the paths that a patch touches. If it is nil, patches touch none.
 	Patched func(patch string) []string
-	// AskUntrusted asks about what acts on the outside after something untrusted was
-	// read.
+	// AskUntrusted has a person asked about a call that acts on the outside after something
+	// untrusted was read.
 	AskUntrusted bool
-	// Networked tells whether what a call runs, a command or git, reaches the network;
-	// nil takes it that each does.
+	// Networked reports whether what a call runs, a command or git, reaches the network. If it is
+	// nil, every such call counts as reaching it.
 	Networked func(call tools.Call) bool
-	// Carrier names what runs in the background, reads the files of a call's session and
-	// reaches the network; "" if nothing does. Nil knows none.
+	// Carrier returns the name of something that runs in the background, reads the files of a
+	// call's session and reaches the network; "" if nothing does, or if Carrier is nil.
 	Carrier func(ctx context.Context, call tools.Call) (string, error)
 }
 
-// A Guard decides about calls. It may be asked from many goroutines.
+// A Guard decides about calls. Many goroutines may ask it at once.
 type Guard struct {
-	cfg    Config
-	all    rules
-	agents map[string]rules
-	plain  map[string]*regexp.Regexp // see harmlessHeaders
+	cfg             Config
+	all             rules
+	agents          map[string]rules
+	harmlessHeaders map[string]*regexp.Regexp // see harmlessHeaders
 }
 
-// rules are those that hold for an agent.
+// rules are the rules that hold for one agent.
 type rules struct{ deny, ask, allow []Rule }
 
 // New makes a guard. Its error is about the first rule that cannot be read.
@@ -64,7 +65,7 @@ func New(cfg Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Guard{cfg: cfg, all: all, agents: make(map[string]rules, len(cfg.Agents)), plain: harmlessHeaders()}
+	g := &Guard{cfg: cfg, all: all, agents: make(map[string]rules, len(cfg.Agents)), harmlessHeaders: harmlessHeaders()}
 	for name, policy := range cfg.Agents {
 		own, err := parsePolicy(policy)
 		if err != nil {
@@ -96,23 +97,23 @@ func parsePolicy(p Policy) (rules, error) {
 	return r, nil
 }
 
-// Decide says what becomes of a call: the strictest of what the rules say and of what
-// holds after something untrusted was read.
+// Decide returns what happens to a call: the strictest decision of the rules and of what holds
+// after something untrusted was read.
 func (g *Guard) Decide(ctx context.Context, call tools.Call) tools.Verdict {
 	v := g.decide(call, false)
 	if v.Decision == tools.Deny || v.Decision == tools.Ask {
 		return v
 	}
-	if what := g.carried(ctx, call); what != "" {
-		return askUntrusted(what)
+	if what := g.describeCarrier(ctx, call); what != "" {
+		return askBecauseUntrusted(what)
 	}
 	return v
 }
 
-// Redirect says whether a call of web_fetch may go on to where a page sends it. It is
-// held against all that a call of its own would be, but for rules that are about every
-// call of the tool: this one has passed them. What it reads there it has sent nothing to:
-// the address is a server's, and stood in what that answered.
+// Redirect returns whether a call of web_fetch may follow a redirect. The redirect must pass
+// everything that a call of its own would have to, except rules about every call of the tool:
+// this call has passed them. Fetching the new address tells nobody anything: the address comes
+// from a server's answer.
 func (g *Guard) Redirect(call tools.Call, to string) tools.Verdict {
 	args, err := json.Marshal(map[string]string{"url": to})
 	if err != nil { // a text always marshals
@@ -123,40 +124,42 @@ func (g *Guard) Redirect(call tools.Call, to string) tools.Verdict {
 	return g.decide(call, true)
 }
 
-// decide is Decide; asked says that what is asked about every call of the tool has been.
+// decide does what Decide does; asked says that a person was already asked by rules about every
+// call of the tool.
 func (g *Guard) decide(call tools.Call, asked bool) tools.Verdict {
-	v := g.byRules(call, asked)
+	v := g.decideByRules(call, asked)
 	if v.Decision == tools.Deny {
 		return v
 	}
-	if outward := g.ruleOfTwo(call); outward.Decision != "" {
+	if outward := g.applyRuleOfTwo(call); outward.Decision != "" {
 		return outward
 	}
 	return v
 }
 
-// byRules is what the rules say of a call, and of the files that it reads to send them.
-func (g *Guard) byRules(call tools.Call, asked bool) tools.Verdict {
-	v := g.ofItself(call, asked)
-	for _, file := range filesSent(call) {
+// decideByRules returns what the rules say of a call, and of the files that it reads in order to
+// send them.
+func (g *Guard) decideByRules(call tools.Call, asked bool) tools.Verdict {
+	v := g.decideWithoutFiles(call, asked)
+	for _, file := range readsOfSentFiles(call) {
 		if v.Decision == tools.Deny {
 			return v
 		}
-		if of := g.ofItself(file, false); of.Decision == tools.Deny || v.Decision != tools.Ask {
+		if of := g.decideWithoutFiles(file, false); of.Decision == tools.Deny || v.Decision != tools.Ask {
 			v = of
 		}
 	}
 	return v
 }
 
-// filesSent are the calls that would read the files that a call sends: who may not read
-// a file may not send it either.
-func filesSent(call tools.Call) []tools.Call {
+// readsOfSentFiles returns the calls that would read the files that a call sends: an agent that
+// may not read a file may not send it either.
+func readsOfSentFiles(call tools.Call) []tools.Call {
 	if call.Name != message {
 		return nil
 	}
 	var all []tools.Call
-	for _, p := range read(call).Files {
+	for _, p := range readArguments(call).Files {
 		args, err := json.Marshal(map[string]string{"path": p})
 		if err != nil { // a text always marshals
 			panic(err)
@@ -168,8 +171,9 @@ func filesSent(call tools.Call) []tools.Call {
 	return all
 }
 
-// ofItself is what the rules say of a call, and what is denied whatever they say.
-func (g *Guard) ofItself(call tools.Call, asked bool) tools.Verdict {
+// decideWithoutFiles returns what the rules say of a call itself, and denies what no rule can
+// allow.
+func (g *Guard) decideWithoutFiles(call tools.Call, asked bool) tools.Verdict {
 	r, ok := g.agents[call.Agent]
 	if !ok {
 		r = g.all
@@ -185,7 +189,7 @@ func (g *Guard) ofItself(call tools.Call, asked bool) tools.Verdict {
 	}
 	for _, rule := range r.deny {
 		if rule.mayMatch(call.Name, subject) {
-			return ask("it may be what the rule deny %q forbids, which only running it would tell", rule.text)
+			return askVerdict("it may be what the rule deny %q forbids, which only running it would tell", rule.text)
 		}
 	}
 	for _, rule := range r.ask {
@@ -193,21 +197,21 @@ func (g *Guard) ofItself(call tools.Call, asked bool) tools.Verdict {
 			continue
 		}
 		if rule.matches(call.Name, subject) {
-			return ask("the rule ask %q", rule.text)
+			return askVerdict("the rule ask %q", rule.text)
 		}
 		if rule.mayMatch(call.Name, subject) {
-			return ask("it may be what the rule ask %q is about, which only running it would tell", rule.text)
+			return askVerdict("it may be what the rule ask %q is about, which only running it would tell", rule.text)
 		}
 	}
-	return r.allows(call.Name, subject)
+	return r.checkAllowed(call.Name, subject)
 }
 
-// allows asks about what no rule allows, where there are rules that allow something
-// of that tool.
-func (r rules) allows(tool string, s subject) tools.Verdict {
+// checkAllowed asks a person about a call that no rule allows, if there are rules that allow
+// something of that tool.
+func (r rules) checkAllowed(tool string, s subject) tools.Verdict {
 	var about []Rule
 	for _, rule := range r.allow {
-		if !rule.of(tool) {
+		if !rule.isAbout(tool) {
 			continue
 		}
 		if rule.pattern == nil {
@@ -219,16 +223,16 @@ func (r rules) allows(tool string, s subject) tools.Verdict {
 	case len(about) == 0:
 		return tools.Verdict{}
 	case s.opaque != "":
-		return ask("no rule allows what cannot be seen: %s", s.opaque)
+		return askVerdict("no rule allows what cannot be seen: %s", s.opaque)
 	}
 	for _, one := range s.texts {
 		if !slices.ContainsFunc(about, func(rule Rule) bool { return rule.covers(one) }) {
-			return ask("no rule allows %q", shown(one.text))
+			return askVerdict("no rule allows %q", shown(one.text))
 		}
 	}
 	return tools.Verdict{}
 }
 
-func ask(format string, args ...any) tools.Verdict {
+func askVerdict(format string, args ...any) tools.Verdict {
 	return tools.Verdict{Decision: tools.Ask, Reason: fmt.Sprintf(format, args...)}
 }

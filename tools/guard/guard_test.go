@@ -128,7 +128,7 @@ func TestRules(t *testing.T) {
 }
 
 func cleaned(p string) string {
-	return (&Guard{}).path(tools.Call{}, p)
+	return (&Guard{}).workspaceName(tools.Call{}, p)
 }
 
 func addresses(channel, chat string) []string {

@@ -15,24 +15,25 @@ import (
 	"parley/tools"
 )
 
-// A Hook is a program of the operator's that is asked about calls before they run, or
-// about results before anybody sees them. It reads one JSON value and writes one.
+// A Hook is a program of the operator that is asked about calls before they run, or about results
+// before anybody sees them. It reads one JSON value and writes one.
 type Hook struct {
 	Path string // absolute
 	Args []string
-	// Failed is told what is wrong with the program: its calls are denied meanwhile.
+	// Failed is called with the reason when the program gives no good answer: its calls are
+	// denied meanwhile.
 	Failed func(ctx context.Context, why string)
 }
 
 // Bounds of a hook.
 const (
 	hookTime   = 5 * time.Second
-	hookLinger = 200 * time.Millisecond // for its output, once it has ended
-	maxHook    = 8 << 20                // bytes that it reads, and that it writes
+	hookLinger = 200 * time.Millisecond // how long its output may stay open after it has ended
+	maxHook    = 8 << 20                // bytes that it may read, and bytes that it may write
 	maxReason  = 500                    // bytes
 )
 
-// ParseHook reads a command: a path and arguments, parted by blanks. No shell reads it.
+// ParseHook reads a command: a path and arguments, separated by blanks. No shell reads it.
 func ParseHook(command string) (Hook, error) {
 	fields := strings.Fields(command)
 	switch {
@@ -47,8 +48,8 @@ func ParseHook(command string) (Hook, error) {
 	return Hook{Path: fields[0], Args: fields[1:]}, nil
 }
 
-// asked is what a hook reads.
-type asked struct {
+// A hookQuestion is what a hook reads.
+type hookQuestion struct {
 	Agent     string          `json:"agent"`
 	Session   string          `json:"session"`
 	Turn      string          `json:"turn"`
@@ -59,21 +60,21 @@ type asked struct {
 	Result    json.RawMessage `json:"result,omitempty"`
 }
 
-// answered is what a hook writes.
-type answered struct {
+// A hookAnswer is what a hook writes.
+type hookAnswer struct {
 	Verdict   string          `json:"verdict"`
 	Reason    string          `json:"reason"`
 	Arguments json.RawMessage `json:"arguments"`
 	Result    json.RawMessage `json:"result"`
 }
 
-func about(call tools.Call) asked {
-	return asked{call.Agent, call.Session, call.Turn, call.ID, call.Person, call.Name, call.Args, nil}
+func questionAbout(call tools.Call) hookQuestion {
+	return hookQuestion{call.Agent, call.Session, call.Turn, call.ID, call.Person, call.Name, call.Args, nil}
 }
 
-// Before asks about a call. A program that gives no good answer denies it.
+// Before asks the program about a call. If the program gives no good answer, the call is denied.
 func (h Hook) Before(ctx context.Context, call tools.Call) tools.Verdict {
-	said, err := h.ask(ctx, about(call))
+	said, err := h.query(ctx, questionAbout(call))
 	if err == nil {
 		switch v := (tools.Verdict{Reason: said.Reason}); said.Verdict {
 		case "allow":
@@ -90,15 +91,16 @@ func (h Hook) Before(ctx context.Context, call tools.Call) tools.Verdict {
 			err = fmt.Errorf(`its verdict is %q: want "allow", "change", "ask" or "deny"`, shown(said.Verdict))
 		}
 	}
-	h.failed(ctx, err)
+	h.reportFailure(ctx, err)
 	return tools.Verdict{Decision: tools.Deny, Reason: call.Name + " was not run: the operator's own check of it failed, and the owner has been told. Trying again is of no use before that is mended."}
 }
 
-// After asks about a result. A program that gives no good answer rejects it.
+// After asks the program about a result. If the program gives no good answer, the result is
+// rejected.
 func (h Hook) After(ctx context.Context, call tools.Call, result tools.Result) tools.Review {
-	question := about(call)
+	question := questionAbout(call)
 	question.Result = result.Content
-	said, err := h.ask(ctx, question)
+	said, err := h.query(ctx, question)
 	if err == nil {
 		switch said.Verdict {
 		case "pass":
@@ -114,41 +116,42 @@ func (h Hook) After(ctx context.Context, call tools.Call, result tools.Result) t
 			err = fmt.Errorf(`its verdict is %q: want "pass", "change" or "reject"`, shown(said.Verdict))
 		}
 	}
-	h.failed(ctx, err)
+	h.reportFailure(ctx, err)
 	return tools.Review{Rejected: true, Reason: "the operator's own check of it failed, and the owner has been told"}
 }
 
-// failed tells of a program that gave no good answer. One that was cut off because the
-// turn has ended is not to blame.
-func (h Hook) failed(ctx context.Context, err error) {
+// reportFailure reports a program that gave no good answer. It does not report one that was cut
+// off because the turn has ended.
+func (h Hook) reportFailure(ctx context.Context, err error) {
 	if h.Failed != nil && ctx.Err() == nil {
 		h.Failed(ctx, fmt.Sprintf("%s: %v", h.Path, err))
 	}
 }
 
-// ask runs the program once.
-func (h Hook) ask(ctx context.Context, question asked) (answered, error) {
+// query runs the program once with a question and returns its answer.
+func (h Hook) query(ctx context.Context, question hookQuestion) (hookAnswer, error) {
 	input, err := json.Marshal(question)
 	if err != nil {
-		return answered{}, fmt.Errorf("encode the question: %w", err)
+		return hookAnswer{}, fmt.Errorf("encode the question: %w", err)
 	}
 	if len(input) > maxHook {
-		return answered{}, fmt.Errorf("what it would have to read has %d bytes, at most %d are allowed", len(input), maxHook)
+		return hookAnswer{}, fmt.Errorf("what it would have to read has %d bytes, at most %d are allowed", len(input), maxHook)
 	}
 	output, err := h.run(ctx, input)
 	if err != nil {
-		return answered{}, err
+		return hookAnswer{}, err
 	}
-	var said answered
+	var said hookAnswer
 	if err := json.Unmarshal(output, &said); err != nil {
-		return answered{}, errors.New("what it wrote is not one JSON value of its kind")
+		return hookAnswer{}, errors.New("what it wrote is not one JSON value of its kind")
 	}
 	said.Reason = shortenReason(said.Reason)
 	return said, nil
 }
 
-// run gives the program its input and takes its output. What is left of its process
-// group then is ended: what it has put into a session of its own, as setsid does, goes on.
+// run gives the program its input and returns its output. It then ends what is left of the
+// program's process group; a process that has moved into a session of its own, as setsid does,
+// goes on.
 func (h Hook) run(ctx context.Context, input []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, hookTime)
 	defer cancel()
@@ -156,7 +159,7 @@ func (h Hook) run(ctx context.Context, input []byte) ([]byte, error) {
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"}
 	cmd.Dir = "/"
 	cmd.Stdin = bytes.NewReader(input)
-	output := &limited{cut: cancel}
+	output := &limitedBuffer{cut: cancel}
 	cmd.Stdout, cmd.Stderr = output, io.Discard
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -165,7 +168,7 @@ func (h Hook) run(ctx context.Context, input []byte) ([]byte, error) {
 		return nil, fmt.Errorf("it cannot be started: %w", errors.Unwrap(err))
 	}
 	err := cmd.Wait()
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left behind
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // end what the program left behind
 	switch {
 	case output.over:
 		return nil, fmt.Errorf("it wrote more than %d bytes", maxHook)
@@ -180,14 +183,14 @@ func (h Hook) run(ctx context.Context, input []byte) ([]byte, error) {
 	return output.text.Bytes(), nil
 }
 
-// limited keeps so much of an output, and ends the program that writes more.
-type limited struct {
+// A limitedBuffer keeps at most maxHook bytes of an output, and ends a program that writes more.
+type limitedBuffer struct {
 	text bytes.Buffer
 	over bool
 	cut  func()
 }
 
-func (l *limited) Write(p []byte) (int, error) {
+func (l *limitedBuffer) Write(p []byte) (int, error) {
 	if l.text.Len()+len(p) > maxHook {
 		l.over = true
 		l.cut()

@@ -14,15 +14,15 @@ import (
 	"parley/tools"
 )
 
-// MarksFile is where a workspace remembers which of its files hold what strangers may
-// have written.
+// MarksFile is where a workspace remembers which of its files hold what strangers may have
+// written.
 const MarksFile = ".agent/untrusted.json"
 
-// Bounds of what is read of a workspace, whose files a command can make of any size.
+// Bounds of what is read of a workspace, because a command can make its files of any size.
 const (
-	maxMarks     = 1000    // files by name; beyond it all are marked
-	maxMarksFile = 1 << 20 // bytes; likewise
-	maxPrompted  = 1 << 20 // bytes of a file that is in every prompt; what is longer counts as rewritten
+	maxMarks     = 1000    // files by name; with more, all files are marked
+	maxMarksFile = 1 << 20 // bytes; with more, all files are marked
+	maxPrompted  = 1 << 20 // bytes of a file that is in every prompt; a longer one counts as rewritten
 )
 
 // errUnchanged ends an update that would write what is there already.
@@ -35,31 +35,31 @@ type Dir interface {
 	Update(name string, limit int64, change func(old []byte) ([]byte, error)) error
 }
 
-// Marks say which files of a workspace hold what strangers may have written.
+// Marks list the files of a workspace that hold what strangers may have written.
 type Marks struct {
-	// All says that any may: a command ran that could have written, or copied, one.
+	// All says that any file may: a command ran that could have written, or copied, such content.
 	All   bool     `json:"all,omitempty"`
 	Files []string `json:"files,omitempty"`
 }
 
-// Has tells whether a file is marked. Of a file that is in each prompt it wants its own
-// name to be among the marks.
+// Has reports whether a file is marked by name. A file that is in every prompt counts as marked
+// only then, and not through All.
 func (m Marks) Has(name string) bool { return slices.Contains(m.Files, name) }
 
-func (m Marks) any() bool { return m.All || len(m.Files) > 0 }
+func (m Marks) hasAny() bool { return m.All || len(m.Files) > 0 }
 
-// everything marks all files, and by name those that are in every prompt.
-func everything() Marks { return Marks{All: true, Files: Prompted()} }
+// markEverything marks all files, and by name those that are in every prompt.
+func markEverything() Marks { return Marks{All: true, Files: Prompted()} }
 
-// ReadMarks reads a workspace's marks. What cannot be read, or is too long, marks
-// everything.
+// ReadMarks reads a workspace's marks. If they cannot be read, or are too long, everything is
+// marked.
 func ReadMarks(dir fs.FS) Marks {
 	raw, err := readUpTo(dir, MarksFile, maxMarksFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Marks{}
 	case err != nil:
-		return everything()
+		return markEverything()
 	}
 	return parseMarks(raw)
 }
@@ -67,7 +67,7 @@ func ReadMarks(dir fs.FS) Marks {
 func parseMarks(raw []byte) Marks {
 	var m Marks
 	if json.Unmarshal(raw, &m) != nil {
-		return everything()
+		return markEverything()
 	}
 	return m
 }
@@ -89,16 +89,16 @@ func readUpTo(dir fs.FS, name string, limit int64) ([]byte, error) {
 	return raw, nil
 }
 
-// ChangeMarks adds marks and takes some away, beside others who do so at the same
-// time. Nothing is written where nothing changes.
+// ChangeMarks adds marks and removes some, while others may do so at the same time. If nothing
+// changes it writes nothing.
 func ChangeMarks(dir Dir, all bool, add, drop []string) error {
 	err := dir.Update(MarksFile, maxMarksFile, func(old []byte) ([]byte, error) {
 		var now Marks
 		if old != nil {
 			now = parseMarks(old)
 		}
-		next, raw, err := now.changed(all, add, drop)
-		if err == nil && old != nil && next.All == now.All && slices.Equal(next.Files, now.Files) || !next.any() && old == nil {
+		next, raw, err := now.withChanges(all, add, drop)
+		if err == nil && old != nil && next.All == now.All && slices.Equal(next.Files, now.Files) || !next.hasAny() && old == nil {
 			return nil, errUnchanged
 		}
 		return raw, err
@@ -114,9 +114,10 @@ func ChangeMarks(dir Dir, all bool, add, drop []string) error {
 	return err
 }
 
-// changed are the marks after a change, and how they are written down. Where they are
-// too many all are marked, and of the names only those stay that Has is asked for then.
-func (m Marks) changed(all bool, add, drop []string) (Marks, []byte, error) {
+// withChanges returns the marks after a change, and their JSON. If there are too many, all files
+// are marked, and of the names only those stay that are in every prompt, because Has is still
+// asked about them.
+func (m Marks) withChanges(all bool, add, drop []string) (Marks, []byte, error) {
 	next := Marks{All: m.All || all}
 	known := map[string]bool{}
 	for _, name := range m.Files {
@@ -139,39 +140,40 @@ func (m Marks) changed(all bool, add, drop []string) (Marks, []byte, error) {
 	return next, raw, err
 }
 
-// Prompted are the files of a workspace that every prompt holds.
+// Prompted returns the files of a workspace that are in every prompt.
 func Prompted() []string { return []string{"AGENTS.md", "MEMORY.md"} }
 
-// A Marker makes tools remember which files hold what strangers may have written: those
-// written by a model that has read such a thing. What is read of these is untrusted.
+// A Marker makes tools remember which files hold what strangers may have written: the files that
+// a model writes after it has read such content. What tools read from these files is untrusted.
 type Marker struct {
-	// Open gives a call its session's directory.
+	// Open returns the directory of a call's session.
 	Open func(ctx context.Context, call tools.Call) (Dir, error)
-	// Patched gives the paths that a patch touches.
+	// Patched returns the paths that a patch touches.
 	Patched func(patch string) []string
 }
 
-// Watch makes those of the tools remember that read or write files.
+// Watch wraps those of the tools that read or write files, so that they keep marks.
 func (m Marker) Watch(all []tools.Tool) []tools.Tool {
 	watched := slices.Clone(all)
 	for i, tool := range all {
-		if use := useOf(tool.Spec().Name); use != usesNoFiles {
-			watched[i] = marked{Tool: tool, marker: m, use: use}
+		if use := fileUseOf(tool.Spec().Name); use != usesNoFiles {
+			watched[i] = markingTool{Tool: tool, marker: m, use: use}
 		}
 	}
 	return watched
 }
 
-// WatchCommands makes tools remember that run programs in a workspace, whatever they are called.
+// WatchCommands wraps tools that run programs in a workspace, whatever they are called, so that
+// they keep marks.
 func (m Marker) WatchCommands(all []tools.Tool) []tools.Tool {
 	watched := make([]tools.Tool, len(all))
 	for i, tool := range all {
-		watched[i] = marked{Tool: tool, marker: m, use: runsCommand}
+		watched[i] = markingTool{Tool: tool, marker: m, use: runsCommand}
 	}
 	return watched
 }
 
-// A fileUse is what a tool does with files.
+// A fileUse says what a tool does with files.
 type fileUse int
 
 const (
@@ -183,7 +185,7 @@ const (
 	runsCommand           // may read and write any file
 )
 
-func useOf(tool string) fileUse {
+func fileUseOf(tool string) fileUse {
 	switch tool {
 	case "read_file", "memory_read", "image", "todo_read":
 		return readsNamed
@@ -200,18 +202,18 @@ func useOf(tool string) fileUse {
 	return usesNoFiles
 }
 
-// marked is a tool that remembers.
-type marked struct {
+// A markingTool is a tool that keeps marks.
+type markingTool struct {
 	tools.Tool
 	marker Marker
 	use    fileUse
 }
 
-// EffectOf is that of the tool.
-func (t marked) EffectOf(call tools.Call) tools.Effect { return tools.EffectOf(t.Tool, call) }
+// EffectOf returns the effect of the wrapped tool.
+func (t markingTool) EffectOf(call tools.Call) tools.Effect { return tools.EffectOf(t.Tool, call) }
 
-// Reconcile asks the tool. Its marks were made before it ran.
-func (t marked) Reconcile(ctx context.Context, call tools.Call) (tools.Result, bool, error) {
+// Reconcile asks the wrapped tool. The marks were made before it ran.
+func (t markingTool) Reconcile(ctx context.Context, call tools.Call) (tools.Result, bool, error) {
 	r, ok := t.Tool.(tools.Reconciler)
 	if !ok {
 		return tools.Result{}, false, fmt.Errorf("reconcile %s: %w", call.Name, errors.ErrUnsupported)
@@ -224,42 +226,43 @@ func (t marked) Reconcile(ctx context.Context, call tools.Call) (tools.Result, b
 	result, done, err := r.Reconcile(ctx, call)
 	switch t.use {
 	case readsNamed, readsAny:
-		result.Untrusted = result.Untrusted || t.shows(had, t.marker.names(dir, call))
+		result.Untrusted = result.Untrusted || t.mayShowMarked(had, t.marker.namedFiles(dir, call))
 	case runsCommand:
-		result.Untrusted = result.Untrusted || call.Untrusted || had.any()
+		result.Untrusted = result.Untrusted || call.Untrusted || had.hasAny()
 	}
 	return result, done, err
 }
 
-// Run marks what a call is about to write before it runs, and its result after.
-func (t marked) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+// Run marks the files that a call is about to write before it runs, and marks its result
+// afterwards.
+func (t markingTool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	dir, err := t.marker.Open(ctx, call)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	names, had := t.marker.names(dir, call), ReadMarks(dir)
+	names, had := t.marker.namedFiles(dir, call), ReadMarks(dir)
 	switch t.use {
 	case replacesNamed, editsNamed:
-		return t.write(ctx, call, dir, names, had)
+		return t.runWrite(ctx, call, dir, names, had)
 	case runsCommand:
-		return t.command(ctx, call, dir, had)
+		return t.runCommand(ctx, call, dir, had)
 	}
 	result, err := t.Tool.Run(ctx, call)
-	// Another call may have written the file meanwhile, which is marked before.
-	if t.shows(had, names) || t.shows(ReadMarks(dir), names) {
+	// Another call may have written the file meanwhile; it marks a file before it writes.
+	if t.mayShowMarked(had, names) || t.mayShowMarked(ReadMarks(dir), names) {
 		result.Untrusted = true
 	}
 	return result, err
 }
 
-// shows tells whether a tool that reads files, by these names or any, may show what
-// is marked.
-func (t marked) shows(m Marks, names []string) bool {
-	return m.All || t.use == readsAny && m.any() || slices.ContainsFunc(names, m.Has)
+// mayShowMarked reports whether a tool that reads files, those named or any, may show content of
+// marked files.
+func (t markingTool) mayShowMarked(m Marks, names []string) bool {
+	return m.All || t.use == readsAny && m.hasAny() || slices.ContainsFunc(names, m.Has)
 }
 
-// write runs what writes files. Its errors may quote what these held.
-func (t marked) write(ctx context.Context, call tools.Call, dir Dir, names []string, had Marks) (tools.Result, error) {
+// runWrite runs a tool that writes files. Its errors may quote what these held.
+func (t markingTool) runWrite(ctx context.Context, call tools.Call, dir Dir, names []string, had Marks) (tools.Result, error) {
 	if slices.Contains(names, MarksFile) {
 		return tools.Result{}, tools.Errorf(tools.PermissionDenied, "%s is kept by the system: leave it alone", MarksFile)
 	}
@@ -272,27 +275,27 @@ func (t marked) write(ctx context.Context, call tools.Call, dir Dir, names []str
 	result, err := t.Tool.Run(ctx, call)
 	switch {
 	case err != nil:
-		result.Untrusted = result.Untrusted || t.shows(had, names) || t.shows(ReadMarks(dir), names)
+		result.Untrusted = result.Untrusted || t.mayShowMarked(had, names) || t.mayShowMarked(ReadMarks(dir), names)
 	case !untrusted && t.use == replacesNamed:
 		_ = ChangeMarks(dir, false, nil, names) // a mark too many does no harm
 	}
 	return result, err
 }
 
-// command runs what may read and write any file. It may remove the marks as well, so
-// they are written once more behind it.
-func (t marked) command(ctx context.Context, call tools.Call, dir Dir, had Marks) (tools.Result, error) {
-	if !call.Untrusted && !had.any() {
+// runCommand runs a tool that may read and write any file. It may remove the marks as well, so
+// they are written once more afterwards.
+func (t markingTool) runCommand(ctx context.Context, call tools.Call, dir Dir, had Marks) (tools.Result, error) {
+	if !call.Untrusted && !had.hasAny() {
 		return t.Tool.Run(ctx, call)
 	}
 	if err := ChangeMarks(dir, true, nil, nil); err != nil {
 		return tools.Result{}, fmt.Errorf("note that what is written is untrusted: %w", err)
 	}
-	before := prompted(dir)
+	before := promptedFingerprints(dir)
 	result, err := t.Tool.Run(ctx, call)
 	result.Untrusted = true
 	rewritten := slices.Clone(had.Files)
-	for name, now := range prompted(dir) {
+	for name, now := range promptedFingerprints(dir) {
 		if !now.whole || before[name] != now {
 			rewritten = append(rewritten, name)
 		}
@@ -303,15 +306,16 @@ func (t marked) command(ctx context.Context, call tools.Call, dir Dir, had Marks
 	return result, err
 }
 
-// A fingerprint tells whether a file holds what it held before, if the whole of it
-// could be read.
+// A fingerprint shows whether a file still holds what it held before, if the whole of it could be
+// read.
 type fingerprint struct {
 	sum   [sha256.Size]byte
 	whole bool
 }
 
-// prompted are the files that are in every prompt, those that are there.
-func prompted(dir fs.FS) map[string]fingerprint {
+// promptedFingerprints returns fingerprints of the files that are in every prompt, as far as they
+// exist.
+func promptedFingerprints(dir fs.FS) map[string]fingerprint {
 	all := map[string]fingerprint{}
 	for _, name := range Prompted() {
 		raw, err := readUpTo(dir, name, maxPrompted)
@@ -322,9 +326,9 @@ func prompted(dir fs.FS) map[string]fingerprint {
 	return all
 }
 
-// names are the files that a call names.
-func (m Marker) names(dir Dir, call tools.Call) []string {
-	a := read(call)
+// namedFiles returns the files that a call names.
+func (m Marker) namedFiles(dir Dir, call tools.Call) []string {
+	a := readArguments(call)
 	paths := []string{a.Path}
 	switch call.Name {
 	case "memory_read", "memory_write":

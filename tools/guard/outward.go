@@ -11,30 +11,30 @@ import (
 	"parley/tools"
 )
 
-// The rule of two: whoever has read what strangers may have written, and can see what
-// is private, does not act on the outside as well without a person who says so. Words
-// that a model has read may be orders.
+// The rule of two: a model that has read what strangers may have written, and can see what is
+// private, must not also act on the outside without a person's approval. What it has read may be
+// orders.
 
-// outward says what a call would do to the outside beyond answering the person who
-// asks; "" if nothing.
-func (g *Guard) outward(call tools.Call) string {
+// describeOutward says what a call would do to the outside beyond answering the person who asks;
+// "" if nothing.
+func (g *Guard) describeOutward(call tools.Call) string {
 	switch call.Name {
 	case message:
-		for _, p := range g.addressed(read(call)) {
+		for _, p := range g.addressedParts(readArguments(call)) {
 			if p.text != call.At {
 				return "it would send a message to " + shown(p.text)
 			}
 		}
 		return ""
 	case webFetch:
-		return g.fetches(call)
+		return g.describeRequest(call)
 	case "memory_write":
-		if scope := read(call).Scope; scope != "" && scope != "session" {
+		if scope := readArguments(call).Scope; scope != "" && scope != "session" {
 			return "it would write into a memory that other conversations read"
 		}
 		return ""
 	case "schedule":
-		if read(call).Action == "list" {
+		if readArguments(call).Action == "list" {
 			return ""
 		}
 		return "it would have something done later"
@@ -50,26 +50,26 @@ func (g *Guard) outward(call tools.Call) string {
 	return ""
 }
 
-// fetches says what is sent by a request. Even an address says something, where it is
-// put together from what the model knows.
-func (g *Guard) fetches(call tools.Call) string {
-	a := read(call)
+// describeRequest says what a request would send out; "" if nothing. Even an address tells
+// something if the model has put it together from what it knows.
+func (g *Guard) describeRequest(call tools.Call) string {
+	a := readArguments(call)
 	if method := strings.ToUpper(a.Method); method != "" && method != http.MethodGet && method != http.MethodHead {
 		return fmt.Sprintf("it would send a %s to %s", method, shown(a.URL))
 	}
 	for name := range a.Headers {
-		if !g.harmless(name, a.Headers[name]) {
+		if !g.isHarmless(name, a.Headers[name]) {
 			return fmt.Sprintf("it would send the header %s to %s", shown(name), shown(a.URL))
 		}
 	}
-	if call.Seen != nil && call.Seen(a.URL, bringsForeign) {
+	if call.Seen != nil && call.Seen(a.URL, returnsForeignText) {
 		return ""
 	}
 	return fmt.Sprintf("it would fetch %s, an address that neither a person wrote nor a result held", shown(a.URL))
 }
 
-// harmlessHeaders are the headers that ask for a form of what is fetched, and the values
-// of them that can say next to nothing else.
+// harmlessHeaders maps the headers that ask for a form of what is fetched to those of their
+// values that can say next to nothing else.
 func harmlessHeaders() map[string]*regexp.Regexp {
 	const (
 		quality  = `(; ?q=[01](\.\d)?)?`
@@ -83,37 +83,39 @@ func harmlessHeaders() map[string]*regexp.Regexp {
 	}
 }
 
-// harmless tells whether a header of a request carries nothing out.
-func (g *Guard) harmless(name, value string) bool {
-	plain := g.plain[http.CanonicalHeaderKey(name)]
+// isHarmless reports whether a header of a request carries no information out.
+func (g *Guard) isHarmless(name, value string) bool {
+	plain := g.harmlessHeaders[http.CanonicalHeaderKey(name)]
 	return plain != nil && plain.MatchString(value)
 }
 
-// bringsForeign tells whether a tool's results are what others wrote, and nothing that a
-// model could have had it say.
-func bringsForeign(tool string) bool { return tool == webFetch || tool == webSearch }
+// returnsForeignText reports whether a tool returns only what others wrote, and nothing that a
+// model could have made it print.
+func returnsForeignText(tool string) bool { return tool == webFetch || tool == webSearch }
 
-// ruleOfTwo asks about what acts on the outside after something untrusted was read.
-func (g *Guard) ruleOfTwo(call tools.Call) tools.Verdict {
+// applyRuleOfTwo asks a person about a call that acts on the outside after something untrusted
+// was read.
+func (g *Guard) applyRuleOfTwo(call tools.Call) tools.Verdict {
 	if !call.Untrusted || !g.cfg.AskUntrusted {
 		return tools.Verdict{}
 	}
-	what := g.outward(call)
+	what := g.describeOutward(call)
 	if what == "" {
 		return tools.Verdict{}
 	}
-	return askUntrusted(what)
+	return askBecauseUntrusted(what)
 }
 
-func askUntrusted(what string) tools.Verdict {
-	return ask("this conversation holds what strangers may have written, such as a web page or a forwarded message, and %s", what)
+func askBecauseUntrusted(what string) tools.Verdict {
+	return askVerdict("this conversation holds what strangers may have written, such as a web page or a forwarded message, and %s", what)
 }
 
-// carried says what would carry outward what a call writes: what was started before
-// anything untrusted was read may read it later, or run it. "" if nothing would.
-func (g *Guard) carried(ctx context.Context, call tools.Call) string {
+// describeCarrier says what would carry outward what a call writes: a program that was started
+// before anything untrusted was read may read it later, or run it. It returns "" if nothing
+// would.
+func (g *Guard) describeCarrier(ctx context.Context, call tools.Call) string {
 	_, _, foreign := strings.Cut(call.Name, "__")
-	switch useOf(call.Name) {
+	switch fileUseOf(call.Name) {
 	case replacesNamed, editsNamed, runsCommand:
 	default:
 		if !foreign {

@@ -10,12 +10,12 @@ import (
 	"parley/tools/guard/shellline"
 )
 
-// A Rule is about the calls of a tool, or about some of them: TOOL or TOOL(PATTERN).
-// In both * stands for any text.
+// A Rule is about all calls of a tool, TOOL, or about some of them, TOOL(PATTERN). In both, *
+// stands for any text.
 type Rule struct {
 	text    string
 	tool    []string // the pieces between the stars
-	pattern []string // nil is every call
+	pattern []string // the pieces between the stars; nil matches every call
 	writes  bool     // the pattern names a redirection
 }
 
@@ -48,42 +48,43 @@ func ParseRule(text string) (Rule, error) {
 		return r, errors.New("its pattern holds a NUL byte")
 	}
 	if tool == webFetch {
-		pattern = plainPattern(pattern)
+		pattern = normalizePattern(pattern)
 	}
 	r.pattern, r.writes = strings.Split(pattern, "*"), strings.Contains(pattern, ">")
 	return r, nil
 }
 
-// Unknown says which tool a rule names that is none of those; "" if one is. Tools of
-// servers and skills (SERVER__TOOL) are known only as they come.
+// UnknownTool returns the tool that a rule names if it is none of the given tools; "" if it is
+// one. Tools of servers and skills (SERVER__TOOL) become known only while the program runs, so
+// they never count as unknown.
 func (r Rule) Unknown(tools []string) string {
 	name := strings.Join(r.tool, "*")
-	if strings.Contains(name, "__") || slices.ContainsFunc(tools, r.of) {
+	if strings.Contains(name, "__") || slices.ContainsFunc(tools, r.isAbout) {
 		return ""
 	}
 	return name
 }
 
-// of tells whether a rule is about a tool.
-func (r Rule) of(tool string) bool { return glob(r.tool, tool) }
+// isAbout reports whether the rule is about a tool.
+func (r Rule) isAbout(tool string) bool { return glob(r.tool, tool) }
 
-// matches tells whether a call is what the rule is about, as far as can be seen.
+// matches reports whether the rule is about a call, as far as can be seen.
 func (r Rule) matches(tool string, s subject) bool {
-	return r.of(tool) && (r.pattern == nil || s.any(func(text string) bool { return matchCommand(r.pattern, text) }))
+	return r.isAbout(tool) && (r.pattern == nil || s.anyText(func(text string) bool { return matchCommand(r.pattern, text) }))
 }
 
-// mayMatch tells whether what cannot be seen of a call might be what the rule is about.
+// mayMatch reports whether the rule might be about the parts of a call that cannot be seen.
 func (r Rule) mayMatch(tool string, s subject) bool {
-	return r.pattern != nil && r.of(tool) && s.any(func(text string) bool { return overlap(r.pattern, strings.Split(text, shellline.Hole)) })
+	return r.pattern != nil && r.isAbout(tool) && s.anyText(func(text string) bool { return overlap(r.pattern, strings.Split(text, shellline.Hole)) })
 }
 
-// covers tells whether a rule allows a text, whatever its holes turn out to be.
+// covers reports whether the rule allows a text, whatever its holes turn out to be.
 func (r Rule) covers(p part) bool {
 	return matchCommand(r.pattern, p.text) && (!p.writes || r.writes)
 }
 
-// matchCommand tells whether a text matches a pattern. A pattern that ends in " *" is
-// also about the command without arguments.
+// matchCommand reports whether a text matches a pattern. A pattern that ends in " *" also matches
+// the command without arguments.
 func matchCommand(pattern []string, text string) bool {
 	last := len(pattern) - 1
 	if glob(pattern, text) {
@@ -92,8 +93,7 @@ func matchCommand(pattern []string, text string) bool {
 	return last > 0 && pattern[last] == "" && strings.HasSuffix(pattern[last-1], " ") && glob(pattern, text+" ")
 }
 
-// glob tells whether a text consists of the pieces in their order, with any text
-// between them.
+// glob reports whether a text consists of the pieces in their order, with any text between them.
 func glob(pieces []string, text string) bool {
 	if len(pieces) == 1 {
 		return text == pieces[0]
@@ -113,8 +113,8 @@ func glob(pieces []string, text string) bool {
 	return strings.HasSuffix(rest, pieces[last])
 }
 
-// overlap tells whether some text has both the pieces of a and those of b, each with
-// any text between its own.
+// overlap reports whether some text matches both the pieces of a and those of b, each with any
+// text between its own.
 func overlap(a, b []string) bool {
 	switch {
 	case len(b) == 1:
@@ -122,13 +122,15 @@ func overlap(a, b []string) bool {
 	case len(a) == 1:
 		return glob(b, a[0])
 	}
-	// What lies in the middle always fits: one after the other.
-	return either(strings.HasPrefix, a[0], b[0]) && either(strings.HasSuffix, a[len(a)-1], b[len(b)-1])
+	// What lies in the middle always fits: the pieces of one can follow those of the other.
+	return holdsEitherWay(strings.HasPrefix, a[0], b[0]) && holdsEitherWay(strings.HasSuffix, a[len(a)-1], b[len(b)-1])
 }
 
-func either(holds func(text, part string) bool, a, b string) bool { return holds(a, b) || holds(b, a) }
+func holdsEitherWay(holds func(text, part string) bool, a, b string) bool {
+	return holds(a, b) || holds(b, a)
+}
 
-// shown is a text as a person is shown it: one short line.
+// shown returns a text as a person is shown it: as one short line.
 func shown(text string) string {
 	const most = 120
 	text = strings.Join(strings.Fields(strings.ReplaceAll(text, shellline.Hole, "…")), " ")

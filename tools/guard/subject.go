@@ -11,7 +11,7 @@ import (
 	"parley/tools/target"
 )
 
-// The tools whose calls are more to a rule than their arguments as JSON.
+// The tools for which rules look at more than their arguments as JSON.
 const (
 	execShell  = "exec_shell"
 	spawn      = "spawn"
@@ -21,27 +21,27 @@ const (
 	applyPatch = "apply_patch"
 )
 
-// A subject is what the rules look at in a call.
+// A subject is the part of a call at which the rules look.
 type subject struct {
 	texts  []part
-	denied string // why it is not run, whatever the rules say
-	opaque string // why not all can be seen
+	denied string // why the call is not run, whatever the rules say; "" otherwise
+	opaque string // why not everything that it does can be seen; "" if it can
 }
 
 // A part is one thing that a call acts on: a command, an address, a path.
 type part struct {
 	text string
-	// also are other forms of it, by which a rule may deny it.
+	// also are other forms of the text, by which a rule may deny it.
 	also   []string
 	writes bool
 }
 
-// any tells whether something holds for one of the texts, in any of its forms.
-func (s subject) any(holds func(string) bool) bool {
+// anyText reports whether holds is true for one of the texts, in any of its forms.
+func (s subject) anyText(holds func(string) bool) bool {
 	return slices.ContainsFunc(s.texts, func(p part) bool { return holds(p.text) || slices.ContainsFunc(p.also, holds) })
 }
 
-// arguments are those by which some tools are known.
+// arguments are the arguments of those tools that the guard knows.
 type arguments struct {
 	Command string   `json:"command"`
 	Args    []string `json:"args"`
@@ -58,39 +58,39 @@ type arguments struct {
 	Headers map[string]string `json:"headers"`
 }
 
-func read(call tools.Call) arguments {
+func readArguments(call tools.Call) arguments {
 	var a arguments
-	_ = json.Unmarshal(call.Args, &a) // they fit the tool's schema; of others nothing is asked
+	_ = json.Unmarshal(call.Args, &a) // they fit the tool's schema; those of other tools are not looked at
 	return a
 }
 
-// subject is what the rules look at in a call.
+// subject returns the part of a call at which the rules look.
 func (g *Guard) subject(call tools.Call) subject {
 	switch call.Name {
 	case execShell:
-		return ofLine(shellline.Parse(read(call).Command))
+		return subjectOfLine(shellline.Parse(readArguments(call).Command))
 	case spawn:
-		a := read(call)
-		return ofLine(shellline.ParseArgs(a.Command, a.Args))
+		a := readArguments(call)
+		return subjectOfLine(shellline.ParseArgs(a.Command, a.Args))
 	case webFetch:
-		return ofURL(read(call).URL)
+		return subjectOfURL(readArguments(call).URL)
 	case message:
-		return subject{texts: g.addressed(read(call))}
+		return subject{texts: g.addressedParts(readArguments(call))}
 	case applyPatch:
 		var s subject
 		if g.cfg.Patched != nil {
-			for _, p := range g.cfg.Patched(read(call).Patch) {
-				s.texts = append(s.texts, part{text: g.path(call, p)})
+			for _, p := range g.cfg.Patched(readArguments(call).Patch) {
+				s.texts = append(s.texts, part{text: g.workspaceName(call, p)})
 			}
 		}
 		return s
 	case "read_file", "write_file", "edit_file", "list_directory", "glob", "grep", "image":
-		return subject{texts: []part{{text: g.path(call, read(call).Path)}}}
+		return subject{texts: []part{{text: g.workspaceName(call, readArguments(call).Path)}}}
 	}
 	return subject{texts: []part{{text: string(call.Args)}}}
 }
 
-func ofLine(line shellline.Line) subject {
+func subjectOfLine(line shellline.Line) subject {
 	s := subject{denied: line.Denied, opaque: line.Opaque}
 	for _, c := range line.Commands {
 		s.texts = append(s.texts, part{c.Text, c.Also, c.Writes})
@@ -98,17 +98,17 @@ func ofLine(line shellline.Line) subject {
 	return s
 }
 
-// path is the name of a path in the session's workspace.
-func (g *Guard) path(call tools.Call, p string) string {
+// workspaceName returns the name of a path in the session's workspace.
+func (g *Guard) workspaceName(call tools.Call, p string) string {
 	if g.cfg.Path != nil {
 		return g.cfg.Path(call, p)
 	}
 	return path.Clean(p)
 }
 
-// addressed is where a message goes: each address that it reaches, and the words by
-// which it was named.
-func (g *Guard) addressed(a arguments) []part {
+// addressedParts returns where a message goes: each address that it reaches, with the words that
+// named it as another form.
+func (g *Guard) addressedParts(a arguments) []part {
 	named := a.Channel
 	if a.ChatID != "" {
 		named += ":" + a.ChatID
@@ -125,9 +125,9 @@ func (g *Guard) addressed(a arguments) []part {
 	return []part{{text: named}}
 }
 
-// ofURL is a URL as it is fetched: one of the many ways in which it can be written.
-// What cannot be fetched has no such way, and is denied.
-func ofURL(raw string) subject {
+// subjectOfURL returns a URL in the one form in which it is fetched, of the many in which it can
+// be written. A URL that cannot be fetched has no such form, and is denied.
+func subjectOfURL(raw string) subject {
 	u, err := target.Parse(raw)
 	if err != nil {
 		return subject{denied: err.Error()}
@@ -148,9 +148,9 @@ func ofURL(raw string) subject {
 	return subject{texts: []part{{text: text}}}
 }
 
-// plainPattern writes the host of a rule about URLs as ofURL does, as far as the
-// pattern says it.
-func plainPattern(pattern string) string {
+// normalizePattern writes the host of a rule about URLs in the form that subjectOfURL uses, as
+// far as the pattern names the host.
+func normalizePattern(pattern string) string {
 	scheme, rest, ok := strings.Cut(pattern, "://")
 	if !ok {
 		return pattern
@@ -171,13 +171,13 @@ func plainPattern(pattern string) string {
 	return strings.ToLower(scheme) + "://" + strings.Join(labels, ".") + rest[end:]
 }
 
-// Names are the tools that a rule can be about although a machine may lack them:
-// those that run commands, and those that reach the web.
+// Names returns the tools that a rule may name although this machine may lack them: those that
+// run commands, and those that reach the web.
 func Names() []string {
 	return append(commandTools(), webFetch, webSearch, applyPatch)
 }
 
-// commandTools are the tools that run commands.
+// commandTools returns the tools that run commands.
 func commandTools() []string {
 	return []string{execShell, spawn, "git_status", "git_diff", "git_log", "git_commit", "git_branch"}
 }

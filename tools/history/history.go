@@ -1,8 +1,8 @@
-// Package history is the tool that reads what was said in a chat.
+// Package history is the tool that reads the earlier messages of a chat.
 //
-// It knows no channels. The function that New gets finds the chat and decides whether
-// the person who asks may read it. What it returns is shown to the model in this turn
-// alone, and marked as what strangers may have written.
+// The tool knows no channels. The function that New gets finds the chat and decides whether the
+// person who asks may read it. The model sees the messages in this turn alone, and they are
+// marked as possibly written by strangers.
 package history
 
 import (
@@ -14,35 +14,35 @@ import (
 )
 
 const (
-	usual = 100
-	most  = 500
-	// mostBytes is how much text is given: the oldest messages are left out first.
-	mostBytes = 48 << 10
+	defaultLimit = 100
+	maxLimit     = 500
+	// maxBytes bounds how much text the tool returns: the oldest messages are left out first.
+	maxBytes = 48 << 10
 )
 
-// A Question is what an agent wants to read.
+// A Question says which messages an agent wants to read.
 type Question struct {
 	Session string
 	From    string // the address of the conversation in which the agent was asked
-	Person  string // who asked: CHANNEL:USER
-	// Channel and Chat are the arguments as they were given; both empty are the
+	Person  string // the person who asked: CHANNEL:USER
+	// Channel and Chat are the arguments as the model gave them; if both are empty they mean the
 	// conversation itself.
 	Channel string
 	Chat    string
-	Since   time.Time // zero is since ever
+	Since   time.Time // the zero time means from the beginning
 	Limit   int
 }
 
-// An Answer is what was said, oldest first.
+// An Answer holds the messages of a chat, the oldest first.
 type Answer struct {
-	Chat     string    `json:"chat"` // its address
+	Chat     string    `json:"chat"` // the chat's address
 	Note     string    `json:"note,omitempty"`
 	Messages []Message `json:"messages"`
-	// Older says that there is more that was said before.
+	// Older says that the chat has earlier messages that are not listed.
 	Older bool `json:"older,omitempty"`
 }
 
-// A Message is something that was said.
+// A Message is one message of the chat.
 type Message struct {
 	At     string `json:"at"`
 	From   string `json:"from"`
@@ -50,7 +50,8 @@ type Message struct {
 	Text   string `json:"text"`
 }
 
-// New makes the tool. Read answers with a *tools.Error where the chat may not be read.
+// New makes the tool chat_history. Function read returns a *tools.Error if the chat may not be
+// read.
 func New(read func(ctx context.Context, q Question) (Answer, error)) tools.Tool {
 	return tools.New(tools.Spec{
 		Name:   "chat_history",
@@ -64,8 +65,8 @@ func New(read func(ctx context.Context, q Question) (Answer, error)) tools.Tool 
 }
 
 type reader struct {
-	from func(context.Context, Question) (Answer, error)
-	now  func() time.Time
+	readChat func(context.Context, Question) (Answer, error)
+	now      func() time.Time
 }
 
 type args struct {
@@ -75,7 +76,7 @@ type args struct {
 	Limit   int    `json:"limit,omitempty" jsonschema:"the most messages, the newest ones: 100 if left out, at most 500"`
 }
 
-// kept is what the log keeps of an answer.
+// kept is what the session's log stores instead of an answer.
 type kept struct {
 	Chat     string `json:"chat"`
 	Messages int    `json:"messages"`
@@ -85,36 +86,37 @@ type kept struct {
 const notKept = "[what was said there was shown in its turn and is not kept; read it again if it matters]"
 
 func (r reader) read(ctx context.Context, call tools.Call, a args) (any, error) {
-	since, ok := Since(a.Since, r.now())
+	since, ok := ParseSince(a.Since, r.now())
 	if !ok {
 		return nil, tools.Errorf(tools.InvalidArgs, "since %q is no time: write today, yesterday, Monday, 2026-05-04, 2026-05-04T09:00:00Z, 24h or 7d", a.Since)
 	}
 	switch {
-	case a.Limit < 0 || a.Limit > most:
-		return nil, tools.Errorf(tools.InvalidArgs, "limit is to be a number from 1 to %d", most)
+	case a.Limit < 0 || a.Limit > maxLimit:
+		return nil, tools.Errorf(tools.InvalidArgs, "limit is to be a number from 1 to %d", maxLimit)
 	case a.Limit == 0:
-		a.Limit = usual
+		a.Limit = defaultLimit
 	}
-	answer, err := r.from(ctx, Question{
+	answer, err := r.readChat(ctx, Question{
 		Session: call.Session, From: call.At, Person: call.Person,
 		Channel: strings.TrimSpace(a.Channel), Chat: strings.TrimSpace(a.Chat), Since: since, Limit: a.Limit,
 	})
 	if err != nil {
 		return nil, err
 	}
-	fit(&answer)
+	trim(&answer)
 	return tools.Untrusted{Value: tools.Fleeting{Value: answer, Kept: kept{answer.Chat, len(answer.Messages), notKept}}}, nil
 }
 
-// fit leaves the oldest messages out that are too much.
-func fit(a *Answer) {
+// trim leaves out the oldest messages of an answer that has more than maxBytes, and cuts long
+// texts.
+func trim(a *Answer) {
 	size := 0
 	for i := len(a.Messages) - 1; i >= 0; i-- {
 		m := &a.Messages[i]
-		if len(m.Text) > mostBytes/4 {
-			m.Text = strings.ToValidUTF8(m.Text[:mostBytes/4], "") + " …[cut off]"
+		if len(m.Text) > maxBytes/4 {
+			m.Text = strings.ToValidUTF8(m.Text[:maxBytes/4], "") + " …[cut off]"
 		}
-		if size += len(m.Text) + len(m.From) + len(m.Thread) + 64; size > mostBytes {
+		if size += len(m.Text) + len(m.From) + len(m.Thread) + 64; size > maxBytes {
 			a.Messages, a.Older = a.Messages[i+1:], true
 			return
 		}

@@ -21,7 +21,7 @@ func TestSince(t *testing.T) {
 		"2026-05-01 09:00": "2026-05-01T09:00:00Z", "24h": "2026-05-05T15:30:00Z", "7d": "2026-04-29T15:30:00Z",
 		"someday": "", "-1h": "", "0d": "", "d": "", "2026-13-01": "",
 	} {
-		got, ok := history.Since(text, now)
+		got, ok := history.ParseSince(text, now)
 		if ok != (want != "") || ok && got.UTC().Format(time.RFC3339) != want {
 			t.Errorf("%q is %s, %t, want %s", text, got, ok, want)
 		}

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// Since reads from when on, as models and people write it; "" is since ever. A day begins
-// as UTC's does, and a weekday is the last one that has begun.
-func Since(text string, now time.Time) (time.Time, bool) {
+// ParseSince reads the time from which messages are wanted, as models and people write it; ""
+// means from the beginning. Days are UTC's, and a weekday means the latest one that has begun. It
+// returns false for a text that is no time.
+func ParseSince(text string, now time.Time) (time.Time, bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	day := now.UTC().Truncate(24 * time.Hour)
 	switch text {

@@ -1,7 +1,8 @@
-// Package jobs is the tools with which an agent looks after the commands that it runs in the background.
+// Package jobs is the tools with which an agent lists, reads and stops the commands that it runs
+// in the background.
 //
-// A job is started by exec_shell and spawn. Its state is kept where every process finds
-// it, so whichever has the session answers.
+// exec_shell and spawn start a job. Its state is kept where every process finds it, so any
+// process that holds the session can answer.
 package jobs
 
 import (
@@ -11,31 +12,32 @@ import (
 	"parley/tools"
 )
 
-// A Status is how a job stands.
+// A Status describes the state of a job.
 type Status struct {
 	ID       string `json:"job_id"`
-	State    string `json:"state"` // running, or how it ended: exited, stopped, killed, failed, lost
+	State    string `json:"state"` // running, or how the job ended: exited, stopped, killed, failed, lost
 	ExitCode *int   `json:"exit_code,omitempty"`
-	Detail   string `json:"detail,omitempty"` // why it ended
+	Detail   string `json:"detail,omitempty"` // why the job ended
 	Command  string `json:"command"`
 	Started  string `json:"started"`
-	Seconds  int64  `json:"seconds"` // that it has run
+	Seconds  int64  `json:"seconds"` // how long the job has run
 	Printed  int64  `json:"printed_bytes"`
-	Folder   string `json:"folder"` // in the workspace: the only one that it writes to
+	Folder   string `json:"folder"` // a folder in the workspace, the only one that the job writes to
 	File     string `json:"output_file"`
 }
 
-// A Desk knows the jobs of sessions. Its errors are for the model.
+// A Desk keeps the jobs of sessions: it is the part of the program that the tools ask. Its errors
+// are for the model.
 type Desk interface {
-	// List lists a session's jobs, the newest first.
+	// List returns a session's jobs, the newest first.
 	List(ctx context.Context, session string) ([]Status, error)
-	// Find looks up a job of a session, and the end of what it has printed.
+	// Find returns the status of a session's job, and the end of what it has printed.
 	Find(ctx context.Context, session, id string) (Status, string, error)
-	// Stop asks for the end of a job of a session, and waits for it, but not for ever.
+	// Stop asks a session's job to end, and waits for its end for a limited time.
 	Stop(ctx context.Context, session, id string) (Status, error)
 }
 
-// New makes job_status, job_output and job_stop.
+// New makes the tools job_status, job_output and job_stop.
 func New(d Desk) []tools.Tool {
 	return []tools.Tool{
 		tools.New(tools.Spec{

@@ -1,6 +1,7 @@
-// Package message is the tool that says something in another chat than the one that is answered.
+// Package message is the tool that sends a message to another chat than the one to which the
+// agent answers.
 //
-// It knows no channels. The function that New gets decides who may be reached, and
+// The tool knows no channels. The function that New gets decides which chats may be reached, and
 // publishes the letter under its id, so that a repeated call sends no second letter.
 package message
 
@@ -13,30 +14,30 @@ import (
 	"parley/tools"
 )
 
-// A Letter is what an agent wants said.
+// A Letter is a message that an agent wants to send to another chat.
 type Letter struct {
-	// ID is the same for every attempt at one call and for nothing else.
+	// ID is the same for every attempt at one call and differs from that of every other call.
 	ID      string
 	Session string
 	Turn    string
 	From    string // the address of the conversation in which the agent was asked
-	Person  string // who asked: CHANNEL:USER
-	Called  string // what that person's platform calls them; it proves nothing
+	Person  string // the person who asked: CHANNEL:USER
+	Called  string // the person's name on their platform; it proves nothing
 	Owner   bool   // whether that person owns the bot
-	// Channel and Chat are the arguments as they were given: a channel and a
-	// chat of it, or a target or a whole address in Channel.
+	// Channel and Chat are the arguments as the model gave them: a channel and a chat of it, or
+	// the name of a target or a whole address in Channel.
 	Channel string
 	Chat    string
 	Content string
 	Files   []string // paths in the session's workspace
-	Attempt int      // at the call, from 1
+	Attempt int      // the number of the attempt at the call, from 1
 }
 
-// New makes the tool. Deliver makes the letter durable, once for each ID, or refuses it
-// with a *tools.Error: permission_denied for a chat that may not be reached, naming those
-// that this person may reach, and invalid_args for a chat that does not exist and for a
-// text without visible characters where no file goes with it. The files go as they are when
-// it is called.
+// New makes the tool message. Function deliver stores the letter durably, once for each ID, or
+// refuses it with a *tools.Error: permission_denied for a chat that may not be reached, naming
+// those that this person may reach, and invalid_args for a chat that does not exist and for a
+// text without visible characters where no file goes with it. The files are sent as they are at
+// the time of the call.
 func New(deliver func(ctx context.Context, l Letter) error) tools.Tool {
 	return tools.New(tools.Spec{
 		Name:   "message",
@@ -76,7 +77,7 @@ func (s sender) send(ctx context.Context, call tools.Call, a args) (any, error) 
 	if a.Channel == "" {
 		return nil, tools.Errorf(tools.InvalidArgs, "channel is empty: give a channel's or a target's name")
 	}
-	content := clean(a.Content)
+	content := stripControls(a.Content)
 	if strings.TrimSpace(content) == "" && len(a.Files) == 0 {
 		return nil, tools.Errorf(tools.InvalidArgs, "content is empty: give the text to send, or files")
 	}
@@ -93,8 +94,8 @@ func (s sender) send(ctx context.Context, call tools.Call, a args) (any, error) 
 	return sent{"sent", a.Channel, a.ChatID, len(content), len(a.Files)}, nil
 }
 
-// clean removes the control characters that no chat shows.
-func clean(text string) string {
+// stripControls removes the control characters that no chat shows.
+func stripControls(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == 0x7f || r < 0x20 && r != '\n' && r != '\r' && r != '\t' {
 			return -1

@@ -9,14 +9,15 @@ import (
 	"strings"
 )
 
-// leastSecret is how long a secret is that is looked for, in bytes: what is shorter
-// could be a word, or a number.
-const leastSecret = 8
+// minSecretLength is the length, in bytes, that a secret must have to be looked for: a shorter one
+// could be a word or a number.
+const minSecretLength = 8
 
-// forms are the ways in which a secret can be written.
-func forms(secret string) []string {
+// encodedForms returns all ways in which a secret can be written: plain, escaped and encoded. It
+// returns nil for a secret that is too short.
+func encodedForms(secret string) []string {
 	secret = strings.TrimSpace(secret)
-	if len(secret) < leastSecret {
+	if len(secret) < minSecretLength {
 		return nil
 	}
 	all := []string{
@@ -25,16 +26,16 @@ func forms(secret string) []string {
 	}
 	for range 3 { // JSON within JSON within JSON
 		for _, form := range all {
-			all = append(all, inJSON(form, true), inJSON(form, false))
+			all = append(all, escapeJSON(form, true), escapeJSON(form, false))
 		}
 		slices.Sort(all)
 		all = slices.Compact(all)
 	}
-	return append(all, inBase64(secret)...)
+	return append(all, base64Forms(secret)...)
 }
 
-// inJSON is a text as it stands between the quotes of a JSON text.
-func inJSON(text string, html bool) string {
+// escapeJSON returns a text as it stands between the quotes of a JSON text.
+func escapeJSON(text string, html bool) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(html)
@@ -44,17 +45,17 @@ func inJSON(text string, html bool) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(b.String(), "\n"), `"`), `"`)
 }
 
-// leastEncoded is how long a part of a base64 text has to be, to be looked for.
-const leastEncoded = 12
+// minEncodedLength is the length that a part of a base64 text must have to be looked for.
+const minEncodedLength = 12
 
-// inBase64 is what of a secret stands the same in base64 whatever goes before and after
-// it: three forms, for the three places at which it can begin.
-func inBase64(secret string) []string {
+// base64Forms returns the part of a secret's base64 text that stays the same whatever goes before
+// and after the secret. There are three, for the three places in a group at which it can begin.
+func base64Forms(secret string) []string {
 	var all []string
 	for before := range 3 {
 		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), secret...))
 		text = text[(before*8+5)/6 : (before+len(secret))*8/6]
-		if len(text) >= leastEncoded {
+		if len(text) >= minEncodedLength {
 			all = append(all, text, strings.NewReplacer("+", "-", "/", "_").Replace(text))
 		}
 	}

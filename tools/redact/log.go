@@ -6,7 +6,8 @@ import (
 	"log/slog"
 )
 
-// Handler passes a log on without secrets. Which there are is asked for each record.
+// Handler wraps a log handler and removes secrets from each record. It calls redactor for each
+// record, because the secrets may change.
 func Handler(to slog.Handler, redactor func() *Redactor) slog.Handler {
 	return &handler{to, redactor}
 }
@@ -16,40 +17,40 @@ type handler struct {
 	redactor func() *Redactor
 }
 
-// Handle takes the secrets out of a record.
+// Handle removes the secrets from a record and passes it on.
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	redactor := h.redactor()
 	clean := slog.NewRecord(r.Time, r.Level, redactor.Text(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
-		clean.AddAttrs(attr(redactor, a))
+		clean.AddAttrs(redactAttr(redactor, a))
 		return true
 	})
 	return h.Handler.Handle(ctx, clean)
 }
 
-// WithAttrs implements slog.Handler.
+// WithAttrs implements slog.Handler: it removes the secrets from the attributes first.
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	redactor := h.redactor()
 	clean := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {
-		clean[i] = attr(redactor, a)
+		clean[i] = redactAttr(redactor, a)
 	}
 	return &handler{h.Handler.WithAttrs(clean), h.redactor}
 }
 
-// WithGroup implements slog.Handler.
+// WithGroup implements slog.Handler: secrets are removed from what the group gets, too.
 func (h *handler) WithGroup(name string) slog.Handler {
 	return &handler{h.Handler.WithGroup(name), h.redactor}
 }
 
-func attr(r *Redactor, a slog.Attr) slog.Attr {
+func redactAttr(r *Redactor, a slog.Attr) slog.Attr {
 	switch v := a.Value.Resolve(); v.Kind() {
 	case slog.KindString:
 		return slog.String(a.Key, r.Text(v.String()))
 	case slog.KindGroup:
 		var all []any
 		for _, inner := range v.Group() {
-			all = append(all, attr(r, inner))
+			all = append(all, redactAttr(r, inner))
 		}
 		return slog.Group(a.Key, all...)
 	case slog.KindAny:

@@ -1,8 +1,9 @@
-// Package redact takes secrets out of texts: those that it was given, however they are encoded, and what looks like a token of a well-known service.
+// Package redact removes secrets from texts: the secrets that it was given, in any encoding, and
+// whatever looks like a token of a well-known service.
 //
-// redact.go finds and replaces; tokens.go knows what tokens look like; forms.go how a
-// secret can be written; stream.go takes a text that comes in pieces; log.go stands
-// before a log.
+// redact.go finds and replaces secrets; tokens.go knows what tokens look like; forms.go lists the
+// ways in which a secret can be encoded; stream.go redacts a text that comes in pieces; log.go
+// redacts the records of a log.
 package redact
 
 import (
@@ -15,31 +16,32 @@ import (
 	"parley/tools"
 )
 
-// Redacted stands where a secret was.
+// Redacted is written in the place of a secret.
 const Redacted = "[redacted]"
 
-// A Redactor takes secrets out of texts. It may be used from many goroutines.
+// A Redactor removes secrets from texts. Many goroutines may use it at once.
 type Redactor struct {
-	// index gives for the first two bytes of a secret where in lists those stand that
-	// begin so; the first list is empty.
+	// index maps the first two bytes of a secret to the list in lists of all secrets that begin
+	// with them; list 0 is empty.
 	index [1 << 16]uint16
 	lists []candidates
-	// stands says of two bytes whether a secret begins with them, or has them behind its
-	// first: of every three bytes in a row one such pair is at an odd place.
-	stands   [1 << 16]uint8
-	begins   [256]bool // the bytes with which one of them begins
-	longest  int       // of the known, in bytes
+	// pairBits says for two bytes whether a secret begins with them (firstPair), or has them as
+	// its second and third byte (secondPair). Of every three bytes in a row one such pair begins
+	// at an odd index, so a search looks at every second index only.
+	pairBits [1 << 16]uint8
+	begins   [256]bool // the bytes with which a secret begins
+	longest  int       // the length of the longest known secret, in bytes
 	patterns []*regexp.Regexp
 }
 
-// candidates are what can begin with the same two bytes.
+// candidates are the secrets and the tokens that begin with the same two bytes.
 type candidates struct {
-	known []string // secrets in all their forms, the longest first
+	known []string // secrets in all their encodings, the longest first
 	rules []rule
 }
 
-// New makes a Redactor of secrets and of regular expressions. Secrets that are too short
-// to be told from ordinary words are left out.
+// New makes a Redactor for secrets and regular expressions. It ignores secrets that are too short
+// to be told from ordinary words.
 func New(secrets, patterns []string) (*Redactor, error) {
 	r := &Redactor{lists: make([]candidates, 1)}
 	for _, text := range patterns {
@@ -50,8 +52,8 @@ func New(secrets, patterns []string) (*Redactor, error) {
 		r.patterns = append(r.patterns, compiled)
 	}
 	for _, secret := range secrets {
-		for _, form := range forms(secret) {
-			list := r.beginningLike(form)
+		for _, form := range encodedForms(secret) {
+			list := r.candidatesFor(form)
 			if !slices.Contains(list.known, form) {
 				list.known = append(list.known, form)
 			}
@@ -61,24 +63,24 @@ func New(secrets, patterns []string) (*Redactor, error) {
 	for i := range r.lists {
 		slices.SortFunc(r.lists[i].known, func(a, b string) int { return len(b) - len(a) })
 	}
-	for _, one := range tokens() {
-		list := r.beginningLike(one.prefix)
+	for _, one := range tokenRules() {
+		list := r.candidatesFor(one.prefix)
 		list.rules = append(list.rules, one)
 	}
 	return r, nil
 }
 
-func key(s string, i int) int { return int(s[i]) | int(s[i+1])<<8 }
+func pairKey(s string, i int) int { return int(s[i]) | int(s[i+1])<<8 }
 
-// The bits of Redactor.stands.
-const first, second = 1, 2
+// The bits of Redactor.pairBits.
+const firstPair, secondPair = 1, 2
 
-// beginningLike is the list of what begins like a text of three bytes or more, for adding
-// to it.
-func (r *Redactor) beginningLike(text string) *candidates {
-	k := key(text, 0)
-	r.stands[k] |= first
-	r.stands[key(text, 1)] |= second
+// candidatesFor returns the list for what begins with the first two bytes of text, so that the
+// caller can add to it. The text has three bytes or more.
+func (r *Redactor) candidatesFor(text string) *candidates {
+	k := pairKey(text, 0)
+	r.pairBits[k] |= firstPair
+	r.pairBits[pairKey(text, 1)] |= secondPair
 	if r.index[k] == 0 {
 		r.index[k] = uint16(len(r.lists))
 		r.lists = append(r.lists, candidates{})
@@ -87,14 +89,14 @@ func (r *Redactor) beginningLike(text string) *candidates {
 	return &r.lists[r.index[k]]
 }
 
-// A span is a part of a text that is taken out.
+// A span is a part of a text that is replaced.
 type span struct{ from, to int }
 
-// Text is a text without its secrets.
-func (r *Redactor) Text(text string) string { return cut(text, r.spans(text)) }
+// Text returns a text without its secrets.
+func (r *Redactor) Text(text string) string { return replaceSpans(text, r.spans(text)) }
 
-// cut replaces parts of a text. Those that overlap, or touch, become one.
-func cut(text string, spans []span) string {
+// replaceSpans replaces parts of a text by Redacted. Parts that overlap or touch become one.
+func replaceSpans(text string, spans []span) string {
 	if len(spans) == 0 {
 		return text
 	}
@@ -115,9 +117,9 @@ func cut(text string, spans []span) string {
 	return b.String()
 }
 
-// spans finds what is taken out of a text.
+// spans finds all parts of a text that have to be replaced.
 func (r *Redactor) spans(text string) []span {
-	found := r.secrets(text)
+	found := r.findSecrets(text)
 	for _, p := range r.patterns {
 		for _, m := range p.FindAllStringIndex(text, -1) {
 			if m[1] > m[0] {
@@ -128,20 +130,20 @@ func (r *Redactor) spans(text string) []span {
 	return found
 }
 
-// secrets finds secrets that are known, and tokens.
-func (r *Redactor) secrets(text string) []span {
+// findSecrets finds known secrets and tokens, but not what the regular expressions match.
+func (r *Redactor) findSecrets(text string) []span {
 	var found []span
 	for i := 1; i+1 < len(text); i += 2 {
-		pair := r.stands[key(text, i)]
+		pair := r.pairBits[pairKey(text, i)]
 		if pair == 0 {
 			continue
 		}
 		var s span
-		if pair&second != 0 {
-			s = r.at(text, i-1)
+		if pair&secondPair != 0 {
+			s = r.secretAt(text, i-1)
 		}
-		if s.to == 0 && pair&first != 0 {
-			s = r.at(text, i)
+		if s.to == 0 && pair&firstPair != 0 {
+			s = r.secretAt(text, i)
 		}
 		if s.to > 0 {
 			found = append(found, s)
@@ -151,17 +153,17 @@ func (r *Redactor) secrets(text string) []span {
 	return found
 }
 
-// at is the secret that begins there; the empty span if none does.
-func (r *Redactor) at(text string, i int) span {
-	list := r.index[key(text, i)]
+// secretAt returns the secret or token that begins at i; the empty span if there is none.
+func (r *Redactor) secretAt(text string, i int) span {
+	list := r.index[pairKey(text, i)]
 	if list == 0 {
 		return span{}
 	}
-	return r.lists[list].at(text, i)
+	return r.lists[list].secretAt(text, i)
 }
 
-// at is the secret that begins there; the empty span if none does.
-func (c candidates) at(text string, i int) span {
+// secretAt returns the secret or token that begins at i; the empty span if there is none.
+func (c candidates) secretAt(text string, i int) span {
 	for _, secret := range c.known {
 		if strings.HasPrefix(text[i:], secret) {
 			return span{i, i + len(secret)}
@@ -175,20 +177,21 @@ func (c candidates) at(text string, i int) span {
 	return span{}
 }
 
-// mayHold tells whether something of what is looked for begins anywhere in a text. It is
-// secrets without a copy of the text, which would take longer than the search.
+// mayHold reports whether a known secret or the prefix of a token stands anywhere in a text. It
+// is faster than findSecrets because it does not copy the text.
 func (r *Redactor) mayHold(raw []byte) bool {
 	for i := 1; i+1 < len(raw); i += 2 {
-		pair := r.stands[int(raw[i])|int(raw[i+1])<<8]
-		if pair&second != 0 && r.begun(raw[i-1:]) || pair&first != 0 && r.begun(raw[i:]) {
+		pair := r.pairBits[int(raw[i])|int(raw[i+1])<<8]
+		if pair&secondPair != 0 && r.startsWithSecret(raw[i-1:]) || pair&firstPair != 0 && r.startsWithSecret(raw[i:]) {
 			return true
 		}
 	}
 	return false
 }
 
-// begun tells whether a text begins with a secret, or as tokens do.
-func (r *Redactor) begun(raw []byte) bool {
+// startsWithSecret reports whether a text begins with a known secret or with the prefix of a
+// token.
+func (r *Redactor) startsWithSecret(raw []byte) bool {
 	list := r.lists[r.index[int(raw[0])|int(raw[1])<<8]]
 	for _, secret := range list.known {
 		if len(raw) >= len(secret) && string(raw[:len(secret)]) == secret {
@@ -203,24 +206,24 @@ func (r *Redactor) begun(raw []byte) bool {
 	return false
 }
 
-// JSON is a JSON value without its secrets, and still one.
+// JSON returns a JSON value without its secrets, still as valid JSON.
 func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
 	if len(r.patterns) == 0 && !r.mayHold(raw) {
 		return raw
 	}
 	text := string(raw)
-	spans := r.secrets(text)
+	spans := r.findSecrets(text)
 	if len(spans) == 0 && len(r.patterns) == 0 {
 		return raw
 	}
-	if made := json.RawMessage(cut(text, spans)); len(spans) > 0 && json.Valid(made) {
+	if made := json.RawMessage(replaceSpans(text, spans)); len(spans) > 0 && json.Valid(made) {
 		raw = made
 		if len(r.patterns) == 0 {
 			return raw
 		}
 	}
-	// Where it began within an escape, or was a number, each text is looked at alone. So
-	// it is with expressions, which would match across texts.
+	// A secret that began within an escape, or was a number, broke the JSON: then each text is
+	// redacted alone. The same is done for regular expressions, which would match across texts.
 	var value any
 	decoder := json.NewDecoder(strings.NewReader(string(raw)))
 	decoder.UseNumber()
@@ -245,6 +248,7 @@ func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
 }
 
+// value removes secrets from a decoded JSON value, and sets changed if there was one.
 func (r *Redactor) value(v any, changed *bool) any {
 	switch v := v.(type) {
 	case string:

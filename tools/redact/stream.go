@@ -2,27 +2,28 @@ package redact
 
 import "strings"
 
-// Bounds of what is held back of a text that is still being written.
+// Bounds of how much is held back of a text that is still being written.
 const (
-	maxHeld = 4096     // of what could become a token
-	maxLine = 16 << 10 // of a line that a regular expression could match
+	maxHeld = 4096     // bytes that could become a token
+	maxLine = 16 << 10 // bytes of a line that a regular expression could match
 )
 
-// Stream takes a text in pieces and gives it on without its secrets. What could be the
-// beginning of one is held back until it is clear whether it is, or until last.
+// Stream returns a function that takes a text in pieces and returns it without its secrets. The
+// function holds back what could be the beginning of a secret until it is clear whether it is, or
+// until the last piece.
 func (r *Redactor) Stream() func(piece string, last bool) string {
 	s := &stream{r: r}
-	return s.next
+	return s.redactPiece
 }
 
 type stream struct {
 	r    *Redactor
-	held string
-	// inKey says that a private key has begun whose end has not come.
+	held string // what is kept back for the next piece
+	// inKey says that a private key has begun and its end has not come yet.
 	inKey bool
 }
 
-func (s *stream) next(piece string, last bool) string {
+func (s *stream) redactPiece(piece string, last bool) string {
 	text := s.held + piece
 	s.held = ""
 	if s.inKey {
@@ -33,14 +34,14 @@ func (s *stream) next(piece string, last bool) string {
 	}
 	spans := s.r.spans(text)
 	if last {
-		return cut(text, spans)
+		return replaceSpans(text, spans)
 	}
-	from := s.r.pending(text)
+	from := s.r.pendingFrom(text)
 	for _, one := range spans {
 		if strings.HasPrefix(text[one.from:], keyBegin) {
 			if _, open := matchKey(text, one.from); open {
 				s.inKey = true
-				return cut(text, spans)
+				return replaceSpans(text, spans)
 			}
 		}
 		if one.from < from && one.to > from { // it may go on
@@ -54,10 +55,10 @@ func (s *stream) next(piece string, last bool) string {
 		}
 	}
 	s.held = text[from:]
-	return cut(text[:from], out)
+	return replaceSpans(text[:from], out)
 }
 
-// skipKey drops what belongs to a private key.
+// skipKey drops the rest of a private key and returns what follows it.
 func (s *stream) skipKey(text string, last bool) string {
 	at := strings.Index(text, keyEnd)
 	if at >= 0 {
@@ -79,8 +80,8 @@ func (s *stream) skipKey(text string, last bool) string {
 	return ""
 }
 
-// pending is from where on a text could still become a secret.
-func (r *Redactor) pending(text string) int {
+// pendingFrom returns the index from which on the text could still become a secret.
+func (r *Redactor) pendingFrom(text string) int {
 	from := len(text)
 	if len(r.patterns) > 0 { // they match within a line
 		from = max(strings.LastIndexByte(text, '\n')+1, len(text)-maxLine)
@@ -91,10 +92,10 @@ func (r *Redactor) pending(text string) int {
 			break
 		}
 	}
-	return from - digitsBefore(text, from) // of a token that begins with a number
+	return from - digitsBefore(text, from) // the token may begin with a number
 }
 
-// mayBegin tells whether a secret could begin there of which the end is still to come.
+// mayBegin reports whether a secret could begin at i whose end is still to come.
 func (r *Redactor) mayBegin(text string, i int) bool {
 	rest := text[i:]
 	if !r.begins[rest[0]] {
@@ -103,7 +104,7 @@ func (r *Redactor) mayBegin(text string, i int) bool {
 	if len(rest) == 1 {
 		return true
 	}
-	list := r.lists[r.index[key(rest, 0)]]
+	list := r.lists[r.index[pairKey(rest, 0)]]
 	for _, secret := range list.known {
 		if len(secret) > len(rest) && strings.HasPrefix(secret, rest) {
 			return true

@@ -1,7 +1,7 @@
-// Package schedule is the tool by which an agent has something done later, once or again and again.
+// Package schedule is the tool with which an agent has something done later, once or repeatedly.
 //
-// It knows no clock and no store. The Desk that New gets keeps the schedules, and has
-// what they say said to the agent when they are due.
+// The tool knows no clock and no store. The Desk that New gets keeps the schedules, and sends
+// their text to the agent when they are due.
 package schedule
 
 import (
@@ -14,40 +14,42 @@ import (
 	"parley/tools"
 )
 
-// maxText is the most of what a schedule says, in bytes.
+// maxText bounds the text of a schedule, in bytes.
 const maxText = 4000
 
-// A Wish is what is to be said when.
-type Wish struct {
+// A Request says at which times which text is to be sent to the agent.
+type Request struct {
 	When string
 	Text string
-	Zone string // of the conversation from now on; "" leaves it
+	Zone string // the conversation's time zone from now on; "" leaves it as it is
 }
 
-// An Entry is a schedule as a model sees it.
+// An Entry describes a schedule to a model.
 type Entry struct {
 	ID   string `json:"id"`
 	When string `json:"when"`
 	Text string `json:"text,omitempty"`
-	// Next is when it is due next, in its time zone; "" if it is over.
+	// Next is when the schedule is due next, in its time zone; "" if it is over.
 	Next string `json:"next,omitempty"`
 	Zone string `json:"time_zone"`
-	By   string `json:"by,omitempty"` // who has made it
+	By   string `json:"by,omitempty"` // the person who made the schedule
 }
 
-// A Desk keeps schedules. Its errors are *tools.Error where the model can do something
-// about them.
+// A Desk keeps the schedules: it is the part of the program that the tool asks. It returns a
+// *tools.Error where the model can do something about the failure.
 type Desk interface {
-	// Add keeps one for the person and the conversation of a call. It may be called again
+	// Add keeps a schedule for the person and the conversation of a call. It may be called again
 	// for the same call.
-	Add(ctx context.Context, call tools.Call, w Wish) (Entry, error)
-	// Added finds the one that a call has added, also if it is over.
+	Add(ctx context.Context, call tools.Call, w Request) (Entry, error)
+	// Added returns the schedule that a call has added, even if that is over; ok is false if the
+	// call has added none.
 	Added(ctx context.Context, call tools.Call) (e Entry, ok bool, err error)
-	// List lists those of the conversation.
+	// List returns the schedules of the call's conversation.
 	List(ctx context.Context, call tools.Call) ([]Entry, error)
-	// Cancel ends one of the conversation. There is none afterwards, or an error says why.
+	// Cancel ends a schedule of the conversation. Without an error, no schedule of that id is
+	// left afterwards.
 	Cancel(ctx context.Context, call tools.Call, id string) error
-	// Known tells whether there is one of that id in the conversation.
+	// Known reports whether the conversation has a schedule of that id.
 	Known(ctx context.Context, call tools.Call, id string) (bool, error)
 }
 
@@ -67,7 +69,7 @@ type cancelled struct {
 	Cancelled string `json:"cancelled"`
 }
 
-// New makes the tool.
+// New makes the tool schedule.
 func New(desk Desk) tools.Tool {
 	t := family{desk}
 	return tools.New(tools.Spec{
@@ -75,7 +77,7 @@ func New(desk Desk) tools.Tool {
 		Description: "Have something done later in this chat, once or again and again: reminders, reports, looking after something. " +
 			"At each time text is said to you here on behalf of the person who asks now, and your answer goes to this chat. " +
 			"With action list you see the schedules of this chat, and cancel ends one. Tell the person when it is due next, as the result says it.",
-	}, t.run, tools.Reconcile(t.look), tools.Effects(func(a args) tools.Effect {
+	}, t.run, tools.Reconcile(t.reconcile), tools.Effects(func(a args) tools.Effect {
 		if a.Action == "list" {
 			return tools.Pure
 		}
@@ -90,7 +92,7 @@ func (t family) run(ctx context.Context, call tools.Call, a args) (any, error) {
 	case "list":
 		entries, err := t.desk.List(ctx, call)
 		if err != nil {
-			return nil, known(err)
+			return nil, explain(err)
 		}
 		return list{append([]Entry{}, entries...)}, nil
 	case "cancel":
@@ -98,7 +100,7 @@ func (t family) run(ctx context.Context, call tools.Call, a args) (any, error) {
 			return nil, tools.Errorf(tools.InvalidArgs, "id is missing: action list shows the ids")
 		}
 		if err := t.desk.Cancel(ctx, call, strings.TrimSpace(a.ID)); err != nil {
-			return nil, known(err)
+			return nil, explain(err)
 		}
 		return cancelled{strings.TrimSpace(a.ID)}, nil
 	}
@@ -117,15 +119,15 @@ func (t family) add(ctx context.Context, call tools.Call, a args) (any, error) {
 	case len(text) > maxText:
 		return nil, tools.Errorf(tools.InvalidArgs, "text has %d bytes, at most %d are allowed: put what is long into a file, and name the file", len(text), maxText)
 	}
-	e, err := t.desk.Add(ctx, call, Wish{When: a.When, Text: text, Zone: strings.TrimSpace(a.Zone)})
+	e, err := t.desk.Add(ctx, call, Request{When: a.When, Text: text, Zone: strings.TrimSpace(a.Zone)})
 	if err != nil {
-		return nil, known(err)
+		return nil, explain(err)
 	}
 	return e, nil
 }
 
-// look finds out whether a call that was cut off took effect.
-func (t family) look(ctx context.Context, call tools.Call, a args) (any, bool, error) {
+// reconcile finds out whether an interrupted call took effect.
+func (t family) reconcile(ctx context.Context, call tools.Call, a args) (any, bool, error) {
 	if a.Action == "cancel" {
 		there, err := t.desk.Known(ctx, call, strings.TrimSpace(a.ID))
 		if err != nil || there {
@@ -140,8 +142,8 @@ func (t family) look(ctx context.Context, call tools.Call, a args) (any, bool, e
 	return e, true, nil
 }
 
-// known is an error that names what failed, unless it is one for the model already.
-func known(err error) error {
+// explain wraps an error to say what failed, unless the error is for the model already.
+func explain(err error) error {
 	if failed, ok := errors.AsType[*tools.Error](err); ok {
 		return failed
 	}

@@ -6,21 +6,22 @@ import (
 )
 
 const (
-	// progressEvery is how often watchers are told of what a command prints.
+	// progressEvery is the shortest time between two reports of what a command prints.
 	progressEvery = 500 * time.Millisecond
 	maxLine       = 200
 )
 
-// lastLines tells watchers the last whole line that a command has printed, and not
-// more often than they can read. Nil where nobody watches.
-func lastLines(tell func(string), now func() time.Time) func(p []byte) {
-	if tell == nil {
+// lastLines returns a function that takes what a command prints and reports its last whole line
+// to the people who watch, not more often than they can read. It returns nil if report is nil,
+// because nobody watches.
+func lastLines(report func(string), now func() time.Time) func(p []byte) {
+	if report == nil {
 		return nil
 	}
 	var rest, line string
-	var told time.Time
+	var reportedAt time.Time
 	return func(p []byte) {
-		if len(p) > 4*maxLine { // what is before is not told any more
+		if len(p) > 4*maxLine { // skip all but the end: earlier lines are not reported any more
 			p, rest = p[len(p)-4*maxLine:], ""
 		}
 		rest += string(p)
@@ -30,15 +31,15 @@ func lastLines(tell func(string), now func() time.Time) func(p []byte) {
 			return
 		}
 		_, line, _ = cutLast(whole)
-		if line = shown(line); line == "" || now().Sub(told) < progressEvery {
+		if line = printable(line); line == "" || now().Sub(reportedAt) < progressEvery {
 			return
 		}
-		told = now()
-		tell(line)
+		reportedAt = now()
+		report(line)
 	}
 }
 
-// cutLast parts a text at its last line break.
+// cutLast splits a text at its last line break.
 func cutLast(text string) (before, after string, found bool) {
 	i := strings.LastIndexAny(text, "\r\n")
 	if i < 0 {
@@ -47,8 +48,9 @@ func cutLast(text string) (before, after string, found bool) {
 	return strings.TrimRight(text[:i], "\r\n"), text[i+1:], true
 }
 
-// shown is a line as watchers see it: text alone.
-func shown(line string) string {
+// printable returns a line as the people who watch see it: without control characters, and
+// shortened.
+func printable(line string) string {
 	line = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' || r == 0x7f {
 			return -1

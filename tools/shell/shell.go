@@ -1,4 +1,4 @@
-// Package shell is the tools with which an agent runs commands, in a sandbox.
+// Package shell is the tools with which an agent runs commands in a sandbox.
 package shell
 
 import (
@@ -11,53 +11,55 @@ import (
 	"parley/tools/sandbox"
 )
 
-// Config is what the tools work with.
+// Config holds what the tools work with.
 type Config struct {
 	Sandbox sandbox.Sandbox
-	// Place returns where a call's commands run.
+	// Place returns the folder and the sandbox settings with which a call's commands run.
 	Place func(ctx context.Context, call tools.Call) (sandbox.Place, error)
-	// Changed is told that a session's commands may have changed its files.
+	// Changed is called when a session's commands may have changed its files.
 	Changed func(call tools.Call)
-	// Background runs what goes on after its call.
+	// Background runs commands that go on after their call; nil if that is not possible.
 	Background Background
 }
 
-// An Order is a command that is to go on after the call that starts it.
+// An Order is a command that is to go on running after the call that starts it.
 type Order struct {
 	Args    []string
 	Line    string        // the command as people read it
-	Timeout time.Duration // until it is ended; 0 is as long as may be
+	Timeout time.Duration // after which the command is ended; 0 means as long as is allowed
 }
 
-// Background runs commands that go on after the calls that start them. What it returns
-// and its errors are for the model.
+// Background runs commands that go on after the calls that start them. Its results and its errors
+// are for the model.
 type Background interface {
+	// Start starts a command as a job and returns its status.
 	Start(ctx context.Context, call tools.Call, o Order) (any, error)
-	// Started looks whether a call that was interrupted has started its command.
+	// Started reports whether an interrupted call has started its command, and returns the job if
+	// so.
 	Started(ctx context.Context, call tools.Call) (result any, done bool, err error)
 }
 
 const (
-	// mostSpawned bounds the programs of spawn that run for one session at once.
-	mostSpawned = 5
-	// maxCommand bounds what a command is made of: the system takes no more in one argument.
+	// maxSpawned bounds how many programs of spawn run for one session at once.
+	maxSpawned = 5
+	// maxCommand bounds each argument of a command, in bytes: the system takes no more.
 	maxCommand = 120 << 10
-	mostTime   = 300 * time.Second
+	maxTimeout = 300 * time.Second
 )
 
 // inBackground tells models what a command in the background is.
 const inBackground = " With background it becomes a job: the call returns its id at once, the job goes on after this turn, for hours if need be, and its end is told here by itself. A job reads the workspace and writes to its own folder jobs/ID alone, which $JOB_DIR names; job_status, job_output and job_stop look after it."
 
-// New makes exec_shell and spawn.
+// New makes the tools exec_shell and spawn.
 func New(c Config) []tools.Tool {
-	s := &shellTools{Config: c, spawned: map[string]int{}}
+	s := &shellTools{Config: c, spawnedIn: map[string]int{}}
 	return []tools.Tool{
 		tools.New(tools.Spec{
-			Name: "exec_shell", Effect: tools.Once, Permission: tools.Shell, Timeout: 30 * time.Second, MaxTimeout: mostTime,
+			Name: "exec_shell", Effect: tools.Once, Permission: tools.Shell, Timeout: 30 * time.Second, MaxTimeout: maxTimeout,
 			Description: "Run a shell command (sh -c) in the workspace and return its exit code and what it printed. It runs in a sandbox: it sees the workspace and the system's programs, files outside of the workspace are temporary, and everything it started is ended when it returns. Of long output the middle is left out." + inBackground,
 		}, s.execShell, tools.Effects(shellArgs.effect), tools.Reconcile(reconcile[shellArgs](s))),
 		tools.New(tools.Spec{
-			Name: "spawn", Effect: tools.Once, Permission: tools.Shell, Timeout: 60 * time.Second, MaxTimeout: mostTime,
+			Name: "spawn", Effect: tools.Once, Permission: tools.Shell, Timeout: 60 * time.Second, MaxTimeout: maxTimeout,
 			Description: "Run one program with arguments, without a shell, in the workspace and in the same sandbox as exec_shell, and return its exit code and what it printed." + inBackground,
 		}, s.spawn, tools.Effects(spawnArgs.effect), tools.Reconcile(reconcile[spawnArgs](s))),
 	}
@@ -66,8 +68,8 @@ func New(c Config) []tools.Tool {
 type shellTools struct {
 	Config
 
-	mu      sync.Mutex
-	spawned map[string]int // how many run, by session
+	mu        sync.Mutex
+	spawnedIn map[string]int // how many programs of spawn run now, by session
 }
 
 type shellArgs struct {
@@ -78,7 +80,8 @@ type shellArgs struct {
 
 func (a shellArgs) effect() tools.Effect { return effectOf(a.Background) }
 
-// effectOf is the effect of a command: of a job one can find out whether it was started.
+// effectOf returns the effect of a command. It is Reconcilable in the background, because one can
+// find out whether a job was started.
 func effectOf(background bool) tools.Effect {
 	if background {
 		return tools.Reconcilable
@@ -86,7 +89,7 @@ func effectOf(background bool) tools.Effect {
 	return tools.Once
 }
 
-// reconcile looks whether an interrupted call has started its job.
+// reconcile makes the function that finds out whether an interrupted call has started its job.
 func reconcile[Args any](s *shellTools) func(context.Context, tools.Call, Args) (any, bool, error) {
 	return func(ctx context.Context, call tools.Call, _ Args) (any, bool, error) {
 		if s.Background == nil {
@@ -100,7 +103,7 @@ func errNoBackground() error {
 	return tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background here: run it without background")
 }
 
-// startJob starts a command that goes on after its call.
+// startJob starts a command as a job, which goes on after its call.
 func (s *shellTools) startJob(ctx context.Context, call tools.Call, line string, seconds float64, args ...string) (any, error) {
 	if s.Background == nil {
 		return nil, errNoBackground()
@@ -111,8 +114,8 @@ func (s *shellTools) startJob(ctx context.Context, call tools.Call, line string,
 	return s.Background.Start(ctx, call, Order{Args: args, Line: line, Timeout: time.Duration(min(max(seconds, 0), 1e6) * float64(time.Second))})
 }
 
-// ran is what came of a command of exec_shell.
-type ran struct {
+// shellResult is what a command of exec_shell returns to the model.
+type shellResult struct {
 	ExitCode   int      `json:"exit_code"`
 	Stdout     string   `json:"stdout"`
 	Stderr     string   `json:"stderr"`
@@ -128,7 +131,7 @@ func (s *shellTools) execShell(ctx context.Context, call tools.Call, args shellA
 	if err != nil {
 		return nil, err
 	}
-	return ran{r.ExitCode, r.Stdout, r.Stderr, r.Duration.Milliseconds(), r.Refused}, nil
+	return shellResult{r.ExitCode, r.Stdout, r.Stderr, r.Duration.Milliseconds(), r.Refused}, nil
 }
 
 type spawnArgs struct {
@@ -141,8 +144,8 @@ type spawnArgs struct {
 
 func (a spawnArgs) effect() tools.Effect { return effectOf(a.Background) }
 
-// spawned is what came of a program of spawn.
-type spawned struct {
+// spawnResult is what a program of spawn returns to the model.
+type spawnResult struct {
 	ExitCode    int      `json:"exit_code"`
 	Stdout      string   `json:"stdout"`
 	Stderr      string   `json:"stderr"`
@@ -156,10 +159,10 @@ func (s *shellTools) spawn(ctx context.Context, call tools.Call, args spawnArgs)
 		whole := append([]string{args.Command}, args.Args...)
 		return s.startJob(ctx, call, strings.Join(whole, " "), args.Timeout, whole...)
 	}
-	if !s.begin(call.Session) {
-		return nil, tools.Errorf(tools.ExecutionFailed, "%d programs run for this conversation, and at most %d may at once: wait for one to end", mostSpawned, mostSpawned)
+	if !s.acquireSlot(call.Session) {
+		return nil, tools.Errorf(tools.ExecutionFailed, "%d programs run for this conversation, and at most %d may at once: wait for one to end", maxSpawned, maxSpawned)
 	}
-	defer s.end(call.Session)
+	defer s.releaseSlot(call.Session)
 	r, err := s.run(ctx, call, append([]string{args.Command}, args.Args...)...)
 	if err != nil {
 		return nil, err
@@ -167,28 +170,30 @@ func (s *shellTools) spawn(ctx context.Context, call tools.Call, args spawnArgs)
 	if args.Description == "" {
 		args.Description = "(no description)"
 	}
-	return spawned{r.ExitCode, r.Stdout, r.Stderr, args.Command, args.Description, r.Refused}, nil
+	return spawnResult{r.ExitCode, r.Stdout, r.Stderr, args.Command, args.Description, r.Refused}, nil
 }
 
-func (s *shellTools) begin(session string) bool {
+// acquireSlot counts one more program of a session; false if it has too many already.
+func (s *shellTools) acquireSlot(session string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.spawned[session] >= mostSpawned {
+	if s.spawnedIn[session] >= maxSpawned {
 		return false
 	}
-	s.spawned[session]++
+	s.spawnedIn[session]++
 	return true
 }
 
-func (s *shellTools) end(session string) {
+// releaseSlot counts one program of a session less.
+func (s *shellTools) releaseSlot(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.spawned[session]--; s.spawned[session] == 0 {
-		delete(s.spawned, session)
+	if s.spawnedIn[session]--; s.spawnedIn[session] == 0 {
+		delete(s.spawnedIn, session)
 	}
 }
 
-// run runs a command for a call.
+// run runs a command in the sandbox and waits for its end.
 func (s *shellTools) run(ctx context.Context, call tools.Call, args ...string) (sandbox.Result, error) {
 	if err := checkCommand(args); err != nil {
 		return sandbox.Result{}, err
@@ -209,7 +214,7 @@ func (s *shellTools) run(ctx context.Context, call tools.Call, args ...string) (
 	return r, sandbox.Ended(r, time.Since(began))
 }
 
-// checkCommand says why a command cannot be run.
+// checkCommand returns why a command cannot be run; nil if it can.
 func checkCommand(args []string) error {
 	for _, arg := range args {
 		if len(arg) > maxCommand {

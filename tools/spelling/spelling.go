@@ -1,14 +1,14 @@
-// Package spelling finds the known word that a misspelt one may have been meant to be.
+// Package spelling finds the known word that a misspelt word was probably meant to be.
 package spelling
 
 import "strings"
 
-// longest bounds the words that are compared, in bytes: no name is longer, and the
-// time grows with the square.
+// longest bounds the words that are compared, in bytes: no name is longer, and the time grows
+// with the square of the length.
 const longest = 100
 
-// Nearest is the known word that a slip of the fingers may have made word of, or "".
-// Case does not count.
+// Nearest returns the known word of which word is probably a misspelling; "" if none is near. It
+// ignores case.
 func Nearest(word string, known []string) string {
 	if len(word) > longest {
 		return ""
@@ -22,7 +22,8 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// Distance counts the bytes to insert, drop, change or swap on the way from a to b.
+// Distance returns how many bytes have to be inserted, dropped, changed or swapped to turn a into
+// b.
 func Distance(a, b string) int {
 	older, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// IsOwn tells whether this machine has the address: what it serves there may be
-// meant for itself alone, behind a firewall that lets its own packets through.
+// IsOwn reports whether the address belongs to this machine. A server there may be meant for the
+// machine alone, behind a firewall that lets the machine's own packets through.
 func IsOwn(addr netip.Addr) bool {
 	interfaces, err := net.InterfaceAddrs()
 	if err != nil {
@@ -21,12 +21,12 @@ func IsOwn(addr netip.Addr) bool {
 	return false
 }
 
-// IsOurs tells whether an address leads to this machine, or to what only the
-// machines of a cloud can ask: its metadata. The address may be one that is
-// translated into such a one on its way.
+// IsOurs reports whether an address leads to this machine, or to the metadata service that only
+// the machines of a cloud can ask. It also does so for an address that is translated into such a
+// one on its way.
 func IsOurs(addr netip.Addr) bool {
 	addr = addr.WithZone("").Unmap()
-	if inner, ok := translated(addr); ok && isOurs(inner) {
+	if inner, ok := embeddedIPv4(addr); ok && isOurs(inner) {
 		return true
 	}
 	return isOurs(addr)
@@ -35,13 +35,12 @@ func IsOurs(addr netip.Addr) bool {
 func isOurs(addr netip.Addr) bool {
 	return addr.IsLoopback() || addr.IsUnspecified() || addr.IsLinkLocalUnicast() || addr.IsMulticast() ||
 		addr.Is4() && addr.As4()[0] == 0 || // some systems take 0.x.x.x for themselves
-		slices.ContainsFunc(metadata(), func(prefix string) bool { return netip.MustParsePrefix(prefix).Contains(addr) }) ||
+		slices.ContainsFunc(metadataPrefixes(), func(prefix string) bool { return netip.MustParsePrefix(prefix).Contains(addr) }) ||
 		IsOwn(addr)
 }
 
-// metadata are the addresses of clouds' services for their own machines that are not
-// link-local.
-func metadata() []string {
+// metadataPrefixes are those addresses of clouds' metadata services that are not link-local.
+func metadataPrefixes() []string {
 	return []string{
 		"100.100.100.200/32", // Alibaba
 		"168.63.129.16/32",   // Azure
@@ -51,9 +50,9 @@ func metadata() []string {
 	}
 }
 
-// translated is the IPv4 address into which gateways make an IPv6 address: NAT64,
-// 6to4, and what was once said to be compatible with IPv4.
-func translated(addr netip.Addr) (netip.Addr, bool) {
+// embeddedIPv4 returns the IPv4 address into which gateways translate an IPv6 address (NAT64,
+// 6to4, and the obsolete IPv4-compatible addresses); false if it has none.
+func embeddedIPv4(addr netip.Addr) (netip.Addr, bool) {
 	if !addr.Is6() {
 		return addr, false
 	}

@@ -1,7 +1,7 @@
 // Package target reads the URLs and judges the addresses that tools connect to.
 //
-// A URL can be written in many ways. What decides about a call and what makes it
-// read it here, so that both mean the same host.
+// A URL can be written in many ways. The code that decides about a call and the code that makes
+// it both read the URL here, so that both mean the same host.
 package target
 
 import (
@@ -15,10 +15,10 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// MaxURL bounds a URL, in bytes.
+// MaxURL bounds the length of a URL, in bytes.
 const MaxURL = 8192
 
-// Parse reads the URL that a model gave.
+// Parse reads and checks the URL that a model gave.
 func Parse(raw string) (*url.URL, error) {
 	raw = strings.Trim(raw, " ")
 	if len(raw) > MaxURL {
@@ -34,8 +34,8 @@ func Parse(raw string) (*url.URL, error) {
 	return u, Check(u)
 }
 
-// Check says what is wrong with a URL, whether a model or a redirect gave it,
-// and writes its host as it is asked for: in ASCII, lower case.
+// Check returns what is wrong with a URL that a model or a redirect gave. It also rewrites the
+// URL's host in the form in which it is looked up: in ASCII and lower case.
 func Check(u *url.URL) error {
 	u.Scheme = strings.ToLower(u.Scheme)
 	if u.Scheme != "http" && u.Scheme != "https" {
@@ -69,9 +69,9 @@ func Check(u *url.URL) error {
 	return nil
 }
 
-// Host is a host as names are looked up: in ASCII and lower case, without a
-// dot at its end. What only some programs take for an address (2130706433, 0x7f.1)
-// is refused: nobody who means a public host writes it so.
+// Host returns a host in the form in which names are looked up: in ASCII and lower case, without
+// a dot at its end. It refuses what only some programs read as an address (2130706433, 0x7f.1):
+// nobody who means a public host writes it so.
 func Host(host string) (string, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr.Zone() != "" {
@@ -81,11 +81,11 @@ func Host(host string) (string, error) {
 	}
 	plain, err := idna.Lookup.ToASCII(host)
 	if err != nil {
-		// Real hosts have underscores and leading hyphens; what idna maps is kept.
+		// Real hosts have underscores and leading hyphens, which idna refuses.
 		plain = strings.ToLower(host)
 	}
 	plain = strings.TrimSuffix(plain, ".")
-	if strings.Contains("."+plain+".", "..") || len(plain) > 253 || strings.ContainsFunc(plain, func(r rune) bool { return !inHost(r) }) {
+	if strings.Contains("."+plain+".", "..") || len(plain) > 253 || strings.ContainsFunc(plain, func(r rune) bool { return !isHostChar(r) }) {
 		return "", fmt.Errorf("the URL's host %q is not a name: give one like example.com", clip(host, 64))
 	}
 	if addr, err := netip.ParseAddr(plain); err == nil {
@@ -97,12 +97,12 @@ func Host(host string) (string, error) {
 	return plain, nil
 }
 
-func inHost(r rune) bool {
+func isHostChar(r rune) bool {
 	return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '-' || r == '_' || r == '.'
 }
 
-// isNumber tells whether the last part of a host makes it an address, as browsers
-// and C libraries have it: digits, or hexadecimal digits after 0x.
+// isNumber reports whether the last part of a host makes browsers and C libraries read the host
+// as an address: digits, or hexadecimal digits after 0x.
 func isNumber(part string) bool {
 	digits := "0123456789"
 	if hex, is := strings.CutPrefix(part, "0x"); is {
@@ -114,7 +114,7 @@ func isNumber(part string) bool {
 	return part != "" && strings.Trim(part, digits) == ""
 }
 
-// clip is the beginning of a text that goes into an error.
+// clip returns the beginning of a text that goes into an error.
 func clip(text string, most int) string {
 	if r := []rune(text); len(r) > most {
 		return string(r[:most]) + "…"

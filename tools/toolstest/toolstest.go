@@ -1,4 +1,5 @@
-// Package toolstest calls tools in tests the way the agent does: checked, then run.
+// Package toolstest calls tools in tests in the way in which the agent does: it checks a call and
+// then runs it.
 package toolstest
 
 import (
@@ -16,14 +17,14 @@ import (
 	"parley/tools"
 )
 
-// A Caller calls the tools of a set for one session.
+// A Caller calls the tools of a set on behalf of one session.
 type Caller struct {
 	Set *tools.Set
-	// Call is what each call is a copy of; its name and arguments are filled in.
+	// Call is the template of each call; only its name and arguments are filled in.
 	Call tools.Call
 }
 
-// New makes a Caller of tools, for an ordinary session.
+// New makes a Caller of tools, on behalf of an ordinary session.
 func New(ts ...tools.Tool) *Caller {
 	return &Caller{Set: tools.NewSet(ts...), Call: tools.Call{
 		ID: "call-1", Key: "turn-1/call-1", Attempt: 1, Turn: "turn-1",
@@ -31,7 +32,7 @@ func New(ts ...tools.Tool) *Caller {
 	}}
 }
 
-// Args writes arguments from names and values in turn.
+// Args writes a JSON object of arguments from names and values that alternate.
 func Args(pairs ...any) string {
 	args := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -44,7 +45,7 @@ func Args(pairs ...any) string {
 	return string(raw)
 }
 
-// Try makes a call and returns what it gives or how it fails.
+// Try makes a call and returns the content of its result, or its error.
 func (c *Caller) Try(ctx context.Context, name, args string) (string, error) {
 	tool, call, err := c.prepare(name, args)
 	if err != nil {
@@ -69,7 +70,8 @@ func (c *Caller) prepare(name, args string) (tools.Tool, tools.Call, error) {
 	return tool, call, nil
 }
 
-// Want makes a call that must succeed and give that JSON; "" takes any.
+// Want makes a call that must succeed and return the JSON want; "" accepts any. It returns the
+// content.
 func (c *Caller) Want(t testing.TB, name, args, want string) string {
 	t.Helper()
 	got, err := c.Try(t.Context(), name, args)
@@ -83,7 +85,8 @@ func (c *Caller) Want(t testing.TB, name, args, want string) string {
 	return got
 }
 
-// WantError makes a call that must fail with that code and say all those words.
+// WantError makes a call that must fail with that code and with a message that contains all those
+// words.
 func (c *Caller) WantError(t testing.TB, name, args string, code tools.Code, words ...string) {
 	t.Helper()
 	got, err := c.Try(t.Context(), name, args)
@@ -105,7 +108,7 @@ func (c *Caller) WantError(t testing.TB, name, args string, code tools.Code, wor
 	}
 }
 
-// Effect is the effect of a call.
+// Effect returns the effect of a call with those arguments.
 func (c *Caller) Effect(t testing.TB, name, args string) tools.Effect {
 	t.Helper()
 	tool, call, err := c.prepare(name, args)
@@ -115,7 +118,7 @@ func (c *Caller) Effect(t testing.TB, name, args string) tools.Effect {
 	return tools.EffectOf(tool, call)
 }
 
-// Reconcile asks whether a call has happened.
+// Reconcile asks the tool whether a call has already taken effect.
 func (c *Caller) Reconcile(t testing.TB, name, args string) (string, bool, error) {
 	t.Helper()
 	tool, call, err := c.prepare(name, args)
@@ -130,8 +133,8 @@ func (c *Caller) Reconcile(t testing.TB, name, args string) (string, bool, error
 	return string(result.Content), done, err
 }
 
-// Golden compares what models are shown of the tools with a file; a change is
-// to be seen, as models are sensitive to words. The test's flag -update writes it.
+// Golden compares what models are shown of the tools with a file, so that a change is noticed:
+// models are sensitive to words. The test's flag -update writes the file.
 func (c *Caller) Golden(t *testing.T, file string) {
 	t.Helper()
 	type shown struct {

@@ -126,7 +126,7 @@ func call(turn string) tools.Call {
 // add has somebody make a schedule in a turn, and gives its id.
 func (s *stage) add(turn, when string) string {
 	s.t.Helper()
-	e, err := clock.Desk{Clock: s.clock()}.Add(s.t.Context(), call(turn), schedule.Wish{When: when, Text: "look at the build"})
+	e, err := clock.Desk{Clock: s.clock()}.Add(s.t.Context(), call(turn), schedule.Request{When: when, Text: "look at the build"})
 	if err != nil {
 		s.t.Fatal(err)
 	}

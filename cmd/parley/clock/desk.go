@@ -31,7 +31,7 @@ func idOf(call tools.Call) string {
 }
 
 // Add implements schedule.Desk.
-func (d Desk) Add(ctx context.Context, call tools.Call, w schedule.Wish) (schedule.Entry, error) {
+func (d Desk) Add(ctx context.Context, call tools.Call, w schedule.Request) (schedule.Entry, error) {
 	c := d.Clock
 	why, err := c.Ready(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (d Desk) wake(ctx context.Context, s schedules.Schedule) {
 }
 
 // zone is the time zone of a call's conversation, which what is wished for may change.
-func (d Desk) zone(ctx context.Context, call tools.Call, w schedule.Wish, limits Limits) (*time.Location, error) {
+func (d Desk) zone(ctx context.Context, call tools.Call, w schedule.Request, limits Limits) (*time.Location, error) {
 	name := w.Zone
 	if name == "" {
 		var err error

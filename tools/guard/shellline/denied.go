@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// denyProgram denies commands that no agent needs and that do harm wherever they
-// take effect.
-func (c *collector) denyProgram(u use) {
+// denyProgram denies commands that no agent needs and that do harm wherever they take effect.
+func (c *collector) denyProgram(u invocation) {
 	args := u.words[1:]
-	switch name := u.name(); name {
+	switch name := u.program(); name {
 	case "cd", "pushd", "chdir":
-		if rest := skip(args); len(rest) > 0 {
+		if rest := skipOptions(args); len(rest) > 0 {
 			c.cwd = c.resolve(rest[0].path)
 		}
 	case "sudo", "doas", "su", "pkexec", "run0":
@@ -70,9 +69,9 @@ func (c *collector) denySystemctl(args []word) {
 	}
 }
 
-// denyRemoval denies to remove everything.
+// denyRemoval denies commands that remove everything.
 func (c *collector) denyRemoval(args []word) {
-	recursive, plain := flags(args, "rR", "--recursive")
+	recursive, plain := parseFlags(args, "rR", "--recursive")
 	for _, a := range args {
 		if recursive && a.text == "--no-preserve-root" {
 			c.deny("rm --no-preserve-root would remove everything")
@@ -80,19 +79,19 @@ func (c *collector) denyRemoval(args []word) {
 	}
 	for _, a := range plain {
 		switch {
-		case recursive && c.everything(a):
+		case recursive && c.coversRoot(a):
 			c.deny("rm -r %s would remove everything", a.path)
 		case recursive && strings.HasPrefix(a.text, Hole) && strings.HasPrefix(a.path, Hole):
-			c.opaque("what it removes is known only as it runs")
+			c.markOpaque("what it removes is known only as it runs")
 		case !recursive && a.text == Hole && a.path == Hole:
-			c.opaque("what it removes is known only as it runs")
+			c.markOpaque("what it removes is known only as it runs")
 		}
 	}
 }
 
-// flags tells whether args have an option with one of the letters short or the name long,
-// and returns the arguments that are no options.
-func flags(args []word, short, long string) (given bool, plain []word) {
+// parseFlags reports whether args have an option with one of the letters in short or with the
+// name long, and returns the arguments that are no options.
+func parseFlags(args []word, short, long string) (given bool, plain []word) {
 	for i, a := range args {
 		switch {
 		case a.text == "--":
@@ -109,23 +108,23 @@ func flags(args []word, short, long string) (given bool, plain []word) {
 	return given, plain
 }
 
-// denyMode denies to open, or to take away, everything.
+// denyMode denies commands that change the rights or the owner of everything.
 func (c *collector) denyMode(name string, args []word) {
-	recursive, plain := flags(args, "R", "--recursive")
+	recursive, plain := parseFlags(args, "R", "--recursive")
 	if len(plain) == 0 {
 		return
 	}
 	mode := strings.ToLower(plain[0].text)
 	all := recursive || strings.HasSuffix(mode, "777") || strings.Contains(mode, "rwx")
 	for _, a := range plain[1:] {
-		if all && c.everything(a) {
+		if all && c.coversRoot(a) {
 			c.deny("%s %s %s would change the rights of everything", name, plain[0].text, a.path)
 		}
 	}
 }
 
-// denyFind denies to remove all that there is.
-func (c *collector) denyFind(u use) {
+// denyFind denies a find that removes everything.
+func (c *collector) denyFind(u invocation) {
 	root, removes := false, false
 	before := true // options come after the directories
 	for _, a := range u.words[1:] {
@@ -134,7 +133,7 @@ func (c *collector) denyFind(u use) {
 			removes = true
 		}
 		before = before && (!strings.HasPrefix(a.text, "-") || slices.Contains([]string{"-L", "-P", "-H"}, a.text))
-		root = root || before && c.everything(a)
+		root = root || before && c.coversRoot(a)
 	}
 	here := len(u.words) > 1 && strings.HasPrefix(u.words[1].text, "-") && c.cwd == "/"
 	if (root || here) && removes {
@@ -142,9 +141,9 @@ func (c *collector) denyFind(u use) {
 	}
 }
 
-// denyCopy denies to write over a disk, and to move everything away.
+// denyCopy denies commands that write over a disk, and those that move everything away.
 func (c *collector) denyCopy(name string, args []word) {
-	_, plain := flags(args, "", "")
+	_, plain := parseFlags(args, "", "")
 	if len(plain) == 0 {
 		return
 	}
@@ -152,16 +151,16 @@ func (c *collector) denyCopy(name string, args []word) {
 	for i, a := range plain {
 		last := i == len(plain)-1
 		switch {
-		case name == "mv" && !last && c.everything(a):
+		case name == "mv" && !last && c.coversRoot(a):
 			c.deny("mv %s would move everything away", a.path)
-		case name == "rsync" && last && c.everything(a) && slices.ContainsFunc(args, func(a word) bool { return strings.HasPrefix(a.text, "--del") }):
+		case name == "rsync" && last && c.coversRoot(a) && slices.ContainsFunc(args, func(a word) bool { return strings.HasPrefix(a.text, "--del") }):
 			c.deny("rsync --delete would remove everything")
 		}
 	}
 }
 
-// resolve is where a path leads from where the line has changed to; "" if that
-// cannot be told.
+// resolve returns the absolute path to which a path leads from the directory to which the line
+// has changed; "" if that cannot be told.
 func (c *collector) resolve(p string) string {
 	switch {
 	case strings.Contains(p, Hole):
@@ -174,8 +173,8 @@ func (c *collector) resolve(p string) string {
 	return ""
 }
 
-// everything tells whether a path is the root, or a pattern for all that it holds.
-func (c *collector) everything(w word) bool {
+// coversRoot reports whether a path is the root, or a pattern for everything in it.
+func (c *collector) coversRoot(w word) bool {
 	p := c.resolve(w.path)
 	if p == "/" {
 		return true
@@ -187,7 +186,7 @@ func (c *collector) everything(w word) bool {
 	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.ContainsAny(part, "*?[") })
 }
 
-// denyDevice denies to write to a disk, to memory, and to the kernel's own switches.
+// denyDevice denies commands that write to a disk, to memory, or to the kernel's own switches.
 func (c *collector) denyDevice(w word) {
 	p := c.resolve(w.path)
 	if p == "" {

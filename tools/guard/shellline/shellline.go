@@ -1,15 +1,15 @@
-// Package shellline tells which commands a shell line runs, without running any.
+// Package shellline finds out which commands a shell line runs, without running any.
 //
-// A line is parsed as bash and as a POSIX shell would read it, and what either
-// finds counts: the commands themselves, and those that other programs are told to
-// run (env, xargs, find -exec, sh -c). What only running would tell is a Hole in a
-// command's text, and makes the line opaque where it decides what is run.
+// It parses a line both as bash and as a POSIX shell would read it, and reports what either
+// finds: the commands themselves, and those that other programs are told to run (env, xargs, find
+// -exec, sh -c). A Hole in a command's text stands for what is known only when the line runs. The
+// line is opaque if a Hole decides what is run.
 //
-// It is an aid and no wall: a program can do what no line shows. What a command can
-// reach is bounded by where it runs.
+// The package is an aid and no wall: a program can do what no line shows. What a command can
+// reach is limited by the sandbox in which it runs.
 //
-// The files: word.go reads words, walk.go collects commands, program.go knows
-// programs that run others, denied.go those that no agent needs.
+// The files: word.go reads words, walk.go collects commands, program.go knows programs that run
+// others, and denied.go those that no agent needs.
 package shellline
 
 import (
@@ -18,40 +18,40 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Hole stands in a command's text for what only running the line would tell. No
-// line can hold one itself.
+// Hole stands in a command's text for what is known only when the line runs. No line can hold a
+// Hole itself.
 const Hole = "\x00"
 
-// Bounds of what is looked at.
+// Bounds of what is parsed.
 const (
 	maxBytes = 64 << 10
-	// maxNesting bounds what could nest: the parser takes some kilobytes of stack
+	// maxNesting bounds how many constructs could nest: the parser takes some kilobytes of stack
 	// for each.
 	maxNesting = 4000
 	maxDepth   = 6   // of lines within lines: sh -c "sh -c …"
-	maxInner   = 200 // lines, and programs that run others
+	maxInner   = 200 // how many lines are parsed, and how many programs that run others
 )
 
-// A Line is what is known of a shell line.
+// A Line is what is known about a shell line.
 type Line struct {
 	Commands []Command
-	// Denied says why it should not be run at all; "" if nothing speaks against it.
+	// Denied says why the line should not be run at all; "" if there is no reason.
 	Denied string
-	// Opaque says why not everything that it runs can be told; "" if all can. What
-	// it runs beside its commands is then one whose whole text is a Hole.
+	// Opaque says why it is not known everything that the line runs; "" if it is known. The
+	// unknown part is then one more command, whose whole text is a Hole.
 	Opaque string
-	// Words are the words of the line, and of lines within it, without quotes: what it
-	// could name files by. Each has a Hole for what only running would tell.
+	// Words are the words of the line, and of lines within it, without quotes: by these it could
+	// name files. Each has a Hole for what is known only when the line runs.
 	Words []string
 }
 
 // A Command is one command of a line.
 type Command struct {
-	// Text is the command as a program would get it: its words without quotes,
-	// parted by one blank, assignments before it and redirections to files after it.
+	// Text is the command as a program would get it: its words without quotes, separated by one
+	// blank, with the assignments before it and the redirections to files behind it.
 	Text string
-	// Also are other texts by which the same is known: without assignments, and
-	// with the program's base name.
+	// Also are other texts that name the same command: without assignments, and with the
+	// program's base name.
 	Also []string
 	// Writes says that its output goes to a file.
 	Writes bool
@@ -60,7 +60,7 @@ type Command struct {
 // Parse reads a line as "sh -c" would get it.
 func Parse(line string) Line {
 	c := &collector{seen: map[string]bool{}}
-	c.line(line)
+	c.collectLine(line)
 	return c.found
 }
 
@@ -74,48 +74,48 @@ func ParseArgs(program string, args []string) Line {
 		size += len(a)
 	}
 	if size > maxBytes {
-		c.hidden("it is too long to be looked through")
+		c.addHidden("it is too long to be looked through")
 		return c.found
 	}
-	c.command(use{words: words})
+	c.collectCommand(invocation{words: words})
 	return c.found
 }
 
-// line collects what a line runs.
-func (c *collector) line(line string) {
+// collectLine collects the commands that a line runs.
+func (c *collector) collectLine(line string) {
 	if c.depth >= maxDepth || c.inner >= maxInner {
-		c.hidden("it runs lines within lines within lines")
+		c.addHidden("it runs lines within lines within lines")
 		return
 	}
 	switch {
 	case strings.Contains(line, Hole):
-		c.hidden("it holds a NUL byte")
+		c.addHidden("it holds a NUL byte")
 		return
-	case len(line) > maxBytes, nesting(line) > maxNesting:
-		c.hidden("it is too long to be looked through")
+	case len(line) > maxBytes, countNesting(line) > maxNesting:
+		c.addHidden("it is too long to be looked through")
 		return
 	}
 	c.depth++
 	c.inner++
 	defer func() { c.depth-- }()
 	parsed := 0
-	for _, dialect := range dialects(line) {
+	for _, dialect := range dialectsOf(line) {
 		file, err := syntax.NewParser(syntax.Variant(dialect)).Parse(strings.NewReader(line), "")
 		if err != nil {
 			continue
 		}
 		parsed++
 		cwd := c.cwd
-		c.stmts(file.Stmts)
+		c.collectStmts(file.Stmts)
 		c.cwd = cwd
 	}
 	if parsed == 0 {
-		c.hidden("it cannot be read as a shell line")
+		c.addHidden("it cannot be read as a shell line")
 	}
 }
 
-// dialects are those in which a line could mean different things.
-func dialects(line string) []syntax.LangVariant {
+// dialectsOf returns the shell dialects in which a line could mean different things.
+func dialectsOf(line string) []syntax.LangVariant {
 	for _, mark := range []string{"(", "[[", "$'", "&>", "|&", "<<<"} {
 		if strings.Contains(line, mark) {
 			return []syntax.LangVariant{syntax.LangBash, syntax.LangPOSIX}
@@ -124,8 +124,8 @@ func dialects(line string) []syntax.LangVariant {
 	return []syntax.LangVariant{syntax.LangBash}
 }
 
-// nesting counts what could make the parser call itself.
-func nesting(line string) int {
+// countNesting counts the constructs in a line that could make the parser call itself.
+func countNesting(line string) int {
 	n := 0
 	deep := strings.ContainsAny(line, "([") // arithmetic and tests nest by operators as well
 	word := 0

@@ -8,35 +8,34 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A collector goes through a line and notes what it runs.
+// A collector goes through a line and collects the commands that it runs.
 type collector struct {
 	found Line
 	depth int // of lines within lines
-	inner int // lines looked through
-	wraps int // programs that run others
+	inner int // lines parsed so far
+	wraps int // programs so far that run others
 	seen  map[string]bool
-	// cwd is where the line has changed to; "" is where it began.
+	// cwd is the directory to which the line has changed; "" is the one in which it began.
 	cwd string
 }
 
-// A use is one command with what stands around it.
-type use struct {
+// An invocation is one command with its assignments and redirections.
+type invocation struct {
 	words   []word
 	assigns []string
 	redirs  []*syntax.Redirect
 	piped   bool // it reads what another command prints
 }
 
-func (c *collector) opaque(why string) {
+func (c *collector) markOpaque(why string) {
 	if c.found.Opaque == "" {
 		c.found.Opaque = why
 	}
 }
 
-// hidden says that the line runs something that is none of its commands: one that
-// could be any.
-func (c *collector) hidden(why string) {
-	c.opaque(why)
+// addHidden adds a command that could be any: the line runs something that cannot be seen.
+func (c *collector) addHidden(why string) {
+	c.markOpaque(why)
 	if !c.seen[Hole] {
 		c.seen[Hole] = true
 		c.found.Commands = append(c.found.Commands, Command{Text: Hole})
@@ -49,86 +48,87 @@ func (c *collector) deny(format string, args ...any) {
 	}
 }
 
-func (c *collector) stmts(list []*syntax.Stmt) {
+func (c *collector) collectStmts(list []*syntax.Stmt) {
 	for _, s := range list {
-		c.stmt(s, false)
+		c.collectStmt(s, false)
 	}
 }
 
-// stmt takes one statement; piped says that it reads what another prints.
-func (c *collector) stmt(s *syntax.Stmt, piped bool) {
+// collectStmt collects the commands of one statement; piped says that it reads what another
+// prints.
+func (c *collector) collectStmt(s *syntax.Stmt, piped bool) {
 	if s == nil {
 		return
 	}
 	for _, r := range s.Redirs {
-		c.node(r)
+		c.collectWords(r)
 	}
 	switch cmd := s.Cmd.(type) {
 	case *syntax.CallExpr:
-		c.call(cmd, s.Redirs, piped)
+		c.collectCall(cmd, s.Redirs, piped)
 		return
 	case *syntax.BinaryCmd:
-		c.stmt(cmd.X, piped)
-		c.stmt(cmd.Y, cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll)
+		c.collectStmt(cmd.X, piped)
+		c.collectStmt(cmd.Y, cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll)
 	case *syntax.FuncDecl:
-		c.function(cmd)
+		c.collectFunction(cmd)
 	case *syntax.DeclClause:
-		c.declare(cmd)
+		c.collectDeclaration(cmd)
 	case nil:
 	default:
 		cwd := c.cwd
-		c.compound(cmd, piped)
+		c.collectCompound(cmd, piped)
 		if _, own := cmd.(*syntax.Subshell); own {
 			c.cwd = cwd
 		}
 	}
 	if len(s.Redirs) > 0 {
-		c.command(use{redirs: s.Redirs})
+		c.collectCommand(invocation{redirs: s.Redirs})
 	}
 }
 
-// compound goes through what a loop, a block or a condition holds.
-func (c *collector) compound(cmd syntax.Command, piped bool) {
+// collectCompound collects the commands of a loop, a block or a condition.
+func (c *collector) collectCompound(cmd syntax.Command, piped bool) {
 	switch cmd.(type) {
 	case *syntax.ArithmCmd, *syntax.LetClause:
-		c.opaque("it computes something as it runs")
+		c.markOpaque("it computes something as it runs")
 	}
 	syntax.Walk(cmd, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Stmt:
-			c.stmt(n, piped)
+			c.collectStmt(n, piped)
 			return false
 		case *syntax.Word:
-			c.word(n)
+			c.collectWord(n)
 			return false
 		}
 		return true
 	})
 }
 
-// node goes through something that holds words.
-func (c *collector) node(n syntax.Node) {
+// collectWords reads all words of a node, and collects the commands within them.
+func (c *collector) collectWords(n syntax.Node) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if w, ok := n.(*syntax.Word); ok {
-			c.word(w)
+			c.collectWord(w)
 			return false
 		}
 		return true
 	})
 }
 
-// word reads a word, and goes through the commands within it.
-func (c *collector) word(w *syntax.Word) word {
-	read := read(w)
+// collectWord reads a word, and collects the commands within it.
+func (c *collector) collectWord(w *syntax.Word) word {
+	read := readWord(w)
 	c.found.Words = append(c.found.Words, read.text)
-	if w != nil && !read.known() {
+	if w != nil && !read.isKnown() {
 		syntax.Walk(w, func(n syntax.Node) bool {
-			if why := computed(n); why != "" {
-				c.opaque(why)
+			if why := whyComputed(n); why != "" {
+				c.markOpaque(why)
 			}
 			if s, ok := n.(*syntax.Stmt); ok {
 				cwd := c.cwd
-				c.stmt(s, false)
+				c.collectStmt(s, false)
 				c.cwd = cwd
 				return false
 			}
@@ -138,63 +138,63 @@ func (c *collector) word(w *syntax.Word) word {
 	return read
 }
 
-func (c *collector) call(call *syntax.CallExpr, redirs []*syntax.Redirect, piped bool) {
-	u := use{redirs: redirs, piped: piped}
+func (c *collector) collectCall(call *syntax.CallExpr, redirs []*syntax.Redirect, piped bool) {
+	u := invocation{redirs: redirs, piped: piped}
 	for _, a := range call.Assigns {
-		u.assigns = append(u.assigns, c.assign(a))
+		u.assigns = append(u.assigns, c.readAssign(a))
 	}
 	for _, w := range call.Args {
-		u.words = append(u.words, c.word(w))
+		u.words = append(u.words, c.collectWord(w))
 	}
-	c.command(u)
+	c.collectCommand(u)
 }
 
-func (c *collector) assign(a *syntax.Assign) string {
+func (c *collector) readAssign(a *syntax.Assign) string {
 	if a.Index != nil || a.Array != nil {
-		c.opaque("it fills a list as it runs")
-		c.node(a)
+		c.markOpaque("it fills a list as it runs")
+		c.collectWords(a)
 	}
 	name := ""
 	if a.Name != nil {
 		name = a.Name.Value
 	}
-	value := c.word(a.Value).text
+	value := c.collectWord(a.Value).text
 	if a.Naked {
 		return name + value
 	}
 	return name + "=" + value
 }
 
-func (c *collector) declare(d *syntax.DeclClause) {
-	u := use{words: []word{literal(d.Variant.Value)}}
+func (c *collector) collectDeclaration(d *syntax.DeclClause) {
+	u := invocation{words: []word{literal(d.Variant.Value)}}
 	for _, a := range d.Args {
-		u.words = append(u.words, word{text: c.assign(a)})
+		u.words = append(u.words, word{text: c.readAssign(a)})
 	}
-	c.command(u)
+	c.collectCommand(u)
 }
 
-func (c *collector) function(f *syntax.FuncDecl) {
+func (c *collector) collectFunction(f *syntax.FuncDecl) {
 	names := f.Names
 	if f.Name != nil {
 		names = append(names, f.Name)
 	}
 	for _, name := range names {
-		if multiplies(f.Body, name.Value) {
+		if isForkBomb(f.Body, name.Value) {
 			c.deny("it is a fork bomb: %s starts itself again and again", name.Value)
 		}
 	}
-	c.stmt(f.Body, false)
+	c.collectStmt(f.Body, false)
 }
 
-// multiplies tells whether a function starts itself beside itself: in a pipe or in
-// the background.
-func multiplies(body *syntax.Stmt, name string) bool {
+// isForkBomb reports whether a function starts itself beside itself: in a pipe or in the
+// background.
+func isForkBomb(body *syntax.Stmt, name string) bool {
 	calls, beside := false, false
 	syntax.Walk(body, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
 			if len(n.Args) > 0 {
-				calls = calls || read(n.Args[0]).text == name
+				calls = calls || readWord(n.Args[0]).text == name
 			}
 		case *syntax.Stmt:
 			beside = beside || n.Background || n.Coprocess
@@ -208,26 +208,26 @@ func multiplies(body *syntax.Stmt, name string) bool {
 	return calls && beside
 }
 
-// command notes one command, and what it runs in turn.
-func (c *collector) command(u use) {
-	if len(u.words) > 0 && !u.words[0].known() {
-		c.opaque("which command it runs is known only as it runs")
+// collectCommand collects one command, and what it runs in turn.
+func (c *collector) collectCommand(u invocation) {
+	if len(u.words) > 0 && !u.words[0].isKnown() {
+		c.markOpaque("which command it runs is known only as it runs")
 	}
-	c.note(u)
+	c.record(u)
 	for _, r := range u.redirs {
-		if writes(r) {
-			c.denyDevice(read(r.Word))
+		if opensForWriting(r) {
+			c.denyDevice(readWord(r.Word))
 		}
 	}
 	if len(u.words) == 0 {
 		return
 	}
 	c.denyProgram(u)
-	c.runs(u)
+	c.collectInner(u)
 }
 
-// note adds a command to those found.
-func (c *collector) note(u use) {
+// record adds a command to those found.
+func (c *collector) record(u invocation) {
 	var texts []string
 	for _, w := range u.words {
 		texts = append(texts, w.text)
@@ -235,17 +235,17 @@ func (c *collector) note(u use) {
 	plain := strings.Join(texts, " ")
 	var files []string
 	for _, r := range u.redirs {
-		if target := read(r.Word); writes(r) && !discards(target) {
+		if target := readWord(r.Word); opensForWriting(r) && !isDiscarded(target) {
 			files = append(files, "> "+target.text)
 		}
 	}
 	cmd := Command{Writes: len(files) > 0}
-	cmd.Text = join(strings.Join(u.assigns, " "), plain, strings.Join(files, " "))
+	cmd.Text = joinNonEmpty(strings.Join(u.assigns, " "), plain, strings.Join(files, " "))
 	if len(u.assigns) > 0 && plain != "" {
-		cmd.Also = append(cmd.Also, join(plain, strings.Join(files, " ")))
+		cmd.Also = append(cmd.Also, joinNonEmpty(plain, strings.Join(files, " ")))
 	}
 	if len(texts) > 0 && strings.Contains(texts[0], "/") {
-		cmd.Also = append(cmd.Also, join(path.Base(texts[0]), strings.Join(texts[1:], " "), strings.Join(files, " ")))
+		cmd.Also = append(cmd.Also, joinNonEmpty(path.Base(texts[0]), strings.Join(texts[1:], " "), strings.Join(files, " ")))
 	}
 	if shorter := withoutGitOptions(u.words); shorter != "" {
 		cmd.Also = append(cmd.Also, shorter)
@@ -255,11 +255,11 @@ func (c *collector) note(u use) {
 		c.found.Commands = append(c.found.Commands, cmd)
 	}
 	if len(texts) > 0 && strings.ContainsAny(texts[0], " \t\n") {
-		c.opaque("the name of a program in it has blanks")
+		c.markOpaque("the name of a program in it has blanks")
 	}
 }
 
-func join(parts ...string) string {
+func joinNonEmpty(parts ...string) string {
 	kept := parts[:0]
 	for _, p := range parts {
 		if p != "" {
@@ -269,19 +269,19 @@ func join(parts ...string) string {
 	return strings.Join(kept, " ")
 }
 
-// writes tells whether a redirection opens a file for writing.
-func writes(r *syntax.Redirect) bool {
+// opensForWriting reports whether a redirection opens a file for writing.
+func opensForWriting(r *syntax.Redirect) bool {
 	switch r.Op {
 	case syntax.RdrIn, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 		return false
 	case syntax.DplOut: // >&1 copies, >&file does not
-		return strings.Trim(read(r.Word).text, "0123456789-") != ""
+		return strings.Trim(readWord(r.Word).text, "0123456789-") != ""
 	}
 	return true
 }
 
-// discards tells whether what is written there is nobody's file.
-func discards(target word) bool {
+// isDiscarded reports whether what is written to the target lands in nobody's file.
+func isDiscarded(target word) bool {
 	switch target.text {
 	case "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty":
 		return true

@@ -9,10 +9,10 @@ import (
 
 // A word is one word of a command as the program would get it.
 type word struct {
-	// text has a Hole for what only running would tell, names of files that a
-	// pattern stands for included.
+	// text has a Hole in the place of whatever is known only when the line runs, including the
+	// names of files that a pattern stands for.
 	text string
-	// path is the same with such patterns as they are written, to see where they lead.
+	// path is the same text but with such patterns as they are written, to see where they lead.
 	path string
 }
 
@@ -21,42 +21,42 @@ func literal(s string) word {
 	return word{s, s}
 }
 
-// known says that there is nothing in it that only running would tell.
-func (w word) known() bool { return !strings.Contains(w.text, Hole) }
+// isKnown reports whether the word holds nothing that is known only when the line runs.
+func (w word) isKnown() bool { return !strings.Contains(w.text, Hole) }
 
-// reader makes a word of its parts.
-type reader struct {
+// A wordReader puts a word together from its parts.
+type wordReader struct {
 	text, path strings.Builder
 }
 
-// read is the word that a program would get.
-func read(w *syntax.Word) word {
+// readWord returns the word that a program would get.
+func readWord(w *syntax.Word) word {
 	if w == nil {
 		return word{}
 	}
-	var r reader
-	r.parts(w.Parts, false)
+	var r wordReader
+	r.readParts(w.Parts, false)
 	return word{collapse(r.text.String()), r.path.String()}
 }
 
-func (r *reader) parts(parts []syntax.WordPart, quoted bool) {
+func (r *wordReader) readParts(parts []syntax.WordPart, quoted bool) {
 	for _, part := range parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
-			r.lit(p.Value, quoted)
+			r.readLiteral(p.Value, quoted)
 		case *syntax.SglQuoted:
-			r.quoted(p)
+			r.readQuoted(p)
 		case *syntax.DblQuoted:
-			r.parts(p.Parts, true)
+			r.readParts(p.Parts, true)
 		default: // a variable, what another command prints, a pattern
-			r.hole()
+			r.writeHole()
 		}
 	}
 }
 
-// computed says why a part of a word is more than a variable's value or a pattern;
-// "" if it is not.
-func computed(n syntax.Node) string {
+// whyComputed returns why a part of a word is more than a variable's value or a pattern; "" if it
+// is not.
+func whyComputed(n syntax.Node) string {
 	switch p := n.(type) {
 	case *syntax.CmdSubst, *syntax.ProcSubst:
 		return "it puts in what another command prints"
@@ -70,35 +70,35 @@ func computed(n syntax.Node) string {
 	return ""
 }
 
-func (r *reader) hole() {
+func (r *wordReader) writeHole() {
 	r.text.WriteString(Hole)
 	r.path.WriteString(Hole)
 }
 
-func (r *reader) both(s string) {
-	s = strings.ReplaceAll(s, Hole, "") // $'\0' ends a text; nothing else makes one
+func (r *wordReader) writeBoth(s string) {
+	s = strings.ReplaceAll(s, Hole, "") // $'\0' ends a text; nothing else makes a NUL byte
 	r.text.WriteString(s)
 	r.path.WriteString(s)
 }
 
-func (r *reader) quoted(q *syntax.SglQuoted) {
+func (r *wordReader) readQuoted(q *syntax.SglQuoted) {
 	if !q.Dollar {
-		r.both(q.Value)
+		r.writeBoth(q.Value)
 		return
 	}
 	text, _, err := expand.Format(nil, q.Value, nil)
 	if err != nil {
-		r.hole()
+		r.writeHole()
 		return
 	}
 	text, _, _ = strings.Cut(text, Hole)
-	r.both(text)
+	r.writeBoth(text)
 }
 
-// lit takes text outside of quotes, or within double ones, and drops its backslashes.
-func (r *reader) lit(s string, quoted bool) {
-	if !quoted && braces(s) {
-		r.hole()
+// readLiteral reads text outside of quotes, or within double ones, and drops its backslashes.
+func (r *wordReader) readLiteral(s string, quoted bool) {
+	if !quoted && hasBraces(s) {
+		r.writeHole()
 		return
 	}
 	for i := 0; i < len(s); i++ {
@@ -106,7 +106,7 @@ func (r *reader) lit(s string, quoted bool) {
 		case c == '\\' && i+1 < len(s) && (!quoted || strings.IndexByte("$`\"\\\n", s[i+1]) >= 0):
 			i++
 			if s[i] != '\n' {
-				r.both(s[i : i+1])
+				r.writeBoth(s[i : i+1])
 			}
 		case !quoted && (c == '*' || c == '?'):
 			r.text.WriteString(Hole)
@@ -114,25 +114,25 @@ func (r *reader) lit(s string, quoted bool) {
 		case !quoted && c == '[':
 			end := strings.IndexByte(s[i+1:], ']')
 			if end < 0 {
-				r.both("[")
+				r.writeBoth("[")
 				break
 			}
 			r.text.WriteString(Hole)
 			r.path.WriteString(s[i : i+1+end+1])
 			i += end + 1
 		default:
-			r.both(s[i : i+1])
+			r.writeBoth(s[i : i+1])
 		}
 	}
 }
 
-// braces tells whether text could stand for several words: {a,b} or {1..9}.
-func braces(s string) bool {
+// hasBraces reports whether text could stand for several words: {a,b} or {1..9}.
+func hasBraces(s string) bool {
 	open := strings.IndexByte(s, '{')
 	return open >= 0 && strings.IndexByte(s[open:], '}') > 0 && (strings.Contains(s[open:], ",") || strings.Contains(s[open:], ".."))
 }
 
-// collapse makes one of several Holes in a row.
+// collapse replaces several Holes in a row by one.
 func collapse(s string) string {
 	for strings.Contains(s, Hole+Hole) {
 		s = strings.ReplaceAll(s, Hole+Hole, Hole)
