@@ -26,19 +26,19 @@ func TestAnUnknownPersonIsHeardOnceTheyWriteAgain(t *testing.T) {
 	l.wait(1)
 	l.server.Say("100", "501", called+"hello")
 	l.wait(2)
-	channelstest.Until(t, "the cursor", func() bool { return l.server.Since(l.book.cursor()) == 0 })
+	channelstest.Until(t, "the cursor", func() bool { return l.server.CountSince(l.book.cursor()) == 0 })
 	for _, text := range []string{"away", "away again"} {
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
-		l.server.Expire()
+		l.server.ExpireSessions()
 		l.server.Say("77", "507", text)
 		stop = l.receive()
 		l.server.Say("100", "501", called+"somebody else "+text)
 		channelstest.Until(t, "somebody else", func() bool {
 			return slices.ContainsFunc(l.texts(at("100")), func(heard string) bool { return strings.HasSuffix(heard, text) })
 		})
-		channelstest.Until(t, "the cursor", func() bool { return l.server.Since(l.book.cursor()) == 0 })
+		channelstest.Until(t, "the cursor", func() bool { return l.server.CountSince(l.book.cursor()) == 0 })
 	}
 	l.mu.Lock()
 	clear(l.known) // as if nobody dropped what comes twice
@@ -46,7 +46,7 @@ func TestAnUnknownPersonIsHeardOnceTheyWriteAgain(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	l.server.Expire()
+	l.server.ExpireSessions()
 	l.receive()
 	l.server.Say("77", "507", "at last")
 	channelstest.Until(t, "the last", func() bool { return slices.Contains(l.texts(at("77")), "at last") })
@@ -83,7 +83,7 @@ func TestTheCursorStaysBehindWhatIsNotPublished(t *testing.T) {
 	if got := l.book.cursor(); got == 0 || got >= stuck {
 		t.Errorf("the cursor is at %d, and %d is not published", got, stuck)
 	}
-	l.server.Expire()
+	l.server.ExpireSessions()
 	l.receive()
 	if got := l.wait(6)[5]; got.Text != "stuck" {
 		t.Errorf("then it hears %+v", got)
@@ -124,7 +124,7 @@ func TestMoreIsSaidThanThereIsRoomFor(t *testing.T) {
 func TestHistoryThatCannotBeRead(t *testing.T) {
 	l := newListener(t)
 	l.server.AddChannel("101", "hidden")
-	l.server.Hide("101")
+	l.server.HideHistory("101")
 	l.server.Fail("GET messages", "100", 2, discordtest.Answer(429, `{"retry_after": 0.3, "global": false}`))
 	l.server.Fail("GET messages", "11", 2, discordtest.Answer(500, `{"message": "somebody", "code": 0}`))
 	for _, chat := range []string{"101", "100", "11", "12"} {

@@ -19,29 +19,31 @@ import (
 )
 
 const (
-	// What Discord takes of buttons: so many rows of so many, and of what each brings
-	// back when it is pressed, in bytes, without the number that keeps two apart.
+	// What Discord accepts of buttons: how many in a row, how many rows, and how many
+	// bytes of data each sends back when it is pressed, without the number that
+	// buttonRows puts before the data to keep two buttons apart.
 	buttonsInRow  = 5
-	mostRows      = 5
-	mostPressData = 96
-	// answerTime is how long Discord waits for an answer to what somebody did, less what
-	// the way takes; then it tells them that it failed. lateTime is how long it waits
-	// once it was told to.
-	answerTime = 2 * time.Second
-	lateTime   = 10 * time.Minute
+	maxButtonRows = 5
+	maxButtonData = 96
+	// answerTimeout is how long Discord waits for the first answer to an interaction, less
+	// the time of the request; after it Discord tells the person that the interaction
+	// failed. deferredTimeout is how long Discord waits once it was told to wait.
+	answerTimeout   = 2 * time.Second
+	deferredTimeout = 10 * time.Minute
 )
 
-// MostButtons implements channels.ButtonShower. Where nobody receives, nobody hears of a
-// press.
+// MostButtons implements channels.ButtonShower: it returns how many buttons a message may
+// have, and how many bytes each may carry. Without a receiver nobody would learn of a
+// press, so a Channel that only sends returns 0, 0.
 func (c *Channel) MostButtons() (count, bytes int) {
 	if c.sendsOnly {
 		return 0, 0
 	}
-	return buttonsInRow * mostRows, mostPressData
+	return buttonsInRow * maxButtonRows, maxButtonData
 }
 
-// rows are buttons as Discord shows them.
-func rows(buttons []bus.Button) (all []discordgo.MessageComponent) {
+// buttonRows returns buttons in rows of five, as Discord wants them.
+func buttonRows(buttons []bus.Button) (all []discordgo.MessageComponent) {
 	for from := 0; from < len(buttons); from += buttonsInRow {
 		var row discordgo.ActionsRow
 		for i, b := range buttons[from:min(from+buttonsInRow, len(buttons))] {
@@ -54,13 +56,13 @@ func rows(buttons []bus.Button) (all []discordgo.MessageComponent) {
 	return all
 }
 
-// An interaction is what somebody did otherwise than by a message: pressed a button, or gave a
-// slash command. Discord brings it once.
+// An interaction is what a person did other than writing a message: pressing a button, or
+// giving a slash command. Discord delivers it once.
 type interaction struct {
 	ID          string                    `json:"id"`
 	Application string                    `json:"application_id"`
 	Type        discordgo.InteractionType `json:"type"`
-	Token       string                    `json:"token"` // by which it is answered
+	Token       string                    `json:"token"` // authorises the answer
 	Guild       string                    `json:"guild_id"`
 	Channel     string                    `json:"channel_id"`
 	Place       *place                    `json:"channel"`
@@ -82,8 +84,9 @@ type interaction struct {
 	} `json:"data"`
 }
 
-// says is what a button says, or a command as it is typed; "" if it is of neither.
-func (d *interaction) says() string {
+// typedText returns the text that a button stands for, or the command as a person would
+// have typed it; "" if the interaction is neither.
+func (d *interaction) typedText() string {
 	switch d.Type {
 	case discordgo.InteractionMessageComponent:
 		_, says, _ := strings.Cut(d.Data.CustomID, " ")
@@ -98,38 +101,40 @@ func (d *interaction) says() string {
 	return ""
 }
 
-// takeInteraction takes what somebody did.
-func (r *receiver) takeInteraction(ctx context.Context, data json.RawMessage) {
+// receiveInteraction reads an interaction from an event and publishes it in the
+// background.
+func (r *receiver) receiveInteraction(ctx context.Context, data json.RawMessage) {
 	d := new(interaction)
 	if err := json.Unmarshal(data, d); err != nil {
-		// What does not have this form is none of ours; nobody waits for its answer.
+		// An event without this form is not an interaction that we know; nobody waits for its answer.
 		r.channel.log.LogAttrs(ctx, slog.LevelError, "what somebody did cannot be read and is left out", slog.Int("bytes", len(data)))
 		return
 	}
 	if d.Place != nil && d.Place.ID == d.Channel {
 		d.Place.Guild = d.Guild
-		r.channel.directory.note(*d.Place)
+		r.channel.directory.setPlace(*d.Place)
 	}
-	if d.says() != "" && isID(d.ID) && isID(d.Channel) {
+	if d.typedText() != "" && isID(d.ID) && isID(d.Channel) {
 		r.beside.Go(func() { r.publishInteraction(ctx, d) })
 	}
 }
 
-// publishInteraction publishes what somebody did, beside what people say, and tells them then. If that
-// takes longer than Discord waits, it is told to wait first.
+// publishInteraction publishes an interaction, independently of the lanes of messages, and
+// then answers the person who made it. If publishing takes longer than Discord waits, it
+// first tells Discord to wait.
 func (r *receiver) publishInteraction(ctx context.Context, d *interaction) {
 	done := make(chan error, 1)
-	long, cancel := context.WithTimeout(ctx, lateTime)
+	long, cancel := context.WithTimeout(ctx, deferredTimeout)
 	defer cancel()
-	r.beside.Go(func() { done <- r.deliverInteraction(long, d) })
-	wait := time.NewTimer(r.channel.pulse.answer)
+	r.beside.Go(func() { done <- r.publishInteractionOrRetry(long, d) })
+	wait := time.NewTimer(r.channel.timing.answer)
 	defer wait.Stop()
 	var err error
 	deferred := false
 	select {
 	case err = <-done:
 	case <-wait.C:
-		deferred = r.channel.answer(ctx, d, discordgo.InteractionResponseDeferredChannelMessageWithSource, "") == nil
+		deferred = r.channel.answerInteraction(ctx, d, discordgo.InteractionResponseDeferredChannelMessageWithSource, "") == nil
 		err = <-done
 	}
 	words := ""
@@ -142,13 +147,14 @@ func (r *receiver) publishInteraction(ctx context.Context, d *interaction) {
 		words = "This could not be stored, so it does nothing. Please do it again."
 		r.channel.log.LogAttrs(ctx, slog.LevelWarn, "what somebody did was not stored in time; they are told so", slog.Any("error", err))
 	case deferred || d.Type == discordgo.InteractionApplicationCommand:
-		words = "I have got `" + strings.ReplaceAll(d.says(), "`", "") + "`."
+		words = "I have got `" + strings.ReplaceAll(d.typedText(), "`", "") + "`."
 	}
-	r.channel.tell(context.WithoutCancel(ctx), d, deferred, words)
+	r.channel.finishInteraction(context.WithoutCancel(ctx), d, deferred, words)
 }
 
-// deliverInteraction publishes what somebody did, trying until it is done or ctx ends.
-func (r *receiver) deliverInteraction(ctx context.Context, d *interaction) error {
+// publishInteractionOrRetry publishes an interaction, retrying until that succeeds, the
+// person is not admitted, or ctx ends.
+func (r *receiver) publishInteractionOrRetry(ctx context.Context, d *interaction) error {
 	wait := new(retryWait)
 	for {
 		in, err := r.channel.interactionInbound(ctx, d)
@@ -161,15 +167,15 @@ func (r *receiver) deliverInteraction(ctx context.Context, d *interaction) error
 	}
 }
 
-// interactionInbound is what somebody's interaction says to the agent.
+// interactionInbound translates an interaction into the message that the agent gets.
 func (c *Channel) interactionInbound(ctx context.Context, d *interaction) (bus.Inbound, error) {
-	p, err := c.directory.place(ctx, d.Channel)
+	p, err := c.directory.findPlace(ctx, d.Channel)
 	if err != nil {
 		return bus.Inbound{}, err
 	}
 	in := bus.Inbound{
-		ID: c.messageID(c.directory.self().ID, d.Channel, "press:"+d.ID), Kind: bus.Said, Text: d.says(), Mentioned: true,
-		At: c.replyAddress(p), Group: d.Guild != "", SentAt: momentOf(d.ID),
+		ID: c.messageID(c.directory.botUser().ID, d.Channel, "press:"+d.ID), Kind: bus.Said, Text: d.typedText(), Mentioned: true,
+		At: c.replyAddress(p), Group: d.Guild != "", SentAt: snowflakeTime(d.ID),
 		// A command in a chat of one person's own is as good as typed: who is not known
 		// is told there how to be admitted.
 		Pressed: d.Type == discordgo.InteractionMessageComponent || d.Guild != "",
@@ -181,15 +187,17 @@ func (c *Channel) interactionInbound(ctx context.Context, d *interaction) (bus.I
 	if who == nil || !isID(who.ID) {
 		return bus.Inbound{}, errors.New("nobody is named who did it")
 	}
-	in.From = bus.Person{ID: c.person(who.ID), Name: displayName(who, as)}
+	in.From = bus.Person{ID: c.personID(who.ID), Name: displayName(who, as)}
 	if d.Message != nil {
 		in.ReplyTo = d.Message.ID
 	}
 	return in, nil
 }
 
-// tell answers what somebody did: with words that they alone see, or without any.
-func (c *Channel) tell(ctx context.Context, d *interaction, deferred bool, words string) {
+// finishInteraction answers an interaction after it was published: with words that only
+// the person sees, or with none if words is "". deferred says that Discord was told to
+// wait before.
+func (c *Channel) finishInteraction(ctx context.Context, d *interaction, deferred bool, words string) {
 	var err error
 	switch {
 	case deferred:
@@ -201,17 +209,18 @@ func (c *Channel) tell(ctx context.Context, d *interaction, deferred bool, words
 			err = c.call(ctx, request{method: http.MethodPatch, url: url, body: body}, nil)
 		}
 	case words != "":
-		err = c.answer(ctx, d, discordgo.InteractionResponseChannelMessageWithSource, words)
+		err = c.answerInteraction(ctx, d, discordgo.InteractionResponseChannelMessageWithSource, words)
 	default:
-		err = c.answer(ctx, d, discordgo.InteractionResponseDeferredMessageUpdate, "")
+		err = c.answerInteraction(ctx, d, discordgo.InteractionResponseDeferredMessageUpdate, "")
 	}
 	if err != nil {
 		c.log.LogAttrs(ctx, slog.LevelDebug, "who has done something could not be told that it has arrived", slog.Any("error", err))
 	}
 }
 
-// answer is the first answer to what somebody did. Its errors do not show the token.
-func (c *Channel) answer(ctx context.Context, d *interaction, kind discordgo.InteractionResponseType, words string) error {
+// answerInteraction sends the first answer to an interaction. Its errors do not contain
+// the interaction's token.
+func (c *Channel) answerInteraction(ctx context.Context, d *interaction, kind discordgo.InteractionResponseType, words string) error {
 	answer := discordgo.InteractionResponse{Type: kind}
 	if kind != discordgo.InteractionResponseDeferredMessageUpdate {
 		answer.Data = &discordgo.InteractionResponseData{

@@ -20,53 +20,57 @@ import (
 )
 
 const (
-	// overlap is read again before a gap: in another channel something older may have
-	// been on its way when the last message came.
+	// overlap is how much history before a gap is read again: when the last message
+	// arrived, an older one from another channel may still have been on its way.
 	overlap = 15 * time.Second
-	// longestGap is the longest outage that is made up for. People who asked before it
-	// do not wait for an answer any more.
+	// longestGap is how far back missed messages are read. People who asked earlier no
+	// longer wait for an answer.
 	longestGap = 3 * 24 * time.Hour
-	// Of a channel's history so many pages are read at most after an outage.
+	// pageSize is the number of messages in one page of history, and maxPages how many
+	// pages of one channel are read after an outage at most.
 	pageSize = 100
 	maxPages = 100
-	// History is read for so many channels at once, and so often: sending needs the
-	// rest of what Discord allows.
+	// readsAtOnce is how many channels' histories are read at once; historyEvery and
+	// historyBurst limit these calls, because sending needs the rest of Discord's limit.
 	readsAtOnce  = 8
 	historyEvery = time.Second / 20
 	historyBurst = 20
-	// patience is how long a channel waits for its history, that fails to be read, before
-	// it goes on, and what was missed is said after what came later. Only this channel
-	// waits, and while Discord's REST interface is away nothing could be answered anyway.
+	// patience is how long a channel's new messages wait while reading its history fails.
+	// After it they are published, and the missed ones come later. Only this channel
+	// waits, and while Discord's REST API is away no answer could be sent anyway.
 	patience = 10 * time.Minute
 )
 
-// catchUp reads from history what the gateway did not bring, and has it published.
-// Discord keeps nothing back for a bot that is away for more than minutes. So at the
-// beginning of a session history is read from the cursor on: of each channel in which
-// something was said since, and of every chat with one person, as Discord tells nothing
-// of these. Each is read in the channel's lane, before what is said there now.
+// catchUp reads from history the messages that the gateway did not deliver, and has them
+// published. Discord keeps nothing for a bot that is away for more than minutes. So at the
+// beginning of a session, history after the cursor is read: of each channel whose newest
+// message is later, and of every chat with one person, because Discord does not describe
+// these chats. Each history is read in the channel's lane, before the channel's new
+// messages.
 type catchUp struct {
 	channel   *Channel
 	publisher *publisher
 	lanes     *lanes
 	position  *position
-	limiter   *rate.Limiter
-	slots     chan struct{}
+	limiter   *rate.Limiter // paces the calls that read history
+	slots     chan struct{} // holds one value for each read in progress
 
-	mu      sync.Mutex
-	since   uint64          // from where on things may be missing
-	settled map[string]bool // channels of which it is known since this session's beginning what they miss
-	// Until these are known, nothing is known of other channels: servers of which
-	// Discord has not told yet, and the chats with one person.
-	awaited map[string]bool
-	listing bool
-	gaps    gaps
-	heard   map[string]bool // chats with one person in which something was heard by this process
+	mu       sync.Mutex
+	since    uint64          // messages after this id may be missing
+	assessed map[string]bool // channels for which this session has already decided what history to read
+	// The cursor may not move while other channels may miss messages too: while Discord
+	// has not described these servers yet, or the chats with one person are not listed.
+	awaitedGuilds      map[string]bool
+	listingDirectChats bool
+	gaps               gaps
+	activeDirectChats  map[string]bool // chats with one person in which this process received a message
 }
 
-// mostHeard bounds those of which this process takes note; the book has the others.
-const mostHeard = 4096
+// maxActiveDirectChats bounds the chats that this process remembers itself; the book has
+// the others.
+const maxActiveDirectChats = 4096
 
+// newCatchUp makes a catchUp that publishes through p, in the lanes l.
 func newCatchUp(p *publisher, l *lanes, at *position) *catchUp {
 	limiter := rate.NewLimiter(rate.Every(historyEvery), historyBurst)
 	if !p.channel.paced {
@@ -74,124 +78,132 @@ func newCatchUp(p *publisher, l *lanes, at *position) *catchUp {
 	}
 	return &catchUp{
 		channel: p.channel, publisher: p, lanes: l, position: at, limiter: limiter, slots: make(chan struct{}, readsAtOnce),
-		settled: map[string]bool{}, awaited: map[string]bool{}, heard: map[string]bool{},
+		assessed: map[string]bool{}, awaitedGuilds: map[string]bool{}, activeDirectChats: map[string]bool{},
 	}
 }
 
-// beginSession begins a session, at whose beginning Discord is going to tell of these servers.
+// beginSession starts a session in which Discord is about to describe these servers.
+// Messages after the cursor may be missing from now on.
 func (u *catchUp) beginSession(guilds []guild) {
 	cursor := u.position.cursor()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.since = max(snowflakeBefore(cursor, u.channel.pulse.overlap), snowflakeAt(time.Now().Add(-longestGap)))
+	u.since = max(snowflakeBefore(cursor, u.channel.timing.overlap), snowflakeAt(time.Now().Add(-longestGap)))
 	u.gaps.open(u.since, snowflakeAt(time.Now().Add(-longestGap)))
-	clear(u.settled)
-	clear(u.awaited)
+	clear(u.assessed)
+	clear(u.awaitedGuilds)
 	for _, g := range guilds {
-		u.awaited[g.ID] = true
+		u.awaitedGuilds[g.ID] = true
 	}
-	u.listing = true
+	u.listingDirectChats = true
 }
 
-// missingFrom is from where on is still to be looked for what is missing; 0 is nowhere.
+// missingFrom returns the lowest id that may be missing in a channel not known yet; 0 if
+// all channels are known. The cursor must stay below it.
 func (u *catchUp) missingFrom() uint64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if len(u.awaited) == 0 && !u.listing {
+	if len(u.awaitedGuilds) == 0 && !u.listingDirectChats {
 		return 0
 	}
 	return u.since + 1
 }
 
-// serverGone notes that there is nothing to wait for of a server.
-func (u *catchUp) serverGone(guild string) {
+// stopAwaitingGuild records that Discord has described a server, or that the bot has left
+// it.
+func (u *catchUp) stopAwaitingGuild(guild string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	delete(u.awaited, guild)
+	delete(u.awaitedGuilds, guild)
 }
 
-// noteMissing notes that it is known what a channel misses, and has its lane read that, where
-// nothing was known. Both are one step: nobody adds what is newer to the lane between.
-func (u *catchUp) noteMissing(ctx context.Context, id string, misses func(since uint64) (from uint64, any bool)) {
+// assessGap decides once per session what history a channel misses: misses returns from
+// which id on, and whether any. If so, the channel's lane reads it first. Both happen
+// under one lock, so that nobody adds a newer message to the lane in between.
+func (u *catchUp) assessGap(ctx context.Context, id string, misses func(since uint64) (from uint64, any bool)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.settled[id] {
+	if u.assessed[id] {
 		return
 	}
-	u.settled[id] = true
+	u.assessed[id] = true
 	if from, any := misses(u.since); any {
 		u.lanes.readHistoryFirst(ctx, id, from)
 	}
 }
 
-// everything says that a channel misses what was said in the whole gap.
-func everything(since uint64) (from uint64, any bool) { return since, true }
+// wholeGap says that a channel may miss everything since the gap began.
+func wholeGap(since uint64) (from uint64, any bool) { return since, true }
 
-// readServer has those of a server's channels read in which something was said.
-func (u *catchUp) readServer(ctx context.Context, id string, places []place) {
+// readGuild makes the lanes of a server's channels read history, if their newest messages
+// were said after the gap began.
+func (u *catchUp) readGuild(ctx context.Context, id string, places []place) {
 	for _, p := range places {
-		u.noteMissing(ctx, p.ID, func(since uint64) (uint64, bool) { return since, snowflake(p.Last) > since })
+		u.assessGap(ctx, p.ID, func(since uint64) (uint64, bool) { return since, snowflake(p.Last) > since })
 	}
-	u.serverGone(id)
+	u.stopAwaitingGuild(id)
 }
 
-// noteNewPlaces notes channels that are new: nothing was said there before.
-func (u *catchUp) noteNewPlaces(ctx context.Context, ids []string) {
+// noteNewChannels records that channels were created just now: nothing was said there
+// before.
+func (u *catchUp) noteNewChannels(ctx context.Context, ids []string) {
 	for _, id := range ids {
-		u.noteMissing(ctx, id, func(uint64) (uint64, bool) { return 0, false })
+		u.assessGap(ctx, id, func(uint64) (uint64, bool) { return 0, false })
 	}
 }
 
-// readBefore has a channel of which nothing is known read readBefore a message in it: a chat
-// with somebody, or a thread that had gone to sleep.
-func (u *catchUp) readBefore(ctx context.Context, m *message) {
-	u.noteMissing(ctx, m.Channel, func(since uint64) (uint64, bool) {
+// readHistoryBefore makes a channel read history before the message m, if this session has
+// not assessed it yet: a chat with one person, or a thread that was archived.
+func (u *catchUp) readHistoryBefore(ctx context.Context, m *message) {
+	u.assessGap(ctx, m.Channel, func(since uint64) (uint64, bool) {
 		if m.Guild == "" {
-			since = u.gaps.since(since)
+			since = u.gaps.earliest(since)
 		}
 		return since, true
 	})
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.gaps.shut(snowflake(m.ID))
-	if m.Guild == "" && len(u.heard) < mostHeard {
-		u.heard[m.Channel] = true
+	u.gaps.closeLast(snowflake(m.ID))
+	if m.Guild == "" && len(u.activeDirectChats) < maxActiveDirectChats {
+		u.activeDirectChats[m.Channel] = true
 	}
 }
 
-// heardLately are the chats with one person in which this process has heard something,
-// whether the book could take note of that or not.
-func (u *catchUp) heardLately() []string {
+// listActiveDirectChats returns the chats with one person in which this process received a
+// message, even if the book could not record that.
+func (u *catchUp) listActiveDirectChats() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.Collect(maps.Keys(u.heard))
+	return slices.Collect(maps.Keys(u.activeDirectChats))
 }
 
-// mayMiss tells whether the bot may not have heard what has that id.
-func (u *catchUp) mayMiss(id uint64) bool {
+// mayHaveMissed reports whether the bot may not have received the message with that id.
+func (u *catchUp) mayHaveMissed(id uint64) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return id > u.since || u.gaps.has(id)
+	return id > u.since || u.gaps.contains(id)
 }
 
-// unsavedGaps are the gaps as the book keeps them, if it does not have them.
+// unsavedGaps returns the gaps in the form in which the book keeps them; dirty is true if
+// the book does not have them yet.
 func (u *catchUp) unsavedGaps() (text string, dirty bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.gaps.String(), u.gaps.dirty
 }
 
-// noteSavedGaps notes that the book has these gaps.
+// noteSavedGaps records that the book has these gaps.
 func (u *catchUp) noteSavedGaps(text string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.gaps.dirty = u.gaps.String() != text
 }
 
-// readDirectChats has the chats with one person read in which the bot was spoken to before.
+// readDirectChats makes the lanes of all chats with one person, in which the bot was
+// spoken to before, read history. It retries until the book has listed the chats.
 func (u *catchUp) readDirectChats(ctx context.Context) {
-	for _, chat := range u.heardLately() {
-		u.noteMissing(ctx, chat, everything)
+	for _, chat := range u.listActiveDirectChats() {
+		u.assessGap(ctx, chat, wholeGap)
 	}
 	wait := new(retryWait)
 	for {
@@ -201,7 +213,7 @@ func (u *catchUp) readDirectChats(ctx context.Context) {
 				if chat.Group || chat.Address.Channel != u.channel.name || !isID(chat.Address.Chat) || ctx.Err() != nil {
 					continue
 				}
-				u.noteMissing(ctx, chat.Address.Chat, everything)
+				u.assessGap(ctx, chat.Address.Chat, wholeGap)
 			}
 			if ctx.Err() == nil {
 				u.noteDirectChats()
@@ -217,71 +229,73 @@ func (u *catchUp) readDirectChats(ctx context.Context) {
 	}
 }
 
-// noteDirectChats notes that the chats with one person are known.
+// noteDirectChats records that all chats with one person are listed.
 func (u *catchUp) noteDirectChats() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.listing = false
+	u.listingDirectChats = false
 }
 
-// fill publishes what was said in a channel since it fell behind. It runs in the
-// channel's lane. It is false if that is to be tried again.
-func (u *catchUp) fill(ctx context.Context, l *lane) (done bool) {
+// readMissed publishes the messages that a channel has missed since it fell behind. It
+// runs in the channel's lane. It returns false if reading is to be tried again later.
+func (u *catchUp) readMissed(ctx context.Context, l *lane) (done bool) {
 	from := u.lanes.missingFrom(l)
-	if u.channel.directory.isHidden(l.id) {
-		u.lanes.caughtUp(l, from, from, true)
+	if u.channel.directory.isUnreadable(l.id) {
+		u.lanes.recordRead(l, from, from, true)
 		return true
 	}
 	for range maxPages {
-		page, err := u.read(ctx, l.id, from)
+		page, err := u.readPage(ctx, l.id, from)
 		if ctx.Err() != nil {
 			return true
 		}
 		if err != nil {
-			return u.failed(ctx, l, from, err)
+			return u.handleReadError(ctx, l, from, err)
 		}
 		read := from
 		for _, m := range page {
 			id := snowflake(m.ID)
-			if u.mayMiss(id) && m.isSpeech(u.channel.directory.self().ID) && !u.publisher.deliver(ctx, &news{channel: l.id, id: id, message: m}) {
+			if u.mayHaveMissed(id) && m.isSpeech(u.channel.directory.botUser().ID) && !u.publisher.deliver(ctx, &laneItem{channel: l.id, id: id, message: m}) {
 				return true
 			}
-			u.position.passed(id)
+			u.position.noteRead(id)
 			from = max(from, id)
 		}
 		end := len(page) < pageSize
-		u.lanes.caughtUp(l, read, from, end)
+		u.lanes.recordRead(l, read, from, end)
 		if end {
 			return true
 		}
 	}
 	u.channel.log.LogAttrs(ctx, slog.LevelWarn, "more was said in a channel meanwhile than is read; the rest is left out",
 		slog.String("chat", l.id), slog.Int("messages", maxPages*pageSize))
-	u.lanes.caughtUp(l, from, from, true)
+	u.lanes.recordRead(l, from, from, true)
 	return true
 }
 
-// failed judges why history cannot be read. It is false if that may pass.
-func (u *catchUp) failed(ctx context.Context, l *lane, from uint64, err error) (done bool) {
+// handleReadError logs why a channel's history could not be read. It returns true if the
+// error is permanent, and then lets the channel go on without it; false if reading is to
+// be tried again.
+func (u *catchUp) handleReadError(ctx context.Context, l *lane, from uint64, err error) (done bool) {
 	refusal, ok := errors.AsType[*channels.SendError](err)
 	lasts := ok && refusal.Fault == channels.Rejected
 	level := slog.LevelWarn
 	if lasts {
 		level = slog.LevelDebug // a server tells of channels, too, that the bot may not see
-		u.channel.directory.hide(l.id)
-		u.lanes.caughtUp(l, from, from, true)
+		u.channel.directory.markUnreadable(l.id)
+		u.lanes.recordRead(l, from, from, true)
 	}
 	u.channel.log.LogAttrs(ctx, level, "what was said in a channel meanwhile cannot be read",
 		slog.String("chat", l.id), slog.Bool("again", !lasts), slog.Any("error", err))
 	return lasts
 }
 
-// read reads a page of a channel's history, from behind an id on, the oldest first. It
-// tries as long as its patience lasts; a limit of Discord's does not count.
-func (u *catchUp) read(ctx context.Context, id string, from uint64) ([]*message, error) {
+// readPage reads one page of a channel's history after an id, the oldest message first. It
+// retries for as long as patience; waiting for Discord's rate limit does not count.
+func (u *catchUp) readPage(ctx context.Context, id string, from uint64) ([]*message, error) {
 	wait, began := new(retryWait), time.Now()
 	for {
-		page, err := u.readOnce(ctx, id, from)
+		page, err := u.tryReadPage(ctx, id, from)
 		if err == nil {
 			return page, nil
 		}
@@ -292,9 +306,9 @@ func (u *catchUp) read(ctx context.Context, id string, from uint64) ([]*message,
 	}
 }
 
-// readOnce reads a page once it is this channel's turn: a channel that waits before it
-// tries again takes no other's.
-func (u *catchUp) readOnce(ctx context.Context, id string, from uint64) ([]*message, error) {
+// tryReadPage reads one page once it gets a slot. A channel that waits for its next
+// attempt takes no slot.
+func (u *catchUp) tryReadPage(ctx context.Context, id string, from uint64) ([]*message, error) {
 	select {
 	case u.slots <- struct{}{}:
 		defer func() { <-u.slots }()
@@ -307,7 +321,7 @@ func (u *catchUp) readOnce(ctx context.Context, id string, from uint64) ([]*mess
 	return u.channel.history(ctx, id, "after="+strconv.FormatUint(from, 10))
 }
 
-// history reads a page of a channel's history, the oldest first.
+// history reads one page of a channel's history, the oldest message first.
 func (c *Channel) history(ctx context.Context, id, query string) ([]*message, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -324,8 +338,9 @@ func (c *Channel) history(ctx context.Context, id, query string) ([]*message, er
 	return page, nil
 }
 
-// Before implements channels.ThreadReader. The message that a thread was begun at stands
-// in the channel above, and is not among those of the thread.
+// Before implements channels.ThreadReader: it returns what was said in a thread before a
+// message, as quotes. The message at which the thread was begun is in the channel above,
+// and not among them.
 func (c *Channel) Before(ctx context.Context, in bus.Inbound, most int) ([]bus.Quote, error) {
 	if in.At.Thread == "" {
 		return nil, nil
@@ -346,9 +361,9 @@ func (c *Channel) Before(ctx context.Context, in bus.Inbound, most int) ([]bus.Q
 	}
 	var quotes []bus.Quote
 	for _, m := range page {
-		if text := c.words(m, false); text != "" && m.Author != nil {
-			from := bus.Person{ID: c.person(m.Author.ID), Name: displayName(m.Author, m.Member)}
-			quotes = append(quotes, bus.Quote{Kind: bus.Earlier, From: from, At: momentOf(m.ID), Text: text})
+		if text := c.typedText(m, false); text != "" && m.Author != nil {
+			from := bus.Person{ID: c.personID(m.Author.ID), Name: displayName(m.Author, m.Member)}
+			quotes = append(quotes, bus.Quote{Kind: bus.Earlier, From: from, At: snowflakeTime(m.ID), Text: text})
 		}
 	}
 	return quotes[max(0, len(quotes)-most):], nil

@@ -14,14 +14,14 @@ import (
 	"parley/channels"
 )
 
-// A slash command is one that Discord offers to people who begin with a slash.
+// A slashCommand is a command that Discord offers to people who type a slash.
 type slashCommand struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Options     []commandOption `json:"options,omitempty"`
 }
 
-// A commandOption is a text that belongs to a command.
+// A commandOption is a text that a person may add to a slash command.
 type commandOption struct {
 	Type        discordgo.ApplicationCommandOptionType `json:"type"`
 	Name        string                                 `json:"name"`
@@ -29,31 +29,33 @@ type commandOption struct {
 	Required    bool                                   `json:"required,omitempty"`
 }
 
-func option(name, description string, required bool) commandOption {
+// textOption returns an option that takes a text.
+func textOption(name, description string, required bool) commandOption {
 	return commandOption{discordgo.ApplicationCommandOptionString, name, description, required}
 }
 
-// slashCommands are those that every chat has, and the one by which the owner begins.
+// slashCommands returns the commands that every chat has, and /start, by which the owner
+// begins, sorted by name.
 func slashCommands() []slashCommand {
 	described := map[string]slashCommand{
 		"new":     {Description: "Begin a new conversation here; files stay"},
 		"stop":    {Description: "Stop what the bot is doing here"},
 		"status":  {Description: "Say what the bot is doing here"},
 		"usage":   {Description: "Say what you have used and what it has cost"},
-		"undo":    {Description: "Take back what the bot changed last in its folder", Options: []commandOption{option("what", "a number, or list", false)}},
+		"undo":    {Description: "Take back what the bot changed last in its folder", Options: []commandOption{textOption("what", "a number, or list", false)}},
 		"context": {Description: "Say how much of the conversation the bot can still read at once"},
 		"compact": {Description: "Sum up what is past, so that the bot can read more"},
 		"help":    {Description: "Say what the bot understands"},
-		"approve": {Description: "Approve what the bot asks for", Options: []commandOption{option("id", "of the request", true)}},
-		"deny":    {Description: "Deny what the bot asks for", Options: []commandOption{option("id", "of the request", true), option("reason", "for the bot", false)}},
-		"answer":  {Description: "Answer a question of the bot", Options: []commandOption{option("id", "of the question", true), option("answer", "to it", true)}},
-		"start":   {Description: "Begin as the bot's owner", Options: []commandOption{option("code", "that the bot printed at its start", false)}},
+		"approve": {Description: "Approve what the bot asks for", Options: []commandOption{textOption("id", "of the request", true)}},
+		"deny":    {Description: "Deny what the bot asks for", Options: []commandOption{textOption("id", "of the request", true), textOption("reason", "for the bot", false)}},
+		"answer":  {Description: "Answer a question of the bot", Options: []commandOption{textOption("id", "of the question", true), textOption("answer", "to it", true)}},
+		"start":   {Description: "Begin as the bot's owner", Options: []commandOption{textOption("code", "that the bot printed at its start", false)}},
 	}
 	var all []slashCommand
 	for _, name := range append(channels.Commands(), "start") {
 		c, ok := described[name]
 		if !ok {
-			c = slashCommand{Description: "Tell the bot: " + name, Options: []commandOption{option("words", "that belong to it", false)}}
+			c = slashCommand{Description: "Tell the bot: " + name, Options: []commandOption{textOption("words", "that belong to it", false)}}
 		}
 		c.Name = name
 		all = append(all, c)
@@ -62,11 +64,12 @@ func slashCommands() []slashCommand {
 	return all
 }
 
-// offerCommands has Discord offer the commands, unless it does.
+// offerCommands registers the slash commands with Discord unless they are registered
+// already, retrying as long as that may help.
 func (c *Channel) offerCommands(ctx context.Context, application string) {
 	wait := new(retryWait)
 	for {
-		err := c.tryCommands(ctx, application)
+		err := c.offerCommandsOnce(ctx, application)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -82,8 +85,9 @@ func (c *Channel) offerCommands(ctx context.Context, application string) {
 	}
 }
 
-// tryCommands tries that once. Replacing all is the same however often it is done.
-func (c *Channel) tryCommands(ctx context.Context, application string) error {
+// offerCommandsOnce makes one attempt of offerCommands. It replaces all commands at once,
+// so repeating it does no harm.
+func (c *Channel) offerCommandsOnce(ctx context.Context, application string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	url := discordgo.EndpointApplicationGlobalCommands(application)
@@ -100,7 +104,7 @@ func (c *Channel) tryCommands(ctx context.Context, application string) error {
 	}
 	body, err := json.Marshal(want)
 	if err != nil {
-		return rejected("unencodable", err)
+		return rejectedError("unencodable", err)
 	}
 	return c.call(ctx, request{method: http.MethodPut, url: url, body: body}, nil)
 }

@@ -54,7 +54,7 @@ func (p *platform) Say(chat int, text string) {
 	p.Server.Say(p.Address(chat).Chat, strconv.Itoa(500+chat), text)
 }
 
-func (p *platform) Unacknowledged() int { return p.Since(p.book.cursor()) }
+func (p *platform) Unacknowledged() int { return p.CountSince(p.book.cursor()) }
 
 func (p *platform) Shown(chat int) (shown []channelstest.ShownMessage) {
 	for _, m := range p.Sent(p.Address(chat).Chat) {
@@ -70,7 +70,7 @@ func (p *platform) Shown(chat int) (shown []channelstest.ShownMessage) {
 func (p *platform) Press(chat int, id, label string) (told func() bool) {
 	channelstest.Until(p.t, "a session", func() bool { return p.Connected() > 0 })
 	press := p.PressButton(p.Address(chat).Chat, strconv.Itoa(500+chat), id, label)
-	return func() bool { return p.Done(press).Answered }
+	return func() bool { return p.InteractionResult(press).Answered }
 }
 
 // method is the call of a kind. Texts and files are posted to the same place.
@@ -105,5 +105,5 @@ func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
 func (p *platform) Mend() { p.Heal() }
 
 func (p *platform) Attach(chat int, text, name string, content []byte) {
-	p.Post(p.Address(chat).Chat, strconv.Itoa(500+chat), map[string]any{"content": text, "attachments": []any{p.File(name, "text/plain", content)}})
+	p.Post(p.Address(chat).Chat, strconv.Itoa(500+chat), map[string]any{"content": text, "attachments": []any{p.AddFile(name, "text/plain", content)}})
 }

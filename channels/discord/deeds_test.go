@@ -26,8 +26,8 @@ func TestSlashCommandsSayWhatTheyWouldTyped(t *testing.T) {
 	if in.Text != "/deny abc too dear" || in.At != thread("100", "200") || !in.Group || !in.Pressed {
 		t.Errorf("a command in a thread became %+v", in)
 	}
-	channelstest.Until(t, "an answer", func() bool { return l.server.Done(direct).Answered })
-	if d := l.server.Done(direct); !d.Hidden || !strings.Contains(d.Words, "/start") {
+	channelstest.Until(t, "an answer", func() bool { return l.server.InteractionResult(direct).Answered })
+	if d := l.server.InteractionResult(direct); !d.Hidden || !strings.Contains(d.Words, "/start") {
 		t.Errorf("it was answered by %+v", d)
 	}
 }
@@ -37,7 +37,7 @@ func TestSlashCommandsAreOfferedOnce(t *testing.T) {
 	stop := l.receive()
 	want := append(channels.Commands(), "start")
 	slices.Sort(want)
-	channelstest.Until(t, "the commands", func() bool { return slices.Equal(l.server.Offered(), want) })
+	channelstest.Until(t, "the commands", func() bool { return slices.Equal(l.server.OfferedCommands(), want) })
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
@@ -53,8 +53,8 @@ func TestWhoMayNotTalkToTheBotIsToldSoAlone(t *testing.T) {
 	l.start(func(context.Context, bus.Inbound) error { return channels.ErrNotAdmitted })
 	channelstest.Until(t, "a session", func() bool { return l.server.Connected() > 0 })
 	id := l.server.GiveCommand("100", "501", "status")
-	channelstest.Until(t, "an answer", func() bool { return l.server.Done(id).Answered })
-	if d := l.server.Done(id); !d.Hidden || d.Words != channels.NotAdmitted {
+	channelstest.Until(t, "an answer", func() bool { return l.server.InteractionResult(id).Answered })
+	if d := l.server.InteractionResult(id); !d.Hidden || d.Words != channels.NotAdmitted {
 		t.Errorf("it was answered by %+v", d)
 	}
 }
@@ -79,14 +79,14 @@ func TestDiscordIsToldToWait(t *testing.T) {
 	}()
 	channelstest.Until(t, "a session", func() bool { return l.server.Connected() > 0 })
 	id := l.server.GiveCommand("100", "501", "stop")
-	channelstest.Until(t, "a word", func() bool { return l.server.Done(id).Deferred })
-	if d := l.server.Done(id); d.Answered || !d.Hidden {
+	channelstest.Until(t, "a word", func() bool { return l.server.InteractionResult(id).Deferred })
+	if d := l.server.InteractionResult(id); d.Answered || !d.Hidden {
 		t.Errorf("before it was published it was answered by %+v", d)
 	}
 	close(open)
 	l.wait(1)
-	channelstest.Until(t, "an answer", func() bool { return l.server.Done(id).Answered })
-	if d := l.server.Done(id); !strings.Contains(d.Words, "/stop") {
+	channelstest.Until(t, "an answer", func() bool { return l.server.InteractionResult(id).Answered })
+	if d := l.server.InteractionResult(id); !strings.Contains(d.Words, "/stop") {
 		t.Errorf("it was answered by %+v", d)
 	}
 	cancel()

@@ -14,19 +14,19 @@ import (
 	"parley/channels"
 )
 
-// A place is a channel as Discord knows it: of a server, a thread in one, or that of a
-// person with the bot.
+// A place is what Discord calls a channel: a channel of a server, a thread in one, or a
+// person's chat with the bot.
 type place struct {
 	ID     string                `json:"id"`
 	Type   discordgo.ChannelType `json:"type"`
 	Guild  string                `json:"guild_id"`
 	Name   string                `json:"name"`
-	Parent string                `json:"parent_id"` // of a thread the channel, else a category
-	Last   string                `json:"last_message_id"`
+	Parent string                `json:"parent_id"`       // of a thread its channel; of a channel its category
+	Last   string                `json:"last_message_id"` // id of the newest message
 }
 
-// thread tells whether the place is a thread, such as a post in a forum.
-func (p place) thread() bool {
+// isThread reports whether the place is a thread; a post in a forum is one too.
+func (p place) isThread() bool {
 	switch p.Type {
 	case discordgo.ChannelTypeGuildNewsThread, discordgo.ChannelTypeGuildPublicThread, discordgo.ChannelTypeGuildPrivateThread:
 		return true
@@ -34,11 +34,10 @@ func (p place) thread() bool {
 	return false
 }
 
-// group tells whether others read along.
-func (p place) group() bool { return p.Type != discordgo.ChannelTypeDM }
+// isGroup reports whether people other than one person and the bot read the place.
+func (p place) isGroup() bool { return p.Type != discordgo.ChannelTypeDM }
 
-// A guild is a server that the bot is in, as Discord tells of it at the beginning of a
-// session.
+// A guild is a server that the bot is in, as Discord's event GUILD_CREATE describes it.
 type guild struct {
 	ID       string  `json:"id"`
 	Name     string  `json:"name"`
@@ -47,6 +46,7 @@ type guild struct {
 	Roles    []role  `json:"roles"`
 }
 
+// A role is a named group of a server's members.
 type role struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
@@ -55,42 +55,47 @@ type role struct {
 	} `json:"tags"`
 }
 
-// A directory is what is known of the servers that the bot is in.
+// A directory remembers the servers that the bot is in, with their places and roles, as
+// the gateway's events describe them.
 type directory struct {
 	channel *Channel
 
 	mu     sync.Mutex
 	me     discordgo.User
 	places map[string]place
-	roles  map[string]string // their names, by id
-	own    map[string]bool   // roles that servers gave the bot alone: to call one is to call it
-	hidden map[string]bool   // channels that the bot may not read
+	roles  map[string]string // the roles' names, by id
+	// Roles that a server gave to the bot alone: a mention of one is a mention of the bot.
+	botRoles   map[string]bool
+	unreadable map[string]bool // channels whose history the bot may not read
 }
 
+// newDirectory makes an empty directory, which asks Discord through c about places that it
+// does not know.
 func newDirectory(c *Channel) *directory {
-	return &directory{channel: c, places: map[string]place{}, roles: map[string]string{}, own: map[string]bool{}, hidden: map[string]bool{}}
+	return &directory{channel: c, places: map[string]place{}, roles: map[string]string{}, botRoles: map[string]bool{}, unreadable: map[string]bool{}}
 }
 
-// begin begins anew, as a session does.
-func (d *directory) begin(me discordgo.User) {
+// reset forgets everything but the bot's user me. A new session calls it, because Discord
+// then describes all servers again.
+func (d *directory) reset(me discordgo.User) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.me = me
 	clear(d.places)
 	clear(d.roles)
-	clear(d.own)
-	clear(d.hidden)
+	clear(d.botRoles)
+	clear(d.unreadable)
 }
 
-// self is the bot's id; "" before the first session.
-func (d *directory) self() discordgo.User {
+// botUser returns the bot's own user; its ID is "" before the first session.
+func (d *directory) botUser() discordgo.User {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.me
 }
 
-// noteGuild takes note of a server, and returns all places in it.
-func (d *directory) noteGuild(g guild) []place {
+// setGuild stores a server's places and roles, and returns all of its places.
+func (d *directory) setGuild(g guild) []place {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := append(slices.Clone(g.Channels), g.Threads...)
@@ -99,85 +104,89 @@ func (d *directory) noteGuild(g guild) []place {
 		d.places[all[i].ID] = all[i]
 	}
 	for _, r := range g.Roles {
-		d.setRole(r)
+		d.setRoleLocked(r)
 	}
 	return all
 }
 
-// note takes note of a place.
-func (d *directory) note(p place) {
+// setPlace stores a place, replacing what was known of it. The bot is assumed to read it
+// again.
+func (d *directory) setPlace(p place) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.places[p.ID] = p
-	delete(d.hidden, p.ID)
+	delete(d.unreadable, p.ID)
 }
 
-// forget takes note that a place is gone.
-func (d *directory) forget(id string) {
+// removePlace forgets a place that was deleted.
+func (d *directory) removePlace(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.places, id)
-	delete(d.hidden, id)
+	delete(d.unreadable, id)
 }
 
-// noteRole takes note of a role.
-func (d *directory) noteRole(r role) {
+// setRole stores a role.
+func (d *directory) setRole(r role) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.setRole(r)
+	d.setRoleLocked(r)
 }
 
-// setRole keeps a role. d.mu is held.
-func (d *directory) setRole(r role) {
+// setRoleLocked is setRole for callers that hold d.mu.
+func (d *directory) setRoleLocked(r role) {
 	d.roles[r.ID] = r.Name
 	if r.Tags.Bot != "" && r.Tags.Bot == d.me.ID {
-		d.own[r.ID] = true
+		d.botRoles[r.ID] = true
 	}
 }
 
-// hide takes note that the bot may not read a place.
-func (d *directory) hide(id string) {
+// markUnreadable records that the bot may not read a place's history.
+func (d *directory) markUnreadable(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.hidden[id] = true
+	d.unreadable[id] = true
 }
 
-func (d *directory) isHidden(id string) bool {
+// isUnreadable reports whether the bot may not read a place's history.
+func (d *directory) isUnreadable(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.hidden[id]
+	return d.unreadable[id]
 }
 
-// calls tells whether a message calls the bot.
-func (d *directory) calls(m *message) bool {
+// mentionsBot reports whether a message mentions the bot, one of its own roles, or replies
+// to one of its messages.
+func (d *directory) mentionsBot(m *message) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return m.mentions(d.me.ID) || slices.ContainsFunc(m.Roles, func(r string) bool { return d.own[r] })
+	return m.mentions(d.me.ID) || slices.ContainsFunc(m.Roles, func(r string) bool { return d.botRoles[r] })
 }
 
-// isOwnRole tells whether a role is the bot's alone.
-func (d *directory) isOwnRole(id string) bool {
+// isBotRole reports whether a server gave the role to the bot alone.
+func (d *directory) isBotRole(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.own[id]
+	return d.botRoles[id]
 }
 
-// placeName and roleName are what people call these; "" where that is not known.
+// placeName returns the name that people see of a place; "" if it is not known.
 func (d *directory) placeName(id string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.places[id].Name
 }
 
+// roleName returns the name that people see of a role; "" if it is not known.
 func (d *directory) roleName(id string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.roles[id]
 }
 
-// place is the place with that id, asked for where it is not known. One of which Discord
-// does not tell is taken for a channel of a server.
-func (d *directory) place(ctx context.Context, id string) (place, error) {
+// findPlace returns the place with that id, and asks Discord for one that is not stored.
+// If Discord refuses to describe the place, it is taken for a channel of a server.
+func (d *directory) findPlace(ctx context.Context, id string) (place, error) {
 	d.mu.Lock()
 	p, ok := d.places[id]
 	d.mu.Unlock()
@@ -194,13 +203,13 @@ func (d *directory) place(ctx context.Context, id string) (place, error) {
 		return p, err
 	}
 	p.ID = id
-	d.note(p)
+	d.setPlace(p)
 	return p, nil
 }
 
-// observe takes note of what an event tells of servers, channels, threads and roles. It
-// returns places that there are since then: nothing was said there before.
-func (d *directory) observe(kind string, data json.RawMessage) (fresh []string) {
+// applyEvent updates the directory by an event about channels, threads or roles. It
+// returns the ids of places that were created just now, in which nothing was said before.
+func (d *directory) applyEvent(kind string, data json.RawMessage) (fresh []string) {
 	switch kind {
 	case "CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "THREAD_UPDATE":
 		var p struct {
@@ -210,14 +219,14 @@ func (d *directory) observe(kind string, data json.RawMessage) (fresh []string) 
 		if json.Unmarshal(data, &p) != nil || p.ID == "" {
 			return nil
 		}
-		d.note(p.place)
-		if kind == "CHANNEL_CREATE" && p.group() || p.New {
+		d.setPlace(p.place)
+		if kind == "CHANNEL_CREATE" && p.isGroup() || p.New {
 			fresh = append(fresh, p.ID)
 		}
 	case "CHANNEL_DELETE", "THREAD_DELETE":
 		var p place
 		if json.Unmarshal(data, &p) == nil {
-			d.forget(p.ID)
+			d.removePlace(p.ID)
 		}
 	case "THREAD_LIST_SYNC":
 		var list struct {
@@ -227,7 +236,7 @@ func (d *directory) observe(kind string, data json.RawMessage) (fresh []string) 
 		if json.Unmarshal(data, &list) == nil {
 			for _, p := range list.Threads {
 				p.Guild = list.Guild
-				d.note(p)
+				d.setPlace(p)
 			}
 		}
 	case "GUILD_ROLE_CREATE", "GUILD_ROLE_UPDATE":
@@ -235,19 +244,20 @@ func (d *directory) observe(kind string, data json.RawMessage) (fresh []string) 
 			Role role `json:"role"`
 		}
 		if json.Unmarshal(data, &r) == nil {
-			d.noteRole(r.Role)
+			d.setRole(r.Role)
 		}
 	}
 	return fresh
 }
 
-// threads are those of a channel, the ones that were written in last first.
-func (d *directory) threads(parent string) []string {
+// threadsOf returns the ids of a channel's known threads, those with the newest messages
+// first.
+func (d *directory) threadsOf(parent string) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var all []place
 	for _, p := range d.places {
-		if p.thread() && p.Parent == parent {
+		if p.isThread() && p.Parent == parent {
 			all = append(all, p)
 		}
 	}

@@ -1,28 +1,29 @@
 // Package discord is the channel to one Discord bot account.
 //
-// Requests are built by discordgo and leave through a transport of our own, which sends
-// them to the configured server and notes how far each came: what certainly was not sent
-// may be sent again, anything else is unknown. Each message carries a nonce made of its
-// part's key, by which Discord drops a repetition within minutes.
+// discordgo builds the requests. A transport of our own sends them to the configured server
+// and records how far each came: a request that certainly was not sent may be repeated, the
+// outcome of any other is unknown. Each message carries a nonce derived from its part's key,
+// by which Discord drops a repetition within minutes.
 //
-// What people say comes over the gateway, through channels/discord/socket. Discord wants
-// no acknowledgement and keeps nothing back for a bot that is away. So the book has a
-// cursor, up to which all was published, and what was said behind it is read from
-// history at the beginning of each session. The messages of one channel are published
-// one after another, each once by their ids, whichever way they come.
+// Events come from Discord's gateway, through channels/discord/socket. Discord wants no
+// acknowledgement and keeps nothing for a bot that is away. So the book has a cursor, up to
+// which every message is published, and later messages are read from history at the
+// beginning of each session. The messages of one channel are published one after another,
+// and each once by its id, whether it comes from the gateway or from history.
 //
 // The files, in reading order:
 //
 //   - discord.go: the Channel, its settings and account
-//   - wire.go: the transport, its errors, waits
+//   - wire.go: the transport, and what it records of each request
 //   - send.go: sending, editing, finding what was sent; typing and reactions
-//   - buttons.go, commands.go: buttons and slash commands, and what people do with them
+//   - examine.go: which permissions the bot lacks
+//   - buttons.go, commands.go: buttons and slash commands, and people's use of them
 //   - message.go, files.go: a message, and the files that come with it
-//   - directory.go, translate.go: the servers and channels that the bot knows, and what a
-//     message says to the agent
+//   - directory.go, translate.go: the servers and channels that the bot knows, and the
+//     translation of a message into what the agent gets
 //   - receive.go: a run of Receive, which is made of the files below
-//   - lanes.go, publish.go: the order of each channel; publishing, and trying again
-//   - position.go, catchup.go: the cursor, and when the bot was away; reading what was missed
+//   - lanes.go, publish.go: the order of each channel; publishing, and retrying it
+//   - position.go, catchup.go: the cursor, and when the bot was away; reading missed messages
 package discord
 
 import (
@@ -49,48 +50,50 @@ const DefaultAPIURL = "https://discord.com/api/v9"
 
 // The values of Config.RateLimit.
 const (
-	PlatformPace = "platform" // what Discord asks of bots; the default
-	NoPace       = "none"     // for a server of one's own
+	PlatformPace = "platform" // keeps to the rate limits that Discord sets for bots; the default
+	NoPace       = "none"     // sends without rate limits, for a server of one's own
 )
 
-// messageLength is what Discord takes in one message, in UTF-16 units.
+// messageLength is the longest text that Discord accepts in one message, in UTF-16 units.
 const messageLength = 2000
 
-// draftEvery keeps within the five edits in five seconds that Discord takes in a channel.
+// draftEvery is the time between two edits of a draft. It keeps within the five edits in
+// five seconds that Discord allows in a channel.
 const draftEvery = 1500 * time.Millisecond
 
-// callTimeout bounds every call but sends of files.
+// callTimeout bounds every call except the sending of files.
 const callTimeout = 30 * time.Second
 
-// Config says which account to use and how to reach it.
+// Config says which bot account to use and how to reach it.
 type Config struct {
 	Name      string // the channel's configured name
-	Token     string // the bot's, as the developer portal gives it
-	APIURL    string // another server; "" is DefaultAPIURL
+	Token     string // the bot's token, as the developer portal gives it
+	APIURL    string // the REST API of another server; "" is DefaultAPIURL
 	RateLimit string // PlatformPace or NoPace; "" is PlatformPace
-	SendsOnly bool   // nobody receives for this account
-	// Mention is when what is said in a channel is meant for the bot.
+	SendsOnly bool   // true if no process receives for this account
+	// Mention says in which channels a message must mention the bot to be meant for it.
 	Mention channels.MentionIn
 	Log     *slog.Logger
-	HTTP    *http.Client // nil: one of our own
-	// Book is what must outlive the process. Without one each message in a server needs
-	// a mention, and nothing is known of what was said before the start.
+	HTTP    *http.Client // nil: the Channel makes its own client
+	// Book keeps what must outlive the process. Without a Book each message in a server
+	// needs a mention, and the bot does not read what was said before the start.
 	Book Book
 }
 
-// A Book is what a Channel must remember.
+// A Book remembers for a Channel what must outlive the process.
 type Book interface {
-	// Joined tells whether somebody admitted has spoken to the bot in that thread, and
-	// since when: from then on it needs no further mention there.
+	// Joined reports whether a person whom the gate admits has spoken to the bot in that
+	// thread, and since when: messages there need no mention from then on.
 	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
-	// Chats lists where the bot was spoken to.
+	// Chats lists the chats in which people have spoken to the bot.
 	Chats(ctx context.Context) ([]channels.Chat, error)
-	// Cursor is what SetCursor was given last for that address; "" if nothing was.
+	// Cursor returns the cursor that SetCursor saved last for that address; "" if it
+	// saved none.
 	Cursor(ctx context.Context, at bus.Address) (string, error)
 	SetCursor(ctx context.Context, at bus.Address, cursor string) error
 }
 
-// noBook is a Book that remembers nothing.
+// noBook is the Book of a Channel that has none: it remembers nothing.
 type noBook struct{}
 
 func (noBook) Joined(context.Context, bus.Address) (time.Time, bool, error) {
@@ -100,41 +103,43 @@ func (noBook) Chats(context.Context) ([]channels.Chat, error)       { return nil
 func (noBook) Cursor(context.Context, bus.Address) (string, error)  { return "", nil }
 func (noBook) SetCursor(context.Context, bus.Address, string) error { return nil }
 
-// A timing says how often a Receive does what it repeats.
+// A timing says how often and how long Receive does its recurring work.
 type timing struct {
 	save  time.Duration // how often the cursor is saved
-	hello time.Duration // how long the gateway may take to greet
-	// answer is how long what somebody did may take to be published before Discord is
-	// told to wait.
+	hello time.Duration // how long the gateway may take to say hello
+	// answer is how long publishing an interaction may take before Discord is told to
+	// wait.
 	answer  time.Duration
-	overlap time.Duration // how much is read again before a gap
+	overlap time.Duration // how much history before a gap is read again
 }
 
-func usualPulse() timing {
-	return timing{save: 5 * time.Second, hello: 20 * time.Second, answer: answerTime, overlap: overlap}
+// defaultTiming returns the timing of every Channel outside of tests.
+func defaultTiming() timing {
+	return timing{save: 5 * time.Second, hello: 20 * time.Second, answer: answerTimeout, overlap: overlap}
 }
 
-// maxWaiting bounds what waits to be published. What is more is read from history.
+// maxWaiting bounds the messages that wait to be published. Messages beyond it are read
+// from history later.
 const maxWaiting = 20000
 
 // A Channel is one Discord bot account. It is a channels.Channel, an Editor, a
 // FileSender, a Fetcher, a Reconciler, a Typer, a Reactor and a ButtonShower.
 type Channel struct {
-	name      string
-	token     string
-	session   *discordgo.Session
-	contact   channels.Reachability
-	paced     bool
-	server    *url.URL
-	files     *http.Client // for what came with messages
-	sendsOnly bool
-	book      Book
-	mention   channels.MentionIn
-	marks     *regexp.Regexp
-	directory *directory
-	pulse     timing
-	room      int // for what waits to be published
-	log       *slog.Logger
+	name         string
+	token        string
+	session      *discordgo.Session
+	reachability channels.Reachability // whether the last call reached Discord
+	paced        bool                  // false: no rate limits are kept
+	apiURL       *url.URL              // the root of the REST API
+	fileClient   *http.Client          // downloads files that came with messages
+	sendsOnly    bool
+	book         Book
+	mention      channels.MentionIn
+	markPattern  *regexp.Regexp // finds Discord's marks, such as <@id>, in a text
+	directory    *directory
+	timing       timing
+	maxQueued    int // how many messages may wait to be published
+	log          *slog.Logger
 }
 
 var (
@@ -151,13 +156,13 @@ var (
 	_ channels.Historian     = (*Channel)(nil)
 )
 
-// New makes a channel. It talks to nobody yet.
+// New makes a Channel and checks its settings. It makes no request yet.
 func New(c Config) (*Channel, error) {
 	if c.Name == "" {
 		return nil, errors.New("discord: the channel has no name")
 	}
 	token := strings.TrimPrefix(c.Token, "Bot ")
-	if fault := badToken(token); fault != "" {
+	if fault := tokenProblem(token); fault != "" {
 		return nil, fmt.Errorf("discord: bot_token of %s: %s", c.Name, fault)
 	}
 	if c.RateLimit != "" && c.RateLimit != PlatformPace && c.RateLimit != NoPace {
@@ -171,13 +176,13 @@ func New(c Config) (*Channel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("discord: prepare %s: %w", c.Name, err)
 	}
-	session.Client = clients.api
+	session.Client = clients.apiClient
 	// A retry is for the Dispatcher to decide: only it knows the book.
 	session.LogLevel = discordgo.LogError - 1 // what matters is returned as well
 	session.MaxRestRetries, session.ShouldRetryOnRateLimit = 0, false
 	ch := &Channel{
-		name: c.Name, token: token, session: session, paced: c.RateLimit != NoPace, server: clients.server, files: clients.files,
-		sendsOnly: c.SendsOnly, book: c.Book, mention: c.Mention, marks: marks(), pulse: usualPulse(), room: maxWaiting, log: c.Log,
+		name: c.Name, token: token, session: session, paced: c.RateLimit != NoPace, apiURL: clients.apiURL, fileClient: clients.fileClient,
+		sendsOnly: c.SendsOnly, book: c.Book, mention: c.Mention, markPattern: newMarkPattern(), timing: defaultTiming(), maxQueued: maxWaiting, log: c.Log,
 	}
 	ch.directory = newDirectory(ch)
 	if ch.book == nil {
@@ -190,8 +195,9 @@ func New(c Config) (*Channel, error) {
 	return ch, nil
 }
 
-// badToken says what is wrong with a token and shows nothing of it; "" is nothing.
-func badToken(token string) string {
+// tokenProblem says what is wrong with a token, without showing any of it; "" means that
+// the token is well formed.
+func tokenProblem(token string) string {
 	switch {
 	case token == "":
 		return "it is empty"
@@ -203,7 +209,7 @@ func badToken(token string) string {
 	return ""
 }
 
-// Limits says how Discord is to be talked to.
+// Limits returns the dialect, the lengths and the rate limits that Discord demands.
 func (c *Channel) Limits() channels.Limits {
 	l := channels.Limits{Dialect: markup.DiscordMarkdown, Length: messageLength, DraftEvery: draftEvery}
 	if c.paced {
@@ -215,35 +221,36 @@ func (c *Channel) Limits() channels.Limits {
 	return l
 }
 
-// An Account is the bot as Discord knows it.
+// An Account is the bot's own user, as Discord describes it.
 type Account struct {
 	ID       string `json:"id"`
 	Username string `json:"username"`
 }
 
-// Check asks Discord who the bot is. A token that is refused gives a
-// *channels.SendError of kind Stop.
+// Check asks Discord who the bot is. A refused token gives a *channels.SendError of kind
+// Stop.
 func (c *Channel) Check(ctx context.Context) (Account, error) {
 	var a Account
 	err := c.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointUser("@me")}, &a)
 	return a, err
 }
 
-// Connected tells whether Discord was reached when it was last tried.
-func (c *Channel) Connected() bool { return c.contact.Connected() }
+// Connected reports whether the last call reached Discord.
+func (c *Channel) Connected() bool { return c.reachability.Connected() }
 
-// A request is one call of the REST API.
+// A request is one call of the REST API, before it is made.
 type request struct {
 	method, url string
-	kind        string // of the body; "" is JSON
+	kind        string // the body's Content-Type; "" is JSON
 	body        []byte
 }
 
-// call makes one call; a nil result is not looked at. Its errors are *channels.SendError and hold neither the
-// token nor a text of anybody's.
+// call makes one call and decodes the answer into result; with a nil result the answer is
+// ignored. Its errors are *channels.SendError and contain neither the token nor the text
+// of anybody's message.
 func (c *Channel) call(ctx context.Context, r request, result any) (err error) {
-	defer func() { c.contact.Note(err) }()
-	ctx, t := follow(ctx)
+	defer func() { c.reachability.Note(err) }()
+	ctx, t := withRequestTrace(ctx)
 	if r.kind == "" {
 		r.kind = "application/json"
 	}

@@ -20,10 +20,10 @@ const (
 	mayReadSomeContents = 1 << 19 // in fewer than a hundred servers
 )
 
-// rights are the permissions that receiving and answering need, by their names in the
-// developer portal.
-func rights() []right {
-	return []right{
+// neededRights are the permissions that receiving and answering need, by their names in
+// the developer portal.
+func neededRights() []neededRight {
+	return []neededRight{
 		{"View Channels", discordgo.PermissionViewChannel, true},
 		{"Send Messages", discordgo.PermissionSendMessages, true},
 		{"Attach Files", discordgo.PermissionAttachFiles, true},
@@ -33,15 +33,15 @@ func rights() []right {
 	}
 }
 
-// A right is a permission of the bot's in a server.
-type right struct {
-	name  string
-	bit   int64
-	sends bool // also a bot that only sends needs it
+// A neededRight is a permission that the bot needs in a server.
+type neededRight struct {
+	name       string
+	bit        int64
+	forSending bool // a bot that only sends needs it too
 }
 
-// MayReadContent tells whether the developer portal lets the bot read what people write
-// in servers. Errors are as of Check.
+// MayReadContent reports whether the developer portal allows the bot to read what people
+// write in servers. Its errors are those of Check.
 func (c *Channel) MayReadContent(ctx context.Context) (bool, error) {
 	var app struct {
 		Flags int `json:"flags"`
@@ -50,15 +50,17 @@ func (c *Channel) MayReadContent(ctx context.Context) (bool, error) {
 	return app.Flags&(mayReadContent|mayReadSomeContents) != 0, err
 }
 
-// A LackOfRights is what the bot may not do in a server, by the names of permissions.
+// A LackOfRights lists, by their names, permissions that the bot needs and does not have
+// in a server.
 type LackOfRights struct {
-	Server  string // "" is not known
-	Channel string // in which of its channels or threads; "" is everywhere
+	Server  string // "" if it is not known
+	Channel string // the channel or thread concerned; "" is the whole server
 	Rights  []string
 }
 
-// LackingRights are the servers that do not let the bot do all that it needs. Channels
-// may give or take away more: see LackingRightsIn. Errors are as of Check.
+// LackingRights returns the servers that withhold a permission that the bot needs. A
+// single channel may grant or withhold more: see LackingRightsIn. Its errors are those of
+// Check.
 func (c *Channel) LackingRights(ctx context.Context) ([]LackOfRights, error) {
 	var guilds []struct {
 		ID          string `json:"id"`
@@ -75,8 +77,8 @@ func (c *Channel) LackingRights(ctx context.Context) ([]LackOfRights, error) {
 			continue
 		}
 		lack := LackOfRights{Server: markup.OneLine(g.Name, maxName) + " (" + g.ID + ")"}
-		for _, r := range rights() {
-			if has&r.bit == 0 && (r.sends || !c.sendsOnly) {
+		for _, r := range neededRights() {
+			if has&r.bit == 0 && (r.forSending || !c.sendsOnly) {
 				lack.Rights = append(lack.Rights, r.name)
 			}
 		}
@@ -88,22 +90,23 @@ func (c *Channel) LackingRights(ctx context.Context) ([]LackOfRights, error) {
 	return all, nil
 }
 
-// mostExamined bounds the channels whose permissions are looked at.
-const mostExamined = 100
+// maxExamined bounds the channels whose permissions are checked.
+const maxExamined = 100
 
-// LackingRightsIn are those of these channels and threads in which the bot may not do all
-// that it needs: a channel may take away what the server gives. Errors are as of Check.
+// LackingRightsIn returns those of the given channels and threads that withhold a
+// permission that the bot needs: a channel may withhold what its server grants. Its errors
+// are those of Check.
 func (c *Channel) LackingRightsIn(ctx context.Context, ids []string) (all []LackOfRights, err error) {
 	me, err := c.Check(ctx)
 	if err != nil {
 		return nil, err
 	}
 	guilds := map[string]*membership{}
-	for i, id := range ids[:min(len(ids), mostExamined)] {
+	for i, id := range ids[:min(len(ids), maxExamined)] {
 		if !isID(id) || slices.Contains(ids[:i], id) {
 			continue
 		}
-		lack, err := c.lackingIn(ctx, me.ID, id, guilds)
+		lack, err := c.lackingRightsInOne(ctx, me.ID, id, guilds)
 		if err != nil {
 			return nil, err
 		}
@@ -114,22 +117,23 @@ func (c *Channel) LackingRightsIn(ctx context.Context, ids []string) (all []Lack
 	return all, nil
 }
 
-// A membership is a server, and the bot in it.
+// A membership is a server together with the bot's membership in it.
 type membership struct {
 	guild discordgo.Guild
 	bot   discordgo.Member
 }
 
-// lackingIn is what the bot may not do in a channel or a thread. One that it may not see
-// Discord does not show, nor tell from one that is gone.
-func (c *Channel) lackingIn(ctx context.Context, me, id string, guilds map[string]*membership) (LackOfRights, error) {
+// lackingRightsInOne returns the permissions that the bot lacks in one channel or thread.
+// Discord answers the same for a channel that the bot may not see and for one that is
+// gone: both lack the right to view it.
+func (c *Channel) lackingRightsInOne(ctx context.Context, me, id string, guilds map[string]*membership) (LackOfRights, error) {
 	var where, above discordgo.Channel
 	err := c.get(ctx, discordgo.EndpointChannel(id), &where)
 	if err == nil && where.IsThread() {
 		err = c.get(ctx, discordgo.EndpointChannel(where.ParentID), &above)
 	}
 	if isRejected(err) {
-		return LackOfRights{Channel: id, Rights: []string{rights()[0].name}}, nil
+		return LackOfRights{Channel: id, Rights: []string{neededRights()[0].name}}, nil
 	}
 	if err != nil || where.GuildID == "" { // a chat with one person
 		return LackOfRights{}, err
@@ -153,21 +157,22 @@ func (c *Channel) lackingIn(ctx context.Context, me, id string, guilds map[strin
 		Server:  markup.OneLine(in.guild.Name, maxName) + " (" + where.GuildID + ")",
 		Channel: "#" + markup.OneLine(where.Name, maxName) + " (" + id + ")",
 	}
-	has := mayDo(me, &in.guild, rules, &in.bot)
-	for _, r := range rights() {
+	has := permissionsOf(me, &in.guild, rules, &in.bot)
+	for _, r := range neededRights() {
 		elsewhere := r.bit == discordgo.PermissionSendMessages && where.IsThread() || r.bit == discordgo.PermissionSendMessagesInThreads && !where.IsThread()
-		if has&r.bit == 0 && !elsewhere && (r.sends || !c.sendsOnly || where.IsThread() && r.bit == discordgo.PermissionSendMessagesInThreads) {
+		if has&r.bit == 0 && !elsewhere && (r.forSending || !c.sendsOnly || where.IsThread() && r.bit == discordgo.PermissionSendMessagesInThreads) {
 			lack.Rights = append(lack.Rights, r.name)
 		}
 	}
 	return lack, nil
 }
 
-// ThreadsAmong are those of these channels that are threads, or posts of a forum, each with
-// the channel that it belongs to. What cannot be seen is none. Errors are as of Check.
+// ThreadsAmong returns those of the given channels that are threads or posts of a forum,
+// each with the id of the channel that it belongs to. A channel that the bot cannot see is
+// left out. Its errors are those of Check.
 func (c *Channel) ThreadsAmong(ctx context.Context, ids []string) (parents map[string]string, err error) {
 	parents = map[string]string{}
-	for _, id := range ids[:min(len(ids), mostExamined)] {
+	for _, id := range ids[:min(len(ids), maxExamined)] {
 		if !isID(id) {
 			continue
 		}
@@ -183,13 +188,15 @@ func (c *Channel) ThreadsAmong(ctx context.Context, ids []string) (parents map[s
 	return parents, nil
 }
 
-// isRejected tells whether Discord refuses a call for good.
+// isRejected reports whether Discord refused a call in a way that repeating it would not
+// change.
 func isRejected(err error) bool {
 	refusal, ok := errors.AsType[*channels.SendError](err)
 	return ok && refusal.Fault == channels.Rejected
 }
 
-// CheckGateway asks Discord where its gateway is. Errors are as of Check.
+// CheckGateway asks Discord for the gateway's address, to find out whether a connection
+// can be opened. Its errors are those of Check.
 func (c *Channel) CheckGateway(ctx context.Context) error {
 	_, err := c.findGateway(ctx)
 	return err

@@ -23,7 +23,7 @@ func TestWhatTheBotLacksIsFound(t *testing.T) {
 		t.Error(err)
 	}
 	l.server.AllowContent(false)
-	l.server.Permit(1<<10 | 1<<11) // to see channels, and to write
+	l.server.SetPermissions(1<<10 | 1<<11) // to see channels, and to write
 	if may, err := c.MayReadContent(t.Context()); err != nil || may {
 		t.Errorf("the bot may read: %v, %v", may, err)
 	}
@@ -35,7 +35,7 @@ func TestWhatTheBotLacksIsFound(t *testing.T) {
 	if lack, err := sends.LackingRights(t.Context()); err != nil || len(lack) != 1 || !slices.Equal(lack[0].Rights, []string{"Attach Files"}) {
 		t.Errorf("a bot that only sends lacks %v, %v", lack, err)
 	}
-	l.server.Permit(1 << 3)
+	l.server.SetPermissions(1 << 3)
 	if lack, err := c.LackingRights(t.Context()); err != nil || len(lack) != 0 {
 		t.Errorf("an administrator lacks %v, %v", lack, err)
 	}
@@ -74,7 +74,7 @@ func TestWhatTheBotLacksInAChannelIsFound(t *testing.T) {
 	if lack, err := sends.LackingRightsIn(t.Context(), []string{"304", "303"}); err != nil || len(lack) != 0 {
 		t.Errorf("a bot that only sends lacks %+v, %v", lack, err)
 	}
-	l.server.Permit(1 << 3)
+	l.server.SetPermissions(1 << 3)
 	if lack, err := c.LackingRightsIn(t.Context(), []string{"301"}); err != nil || len(lack) != 0 {
 		t.Errorf("an administrator lacks %+v, %v", lack, err)
 	}

@@ -19,11 +19,12 @@ import (
 	"parley/channels/markup"
 )
 
-// isVoice is the flag of a message that was spoken.
+// isVoice is the flag of a voice message.
 const isVoice = 1 << 13
 
-// attachments are the files of a message, those that it passes on too. Each is named by
-// its message: the addresses that Discord gives run out, and open to whoever has them.
+// attachments returns the files of a message and of the messages that it forwards. Each is
+// named by its message, because the addresses that Discord gives expire, and open to
+// whoever has them.
 func attachments(m *message) (all []bus.Attachment) {
 	add := func(of *message, files []*discordgo.MessageAttachment) {
 		for _, f := range files {
@@ -31,7 +32,7 @@ func attachments(m *message) (all []bus.Attachment) {
 				continue
 			}
 			all = append(all, bus.Attachment{
-				Kind: kindOf(of, f), Name: markup.OneLine(path.Base(f.Filename), maxName), Type: markup.OneLine(f.ContentType, maxName), Size: int64(f.Size),
+				Kind: attachmentKind(of, f), Name: markup.OneLine(path.Base(f.Filename), maxName), Type: markup.OneLine(f.ContentType, maxName), Size: int64(f.Size),
 				Ref: m.Channel + "/" + m.ID + "/" + f.ID,
 			})
 		}
@@ -45,8 +46,8 @@ func attachments(m *message) (all []bus.Attachment) {
 	return all
 }
 
-// kindOf is the kind of a file, as its sender's side says.
-func kindOf(m *message, f *discordgo.MessageAttachment) string {
+// attachmentKind returns the kind of a file, as the sender's client declared it.
+func attachmentKind(m *message, f *discordgo.MessageAttachment) string {
 	kind, _, _ := strings.Cut(f.ContentType, "/")
 	switch {
 	case m.Flags&isVoice != 0 && kind == "audio":
@@ -59,12 +60,12 @@ func kindOf(m *message, f *discordgo.MessageAttachment) string {
 	return bus.Document
 }
 
-// Fetch implements channels.Fetcher. It asks for the message anew, and so for an address
-// that is good now.
+// Fetch implements channels.Fetcher: it opens an attachment, of at most most bytes. It
+// fetches the message again, and so gets an address that is valid now.
 func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
 	parts := strings.Split(a.Ref, "/")
 	if len(parts) != 3 || slices.ContainsFunc(parts, func(id string) bool { return !isID(id) }) {
-		return nil, rejected("bad_ref", errors.New("this names no file of Discord's"))
+		return nil, rejectedError("bad_ref", errors.New("this names no file of Discord's"))
 	}
 	m := new(message)
 	call, cancel := context.WithTimeout(ctx, callTimeout)
@@ -72,15 +73,16 @@ func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, mo
 	if err := c.call(call, request{method: http.MethodGet, url: discordgo.EndpointChannelMessage(parts[0], parts[1])}, m); err != nil {
 		return nil, err
 	}
-	address := addressOf(m, parts[2])
+	address := fileURL(m, parts[2])
 	if address == "" {
-		return nil, rejected("no_file", errors.New("the message has this file no more"))
+		return nil, rejectedError("no_file", errors.New("the message has this file no more"))
 	}
-	return c.open(ctx, address, most)
+	return c.openFile(ctx, address, most)
 }
 
-// addressOf is where a file of a message is; "" if it has none of that id.
-func addressOf(m *message, id string) string {
+// fileURL returns the address of a message's file; "" if the message has no file of that
+// id.
+func fileURL(m *message, id string) string {
 	all := slices.Clone(m.Attachments)
 	for _, s := range m.Snapshots {
 		if s.Message != nil {
@@ -94,17 +96,17 @@ func addressOf(m *message, id string) string {
 	return all[i].URL
 }
 
-// open opens a file where Discord keeps it. The bot's token is not needed there, and does
-// not go there.
-func (c *Channel) open(ctx context.Context, address string, most int64) (io.ReadCloser, error) {
-	if !c.keepsFiles(address) {
-		return nil, rejected("bad_address", errors.New("the file is not where Discord keeps files"))
+// openFile opens a file at Discord's file hosts. They do not need the bot's token, so it
+// is not sent.
+func (c *Channel) openFile(ctx context.Context, address string, most int64) (io.ReadCloser, error) {
+	if !c.isFileURL(address) {
+		return nil, rejectedError("bad_address", errors.New("the file is not where Discord keeps files"))
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, rejected("bad_address", errors.New("the file's address cannot be read"))
+		return nil, rejectedError("bad_address", errors.New("the file's address cannot be read"))
 	}
-	resp, err := c.files.Do(req)
+	resp, err := c.fileClient.Do(req)
 	if err != nil {
 		return nil, &channels.SendError{Fault: channels.Retry, Code: "unreachable", Err: withoutURL(err)}
 	}
@@ -122,24 +124,25 @@ func (c *Channel) open(ctx context.Context, address string, most int64) (io.Read
 	return nil, e
 }
 
-// keepsFiles tells whether an address is one of where Discord keeps files, or of the
-// server that takes its place.
-func (c *Channel) keepsFiles(address string) bool {
+// isFileURL reports whether an address belongs to Discord's file hosts, or to the server
+// that is configured in place of Discord.
+func (c *Channel) isFileURL(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil {
 		return false
 	}
 	return u.Scheme == "https" && (u.Host == "cdn.discordapp.com" || u.Host == "media.discordapp.net") ||
-		u.Scheme == c.server.Scheme && u.Host == c.server.Host
+		u.Scheme == c.apiURL.Scheme && u.Host == c.apiURL.Host
 }
 
-// A boundedBody gives so many bytes, and then says that there are more.
+// A boundedBody reads up to left bytes, and then fails with channels.ErrTooLarge if there
+// are more.
 type boundedBody struct {
 	io.ReadCloser
 	left int64
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader within the bound.
 func (b *boundedBody) Read(into []byte) (int, error) {
 	if b.left < 0 {
 		return 0, channels.ErrTooLarge

@@ -18,7 +18,7 @@ func TestFilesThatComeWithAMessage(t *testing.T) {
 	l.receive()
 	picture, voice := []byte("\x89PNG picture"), bytes.Repeat([]byte("opus"), 1000)
 	l.server.Post("11", "501", map[string]any{"content": "look", "attachments": []any{
-		l.server.File("../etc/a\nb.png", "image/png", picture), l.server.File("talk.mp4", "video/mp4", []byte("v")), l.server.File("list.pdf", "application/pdf", []byte("p")),
+		l.server.AddFile("../etc/a\nb.png", "image/png", picture), l.server.AddFile("talk.mp4", "video/mp4", []byte("v")), l.server.AddFile("list.pdf", "application/pdf", []byte("p")),
 	}})
 	in := l.wait(1)[0]
 	if len(in.Attachments) != 3 || in.Attachments[0].Kind != bus.Picture || in.Attachments[0].Name != "a b.png" || in.Attachments[0].Type != "image/png" ||
@@ -28,7 +28,7 @@ func TestFilesThatComeWithAMessage(t *testing.T) {
 	if strings.Contains(in.Attachments[0].Ref, "http") || strings.Contains(in.Attachments[0].Ref, "hm=") {
 		t.Errorf("the reference %q opens the file to whoever has it", in.Attachments[0].Ref)
 	}
-	l.server.Post("11", "501", map[string]any{"content": "", "flags": 1 << 13, "attachments": []any{l.server.File("voice-message.ogg", "audio/ogg", voice)}})
+	l.server.Post("11", "501", map[string]any{"content": "", "flags": 1 << 13, "attachments": []any{l.server.AddFile("voice-message.ogg", "audio/ogg", voice)}})
 	spoken := l.wait(2)[1]
 	if len(spoken.Attachments) != 1 || spoken.Attachments[0].Kind != bus.Voice {
 		t.Fatalf("a voice message became %+v", spoken)
@@ -58,9 +58,9 @@ func TestFilesThatComeWithAMessage(t *testing.T) {
 	if _, err := fetch(in.Attachments[0], 100); sendError(t, err).Fault != channels.Retry {
 		t.Errorf("where Discord is away: %v", err)
 	}
-	gone := l.server.File("gone.txt", "text/plain", nil)
+	gone := l.server.AddFile("gone.txt", "text/plain", nil)
 	gone["url"] = strings.TrimSuffix(l.fake.URL, "/api/v9") + "/files/1?hm=2"
-	elsewhere := l.server.File("elsewhere.txt", "text/plain", nil)
+	elsewhere := l.server.AddFile("elsewhere.txt", "text/plain", nil)
 	elsewhere["url"] = "http://127.0.0.1:1/files/1"
 	l.server.Post("11", "501", map[string]any{"content": "", "attachments": []any{gone, elsewhere}})
 	for _, a := range l.wait(3)[2].Attachments {
@@ -74,7 +74,7 @@ func TestFilesOfAForwardedMessage(t *testing.T) {
 	l := newListener(t)
 	l.receive()
 	l.server.Post("11", "501", map[string]any{"content": "", "message_snapshots": []any{
-		map[string]any{"message": map[string]any{"content": "this", "timestamp": "2024-01-01T00:00:00Z", "attachments": []any{l.server.File("a.txt", "text/plain", []byte("abc"))}}},
+		map[string]any{"message": map[string]any{"content": "this", "timestamp": "2024-01-01T00:00:00Z", "attachments": []any{l.server.AddFile("a.txt", "text/plain", []byte("abc"))}}},
 	}})
 	in := l.wait(1)[0]
 	if len(in.Attachments) != 1 || len(in.Quotes) != 1 || !strings.Contains(in.Quotes[0].Text, "this") {

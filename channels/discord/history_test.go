@@ -18,7 +18,7 @@ func TestAChannelIsReadForItsMembers(t *testing.T) {
 	l.server.AddChannel("300", "incident")
 	l.server.AddChannel("301", "twin")
 	l.server.AddChannel("302", "twin")
-	l.server.Bar("300", "12")
+	l.server.HideFrom("300", "12")
 	for i := range 130 {
 		l.server.Say("300", "11", fmt.Sprint("said ", i))
 	}
@@ -41,7 +41,7 @@ func TestAChannelIsReadForItsMembers(t *testing.T) {
 	if said, more, err := c.History(t.Context(), at, time.Now().Add(time.Hour), 120); err != nil || more || len(said) != 0 {
 		t.Errorf("since later on: %d messages, more %t, %v", len(said), more, err)
 	}
-	l.server.Hide("300")
+	l.server.HideHistory("300")
 	_, _, err = c.History(t.Context(), at, time.Time{}, 10)
 	if refusal, ok := errors.AsType[*channels.SendError](err); !ok || refusal.Fault != channels.Rejected || strings.Contains(err.Error(), token) {
 		t.Errorf("of a channel that the bot may not read it says %v", err)

@@ -6,72 +6,75 @@ import (
 	"time"
 )
 
-// A lane is the queue of one channel. It has a goroutine as long as there is something
-// to do.
+// A lane is the queue of one Discord channel: its items are worked on one after another.
+// It has a goroutine only while it has something to do.
 type lane struct {
-	id    string // the channel's
-	items []*news
-	now   *news // what is worked on
-	// behind says that what was said after from must be read from history first, not
-	// before again.
-	behind bool
-	from   uint64
-	more   bool // it has fallen behind while history was read
-	again  time.Time
-	wake   chan struct{} // something was added
+	id      string // the Discord channel's id
+	items   []*laneItem
+	current *laneItem // the item that is being worked on
+	// behind says that the messages after the id from must be read from history before
+	// the queued items are worked on. If reading fails, it is tried again at retryAt.
+	behind      bool
+	from        uint64
+	behindAgain bool // the lane fell behind once more while history was being read
+	retryAt     time.Time
+	wake        chan struct{} // gets a value when something was added
 }
 
-// lanes holds the lanes of a Receive: what belongs to one is worked on one after
-// another, different lanes side by side.
+// lanes holds the lanes of one Receive. The items of one lane are worked on one after
+// another, different lanes in parallel.
 type lanes struct {
-	room    int // how much may wait; what is more is read from history later
-	work    func(context.Context, *lane, *news)
-	catchUp func(ctx context.Context, l *lane) (done bool)
+	maxWaiting int // how many items may wait; messages beyond it are read from history later
+	work       func(context.Context, *lane, *laneItem)
+	catchUp    func(ctx context.Context, l *lane) (done bool)
 
 	mu      sync.Mutex
-	byID    map[string]*lane // those that have something to do
+	byID    map[string]*lane // the lanes that have something to do, by channel
 	waiting int
 	running sync.WaitGroup // the lanes' goroutines
 }
 
-func newLanes(room int) *lanes { return &lanes{room: room, byID: map[string]*lane{}} }
+// newLanes makes an empty set of lanes in which up to room items may wait.
+func newLanes(room int) *lanes { return &lanes{maxWaiting: room, byID: map[string]*lane{}} }
 
-// add puts news into a channel's lane. Where there is no room, what is missing is
-// read from history once the lane is empty.
-func (s *lanes) add(ctx context.Context, n *news) {
+// add puts an item into its channel's lane. If no more items may wait, a message is
+// dropped and is read from history once the lane is empty.
+func (s *lanes) add(ctx context.Context, n *laneItem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.lane(ctx, n.channel)
-	if s.waiting >= s.room {
+	l := s.laneFor(ctx, n.channel)
+	if s.waiting >= s.maxWaiting {
 		if n.isMessage() {
-			l.fallBehind(l.first(n) - 1)
+			l.fallBehind(l.oldestWaiting(n) - 1)
 		}
 		return
 	}
 	s.waiting++
 	l.items = append(l.items, n)
-	l.nudge()
+	l.wakeUp()
 }
 
-// readHistoryFirst has a lane read history first, from readHistoryFirst that id on.
+// readHistoryFirst makes a channel's lane read history after the id from before it works
+// on its queued items.
 func (s *lanes) readHistoryFirst(ctx context.Context, channel string, from uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.lane(ctx, channel)
+	l := s.laneFor(ctx, channel)
 	l.fallBehind(from)
-	l.nudge()
+	l.wakeUp()
 }
 
+// fallBehind records that the messages after the id from must be read from history.
 func (l *lane) fallBehind(from uint64) {
-	l.more = true
+	l.behindAgain = true
 	if !l.behind || from < l.from {
 		l.behind, l.from = true, from
 	}
 }
 
-// first is the lowest id of what waits, up to that of the news. History is read before
-// what waits, so it is read from there on.
-func (l *lane) first(n *news) uint64 {
+// oldestWaiting returns the lowest id among n and the items that wait. History is read
+// before these, so it must be read from that id on.
+func (l *lane) oldestWaiting(n *laneItem) uint64 {
 	first := n.id
 	for _, waits := range l.items {
 		if waits.id != 0 {
@@ -81,15 +84,16 @@ func (l *lane) first(n *news) uint64 {
 	return first
 }
 
-func (l *lane) nudge() {
+// wakeUp ends the lane's wait for the next attempt to read history.
+func (l *lane) wakeUp() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-// lane finds or starts the lane of a channel. s.mu is held.
-func (s *lanes) lane(ctx context.Context, id string) *lane {
+// laneFor finds or starts the lane of a channel. s.mu is held.
+func (s *lanes) laneFor(ctx context.Context, id string) *lane {
 	l := s.byID[id]
 	if l == nil {
 		l = &lane{id: id, wake: make(chan struct{}, 1)}
@@ -99,7 +103,7 @@ func (s *lanes) lane(ctx context.Context, id string) *lane {
 	return l
 }
 
-// run works on a lane until there is nothing to do or ctx is done.
+// run works on a lane until it has nothing to do or ctx is done.
 func (s *lanes) run(ctx context.Context, l *lane) {
 	for {
 		n, wait, more := s.next(ctx, l)
@@ -116,7 +120,8 @@ func (s *lanes) run(ctx context.Context, l *lane) {
 	}
 }
 
-// waitToRetry waits until it is time to try history again, or something was added.
+// waitToRetry waits until it is time to read history again, something was added, or ctx is
+// done.
 func (l *lane) waitToRetry(ctx context.Context, wait time.Duration) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -127,26 +132,26 @@ func (l *lane) waitToRetry(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// next says what a lane has to do: news to work on, time to wait, or, with neither,
-// history to read. It is false where the lane has ended.
-func (s *lanes) next(ctx context.Context, l *lane) (*news, time.Duration, bool) {
+// next returns what a lane has to do: an item to work on, a time to wait, or, with
+// neither, history to read. The bool is false if the lane has ended.
+func (s *lanes) next(ctx context.Context, l *lane) (*laneItem, time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {
 		return nil, 0, false // what was not published holds the cursor back
 	}
-	if l.now != nil {
-		l.now = nil
+	if l.current != nil {
+		l.current = nil
 		s.waiting--
 	}
-	wait := time.Until(l.again)
+	wait := time.Until(l.retryAt)
 	if l.behind && wait <= 0 {
 		return nil, 0, true
 	}
 	if len(l.items) > 0 {
 		n := l.items[0]
 		l.items = l.items[1:]
-		l.now = n
+		l.current = n
 		return n, 0, true
 	}
 	if l.behind {
@@ -156,41 +161,43 @@ func (s *lanes) next(ctx context.Context, l *lane) (*news, time.Duration, bool) 
 	return nil, 0, false
 }
 
-// historyAgain is after how long a channel whose history cannot be read is tried again.
-// Meanwhile it goes on.
+// historyAgain is the time between two attempts to read a channel's history. Meanwhile the
+// channel's new messages are published.
 const historyAgain = time.Minute
 
-// readHistory reads history for a lane.
+// readHistory reads history for a lane. If that fails, it is tried again after
+// historyAgain.
 func (s *lanes) readHistory(ctx context.Context, l *lane) {
 	if !s.catchUp(ctx, l) && ctx.Err() == nil {
 		s.mu.Lock()
-		l.again = time.Now().Add(historyAgain)
+		l.retryAt = time.Now().Add(historyAgain)
 		s.mu.Unlock()
 	}
 }
 
-// missingFrom is from behind which id on history is to be read for a lane, which begins to.
+// missingFrom returns the id after which a lane's history is to be read. The caller begins
+// to read there, so it also clears behindAgain.
 func (s *lanes) missingFrom(l *lane) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l.more = false
+	l.behindAgain = false
 	return l.from
 }
 
-// caughtUp notes that history is read from an id up to another, or, with done, to its
-// end. A lane that fell behind meanwhile is not done.
-func (s *lanes) caughtUp(l *lane, read, upTo uint64, done bool) {
+// recordRead records that history was read from the id read up to the id upTo, or, with
+// done, to its end. A lane that fell behind meanwhile stays behind.
+func (s *lanes) recordRead(l *lane, read, upTo uint64, done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.from != read {
 		return
 	}
-	l.from, l.behind = upTo, !done || l.more
+	l.from, l.behind = upTo, !done || l.behindAgain
 }
 
-// oldest is the lowest id that is not published yet; 0 if all is. The cursor may not
-// move to it.
-func (s *lanes) oldest() uint64 {
+// oldestUnpublished returns the lowest id that is not published yet; 0 if all are. The
+// cursor must stay below it.
+func (s *lanes) oldestUnpublished() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first := uint64(0)
@@ -203,8 +210,8 @@ func (s *lanes) oldest() uint64 {
 		for _, n := range l.items {
 			note(n.id)
 		}
-		if l.now != nil {
-			note(l.now.id)
+		if l.current != nil {
+			note(l.current.id)
 		}
 		if l.behind {
 			note(l.from + 1)

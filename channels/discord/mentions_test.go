@@ -74,11 +74,11 @@ func TestNobodyIsCalledByAnAnswerToAnInteraction(t *testing.T) {
 			channelstest.Until(t, "a session", func() bool { return l.server.Connected() > 0 })
 			id := l.server.GiveCommand("100", "501", "deny", calling)
 			if wait == 1 {
-				channelstest.Until(t, "a word", func() bool { return l.server.Done(id).Deferred })
+				channelstest.Until(t, "a word", func() bool { return l.server.InteractionResult(id).Deferred })
 			}
 			close(open)
-			channelstest.Until(t, "an answer", func() bool { return l.server.Done(id).Answered })
-			if d := l.server.Done(id); d.Calls || !d.Hidden || d.Deferred != (wait == 1) || !strings.Contains(d.Words, calling) {
+			channelstest.Until(t, "an answer", func() bool { return l.server.InteractionResult(id).Answered })
+			if d := l.server.InteractionResult(id); d.Calls || !d.Hidden || d.Deferred != (wait == 1) || !strings.Contains(d.Words, calling) {
 				t.Errorf("it was answered by %+v", d)
 			}
 			cancel()

@@ -16,18 +16,18 @@ import (
 	"parley/channels"
 )
 
-// A message is a message of Discord's, as an event or history shows it. The library's
-// own cannot be read where it has components of a newer kind.
+// A message is a Discord message, as an event or history shows it. discordgo's own type
+// cannot decode messages with components of a newer kind.
 type message struct {
 	ID          string                         `json:"id"`
 	Channel     string                         `json:"channel_id"`
-	Guild       string                         `json:"guild_id"` // in events alone; "" in direct messages
+	Guild       string                         `json:"guild_id"` // the server, in events only; "" in direct messages
 	Content     string                         `json:"content"`
 	At          time.Time                      `json:"timestamp"`
 	Edited      *time.Time                     `json:"edited_timestamp"`
 	Type        discordgo.MessageType          `json:"type"`
 	Author      *user                          `json:"author"`
-	Member      *member                        `json:"member"` // in events alone
+	Member      *member                        `json:"member"` // in events only
 	Flags       int                            `json:"flags"`
 	Webhook     string                         `json:"webhook_id"`
 	Mentions    []*user                        `json:"mentions"`
@@ -46,7 +46,7 @@ type message struct {
 		Message string `json:"message_id"`
 		Channel string `json:"channel_id"`
 	} `json:"message_reference"`
-	Answers   *message `json:"referenced_message"`
+	Answers   *message `json:"referenced_message"` // the message that this one replies to
 	Snapshots []struct {
 		Message *message `json:"message"`
 	} `json:"message_snapshots"`
@@ -59,16 +59,16 @@ type user struct {
 	GlobalName string  `json:"global_name"`
 	Bot        bool    `json:"bot"`
 	System     bool    `json:"system"`
-	Member     *member `json:"member"` // of who is mentioned in an event
+	Member     *member `json:"member"` // of a user who is mentioned in an event
 }
 
-// A member is a user in a server.
+// A member is what a server adds to a user.
 type member struct {
 	Nick string `json:"nick"`
 }
 
-// isSpeech tells whether a person says something in a message. Joins, pins and calls
-// are none, nor are messages of this bot or another, or of a webhook.
+// isSpeech reports whether a person says something in a message. Joins, pins and calls are
+// not speech, nor are messages of this bot (the user me), of other bots or of webhooks.
 func (m *message) isSpeech(me string) bool {
 	switch {
 	case m.Type != discordgo.MessageTypeDefault && m.Type != discordgo.MessageTypeReply:
@@ -79,7 +79,8 @@ func (m *message) isSpeech(me string) bool {
 	return isID(m.ID) && isID(m.Channel) && isID(m.Author.ID)
 }
 
-// mentions tells whether the message names a user, or replies to what that user said.
+// mentions reports whether the message names the user me, or replies to a message of that
+// user.
 func (m *message) mentions(me string) bool {
 	if slices.ContainsFunc(m.Mentions, func(u *user) bool { return u != nil && u.ID == me }) {
 		return true
@@ -87,33 +88,35 @@ func (m *message) mentions(me string) bool {
 	return m.Type == discordgo.MessageTypeReply && m.Answers != nil && m.Answers.Author != nil && m.Answers.Author.ID == me
 }
 
-// A reaction is one of somebody's at a message.
+// A reaction is an emoji that a person has added to a message, or has removed from it.
 type reaction struct {
 	User    string `json:"user_id"`
 	Channel string `json:"channel_id"`
 	Message string `json:"message_id"`
 	Guild   string `json:"guild_id"`
-	Author  string `json:"message_author_id"` // told when it is added alone
+	Author  string `json:"message_author_id"` // whose message it is; Discord gives it only when the reaction is added
 	Member  *struct {
 		member
 		User *user `json:"user"`
 	} `json:"member"`
 	Emoji struct {
-		ID   string `json:"id"` // of one that is a server's own
+		ID   string `json:"id"` // of a server's own emoji; "" of all others
 		Name string `json:"name"`
 	} `json:"emoji"`
 }
 
-// concerns tells whether a reaction of a person's may be at a message of the bot's.
-func (r *reaction) concerns(me string, removed bool) bool {
+// mayConcernBot reports whether a person has reacted to what may be a message of the bot
+// me. Of a removed reaction Discord does not say whose message it was.
+func (r *reaction) mayConcernBot(me string, removed bool) bool {
 	bot := r.User == me || r.Member != nil && r.Member.User != nil && r.Member.User.Bot
 	return !bot && (removed || r.Author == me) && isID(r.User) && isID(r.Channel) && isID(r.Message) && r.Emoji.Name != ""
 }
 
-// forwards tells whether the message passes on another.
-func (m *message) forwards() bool { return len(m.Snapshots) > 0 }
+// isForward reports whether the message forwards another.
+func (m *message) isForward() bool { return len(m.Snapshots) > 0 }
 
-// snowflake is an id as the number that it is; 0 if it is none. Numbers grow with time.
+// snowflake returns the number that a Discord id is; 0 if the text is not an id. Newer
+// things have higher numbers.
 func snowflake(id string) uint64 {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {
@@ -122,15 +125,17 @@ func snowflake(id string) uint64 {
 	return n
 }
 
-// discordEpoch is where Discord's time begins, in milliseconds since 1970.
+// discordEpoch is the moment from which Discord's ids count time, in milliseconds since
+// 1970.
 const discordEpoch = 1420070400000
 
-// snowflakeAt is the lowest id of a moment.
+// snowflakeAt returns the lowest id that a thing made at that moment can have.
 func snowflakeAt(at time.Time) uint64 {
 	return uint64(max(at.UnixMilli()-discordEpoch, 0)) << 22
 }
 
-// snowflakeBefore is the id that is so much older.
+// snowflakeBefore returns the id of a moment that is d earlier than that of id; 0 if there
+// is none.
 func snowflakeBefore(id uint64, d time.Duration) uint64 {
 	before := uint64(d.Milliseconds()) << 22
 	if before > id {
@@ -139,8 +144,9 @@ func snowflakeBefore(id uint64, d time.Duration) uint64 {
 	return id - before
 }
 
-// momentOf is when the thing with that id was made.
-func momentOf(id string) time.Time {
+// snowflakeTime returns when the thing with that id was made; the zero time if the text is
+// not an id.
+func snowflakeTime(id string) time.Time {
 	n := snowflake(id)
 	if n == 0 {
 		return time.Time{}
@@ -148,40 +154,42 @@ func momentOf(id string) time.Time {
 	return time.UnixMilli(int64(n>>22) + discordEpoch).UTC()
 }
 
-// messageID names a message for good.
+// messageID returns the bus's id of a message. It never changes, however often Discord
+// delivers the message.
 func (c *Channel) messageID(me, channel, message string) string {
 	return c.name + ":" + me + ":" + channel + ":" + message
 }
 
-// person is the id of one of Discord's users.
-func (c *Channel) person(user string) string { return c.name + ":" + user }
+// personID returns the bus's id of a Discord user.
+func (c *Channel) personID(user string) string { return c.name + ":" + user }
 
-// replyAddress is where the reply to what is said in a channel goes. A thread is a channel of
-// its own on Discord; here it belongs to the channel that it is in.
+// replyAddress returns the address to which a reply to a message in that place goes.
+// Discord treats a thread as a channel of its own; on the bus it is a thread of the
+// channel that it is in.
 func (c *Channel) replyAddress(p place) bus.Address {
-	if p.thread() && p.Parent != "" {
+	if p.isThread() && p.Parent != "" {
 		return bus.Address{Channel: c.name, Chat: p.Parent, Thread: p.ID}
 	}
 	return bus.Address{Channel: c.name, Chat: p.ID}
 }
 
 const (
-	historyPages   = 10 // of a channel or a thread that is read
-	historyThreads = 10 // of a channel
+	historyPages   = 10 // pages that are read of one channel or thread
+	historyThreads = 10 // threads of one channel that are read
 )
 
-// History implements channels.Historian. Of a channel's threads those are read that are
-// known here and were written in last.
+// History implements channels.Historian. Of a channel's threads it reads the ten that are
+// known here and have the newest messages.
 func (c *Channel) History(ctx context.Context, at bus.Address, since time.Time, most int) ([]channels.Utterance, bool, error) {
 	places := []string{cmp.Or(at.Thread, at.Chat)}
 	if at.Thread == "" {
-		threads := c.directory.threads(at.Chat)
+		threads := c.directory.threadsOf(at.Chat)
 		places = append(places, threads[:min(len(threads), historyThreads)]...)
 	}
 	var said []channels.Utterance
 	more := false
 	for i, id := range places {
-		found, older, err := c.readBack(ctx, id, since, most)
+		found, older, err := c.readNewest(ctx, id, since, most)
 		if err != nil && i > 0 {
 			continue // a thread that is gone, or that the bot may not read
 		}
@@ -190,12 +198,12 @@ func (c *Channel) History(ctx context.Context, at bus.Address, since time.Time, 
 		}
 		more = more || older
 		for _, m := range slices.Backward(found) {
-			u := channels.Utterance{At: momentOf(m.ID), Text: c.words(m, false), Thread: at.Thread}
+			u := channels.Utterance{At: snowflakeTime(m.ID), Text: c.typedText(m, false), Thread: at.Thread}
 			if i > 0 {
 				u.Thread = id
 			}
 			if m.Author != nil {
-				u.From = bus.Person{ID: c.person(m.Author.ID), Name: displayName(m.Author, m.Member)}
+				u.From = bus.Person{ID: c.personID(m.Author.ID), Name: displayName(m.Author, m.Member)}
 			}
 			said = append(said, u)
 		}
@@ -207,8 +215,9 @@ func (c *Channel) History(ctx context.Context, at bus.Address, since time.Time, 
 	return said, more, nil
 }
 
-// readBack reads the newest messages of a channel or a thread, the newest first.
-func (c *Channel) readBack(ctx context.Context, id string, since time.Time, most int) (found []*message, more bool, err error) {
+// readNewest reads up to most messages of a channel or a thread since a moment, the newest
+// first. more is true if there are older ones that it did not read.
+func (c *Channel) readNewest(ctx context.Context, id string, since time.Time, most int) (found []*message, more bool, err error) {
 	before := ""
 	for range historyPages {
 		page, err := c.history(ctx, id, before)
@@ -216,7 +225,7 @@ func (c *Channel) readBack(ctx context.Context, id string, since time.Time, most
 			return nil, false, err
 		}
 		for i, m := range slices.Backward(page) {
-			if momentOf(m.ID).Before(since) {
+			if snowflakeTime(m.ID).Before(since) {
 				return found, false, nil
 			}
 			if len(found) == most {
@@ -232,8 +241,8 @@ func (c *Channel) readBack(ctx context.Context, id string, since time.Time, most
 	return found, true, nil
 }
 
-// IsIn implements channels.Historian: somebody is in a channel of a server who may see it
-// and read its history.
+// IsIn implements channels.Historian: a person is in a channel of a server if they may see
+// the channel and read its history.
 func (c *Channel) IsIn(ctx context.Context, chat, person string) (bool, error) {
 	_, user, _ := strings.Cut(person, ":")
 	var where discordgo.Channel
@@ -250,11 +259,12 @@ func (c *Channel) IsIn(ctx context.Context, chat, person string) (bool, error) {
 		return false, nil
 	}
 	const needed = discordgo.PermissionViewChannel | discordgo.PermissionReadMessageHistory
-	return err == nil && mayDo(user, &guild, &where, &who)&needed == needed, err
+	return err == nil && permissionsOf(user, &guild, &where, &who)&needed == needed, err
 }
 
-// mayDo are the permissions of a member of a server in one of its channels.
-func mayDo(user string, guild *discordgo.Guild, where *discordgo.Channel, who *discordgo.Member) int64 {
+// permissionsOf returns the permissions that a member of a server has in one of its
+// channels.
+func permissionsOf(user string, guild *discordgo.Guild, where *discordgo.Channel, who *discordgo.Member) int64 {
 	var may int64
 	for _, r := range guild.Roles {
 		if r.ID == guild.ID || slices.Contains(who.Roles, r.ID) {
@@ -283,13 +293,13 @@ func mayDo(user string, guild *discordgo.Guild, where *discordgo.Channel, who *d
 	return may
 }
 
-// FindChat implements channels.Historian: a channel of a server, by its id or its name. A
-// name that two have finds none.
+// FindChat implements channels.Historian: it finds a channel of a server by its id or its
+// name. A name that two channels have finds none.
 func (c *Channel) FindChat(ctx context.Context, name string) (string, error) {
 	name = strings.TrimPrefix(name, "#")
 	if isID(name) {
-		p, err := c.directory.place(ctx, name)
-		if err != nil || p.Guild == "" || p.thread() {
+		p, err := c.directory.findPlace(ctx, name)
+		if err != nil || p.Guild == "" || p.isThread() {
 			return "", err
 		}
 		return p.ID, nil
@@ -319,7 +329,7 @@ func (c *Channel) FindChat(ctx context.Context, name string) (string, error) {
 	return found, nil
 }
 
-// get asks Discord for something.
+// get fetches the JSON at a URL of the REST API and decodes it into into.
 func (c *Channel) get(ctx context.Context, url string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

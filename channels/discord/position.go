@@ -12,39 +12,43 @@ import (
 	"parley/bus"
 )
 
-// saveTimeout bounds one writing of the cursor.
+// saveTimeout bounds one write of the cursor.
 const saveTimeout = 5 * time.Second
 
 // A position is how far Discord was read: everything up to it is published, in all
-// channels. It is an id of Discord's own, so no clock of ours comes into it, and is
-// kept as the cursor of the whole channel.
+// channels. It is an id that Discord made, so it does not depend on this machine's clock.
+// The book keeps it as the cursor of the whole channel.
 type position struct {
 	channel *Channel
 	lanes   *lanes
 	catchUp *catchUp
 
 	mu      sync.Mutex
-	last    uint64 // the newest that was heard
-	written uint64 // the cursor as it was saved last
+	last    uint64 // the newest message that was received
+	written uint64 // the cursor that was saved last
 }
 
-func (p *position) address() bus.Address { return bus.Address{Channel: p.channel.name} }
+// cursorAddress returns the address under which the book keeps the cursor.
+func (p *position) cursorAddress() bus.Address { return bus.Address{Channel: p.channel.name} }
 
-// gaps is the name under which the book keeps from when to when the bot heard nothing.
-func (p *position) gaps() bus.Address { return bus.Address{Channel: p.channel.name, Chat: "holes"} }
+// gapsAddress returns the address under which the book keeps the times in which the bot
+// received nothing.
+func (p *position) gapsAddress() bus.Address {
+	return bus.Address{Channel: p.channel.name, Chat: "holes"}
+}
 
-// begin reads the saved cursor, trying until the book answers. Where there is none, what
-// was said before now is none of ours. Its error is ctx's.
-func (p *position) begin(ctx context.Context) error {
+// load reads the saved cursor and gaps, retrying until the book answers. Without a saved
+// cursor everything that was said before now is ignored. Its error is that of ctx.
+func (p *position) load(ctx context.Context) error {
 	wait := new(retryWait)
 	for {
-		cursor, err := p.channel.book.Cursor(ctx, p.address())
+		cursor, err := p.channel.book.Cursor(ctx, p.cursorAddress())
 		gaps := ""
 		if err == nil {
-			gaps, err = p.channel.book.Cursor(ctx, p.gaps())
+			gaps, err = p.channel.book.Cursor(ctx, p.gapsAddress())
 		}
 		if err == nil {
-			p.catchUp.gaps = readGaps(gaps)
+			p.catchUp.gaps = parseGaps(gaps)
 			p.last = snowflake(cursor)
 			p.written = p.last
 			if p.last == 0 {
@@ -61,27 +65,27 @@ func (p *position) begin(ctx context.Context) error {
 	}
 }
 
-// reached notes what was heard just now. It may be older than the last, by a clock that
-// was wrong at the beginning.
-func (p *position) reached(id uint64) {
+// noteHeard records the message that was received just now. Its id may be lower than the
+// last one if this machine's clock was wrong at the beginning.
+func (p *position) noteHeard(id uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = id
 }
 
-// passed notes what was read from history.
-func (p *position) passed(id uint64) {
+// noteRead records a message that was read from history.
+func (p *position) noteRead(id uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = max(p.last, id)
 }
 
-// cursor is up to where everything is published.
+// cursor returns the id up to which everything is published.
 func (p *position) cursor() uint64 {
 	p.mu.Lock()
 	last := p.last
 	p.mu.Unlock()
-	first := p.lanes.oldest()
+	first := p.lanes.oldestUnpublished()
 	if held := p.catchUp.missingFrom(); held != 0 && (first == 0 || held < first) {
 		first = held
 	}
@@ -91,8 +95,8 @@ func (p *position) cursor() uint64 {
 	return last
 }
 
-// keep saves the cursor now and then until ctx is done.
-func (p *position) keep(ctx context.Context, every time.Duration) {
+// saveRegularly saves the cursor at that interval until ctx is done.
+func (p *position) saveRegularly(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -105,8 +109,8 @@ func (p *position) keep(ctx context.Context, every time.Duration) {
 	}
 }
 
-// save saves the cursor, if it has moved. What is read again goes not back behind what
-// was saved.
+// save saves the cursor if it has moved. Reading history again does not move it back
+// behind the saved one.
 func (p *position) save(ctx context.Context) {
 	to := p.cursor()
 	if !p.saveGaps(ctx) {
@@ -120,7 +124,7 @@ func (p *position) save(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
-	if err := p.channel.book.SetCursor(ctx, p.address(), strconv.FormatUint(to, 10)); err != nil {
+	if err := p.channel.book.SetCursor(ctx, p.cursorAddress(), strconv.FormatUint(to, 10)); err != nil {
 		if ctx.Err() == nil {
 			p.channel.log.LogAttrs(ctx, slog.LevelWarn, "the cursor cannot be written; trying on", slog.Any("error", err))
 		}
@@ -129,8 +133,8 @@ func (p *position) save(ctx context.Context) {
 	p.written = to
 }
 
-// saveGaps saves when the bot was away, which is known before the cursor passes it. It
-// is false if that failed.
+// saveGaps saves the times in which the bot was away. They must be saved before the cursor
+// passes them. It returns false if saving failed.
 func (p *position) saveGaps(ctx context.Context) bool {
 	text, dirty := p.catchUp.unsavedGaps()
 	if !dirty {
@@ -138,7 +142,7 @@ func (p *position) saveGaps(ctx context.Context) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
-	if err := p.channel.book.SetCursor(ctx, p.gaps(), text); err != nil {
+	if err := p.channel.book.SetCursor(ctx, p.gapsAddress(), text); err != nil {
 		if ctx.Err() == nil {
 			p.channel.log.LogAttrs(ctx, slog.LevelWarn, "it cannot be written when the bot was away; trying on", slog.Any("error", err))
 		}
@@ -148,23 +152,24 @@ func (p *position) saveGaps(ctx context.Context) bool {
 	return true
 }
 
-// mostGaps bounds how many are kept; beyond that the two oldest become one.
+// mostGaps bounds the gaps that are kept; beyond it the two oldest are joined.
 const mostGaps = 100
 
-// gaps are the times, between ids, in which the bot was away. Discord does not tell a bot
-// who has written to it alone meanwhile: of a person who is not known yet this is found
-// out once they write again, and the chat is read. What was said there outside of these
-// times was heard, and answered as it was to be.
+// gaps are the times, as ranges of ids, in which the bot was away. Discord does not tell
+// the bot which people wrote to it privately meanwhile: for a person whom the book does
+// not know, this is found out when they write again, and then their chat is read. Messages
+// outside of these times were received and handled when they came.
 type gaps struct {
 	all   []gap // the oldest first
-	dirty bool  // the book does not have them
+	dirty bool  // the book does not have the newest state
 }
 
+// A gap is a range of ids. It begins after from and ends with to.
 type gap struct {
-	from, to uint64 // to is 0 as long as nothing was heard behind it
+	from, to uint64 // to is 0 as long as no later message was received
 }
 
-// open begins a gap behind that id, and forgets those that end before least.
+// open begins a gap after the id from, and drops gaps that end before the id least.
 func (h *gaps) open(from, least uint64) {
 	for len(h.all) > 0 && h.all[0].to != 0 && h.all[0].to < least {
 		h.all = h.all[1:]
@@ -181,23 +186,23 @@ func (h *gaps) open(from, least uint64) {
 	}
 }
 
-// shut ends the last gap before what was heard then.
-func (h *gaps) shut(id uint64) {
+// closeLast ends the open gap before the message id, which was received.
+func (h *gaps) closeLast(id uint64) {
 	if n := len(h.all); n > 0 && h.all[n-1].to == 0 {
 		h.all[n-1].to, h.dirty = max(id-1, h.all[n-1].from), true
 	}
 }
 
-// since is where the first gap begins, or what is given if that is earlier.
-func (h *gaps) since(id uint64) uint64 {
+// earliest returns the beginning of the first gap, or id if that is earlier.
+func (h *gaps) earliest(id uint64) uint64 {
 	if len(h.all) > 0 {
 		return min(id, h.all[0].from)
 	}
 	return id
 }
 
-// has tells whether an id is in a gap.
-func (h *gaps) has(id uint64) bool {
+// contains reports whether an id lies in a gap.
+func (h *gaps) contains(id uint64) bool {
 	for _, one := range h.all {
 		if id > one.from && (one.to == 0 || id <= one.to) {
 			return true
@@ -206,7 +211,7 @@ func (h *gaps) has(id uint64) bool {
 	return false
 }
 
-// String is the gaps as the book keeps them.
+// String returns the gaps in the form in which the book keeps them.
 func (h *gaps) String() string {
 	var all []string
 	for _, one := range h.all {
@@ -215,8 +220,8 @@ func (h *gaps) String() string {
 	return strings.Join(all, " ")
 }
 
-// readGaps reads what String writes.
-func readGaps(text string) (h gaps) {
+// parseGaps reads the form that String writes; words that it cannot read are left out.
+func parseGaps(text string) (h gaps) {
 	for word := range strings.FieldsSeq(text) {
 		var one gap
 		if n, err := fmt.Sscanf(word, "%d-%d", &one.from, &one.to); n == 2 && err == nil {

@@ -14,30 +14,32 @@ import (
 )
 
 const (
-	mostPublished = 4096             // messages that are remembered as published
-	ownWait       = 2 * time.Second  // most between attempts after an error of our own bus or book
-	mostWait      = 30 * time.Second // most after an error of Discord's
+	maxRemembered  = 4096             // how many published messages a publisher remembers
+	maxOwnWait     = 2 * time.Second  // longest wait between attempts after an error of the bus or the book
+	maxDiscordWait = 30 * time.Second // longest wait after an error of Discord's
 )
 
-// A publisher publishes the news of one Receive, each message once.
+// A publisher publishes what the lanes of one Receive deliver, each message once.
 type publisher struct {
 	channel *Channel
 	publish func(context.Context, bus.Inbound) error
 
 	mu        sync.Mutex
-	published map[uint64]string // by message, lately: who has said it
-	order     []uint64          // the same, by time
+	published map[uint64]string // who said the messages published lately, by message id
+	order     []uint64          // the ids in published, oldest first
 }
 
+// newPublisher makes a publisher that translates with c and hands messages to publish.
 func newPublisher(c *Channel, publish func(context.Context, bus.Inbound) error) *publisher {
 	return &publisher{channel: c, publish: publish, published: map[uint64]string{}}
 }
 
-// deliver publishes one thing, trying until it is done. It is false if ctx ended first.
-func (p *publisher) deliver(ctx context.Context, n *news) bool {
+// deliver publishes one item, retrying until that succeeds. It returns false if ctx ended
+// first.
+func (p *publisher) deliver(ctx context.Context, n *laneItem) bool {
 	wait := new(retryWait)
 	for ctx.Err() == nil {
-		err := p.try(ctx, n)
+		err := p.publishOnce(ctx, n)
 		if err == nil {
 			return true
 		}
@@ -50,22 +52,23 @@ func (p *publisher) deliver(ctx context.Context, n *news) bool {
 	return false
 }
 
-// try publishes one thing, unless that was done already or it is not for the bot.
-func (p *publisher) try(ctx context.Context, n *news) error {
+// publishOnce makes one attempt to publish an item. A message that is published already,
+// or is not meant for the bot, needs no attempt and gives nil.
+func (p *publisher) publishOnce(ctx context.Context, n *laneItem) error {
 	switch {
 	case n.reaction != nil:
-		in, err := p.channel.reacted(ctx, n)
+		in, err := p.channel.reactionInbound(ctx, n)
 		if err != nil {
 			return err
 		}
 		return p.publish(ctx, in)
 	case n.deleted != 0:
-		return p.tryDeleted(ctx, n)
+		return p.publishDeletion(ctx, n)
 	}
 	if !n.edited && p.isPublished(n.id) {
 		return nil
 	}
-	in, concerns, err := p.channel.inbound(ctx, n.message)
+	in, concerns, err := p.channel.messageInbound(ctx, n.message)
 	if err != nil || !concerns {
 		return err
 	}
@@ -77,37 +80,39 @@ func (p *publisher) try(ctx context.Context, n *news) error {
 	if err := p.publish(ctx, in); err != nil {
 		return err
 	}
-	p.note(n.id, in.From.ID)
+	p.markPublished(n.id, in.From.ID)
 	return nil
 }
 
-// tryDeleted publishes that a message is gone. Discord does not tell whose it was: of what
-// this process has not published lately that is left to be found out.
-func (p *publisher) tryDeleted(ctx context.Context, n *news) error {
+// publishDeletion publishes that a message was deleted. Discord does not say who wrote it:
+// if this process has not published the message lately, From has no ID, and the caller's
+// publish must find the author out.
+func (p *publisher) publishDeletion(ctx context.Context, n *laneItem) error {
 	p.mu.Lock()
 	who := p.published[n.deleted]
 	p.mu.Unlock()
-	at, err := p.channel.directory.place(ctx, n.channel)
+	at, err := p.channel.directory.findPlace(ctx, n.channel)
 	if err != nil {
 		return err
 	}
-	of := p.channel.messageID(p.channel.directory.self().ID, n.channel, strconv.FormatUint(n.deleted, 10))
+	of := p.channel.messageID(p.channel.directory.botUser().ID, n.channel, strconv.FormatUint(n.deleted, 10))
 	return p.publish(ctx, bus.Inbound{
-		ID: of + "#deleted", Kind: bus.Deleted, Of: of, At: p.channel.replyAddress(at), Group: at.group(), Mentioned: true, From: bus.Person{ID: who},
+		ID: of + "#deleted", Kind: bus.Deleted, Of: of, At: p.channel.replyAddress(at), Group: at.isGroup(), Mentioned: true, From: bus.Person{ID: who},
 	})
 }
 
+// isPublished reports whether this process published a message lately.
 func (p *publisher) isPublished(id uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.published[id] != ""
 }
 
-// note remembers that a message was published.
-func (p *publisher) note(id uint64, who string) {
+// markPublished records that a message of the person who was published.
+func (p *publisher) markPublished(id uint64, who string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.order) >= mostPublished {
+	if len(p.order) >= maxRemembered {
 		delete(p.published, p.order[0])
 		p.order = p.order[1:]
 	}
@@ -115,15 +120,15 @@ func (p *publisher) note(id uint64, who string) {
 	p.order = append(p.order, id)
 }
 
-// A retryWait is a series of growing waits that Discord's errors may prolong.
+// A retryWait is a series of growing waits; an error of Discord's may prolong a wait.
 type retryWait struct{ series backoff.Series }
 
-// pause waits before the next attempt, at least for as long as Discord asks. It is false
-// if ctx ended first.
+// pause waits before the next attempt, at least for as long as Discord's error asks. It
+// returns false if ctx ended first.
 func (w *retryWait) pause(ctx context.Context, err error) bool {
-	most, atLeast := ownWait, time.Duration(0)
+	most, atLeast := maxOwnWait, time.Duration(0)
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok {
-		most, atLeast = mostWait, refusal.RetryAfter
+		most, atLeast = maxDiscordWait, refusal.RetryAfter
 	}
 	return backoff.Sleep(ctx, max(w.series.Next(most), atLeast))
 }

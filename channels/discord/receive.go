@@ -18,12 +18,13 @@ import (
 	"parley/channels/discord/socket"
 )
 
-// intents are what the bot is told of. To read what people write in servers has to be
-// allowed in the developer portal.
+// intents select the events that the gateway sends. Reading what people write in servers
+// must be allowed in the developer portal.
 const intents = discordgo.IntentGuilds | discordgo.IntentGuildMessages | discordgo.IntentGuildMessageReactions |
 	discordgo.IntentDirectMessages | discordgo.IntentDirectMessageReactions | discordgo.IntentMessageContent
 
-// Receive hands what people say to publish until ctx is done, and then returns nil.
+// Receive passes what people say to publish until ctx is done, and then returns nil. Its
+// error is of kind Stop: Discord refuses the account.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	if c.sendsOnly {
 		return errors.New(`discord: ` + c.name + ` has mode = "send": it does not receive`)
@@ -31,11 +32,11 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := newReceiver(c, publish)
-	if err := r.position.begin(ctx); err != nil {
+	if err := r.position.load(ctx); err != nil {
 		return nil //nolint:nilerr // ctx ended
 	}
 	var working sync.WaitGroup
-	working.Go(func() { r.position.keep(ctx, c.pulse.save) })
+	working.Go(func() { r.position.saveRegularly(ctx, c.timing.save) })
 	err := r.socket.Run(ctx)
 	cancel()
 	// The lanes end after what adds to them, and the cursor is saved after both, so that
@@ -47,9 +48,9 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	return err
 }
 
-// A receiver is one run of Receive: the socket brings events, the lanes keep the order of
-// each channel, the publisher publishes, and catchUp reads from history what the socket
-// did not bring.
+// A receiver is one run of Receive. The socket delivers events, the lanes keep the order
+// of each channel, the publisher publishes, and catchUp reads from history what the socket
+// did not deliver.
 type receiver struct {
 	channel   *Channel
 	socket    *socket.Socket
@@ -57,26 +58,28 @@ type receiver struct {
 	position  *position
 	publisher *publisher
 	catchUp   *catchUp
-	beside    sync.WaitGroup // what an event has begun and nothing waits for
+	beside    sync.WaitGroup // background work that an event has started and no lane waits for
 }
 
+// newReceiver wires the parts of a receiver together.
 func newReceiver(c *Channel, publish func(context.Context, bus.Inbound) error) *receiver {
 	r := &receiver{channel: c}
-	r.lanes = newLanes(c.room)
+	r.lanes = newLanes(c.maxQueued)
 	r.position = &position{channel: c, lanes: r.lanes}
 	r.publisher = newPublisher(c, publish)
 	r.catchUp = newCatchUp(r.publisher, r.lanes, r.position)
 	r.position.catchUp = r.catchUp
-	r.lanes.work, r.lanes.catchUp = r.work, r.catchUp.fill
+	r.lanes.work, r.lanes.catchUp = r.publishItem, r.catchUp.readMissed
 	r.socket = socket.New(socket.Config{
-		Token: c.token, Intents: int(intents), Plain: c.server.Scheme == "http", Enter: c.findGateway, Handle: r.handle, Note: c.contact.Note,
-		Hello: c.pulse.hello, Log: c.log,
+		Token: c.token, Intents: int(intents), AllowUnencrypted: c.apiURL.Scheme == "http", FindGateway: c.findGateway, Handle: r.handle, ReportReachable: c.reachability.Note,
+		HelloTimeout: c.timing.hello, Log: c.log,
 	})
 	return r
 }
 
-// findGateway asks Discord where its gateway is.
-func (c *Channel) findGateway(ctx context.Context) (socket.Entry, error) {
+// findGateway asks Discord for the gateway's address and for how many sessions may be
+// started.
+func (c *Channel) findGateway(ctx context.Context) (socket.GatewayInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var g discordgo.GatewayBotResponse
@@ -84,84 +87,86 @@ func (c *Channel) findGateway(ctx context.Context) (socket.Entry, error) {
 		if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Rejected {
 			refusal.Fault = channels.Retry // the next may be taken
 		}
-		return socket.Entry{}, err
+		return socket.GatewayInfo{}, err
 	}
 	limit := g.SessionStartLimit
 	if limit.Total == 0 { // a server in Discord's place may know of none
 		limit.Remaining = 1
 	}
-	return socket.Entry{
-		URL: g.URL, Left: limit.Remaining, AtOnce: limit.MaxConcurrency,
+	return socket.GatewayInfo{
+		URL: g.URL, SessionsLeft: limit.Remaining, AtOnce: limit.MaxConcurrency,
 		ResetAfter: time.Duration(limit.ResetAfter) * time.Millisecond,
 	}, nil
 }
 
-// A news is one thing that has happened in a channel.
-type news struct {
+// A laneItem is one thing that happened in a channel: a message, a change of one, or a
+// reaction.
+type laneItem struct {
 	channel string
-	id      uint64 // of what was said; 0 of what is in no history
+	id      uint64 // of a message; 0 of what history does not show
 	message *message
 
-	edited  bool   // the message was said earlier, and changed
-	deleted uint64 // in place of the message, the id of one that is gone
+	edited  bool   // the message is an older one whose text has changed
+	deleted uint64 // instead of a message: the id of a deleted one
 
-	reaction *reaction // in place of the message
-	removed  bool      // the reaction was taken back
+	reaction *reaction // instead of a message
+	removed  bool      // the reaction was removed
 }
 
-func (n *news) isMessage() bool { return n.id != 0 }
+// isMessage reports whether the item is a new message, which history shows too.
+func (n *laneItem) isMessage() bool { return n.id != 0 }
 
-// handle takes one event of the gateway. It waits for nothing.
+// handle processes one event of the gateway. It never blocks.
 func (r *receiver) handle(ctx context.Context, e socket.Event) {
 	switch e.Type {
 	case socket.Ready:
-		r.ready(ctx, e.Data)
+		r.beginSession(ctx, e.Data)
 	case "GUILD_CREATE":
 		var g guild
 		if err := json.Unmarshal(e.Data, &g); err != nil {
-			r.unreadable(ctx, e)
+			r.logUnreadable(ctx, e)
 			return
 		}
-		r.catchUp.readServer(ctx, g.ID, r.channel.directory.noteGuild(g))
+		r.catchUp.readGuild(ctx, g.ID, r.channel.directory.setGuild(g))
 	case "GUILD_DELETE":
 		var g guild
 		if json.Unmarshal(e.Data, &g) == nil {
-			r.catchUp.serverGone(g.ID) // it comes anew if it comes back
+			r.catchUp.stopAwaitingGuild(g.ID) // it comes anew if it comes back
 		}
 	case "INTERACTION_CREATE":
-		r.takeInteraction(ctx, e.Data)
+		r.receiveInteraction(ctx, e.Data)
 	case "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE":
 		one := new(reaction)
 		if err := json.Unmarshal(e.Data, one); err != nil {
-			r.unreadable(ctx, e)
+			r.logUnreadable(ctx, e)
 			return
 		}
-		if removed := e.Type == "MESSAGE_REACTION_REMOVE"; one.concerns(r.channel.directory.self().ID, removed) {
-			r.lanes.add(ctx, &news{channel: one.Channel, reaction: one, removed: removed})
+		if removed := e.Type == "MESSAGE_REACTION_REMOVE"; one.mayConcernBot(r.channel.directory.botUser().ID, removed) {
+			r.lanes.add(ctx, &laneItem{channel: one.Channel, reaction: one, removed: removed})
 		}
 	case "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK":
-		r.changed(ctx, e)
+		r.receiveChange(ctx, e)
 	case "MESSAGE_CREATE":
 		m := new(message)
 		if err := json.Unmarshal(e.Data, m); err != nil {
-			r.unreadable(ctx, e)
+			r.logUnreadable(ctx, e)
 			return
 		}
-		r.heard(ctx, m)
+		r.receiveMessage(ctx, m)
 	default:
 		if strings.HasPrefix(e.Type, "CHANNEL_") || strings.HasPrefix(e.Type, "THREAD_") || strings.HasPrefix(e.Type, "GUILD_ROLE_") {
-			r.catchUp.noteNewPlaces(ctx, r.channel.directory.observe(e.Type, e.Data))
+			r.catchUp.noteNewChannels(ctx, r.channel.directory.applyEvent(e.Type, e.Data))
 		}
 	}
 }
 
-// changed takes that somebody has edited or deleted what they said. What only got a
-// preview was edited by nobody.
-func (r *receiver) changed(ctx context.Context, e socket.Event) {
+// receiveChange queues that a person has edited or deleted a message. An update that only
+// adds a link's preview has no time of edit, and is ignored.
+func (r *receiver) receiveChange(ctx context.Context, e socket.Event) {
 	if e.Type == "MESSAGE_UPDATE" {
 		m := new(message)
-		if json.Unmarshal(e.Data, m) == nil && m.Edited != nil && m.isSpeech(r.channel.directory.self().ID) {
-			r.lanes.add(ctx, &news{channel: m.Channel, message: m, edited: true})
+		if json.Unmarshal(e.Data, m) == nil && m.Edited != nil && m.isSpeech(r.channel.directory.botUser().ID) {
+			r.lanes.add(ctx, &laneItem{channel: m.Channel, message: m, edited: true})
 		}
 		return
 	}
@@ -175,19 +180,21 @@ func (r *receiver) changed(ctx context.Context, e socket.Event) {
 	}
 	for _, id := range append(gone.IDs, gone.ID) {
 		if n := snowflake(id); n != 0 {
-			r.lanes.add(ctx, &news{channel: gone.Channel, deleted: n})
+			r.lanes.add(ctx, &laneItem{channel: gone.Channel, deleted: n})
 		}
 	}
 }
 
-// unreadable logs an event that cannot be read. It would be no other a moment later.
-func (r *receiver) unreadable(ctx context.Context, e socket.Event) {
+// logUnreadable logs an event that cannot be decoded. It is not retried: its content would
+// be the same.
+func (r *receiver) logUnreadable(ctx context.Context, e socket.Event) {
 	r.channel.log.LogAttrs(ctx, slog.LevelError, "an event cannot be read and is left out",
 		slog.String("event", e.Type), slog.Int("bytes", len(e.Data)))
 }
 
-// ready begins a session: what was said since the last one is missing.
-func (r *receiver) ready(ctx context.Context, data json.RawMessage) {
+// beginSession starts catching up when Discord begins a new session: messages since the
+// last session were missed.
+func (r *receiver) beginSession(ctx context.Context, data json.RawMessage) {
 	var begun struct {
 		User   discordgo.User `json:"user"`
 		Guilds []guild        `json:"guilds"`
@@ -196,27 +203,30 @@ func (r *receiver) ready(ctx context.Context, data json.RawMessage) {
 		} `json:"application"`
 	}
 	if err := json.Unmarshal(data, &begun); err != nil {
-		r.unreadable(ctx, socket.Event{Type: socket.Ready, Data: data})
+		r.logUnreadable(ctx, socket.Event{Type: socket.Ready, Data: data})
 		return
 	}
-	r.channel.directory.begin(begun.User)
+	r.channel.directory.reset(begun.User)
 	r.catchUp.beginSession(begun.Guilds)
 	r.beside.Go(func() { r.catchUp.readDirectChats(ctx) })
 	r.beside.Go(func() { r.channel.offerCommands(ctx, cmp.Or(begun.App.ID, begun.User.ID)) })
 }
 
-// heard puts what was said into its channel's lane.
-func (r *receiver) heard(ctx context.Context, m *message) {
+// receiveMessage puts a message into its channel's lane, behind the history that the
+// channel misses.
+func (r *receiver) receiveMessage(ctx context.Context, m *message) {
 	id := snowflake(m.ID)
 	if id == 0 || !isID(m.Channel) {
 		return
 	}
-	r.catchUp.readBefore(ctx, m)
-	if m.isSpeech(r.channel.directory.self().ID) {
-		r.lanes.add(ctx, &news{channel: m.Channel, id: id, message: m})
+	r.catchUp.readHistoryBefore(ctx, m)
+	if m.isSpeech(r.channel.directory.botUser().ID) {
+		r.lanes.add(ctx, &laneItem{channel: m.Channel, id: id, message: m})
 	}
-	r.position.reached(id)
+	r.position.noteHeard(id)
 }
 
-// work does what one item of a lane asks for.
-func (r *receiver) work(ctx context.Context, _ *lane, n *news) { r.publisher.deliver(ctx, n) }
+// publishItem publishes one item of a lane, retrying until that succeeds or ctx ends.
+func (r *receiver) publishItem(ctx context.Context, _ *lane, n *laneItem) {
+	r.publisher.deliver(ctx, n)
+}

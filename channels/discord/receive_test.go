@@ -35,7 +35,7 @@ type listener struct {
 
 func newListener(t *testing.T) *listener {
 	l := &listener{T: t, server: discordtest.New(token), book: newBook("11", "12"), known: map[string]bool{}, overlap: time.Second}
-	l.server.BeatEvery(200 * time.Millisecond)
+	l.server.SetHeartbeatInterval(200 * time.Millisecond)
 	l.server.AddChannel("100", "general")
 	l.server.AddThread("200", "100", "plans")
 	l.fake = channelstest.StartServer(t, l.server)
@@ -148,7 +148,7 @@ func TestWhatIsNotForTheBotIsPassedOver(t *testing.T) {
 	l.server.Post("11", "777", map[string]any{"content": "beep", "author": map[string]any{"id": "777", "username": "other", "bot": true}})
 	l.server.Post("100", "501", map[string]any{"content": called + "by a webhook", "webhook_id": "5"})
 	l.server.Post("11", "501", map[string]any{"content": "", "type": 6}) // something was pinned
-	l.server.Event("MESSAGE_UPDATE", map[string]any{"id": "1", "channel_id": "11", "content": called + "with a preview", "author": map[string]any{"id": "501"}})
+	l.server.SendEvent("MESSAGE_UPDATE", map[string]any{"id": "1", "channel_id": "11", "content": called + "with a preview", "author": map[string]any{"id": "501"}})
 	if got := l.last(); len(got) != 0 {
 		t.Errorf("published %+v", got)
 	}
@@ -165,8 +165,8 @@ func TestWhatComesLateIsHeard(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := map[string]any{"id": strconv.FormatUint(n-1<<22, 10), "channel_id": "11", "content": "said first", "author": map[string]any{"id": "501", "username": "ada"}}
-	l.server.Event("MESSAGE_CREATE", late)
-	l.server.Event("MESSAGE_CREATE", late) // it comes again
+	l.server.SendEvent("MESSAGE_CREATE", late)
+	l.server.SendEvent("MESSAGE_CREATE", late) // it comes again
 	l.server.Say("11", "501", "said behind it")
 	if got := l.wait(3); len(got) != 3 || got[1].Text != "said first" || got[2].Text != "said behind it" {
 		t.Errorf("heard %+v", got)
@@ -282,26 +282,30 @@ func numbers(from, to int) (all []string) {
 func TestFaultsOfTheConnectionLoseNothing(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func(l *listener, again func()){
-		"the connection is cut":           func(l *listener, _ func()) { l.server.CutGateway() },
-		"the session is gone":             func(l *listener, _ func()) { l.server.Expire(); l.server.CutGateway() },
-		"Discord asks to connect anew":    func(l *listener, _ func()) { l.server.Raw(`{"op":7,"d":null}`) },
-		"the session can go on":           func(l *listener, _ func()) { l.server.Raw(`{"op":9,"d":true}`) },
-		"the session is invalid":          func(l *listener, _ func()) { l.server.Expire(); l.server.Raw(`{"op":9,"d":false}`) },
-		"Discord closes with 4000":        func(l *listener, _ func()) { l.server.CloseGateway(4000) },
-		"Discord closes with 4007":        func(l *listener, _ func()) { l.server.CloseGateway(4007) },
-		"Discord closes with 4008":        func(l *listener, _ func()) { l.server.CloseGateway(4008) },
-		"Discord closes with 4009":        func(l *listener, _ func()) { l.server.CloseGateway(4009) },
-		"Discord closes with 1001":        func(l *listener, _ func()) { l.server.CloseGateway(1001) },
-		"Discord closes with 1000":        func(l *listener, _ func()) { l.server.CloseGateway(1000) },
-		"the connection brings nothing":   func(l *listener, _ func()) { l.server.Mute() },
-		"nobody says hello":               func(l *listener, _ func()) { l.server.SaysNoHello(2); l.server.CutGateway() },
-		"asked to connect anew too early": func(l *listener, _ func()) { l.server.Expire(); l.server.AsksEarly(2); l.server.CutGateway() },
-		"a heartbeat is asked for":        func(l *listener, _ func()) { l.server.Raw(`{"op":1,"d":null}`) },
-		"what comes cannot be read": func(l *listener, _ func()) {
-			l.server.Raw(`{"op":`)
-			l.server.Raw(`{"op":0,"t":"MESSAGE_CREATE","s":1,"d":7}`)
+		"the connection is cut":         func(l *listener, _ func()) { l.server.CutGateway() },
+		"the session is gone":           func(l *listener, _ func()) { l.server.ExpireSessions(); l.server.CutGateway() },
+		"Discord asks to connect anew":  func(l *listener, _ func()) { l.server.WriteFrame(`{"op":7,"d":null}`) },
+		"the session can go on":         func(l *listener, _ func()) { l.server.WriteFrame(`{"op":9,"d":true}`) },
+		"the session is invalid":        func(l *listener, _ func()) { l.server.ExpireSessions(); l.server.WriteFrame(`{"op":9,"d":false}`) },
+		"Discord closes with 4000":      func(l *listener, _ func()) { l.server.CloseGateway(4000) },
+		"Discord closes with 4007":      func(l *listener, _ func()) { l.server.CloseGateway(4007) },
+		"Discord closes with 4008":      func(l *listener, _ func()) { l.server.CloseGateway(4008) },
+		"Discord closes with 4009":      func(l *listener, _ func()) { l.server.CloseGateway(4009) },
+		"Discord closes with 1001":      func(l *listener, _ func()) { l.server.CloseGateway(1001) },
+		"Discord closes with 1000":      func(l *listener, _ func()) { l.server.CloseGateway(1000) },
+		"the connection brings nothing": func(l *listener, _ func()) { l.server.MuteConnections() },
+		"nobody says hello":             func(l *listener, _ func()) { l.server.SkipHello(2); l.server.CutGateway() },
+		"asked to connect anew too early": func(l *listener, _ func()) {
+			l.server.ExpireSessions()
+			l.server.AskEarlyReconnect(2)
+			l.server.CutGateway()
 		},
-		"Discord is away for a long time":    func(l *listener, _ func()) { l.fake.Down(); l.server.Expire(); l.sayAll(20, 30); l.fake.Up() },
+		"a heartbeat is asked for": func(l *listener, _ func()) { l.server.WriteFrame(`{"op":1,"d":null}`) },
+		"what comes cannot be read": func(l *listener, _ func()) {
+			l.server.WriteFrame(`{"op":`)
+			l.server.WriteFrame(`{"op":0,"t":"MESSAGE_CREATE","s":1,"d":7}`)
+		},
+		"Discord is away for a long time":    func(l *listener, _ func()) { l.fake.Down(); l.server.ExpireSessions(); l.sayAll(20, 30); l.fake.Up() },
 		"Discord is away for a moment":       func(l *listener, _ func()) { l.fake.Down(); l.sayAll(20, 30); l.fake.Up() },
 		"another process takes its place":    func(_ *listener, again func()) { again() },
 		"another process receives beside it": func(l *listener, _ func()) { l.start(l.publish) },

@@ -21,7 +21,7 @@ import (
 	"parley/channels"
 )
 
-// A post is a message as Discord takes it. The library's own lacks the nonce.
+// A post is the JSON of a message to be sent. discordgo's own type lacks the nonce.
 type post struct {
 	Content         string                            `json:"content"`
 	Nonce           string                            `json:"nonce,omitempty"`
@@ -29,52 +29,54 @@ type post struct {
 	AllowedMentions *discordgo.MessageAllowedMentions `json:"allowed_mentions"`
 	Flags           discordgo.MessageFlags            `json:"flags"`
 	Reference       *discordgo.MessageReference       `json:"message_reference,omitempty"`
-	// Components are the buttons. An edit that names none leaves those that there are.
+	// Components are the buttons. An edit with a nil pointer leaves the buttons as they
+	// are.
 	Components *[]discordgo.MessageComponent `json:"components,omitempty"`
 }
 
-// A sent message is what is read of Discord's answer.
+// A sentMessage is what is read of Discord's answer.
 type sentMessage struct {
 	ID    string `json:"id"`
-	Nonce any    `json:"nonce"` // a text or a number, as it was given
+	Nonce any    `json:"nonce"` // a text or a number, as the sender gave it
 }
 
-// Send delivers one part and returns its message id.
+// Send writes one part into a chat and returns the id of the message.
 func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
-	where, err := channelOf(to)
+	where, err := channelID(to)
 	if err != nil {
 		return "", err
 	}
 	body, err := json.Marshal(newPost(part))
 	if err != nil {
-		return "", rejected("unencodable", err)
+		return "", rejectedError("unencodable", err)
 	}
-	return c.create(ctx, where, request{body: body})
+	return c.postMessage(ctx, where, request{body: body})
 }
 
-// MostFileBytes is what Discord takes in a server without boosts.
+// MostFileBytes returns the largest file, in bytes, that Discord accepts in a server
+// without boosts.
 func (c *Channel) MostFileBytes() int64 { return 10_000_000 }
 
-// SendFile delivers a file with the part's text beside it.
+// SendFile sends a file with the part's text beside it and returns the id of the message.
 func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
-	where, err := channelOf(to)
+	where, err := channelID(to)
 	if err != nil {
 		return "", err
 	}
 	if !bus.IsClean(file.Name) { // the library puts it into a header as it is
-		return "", rejected("bad_file_name", errors.New("the file's name has control characters"))
+		return "", rejectedError("bad_file_name", errors.New("the file's name has control characters"))
 	}
 	kind, body, err := discordgo.MultipartBodyWithJSON(newPost(part), []*discordgo.File{{
 		Name: file.Name, ContentType: http.DetectContentType(file.Data), Reader: bytes.NewReader(file.Data),
 	}})
 	if err != nil {
-		return "", rejected("unencodable", err)
+		return "", rejectedError("unencodable", err)
 	}
-	return c.create(ctx, where, request{kind: kind, body: body})
+	return c.postMessage(ctx, where, request{kind: kind, body: body})
 }
 
-// create posts a message.
-func (c *Channel) create(ctx context.Context, where string, r request) (string, error) {
+// postMessage posts a message into the Discord channel where and returns its id.
+func (c *Channel) postMessage(ctx context.Context, where string, r request) (string, error) {
 	if r.kind == "" {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, callTimeout)
@@ -88,14 +90,14 @@ func (c *Channel) create(ctx context.Context, where string, r request) (string, 
 	return m.ID, nil
 }
 
-// Edit replaces the text of a message.
+// Edit replaces the text and the buttons of a message.
 func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part channels.Part) error {
-	where, err := channelOf(to)
+	where, err := channelID(to)
 	if err != nil {
 		return err
 	}
 	if !isID(id) {
-		return rejected("bad_id", errors.New("the message's id is not a number"))
+		return rejectedError("bad_id", errors.New("the message's id is not a number"))
 	}
 	p := newPost(part)
 	// These are of new messages alone. A message keeps what it answers.
@@ -105,18 +107,19 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 	}
 	body, err := json.Marshal(p)
 	if err != nil {
-		return rejected("unencodable", err)
+		return rejectedError("unencodable", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return c.call(ctx, request{method: http.MethodPatch, url: discordgo.EndpointChannelMessage(where, id), body: body}, new(sentMessage))
 }
 
-// FindSent looks for a part among the newest messages of its chat, by its nonce.
-// Discord does not promise to show nonces, so that not finding one proves
-// nothing: sending it again is safe for as long as Discord remembers the nonce.
+// FindSent looks for a part among the newest 100 messages of its chat, by its nonce.
+// Discord does not promise to show nonces, so a missing one proves nothing and gives an
+// error of kind Unknown: sending the part again is safe as long as Discord remembers the
+// nonce.
 func (c *Channel) FindSent(ctx context.Context, to bus.Address, part channels.Part) (string, bool, error) {
-	where, err := channelOf(to)
+	where, err := channelID(to)
 	if err != nil {
 		return "", false, err
 	}
@@ -134,55 +137,59 @@ func (c *Channel) FindSent(ctx context.Context, to bus.Address, part channels.Pa
 	return newest[found].ID, true, nil
 }
 
-// typingFades is how long Discord shows that somebody is at work.
-const typingFades = 10 * time.Second
+// typingDuration is how long Discord shows that the bot is typing.
+const typingDuration = 10 * time.Second
 
-// Typing shows in a channel that the bot is at work.
+// Typing shows in a channel that the bot is typing, and returns for how long Discord shows
+// it.
 func (c *Channel) Typing(ctx context.Context, to bus.Address) (time.Duration, error) {
-	where, err := channelOf(to)
+	where, err := channelID(to)
 	if err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return typingFades, c.call(ctx, request{method: http.MethodPost, url: discordgo.EndpointChannelTyping(where)}, nil)
+	return typingDuration, c.call(ctx, request{method: http.MethodPost, url: discordgo.EndpointChannelTyping(where)}, nil)
 }
 
-// Seen shows at a person's message that it was received.
+// Seen marks a person's message as received, with a reaction.
 func (c *Channel) Seen(ctx context.Context, at bus.Address, message string) error {
 	return c.react(ctx, at, message, "👀")
 }
 
-// Answered shows at a person's message that its answer is there.
+// Answered marks a person's message as answered.
 func (c *Channel) Answered(ctx context.Context, at bus.Address, message string) error {
 	return c.react(ctx, at, message, "✅")
 }
 
-// Failed shows at a person's message that there is no answer to it.
+// Failed marks a person's message as one that gets no answer.
 func (c *Channel) Failed(ctx context.Context, at bus.Address, message string) error {
 	return c.react(ctx, at, message, "⚠️")
 }
 
+// react adds the bot's reaction to a person's message, named by its id on the bus.
 func (c *Channel) react(ctx context.Context, at bus.Address, message, emoji string) error {
-	where, err := channelOf(at)
+	where, err := channelID(at)
 	if err != nil {
 		return err
 	}
 	id := message[strings.LastIndex(message, ":")+1:] // Discord's own, which has no colon
 	if !isID(id) {
-		return rejected("bad_id", errors.New("the message's id is not a number"))
+		return rejectedError("bad_id", errors.New("the message's id is not a number"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return c.call(ctx, request{method: http.MethodPut, url: discordgo.EndpointMessageReaction(where, id, emoji, "@me")}, nil)
 }
 
-// mentionNobody is whom a text may call of those whom it names. It goes with every text that is
-// sent: without a list, also with one that is null, Discord calls all of them.
+// mentionNobody returns a list of allowed mentions that is empty. It goes with every text
+// that is sent: without a list, or with a null one, Discord notifies everybody whom the
+// text names.
 func mentionNobody() *discordgo.MessageAllowedMentions {
 	return &discordgo.MessageAllowedMentions{Parse: []discordgo.AllowedMentionType{}}
 }
 
+// newPost returns the JSON form of a part. Nobody whom its text names is notified.
 func newPost(part channels.Part) post {
 	p := post{
 		Content: part.Text, AllowedMentions: mentionNobody(), Flags: discordgo.MessageFlagsSuppressEmbeds,
@@ -191,7 +198,7 @@ func newPost(part channels.Part) post {
 		p.Nonce, p.EnforceNonce = nonce(part.Key), true
 	}
 	if len(part.Buttons) > 0 {
-		p.Components = new(rows(part.Buttons))
+		p.Components = new(buttonRows(part.Buttons))
 	}
 	// A thread would have to be made first; what belongs to a message answers it.
 	if id := cmp.Or(part.ReplyTo, part.Under); isID(id) {
@@ -200,35 +207,38 @@ func newPost(part channels.Part) post {
 	return p
 }
 
-// nonce is a part's key in the 25 characters that Discord takes.
+// nonce derives a nonce from a part's key, within the 25 characters that Discord accepts.
 func nonce(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// channelOf is the channel of an address: a thread is a channel of its own.
-func channelOf(to bus.Address) (string, error) {
+// channelID returns the id of the Discord channel of an address: a thread is a channel of
+// its own. Its error is of kind Rejected if that is not an id.
+func channelID(to bus.Address) (string, error) {
 	where := cmp.Or(to.Thread, to.Chat)
 	if !isID(where) {
-		return "", rejected("bad_address", errors.New("the chat is not a number"))
+		return "", rejectedError("bad_address", errors.New("the chat is not a number"))
 	}
 	return where, nil
 }
 
+// isID reports whether a text has the form of a Discord id, which is a number.
 func isID(s string) bool {
 	_, err := strconv.ParseUint(s, 10, 64)
 	return err == nil && !strings.HasPrefix(s, "+")
 }
 
-func rejected(code string, err error) error {
+// rejectedError returns an error of kind Rejected: the same call would fail again.
+func rejectedError(code string, err error) error {
 	return &channels.SendError{Fault: channels.Rejected, Code: code, Err: err}
 }
 
-// overloaded is the code by which Discord says that it can do no more.
-const overloaded = 130000
+// codeOverloaded is Discord's error code for "API resource is currently overloaded".
+const codeOverloaded = 130000
 
-// sendError says what a failed call means. The library's own texts are left
-// behind: they hold the answer's body, which may quote what was to be sent.
+// sendError classifies a failed call by its error and trace. It leaves discordgo's texts
+// out: they contain the answer's body, which may quote the message to be sent.
 func sendError(err error, t *requestTrace) *channels.SendError {
 	status := int(t.status.Load())
 	bareStatus := fmt.Errorf("HTTP status %d", status)
@@ -247,7 +257,7 @@ func sendError(err error, t *requestTrace) *channels.SendError {
 		e.Limited, e.Account, e.RetryAfter = true, t.global, t.retryAfter
 	case status == http.StatusUnauthorized && known:
 		e.Fault, e.Code, e.Err = channels.Stop, "401", errors.New("the bot token is refused")
-	case code == overloaded:
+	case code == codeOverloaded:
 		e.Fault, e.Code = channels.Retry, strconv.Itoa(code)
 	case status >= 300 && status < 500 && !known:
 		e.Fault = channels.Retry // somebody on the way, not Discord, turned it away
@@ -257,8 +267,9 @@ func sendError(err error, t *requestTrace) *channels.SendError {
 	return e
 }
 
-// Refusal implements channels.RefusalReader, for Discord's JSON error codes and, where
-// there was none, the HTTP status.
+// Refusal implements channels.RefusalReader: it says why a send was refused, by Discord's
+// JSON error code or, without one, the HTTP status; "" if the code says nothing about the
+// place.
 func (c *Channel) Refusal(code string) channels.Refusal {
 	switch code {
 	case "10003": // unknown channel

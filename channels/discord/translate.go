@@ -16,42 +16,44 @@ import (
 )
 
 const (
-	maxName  = 64   // of what the model is shown as a name, in characters
-	maxQuote = 4096 // of a quoted text, in bytes
+	// maxName is the longest name of a person, channel or file that the model is shown, in
+	// characters.
+	maxName  = 64
+	maxQuote = 4096 // longest quoted text, in bytes
 )
 
-// inbound is what a message says to the agent; false if it is not meant for the bot. Its
-// error means that this cannot be told now.
-func (c *Channel) inbound(ctx context.Context, m *message) (bus.Inbound, bool, error) {
-	me := c.directory.self()
-	p, err := c.directory.place(ctx, m.Channel)
+// messageInbound translates a message into what the agent gets; false if the message is
+// not meant for the bot. Its error means that this cannot be found out now.
+func (c *Channel) messageInbound(ctx context.Context, m *message) (bus.Inbound, bool, error) {
+	me := c.directory.botUser()
+	p, err := c.directory.findPlace(ctx, m.Channel)
 	if err != nil {
 		return bus.Inbound{}, false, err
 	}
 	in := bus.Inbound{
-		ID: c.messageID(me.ID, m.Channel, m.ID), Kind: bus.Said, At: c.replyAddress(p), Group: p.group(), SentAt: momentOf(m.ID),
-		From: bus.Person{ID: c.person(m.Author.ID), Name: displayName(m.Author, m.Member)},
+		ID: c.messageID(me.ID, m.Channel, m.ID), Kind: bus.Said, At: c.replyAddress(p), Group: p.isGroup(), SentAt: snowflakeTime(m.ID),
+		From: bus.Person{ID: c.personID(m.Author.ID), Name: displayName(m.Author, m.Member)},
 	}
-	called := c.directory.calls(m)
+	called := c.directory.mentionsBot(m)
 	concerns := true
 	if in.Group {
 		in.ReplyTo = m.ID
-		in.Mentioned, concerns, err = c.concerns(ctx, m, in, called)
+		in.Mentioned, concerns, err = c.concernsBot(ctx, m, in, called)
 	} else {
 		in.Mentioned = true
 	}
 	if err != nil || !concerns {
 		return bus.Inbound{}, false, err
 	}
-	in.Text = c.words(m, called)
+	in.Text = c.typedText(m, called)
 	in.Quotes = c.quotes(m)
 	in.Attachments = attachments(m)
 	return in, true, nil
 }
 
-// concerns tells whether what was said where others read along is said to the bot, and
-// whether it is the bot's business at all.
-func (c *Channel) concerns(ctx context.Context, m *message, in bus.Inbound, called bool) (mentioned, concerns bool, err error) {
+// concernsBot judges a message that was said where others read along: mentioned is true if
+// it is said to the bot, concerns if the bot must look at it at all.
+func (c *Channel) concernsBot(ctx context.Context, m *message, in bus.Inbound, called bool) (mentioned, concerns bool, err error) {
 	switch holds := c.mention.In(in.At.Chat); {
 	case holds == channels.MentionNowhere:
 		return false, false, nil
@@ -68,10 +70,10 @@ func (c *Channel) concerns(ctx context.Context, m *message, in bus.Inbound, call
 	return false, strings.HasPrefix(m.Content, "/"), nil
 }
 
-// reacted is what a reaction says to the agent.
-func (c *Channel) reacted(ctx context.Context, n *news) (bus.Inbound, error) {
-	r, me := n.reaction, c.directory.self().ID
-	p, err := c.directory.place(ctx, r.Channel)
+// reactionInbound translates a person's reaction into what the agent gets.
+func (c *Channel) reactionInbound(ctx context.Context, n *laneItem) (bus.Inbound, error) {
+	r, me := n.reaction, c.directory.botUser().ID
+	p, err := c.directory.findPlace(ctx, r.Channel)
 	if err != nil {
 		return bus.Inbound{}, err
 	}
@@ -85,7 +87,7 @@ func (c *Channel) reacted(ctx context.Context, n *news) (bus.Inbound, error) {
 	in := bus.Inbound{
 		ID:   c.messageID(me, r.Channel, strings.Join([]string{"reaction", r.Message, r.User, emoji, done}, ":")),
 		Kind: bus.Reacted, Of: c.messageID(me, r.Channel, r.Message), Reaction: emoji, Removed: n.removed, Mentioned: true,
-		At: c.replyAddress(p), Group: r.Guild != "", From: bus.Person{ID: c.person(r.User)},
+		At: c.replyAddress(p), Group: r.Guild != "", From: bus.Person{ID: c.personID(r.User)},
 	}
 	if r.Member != nil && r.Member.User != nil {
 		in.From.Name = displayName(r.Member.User, &r.Member.member)
@@ -93,16 +95,17 @@ func (c *Channel) reacted(ctx context.Context, n *news) (bus.Inbound, error) {
 	return in, nil
 }
 
-// words is a message's text as a person would have typed it.
-func (c *Channel) words(m *message, called bool) string {
+// typedText returns a message's text as the person would have typed it: names instead of
+// ids, and without the bot's name in front if the message calls the bot (called).
+func (c *Channel) typedText(m *message, called bool) string {
 	text := m.Content
 	if called {
 		text = c.withoutOwnName(text)
 	}
-	text = command(strings.TrimSpace(c.readable(text, m)), called)
-	text = strings.TrimSpace(content(m) + " " + text)
-	if text == "" && called && !m.forwards() && len(m.Attachments) == 0 {
-		return "@" + c.directory.self().Username
+	text = asCommand(strings.TrimSpace(c.resolveMarks(text, m)), called)
+	text = strings.TrimSpace(describeExtras(m) + " " + text)
+	if text == "" && called && !m.isForward() && len(m.Attachments) == 0 {
+		return "@" + c.directory.botUser().Username
 	}
 	return text
 }
@@ -110,21 +113,21 @@ func (c *Channel) words(m *message, called bool) string {
 // withoutOwnName removes the bot's name from the beginning of a text.
 func (c *Channel) withoutOwnName(text string) string {
 	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
-	found := c.marks.FindStringSubmatchIndex(rest)
+	found := c.markPattern.FindStringSubmatchIndex(rest)
 	if found == nil || found[0] != 0 {
 		return text
 	}
 	kind, id := rest[found[2]:found[3]], rest[found[4]:found[5]]
-	own := (kind == "@" || kind == "@!") && id == c.directory.self().ID || kind == "@&" && c.directory.isOwnRole(id)
+	own := (kind == "@" || kind == "@!") && id == c.directory.botUser().ID || kind == "@&" && c.directory.isBotRole(id)
 	if !own {
 		return text
 	}
 	return strings.TrimLeft(rest[found[1]:], ",:; \t\n")
 }
 
-// command turns "stop" alone behind the bot's name into the "/stop" that the gateway
-// reads.
-func command(text string, called bool) string {
+// asCommand turns a word such as "stop", alone behind the bot's name, into the "/stop"
+// that the gateway understands. Other texts are returned unchanged.
+func asCommand(text string, called bool) string {
 	if !called {
 		return text
 	}
@@ -135,23 +138,24 @@ func command(text string, called bool) string {
 	return text
 }
 
-// marks finds what Discord writes for a person, a role, a channel, an emoji of a
-// server's, a moment, or a command.
-func marks() *regexp.Regexp {
+// newMarkPattern returns the pattern of the marks that Discord writes for a person, a
+// role, a channel, a server's own emoji, a moment, or a command.
+func newMarkPattern() *regexp.Regexp {
 	return regexp.MustCompile(`<(@!?|@&|#|a?:\w+:|t:|/[^:<>]+:)(-?\d+)(?::[tTdDfFRsS])?>`)
 }
 
-// readable writes what Discord marks by ids as people see it.
-func (c *Channel) readable(text string, m *message) string {
+// resolveMarks replaces Discord's marks, which contain ids, with the words that people
+// see.
+func (c *Channel) resolveMarks(text string, m *message) string {
 	if !strings.Contains(text, "<") {
 		return text
 	}
-	return c.marks.ReplaceAllStringFunc(text, func(all string) string {
-		parts := c.marks.FindStringSubmatch(all)
+	return c.markPattern.ReplaceAllStringFunc(text, func(all string) string {
+		parts := c.markPattern.FindStringSubmatch(all)
 		kind, id := parts[1], parts[2]
 		switch {
 		case kind == "@" || kind == "@!":
-			return "@" + c.nameOf(id, m)
+			return "@" + c.mentionedName(id, m)
 		case kind == "@&":
 			return "@" + cmp.Or(markup.OneLine(c.directory.roleName(id), maxName), id)
 		case kind == "#":
@@ -169,9 +173,10 @@ func (c *Channel) readable(text string, m *message) string {
 	})
 }
 
-// nameOf is the name of somebody whom a message mentions.
-func (c *Channel) nameOf(id string, m *message) string {
-	if me := c.directory.self(); id == me.ID {
+// mentionedName returns the name of a user whom a message mentions; the id if the message
+// does not contain the name.
+func (c *Channel) mentionedName(id string, m *message) string {
+	if me := c.directory.botUser(); id == me.ID {
 		return me.Username
 	}
 	i := slices.IndexFunc(m.Mentions, func(u *user) bool { return u != nil && u.ID == id })
@@ -181,7 +186,8 @@ func (c *Channel) nameOf(id string, m *message) string {
 	return displayName(m.Mentions[i], m.Mentions[i].Member)
 }
 
-// displayName is what a person is called there, fit to be shown on one line.
+// displayName returns the name that people see of a user in a server (in; nil elsewhere),
+// on one line.
 func displayName(u *user, in *member) string {
 	if in != nil {
 		if name := markup.OneLine(in.Nick, maxName); name != "" {
@@ -191,8 +197,8 @@ func displayName(u *user, in *member) string {
 	return cmp.Or(markup.OneLine(u.GlobalName, maxName), markup.OneLine(u.Username, maxName), u.ID)
 }
 
-// content names what a message holds beside text and files, in brackets.
-func content(m *message) string {
+// describeExtras names a message's stickers and poll, in brackets; "" if it has none.
+func describeExtras(m *message) string {
 	var all []string
 	for _, s := range m.Stickers {
 		all = append(all, bracketed("sticker", s.Name))
@@ -203,7 +209,7 @@ func content(m *message) string {
 	return strings.Join(all, " ")
 }
 
-// bracketed is a kind with what it is called, on one line.
+// bracketed returns "[kind: called]" on one line, or "[kind]" if called is empty.
 func bracketed(kind, called string) string {
 	if called = markup.OneLine(called, 200); called == "" {
 		return "[" + kind + "]"
@@ -211,11 +217,11 @@ func bracketed(kind, called string) string {
 	return "[" + kind + ": " + called + "]"
 }
 
-// maxQuotes bounds how many forwarded messages of one message are passed on.
+// maxQuotes bounds how many forwarded messages in one message reach the agent.
 const maxQuotes = 10
 
-// quotes are the words in a message that its sender did not write: what it passes on,
-// and what it answers.
+// quotes returns what a message contains that its sender did not write: the messages that
+// it forwards, and the one that it replies to.
 func (c *Channel) quotes(m *message) []bus.Quote {
 	var all []bus.Quote
 	for _, s := range m.Snapshots {
@@ -223,16 +229,16 @@ func (c *Channel) quotes(m *message) []bus.Quote {
 			continue
 		}
 		// Discord does not tell who wrote it.
-		q := bus.Quote{Kind: bus.Forwarded, At: s.Message.At, Text: c.quoted(s.Message)}
+		q := bus.Quote{Kind: bus.Forwarded, At: s.Message.At, Text: c.quotedText(s.Message)}
 		if m.Reference != nil && m.Reference.Channel != m.Channel {
 			q.Chat = markup.OneLine(c.directory.placeName(m.Reference.Channel), maxName)
 		}
 		all = append(all, q)
 	}
 	if a := m.Answers; a != nil {
-		q := bus.Quote{Kind: bus.Answered, At: a.At, Text: c.quoted(a)}
+		q := bus.Quote{Kind: bus.Answered, At: a.At, Text: c.quotedText(a)}
 		if a.Author != nil {
-			q.From = bus.Person{ID: c.person(a.Author.ID), Name: displayName(a.Author, nil)}
+			q.From = bus.Person{ID: c.personID(a.Author.ID), Name: displayName(a.Author, nil)}
 		}
 		if q.Text != "" {
 			all = append(all, q)
@@ -241,20 +247,20 @@ func (c *Channel) quotes(m *message) []bus.Quote {
 	return all
 }
 
-// quoted is the text of a quoted message, cut where it is too long.
-func (c *Channel) quoted(m *message) string {
+// quotedText returns the text of a quoted message, cut after maxQuote bytes.
+func (c *Channel) quotedText(m *message) string {
 	var files []string
 	for _, a := range m.Attachments {
 		if a != nil {
 			files = append(files, bracketed("file", a.Filename))
 		}
 	}
-	text := strings.TrimSpace(strings.Join(append(files, content(m), c.readable(m.Content, m)), " "))
+	text := strings.TrimSpace(strings.Join(append(files, describeExtras(m), c.resolveMarks(m.Content, m)), " "))
 	if len(text) <= maxQuote {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxQuote], "") + "…"
 }
 
-// IsID tells the ids of Discord, of users and of channels, from names.
+// IsID reports whether a text is the id of a Discord user or channel, and not a name.
 func IsID(id string) bool { return isID(id) }

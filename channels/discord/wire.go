@@ -20,17 +20,19 @@ import (
 	"parley/channels"
 )
 
-// maxRefusal bounds what is read of an answer that says when to come again.
-const maxRefusal = 64 << 10
+// maxRefusalBytes bounds how much is read of an answer with status 429, which says when to
+// try again.
+const maxRefusalBytes = 64 << 10
 
-// clients are the HTTP clients of a channel.
+// clients are the HTTP clients of a Channel and the address that they use.
 type clients struct {
-	server *url.URL
-	api    *http.Client // through which the library works
-	files  *http.Client // that knows no token
+	apiURL     *url.URL     // the root of the REST API
+	apiClient  *http.Client // the client that discordgo uses
+	fileClient *http.Client // downloads files, without the token
 }
 
-// newClients makes them.
+// newClients makes both clients, over the transport of the given client if there is one.
+// Its error says what is wrong with apiURL.
 func newClients(given *http.Client, apiURL string) (*clients, error) {
 	if apiURL == "" {
 		apiURL = DefaultAPIURL
@@ -39,7 +41,7 @@ func newClients(given *http.Client, apiURL string) (*clients, error) {
 	if err != nil || server.Host == "" || (server.Scheme != "http" && server.Scheme != "https") {
 		return nil, errors.New("want an address such as " + DefaultAPIURL)
 	}
-	out := &apiTransport{server: server, next: http.DefaultTransport}
+	out := &apiTransport{apiURL: server, next: http.DefaultTransport}
 	if given != nil && given.Transport != nil {
 		out.next = given.Transport
 	} else if standard, ok := http.DefaultTransport.(*http.Transport); ok {
@@ -53,26 +55,27 @@ func newClients(given *http.Client, apiURL string) (*clients, error) {
 	// Discord does not redirect, and whoever does may not learn the token.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &clients{
-		server: server,
-		api:    &http.Client{Transport: channels.LeaseCheckedTransport(out), CheckRedirect: stay},
-		files:  &http.Client{Transport: out.next, CheckRedirect: stay},
+		apiURL:     server,
+		apiClient:  &http.Client{Transport: channels.LeaseCheckedTransport(out), CheckRedirect: stay},
+		fileClient: &http.Client{Transport: out.next, CheckRedirect: stay},
 	}, nil
 }
 
-// An apiTransport takes requests to the configured server, wherever the library means
-// them to go: its addresses are constants.
+// An apiTransport sends discordgo's requests to the configured server: discordgo's own
+// addresses are constants.
 type apiTransport struct {
-	server *url.URL
+	apiURL *url.URL
 	next   http.RoundTripper
 }
 
-// RoundTrip carries one request and notes on its requestTrace how far it came.
+// RoundTrip sends one request to the configured server and records the answer's status and
+// rate limit in the request's requestTrace.
 func (r *apiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	rest, ok := strings.CutPrefix(req.URL.String(), discordgo.EndpointAPI)
 	if !ok {
 		return nil, errors.New("this request is not for the API")
 	}
-	to, err := url.Parse(r.server.String() + "/" + rest)
+	to, err := url.Parse(r.apiURL.String() + "/" + rest)
 	if err != nil {
 		return nil, fmt.Errorf("address of a request: %w", err)
 	}
@@ -82,43 +85,46 @@ func (r *apiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t, ok := req.Context().Value(tripKey{}).(*requestTrace); ok {
+	if t, ok := req.Context().Value(requestTraceKey{}).(*requestTrace); ok {
 		t.status.Store(int32(resp.StatusCode))
 		if resp.StatusCode == http.StatusTooManyRequests {
-			t.limited(resp)
+			t.readRateLimit(resp)
 		}
 	}
 	return resp, nil
 }
 
-// A requestTrace is what is known of one request.
+// A requestTrace records how far one request came.
 type requestTrace struct {
-	written atomic.Bool  // some of it may have left
-	status  atomic.Int32 // of the answer; 0 while there is none
+	written atomic.Bool  // some bytes may have left this machine
+	status  atomic.Int32 // HTTP status of the answer; 0 while there is none
 
-	// Of a 429.
+	// Set by an answer with status 429: how long to wait, and whether the limit is that
+	// of the whole account.
 	retryAfter time.Duration
 	global     bool
 }
 
-type tripKey struct{}
+// requestTraceKey is the context key of a *requestTrace.
+type requestTraceKey struct{}
 
-// follow makes a context by which the transport reports on a request.
-func follow(ctx context.Context) (context.Context, *requestTrace) {
+// withRequestTrace returns a context for one request and the trace in which apiTransport
+// and net/http record how far that request came.
+func withRequestTrace(ctx context.Context) (context.Context, *requestTrace) {
 	t := new(requestTrace)
-	ctx = context.WithValue(ctx, tripKey{}, t)
+	ctx = context.WithValue(ctx, requestTraceKey{}, t)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { t.written.Store(false) }, // another one is taken only where nothing had left
 		GotConn: func(httptrace.GotConnInfo) { t.written.Store(true) },
 	}), t
 }
 
-// limited reads when a request may be repeated. The library keeps less of it
-// than there is: whether the whole account is meant is not in its types. An
-// answer that is not JSON comes from what stands before Discord, and means the
+// readRateLimit reads from an answer with status 429 when the request may be repeated.
+// discordgo drops a part of it: its types do not say whether the whole account is limited.
+// An answer that is not JSON comes from a proxy in front of Discord, and limits the
 // account as well.
-func (t *requestTrace) limited(resp *http.Response) {
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+func (t *requestTrace) readRateLimit(resp *http.Response) {
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusalBytes))
 	_ = resp.Body.Close() // read as far as it matters
 	resp.Body = io.NopCloser(bytes.NewReader(data))
 	var said struct {
@@ -136,7 +142,7 @@ func (t *requestTrace) limited(resp *http.Response) {
 	t.global = said.Global || resp.Header.Get("X-RateLimit-Scope") == "global"
 }
 
-// withoutURL takes the URL off an error of net/http.
+// withoutURL returns the cause inside an error of net/http, without the request's URL.
 func withoutURL(err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		return outer.Err

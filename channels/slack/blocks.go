@@ -47,7 +47,7 @@ func (c *Channel) showing(part channels.Part, call func(shown []slackgo.MsgOptio
 	return call(blocks(part, false))
 }
 
-// isAboutBlocks tells whether a refusal may be of what is shown beside the text.
+// isAboutBlocks reports whether a refusal may be of what is shown beside the text.
 func isAboutBlocks(code string) bool {
 	return slices.Contains([]string{"invalid_blocks", "invalid_blocks_format", "invalid_attachments", "msg_blocks_too_long", "msg_too_long"}, code)
 }
@@ -101,7 +101,7 @@ type markdownBlocks struct {
 	refused time.Time // since when it refuses them; zero if it is not known to
 }
 
-// use tells whether a message is to be sent as one.
+// use reports whether a message is to be sent as one.
 func (m *markdownBlocks) use() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -94,7 +94,7 @@ func asideKey(chat, user string) string { return chat + " " + user }
 
 // setAside moves a message into a lane of its sender's own. The lane keeps the
 // order of what they say, and the rest of the chat does not wait until Slack
-// tells whether they may talk.
+// reports whether they may talk.
 func (s *lanes) setAside(ctx context.Context, m *message, ack func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *lanes) setAside(ctx context.Context, m *message, ack func()) {
 	l.items = append(l.items, item{m: m, ack: ack})
 }
 
-// isAside tells whether messages of the sender of m wait in a lane of their own.
+// isAside reports whether messages of the sender of m wait in a lane of their own.
 func (s *lanes) isAside(m *message) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -53,7 +53,7 @@ func fileOf(f slackgo.File) files.File {
 	return files.File{Name: f.Name, Title: f.Title, Type: f.Mimetype, Mode: f.Mode, Size: int64(f.Size), URL: f.URLPrivate, Download: f.URLPrivateDownload}
 }
 
-// isSpeech tells whether a person says something in a message. Joins, topics and
+// isSpeech reports whether a person says something in a message. Joins, topics and
 // edits are none, nor are messages of this bot or another.
 func (m *message) isSpeech(me Account) bool {
 	switch m.Type {
@@ -73,7 +73,7 @@ func (m *message) isSpeech(me Account) bool {
 	return !m.Hidden && m.BotID == "" && m.User != "" && m.User != me.User && m.User != slackbot && m.TS != "" && m.Channel != ""
 }
 
-// isWritten tells whether somebody, or some app, has written a message: joins and topics
+// isWritten reports whether somebody, or some app, has written a message: joins and topics
 // are none.
 func (m *message) isWritten() bool {
 	switch m.Subtype {
@@ -110,21 +110,21 @@ func (m *message) change(me Account) (change, bool) {
 	return c, of.isSpeech(me)
 }
 
-// isGroup tells whether a message was said where others read it too.
+// isGroup reports whether a message was said where others read it too.
 func (m *message) isGroup() bool {
 	return m.ChannelType != "im" && !strings.HasPrefix(m.Channel, "D")
 }
 
-// isReply tells whether a message was said in a thread. The message that began a
+// isReply reports whether a message was said in a thread. The message that began a
 // thread bears its ts in history too, but was not said in it.
 func (m *message) isReply() bool { return m.ThreadTS != "" && m.ThreadTS != m.TS }
 
-// mentions tells whether the text names a user.
+// mentions reports whether the text names a user.
 func (m *message) mentions(user string) bool {
 	return strings.Contains(m.Text, "<@"+user+">") || strings.Contains(m.Text, "<@"+user+"|")
 }
 
-// mayConcern tells whether a message can be meant for the bot, where that mention
+// mayConcern reports whether a message can be meant for the bot, where that mention
 // holds. It asks neither Slack nor the book; inbound judges the rest.
 func (m *message) mayConcern(me Account, holds channels.MentionIn) bool {
 	if !m.isSpeech(me) || !m.isGroup() {
@@ -168,7 +168,7 @@ func sharedIn(a slackgo.Attachment) attachment {
 
 func (a attachment) isMessage() bool { return a.IsShare || a.IsMsgUnfurl }
 
-// shares tells whether a message forwards others.
+// shares reports whether a message forwards others.
 func (m *message) shares() bool {
 	for _, a := range m.Attachments {
 		if a.isMessage() {

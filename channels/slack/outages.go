@@ -167,7 +167,7 @@ func (o *outages) closed() {
 	o.unsettle(wallClock(), redelivery)
 }
 
-// noneOpen tells whether no socket is open that Slack has greeted.
+// noneOpen reports whether no socket is open that Slack has greeted.
 func (o *outages) noneOpen() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -298,7 +298,7 @@ func (g *gap) note(chat string, err error) {
 	g.failed[chat]++
 }
 
-// lasts tells whether an error of reading will be the same later.
+// lasts reports whether an error of reading will be the same later.
 func lasts(err error) bool {
 	refusal, ok := errors.AsType[*channels.SendError](err)
 	return ok && (refusal.Fault == channels.Rejected || refusal.Fault == channels.Unknown)

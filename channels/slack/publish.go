@@ -138,7 +138,7 @@ func (p *publisher) name(ctx context.Context, in bus.Inbound) {
 	}
 }
 
-// isPublished tells whether a message was published within the last hour. What is
+// isPublished reports whether a message was published within the last hour. What is
 // delivered again after that the bus drops by its id.
 func (p *publisher) isPublished(m *message) bool {
 	_, ok := p.published.get(p.channel.id(m, p.me))

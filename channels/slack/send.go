@@ -146,7 +146,7 @@ func isTS(id string) bool {
 	return id != "" && strings.Trim(id, "0123456789.") == ""
 }
 
-// isThreadGone tells whether a call failed because its thread does not exist.
+// isThreadGone reports whether a call failed because its thread does not exist.
 func isThreadGone(err error) bool {
 	refusal, ok := errors.AsType[*channels.SendError](err)
 	return ok && (refusal.Code == "thread_not_found" || refusal.Code == "invalid_thread_ts")

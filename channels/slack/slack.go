@@ -303,10 +303,10 @@ func (c *Channel) Check(ctx context.Context) (Account, error) {
 	return a, nil
 }
 
-// receives tells whether the channel can hear people.
+// receives reports whether the channel can hear people.
 func (c *Channel) receives() bool { return c.app || c.ReceivesHTTP() }
 
-// Connected tells whether Slack was reached when it was last tried: to send, or
+// Connected reports whether Slack was reached when it was last tried: to send, or
 // to open a socket.
 func (c *Channel) Connected() bool { return c.contact.Connected() }
 
@@ -323,7 +323,7 @@ func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, mo
 	return c.files.Fetch(ctx, a, most)
 }
 
-// Member tells whether a person is a full member of the workspace.
+// Member reports whether a person is a full member of the workspace.
 func (c *Channel) Member(ctx context.Context, who string) (bool, error) {
 	_, user, found := strings.Cut(who, ":")
 	if !found {
@@ -342,7 +342,7 @@ func (c *Channel) TimeZone(ctx context.Context, who string) (string, error) {
 
 // Joins tells where the bot takes part.
 type Joins interface {
-	// Joined tells whether somebody admitted has spoken to the bot in that
+	// Joined reports whether somebody admitted has spoken to the bot in that
 	// thread, and since when: from then on it needs no further mention there.
 	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
 	// Threads lists such threads of a chat, in any order.

@@ -40,7 +40,7 @@ func newClient() *http.Client {
 	return c
 }
 
-// A requestTrace tells whether some bytes of a call may have left. If not, the call may be
+// A requestTrace reports whether some bytes of a call may have left. If not, the call may be
 // repeated without fear of doing it twice.
 type requestTrace struct{ written atomic.Bool }
 

@@ -127,7 +127,7 @@ func (b *backlog) wait(ctx context.Context) {
 	}
 }
 
-// empty tells whether everything is handled.
+// empty reports whether everything is handled.
 func (b *backlog) empty() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 // A Book is what must outlive the process, and what the processes share.
 type Book interface {
 	channels.Notes
-	// Joined tells whether the bot was spoken to at an address.
+	// Joined reports whether the bot was spoken to at an address.
 	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
 }
 

@@ -25,7 +25,7 @@ const (
 	mostAspect = 20
 )
 
-// isPhoto tells whether Telegram shows a file as a picture. It is of a few kinds, and
+// isPhoto reports whether Telegram shows a file as a picture. It is of a few kinds, and
 // not as large as others may be.
 func isPhoto(content []byte) bool {
 	if len(content) > mostPhoto {

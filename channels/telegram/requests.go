@@ -102,7 +102,7 @@ func (c *Channel) takeRequests(ctx context.Context, p *publisher) {
 	}
 }
 
-// publishUpdate publishes what a request has brought, and tells whether it is published,
+// publishUpdate publishes what a request has brought, and reports whether it is published,
 // or nothing that ever could be.
 func (p *publisher) publishUpdate(ctx context.Context, raw json.RawMessage) bool {
 	ctx, cancel := context.WithTimeout(ctx, publishTime)

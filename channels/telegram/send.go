@@ -316,7 +316,7 @@ const (
 	notModified = "not_modified"
 )
 
-// hasCode tells whether a call was refused for that reason.
+// hasCode reports whether a call was refused for that reason.
 func hasCode(err error, code string) bool {
 	refusal, ok := errors.AsType[*channels.SendError](err)
 	return ok && refusal.Code == code

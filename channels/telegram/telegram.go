@@ -199,7 +199,7 @@ func accountID(token string) (int64, error) {
 	return id, nil
 }
 
-// isNoTokenRune tells whether a character cannot be in a token, which is put into a
+// isNoTokenRune reports whether a character cannot be in a token, which is put into a
 // URL's path.
 func isNoTokenRune(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
@@ -257,7 +257,7 @@ func (c *Channel) Check(ctx context.Context) (Account, error) {
 	return a, nil
 }
 
-// Connected tells whether Telegram was reached when it was last tried: by the
+// Connected reports whether Telegram was reached when it was last tried: by the
 // last poll, or where there are none, by the last call.
 func (c *Channel) Connected() bool {
 	if c.polling.Load() {

@@ -134,7 +134,7 @@ const (
 	other        // another bot, by a command
 )
 
-// addressed tells whether a text calls the bot, and which part of it only does
+// addressed reports whether a text calls the bot, and which part of it only does
 // that: a name at the beginning, and that in a command's /name@bot.
 func (c *Channel) addressed(ctx context.Context, text string, private bool) (calls, part, error) {
 	command := text
@@ -189,7 +189,7 @@ func mention(text, name string) int {
 	}
 }
 
-// isNameByte tells whether a username may have this character.
+// isNameByte reports whether a username may have this character.
 func isNameByte(b byte) bool {
 	return b == '_' || (b >= '0' && b <= '9') || (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z')
 }

@@ -81,7 +81,7 @@ func TestDiscordAnswers(t *testing.T) {
 		t.Errorf("a post got %+v", got)
 	}
 	p.Stop()
-	dc.Expire()
+	dc.ExpireSessions()
 	dc.Say("51", "501", "while you were away")
 	dc.Say("301", "502", "more ideas")
 	p = w.Serve("DISCORD=" + discordToken)
@@ -164,7 +164,7 @@ func TestDiscordThroughKills(t *testing.T) {
 		say(i)
 		if i%4 == 0 {
 			p.Kill()
-			dc.Expire()
+			dc.ExpireSessions()
 			say(i + 100)
 			p = serve()
 		}
@@ -209,7 +209,7 @@ func TestDiscordFilesAreFetched(t *testing.T) {
 	p := w.Serve("DISCORD=" + discordToken)
 	parleytest.WaitFor(t, "a session", func() bool { return dc.Connected() == 1 })
 	dc.Fail("GET files", "", 0, discordtest.Hang(false))
-	dc.Post("51", "501", map[string]any{"content": "read this", "attachments": []any{dc.File("notes.txt", "text/plain", []byte("xyzzy-notes"))}})
+	dc.Post("51", "501", map[string]any{"content": "read this", "attachments": []any{dc.AddFile("notes.txt", "text/plain", []byte("xyzzy-notes"))}})
 	parleytest.WaitFor(t, "the fetching", func() bool { return dc.Calls("GET files") > 0 })
 	p.Kill()
 	dc.Heal()
@@ -238,7 +238,7 @@ func TestDiscordSaysWhatIsWrong(t *testing.T) {
 		"another token":      {"NDI0Mg.OTHER-SECRET.x", nil, false, []string{"channels.discord.bot_token", "401"}},
 		"no token":           {"client-SECRET", nil, false, []string{"channels.discord.bot_token", "three parts"}},
 		"no message content": {discordToken, func(dc *discordtest.Server) { dc.AllowContent(false) }, false, []string{"Message Content Intent"}},
-		"no permissions":     {discordToken, func(dc *discordtest.Server) { dc.Permit(1 << 10) }, true, nil},
+		"no permissions":     {discordToken, func(dc *discordtest.Server) { dc.SetPermissions(1 << 10) }, true, nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -143,7 +143,7 @@ func (w *three) show(i int, s sight) {
 			fields["caption"] = "look"
 		}
 		inSlack = append(inSlack, file)
-		inDiscord = append(inDiscord, w.discord.File(f.name, f.kind, f.data))
+		inDiscord = append(inDiscord, w.discord.AddFile(f.name, f.kind, f.data))
 		w.Telegram.Attach(telegramChat(i), telegramChat(i), kind, f.name, f.data, fields)
 		if n == len(s.files)-1 {
 			w.slack.Post(slackChat(i), "U1", map[string]any{"text": "look", "subtype": "file_share", "files": inSlack})

@@ -15,25 +15,26 @@ import (
 	"unicode/utf16"
 )
 
-// mostUnits is how long a text may be, in UTF-16 units.
-const mostUnits = 2000
+// maxUnits is the longest text of a message, in UTF-16 units.
+const maxUnits = 2000
 
-// answer does what a call asks.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, parts []string, channel string) {
+// route passes a call to the handler of its path and method. parts are the path's
+// segments, channel the channel that it names ("" if none).
+func (s *Server) route(w http.ResponseWriter, r *http.Request, parts []string, channel string) {
 	call := r.Method + " " + parts[len(parts)-1]
 	switch {
 	case r.URL.Path == "/api/v9/users/@me" && r.Method == http.MethodGet:
-		answer(w, http.StatusOK, bot())
+		writeJSON(w, http.StatusOK, bot())
 	case r.URL.Path == "/api/v9/applications/@me" && r.Method == http.MethodGet:
-		answer(w, http.StatusOK, map[string]any{"id": Bot, "name": "Parley", "flags": s.gateway.flags()})
+		writeJSON(w, http.StatusOK, map[string]any{"id": Bot, "name": "Parley", "flags": s.gateway.applicationFlags()})
 	case r.URL.Path == "/api/v9/users/@me/guilds" && r.Method == http.MethodGet:
-		answer(w, http.StatusOK, s.guilds())
+		writeJSON(w, http.StatusOK, s.listGuilds())
 	case r.URL.Path == "/api/v9/gateway/bot" && r.Method == http.MethodGet:
-		answer(w, http.StatusOK, s.gateway.entry(r.Host))
+		writeJSON(w, http.StatusOK, s.gateway.describe(r.Host))
 	case parts[0] == "guilds" && len(parts) > 1 && r.Method == http.MethodGet:
-		s.tellGuild(w, parts)
+		s.getGuild(w, parts)
 	case parts[0] == "channels" && len(parts) == 2 && r.Method == http.MethodGet:
-		s.tellPlace(w, parts[1])
+		s.getPlace(w, parts[1])
 	case parts[0] == "interactions" && len(parts) == 4 && r.Method == http.MethodPost:
 		s.answerInteraction(w, r, parts[1], parts[2])
 	case parts[0] == "webhooks" && len(parts) == 5 && r.Method == http.MethodPatch:
@@ -41,7 +42,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, parts []string, 
 	case parts[0] == "applications" && parts[len(parts)-1] == "commands":
 		s.commands(w, r)
 	case channel == "":
-		refuse(w, http.StatusNotFound, 0, "404: Not Found")
+		writeError(w, http.StatusNotFound, 0, "404: Not Found")
 	case call == "POST messages":
 		s.create(w, r, channel)
 	case call == "POST typing":
@@ -49,18 +50,18 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, parts []string, 
 	case r.Method == http.MethodPut && len(parts) == 7 && parts[4] == "reactions":
 		s.react(w, channel, parts[3], parts[5])
 	case r.Method == http.MethodGet && len(parts) == 4 && parts[2] == "messages":
-		s.tell(w, channel, parts[3])
+		s.getMessage(w, channel, parts[3])
 	case call == "GET messages":
 		s.list(w, r, channel)
 	case r.Method == http.MethodPatch && len(parts) == 4:
 		s.edit(w, r, channel, parts[3])
 	default:
-		refuse(w, http.StatusMethodNotAllowed, 0, "405: Method Not Allowed")
+		writeError(w, http.StatusMethodNotAllowed, 0, "405: Method Not Allowed")
 	}
 }
 
-// A called says whom a text may call, of all whom it names.
-type called struct {
+// A mentionPolicy says which of the users and roles that a text names are notified.
+type mentionPolicy struct {
 	Allowed *struct {
 		Parse   []string `json:"parse"`
 		Users   []string `json:"users"`
@@ -69,19 +70,19 @@ type called struct {
 	} `json:"allowed_mentions"`
 }
 
-// call tells whether anybody may be called. A list that is null or missing calls
-// everybody.
-func (m called) call() bool {
+// allowsMentions reports whether anybody may be notified. A list that is null or missing
+// notifies everybody.
+func (m mentionPolicy) allowsMentions() bool {
 	a := m.Allowed
 	return a == nil || a.Parse == nil || len(a.Parse)+len(a.Users)+len(a.Roles) > 0 || a.Replied
 }
 
-// A request is what a message may be made of.
-type request struct {
+// A messageRequest is the JSON from which a message is made.
+type messageRequest struct {
 	Content string `json:"content"`
 	Nonce   string `json:"nonce"`
 	Enforce bool   `json:"enforce_nonce"`
-	called
+	mentionPolicy
 	Flags     int    `json:"flags"`
 	Rows      *[]row `json:"components"`
 	Reference *struct {
@@ -90,8 +91,8 @@ type request struct {
 	} `json:"message_reference"`
 }
 
-// read reads a message, as JSON or as a form with a file.
-func read(r *http.Request) (m Message, req request, err error) {
+// readMessage reads a message from a request, as JSON or as a form with a file.
+func readMessage(r *http.Request) (m Message, req messageRequest, err error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
 		return m, req, fmt.Errorf("type of the body: %w", err)
@@ -125,18 +126,19 @@ func read(r *http.Request) (m Message, req request, err error) {
 			err = errors.New("ill-formed components")
 		}
 	}
-	m.Calls = req.call()
+	m.Calls = req.allowsMentions()
 	return m, req, err
 }
 
-// bad is the code of what Discord refuses a message for; 0 is nothing.
-func (m Message) bad() int {
+// refusalCode returns the code with which Discord refuses a message; 0 if it accepts the
+// message.
+func (m Message) refusalCode() int {
 	units := 0
 	for _, r := range m.Text {
 		units += utf16.RuneLen(r)
 	}
 	switch {
-	case units > mostUnits, len(m.Nonce) > 25:
+	case units > maxUnits, len(m.Nonce) > 25:
 		return 50035
 	case strings.TrimSpace(m.Text) == "" && m.File == "":
 		return 50006
@@ -144,14 +146,16 @@ func (m Message) bad() int {
 	return 0
 }
 
+// create answers POST messages: it stores a message of the bot, or returns the older one
+// that has the same enforced nonce.
 func (s *Server) create(w http.ResponseWriter, r *http.Request, channel string) {
-	m, req, err := read(r)
+	m, req, err := readMessage(r)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, 50109, "The request body contains invalid JSON.")
+		writeError(w, http.StatusBadRequest, 50109, "The request body contains invalid JSON.")
 		return
 	}
-	if code := m.bad(); code != 0 {
-		refuse(w, http.StatusBadRequest, code, "Invalid Form Body")
+	if code := m.refusalCode(); code != 0 {
+		writeError(w, http.StatusBadRequest, code, "Invalid Form Body")
 		return
 	}
 	s.mu.Lock()
@@ -159,27 +163,27 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, channel string) 
 	all := s.messages[channel]
 	if m.enforced {
 		if i := slices.IndexFunc(all, func(old *Message) bool { return old.Author == Bot && old.Nonce == m.Nonce }); i >= 0 {
-			answer(w, http.StatusOK, s.wire(all[i]))
+			writeJSON(w, http.StatusOK, s.messageJSON(all[i]))
 			return
 		}
 	}
 	if ref := req.Reference; ref != nil {
 		known := slices.ContainsFunc(all, func(old *Message) bool { return old.ID == ref.ID })
 		if !known && (ref.OrRefuse == nil || *ref.OrRefuse) {
-			refuse(w, http.StatusBadRequest, 50035, "Unknown message")
+			writeError(w, http.StatusBadRequest, 50035, "Unknown message")
 			return
 		}
 		m.ReplyTo = ref.ID
 	}
 	m.Channel, m.Author = channel, Bot
-	s.put(&m)
+	s.store(&m)
 	s.sends++
-	answer(w, http.StatusOK, s.wire(&m))
-	s.gateway.announce("MESSAGE_CREATE", s.event(&m))
+	writeJSON(w, http.StatusOK, s.messageJSON(&m))
+	s.gateway.announce("MESSAGE_CREATE", s.eventJSON(&m))
 }
 
-// put gives a message its id and keeps it. s.mu is held.
-func (s *Server) put(m *Message) {
+// store gives a message its id and keeps it. s.mu is held.
+func (s *Server) store(m *Message) {
 	m.ID, m.At = s.newID(), time.Now()
 	m.Changed = m.At
 	s.messages[m.Channel] = append(s.messages[m.Channel], m)
@@ -191,15 +195,17 @@ func (s *Server) put(m *Message) {
 	s.wake = make(chan struct{})
 }
 
-// newID is the id of what is made now. s.mu is held.
+// newID returns an id for a thing that is made now, higher than all before. s.mu is held.
 func (s *Server) newID() string {
 	s.lastID = max(s.lastID+1, uint64(time.Now().UnixMilli()-discordEpoch)<<22)
 	return strconv.FormatUint(s.lastID, 10)
 }
 
-// discordEpoch is where Discord's time begins, in milliseconds since 1970.
+// discordEpoch is the moment from which Discord's ids count time, in milliseconds since
+// 1970.
 const discordEpoch = 1420070400000
 
+// list answers GET messages with a page of a channel's history, the newest message first.
 func (s *Server) list(w http.ResponseWriter, r *http.Request, channel string) {
 	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
 	if err != nil || limit < 1 || limit > 100 {
@@ -209,7 +215,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hidden[channel] {
-		refuse(w, http.StatusForbidden, 50001, "Missing Access")
+		writeError(w, http.StatusForbidden, 50001, "Missing Access")
 		return
 	}
 	all := slices.Clone(s.messages[channel])
@@ -229,26 +235,27 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, channel string) {
 	slices.Reverse(all) // the newest first, as always
 	list := []map[string]any{}
 	for _, m := range all[:min(limit, len(all))] {
-		one := s.wire(m)
+		one := s.messageJSON(m)
 		if !s.ShowNonces {
 			delete(one, "nonce")
 		}
 		list = append(list, one)
 	}
-	answer(w, http.StatusOK, list)
+	writeJSON(w, http.StatusOK, list)
 }
 
+// edit answers PATCH of a message: it replaces the text, and the buttons if any are given.
 func (s *Server) edit(w http.ResponseWriter, r *http.Request, channel, id string) {
-	now, req, err := read(r)
-	if code := now.bad(); err != nil || code != 0 {
-		refuse(w, http.StatusBadRequest, code, "Invalid Form Body")
+	now, req, err := readMessage(r)
+	if code := now.refusalCode(); err != nil || code != 0 {
+		writeError(w, http.StatusBadRequest, code, "Invalid Form Body")
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.find(channel, id)
 	if m == nil {
-		refuse(w, http.StatusNotFound, 10008, "Unknown Message")
+		writeError(w, http.StatusNotFound, 10008, "Unknown Message")
 		return
 	}
 	m.Text, m.Flags, m.Calls = now.Text, now.Flags, now.Calls
@@ -257,10 +264,10 @@ func (s *Server) edit(w http.ResponseWriter, r *http.Request, channel, id string
 	}
 	m.Edits++
 	m.Changed = time.Now()
-	answer(w, http.StatusOK, s.wire(m))
+	writeJSON(w, http.StatusOK, s.messageJSON(m))
 }
 
-// find is the message with that id; nil if there is none. s.mu is held.
+// find returns the message with that id; nil if there is none. s.mu is held.
 func (s *Server) find(channel, id string) *Message {
 	i := slices.IndexFunc(s.messages[channel], func(m *Message) bool { return m.ID == id })
 	if i < 0 {
@@ -269,12 +276,14 @@ func (s *Server) find(channel, id string) *Message {
 	return s.messages[channel][i]
 }
 
-func answer(w http.ResponseWriter, status int, result any) {
+// writeJSON answers a call with a status and a result.
+func writeJSON(w http.ResponseWriter, status int, result any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(result) // the caller may be gone
 }
 
-func refuse(w http.ResponseWriter, status, code int, text string) {
-	answer(w, status, map[string]any{"message": text, "code": code})
+// writeError answers a call with a status and Discord's JSON error.
+func writeError(w http.ResponseWriter, status, code int, text string) {
+	writeJSON(w, status, map[string]any{"message": text, "code": code})
 }

@@ -7,20 +7,20 @@ import (
 	"net/http/httptest"
 )
 
-// An Act takes the place of a call. Do does the call: an act may leave it out,
-// or let it write to nobody.
+// An Act handles a call in place of the server. Handler do is the server's own handling:
+// an act may leave it out, or let it write to a recorder.
 type Act func(w http.ResponseWriter, r *http.Request, do http.Handler)
 
-// A fault is ordered for calls to come.
+// A fault is an Act that is ordered for future calls.
 type fault struct {
 	what, channel string
-	times         int
+	times         int // how many calls it still applies to; negative is without end
 	act           Act
 }
 
-// Fail orders that the next calls ("POST messages"; "" is every one) for a
-// channel ("" is every one) are acted so, times 0 being until Heal. The first
-// fault that fits a call happens to it.
+// Fail orders act for the next calls of that kind ("POST messages"; "" is every kind) to a
+// channel ("" is every one), as many as times; with 0 until Heal. Of several faults that
+// fit a call the first one applies.
 func (s *Server) Fail(what, channel string, times int, act Act) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,15 +30,16 @@ func (s *Server) Fail(what, channel string, times int, act Act) {
 	s.faults = append(s.faults, &fault{what, channel, times, act})
 }
 
-// Heal forgets all faults; calls that hang go on hanging.
+// Heal forgets all faults. Calls that hang keep hanging.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = nil
 }
 
-// begin counts a call and gives its fault, if one was ordered.
-func (s *Server) begin(what, channel string) *fault {
+// countCall counts a call and returns the fault that was ordered for it; nil if there is
+// none.
+func (s *Server) countCall(what, channel string) *fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls[what]++
@@ -53,7 +54,8 @@ func (s *Server) begin(what, channel string) *fault {
 	return nil
 }
 
-// Answer refuses with a status, a body and headers, by name and value.
+// Answer returns an Act that answers with a status, a body and headers, given as name and
+// value in turn.
 func Answer(status int, body string, headers ...string) Act {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		for i := 0; i+1 < len(headers); i += 2 {
@@ -64,7 +66,8 @@ func Answer(status int, body string, headers ...string) Act {
 	}
 }
 
-// Cut cuts the connection; if done is set, the call was done before.
+// Cut returns an Act that cuts the connection; if done is set, the call was carried out
+// before.
 func Cut(done bool) Act {
 	return func(w http.ResponseWriter, r *http.Request, do http.Handler) {
 		if done {
@@ -81,7 +84,7 @@ func Cut(done bool) Act {
 	}
 }
 
-// Hang never answers; if done is set, the call was done before.
+// Hang returns an Act that never answers; if done is set, the call was carried out before.
 func Hang(done bool) Act {
 	return func(_ http.ResponseWriter, r *http.Request, do http.Handler) {
 		if done {

@@ -14,58 +14,62 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// gatewayPath is where the gateway is.
+// gatewayPath is the path of the gateway's WebSocket.
 const gatewayPath = "/gateway/"
 
-// A gateway is where events come from. Its mutex is taken last.
+// A gateway sends events to the bot. Its mutex is the last one to be locked.
 type gateway struct {
 	token    string
 	upgrader websocket.Upgrader
 
-	mu         sync.Mutex
-	interval   time.Duration
-	atOnce     int
-	left       int // sessions that may be begun
-	sessions   map[string]*session
-	conns      []*conn
-	lastID     int
-	identifies int
-	resumes    int
-	closed     []int // codes with which the bot closed
-	noHello    int
-	early      int  // connections that are asked to reconnect before their session begins
-	noContent  bool // the bot may not read what people write
+	mu           sync.Mutex
+	interval     time.Duration // of heartbeats
+	atOnce       int
+	sessionsLeft int // sessions that may still be begun
+	sessions     map[string]*session
+	conns        []*conn
+	lastID       int
+	identifies   int
+	resumes      int
+	closeCodes   []int // codes with which the bot closed connections
+	withoutHello int   // how many of the next connections get no hello
+	// How many of the next connections are asked to reconnect before their session begins.
+	earlyReconnects int
+	noContent       bool // the bot may not read what people write
 }
 
-// A conn is one connection.
+// A conn is one WebSocket of the bot.
 type conn struct {
 	ws      *websocket.Conn
 	out     chan []byte
-	gone    chan struct{} // closed when nothing is written any more
+	gone    chan struct{} // closed when nothing will be written any more
 	ended   sync.Once
-	mute    bool // it brings nothing and answers nothing; under the gateway's mutex
+	mute    bool // nothing is sent on it any more; guarded by the gateway's mutex
 	session *session
 }
 
+// newGateway makes a gateway for the bot of that token.
 func newGateway(token string) *gateway {
-	return &gateway{token: token, interval: 2 * time.Second, atOnce: 1000, left: 1000, sessions: map[string]*session{}}
+	return &gateway{token: token, interval: 2 * time.Second, atOnce: 1000, sessionsLeft: 1000, sessions: map[string]*session{}}
 }
 
-func number(id string) uint64 {
+// parseID returns the number that an id is; 0 if the text is not an id.
+func parseID(id string) uint64 {
 	n, _ := strconv.ParseUint(id, 10, 64) // 0 is no id
 	return n
 }
 
-// entry is what is told of the gateway.
-func (g *gateway) entry(host string) map[string]any {
+// describe returns the answer to "GET gateway/bot".
+func (g *gateway) describe(host string) map[string]any {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return map[string]any{
 		"url": "ws://" + host + gatewayPath, "shards": 1,
-		"session_start_limit": map[string]any{"total": 1000, "remaining": g.left, "reset_after": 1000, "max_concurrency": g.atOnce},
+		"session_start_limit": map[string]any{"total": 1000, "remaining": g.sessionsLeft, "reset_after": 1000, "max_concurrency": g.atOnce},
 	}
 }
 
+// A frame is one message of the gateway's protocol.
 type frame struct {
 	Op   int             `json:"op"`
 	Type string          `json:"t,omitempty"`
@@ -73,10 +77,10 @@ type frame struct {
 	Data json.RawMessage `json:"d"`
 }
 
-// serve is one connection, from its beginning to its end.
+// serve handles one connection from its beginning to its end.
 func (g *gateway) serve(w http.ResponseWriter, r *http.Request, s *Server) {
 	if q := r.URL.Query(); q.Get("v") != "9" || q.Get("encoding") != "json" {
-		refuse(w, http.StatusBadRequest, 0, "want v=9 and encoding=json")
+		writeError(w, http.StatusBadRequest, 0, "want v=9 and encoding=json")
 		return
 	}
 	ws, err := g.upgrader.Upgrade(w, r, nil)
@@ -86,8 +90,8 @@ func (g *gateway) serve(w http.ResponseWriter, r *http.Request, s *Server) {
 	k := &conn{ws: ws, out: make(chan []byte, 1<<15), gone: make(chan struct{})}
 	g.mu.Lock()
 	g.conns = append(g.conns, k)
-	if g.noHello > 0 {
-		g.noHello--
+	if g.withoutHello > 0 {
+		g.withoutHello--
 	} else {
 		k.out <- fmt.Appendf(nil, `{"op":10,"d":{"heartbeat_interval":%d}}`, g.interval.Milliseconds())
 	}
@@ -97,19 +101,19 @@ func (g *gateway) serve(w http.ResponseWriter, r *http.Request, s *Server) {
 	for {
 		_, data, err := ws.ReadMessage()
 		if err != nil {
-			g.note(err)
+			g.recordClose(err)
 			break
 		}
 		var f frame
 		if json.Unmarshal(data, &f) == nil {
-			g.take(k, f, s)
+			g.handleFrame(k, f, s)
 		}
 	}
-	g.leave(k)
+	g.removeConn(k)
 	writing.Wait()
 }
 
-// write sends what is to go out.
+// write sends a connection's queued frames until the connection is gone.
 func (g *gateway) write(k *conn) {
 	for {
 		select {
@@ -126,19 +130,21 @@ func (g *gateway) write(k *conn) {
 	}
 }
 
-// note notes how the bot has closed a connection.
-func (g *gateway) note(err error) {
+// recordClose records the code with which the bot closed a connection. Codes 1000 and 1001
+// end the session.
+func (g *gateway) recordClose(err error) {
 	if closed, ok := err.(*websocket.CloseError); ok && closed.Code != websocket.CloseAbnormalClosure { //nolint:errorlint // gorilla gives it bare
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.closed = append(g.closed, closed.Code)
+		g.closeCodes = append(g.closeCodes, closed.Code)
 		if closed.Code == 1000 || closed.Code == 1001 {
 			clear(g.sessions) // there is one bot
 		}
 	}
 }
 
-func (g *gateway) leave(k *conn) {
+// removeConn closes a connection and forgets it. Its session stays, without a connection.
+func (g *gateway) removeConn(k *conn) {
 	k.ended.Do(func() { close(k.gone) })
 	_ = k.ws.Close() // it has ended
 	g.mu.Lock()
@@ -149,8 +155,8 @@ func (g *gateway) leave(k *conn) {
 	}
 }
 
-// take does what a frame of the bot's asks for.
-func (g *gateway) take(k *conn, f frame, s *Server) {
+// handleFrame does what a frame from the bot asks for.
+func (g *gateway) handleFrame(k *conn, f frame, s *Server) {
 	switch f.Op {
 	case 1:
 		g.mu.Lock()
@@ -163,7 +169,7 @@ func (g *gateway) take(k *conn, f frame, s *Server) {
 	}
 }
 
-// send puts a frame on its way. The gateway's mutex is held.
+// send queues a frame for the bot. The gateway's mutex is held.
 func (k *conn) send(data []byte) {
 	select {
 	case k.out <- data:
@@ -171,8 +177,8 @@ func (k *conn) send(data []byte) {
 	}
 }
 
-// end closes a connection with a code, and waits a moment for how the bot does.
-func (k *conn) end(code int) {
+// closeWith closes a connection with a code, and gives the bot a second to close it too.
+func (k *conn) closeWith(code int) {
 	_ = k.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(time.Second)) // it may be broken
 	_ = k.ws.NetConn().SetReadDeadline(time.Now().Add(time.Second))                                                    // likewise
 }
@@ -189,5 +195,5 @@ func (g *gateway) cut() {
 	}
 }
 
-// hasToken tells whether a frame names the bot's token.
+// hasToken reports whether given is the bot's token, with or without "Bot " in front.
 func (g *gateway) hasToken(given string) bool { return strings.TrimPrefix(given, "Bot ") == g.token }

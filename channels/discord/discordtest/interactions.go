@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// answerTime is how long Discord waits for the answer to what somebody did.
+// answerTime is how long Discord accepts the first answer to an interaction.
 const answerTime = 3 * time.Second
 
-// A Button is one below a message.
+// A Button is one button below a message.
 type Button struct{ Label, ID string }
 
-// A row of buttons, as a message brings it.
+// A row is a row of buttons in the JSON of a message.
 type row struct {
 	Type    int `json:"type"`
 	Buttons []struct {
@@ -25,7 +25,7 @@ type row struct {
 	} `json:"components"`
 }
 
-// buttons are those of some rows; false if Discord refuses them.
+// buttons returns the buttons of the given rows; false if Discord refuses them.
 func buttons(rows []row) (all []Button, ok bool) {
 	ids := map[string]bool{}
 	for _, r := range rows {
@@ -43,19 +43,20 @@ func buttons(rows []row) (all []Button, ok bool) {
 	return all, len(rows) <= 5
 }
 
-// An Interaction is what somebody did otherwise than by a message.
+// An Interaction records what a person did other than writing a message, and how the bot
+// answered.
 type Interaction struct {
 	ID       string
 	Answered bool
-	Deferred bool   // the bot has asked for patience
-	Words    string // that the person alone sees
-	Hidden   bool   // others do not see the answer
-	Calls    bool   // the words may call those whom they name
+	Deferred bool   // the bot has asked Discord to wait
+	Words    string // the bot's answer
+	Hidden   bool   // only the person sees the answer
+	Calls    bool   // the answer may notify those whom it names
 	at       time.Time
 	token    string
 }
 
-// PressButton has a person press a button, and returns the id of that.
+// PressButton presses a button as that user, and returns the id of the interaction.
 func (s *Server) PressButton(channel, user, message, label string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,13 +68,13 @@ func (s *Server) PressButton(channel, user, message, label string) string {
 	if i < 0 {
 		panic("discordtest: the message has no button " + label) // likewise
 	}
-	return s.interaction(channel, user, map[string]any{
-		"type": 3, "message": s.wire(m), "data": map[string]any{"component_type": 2, "custom_id": m.Buttons[i].ID},
+	return s.announceInteraction(channel, user, map[string]any{
+		"type": 3, "message": s.messageJSON(m), "data": map[string]any{"component_type": 2, "custom_id": m.Buttons[i].ID},
 	})
 }
 
-// GiveCommand has a person give a slash command with what belongs to it, and returns the
-// id of that.
+// GiveCommand gives a slash command with its options as that user, and returns the id of
+// the interaction.
 func (s *Server) GiveCommand(channel, user, name string, words ...string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,11 +82,11 @@ func (s *Server) GiveCommand(channel, user, name string, words ...string) string
 	for i, w := range words {
 		options = append(options, map[string]any{"type": 3, "name": fmt.Sprint("option", i), "value": w})
 	}
-	return s.interaction(channel, user, map[string]any{"type": 2, "data": map[string]any{"id": "77", "name": name, "type": 1, "options": options}})
+	return s.announceInteraction(channel, user, map[string]any{"type": 2, "data": map[string]any{"id": "77", "name": name, "type": 1, "options": options}})
 }
 
-// interaction tells the bot of an interaction. s.mu is held.
-func (s *Server) interaction(channel, user string, event map[string]any) string {
+// announceInteraction sends the bot an interaction and returns its id. s.mu is held.
+func (s *Server) announceInteraction(channel, user string, event map[string]any) string {
 	if _, known := s.places[channel]; !known {
 		s.places[channel] = Place{ID: channel, Type: DirectChat}
 	}
@@ -94,7 +95,7 @@ func (s *Server) interaction(channel, user string, event map[string]any) string 
 	s.interactions[d.ID] = d
 	p, who := s.places[channel], map[string]any{"id": user, "username": "user" + user}
 	event["id"], event["token"], event["application_id"] = d.ID, d.token, Bot
-	event["channel_id"], event["channel"], event["version"] = channel, p.wire(), 1
+	event["channel_id"], event["channel"], event["version"] = channel, p.asJSON(), 1
 	if p.Type == DirectChat {
 		event["user"] = who
 	} else {
@@ -104,25 +105,25 @@ func (s *Server) interaction(channel, user string, event map[string]any) string 
 	return d.ID
 }
 
-// Done is what became of an interaction.
-func (s *Server) Done(id string) Interaction {
+// InteractionResult returns an interaction with the bot's answers so far.
+func (s *Server) InteractionResult(id string) Interaction {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return *s.interactions[id]
 }
 
-// answerInteraction is the first answer to an interaction.
+// answerInteraction handles the bot's first answer to an interaction.
 func (s *Server) answerInteraction(w http.ResponseWriter, r *http.Request, id, token string) {
 	var given struct {
 		Type int `json:"type"`
 		Data struct {
 			Content string `json:"content"`
 			Flags   int    `json:"flags"`
-			called
+			mentionPolicy
 		} `json:"data"`
 	}
 	if json.NewDecoder(r.Body).Decode(&given) != nil {
-		refuse(w, http.StatusBadRequest, 50109, "The request body contains invalid JSON.")
+		writeError(w, http.StatusBadRequest, 50109, "The request body contains invalid JSON.")
 		return
 	}
 	s.mu.Lock()
@@ -130,75 +131,76 @@ func (s *Server) answerInteraction(w http.ResponseWriter, r *http.Request, id, t
 	d := s.interactions[id]
 	switch {
 	case d == nil || d.token != token || time.Since(d.at) > answerTime:
-		refuse(w, http.StatusNotFound, 10062, "Unknown interaction")
+		writeError(w, http.StatusNotFound, 10062, "Unknown interaction")
 		return
 	case d.Answered || d.Deferred:
-		refuse(w, http.StatusBadRequest, 40060, "Interaction has already been acknowledged.")
+		writeError(w, http.StatusBadRequest, 40060, "Interaction has already been acknowledged.")
 		return
 	case given.Type == 5:
 		d.Deferred = true
 	case given.Type == 4 || given.Type == 6:
 		d.Answered = true
 	default:
-		refuse(w, http.StatusBadRequest, 50035, "Invalid Form Body")
+		writeError(w, http.StatusBadRequest, 50035, "Invalid Form Body")
 		return
 	}
-	d.Words, d.Hidden, d.Calls = given.Data.Content, given.Data.Flags&64 != 0, given.Data.Content != "" && given.Data.call()
+	d.Words, d.Hidden, d.Calls = given.Data.Content, given.Data.Flags&64 != 0, given.Data.Content != "" && given.Data.allowsMentions()
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// editInteractionAnswer is the answer to an interaction for which the bot has asked for patience.
+// editInteractionAnswer handles the bot's answer to an interaction for which it asked
+// Discord to wait.
 func (s *Server) editInteractionAnswer(w http.ResponseWriter, r *http.Request, token string) {
 	var given struct {
 		Content string `json:"content"`
-		called
+		mentionPolicy
 	}
 	_ = json.NewDecoder(r.Body).Decode(&given) // an empty one says nothing
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range s.interactions {
 		if d.token == token && d.Deferred {
-			d.Answered, d.Words, d.Calls = true, given.Content, given.call()
-			answer(w, http.StatusOK, map[string]any{"id": s.newID(), "content": given.Content})
+			d.Answered, d.Words, d.Calls = true, given.Content, given.allowsMentions()
+			writeJSON(w, http.StatusOK, map[string]any{"id": s.newID(), "content": given.Content})
 			return
 		}
 	}
-	refuse(w, http.StatusNotFound, 10015, "Unknown Webhook")
+	writeError(w, http.StatusNotFound, 10015, "Unknown Webhook")
 }
 
-// commands lists or replaces the slash commands.
+// commands lists the slash commands, or replaces them.
 func (s *Server) commands(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.Method == http.MethodPut {
 		var given []map[string]any
 		if json.NewDecoder(r.Body).Decode(&given) != nil {
-			refuse(w, http.StatusBadRequest, 50109, "The request body contains invalid JSON.")
+			writeError(w, http.StatusBadRequest, 50109, "The request body contains invalid JSON.")
 			return
 		}
-		s.offered = given
+		s.offeredCommands = given
 	}
-	answer(w, http.StatusOK, s.offered)
+	writeJSON(w, http.StatusOK, s.offeredCommands)
 }
 
-// Offered are the names of the slash commands.
-func (s *Server) Offered() (names []string) {
+// OfferedCommands returns the names of the slash commands that the bot has registered.
+func (s *Server) OfferedCommands() (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.offered {
+	for _, c := range s.offeredCommands {
 		names = append(names, fmt.Sprint(c["name"]))
 	}
 	return names
 }
 
-// react puts a reaction of the bot's at a message.
+// react adds a reaction of the bot to a message.
 func (s *Server) react(w http.ResponseWriter, channel, id, emoji string) {
 	emoji, err := url.PathUnescape(emoji)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.find(channel, id)
 	if m == nil || err != nil {
-		refuse(w, http.StatusNotFound, 10008, "Unknown Message")
+		writeError(w, http.StatusNotFound, 10008, "Unknown Message")
 		return
 	}
 	if !slices.Contains(m.Reactions, emoji) {
@@ -207,17 +209,18 @@ func (s *Server) react(w http.ResponseWriter, channel, id, emoji string) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// React has a person react to a message, and Unreact take that back.
+// React adds a person's reaction to a message.
 func (s *Server) React(channel, user, id, emoji string) {
-	s.reacts("MESSAGE_REACTION_ADD", channel, user, id, emoji)
+	s.announceReaction("MESSAGE_REACTION_ADD", channel, user, id, emoji)
 }
 
-// Unreact is explained at React.
+// Unreact removes a person's reaction from a message.
 func (s *Server) Unreact(channel, user, id, emoji string) {
-	s.reacts("MESSAGE_REACTION_REMOVE", channel, user, id, emoji)
+	s.announceReaction("MESSAGE_REACTION_REMOVE", channel, user, id, emoji)
 }
 
-func (s *Server) reacts(event, channel, user, id, emoji string) {
+// announceReaction sends the bot an event about a person's reaction.
+func (s *Server) announceReaction(event, channel, user, id, emoji string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	told := map[string]any{"user_id": user, "channel_id": channel, "message_id": id, "emoji": map[string]any{"id": nil, "name": emoji}}
@@ -230,7 +233,7 @@ func (s *Server) reacts(event, channel, user, id, emoji string) {
 	s.gateway.announce(event, told)
 }
 
-// Reactions are the bot's at a message.
+// Reactions returns the bot's reactions to a message.
 func (s *Server) Reactions(channel, id string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

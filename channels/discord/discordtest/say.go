@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// The bot, and the server that it is in.
+// The ids of the bot, its role, and the server that it is in.
 const (
 	Bot     = "4242"
 	BotRole = "4243" // the role that the server gave it
 	Guild   = "900"
 )
 
+// bot returns the bot's user in Discord's JSON.
 func bot() map[string]any { return map[string]any{"id": Bot, "username": "parley", "bot": true} }
 
 // The types of places.
@@ -34,10 +35,11 @@ type Place struct {
 	Parent string // of a thread
 	Last   string // the id of the newest message
 
-	rules []map[string]any // who may do more or less there than in the server
+	rules []map[string]any // permissions that differ from the server's
 }
 
-func (p Place) wire() map[string]any {
+// asJSON returns a place in Discord's JSON.
+func (p Place) asJSON() map[string]any {
 	w := map[string]any{"id": p.ID, "type": p.Type}
 	if p.Type != DirectChat {
 		w["guild_id"], w["name"] = Guild, p.Name
@@ -56,48 +58,49 @@ func (p Place) wire() map[string]any {
 
 // AddChannel adds a channel to the server.
 func (s *Server) AddChannel(id, name string) {
-	s.add(Place{ID: id, Type: TextChannel, Name: name}, "CHANNEL_CREATE")
+	s.addPlace(Place{ID: id, Type: TextChannel, Name: name}, "CHANNEL_CREATE")
 }
 
 // AddForum adds a forum to the server.
 func (s *Server) AddForum(id, name string) {
-	s.add(Place{ID: id, Type: Forum, Name: name}, "CHANNEL_CREATE")
+	s.addPlace(Place{ID: id, Type: Forum, Name: name}, "CHANNEL_CREATE")
 }
 
 // AddThread adds a thread to a channel of the server, or a post to a forum.
 func (s *Server) AddThread(id, parent, name string) {
-	s.add(Place{ID: id, Type: PublicThread, Parent: parent, Name: name}, "THREAD_CREATE")
+	s.addPlace(Place{ID: id, Type: PublicThread, Parent: parent, Name: name}, "THREAD_CREATE")
 }
 
-func (s *Server) add(p Place, event string) {
+// addPlace adds a place and announces it to the bot by that event.
+func (s *Server) addPlace(p Place, event string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.places[p.ID] = p
-	told := p.wire()
+	told := p.asJSON()
 	told["newly_created"] = true
 	s.gateway.announce(event, told)
 }
 
-// Hide has the bot read no history of a channel.
-func (s *Server) Hide(channel string) {
+// HideHistory forbids the bot to read a channel's history.
+func (s *Server) HideHistory(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hidden[channel] = true
 }
 
-// Say has a person write into a channel, and returns the message's id. A channel that
-// was not added is the person's own chat with the bot.
+// Say writes a message as that user and returns its id. A channel that was not added is
+// taken for the user's own chat with the bot.
 func (s *Server) Say(channel, user, text string) string {
 	return s.Post(channel, user, map[string]any{"content": text})
 }
 
-// Reply is Say in answer to a message.
+// Reply writes a message as that user, in reply to another, and returns its id.
 func (s *Server) Reply(channel, user, message, text string) string {
 	return s.Post(channel, user, map[string]any{"content": text, "type": 19, "message_reference": map[string]any{"message_id": message, "channel_id": channel}})
 }
 
-// Post has a person put a message of any kind into a channel: the fields are Discord's.
-// It returns the message's id.
+// Post writes a message of any kind as that user: fields are those of Discord's JSON. It
+// returns the message's id.
 func (s *Server) Post(channel, user string, fields map[string]any) string {
 	m := &Message{Channel: channel, Author: user, more: fields}
 	m.Text, _ = fields["content"].(string) // "" is as good as left out
@@ -106,22 +109,22 @@ func (s *Server) Post(channel, user string, fields map[string]any) string {
 	if _, known := s.places[channel]; !known {
 		s.places[channel] = Place{ID: channel, Type: DirectChat}
 	}
-	s.put(m)
-	s.gateway.announce("MESSAGE_CREATE", s.event(m))
+	s.store(m)
+	s.gateway.announce("MESSAGE_CREATE", s.eventJSON(m))
 	return m.ID
 }
 
-// Rewrite has a person change what they have said.
+// Rewrite changes the text of a person's message.
 func (s *Server) Rewrite(channel, id, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.find(channel, id)
 	m.Text, m.Changed = text, time.Now()
 	m.more["content"], m.more["edited_timestamp"] = text, m.Changed.UTC().Format(time.RFC3339Nano)
-	s.gateway.announce("MESSAGE_UPDATE", s.event(m))
+	s.gateway.announce("MESSAGE_UPDATE", s.eventJSON(m))
 }
 
-// Remove has a person delete what they have said.
+// Remove deletes a person's message.
 func (s *Server) Remove(channel, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,13 +132,14 @@ func (s *Server) Remove(channel, id string) {
 	s.gateway.announce("MESSAGE_DELETE", map[string]any{"id": id, "channel_id": channel})
 }
 
-// Since counts what people have said since the thing with that id.
-func (s *Server) Since(id uint64) (n int) {
+// CountSince counts the messages that people have written since the thing with that id was
+// made.
+func (s *Server) CountSince(id uint64) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, all := range s.messages {
 		for _, m := range all {
-			if m.Author != Bot && number(m.ID) > id {
+			if m.Author != Bot && parseID(m.ID) > id {
 				n++
 			}
 		}
@@ -143,8 +147,8 @@ func (s *Server) Since(id uint64) (n int) {
 	return n
 }
 
-// wire is a message as Discord lists it. s.mu is held.
-func (s *Server) wire(m *Message) map[string]any {
+// messageJSON returns a message as Discord lists it in history. s.mu is held.
+func (s *Server) messageJSON(m *Message) map[string]any {
 	author := map[string]any{"id": m.Author, "username": "user" + m.Author}
 	if m.Author == Bot {
 		author = bot()
@@ -166,13 +170,13 @@ func (s *Server) wire(m *Message) map[string]any {
 	maps.Copy(w, m.more)
 	if ref, ok := w["message_reference"].(map[string]any); ok && w["type"] == 19 {
 		if answered := s.find(m.Channel, ref["message_id"].(string)); answered != nil {
-			w["referenced_message"] = s.wire(answered)
+			w["referenced_message"] = s.messageJSON(answered)
 		}
 	}
 	return w
 }
 
-// mentions are the users whom a text names.
+// mentions returns the users whom a text mentions; only the bot is recognised.
 func mentions(text string) []any {
 	all := []any{}
 	if strings.Contains(text, "<@"+Bot+">") || strings.Contains(text, "<@!"+Bot+">") {
@@ -181,9 +185,10 @@ func mentions(text string) []any {
 	return all
 }
 
-// event is a message as an event tells of it: with the server, too. s.mu is held.
-func (s *Server) event(m *Message) map[string]any {
-	w := s.wire(m)
+// eventJSON returns a message as an event describes it: with the server and the sender's
+// membership in it. s.mu is held.
+func (s *Server) eventJSON(m *Message) map[string]any {
+	w := s.messageJSON(m)
 	if p := s.places[m.Channel]; p.ID != "" && p.Type != DirectChat {
 		w["guild_id"] = Guild
 		w["member"] = map[string]any{"nick": nil, "roles": []string{}}
@@ -191,16 +196,16 @@ func (s *Server) event(m *Message) map[string]any {
 	return w
 }
 
-// guild is the server as an event tells of it. s.mu is held.
-func (s *Server) guild() map[string]any {
+// guildJSON returns the server as an event describes it. s.mu is held.
+func (s *Server) guildJSON() map[string]any {
 	channels, threads := []any{}, []any{}
 	for _, p := range s.places {
 		switch p.Type {
 		case DirectChat:
 		case PublicThread:
-			threads = append(threads, p.wire())
+			threads = append(threads, p.asJSON())
 		default:
-			channels = append(channels, p.wire())
+			channels = append(channels, p.asJSON())
 		}
 	}
 	return map[string]any{
@@ -212,8 +217,8 @@ func (s *Server) guild() map[string]any {
 	}
 }
 
-// File keeps a file, and returns it as it stands in the "attachments" of a message.
-func (s *Server) File(name, kind string, data []byte) map[string]any {
+// AddFile stores a file, and returns its entry for the "attachments" of a message.
+func (s *Server) AddFile(name, kind string, data []byte) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := s.newID()
@@ -223,14 +228,15 @@ func (s *Server) File(name, kind string, data []byte) map[string]any {
 	}
 }
 
-// Detach has every file be gone that people have sent.
+// Detach deletes all files that people have sent.
 func (s *Server) Detach() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.files = map[string][]byte{}
 }
 
-// giveFile gives a file, to whoever has its address. A token has no business there.
+// giveFile serves a file to whoever has its address. It refuses requests that carry a
+// token.
 func (s *Server) giveFile(w http.ResponseWriter, r *http.Request, id string) {
 	do := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
@@ -242,74 +248,79 @@ func (s *Server) giveFile(w http.ResponseWriter, r *http.Request, id string) {
 		}
 		_, _ = w.Write(data) // the caller may be gone
 	})
-	if f := s.begin("GET files", id); f != nil {
+	if f := s.countCall("GET files", id); f != nil {
 		f.act(w, r, do)
 		return
 	}
 	do(w, r)
 }
 
-// tell tells of one message.
-func (s *Server) tell(w http.ResponseWriter, channel, id string) {
+// getMessage answers GET of one message.
+func (s *Server) getMessage(w http.ResponseWriter, channel, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.find(channel, id)
 	if m == nil {
-		refuse(w, http.StatusNotFound, 10008, "Unknown Message")
+		writeError(w, http.StatusNotFound, 10008, "Unknown Message")
 		return
 	}
-	answer(w, http.StatusOK, s.wire(m))
+	writeJSON(w, http.StatusOK, s.messageJSON(m))
 }
 
-// Permit sets what the bot may do in the server: everything, unless it is set.
-func (s *Server) Permit(permissions int64) {
+// SetPermissions sets what the bot may do in the server. Before the first call it may do
+// everything but administrate.
+func (s *Server) SetPermissions(permissions int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.permissions = permissions
 }
 
-func (s *Server) guilds() []any {
+// listGuilds returns the servers that the bot is in, with its permissions there.
+func (s *Server) listGuilds() []any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return []any{map[string]any{"id": Guild, "name": "Home", "permissions": strconv.FormatInt(s.permissions, 10)}}
 }
 
-func (s *Server) tellPlace(w http.ResponseWriter, id string) {
+// getPlace answers GET of one channel.
+func (s *Server) getPlace(w http.ResponseWriter, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, ok := s.places[id]
 	if !ok {
-		refuse(w, http.StatusNotFound, 10003, "Unknown Channel")
+		writeError(w, http.StatusNotFound, 10003, "Unknown Channel")
 		return
 	}
-	if p.hides() {
-		refuse(w, http.StatusForbidden, 50001, "Missing Access")
+	if p.hidesFromBot() {
+		writeError(w, http.StatusForbidden, 50001, "Missing Access")
 		return
 	}
-	answer(w, http.StatusOK, p.wire())
+	writeJSON(w, http.StatusOK, p.asJSON())
 }
 
-// What a member may do.
+// The permissions that the fake knows itself.
 const (
 	viewChannel = 1 << 10
 	readHistory = 1 << 16
 )
 
-// Bar has a person not see a channel of the server. All others are members and do, but Stranger.
-func (s *Server) Bar(channel, user string) { s.Deny(channel, user, viewChannel) }
+// HideFrom hides a channel of the server from a person. Every user but Stranger is a
+// member, and sees all other channels.
+func (s *Server) HideFrom(channel, user string) { s.Deny(channel, user, viewChannel) }
 
-// Deny takes permissions away in a channel from a person, or from a role: Guild is that of
-// everybody.
+// Deny takes permissions in a channel away from a person or a role; the id Guild is the
+// role of everybody.
 func (s *Server) Deny(channel, whom string, permissions int64) {
-	s.rule(channel, whom, 0, permissions)
+	s.addRule(channel, whom, 0, permissions)
 }
 
-// Allow gives what Deny takes away.
+// Allow grants permissions in a channel to a person or a role.
 func (s *Server) Allow(channel, whom string, permissions int64) {
-	s.rule(channel, whom, permissions, 0)
+	s.addRule(channel, whom, permissions, 0)
 }
 
-func (s *Server) rule(channel, whom string, allow, deny int64) {
+// addRule adds a permission overwrite to a channel.
+func (s *Server) addRule(channel, whom string, allow, deny int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kind := 1 // a member
@@ -321,8 +332,8 @@ func (s *Server) rule(channel, whom string, allow, deny int64) {
 	s.places[channel] = p
 }
 
-// hides tells whether the bot may not see a place.
-func (p Place) hides() bool {
+// hidesFromBot reports whether the bot may not see a place.
+func (p Place) hidesFromBot() bool {
 	for _, r := range p.rules {
 		if deny, _ := strconv.ParseInt(r["deny"].(string), 10, 64); deny&viewChannel != 0 && (r["id"] == Bot || r["id"] == BotRole) {
 			return true
@@ -331,14 +342,14 @@ func (p Place) hides() bool {
 	return false
 }
 
-// Stranger is somebody who is not in the server.
+// Stranger is a user who is not in the server.
 const Stranger = "999999"
 
-// tellGuild tells of the server, of its channels, or of somebody in it.
-func (s *Server) tellGuild(w http.ResponseWriter, parts []string) {
+// getGuild answers GET of the server, of its channels, or of one member.
+func (s *Server) getGuild(w http.ResponseWriter, parts []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := s.guild()
+	all := s.guildJSON()
 	switch {
 	case len(parts) == 2:
 		all["owner_id"] = "1"
@@ -346,18 +357,18 @@ func (s *Server) tellGuild(w http.ResponseWriter, parts []string) {
 			map[string]any{"id": Guild, "name": "@everyone", "permissions": strconv.Itoa(viewChannel | readHistory)},
 			map[string]any{"id": BotRole, "name": "Parley", "permissions": strconv.FormatInt(s.permissions, 10)},
 		}
-		answer(w, http.StatusOK, all)
+		writeJSON(w, http.StatusOK, all)
 	case len(parts) == 3 && parts[2] == "channels":
-		answer(w, http.StatusOK, all["channels"])
+		writeJSON(w, http.StatusOK, all["channels"])
 	case len(parts) == 4 && parts[2] == "members" && parts[3] != Stranger:
 		roles := []any{}
 		if parts[3] == Bot {
 			roles = append(roles, BotRole)
 		}
-		answer(w, http.StatusOK, map[string]any{"user": map[string]any{"id": parts[3]}, "roles": roles})
+		writeJSON(w, http.StatusOK, map[string]any{"user": map[string]any{"id": parts[3]}, "roles": roles})
 	case len(parts) == 4 && parts[2] == "members":
-		refuse(w, http.StatusNotFound, 10007, "Unknown Member")
+		writeError(w, http.StatusNotFound, 10007, "Unknown Member")
 	default:
-		refuse(w, http.StatusNotFound, 0, "404: Not Found")
+		writeError(w, http.StatusNotFound, 0, "404: Not Found")
 	}
 }

@@ -1,13 +1,13 @@
 // Package discordtest is Discord's REST API and gateway for tests, benchmarks and trying things by hand.
 //
-// It keeps what Discord promises about messages: numbers that grow, nonces that
-// drop a repetition, a text of at most 2,000 units, nobody called by a list of
-// allowed mentions that is empty. Faults can be ordered for any call and channel.
+// It keeps Discord's promises about messages: ids that grow, nonces by which a repetition
+// is dropped, texts of at most 2,000 units, and that nobody is notified if the list of
+// allowed mentions is empty. Faults can be ordered for any call and channel.
 //
-// The files, in reading order: server.go serves, and says what the bot has sent; api.go
-// answers calls; say.go has people say things; gateway.go is the gateway, and session.go
-// what it keeps of each session; interactions.go are buttons, slash commands and reactions;
-// fault.go orders faults.
+// The files, in reading order: server.go serves, and returns what the bot has sent; api.go
+// answers calls; say.go is for what people write; gateway.go is the gateway, and session.go
+// its sessions; interactions.go is for buttons, slash commands and reactions; fault.go
+// orders faults.
 package discordtest
 
 import (
@@ -20,38 +20,38 @@ import (
 	"time"
 )
 
-// A Message is one that the bot has sent, as the channel sees it.
+// A Message is one that the bot or a person has sent, as its channel shows it.
 type Message struct {
 	ID      string    `json:"id"`
 	Channel string    `json:"channel_id"`
 	Text    string    `json:"content"`
 	Nonce   string    `json:"nonce,omitempty"`
 	ReplyTo string    `json:"reply_to,omitempty"`
-	File    string    `json:"file,omitempty"` // its name
+	File    string    `json:"file,omitempty"` // the file's name
 	Data    []byte    `json:"-"`
 	Flags   int       `json:"flags"`
-	Calls   bool      `json:"calls"` // those whom the text names are called
+	Calls   bool      `json:"calls"` // those whom the text names are notified
 	Edits   int       `json:"edits,omitempty"`
 	At      time.Time `json:"timestamp"`
-	// Changed is since when the text is this.
+	// Changed is when the text was last changed.
 	Changed time.Time `json:"changed"`
-	// Author is who wrote it: Bot, or a person's id.
+	// Author is the writer's id: Bot, or a person's.
 	Author string `json:"author"`
-	// Buttons are below the text, and Reactions the bot's at it.
+	// Buttons are shown below the text; Reactions are the bot's.
 	Buttons   []Button `json:"buttons,omitempty"`
 	Reactions []string `json:"reactions,omitempty"`
 	enforced  bool
-	more      map[string]any // fields of Discord's, of what people say
+	more      map[string]any // further fields of Discord's JSON, of people's messages
 }
 
-// A Server is Discord with one bot. Its methods may be called by several
-// goroutines at once. It is also an http.Handler; use its URL as api_url.
+// A Server is Discord with one bot. Its methods may be called by several goroutines at
+// once. It is also an http.Handler; use its URL as api_url.
 type Server struct {
 	token    string
 	http     *http.Server
 	listener net.Listener
 
-	// ShowNonces has nonces in what is listed, which Discord does not promise.
+	// ShowNonces makes history show nonces, which Discord does not promise.
 	// Set it before the first call.
 	ShowNonces bool
 
@@ -67,24 +67,23 @@ type Server struct {
 	hidden   map[string]bool // channels that the bot may not read
 	wake     chan struct{}   // closed when a message is sent
 	// permissions are the bot's in the server.
-	permissions  int64
-	interactions map[string]*Interaction
-	files        map[string][]byte // what people have sent, by id
-	offered      []map[string]any  // slash commands
+	permissions     int64
+	interactions    map[string]*Interaction
+	files           map[string][]byte // the files that people have sent, by id
+	offeredCommands []map[string]any  // slash commands
 }
 
-// New makes a server for the bot of that token. It serves nothing until Start,
-// or as a handler.
+// New makes a server for the bot with that token. It serves nothing until Start, unless it
+// is used as a handler.
 func New(token string) *Server {
 	return &Server{
 		token: token, gateway: newGateway(token), calls: map[string]int{}, messages: map[string][]*Message{}, places: map[string]Place{},
-		hidden: map[string]bool{}, permissions: everything, interactions: map[string]*Interaction{}, files: map[string][]byte{}, offered: []map[string]any{}, wake: make(chan struct{}),
+		hidden: map[string]bool{}, permissions: allButAdministrator, interactions: map[string]*Interaction{}, files: map[string][]byte{}, offeredCommands: []map[string]any{}, wake: make(chan struct{}),
 	}
 }
 
-// Start listens on addr ("127.0.0.1:0" takes any port) and returns the URL to
-// use as api_url. A server that was closed may be started again: it has
-// forgotten nothing.
+// Start listens on addr ("127.0.0.1:0" takes any port) and returns the URL to use as
+// api_url. A closed server may be started again, with everything that it has stored.
 func (s *Server) Start(addr string) (string, error) {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
 	if err != nil {
@@ -104,14 +103,14 @@ func (s *Server) Close() error {
 	return err
 }
 
-// Sent is what the bot has sent to a channel, in order.
+// Sent returns the messages that the bot has sent to a channel, in order.
 func (s *Server) Sent(channel string) []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sent(channel)
 }
 
-// sent is Sent. s.mu is held.
+// sent is Sent for callers that hold s.mu.
 func (s *Server) sent(channel string) (sent []Message) {
 	for _, m := range s.messages[channel] {
 		if m.Author == Bot {
@@ -121,23 +120,22 @@ func (s *Server) sent(channel string) (sent []Message) {
 	return sent
 }
 
-// Sends is how many messages the bot has sent, all channels together.
+// Sends returns how many messages the bot has sent to all channels together.
 func (s *Server) Sends() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sends
 }
 
-// Calls is how often something was called, such as "POST messages"; failed
-// calls count too.
+// Calls returns how often a call such as "POST messages" was made; failed calls count too.
 func (s *Server) Calls(what string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls[what]
 }
 
-// WaitSent waits until the bot has sent at least n messages to a channel and
-// returns them.
+// WaitSent waits until the bot has sent at least n messages to a channel, and returns
+// them.
 func (s *Server) WaitSent(ctx context.Context, channel string, n int) ([]Message, error) {
 	for {
 		s.mu.Lock()
@@ -154,11 +152,12 @@ func (s *Server) WaitSent(ctx context.Context, channel string, n int) ([]Message
 	}
 }
 
-// ServeHTTP answers one call of the API, or of the control path
-// GET /_control/sent?channel=1, which gives what the bot said there.
+// ServeHTTP answers one call of the API, a connection to the gateway, a download of a
+// file, or a call of the control path GET /_control/sent?channel=1, which returns what the
+// bot sent there.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/_control/sent" {
-		answer(w, http.StatusOK, s.Sent(r.URL.Query().Get("channel")))
+		writeJSON(w, http.StatusOK, s.Sent(r.URL.Query().Get("channel")))
 		return
 	}
 	if id, ok := strings.CutPrefix(r.URL.Path, "/files/"); ok {
@@ -171,11 +170,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	path, ok := strings.CutPrefix(r.URL.Path, "/api/v9/")
 	if !ok {
-		refuse(w, http.StatusNotFound, 0, "404: Not Found")
+		writeError(w, http.StatusNotFound, 0, "404: Not Found")
 		return
 	}
 	if r.Header.Get("Authorization") != "Bot "+s.token {
-		refuse(w, http.StatusUnauthorized, 0, "401: Unauthorized")
+		writeError(w, http.StatusUnauthorized, 0, "401: Unauthorized")
 		return
 	}
 	parts := strings.Split(path, "/")
@@ -183,8 +182,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(parts) >= 3 && parts[0] == "channels" {
 		channel, what = parts[1], parts[2]
 	}
-	do := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, parts, channel) })
-	if f := s.begin(r.Method+" "+what, channel); f != nil {
+	do := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.route(w, r, parts, channel) })
+	if f := s.countCall(r.Method+" "+what, channel); f != nil {
 		f.act(w, r, do)
 		return
 	}

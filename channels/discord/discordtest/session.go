@@ -6,15 +6,17 @@ import (
 	"time"
 )
 
-// A session is what the gateway keeps for a bot that is cut off for a moment.
+// A session is what the gateway keeps of a bot's connection, so that the bot can resume it
+// after an interruption.
 type session struct {
 	id     string
-	events [][]byte // by their numbers, from 1 on
+	events [][]byte // number n at index n-1
 	conn   *conn    // nil while the bot is away
 }
 
-// event numbers an event, keeps it, and sends it. The gateway's mutex is held.
-func (e *session) event(kind string, data any) {
+// sendEvent numbers an event, keeps it, and sends it if the bot is connected. The
+// gateway's mutex is held.
+func (e *session) sendEvent(kind string, data any) {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		panic("discordtest: an event that is no JSON: " + err.Error()) // the test's mistake
@@ -25,32 +27,32 @@ func (e *session) event(kind string, data any) {
 	}
 }
 
-// announce tells every session of something.
+// announce sends an event to every session.
 func (g *gateway) announce(kind string, data any) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, e := range g.sessions {
-		e.event(kind, data)
+		e.sendEvent(kind, data)
 	}
 }
 
 const (
-	messageContent = 1 << 15          // the intent
-	readsSome      = 1 << 19          // the flag of an application to which that is allowed
-	everything     = 1<<53 - 1 - 1<<3 // all permissions but an administrator's
+	messageContent      = 1 << 15          // the intent to read what people write
+	mayReadSomeContent  = 1 << 19          // the flag of an application to which that intent is allowed
+	allButAdministrator = 1<<53 - 1 - 1<<3 // all permissions except the administrator's
 )
 
-// flags are those of the bot's application.
-func (g *gateway) flags() int {
+// applicationFlags returns the flags of the bot's application.
+func (g *gateway) applicationFlags() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.noContent {
 		return 0
 	}
-	return readsSome
+	return mayReadSomeContent
 }
 
-// identify begins a session.
+// identify begins a session on a connection, or refuses it.
 func (g *gateway) identify(k *conn, data json.RawMessage, s *Server) {
 	var asked struct {
 		Token   string `json:"token"`
@@ -63,32 +65,33 @@ func (g *gateway) identify(k *conn, data json.RawMessage, s *Server) {
 	defer g.mu.Unlock()
 	g.identifies++
 	switch {
-	case g.early > 0:
-		g.early--
+	case g.earlyReconnects > 0:
+		g.earlyReconnects--
 		k.send([]byte(`{"op":7,"d":null}`))
 		return
 	case !g.hasToken(asked.Token):
-		k.end(4004)
+		k.closeWith(4004)
 		return
 	case asked.Intents == 0:
-		k.end(4013)
+		k.closeWith(4013)
 		return
 	case g.noContent && asked.Intents&messageContent != 0:
-		k.end(4014)
+		k.closeWith(4014)
 		return
 	}
 	g.lastID++
 	e := &session{id: fmt.Sprint("session-", g.lastID), conn: k}
 	k.session = e
 	g.sessions[e.id] = e
-	e.event("READY", map[string]any{
+	e.sendEvent("READY", map[string]any{
 		"v": 9, "session_id": e.id, "resume_gateway_url": "ws://" + k.ws.LocalAddr().String() + gatewayPath, "user": bot(),
 		"application": map[string]any{"id": Bot}, "guilds": []any{map[string]any{"id": Guild, "unavailable": true}},
 	})
-	e.event("GUILD_CREATE", s.guild())
+	e.sendEvent("GUILD_CREATE", s.guildJSON())
 }
 
-// resume goes on with a session.
+// resume goes on with a session on a new connection: it sends the events that the bot has
+// not seen.
 func (g *gateway) resume(k *conn, data json.RawMessage) {
 	var asked struct {
 		Token   string `json:"token"`
@@ -102,22 +105,22 @@ func (g *gateway) resume(k *conn, data json.RawMessage) {
 	e := g.sessions[asked.Session]
 	switch {
 	case !g.hasToken(asked.Token):
-		k.end(4004)
+		k.closeWith(4004)
 	case e == nil:
 		k.send([]byte(`{"op":9,"d":false}`))
 	case asked.Seq > len(e.events):
-		k.end(4007)
+		k.closeWith(4007)
 	default:
 		e.conn, k.session = k, e
 		for _, event := range e.events[asked.Seq:] {
 			k.send(event)
 		}
-		e.event("RESUMED", map[string]any{})
+		e.sendEvent("RESUMED", map[string]any{})
 	}
 }
 
-// Expire ends all sessions: who comes back has to begin another.
-func (s *Server) Expire() {
+// ExpireSessions ends all sessions: a bot that reconnects has to begin another.
+func (s *Server) ExpireSessions() {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
 	clear(s.gateway.sessions)
@@ -131,13 +134,13 @@ func (s *Server) CloseGateway(code int) {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
 	for _, k := range s.gateway.conns {
-		k.end(code)
+		k.closeWith(code)
 	}
 }
 
-// Mute has the connections that there are bring nothing any more, answers to heartbeats
-// neither, while they stay open.
-func (s *Server) Mute() {
+// MuteConnections leaves the current connections open, but sends nothing on them any more,
+// not even answers to heartbeats.
+func (s *Server) MuteConnections() {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
 	for _, k := range s.gateway.conns {
@@ -148,8 +151,8 @@ func (s *Server) Mute() {
 	}
 }
 
-// Raw writes a frame to every connection.
-func (s *Server) Raw(frame string) {
+// WriteFrame writes a frame to every connection.
+func (s *Server) WriteFrame(frame string) {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
 	for _, k := range s.gateway.conns {
@@ -157,30 +160,30 @@ func (s *Server) Raw(frame string) {
 	}
 }
 
-// Event tells the bot of something; the fields are Discord's.
-func (s *Server) Event(kind string, fields map[string]any) { s.gateway.announce(kind, fields) }
+// SendEvent sends the bot an event; fields are those of Discord's JSON.
+func (s *Server) SendEvent(kind string, fields map[string]any) { s.gateway.announce(kind, fields) }
 
-// BeatEvery sets how often heartbeats are to come on connections that are opened from
-// now on: every 2 s, unless it is set.
-func (s *Server) BeatEvery(d time.Duration) {
+// SetHeartbeatInterval sets the interval of heartbeats for connections that are opened
+// from now on. It is 2 s before the first call.
+func (s *Server) SetHeartbeatInterval(d time.Duration) {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
 	s.gateway.interval = d
 }
 
-// SaysNoHello has the next n connections brought nothing at all, and AsksEarly has the
-// next n that begin a session asked to connect anew before that.
-func (s *Server) SaysNoHello(n int) {
+// SkipHello leaves the next n connections without a hello, or anything else.
+func (s *Server) SkipHello(n int) {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
-	s.gateway.noHello = n
+	s.gateway.withoutHello = n
 }
 
-// AsksEarly is explained at SaysNoHello.
-func (s *Server) AsksEarly(n int) {
+// AskEarlyReconnect asks the next n connections that begin a session to reconnect before
+// it has begun.
+func (s *Server) AskEarlyReconnect(n int) {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
-	s.gateway.early = n
+	s.gateway.earlyReconnects = n
 }
 
 // AllowContent sets whether the bot may read what people write.
@@ -190,14 +193,14 @@ func (s *Server) AllowContent(may bool) {
 	s.gateway.noContent = !may
 }
 
-// SessionsLeft sets how many sessions may be begun.
+// SessionsLeft sets how many sessions may still be begun.
 func (s *Server) SessionsLeft(n int) {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
-	s.gateway.left = n
+	s.gateway.sessionsLeft = n
 }
 
-// Connected is how many connections to the gateway have a session.
+// Connected returns how many connections to the gateway have a session.
 func (s *Server) Connected() (n int) {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
@@ -209,23 +212,23 @@ func (s *Server) Connected() (n int) {
 	return n
 }
 
-// Identifies is how often a session was asked for, and Resumes how often one was to go on.
+// Identifies returns how often the bot asked to begin a session.
 func (s *Server) Identifies() int {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
 	return s.gateway.identifies
 }
 
-// Resumes is explained at Identifies.
+// Resumes returns how often the bot asked to resume a session.
 func (s *Server) Resumes() int {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
 	return s.gateway.resumes
 }
 
-// ClosedWith are the codes with which the bot has closed connections.
+// ClosedWith returns the codes with which the bot has closed connections.
 func (s *Server) ClosedWith() []int {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
-	return append([]int(nil), s.gateway.closed...)
+	return append([]int(nil), s.gateway.closeCodes...)
 }

@@ -18,17 +18,17 @@ import (
 	"parley/channels"
 )
 
-// version is that of the gateway's protocol, and of the REST API.
+// version is the version of the gateway's protocol and of the REST API.
 const version = "9"
 
 const (
 	dialTimeout  = 20 * time.Second
-	beginTimeout = 60 * time.Second // from there to the session
+	beginTimeout = 60 * time.Second // from dialling until the session has begun
 	writeTimeout = 10 * time.Second
-	// mostGrace is how long after a heartbeat was due a connection that brings nothing
-	// counts as dead.
-	mostGrace = 10 * time.Second
-	maxFrame  = 64 << 20 // a large server is told of in one piece
+	// maxHeartbeatGrace is how long after a heartbeat was due a connection that delivers
+	// nothing is taken for dead.
+	maxHeartbeatGrace = 10 * time.Second
+	maxFrame          = 64 << 20 // a large server is described in one frame
 )
 
 // The gateway's operations.
@@ -43,7 +43,7 @@ const (
 	opHeartbeatAck   = 11
 )
 
-// A frame is one message of the protocol.
+// A frame is one message of the gateway's protocol.
 type frame struct {
 	Op   int             `json:"op"`
 	Type string          `json:"t,omitempty"`
@@ -53,16 +53,16 @@ type frame struct {
 
 // A connection is one WebSocket to the gateway.
 type connection struct {
-	conn     *websocket.Conn
-	interval time.Duration // of heartbeats
-	seq      atomic.Int64  // of the last event, for heartbeats
-	answered atomic.Bool   // the last heartbeat was answered
-	begun    bool          // the session has begun, or goes on
+	conn              *websocket.Conn
+	heartbeatInterval time.Duration // set by the gateway
+	seq               atomic.Int64  // number of the last event; heartbeats carry it
+	heartbeatAnswered atomic.Bool   // the last heartbeat was answered
+	sessionBegun      bool          // the gateway has begun or resumed the session
 
 	mu sync.Mutex // one writer at a time, as gorilla's connections demand
 }
 
-// dial opens a connection. Its error is a *channels.SendError.
+// dial opens a WebSocket to the gateway. Its error is a *channels.SendError.
 func dial(ctx context.Context, address string) (*connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -85,11 +85,12 @@ func dial(ctx context.Context, address string) (*connection, error) {
 	return nil, &channels.SendError{Fault: channels.Retry, Code: "no_gateway", Err: why}
 }
 
-// close ends the connection without a close frame: codes 1000 and 1001 would end the
+// close ends the connection without a close frame: the codes 1000 and 1001 would end the
 // session too.
 func (c *connection) close() { _ = c.conn.Close() }
 
-// serve greets Discord and hands on events until the connection ends. It returns why.
+// serve begins the session and passes events to s.Handle until the connection ends. It
+// returns why it ended.
 func (c *connection) serve(ctx context.Context, s *Socket) error {
 	ended := make(chan struct{})
 	var beside sync.WaitGroup
@@ -103,29 +104,30 @@ func (c *connection) serve(ctx context.Context, s *Socket) error {
 		case <-ended:
 		}
 	})
-	if err := c.greet(s); err != nil {
+	if err := c.beginOrResume(s); err != nil {
 		s.session.url = "" // other servers know the session as well
 		return err
 	}
-	beside.Go(func() { c.beat(ended) })
+	beside.Go(func() { c.sendHeartbeats(ended) })
 	limit := time.Now().Add(beginTimeout)
 	for {
-		if err := c.expect(limit); err != nil {
+		if err := c.setReadDeadline(limit); err != nil {
 			return err
 		}
 		f, err := c.read()
 		if err != nil {
-			return s.refused(ctx, err)
+			return s.closeError(ctx, err)
 		}
-		if ended, err := c.take(ctx, s, f); ended {
+		if ended, err := c.handleFrame(ctx, s, f); ended {
 			return err
 		}
 	}
 }
 
-// greet waits for the server's hello and begins the session, or goes on with it.
-func (c *connection) greet(s *Socket) error {
-	_ = c.conn.SetReadDeadline(time.Now().Add(s.Hello)) // fails only where reading does
+// beginOrResume waits for the gateway's hello and then asks it to begin a session, or to
+// resume the one that the Socket remembers.
+func (c *connection) beginOrResume(s *Socket) error {
+	_ = c.conn.SetReadDeadline(time.Now().Add(s.HelloTimeout)) // fails only where reading does
 	f, err := c.read()
 	if err != nil {
 		return &channels.SendError{Fault: channels.Retry, Code: "no_hello", Err: errors.New("the gateway says nothing")}
@@ -136,8 +138,8 @@ func (c *connection) greet(s *Socket) error {
 	if f.Op != opHello || json.Unmarshal(f.Data, &hello) != nil || hello.Interval <= 0 {
 		return &channels.SendError{Fault: channels.Retry, Code: "no_hello", Err: errors.New("the gateway does not say hello")}
 	}
-	c.interval = time.Duration(hello.Interval) * time.Millisecond
-	c.answered.Store(true)
+	c.heartbeatInterval = time.Duration(hello.Interval) * time.Millisecond
+	c.heartbeatAnswered.Store(true)
 	c.seq.Store(s.session.seq)
 	if s.session.id != "" {
 		return c.send(opResume, map[string]any{"token": "Bot " + s.Token, "session_id": s.session.id, "seq": s.session.seq})
@@ -148,11 +150,11 @@ func (c *connection) greet(s *Socket) error {
 	})
 }
 
-// expect bounds the next read: a connection that brings nothing, answers to
-// heartbeats neither, is dead. Until the session has begun limit bounds it too.
-func (c *connection) expect(limit time.Time) error {
-	deadline := time.Now().Add(c.interval + min(c.interval, mostGrace))
-	if !c.begun && limit.Before(deadline) {
+// setReadDeadline bounds the next read: a connection that delivers nothing, not even
+// answers to heartbeats, is dead. Until the session has begun, limit bounds the read too.
+func (c *connection) setReadDeadline(limit time.Time) error {
+	deadline := time.Now().Add(c.heartbeatInterval + min(c.heartbeatInterval, maxHeartbeatGrace))
+	if !c.sessionBegun && limit.Before(deadline) {
 		deadline = limit
 	}
 	if err := c.conn.SetReadDeadline(deadline); err != nil {
@@ -161,8 +163,8 @@ func (c *connection) expect(limit time.Time) error {
 	return nil
 }
 
-// read reads a frame. One that is no JSON is passed over: nothing that is tried again
-// would make it readable.
+// read reads one frame. A frame that is not JSON gets Op -1 and is skipped later: reading
+// it again would not help.
 func (c *connection) read() (frame, error) {
 	_, data, err := c.conn.ReadMessage()
 	if err != nil {
@@ -175,21 +177,22 @@ func (c *connection) read() (frame, error) {
 	return f, nil
 }
 
-// take does what a frame asks for, and tells whether the connection has ended by it.
-func (c *connection) take(ctx context.Context, s *Socket, f frame) (ended bool, err error) {
+// handleFrame does what a frame asks for. ended is true if the connection is over; err
+// then says why.
+func (c *connection) handleFrame(ctx context.Context, s *Socket, f frame) (ended bool, err error) {
 	switch f.Op {
 	case opDispatch:
-		return c.dispatch(ctx, s, f)
+		return c.handleEvent(ctx, s, f)
 	case opHeartbeat:
-		return false, c.heartbeat()
+		return false, c.sendHeartbeat()
 	case opHeartbeatAck:
-		c.answered.Store(true)
+		c.heartbeatAnswered.Store(true)
 	case opReconnect:
 		return true, errors.New("told to connect anew")
 	case opInvalidSession:
 		var resumable bool
 		if json.Unmarshal(f.Data, &resumable) != nil || !resumable {
-			s.forget()
+			s.forgetSession()
 		}
 		return true, errors.New("the session is not known any more")
 	case -1:
@@ -198,19 +201,20 @@ func (c *connection) take(ctx context.Context, s *Socket, f frame) (ended bool, 
 	return false, nil
 }
 
-// dispatch hands on an event.
-func (c *connection) dispatch(ctx context.Context, s *Socket, f frame) (ended bool, err error) {
+// handleEvent passes an event to s.Handle and remembers its number, from which a resumed
+// session goes on.
+func (c *connection) handleEvent(ctx context.Context, s *Socket, f frame) (ended bool, err error) {
 	switch f.Type {
 	case Ready:
-		if err := s.begun(f.Data); err != nil {
-			s.forget()
+		if err := s.storeSession(f.Data); err != nil {
+			s.forgetSession()
 			return true, err
 		}
-		c.begun = true
-		s.reached(ctx)
+		c.sessionBegun = true
+		s.reportReached(ctx)
 	case Resumed:
-		c.begun = true
-		s.reached(ctx)
+		c.sessionBegun = true
+		s.reportReached(ctx)
 	}
 	s.Handle(ctx, Event{f.Type, f.Data})
 	if f.Seq > 0 {
@@ -220,11 +224,11 @@ func (c *connection) dispatch(ctx context.Context, s *Socket, f frame) (ended bo
 	return false, nil
 }
 
-// beat sends heartbeats until the connection ends, the first at a random moment, so
-// that bots cut off together do not beat together. One that was not answered by the
-// time of the next says that the connection is dead.
-func (c *connection) beat(ended <-chan struct{}) {
-	wait := time.NewTimer(rand.N(c.interval))
+// sendHeartbeats sends heartbeats until the connection ends. The first comes at a random
+// moment, so that bots that were cut off together do not send theirs together. If a
+// heartbeat is not answered before the next is due, the connection is dead and is closed.
+func (c *connection) sendHeartbeats(ended <-chan struct{}) {
+	wait := time.NewTimer(rand.N(c.heartbeatInterval))
 	defer wait.Stop()
 	for {
 		select {
@@ -232,21 +236,23 @@ func (c *connection) beat(ended <-chan struct{}) {
 			return
 		case <-wait.C:
 		}
-		if !c.answered.Swap(false) || c.heartbeat() != nil {
+		if !c.heartbeatAnswered.Swap(false) || c.sendHeartbeat() != nil {
 			c.close() // ends the reader
 			return
 		}
-		wait.Reset(c.interval)
+		wait.Reset(c.heartbeatInterval)
 	}
 }
 
-func (c *connection) heartbeat() error {
+// sendHeartbeat sends one heartbeat with the number of the last event.
+func (c *connection) sendHeartbeat() error {
 	if seq := c.seq.Load(); seq > 0 {
 		return c.send(opHeartbeat, seq)
 	}
 	return c.send(opHeartbeat, nil)
 }
 
+// send writes one frame.
 func (c *connection) send(op int, data any) error {
 	body, err := json.Marshal(map[string]any{"op": op, "d": data})
 	if err != nil {

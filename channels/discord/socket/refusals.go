@@ -25,9 +25,9 @@ const (
 	closedDisallowed       = 4014
 )
 
-// refused is what the end of a connection means: an error of kind Stop where trying
-// again would end in the same way.
-func (s *Socket) refused(ctx context.Context, err error) error {
+// closeError translates the error with which a connection ended. It returns an error of
+// kind Stop if the next connection would end in the same way.
+func (s *Socket) closeError(ctx context.Context, err error) error {
 	closed, ok := errors.AsType[*websocket.CloseError](err)
 	if !ok {
 		return fmt.Errorf("the connection broke off: %w", err)
@@ -50,7 +50,7 @@ func (s *Socket) refused(ctx context.Context, err error) error {
 		stop.Remedy = "look whether there is a newer release of Parley, and whether api_url leads to Discord"
 		return stop
 	case closedNotAuthenticated, closedBadSeq, closedTimedOut:
-		s.forget()
+		s.forgetSession()
 	}
 	s.Log.LogAttrs(ctx, slog.LevelDebug, "Discord has closed the connection", slog.Int("code", closed.Code))
 	return fmt.Errorf("the gateway has closed the connection with code %d", closed.Code)

@@ -1,4 +1,4 @@
-// Package socket keeps a connection to Discord's gateway open and hands on, in order, what it brings.
+// Package socket keeps a connection to Discord's gateway open and passes on its events in order.
 //
 // It speaks the gateway's protocol itself, over gorilla/websocket: discordgo's own
 // connection closes with code 1000, which ends the session that it wants to resume,
@@ -23,7 +23,7 @@ import (
 	"parley/channels/backoff"
 )
 
-// An Event is something that has happened on Discord.
+// An Event is one thing that happened on Discord.
 type Event struct {
 	Type string // such as MESSAGE_CREATE
 	Data json.RawMessage
@@ -31,64 +31,70 @@ type Event struct {
 
 // The events by which a connection begins.
 const (
-	Ready   = "READY"   // a new session: what happened before was missed
-	Resumed = "RESUMED" // the session goes on: what happened meanwhile was brought before this
+	Ready = "READY" // a new session: the events before it were missed
+	// The session goes on: the events since the interruption were delivered before this
+	// one.
+	Resumed = "RESUMED"
 )
 
-// An Entry is where the gateway is, and how often a session may be begun there.
-type Entry struct {
-	URL        string
-	Left       int           // sessions that may be begun
-	ResetAfter time.Duration // until there are more of them
-	AtOnce     int           // sessions that may be begun in five seconds
+// A GatewayInfo says where the gateway is and how many sessions a bot may begin there.
+type GatewayInfo struct {
+	URL          string
+	SessionsLeft int           // sessions that may still be begun
+	ResetAfter   time.Duration // until SessionsLeft is full again
+	AtOnce       int           // sessions that may be begun within five seconds
 }
 
-// Config says how a Socket is to be opened, and whom it serves.
+// Config says how a Socket is opened and who gets its events.
 type Config struct {
 	Token   string
 	Intents int
-	// Plain allows a gateway whose connection is not encrypted.
-	Plain bool
-	// Enter asks where the gateway is. Its errors are *channels.SendError.
-	Enter func(context.Context) (Entry, error)
-	// Handle is called for each event, one after the other, in their order. It must
-	// not wait for anything: while it runs nothing is read.
+	// AllowUnencrypted permits a gateway with a ws:// address.
+	AllowUnencrypted bool
+	// FindGateway asks Discord for the gateway's address. Its errors are
+	// *channels.SendError.
+	FindGateway func(context.Context) (GatewayInfo, error)
+	// Handle is called for each event, one after the other, in their order. It must not
+	// block: nothing is read while it runs.
 	Handle func(context.Context, Event)
-	// Note is told whether the gateway was reached.
-	Note func(error)
-	// Hello is how long the gateway may take to greet.
-	Hello time.Duration
-	Log   *slog.Logger
+	// ReportReachable is called with nil when the gateway was reached, and with the error
+	// when it was not.
+	ReportReachable func(error)
+	// HelloTimeout is how long the gateway may take to say hello.
+	HelloTimeout time.Duration
+	Log          *slog.Logger
 }
 
 const (
-	mostWait = 5 * time.Second // between attempts, so that people are heard soon after an outage
-	// goodLife is how long a connection must have lasted for the next to be opened
-	// without a wait.
-	goodLife = 10 * time.Second
-	// startEvery is how long it takes until as many sessions may be begun as Discord
-	// allows at once.
-	startEvery = 5 * time.Second
+	// Longest wait between attempts, so that people are heard soon after an outage.
+	maxReconnectWait = 5 * time.Second
+	// stableAfter is how long a connection must have lasted for the waits between
+	// attempts to start small again.
+	stableAfter = 10 * time.Second
+	// sessionInterval is the time within which Discord allows GatewayInfo.AtOnce sessions
+	// to be begun.
+	sessionInterval = 5 * time.Second
 )
 
 // A Socket is the connection of one bot to the gateway.
 type Socket struct {
 	Config
-	session session
-	next    time.Time // when the next session may be asked for
-	atOnce  int       // sessions that may be begun in startEvery
-	wait    backoff.Series
-	down    bool // an outage was logged
+	session       session
+	nextSessionAt time.Time      // when the next session may be begun
+	atOnce        int            // sessions that may be begun in sessionInterval
+	wait          backoff.Series // grows between attempts to connect
+	outageLogged  bool           // an outage was logged
 }
 
-// A session is what Discord needs to go on where a connection broke off.
+// A session is what the gateway needs to resume the stream of events where a connection
+// broke off.
 type session struct {
 	id  string
-	url string // where it goes on
-	seq int64  // of the last event
+	url string // where it is resumed
+	seq int64  // number of the last event
 }
 
-// New makes a Socket. It talks to nobody yet.
+// New makes a Socket. It opens no connection yet.
 func New(c Config) *Socket { return &Socket{Config: c, atOnce: 1} }
 
 // Run keeps a connection open until ctx is done, and then returns nil. Its error is a
@@ -101,28 +107,29 @@ func (s *Socket) Run(ctx context.Context) error {
 			break
 		}
 		if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Stop {
-			s.Note(err)
+			s.ReportReachable(err)
 			return err
 		}
-		if time.Since(began) >= goodLife {
+		if time.Since(began) >= stableAfter {
 			s.wait.Reset()
 		}
-		if !s.pause(ctx, err) {
+		if !s.pauseBeforeReconnect(ctx, err) {
 			break
 		}
 	}
 	return nil
 }
 
-// pause waits before the next connection, at least for as long as the error asks.
-func (s *Socket) pause(ctx context.Context, err error) bool {
-	wait, atLeast := s.wait.Next(mostWait), time.Duration(0)
+// pauseBeforeReconnect logs and reports why the last connection ended, and waits before
+// the next, at least for as long as the error asks. It returns false if ctx ended first.
+func (s *Socket) pauseBeforeReconnect(ctx context.Context, err error) bool {
+	wait, atLeast := s.wait.Next(maxReconnectWait), time.Duration(0)
 	refusal, ok := errors.AsType[*channels.SendError](err)
 	if ok {
-		s.Note(err)
+		s.ReportReachable(err)
 		atLeast = refusal.RetryAfter
-		if !s.down {
-			s.down = true
+		if !s.outageLogged {
+			s.outageLogged = true
 			s.Log.LogAttrs(ctx, slog.LevelWarn, "Discord cannot be reached; trying on", slog.Any("error", err))
 		}
 	} else {
@@ -132,17 +139,17 @@ func (s *Socket) pause(ctx context.Context, err error) bool {
 }
 
 // connect opens a connection and serves it until it ends. Its error is a
-// *channels.SendError where there was none.
+// *channels.SendError if no connection could be opened.
 func (s *Socket) connect(ctx context.Context) error {
 	address := s.session.url
 	if address == "" {
-		entry, err := s.enter(ctx)
+		entry, err := s.findGateway(ctx)
 		if err != nil {
 			return err
 		}
 		address = entry.URL
 	}
-	if err := s.check(address); err != nil {
+	if err := s.checkAddress(address); err != nil {
 		return err
 	}
 	if s.session.id == "" && !s.awaitTurn(ctx) {
@@ -156,14 +163,15 @@ func (s *Socket) connect(ctx context.Context) error {
 	return c.serve(ctx, s)
 }
 
-// enter asks where the gateway is. Its error is a *channels.SendError.
-func (s *Socket) enter(ctx context.Context) (Entry, error) {
-	entry, err := s.Enter(ctx)
+// findGateway asks Discord for the gateway's address, and fails if no more sessions may be
+// begun for now. Its error is a *channels.SendError.
+func (s *Socket) findGateway(ctx context.Context) (GatewayInfo, error) {
+	entry, err := s.FindGateway(ctx)
 	if err != nil {
 		return entry, err
 	}
 	s.atOnce = max(entry.AtOnce, 1)
-	if s.session.id == "" && entry.Left <= 0 {
+	if s.session.id == "" && entry.SessionsLeft <= 0 {
 		return entry, &channels.SendError{
 			Fault: channels.Retry, Limited: true, RetryAfter: max(entry.ResetAfter, time.Second), Code: "no_sessions_left",
 			Err: errors.New("no more sessions may be begun for now"),
@@ -172,19 +180,20 @@ func (s *Socket) enter(ctx context.Context) (Entry, error) {
 	return entry, nil
 }
 
-// awaitTurn waits until another session may be begun.
+// awaitTurn waits until another session may be begun. It returns false if ctx ended first.
 func (s *Socket) awaitTurn(ctx context.Context) bool {
-	if wait := time.Until(s.next); wait > 0 && !backoff.Sleep(ctx, wait) {
+	if wait := time.Until(s.nextSessionAt); wait > 0 && !backoff.Sleep(ctx, wait) {
 		return false
 	}
-	s.next = time.Now().Add(startEvery / time.Duration(s.atOnce))
+	s.nextSessionAt = time.Now().Add(sessionInterval / time.Duration(s.atOnce))
 	return true
 }
 
-// check says what is wrong with the gateway's address. The token goes there.
-func (s *Socket) check(address string) error {
+// checkAddress returns an error if the bot's token may not be sent to the gateway's
+// address: the address is malformed or not encrypted.
+func (s *Socket) checkAddress(address string) error {
 	u, err := url.Parse(address)
-	if err == nil && u.Host != "" && (u.Scheme == "wss" || u.Scheme == "ws" && s.Plain) {
+	if err == nil && u.Host != "" && (u.Scheme == "wss" || u.Scheme == "ws" && s.AllowUnencrypted) {
 		return nil
 	}
 	return &channels.SendError{
@@ -193,7 +202,8 @@ func (s *Socket) check(address string) error {
 	}
 }
 
-// withVersion is the gateway's address with the version of its protocol.
+// withVersion returns the gateway's address with the version and the encoding of its
+// protocol.
 func withVersion(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -209,8 +219,8 @@ func withVersion(address string) string {
 	return u.String()
 }
 
-// begun takes note of a session that Discord has begun.
-func (s *Socket) begun(data json.RawMessage) error {
+// storeSession remembers the session that the event Ready describes.
+func (s *Socket) storeSession(data json.RawMessage) error {
 	var ready struct {
 		Session string `json:"session_id"`
 		URL     string `json:"resume_gateway_url"`
@@ -219,24 +229,24 @@ func (s *Socket) begun(data json.RawMessage) error {
 		return errors.New("the beginning of a session cannot be read")
 	}
 	s.session.id = ready.Session
-	if ready.URL != "" && s.check(ready.URL) == nil {
+	if ready.URL != "" && s.checkAddress(ready.URL) == nil {
 		s.session.url = ready.URL
 	}
 	return nil
 }
 
-// reached takes note of a connection over which events come.
-func (s *Socket) reached(ctx context.Context) {
-	s.Note(nil)
-	if s.down {
-		s.down = false
+// reportReached records that events are coming again, and logs the end of an outage.
+func (s *Socket) reportReached(ctx context.Context) {
+	s.ReportReachable(nil)
+	if s.outageLogged {
+		s.outageLogged = false
 		s.Log.LogAttrs(ctx, slog.LevelInfo, "Discord is reached again")
 	}
 }
 
-// forget has the next connection begin a new session, after one to five seconds, as
-// Discord asks for where it has ended one.
-func (s *Socket) forget() {
+// forgetSession makes the next connection begin a new session, after one to five seconds,
+// as Discord demands after it has ended one.
+func (s *Socket) forgetSession() {
 	s.session = session{}
-	s.next = time.Now().Add((time.Second + rand.N(4*time.Second)) / time.Duration(s.atOnce))
+	s.nextSessionAt = time.Now().Add((time.Second + rand.N(4*time.Second)) / time.Duration(s.atOnce))
 }

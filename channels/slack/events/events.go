@@ -94,7 +94,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// deliver hands a delivery over, and tells whether it was acknowledged in time, and with
+// deliver hands a delivery over, and reports whether it was acknowledged in time, and with
 // what to show.
 func (h *Handler) deliver(r *http.Request, d Delivery) (show any, ok bool) {
 	late := time.NewTimer(patience)

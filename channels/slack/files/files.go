@@ -114,7 +114,7 @@ func (f *Fetcher) Fetch(ctx context.Context, a bus.Attachment, most int64) (io.R
 	return channels.Bounded(resp.Body, most), nil
 }
 
-// trusts tells whether the token may be sent to an address: one of Slack's, over TLS, or
+// trusts reports whether the token may be sent to an address: one of Slack's, over TLS, or
 // that of the Web API that is configured.
 func (f *Fetcher) trusts(at *url.URL) bool {
 	if at.User != nil {

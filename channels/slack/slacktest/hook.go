@@ -55,7 +55,7 @@ func (s *Server) PostTo(address, secret string) (stop func()) {
 	}
 }
 
-// forgot tells whether nobody waits for an envelope's acknowledgement any more.
+// forgot reports whether nobody waits for an envelope's acknowledgement any more.
 func (s *sockets) forgot(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +127,7 @@ func (h *hook) work(chat string) {
 	}
 }
 
-// post makes a request, and tells whether it was answered with 200, and with what.
+// post makes a request, and reports whether it was answered with 200, and with what.
 func (h *hook) post(e *envelope) (shown json.RawMessage, ok bool) {
 	body, kind := []byte(e.payload), "application/json"
 	switch e.kind {

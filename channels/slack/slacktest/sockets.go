@@ -360,7 +360,7 @@ func (s *Server) Raw(frame string) bool {
 	return true
 }
 
-// Acked tells whether an envelope was acknowledged.
+// Acked reports whether an envelope was acknowledged.
 func (s *Server) Acked(envelope string) bool {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()

@@ -115,7 +115,7 @@ func (s *Streams) Start(ctx context.Context, at Place, g channels.Growth) (ts st
 	}
 }
 
-// isPlain tells whether the workspace was found to refuse cards.
+// isPlain reports whether the workspace was found to refuse cards.
 func (s *Streams) isPlain() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func isAboutCards(code string) bool {
 	return strings.Contains(code, "chunk") || code == "invalid_arguments" || code == "invalid_arg_name" || code == "no_text"
 }
 
-// mayStart tells whether there is to be one more stream, and counts it.
+// mayStart reports whether there is to be one more stream, and counts it.
 func (s *Streams) mayStart() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -76,7 +76,7 @@ func turnAway(w http.ResponseWriter) {
 	http.Error(w, "it cannot be taken now", http.StatusServiceUnavailable)
 }
 
-// deliver hands an update over, and tells whether it has arrived.
+// deliver hands an update over, and reports whether it has arrived.
 func (h *Handler) deliver(r *http.Request, body []byte) bool {
 	d := Delivery{Update: body, answered: make(chan bool, 1)}
 	late := time.NewTimer(patience)

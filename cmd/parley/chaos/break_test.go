@@ -132,14 +132,14 @@ func breakPlatforms(s *storm, random *rand.Rand, over <-chan struct{}) {
 			s.dc.CutGateway()
 			s.did("cut Discord's connections")
 		case 13:
-			s.dc.Expire()
+			s.dc.ExpireSessions()
 			s.dc.CloseGateway(4009)
 			s.did("had Discord's sessions ended")
 		case 14:
-			s.dc.Raw(`{"op":7,"d":null}`)
+			s.dc.WriteFrame(`{"op":7,"d":null}`)
 			s.did("had Discord's connections replaced")
 		case 15:
-			s.dc.Mute()
+			s.dc.MuteConnections()
 			s.did("lost Discord's connections on the way")
 		default:
 			failFiles(s, random)

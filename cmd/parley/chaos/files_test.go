@@ -109,7 +109,7 @@ func (f *fleet) attach(p *chat, s request) {
 	case p.at.Channel == "telegram":
 		f.Telegram.Attach(int64(p.who), int64(p.who), "document", name, s.file(), map[string]any{"caption": text})
 	case p.at.Channel == "discord":
-		f.dc.Post(p.place(), fmt.Sprint(p.who), map[string]any{"content": text, "attachments": []any{f.dc.File(name, kind, s.file())}})
+		f.dc.Post(p.place(), fmt.Sprint(p.who), map[string]any{"content": text, "attachments": []any{f.dc.AddFile(name, kind, s.file())}})
 	default:
 		fields := map[string]any{"text": text}
 		if p.at.Thread != "" {
