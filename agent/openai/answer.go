@@ -8,52 +8,53 @@ import (
 	"parley/agent/llm"
 )
 
-// Bounds of an answer, for a server that sends without end.
+// Bounds of an answer. They stop a server that would send without end.
 const (
-	maxAnswer  = 16 << 20 // bytes of it that are kept
-	maxStream  = 96 << 20 // bytes of its stream
+	maxAnswer  = 16 << 20 // bytes of an answer that are kept in memory
+	maxStream  = 96 << 20 // bytes of the stream that are read
 	maxCalls   = 128
 	maxName    = 256 // bytes of a tool's name
-	maxChoices = 64  // in one event
+	maxChoices = 64  // choices in one event
 )
 
-// An assembly puts an answer together from chunks.
+// An assembly puts a model's answer together from the chunks of its stream.
 type assembly struct {
 	host     string
 	emit     func(llm.Delta)
 	pieces   []*piece
-	text     *piece // the text that grows; nil once a call has followed it
-	thought  *piece // the only thinking piece
-	calls    int    // how many calls there are
+	text     *piece // the text block that grows; nil once a call has followed it
+	thought  *piece // the only thinking piece; nil until the model has thought
+	calls    int    // number of tool calls so far
 	byIndex  map[int]*piece
-	lastCall *piece
+	lastCall *piece // the call that the last part belonged to
 	split    splitter
-	message  wholeMessage // what came as a message and not as a delta
+	message  wholeMessage // what came as "message" and not as "delta"
 
 	usage     *wireUsage
 	stop      llm.Stop
 	reason    string
 	announced bool // the finish_reason says that there are tool calls
-	finished  bool // there was a finish_reason
-	size      int  // bytes of text and arguments, for an estimate
-	kept      int  // bytes of all that is kept
+	finished  bool // a finish_reason has come
+	size      int  // bytes of text and arguments, from which tokens are estimated
+	kept      int  // bytes of everything that is kept
 }
 
-// A wholeMessage remembers what came as "message". Some servers send that beside or
-// instead of "delta": all that was said so far, or the whole answer.
+// A wholeMessage remembers the parts of an answer that came in a field "message". Some
+// servers send that field beside "delta" or instead of it, with all the text so far or
+// with the whole answer.
 type wholeMessage struct {
-	text    string // what messages have said so far
-	thought string
+	text    string // the text of the messages so far
+	thought string // the thinking of the messages so far
 
-	streamsText, streamsThought bool // whether these come as deltas
-	called                      bool // whether calls have come
+	streamsText, streamsThought bool // the text, or the thinking, comes as deltas
+	called                      bool // tool calls have come
 }
 
-// A piece is a block that grows.
+// A piece is one block of the answer while it grows.
 type piece struct {
 	kind    llm.BlockKind
 	index   int  // its index in the answer
-	hidden  bool // it is not emitted as it grows, because a later piece has been
+	hidden  bool // its growth is not emitted, because a later block has been emitted
 	text    strings.Builder
 	id      string
 	name    string
@@ -62,11 +63,14 @@ type piece struct {
 	details details
 }
 
+// newAssembly returns an empty assembly. It calls emit for each piece of text that is
+// added.
 func newAssembly(host string, emit func(llm.Delta)) *assembly {
 	return &assembly{host: host, emit: emit, byIndex: map[int]*piece{}}
 }
 
-// add takes one event. Its error is a *refusal if the event says that the server failed.
+// add adds one event of the stream. It returns a *refusal if the event says that the
+// server failed, and errGarbled if the event cannot be read or the answer does not end.
 func (a *assembly) add(raw []byte) error {
 	var c chunk
 	if err := json.Unmarshal(raw, &c); err != nil {
@@ -92,7 +96,7 @@ func (a *assembly) add(raw []byte) error {
 		if choice.Index != 0 {
 			continue // only one was asked for
 		}
-		if err := a.takeChoice(choice); err != nil {
+		if err := a.addChoice(choice); err != nil {
 			return err
 		}
 	}
@@ -102,24 +106,26 @@ func (a *assembly) add(raw []byte) error {
 	return nil
 }
 
-func (a *assembly) takeChoice(c choice) error {
+// addChoice adds the delta, the message and the finish_reason of a choice.
+func (a *assembly) addChoice(c choice) error {
 	if !missing(c.Error) {
 		return refusalIn([]byte(`{"error":` + string(c.Error) + `}`))
 	}
-	if err := a.takeDelta(c.Delta); err != nil {
+	if err := a.addDelta(c.Delta); err != nil {
 		return err
 	}
 	a.message.noteDelta(c.Delta)
 	if c.Message != nil {
-		if err := a.takeDelta(a.message.newIn(*c.Message)); err != nil {
+		if err := a.addDelta(a.message.newIn(*c.Message)); err != nil {
 			return err
 		}
 	}
-	return a.takeFinishReason(reasonOf(c.Finish))
+	return a.setFinishReason(reasonOf(c.Finish))
 }
 
-func (a *assembly) takeDelta(d delta) error {
-	if err := a.takeThinking(d); err != nil {
+// addDelta adds the thinking, the text and the tool calls of a delta.
+func (a *assembly) addDelta(d delta) error {
+	if err := a.addThinkingOf(d); err != nil {
 		return err
 	}
 	thought, said := a.split.add(d.Content.text)
@@ -129,21 +135,22 @@ func (a *assembly) takeDelta(d delta) error {
 		return fmt.Errorf("%w: more than %d tool calls", errGarbled, maxCalls)
 	}
 	for i, call := range d.ToolCalls {
-		if err := a.takeCall(call, i > 0); err != nil {
+		if err := a.addCall(call, i > 0); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// noteDelta remembers what a server sends as deltas.
+// noteDelta remembers which fields the server sends as deltas.
 func (m *wholeMessage) noteDelta(d delta) {
 	m.streamsText = m.streamsText || d.Content.text+string(d.Refusal) != ""
-	m.streamsThought = m.streamsThought || d.thinking() != ""
+	m.streamsThought = m.streamsThought || d.thinkingText() != ""
 	m.called = m.called || len(d.ToolCalls) > 0
 }
 
-// newIn is the part of a message that neither a delta nor an earlier message has had.
+// newIn returns the part of a message that neither a delta nor an earlier message has
+// brought.
 func (m *wholeMessage) newIn(d delta) delta {
 	var news delta
 	if !m.streamsText {
@@ -151,7 +158,7 @@ func (m *wholeMessage) newIn(d delta) delta {
 		m.text += news.Content.text
 	}
 	if !m.streamsThought {
-		more := beyond(d.thinking(), m.thought)
+		more := beyond(d.thinkingText(), m.thought)
 		d.keepThinking(&news, more)
 		m.thought += more
 		news.ReasoningDetails, news.ExtraContent = d.ReasoningDetails, d.ExtraContent
@@ -163,8 +170,8 @@ func (m *wholeMessage) newIn(d delta) delta {
 	return news
 }
 
-// beyond is the rest of a text that begins with what was said before, or else the whole
-// text.
+// beyond returns what follows before in text, or the whole text if it does not begin
+// with before.
 func beyond(text, before string) string {
 	if rest, ok := strings.CutPrefix(text, before); ok {
 		return rest
@@ -172,14 +179,15 @@ func beyond(text, before string) string {
 	return text
 }
 
+// begin appends an empty piece to the answer.
 func (a *assembly) begin(kind llm.BlockKind) *piece {
 	p := &piece{kind: kind, index: len(a.pieces)}
 	a.pieces = append(a.pieces, p)
 	return p
 }
 
-// addText adds what the model says. Text after a call is a block of its own, because
-// watchers have been told that the first one has ended.
+// addText adds text that the model says. Text after a tool call becomes a block of its
+// own, because watchers have been told that the block before the call has ended.
 func (a *assembly) addText(text string) {
 	if text == "" || a.text == nil && a.calls > 0 && strings.TrimSpace(text) == "" {
 		return
@@ -190,6 +198,7 @@ func (a *assembly) addText(text string) {
 	a.grow(a.text, text)
 }
 
+// grow appends text to a piece, and emits it unless the piece is hidden.
 func (a *assembly) grow(p *piece, text string) {
 	a.size += len(text)
 	a.kept += len(text)
@@ -199,10 +208,10 @@ func (a *assembly) grow(p *piece, text string) {
 	}
 }
 
-// takeThinking takes what a delta has of the model's thinking, and what its provider
-// wants back.
-func (a *assembly) takeThinking(d delta) error {
-	text := d.thinking()
+// addThinkingOf adds the thinking in a delta, and the fields that the provider wants
+// back with the next request.
+func (a *assembly) addThinkingOf(d delta) error {
+	text := d.thinkingText()
 	a.addThinking(text)
 	if text != "" && d.ReasoningContent.all() != "" {
 		a.thought.thought.Echo = true
@@ -220,29 +229,30 @@ func (a *assembly) takeThinking(d delta) error {
 	return nil
 }
 
-// addThinking adds text that the model thought.
+// addThinking appends text to the thinking piece.
 func (a *assembly) addThinking(text string) {
 	if text == "" {
 		return
 	}
 	p := a.thinkingPiece()
-	// Watchers have been told of a later block, so they no longer see this one grow.
+	// Watchers have been told of a later block and no longer see this one grow.
 	p.hidden = p.hidden || p.index < len(a.pieces)-1
 	a.grow(p, text)
 }
 
-// thinkingPiece is the piece of what the model thinks. There is only one, because
-// providers want the thinking back whole.
+// thinkingPiece returns the piece that holds the model's thinking, and begins it if
+// needed. There is only one, because providers want the thinking back whole.
 func (a *assembly) thinkingPiece() *piece {
 	if a.thought == nil {
 		a.thought = a.begin(llm.BlockThinking)
-		a.thought.hidden = a.text != nil // the text goes on
+		a.thought.hidden = a.text != nil // the text block goes on, so watchers see no new one
 	}
 	return a.thought
 }
 
-// answer is the answer that was put together. asked is the request's size in bytes.
-func (a *assembly) answer(asked int) (llm.Answer, error) {
+// answer returns the answer that the chunks make up. requestSize is the size of the
+// request in bytes; the tokens are estimated from it if the server reports no usage.
+func (a *assembly) answer(requestSize int) (llm.Answer, error) {
 	thought, said := a.split.rest()
 	a.addThinking(thought)
 	a.addText(said)
@@ -250,7 +260,7 @@ func (a *assembly) answer(asked int) (llm.Answer, error) {
 	if stop == llm.StopWindow && a.calls == 0 && a.text == nil {
 		return llm.Answer{}, &refusal{code: "context_length_exceeded", message: "the model's window is full"}
 	}
-	out := llm.Answer{Stop: stop, Usage: a.usageOf(asked)}
+	out := llm.Answer{Stop: stop, Usage: a.usageOf(requestSize)}
 	if stop != llm.StopWhole {
 		out.Reason = a.reason
 	}
@@ -280,7 +290,8 @@ func (a *assembly) answer(asked int) (llm.Answer, error) {
 	return out, nil
 }
 
-// savedThought is what the provider wants back of a thinking block.
+// savedThought returns the fields of a thinking block that the provider wants back; nil
+// if it wants none.
 func (p *piece) savedThought(host string) json.RawMessage {
 	p.thought.Details = p.details.raw()
 	if !p.thought.Echo && p.thought.Details == nil && p.thought.Extra == nil {
@@ -290,8 +301,8 @@ func (p *piece) savedThought(host string) json.RawMessage {
 	return toRaw(p.thought)
 }
 
-// toRaw is JSON for the Provider field of a block. Its values were read from JSON, so
-// they can always be written.
+// toRaw encodes a value for the Provider field of a block. The values were read from
+// JSON and can always be encoded.
 func toRaw(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {

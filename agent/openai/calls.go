@@ -11,9 +11,9 @@ import (
 	"parley/agent/llm"
 )
 
-// takeCall takes a part of a tool call. Beside says that the same event has another part
-// before it.
-func (a *assembly) takeCall(raw json.RawMessage, beside bool) error {
+// addCall adds one part of a tool call. beside reports whether another part precedes it
+// in the same event.
+func (a *assembly) addCall(raw json.RawMessage, beside bool) error {
 	var d callDelta
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return fmt.Errorf("%w: a tool call of %d bytes", errGarbled, len(raw))
@@ -28,12 +28,12 @@ func (a *assembly) takeCall(raw json.RawMessage, beside bool) error {
 		return fmt.Errorf("%w: a tool's name of %d bytes", errGarbled, len(d.Function.Name))
 	}
 	if p.id != "" && string(d.ID) == p.id && d.Function.Name != "" && p.text.Len() > 2 && string(d.Function.Arguments) == p.text.String() {
-		return nil // said twice
+		return nil // the server has sent this call twice
 	}
 	if d.ID != "" {
 		p.id = string(d.ID)
 	}
-	if p.name == "" && d.Function.Name != "" { // some repeat it in each part
+	if p.name == "" && d.Function.Name != "" { // some servers repeat the name in each part
 		p.name = string(d.Function.Name)
 		a.emit(llm.Delta{Block: p.index, Kind: llm.BlockToolUse, Name: p.name})
 	}
@@ -49,9 +49,10 @@ func (a *assembly) takeCall(raw json.RawMessage, beside bool) error {
 	return nil
 }
 
-// callOf finds the call that a part belongs to. Servers number calls from 0 or
-// from 1, all with the same number, or not at all, and give them ids of their
-// own, the same ids, or none.
+// callOf returns the call that a part belongs to, which may be a new one; nil if the
+// part is empty and belongs to none. Servers number calls from 0 or from 1, give all of
+// them the same number, or do not number them. They give calls distinct ids, the same
+// id, or none.
 func (a *assembly) callOf(d callDelta, beside bool) *piece {
 	id, name := string(d.ID), string(d.Function.Name)
 	p := a.lastCall
@@ -81,8 +82,9 @@ func (a *assembly) callOf(d callDelta, beside bool) *piece {
 	return p
 }
 
-// endsBefore tells whether a part that could belong to this call begins another
-// one: it has another id or another name, or the arguments were whole already.
+// endsBefore reports whether a part that could belong to this call begins another call:
+// the part has another id or another name, or the arguments of this call are already
+// whole.
 func (p *piece) endsBefore(d callDelta) bool {
 	id, name, args := string(d.ID), string(d.Function.Name), string(d.Function.Arguments)
 	switch {
@@ -100,7 +102,7 @@ func (p *piece) endsBefore(d callDelta) bool {
 	return len(before) > 2 && args != before && strings.HasPrefix(args, "{") && json.Valid([]byte(before))
 }
 
-// byID is the newest call of that id.
+// byID returns the newest call with the given id, or nil.
 func (a *assembly) byID(id string) *piece {
 	for i := len(a.pieces) - 1; i >= 0; i-- {
 		if p := a.pieces[i]; p.kind == llm.BlockToolUse && p.id == id {
@@ -110,7 +112,8 @@ func (a *assembly) byID(id string) *piece {
 	return nil
 }
 
-// argumentsOf is always an object: some servers read it, and refuse for ever a
+// argumentsOf returns a call's arguments as the text of a JSON object. Anything else is
+// wrapped in an object: some servers read the arguments, and would refuse for ever a
 // conversation in which a model once wrote something else.
 func argumentsOf(args json.RawMessage) string {
 	trimmed := bytes.TrimSpace(args)
@@ -123,9 +126,9 @@ func argumentsOf(args json.RawMessage) string {
 	return `{"not_an_object":` + string(trimmed) + `}`
 }
 
-// id is the id of a call, the same where it is made and where its result is:
-// the provider's, or else ours.
-func (t *transcript) id(b llm.Block) string {
+// callID returns the callID of a tool call on the wire: the provider's, or else one made
+// from ours. The call and its result get the same.
+func (t *transcript) callID(b llm.Block) string {
 	if known, ok := t.ids[b.Call]; ok && b.Call != "" {
 		return known
 	}
@@ -143,14 +146,15 @@ func (t *transcript) id(b llm.Block) string {
 	return id
 }
 
-// wellFormed ids are taken by every server that does not want them short.
+// wellFormed reports whether an id has a form that every server takes, except those that
+// want short ids.
 func wellFormed(id string) bool {
 	return id != "" && len(id) <= 40 && !strings.ContainsFunc(id, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 	})
 }
 
-// digest is n letters and digits that stand for a text.
+// digest returns n letters and digits that are the same for equal texts (a hash).
 func digest(text string, n int) string {
 	sum := sha256.Sum256([]byte(text))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:n]

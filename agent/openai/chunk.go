@@ -7,21 +7,24 @@ import (
 	"strings"
 )
 
-// A chunk is one event of an answer, as any of the servers writes it. A whole
-// answer that is no stream has the same shape, with a message for a delta.
+// A chunk is one event of an answer, in the form of any of the servers. An answer that
+// is no stream has the same shape, with a "message" in place of "delta".
 type chunk struct {
-	Choices []json.RawMessage `json:"choices"` // each is decoded alone, so that many cost little
+	Choices []json.RawMessage `json:"choices"` // each is decoded alone, to keep an event with many choices cheap
 	Usage   *wireUsage        `json:"usage"`
 	Groq    *groq             `json:"x_groq"`
 	Error   json.RawMessage   `json:"error"`
-	Object  flexible          `json:"object"`  // "error" if the rest is an error
-	Message json.RawMessage   `json:"message"` // if there are no choices, an error's message
+	Object  flexible          `json:"object"`  // "error" if the other fields are an error
+	Message json.RawMessage   `json:"message"` // an error's message, if there are no choices
 }
 
+// groq is the field in which Groq reports usage.
 type groq struct {
 	Usage *wireUsage `json:"usage"`
 }
 
+// A choice is one alternative of the answer; Parley asks for one only. Message is set by
+// servers that send whole messages.
 type choice struct {
 	Index   int             `json:"index"`
 	Delta   delta           `json:"delta"`
@@ -30,6 +33,7 @@ type choice struct {
 	Error   json.RawMessage `json:"error"`
 }
 
+// A delta is what one event adds to the answer.
 type delta struct {
 	Content          content           `json:"content"`
 	Refusal          flexible          `json:"refusal"`
@@ -40,8 +44,9 @@ type delta struct {
 	ToolCalls        []json.RawMessage `json:"tool_calls"`
 }
 
-// thinking is the text that a model thought. Some servers send it in two fields.
-func (d delta) thinking() string {
+// thinkingText returns the thinkingText in a delta, "" if there is none. Some servers send
+// the same thinkingText in two fields.
+func (d delta) thinkingText() string {
 	for _, c := range []string{d.ReasoningContent.all(), d.Reasoning.all()} {
 		if c != "" {
 			return c
@@ -50,7 +55,8 @@ func (d delta) thinking() string {
 	return d.Content.thinking
 }
 
-// keepThinking puts text into the field of another delta in which d has its thinking.
+// keepThinking writes text into the field of another delta in which d has its own
+// thinking.
 func (d delta) keepThinking(into *delta, text string) {
 	if d.ReasoningContent.all() != "" {
 		into.ReasoningContent.text = text
@@ -59,6 +65,7 @@ func (d delta) keepThinking(into *delta, text string) {
 	}
 }
 
+// A callDelta is one part of a tool call.
 type callDelta struct {
 	Index    *int     `json:"index"`
 	ID       flexible `json:"id"`
@@ -69,10 +76,11 @@ type callDelta struct {
 	callExtra
 }
 
-// flexible is a string that some servers write as a number, or as null.
+// A flexible is a string that some servers write as a number, or as null.
 type flexible string
 
-// UnmarshalJSON takes any JSON value.
+// UnmarshalJSON reads a string, or keeps the JSON text of any other value; an empty
+// value becomes "".
 func (f *flexible) UnmarshalJSON(b []byte) error {
 	*f = ""
 	switch {
@@ -84,30 +92,32 @@ func (f *flexible) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// arguments are JSON in a string. Some servers send the object itself.
+// arguments are JSON within a string. Some servers send the JSON object itself.
 type arguments string
 
-// UnmarshalJSON takes a string or an object.
+// UnmarshalJSON reads a string or an object.
 func (a *arguments) UnmarshalJSON(b []byte) error { return (*flexible)(a).UnmarshalJSON(b) }
 
-// content is text. Some servers send a list of parts, thinking among them.
+// content is the text of a message. Some servers send it as a list of parts, with
+// thinking among them.
 type content struct {
 	text     string
 	thinking string
 }
 
-// Bounds of how deep parts are nested in content, and how many there are.
+// Bounds of content: how deep its parts may be nested, and how many there may be.
 const (
 	maxPartDepth = 4
 	maxParts     = 4096
 )
 
-// UnmarshalJSON takes a string, a part, or a list of either.
+// UnmarshalJSON reads a string, a part, or a list of either.
 func (c *content) UnmarshalJSON(b []byte) error {
 	*c = content{}
 	return c.read(b, maxPartDepth)
 }
 
+// read reads content in which at most depth levels of parts are nested.
 func (c *content) read(b []byte, depth int) error {
 	if depth == 0 {
 		return fmt.Errorf("%w: content within content", errGarbled)
@@ -136,6 +146,7 @@ func (c *content) read(b []byte, depth int) error {
 	return nil
 }
 
+// readParts reads a list of parts and joins their texts.
 func (c *content) readParts(b []byte, depth int) error {
 	var parts []json.RawMessage
 	if err := json.Unmarshal(b, &parts); err != nil {
@@ -157,9 +168,10 @@ func (c *content) readParts(b []byte, depth int) error {
 	return nil
 }
 
+// all returns the thinking followed by the text.
 func (c content) all() string { return c.thinking + c.text }
 
-// missing tells whether a field is absent or empty.
+// missing reports whether a field is absent or has an empty value.
 func missing(raw json.RawMessage) bool {
 	switch strings.TrimSpace(string(raw)) {
 	case "", "null", "false", `""`, "{}", "[]":
@@ -168,17 +180,17 @@ func missing(raw json.RawMessage) bool {
 	return false
 }
 
-// objectOf is the arguments that a model wrote as a JSON object, or, if they cannot be
-// read as one, as a JSON string.
+// objectOf returns the arguments that a model wrote as a JSON object. If the text is no
+// JSON, it returns the text as a JSON string.
 func objectOf(written string) json.RawMessage {
 	raw := bytes.TrimSpace([]byte(written))
 	if missing(raw) {
 		return json.RawMessage(`{}`)
 	}
 	if rest, ok := bytes.CutPrefix(raw, []byte("{}")); ok && len(rest) > 0 && rest[0] == '{' {
-		raw = rest // an empty start, and then the arguments
+		raw = rest // some servers send an empty object before the arguments
 	}
-	if raw[0] == '"' { // encoded twice
+	if raw[0] == '"' { // the arguments were encoded twice
 		var inner string
 		if json.Unmarshal(raw, &inner) == nil && json.Valid([]byte(inner)) && strings.HasPrefix(strings.TrimSpace(inner), "{") {
 			raw = []byte(inner)

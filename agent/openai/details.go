@@ -6,25 +6,27 @@ import (
 	"strings"
 )
 
-// Bounds of an answer's reasoning_details.
+// Bounds of the field reasoning_details of an answer.
 const (
 	maxDetails     = 4096
-	maxDetailsSize = 4 << 20 // bytes as they came
+	maxDetailsSize = 4 << 20 // bytes of JSON
 )
 
-// details are the reasoning_details of an answer: entries that arrive in parts.
+// details are the entries of reasoning_details in an answer. They arrive in parts.
 type details struct {
 	entries []*detail
 	size    int
 }
 
-// A detail is one entry. Its texts grow apart from its other fields.
+// A detail is one entry of reasoning_details. Its text and its summary are kept apart
+// from the other fields, because they grow.
 type detail struct {
 	fields map[string]any
 	texts  map[string]*strings.Builder
 }
 
-// add takes more entries, or parts of the last. What is no list is ignored.
+// add adds a list of entries, or of parts of the last entry. It ignores raw if that is
+// no list.
 func (ds *details) add(raw json.RawMessage) error {
 	var more []json.RawMessage
 	if json.Unmarshal(raw, &more) != nil {
@@ -49,8 +51,8 @@ func (ds *details) add(raw json.RawMessage) error {
 	return nil
 }
 
-// continuedBy tells whether an entry is the next part of this one. Encrypted entries come
-// whole.
+// continuedBy reports whether next is another part of this entry. Encrypted entries are
+// never continued: they come whole.
 func (d *detail) continuedBy(next map[string]any) bool {
 	kind, _ := next["type"].(string)
 	before, _ := d.fields["type"].(string)
@@ -59,6 +61,7 @@ func (d *detail) continuedBy(next map[string]any) bool {
 	return kind == before && from == to && (kind == "reasoning.text" || kind == "reasoning.summary")
 }
 
+// merge adds a part's fields to this entry.
 func (d *detail) merge(next map[string]any) {
 	for k, v := range next {
 		part, isText := v.(string)
@@ -74,7 +77,8 @@ func (d *detail) merge(next map[string]any) {
 	}
 }
 
-// raw is all entries as they are sent back.
+// raw returns all entries as JSON, in the form in which they are sent back; nil if there
+// are none.
 func (ds *details) raw() json.RawMessage {
 	if len(ds.entries) == 0 {
 		return nil

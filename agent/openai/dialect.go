@@ -8,42 +8,42 @@ import (
 	"parley/agent/llm"
 )
 
-// A dialect is what a server was found to understand of the protocol.
+// A dialect is the variant of the protocol that a server was found to understand.
 type dialect struct {
 	limit      limit // how the length of an answer is bounded
-	noUsage    bool  // it does not take stream_options, which ask for usage
-	noChoice   bool  // it does not take tool_choice, which forbids calls
-	noEcho     bool  // it does not take back what the model thought
-	wantsEcho  bool  // it requires what the model thought with each of the model's messages
-	bridges    bool  // people may not speak right after a tool: Mistral
-	noThinking bool  // with tools, the model must not reason
-	shortIDs   bool  // ids of calls are nine letters and digits: Mistral
-	noPictures bool  // its model sees none
-	noTools    bool  // its model takes none
-	noEffort   bool  // it does not take reasoning_effort
-	cacheKey   bool  // prompt_cache_key says which requests begin alike: OpenAI
-	cacheMarks bool  // cache_control says up to where a request is worth keeping: Anthropic's models
+	noUsage    bool  // it refuses stream_options, which ask for usage
+	noChoice   bool  // it refuses tool_choice, which forbids calls
+	noEcho     bool  // it refuses to get the model's thinking back
+	wantsEcho  bool  // it requires the thinking with each message of the model
+	bridges    bool  // a message of the model has to stand between a tool's result and a person's message: Mistral
+	noThinking bool  // the model must not reason when it has tools
+	shortIDs   bool  // ids of calls must be nine letters and digits: Mistral
+	noPictures bool  // the model sees no pictures
+	noTools    bool  // the model takes no tools
+	noEffort   bool  // it refuses reasoning_effort
+	cacheKey   bool  // prompt_cache_key marks the requests that begin alike: OpenAI
+	cacheMarks bool  // cache_control marks how much of a request is worth caching: Anthropic's models
 }
 
-// A limit is the parameter that bounds an answer's length.
+// A limit is the parameter by which a request bounds the answer's length.
 type limit int
 
 const (
-	limitOld  limit = iota // max_tokens, which every other server knows
+	limitOld  limit = iota // max_tokens, which all servers but OpenAI's know
 	limitNew               // max_completion_tokens, which OpenAI wants
-	limitNone              // neither
+	limitNone              // no parameter: the server knows neither
 )
 
-// A lesson is what a refusal teaches.
+// A lesson is what a server's refusal teaches about its dialect.
 type lesson struct {
-	dialect dialect // to ask again in
-	about   string  // for the log
-	// once says that the refusal is about the content of one conversation. Then the
+	dialect dialect // the dialect in which to ask again
+	about   string  // the subject, for the log
+	// once reports that the refusal concerns the content of one conversation. Then the
 	// dialect is used for this request only.
 	once bool
 }
 
-// learn is what a refusal teaches. It returns false if that is nothing new.
+// learn returns what a refusal teaches, and false if it teaches nothing new.
 func (d dialect) learn(r *refusal) (lesson, bool) {
 	next := d
 	if !d.bridges && r.ordersMessages() {
@@ -66,33 +66,34 @@ func (d dialect) learn(r *refusal) (lesson, bool) {
 	}
 	about := ""
 	switch {
-	case !d.noUsage && r.names("stream_options", "include_usage"):
+	case !d.noUsage && r.blames("stream_options", "include_usage"):
 		next.noUsage, about = true, "stream_options"
-	case d.limit == limitOld && r.names("max_tokens"):
+	case d.limit == limitOld && r.blames("max_tokens"):
 		next.limit, about = limitNew, "max_tokens"
-	case d.limit == limitNew && r.names("max_completion_tokens"):
+	case d.limit == limitNew && r.blames("max_completion_tokens"):
 		next.limit, about = limitNone, "max_completion_tokens"
-	case d.cacheKey && r.names("prompt_cache_key"):
+	case d.cacheKey && r.blames("prompt_cache_key"):
 		next.cacheKey, about = false, "prompt_cache_key"
-	case d.cacheMarks && r.names("cache_control"):
+	case d.cacheMarks && r.blames("cache_control"):
 		next.cacheMarks, about = false, "cache_control"
-	case !d.noEffort && r.names("reasoning_effort") && (d.noThinking || r.saysUnknown()):
+	case !d.noEffort && r.blames("reasoning_effort") && (d.noThinking || r.saysUnknown()):
 		next.noEffort, about = true, "reasoning_effort is unknown"
-	case !d.noThinking && r.names("reasoning_effort", "v1/responses"):
+	case !d.noThinking && r.blames("reasoning_effort", "v1/responses"):
 		next.noThinking, about = true, "reasoning_effort"
-	case !d.noChoice && r.names("tool_choice"):
+	case !d.noChoice && r.blames("tool_choice"):
 		next.noChoice, about = true, "tool_choice"
-	case !d.shortIDs && r.names("tool call id", "tool_call_id", "tool_calls.id") && r.names("length of 9", "a-z, a-z, 0-9"):
+	case !d.shortIDs && r.blames("tool call id", "tool_call_id", "tool_calls.id") && r.blames("length of 9", "a-z, a-z, 0-9"):
 		next.shortIDs, about = true, "tool_call_id"
 	}
 	return lesson{dialect: next, about: about}, about != ""
 }
 
-// learnToEcho learns whether to send back what the model thought. A server that does not
-// know the field never gets it, and one that requires it always does. Any other
-// complaint is about the content of this conversation alone.
+// learnToEcho learns from a refusal whether to send the model's thinking back. A server
+// that does not know the field never gets it, and one that requires it always does. Any
+// other complaint concerns the content of this conversation alone. It returns false if
+// the refusal is about something else or nothing new.
 func (d dialect) learnToEcho(r *refusal) (lesson, bool) {
-	if !r.names("reasoning_content", "reasoning_details", "extra_content", "thought_signature", "`signature`") {
+	if !r.blames("reasoning_content", "reasoning_details", "extra_content", "thought_signature", "`signature`") {
 		return lesson{}, false
 	}
 	next := d
@@ -108,14 +109,15 @@ func (d dialect) learnToEcho(r *refusal) (lesson, bool) {
 	return lesson{dialect: next, about: "reasoning_content of this conversation", once: true}, next != d
 }
 
-// ordersMessages tells whether a server, or the template of its model, does not
-// let people speak right after a tool. Templates fail with a status of 500.
+// ordersMessages reports whether a refusal says that no person's message may follow a
+// tool's result directly. Servers say that, and the templates of models, which fail with
+// status 500.
 func (r *refusal) ordersMessages() bool {
 	return r.hasCode("3230", "invalid_request_message_order") || r.mentions("after role 'tool'", "after role \"tool\"", "roles must alternate")
 }
 
-// refusesPictures tells whether a server's model sees no pictures. A complaint about one
-// picture, that it is damaged or too large, is none.
+// refusesPictures reports whether a refusal says that the model sees no pictures. A
+// complaint about one picture, say that it is damaged or too large, does not count.
 func (r *refusal) refusesPictures() bool {
 	if r.status < http.StatusBadRequest || r.status == http.StatusUnauthorized || r.status == http.StatusTooManyRequests || r.fault() == llm.Overflow {
 		return false
@@ -130,8 +132,9 @@ func (r *refusal) refusesPictures() bool {
 	)
 }
 
-// refusesTools tells whether a server's model takes no tools, or its server was started
-// such that it passes none on. A complaint about one tool is none.
+// refusesTools reports whether a refusal says that the model takes no tools, or that its
+// server was started without passing tools on. A complaint about one tool does not
+// count.
 func (r *refusal) refusesTools() bool {
 	if r.status < http.StatusBadRequest || r.status == http.StatusUnauthorized || r.status == http.StatusTooManyRequests || r.fault() == llm.Overflow {
 		return false
@@ -146,25 +149,25 @@ func (r *refusal) refusesTools() bool {
 	)
 }
 
-// saysUnknown tells whether a refusal is about a parameter that the server does not know.
+// saysUnknown reports whether a refusal calls a parameter unknown or unsupported.
 func (r *refusal) saysUnknown() bool {
 	return r.mentions("unsupported", "not supported", "unrecognized", "unknown", "not permitted", "unexpected", "additional propert", "not allowed")
 }
 
-// names tells whether a refusal is about one of these parameters. Few servers name it in
-// a field; the others name it only in their message.
-func (r *refusal) names(parameters ...string) bool {
+// blames reports whether a refusal is about one of these parameters. Few servers name
+// the parameter in a field; the others name it only in their message.
+func (r *refusal) blames(parameters ...string) bool {
 	text := strings.ToLower(r.message)
 	return slices.ContainsFunc(parameters, func(p string) bool {
 		return r.param == p || strings.Contains(text, p)
 	})
 }
 
-// noTools is what a model is told that takes none, behind its instructions.
+// noTools is the text that is added to the instructions of a model that takes no tools.
 const noTools = "\n\nThe server of this model takes no tools, so you have none now: you cannot read or write files, run commands, or look anything up. Where somebody asks for that, say that this model cannot use tools, and that whoever runs the bot can configure another."
 
-// withoutTools is a request for a model that takes none. What was called before is told in
-// words.
+// withoutTools rewrites a request for a model that takes no tools. It tells earlier
+// calls and their results in words.
 func withoutTools(r llm.Request) llm.Request {
 	if len(r.Tools) > 0 {
 		r.System += noTools

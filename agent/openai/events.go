@@ -9,66 +9,68 @@ import (
 	"io"
 )
 
-// errGarbled says that a stream is not what it should be.
+// errGarbled is the error of a stream that breaks the protocol or a bound.
 var errGarbled = errors.New("the answer is garbled")
 
 const (
 	maxEvent = 8 << 20 // bytes of one event
-	maxDrain = 4 << 10 // bytes that are read after the end
+	maxDrain = 4 << 10 // bytes that are read after [DONE]
 )
 
-// events reads an answer's body, and gives the library what its reader can take: one data
+// events reads the body of an answer, and rewrites it for the library's reader: one data
 // line for each event, and nothing else. The library gives up after a number of other
-// lines, and reads errors in its own way. So comments and other fields are dropped, and
-// an error in the stream becomes data like any other. So does a body that is no stream
-// but a single JSON value.
+// lines, and reads errors in its own way. Therefore comments and other fields are
+// dropped, and an error in the stream becomes data like any other. A body that is no
+// stream but a single JSON value becomes data too.
 type events struct {
 	body       io.ReadCloser
 	in         *bufio.Reader
 	signOfLife func() // called for each line, comments included
 
 	out       bytes.Buffer // what the library has not read yet
-	event     []byte       // data of the event so far
-	name      string       // of the event
+	event     []byte       // the data of the current event so far
+	name      string       // the name of the current event
 	noFraming bool         // the event is JSON without "data:" before it, perhaps on several lines
 	done      bool         // [DONE] has come
 	size      int          // bytes read so far
-	failed    error        // why there is nothing more to read
+	failed    error        // why there is nothing more to read; nil until then
 }
 
+// newEvents returns a reader of the stream in body. It calls beat for each line.
 func newEvents(body io.ReadCloser, beat func()) *events {
 	return &events{body: body, in: bufio.NewReader(body), signOfLife: beat}
 }
 
-// Read returns what is ready. It waits only if nothing is.
+// Read returns the data that is ready. It waits for the server only if no data is ready.
 func (e *events) Read(p []byte) (int, error) {
 	for e.out.Len() == 0 {
 		if e.failed != nil {
 			return 0, e.failed
 		}
-		e.failed = e.next()
+		e.failed = e.readNext()
 	}
 	return e.out.Read(p)
 }
 
-// Close ends the reading of the body.
+// Close closes the body.
 func (e *events) Close() error { return e.body.Close() }
 
-// drain reads the little that may follow [DONE], so that the connection can be used
-// again.
+// drain reads the few bytes that may follow [DONE], which makes the connection usable
+// for another request.
 func (e *events) drain() {
 	if e.done {
-		_, _ = io.CopyN(io.Discard, e.in, maxDrain) // at worst it is not used again
+		_, _ = io.CopyN(io.Discard, e.in, maxDrain) // if this fails, the connection is not used again
 	}
 }
 
-// next reads a line.
-func (e *events) next() error {
-	line, err := e.line()
+// readNext reads one line of the body and handles it. It returns the error that ends the
+// stream.
+func (e *events) readNext() error {
+	line, err := e.readLine()
 	if len(line) > 0 || err == nil {
 		e.signOfLife()
 		for part := range bytes.SplitSeq(line, []byte("\r")) {
-			if failed := e.takeLine(part); failed != nil {
+			if failed := e.handleLine(part); failed != nil {
 				return failed
 			}
 		}
@@ -76,8 +78,8 @@ func (e *events) next() error {
 	return err
 }
 
-// line reads up to the end of a line, without it.
-func (e *events) line() ([]byte, error) {
+// readLine reads up to the end of a readLine, and returns the readLine without its end.
+func (e *events) readLine() ([]byte, error) {
 	var long []byte
 	for {
 		part, err := e.in.ReadSlice('\n')
@@ -100,8 +102,8 @@ func (e *events) line() ([]byte, error) {
 	}
 }
 
-// takeLine takes one line of the stream.
-func (e *events) takeLine(line []byte) error {
+// handleLine handles one line of the stream.
+func (e *events) handleLine(line []byte) error {
 	switch {
 	case len(e.event)+len(line) > maxEvent:
 		return fmt.Errorf("%w: an event of more than %d bytes", errGarbled, maxEvent)
@@ -128,7 +130,7 @@ func (e *events) takeLine(line []byte) error {
 	return nil
 }
 
-// addLine adds a line of JSON that is printed on several lines.
+// addLine appends one line of a JSON value that is printed on several lines.
 func (e *events) addLine(line []byte) error {
 	e.event = append(append(e.event, ' '), line...)
 	if len(line) > 0 && line[0] == '}' {
@@ -137,8 +139,8 @@ func (e *events) addLine(line []byte) error {
 	return nil
 }
 
-// passIfWhole passes an event on as soon as it is whole JSON: not every server ends its
-// events with an empty line.
+// passIfWhole passes the event on as soon as it is whole JSON, because not every server
+// ends its events with an empty line.
 func (e *events) passIfWhole() {
 	data := bytes.TrimSpace(e.event)
 	switch {
@@ -153,7 +155,7 @@ func (e *events) passIfWhole() {
 	}
 }
 
-// endEvent ends an event at an empty line. If it was whole it has been passed on already.
+// endEvent ends the event at an empty line. A whole event has been passed on before.
 func (e *events) endEvent() error {
 	data := bytes.TrimSpace(e.event)
 	switch {
@@ -167,14 +169,14 @@ func (e *events) endEvent() error {
 		e.pass(text)
 	case e.name == "" || e.name == "message":
 		return errGarbled
-	default: // an event that only this server knows
+	default: // an event of a kind that this server invented
 		e.reset()
 	}
 	return nil
 }
 
-// pass gives an event to the library. The library's reader would handle data that begins
-// with {"error" itself, so pass puts a space after the brace.
+// pass writes an event for the library. The library's reader would handle data that
+// begins with {"error" itself, and therefore pass puts a space after the brace.
 func (e *events) pass(data []byte) {
 	e.out.WriteString("data: ")
 	if data[0] == '{' {
@@ -186,6 +188,7 @@ func (e *events) pass(data []byte) {
 	e.reset()
 }
 
+// reset forgets the current event.
 func (e *events) reset() {
 	e.event, e.name, e.noFraming = e.event[:0], "", false
 }

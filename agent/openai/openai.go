@@ -37,37 +37,39 @@ import (
 )
 
 const (
-	// DefaultURL is where models are asked if nothing else is said.
+	// DefaultURL is the address of the server if none is configured.
 	DefaultURL = "https://api.openai.com/v1"
-	// DefaultName is the model that is asked at DefaultURL.
+	// DefaultName is the model at DefaultURL if none is configured.
 	DefaultName = "gpt-5-mini"
 )
 
-// maxAttempts bounds how often one request is asked differently. It is more than there is
+// maxAttempts bounds how many forms of one request are tried. It is more than there is
 // to learn about a server.
 const maxAttempts = 10
 
-// Config is what a Model needs to know.
+// Config describes a model and the way to its server.
 type Config struct {
-	BaseURL string // as the server's users write it, often ending in /v1; left out: DefaultURL
-	APIKey  string // left out: none is sent
-	Name    string // of the model
-	Window  int    // its context in tokens; 0 if that is not known
-	Blind   bool   // the model sees no pictures; else the server's refusal teaches it
-	// Effort is how much the model is to reason, in the provider's word; "" leaves it to it.
+	BaseURL string // as the server's users write it, often ending in /v1; empty: DefaultURL
+	APIKey  string // empty: none is sent
+	Name    string // the model's name
+	Window  int    // the model's context in tokens; 0 if that is not known
+	Blind   bool   // the model sees no pictures; if false, a refusal may teach that later
+	// Effort is how much the model is to reason, in the provider's word; "" leaves that to
+	// the provider.
 	Effort string
-	// Header goes with each request, and Body into each, as fields of a JSON object.
+	// Header is added to each request. Body is a JSON object whose fields are added to
+	// each.
 	Header http.Header
 	Body   json.RawMessage
-	// HTTP makes the requests; left out: a client without any deadline of its
-	// own that keeps its connections.
+	// HTTP makes the requests; nil: a client that keeps its connections and has no
+	// deadline of its own.
 	HTTP *http.Client
-	Log  *slog.Logger // left out: nothing is logged
+	Log  *slog.Logger // nil: nothing is logged
 
-	FirstToken time.Duration // the longest wait for the beginning of an answer; left out: 120 s
-	Idle       time.Duration // the longest wait within an answer; left out: 60 s
+	FirstToken time.Duration // the longest wait for the beginning of an answer; 0: 120 s
+	Idle       time.Duration // the longest wait within an answer; 0: 60 s
 
-	query string // behind each address
+	query string // the query of each address, without "?"
 }
 
 // Model is one model on one server.
@@ -82,7 +84,7 @@ type Model struct {
 	tools   toollist.Writer
 }
 
-// New makes a model. It does not reach its server yet.
+// New makes a model from a configuration. It does not contact the server yet.
 func New(cfg Config) (*Model, error) {
 	cfg, host, err := cfg.complete()
 	if err != nil {
@@ -96,10 +98,11 @@ func New(cfg Config) (*Model, error) {
 	if err := checkBody(cfg.Body); err != nil {
 		return nil, err
 	}
-	return &Model{cfg: cfg, host: host, dialect: first, windows: cfg.windows()}, nil
+	return &Model{cfg: cfg, host: host, dialect: first, windows: cfg.newWindowFinder()}, nil
 }
 
-// complete checks a configuration and fills in what was left out.
+// complete checks a configuration and fills in what was left out. It also returns the
+// server's host.
 func (c Config) complete() (Config, string, error) {
 	if c.BaseURL == "" {
 		c.BaseURL = DefaultURL
@@ -111,7 +114,7 @@ func (c Config) complete() (Config, string, error) {
 		return c, "", errors.New("the model's base URL cannot be read as a URL")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return c, "", errors.New("the model's base URL must begin with http:// or https:// and a host")
-	case u.User != nil || u.Fragment != "" || !providerOf(u.Host).takes(u.Query()):
+	case u.User != nil || u.Fragment != "" || !providerOf(u.Host).accepts(u.Query()):
 		return c, "", errors.New("the model's base URL must hold no user, query or fragment (Azure's may end in ?api-version=…); the key has a setting of its own")
 	}
 	c.query, u.RawQuery = u.RawQuery, ""
@@ -135,7 +138,8 @@ func (c Config) complete() (Config, string, error) {
 	return c, u.Host, nil
 }
 
-// checkBody finds out whether a text is an object whose fields may stand in each request.
+// checkBody checks that body is empty or a JSON object whose fields may be added to each
+// request.
 func checkBody(body json.RawMessage) error {
 	if len(body) == 0 {
 		return nil
@@ -172,15 +176,15 @@ func newTransport() *http.Transport {
 	return t
 }
 
-// windows finds out how large the model's window is.
-func (c Config) windows() *window.Finder {
+// newWindowFinder returns the Finder that finds out how large the model's window is.
+func (c Config) newWindowFinder() *window.Finder {
 	f := &window.Finder{HTTP: c.HTTP, BaseURL: c.BaseURL, Header: http.Header{}, Model: c.Name, Configured: c.Window, Log: c.Log}
 	c.sign(f.Header)
 	return f
 }
 
-// sign adds what each request has in its header: the key, where the provider looks for it,
-// and what is configured.
+// sign sets the header fields of each request: the key, where the provider looks for it,
+// and those of the configuration.
 func (c Config) sign(h http.Header) {
 	u, err := url.Parse(c.BaseURL)
 	if c.APIKey != "" && err == nil {
@@ -194,12 +198,13 @@ func (c Config) sign(h http.Header) {
 	maps.Copy(h, c.Header)
 }
 
-// LookUpWindow asks the server how large the model's window is, some seconds at most, and
-// keeps asking it at times. Without it only refusals tell.
+// LookUpWindow asks the server how large the model's window is. It waits some seconds at
+// most, and later the model repeats the question from time to time. Without this call
+// the window is learned from refusals only.
 func (m *Model) LookUpWindow(ctx context.Context) { m.windows.Look(ctx) }
 
-// Info returns the model's name, what is known of its sight, and its window: the least of
-// what is configured and what the server says.
+// Info returns the model's name, whether it sees pictures and takes tools, and its
+// window: the smaller of the configured and the server's.
 func (m *Model) Info() llm.Info {
 	known := m.windows.Known()
 	m.mu.Lock()
@@ -207,7 +212,7 @@ func (m *Model) Info() llm.Info {
 	return llm.Info{Name: m.cfg.Name, ContextTokens: known.Tokens, ContextFrom: string(known.Source), Blind: m.dialect.noPictures, Toolless: m.dialect.noTools}
 }
 
-// Generate asks once. See llm.Model.
+// Generate asks the model once, and again only in another dialect. See llm.Model.
 func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
 	spoken, said := m.currentDialect(), false
 	for attempt := 1; ; attempt++ {
@@ -228,7 +233,7 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta
 		}
 		next, learned := m.adapt(spoken, err)
 		switch fault := m.errorOf(err); {
-		case learned && said: // the caller has shown some of a void answer, so it has to ask again itself
+		case learned && said: // the caller has shown some of this void answer, and has to ask again itself
 			fault.Fault = llm.Busy
 			return llm.Answer{}, fault
 		case !learned || attempt == maxAttempts:
@@ -238,14 +243,15 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta
 	}
 }
 
+// currentDialect returns the dialect that the server was last found to understand.
 func (m *Model) currentDialect() dialect {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.dialect
 }
 
-// adapt learns from a refusal. It returns the dialect to ask again in, and whether it has
-// learned anything. What it learns about the server holds for all later requests.
+// adapt learns from a refusal. It returns the dialect in which to ask again, and false
+// if there was nothing to learn. A lesson about the server holds for all later requests.
 func (m *Model) adapt(spoken dialect, err error) (dialect, bool) {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok {
@@ -260,7 +266,7 @@ func (m *Model) adapt(spoken dialect, err error) (dialect, bool) {
 	if !learned.once {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if m.dialect == spoken { // else another request has learned first
+		if m.dialect == spoken { // if not, another request has learned first
 			m.dialect = learned.dialect
 		} else if again, ok := m.dialect.learn(r); ok && !again.once {
 			m.dialect = again.dialect
@@ -269,7 +275,7 @@ func (m *Model) adapt(spoken dialect, err error) (dialect, bool) {
 	return learned.dialect, true
 }
 
-// errorOf turns what went wrong into the contract's error.
+// errorOf turns the error of a request into the contract's error.
 func (m *Model) errorOf(err error) *llm.Error {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		e := &llm.Error{
@@ -289,8 +295,8 @@ func (m *Model) errorOf(err error) *llm.Error {
 	return e
 }
 
-// FirstModel finds a model's name if none is configured: DefaultName at DefaultURL, and
-// elsewhere the first that the server lists and that can chat.
+// FirstModel returns the name of the model to use if none is configured: DefaultName at
+// DefaultURL, and elsewhere the first that the server lists and that can chat.
 func FirstModel(ctx context.Context, cfg Config) (string, error) {
 	cfg, host, err := cfg.complete()
 	if err != nil {
@@ -309,7 +315,7 @@ func FirstModel(ctx context.Context, cfg Config) (string, error) {
 	return names[0], nil
 }
 
-// Models asks the server for the names of its models that can chat.
+// Models asks the server for its models, and returns the names of those that can chat.
 func Models(ctx context.Context, cfg Config) ([]string, error) {
 	cfg, host, err := cfg.complete()
 	if err != nil {
@@ -317,7 +323,7 @@ func Models(ctx context.Context, cfg Config) ([]string, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, 15*time.Second, errStalled)
 	defer cancel()
-	m := &Model{cfg: cfg, host: host, windows: cfg.windows()}
+	m := &Model{cfg: cfg, host: host, windows: cfg.newWindowFinder()}
 	names, err := m.listModels(ctx)
 	if err != nil {
 		return nil, m.errorOf(err)

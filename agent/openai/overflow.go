@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// isOverflow tells whether the request was too long for the model. OpenAI has a code for
-// that; for most others there is only their message. A limit of tokens per time does
-// not count, except if one request alone is over it (status 413).
+// isOverflow reports whether the request was too long for the model. OpenAI has a code
+// for that; for most other servers only their message says it. A limit of tokens per
+// time does not count, unless one request alone is over it (status 413).
 func (r *refusal) isOverflow() bool {
 	if r.hasCode("context_length_exceeded", "context_window_exceeded", "model_context_window_exceeded", "exceed_context_size_error",
 		"request_too_large", "string_above_max_length", "prompt_too_long", "input_too_long",
@@ -44,8 +44,8 @@ func (r *refusal) isOverflow() bool {
 	)
 }
 
-// window is how many tokens the model can read according to the refusal, or 0 if it does
-// not say that.
+// window returns the number of tokens that the model can read, according to the refusal;
+// 0 if the refusal does not say.
 func (r *refusal) window() int {
 	if r.context > 0 {
 		return r.context
@@ -66,7 +66,8 @@ func (r *refusal) window() int {
 	return 0
 }
 
-// leadingNumber is the number that a text begins with, perhaps with commas.
+// leadingNumber returns the number at the beginning of a text, which may have commas; 0
+// if there is none.
 func leadingNumber(text string) int {
 	end := strings.IndexFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != ',' })
 	if end >= 0 {

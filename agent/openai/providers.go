@@ -7,25 +7,25 @@ import (
 	"parley/agent/llm"
 )
 
-// A provider is what is known of a server before it is asked. What is not written here is
-// learned from its refusals, once for as long as the process runs.
+// A provider is what is known of a server before the first request. Anything else is
+// learned from the server's refusals, once in the life of the process.
 type provider struct {
-	host    string // a name, or with a dot in front the end of one
+	host    string // a name, or the end of a name if it begins with a dot
 	dialect dialect
-	// keyHeader is where the key goes; "" is where OpenAI has it.
+	// keyHeader is the header field for the key; "" is OpenAI's.
 	keyHeader string
-	// marksFor is how the names of those models begin whose requests have to say up to
-	// where they are worth keeping; the servers of other models find out for themselves.
+	// marksFor is the prefix of the names of models whose requests must mark how much of
+	// them is worth caching. The servers of other models find that out themselves.
 	marksFor string
-	// versioned says that the address may end in ?api-version=…
+	// versioned reports that the address may end in ?api-version=…
 	versioned bool
 }
 
-// providers are those of which something is known.
+// providers lists the providers of which something is known.
 func providers() []provider {
 	return []provider{
-		// Requests of one conversation reach the machine that has read it before by their
-		// cache key.
+		// The cache key sends the requests of one conversation to the machine that has read
+		// its beginning before.
 		{host: "api.openai.com", dialect: dialect{limit: limitNew, cacheKey: true}},
 		{host: ".openai.azure.com", keyHeader: "api-key", versioned: true},
 		{host: ".cognitiveservices.azure.com", keyHeader: "api-key", versioned: true},
@@ -35,7 +35,8 @@ func providers() []provider {
 	}
 }
 
-// providerOf is what is known of the server at a host.
+// providerOf returns the provider at a host; the zero provider if nothing is known of
+// it.
 func providerOf(host string) provider {
 	host, _, _ = strings.Cut(host, ":")
 	for _, p := range providers() {
@@ -46,16 +47,16 @@ func providerOf(host string) provider {
 	return provider{}
 }
 
-// dialectFor is how to ask for a model at first.
+// dialectFor returns the dialect of the first request for a model.
 func (p provider) dialectFor(model string) dialect {
 	d := p.dialect
 	d.cacheMarks = p.marksFor != "" && strings.HasPrefix(model, p.marksFor)
 	return d
 }
 
-// takes tells whether an address may have these parameters behind it: Azure's tell which
-// version of its interface is meant.
-func (p provider) takes(parameters url.Values) bool {
+// accepts reports whether an address may have these query parameters: only Azure's may,
+// to name the version of its interface.
+func (p provider) accepts(parameters url.Values) bool {
 	for name := range parameters {
 		if !p.versioned || name != "api-version" {
 			return false
@@ -64,9 +65,9 @@ func (p provider) takes(parameters url.Values) bool {
 	return true
 }
 
-// beginning is the same for all requests that begin alike: a conversation's, as long as it
-// is not summarised.
-func beginning(r llm.Request) string {
+// cacheKey returns a key that is equal for all requests that begin alike, as those of
+// one conversation do until it is summarised.
+func cacheKey(r llm.Request) string {
 	var text strings.Builder
 	text.WriteString(r.System)
 	if len(r.Messages) > 0 {
@@ -77,8 +78,9 @@ func beginning(r llm.Request) string {
 	return digest(text.String(), 32)
 }
 
-// markForCache marks up to where a request is worth keeping: the instructions and the
-// tools before them, and all up to what was said last.
+// markForCache marks the two places up to which a request is worth caching: the end of
+// the instructions, with the tools before them, and the end of the last message of a
+// person.
 func markForCache(messages []wireMessage) {
 	mark := func(role string, from int) {
 		for i := from; i >= 0 && i < len(messages); i-- {
@@ -92,7 +94,7 @@ func markForCache(messages []wireMessage) {
 	mark("user", len(messages)-1)
 }
 
-// markEnd marks a content's end.
+// markEnd marks the content's last part for the cache.
 func (c *wireContent) markEnd() {
 	if len(c.parts) == 0 {
 		c.parts, c.text = []wirePart{{Type: "text", Text: c.text}}, ""

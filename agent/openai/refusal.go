@@ -14,10 +14,9 @@ import (
 	"parley/agent/llm"
 )
 
-// A refusal is a server's answer that it does not answer: a status, or an error in the
-// stream.
+// A refusal is an error that a server answered with: as a status, or within the stream.
 type refusal struct {
-	status     int // of the response; in a stream, where it says one
+	status     int // of the response; in a stream the one that the error names, or 0
 	written    int // the status that the error itself names
 	retryAfter time.Duration
 	code       string
@@ -27,8 +26,8 @@ type refusal struct {
 	message    string
 }
 
-// Error is fit for logs. It leaves out the server's message, which may repeat what people
-// said.
+// Error returns a text that is fit for logs. It leaves out the server's message, which
+// may repeat what people said.
 func (r *refusal) Error() string {
 	text := "the server refuses"
 	if r.status > 0 {
@@ -40,7 +39,7 @@ func (r *refusal) Error() string {
 	return text
 }
 
-// description is what the server wrote, in one line.
+// description returns the server's reason in one line.
 func (r *refusal) description() string {
 	switch {
 	case r.message != "":
@@ -55,7 +54,8 @@ func (r *refusal) description() string {
 	return "no reason given"
 }
 
-// word is the server's code or kind of the error, if it is one word.
+// word returns the server's code or kind of the error if that is a single word, and ""
+// otherwise.
 func (r *refusal) word() string {
 	for _, w := range []string{r.code, r.kind} {
 		if _, err := strconv.Atoi(w); err != nil && wellFormed(strings.NewReplacer(".", "", " ", "_").Replace(w)) {
@@ -65,8 +65,8 @@ func (r *refusal) word() string {
 	return ""
 }
 
-// fault says what a refusal means. Overflow is tested first, because servers give it all
-// kinds of statuses.
+// fault classifies a refusal. It tests for Overflow first, because servers give an
+// overflow all kinds of statuses.
 func (r *refusal) fault() llm.Fault {
 	s := r.status
 	switch {
@@ -88,11 +88,12 @@ func (r *refusal) fault() llm.Fault {
 	return llm.Busy
 }
 
+// hasCode reports whether the code or the kind of the error is one of these words.
 func (r *refusal) hasCode(words ...string) bool {
 	return slices.Contains(words, strings.ToLower(r.code)) || slices.Contains(words, strings.ToLower(r.kind))
 }
 
-// refusalOf reads a response with a status that is no success.
+// refusalOf reads a response whose status is an error.
 func refusalOf(status int, header http.Header, body []byte) *refusal {
 	r := &refusal{status: status}
 	r.read(body)
@@ -102,8 +103,8 @@ func refusalOf(status int, header http.Header, body []byte) *refusal {
 	return r
 }
 
-// refusalIn reads an error in a stream. Many carry the status they would have
-// had, as their code or beside it.
+// refusalIn reads an error within a stream. Many such errors carry a status, as their
+// code or beside it.
 func refusalIn(raw []byte) *refusal {
 	r := &refusal{}
 	r.read(raw)
@@ -111,7 +112,7 @@ func refusalIn(raw []byte) *refusal {
 	return r
 }
 
-// read takes an error in any of the shapes in which servers write it: an object, a text
+// read reads an error in any of the shapes in which servers write it: an object, a text
 // or a list, in a field or alone. It ignores an HTML page.
 func (r *refusal) read(body []byte) {
 	var list []json.RawMessage
@@ -130,6 +131,7 @@ func (r *refusal) read(body []byte) {
 	}
 }
 
+// readFields reads an error that is a JSON object.
 func (r *refusal) readFields(fields map[string]json.RawMessage) {
 	for _, name := range []string{"error", "detail", "errors"} {
 		if inner := fields[name]; !missing(inner) {
@@ -171,7 +173,8 @@ func (r *refusal) readFields(fields map[string]json.RawMessage) {
 	}
 }
 
-// oneLine is a message fit for a terminal: short, and without control characters.
+// oneLine makes a message fit for a terminal: one line of at most 300 bytes, without
+// control characters.
 func oneLine(text string) string {
 	const most = 300
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool {
@@ -187,7 +190,8 @@ func oneLine(text string) string {
 	return text[:cut] + "…"
 }
 
-// waitOf is how long a response's headers ask the client to wait.
+// waitOf returns how long a response's headers ask the client to wait; false if they do
+// not say.
 func waitOf(h http.Header, now time.Time) (time.Duration, bool) {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {
 		return seconds(ms / 1000), true
@@ -202,17 +206,17 @@ func waitOf(h http.Header, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// seconds is a duration of s seconds, a day at most.
+// seconds returns a duration of s seconds, and of a day at most.
 func seconds(s float64) time.Duration {
 	return time.Duration(min(s, 24*60*60) * float64(time.Second))
 }
 
-// concealKey replaces words of a server's message that hold the key or a part of it.
+// concealKey replaces the words of a server's message that hold the key or a part of it.
 func concealKey(message, key string) string {
 	if key == "" {
 		return message
 	}
-	const shown = 6 // a word with so many of its first characters is taken for the key
+	const shown = 6 // a word with that many of the key's first characters is taken for the key
 	words := strings.Split(message, " ")
 	for i, w := range words {
 		if strings.Contains(w, key) || strings.Contains(w, "***") || len(key) > 2*shown && strings.Contains(w, key[:shown]) {
@@ -222,8 +226,8 @@ func concealKey(message, key string) string {
 	return strings.Join(words, " ")
 }
 
-// cause says what an operator has to look at. Few servers have a code for it; for the
-// others there is only the status and their message.
+// cause returns what the operator has to mend, "" if that is nothing known. Few servers
+// have a code for it; for the others only the status and the message tell.
 func (r *refusal) cause() llm.Cause {
 	switch {
 	case r.isOverflow():
@@ -252,30 +256,34 @@ func (r *refusal) cause() llm.Cause {
 	return ""
 }
 
-// isUnpaid tells whether the account has no money left. A limit of requests per time does
-// not count, even if a server calls it a quota.
+// isUnpaid reports whether the account has no money left. A limit of requests per time
+// does not count, even if a server calls it a quota.
 func (r *refusal) isUnpaid() bool {
 	return r.status == http.StatusPaymentRequired ||
 		r.hasCode("insufficient_quota", "billing_hard_limit_reached", "exceeded_current_quota_error", "insufficient_balance", "1113", "arrearage") ||
 		r.mentions("insufficient balance", "insufficient credit", "credit balance is too low", "account is not active", "in arrears", "out of credits")
 }
 
+// rejectsModel reports whether the server does not know the model.
 func (r *refusal) rejectsModel() bool {
 	return r.hasCode("model_not_found", "model_not_exist", "invalid_model", "unknown_model") ||
 		r.mentions("model not found", "model not exist", "invalid model", "no such model", "unknown model", "is not a valid model", "model does not exist")
 }
 
+// rejectsKey reports whether the server does not accept the API key.
 func (r *refusal) rejectsKey() bool {
 	return r.hasCode("invalid_api_key", "authentication_error", "permission_error", "unauthenticated", "permission_denied", "invalid_authentication_error") ||
 		r.mentions("api key not valid", "invalid api key", "incorrect api key", "api key is missing", "no auth credentials", "missing authentication")
 }
 
-// isModelsOwn tells whether the model wrote something that its own server could not read.
-// Asked again, it may write something else.
+// isModelsOwn reports whether the model wrote something that its own server could not
+// read. If asked again, the model may write something else.
 func (r *refusal) isModelsOwn() bool {
 	return r.hasCode("tool_use_failed", "output_parse_failed", "json_validate_failed")
 }
 
+// mentions reports whether the server's message contains one of these texts, in small or
+// capital letters.
 func (r *refusal) mentions(words ...string) bool {
 	text := strings.ToLower(r.message)
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })

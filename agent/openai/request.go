@@ -11,8 +11,8 @@ import (
 	"parley/tools"
 )
 
-// The request's body. The library's own types leave out empty and zero fields that
-// servers need, and lack those that some providers want back.
+// The body of a request. The library's own types leave out empty and zero fields that
+// servers need, and lack fields that some providers want back.
 type (
 	wireRequest struct {
 		Model               string         `json:"model"`
@@ -31,7 +31,7 @@ type (
 	wireMessage struct {
 		Role             string          `json:"role"`
 		Content          *wireContent    `json:"-"`
-		Written          any             `json:"content"` // what Content is written as; null beside tool calls
+		Written          any             `json:"content"` // the JSON form of Content; null beside tool calls
 		ReasoningContent string          `json:"reasoning_content,omitempty"`
 		ReasoningDetails json.RawMessage `json:"reasoning_details,omitempty"`
 		ExtraContent     json.RawMessage `json:"extra_content,omitempty"`
@@ -50,29 +50,29 @@ type (
 	}
 )
 
-// callExtra is what a provider wants back with a tool call, word for word.
+// callExtra holds the fields that a provider wants back with a tool call, word for word.
 type callExtra struct {
 	ExtraContent     json.RawMessage `json:"extra_content,omitempty"`
 	ThoughtSignature json.RawMessage `json:"thought_signature,omitempty"`
 }
 
-// savedCall is what the Provider field of a tool use holds.
+// A savedCall is the content of a tool use's Provider field.
 type savedCall struct {
-	By string `json:"by"` // the host of the server that sent it: others do not understand it
+	By string `json:"by"` // the host of the server that sent it; other servers do not understand it
 	callExtra
 }
 
-// savedThought is what the Provider field of a thinking block holds.
+// A savedThought is the content of a thinking block's Provider field.
 type savedThought struct {
 	By string `json:"by"`
-	// Echo says that the server wants the text itself back, as reasoning_content.
+	// Echo reports that the server wants the text itself back, as reasoning_content.
 	Echo    bool            `json:"echo,omitempty"`
 	Details json.RawMessage `json:"reasoning_details,omitempty"`
 	Extra   json.RawMessage `json:"extra_content,omitempty"`
 }
 
-// A wireContent is a text, or texts and pictures. A text alone is written as such, which
-// every server understands.
+// A wireContent is the content of a message: a text, or a list of texts and pictures. A
+// text alone is written as a JSON string, which every server understands.
 type wireContent struct {
 	text  string
 	parts []wirePart // in place of text
@@ -93,8 +93,8 @@ type (
 	}
 )
 
-// written is what a content is in JSON: a text, or a list. A MarshalJSON would have all of
-// it encoded twice.
+// written returns the value to encode as JSON: a string, a list of parts, or nil. A
+// method MarshalJSON would have the content encoded twice.
 func (c *wireContent) written() any {
 	switch {
 	case c == nil:
@@ -105,7 +105,7 @@ func (c *wireContent) written() any {
 	return c.text
 }
 
-// addText adds a text behind what there is.
+// addText appends a text to the content.
 func (c *wireContent) addText(text string) {
 	switch n := len(c.parts); {
 	case text == "":
@@ -120,12 +120,13 @@ func (c *wireContent) addText(text string) {
 	}
 }
 
-// addPicture adds a picture behind what there is. Its name stands before it.
+// addPicture appends a picture to the content, after a line with the picture's path.
 func (c *wireContent) addPicture(p *llm.Picture) {
 	c.addText("[picture " + p.Path + ":]")
 	c.addImage(&wireImage{URL: "data:" + p.Type + ";base64," + base64.StdEncoding.EncodeToString(p.Data)})
 }
 
+// addImage appends a picture as a part of its own.
 func (c *wireContent) addImage(i *wireImage) {
 	if len(c.parts) == 0 && c.text != "" {
 		c.parts = []wirePart{{Type: "text", Text: c.text}}
@@ -134,7 +135,7 @@ func (c *wireContent) addImage(i *wireImage) {
 	c.parts = append(c.parts, wirePart{Type: "image_url", Image: i})
 }
 
-// addAll adds the content of a message that came next.
+// addAll appends the content of the next message.
 func (c *wireContent) addAll(next *wireContent) {
 	c.addText(next.text)
 	for _, p := range next.parts {
@@ -146,7 +147,7 @@ func (c *wireContent) addAll(next *wireContent) {
 	}
 }
 
-// encode writes the request's body in a dialect.
+// encode returns the body of a request in a dialect.
 func (m *Model) encode(r llm.Request, d dialect) ([]byte, error) {
 	if d.noTools {
 		r = withoutTools(r)
@@ -177,7 +178,7 @@ func (m *Model) encode(r llm.Request, d dialect) ([]byte, error) {
 		w.ToolChoice = "none"
 	}
 	if d.cacheKey {
-		w.PromptCacheKey = beginning(r)
+		w.PromptCacheKey = cacheKey(r)
 	}
 	t := transcript{host: m.host, dialect: d, ids: map[string]string{}}
 	if r.System != "" {
@@ -185,9 +186,9 @@ func (m *Model) encode(r llm.Request, d dialect) ([]byte, error) {
 	}
 	for _, m := range r.Messages {
 		if m.Role == llm.RoleAssistant {
-			t.assistant(m.Blocks)
+			t.addAssistant(m.Blocks)
 		} else {
-			t.user(m.Blocks)
+			t.addUser(m.Blocks)
 		}
 	}
 	w.Messages = t.messages
@@ -197,7 +198,7 @@ func (m *Model) encode(r llm.Request, d dialect) ([]byte, error) {
 	return m.write(w, toolList)
 }
 
-// toolList is the tools of a request in JSON; nil if it has none.
+// toolList returns the tools of a request in JSON; nil if it has none.
 func (m *Model) toolList(specs []tools.Spec) ([]byte, error) {
 	if len(specs) == 0 {
 		return nil, nil
@@ -205,8 +206,8 @@ func (m *Model) toolList(specs []tools.Spec) ([]byte, error) {
 	return m.tools.JSON(specs)
 }
 
-// write writes a request as JSON, with its tools, which are JSON already, and what is
-// configured to be in each.
+// write returns a request as JSON. It inserts the tools, which are JSON already, and the
+// configured fields.
 func (m *Model) write(w wireRequest, toolList []byte) ([]byte, error) {
 	size := requestRoom + len(m.cfg.Body) + len(toolList)
 	for i, message := range w.Messages {
@@ -230,23 +231,24 @@ func (m *Model) write(w wireRequest, toolList []byte) ([]byte, error) {
 		body = append(append(bytes.TrimSuffix(body, []byte("}")), ','), more...)
 	}
 	if cap(body)-len(body) > len(body)/4 {
-		body = bytes.Clone(body) // it stays in memory for as long as the model takes
+		body = bytes.Clone(body) // the body stays in memory until the model has answered
 	}
 	return body, nil
 }
 
-// How many bytes of a request are neither messages nor tools, and how many of a message
-// are not its texts: enough for nearly all, so that the body is written in one piece.
+// Estimates in bytes: the parts of a request that are neither messages nor tools, and
+// the parts of a message that are not its texts. They suffice for nearly all requests,
+// and then the body is written without growing the buffer.
 const (
 	requestRoom = 256
 	messageRoom = 128
 )
 
-// size is about how long a message is in JSON.
+// size estimates the length of a message in JSON, in bytes.
 func (m *wireMessage) size() int {
 	n := messageRoom + len(m.ReasoningContent) + len(m.ReasoningDetails) + len(m.ExtraContent)
 	if m.Content != nil {
-		n += len(m.Content.text) + len(m.Content.text)/16 // for what is escaped
+		n += len(m.Content.text) + len(m.Content.text)/16 // a sixteenth for escapes
 		for _, p := range m.Content.parts {
 			n += messageRoom + len(p.Text) + len(p.Text)/16
 			if p.Image != nil {
@@ -260,20 +262,21 @@ func (m *wireMessage) size() int {
 	return n
 }
 
-// A transcript is the messages of a request, in the dialect of its server.
+// A transcript is the list of messages of a request, in the dialect of its server.
 type transcript struct {
 	host     string
 	dialect  dialect
 	messages []wireMessage
-	ids      map[string]string // by call: the id under which the request has it
+	ids      map[string]string // by call: the call's id in this request
 }
 
+// add appends one message.
 func (t *transcript) add(m wireMessage) { t.messages = append(t.messages, m) }
 
-// user adds results, then what people said: nothing may come between a call and its
-// result. Texts in a row become one message, because many servers insist that user and
-// assistant alternate.
-func (t *transcript) user(blocks []llm.Block) {
+// addUser appends the results of tools, and then what people said, because nothing may
+// come between a call and its result. Consecutive texts become one message, because many
+// servers insist that addUser and assistant alternate.
+func (t *transcript) addUser(blocks []llm.Block) {
 	said := &wireContent{}
 	for _, b := range blocks {
 		switch {
@@ -282,7 +285,7 @@ func (t *transcript) user(blocks []llm.Block) {
 			if content == "" {
 				content = "null"
 			}
-			t.add(wireMessage{Role: "tool", ToolCallID: t.id(b), Content: &wireContent{text: content}})
+			t.add(wireMessage{Role: "tool", ToolCallID: t.callID(b), Content: &wireContent{text: content}})
 		case b.Kind == llm.BlockText:
 			said.addText(b.Text)
 		case b.Kind == llm.BlockPicture && t.dialect.noPictures:
@@ -300,35 +303,36 @@ func (t *transcript) user(blocks []llm.Block) {
 		said, t.messages = earlier, t.messages[:n-1]
 	}
 	if n := len(t.messages); n > 0 && t.messages[n-1].Role == "tool" && t.dialect.bridges {
-		t.assistant([]llm.Block{{Kind: llm.BlockText, Text: bridge}})
+		t.addAssistant([]llm.Block{{Kind: llm.BlockText, Text: bridge}})
 	}
 	t.add(wireMessage{Role: "user", Content: said})
 }
 
-// bridge is put between a tool's result and what people say if a server wants the model
-// to have spoken in between.
+// bridge is the model's message that is put between a tool's result and a person's
+// message if the server insists on one there.
 const bridge = "(I have read the results.)"
 
-// emptyThought is sent as the model's thinking if a server wants that back and there is
-// none: an empty text would count as missing.
+// emptyThought is sent as the model's thinking if a server requires thinking and there
+// is none. An empty text would count as missing.
 const emptyThought = " "
 
-// assistant adds a message of the model's.
-func (t *transcript) assistant(blocks []llm.Block) {
+// addAssistant appends a message of the model. It appends nothing if the message has
+// neither text nor calls.
+func (t *transcript) addAssistant(blocks []llm.Block) {
 	m := wireMessage{Role: "assistant"}
 	var said []string
 	for _, b := range blocks {
 		switch {
 		case b.Kind == llm.BlockThinking:
-			t.thought(&m, b)
+			t.returnThought(&m, b)
 		case b.Kind == llm.BlockText && b.Text != "":
 			said = append(said, b.Text)
 		case b.Kind == llm.BlockToolUse:
-			m.ToolCalls = append(m.ToolCalls, t.call(b))
+			m.ToolCalls = append(m.ToolCalls, t.wireCallOf(b))
 		}
 	}
 	if len(said) == 0 && len(m.ToolCalls) == 0 {
-		return // a message of nothing is refused
+		return // servers refuse an empty message
 	}
 	if len(said) > 0 {
 		m.Content = &wireContent{text: strings.Join(said, "\n\n")}
@@ -339,8 +343,9 @@ func (t *transcript) assistant(blocks []llm.Block) {
 	t.add(m)
 }
 
-// thought gives back to a provider what it wants of its model's thinking.
-func (t *transcript) thought(m *wireMessage, b llm.Block) {
+// returnThought adds to a message the thinking that the same provider sent and wants
+// back.
+func (t *transcript) returnThought(m *wireMessage, b llm.Block) {
 	var saved savedThought
 	if t.dialect.noEcho || len(b.Provider) == 0 || json.Unmarshal(b.Provider, &saved) != nil || saved.By != t.host {
 		return
@@ -348,7 +353,7 @@ func (t *transcript) thought(m *wireMessage, b llm.Block) {
 	if saved.Echo {
 		m.ReasoningContent += b.Text
 	}
-	if len(saved.Details) > 0 { // of one block, since there is one in an answer
+	if len(saved.Details) > 0 { // there is one thinking block in an answer
 		m.ReasoningDetails = saved.Details
 	}
 	if len(saved.Extra) > 0 {
@@ -356,8 +361,10 @@ func (t *transcript) thought(m *wireMessage, b llm.Block) {
 	}
 }
 
-func (t *transcript) call(b llm.Block) wireCall {
-	c := wireCall{ID: t.id(b), Type: "function", Function: wireFunction{Name: b.Name, Arguments: argumentsOf(b.Args)}}
+// wireCallOf returns a tool wireCallOf in the protocol's form, with the fields that the same
+// provider wants back.
+func (t *transcript) wireCallOf(b llm.Block) wireCall {
+	c := wireCall{ID: t.callID(b), Type: "function", Function: wireFunction{Name: b.Name, Arguments: argumentsOf(b.Args)}}
 	var saved savedCall
 	if !t.dialect.noEcho && len(b.Provider) > 0 && json.Unmarshal(b.Provider, &saved) == nil && saved.By == t.host {
 		c.callExtra = saved.callExtra

@@ -7,9 +7,10 @@ import (
 	"parley/agent/llm"
 )
 
-// takeFinishReason takes an answer's finish_reason. Some servers send several; the first
-// that says that the answer is not whole counts.
-func (a *assembly) takeFinishReason(reason string) error {
+// setFinishReason records an answer's finish_reason. Some servers send several; the
+// first that says that the answer is not whole counts. It returns an error if the server
+// reports a failure.
+func (a *assembly) setFinishReason(reason string) error {
 	if reason == "" {
 		return nil
 	}
@@ -28,8 +29,8 @@ func (a *assembly) takeFinishReason(reason string) error {
 	return nil
 }
 
-// stopOf says what a finish_reason means. Servers have many words for it. An unknown word
-// is not taken for the end of a whole answer.
+// stopOf translates a finish_reason. Servers have many words for the same reason. An
+// unknown word does not count as the end of a whole answer.
 func stopOf(reason string) llm.Stop {
 	if announcesCalls(reason) {
 		return llm.StopWhole
@@ -52,6 +53,7 @@ func stopOf(reason string) llm.Stop {
 	return llm.StopUnknown
 }
 
+// announcesCalls reports whether a finish_reason says that the answer has tool calls.
 func announcesCalls(reason string) bool {
 	switch reason {
 	case "tool_calls", "tool_call", "tool_use", "function_call", "function_calls":
@@ -60,8 +62,8 @@ func announcesCalls(reason string) bool {
 	return false
 }
 
-// stopReason is why the answer ended. If the server announced calls and sent none, they
-// were lost.
+// stopReason returns why the answer ended. If the server announced tool calls and sent
+// none, they were lost.
 func (a *assembly) stopReason(calls int) llm.Stop {
 	if a.stop == llm.StopWhole && a.announced && calls == 0 {
 		return llm.StopLost
@@ -69,5 +71,6 @@ func (a *assembly) stopReason(calls int) llm.Stop {
 	return a.stop
 }
 
-// reasonOf is a finish_reason in the form in which stopOf compares it.
+// reasonOf returns a finish_reason in the form in which stopOf compares it: in small
+// letters.
 func reasonOf(f flexible) string { return strings.ToLower(strings.TrimSpace(string(f))) }

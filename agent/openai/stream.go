@@ -18,31 +18,33 @@ import (
 )
 
 var (
-	// errStalled says that a server sent nothing for too long.
+	// errStalled is the error of a request to whose answer the server added nothing for
+	// too long.
 	errStalled = errors.New("the server has stopped answering")
-	// errCut says that the stream stopped before the answer had ended.
+	// errCut is the error of a stream that stopped before the answer had ended.
 	errCut = errors.New("the answer was cut off")
 )
 
-// After the finish_reason, usage may follow, and then the end of the stream. The answer
-// is there already, so these are waited for only briefly.
+// How long to wait after the finish_reason for the usage, and then for the end of the
+// stream. Both waits are short, because the answer is there already.
 const (
 	tailWait  = 5 * time.Second
 	drainWait = 50 * time.Millisecond
 )
 
-// ask sends one request and reads its answer.
+// ask sends one request, and reads the answer to it. It calls emit for each piece of the
+// answer.
 func (m *Model) ask(ctx context.Context, body []byte, emit func(llm.Delta)) (llm.Answer, error) {
 	w := newStallTimer(ctx, m.cfg.FirstToken)
 	defer w.end()
 	x := &exchange{cfg: m.cfg, body: body, signOfLife: w.signOfLife}
-	// The exchange replaces the body. The library gets an empty request, so that it has
-	// nothing to reject.
+	// The exchange replaces the body. The library gets an empty request, which it has no
+	// reason to reject.
 	stream, err := m.client(x).CreateChatCompletionStream(w.ctx, library.ChatCompletionRequest{})
 	if err != nil {
 		return llm.Answer{}, w.causeOf(err)
 	}
-	defer func() { _ = stream.Close() }() // everything of interest was read
+	defer func() { _ = stream.Close() }() // everything of interest has been read
 	a := newAssembly(m.host, emit)
 	for {
 		raw, err := stream.RecvRaw()
@@ -66,7 +68,7 @@ func (m *Model) ask(ctx context.Context, body []byte, emit func(llm.Delta)) (llm
 	return a.answer(len(body))
 }
 
-// client is the library over one exchange.
+// client returns the library's client, which sends its request through x.
 func (m *Model) client(x library.HTTPDoer) *library.Client {
 	c := library.DefaultConfig(m.cfg.APIKey)
 	c.BaseURL = m.cfg.BaseURL
@@ -74,7 +76,8 @@ func (m *Model) client(x library.HTTPDoer) *library.Client {
 	return library.NewClientWithConfig(c)
 }
 
-// listModels asks the server for its models, and returns the names of those that chat.
+// listModels asks the server for its models, and returns the names of those that can
+// chat.
 func (m *Model) listModels(ctx context.Context) ([]string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.cfg.BaseURL+"/models", nil)
 	if err != nil {
@@ -91,7 +94,7 @@ func (m *Model) listModels(ctx context.Context) ([]string, error) {
 	var listed struct {
 		Data []struct {
 			ID   string   `json:"id"`
-			Type flexible `json:"type"` // of some servers: chat, embedding, …
+			Type flexible `json:"type"` // some servers send it: chat, embedding, …
 		} `json:"data"`
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxEvent)).Decode(&listed); err != nil {
@@ -106,8 +109,8 @@ func (m *Model) listModels(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// canChat guesses by its name, and its type if its server gives one, whether a model can
-// chat: servers list models for embeddings and other purposes too.
+// canChat guesses whether a model can chat, from its name and from its type if the
+// server gives one. Servers also list models for embeddings and other purposes.
 func canChat(name, kind string) bool {
 	for _, text := range []string{strings.ToLower(name), strings.ToLower(kind)} {
 		for _, other := range []string{"embed", "rerank", "whisper", "tts", "transcri", "moderation", "dall-e", "diffusion", "bge-", "minilm", "text-to-", "image"} {
@@ -121,15 +124,16 @@ func canChat(name, kind string) bool {
 
 // An exchange is the library's HTTP client for one request. It sends its own body in
 // place of the library's, reads refusals with their headers, which the library drops,
-// and cleans the answer's stream before the library reads it.
+// and has the stream of the answer rewritten for the library's reader.
 type exchange struct {
 	cfg        Config
 	body       []byte
-	signOfLife func()
-	events     *events
+	signOfLife func()  // called for each line of the stream
+	events     *events // the stream of the answer; nil before there is one
 }
 
-// Do makes the request.
+// Do sends the exchange's request in place of req's body, and returns the rewritten
+// stream.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	req.ContentLength = int64(len(x.body))
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.body)), nil }
@@ -145,24 +149,25 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// An unreachable says that no answer came at all: there is no connection.
+// An unreachable is the error of a request that no server answered.
 type unreachable struct {
 	host string
 	err  error
 }
 
-// Error names the host and the network's error.
+// Error returns the host and the network's error.
 func (u *unreachable) Error() string { return fmt.Sprintf("ask %s: %v", u.host, u.err) }
 
-// Unwrap is the network's error.
+// Unwrap returns the network's error.
 func (u *unreachable) Unwrap() error { return u.err }
 
-// do makes a request; any status but 2xx is a *refusal.
+// do sends a request. It returns a *refusal for any status but 2xx, and an *unreachable
+// if there is no response.
 func do(client *http.Client, req *http.Request) (*http.Response, error) {
 	resp, err := client.Do(req)
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err // without the URL, which is configured
+			err = u.Err // leave out the URL, which is from the configuration
 		}
 		return nil, &unreachable{host: req.URL.Host, err: err}
 	}
@@ -173,23 +178,25 @@ func do(client *http.Client, req *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	if err != nil && len(body) == 0 {
 		body = nil // the status says enough
-	}
+	} // the status says enough
 	return nil, refusalOf(resp.StatusCode, resp.Header, body)
 }
 
-// A stallTimer cancels a request whose answer does not go on. One goroutine uses it.
+// A stallTimer cancels a request whose answer does not progress. It must be used by one
+// goroutine only.
 type stallTimer struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 	limit  time.Duration
-	last   time.Time // of progress
+	last   time.Time // the time of the last progress
 }
 
-// maxSignsOfLife is for how many limits a server may send nothing but signs of life, such
-// as comments in the stream.
+// maxSignsOfLife bounds how long a server may send nothing but signs of life, such as
+// comments in the stream: that many times the limit.
 const maxSignsOfLife = 4
 
+// newStallTimer starts a timer that cancels its context with errStalled after limit.
 func newStallTimer(ctx context.Context, limit time.Duration) *stallTimer {
 	w := &stallTimer{limit: limit, last: time.Now()}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
@@ -197,21 +204,22 @@ func newStallTimer(ctx context.Context, limit time.Duration) *stallTimer {
 	return w
 }
 
-// progress notes that the answer has gone on, and sets the next limit.
+// progress records that the answer has progressed, and sets the limit for the next
+// progress.
 func (w *stallTimer) progress(limit time.Duration) {
 	w.limit, w.last = limit, time.Now()
 	w.timer.Reset(limit)
 }
 
-// signOfLife notes that the server has sent something that is no progress. It grants
+// signOfLife records that the server has sent something that is no progress. That grants
 // another limit, up to maxSignsOfLife of them.
 func (w *stallTimer) signOfLife() {
 	left := maxSignsOfLife*w.limit - time.Since(w.last)
 	w.timer.Reset(max(0, min(w.limit, left)))
 }
 
-// causeOf is the reason of an error of reading: that the request was cancelled, and why,
-// or that the stream was cut off.
+// causeOf returns the reason of a read error: why the request was cancelled, or errCut
+// if the stream was cut off, or else err itself.
 func (w *stallTimer) causeOf(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
@@ -222,6 +230,7 @@ func (w *stallTimer) causeOf(err error) error {
 	return err
 }
 
+// end stops the timer and releases its context.
 func (w *stallTimer) end() {
 	w.timer.Stop()
 	w.cancel(nil)

@@ -2,25 +2,27 @@ package openai
 
 import "strings"
 
-// A splitter separates what a model thinks from what it says, for servers that send both
-// as one text with the thinking in <think>…</think> at its beginning.
+// A splitter separates a model's thinking from what it says. Some servers send both as
+// one text, with the thinking in <think>…</think> at its beginning.
 type splitter struct {
 	state   splitState
-	held    string // the end of the text so far, if it may be part of a tag
+	held    string // the end of the text so far if it may be part of a tag
 	closing string // the tag that ends the thinking
-	begun   bool   // something of the thinking was passed on
+	begun   bool   // some of the thinking was returned
 }
 
+// A splitState is the place in the text that a splitter has reached.
 type splitState int
 
 const (
 	splitStart  splitState = iota // it is not certain yet whether there is an opening tag
 	splitInside                   // between the tags
 	splitAfter                    // right after the closing tag: white space is dropped
-	splitPlain                    // all the rest is what the model says
+	splitPlain                    // outside of the thinking for good: everything is what the model says
 )
 
-// add takes the next piece of text. The stream may cut it anywhere, within a tag too.
+// add splits the next piece of text. The stream may cut the text anywhere, even within a
+// tag.
 func (s *splitter) add(text string) (thought, said string) {
 	if s.state == splitStart {
 		text = s.start(s.held + text)
@@ -37,7 +39,8 @@ func (s *splitter) add(text string) (thought, said string) {
 	return thought, text
 }
 
-// start waits until it is certain whether there is an opening tag.
+// start looks for an opening tag, and returns the text that is certain. It holds the
+// text back while that may still be the beginning of a tag.
 func (s *splitter) start(text string) string {
 	s.held = ""
 	first := strings.TrimLeft(text, " \t\r\n")
@@ -59,7 +62,8 @@ func (s *splitter) start(text string) string {
 	return text
 }
 
-// inside passes thinking on, but for what may be the beginning of the closing tag.
+// inside returns the thinking in text, and the rest after the closing tag. It holds back
+// an end that may be the beginning of the closing tag.
 func (s *splitter) inside(text string) (thought, rest string) {
 	s.held = ""
 	thought, rest, closed := strings.Cut(text, s.closing)
@@ -81,7 +85,7 @@ func (s *splitter) inside(text string) (thought, rest string) {
 	return thought, rest
 }
 
-// rest is what add held back and the end of the text sets free.
+// rest returns, at the end of the text, what add has held back.
 func (s *splitter) rest() (thought, said string) {
 	held := s.held
 	s.held = ""

@@ -8,7 +8,7 @@ import (
 	"parley/agent/llm"
 )
 
-// A wireUsage is what servers write about the tokens of an answer.
+// A wireUsage is the field "usage": how many tokens an answer took.
 type wireUsage struct {
 	Prompt     float64 `json:"prompt_tokens"`
 	Completion float64 `json:"completion_tokens"`
@@ -20,25 +20,26 @@ type wireUsage struct {
 	Completed *struct {
 		Reasoning float64 `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
-	// Cost is what some providers charge: dollars, or an object with the sum. Others write
-	// it in words, or something else of that name.
+	// Cost is the price that some providers charge: dollars, or an object with the sum. In
+	// other providers' answers this field is a text or something else.
 	Cost json.RawMessage `json:"cost"`
-	// Own says at OpenRouter that the account's own key was used at the provider, whose
-	// charge then comes beside Cost.
+	// Own is "true" if OpenRouter used the account's own key at the provider behind it.
+	// The provider's charge then comes beside Cost.
 	Own     flexible `json:"is_byok"`
 	Charges *struct {
 		Upstream json.RawMessage `json:"upstream_inference_cost"`
 	} `json:"cost_details"`
-	// Ticks are xAI's: 10,000 of them are a micro-dollar.
+	// Ticks is the price at xAI; 10,000 ticks are a micro-dollar.
 	Ticks json.RawMessage `json:"cost_in_usd_ticks"`
 }
 
-// usageOf is the number of tokens that the server counted, or, if it counted none, a guess
-// of four bytes a token. asked is the size of the request.
-func (a *assembly) usageOf(asked int) llm.Usage {
+// usageOf returns the numbers of tokens that the server counted. If it counted none, it
+// estimates them as one for every four bytes. requestSize is the size of the request in
+// bytes.
+func (a *assembly) usageOf(requestSize int) llm.Usage {
 	u := a.usage
 	if u == nil || u.Prompt <= 0 && u.Completion <= 0 {
-		return llm.Usage{Input: int64(asked+3) / 4, Output: int64(a.size+3) / 4, Estimated: true}
+		return llm.Usage{Input: int64(requestSize+3) / 4, Output: int64(a.size+3) / 4, Estimated: true}
 	}
 	cached := u.CacheHit
 	if u.Details != nil && u.Details.Cached > 0 {
@@ -57,11 +58,11 @@ func (a *assembly) usageOf(asked int) llm.Usage {
 	return use
 }
 
-// mostDollars bounds what one answer can cost: more is no price.
+// mostDollars bounds the cost of one answer. A larger number is no price.
 const mostDollars = 10_000
 
-// cost is what the provider says that the answer costs, in micro-dollars; false where it
-// says nothing that can be read.
+// cost returns the provider's price of the answer in micro-dollars; false if the
+// provider gives none that can be read.
 func (u *wireUsage) cost() (micro int64, ok bool) {
 	dollars, ok := number(u.Cost)
 	if upstream, own := u.upstream(); ok && own {
@@ -83,10 +84,11 @@ func (u *wireUsage) cost() (micro int64, ok bool) {
 	if !ok || dollars < 0 || dollars > mostDollars {
 		return 0, false
 	}
-	return int64(math.Ceil(dollars*1e6 - 1e-6)), true // less is an error of the floating point
+	return int64(math.Ceil(dollars*1e6 - 1e-6)), true // the subtrahend absorbs errors of the floating point
 }
 
-// upstream is what the provider behind OpenRouter charges the account itself.
+// upstream returns the charge, in dollars, of the provider behind OpenRouter to the
+// account itself; false if there is none.
 func (u *wireUsage) upstream() (float64, bool) {
 	if u.Own != "true" || u.Charges == nil {
 		return 0, false
@@ -94,7 +96,7 @@ func (u *wireUsage) upstream() (float64, bool) {
 	return number(u.Charges.Upstream)
 }
 
-// number reads a number, also one in quotes.
+// number reads a number, which may stand in quotes; false if raw is none.
 func number(raw json.RawMessage) (float64, bool) {
 	text := strings.Trim(strings.TrimSpace(string(raw)), `"`)
 	var n json.Number
@@ -105,8 +107,8 @@ func number(raw json.RawMessage) (float64, bool) {
 	return f, err == nil
 }
 
-// uncountedReasoning is how many tokens of reasoning are missing in the server's count of
-// the answer: xAI counts them apart, and Gemini includes them only in the total.
+// uncountedReasoning returns how many tokens of reasoning the server's count of the
+// answer lacks: xAI counts them apart, and Gemini includes them only in the total.
 func (u *wireUsage) uncountedReasoning() float64 {
 	reasoning := 0.0
 	if u.Completed != nil {

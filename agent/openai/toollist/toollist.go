@@ -1,4 +1,5 @@
-// Package toollist writes the tools of a request as JSON, and keeps what it has written.
+// Package toollist writes the tools of a request as JSON, and keeps the lists that it
+// has written.
 package toollist
 
 import (
@@ -11,22 +12,25 @@ import (
 	"parley/tools"
 )
 
-// maxKept bounds how many lists are kept: agents and conversations have different tools.
+// maxKept bounds how many lists a Writer keeps: agents and conversations have different
+// tools.
 const maxKept = 8
 
-// A Writer writes lists of tools. Each model call has one, nearly always the same as the
-// call before: of a short conversation it is the largest part of a request. A Writer may
-// be used by many at once.
+// A Writer writes lists of tools as JSON. Each model call sends a list, nearly always
+// the same as the call before, and in a short conversation the list is the largest part
+// of a request. A Writer is safe for concurrent use.
 type Writer struct {
 	mu   sync.Mutex
-	kept []list // the one that was used last is the last
+	kept []list // the list that was used last stands last
 }
 
+// A list is a list of tools and its JSON.
 type list struct {
 	specs []tools.Spec
 	json  []byte
 }
 
+// The form of a tool in a request.
 type (
 	tool struct {
 		Type     string `json:"type"`
@@ -39,7 +43,7 @@ type (
 	}
 )
 
-// JSON is a list of tools as a request has it. The caller does not change it.
+// JSON returns a list of tools in the protocol's form. The caller must not change it.
 func (w *Writer) JSON(specs []tools.Spec) ([]byte, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,11 +64,14 @@ func (w *Writer) JSON(specs []tools.Spec) ([]byte, error) {
 	return written, nil
 }
 
-// looksLike tells whether a model is told the same of two tools.
+// looksLike reports whether two tools are the same for a model: their name, description
+// and schema.
 func looksLike(a, b tools.Spec) bool {
 	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
 }
 
+// encode writes a list of tools as JSON. A tool without a schema gets that of an object
+// without properties.
 func encode(specs []tools.Spec) ([]byte, error) {
 	all := make([]tool, len(specs))
 	for i, s := range specs {

@@ -12,15 +12,16 @@ import (
 	"strings"
 )
 
-// mostRead bounds what is read of a server's answer.
+// mostRead bounds how many bytes of a server's answer are read.
 const mostRead = 16 << 20
 
-// ollamaDefault is with how large a window Ollama loads a model unless it is told
-// otherwise.
+// ollamaDefault is the size of the window with which Ollama loads a model unless it is
+// told otherwise.
 const ollamaDefault = 4096
 
 // askServer asks the server in each way in which servers tell the size of a window, and
-// returns the least that one of them gives. Answered is whether there was any answer.
+// returns the smallest of the sizes found. answered reports whether the server could be
+// asked.
 func (f *Finder) askServer(ctx context.Context) (found Found, answered bool) {
 	listed, err := f.askList(ctx)
 	if err != nil {
@@ -29,11 +30,12 @@ func (f *Finder) askServer(ctx context.Context) (found Found, answered bool) {
 	if listed.Tokens > 0 && !isLocal(f.BaseURL) {
 		return listed, true
 	}
-	// A local server's list may name what the model could have, and not what it was started with.
+	// A local server's list may give the model's largest possible window, and not the one
+	// that the model was started with.
 	return least(listed, f.askLlamaCpp(ctx), f.askOllama(ctx), f.askOwnList(ctx), f.askLiteLLM(ctx)), ctx.Err() == nil
 }
 
-// sizes are the fields in which lists of models have the size of a window.
+// sizes holds the fields in which lists of models give the size of a window.
 type sizes struct {
 	ContextLength    number `json:"context_length"`     // OpenRouter, Together
 	MaxModelLen      number `json:"max_model_len"`      // vLLM, SGLang
@@ -43,6 +45,7 @@ type sizes struct {
 	Loaded           number `json:"loaded_context_length"`
 }
 
+// least returns the smallest of the sizes.
 func (s sizes) least(from Source) Found {
 	var all []Found
 	for _, n := range []number{s.ContextLength, s.MaxModelLen, s.ContextWindow, s.MaxContextLength, s.MaxInputTokens, s.Loaded} {
@@ -51,15 +54,16 @@ func (s sizes) least(from Source) Found {
 	return least(all...)
 }
 
-// askList reads the model's entry in the list of models.
+// askList returns the size in the model's entry in the protocol's list of models; the
+// zero Found if the list has none.
 func (f *Finder) askList(ctx context.Context) (Found, error) {
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`
 			sizes
-			Best sizes `json:"top_provider"` // OpenRouter: of whom it asks first
+			Best sizes `json:"top_provider"` // OpenRouter: the provider that it asks first
 			Meta struct {
-				Context number `json:"n_ctx"` // llama.cpp; n_ctx_train is what it could have
+				Context number `json:"n_ctx"` // llama.cpp; n_ctx_train would be the largest possible
 			} `json:"meta"`
 		} `json:"data"`
 	}
@@ -74,8 +78,8 @@ func (f *Finder) askList(ctx context.Context) (Found, error) {
 	return Found{}, nil
 }
 
-// askLlamaCpp asks for the properties of a llama.cpp server, whose context is divided among
-// its slots.
+// askLlamaCpp returns the size of one slot of a llama.cpp server, which divides its
+// context among slots. It reads the server's properties.
 func (f *Finder) askLlamaCpp(ctx context.Context) Found {
 	var props struct {
 		Context number `json:"n_ctx"`
@@ -89,8 +93,9 @@ func (f *Finder) askLlamaCpp(ctx context.Context) Found {
 	return least(Found{int(props.Default.Context), LlamaCpp}, Found{int(props.Context), LlamaCpp})
 }
 
-// askOllama asks what Ollama has loaded the model with, or will load it with. What the model
-// could have does not matter: Ollama cuts a longer request without a word.
+// askOllama returns the size with which Ollama has loaded the model, or will load it.
+// The largest size that the model could have does not matter, because Ollama silently
+// cuts a longer request.
 func (f *Finder) askOllama(ctx context.Context) Found {
 	var running struct {
 		Models []struct {
@@ -131,8 +136,8 @@ func (f *Finder) askOllama(ctx context.Context) Found {
 	return will
 }
 
-// askOwnList asks the list that some local servers have beside that of the protocol: it knows with how
-// large a window a model is loaded.
+// askOwnList returns the size in the list /api/v0/models, which some local servers have
+// beside that of the protocol. It gives the size with which a model is loaded.
 func (f *Finder) askOwnList(ctx context.Context) Found {
 	var list struct {
 		Data []struct {
@@ -151,7 +156,8 @@ func (f *Finder) askOwnList(ctx context.Context) Found {
 	return Found{}
 }
 
-// askLiteLLM asks a LiteLLM gateway, whose list of models has names alone.
+// askLiteLLM returns the size that a LiteLLM gateway gives. Its list in the protocol's
+// form has only names.
 func (f *Finder) askLiteLLM(ctx context.Context) Found {
 	var list struct {
 		Data []struct {
@@ -164,21 +170,24 @@ func (f *Finder) askLiteLLM(ctx context.Context) Found {
 	}
 	found := Found{}
 	for _, m := range list.Data {
-		if m.Name == f.Model { // of several under one name any may be asked
+		if m.Name == f.Model { // the gateway may choose any of several entries of one name
 			found = least(found, m.Info.least(Gateway))
 		}
 	}
 	return found
 }
 
-// root is where a server has what is not of the chats' protocol.
+// root returns the server's address without /v1, where servers have what is not in the
+// protocol.
 func (f *Finder) root() string { return strings.TrimSuffix(f.BaseURL, "/v1") }
 
-// sameModel tells whether a list names the model. Ollama's lists name the tag.
+// sameModel reports whether two names are of the same model. Ollama's lists add the tag
+// to the name.
 func sameModel(listed, asked string) bool {
 	return listed != "" && (listed == asked || listed == asked+":latest" || listed+":latest" == asked)
 }
 
+// get requests an address and decodes the JSON answer. See do.
 func (f *Finder) get(ctx context.Context, address string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -187,6 +196,7 @@ func (f *Finder) get(ctx context.Context, address string, into any) error {
 	return f.do(req, into)
 }
 
+// post sends body as JSON and decodes the JSON answer. See do.
 func (f *Finder) post(ctx context.Context, address string, body, into any) error {
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -200,8 +210,9 @@ func (f *Finder) post(ctx context.Context, address string, body, into any) error
 	return f.do(req, into)
 }
 
-// do sends a request. A server that answers but does not know what was asked for leaves
-// into as it is; an error is of one that cannot be asked now.
+// do sends a request and decodes the answer. It leaves into unchanged if the server
+// answers but does not know the address. It returns an error if the server cannot be
+// asked now.
 func (f *Finder) do(req *http.Request, into any) error {
 	maps.Copy(req.Header, f.Header)
 	req.Header.Set("Accept", "application/json")
@@ -220,14 +231,14 @@ func (f *Finder) do(req *http.Request, into any) error {
 	if err != nil {
 		return err
 	}
-	_ = json.Unmarshal(raw, into) // what is not of that form says nothing
+	_ = json.Unmarshal(raw, into) // JSON of another form leaves into unchanged
 	return nil
 }
 
-// A number is one that servers may also write as a text, or leave out.
+// A number is a size that servers may also write in quotes, or leave out.
 type number int
 
-// UnmarshalJSON reads it; what is no number is 0.
+// UnmarshalJSON reads a number. Anything else leaves 0.
 func (n *number) UnmarshalJSON(raw []byte) error {
 	read, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
 	if err == nil && read > 0 && read < 1<<31 {

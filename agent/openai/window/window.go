@@ -1,7 +1,8 @@
 // Package window finds out how many tokens a model can read at once.
 //
-// window.go keeps what is found and decides when to ask again; server.go asks servers, each
-// kind in its own way; table.go has what providers publish and their servers do not say.
+// window.go keeps the size that was found and decides when to ask again; server.go asks
+// servers, each kind in its own way; table.go has the sizes that providers publish and
+// their servers do not give.
 package window
 
 import (
@@ -17,10 +18,10 @@ import (
 	"time"
 )
 
-// A Source says where the size of a window is known from.
+// A Source says how the size of a window is known.
 type Source string
 
-// The sources, in words for whoever runs the bot.
+// The sources, in words for the people who run the bot.
 const (
 	Configured Source = "as the configuration says"
 	Refused    Source = "as the server has said when a request was too long"
@@ -34,48 +35,51 @@ const (
 	Assumed    Source = "assumed, because the server does not say"
 )
 
-// A Found is how many tokens a model can read, and from where that is known. The zero Found
-// knows nothing.
+// A Found is the number of tokens that a model can read, and how that is known. The zero
+// Found means that nothing is known.
 type Found struct {
 	Tokens int
 	Source Source
 }
 
-// Least is smaller than the window of any useful model. A smaller number means something
-// else.
+// Least is smaller than the window of any useful model. A smaller number cannot be the
+// size of a window.
 const Least = 512
 
-// assumed is for a server of one's own that says nothing. There models are small, and some
-// servers drop what is too much for them without a word.
+// assumed is the size that is assumed for a local server that does not give one. Local
+// models are small, and some local servers silently drop what is too much for them.
 const assumed = 32_768
 
+// How long a Finder waits.
 const (
-	patience   = 3 * time.Second  // with a server, before a request
-	askAgain   = 30 * time.Second // a server that did not answer
-	loadedStay = 5 * time.Minute  // so long what Ollama has loaded is taken to stay so
+	patience   = 3 * time.Second  // for a server's answer, before a request
+	askAgain   = 30 * time.Second // before a server that did not answer is asked again
+	loadedStay = 5 * time.Minute  // how long Ollama is assumed to keep a model loaded
 )
 
-// A Finder knows the window of one model.
+// A Finder finds out the window of one model, and remembers it.
 type Finder struct {
 	HTTP       *http.Client
-	BaseURL    string // as of the chats
-	Header     http.Header
+	BaseURL    string      // the address of the chat protocol
+	Header     http.Header // sent with each request
 	Model      string
-	Configured int          // 0: it is found out
-	Log        *slog.Logger // is told what is found
+	Configured int          // the configured size; 0 if none is
+	Log        *slog.Logger // gets a record of each new size
 
+	// held while the server is asked
 	asking sync.Mutex
 
 	mu      sync.Mutex
-	found   Found // by asking, or in the table
-	refused int   // what refusals have said
+	found   Found // from the server, from the table, or assumed
+	refused int   // the smallest size that refusals have given; 0 if none
+	// when to ask the server again
 	due     time.Time
-	looked  bool // at least once
-	settled bool // there is no use in asking again
+	looked  bool // the server was asked at least once
+	settled bool // asking again is of no use
 }
 
-// Known is what is known by now: the least of what is configured and what the server
-// says.
+// Known returns the size that is known by now: the smaller of the configured size and
+// the server's.
 func (f *Finder) Known() Found {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -89,7 +93,7 @@ func (f *Finder) Known() Found {
 	return known
 }
 
-// Learn takes in what the server says as it refuses a request.
+// Learn records the size that the server gave when it refused a request.
 func (f *Finder) Learn(tokens int) {
 	if tokens < Least {
 		return
@@ -101,11 +105,11 @@ func (f *Finder) Learn(tokens int) {
 	}
 	f.mu.Unlock()
 	if news {
-		f.tell(Found{tokens, Refused})
+		f.report(Found{tokens, Refused})
 	}
 }
 
-// Look asks the server if it may have something new to say, and returns what is known. It
+// Look returns what is known of the window. If it is time, it asks the server before. It
 // takes some seconds at most: a server that does not answer is asked again later.
 func (f *Finder) Look(ctx context.Context) Found {
 	if !f.isDue() {
@@ -113,20 +117,21 @@ func (f *Finder) Look(ctx context.Context) Found {
 	}
 	f.asking.Lock()
 	defer f.asking.Unlock()
-	if !f.isDue() { // another has asked meanwhile
+	if !f.isDue() { // another caller has asked meanwhile
 		return f.Known()
 	}
 	before, first := f.Known(), !f.hasLooked()
 	f.look(ctx)
 	now := f.Known()
 	if first || now != before {
-		f.tell(now)
+		f.report(now)
 	}
 	return now
 }
 
-// Answered is called after the model has answered. A server that loads models on demand
-// has loaded it now, and knows with how large a window; and one that was away is back.
+// Answered must be called after the model has answered. A server that loads models on
+// demand has loaded the model now, and knows the size of its window; and a server that
+// was away is back. Answered asks the server again if it is time.
 func (f *Finder) Answered(ctx context.Context) {
 	f.mu.Lock()
 	if f.found.Source == ToBeLoaded {
@@ -138,22 +143,24 @@ func (f *Finder) Answered(ctx context.Context) {
 	}
 }
 
+// hasLooked reports whether the server has been asked at least once.
 func (f *Finder) hasLooked() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.looked
 }
 
+// isDue reports whether it is time to ask the server.
 func (f *Finder) isDue() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return !f.settled && !time.Now().Before(f.due)
 }
 
-// look asks the server, and notes what it says and when to ask again.
+// look finds out the size and records it, with the time at which to ask again.
 func (f *Finder) look(ctx context.Context) {
-	if tokens := published(f.BaseURL, f.Model); tokens > 0 {
-		f.note(Found{tokens, Published}, 0)
+	if tokens := publishedSize(f.BaseURL, f.Model); tokens > 0 {
+		f.record(Found{tokens, Published}, 0)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -161,19 +168,21 @@ func (f *Finder) look(ctx context.Context) {
 	found, answered := f.askServer(ctx)
 	switch {
 	case !answered:
-		f.note(f.assume(), askAgain)
+		f.record(f.fallback(), askAgain)
 	case found.Tokens == 0:
-		f.note(f.assume(), 0)
+		f.record(f.fallback(), 0)
 	case found.Source == Loaded || found.Source == ToBeLoaded:
-		f.note(found, loadedStay)
+		f.record(found, loadedStay)
 	default:
-		f.note(found, 0)
+		f.record(found, 0)
 	}
 }
 
-// assume is what is taken of a server that says nothing. Providers refuse what is too
-// long, and then it is known; servers of one's own may not.
-func (f *Finder) assume() Found {
+// fallback returns the size to fallback for a server that does not give one: the last that
+// was found, or a small one for a local server. Otherwise it returns the zero Found,
+// because providers refuse a request that is too long, and the refusal gives the size;
+// local servers may not.
+func (f *Finder) fallback() Found {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.found.Tokens > 0 {
@@ -185,15 +194,16 @@ func (f *Finder) assume() Found {
 	return Found{}
 }
 
-// note keeps what was found; after again it is asked for once more, 0 being never.
-func (f *Finder) note(found Found, again time.Duration) {
+// record keeps the size that was found. The server is asked again after the given time,
+// or never if that is 0.
+func (f *Finder) record(found Found, again time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.found, f.looked, f.settled, f.due = found, true, again == 0, time.Now().Add(again)
 }
 
-// tell tells the operator what was found.
-func (f *Finder) tell(found Found) {
+// report logs the size for the operator.
+func (f *Finder) report(found Found) {
 	if f.Log == nil {
 		return
 	}
@@ -210,7 +220,7 @@ func (f *Finder) tell(found Found) {
 	}
 }
 
-// least is the finding with the fewest tokens, of those that found something.
+// least returns the smallest size of those that are known; the zero Found if none is.
 func least(all ...Found) Found {
 	all = slices.DeleteFunc(all, func(f Found) bool { return f.Tokens < Least })
 	if len(all) == 0 {
@@ -219,8 +229,8 @@ func least(all ...Found) Found {
 	return slices.MinFunc(all, func(a, b Found) int { return cmp.Compare(a.Tokens, b.Tokens) })
 }
 
-// isLocal tells whether a server is one of one's own, as far as its address tells: on this
-// machine, in a private network, or under a name without a dot.
+// isLocal reports whether a server is the operator's own, as far as its address tells:
+// it is on this machine, in a private network, or has a name without a dot.
 func isLocal(base string) bool {
 	u, err := url.Parse(base)
 	if err != nil {
