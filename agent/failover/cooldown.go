@@ -12,43 +12,45 @@ import (
 	"parley/agent/llm"
 )
 
-// Notes keep for all processes which models are left alone, by their ID.
+// Notes share among all processes which models are left alone. They have a value for
+// each model's ID.
 type Notes interface {
-	// Note keeps a value in place of the one before; "" removes it.
+	// Note sets the value of an ID; "" removes it.
 	Note(ctx context.Context, id, value string) error
-	// Noted is the value that was noted last, "" if none was.
+	// Noted returns the value of an ID, "" if it has none.
 	Noted(ctx context.Context, id string) (string, error)
 }
 
 const (
-	// readEvery is how old what is known of the other processes may be.
+	// readEvery is the age at which a value from the notes is read again.
 	readEvery = 5 * time.Second
-	// notesTime bounds how long the notes are waited for: without them each process
-	// knows what it has seen itself.
+	// notesTime bounds how long a call of the notes may take. Without the notes each
+	// process goes by what it has seen itself.
 	notesTime = 2 * time.Second
 )
 
-// A cooldown is how long a model is left alone.
+// A cooldown is the state of a model that has failed: it is left alone until a time. The
+// zero cooldown is that of a model that answers.
 type cooldown struct {
 	Until    time.Time `json:"until"`
 	Failures int       `json:"failures"` // in a row
-	// read is when it was read from the notes last.
+	// read is when the value was last read from the notes.
 	read time.Time
 }
 
-// cooldowns remember which models are left alone. A model whose time is over is tried
-// out by one request at a time, until it has answered or is left alone again.
+// cooldowns remember which models are left alone. When a model's time is over, one
+// request at a time probes the model, until the model answers or is left alone again.
 type cooldowns struct {
 	notes Notes
 	log   *slog.Logger
 
 	mu     sync.Mutex
 	known  map[string]cooldown // by ID
-	probed map[string]bool     // by ID: a request tries it out now
+	probed map[string]bool     // by ID: a request is probing the model now
 }
 
-// lengths are how long a model is left alone after its first failure in a row, its second
-// and so on; the last holds for all that follow.
+// lengths returns how long a model is left alone after its first failure in a row, after
+// the second, and so on. The last length also holds for all later failures.
 func lengths(fault *llm.Error) []time.Duration {
 	switch {
 	case fault.Cause == llm.CauseQuota:
@@ -59,9 +61,10 @@ func lengths(fault *llm.Error) []time.Duration {
 	return []time.Duration{time.Minute, 5 * time.Minute, 25 * time.Minute, time.Hour}
 }
 
-// ask returns until when a model is left alone; the zero time if it may be asked. Probe
-// tells that it is then tried out: the caller says when it has done that.
-func (c *cooldowns) ask(ctx context.Context, id string) (until time.Time, probe bool) {
+// leftAloneUntil returns until when a model is left alone; the zero time if it may be
+// asked. probe reports that the caller's request probes the model; the caller has to
+// call endProbes afterwards.
+func (c *cooldowns) leftAloneUntil(ctx context.Context, id string) (until time.Time, probe bool) {
 	now := time.Now()
 	known := c.current(ctx, id, now)
 	c.mu.Lock()
@@ -71,14 +74,14 @@ func (c *cooldowns) ask(ctx context.Context, id string) (until time.Time, probe 
 		return time.Time{}, false
 	case known.Until.After(now):
 		return known.Until, false
-	case c.probed[id]: // by another request
+	case c.probed[id]: // another request is probing the model
 		return now.Add(time.Second), false
 	}
 	c.probed[id] = true
 	return time.Time{}, true
 }
 
-// current is what is known of a model, read anew where that is too old.
+// current returns a model's cooldown, after reading it from the notes if it is too old.
 func (c *cooldowns) current(ctx context.Context, id string, now time.Time) cooldown {
 	c.mu.Lock()
 	known := c.known[id]
@@ -95,26 +98,26 @@ func (c *cooldowns) current(ctx context.Context, id string, now time.Time) coold
 	}
 	read := cooldown{}
 	if value != "" && json.Unmarshal([]byte(value), &read) != nil {
-		read = cooldown{} // of another release: the model is asked
+		read = cooldown{} // another release wrote it: ask the model
 	}
 	read.read = now
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.known[id].read.Equal(known.read) { // nothing was found out meanwhile
+	if c.known[id].read.Equal(known.read) { // nothing was learned meanwhile
 		c.known[id] = read
 	}
 	return c.known[id]
 }
 
-// probes tells whether a model is tried out.
-func (c *cooldowns) probes(id string) bool {
+// isProbing reports whether a request is probing the model.
+func (c *cooldowns) isProbing(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.probed[id]
 }
 
-// probeEnds lets others try the models out.
-func (c *cooldowns) probeEnds(ids []string) {
+// endProbes lets other requests probe the models.
+func (c *cooldowns) endProbes(ids []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.probed, func(id string, _ bool) bool {
@@ -122,12 +125,12 @@ func (c *cooldowns) probeEnds(ids []string) {
 	})
 }
 
-// begin leaves a model alone, longer each time that it fails in a row.
+// begin leaves a model alone for a time that grows with each failure in a row.
 func (c *cooldowns) begin(ctx context.Context, id, name string, fault *llm.Error) {
 	now := time.Now()
 	c.mu.Lock()
 	known := c.known[id]
-	if !known.Until.After(now) { // else another request that failed with it has begun it
+	if !known.Until.After(now) { // otherwise another failed request has begun it
 		all := lengths(fault)
 		length := max(all[min(known.Failures, len(all)-1)], fault.RetryAfter)
 		known = cooldown{Until: now.Add(length), Failures: known.Failures + 1}
@@ -146,7 +149,7 @@ func (c *cooldowns) begin(ctx context.Context, id, name string, fault *llm.Error
 	}
 }
 
-// end asks a model again as ever.
+// end ends a model's cooldown: the model has answered.
 func (c *cooldowns) end(ctx context.Context, id string) {
 	c.mu.Lock()
 	failed := c.known[id].Failures > 0
@@ -160,7 +163,8 @@ func (c *cooldowns) end(ctx context.Context, id string) {
 	}
 }
 
-// note tells the other processes, also after the request was given up.
+// note shares a value with the other processes, even if the request was given up
+// meanwhile.
 func (c *cooldowns) note(ctx context.Context, id, value string) error {
 	if c.notes == nil {
 		return nil

@@ -1,8 +1,9 @@
 // Package failover asks a chain of models, one after another, until one of them answers.
 //
-// It owns all retrying of model calls: whoever asks a Chain asks once. failover.go is the
-// Chain, and which of its models it asks; try.go asks one model a few times; cooldown.go
-// remembers, for the whole fleet, which model is left alone for a while.
+// This package owns all retrying of model calls: the caller of a Chain asks once.
+// failover.go is the Chain, and decides which of its models it asks; try.go asks one
+// model a few times; cooldown.go remembers, for the whole fleet, which models are left
+// alone for a while.
 package failover
 
 import (
@@ -15,37 +16,37 @@ import (
 	"parley/agent/llm"
 )
 
-// A Link is a model of a chain.
+// A Link is one model of a chain.
 type Link struct {
-	// ID is by what the fleet knows the model when it is left alone: another address,
-	// name or key is another ID. It holds no secret.
+	// ID identifies the model in the Notes. A model with another address, name or key has
+	// another ID. It holds no secret.
 	ID    string
 	Model llm.Model
 }
 
-// Config is what a Chain works with.
+// Config says which models a Chain asks, and who learns of it.
 type Config struct {
 	Links []Link // in the order in which they are asked; at least one
-	// Notes keep for all processes which model is left alone; left out: each process
-	// finds out for itself.
+	// Notes share with all processes which models are left alone; nil: each process finds
+	// that out for itself.
 	Notes Notes
-	// Observe, if set, is told of each try.
+	// Observe, if set, is called after each try.
 	Observe func(Try)
-	// Moved, if set, is told that a model was asked in the place of another.
+	// Moved, if set, is called when a model is asked in place of another.
 	Moved func(from, to string)
-	Log   *slog.Logger // left out: nothing is logged
+	Log   *slog.Logger // nil: nothing is logged
 }
 
-// A Try is a request of one model, once it is over.
+// A Try is one finished request to one model.
 type Try struct {
 	Model  string
-	Result string // "ok" or the fault
+	Result string // "ok", or the llm.Fault
 	Usage  llm.Usage
 	Took   time.Duration
-	First  time.Duration // until something of an answer came; 0 where nothing did
+	First  time.Duration // until the first piece of an answer came; 0 if none came
 }
 
-// A Chain is a model that consists of several.
+// A Chain is an llm.Model that consists of several models.
 type Chain struct {
 	cfg       Config
 	cooldowns cooldowns
@@ -54,21 +55,23 @@ type Chain struct {
 	last map[string]answered // by session
 }
 
-// answered is which link has answered a session last, and when.
+// answered holds which link has answered a session last, and when.
 type answered struct {
 	link int
 	at   time.Time
 }
 
 const (
-	// stays is how long a session stays with the model that has answered it, though an
-	// earlier one of the chain is back: so long a provider may still keep its prompt.
+	// stays is how long a session stays with the model that has answered it, even if an
+	// earlier model of the chain is back. For about that time a provider may still have
+	// the session's prompt in its cache.
 	stays = 10 * time.Minute
-	// mostRemembered bounds for how many sessions it is remembered who has answered.
+	// mostRemembered bounds for how many sessions a Chain remembers the link that
+	// answered.
 	mostRemembered = 4096
 )
 
-// New makes a chain of models.
+// New makes a Chain of the models in cfg.
 func New(cfg Config) *Chain {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -85,8 +88,8 @@ func New(cfg Config) *Chain {
 	}
 }
 
-// Info implements llm.Model. It is the first model's, but for the price: that is the
-// highest of all, and known where each is.
+// Info implements llm.Model. It returns the first model's Info, with the highest of all
+// prices; the price is known only if that of each model is.
 func (c *Chain) Info() llm.Info {
 	info := c.cfg.Links[0].Model.Info()
 	for _, l := range c.cfg.Links[1:] {
@@ -100,8 +103,9 @@ func (c *Chain) Info() llm.Info {
 	return info
 }
 
-// Generate implements llm.Model: it asks the models of the chain until one answers. What
-// it returns as an error is that of the model that may be asked again soonest.
+// Generate implements llm.Model: it asks the models of the chain until one answers. If
+// none does, the error is that of the first model that was merely busy, or else that of
+// the first model.
 func (c *Chain) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
 	a := &asking{Chain: c, request: r, emit: emit}
 	links, probing := c.choose(ctx, r.Session)
@@ -114,10 +118,10 @@ func (c *Chain) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta
 		}
 		fault, ok := errors.AsType[*llm.Error](err)
 		if !ok {
-			return llm.Answer{}, err // ctx's, or that of r.Retry
+			return llm.Answer{}, err // the error is that of ctx or of r.Retry
 		}
-		if fault.Fault == llm.Overflow { // whoever asks has to ask for less
-			return llm.Answer{}, a.failure(fault)
+		if fault.Fault == llm.Overflow { // the caller has to ask for less
+			return llm.Answer{}, a.errorOf(fault)
 		}
 		if a.failed == nil || fault.Fault == llm.Busy && a.failed.Fault != llm.Busy {
 			a.failed = fault
@@ -126,13 +130,13 @@ func (c *Chain) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta
 	if a.part != nil {
 		return *a.part, nil
 	}
-	return llm.Answer{}, a.failure(a.failed)
+	return llm.Answer{}, a.errorOf(a.failed)
 }
 
-// choose returns the links to ask, in order: the one that has answered the session
-// lately, then the others, but none that is left alone. Where all are, it is the one whose
-// time is over first: somebody waits, and to ask costs little. Done is to be called once
-// they were asked.
+// choose returns the links to ask, in order: first the one that has answered the session
+// lately, then the others, without those that are left alone. If all are left alone, it
+// returns the one whose time is over first, because somebody waits, and asking costs
+// little. The caller must call done when the links have been asked.
 func (c *Chain) choose(ctx context.Context, session string) (links []int, done func()) {
 	if len(c.cfg.Links) == 1 {
 		return []int{0}, func() {}
@@ -150,7 +154,7 @@ func (c *Chain) choose(ctx context.Context, session string) (links []int, done f
 	var probes []string
 	for _, link := range order {
 		id := c.cfg.Links[link].ID
-		until, probe := c.cooldowns.ask(ctx, id)
+		until, probe := c.cooldowns.leftAloneUntil(ctx, id)
 		if until.IsZero() {
 			links = append(links, link)
 			if probe {
@@ -165,17 +169,17 @@ func (c *Chain) choose(ctx context.Context, session string) (links []int, done f
 	if len(links) == 0 {
 		links = []int{soonest}
 	}
-	return links, func() { c.cooldowns.probeEnds(probes) }
+	return links, func() { c.cooldowns.endProbes(probes) }
 }
 
-// remember notes that a link has answered a session.
+// remember records that a link has answered a session.
 func (c *Chain) remember(session string, link int) {
 	if session == "" || len(c.cfg.Links) == 1 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if link == 0 { // which is asked first anyway
+	if link == 0 { // the first link is asked first anyway
 		delete(c.last, session)
 		return
 	}
@@ -185,7 +189,7 @@ func (c *Chain) remember(session string, link int) {
 	c.last[session] = answered{link, time.Now()}
 }
 
-// remembered is the link that has answered a session lately.
+// remembered returns the link that has answered a session lately; false if none has.
 func (c *Chain) remembered(session string) (int, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

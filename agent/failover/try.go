@@ -14,43 +14,44 @@ import (
 const (
 	tries         = 3 // of one model that is merely busy
 	firstWait     = 500 * time.Millisecond
-	maxRetryAfter = time.Minute // a provider that asks for more is not waited for
+	maxRetryAfter = time.Minute // if a provider asks for more, the next model is asked at once
 )
 
-// errTooLong says that a model of the chain reads less than the request has.
+// errTooLong is the error of a request that is longer than a later model of the chain
+// can read.
 var errTooLong = errors.New("the request is longer than this model reads")
 
-// errBroken says that an answer came in part.
+// errBroken is the error of a try whose answer came only in part.
 var errBroken = errors.New("the provider broke the answer off")
 
-// An asking is one request on its way along the chain.
+// An asking is the state of one request while the chain's models are asked.
 type asking struct {
 	*Chain
 	request llm.Request
 	emit    func(llm.Delta)
 
-	tries  int         // so far, of all models
+	tries  int         // how many so far, of all models
 	model  string      // the one that was asked last
-	failed *llm.Error  // what is said where none answers
-	void   *llm.Answer // what came of the last try, and is not used
-	part   *llm.Answer // the last answer that came in part and has text, used where none is whole
+	failed *llm.Error  // the error to return if no model answers
+	void   *llm.Answer // the answer of the last try, which was broken off and is not used
+	part   *llm.Answer // the last answer that came in part and has text; used if none is whole
 }
 
-// askLink asks one model, again where it is merely busy. A model that is tried out after
-// it was left alone is asked once.
+// askLink asks one model, and asks it again if it is merely busy. A model that is being
+// probed is asked once.
 func (a *asking) askLink(ctx context.Context, link int) (llm.Answer, error) {
 	l := a.cfg.Links[link]
 	if reads := l.Model.Info().ContextTokens; link > 0 && reads > 0 && a.request.Tokens > reads {
-		// Whoever asks has looked at the first model's window alone, and some servers cut what
-		// is too long for them without a word.
+		// The caller has checked the first model's window only, and some servers silently
+		// cut a request that is too long.
 		return llm.Answer{}, &llm.Error{Fault: llm.Overflow, Window: reads, Err: errTooLong}
 	}
-	probing := a.cooldowns.probes(l.ID)
+	probing := a.cooldowns.isProbing(l.ID)
 	var wait time.Duration
 	var err error
 	for try := 1; ; try++ {
 		if a.tries > 0 {
-			if err := a.prepare(ctx, l, wait, err); err != nil {
+			if err := a.prepareRetry(ctx, l, wait, err); err != nil {
 				return llm.Answer{}, err
 			}
 		}
@@ -70,14 +71,14 @@ func (a *asking) askLink(ctx context.Context, link int) (llm.Answer, error) {
 			continue
 		}
 		if fault.Fault == llm.Busy || fault.Fault == llm.Refused {
-			a.leave(ctx, l, fault)
+			a.leaveAlone(ctx, l, fault)
 		}
 		return llm.Answer{}, fault
 	}
 }
 
-// prepare tells whoever asks that there is another try, and waits until it may begin.
-func (a *asking) prepare(ctx context.Context, l Link, wait time.Duration, why error) error {
+// prepareRetry reports the next try to the caller of the chain, and waits until it may begin.
+func (a *asking) prepareRetry(ctx context.Context, l Link, wait time.Duration, why error) error {
 	to := l.Model.Info().Name
 	if a.model != to {
 		a.cfg.Moved(a.model, to)
@@ -90,7 +91,7 @@ func (a *asking) prepare(ctx context.Context, l Link, wait time.Duration, why er
 		}
 	}
 	if a.void != nil && a.part != nil {
-		a.part.Usage = llm.Usage{} // which whoever asks has counted with what is void
+		a.part.Usage = llm.Usage{} // the caller has counted this usage with the void answer
 	}
 	a.void = nil
 	timer := time.NewTimer(wait)
@@ -103,7 +104,7 @@ func (a *asking) prepare(ctx context.Context, l Link, wait time.Duration, why er
 	}
 }
 
-// try asks one model once. An answer that the provider broke off is an error.
+// try asks one model once. If the provider broke the answer off, try returns an error.
 func (a *asking) try(ctx context.Context, l Link) (llm.Answer, error) {
 	a.tries++
 	a.model = l.Model.Info().Name
@@ -122,7 +123,7 @@ func (a *asking) try(ctx context.Context, l Link) (llm.Answer, error) {
 	a.cfg.Observe(Try{Model: a.model, Result: result, Usage: answer.Usage, Took: time.Since(began), First: first})
 	answer.Model = a.model
 	if a.request.NoCalls && answer.Stop == llm.StopLost {
-		answer.Stop = llm.StopWhole // it may not call
+		answer.Stop = llm.StopWhole // the model must not call tools, so none are lost
 	}
 	if err != nil || answer.Stop != llm.StopBroken && answer.Stop != llm.StopLost {
 		return answer, err
@@ -134,21 +135,21 @@ func (a *asking) try(ctx context.Context, l Link) (llm.Answer, error) {
 	return llm.Answer{}, &llm.Error{Fault: llm.Busy, Code: answer.Reason, Err: errBroken}
 }
 
-// leave leaves a model alone for a while, where there is another to ask.
-func (a *asking) leave(ctx context.Context, l Link, fault *llm.Error) {
+// leaveAlone leaves a model alone for a while if there is another to ask.
+func (a *asking) leaveAlone(ctx context.Context, l Link, fault *llm.Error) {
 	if len(a.cfg.Links) > 1 {
 		a.cooldowns.begin(ctx, l.ID, l.Model.Info().Name, fault)
 	}
 }
 
-// failure is a model's failure as the end of the whole asking.
-func (a *asking) failure(fault *llm.Error) *llm.Error {
+// errorOf returns the error of the whole request, made from one model's error.
+func (a *asking) errorOf(fault *llm.Error) *llm.Error {
 	end := *fault
 	end.Tries, end.Void = a.tries, a.void
 	return &end
 }
 
-// faultOf is a failure as an error of the contract.
+// faultOf returns a failure as an *llm.Error.
 func faultOf(err error) *llm.Error {
 	if fault, ok := errors.AsType[*llm.Error](err); ok {
 		return fault
@@ -156,7 +157,8 @@ func faultOf(err error) *llm.Error {
 	return &llm.Error{Fault: llm.Busy, Err: err}
 }
 
-// waitFor is how long to wait before the same model is asked again; false if it is not.
+// waitFor returns how long to wait before the next try of the same model; false if it is
+// not tried again.
 func waitFor(fault *llm.Error, try int) (time.Duration, bool) {
 	if fault.Fault != llm.Busy || try >= tries || fault.RetryAfter > maxRetryAfter {
 		return 0, false
@@ -167,11 +169,12 @@ func waitFor(fault *llm.Error, try int) (time.Duration, bool) {
 	return firstWait/2 + rand.N(firstWait<<(2*try)), true
 }
 
+// hasText reports whether an answer has a block with text.
 func hasText(a llm.Answer) bool {
 	return slices.ContainsFunc(a.Blocks, func(b llm.Block) bool { return b.Kind == llm.BlockText && b.Text != "" })
 }
 
-// withoutCalls is an answer whose calls are not to be trusted.
+// withoutCalls returns an answer without its tool calls, which may be cut off.
 func withoutCalls(a llm.Answer) llm.Answer {
 	a.Blocks = slices.DeleteFunc(slices.Clone(a.Blocks), func(b llm.Block) bool { return b.Kind == llm.BlockToolUse })
 	return a

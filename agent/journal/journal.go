@@ -1,4 +1,5 @@
-// Package journal is a session's log while it is worked on: read once, decoded, and written to.
+// Package journal holds a session's log in memory while the session is worked on: it is
+// read and decoded once, and written to.
 package journal
 
 import (
@@ -16,15 +17,16 @@ import (
 	"parley/sessions"
 )
 
-// A Record is an entry with its data decoded: one of the shapes of package
-// sessions, or nil for kinds without any.
+// A Record is an entry with its data decoded. Data is one of the shapes of package
+// sessions, or nil for a kind without data.
 type Record struct {
 	sessions.Entry
 	Data any
 }
 
-// A Journal is a session's log with what has been read from and written to it,
-// decoded once. Calls that run side by side write to it at the same time.
+// A Journal is a session's log together with the decoded entries that were read from it
+// and written to it. It is safe for concurrent use: tool calls that run side by side
+// write to it.
 type Journal struct {
 	log  sessions.Log
 	slog *slog.Logger
@@ -32,11 +34,11 @@ type Journal struct {
 	mu      sync.Mutex
 	next    int64
 	records []Record
-	kept    map[string]sessions.ToolResult // what the log has of results that are shown otherwise, by call
+	kept    map[string]sessions.ToolResult // by call: the results in the log of calls whose results are shown differently
 }
 
-// Open reads a log. Its error is an *UnknownKindError where a newer release has
-// written to it.
+// Open reads a log. It returns an *UnknownKindError if a newer release has written an
+// entry of a kind that this release does not know.
 func Open(log sessions.Log, logger *slog.Logger) (*Journal, error) {
 	j := &Journal{log: log, slog: logger, next: log.Next()}
 	for _, e := range log.Entries() {
@@ -49,10 +51,10 @@ func Open(log sessions.Log, logger *slog.Logger) (*Journal, error) {
 	return j, nil
 }
 
-// Append writes entries and keeps them. While the store gives no clear answer it
-// tries the same again, until ctx ends: the store accepts the same entries at the
-// same place twice, so an append that did arrive is not written a second time. The
-// lock is held meanwhile, which makes other writers wait for their place.
+// Append writes entries to the log and adds them to the records. If the store gives no
+// clear answer, Append tries the same again until ctx ends: the store accepts the same
+// entries at the same place twice, and an append that did arrive is not written a second
+// time. Append holds the lock meanwhile, which makes other writers wait for their place.
 func (j *Journal) Append(ctx context.Context, entries ...sessions.Entry) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -88,7 +90,7 @@ func (j *Journal) Append(ctx context.Context, entries ...sessions.Entry) error {
 	return nil
 }
 
-// Blank empties what was said with that cause, in the log and here.
+// Blank empties the texts of the message cause, in the log and in the records.
 func (j *Journal) Blank(ctx context.Context, cause string) error {
 	log, ok := j.log.(sessions.Blanker)
 	if !ok {
@@ -99,7 +101,7 @@ func (j *Journal) Blank(ctx context.Context, cause string) error {
 	if err := log.Blank(ctx, cause); err != nil {
 		return err
 	}
-	blanked := slices.Clone(j.records) // others read the old ones
+	blanked := slices.Clone(j.records) // other callers read the old ones
 	for i, r := range blanked {
 		data, is := sessions.Blanked(r.Entry, cause)
 		if !is {
@@ -118,19 +120,19 @@ func (j *Journal) Blank(ctx context.Context, cause string) error {
 	return nil
 }
 
-// Records are what the journal holds now. The caller must not change them.
+// Records returns all records. The caller must not change them.
 func (j *Journal) Records() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clip(j.records)
 }
 
-// ShowResult has Records show the result of a call otherwise than the log keeps it, until
-// HideResults. Whoever reads the log after a crash sees what it keeps.
+// ShowResult makes Records return another content for the result of a call than the log
+// has, until HideResults. After a crash, only the log's content is left.
 func (j *Journal) ShowResult(call string, content json.RawMessage) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.records = slices.Clone(j.records) // others read the former ones
+	j.records = slices.Clone(j.records) // other callers read the old ones
 	for i, r := range j.records {
 		if d, ok := r.Data.(sessions.ToolResult); ok && r.Call == call {
 			if j.kept == nil {
@@ -143,7 +145,7 @@ func (j *Journal) ShowResult(call string, content json.RawMessage) {
 	}
 }
 
-// HideResults has Records show all results as the log keeps them.
+// HideResults makes Records return all results as they are in the log.
 func (j *Journal) HideResults() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -159,15 +161,15 @@ func (j *Journal) HideResults() {
 	j.kept = nil
 }
 
-// Newest is the number of the last entry.
+// Newest returns the number of the last entry, 0 if there is none.
 func (j *Journal) Newest() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.next - 1
 }
 
-// Forget drops records that a summary hides, from memory only: the log keeps them.
-// Those of a turn that has not ended stay, as they do when a log is read.
+// Forget removes the records that a summary hides, from memory only: the log keeps them.
+// The records of a turn that has not ended stay, as they do when a log is read.
 func (j *Journal) Forget(s sessions.Summary) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -189,7 +191,7 @@ func (j *Journal) Forget(s sessions.Summary) {
 	j.records = kept
 }
 
-// Find gives the entry that a message has caused, if there is one.
+// Find returns the first entry whose cause is the message, and false if there is none.
 func (j *Journal) Find(cause string) (Record, bool) {
 	for _, r := range j.Records() {
 		if r.Cause == cause {
@@ -199,6 +201,7 @@ func (j *Journal) Find(cause string) (Record, bool) {
 	return Record{}, false
 }
 
+// decode returns an entry with its data in the shape of its kind.
 func decode(e sessions.Entry) (Record, error) {
 	var v any
 	var err error
@@ -244,22 +247,24 @@ func decode(e sessions.Entry) (Record, error) {
 	return Record{Entry: e, Data: v}, err
 }
 
-// An UnknownKindError says that a session holds something of a kind that this
-// release does not know: a newer one does, so the session is left to it.
+// An UnknownKindError is the error of a session that holds an entry or message of a kind
+// that this release does not know. Only a newer release knows the kind, and the session
+// is left to that.
 type UnknownKindError struct{ What, ID, Kind string }
 
-// Error names it and its kind.
+// Error names what has the kind, and the kind.
 func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("%s %s is of the unknown kind %q", e.What, e.ID, e.ShortKind())
 }
 
-// ShortKind is the kind as a log shows it.
+// ShortKind returns the kind as logs show it: at most 64 bytes.
 func (e *UnknownKindError) ShortKind() string {
 	const most = 64 // bytes
 	return strings.ToValidUTF8(e.Kind[:min(len(e.Kind), most)], "")
 }
 
-// NewEntry is sessions.NewEntry for the shapes of package sessions, which always encode.
+// NewEntry is sessions.NewEntry for data that is a shape of package sessions, which
+// always encodes.
 func NewEntry(turn string, kind sessions.Kind, data any) sessions.Entry {
 	e, err := sessions.NewEntry(turn, kind, data)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Fault says what a failed call to a model means.
+// A Fault classifies the failure of a model call.
 type Fault string
 
 // The faults.
@@ -22,39 +22,39 @@ const (
 	Rejected Fault = "rejected"
 )
 
-// A Cause says what an operator has to look at, where that is known.
+// A Cause says what an operator has to mend; "" if that is not known.
 type Cause string
 
 // The causes.
 const (
-	CauseKey     Cause = "key"     // the key is missing, wrong, or not allowed this
+	CauseKey     Cause = "key"     // the key is missing, wrong, or lacks a permission
 	CauseModel   Cause = "model"   // there is no model of that name
 	CauseQuota   Cause = "quota"   // the account has no credit left
 	CauseNetwork Cause = "network" // no connection to the server
 	CauseAddress Cause = "address" // something is there, but it answers no chats
 )
 
-// An Error is why a model did not answer.
+// An Error says why a model did not answer.
 type Error struct {
 	Fault      Fault
 	Cause      Cause
-	Status     int           // HTTP, where there was one
-	Code       string        // the provider's word for it, fit for a log; "" where it gave none
-	RetryAfter time.Duration // what the provider asks for
-	// Window is the model's context in tokens, where an overflow said how large it is.
+	Status     int           // the HTTP status; 0 if there was none
+	Code       string        // the provider's word for the error, fit for a log; "" if it gave none
+	RetryAfter time.Duration // how long the provider asks to wait; 0 if it does not say
+	// Window is the model's context in tokens if an overflow gave it, or else 0.
 	Window int
-	// Said is what the provider wrote about it, in one short line without the
-	// key. It may repeat what people said, so it belongs to owners and to no log.
+	// Said is the provider's message, in one short line without the key. It may repeat
+	// what people said; therefore it may be shown to owners, and must not be logged.
 	Said  string
-	Tries int // how often it was asked; 0 where that was once
-	// Void is an answer that came in part: it is paid for, and not used. Nil where
-	// nothing came.
+	Tries int // number of tries; 0 if there was one
+	// Void is an answer that came in part; nil if nothing came. It is paid for, and not
+	// used.
 	Void *Answer
 	Err  error
 }
 
-// Error is the fault with its status and code, and the cause where it is not
-// the provider's own word: that may repeat what was said.
+// Error returns the fault with its status, code and cause. It leaves out the underlying
+// error if the provider wrote a message, because that may repeat what people said.
 func (e *Error) Error() string {
 	text := "model: " + string(e.Fault)
 	var known []string
@@ -75,14 +75,14 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap is the cause.
+// Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// LogValue is what a log may hold of it.
+// LogValue returns the text that may be logged, which is Error's.
 func (e *Error) LogValue() slog.Value { return slog.StringValue(e.Error()) }
 
-// Explain says to whoever runs the bot what failed, in the provider's own words or
-// those of the network, and what to look at.
+// Explain describes the failure for the people who run the bot: in the provider's own
+// words or those of the network, and with what to look at.
 func (e *Error) Explain() string {
 	what, remedy := "The model's server did not answer as it should", ""
 	switch e.Cause {
@@ -113,7 +113,7 @@ func (e *Error) Explain() string {
 	return strings.TrimSpace(what + e.why() + ". " + remedy)
 }
 
-// why is the status and the words, in brackets.
+// why returns the status and the words in brackets, "" if there are neither.
 func (e *Error) why() string {
 	var parts []string
 	if e.Status > 0 {

@@ -1,4 +1,5 @@
-// Package stream turns what a model says as it says it into events, many small deltas into few.
+// Package stream turns the pieces of an answer into events for watchers: many small
+// deltas into few events.
 package stream
 
 import (
@@ -11,54 +12,58 @@ import (
 	"parley/bus"
 )
 
-const deltaSize = 512 // bytes of text that do not wait for more
+const deltaSize = 512 // bytes of text that are sent without waiting for more
 
-// How long text may wait for more of it. A watcher sees each word as it comes, but for where so
-// many answers come at once that their words would be too many events.
+// Bounds of how long text waits for more text to share its event. A watcher sees each
+// word as it comes, unless so many answers come at once that an event for each word
+// would be too many.
 const (
 	leastWait   = 2 * time.Millisecond
 	mostWait    = 40 * time.Millisecond
-	waitForEach = 40 * time.Microsecond // of the answers that come
+	waitForEach = 40 * time.Microsecond // for each answer that is being streamed
 )
 
-// A Pace is what the streams of a process share: how many there are.
+// A Pace counts the open streams of a process. The streams share one.
 type Pace struct{ open atomic.Int64 }
 
+// wait returns how long text waits, which grows with the number of open streams.
 func (p *Pace) wait() time.Duration {
 	return min(max(time.Duration(p.open.Load())*waitForEach, leastWait), mostWait)
 }
 
-// A Stream is one answer as it comes. It may be used by many at once.
+// A Stream sends the events of one answer. It is safe for concurrent use.
 type Stream struct {
 	pace  *Pace
 	emit  func(bus.Event)
-	first int // the turn's number of the answer's first block
-	// begin gives what takes the secrets out of one block's text.
+	first int // the number of the answer's first block in its turn
+	// begin returns a function that takes the secrets out of one block's text.
 	begin func() func(piece string, last bool) string
 
 	mu    sync.Mutex
 	open  bool
 	block int
 	kind  llm.BlockKind
-	clean func(piece string, last bool) string // of the open block
+	clean func(piece string, last bool) string // takes secrets out of the open block
+	// not sent yet
 	text  strings.Builder
 	flush *time.Timer
-	last  time.Time
+	// when an event was sent last
+	last time.Time
 }
 
-// New makes the stream of an answer whose first block has that number in its turn. Whoever
-// makes it closes it.
-// Begin gives for each block what its text passes: it may hold some of it back, and gives
-// that on with what follows, or with last.
+// New opens the stream of an answer. first is the number of the answer's first block in
+// its turn. The caller must close the stream. begin is called for each block. It returns
+// a function through which the block's text passes; that function may hold back some of
+// the text, and returns it with later text or, at the latest, when last is true.
 func New(pace *Pace, first int, emit func(bus.Event), begin func() func(piece string, last bool) string) *Stream {
 	pace.open.Add(1)
 	return &Stream{pace: pace, emit: emit, first: first, begin: begin}
 }
 
-// Close says that nothing more comes. What waits is not sent.
+// Close closes the stream. Text that waits is dropped.
 func (s *Stream) Close() { s.pace.open.Add(-1) }
 
-// Delta takes in a piece of the answer.
+// Delta adds a piece of the answer.
 func (s *Stream) Delta(d llm.Delta) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,6 +89,7 @@ func (s *Stream) Delta(d llm.Delta) {
 	s.send()
 }
 
+// send sends the text that waits, if any.
 func (s *Stream) send() {
 	if s.flush != nil {
 		s.flush.Stop()
@@ -97,6 +103,7 @@ func (s *Stream) send() {
 	s.last = time.Now()
 }
 
+// closeBlock sends the rest of the open block and the event of its end.
 func (s *Stream) closeBlock() {
 	if s.open {
 		s.text.WriteString(s.clean("", true))
@@ -115,7 +122,8 @@ func (s *Stream) End() {
 	s.closeBlock()
 }
 
-// Reset voids what was said: the model is asked again.
+// Reset tells watchers that the blocks of this answer are void, because the model is
+// asked again.
 func (s *Stream) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,24 +9,24 @@ import (
 	"parley/sessions"
 )
 
-// Budgets are how much of the log stays word for word when a summary takes the place of
-// the rest, in tokens.
+// Budgets says how many tokens of the log stay word for word when a summary replaces the
+// rest.
 type Budgets struct {
-	Steps int // of the newest, behind what the summary covers
-	// Unread is the budget of what came of the newest step alone: no model has read that
-	// yet, so it stays even where it is longer than Steps.
+	Steps int // of the newest steps, after the part that the summary covers
+	// Unread is the budget of the newest step alone. No model has read the results of that
+	// step yet, so it stays even if it is longer than Steps.
 	Unread int
-	Own    int // of what was said to the turn that goes on
-	Said   int // of what people said before that
+	Own    int // of what people said in the current turn
+	Said   int // of what people said before the current turn
 }
 
-// Cut finds what a summary is to cover so that the newest steps stay within their budget,
-// and what of that it keeps. A call and its result are never parted. Within says whether
-// the turn own, which goes on, may be summed up in part. False says that there is nothing
-// to sum up.
+// Cut decides what a summary is to cover if the newest steps are to stay within their
+// budget, and which entries within that part it keeps. Cut never separates a call from
+// its result. own is the current turn, and within says whether a part of it may be
+// covered too. Cut returns false if there is nothing to summarise.
 func Cut(records []journal.Record, own string, within bool, b Budgets) (sessions.Summary, bool) {
 	v := viewOf(records, own)
-	if v.alone != "" { // the newest summary is that of another conversation
+	if v.alone != "" { // the newest summary belongs to another conversation
 		return sessions.Summary{}, false
 	}
 	var shown []journal.Record
@@ -38,7 +38,7 @@ func Cut(records []journal.Record, own string, within bool, b Budgets) (sessions
 	covers, newest := int64(0), newestStep(shown, own)
 	for _, n := range boundaries(shown, own, within) {
 		covers = n
-		size := sizeBehind(shown, n, v.summary.Cleared)
+		size := sizeAfter(shown, n, v.summary.Cleared)
 		if size <= b.Steps || n == newest && size <= b.Unread {
 			break
 		}
@@ -52,11 +52,12 @@ func Cut(records []journal.Record, own string, within bool, b Budgets) (sessions
 			s.Turn = own
 		}
 	}
-	s.Keep = keep(records, v, covers, own, b)
+	s.Keep = keptEntries(records, v, covers, own, b)
 	return s, true
 }
 
-// coversAny tells whether there is something below a boundary that a summary could replace.
+// coversAny reports whether any record up to the boundary could be replaced by a
+// summary.
 func coversAny(shown []journal.Record, covers int64) bool {
 	return slices.ContainsFunc(shown, func(r journal.Record) bool {
 		switch r.Kind {
@@ -67,8 +68,9 @@ func coversAny(shown []journal.Record, covers int64) bool {
 	})
 }
 
-// boundaries are the numbers up to which a summary may cover, in their order: before a turn, and
-// within the turn own before an answer, and behind its last result.
+// boundaries returns the entry numbers up to which a summary may cover, in ascending
+// order: before each turn, and within the turn own before each answer and after its last
+// result.
 func boundaries(shown []journal.Record, own string, within bool) []int64 {
 	var at []int64
 	answered, last := true, int64(0)
@@ -89,7 +91,7 @@ func boundaries(shown []journal.Record, own string, within bool) []int64 {
 			}
 		}
 	}
-	if len(shown) > 0 && !slices.ContainsFunc(shown, func(r journal.Record) bool { return r.Turn == own }) { // all is past
+	if len(shown) > 0 && !slices.ContainsFunc(shown, func(r journal.Record) bool { return r.Turn == own }) { // there is no current turn
 		last = shown[len(shown)-1].N
 	}
 	if last > 0 && (len(at) == 0 || last > at[len(at)-1]) {
@@ -98,8 +100,8 @@ func boundaries(shown []journal.Record, own string, within bool) []int64 {
 	return at
 }
 
-// newestStep is the number before the newest step of the turn own, which is an answer and
-// what came of its calls; the last of all where it has none.
+// newestStep returns the entry number before the newest step of the turn own, which is an
+// answer and the results of its calls; the greatest number if the turn has no step.
 func newestStep(shown []journal.Record, own string) int64 {
 	at, began := int64(math.MaxInt64), false
 	for _, r := range shown {
@@ -118,8 +120,8 @@ func newestStep(shown []journal.Record, own string) int64 {
 	return at
 }
 
-// sizeBehind is about how many tokens the model reads of the records behind a number.
-func sizeBehind(shown []journal.Record, n, cleared int64) int {
+// sizeAfter estimates how many tokens the model reads of the records after entry n.
+func sizeAfter(shown []journal.Record, n, cleared int64) int {
 	bytes := 0
 	for _, r := range shown {
 		if r.N <= n {
@@ -130,7 +132,8 @@ func sizeBehind(shown []journal.Record, n, cleared int64) int {
 	return bytes / BytesPerToken
 }
 
-// sizeOf is about how many bytes the model reads of a record.
+// sizeOf estimates how many bytes the model reads of a record. Results up to the entry
+// cleared are emptied.
 func sizeOf(r journal.Record, cleared int64) int {
 	switch d := r.Data.(type) {
 	case sessions.ToolResult:
@@ -146,12 +149,12 @@ func sizeOf(r journal.Record, cleared int64) int {
 	return 0
 }
 
-// frameBytes is about how long the frame of a message is.
+// frameBytes estimates the length of a message's frame.
 const frameBytes = 64
 
-// keep are the entries of what people said that a summary keeps, the newest within their
-// budgets.
-func keep(records []journal.Record, v view, covers int64, own string, b Budgets) []int64 {
+// keptEntries returns the numbers of the entries that a summary keeps: what people said,
+// the newest within their budgets, and the files that came with it.
+func keptEntries(records []journal.Record, v view, covers int64, own string, b Budgets) []int64 {
 	said := map[string]bool{}
 	take := func(ofOwn bool, budget int) {
 		for _, r := range slices.Backward(records) {
@@ -163,7 +166,7 @@ func keep(records []journal.Record, v view, covers int64, own string, b Budgets)
 				if ofOwn {
 					continue
 				}
-				return // what is kept has no gaps
+				return // the kept messages have no gaps
 			}
 			budget -= size
 			said[r.Cause] = true
@@ -189,9 +192,9 @@ func keep(records []journal.Record, v view, covers int64, own string, b Budgets)
 	return numbers
 }
 
-// Clear finds up to which entry results may be emptied so that the newest stay within a
-// budget, and about how many tokens that saves. Those of the newest step stay in any case:
-// the model has not read them yet.
+// Clear returns up to which entry the results of tools may be emptied if the newest are
+// to stay within a budget of tokens, and about how many tokens that saves. The results of
+// the newest step stay in any case, because the model has not read them yet.
 func Clear(records []journal.Record, own string, budget int) (upTo int64, saves int) {
 	v := viewOf(records, own)
 	if v.alone != "" {
@@ -214,7 +217,7 @@ func Clear(records []journal.Record, own string, budget int) (upTo int64, saves 
 	return upTo, bytes / BytesPerToken
 }
 
-// WithSummary is a log as it will be with a summary.
+// WithSummary returns the records with a summary appended.
 func WithSummary(records []journal.Record, s sessions.Summary) []journal.Record {
 	n := int64(1)
 	if len(records) > 0 {

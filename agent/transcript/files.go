@@ -8,21 +8,22 @@ import (
 	"parley/sessions"
 )
 
-// A file came with a message; got is nil while it is not fetched.
+// A file came with a message. got is nil until the file is fetched.
 type file struct {
 	sessions.Attached
 	got *sessions.Fetched
 }
 
-// fileLists are the files of a log by the message that they came with.
+// fileLists holds the files of a log, by the message that they came with.
 type fileLists struct {
-	by     map[string][]file
-	homed  map[string]bool // messages that have a block of their own
-	listed map[string]bool // messages whose files were given as orphans
+	byMessage map[string][]file
+	hasEntry  map[string]bool // messages that have an entry of their own
+	listed    map[string]bool // messages whose files orphans has returned
 }
 
+// newFileLists collects the files of all messages in the records.
 func newFileLists(records []journal.Record) *fileLists {
-	l := &fileLists{by: map[string][]file{}, homed: map[string]bool{}, listed: map[string]bool{}}
+	l := &fileLists{byMessage: map[string][]file{}, hasEntry: map[string]bool{}, listed: map[string]bool{}}
 	type place struct {
 		message string
 		i       int
@@ -31,32 +32,34 @@ func newFileLists(records []journal.Record) *fileLists {
 	for _, r := range records {
 		switch d := r.Data.(type) {
 		case sessions.User:
-			l.homed[r.Cause] = true
+			l.hasEntry[r.Cause] = true
 		case sessions.Attached:
-			places[r.N] = place{d.Message, len(l.by[d.Message])}
-			l.by[d.Message] = append(l.by[d.Message], file{Attached: d})
+			places[r.N] = place{d.Message, len(l.byMessage[d.Message])}
+			l.byMessage[d.Message] = append(l.byMessage[d.Message], file{Attached: d})
 		case sessions.Fetched:
 			if p, ok := places[d.Attached]; ok {
-				l.by[p.message][p.i].got = &d
+				l.byMessage[p.message][p.i].got = &d
 			}
 		}
 	}
 	return l
 }
 
-// of are the files that came with a message.
-func (l *fileLists) of(message string) []file { return l.by[message] }
+// filesOf returns the files that came with a message.
+func (l *fileLists) filesOf(message string) []file { return l.byMessage[message] }
 
-// orphans are the files of a message that has no block of its own, the first time.
+// orphans returns the files of a message that has no entry of its own. Later calls for
+// the same message return nil.
 func (l *fileLists) orphans(message string) []file {
-	if l.homed[message] || l.listed[message] {
+	if l.hasEntry[message] || l.listed[message] {
 		return nil
 	}
 	l.listed[message] = true
-	return l.by[message]
+	return l.byMessage[message]
 }
 
-// frameFiles adds the files of a message, and the words of those that were spoken.
+// frameFiles writes the frames of a message's files, with the words of those that were
+// transcribed.
 func frameFiles(b *strings.Builder, files []file) {
 	for _, f := range files {
 		kind, size, words := f.Type, f.Size, ""
@@ -87,10 +90,11 @@ func frameFiles(b *strings.Builder, files []file) {
 	}
 }
 
-// addAttached shows the pictures that came with a message.
+// addAttached adds the pictures that came with a message, if pictures of that turn are
+// still shown.
 func (r *rendering) addAttached(files []file, turn string) {
 	for _, f := range files {
-		if f.got == nil || f.got.Picture == nil || !r.shown[turn] { // its path stands in the frame
+		if f.got == nil || f.got.Picture == nil || !r.shown[turn] { // the frame has its path
 			continue
 		}
 		r.addPicture(*f.got.Picture, true)

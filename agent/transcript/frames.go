@@ -12,7 +12,7 @@ import (
 	"parley/sessions"
 )
 
-// What people and the system say reaches the model in frames:
+// The words of people and of the system reach the model in frames:
 //
 //	<message from="slack:U1" name="Alex" at="2026-11-22 10:00 UTC">
 //	can you translate this?
@@ -24,33 +24,33 @@ import (
 //
 //	<notice>what the system says</notice>
 //
-// Only the agent writes these tags. Whatever else stands in a message, a quote, a
-// notice or a summary cannot contain one: its "<" is written as "&lt;" there. So
-// no words can pass for somebody else's, or for the system's.
+// Only the agent writes these tags. No other text in a message, a quote, a notice or a
+// summary can contain one: its "<" is replaced by "&lt;" there. Thus nobody's words can
+// pass for somebody else's, or for the system's.
 const (
 	tagMessage = "message"
 	tagQuote   = "quote"
 	tagFile    = "attachment"
 	tagNotice  = "notice"
 	tagSummary = "summary"
-	tagPast    = "past" // what the model itself did, in text that retells it
+	tagPast    = "past" // around the model's own acts, in a text that retells them
 )
 
-// NoticeTold is the code of a notice of what the agent said here on behalf of
-// somebody elsewhere.
+// NoticeTold is the code of a notice about what the agent said in this conversation on
+// behalf of somebody in another.
 const NoticeTold = "told"
 
-// How much of what was quoted the model is shown, in characters.
+// How many characters of quotes the model is shown.
 const (
 	maxQuote  = 8_000  // of one quote
-	maxQuotes = 16_000 // of all that come with one message
+	maxQuotes = 16_000 // of all quotes of one message
 )
 
-// frameRoom is about how many bytes the frame of a message takes beside the text.
+// frameRoom estimates how many bytes the frame of a message takes beside the text.
 const frameRoom = 160
 
-// frameMessage is what a person said, in a frame that tells who said it and when. It
-// depends on the entry alone, so it is the same in every step.
+// frameMessage returns a person's message in a frame that names the person and the time.
+// It depends on the entry and its files alone, and is therefore the same in every step.
 func frameMessage(person string, u sessions.User, files []file) string {
 	var b strings.Builder
 	b.Grow(len(u.Text) + frameRoom)
@@ -70,7 +70,7 @@ func frameMessage(person string, u sessions.User, files []file) string {
 	return b.String()
 }
 
-// frameNotice is what the system says, in its frame.
+// frameNotice returns a notice of the system in its frame.
 func frameNotice(n sessions.Notice) string {
 	if len(n.Quotes) == 0 {
 		return "<" + tagNotice + ">" + escapeTags(n.Text) + "</" + tagNotice + ">"
@@ -87,14 +87,14 @@ func frameNotice(n sessions.Notice) string {
 	return b.String()
 }
 
-// FrameSummary is a summary of what was said before, in its frame.
+// FrameSummary returns a summary of the past in its frame.
 func FrameSummary(text string) string {
 	return "<" + tagSummary + " of=\"what was said before; it may lack details, so look again where exact values matter\">\n" +
 		escapeTags(text) + "\n</" + tagSummary + ">"
 }
 
-// frameQuotes adds quotes, as far as there is room, and says of each how much of it is
-// left out.
+// frameQuotes writes quotes in their frames. Each frame of a shortened quote says how
+// much is left out.
 func frameQuotes(b *strings.Builder, quotes []sessions.Quote) {
 	left := maxQuotes
 	for _, q := range quotes {
@@ -115,6 +115,7 @@ func frameQuotes(b *strings.Builder, quotes []sessions.Quote) {
 	}
 }
 
+// quoteKind returns the word for a kind of quote that the model is shown.
 func quoteKind(kind string) string {
 	switch kind {
 	case bus.Answered:
@@ -125,7 +126,8 @@ func quoteKind(kind string) string {
 	return kind
 }
 
-// cutCharacters is the first n characters of a text, and how many it has beyond them.
+// cutCharacters returns the first n characters of a text, and the number of characters
+// after them.
 func cutCharacters(text string, n int) (string, int) {
 	count := utf8.RuneCountInString(text)
 	if count <= n {
@@ -139,6 +141,7 @@ func cutCharacters(text string, n int) (string, int) {
 	return text[:at], count - n
 }
 
+// writeLine writes a text and a line's end, unless the text is empty.
 func writeLine(b *strings.Builder, text string) {
 	if text != "" {
 		b.WriteString(text)
@@ -146,6 +149,7 @@ func writeLine(b *strings.Builder, text string) {
 	}
 }
 
+// writeTime writes the attribute at, unless the time is zero.
 func writeTime(b *strings.Builder, at time.Time) {
 	if !at.IsZero() {
 		var room [32]byte
@@ -160,17 +164,20 @@ const (
 	maxLongAttribute = 400
 )
 
-// writeAttribute adds an attribute, unless its value is empty. It makes the value one
-// line of visible characters, without those that could end the attribute or the tag.
+// writeAttribute writes an attribute, unless its value is empty. It makes the value one
+// line of at most maxAttribute visible characters, without those that could end the
+// attribute or the tag.
 func writeAttribute(b *strings.Builder, name, value string) {
 	writeAttributeUpTo(b, name, value, maxAttribute)
 }
 
-// writeLongAttribute is writeAttribute for paths, and for what is said of a file.
+// writeLongAttribute is writeAttribute with more room, for paths and descriptions of
+// files.
 func writeLongAttribute(b *strings.Builder, name, value string) {
 	writeAttributeUpTo(b, name, value, maxLongAttribute)
 }
 
+// writeAttributeUpTo is writeAttribute with a given number of characters.
 func writeAttributeUpTo(b *strings.Builder, name, value string, most int) {
 	if !isPlain(value, most) {
 		value = plain(value, most)
@@ -185,13 +192,14 @@ func writeAttributeUpTo(b *strings.Builder, name, value string, most int) {
 	b.WriteByte('"')
 }
 
-// isPlain tells whether plain would leave a value as it is, of values that need little
-// looking at: nearly all do. Each message of a log is framed whenever the model is asked.
+// isPlain reports whether a value certainly needs no change by plain. It is cheap and
+// true for nearly all values. That matters because each message of a log is framed
+// whenever the model is asked.
 func isPlain(value string, most int) bool {
 	if len(value) > most {
 		return false
 	}
-	space := true // before the first
+	space := true // the beginning counts as a space
 	for i := range len(value) {
 		c := value[i]
 		if c < ' ' || c >= 0x7F || c == '"' || c == '<' || c == '>' || c == ' ' && space {
@@ -202,7 +210,7 @@ func isPlain(value string, most int) bool {
 	return value == "" || !space
 }
 
-// plain is a value as an attribute may hold it.
+// plain returns a value without the characters that an attribute must not have.
 func plain(value string, most int) string {
 	value = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		switch {
@@ -217,7 +225,7 @@ func plain(value string, most int) string {
 	return value
 }
 
-// escapeTags is a text in which nothing can be taken for one of our tags.
+// escapeTags returns a text without anything that could be read as one of our tags.
 func escapeTags(text string) string {
 	if !strings.ContainsAny(text, "<＜﹤") {
 		return text
@@ -236,8 +244,8 @@ func escapeTags(text string) string {
 	return b.String()
 }
 
-// looksLikeTag tells whether what follows a "<" could be read as one of our tags:
-// in capitals, with invisible characters in it, or in letters that look alike.
+// looksLikeTag reports whether the text after a "<" could be read as one of our tags,
+// even if written in capitals, with invisible characters, or in letters that look alike.
 func looksLikeTag(text string) bool {
 	const longest = 64 // characters looked at
 	var word strings.Builder
@@ -274,8 +282,8 @@ func looksLikeTag(text string) bool {
 	return false
 }
 
-// Words extracts from a text with frames what people said themselves, message by message,
-// without what they quoted.
+// Words returns what people said themselves in a text with frames, message by message
+// and without quotes and files.
 func Words(text string) []string {
 	const begin, end, quote, file = "<" + tagMessage + " ", "</" + tagMessage + ">", "<" + tagQuote + " ", "<" + tagFile + " "
 	var said []string
@@ -284,7 +292,7 @@ func Words(text string) []string {
 		if !found {
 			return said
 		}
-		_, rest, _ = strings.Cut(rest, ">\n") // the tag's own end: attributes hold none
+		_, rest, _ = strings.Cut(rest, ">\n") // the end of the tag: attributes hold none
 		words, after, _ := strings.Cut(rest, end)
 		words, _, _ = strings.Cut(words, quote)
 		words, _, _ = strings.Cut(words, file)

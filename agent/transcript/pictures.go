@@ -7,16 +7,17 @@ import (
 )
 
 const (
-	// pictureTokens is about what a model counts for a picture.
+	// pictureTokens estimates the tokens that a model counts for a picture.
 	pictureTokens = 1200
-	// pictureTurns is how many turns see a picture: the one in which it came, and the next.
+	// pictureTurns is the number of turns in which a picture is shown: the one in which it
+	// came, and the next.
 	pictureTurns = 2
-	// maxPictures is how many pictures a request has at most, the newest.
+	// maxPictures is the greatest number of pictures in a request; the newest are taken.
 	maxPictures = 20
 )
 
-// turnsWithPictures are the turns whose pictures are still shown: own, and the one that
-// began last before it. Those of others are named by their paths.
+// turnsWithPictures returns the turns whose pictures are still shown: own, and the turn
+// that began last before it. Other turns have only the paths of their pictures.
 func turnsWithPictures(records []journal.Record, own string) map[string]bool {
 	shown := map[string]bool{}
 	if own != "" {
@@ -30,7 +31,7 @@ func turnsWithPictures(records []journal.Record, own string) map[string]bool {
 	return shown
 }
 
-// addPicture adds a picture, or where it is not shown any more only its name.
+// addPicture adds a picture, or only its path if it is no longer shown.
 func (r *rendering) addPicture(p sessions.Picture, shown bool) {
 	if !shown {
 		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: NamePicture(p.Path, "it was shown before; the tool image shows it again")})
@@ -39,12 +40,14 @@ func (r *rendering) addPicture(p sessions.Picture, shown bool) {
 	r.add(llm.RoleUser, llm.Block{Kind: llm.BlockPicture, Picture: &llm.Picture{Path: p.Path, View: p.View, Hash: p.Hash, Type: p.Type}})
 }
 
-// NamePicture stands in a request for a picture that is not in it, and says why.
+// NamePicture returns the text that takes the place of a picture that is not in the
+// request, with the reason why.
 func NamePicture(path, why string) string {
 	return frameNotice(sessions.Notice{Text: "[picture " + path + ": " + why + "]"})
 }
 
-// limitPictures leaves the newest pictures of a request, and names those before them.
+// limitPictures keeps the newest pictures of a request, and replaces older ones with
+// their paths.
 func limitPictures(messages []llm.Message) {
 	left := maxPictures
 	for i := len(messages) - 1; i >= 0; i-- {

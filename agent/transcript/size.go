@@ -7,13 +7,13 @@ import (
 	"parley/tools"
 )
 
-// BytesPerToken is a cautious guess where no provider has counted.
+// BytesPerToken is a cautious guess, used if no provider has counted.
 const BytesPerToken = 4
 
-// clearable tells whether it saves something to empty a result.
+// clearable reports whether emptying a result saves room.
 func clearable(content json.RawMessage) bool { return len(content) > 2*len(clearedResult) }
 
-// Estimate is about how many tokens a request has.
+// Estimate estimates the number of tokens of a request.
 func Estimate(r llm.Request) int {
 	n := len(r.System)
 	for _, t := range r.Tools {
@@ -22,7 +22,7 @@ func Estimate(r llm.Request) int {
 	return n/BytesPerToken + EstimateMessages(r.Messages)
 }
 
-// EstimateMessages is about how many tokens messages have.
+// EstimateMessages estimates the number of tokens of messages.
 func EstimateMessages(messages []llm.Message) int {
 	n := 0
 	for _, m := range messages {
@@ -36,8 +36,9 @@ func EstimateMessages(messages []llm.Message) int {
 	return n / BytesPerToken
 }
 
-// TruncateResults cuts results that are longer than a quarter of limit, in tokens, if the
-// messages do not fit into it. The same log and limit give the same bytes.
+// TruncateResults shortens the results that are longer than a quarter of limit, in
+// tokens, if the messages together are longer than limit. The same messages and limit
+// give the same bytes.
 func TruncateResults(messages []llm.Message, limit int) {
 	if limit <= 0 || EstimateMessages(messages) <= limit {
 		return

@@ -11,13 +11,13 @@ import (
 
 const summaryPrompt = `Summarise the conversation so far for yourself: you will go on with nothing but this summary and the newest messages. Keep what people asked for and decided, what is done and what remains, names, numbers, paths and open tasks, each as exact as it was said. Leave out how you got there. Write plain text, at most 800 words.`
 
-// shorterPrompt is for a model that did not come to an end with the other.
+// shorterPrompt is for a model that did not finish its answer to summaryPrompt.
 const shorterPrompt = `Summarise the conversation so far for yourself in at most 200 words of plain text: what people asked for and decided, what is done and what remains, names, numbers, paths and open tasks.`
 
-// SumUp has the model sum up the past, piece by piece where it is longer than room, in
-// tokens. It gives "" where there is no summary that could replace the past: what was cut
-// off does not stand for what it was cut from, and what is no shorter saves nothing. Its
-// error is that of ask, which asks the model once and pays for the answer.
+// SumUp has the model summarise the past, in several pieces if it is longer than room,
+// in tokens. It returns "" if there is no summary that could replace the past: a summary
+// that was cut off is incomplete, and one that is hardly shorter saves nothing. ask asks
+// the model once and pays for the answer; its error is returned.
 func SumUp(ctx context.Context, past Past, room int, ask func(ctx context.Context, r llm.Request) (llm.Answer, error)) (string, error) {
 	if len(past.Told) == 0 {
 		return "", nil
@@ -25,9 +25,9 @@ func SumUp(ctx context.Context, past Past, room int, ask func(ctx context.Contex
 	s := summariser{past: past, ask: ask}
 	most := max(room*BytesPerToken/2, minPiece)
 	for size := most; ; size /= 2 {
-		text, err := s.pieces(ctx, size)
+		text, err := s.summarisePieces(ctx, size)
 		if fault, ok := errors.AsType[*llm.Error](err); ok && fault.Fault == llm.Overflow && size >= most/4 {
-			continue // smaller pieces then
+			continue // try with smaller pieces
 		}
 		if err == nil && len(text) > (len(past.Summary)+textLength(past.Told))*4/5 {
 			text = ""
@@ -36,15 +36,15 @@ func SumUp(ctx context.Context, past Past, room int, ask func(ctx context.Contex
 	}
 }
 
-// A summariser sums up one past.
+// A summariser summarises one past.
 type summariser struct {
 	past Past
 	ask  func(ctx context.Context, r llm.Request) (llm.Answer, error)
 }
 
-// pieces sums up one piece after another, each with the summary of what came before it,
-// and with what the turn that goes on is about.
-func (s summariser) pieces(ctx context.Context, size int) (string, error) {
+// summarisePieces summarises one piece after another. The model gets each piece with the
+// summary of the summarisePieces before it, and with what people said in the current turn.
+func (s summariser) summarisePieces(ctx context.Context, size int) (string, error) {
 	summary := s.past.Summary
 	head := shortenAll(s.past.Own, size/4)
 	for _, piece := range split(s.past.Told, size) {
@@ -52,7 +52,7 @@ func (s summariser) pieces(ctx context.Context, size int) (string, error) {
 		if summary != "" {
 			blocks = append(blocks, llm.Block{Kind: llm.BlockText, Text: FrameSummary(summary)})
 		}
-		text, err := s.one(ctx, append(blocks, piece...))
+		text, err := s.askOnce(ctx, append(blocks, piece...))
 		if err != nil || text == "" {
 			return "", err
 		}
@@ -61,8 +61,9 @@ func (s summariser) pieces(ctx context.Context, size int) (string, error) {
 	return summary, nil
 }
 
-// one asks for one summary, and for a shorter one where that did not come to its end.
-func (s summariser) one(ctx context.Context, piece []llm.Block) (string, error) {
+// askOnce asks for askOnce summary, and for a shorter askOnce if the answer is not whole. It
+// returns "" if that is not whole either.
+func (s summariser) askOnce(ctx context.Context, piece []llm.Block) (string, error) {
 	for _, prompt := range []string{summaryPrompt, shorterPrompt} {
 		blocks := append(slices.Clip(piece), llm.Block{Kind: llm.BlockText, Text: prompt})
 		answer, err := s.ask(ctx, llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: blocks}}})
@@ -76,6 +77,7 @@ func (s summariser) one(ctx context.Context, piece []llm.Block) (string, error) 
 	return "", nil
 }
 
+// textOf returns the text of an answer.
 func textOf(answer llm.Answer) string {
 	var text strings.Builder
 	for _, b := range answer.Blocks {

@@ -9,23 +9,24 @@ import (
 	"parley/sessions"
 )
 
-// Bounds of what Tell and split give.
+// Bounds of the texts that Tell and split return.
 const (
-	minPiece   = 2048 // the least bytes of the past that are worth a group of their own
+	minPiece   = 2048 // the least size of a group, in bytes
 	maxPieces  = 16   // groups
 	maxArgs    = 500  // bytes of a call's arguments
 	maxOutcome = 2000 // bytes of a call's result
 )
 
-// A Past is what a summary is made of, in words alone.
+// A Past is the text from which a summary is made.
 type Past struct {
-	Summary string      // of what came before it, if there is one
-	Own     []llm.Block // what was said to the turn that goes on
-	Told    []llm.Block // what has happened, in its order
+	Summary string      // the earlier summary, "" if there is none
+	Own     []llm.Block // what people said in the current turn
+	Told    []llm.Block // everything else that happened, in its order
 }
 
-// Tell retells what the model is shown up to an entry, and all that the turn own was told
-// until then, also where an earlier summary covers it: each text a block.
+// Tell retells the entries up to upTo that the model is shown, each text as a block.
+// What people said in the turn own until then stands apart, and is complete even if an
+// earlier summary covers some of it.
 func Tell(records []journal.Record, own string, upTo int64) Past {
 	r := newRendering(records)
 	v := viewOf(records, own)
@@ -38,7 +39,7 @@ func Tell(records []journal.Record, own string, upTo int64) Past {
 			continue
 		}
 		if toOwn {
-			said.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameMessage(rec.Person, d, said.files.of(rec.Cause))})
+			said.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameMessage(rec.Person, d, said.files.filesOf(rec.Cause))})
 			continue
 		}
 		r.addEntry(rec)
@@ -48,8 +49,8 @@ func Tell(records []journal.Record, own string, upTo int64) Past {
 	return past
 }
 
-// textOnly retells messages in words alone: many providers refuse calls and results in a
-// request that does not name their tools.
+// textOnly retells messages as texts without calls and results. Many providers refuse
+// these in a request that does not offer their tools.
 func textOnly(messages []llm.Message) []llm.Block {
 	var told []llm.Block
 	tell := func(text string) { told = append(told, llm.Block{Kind: llm.BlockText, Text: text}) }
@@ -57,7 +58,7 @@ func textOnly(messages []llm.Message) []llm.Block {
 		for _, b := range m.Blocks {
 			switch {
 			case b.Kind == llm.BlockText && m.Role == llm.RoleUser:
-				tell(b.Text) // in its frame already
+				tell(b.Text) // framed already
 			case b.Kind == llm.BlockText:
 				tell(framePast("your answer", b.Text))
 			case b.Kind == llm.BlockToolUse:
@@ -70,7 +71,7 @@ func textOnly(messages []llm.Message) []llm.Block {
 	return told
 }
 
-// framePast is something that the model did.
+// framePast returns the frame of something that the model did.
 func framePast(what, text string) string {
 	var b strings.Builder
 	b.WriteString("<" + tagPast)
@@ -79,7 +80,7 @@ func framePast(what, text string) string {
 	return b.String()
 }
 
-// shorten is the beginning of a text, on a whole character.
+// shorten returns the first bytes of a text, cut between characters.
 func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -90,8 +91,8 @@ func shorten(text string, most int) string {
 	return text[:most] + "…"
 }
 
-// shortenWithin is the beginning and the end of a text, each on a whole character: of what
-// people say, the end often says what they want.
+// shortenWithin shortens a text to its beginning and its end, each cut between characters.
+// It keeps the end because people often say there what they want.
 func shortenWithin(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -104,9 +105,9 @@ func shortenWithin(text string, most int) string {
 	return begin + text[end:]
 }
 
-// split puts blocks into groups of about size bytes. Of a longer block it
-// keeps the beginning and the end. If there are too many groups, it leaves out the oldest, and a note says
-// so.
+// split puts blocks into groups of about size bytes. It shortens a longer block to its
+// beginning and its end. If there are too many groups, it leaves out the oldest, and adds
+// a note that says it.
 func split(blocks []llm.Block, size int) [][]llm.Block {
 	var all [][]llm.Block
 	room := 0
@@ -127,8 +128,8 @@ func split(blocks []llm.Block, size int) [][]llm.Block {
 	return all
 }
 
-// shortenAll is blocks of which each keeps its beginning and its end, so that all together
-// have about size bytes.
+// shortenAll shortens each block to its beginning and its end; together they then have
+// about size bytes.
 func shortenAll(blocks []llm.Block, size int) []llm.Block {
 	shorter := make([]llm.Block, len(blocks))
 	for i, b := range blocks {
@@ -138,7 +139,7 @@ func shortenAll(blocks []llm.Block, size int) []llm.Block {
 	return shorter
 }
 
-// textLength is the length of all texts together, in bytes.
+// textLength returns the length of all texts together, in bytes.
 func textLength(blocks []llm.Block) int {
 	n := 0
 	for _, b := range blocks {

@@ -1,12 +1,12 @@
 // Package transcript turns a session's log into the messages that a model is shown.
 //
-// transcript.go makes messages of the log's entries; size.go says how large they are, and
-// cut.go which of them go where that is too large; pictures.go decides which pictures are
-// shown and which are only named; frames.go marks in the text who said what, so that nobody
-// can speak for anybody else; textonly.go retells messages without calls, and summary.go
-// has a model sum these up; untrusted.go tells whether strangers may have written some of
-// it. The same log always gives the same bytes, so that providers can reuse what they have
-// read.
+// transcript.go makes messages of the log's entries; size.go estimates how large they
+// are, and cut.go decides which of them to drop if they are too large; pictures.go
+// decides which pictures are shown and which are only named; frames.go marks in the text
+// who said what, which keeps anybody from speaking for somebody else; textonly.go
+// retells messages without calls, and summary.go has a model summarise these;
+// untrusted.go finds out whether strangers may have written some of the messages. The
+// same log always gives the same bytes, which lets providers reuse what they have read.
 package transcript
 
 import (
@@ -18,20 +18,20 @@ import (
 	"parley/tools"
 )
 
-// clearedResult replaces an old result to make room.
+// clearedResult replaces an old result that is emptied to save room.
 const clearedResult = `"[an old result, cleared to save room; call the tool again if it matters]"`
 
-// waitingResult stands for the result of a call about which somebody is asked.
+// waitingResult is the result of a call as long as somebody is asked about it.
 const waitingResult = `"[waiting: somebody is asked about this call and has not answered yet]"`
 
-// Render makes the model's messages of the log, for the turn that is going on: own,
-// or "" where there is none. The same log gives the same bytes, so that providers
-// can reuse what they have read. Every call is followed by its result, whatever the
-// log lacks.
+// Render makes the messages for the model from the log. own is the current turn, or ""
+// if there is none. The same log gives the same bytes, which lets providers reuse what
+// they have read. Every call is followed by a result, even if the log has none.
 //
-// What the newest summary covers is not shown, but for what it keeps, which comes first.
-// A turn that waited while a new conversation was begun goes on in the old one: it
-// is shown itself alone, and in the new conversation nothing of it is.
+// Entries that the newest summary covers are left out, except those that it keeps, which
+// come first. A turn that was parked when /new began a new conversation goes on in the
+// old one: such a turn sees only its own entries, and the new conversation sees none of
+// them.
 func Render(records []journal.Record, own string) []llm.Message {
 	r := newRendering(records)
 	r.shown = turnsWithPictures(records, own)
@@ -53,14 +53,14 @@ func Render(records []journal.Record, own string) []llm.Message {
 	return r.messages
 }
 
-// A view is what of a log a model is shown.
+// A view is the part of a log that a model is shown.
 type view struct {
 	summary sessions.Summary
-	left    map[string]bool // turns of a conversation that /new has ended
-	alone   string          // one of them, which is shown itself alone
+	left    map[string]bool // turns of a conversation that was ended by /new
+	alone   string          // the current turn if it is one of left: only its entries are shown; otherwise ""
 }
 
-// viewOf is what the model is shown that goes on with the turn own.
+// viewOf returns the view of the model that continues the turn own.
 func viewOf(records []journal.Record, own string) view {
 	s, _ := NewestSummary(records)
 	v := view{summary: s, left: leftBehind(records, s)}
@@ -70,7 +70,7 @@ func viewOf(records []journal.Record, own string) view {
 	return v
 }
 
-// shows tells whether a record is shown behind the summary.
+// shows reports whether a record is shown after the summary.
 func (v view) shows(r journal.Record) bool {
 	if v.alone != "" {
 		return r.Turn == v.alone && r.N > v.summary.Covers
@@ -78,13 +78,13 @@ func (v view) shows(r journal.Record) bool {
 	return r.N > v.summary.Covers && !v.left[r.Turn]
 }
 
-// keeps tells whether a record is shown though the summary covers it.
+// keeps reports whether a record is shown although the summary covers it.
 func (v view) keeps(r journal.Record) bool {
 	return r.N <= v.summary.Covers && !v.summary.Hides(r.N) && (v.alone == "" || r.Turn == v.alone)
 }
 
-// leftBehind are the turns that began before what a summary covers and end after it, but
-// for the one of which it covers a part.
+// leftBehind returns the turns that began before the end of what a summary covers and
+// that continue after it, except the turn of which the summary covers a part.
 func leftBehind(records []journal.Record, s sessions.Summary) map[string]bool {
 	if s.Covers == 0 {
 		return nil
@@ -100,7 +100,7 @@ func leftBehind(records []journal.Record, s sessions.Summary) map[string]bool {
 			began[rec.Turn] = true
 			left[rec.Turn] = rec.N <= s.Covers
 		case sessions.TurnDone:
-			if rec.N > s.Covers && !began[rec.Turn] { // its beginning is not held any more
+			if rec.N > s.Covers && !began[rec.Turn] { // the record of its beginning is no longer in memory
 				left[rec.Turn] = true
 			}
 		}
@@ -108,7 +108,8 @@ func leftBehind(records []journal.Record, s sessions.Summary) map[string]bool {
 	return left
 }
 
-// summaryWithin is the newest summary that covers a part of a turn.
+// summaryWithin returns the newest summary that covers a part of a turn; the zero
+// Summary if there is none.
 func summaryWithin(records []journal.Record, turn string) sessions.Summary {
 	for i := len(records) - 1; i >= 0; i-- {
 		if s, ok := records[i].Data.(sessions.Summary); ok && s.Turn == turn {
@@ -118,7 +119,7 @@ func summaryWithin(records []journal.Record, turn string) sessions.Summary {
 	return sessions.Summary{}
 }
 
-// NewestSummary is the summary that stands for the past, if there is one.
+// NewestSummary returns the summary that replaces the past, and false if there is none.
 func NewestSummary(records []journal.Record) (sessions.Summary, bool) {
 	for i := len(records) - 1; i >= 0; i-- {
 		if s, ok := records[i].Data.(sessions.Summary); ok {
@@ -128,24 +129,25 @@ func NewestSummary(records []journal.Record) (sessions.Summary, bool) {
 	return sessions.Summary{}, false
 }
 
-// A rendering is the messages that Render has made so far.
+// A rendering is a list of messages that Render is making.
 type rendering struct {
 	messages []llm.Message
-	calls    []llm.Block          // of the last answer, in the order in which the model made them
-	results  map[string]llm.Block // of all calls
-	numbers  map[string]int64     // of their entries
+	calls    []llm.Block          // the calls of the last answer, in the order in which the model made them
+	results  map[string]llm.Block // results of all calls, by call
+	numbers  map[string]int64     // the entry numbers of these results, by call
 	waiting  map[string]bool      // calls about which somebody is asked
-	came     bool                 // a result, since the last answer
+	came     bool                 // a result has come since the last answer
 
 	pictures map[string][]sessions.Picture // by the call that shows them
 	files    *fileLists
 	shown    map[string]bool // turns whose pictures are shown
-	cleared  int64           // up to this entry results are emptied
-	turn     string          // of the last answer
+	cleared  int64           // results up to this entry are emptied
+	turn     string          // the turn of the last answer
 }
 
-// newRendering looks up the results, and which calls wait for one: what is said
-// while a turn waits comes before its results in the log, and after them here.
+// newRendering collects the results, and which calls wait for one. It does so in
+// advance, because what people say while a turn waits stands before the results in the
+// log, and after them in the messages.
 func newRendering(records []journal.Record) *rendering {
 	r := &rendering{files: newFileLists(records), results: map[string]llm.Block{}, numbers: map[string]int64{}, waiting: map[string]bool{}, pictures: map[string][]sessions.Picture{}}
 	for _, rec := range records {
@@ -164,15 +166,16 @@ func newRendering(records []journal.Record) *rendering {
 	return r
 }
 
+// addEntry adds the message or block of one record.
 func (r *rendering) addEntry(rec journal.Record) {
 	switch d := rec.Data.(type) {
 	case sessions.User:
 		r.addResults()
-		files := r.files.of(rec.Cause)
+		files := r.files.filesOf(rec.Cause)
 		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameMessage(rec.Person, d, files)})
 		r.addAttached(files, rec.Turn)
 	case sessions.Attached:
-		if files := r.files.orphans(d.Message); len(files) > 0 { // its message was an answer, and is in a result
+		if files := r.files.orphans(d.Message); len(files) > 0 { // the message was an answer to an ask, and stands in a result
 			r.addResults()
 			r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameMessage(rec.Person, sessions.User{}, files)})
 			r.addAttached(files, rec.Turn)
@@ -193,7 +196,8 @@ func (r *rendering) addEntry(rec journal.Record) {
 	}
 }
 
-// addSummary adds the summary, which replaces the past, wherever the log has it.
+// addSummary adds the summary, at the place of the past and not at its own place in the
+// log.
 func (r *rendering) addSummary(s sessions.Summary) {
 	if s.Text == "" {
 		return
@@ -201,6 +205,7 @@ func (r *rendering) addSummary(s sessions.Summary) {
 	r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: FrameSummary(s.Text)})
 }
 
+// add appends blocks to the last message if it has that role, or as a new message.
 func (r *rendering) add(role llm.Role, blocks ...llm.Block) {
 	if n := len(r.messages); n > 0 && r.messages[n-1].Role == role {
 		r.messages[n-1].Blocks = append(r.messages[n-1].Blocks, blocks...)
@@ -209,7 +214,8 @@ func (r *rendering) add(role llm.Role, blocks ...llm.Block) {
 	r.messages = append(r.messages, llm.Message{Role: role, Blocks: blocks})
 }
 
-// addAnswerBlock adds a block that the model wrote. After results a new answer begins.
+// addAnswerBlock adds a block that the model wrote. If results have come, a new answer
+// begins.
 func (r *rendering) addAnswerBlock(b llm.Block) {
 	if r.came {
 		r.addResults()
@@ -217,7 +223,8 @@ func (r *rendering) addAnswerBlock(b llm.Block) {
 	r.add(llm.RoleAssistant, b)
 }
 
-// addResults adds the results of the last answer's calls, in the order of the calls.
+// addResults adds the results of the last answer's calls, in the order of the calls, and
+// the pictures that they show.
 func (r *rendering) addResults() {
 	for _, c := range r.calls {
 		b, ok := r.results[c.Call]

@@ -12,11 +12,11 @@ import (
 	"parley/sessions"
 )
 
-// Untrusted tells whether a model that was shown the records before entry n has read
-// what nobody here vouches for, or a summary of it: a result that is marked so, and
-// what people quote that is not their own. It holds until the past is dropped: the
-// model's own words may repeat what it has read. Own is the turn that it was shown,
-// of which nothing is dropped.
+// Untrusted reports whether a model that was shown the records before entry n has read
+// text from strangers, or a summary of such text. That is a result that is marked
+// untrusted, or a quote of somebody else's words. It holds until the past is dropped,
+// because the model's own words may repeat what it has read. own is the turn for which
+// the model was asked; nothing of that turn is dropped.
 func Untrusted(records []journal.Record, own string, n int64) bool {
 	var newest sessions.Summary
 	for i := len(records) - 1; i >= 0; i-- {
@@ -36,14 +36,14 @@ func Untrusted(records []journal.Record, own string, n int64) bool {
 	return false
 }
 
-// fromOthers tells whether an entry holds what strangers may have written.
+// fromOthers reports whether an entry holds text that strangers may have written.
 func fromOthers(r journal.Record, records []journal.Record) bool {
 	var quotes []sessions.Quote
 	switch d := r.Data.(type) {
 	case sessions.ToolResult:
 		return d.Untrusted
 	case sessions.Fetched:
-		return d.Picture != nil || d.Untrusted // it was shown; of another file nothing is
+		return d.Picture != nil || d.Untrusted // a picture is shown; of another file the model sees nothing
 	case sessions.User:
 		quotes = d.Quotes
 	case sessions.Notice:
@@ -55,8 +55,9 @@ func fromOthers(r journal.Record, records []journal.Record) bool {
 	})
 }
 
-// saidByModel tells whether a text is part of what the model itself has said here. Not
-// all that a bot has posted is: it also tells what others asked it to.
+// saidByModel reports whether a text is part of what the model itself has said here.
+// What the bot has posted is no proof, because it also posts what others asked it to
+// tell.
 func saidByModel(records []journal.Record, text string) bool {
 	text = lettersOf(text)
 	return text != "" && slices.ContainsFunc(records, func(r journal.Record) bool {
@@ -65,7 +66,8 @@ func saidByModel(records []journal.Record, text string) bool {
 	})
 }
 
-// lettersOf is what is left of a text however its Markdown was shown.
+// lettersOf returns the letters and digits of a text, which are the same in each way of
+// showing its Markdown.
 func lettersOf(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -75,11 +77,11 @@ func lettersOf(text string) string {
 	}, text)
 }
 
-// Holds tells whether a text stands word for word in what people said, or in a result,
-// among the records before entry n that a model is shown. Once that model has read what
-// is untrusted, only the results of those tools count that it cannot make say what it
-// likes, and of these none whose call had the text in its own arguments. Own is as for
-// Untrusted.
+// Holds reports whether a text stands word for word in what people said or in a tool's
+// result, among the records before entry n that a model is shown. Once that model has
+// read untrusted text, only the results of tools count for which brings returns true:
+// tools that the model cannot make say what it likes. Even such a result does not count
+// if the text stood in the arguments of its call. own is as for Untrusted.
 func Holds(records []journal.Record, own string, n int64, text string, brings func(tool string) bool) bool {
 	if text == "" {
 		return false
@@ -93,7 +95,7 @@ func Holds(records []journal.Record, own string, n int64, text string, brings fu
 		if newest.Hides(r.N) && (own == "" || r.Turn != own) {
 			continue
 		}
-		if h.entry(r, brings) {
+		if h.entryHolds(r, brings) {
 			return true
 		}
 		h.influenced = h.influenced || fromOthers(r, records)
@@ -101,38 +103,43 @@ func Holds(records []journal.Record, own string, n int64, text string, brings fu
 	return false
 }
 
-// holding is a search for a text in a log.
+// A holding is a search for a text in a log.
 type holding struct {
 	text, inJSON string
 	uses         map[string]sessions.ToolUse // by call
-	influenced   bool                        // the model has read what is untrusted
+	influenced   bool                        // the model has read untrusted text
 }
 
-func (h *holding) entry(r journal.Record, brings func(tool string) bool) bool {
+// entryHolds reports whether one entryHolds holds the text, and remembers calls and untrusted
+// summaries.
+func (h *holding) entryHolds(r journal.Record, brings func(tool string) bool) bool {
 	switch d := r.Data.(type) {
 	case sessions.Summary:
 		h.influenced = h.influenced || d.Untrusted
 	case sessions.User:
-		return strings.Contains(d.Text, h.text) || h.quoted(d.Quotes)
+		return strings.Contains(d.Text, h.text) || h.isQuoted(d.Quotes)
 	case sessions.Notice:
-		return h.quoted(d.Quotes)
+		return h.isQuoted(d.Quotes)
 	case sessions.ToolUse:
 		h.uses[r.Call] = d
 	case sessions.ToolResult:
 		use := h.uses[r.Call]
-		return (!h.influenced || brings(use.Name)) && h.in(d.Content) && !h.in(use.Args)
+		return (!h.influenced || brings(use.Name)) && h.isIn(d.Content) && !h.isIn(use.Args)
 	}
 	return false
 }
 
-func (h *holding) in(content json.RawMessage) bool {
+// isIn reports whether JSON contains the text.
+func (h *holding) isIn(content json.RawMessage) bool {
 	return bytes.Contains(content, []byte(h.text)) || bytes.Contains(content, []byte(h.inJSON))
 }
 
-func (h *holding) quoted(quotes []sessions.Quote) bool {
+// isQuoted reports whether one of the quotes contains the text.
+func (h *holding) isQuoted(quotes []sessions.Quote) bool {
 	return slices.ContainsFunc(quotes, func(q sessions.Quote) bool { return strings.Contains(q.Text, h.text) })
 }
 
+// asJSON returns a text as a JSON string.
 func asJSON(text string) string {
 	raw, err := json.Marshal(text)
 	if err != nil { // a string always marshals
