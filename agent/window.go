@@ -50,7 +50,7 @@ func (a *asker) answer(ctx context.Context, t *turn, r llm.Request) (llm.Answer,
 		r.Tokens = a.tokens(r)
 		answer, err := a.ask(ctx, t, r)
 		if err == nil {
-			a.count.Note(cmp.Or(answer.Model, a.model()), transcript.Estimate(r), answer.Usage)
+			a.count.Add(cmp.Or(answer.Model, a.model()), transcript.Estimate(r), answer.Usage)
 			return answer, nil
 		}
 		fault, ok := errors.AsType[*llm.Error](err)
@@ -141,7 +141,7 @@ func (a *asker) fit(ctx context.Context, t *turn, r *llm.Request, tried *int) er
 			return err
 		}
 	}
-	if has := a.agent.Model.Info().ContextTokens; has > 0 && *tried >= maxSummaries && a.count.Counted(a.model()) && a.tokens(*r) > max(has, limit) {
+	if has := a.agent.Model.Info().ContextTokens; has > 0 && *tried >= maxSummaries && a.count.IsLearned(a.model()) && a.tokens(*r) > max(has, limit) {
 		return a.tooLong(t, &llm.Error{Fault: llm.Overflow, Window: has})
 	}
 	transcript.TruncateResults(r.Messages, a.room)

@@ -12,36 +12,36 @@ import (
 	"parley/agent/transcript"
 )
 
-// A Request is one request to the model.
+// A Request is one request to the scripted model.
 type Request struct {
-	Path, Query string // where it was asked
-	N           int    // which one, from 1
+	Path, Query string // of the address that was asked
+	N           int    // the number of the request, from 1
 	Header      http.Header
 	Body        []byte
 }
 
-// A Message is one message of a request.
+// A Message is one message in a request.
 type Message struct {
 	Role    string
-	Content string // texts alone, with an empty line between
-	// Pictures are the data: addresses of its pictures.
+	Content string // the texts alone, joined by empty lines
+	// Pictures are the addresses (data:) of the message's pictures.
 	Pictures []string
 	Calls    []ToolCall
-	CallID   string // of the call that a tool message answers
+	CallID   string // the id of the call that a tool message answers
 	Raw      json.RawMessage
 }
 
 // A ToolCall is a use of a tool.
 type ToolCall struct {
-	ID   string // left out: one is made up
-	Name string
+	ID   string // "": the response gets one
+	Name string // JSON; "": {}
 	Args string // JSON; left out: {}
 }
 
-// Decode reads the request's body.
+// Decode decodes the request's body.
 func (r Request) Decode(v any) error { return json.Unmarshal(r.Body, v) }
 
-// Messages are all of the request's messages.
+// Messages returns all messages of the request; nil if the body cannot be read.
 func (r Request) Messages() []Message {
 	var body struct {
 		Messages []json.RawMessage `json:"messages"`
@@ -56,6 +56,7 @@ func (r Request) Messages() []Message {
 	return out
 }
 
+// messageOf decodes a message.
 func messageOf(raw json.RawMessage) Message {
 	var m struct {
 		Role    string          `json:"role"`
@@ -80,7 +81,7 @@ func messageOf(raw json.RawMessage) Message {
 	return out
 }
 
-// contentOf reads what a message says: a text, or texts and pictures.
+// contentOf returns the text and the pictures in a message's content.
 func contentOf(raw json.RawMessage) (text string, pictures []string) {
 	if json.Unmarshal(raw, &text) == nil {
 		return text, nil
@@ -105,8 +106,8 @@ func contentOf(raw json.RawMessage) (text string, pictures []string) {
 	return strings.Join(texts, "\n\n"), pictures
 }
 
-// Said is what people last said, without its frame and what they quoted. It is the whole
-// message if that has no frame.
+// Said returns what people said last, without its frame and without quotes. It returns
+// the whole message if that has no frame.
 func (r Request) Said() string {
 	raw, _ := r.newest()
 	text := messageOf(raw).Content
@@ -116,7 +117,7 @@ func (r Request) Said() string {
 	return text
 }
 
-// Results are the contents of the tool messages after the last user message.
+// Results returns the contents of the tool messages that follow the last user message.
 func (r Request) Results() []string {
 	var out []string
 	_, rest := r.newest()
@@ -132,15 +133,16 @@ func (r Request) Results() []string {
 	return out
 }
 
-// Rounds is how often the model has called tools since the last user message.
+// Rounds returns how many times the model has called tools since the last user message.
 func (r Request) Rounds() int {
 	_, rest := r.newest()
 	return bytes.Count(rest, []byte(`{"role":"assistant"`))
 }
 
-// newest is the last user message, and what follows it. It searches the bytes instead of
-// decoding the whole request, which would cost benchmarks too much. That finds no text:
-// a message begins with its role, and quotation marks in texts are escaped.
+// newest returns the last user message, and the bytes that follow it. It searches the
+// bytes instead of decoding the whole request, which would cost benchmarks too much. The
+// search cannot find something within a text, because a message begins with its role and
+// quotation marks in texts are escaped.
 func (r Request) newest() (message, rest []byte) {
 	at := bytes.LastIndex(r.Body, []byte(`{"role":"user"`))
 	if at < 0 {
@@ -150,7 +152,7 @@ func (r Request) newest() (message, rest []byte) {
 	return message, r.Body[at+len(message):]
 }
 
-// first is the JSON value that a text begins with.
+// first returns the JSON value at the beginning of a text.
 func first(text []byte) json.RawMessage {
 	var raw json.RawMessage
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&raw); err != nil {
@@ -159,7 +161,7 @@ func first(text []byte) json.RawMessage {
 	return raw
 }
 
-// Tools are the names of the tools that are offered.
+// Tools returns the names of the tools that the request offers.
 func (r Request) Tools() []string {
 	var body struct {
 		Tools []struct {
@@ -178,14 +180,14 @@ func (r Request) Tools() []string {
 	return names
 }
 
-// NoCalls tells whether tool calls are forbidden.
+// NoCalls reports whether the request forbids tool calls.
 func (r Request) NoCalls() bool {
 	return slices.ContainsFunc([]string{`"tool_choice":"none"`, `"tool_choice": "none"`}, func(s string) bool {
 		return bytes.Contains(r.Body, []byte(s))
 	})
 }
 
-// Reply answers with a text, in a few pieces.
+// Reply returns a response with a text, streamed in a few pieces.
 func Reply(text string) Response {
 	chunks := []string{`{"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`}
 	for _, piece := range strings.SplitAfterN(text, " ", 4) {
@@ -196,7 +198,7 @@ func Reply(text string) Response {
 
 const usageChunk = `{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":10,"total_tokens":110}}`
 
-// Calls answers with tool calls, streamed as OpenAI does: the name first, then
+// Calls returns a response with tool calls, streamed as by OpenAI: each name first, then
 // the arguments.
 func Calls(calls ...ToolCall) Response {
 	var chunks []string
@@ -219,11 +221,12 @@ func Calls(calls ...ToolCall) Response {
 	return Stream(append(chunks, `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, usageChunk, "[DONE]")...)
 }
 
+// callChunk returns the data of an event with one part of a tool call.
 func callChunk(call string) string {
 	return `{"choices":[{"index":0,"delta":{"tool_calls":[` + call + `]},"finish_reason":null}]}`
 }
 
-// Stream answers with events, each the data of one.
+// Stream returns a response that is a stream of events with the given data.
 func Stream(data ...string) Response {
 	var b strings.Builder
 	for _, d := range data {
@@ -234,7 +237,7 @@ func Stream(data ...string) Response {
 	return Raw(b.String())
 }
 
-// Raw answers with bytes, each text one part.
+// Raw returns a response with the given parts as its body.
 func Raw(parts ...string) Response {
 	var r Response
 	for _, p := range parts {
@@ -243,7 +246,7 @@ func Raw(parts ...string) Response {
 	return r
 }
 
-// Fail refuses, with headers as name and value in turn.
+// Fail returns a response with an error status. headers are names and values in turn.
 func Fail(status int, body string, headers ...string) Response {
 	r := Raw(body)
 	r.Status = status
@@ -254,24 +257,25 @@ func Fail(status int, body string, headers ...string) Response {
 	return r
 }
 
-// Rounds plays responses one after another in each conversation: the first when a person
-// has said something, and the next after each round of tools. The last is played for all
-// further rounds.
+// Rounds returns a script that plays responses in order within each conversation: the
+// first when a person has said something, and the next one after each round of tools. It
+// repeats the last.
 func Rounds(responses ...Response) Script {
 	return func(r Request) Response {
 		return responses[min(r.Rounds(), len(responses)-1)]
 	}
 }
 
-// Always plays the same response.
+// Always returns a script that always plays the same response.
 func Always(r Response) Script { return func(Request) Response { return r } }
 
-// Sequence plays responses in the order of requests, of whatever conversation; the last is
-// repeated.
+// Sequence returns a script that plays responses in the order of requests, regardless of
+// the conversation. It repeats the last.
 func Sequence(responses ...Response) Script {
 	return func(r Request) Response { return responses[min(r.N, len(responses))-1] }
 }
 
+// quote returns a text as a JSON string.
 func quote(text string) string {
 	raw, err := json.Marshal(text)
 	if err != nil {

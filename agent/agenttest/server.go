@@ -2,12 +2,13 @@
 //
 // A Script is a function that gets a request and returns the response, byte by byte if
 // need be. It is called from many goroutines at once. Each request has the whole
-// conversation, so a script needs no state, and one server plays the model of any
-// number of chats. A Server is also an http.Handler, for a process of its own.
+// conversation; thus a script needs no state, and one server can play the model of any
+// number of chats. A Server is also an http.Handler, which lets it run in a process of
+// its own.
 //
-// server.go is the server and how responses are timed and cut off; script.go reads
-// requests and makes responses and scripts; strict.go has scripts that refuse what
-// certain providers refuse.
+// server.go is the server, and times and cuts off responses; script.go reads requests
+// and makes responses and scripts; strict.go has scripts that refuse what certain
+// providers refuse.
 package agenttest
 
 import (
@@ -26,11 +27,11 @@ import (
 // A Script returns the response to a request.
 type Script func(Request) Response
 
-// A Server plays a model.
+// A Server plays a model by a script.
 type Server struct {
-	// Models are the names that the server lists.
+	// Models are the names of models that the server lists.
 	Models []string
-	// Window is how many tokens it says that they can read; 0 says nothing.
+	// Window is the size of their windows in tokens that the server lists; 0 lists none.
 	Window int
 
 	script Script
@@ -41,15 +42,15 @@ type Server struct {
 	requests []Request
 }
 
-// defaultKept is how many requests a server remembers unless Keep says otherwise.
+// defaultKept is how many requests a server remembers unless Keep sets another number.
 const defaultKept = 1000
 
-// New makes a server. The caller serves it, or calls Start.
+// New makes a server. The caller has to serve it, or to call Start.
 func New(script Script) *Server {
 	return &Server{Models: []string{"scripted"}, script: script, keep: defaultKept}
 }
 
-// Start serves on the loopback until the test ends, and gives the base URL.
+// Start serves on the loopback address until the test ends, and returns the base URL.
 func (s *Server) Start(t testing.TB) string {
 	t.Helper()
 	h := httptest.NewServer(s)
@@ -60,25 +61,25 @@ func (s *Server) Start(t testing.TB) string {
 	return h.URL + "/v1"
 }
 
-// Keep sets how many of the newest requests are remembered; a benchmark needs none. It is
-// called before the first request.
+// Keep sets how many of the newest requests are remembered; a benchmark needs none. It
+// must be called before the first request.
 func (s *Server) Keep(n int) { s.keep = n }
 
-// Asked is how many answers were asked for.
+// Asked returns the number of requests for an answer so far.
 func (s *Server) Asked() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asked
 }
 
-// Requests are the requests that are remembered, the oldest first.
+// Requests returns the remembered requests, oldest first.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// ServeHTTP answers as the script says.
+// ServeHTTP lists the models, or plays the script's response to a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasSuffix(r.URL.Path, "/models") {
 		s.list(w)
@@ -100,6 +101,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.script(s.note(r, body)).play(w, r)
 }
 
+// note remembers a request and gives it its number.
 func (s *Server) note(r *http.Request, body []byte) Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,6 +116,7 @@ func (s *Server) note(r *http.Request, body []byte) Request {
 	return q
 }
 
+// list writes the list of models.
 func (s *Server) list(w http.ResponseWriter) {
 	type model struct {
 		ID     string `json:"id"`
@@ -127,30 +130,31 @@ func (s *Server) list(w http.ResponseWriter) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(listed); err != nil {
-		panic(http.ErrAbortHandler) // whoever asked is gone
+		panic(http.ErrAbortHandler) // the client is gone
 	}
 }
 
-// A Response is an HTTP response, with the times at which its parts are sent.
+// A Response is an HTTP response together with the times at which its parts are sent.
 type Response struct {
-	Status int // left out: 200
+	Status int // 0: 200
 	Header http.Header
 	Parts  []Part
 
-	// Delay and Wait come before the first byte, the status included.
+	// Delay and Wait hold back the whole response, its status included, as in a Part.
 	Delay time.Duration
 	Wait  <-chan struct{}
 
 	end ending
 }
 
-// A Part is bytes that are written and flushed at once.
+// A Part is bytes that are written and flushed together.
 type Part struct {
-	Delay time.Duration   // before them
-	Wait  <-chan struct{} // until it is closed, before them
+	Delay time.Duration   // a time before the bytes are written
+	Wait  <-chan struct{} // if set, the bytes wait until it is closed
 	Bytes string
 }
 
+// An ending is the way in which a response ends after its last part.
 type ending int
 
 const (
@@ -159,19 +163,19 @@ const (
 	endStall
 )
 
-// After makes a response wait for a while before its first byte.
+// After returns the response with a delay before its first byte.
 func (r Response) After(d time.Duration) Response {
 	r.Delay = d
 	return r
 }
 
-// When makes a response wait until a channel is closed before its first byte.
+// When returns the response with a wait before its first byte, until released is closed.
 func (r Response) When(released <-chan struct{}) Response {
 	r.Wait = released
 	return r
 }
 
-// Split cuts a response into parts of n bytes each, within characters too.
+// Split returns the response cut into parts of n bytes each, even within characters.
 func (r Response) Split(n int) Response {
 	all := r.text()
 	r.Parts = nil
@@ -183,28 +187,29 @@ func (r Response) Split(n int) Response {
 	return r
 }
 
-// First cuts a response off after n bytes: with a clean end, unless Reset or
+// First returns the response cut off after n bytes. It ends cleanly, unless Reset or
 // Stall follows.
 func (r Response) First(n int) Response {
 	r.Parts = []Part{{Bytes: r.text()[:n]}}
 	return r
 }
 
-// Reset ends a response by resetting the connection.
+// Reset returns the response with an end that resets the connection.
 func (r Response) Reset() Response {
 	r.end = endReset
 	return r
 }
 
-// Stall leaves a response open after its last part.
+// Stall returns the response without an end: it stays open after its last part.
 func (r Response) Stall() Response {
 	r.end = endStall
 	return r
 }
 
-// Len is the length of a response's body in bytes.
+// Len returns the length of the response's body in bytes.
 func (r Response) Len() int { return len(r.text()) }
 
+// text returns the response's body.
 func (r Response) text() string {
 	var b strings.Builder
 	for _, p := range r.Parts {
@@ -213,7 +218,7 @@ func (r Response) text() string {
 	return b.String()
 }
 
-// play writes a response. It gives up when the client has gone.
+// play writes the response. It stops when the client is gone.
 func (r Response) play(w http.ResponseWriter, req *http.Request) {
 	gone := req.Context().Done()
 	if !pause(gone, r.Delay, r.Wait) {
@@ -246,7 +251,8 @@ func (r Response) play(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// pause waits for d and for released. It returns false if the client has gone.
+// pause waits for the time d and until released is closed. It returns false if the
+// client is gone before.
 func pause(gone <-chan struct{}, d time.Duration, released <-chan struct{}) bool {
 	if d > 0 {
 		timer := time.NewTimer(d)
@@ -267,8 +273,8 @@ func pause(gone <-chan struct{}, d time.Duration, released <-chan struct{}) bool
 	return true
 }
 
-// reset resets the connection, so that the client gets an error and not the end of the
-// stream.
+// reset resets the connection, which gives the client an error in place of the stream's
+// end.
 func reset(control *http.ResponseController) {
 	conn, _, err := control.Hijack()
 	if err != nil {

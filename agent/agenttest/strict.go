@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Ordered is a provider that insists on an order of messages, like Mistral: people never
-// speak right after a tool, each result follows its call, and the last message is not
-// the model's.
+// Ordered returns a script of a provider that insists on an order of messages, like
+// Mistral: people never speak directly after a tool, each result follows its call, and
+// the last message is not the model's. Other requests go to next.
 func Ordered(next Script) Script {
 	return func(r Request) Response {
 		if wrong := checkOrder(r.Messages()); wrong != "" {
@@ -21,6 +21,8 @@ func Ordered(next Script) Script {
 	}
 }
 
+// checkOrder returns the provider's complaint about the order of messages, "" if there
+// is none.
 func checkOrder(messages []Message) string {
 	last, open := "", map[string]bool{}
 	for _, m := range messages {
@@ -46,8 +48,9 @@ func checkOrder(messages []Message) string {
 	return ""
 }
 
-// WantsThoughts is a provider that requires what its model thought with each of the
-// model's messages that calls tools, like DeepSeek.
+// WantsThoughts returns a script of a provider that requires the model's thinking with
+// each of the model's messages that calls tools, like DeepSeek. Other requests go to
+// next.
 func WantsThoughts(next Script) Script {
 	return func(r Request) Response {
 		for _, m := range r.Messages() {
@@ -62,8 +65,8 @@ func WantsThoughts(next Script) Script {
 	}
 }
 
-// WantsTools is a provider that refuses calls and results in a request that offers no
-// tools, like Anthropic behind LiteLLM.
+// WantsTools returns a script of a provider that refuses calls and results in a request
+// that offers no tools, like Anthropic behind LiteLLM. Other requests go to next.
 func WantsTools(next Script) Script {
 	return func(r Request) Response {
 		if len(r.Tools()) == 0 && (bytes.Contains(r.Body, []byte(`"tool_calls":[`)) || bytes.Contains(r.Body, []byte(`{"role":"tool"`))) {
@@ -73,8 +76,9 @@ func WantsTools(next Script) Script {
 	}
 }
 
-// Window is a provider whose window has that many tokens, of four bytes each. It refuses
-// longer requests with words, in which {window} and {asked} are replaced by the numbers.
+// Window returns a script of a provider whose window has that many tokens, of four bytes
+// each. It refuses a longer request with words, in which {window} and {asked} are
+// replaced by the numbers. Other requests go to next.
 func Window(tokens, status int, words string, next Script) Script {
 	return func(r Request) Response {
 		asked := Tokens(r)
@@ -85,8 +89,8 @@ func Window(tokens, status int, words string, next Script) Script {
 	}
 }
 
-// Counted is a provider that counts what it is asked as Window does, and not always as 100
-// tokens.
+// Counted returns a script that plays next, but reports as the prompt's tokens the
+// number that Tokens returns in place of 100.
 func Counted(next Script) Script {
 	return func(r Request) Response {
 		answer := next(r)
@@ -97,5 +101,5 @@ func Counted(next Script) Script {
 	}
 }
 
-// Tokens is how many tokens Window counts in a request.
+// Tokens returns the number of tokens of a request as Window counts them.
 func Tokens(r Request) int { return len(r.Body) / 4 }

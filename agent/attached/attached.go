@@ -1,4 +1,5 @@
-// Package attached is what came with a turn's messages, as the turn's entries tell it.
+// Package attached knows the files that came with a turn's messages, as the turn's
+// entries record them.
 package attached
 
 import (
@@ -15,24 +16,24 @@ import (
 	"parley/sessions"
 )
 
-// A File is one that came with a message.
+// A File is a file that came with a message.
 type File struct {
 	sessions.Attached
-	N      int64  // the number of its entry
-	Person string // who sent it
-	// Forwarded says that its sender has passed it on.
+	N      int64  // the number of the file's entry
+	Person string // who sent the file
+	// Forwarded reports that the sender has passed on somebody else's message.
 	Forwarded bool
-	fetched   *sessions.Fetched // nil while it is still to be fetched
+	fetched   *sessions.Fetched // nil until the file is fetched, or fetching has failed
 }
 
-// Files are those of one turn, in the order in which they came.
+// Files are the files of one turn, in the order in which they came.
 type Files struct {
 	all       []File
-	forwards  bool     // the last message passes something on
-	unfetched []string // what people are told of files that are no entries
+	forwards  bool     // the last message passes on somebody else's
+	unfetched []string // texts to people about files that are no entries
 }
 
-// Apply takes in one more entry of the turn.
+// Apply updates the files by one more entry of the turn.
 func (f *Files) Apply(r journal.Record) {
 	switch d := r.Data.(type) {
 	case sessions.User:
@@ -52,12 +53,12 @@ func (f *Files) Apply(r journal.Record) {
 	}
 }
 
-// Unfetched are the files that came with a message, as entries of a turn that fetches none
-// of them, and says why.
+// Unfetched returns notices for the files of a message, as entries of a turn that
+// fetches none of them. Each notice tells people why.
 func Unfetched(turn string, in bus.Inbound, why string) []sessions.Entry {
 	var entries []sessions.Entry
 	for _, a := range in.Attachments {
-		text := fmt.Sprintf("I did not get %s: %s. It can be sent again once that is over.", called(a.Name, a.Kind), why)
+		text := fmt.Sprintf("I did not get %s: %s. It can be sent again once that is over.", nameOf(a.Name, a.Kind), why)
 		e := journal.NewEntry(turn, sessions.KindNotice, sessions.Notice{Code: sessions.NoticeUnfetched, Text: text, Of: in.ID})
 		e.Person = in.From.ID
 		entries = append(entries, e)
@@ -65,7 +66,7 @@ func Unfetched(turn string, in bus.Inbound, why string) []sessions.Entry {
 	return entries
 }
 
-// Entries are the files that came with a message, as entries of a turn.
+// Entries returns the files of a message as entries of a turn.
 func Entries(turn string, in bus.Inbound) []sessions.Entry {
 	var entries []sessions.Entry
 	for _, a := range in.Attachments {
@@ -78,19 +79,19 @@ func Entries(turn string, in bus.Inbound) []sessions.Entry {
 	return entries
 }
 
-// A Trace is what a log has of a message.
+// A Trace is what a session's log holds of a message.
 type Trace struct {
-	Person string // who has said it; "" if the log does not have it
-	// Paths are the files of the workspace that came with it, those included that models
-	// are shown, if nothing else is about them.
+	Person string // who said it; "" if the log does not have it
+	// Paths are the files in the workspace that came with this message and with no other,
+	// including the pictures that were made of them for models.
 	Paths []string
 }
 
-// TraceOf looks through the entries of a session, those included that a summary covers,
-// for what they have of a message.
+// TraceOf returns the Trace of a message. It looks through all entries of a session,
+// including those that a summary covers.
 func TraceOf(entries iter.Seq2[sessions.Entry, error], message string) (Trace, error) {
 	var t Trace
-	others := map[string]bool{} // pictures that the same content has made the same
+	others := map[string]bool{} // pictures that other messages or tools have too, because their content is the same
 	for e, err := range entries {
 		if err != nil {
 			return t, err
@@ -123,15 +124,16 @@ func TraceOf(entries iter.Seq2[sessions.Entry, error], message string) (Trace, e
 	return t, nil
 }
 
-// AreOpen tells whether any is still to be fetched.
+// AreOpen reports whether any file is still to be fetched.
 func (f *Files) AreOpen() bool {
 	return slices.ContainsFunc(f.all, func(a File) bool { return a.fetched == nil })
 }
 
-// atOnce is how many files of a turn are fetched at a time.
+// atOnce is how many files of a turn are fetched at once.
 const atOnce = 4
 
-// EachOpen does something for each file that is still to be fetched, a few at a time.
+// EachOpen calls do for each file that is still to be fetched, for at most atOnce at
+// once, and returns all errors together.
 func (f *Files) EachOpen(do func(File) error) error {
 	free := make(chan struct{}, atOnce)
 	errs := make([]error, len(f.all))
@@ -150,14 +152,15 @@ func (f *Files) EachOpen(do func(File) error) error {
 	return errors.Join(errs...)
 }
 
-// Notes tell people what became of the files that could not be had, or not be heard.
+// Notes returns texts that tell people which files could not be fetched or transcribed,
+// and why.
 func (f *Files) Notes() []string {
 	var notes []string
 	for _, text := range f.unfetched {
 		notes = append(notes, "_("+text+")_")
 	}
 	for _, a := range f.all {
-		name := called(a.Name, a.Kind)
+		name := nameOf(a.Name, a.Kind)
 		switch got := a.fetched; {
 		case got == nil:
 		case got.Problem != "":
@@ -169,12 +172,13 @@ func (f *Files) Notes() []string {
 	return notes
 }
 
-// called is how people are told of a file.
-func called(name, kind string) string {
+// nameOf returns the words by which people are told of a file: its name, or "the" and
+// its kind.
+func nameOf(name, kind string) string {
 	return cmp.Or(inline(name), "the "+cmp.Or(inline(kind), "file"))
 }
 
-// inline is a file's name in a line of Markdown.
+// inline returns a file's name as code in a line of Markdown; "" if it has none.
 func inline(name string) string {
 	name = strings.Join(strings.Fields(strings.ToValidUTF8(strings.ReplaceAll(name, "`", "'"), "\uFFFD")), " ")
 	if name == "" {

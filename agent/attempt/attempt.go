@@ -1,4 +1,5 @@
-// Package attempt runs a tool once, under its deadline, and says what came of it.
+// Package attempt runs a tool once, within its deadline, and returns its result or
+// failure.
 package attempt
 
 import (
@@ -13,29 +14,31 @@ import (
 	"parley/tools"
 )
 
-// leaveAfter is how long a pure call has to come back once its time is over.
+// leaveAfter is how long after its deadline a pure call may still return.
 const leaveAfter = 250 * time.Millisecond
 
-// An outcome is what came of a call: a result, or a failure. The result beside a
-// failure says only whether strangers may have written what the failure tells.
+// An outcome is a call's result, or its failure. If failed is set, result says only
+// whether strangers may have written parts of the failure.
 type outcome struct {
 	result tools.Result
 	failed *tools.Error
 }
 
+// failedWith returns a failure.
 func failedWith(code tools.Code, format string, args ...any) outcome {
 	return outcome{failed: tools.Errorf(code, format, args...)}
 }
 
-// Run runs a tool once under its deadline. A pure call that does not come back
-// then is left to itself, and what it still brings is dropped: nothing depends on
-// it. Any other is waited for, since nobody else may know what it does. A failure
-// comes with a result that is marked as untrusted where the failure may quote such.
+// Run runs a tool once, within its deadline. If a pure call does not return in time, Run
+// leaves it to itself and drops its result, because nothing depends on it. Run waits for
+// any other call, because nobody else may know what the call does. The result beside a
+// failure is marked as untrusted if the failure may quote strangers.
 func Run(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call) (tools.Result, *tools.Error) {
 	out := run(ctx, log, tool, use)
 	return out.result, out.failed
 }
 
+// run is Run with an outcome.
 func run(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call) outcome {
 	limit := deadline(tool.Spec(), use.Args)
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -72,7 +75,8 @@ func run(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call)
 	return failedWith(tools.Timeout, "%s took longer than %s and was given up.", use.Name, limit)
 }
 
-// perform runs a tool and says what came of it.
+// perform runs a tool without a deadline of its own, and turns a panic or an error into
+// a failure.
 func perform(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call, limit time.Duration) (out outcome) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -97,8 +101,8 @@ func perform(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.C
 	return failedWith(tools.ExecutionFailed, "%v", err)
 }
 
-// deadline is how long a call may take: what it asks for as its timeout, in
-// seconds and within the tool's bounds, or else the tool's default.
+// deadline returns how long a call may take: the timeout in its arguments, in seconds
+// and within the tool's bounds, or else the tool's default.
 func deadline(s tools.Spec, args json.RawMessage) time.Duration {
 	limit, most := s.Timeout, s.MaxTimeout
 	if limit <= 0 {

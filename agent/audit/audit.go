@@ -1,4 +1,4 @@
-// Package audit keeps records of what a session does while the session goes on.
+// Package audit writes the records of a session's acts while the session goes on.
 package audit
 
 import (
@@ -7,22 +7,24 @@ import (
 	"parley/sessions"
 )
 
-// A Trail keeps records one after the other, in the order in which they were handed in.
-// Whoever hands one in does not wait for it: a durable write takes as long as a step of
-// a turn does. Keeping begins at once, so that a process that dies loses no more of them
-// than those that it was about to write.
+// A Trail writes records one after the other, in the order in which they were added.
+// Adding a record does not wait for the write, because a durable write takes as long as
+// a step of a turn. Writing begins at once. Thus a process that dies loses only the few
+// records that it was about to write.
 type Trail struct {
+	// writes one record
 	keep func(sessions.AuditRecord)
 
 	mu      sync.Mutex
 	waiting []sessions.AuditRecord
-	kept    chan struct{} // closed once all are; nil while there is nothing to keep
+	kept    chan struct{} // closed when all records are written; nil while none waits
 }
 
-// New makes a Trail. Keep returns once a record is kept, or has told that it is lost.
+// New makes a Trail that writes records with keep. keep must return when a record is
+// written, or when it has reported the record as lost.
 func New(keep func(sessions.AuditRecord)) *Trail { return &Trail{keep: keep} }
 
-// Record hands a record in.
+// Record adds a record to those that are written.
 func (t *Trail) Record(r sessions.AuditRecord) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -33,7 +35,7 @@ func (t *Trail) Record(r sessions.AuditRecord) {
 	}
 }
 
-// Wait waits until all that was handed in is kept, or lost.
+// Wait waits until all records are written or lost.
 func (t *Trail) Wait() {
 	t.mu.Lock()
 	kept := t.kept
@@ -43,7 +45,7 @@ func (t *Trail) Wait() {
 	}
 }
 
-// keepAll keeps what waits, until nothing does.
+// keepAll writes the waiting records until none waits.
 func (t *Trail) keepAll() {
 	for {
 		t.mu.Lock()

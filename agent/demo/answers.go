@@ -8,7 +8,7 @@ import (
 	"parley/tools"
 )
 
-// An outcome is what the tools give back, all of them in one.
+// An outcome holds the fields of the results of all tools that the model knows.
 type outcome struct {
 	Error     *tools.Error      `json:"error"`
 	Content   string            `json:"content"`
@@ -16,11 +16,11 @@ type outcome struct {
 	Status    string            `json:"status"`
 	Entries   []json.RawMessage `json:"entries"`
 	Matches   []json.RawMessage `json:"matches"`
-	Truncated string            `json:"truncated"`       // why there are no more matches
-	Cut       json.RawMessage   `json:"_truncated_json"` // stands in place of all else when the result was too long
+	Truncated string            `json:"truncated"`       // why more matches are missing
+	Cut       json.RawMessage   `json:"_truncated_json"` // set if the result was too long; the other fields are missing then
 }
 
-// tell says in words what came of a request.
+// tell returns a text about the result of a request.
 func (q request) tell(result json.RawMessage) string {
 	var o outcome
 	done := "Done: " + q.words + ". "
@@ -41,7 +41,7 @@ func (q request) tell(result json.RawMessage) string {
 	return done + "There is nothing."
 }
 
-// text is what was found, line by line.
+// text returns what was found, line by line; "" if nothing was.
 func (o outcome) text() string {
 	lines := []string{strings.TrimSuffix(o.Content, "\n")}
 	for _, raw := range append(o.Entries, o.Matches...) {
@@ -53,7 +53,8 @@ func (o outcome) text() string {
 	return strings.TrimPrefix(strings.Join(lines, "\n"), "\n")
 }
 
-// line shows an entry of a directory, a line of a file, or a paragraph of the memory.
+// line returns the text for an entry of a directory, a line of a file, or a paragraph of
+// the memory.
 func line(raw json.RawMessage) (text string) {
 	if json.Unmarshal(raw, &text) == nil {
 		return text
@@ -71,10 +72,10 @@ func line(raw json.RawMessage) (text string) {
 	case err == nil && e.Name != "":
 		return e.Name
 	}
-	return "… and more" // what a cut list ends with
+	return "… and more" // a list that was cut ends with another kind of value
 }
 
-// fenced puts a text between fences that are longer than any in it.
+// fenced returns a text between fences that are longer than any in the text.
 func fenced(text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {

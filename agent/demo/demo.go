@@ -1,10 +1,9 @@
-// Package demo is the model that is built in: a few rules, no intelligence, no network.
+// Package demo is the built-in model: a few rules, no intelligence, no network.
 //
-// It lets a bare machine have its first conversation, and it says what it is.
-// What it understands is a handful of plain requests; what it does about them
-// is real: it asks for the agent's own tools, reads their results and tells
-// them in words. It keeps nothing between calls: each answer follows from the
-// request alone.
+// It lets a person have a first conversation on a bare machine, and says that it is a
+// demo. It understands a handful of plain requests. What it does about them is real: it
+// calls the agent's own tools, reads their results and tells them in words. It remembers
+// nothing between calls: each answer follows from the request alone.
 package demo
 
 import (
@@ -19,7 +18,7 @@ import (
 	"parley/tools"
 )
 
-// Name is what the model is called.
+// Name is the model's name.
 const Name = "demo"
 
 // Model is the built-in model.
@@ -27,14 +26,16 @@ type Model struct {
 	grammar grammar
 }
 
-// New makes the model.
+// New makes the built-in model.
 func New() *Model { return &Model{grammar: newGrammar()} }
 
-// Info says that it is called demo; nothing is too long for it.
+// Info implements llm.Model. It returns the name alone: the model has no window that
+// could overflow.
 func (m *Model) Info() llm.Info { return llm.Info{Name: Name} }
 
-// Generate calls the tool for the next thing that the person has asked for and that was
-// not done yet, or says in words what came of all of them. It uses no tokens.
+// Generate implements llm.Model. It calls the tool for the next request of the person
+// that has no result yet, or tells the results of all of them in words. It uses no
+// tokens.
 func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return llm.Answer{}, err
@@ -63,13 +64,13 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta
 	return say(strings.Join(told, "\n\n"), emit), nil
 }
 
-// A step is a tool call of this turn and what came of it.
+// A step is a tool call of the current turn and its result.
 type step struct {
 	use    llm.Block
 	result llm.Block
 }
 
-// current is what was said since the last answer, and the calls made for it.
+// current returns what people said since the last answer, and the steps that followed.
 func current(messages []llm.Message) (said []string, done []step) {
 	for _, m := range messages[start(messages):] {
 		for _, b := range m.Blocks {
@@ -82,7 +83,7 @@ func current(messages []llm.Message) (said []string, done []step) {
 					done[i].result = b
 				}
 			case len(words) > 0:
-				if slices.ContainsFunc(done, step.wasCancelled) { // what was said until then is not wanted any more
+				if slices.ContainsFunc(done, step.wasCancelled) { // a cancelled call cancels all requests before it
 					said, done = nil, nil
 				}
 				said = append(said, words...)
@@ -92,8 +93,8 @@ func current(messages []llm.Message) (said []string, done []step) {
 	return said, done
 }
 
-// start is where what is to be answered begins: after the last message of ours
-// that asked for no tool.
+// start returns the index of the first message to answer: the one after the model's last
+// message without a tool call.
 func start(messages []llm.Message) int {
 	isUse := func(b llm.Block) bool { return b.Kind == llm.BlockToolUse }
 	for i, m := range slices.Backward(messages) {
@@ -104,13 +105,14 @@ func start(messages []llm.Message) int {
 	return 0
 }
 
+// wasCancelled reports whether the call was cancelled.
 func (s step) wasCancelled() bool {
 	var o outcome
 	return json.Unmarshal(s.result.Content, &o) == nil && o.Error != nil && o.Error.Code == tools.Cancelled
 }
 
-// wordsOf is what people say in a block, message by message. What the system
-// says is left out.
+// wordsOf returns what people say in a block, message by message. It leaves out what the
+// system says.
 func wordsOf(m llm.Message, b llm.Block) []string {
 	switch {
 	case m.Role != llm.RoleUser || b.Kind != llm.BlockText:
@@ -120,15 +122,16 @@ func wordsOf(m llm.Message, b llm.Block) []string {
 	case strings.HasPrefix(b.Text, "<notice>"), strings.HasPrefix(b.Text, "<summary "), strings.HasPrefix(b.Text, "<past "):
 		return nil
 	}
-	return []string{b.Text} // it is what the agent itself asks, such as a summary
+	return []string{b.Text} // a request of the agent itself, such as that for a summary
 }
 
-// isSummary tells whether the agent wants the conversation summarised.
+// isSummary reports whether a text asks for a summary of the conversation.
 func isSummary(text string) bool {
 	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "summarise the conversation")
 }
 
-// digest is all the summary that it can make: what people said last.
+// digest returns the summary that this model can make: the last messages of people,
+// shortened.
 func digest(messages []llm.Message) string {
 	const most, length = 20, 200
 	var said []string
@@ -144,7 +147,7 @@ func digest(messages []llm.Message) string {
 	return "What was said last:\n" + strings.Join(said[max(0, len(said)-most):], "\n")
 }
 
-// call asks for a tool.
+// call returns an answer that calls the request's tool.
 func call(q request, emit func(llm.Delta)) (llm.Answer, error) {
 	args, err := json.Marshal(q.args)
 	if err != nil {
@@ -154,7 +157,7 @@ func call(q request, emit func(llm.Delta)) (llm.Answer, error) {
 	return llm.Answer{Blocks: []llm.Block{{Kind: llm.BlockToolUse, Name: q.tool, Args: args}}}, nil
 }
 
-// say answers in words, a few at a time.
+// say returns an answer in words, and emits it a few words at a time.
 func say(text string, emit func(llm.Delta)) llm.Answer {
 	const atOnce = 20
 	for some := range slices.Chunk(strings.SplitAfter(text, " "), atOnce) {

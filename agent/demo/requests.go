@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// introduction is the answer to whatever it does not understand.
+// introduction is the answer to anything that the model does not understand.
 const introduction = "I am Parley's built-in demo model: a handful of rules, no AI. The tools that I use are real, though. I understand:\n\n" +
 	"- list the files (in docs)\n" +
 	"- read notes.txt\n" +
@@ -19,31 +19,32 @@ const introduction = "I am Parley's built-in demo model: a handful of rules, no 
 	"To talk to a real model, set `OPENAI_API_KEY` (and `OPENAI_BASE_URL` for another server), " +
 	"or `name`, `base_url` and `api_key` under `[model]` in parley.toml."
 
-// A request is one thing that a person wants: a tool's call, or just words.
+// A request is one thing that a person asks for: a tool's call, or just words in answer.
 type request struct {
-	words string // in which it was said
+	words string // the person's words
 	tool  string
 	args  map[string]string
-	say   string // the answer, where no tool is needed
+	say   string // the answer if no tool is needed
 }
 
-// A rule understands one way of asking. Its form's named groups are the arguments
-// of the tool; without a tool the answer is the introduction.
+// A rule recognises one way of asking. The named groups of its form are the arguments of
+// the tool. A rule without a tool leads to the introduction.
 type rule struct {
 	tool string
 	form *regexp.Regexp
 }
 
-// A grammar is all that is understood.
+// A grammar holds all rules of what the model understands.
 type grammar struct {
 	rules  []rule
-	polite *regexp.Regexp // what may stand before a request
-	joint  *regexp.Regexp // what stands between two
+	polite *regexp.Regexp // polite words that may precede a request
+	joint  *regexp.Regexp // the words between two requests
 }
 
+// newGrammar makes the grammar.
 func newGrammar() grammar {
-	// A file or folder is quoted, or without spaces. A full stop at the end means
-	// nothing, but where all that is said before it is for others to read.
+	// The name of a file or folder is quoted, or has no spaces. A full stop at the end is
+	// ignored, unless the text before it is meant for others to read.
 	const path, end = "(?P<path>\"[^\"]+\"|`[^`]+`|\\S+?)", `(?:[\s,]+(?:please|thanks))?[\s.!?]*`
 	g := grammar{
 		polite: regexp.MustCompile(`(?i)^(?:(?:please|hey|ok|first|now|and)[,!]?\s+|(?:can|could|would) you\s+)+`),
@@ -67,8 +68,8 @@ func newGrammar() grammar {
 	return g
 }
 
-// requests reads messages. One is taken apart only where each part is something
-// understood, so that "remember that we eat, then sleep" stays whole.
+// requests returns the requests in messages. It splits a message only if each part is a
+// request, which leaves "remember that we eat, then sleep" whole.
 func (g grammar) requests(messages []string) (all []request) {
 	const most = 20 // a text of more parts is no list of requests
 	for _, text := range messages {
@@ -94,7 +95,7 @@ func (g grammar) requests(messages []string) (all []request) {
 	return all
 }
 
-// request reads a single request.
+// request recognises a single request; false if no rule fits.
 func (g grammar) request(text string) (request, bool) {
 	text = g.polite.ReplaceAllString(strings.TrimSpace(text), "")
 	for _, r := range g.rules {
@@ -116,7 +117,7 @@ func (g grammar) request(text string) (request, bool) {
 	return request{}, false
 }
 
-// fixArgs makes of the words the arguments that the tool wants, and tells whether
+// fixArgs changes the person's words into arguments for the tool, and reports whether
 // they make sense.
 func (q request) fixArgs() bool {
 	if path := q.args["path"]; q.tool == "list_directory" && (path == "" || path == "workspace") {

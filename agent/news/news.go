@@ -1,4 +1,5 @@
-// Package news is what becomes of messages after they were said: people edit them, delete them, and react to what an agent says.
+// Package news applies changes of earlier messages: people edit and delete what they
+// said, and react to what an agent said.
 package news
 
 import (
@@ -9,27 +10,28 @@ import (
 	"parley/sessions"
 )
 
-// The codes of notices, by which the log remembers why they were given.
+// The codes of notices, by which the log records their reasons.
 const (
 	codeEdited  = "edited"
 	codeReacted = "reacted"
-	codeUnread  = "deleted_unread" // a message that nobody has read
+	codeUnread  = "deleted_unread" // a message that was deleted before the agent read it
 )
 
-// IsNews tells whether a message tells of an earlier one, and says nothing itself.
+// IsNews reports whether a message only changes or reacts to an earlier one.
 func IsNews(kind string) bool {
 	return kind == bus.Edited || kind == bus.Deleted || kind == bus.Reacted
 }
 
-// Entry is what the log is told of an edit or a reaction; false if there is nothing to
-// tell: the log knows no such message of that person's, or it reads as it did.
+// Entry returns the log's entry about an edit or a reaction. It returns false if there
+// is nothing to record: the log has no such message by that person, or the text is the
+// same.
 func Entry(turn string, in bus.Inbound, records []journal.Record) (sessions.Entry, bool) {
 	var n sessions.Notice
 	switch in.Kind {
 	case bus.Edited:
 		said, ok := find(in.Of, records)
 		u, isUser := said.Data.(sessions.User)
-		if !ok || !isUser || said.Person != in.From.ID || reads(in.Of, said, records) == in.Text || u.Deleted {
+		if !ok || !isUser || said.Person != in.From.ID || currentText(in.Of, said, records) == in.Text || u.Deleted {
 			return sessions.Entry{}, false
 		}
 		n = sessions.Notice{Code: codeEdited, Text: "A person has edited an earlier message of theirs. It reads now:",
@@ -48,14 +50,16 @@ func Entry(turn string, in bus.Inbound, records []journal.Record) (sessions.Entr
 	return e, true
 }
 
-// Unread is what the log is told of a message that was deleted before it was answered: it
-// is known by its id, so that it is not answered if it comes again.
+// Unread returns the log's entry about a message that was deleted before it was
+// answered. The entry has the message's id, which keeps the message from being answered
+// if it comes again.
 func Unread(in bus.Inbound) sessions.Entry {
 	e := journal.NewEntry(in.ID, sessions.KindNotice, sessions.Notice{Code: codeUnread, Text: "A message was deleted before you have read it."})
 	e.Cause, e.Person = in.ID, in.From.ID
 	return e
 }
 
+// find returns the first record whose cause is the message, and false if there is none.
 func find(cause string, records []journal.Record) (journal.Record, bool) {
 	for _, r := range records {
 		if r.Cause == cause {
@@ -65,8 +69,9 @@ func find(cause string, records []journal.Record) (journal.Record, bool) {
 	return journal.Record{}, false
 }
 
-// reads is how a message reads by the log: as it was said, or as it was edited last.
-func reads(of string, said journal.Record, records []journal.Record) string {
+// currentText returns a message's text according to the log: as it was said, or as it
+// was last edited.
+func currentText(of string, said journal.Record, records []journal.Record) string {
 	text := ""
 	if u, ok := said.Data.(sessions.User); ok {
 		text = u.Text
@@ -79,14 +84,15 @@ func reads(of string, said journal.Record, records []journal.Record) string {
 	return text
 }
 
-// Concerns tells whether a change is one of what that person has said. Who has deleted
-// something is not always told.
+// Concerns reports whether a change may be applied to messages of that person: the
+// person made it, or it is a deletion and the platform does not say whose.
 func Concerns(change bus.Inbound, person string) bool {
 	return change.From.ID == person || change.Kind == bus.Deleted && change.From.ID == ""
 }
 
-// Apply changes messages that wait as what came behind them says: an edit replaces the
-// text, and what was deleted is told apart. Only who has said a message changes it.
+// Apply applies the changes in behind to the messages that wait. An edit replaces the
+// text, and deleted messages are returned apart. Only the author of a message can change
+// it.
 func Apply(said []bus.Inbound, behind []bus.Inbound) (now []bus.Inbound, deleted []bus.Inbound) {
 	for _, in := range said {
 		gone := false

@@ -11,30 +11,30 @@ import (
 	"time"
 )
 
-// Folder is where the pictures are kept that models are shown, in a session's workspace.
+// Folder is the folder in a session's workspace for the pictures that models are shown.
 const Folder = ".agent/pictures"
 
-// maxKept bounds what is read of a kept picture.
+// maxKept bounds how many bytes of a kept picture are read.
 const maxKept = 16 << 20
 
 // A Dir is a session's workspace.
 type Dir interface {
 	fs.FS
-	// Write replaces a file's content whole or not at all.
+	// Write replaces a file's content, wholly or not at all.
 	Write(name string, content []byte) error
 }
 
-// Kept is a picture in a workspace, as models are shown it.
+// A Kept is a picture in a workspace, in the form for models.
 type Kept struct {
-	View          string // the file
-	Hash          string // of its content
+	View          string // the path of its file
+	Hash          string // the hash of the file's content
 	Type          string
 	Width, Height int
 }
 
-// Keep makes a picture fit for a model and keeps it in the workspace, under a name made
-// of its content: keeping the same picture again changes nothing but its age. Its errors are those
-// of Fit and of the workspace.
+// Keep makes a picture fit for a model and writes it to the workspace. The name of the
+// file is made from its content; therefore keeping the same picture again changes only
+// the file's age. Errors are those of Fit and of the workspace.
 func (f *Fitter) Keep(ctx context.Context, dir Dir, raw []byte) (Kept, error) {
 	p, err := f.Fit(ctx, raw)
 	if err != nil {
@@ -51,16 +51,19 @@ func (f *Fitter) Keep(ctx context.Context, dir Dir, raw []byte) (Kept, error) {
 	return k, dir.Write(k.View, p.Data)
 }
 
-// freshFor is how long a kept picture counts as new. An older one is written again, so
-// that nobody takes it for one that is not needed any more before the log names it.
+// freshFor is how long a kept picture counts as new. Keep writes an older one again.
+// Otherwise a cleaner could take the file for unused and remove it before the log names
+// it.
 const freshFor = time.Hour
 
+// isFresh reports whether a kept picture is new.
 func isFresh(dir fs.FS, view string) bool {
 	info, err := fs.Stat(dir, view)
 	return err == nil && time.Since(info.ModTime()) < freshFor
 }
 
-// Read reads a kept picture; nil if it is not there as it was kept.
+// Read returns the content of a kept picture; nil if the file is missing or has another
+// hash.
 func Read(dir fs.FS, view, hash string) []byte {
 	raw, err := ReadFile(dir, view, maxKept)
 	if err != nil || hashOf(raw) != hash {
@@ -69,7 +72,7 @@ func Read(dir fs.FS, view, hash string) []byte {
 	return raw
 }
 
-// ReadFile reads a file of at most so many bytes; a longer one is ErrTooLarge.
+// ReadFile reads a file of at most most bytes. It returns ErrTooLarge for a longer file.
 func ReadFile(dir fs.FS, name string, most int64) (raw []byte, err error) {
 	file, err := dir.Open(name)
 	if err != nil {
@@ -83,6 +86,7 @@ func ReadFile(dir fs.FS, name string, most int64) (raw []byte, err error) {
 	return b.Bytes(), nil
 }
 
+// hashOf returns the SHA-256 of bytes in hexadecimal.
 func hashOf(raw []byte) string {
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])

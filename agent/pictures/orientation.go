@@ -6,21 +6,22 @@ import (
 	"image"
 )
 
-// The ways in which a camera may have been held, as its file says: the least significant
-// values of the tag Orientation of Exif. 1 is upright.
+// The least and the greatest value of the Exif tag Orientation. It says how the camera
+// was held; 1 is upright.
 const (
 	uprightWay = 1
 	lastWay    = 8
 )
 
-// orientation is which way a JPEG is to be turned; uprightWay where it does not say.
-func orientation(raw []byte) int {
+// orientationOf returns the Orientation of a JPEG; uprightWay if the file does not give
+// one.
+func orientationOf(raw []byte) int {
 	if !bytes.HasPrefix(raw, []byte{0xFF, 0xD8}) {
 		return uprightWay
 	}
 	for rest := raw[2:]; len(rest) > 4 && rest[0] == 0xFF; {
 		marker, size := rest[1], int(binary.BigEndian.Uint16(rest[2:]))
-		if marker == 0xDA || size < 2 || size+2 > len(rest) { // the picture itself begins
+		if marker == 0xDA || size < 2 || size+2 > len(rest) { // the picture's data begin
 			break
 		}
 		if exif, ok := bytes.CutPrefix(rest[4:2+size], []byte("Exif\x00\x00")); ok && marker == 0xE1 {
@@ -31,7 +32,8 @@ func orientation(raw []byte) int {
 	return uprightWay
 }
 
-// orientationTag looks for the tag in the first directory of a TIFF header.
+// orientationTag returns the tag's value in the first directory of a TIFF header;
+// uprightWay if there is none.
 func orientationTag(exif []byte) int {
 	const tag, entry = 0x0112, 12
 	var order binary.ByteOrder = binary.LittleEndian
@@ -58,8 +60,8 @@ func orientationTag(exif []byte) int {
 	return uprightWay
 }
 
-// upright turns and mirrors a picture as its orientation says.
-func upright(p image.Image, way int) image.Image {
+// turnUpright returns a picture turned and mirrored according to its Orientation.
+func turnUpright(p image.Image, way int) image.Image {
 	if way == uprightWay {
 		return p
 	}

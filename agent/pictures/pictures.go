@@ -1,7 +1,8 @@
-// Package pictures makes a picture fit for a model: upright, small enough, and without what its camera wrote into it.
+// Package pictures makes pictures fit for a model: upright, small enough, and without
+// what the camera added to the file.
 //
-// pictures.go reads, shrinks and writes; orientation.go finds out which way a camera
-// was held.
+// pictures.go reads, shrinks and writes pictures; orientation.go finds out how the
+// camera was held; keep.go keeps pictures in a workspace.
 package pictures
 
 import (
@@ -19,45 +20,47 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// Errors that callers decide on.
+// Errors that callers distinguish.
 var (
-	// ErrNoPicture says that the bytes are no picture of a kind that can be read.
+	// ErrNoPicture is the error for bytes that are no picture of a readable kind.
 	ErrNoPicture = errors.New("it is no PNG, JPEG, GIF or WebP picture, or a damaged one")
-	// ErrTooLarge says that a picture has more pixels than are read.
+	// ErrTooLarge is the error for a picture that has more pixels, or more bytes, than are
+	// read.
 	ErrTooLarge = errors.New("the picture has more pixels than can be read: make it smaller first")
 )
 
 const (
-	// Side is the longest side of what a model is shown, in pixels: models shrink
-	// what is larger by themselves.
+	// Side is the longest side of a picture for a model, in pixels. Models shrink larger
+	// pictures themselves.
 	Side = 1568
-	// maxPixels bounds what is unpacked: four bytes each.
+	// maxPixels bounds the pixels of a picture that is unpacked; each takes four bytes.
 	maxPixels = 40_000_000
-	// maxLossless is up to how many bytes a drawing or a screenshot stays as sharp as it is.
+	// maxLossless is the greatest size in bytes of a picture that is kept as PNG, such as
+	// a drawing or a screenshot.
 	maxLossless = 1 << 20
 	quality     = 85 // of JPEG
-	atOnce      = 2  // pictures that are unpacked at a time
+	atOnce      = 2  // pictures that are unpacked at once
 )
 
-// A Picture is a picture that a model can be shown.
+// A Picture is a picture that is fit for a model.
 type Picture struct {
 	Data          []byte
 	Type          string // image/png or image/jpeg
 	Width, Height int
 }
 
-// A Fitter makes pictures fit for models, a few at a time: each takes much memory for
-// a moment.
+// A Fitter makes pictures fit for models, at most atOnce at once, because each takes
+// much memory for a moment.
 type Fitter struct{ slots chan struct{} }
 
 // New makes a Fitter.
 func New() *Fitter { return &Fitter{slots: make(chan struct{}, atOnce)} }
 
-// IsPicture tells whether bytes begin as a picture does that Fit can read.
-func IsPicture(head []byte) bool { return decoder(head) != nil }
+// IsPicture reports whether bytes begin like a picture that Fit can read.
+func IsPicture(head []byte) bool { return decoderFor(head) != nil }
 
-// Fit makes a picture fit for a model. The same bytes give the same picture. Its errors
-// are ErrNoPicture and ErrTooLarge, or ctx's.
+// Fit makes a picture fit for a model. The same bytes give the same picture. Errors are
+// ErrNoPicture, ErrTooLarge, or ctx's.
 func (f *Fitter) Fit(ctx context.Context, raw []byte) (Picture, error) {
 	select {
 	case f.slots <- struct{}{}:
@@ -65,7 +68,7 @@ func (f *Fitter) Fit(ctx context.Context, raw []byte) (Picture, error) {
 	case <-ctx.Done():
 		return Picture{}, ctx.Err()
 	}
-	decode := decoder(raw)
+	decode := decoderFor(raw)
 	if decode == nil {
 		return Picture{}, ErrNoPicture
 	}
@@ -80,12 +83,12 @@ func (f *Fitter) Fit(ctx context.Context, raw []byte) (Picture, error) {
 	if err != nil {
 		return Picture{}, ErrNoPicture
 	}
-	return encode(upright(shrink(whole), orientation(raw)), http.DetectContentType(raw) != "image/jpeg")
+	return encode(turnUpright(shrink(whole), orientationOf(raw)), http.DetectContentType(raw) != "image/jpeg")
 }
 
-// decoder is what reads pictures that begin so; nil if nothing does. Of a moving picture
-// it is the first frame.
-func decoder(raw []byte) func([]byte) (image.Image, error) {
+// decoderFor returns the function that reads pictures with such a beginning; nil if there
+// is none. Of a moving picture it reads the first frame.
+func decoderFor(raw []byte) func([]byte) (image.Image, error) {
 	switch http.DetectContentType(raw) {
 	case "image/png":
 		return func(b []byte) (image.Image, error) { return png.Decode(bytes.NewReader(b)) }
@@ -99,7 +102,7 @@ func decoder(raw []byte) func([]byte) (image.Image, error) {
 	return nil
 }
 
-// sizeOf reads how large a picture says that it is, without unpacking it.
+// sizeOf reads the width and height that a picture declares, without unpacking it.
 func sizeOf(raw []byte) (image.Config, error) {
 	r := bytes.NewReader(raw)
 	switch http.DetectContentType(raw) {
@@ -113,7 +116,7 @@ func sizeOf(raw []byte) (image.Config, error) {
 	return webp.DecodeConfig(r)
 }
 
-// shrink is a picture whose longer side is at most Side.
+// shrink returns the picture with its longer side at most Side pixels.
 func shrink(whole image.Image) image.Image {
 	b := whole.Bounds()
 	width, height := b.Dx(), b.Dy()
@@ -126,8 +129,8 @@ func shrink(whole image.Image) image.Image {
 	return small
 }
 
-// encode writes a picture: as it is where that may be a drawing and stays small, else as
-// JPEG, on white.
+// encode writes a picture: as PNG if lossless is set and it stays small, and otherwise
+// as JPEG on white.
 func encode(made image.Image, lossless bool) (Picture, error) {
 	p := Picture{Width: made.Bounds().Dx(), Height: made.Bounds().Dy()}
 	var b bytes.Buffer

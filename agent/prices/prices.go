@@ -1,8 +1,8 @@
-// Package prices knows what the tokens of models cost, and writes on each answer what it has cost.
+// Package prices knows what the tokens of models cost, and adds to each answer its cost.
 //
-// The list that ships with the program is prices.json; an operator may have another of
-// the same form. Dollars are for a million tokens. Where a provider charges more for long
-// requests, the list has the higher price: a cap is to hold.
+// The list that ships with the program is prices.json; an operator may use another of
+// the same form. Prices are dollars for a million tokens. If a provider charges more for
+// long requests, the list has the higher price, because a cap on costs has to hold.
 package prices
 
 import (
@@ -24,19 +24,19 @@ import (
 //go:embed prices.json
 var shipped []byte
 
-// A List is the prices of models at a date.
+// A List holds the prices of models, as of a date.
 type List struct {
 	Date   string // YYYY-MM-DD
 	models map[string]llm.Price
 }
 
-// Shipped is the list that came with the program.
+// Shipped returns the list that ships with the program.
 func Shipped() (List, error) { return Read(shipped) }
 
-// most is the highest price of a million tokens that is believed, in dollars.
+// most is the highest price of a million tokens that Read accepts, in dollars.
 const most = 10_000
 
-// Read reads a list.
+// Read reads a list. Its errors say what is wrong and how to write it.
 func Read(raw []byte) (List, error) {
 	var file struct {
 		Date   string `json:"date"`
@@ -72,13 +72,16 @@ func Read(raw []byte) (List, error) {
 	return l, nil
 }
 
+// form is an example of a list, for errors.
 const form = `{"date": "2026-06-20", "models": {"NAME": {"input": 0.25, "cached": 0.025, "output": 2}}}`
 
+// micro converts dollars to micro-dollars.
 func micro(dollars float64) int64 { return int64(math.Round(dollars * 1e6)) }
 
-// Of is the price of the model of that name at a server. The names of vendors before a
-// slash, as routers have them, and a date or "-latest" at the end may be left out in the
-// list. What runs on this machine or in its own network has no price in any list.
+// Of returns the price of a model at a server; false if the list has none. A vendor's
+// name before a slash, as in routers' names of models, and a date or "-latest" at the
+// end may be missing in the list. A model on this machine or in its own network has no
+// price in any list.
 func (l List) Of(name, server string) (llm.Price, bool) {
 	if IsPrivate(server) {
 		return llm.Price{}, false
@@ -95,8 +98,8 @@ func (l List) Of(name, server string) (llm.Price, bool) {
 	return llm.Price{}, false
 }
 
-// withoutVersion leaves out what stands behind a model's name for one of its versions:
-// "-latest", or a date with or without its hyphens.
+// withoutVersion returns a model's name without the version at its end: "-latest", or a
+// date with or without hyphens.
 func withoutVersion(name string) string {
 	if base, ok := strings.CutSuffix(name, "-latest"); ok {
 		return base
@@ -111,7 +114,7 @@ func withoutVersion(name string) string {
 	return name
 }
 
-// IsPrivate tells whether a server is on this machine or in its own network.
+// IsPrivate reports whether a server is on this machine or in its own network.
 func IsPrivate(server string) bool {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -123,26 +126,27 @@ func IsPrivate(server string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	if err != nil {
-		return host != "" && !strings.Contains(host, ".") // a name of this network, as that of a container
+		return host != "" && !strings.Contains(host, ".") // a name in this network, such as a container's
 	}
 	ip = ip.Unmap()
 	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
 }
 
-// A Model is a model whose answers say what they have cost.
+// A Model is a model that adds to its answers what they cost at a price.
 type Model struct {
 	llm.Model
 	Price llm.Price
 }
 
-// Info implements llm.Model.
+// Info implements llm.Model. It returns the wrapped model's Info with the price.
 func (m Model) Info() llm.Info {
 	info := m.Model.Info()
 	info.Price, info.Priced = m.Price, true
 	return info
 }
 
-// Generate implements llm.Model. What the provider says that an answer costs comes first.
+// Generate implements llm.Model. It adds the cost to the answer, unless the provider
+// gave a cost itself.
 func (m Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
 	answer, err := m.Model.Generate(ctx, r, emit)
 	m.price(&answer.Usage)
@@ -152,6 +156,7 @@ func (m Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)
 	return answer, err
 }
 
+// price sets the cost of usage if it has none.
 func (m Model) price(u *llm.Usage) {
 	if !u.Priced && *u != (llm.Usage{}) {
 		u.Cost, u.Priced = m.Price.Of(*u), true

@@ -1,4 +1,5 @@
-// Package purse holds what one turn has set aside of budgets, in tokens and in money, and not spent yet.
+// Package purse reserves parts of budgets for a turn, in tokens and in money, before
+// models are asked, and settles them afterwards.
 package purse
 
 import (
@@ -14,36 +15,42 @@ import (
 	"parley/sessions/bill"
 )
 
-// Money bounds what models cost; see [bill.Budget].
+// Money is the budget that bounds the cost of models; see [bill.Budget].
 type Money interface {
 	Reserve(ctx context.Context, r bill.Reservation) error
 	Settle(ctx context.Context, r bill.Reservation, cost int64) error
 }
 
-// An Amount is what calls may use.
+// An Amount is tokens and micro-dollars that model calls may use.
 type Amount struct{ Tokens, Micro int64 }
 
+// plus returns the sum of two amounts.
 func (a Amount) plus(b Amount) Amount { return Amount{a.Tokens + b.Tokens, a.Micro + b.Micro} }
+
+// times returns n times the amount.
 func (a Amount) times(n int64) Amount { return Amount{a.Tokens * n, a.Micro * n} }
+
+// within reports whether neither part of a is larger than that of b.
 func (a Amount) within(b Amount) bool { return a.Tokens <= b.Tokens && a.Micro <= b.Micro }
 
-// Bounds are what holds for a turn.
+// Bounds are the budgets of a turn.
 type Bounds struct {
-	// Person is in whose name tokens are counted; TokensDay is how many they may use in a
-	// day, 0 is not bounded.
+	// Person is the person for whom tokens are counted. TokensDay is how many tokens the
+	// person may use in a day; 0 sets no bound.
 	Person    string
 	TokensDay int64
-	Caps      []bill.Cap // on money
+	Caps      []bill.Cap // the caps on money
 }
 
-// An OverError says that a budget is spent.
+// An OverError is the error of a call for which a budget has too little left.
 type OverError struct {
-	Tokens int64     // the most that the person may use in a day; 0 where it is money
-	Cap    *bill.Cap // the cap on money; nil where it is tokens
-	At     time.Time
+	Tokens int64     // how many tokens the person may use in a day; 0 if the budget is money
+	Cap    *bill.Cap // the cap on money; nil if the budget is tokens
+	// the time of the call
+	At time.Time
 }
 
-// Error says which it is.
+// Error says which budget is spent.
 func (e *OverError) Error() string {
 	if e.Cap == nil {
 		return fmt.Sprintf("over %d tokens", e.Tokens)
@@ -51,30 +58,31 @@ func (e *OverError) Error() string {
 	return (&bill.OverError{Cap: *e.Cap}).Error()
 }
 
-// calls is for how many calls of a model an amount is set aside at once: most turns then
-// write to the budget once and not before each call.
+// calls is for how many model calls an amount is reserved at once. Most turns then write
+// to the budget once, and not before each call.
 const calls = 4
 
-// A Purse is what a turn has set aside. What is set aside and never settled, because the
-// process died, stays counted: the calls may have been made. It is not for use by several
-// goroutines at once.
+// A Purse holds the amount that a turn has reserved. A reservation that is never
+// settled, because the process died, stays counted, since the calls may have been made.
+// A Purse is not safe for concurrent use.
 type Purse struct {
 	Tokens sessions.Budget
-	Money  Money // nil bounds no money
+	Money  Money // nil: money has no bound
 	Log    *slog.Logger
 
-	tokens, money bool // something is set aside there
+	tokens, money bool // tokens, or money, are reserved
 	tokensID      string
 	reservation   bill.Reservation
 
 	reserved Amount
-	taken    Amount // by calls, as estimated before each
-	spent    Amount // by calls, as the models reported
-	settled  int    // reservations so far, which names the next
+	taken    Amount // by calls since the reservation, as estimated before each
+	spent    Amount // by the same calls, as the models reported
+	settled  int    // number of settled reservations, which is part of the next reservation's id
 }
 
-// Take takes what a call may use, and sets more aside first where there is too little.
-// Name begins the ids of what is set aside. *OverError if a budget is spent.
+// Take takes the amount that a call may use from the reservation. If too little is left,
+// it settles the reservation and makes another, whose id begins with name. It returns
+// *OverError if a budget is spent.
 func (p *Purse) Take(ctx context.Context, name string, want Amount, b Bounds) error {
 	if b.TokensDay <= 0 {
 		want.Tokens = 0
@@ -83,7 +91,7 @@ func (p *Purse) Take(ctx context.Context, name string, want Amount, b Bounds) er
 		want.Micro = 0
 	}
 	if want == (Amount{}) {
-		return nil // nothing bounds it
+		return nil // nothing bounds the call
 	}
 	if taken := p.taken.plus(want); (p.tokens || p.money) && taken.within(p.reserved) {
 		p.taken = taken
@@ -92,7 +100,7 @@ func (p *Purse) Take(ctx context.Context, name string, want Amount, b Bounds) er
 	p.Settle(ctx)
 	id := fmt.Sprintf("%s.%d", name, p.settled)
 	err := p.reserve(ctx, id, want.times(calls), b)
-	if _, over := errors.AsType[*OverError](err); over { // then just for this call
+	if _, over := errors.AsType[*OverError](err); over { // try to reserve for this call alone
 		err = p.reserve(ctx, id+"a", want, b)
 	}
 	if err != nil {
@@ -102,8 +110,8 @@ func (p *Purse) Take(ctx context.Context, name string, want Amount, b Bounds) er
 	return nil
 }
 
-// reserve sets an amount aside: tokens and money, or neither. What may have been set aside
-// though its error does not say so is given back.
+// reserve reserves both tokens and money, or neither. If it fails, it gives back what may
+// have been reserved although the error does not say so.
 func (p *Purse) reserve(ctx context.Context, id string, a Amount, b Bounds) error {
 	err := p.reserveBoth(ctx, id, a, b, time.Now())
 	if err != nil {
@@ -113,6 +121,7 @@ func (p *Purse) reserve(ctx context.Context, id string, a Amount, b Bounds) erro
 	return err
 }
 
+// reserveBoth reserves tokens and money. If it fails, it may have reserved one of them.
 func (p *Purse) reserveBoth(ctx context.Context, id string, a Amount, b Bounds, now time.Time) error {
 	p.reserved = a
 	if a.Tokens > 0 {
@@ -146,8 +155,8 @@ const (
 	firstWait = 100 * time.Millisecond // twice as long after each try
 )
 
-// repeat does again what gave no clear answer, as when a connection to the store breaks:
-// it may have been done. To do it again changes nothing then.
+// repeat calls do again if it gave no clear answer, for example because the connection to
+// the store broke. A reservation that was made before does not change then.
 func repeat(ctx context.Context, do func() error) error {
 	wait := firstWait
 	for try := 1; ; try++ {
@@ -165,19 +174,19 @@ func repeat(ctx context.Context, do func() error) error {
 	}
 }
 
-// Spend counts what an answer has used.
+// Spend adds the usage of an answer to what was spent.
 func (p *Purse) Spend(u llm.Usage) {
 	p.spent = p.spent.plus(Amount{Tokens: u.Input + u.Output, Micro: u.Cost})
 }
 
 const settleTimeout = 5 * time.Second
 
-// Settle replaces what was set aside by what was spent.
+// Settle replaces the reserved amount in the budgets with the spent one.
 func (p *Purse) Settle(ctx context.Context) {
 	if !p.tokens && !p.money {
 		return
 	}
-	// Also after the turn was cut off: what was spent is spent.
+	// This is done even after the turn was cut off: what was spent is spent.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	var err error
@@ -195,8 +204,8 @@ func (p *Purse) Settle(ctx context.Context) {
 	p.settled++
 }
 
-// Words says it to people: what is spent, and when it goes on. Owners are told which
-// setting it is.
+// Words returns the error as a message to people: which budget is spent, and when they
+// can go on. An owner is also told the setting.
 func (e *OverError) Words(owner bool) string {
 	cap := bill.Cap{}
 	if e.Cap != nil {
@@ -220,15 +229,15 @@ func (e *OverError) Words(owner bool) string {
 		what, setting = fmt.Sprintf("The %s that all may cost in a day are used up.", most), "[budget] day"
 	}
 	opens := cap.Opens(e.At)
-	text := fmt.Sprintf("%s I go on from %s UTC, which is in %s.", what, opens.Format("2 January, 15:04"), wait(opens.Sub(e.At)))
+	text := fmt.Sprintf("%s I go on from %s UTC, which is in %s.", what, opens.Format("2 January, 15:04"), waitText(opens.Sub(e.At)))
 	if owner {
 		text += fmt.Sprintf(" The setting is `%s`.", setting)
 	}
 	return text
 }
 
-// wait writes how long something takes, for people.
-func wait(d time.Duration) string {
+// waitText returns a duration in words, for people.
+func waitText(d time.Duration) string {
 	switch d = max(d.Round(time.Minute), time.Minute); {
 	case d >= 48*time.Hour:
 		return fmt.Sprintf("%d days", d/(24*time.Hour))

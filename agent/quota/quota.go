@@ -1,4 +1,5 @@
-// Package quota counts each person's turns, at once and within the hour, in this process.
+// Package quota counts each person's turns, running and begun within the hour, in this
+// process.
 package quota
 
 import (
@@ -7,39 +8,42 @@ import (
 	"time"
 )
 
-// ErrBusy says that a person has as many turns at once as they may have.
+// ErrBusy is the error for a person who has as many turns running as they may have.
 var ErrBusy = errors.New("as many turns at once as one person may have")
 
-// Limits is how many turns a person may have.
+// Limits says how many turns a person may have.
 type Limits struct {
+	// running
 	AtOnce int
 	Hour   int // begun within any hour
 }
 
-// A Quota counts the turns of everybody. It may be used by many at once.
+// A Quota counts the turns of all people. It is safe for concurrent use.
 type Quota struct {
 	mu     sync.Mutex
 	people map[string]*turnsOfPerson
-	sweep  int // forget the idle when this many people are known
+	sweep  int // the number of people at which the idle ones are forgotten
 	now    func() time.Time
 }
 
+// turnsOfPerson counts the turns of one person.
 type turnsOfPerson struct {
 	running int
-	begun   []time.Time // within the last hour
+	begun   []time.Time // the times at which turns began within the last hour, oldest first
 }
 
-// New makes a Quota that has counted nothing yet.
+// New makes a Quota with no turns.
 func New() *Quota { return &Quota{people: map[string]*turnsOfPerson{}, sweep: 1024, now: time.Now} }
 
-// Begin counts a turn in. It gives ErrBusy to a person who has enough turns at
-// once. Whoever has had enough in this hour is refused until again; otherwise again
-// is zero. The refused turn counts as running until it is released, like any other.
+// Begin counts a new turn of a person. It returns ErrBusy if the person has enough turns
+// running. If the person has begun enough turns in this hour, the turn is refused and
+// again is the time from which another may begin; otherwise again is zero. Even a
+// refused turn counts as running until release is called.
 func (q *Quota) Begin(person string, most Limits) (release func(), again time.Time, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.forgetIdle()
-	u := q.count(person)
+	u := q.turnsOf(person)
 	u.prune(q.now())
 	if u.running >= most.AtOnce {
 		return nil, time.Time{}, ErrBusy
@@ -53,17 +57,18 @@ func (q *Quota) Begin(person string, most Limits) (release func(), again time.Ti
 	return q.releaser(u), again, nil
 }
 
-// Resume counts in a turn that may run whatever the limits are: an earlier holder of
-// its session has begun it, or its person has none.
+// Resume counts a turn that may run regardless of limits: an earlier holder of its
+// session began it, or it has no person.
 func (q *Quota) Resume(person string) (release func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	u := q.count(person)
+	u := q.turnsOf(person)
 	u.running++
 	return q.releaser(u)
 }
 
-func (q *Quota) count(person string) *turnsOfPerson {
+// turnsOf returns the counts of a person.
+func (q *Quota) turnsOf(person string) *turnsOfPerson {
 	u := q.people[person]
 	if u == nil {
 		u = &turnsOfPerson{}
@@ -72,6 +77,7 @@ func (q *Quota) count(person string) *turnsOfPerson {
 	return u
 }
 
+// releaser returns a function that counts one running turn less, once.
 func (q *Quota) releaser(u *turnsOfPerson) func() {
 	return sync.OnceFunc(func() {
 		q.mu.Lock()
@@ -80,8 +86,8 @@ func (q *Quota) releaser(u *turnsOfPerson) func() {
 	})
 }
 
-// forgetIdle drops the people who have been idle for an hour, whenever twice as many
-// are known as were left the last time.
+// forgetIdle forgets the people who have been idle for an hour. It does that each time
+// that twice as many people are known as were left the last time.
 func (q *Quota) forgetIdle() {
 	if len(q.people) < q.sweep {
 		return
@@ -95,6 +101,7 @@ func (q *Quota) forgetIdle() {
 	q.sweep = max(1024, 2*len(q.people))
 }
 
+// prune drops the turns that began more than an hour ago.
 func (u *turnsOfPerson) prune(now time.Time) {
 	n := 0
 	for n < len(u.begun) && now.Sub(u.begun[n]) >= time.Hour {

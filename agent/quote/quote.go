@@ -1,5 +1,5 @@
-// Package quote shows people what others wrote: cut to a bearable length, and such that
-// its letters can neither hide nor end the quotation.
+// Package quote shows people what others wrote: shortened, and in a form in which the
+// text can neither hide parts of itself nor end the quotation.
 package quote
 
 import (
@@ -11,17 +11,17 @@ import (
 	"unicode/utf16"
 )
 
-// mostOfCall is how much of a call's arguments people are shown in a chat, in bytes.
-// Over HTTP and by the command line they see all.
+// mostOfCall is how many bytes of a call's arguments people are shown in a chat. Over
+// HTTP and on the command line they see all.
 const mostOfCall = 2500
 
-// mostOfReason is how much of a denial's reason people are shown, in bytes: no more than
-// the words on how to answer took, which it replaces, so that it takes the place of the
-// question and the buttons go. The model is told all of it.
+// mostOfReason is how many bytes of a denial's reason people are shown. That is no more
+// than the words on how to answer took, which the reason replaces: it then fits into the
+// message of the question, whose buttons go. The model is told the whole reason.
 const mostOfReason = 200
 
-// Visible writes out the letters of a JSON value that nobody sees, or that turn the
-// others around: who approves a call reads what will run.
+// Visible writes the invisible characters of a JSON value, and those that turn the text
+// around, as escapes: the person who approves a call must read what will run.
 func Visible(raw json.RawMessage) json.RawMessage {
 	if !bytes.ContainsFunc(raw, isHidden) {
 		return raw
@@ -39,10 +39,12 @@ func Visible(raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
+// isHidden reports whether a character is invisible or changes the direction of the
+// text.
 func isHidden(r rune) bool { return unicode.Is(unicode.Cf, r) }
 
-// Arguments are a call's arguments as a block of code, as much of them as is shown in a
-// chat; it says how much is not.
+// Arguments returns a call's arguments as a block of code, shortened for a chat and with
+// the number of bytes that are missing.
 func Arguments(raw json.RawMessage) string {
 	text := strings.ToValidUTF8(string(raw), "\uFFFD")
 	if len(text) > mostOfCall {
@@ -52,7 +54,8 @@ func Arguments(raw json.RawMessage) string {
 	return fenced(text)
 }
 
-// fenced is a text as a block of code, with a fence longer than any in it.
+// fenced returns a text as a block of code, in a fence that is longer than any in the
+// text.
 func fenced(text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
@@ -61,7 +64,7 @@ func fenced(text string) string {
 	return fence + "\n" + text + "\n" + fence
 }
 
-// Reason is a denial's reason as a quotation of Markdown.
+// Reason returns a denial's reason, shortened, as a quotation in Markdown.
 func Reason(reason string) string {
 	reason = strings.ToValidUTF8(reason, "\uFFFD")
 	if len(reason) > mostOfReason {
@@ -70,5 +73,5 @@ func Reason(reason string) string {
 	return "> " + strings.ReplaceAll(reason, "\n", "\n> ")
 }
 
-// Inline is a text that can stand in backquotes.
+// Inline returns a text that can stand between backquotes.
 func Inline(text string) string { return strings.ReplaceAll(text, "`", "'") }

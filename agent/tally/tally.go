@@ -1,9 +1,11 @@
-// Package tally counts how many tokens requests have, with what providers have counted.
+// Package tally estimates how many tokens requests have, from the numbers that providers
+// have counted.
 //
-// Nobody but a provider can count: the same text is a quarter as many tokens for one
-// model as for another. So a request is counted as the last one of the conversation, as
-// the provider has counted that, and what was added since; the latter is estimated by its
-// length, and by how far that was off for this model so far.
+// Only a provider can count tokens: the same text may be a quarter as many tokens for
+// one model as for another. The estimate for a request is the provider's number for the
+// last request of the conversation, plus the text that was added since. The added text
+// is estimated by its length, corrected by how far such estimates were off for the same
+// model before.
 package tally
 
 import (
@@ -13,27 +15,30 @@ import (
 )
 
 const (
-	// A figure says something about the model's tokens only of a request of some size.
+	// leastLearned is the size of a request from which the ratio of a model can be
+	// learned.
 	leastLearned = 1000
-	// weight is that of the newest figure among all.
+	// weight is the weight of the newest ratio in the average.
 	weight = 0.3
-	// Further off than this no model is; such a figure is of something else.
+	// Bounds of a ratio. No model is further off; a figure beyond counts something else.
 	leastRatio, mostRatio = 0.2, 6
-	// implausible is how many times smaller than estimated a figure may be. Some servers
-	// leave out what they had read before.
+	// implausible is how many times smaller than the estimate a provider's number may be.
+	// Some servers leave out what they had read before.
 	implausible = 8
 )
 
-// A Tally knows how far estimates are off, by model. It may be used by many at once.
+// A Tally holds, by model, the ratio of counted to estimated tokens. It is safe for
+// concurrent use.
 type Tally struct {
 	mu     sync.Mutex
 	ratios map[string]float64
 }
 
-// New makes a Tally that knows nothing.
+// New makes an empty Tally.
 func New() *Tally { return &Tally{ratios: make(map[string]float64)} }
 
-// Ratio is how many tokens of the model an estimated one is, and whether that was learned.
+// Ratio returns the model's ratio of counted to estimated tokens, and reports whether it
+// was learned; otherwise it is 1.
 func (t *Tally) Ratio(model string) (float64, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -43,7 +48,7 @@ func (t *Tally) Ratio(model string) (float64, bool) {
 	return 1, false
 }
 
-// Learn takes in what a provider has counted of a request.
+// Learn updates a model's ratio by a provider's number for a request.
 func (t *Tally) Learn(model string, estimated int, counted int64) {
 	if estimated < leastLearned || !Plausible(estimated, counted) {
 		return
@@ -57,7 +62,8 @@ func (t *Tally) Learn(model string, estimated int, counted int64) {
 	t.ratios[model] = now
 }
 
-// AtLeast takes in that a request of that estimate had more than so many tokens.
+// AtLeast raises a model's ratio: a request with that estimate had more than that many
+// tokens.
 func (t *Tally) AtLeast(model string, estimated int, tokens int) {
 	if estimated < leastLearned {
 		return
@@ -72,23 +78,24 @@ func (t *Tally) AtLeast(model string, estimated int, tokens int) {
 	t.ratios[model] = max(before, least)
 }
 
-// Plausible tells whether a provider can have counted so few tokens of a request of that
-// estimate. What it cannot have counted of a part, it cannot of the whole.
+// Plausible reports whether a provider's number can be that of a whole request with that
+// estimate. A number that is too small counts only a part.
 func Plausible(estimated int, counted int64) bool {
 	return counted > 0 && counted >= int64(estimated/implausible)
 }
 
-// A Count counts the requests of one conversation.
+// A Count estimates the requests of one conversation.
 type Count struct {
 	Tally *Tally
 
 	model     string
-	estimated int // of the last request that was counted
-	counted   int64
+	estimated int // the estimate of the last request that a provider counted
+	// the provider's number for that request
+	counted int64
 }
 
-// Note takes in what the provider has counted of a request.
-func (c *Count) Note(model string, estimated int, use llm.Usage) {
+// Add records the number that the provider counted for a request.
+func (c *Count) Add(model string, estimated int, use llm.Usage) {
 	if use.Estimated || !Plausible(estimated, use.Input) {
 		return
 	}
@@ -96,7 +103,7 @@ func (c *Count) Note(model string, estimated int, use llm.Usage) {
 	c.Tally.Learn(model, estimated, use.Input)
 }
 
-// Of is how many tokens a request of that estimate has for a model.
+// Of returns how many tokens a request with that estimate has for a model.
 func (c *Count) Of(model string, estimated int) int {
 	ratio, _ := c.Tally.Ratio(model)
 	if c.counted == 0 || c.model != model {
@@ -105,8 +112,8 @@ func (c *Count) Of(model string, estimated int) int {
 	return max(0, int(float64(c.counted)+float64(estimated-c.estimated)*ratio))
 }
 
-// Counted tells whether a provider has counted requests of the model.
-func (c *Count) Counted(model string) bool {
+// IsLearned reports whether a provider has counted requests of the model.
+func (c *Count) IsLearned(model string) bool {
 	_, known := c.Tally.Ratio(model)
 	return known
 }

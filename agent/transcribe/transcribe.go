@@ -1,4 +1,5 @@
-// Package transcribe writes down what is said in a recording, by a server that speaks OpenAI's protocol for it.
+// Package transcribe turns recordings of speech into text, by a server that speaks
+// OpenAI's protocol for that.
 package transcribe
 
 import (
@@ -15,28 +16,29 @@ import (
 const (
 	timeout = 2 * time.Minute // of one try
 	tries   = 3
-	// maxWords bounds what one recording may say, in bytes.
+	// maxWords bounds the text of one recording, in bytes.
 	maxWords = 64 << 10
 )
 
-// ErrRefused says that the server does not take the recording; asking again is no use.
+// ErrRefused is the error of a server that does not accept the recording; trying again
+// is of no use.
 var ErrRefused = errors.New("the server refuses the recording")
 
-// Config says who transcribes.
+// Config says which server and model transcribe.
 type Config struct {
 	BaseURL string // "" is OpenAI's
 	APIKey  string
 	Model   string
-	HTTP    *http.Client // nil: one of its own
+	HTTP    *http.Client // nil: a client that follows no redirects
 }
 
-// A Transcriber writes down recordings.
+// A Transcriber turns recordings into text.
 type Transcriber struct {
 	client *openai.Client
 	model  string
 }
 
-// New makes a Transcriber. It does not reach its server yet.
+// New makes a Transcriber. It does not contact the server yet.
 func New(c Config) *Transcriber {
 	cfg := openai.DefaultConfig(c.APIKey)
 	if c.BaseURL != "" {
@@ -49,11 +51,11 @@ func New(c Config) *Transcriber {
 	return &Transcriber{client: openai.NewClientWithConfig(cfg), model: c.Model}
 }
 
-// Words are what a recording says. The name tells its format by the extension. Errors
-// hold nothing that was said, and no key.
+// Words returns the words of a recording. The extension of name is its format. Words
+// tries a few times. Its errors contain neither the words nor the key.
 func (t *Transcriber) Words(ctx context.Context, name string, recording []byte) (string, error) {
 	for try := 1; ; try++ {
-		words, err := t.once(ctx, name, recording)
+		words, err := t.try(ctx, name, recording)
 		if err == nil || errors.Is(err, ErrRefused) || ctx.Err() != nil || try == tries {
 			return words, err
 		}
@@ -65,7 +67,8 @@ func (t *Transcriber) Words(ctx context.Context, name string, recording []byte) 
 	}
 }
 
-func (t *Transcriber) once(ctx context.Context, name string, recording []byte) (string, error) {
+// try is one try of Words.
+func (t *Transcriber) try(ctx context.Context, name string, recording []byte) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	r, err := t.client.CreateTranscription(ctx, openai.AudioRequest{Model: t.model, FilePath: name, Reader: bytes.NewReader(recording), Format: openai.AudioResponseFormatJSON})
