@@ -10,7 +10,7 @@ import (
 const (
 	AuditTool    = "tool"    // a tool call that has its result
 	AuditPairing = "pairing" // somebody was admitted, refused or made the owner
-	AuditExport  = "export"  // somebody took a session's log away
+	AuditExport  = "export"  // somebody exported a session's log
 	AuditReplay  = "replay"  // a dead letter was published again, or dropped
 	AuditForget  = "forget"  // what somebody said was erased
 
@@ -19,33 +19,33 @@ const (
 	AuditSchedule = "schedule" // a schedule was cancelled by a program
 )
 
-// An AuditRecord is one thing that was done, for those who have to account for it.
-// It holds no result of a tool, only how long it was. Of its fields only Arguments
-// may hold what people wrote; erasing empties it.
+// An AuditRecord records one thing that was done, for whoever has to account for it. It
+// holds no result of a tool, only the result's length. Of its fields only Arguments may
+// hold what people wrote; erasing empties that field.
 type AuditRecord struct {
 	// ID grows from record to record; the store gives it.
 	ID   int64     `json:"id,omitempty"`
 	At   time.Time `json:"at"`
 	Kind string    `json:"kind"`
-	// By is who did it: for a tool call the person on whose behalf, CHANNEL:USER,
-	// else the name of the token that was presented.
+	// By is who did it: for a tool call the person on whose behalf it ran, as
+	// CHANNEL:USER, otherwise the name of the token that was presented.
 	By      string `json:"by,omitempty"`
 	Agent   string `json:"agent,omitempty"`
 	Session string `json:"session,omitempty"`
 	Turn    string `json:"turn,omitempty"`
 	Call    string `json:"call,omitempty"`
 	Tool    string `json:"tool,omitempty"`
-	// Arguments are those of the call as it ran, redacted, and cut if they are long.
+	// Arguments are the call's arguments as it ran: redacted, and cut if they are long.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Verdict is what the guard said of the call: allow, deny or ask.
+	// Verdict is the guard's decision on the call: allow, deny or ask.
 	Verdict string `json:"verdict,omitempty"`
 	// Result is "ok" or the code of the error.
 	Result   string `json:"result"`
 	ExitCode *int   `json:"exit_code,omitempty"` // of a command
 	Bytes    int64  `json:"bytes,omitempty"`     // of the result, before it was cut
 	Elapsed  int64  `json:"elapsed_ms"`
-	// Detail is an id that no other field has: of a dead letter, a person, a session; of
-	// a tool call, of who approved, denied or answered it.
+	// Detail is an id that fits no other field: of a dead letter, a person or a session;
+	// for a tool call, of the person who approved, denied or answered it.
 	Detail string `json:"detail,omitempty"`
 }
 
@@ -53,9 +53,9 @@ type AuditRecord struct {
 type Auditor interface {
 	// Audit keeps a record; when it returns nil, the record is durable.
 	Audit(ctx context.Context, r AuditRecord) error
-	// AuditRecords returns the records of a kind ("" is any) beyond the id after, in
-	// the order of their ids, at most limit.
+	// AuditRecords returns the records of a kind ("" means every kind) with ids greater
+	// than after, in the order of their ids, at most limit.
 	AuditRecords(ctx context.Context, kind string, after int64, limit int) ([]AuditRecord, error)
-	// DropAudit deletes the records from before a time, and returns how many.
+	// DropAudit deletes the records that are older than before, and returns their number.
 	DropAudit(ctx context.Context, before time.Time) (int64, error)
 }

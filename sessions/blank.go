@@ -1,8 +1,8 @@
 package sessions
 
-// Blanked is what is left of an entry's data once the message with that cause is
-// deleted; false of an entry that has nothing of it.
-func Blanked(e Entry, cause string) (data any, is bool) {
+// BlankedData returns what remains of an entry's data after the message with that cause is
+// deleted. It returns false if the entry holds nothing of that message.
+func BlankedData(e Entry, cause string) (data any, is bool) {
 	switch e.Kind {
 	case KindUser:
 		return User{Deleted: true}, e.Cause == cause

@@ -31,37 +31,38 @@ const (
 	KindTurnDone    Kind = "turn_done"    // TurnDone
 	KindPublished   Kind = "published"    // no data: the turn's outbound messages are on the bus
 	KindCommand     Kind = "command"      // Command: a command was carried out
-	// Releases from before these leave a session alone that has one.
+	// Releases that do not know the following kinds do not touch a session that has one.
 	KindTurnParked   Kind = "turn_parked"   // TurnParked: the turn waits for people, and nobody works on it
-	KindAskEnded     Kind = "ask_ended"     // AskEnded: one of the things that it waits for
-	KindTurnUnparked Kind = "turn_unparked" // no data: nothing is waited for any more, the turn goes on
+	KindAskEnded     Kind = "ask_ended"     // AskEnded: one of the asks that a parked turn waits for has ended
+	KindTurnUnparked Kind = "turn_unparked" // no data: all asks have ended, and the turn goes on
 	KindPicture      Kind = "picture"       // Picture: a tool's result shows it to the model
 	KindAttached     Kind = "attached"      // Attached: a file came with a message
-	KindFetched      Kind = "fetched"       // Fetched: it is in the workspace now, or never will be
+	KindFetched      Kind = "fetched"       // Fetched: an attached file is in the workspace now, or never will be
 )
 
 // An Entry is one record of a session's log.
 type Entry struct {
-	// N is its number in the log, from 1.
+	// N is the entry's number in the log, from 1.
 	N int64 `json:"n"`
-	// Turn is the turn that it belongs to; a command and a notice outside of
-	// any have their cause here.
+	// Turn is the id of the turn that the entry belongs to. For a command or a notice
+	// outside of any turn it is their cause.
 	Turn string `json:"turn"`
 	Kind Kind   `json:"kind"`
-	// At is when it was appended. Two entries that differ only in At are the same.
+	// At is when the entry was appended. Two entries that differ only in At are the same.
 	At time.Time `json:"at"`
-	// Cause is the id of the message that brought it, if one did. It is unique
-	// in a session.
+	// Cause is the id of the message that brought the entry, if a message did. It is
+	// unique in a session.
 	Cause string `json:"cause,omitempty"`
-	// Person is who said it, or on whose behalf it was spent: CHANNEL:USER.
+	// Person is who said it, or on whose behalf the tokens were spent: CHANNEL:USER.
 	Person string `json:"person,omitempty"`
-	// Call is the id of the tool call that it belongs to.
+	// Call is the id of the tool call that the entry belongs to.
 	Call string `json:"call,omitempty"`
-	// Data is the kind's own part, as JSON.
+	// Data holds the fields of the entry's kind, as JSON.
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// NewEntry makes an entry of a kind's data; nil is for kinds without any.
+// NewEntry makes an entry of that kind with that data, which is nil for kinds without
+// data.
 func NewEntry(turn string, kind Kind, data any) (Entry, error) {
 	e := Entry{Turn: turn, Kind: kind}
 	if data == nil {
@@ -75,7 +76,7 @@ func NewEntry(turn string, kind Kind, data any) (Entry, error) {
 	return e, nil
 }
 
-// Decode reads an entry's data as T, the shape of its kind.
+// Decode decodes an entry's data into T, the type that belongs to its kind.
 func Decode[T any](e Entry) (T, error) {
 	var v T
 	if err := json.Unmarshal(e.Data, &v); err != nil {
@@ -90,14 +91,16 @@ type User struct {
 	Text   string    `json:"text"`
 	Sent   time.Time `json:"sent,omitzero"`
 	Quotes []Quote   `json:"quotes,omitempty"`
-	// Schedule is the schedule of theirs that says it; "" if they have just said it.
+	// Schedule is the id of the person's schedule that says this; "" if the person has
+	// just said it.
 	Schedule string `json:"schedule,omitempty"`
-	// Deleted says that the person has deleted it, and that nothing of it is left.
+	// Deleted says that the person has deleted the message and that nothing of its
+	// content is left.
 	Deleted bool `json:"deleted,omitempty"`
 }
 
-// Quote is what came with a message and was written by somebody else, or at
-// another time. Kind, and what stands in the other fields, is as in bus.Quote.
+// Quote is text that came with a message but was written by somebody else, or at another
+// time. Kind, and what the other fields hold, are as in bus.Quote.
 type Quote struct {
 	Kind   string    `json:"kind"`
 	Person string    `json:"person,omitempty"` // CHANNEL:USER
@@ -107,51 +110,54 @@ type Quote struct {
 	Text   string    `json:"text"`
 }
 
-// Thinking is what the model thought.
+// Thinking is the model's reasoning before its answer.
 type Thinking struct {
 	Text string `json:"text,omitempty"`
-	// Provider is what the provider wants back word for word: signatures,
+	// Provider holds what the provider wants sent back word for word: signatures,
 	// encrypted reasoning.
 	Provider json.RawMessage `json:"provider,omitempty"`
 }
 
-// Text is what the model said.
+// Text is a text that the model has written.
 type Text struct {
 	Text string `json:"text"`
 }
 
-// ToolUse is a tool call that the model asked for. Its entry has a Call, which
-// is ours.
+// ToolUse is a tool call that the model asked for. Its entry's Call is the id that we
+// gave it.
 type ToolUse struct {
 	Name string `json:"name"`
-	// Args is what the model wrote, a JSON object wherever it can be read as one.
+	// Args are the arguments as the model wrote them, a JSON object wherever they can be
+	// read as one.
 	Args json.RawMessage `json:"args"`
 	// ProviderID is the provider's own id of the call.
 	ProviderID string          `json:"provider_id,omitempty"`
 	Provider   json.RawMessage `json:"provider,omitempty"`
 }
 
-// ToolResult is what came of a call, as the model sees it. Its entry has a Call.
+// ToolResult is a call's result as the model sees it. Its entry has a Call.
 type ToolResult struct {
 	Content json.RawMessage `json:"content"` // truncated already
 	Code    string          `json:"code,omitempty"`
-	// Untrusted says that strangers may have written what it holds.
+	// Untrusted says that strangers may have written what the result holds.
 	Untrusted bool `json:"untrusted,omitempty"`
 }
 
 // Picture is a picture that the model is shown behind the results of a step. Its entry
-// has the Call that shows it. The log refers to the workspace and holds no bytes.
+// has the Call that shows it. The log names files in the workspace and holds none of
+// their bytes.
 type Picture struct {
-	Path string `json:"path"` // of what it shows, as the model knows it
+	Path string `json:"path"` // of the file that the picture shows, as the model knows it
 	View string `json:"view"` // the file with the picture as it is shown
 	Hash string `json:"hash"` // of the content of that file
 	Type string `json:"type"` // MIME type
 }
 
-// Attached is a file that came with a message; it is written beside that. Its entry has
-// the Person who sent it. What it says of the file is the sender's word.
+// Attached is a file that came with a message. Its entry is written next to that
+// message's and has the Person who sent it. What the fields say of the file is the
+// sender's word.
 type Attached struct {
-	Message string `json:"message"` // the Cause of what was said
+	Message string `json:"message"` // the Cause of the entry of what was said
 	Kind    string `json:"kind"`    // as in bus.Attachment, like the rest
 	Name    string `json:"name,omitempty"`
 	Type    string `json:"type,omitempty"`
@@ -159,61 +165,64 @@ type Attached struct {
 	Ref     string `json:"ref"`
 }
 
-// Fetched is what became of a file that came with a message. Either Path is set, or
-// Problem. Its entry has the Person who sent it.
+// Fetched says what became of a file that came with a message: either Path is set, or
+// Problem. Its entry has the Person who sent the file.
 type Fetched struct {
-	Attached int64  `json:"attached"`       // the number of its entry
-	Message  string `json:"message"`        // that it came with
+	Attached int64  `json:"attached"`       // the number of the file's Attached entry
+	Message  string `json:"message"`        // the cause of the message that the file came with
 	Path     string `json:"path,omitempty"` // in the workspace
 	Type     string `json:"type,omitempty"` // as its content says
 	Size     int64  `json:"size,omitempty"`
 	Hash     string `json:"hash,omitempty"` // SHA-256 of its content
-	// Problem says why it cannot be had, for people and models to read.
+	// Problem says why the file cannot be had, in words for people and models.
 	Problem string `json:"problem,omitempty"`
-	// Picture is what the model is shown of it.
+	// Picture is the picture of the file that the model is shown, if it is one.
 	Picture *Picture `json:"picture,omitempty"`
-	// Words are what is said in a voice message, and Unheard why nobody knows that.
+	// Words are the words spoken in a voice message, and Unheard says why they are not
+	// known.
 	Words   string `json:"words,omitempty"`
 	Unheard string `json:"unheard,omitempty"`
-	// Untrusted says that the words are not those of the person who sent it.
+	// Untrusted says that the words are not those of the person who sent the file.
 	Untrusted bool `json:"untrusted,omitempty"`
 }
 
-// Summary stands for everything up to entry Covers. With no text the past is
-// simply gone from the model's sight: /new.
+// Summary replaces everything up to entry Covers in what the model sees. Without a text
+// the model sees nothing of the past: that is what /new does.
 type Summary struct {
 	Covers int64  `json:"covers"`
 	Text   string `json:"text"`
-	// Untrusted says that strangers may have written some of what it sums up.
+	// Untrusted says that strangers may have written some of what the summary is made of.
 	Untrusted bool `json:"untrusted,omitempty"`
-	// Turn is the turn that goes on though it covers the beginning of it. Releases from
-	// before it would take that turn for one that /new has left behind.
+	// Turn is the id of the turn that goes on although the summary covers its beginning.
+	// Releases that do not know this field would take that turn for one that /new has
+	// left behind.
 	Turn string `json:"turn,omitempty"`
-	// Keep are the numbers of entries that the model sees word for word though they are
-	// covered: what people have said, and the files that came with it.
+	// Keep has the numbers of the covered entries that the model still sees word for
+	// word: what people have said, and the files that came with it.
 	Keep []int64 `json:"keep,omitempty"`
-	// Cleared is up to which entry results of calls are shown as emptied.
+	// Cleared is the number of the last entry up to which the model sees results of calls
+	// as emptied.
 	Cleared int64 `json:"cleared,omitempty"`
 }
 
-// Hides tells whether it covers an entry and does not keep it.
+// Hides reports whether the summary covers entry n and does not keep it.
 func (s Summary) Hides(n int64) bool { return n <= s.Covers && !slices.Contains(s.Keep, n) }
 
-// Notice is what the system says: to the model, and where it ends a turn also
-// to the person.
+// Notice is something that the system says to the model, and where it ends a turn also to
+// the person.
 type Notice struct {
 	Code   string  `json:"code"`
 	Text   string  `json:"text"`
 	Quotes []Quote `json:"quotes,omitempty"`
-	// Of is the cause of the message that it is about.
+	// Of is the cause of the message that the notice is about.
 	Of string `json:"of,omitempty"`
 }
 
-// NoticeUnfetched is the code of a notice of a file that came with the message it is about
-// and was not fetched, as a process of an older release would not know what that is.
+// NoticeUnfetched is the code of a notice about a file that came with message Of and was
+// not fetched, because a process of an older release would not understand the entry.
 const NoticeUnfetched = "unfetched"
 
-// TurnStarted begins a turn. Its entry has the Person who asked.
+// TurnStarted is the first entry of a turn. It has the Person who asked.
 type TurnStarted struct {
 	// Route is where the reply goes, as the agent encoded it.
 	Route json.RawMessage `json:"route"`
@@ -223,22 +232,23 @@ type TurnStarted struct {
 // ToolStarted is written before a call runs. Its entry has a Call.
 type ToolStarted struct {
 	Attempt int `json:"attempt"` // from 1
-	// Args are the arguments that it runs with where these are not the model's own,
-	// and Note is what the model is told of the difference.
+	// Args are the arguments that the call runs with where these are not the model's own,
+	// and Note tells the model of the difference.
 	Args json.RawMessage `json:"args,omitempty"`
 	Note string          `json:"note,omitempty"`
 }
 
-// Usage is what one model call has cost. Its entry has the Person who pays.
+// Usage records the tokens and the cost of one model call. Its entry has the Person who
+// pays.
 type Usage struct {
 	Model     string `json:"model"`
 	Agent     string `json:"agent,omitempty"`
-	Input     int64  `json:"input"`            // tokens of the prompt, cached ones included
-	Cached    int64  `json:"cached,omitempty"` // of them
+	Input     int64  `json:"input"`            // tokens of the prompt, including the cached ones
+	Cached    int64  `json:"cached,omitempty"` // of Input
 	Output    int64  `json:"output"`
 	Reasoning int64  `json:"reasoning,omitempty"` // of Output
-	Estimated bool   `json:"estimated,omitempty"` // the provider reported none
-	// Cost is what the call has cost, in micro-dollars; nil where that is not known.
+	Estimated bool   `json:"estimated,omitempty"` // the provider reported no tokens, so they are estimated
+	// Cost is the price of the call in micro-dollars; nil if it is not known.
 	Cost *int64 `json:"microdollars,omitempty"`
 }
 
@@ -249,11 +259,11 @@ const (
 	TurnCancelled = "cancelled"
 )
 
-// TurnDone ends a turn.
+// TurnDone is the entry that ends a turn.
 type TurnDone struct {
 	State string `json:"state"`
-	// Outbound is what the turn publishes at its end, id and text; the same
-	// after a crash.
+	// Outbound are the messages that the turn publishes at its end, with ids and texts;
+	// they are the same after a crash.
 	Outbound []Reply `json:"outbound,omitempty"`
 }
 
@@ -261,8 +271,8 @@ type TurnDone struct {
 type Reply struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
-	// Files are the files that go with it, as the agent encoded them. Releases from before
-	// these would send the text alone.
+	// Files are the files that go with the message, as the agent encoded them. Releases
+	// that do not know this field would send the text alone.
 	Files json.RawMessage `json:"files,omitempty"`
 }
 
@@ -273,20 +283,20 @@ type Command struct {
 	Reply Reply           `json:"reply"`
 }
 
-// TurnParked is what a turn waits for, all that one step has asked for.
+// TurnParked lists what a turn waits for: everything that one step has asked of people.
 type TurnParked struct {
 	Asks []Ask `json:"asks"`
 }
 
-// Ask is one thing that a parked turn waits for: what somebody has to say about a
-// call. The kinds are those of bus.Ask.
+// Ask is one thing that a parked turn waits for: somebody's approval of a call, or an
+// answer. The kinds are those of bus.Ask.
 type Ask struct {
 	ID   string `json:"id"`
 	Call string `json:"call"`
 	Kind string `json:"kind"`
 	// Args, if set, are the arguments to approve, where these are not the model's own.
 	Args json.RawMessage `json:"args,omitempty"`
-	Hash string          `json:"hash,omitempty"` // of what is to be approved
+	Hash string          `json:"hash,omitempty"` // of what people are to approve
 	// Reason is why a call has to be approved.
 	Reason   string   `json:"reason,omitempty"`
 	Question string   `json:"question,omitempty"`
@@ -296,12 +306,12 @@ type Ask struct {
 	Expires time.Time       `json:"expires"`
 }
 
-// AskEnded is how an ask ended. Its entry has a Call, a Cause, and the Person who
+// AskEnded records how an ask ended. Its entry has a Call, a Cause, and the Person who
 // answered, if somebody did.
 type AskEnded struct {
 	Ask    string `json:"ask"`
 	State  string `json:"state"`            // as that of bus.Ask
-	Answer string `json:"answer,omitempty"` // what was said
+	Answer string `json:"answer,omitempty"` // what the person said
 	Reason string `json:"reason,omitempty"`
 	Name   string `json:"name,omitempty"` // what the platform calls the person
 }

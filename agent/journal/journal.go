@@ -103,7 +103,7 @@ func (j *Journal) Blank(ctx context.Context, cause string) error {
 	}
 	blanked := slices.Clone(j.records) // other callers read the old ones
 	for i, r := range blanked {
-		data, is := sessions.Blanked(r.Entry, cause)
+		data, is := sessions.BlankedData(r.Entry, cause)
 		if !is {
 			continue
 		}

@@ -1,16 +1,17 @@
-// Package outgoing keeps the files that are to be sent until they are, out of the agents' reach.
+// Package outgoing keeps the files that agents send until they are sent, where no agent
+// can change them.
 //
-// A file that an agent has sent is copied here at the call, beside the sessions'
-// directories, so that it goes out as it was then, whatever becomes of the original. The
-// message on the bus carries the file's name, size and sum and the folder that it is in.
-// Each message that is to carry a folder's files holds a reference to it, which is a
-// file of its own, and the folder goes with its last reference.
+// When an agent calls a tool to send a file, the file is copied here, so that it goes out
+// as it was then, whatever becomes of the original. The message on the bus carries the
+// file's name, its size, its checksum and the folder that it is in. Each message that is
+// to carry a folder's files holds a reference to the folder, which is a small file in it;
+// the folder is removed with its last reference.
 //
-// All of it lies in one folder of the workspaces' root, which no session's directory can
-// be: ~outgoing/SESSION/CALL/SUM, with the first two hashed, so that they are names on
-// every filesystem. What is written is on the disk when a function returns. After a
-// crash a folder may be left that no message refers to, or a reference of a message that
-// is through: Sweep removes both.
+// Everything lies in one folder of the workspaces' root whose name no session's directory
+// can have: ~outgoing/SESSION/CALL/SUM. The first two are hashed, so that they are valid
+// names on every filesystem. What a function writes is on the disk when it returns. A
+// crash may leave a folder that no message refers to, or a reference of a message that
+// was already sent: Sweep removes both.
 package outgoing
 
 import (
@@ -31,31 +32,31 @@ import (
 
 // Errors that callers decide on.
 var (
-	// ErrMissing says that a file is not there, or is not what it was.
+	// ErrMissing says that a file does not exist, or has changed.
 	ErrMissing = errors.New("the file is not there any more")
-	// ErrTooLarge says that a file is larger than it may be.
+	// ErrTooLarge says that a file is larger than the limit.
 	ErrTooLarge = errors.New("the file is larger than may be sent")
-	// ErrFull says that too much of a session waits to be sent already.
+	// ErrFull says that too many bytes of a session wait to be sent already.
 	ErrFull = errors.New("too much waits to be sent")
 )
 
-// Folder is the name in the workspaces' root under which all of it lies.
+// Folder is the name of the store's folder in the workspaces' root.
 const Folder = "~outgoing"
 
 const (
 	referencePrefix = "for-"
-	unfinished      = "new-"
+	temporaryPrefix = "new-"
 )
 
-// A Store keeps files. Several processes may use the same one.
+// A Store keeps the files to be sent. Several processes may use the same one.
 type Store struct {
 	root *os.Root
-	// most is how many bytes one session may have here.
-	most int64
+	// maxPerSession is the number of bytes that one session may have here.
+	maxPerSession int64
 }
 
-// Open opens the store in the root of the workspaces, which must exist. A session may
-// have at most that many bytes in it. Nothing is made before the first file comes.
+// Open opens the store in the root of the workspaces, which must exist. Each session may
+// have at most that many bytes in it. Its folder is made when the first file comes.
 func Open(root string, most int64) (*Store, error) {
 	opened, err := os.OpenRoot(root)
 	if err != nil {
@@ -67,37 +68,39 @@ func Open(root string, most int64) (*Store, error) {
 // Close closes the store.
 func (s *Store) Close() error { return s.root.Close() }
 
-// A File is one that is kept.
+// A File identifies one kept file.
 type File struct {
 	Ref    string // the folder that it is in
 	SHA256 string // of its content, in hexadecimal digits
 	Size   int64
 }
 
-// RefOf is the folder for what a call of a session sends.
-func RefOf(session, call string) string { return hashed(session) + "/" + hashed(call) }
+// RefOf returns the folder for the files that a call of a session sends.
+func RefOf(session, call string) string { return hashName(session) + "/" + hashName(call) }
 
-func hashed(text string) string {
+// hashName returns the first half of a text's SHA-256, as a file name.
+func hashName(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:16])
 }
 
-// Keep copies a file, for a call of a session. The same call may keep the same file
-// again. Without a reference (Refer) it is removed after a while. ErrTooLarge for one of
-// more than most bytes, ErrFull where the session has too much here, and ErrMissing where
-// the folder went meanwhile, with the last reference to what was kept there before.
+// Keep copies a file into the folder of a session's call. The same call may keep the same
+// file again. If nothing refers to the folder (see Refer), Sweep removes it after a
+// while. It returns ErrTooLarge for a file of more than most bytes, ErrFull if the
+// session has too many bytes here, and ErrMissing if the folder was removed meanwhile,
+// together with the last reference to earlier files in it.
 func (s *Store) Keep(ctx context.Context, session, call string, content io.Reader, most int64) (File, error) {
 	f := File{Ref: RefOf(session, call)}
-	waits, err := s.size(path.Join(Folder, hashed(session)))
+	waits, err := s.sizeOf(path.Join(Folder, hashName(session)))
 	if err != nil {
 		return File{}, fmt.Errorf("keep a file: %w", err)
 	}
 	dir := path.Join(Folder, f.Ref)
-	temporary := path.Join(dir, unfinished+strings.ToLower(rand.Text()))
+	temporary := path.Join(dir, temporaryPrefix+strings.ToLower(rand.Text()))
 	if err = s.makeFolder(dir); err == nil {
-		f.SHA256, f.Size, err = s.write(temporary, &limited{ctx: ctx.Err, from: content, left: most})
+		f.SHA256, f.Size, err = s.write(temporary, &limitedReader{ctx: ctx.Err, from: content, left: most})
 	}
-	if err == nil && f.Size > s.most-waits {
+	if err == nil && f.Size > s.maxPerSession-waits {
 		if _, kept := s.root.Lstat(path.Join(dir, f.SHA256)); kept != nil {
 			err = ErrFull
 		}
@@ -119,14 +122,15 @@ func (s *Store) Keep(ctx context.Context, session, call string, content io.Reade
 	return f, nil
 }
 
-// A limited reader ends with ErrTooLarge, or with the context's error.
-type limited struct {
+// A limitedReader reader fails with ErrTooLarge after its limit, and with the context's error
+// once that is done.
+type limitedReader struct {
 	ctx  func() error
 	from io.Reader
 	left int64
 }
 
-func (l *limited) Read(p []byte) (int, error) {
+func (l *limitedReader) Read(p []byte) (int, error) {
 	if err := l.ctx(); err != nil {
 		return 0, err
 	}
@@ -137,7 +141,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// write writes a new file, sums its content up and waits for the disk.
+// write writes a new file, flushes it to the disk, and returns its content's checksum and
+// size.
 func (s *Store) write(name string, content io.Reader) (sum string, size int64, err error) {
 	f, err := s.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -151,7 +156,7 @@ func (s *Store) write(name string, content io.Reader) (sum string, size int64, e
 	return hex.EncodeToString(h.Sum(nil)), size, errors.Join(err, f.Close())
 }
 
-// makeFolder makes a folder below Folder, and waits for the disk.
+// makeFolder makes a folder below Folder and flushes it to the disk.
 func (s *Store) makeFolder(dir string) error {
 	if info, err := s.root.Lstat(dir); err == nil && info.IsDir() {
 		return nil
@@ -182,8 +187,8 @@ func (s *Store) removeIfThere(name string) error {
 	return nil
 }
 
-// size is how many bytes a session has here.
-func (s *Store) size(dir string) (sum int64, err error) {
+// sizeOf returns how many bytes the files in a session's folder have.
+func (s *Store) sizeOf(dir string) (sum int64, err error) {
 	err = fs.WalkDir(s.root.FS(), dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return ignoreMissing(err)
@@ -204,16 +209,16 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// A Reference is that of a message to a folder.
+// A Reference says that a message needs the files of a folder.
 type Reference struct {
 	Ref     string `json:"-"`
 	Session string `json:"session"`
 	Message string `json:"message"` // its id on the bus
 }
 
-// Refer notes that a message is to carry files of a folder. It is called before the
-// message is published, and for all messages of a call before the first of them is.
-// ErrMissing if there is no such folder.
+// Refer records that a message will carry files of a folder. It must be called before the
+// message is published, and for all messages of a call before the first of them is
+// published. It returns ErrMissing if there is no such folder.
 func (s *Store) Refer(r Reference) error {
 	if err := s.refer(r); err != nil {
 		return fmt.Errorf("refer to files to be sent: %w", err)
@@ -230,10 +235,10 @@ func (s *Store) refer(r Reference) error {
 	if err != nil {
 		return err
 	}
-	temporary := path.Join(dir, unfinished+strings.ToLower(rand.Text()))
+	temporary := path.Join(dir, temporaryPrefix+strings.ToLower(rand.Text()))
 	_, _, err = s.write(temporary, strings.NewReader(string(raw)))
 	if err == nil {
-		err = s.root.Rename(temporary, path.Join(dir, referencePrefix+hashed(r.Message)))
+		err = s.root.Rename(temporary, path.Join(dir, referencePrefix+hashName(r.Message)))
 	}
 	if err != nil {
 		err = errors.Join(err, s.removeIfThere(temporary))
@@ -246,8 +251,8 @@ func (s *Store) refer(r Reference) error {
 	return err
 }
 
-// folderOf is where the folder of a reference lies. References come over the bus: one
-// that names no such folder is refused.
+// folderOf returns the path of the folder that a reference names. References come over
+// the bus, so one that cannot be a folder of the store gives ErrMissing.
 func folderOf(ref string) (string, error) {
 	session, call, ok := strings.Cut(ref, "/")
 	if !ok || !isHash(session) || !isHash(call) {
@@ -260,7 +265,8 @@ func isHash(name string) bool {
 	return len(name) == 32 && strings.Trim(name, "0123456789abcdef") == ""
 }
 
-// Read reads a file that is kept. ErrMissing if it is not there, or not the same.
+// Read returns the content of a kept file. It returns ErrMissing if the file does not
+// exist or has changed.
 func (s *Store) Read(f File) ([]byte, error) {
 	content, err := s.read(f)
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Release takes back a message's reference to a folder: it was sent, or never will be.
-// With its last reference a folder goes. A reference that is not there is taken back
-// already.
+// Release removes a message's reference to a folder, when the message was sent or never
+// will be. With its last reference the folder is removed too. It does nothing if there is
+// no such reference.
 func (s *Store) Release(ref, message string) error {
 	dir, err := folderOf(ref)
 	if err != nil {
 		return nil //nolint:nilerr // nothing can be there
 	}
-	if err := s.release(dir, referencePrefix+hashed(message)); err != nil {
+	if err := s.release(dir, referencePrefix+hashName(message)); err != nil {
 		return fmt.Errorf("release files that were to be sent: %w", err)
 	}
 	return nil
@@ -40,7 +40,7 @@ func (s *Store) release(dir, reference string) error {
 
 func isReference(name string) bool { return strings.HasPrefix(name, referencePrefix) }
 
-// removeFolder removes a call's folder, and that of its session if it was the last.
+// removeFolder removes a call's folder, and the session's folder if that is empty now.
 func (s *Store) removeFolder(dir string) error {
 	if err := s.root.RemoveAll(dir); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (s *Store) removeFolder(dir string) error {
 	return nil
 }
 
-// names lists what is in a folder; nothing where there is none.
+// names lists the files in a folder; none if there is no such folder.
 func (s *Store) names(dir string) ([]string, error) {
 	f, err := s.root.Open(dir)
 	if err != nil {
@@ -64,9 +64,9 @@ func (s *Store) names(dir string) ([]string, error) {
 	return names, ignoreMissing(errors.Join(err, f.Close()))
 }
 
-// Remove removes all files of a session, and tells whether there were any.
+// Remove removes all files of a session, and reports whether there were any.
 func (s *Store) Remove(_ context.Context, session string) (bool, error) {
-	dir := path.Join(Folder, hashed(session))
+	dir := path.Join(Folder, hashName(session))
 	if _, err := s.root.Lstat(dir); err != nil {
 		if err = ignoreMissing(err); err != nil {
 			return false, fmt.Errorf("remove the files that a session has sent: %w", err)
@@ -79,7 +79,8 @@ func (s *Store) Remove(_ context.Context, session string) (bool, error) {
 	return true, nil
 }
 
-// References lists the references of a session's messages, or of all for "".
+// References lists the references that a session's messages hold, or those of all
+// sessions for "".
 func (s *Store) References(ctx context.Context, session string) ([]Reference, error) {
 	var all []Reference
 	err := s.eachFolder(ctx, session, func(ref string, names []string) error {
@@ -87,7 +88,7 @@ func (s *Store) References(ctx context.Context, session string) ([]Reference, er
 			if !isReference(name) {
 				continue
 			}
-			r, err := s.reference(ref, name)
+			r, err := s.readReference(ref, name)
 			if err != nil {
 				return err
 			}
@@ -103,8 +104,8 @@ func (s *Store) References(ctx context.Context, session string) ([]Reference, er
 	return all, nil
 }
 
-// reference reads one; the zero Reference if it is gone.
-func (s *Store) reference(ref, name string) (r Reference, err error) {
+// readReference reads one readReference; it returns the zero Reference if that is gone.
+func (s *Store) readReference(ref, name string) (r Reference, err error) {
 	f, err := s.root.Open(path.Join(Folder, ref, name))
 	if err != nil {
 		return Reference{}, ignoreMissing(err)
@@ -121,9 +122,9 @@ func (s *Store) reference(ref, name string) (r Reference, err error) {
 	return r, nil
 }
 
-// eachFolder calls do for the folders of a session, or of all for "".
+// eachFolder calls do for each folder of a session, or of all sessions for "".
 func (s *Store) eachFolder(ctx context.Context, session string, do func(ref string, names []string) error) error {
-	sessions := []string{hashed(session)}
+	sessions := []string{hashName(session)}
 	if session == "" {
 		var err error
 		if sessions, err = s.names(Folder); err != nil {
@@ -152,9 +153,10 @@ func (s *Store) eachFolder(ctx context.Context, session string, do func(ref stri
 	return nil
 }
 
-// Sweep removes what nobody will release: the references of messages of which needed
-// says that they are through or were never published, and folders without a reference.
-// It looks at nothing that was changed after a time: that may be of a call that runs.
+// Sweep removes what nobody will release: folders without a reference, and the references
+// of messages for which needed returns false, because they were sent, given up or never
+// published. It skips folders that were changed after before, as they may belong to a
+// call that still runs.
 func (s *Store) Sweep(ctx context.Context, before time.Time, needed func(Reference) (bool, error)) (removed int, err error) {
 	err = s.eachFolder(ctx, "", func(ref string, names []string) error {
 		dir := path.Join(Folder, ref)
@@ -169,7 +171,7 @@ func (s *Store) Sweep(ctx context.Context, before time.Time, needed func(Referen
 			if !isReference(name) {
 				continue
 			}
-			r, err := s.reference(ref, name)
+			r, err := s.readReference(ref, name)
 			if err != nil || r.Message == "" {
 				return err
 			}

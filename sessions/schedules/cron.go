@@ -8,22 +8,23 @@ import (
 	"time"
 )
 
-// A cron is a cron line: minute, hour, day of the month, month, day of the week.
+// A cron is a parsed cron line: minute, hour, day of the month, month, day of the week.
 type cron struct {
 	minutes, hours, days, months, weekdays uint64 // sets of numbers
-	// hourly says that every hour is meant, so the slots follow the time that passes.
-	// Others are about what the clocks show: what they show twice is due once, and what
-	// they leave out is due when they are set forward.
+	// hourly says that the line is due in every hour, so its slots follow the time that
+	// passes. Slots of other lines follow what the clocks show: a time that they show
+	// twice is due once, and one that they skip is due when they are set forward.
 	hourly bool
-	// eitherDay says that days and weekdays are both restricted: one of them is enough.
+	// eitherDay says that days and weekdays are both restricted; then a day needs to be
+	// in only one of them.
 	eitherDay bool
 }
 
-// A field is one place of a cron line.
+// A field describes one of the five fields of a cron line.
 type field struct {
 	name     string
 	from, to int
-	words    []string // for from, from+1, …
+	words    []string // names of from, from+1, …
 }
 
 func fields() []field {
@@ -36,8 +37,9 @@ func fields() []field {
 	}
 }
 
-// shorthand is a cron line for a word.
-func shorthand(word string) string {
+// expandShorthand returns the cron line that a word such as "@daily" stands for; any other word
+// as it is.
+func expandShorthand(word string) string {
 	switch strings.ToLower(word) {
 	case "@hourly":
 		return "0 * * * *"
@@ -54,7 +56,7 @@ func shorthand(word string) string {
 }
 
 func parseCron(text string) (*cron, error) {
-	places := strings.Fields(shorthand(text))
+	places := strings.Fields(expandShorthand(text))
 	all := fields()
 	if len(places) != len(all) {
 		return nil, fmt.Errorf("%q cannot be read: give %s", text, Forms)
@@ -79,7 +81,7 @@ func parseCron(text string) (*cron, error) {
 	return c, nil
 }
 
-// parse reads a list of numbers, ranges and steps.
+// parse returns the set of numbers that a list of numbers, ranges and steps describes.
 func (f field) parse(text string) (set uint64, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		span, by, stepped := strings.Cut(part, "/")
@@ -92,11 +94,11 @@ func (f field) parse(text string) (set uint64, err error) {
 		first, last := f.from, f.to
 		if span != "*" {
 			low, high, ranged := strings.Cut(span, "-")
-			if first, err = f.number(low); err != nil {
+			if first, err = f.parseNumber(low); err != nil {
 				return 0, err
 			}
 			if last = first; ranged {
-				if last, err = f.number(high); err != nil {
+				if last, err = f.parseNumber(high); err != nil {
 					return 0, err
 				}
 			} else if stepped {
@@ -113,7 +115,8 @@ func (f field) parse(text string) (set uint64, err error) {
 	return set, nil
 }
 
-func (f field) number(text string) (int, error) {
+// parseNumber returns the parseNumber that a text or one of the field's words means.
+func (f field) parseNumber(text string) (int, error) {
 	for i, word := range f.words {
 		if strings.EqualFold(text, word) {
 			return f.from + i, nil
@@ -126,19 +129,19 @@ func (f field) number(text string) (int, error) {
 	return n, nil
 }
 
-func has(set uint64, n int) bool { return set&(1<<n) != 0 }
+func contains(set uint64, n int) bool { return set&(1<<n) != 0 }
 
-// onDay tells whether slots are due on a day.
+// onDay reports whether any slot is on a day.
 func (c *cron) onDay(day time.Time) bool {
-	of, week := has(c.days, day.Day()), has(c.weekdays, int(day.Weekday()))
+	of, week := contains(c.days, day.Day()), contains(c.weekdays, int(day.Weekday()))
 	if c.eitherDay {
-		return has(c.months, int(day.Month())) && (of || week)
+		return contains(c.months, int(day.Month())) && (of || week)
 	}
-	return has(c.months, int(day.Month())) && of && week
+	return contains(c.months, int(day.Month())) && of && week
 }
 
-// next is the first slot after a time; zero if there is none within the years that a
-// 29th of February may take to come again.
+// next returns the first slot after a time. It returns zero if none comes within nine
+// years, which is as long as a 29th of February may take to come again.
 func (c *cron) next(after time.Time, zone *time.Location) time.Time {
 	const most = 9 * 366
 	here := after.In(zone)
@@ -154,17 +157,17 @@ func (c *cron) next(after time.Time, zone *time.Location) time.Time {
 	return time.Time{}
 }
 
-// nextOn is the first slot after a time among those of a day; zero if there is none.
+// nextOn returns the first slot on a day that is after a time; zero if there is none.
 func (c *cron) nextOn(day, after time.Time, zone *time.Location) (first time.Time) {
 	if c.hourly {
-		return c.nextPassing(day, after, zone)
+		return c.nextHourly(day, after, zone)
 	}
 	for h := range 24 {
-		if !has(c.hours, h) {
+		if !contains(c.hours, h) {
 			continue
 		}
 		for m := range 60 {
-			if !has(c.minutes, m) {
+			if !contains(c.minutes, m) {
 				continue
 			}
 			at, _ := resolve(day.Add(time.Duration(h)*time.Hour+time.Duration(m)*time.Minute), zone)
@@ -176,26 +179,28 @@ func (c *cron) nextOn(day, after time.Time, zone *time.Location) (first time.Tim
 	return first
 }
 
-// nextPassing goes through the minutes of a day as they pass.
-func (c *cron) nextPassing(day, after time.Time, zone *time.Location) time.Time {
+// nextHourly returns the first slot on a day that is after a time, for a cron that is
+// due every hour. It goes through the minutes as they pass, whatever the clocks show.
+func (c *cron) nextHourly(day, after time.Time, zone *time.Location) time.Time {
 	at, _ := resolve(day, zone)
 	end, _ := resolve(day.AddDate(0, 0, 1), zone)
 	if after.After(at) {
 		at = after.Truncate(time.Minute)
 	}
 	for ; at.Before(end); at = at.Add(time.Minute) {
-		if here := at.In(zone); at.After(after) && has(c.minutes, here.Minute()) {
+		if here := at.In(zone); at.After(after) && contains(c.minutes, here.Minute()) {
 			return here
 		}
 	}
 	return time.Time{}
 }
 
-// shortest is the shortest time between two slots, on days that follow one another.
-func (c *cron) shortest() time.Duration {
+// shortestGap returns the shortestGap time between two slots, which may be on two days in a
+// row.
+func (c *cron) shortestGap() time.Duration {
 	first, last, least := -1, -1, 24*60
 	for n := range 24 * 60 {
-		if !has(c.hours, n/60) || !has(c.minutes, n%60) {
+		if !contains(c.hours, n/60) || !contains(c.minutes, n%60) {
 			continue
 		}
 		if first < 0 {
@@ -211,7 +216,7 @@ func (c *cron) shortest() time.Duration {
 	return time.Duration(least) * time.Minute
 }
 
-// onFollowingDays tells whether there are slots on two days in a row.
+// onFollowingDays reports whether there are slots on two days in a row.
 func (c *cron) onFollowingDays() bool {
 	day := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	for range 4 * 366 {

@@ -1,13 +1,13 @@
 // Package schedules keeps what is to be done at times: once, every so often, or by a cron line.
 //
 // Each time at which a schedule is due is a slot. The slot is written into the table,
-// with the next one, before anything is done about it: so whoever dies in between
-// leaves a slot that others bring to its end under the same id, and a slot that has
-// passed unseen is counted as missed once.
+// with the next one, before anything is done about it. So when a process dies in between,
+// another one finishes the slot under the same id, and a slot that passed while nobody
+// ran is counted as missed once.
 //
-// The files, in reading order: schedules.go has what a schedule is and how it goes from
-// slot to slot; when.go reads the words that say when, cron.go a cron line; table.go is
-// where schedules are kept.
+// The files, in reading order: schedules.go defines a schedule and how it goes from slot
+// to slot; when.go parses the words that say when, cron.go a cron line; table.go stores
+// schedules.
 package schedules
 
 import (
@@ -18,41 +18,41 @@ import (
 	_ "time/tzdata" // zones are known where the machine has none installed
 )
 
-// Why something cannot be done to a schedule.
+// Errors about a schedule.
 var (
 	// ErrNone says that there is no schedule of that id.
 	ErrNone = errors.New("there is no such schedule")
-	// ErrTooMany says that the person has as many as they may have.
+	// ErrTooMany says that the person has the largest allowed number of schedules.
 	ErrTooMany = errors.New("this person has too many schedules")
 )
 
-// A Schedule is something that is to be said to an agent at times.
+// A Schedule is a text to be said to an agent at certain times.
 type Schedule struct {
 	ID      string `json:"id"`
 	Session string `json:"session"`
 	// Person is who made it, CHANNEL:USER, and Called what their platform calls them.
-	Person string `json:"person"`
-	Called string `json:"called,omitempty"`
-	At     string `json:"address"` // of the conversation
-	When   string `json:"when"`    // as Parse reads it
-	Zone   string `json:"time_zone"`
-	Text   string `json:"text"`
-	Made   time.Time
+	Person     string `json:"person"`
+	PersonName string `json:"called,omitempty"`
+	Address    string `json:"address"` // of the conversation
+	When       string `json:"when"`    // as Parse reads it
+	Zone       string `json:"time_zone"`
+	Text       string `json:"text"`
+	Made       time.Time
 	// Next is the next slot; zero if there is none.
 	Next time.Time
-	// Slot is the slot that is being brought to its end; zero if none is.
+	// Slot is the slot that is being worked on; zero if none is.
 	Slot time.Time
-	// Missed slots passed while nobody was there to see them, the first at MissedFrom.
-	// They are told with Slot.
+	// Missed is how many slots passed while no process ran, the first of them at
+	// MissedFrom. They are reported together with Slot.
 	Missed     int
 	MissedFrom time.Time
 }
 
-// MostMissed is how many missed slots are counted.
-const MostMissed = 1000
+// MaxMissed is the largest number of missed slots that is counted.
+const MaxMissed = 1000
 
-// read is what says when the schedule is due.
-func (s Schedule) read() (When, error) {
+// parseWhen parses when the schedule is due.
+func (s Schedule) parseWhen() (When, error) {
 	zone, err := time.LoadLocation(s.Zone)
 	if err != nil {
 		return When{}, fmt.Errorf("schedule %s: %w", s.ID, err)
@@ -64,20 +64,21 @@ func (s Schedule) read() (When, error) {
 	return w, nil
 }
 
-// Due is the schedule with the slot that is due now: the newest that has come. The
-// slots before it are missed. False if none has come.
+// Due returns the schedule as it is when its newest slot up to now begins, with earlier
+// slots counted as missed. It returns false if no slot has come, or one is being worked
+// on.
 func (s Schedule) Due(now time.Time) (Schedule, bool, error) {
 	if !s.Slot.IsZero() || s.Next.IsZero() || s.Next.After(now) {
 		return s, false, nil
 	}
-	w, err := s.read()
+	w, err := s.parseWhen()
 	if err != nil {
 		return s, false, err
 	}
 	s.Slot, s.Missed, s.MissedFrom = s.Next, 0, time.Time{}
 	if last := w.Last(now); last.After(s.Next) {
 		s.MissedFrom, s.Slot = s.Next, last
-		for at := s.Next; at.Before(last) && s.Missed < MostMissed; at = w.Next(at) {
+		for at := s.Next; at.Before(last) && s.Missed < MaxMissed; at = w.Next(at) {
 			s.Missed++
 		}
 	}
@@ -85,17 +86,17 @@ func (s Schedule) Due(now time.Time) (Schedule, bool, error) {
 	return s, true, nil
 }
 
-// SlotID names a slot of a schedule for good.
+// SlotID returns the permanent id of the slot that is being worked on.
 func (s Schedule) SlotID() string { return SlotID(s.ID, s.Slot) }
 
-// SlotID names a slot of a schedule for good.
+// SlotID returns the permanent id of a slot of the schedule with that id.
 func SlotID(id string, slot time.Time) string {
 	return "schedule:" + id + ":" + strconv.FormatInt(slot.Unix(), 10)
 }
 
-// Overdue is the time since which something is to be done about the schedule: its slot,
-// if one is being brought to its end, else the next.
-func (s Schedule) Overdue() time.Time {
+// DueSince returns when work on the schedule is or was due: at its slot, if one is being
+// worked on, otherwise at the next.
+func (s Schedule) DueSince() time.Time {
 	if !s.Slot.IsZero() {
 		return s.Slot
 	}

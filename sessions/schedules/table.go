@@ -9,8 +9,9 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Migration adds the tables, for a schema that keeps schedules; {bytes} is a text that
-// is sorted by its bytes. Times are microseconds since 1970, 0 is none.
+// Migration is the SQL that adds the tables of schedules to a schema; {bytes} stands for
+// a text type that is sorted by its bytes. Times are microseconds since 1970; 0 means
+// none.
 const Migration = `
 CREATE TABLE schedules (
 	id          {bytes} PRIMARY KEY,
@@ -36,11 +37,12 @@ CREATE TABLE time_zones (
 );
 `
 
-// A Table keeps schedules. Several processes may work with the same one at a time.
+// A Table stores schedules in a database. Several processes may use the same one at a
+// time.
 type Table struct{ DB *sqldb.DB }
 
-// Add keeps a schedule, unless it is there already: then it returns that. Its person may
-// have that many, else it is ErrTooMany.
+// Add stores a schedule and returns it; if there is one of that id already, it returns
+// that one. It returns ErrTooMany if the person has most schedules already.
 func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) {
 	var have int
 	err := t.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -49,13 +51,13 @@ func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) 
 				return err
 			}
 		}
-		err := tx.Get("SELECT count(*) FROM schedules WHERE person = ? AND id <> ? AND slot + next > 0", texts(s.Person, s.ID), &have)
+		err := tx.Get("SELECT count(*) FROM schedules WHERE person = ? AND id <> ? AND slot + next > 0", textArgs(s.Person, s.ID), &have)
 		if err != nil || have >= most {
 			return err
 		}
 		_, err = tx.Exec(`INSERT INTO schedules (id, session, person, called, address, due, zone, words, made, next, slot, missed, missed_from)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0) ON CONFLICT (id) DO NOTHING`,
-			append(texts(s.ID, s.Session, s.Person, s.Called, s.At, s.When, s.Zone, s.Text), stamp(s.Made), stamp(s.Next))...)
+			append(textArgs(s.ID, s.Session, s.Person, s.PersonName, s.Address, s.When, s.Zone, s.Text), toMicros(s.Made), toMicros(s.Next))...)
 		return err
 	})
 	if err != nil {
@@ -67,9 +69,9 @@ func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) 
 	return t.Get(ctx, s.ID)
 }
 
-// Get returns a schedule, also one that is over; ErrNone if there is none of that id.
+// Get returns a schedule, even one that is over; ErrNone if there is none of that id.
 func (t Table) Get(ctx context.Context, id string) (Schedule, error) {
-	found, err := t.list(ctx, "id = ?", texts(id)...)
+	found, err := t.list(ctx, "id = ?", textArgs(id)...)
 	if err != nil {
 		return Schedule{}, err
 	}
@@ -79,53 +81,54 @@ func (t Table) Get(ctx context.Context, id string) (Schedule, error) {
 	return found[0], nil
 }
 
-// List returns the schedules of a session, or all if that is "", by their next slots. None
-// is over.
+// List returns the schedules of a session that are not over, or those of all sessions for
+// "", in the order of their next slots.
 func (t Table) List(ctx context.Context, session string) ([]Schedule, error) {
 	if session == "" {
 		return t.list(ctx, "slot + next > 0")
 	}
-	return t.list(ctx, "session = ? AND slot + next > 0", texts(session)...)
+	return t.list(ctx, "session = ? AND slot + next > 0", textArgs(session)...)
 }
 
-// Of returns the schedules that a person has made. None is over.
+// OfPerson returns the schedules of a person that are not over.
 func (t Table) Of(ctx context.Context, person string) ([]Schedule, error) {
-	return t.list(ctx, "person = ? AND slot + next > 0", texts(person)...)
+	return t.list(ctx, "person = ? AND slot + next > 0", textArgs(person)...)
 }
 
-// Before returns the schedules about which something is to be done before a time.
-func (t Table) Before(ctx context.Context, at time.Time) ([]Schedule, error) {
-	return t.list(ctx, "slot > 0 AND slot < ? OR slot = 0 AND next > 0 AND next < ?", stamp(at), stamp(at))
+// DueBefore returns the schedules whose current or next slot is before a time.
+func (t Table) DueBefore(ctx context.Context, at time.Time) ([]Schedule, error) {
+	return t.list(ctx, "slot > 0 AND slot < ? OR slot = 0 AND next > 0 AND next < ?", toMicros(at), toMicros(at))
 }
 
-// Begin takes the slot of a schedule, as Due gives it. False if somebody else has, or the
-// schedule is gone.
-func (t Table) Begin(ctx context.Context, was, now Schedule) (bool, error) {
+// BeginSlot records that work on a slot begins: was is the schedule before, now is what Due
+// made of it. It returns false if another process has begun the slot, or the schedule is
+// gone.
+func (t Table) BeginSlot(ctx context.Context, was, now Schedule) (bool, error) {
 	n, err := t.DB.Exec(ctx, "UPDATE schedules SET slot = ?, missed = ?, missed_from = ?, next = ? WHERE id = ? AND slot = 0 AND next = ?",
-		stamp(now.Slot), now.Missed, stamp(now.MissedFrom), stamp(now.Next), sqldb.Text(now.ID), stamp(was.Next))
+		toMicros(now.Slot), now.Missed, toMicros(now.MissedFrom), toMicros(now.Next), sqldb.Text(now.ID), toMicros(was.Next))
 	if err != nil {
 		return false, fmt.Errorf("begin a slot of %s: %w", now.ID, err)
 	}
 	return n > 0, nil
 }
 
-// End notes that all that a slot asks for is done. Without a next slot the schedule is
-// over.
-func (t Table) End(ctx context.Context, s Schedule) error {
-	_, err := t.DB.Exec(ctx, "UPDATE schedules SET slot = 0, missed = 0, missed_from = 0 WHERE id = ? AND slot = ?", sqldb.Text(s.ID), stamp(s.Slot))
+// EndSlot records that the work on a slot is done. Without a next slot the schedule is over
+// then.
+func (t Table) EndSlot(ctx context.Context, s Schedule) error {
+	_, err := t.DB.Exec(ctx, "UPDATE schedules SET slot = 0, missed = 0, missed_from = 0 WHERE id = ? AND slot = ?", sqldb.Text(s.ID), toMicros(s.Slot))
 	if err != nil {
 		return fmt.Errorf("end a slot of %s: %w", s.ID, err)
 	}
 	return nil
 }
 
-// keepOver is how long a schedule that is over is kept since it was made: whoever was
-// cut off when it was added has to find that it was.
-const keepOver = 2 * 24 * time.Hour
+// keepFinished is how long after its creation a schedule that is over is kept, so that a
+// caller whose Add was interrupted still finds it.
+const keepFinished = 2 * 24 * time.Hour
 
-// Prune removes what is over and was made long ago.
+// Prune removes the schedules that are over and were made long ago.
 func (t Table) Prune(ctx context.Context, now time.Time) error {
-	if _, err := t.DB.Exec(ctx, "DELETE FROM schedules WHERE slot = 0 AND next = 0 AND made < ?", stamp(now.Add(-keepOver))); err != nil {
+	if _, err := t.DB.Exec(ctx, "DELETE FROM schedules WHERE slot = 0 AND next = 0 AND made < ?", toMicros(now.Add(-keepFinished))); err != nil {
 		return fmt.Errorf("remove schedules that are over: %w", err)
 	}
 	return nil
@@ -133,7 +136,7 @@ func (t Table) Prune(ctx context.Context, now time.Time) error {
 
 // Remove removes a schedule; ErrNone if there is none of that id.
 func (t Table) Remove(ctx context.Context, id string) error {
-	n, err := t.DB.Exec(ctx, "DELETE FROM schedules WHERE id = ?", texts(id)...)
+	n, err := t.DB.Exec(ctx, "DELETE FROM schedules WHERE id = ?", textArgs(id)...)
 	if err != nil {
 		return fmt.Errorf("remove schedule %s: %w", id, err)
 	}
@@ -143,40 +146,42 @@ func (t Table) Remove(ctx context.Context, id string) error {
 	return nil
 }
 
-// SetZone notes the time zone of a session.
+// SetZone records the time zone of a session.
 func (t Table) SetZone(ctx context.Context, session, zone string) error {
 	_, err := t.DB.Exec(ctx, `INSERT INTO time_zones (session, zone) VALUES (?, ?)
-		ON CONFLICT (session) DO UPDATE SET zone = excluded.zone`, texts(session, zone)...)
+		ON CONFLICT (session) DO UPDATE SET zone = excluded.zone`, textArgs(session, zone)...)
 	if err != nil {
 		return fmt.Errorf("note a time zone: %w", err)
 	}
 	return nil
 }
 
-// Zone is the time zone that was noted of a session; "" if none was.
+// Zone returns the time zone that was recorded for a session; "" if there is none.
 func (t Table) Zone(ctx context.Context, session string) (zone string, err error) {
-	err = t.DB.Read.QueryRowContext(ctx, "SELECT coalesce(max(zone), '') FROM time_zones WHERE session = ?", texts(session)...).Scan(&zone)
+	err = t.DB.Read.QueryRowContext(ctx, "SELECT coalesce(max(zone), '') FROM time_zones WHERE session = ?", textArgs(session)...).Scan(&zone)
 	if err != nil {
 		return "", fmt.Errorf("look up a time zone: %w", err)
 	}
 	return sqldb.Untext(zone), nil
 }
 
-// EraseSession erases what is kept of a session, and returns how many rows that were.
+// EraseSession deletes the schedules and the time zone of a session, and returns the
+// number of rows.
 func EraseSession(tx *sqldb.Tx, session string) (int64, error) {
-	n, err := tx.Exec("DELETE FROM schedules WHERE session = ?", texts(session)...)
+	n, err := tx.Exec("DELETE FROM schedules WHERE session = ?", textArgs(session)...)
 	if err != nil {
 		return 0, err
 	}
-	zones, err := tx.Exec("DELETE FROM time_zones WHERE session = ?", texts(session)...)
+	zones, err := tx.Exec("DELETE FROM time_zones WHERE session = ?", textArgs(session)...)
 	return n + zones, err
 }
 
-// ErasePerson erases the schedules that a person has made.
+// ErasePerson deletes the schedules that a person has made, and returns their number.
 func ErasePerson(tx *sqldb.Tx, person string) (int64, error) {
-	return tx.Exec("DELETE FROM schedules WHERE person = ?", texts(person)...)
+	return tx.Exec("DELETE FROM schedules WHERE person = ?", textArgs(person)...)
 }
 
+// list returns the schedules for which the SQL condition which is true.
 func (t Table) list(ctx context.Context, which string, args ...any) (all []Schedule, err error) {
 	rows, err := t.DB.Read.QueryContext(ctx, `SELECT id, session, person, called, address, due, zone, words, made, next, slot, missed, missed_from
 		FROM schedules WHERE `+which+` ORDER BY next, id`, args...)
@@ -187,14 +192,14 @@ func (t Table) list(ctx context.Context, which string, args ...any) (all []Sched
 	for rows.Next() {
 		var s Schedule
 		var made, next, slot, from int64
-		held := []*string{&s.ID, &s.Session, &s.Person, &s.Called, &s.At, &s.When, &s.Zone, &s.Text}
+		held := []*string{&s.ID, &s.Session, &s.Person, &s.PersonName, &s.Address, &s.When, &s.Zone, &s.Text}
 		if err := rows.Scan(held[0], held[1], held[2], held[3], held[4], held[5], held[6], held[7], &made, &next, &slot, &s.Missed, &from); err != nil {
 			return nil, fmt.Errorf("read schedules: %w", err)
 		}
 		for _, text := range held {
 			*text = sqldb.Untext(*text)
 		}
-		s.Made, s.Next, s.Slot, s.MissedFrom = moment(made), moment(next), moment(slot), moment(from)
+		s.Made, s.Next, s.Slot, s.MissedFrom = fromMicros(made), fromMicros(next), fromMicros(slot), fromMicros(from)
 		all = append(all, s)
 	}
 	if err := rows.Err(); err != nil {
@@ -203,7 +208,8 @@ func (t Table) list(ctx context.Context, which string, args ...any) (all []Sched
 	return all, nil
 }
 
-func texts(list ...string) []any {
+// textArgs encodes strings as arguments of a statement.
+func textArgs(list ...string) []any {
 	held := make([]any, len(list))
 	for i, s := range list {
 		held[i] = sqldb.Text(s)
@@ -211,14 +217,15 @@ func texts(list ...string) []any {
 	return held
 }
 
-func stamp(t time.Time) int64 {
+// toMicros converts a time to how the table stores it, and moment converts it back.
+func toMicros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
 	return t.UnixMicro()
 }
 
-func moment(stamp int64) time.Time {
+func fromMicros(stamp int64) time.Time {
 	if stamp == 0 {
 		return time.Time{}
 	}

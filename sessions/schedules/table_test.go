@@ -39,7 +39,7 @@ func each(t *testing.T, test func(t *testing.T, one, other schedules.Table)) {
 func sample(id string) schedules.Schedule {
 	made := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
 	return schedules.Schedule{
-		ID: id, Session: "main:telegram:2", Person: "telegram:2", Called: "Al\x00ex", At: "telegram:2", When: "every 10m", Zone: "UTC",
+		ID: id, Session: "main:telegram:2", Person: "telegram:2", PersonName: "Al\x00ex", Address: "telegram:2", When: "every 10m", Zone: "UTC",
 		Text: "look at the \xff build", Made: made, Next: made.Add(10 * time.Minute),
 	}
 }
@@ -56,8 +56,8 @@ func TestSchedulesAreKept(t *testing.T) {
 		}
 		got, err := other.Get(t.Context(), "a")
 		want := sample("a")
-		if err != nil || !got.Made.Equal(want.Made) || !got.Next.Equal(want.Next) || got.Text != want.Text || got.Called != want.Called ||
-			got.Session != want.Session || got.Person != want.Person || got.At != want.At || got.When != want.When || got.Zone != want.Zone {
+		if err != nil || !got.Made.Equal(want.Made) || !got.Next.Equal(want.Next) || got.Text != want.Text || got.PersonName != want.PersonName ||
+			got.Session != want.Session || got.Person != want.Person || got.Address != want.Address || got.When != want.When || got.Zone != want.Zone {
 			t.Errorf("kept %+v, %v", got, err)
 		}
 		if _, err := other.Add(t.Context(), sample("b"), 2); err != nil {
@@ -101,7 +101,7 @@ func TestASlotIsTakenOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for _, table := range []schedules.Table{one, other, one, other} {
 			all.Go(func() {
-				ours, err := table.Begin(t.Context(), s, due)
+				ours, err := table.BeginSlot(t.Context(), s, due)
 				if err != nil {
 					t.Error(err)
 				}
@@ -114,28 +114,28 @@ func TestASlotIsTakenOnce(t *testing.T) {
 		if n := taken.Load(); n != 1 {
 			t.Errorf("the slot was taken %d times", n)
 		}
-		if late, err := other.Before(t.Context(), due.Slot.Add(time.Second)); err != nil || len(late) != 1 || !late[0].Slot.Equal(due.Slot) {
+		if late, err := other.DueBefore(t.Context(), due.Slot.Add(time.Second)); err != nil || len(late) != 1 || !late[0].Slot.Equal(due.Slot) {
 			t.Errorf("to be done are %+v, %v", late, err)
 		}
-		if err := other.End(t.Context(), due); err != nil {
+		if err := other.EndSlot(t.Context(), due); err != nil {
 			t.Fatal(err)
 		}
-		if err := one.End(t.Context(), due); err != nil { // again
+		if err := one.EndSlot(t.Context(), due); err != nil { // again
 			t.Fatal(err)
 		}
 		now, err := one.Get(t.Context(), "a")
 		if err != nil || !now.Slot.IsZero() || !now.Next.Equal(due.Next) {
 			t.Errorf("it is %+v, %v", now, err)
 		}
-		if late, err := one.Before(t.Context(), now.Next); err != nil || len(late) != 0 {
+		if late, err := one.DueBefore(t.Context(), now.Next); err != nil || len(late) != 0 {
 			t.Errorf("to be done are %+v, %v", late, err)
 		}
 		last := now
 		last.Slot, last.Next = now.Next, time.Time{}
-		if ours, err := one.Begin(t.Context(), now, last); err != nil || !ours {
+		if ours, err := one.BeginSlot(t.Context(), now, last); err != nil || !ours {
 			t.Fatal(ours, err)
 		}
-		if err := one.End(t.Context(), last); err != nil {
+		if err := one.EndSlot(t.Context(), last); err != nil {
 			t.Fatal(err)
 		}
 		if all, err := one.List(t.Context(), ""); err != nil || len(all) != 0 {

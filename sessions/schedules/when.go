@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// A When says when something is due. Its slots are whole seconds.
+// A When says when something is due. Its slots are whole seconds: one time, an interval,
+// or a cron line.
 type When struct {
-	text  string // as it is kept
+	text  string // the words as they are stored
 	at    time.Time
 	every time.Duration
 	from  time.Time // what every counts from
@@ -18,15 +19,15 @@ type When struct {
 	zone  *time.Location
 }
 
-// Forms are the forms that Parse reads, for messages.
+// Forms describes the forms that Parse accepts, for messages to people.
 const Forms = `a time such as "2026-12-01 09:00" or "15:30" (once), "in 2h" (once), "every 2h", or a cron line such as "0 9 * * mon-fri"`
 
-// longest is how far off a time may be, and how long an interval.
+// longest limits how far off a time and how long an interval may be.
 const longest = 10 * 366 * 24 * time.Hour
 
-// Parse reads when something is due, for somebody in a time zone. What counts from now,
-// such as "in 2h", does so from now. The String of what it returns means the same at any
-// time.
+// Parse parses the words of somebody in a time zone that say when something is due. Words
+// such as "in 2h" and "every 2h" count from now. The String of the result means the same
+// whenever it is parsed.
 func Parse(text string, zone *time.Location, now time.Time) (When, error) {
 	text = strings.Join(strings.Fields(text), " ")
 	w := When{zone: zone, text: text, from: now.Truncate(time.Second)}
@@ -36,16 +37,16 @@ func Parse(text string, zone *time.Location, now time.Time) (When, error) {
 	case "":
 		return w, fmt.Errorf("it does not say when: give %s", Forms)
 	case "every":
-		w.every, err = interval(rest)
+		w.every, err = parseInterval(rest)
 		w.text = "every " + rest
 	case "in":
 		var d time.Duration
-		if d, err = interval(rest); err == nil {
-			w = once(w.from.Add(d), zone)
+		if d, err = parseInterval(rest); err == nil {
+			w = onceAt(w.from.Add(d), zone)
 		}
 	default:
-		if at, isTime, wrong := clockTime(text, zone, now); isTime {
-			w, err = once(at, zone), wrong
+		if at, isTime, wrong := parseClockTime(text, zone, now); isTime {
+			w, err = onceAt(at, zone), wrong
 			break
 		}
 		w.cron, err = parseCron(text)
@@ -56,28 +57,29 @@ func Parse(text string, zone *time.Location, now time.Time) (When, error) {
 	return w, nil
 }
 
-func once(at time.Time, zone *time.Location) When {
+// onceAt returns a When that is due a single time.
+func onceAt(at time.Time, zone *time.Location) When {
 	at = at.In(zone)
 	return When{at: at, zone: zone, text: at.Format(time.RFC3339)}
 }
 
-// String is what Parse reads at any time.
+// String returns words that Parse understands in the same way at any time.
 func (w When) String() string { return w.text }
 
-// Once tells of what is due a single time.
-func (w When) Once() bool { return !w.at.IsZero() }
+// IsOnce reports whether it is due a single time only.
+func (w When) IsOnce() bool { return !w.at.IsZero() }
 
-// Shortest is the shortest time between two slots; 0 if there is one alone.
-func (w When) Shortest() time.Duration {
+// ShortestGap returns the shortest time between two slots; 0 if there is a single slot.
+func (w When) ShortestGap() time.Duration {
 	switch {
 	case w.cron != nil:
-		return w.cron.shortest()
+		return w.cron.shortestGap()
 	default:
 		return w.every
 	}
 }
 
-// Next is the first slot after a time; zero if there is none.
+// Next returns the first slot after a time; zero if there is none.
 func (w When) Next(after time.Time) time.Time {
 	switch {
 	case w.cron != nil:
@@ -91,7 +93,7 @@ func (w When) Next(after time.Time) time.Time {
 	return time.Time{}
 }
 
-// Last is the newest slot that is not after a time; zero if there is none.
+// Last returns the newest slot that is not after now; zero if there is none.
 func (w When) Last(now time.Time) time.Time {
 	for _, back := range []time.Duration{time.Hour, 36 * time.Hour, 32 * 24 * time.Hour, 367 * 24 * time.Hour, longest} {
 		at := w.Next(now.Add(-back))
@@ -109,14 +111,15 @@ func (w When) Last(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// IsZone tells of a text that it names a time zone which is the same on every machine.
+// IsZone reports whether a text names a time zone, and one that is the same on every
+// machine.
 func IsZone(name string) bool {
 	_, err := time.LoadLocation(name)
 	return err == nil && name != "" && !strings.EqualFold(name, "local")
 }
 
-// interval reads a duration as people write it: Go's, and days and weeks.
-func interval(text string) (time.Duration, error) {
+// parseInterval parses a duration as people write it: Go's notation, and days and weeks.
+func parseInterval(text string) (time.Duration, error) {
 	text = strings.ReplaceAll(text, " ", "")
 	d, err := time.ParseDuration(text)
 	if err != nil && len(text) > 1 {
@@ -137,15 +140,16 @@ func interval(text string) (time.Duration, error) {
 	return d.Truncate(time.Second), nil
 }
 
-// clockTime reads a time of day, or a day and a time. One that a change of the clocks
-// leaves out is an error; of one that there is twice it is the first.
-func clockTime(text string, zone *time.Location, now time.Time) (at time.Time, isTime bool, err error) {
+// parseClockTime parses a time of day, or a day and a time; isTime is false if the text is
+// neither. A time that the clocks skip when they are set forward is an error; of a time
+// that they show twice it returns the first.
+func parseClockTime(text string, zone *time.Location, now time.Time) (at time.Time, isTime bool, err error) {
 	if at, err := time.Parse(time.RFC3339, strings.Replace(text, " ", "T", 1)); err == nil {
 		return at, true, nil
 	}
 	for _, form := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05"} {
 		if l, err := time.Parse(form, text); err == nil {
-			at, err := exactly(l, zone)
+			at, err := existingTime(l, zone)
 			return at, true, err
 		}
 	}
@@ -156,15 +160,16 @@ func clockTime(text string, zone *time.Location, now time.Time) (at time.Time, i
 	here := now.In(zone)
 	for days := range 2 {
 		day := time.Date(here.Year(), here.Month(), here.Day()+days, l.Hour(), l.Minute(), 0, 0, time.UTC)
-		if at, err = exactly(day, zone); err != nil || at.After(now) {
+		if at, err = existingTime(day, zone); err != nil || at.After(now) {
 			break
 		}
 	}
 	return at, true, err
 }
 
-// exactly is when the clocks of a zone show what l shows in UTC, for the first time.
-func exactly(l time.Time, zone *time.Location) (time.Time, error) {
+// existingTime returns when the clocks of a zone first show what l shows in UTC, or an error
+// if they never do.
+func existingTime(l time.Time, zone *time.Location) (time.Time, error) {
 	at, there := resolve(l, zone)
 	if !there {
 		return at, fmt.Errorf("there is no %s in %s: the clocks are set forward then, to %s", l.Format("2006-01-02 15:04"), zone, at.Format("15:04"))
@@ -172,8 +177,9 @@ func exactly(l time.Time, zone *time.Location) (time.Time, error) {
 	return at, nil
 }
 
-// resolve is the first moment at which the clocks of a zone show what l shows in UTC. If
-// they never do, because they are set forward, it is the moment at which they are.
+// resolve returns the first moment at which the clocks of a zone show what l shows in
+// UTC. If they never do because they are set forward, it returns the moment at which they
+// are, and false.
 func resolve(l time.Time, zone *time.Location) (at time.Time, there bool) {
 	guess := time.Date(l.Year(), l.Month(), l.Day(), l.Hour(), l.Minute(), l.Second(), 0, zone)
 	for _, near := range []time.Duration{-26 * time.Hour, 0, 26 * time.Hour} {

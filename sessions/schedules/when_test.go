@@ -130,7 +130,7 @@ func TestTheShortestTimeBetweenSlots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := w.Shortest(); got != want {
+		if got := w.ShortestGap(); got != want {
 			t.Errorf("%q: %v, want %v", when, got, want)
 		}
 	}

@@ -23,6 +23,7 @@ func auditTests() []test {
 	}
 }
 
+// call returns an audit record of a tool call.
 func call(session, person, turn, arguments string) sessions.AuditRecord {
 	raw, err := json.Marshal(map[string]string{"command": arguments})
 	if err != nil {
@@ -44,7 +45,8 @@ func keepAudit(t testing.TB, s sessions.Auditor, records ...sessions.AuditRecord
 	}
 }
 
-// auditIs reads all records, as text without their ids.
+// auditIs fails the test unless the store has exactly these records, written as text
+// without their ids.
 func auditIs(t testing.TB, s sessions.Auditor, want ...string) {
 	t.Helper()
 	records, err := s.AuditRecords(t.Context(), "", 0, 100)

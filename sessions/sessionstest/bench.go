@@ -33,6 +33,7 @@ func Benchmark(b *testing.B, h Harness) {
 	})
 }
 
+// turnOf runs one small turn in a session.
 func turnOf(b *testing.B, s sessions.Store, key string, n int) {
 	l, err := s.Open(b.Context(), key, int64(n+1))
 	if err != nil {

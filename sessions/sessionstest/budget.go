@@ -24,6 +24,7 @@ func budgetTests() []test {
 	}
 }
 
+// noon returns today's noon in UTC, so that a test does not run over midnight.
 func noon() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour) }
 
 func reservation(id, person string, tokens, most int64) sessions.Reservation {

@@ -20,6 +20,8 @@ func causeTests() []test {
 	}
 }
 
+// blanked checks that the holder of a session, and nobody else, can blank a message, and
+// that its cause stays known.
 func blanked(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)

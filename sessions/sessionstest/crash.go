@@ -14,8 +14,8 @@ import (
 	"parley/sessions"
 )
 
-// childPlace is the environment variable that makes the suite append to the store at
-// that place until it is killed.
+// childPlace is the environment variable that makes the suite append to the store at that
+// place, as a child process, until it is killed.
 const childPlace = "SESSIONSTEST_PLACE"
 
 const (
@@ -95,8 +95,9 @@ func killed(t *testing.T, p place) {
 	}
 }
 
-// runAndKill lets a child append until at least one entry of every session, and as many
-// as lines in all, were acknowledged to it, and kills it.
+// runAndKill runs a child until it has printed that many lines and at least one entry of
+// every session was acknowledged, then kills it. It records in acked the last
+// acknowledged entry of each session.
 func runAndKill(t *testing.T, place string, lines int, acked []int64) {
 	t.Helper()
 	name, _, _ := strings.Cut(t.Name(), "/")

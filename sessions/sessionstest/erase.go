@@ -33,7 +33,7 @@ func eraseTests() []test {
 	}
 }
 
-// clockFence is a fence as buses give them: they begin at the clock.
+// clockFence returns a fence as buses give them: the first is taken from the clock.
 func clockFence() int64 { return time.Now().UnixMicro() + 1 }
 
 const (
@@ -43,17 +43,19 @@ const (
 	secret = "a word that nobody else says"
 )
 
-// saidBy makes person the person of an entry.
+// saidBy returns an entry with person as its Person.
 func saidBy(person string, e sessions.Entry) sessions.Entry {
 	e.Person = person
 	return e
 }
 
-// wholeTurn is a turn in which person says text and is answered.
+// wholeTurn returns the entries of a turn in which person says text and is answered.
 func wholeTurn(person, turn, text string) []sessions.Entry {
 	return []sessions.Entry{saidBy(person, started(turn)), saidBy(person, said(turn, turn, text)), reply(turn, "about "+text), done(turn)}
 }
 
+// checkErased fails the test unless an erasure has returned exactly these sessions and
+// this number of entries.
 func checkErased(t *testing.T, what string, got sessions.Erased, err error, whole, shared []string, entries int64) {
 	t.Helper()
 	if err != nil {
@@ -64,7 +66,7 @@ func checkErased(t *testing.T, what string, got sessions.Erased, err error, whol
 	}
 }
 
-// turnsOf lists the turns of which entries are, in order.
+// turnsOf lists the turns that entries belong to, in order.
 func turnsOf(entries []sessions.Entry) (turns []string) {
 	for _, e := range entries {
 		if !slices.Contains(turns, e.Turn) {
@@ -178,7 +180,7 @@ func erasedTraces(t *testing.T, p place) {
 	}
 }
 
-// count is how often a text occurs in the files of the store.
+// count returns how often a text occurs in the files of the store.
 func (p place) count(text string) (n int) {
 	p.t.Helper()
 	for _, name := range p.harness.Files(p.t, p.name) {

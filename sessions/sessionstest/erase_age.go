@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// appendedAt makes when the time at which entries were appended.
+// appendedAt sets the time of entries, and returns them.
 func appendedAt(when time.Time, entries ...sessions.Entry) []sessions.Entry {
 	for i := range entries {
 		entries[i].At = when
@@ -42,13 +42,14 @@ func erasedBefore(t *testing.T, p place) {
 	checkErased(t, "everything", got, err, []string{other, key}, nil, 4+11)
 }
 
-// waiting is a turn in which person says something and people are asked.
+// waiting returns the entries of a turn in which person says something and which then
+// waits for an approval.
 func waiting(person, turn, ask string) []sessions.Entry {
 	parked := sessions.TurnParked{Asks: []sessions.Ask{{ID: ask, Call: "c1", Kind: "approval"}}}
 	return []sessions.Entry{saidBy(person, started(turn)), saidBy(person, said(turn, turn, "x")), entry(turn, sessions.KindTurnParked, parked), published(turn)}
 }
 
-// answered is how an ask ended, by person.
+// answered returns the entry that says that person has approved an ask.
 func answered(person, turn, ask string) sessions.Entry {
 	return answeredWith(person, turn, ask, sessions.AskEnded{Ask: ask, State: "answered", Answer: "approve"})
 }

@@ -91,8 +91,8 @@ func invalidKey(t *testing.T, p place) {
 }
 
 // race lets holders with growing fences open one session and append until they are
-// fenced. In whatever order they come, none may append an entry after a later holder
-// has opened the log.
+// fenced. In whatever order they come, none may append an entry after a later holder has
+// opened the log.
 func race(t *testing.T, p place) {
 	stores := p.stores()
 	const holders, most = 40, 25
@@ -132,8 +132,8 @@ func race(t *testing.T, p place) {
 	inOrder(t, readLog(t, stores[0], key), opened, acked)
 }
 
-// inOrder checks a log that holders raced for. opened is where each holder found the
-// log's end, and acked are the entries that were acknowledged.
+// inOrder checks a log that holders raced for. The map opened has the end of the log that
+// each holder found, and acked the entries that were acknowledged.
 func inOrder(t *testing.T, entries []sessions.Entry, opened map[string]int64, acked map[string]bool) {
 	t.Helper()
 	for i, e := range entries {

@@ -25,7 +25,7 @@ func jobTests() []test {
 	}
 }
 
-// plenty is room for all jobs of a test.
+// plenty returns limits that no test's jobs reach.
 func plenty() sessions.JobLimits { return sessions.JobLimits{Session: 100, Person: 100} }
 
 func aJob(id, session, person string) sessions.Job {
@@ -43,6 +43,7 @@ func beginJob(t testing.TB, s sessions.Jobs, j sessions.Job) {
 	}
 }
 
+// endJob ends a job, and returns what EndJob has returned.
 func endJob(t testing.TB, s sessions.Jobs, j sessions.Job) bool {
 	t.Helper()
 	if j.State == sessions.JobRunning {
@@ -58,7 +59,7 @@ func endJob(t testing.TB, s sessions.Jobs, j sessions.Job) bool {
 	return ours
 }
 
-// jobIs compares a job as the store has it.
+// jobIs fails the test unless the store has exactly this job.
 func jobIs(t testing.TB, s sessions.Jobs, want sessions.Job) {
 	t.Helper()
 	got, err := s.Job(t.Context(), want.ID)

@@ -178,7 +178,7 @@ func sameAgain(t *testing.T, p place) {
 	appendAll(t, l, started("t2"))
 }
 
-// sameAgainAnew appends entries again after a commit whose answer was lost: the holder
+// sameAgainAnew appends entries again after a commit whose answer was lost, so the holder
 // knows fewer entries than the log has.
 func sameAgainAnew(t *testing.T, p place) {
 	s := p.open()

@@ -45,7 +45,8 @@ func summaryCovers(t *testing.T, p place) {
 	}
 }
 
-// A summary that covers the beginning of a turn that goes on keeps what was said.
+// summaryKeeps checks that a summary which covers the beginning of an unfinished turn
+// keeps the entries that it names.
 func summaryKeeps(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
@@ -122,7 +123,7 @@ func unfinishedInOrder(t *testing.T, p place) {
 }
 
 // openReturnsWhatMatters appends at random, as several holders, and compares what Open
-// returns with what follows from reading the whole log.
+// returns with what expectedOnOpen finds in the whole log.
 func openReturnsWhatMatters(t *testing.T, p place) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -172,7 +173,8 @@ func openReturnsWhatMatters(t *testing.T, p place) {
 	}
 }
 
-// expectedOnOpen is what Open has to return by its contract, found in the simplest way.
+// expectedOnOpen returns what Open must return by its contract, found in the simplest
+// way.
 func expectedOnOpen(t *testing.T, log []sessions.Entry) []sessions.Entry {
 	t.Helper()
 	type turn struct{ started, done, pending, published bool }

@@ -1,9 +1,9 @@
 // Package sessionstest is the suite that every store of sessions passes: each promise of package sessions is a test.
 //
-// sessionstest.go has Run, which an implementation's tests call, and what the tests
-// share. Each other file has the tests of one group of promises, after which it is
-// named; those of erasing are in three: erase.go, erase_person.go and erase_age.go.
-// bench.go is the benchmark of an implementation.
+// sessionstest.go has Run, which an implementation's tests call, and the functions that
+// all tests share. Each other file is named after the group of promises that it tests;
+// erasing has three files: erase.go, erase_person.go and erase_age.go. bench.go is the
+// benchmark of an implementation.
 package sessionstest
 
 import (
@@ -29,13 +29,13 @@ type Store interface {
 	io.Closer
 }
 
-// A Harness is how the suite opens an implementation and looks into it.
+// A Harness says how the suite opens an implementation and finds its files.
 type Harness struct {
 	// New makes an empty place for a store and returns its name, a file's path or a
 	// database's URL. The place is removed when the test ends.
 	New func(t testing.TB) string
-	// Open opens the store at a place. Another process may have had it open, and
-	// have been killed.
+	// Open opens the store at a place. Another process may have had it open before, and
+	// may have been killed.
 	Open func(ctx context.Context, place string) (Store, error)
 	// Shared says that several processes may have a place open at once.
 	Shared bool
@@ -195,6 +195,7 @@ func entry(turn string, kind sessions.Kind, data any) sessions.Entry {
 	return e
 }
 
+// said returns the entry of a message from anna.
 func said(turn, cause, text string) sessions.Entry {
 	e := entry(turn, sessions.KindUser, sessions.User{Text: text})
 	e.Cause, e.Person = cause, "telegram:7"

@@ -17,24 +17,24 @@ import (
 
 const copyPrefix = "kept-"
 
-// Why there is no copy of a file.
+// The reasons why there is no copy of a file.
 const (
 	tooLarge   = "it is too large to be kept"
 	noRoom     = "there was no room for a copy of it"
 	unreadable = "it could not be read"
 )
 
-// A keeper makes copies as long as there is room for them.
-type keeper struct {
+// A copier makes copies of files as long as there is room for them.
+type copier struct {
 	desk *desk
 	mu   sync.Mutex
 	used int64
-	have map[string]bool // by sum; also those that are being made
+	have map[string]bool // by checksum; including copies that are being made
 }
 
-// newKeeper looks what copies there are.
-func (d *desk) newKeeper() (*keeper, error) {
-	k := &keeper{desk: d, have: map[string]bool{}}
+// newCopier returns a copier that knows the copies that exist.
+func (d *desk) newCopier() (*copier, error) {
+	k := &copier{desk: d, have: map[string]bool{}}
 	names, err := d.names()
 	if err != nil {
 		return nil, err
@@ -54,15 +54,16 @@ func (d *desk) newKeeper() (*keeper, error) {
 	return k, nil
 }
 
-// fits tells whether there is room for a file of that size.
-func (k *keeper) fits(size int64) bool {
+// fits reports whether there is room for a file of that size.
+func (k *copier) fits(size int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.used+size <= k.desk.cfg.MaxBytes
 }
 
-// claim asks for the room of a copy. Had says that there is one already.
-func (k *keeper) claim(sum string, size int64) (had, room bool) {
+// claimRoom reserves the room for a copy. Had says that there is such a copy already;
+// room, that there is one or there is room for it.
+func (k *copier) claimRoom(sum string, size int64) (had, room bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.have[sum] {
@@ -76,9 +77,9 @@ func (k *keeper) claim(sum string, size int64) (had, room bool) {
 	return false, true
 }
 
-// readFile sums a file up and, with a keeper, makes a copy of it. The zero Entry is for a
-// file that has gone.
-func (d *desk) readFile(ctx context.Context, root *os.Root, name string, keep *keeper) (e Entry, err error) {
+// readFile computes a file's checksum and, if keep is not nil, makes a copy of the file.
+// It returns the zero Entry for a file that is gone.
+func (d *desk) readFile(ctx context.Context, root *os.Root, name string, keep *copier) (e Entry, err error) {
 	before, err := look(root, name)
 	if err != nil || !before.Mode.IsRegular() {
 		return before, ignoreMissing(err)
@@ -104,7 +105,7 @@ func (d *desk) readFile(ctx context.Context, root *os.Root, name string, keep *k
 		before.Why = unreadable
 		return before, err
 	}
-	from := &limited{ctx: ctx, from: f, left: d.cfg.MaxBytes / 4}
+	from := &limitedReader{ctx: ctx, from: f, left: d.cfg.MaxBytes / 4}
 	if keep == nil {
 		h := sha256.New()
 		if before.Size, err = io.Copy(h, from); err == nil {
@@ -128,20 +129,21 @@ func (d *desk) readFile(ctx context.Context, root *os.Root, name string, keep *k
 
 func sumOf(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
 
-// Why a file is not read to its end.
+// The errors for which a file is not read to its end.
 var (
 	errTooLarge = errors.New("the file is too large")
 	errStore    = errors.New("the copy cannot be written")
 )
 
-// A limited reader ends with errTooLarge, or with the context's error.
-type limited struct {
+// A limitedReader fails with errTooLarge after its limit, and with the context's error
+// once that is done.
+type limitedReader struct {
 	ctx  context.Context //nolint:containedctx // it reads one file
 	from io.Reader
 	left int64
 }
 
-func (l *limited) Read(p []byte) (int, error) {
+func (l *limitedReader) Read(p []byte) (int, error) {
 	if err := l.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -152,20 +154,22 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// inMemory is the most of a file that is read before it is known whether it has a copy.
-const inMemory = 1 << 20
+// maxInMemory is how many bytes of a file are read into memory before it is known whether
+// there is a copy of it.
+const maxInMemory = 1 << 20
 
-// keep sums a file up and makes a copy of it, where there is none and there is room.
-func (d *desk) keep(e *Entry, from io.Reader, keep *keeper) error {
-	head, err := io.ReadAll(io.LimitReader(from, inMemory+1))
+// keep computes a file's checksum, and makes a copy of it if there is none and there is
+// room.
+func (d *desk) keep(e *Entry, from io.Reader, keep *copier) error {
+	head, err := io.ReadAll(io.LimitReader(from, maxInMemory+1))
 	if err != nil {
 		return err
 	}
 	h := sha256.New()
 	h.Write(head)
-	if len(head) <= inMemory {
+	if len(head) <= maxInMemory {
 		e.Sum, e.Size = sumOf(h), int64(len(head))
-		had, room := keep.claim(e.Sum, e.Size)
+		had, room := keep.claimRoom(e.Sum, e.Size)
 		if e.Kept = had || room; !room {
 			e.Why = noRoom
 		}
@@ -176,7 +180,7 @@ func (d *desk) keep(e *Entry, from io.Reader, keep *keeper) error {
 	}
 	// The rest goes to the disk before its sum is known.
 	size := int64(len(head))
-	if _, room := keep.claim("?"+rand.Text(), e.Size); !room {
+	if _, room := keep.claimRoom("?"+rand.Text(), e.Size); !room {
 		more, err := io.Copy(h, from)
 		e.Sum, e.Size, e.Why = sumOf(h), size+more, noRoom
 		return err
@@ -199,7 +203,8 @@ func (d *desk) keep(e *Entry, from io.Reader, keep *keeper) error {
 	return err
 }
 
-// writeCopy writes a copy beside its place and then gives it its name.
+// writeCopy writes a copy under a temporary name and then renames it. Fill writes the
+// content, and sum returns its checksum afterwards.
 func (d *desk) writeCopy(fill func(io.Writer) error, sum func() string) error {
 	temporary := newName()
 	f, err := d.dir.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -216,11 +221,12 @@ func (d *desk) writeCopy(fill func(io.Writer) error, sum func() string) error {
 	return nil
 }
 
-// errDamaged says that a copy is not what it was.
+// errDamaged says that a copy is missing, or differs from what was copied.
 var errDamaged = errors.New("the copy is not there any more, or damaged")
 
-// fill writes a copy to a file, and checks it.
-func (d *desk) fill(f io.Writer, e Entry) (err error) {
+// writeFromCopy writes the copy of an entry's content to a file, and checks it by its
+// checksum.
+func (d *desk) writeFromCopy(f io.Writer, e Entry) (err error) {
 	from, err := d.dir.Open(copyPrefix + e.Sum)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errDamaged

@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// A Name is a path in a workspace. Names on a disk need not be UTF-8, which JSON wants: one
-// that is not is written down behind a NUL, which no name has.
+// A Name is a path in a workspace. Names on a disk need not be UTF-8, but JSON texts must
+// be: a name that is not UTF-8 is encoded after a NUL, which no name has.
 type Name string
 
-// MarshalText implements encoding.TextMarshaler.
+// MarshalText implements encoding.TextMarshaler, also for names that are not UTF-8.
 func (n Name) MarshalText() ([]byte, error) {
 	if utf8.ValidString(string(n)) {
 		return []byte(n), nil
@@ -24,7 +24,8 @@ func (n Name) MarshalText() ([]byte, error) {
 	return []byte("\x00" + base64.StdEncoding.EncodeToString([]byte(n))), nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText implements encoding.TextUnmarshaler: it reads what MarshalText has
+// written.
 func (n *Name) UnmarshalText(text []byte) error {
 	coded, ok := strings.CutPrefix(string(text), "\x00")
 	if !ok {
@@ -39,30 +40,31 @@ func (n *Name) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// An Entry is what one path of a workspace was.
+// An Entry describes the file, folder or link that was at one path of a workspace.
 type Entry struct {
 	Mode fs.FileMode `json:"m"`
 	Size int64       `json:"s,omitempty"`
-	Sum  string      `json:"h,omitempty"` // of a file's content; "" if it was not read
+	Sum  string      `json:"h,omitempty"` // SHA-256 of a file's content; "" if it was not read
 	Link Name        `json:"l,omitempty"` // where a symbolic link leads
 	Kept bool        `json:"k,omitempty"` // there is a copy of the content
 	// Why says why there is no copy of a file that was to have one.
 	Why string `json:"w,omitempty"`
 
 	Modified int64  `json:"t,omitempty"` // in nanoseconds
-	Changed  int64  `json:"c,omitempty"` // likewise; no program can set it
+	Changed  int64  `json:"c,omitempty"` // when the inode changed, in nanoseconds; no program can set it
 	Inode    uint64 `json:"i,omitempty"`
 }
 
-// keptMode are the bits of a mode that are put back.
+// keptMode has the bits of a mode that are restored.
 const keptMode = fs.ModeType | fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
-// untouched tells whether a file is, by what the system says, the one that was written down.
+// untouched reports whether a file is, by what the system says, the one that the entry
+// describes.
 func (e Entry) untouched(now Entry) bool {
 	return e.Size == now.Size && e.Modified == now.Modified && e.Changed == now.Changed && e.Inode == now.Inode && e.Mode.Type() == now.Mode.Type()
 }
 
-// sameContent tells whether two entries stand for the same content, or link.
+// sameContent reports whether two entries have the same content, or the same link.
 func (e Entry) sameContent(other Entry) bool {
 	switch {
 	case e.Mode.Type() != other.Mode.Type():
@@ -77,7 +79,7 @@ func (e Entry) sameContent(other Entry) bool {
 	return e.Size == other.Size && e.Modified == other.Modified && e.Inode == other.Inode
 }
 
-// same tells whether two entries, nil for nothing there, are alike.
+// same reports whether two entries are alike; nil is for nothing there.
 func same(a, b *Entry) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -88,14 +90,14 @@ func same(a, b *Entry) bool {
 	return a.Mode == b.Mode && a.sameContent(*b)
 }
 
-// A tree is a workspace at one time.
+// A tree has the entries of a workspace at one time.
 type tree struct {
 	// At is when the walk began, by the clock of the filesystem.
 	At      int64
 	Entries map[Name]Entry
 }
 
-// A line is one path of a tree, as it is written down.
+// A line is one path of a tree, as it is stored.
 type line struct {
 	Path Name `json:"p"`
 	Entry
@@ -106,7 +108,7 @@ type lines struct {
 	Lines []line `json:"lines"` // by path
 }
 
-// MarshalJSON implements json.Marshaler: the same tree is the same text.
+// MarshalJSON implements json.Marshaler. The same tree always becomes the same text.
 func (t *tree) MarshalJSON() ([]byte, error) {
 	all := lines{At: t.At, Lines: make([]line, 0, len(t.Entries))}
 	for name, e := range t.Entries {
@@ -116,7 +118,7 @@ func (t *tree) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON implements json.Unmarshaler: it reads what MarshalJSON has written.
 func (t *tree) UnmarshalJSON(raw []byte) error {
 	var all lines
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -129,27 +131,29 @@ func (t *tree) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// racy is how long after a change a file may be changed again without it showing in its
-// times: some filesystems count in seconds.
-const racy = 2_000_000_000
+// racyNanos is how many nanoseconds after a change a file may be changed again without a
+// difference in its times: some filesystems count in seconds.
+const racyNanos = 2_000_000_000
 
-// settled tells whether a change of an entry since would show in its times.
-func (t *tree) settled(e Entry) bool { return e.Changed < t.At-racy }
+// isSettled reports whether a change of an entry's file after this tree would show in the
+// file's times.
+func (t *tree) isSettled(e Entry) bool { return e.Changed < t.At-racyNanos }
 
-// covers tells whether a later tree says nothing more.
+// covers reports whether a later tree says nothing that this tree does not.
 func (t *tree) covers(next *tree) bool {
 	for _, e := range t.Entries {
-		if e.Mode.IsRegular() && !t.settled(e) {
+		if e.Mode.IsRegular() && !t.isSettled(e) {
 			return false
 		}
 	}
 	return maps.Equal(t.Entries, next.Entries)
 }
 
-// mostCached is how many trees stay in memory: those of the sessions that work just now.
-const mostCached = 8
+// maxCached is how many trees stay in memory: those of the sessions that work just now.
+const maxCached = 8
 
-// A cache has the trees that were used last, by their names, which stand for their content.
+// A cache has the trees that were used last, by their names. A name determines a tree's
+// content.
 type cache struct {
 	mu    sync.Mutex
 	names []string
@@ -172,21 +176,21 @@ func (c *cache) add(name string, t *tree) {
 		return
 	}
 	c.names, c.trees = append(c.names, name), append(c.trees, t)
-	if over := len(c.names) - mostCached; over > 0 {
+	if over := len(c.names) - maxCached; over > 0 {
 		c.names, c.trees = slices.Delete(c.names, 0, over), slices.Delete(c.trees, 0, over)
 	}
 }
 
-// A Change is what became of one path.
+// A Change says how one path was changed.
 type Change struct {
 	Path Name   `json:"path"`
 	From *Entry `json:"from,omitempty"` // nil: there was nothing
 	To   *Entry `json:"to,omitempty"`   // nil: there is nothing
-	// Torn says that somebody else has changed it between two parts of the turn.
+	// Torn says that somebody else has changed the path between two parts of the turn.
 	Torn bool `json:"torn,omitempty"`
 }
 
-// What a Change is, in a word.
+// The words that Change.What returns.
 const (
 	Created  = "created"
 	Modified = "modified"
@@ -194,7 +198,7 @@ const (
 	Mode     = "mode" // the permissions alone
 )
 
-// What says it in a word.
+// What returns a word for the kind of change.
 func (c Change) What() string {
 	switch {
 	case c.From == nil:
@@ -207,7 +211,7 @@ func (c Change) What() string {
 	return Modified
 }
 
-// IsDir tells whether the path is, or was, a folder.
+// IsDir reports whether the path is, or was, a folder.
 func (c Change) IsDir() bool {
 	return c.From != nil && c.From.Mode.IsDir() || c.To != nil && c.To.Mode.IsDir()
 }

@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// undosToo is how many records there may be, undos counted, for each turn that is kept.
-const undosToo = 4
+// recordsPerTurn is how many records, undos included, there may be for each turn that is
+// kept.
+const recordsPerTurn = 4
 
 // prune removes the records that are too many or too old, and then the trees and copies
-// that nothing names. What an undo undoes stays with it.
+// that no record names. It keeps the record that a kept undo refers to.
 func (d *desk) prune(records []Record) error {
 	var gone []Record
 	newest := records[len(records)-1]
@@ -23,7 +24,7 @@ func (d *desk) prune(records []Record) error {
 		if r.Undoes == 0 {
 			turns++
 		}
-		old := turns > d.cfg.Turns || len(records)-i > undosToo*d.cfg.Turns || d.isOld(r)
+		old := turns > d.cfg.Turns || len(records)-i > recordsPerTurn*d.cfg.Turns || d.isOld(r)
 		if old && r.N != newest.N && r.N != newest.Undoes && r.Open == "" {
 			gone = append(gone, r)
 		}
@@ -39,8 +40,8 @@ func (d *desk) prune(records []Record) error {
 	return d.sweep()
 }
 
-// sweep removes the trees and copies that no record and no newest tree names, and what was
-// begun to be written.
+// sweep removes the trees and copies that neither a record nor the newest tree names, and
+// unfinished files.
 func (d *desk) sweep() error {
 	records, err := d.records()
 	if err != nil {
@@ -82,6 +83,7 @@ func (d *desk) sweep() error {
 	return nil
 }
 
+// treeIf returns a tree if its name is needed; nil otherwise.
 func (d *desk) treeIf(name string, needed map[string]bool) *tree {
 	if !needed[name] {
 		return nil
@@ -89,7 +91,7 @@ func (d *desk) treeIf(name string, needed map[string]bool) *tree {
 	return d.tree(name)
 }
 
-// Remove removes all that is kept of a session, and tells whether there was anything.
+// Remove removes all histories of a session, and reports whether there were any.
 func (s *Store) Remove(_ context.Context, session string) (bool, error) {
 	folder := sessionFolder(session)
 	if _, err := s.root.Lstat(folder); err != nil {
@@ -110,8 +112,9 @@ func (s *Store) Remove(_ context.Context, session string) (bool, error) {
 	return true, nil
 }
 
-// SweepOld removes the histories in which nothing was written for as long as turns are kept,
-// and counts them. In others the next turn removes what is too old.
+// SweepOld removes the histories in which nothing was written for as long as turns are
+// kept, and returns their number. In other histories the next turn removes what is too
+// old.
 func (s *Store) SweepOld(ctx context.Context) (int, error) {
 	if s.cfg.MaxAge <= 0 {
 		return 0, nil
@@ -119,7 +122,8 @@ func (s *Store) SweepOld(ctx context.Context) (int, error) {
 	return s.Sweep(ctx, time.Now().Add(-s.cfg.MaxAge))
 }
 
-// Sweep removes the histories in which nothing was written since a time, and counts them.
+// Sweep removes the histories in which nothing was written since a time, and returns
+// their number.
 func (s *Store) Sweep(ctx context.Context, before time.Time) (n int, err error) {
 	sessions, err := list(s.root, Folder)
 	for _, session := range sessions {
@@ -146,7 +150,8 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (n int, err error) 
 	return n, nil
 }
 
-// removeOld removes a history in which nothing was written since a time.
+// removeOld removes a history in which nothing was written since a time, and reports
+// whether it did.
 func (s *Store) removeOld(ctx context.Context, folder string, before time.Time) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

@@ -15,30 +15,31 @@ import (
 	"time"
 )
 
-// A Record is what one turn, or one undo, has changed.
+// A Record lists what one turn, or one undo, has changed.
 type Record struct {
 	N      int       `json:"n"` // its number in the session, from 1 on
 	Turn   string    `json:"turn"`
-	Person string    `json:"person,omitempty"` // who has asked for it
+	Person string    `json:"person,omitempty"` // who has asked for the turn or undo
 	At     time.Time `json:"at"`
 	// Undoes is the number of the record that this one has undone; 0 for a turn.
 	Undoes  int      `json:"undoes,omitempty"`
 	Changes []Change `json:"changes,omitempty"` // by path
-	// Open is the tree that the turn has found, while it may still change files.
+	// Open is the name of the tree that the turn found at its begin, while it may still
+	// change files.
 	Open string `json:"open,omitempty"`
-	// Problem says why it is not known what the turn has changed.
+	// Problem says why nobody knows what the turn has changed.
 	Problem string `json:"problem,omitempty"`
-	// Note is what Begin was given to keep.
+	// Note is the Note that Begin was given.
 	Note json.RawMessage `json:"note,omitempty"`
-	// Result is what came of an undo, once it is over.
+	// Result is the result of an undo, once it is over.
 	Result *Result `json:"result,omitempty"`
 }
 
-// An Act is what a history is kept of: a turn.
+// An Act is a turn, as Begin is told of it.
 type Act struct {
 	Turn   string
 	Person string
-	Note   json.RawMessage // kept with it, the first time
+	Note   json.RawMessage // stored with the first record of the turn
 }
 
 const (
@@ -47,17 +48,19 @@ const (
 	latestName = "latest"
 )
 
+// name returns the name of the record's file.
 func (r *Record) name() string {
 	return fmt.Sprintf("%s%09d-%s", turnPrefix, r.N, hashed(r.Turn)[:16])
 }
 
-// Begin notes what a turn finds, before it changes anything. What it has noted already it
-// does not note again. A workspace with too many files is noted as such.
+// Begin records what a turn finds, before the turn changes anything. It does nothing if
+// it has done so already. If the workspace has too many files, the record says that
+// instead.
 func (s *Store) Begin(ctx context.Context, p Place, a Act) error {
 	if s.cfg.Turns <= 0 {
 		return nil
 	}
-	d, leave, err := s.at(p)
+	d, leave, err := s.openHistory(p)
 	if err == nil {
 		defer leave()
 		_, err = d.begin(ctx, a, 0)
@@ -69,7 +72,7 @@ func (s *Store) Begin(ctx context.Context, p Place, a Act) error {
 }
 
 func (d *desk) begin(ctx context.Context, a Act, undoes int) (Record, error) {
-	if err := d.make(); err != nil {
+	if err := d.makeFolder(); err != nil {
 		return Record{}, err
 	}
 	if known, err := d.recordOf(a.Turn); known.Open != "" || known.Problem != "" || err != nil {
@@ -113,8 +116,8 @@ func (d *desk) begin(ctx context.Context, a Act, undoes int) (Record, error) {
 	return r, d.prune(append(records, r))
 }
 
-// closeOthers ends the turns that were cut off before their end was noted: what is there
-// now counts as theirs.
+// closeOthers ends the records of turns that were cut off before their end was recorded:
+// everything that has changed until now counts as theirs.
 func (d *desk) closeOthers(records []Record, turn string, now *tree) error {
 	for _, r := range records {
 		if r.Open == "" || r.Turn == turn {
@@ -127,9 +130,9 @@ func (d *desk) closeOthers(records []Record, turn string, now *tree) error {
 	return nil
 }
 
-// End notes what a turn has changed, once it changes nothing more for now.
+// End records what a turn has changed, when the turn changes nothing more for now.
 func (s *Store) End(ctx context.Context, p Place, turn string) error {
-	d, leave, err := s.at(p)
+	d, leave, err := s.openHistory(p)
 	if err == nil {
 		defer leave()
 		err = d.endTurn(ctx, turn)
@@ -152,7 +155,8 @@ func (d *desk) endTurn(ctx context.Context, turn string) error {
 	return d.end(&r, now)
 }
 
-// recordOf is the record of a turn; the zero Record if there is none that can be read.
+// recordOf returns the record of a turn; the zero Record if there is none that can be
+// read.
 func (d *desk) recordOf(turn string) (r Record, err error) {
 	names, err := d.names()
 	if err != nil {
@@ -171,8 +175,8 @@ func (d *desk) recordOf(turn string) (r Record, err error) {
 	return Record{}, nil
 }
 
-// end writes what a turn has changed by the time of a tree, nil if that cannot be known. A
-// turn that has changed nothing leaves no record.
+// end writes the record of what a turn has changed until tree now, which is nil if that
+// cannot be known. A turn that has changed nothing leaves no record.
 func (d *desk) end(r *Record, now *tree) error {
 	was := d.tree(r.Open)
 	if now == nil || was == nil {
@@ -181,7 +185,7 @@ func (d *desk) end(r *Record, now *tree) error {
 			r.Problem = "what was there before it is not known any more"
 		}
 	} else {
-		r.Changes = joined(r.Changes, difference(was, now))
+		r.Changes = mergeChanges(r.Changes, difference(was, now))
 		if _, err := d.keepTree(now); err != nil {
 			return err
 		}
@@ -193,7 +197,7 @@ func (d *desk) end(r *Record, now *tree) error {
 	return d.save(r, d.write)
 }
 
-// difference is what changed from one tree to another, by path.
+// difference returns what changed from one tree to another, by path.
 func difference(was, now *tree) []Change {
 	var all []Change
 	for name, from := range was.Entries {
@@ -213,8 +217,9 @@ func difference(was, now *tree) []Change {
 	return all
 }
 
-// joined are the changes of a turn's parts as one: it may have waited between them.
-func joined(before, after []Change) []Change {
+// mergeChanges joins the changes of a turn's parts, between which it may have waited,
+// into one list.
+func mergeChanges(before, after []Change) []Change {
 	if len(before) == 0 {
 		return after
 	}
@@ -242,7 +247,7 @@ func (d *desk) save(r *Record, put func(name string, content []byte) error) erro
 	return put(r.name(), raw)
 }
 
-// records reads what is kept of turns, the oldest first.
+// records reads all records of the history, the oldest first.
 func (d *desk) records() ([]Record, error) {
 	names, err := d.names()
 	if err != nil {
@@ -270,19 +275,20 @@ func (d *desk) records() ([]Record, error) {
 	return all, nil
 }
 
-// recent are the records that are not too old.
+// recent returns the records that are not too old.
 func (d *desk) recent(all []Record) []Record {
 	return slices.DeleteFunc(all, func(r Record) bool { return d.isOld(r) })
 }
 
 func (d *desk) isOld(r Record) bool { return d.cfg.MaxAge > 0 && time.Since(r.At) > d.cfg.MaxAge }
 
-// A latest is the newest tree.
+// A latest names the newest tree.
 type latest struct {
 	Tree string `json:"tree"`
 }
 
-// latest is the newest tree; nil if there is none. It saves reading what nobody has touched.
+// latest returns the newest tree; nil if there is none. With it, files that nobody has
+// touched need not be read again.
 func (d *desk) latest() *tree {
 	var l latest
 	if d.readJSON(latestName, &l) != nil {
@@ -291,7 +297,7 @@ func (d *desk) latest() *tree {
 	return d.tree(l.Tree)
 }
 
-// tree reads a tree; nil if it is not there.
+// tree reads a tree; it returns nil if there is none of that name.
 func (d *desk) tree(name string) *tree {
 	if !strings.HasPrefix(name, treePrefix) || d.dir == nil {
 		return nil
@@ -310,8 +316,8 @@ func (d *desk) tree(name string) *tree {
 	return &t
 }
 
-// keepTree writes a tree and notes that it is the newest. It does not wait for the disk:
-// what is there is only a saving until a turn names it.
+// keepTree writes a tree, records it as the newest, and returns its name. It does not
+// wait for the disk: until a turn names the tree, it only saves work.
 func (d *desk) keepTree(t *tree) (string, error) {
 	var l latest
 	if d.readJSON(latestName, &l) == nil {
@@ -326,7 +332,7 @@ func (d *desk) keepTree(t *tree) (string, error) {
 	sum := sha256.Sum256(raw)
 	name := treePrefix + hex.EncodeToString(sum[:16])
 	if _, err := d.dir.Lstat(name); err != nil {
-		if err := d.put(name, raw, false, d.dir.Rename); err != nil {
+		if err := d.putFile(name, raw, false, d.dir.Rename); err != nil {
 			return "", err
 		}
 	}
@@ -335,7 +341,7 @@ func (d *desk) keepTree(t *tree) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return name, d.put(latestName, raw, false, d.dir.Rename)
+	return name, d.putFile(latestName, raw, false, d.dir.Rename)
 }
 
 // sync waits until a tree is on the disk.
@@ -347,9 +353,9 @@ func (d *desk) sync(name string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Records lists what is kept of a place, the oldest first.
+// Records lists the records of a place, the oldest first.
 func (s *Store) Records(p Place) ([]Record, error) {
-	d, leave, err := s.at(p)
+	d, leave, err := s.openHistory(p)
 	if err != nil {
 		return nil, fmt.Errorf("list what turns have changed: %w", err)
 	}
@@ -361,9 +367,9 @@ func (s *Store) Records(p Place) ([]Record, error) {
 	return d.recent(all), nil
 }
 
-// SoFar is what a turn that still runs has changed by now.
+// ChangesSoFar returns what a turn that still runs has changed by now.
 func (s *Store) SoFar(ctx context.Context, p Place, r Record) ([]Change, error) {
-	d, leave, err := s.at(p)
+	d, leave, err := s.openHistory(p)
 	if err != nil {
 		return nil, fmt.Errorf("look what a turn has changed: %w", err)
 	}
@@ -376,13 +382,13 @@ func (s *Store) SoFar(ctx context.Context, p Place, r Record) ([]Change, error) 
 	if err != nil {
 		return nil, fmt.Errorf("look what a turn has changed: %w", err)
 	}
-	return joined(r.Changes, difference(was, now)), nil
+	return mergeChanges(r.Changes, difference(was, now)), nil
 }
 
-// Undone tells whether what a record tells of is undone, among all that there are.
-func Undone(all []Record, n int) bool {
+// IsUndone reports whether the changes of record n are undone, given all records.
+func IsUndone(all []Record, n int) bool {
 	for _, r := range slices.Backward(all) {
-		if r.Undoes == n && r.Result != nil && !Undone(all, r.N) {
+		if r.Undoes == n && r.Result != nil && !IsUndone(all, r.N) {
 			return true
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Why a path is left as it is.
+// The reasons why an undo leaves a path as it is.
 const (
 	whyChanged    = "it was changed since"
 	whyFolderGone = "its folder was changed since"
@@ -22,37 +22,37 @@ const (
 	whyFailed     = "the system does not permit it"
 )
 
-// maxSynced is how many files an undo waits for on the disk. Each wait takes milliseconds;
-// of what is beyond, a power cut may spoil the last seconds.
+// maxSynced is how many files an undo flushes to the disk. Each flush takes milliseconds;
+// of further files a power cut may spoil the last seconds.
 const maxSynced = 256
 
-// A restorer puts back what a turn has changed.
+// A restorer restores what a turn has changed.
 type restorer struct {
 	desk    *desk
 	root    *os.Root // of the workspace
 	held    func(ctx context.Context) error
-	resumed bool // somebody has begun this before, and been cut off
+	resumed bool // this undo was begun before, and cut off
 
 	written int
 
 	todo  []Change // by path
 	done  map[Name]bool
 	left  map[Name]string
-	modes map[string]fs.FileMode // that folders get at the end
+	modes map[string]fs.FileMode // the modes that folders get at the end
 }
 
-// restore puts back all that nobody has changed since. Only an error that ends the work is
-// returned; it can be begun again.
+// restore restores everything that nobody has changed since. It returns only an error
+// that ends the work, which can be begun again.
 func (r *restorer) restore(ctx context.Context, changes []Change) error {
 	r.done, r.left, r.modes = map[Name]bool{}, map[Name]string{}, map[string]fs.FileMode{}
-	if err := r.judge(ctx, changes); err != nil {
+	if err := r.plan(ctx, changes); err != nil {
 		return err
 	}
 	r.leaveRepositories()
 	for _, step := range []struct {
 		backwards bool
 		do        func(ctx context.Context, c Change) error
-	}{{true, r.remove}, {false, r.makeFolder}, {false, r.put}} {
+	}{{true, r.remove}, {false, r.makeFolder}, {false, r.putBack}} {
 		ordered := slices.Clone(r.todo)
 		if step.backwards { // what is in a folder before the folder
 			slices.Reverse(ordered)
@@ -66,12 +66,12 @@ func (r *restorer) restore(ctx context.Context, changes []Change) error {
 			}
 		}
 	}
-	return r.settleModes(ctx)
+	return r.setFolderModes(ctx)
 }
 
-// step does one thing to one path, as the session's holder.
+// step calls do for one path, if the session's lease is still held.
 func (r *restorer) step(ctx context.Context, c Change, do func(ctx context.Context, c Change) error) error {
-	if err := errors.Join(ctx.Err(), r.ours(ctx)); err != nil {
+	if err := errors.Join(ctx.Err(), r.checkHeld(ctx)); err != nil {
 		return err
 	}
 	r.desk.cfg.Point("undo:step")
@@ -87,22 +87,24 @@ func (r *restorer) step(ctx context.Context, c Change, do func(ctx context.Conte
 	return nil
 }
 
-func (r *restorer) ours(ctx context.Context) error {
+// checkHeld returns an error if the session's lease is not held any more.
+func (r *restorer) checkHeld(ctx context.Context) error {
 	if r.held == nil {
 		return nil
 	}
 	return r.held(ctx)
 }
 
-// judge sorts out what is to be done: where a path is still what the turn has left.
-func (r *restorer) judge(ctx context.Context, changes []Change) error {
+// plan decides which changes are undone: those of paths that are still as the turn has
+// left them.
+func (r *restorer) plan(ctx context.Context, changes []Change) error {
 	folders := map[string]bool{".": true} // whether a path will be a folder
 	for _, c := range changes {
-		now, err := r.now(ctx, c)
+		now, err := r.currentEntry(ctx, c)
 		if err != nil {
 			return err
 		}
-		why := r.objection(c, now, folders)
+		why := r.reasonToLeave(c, now, folders)
 		switch {
 		case why != "":
 			r.left[c.Path] = why
@@ -120,14 +122,14 @@ func (r *restorer) judge(ctx context.Context, changes []Change) error {
 	return nil
 }
 
-// objection says why a change is not undone; "" if it is.
-func (r *restorer) objection(c Change, now *Entry, folders map[string]bool) string {
+// reasonToLeave returns why a change is not undone; "" if it is undone.
+func (r *restorer) reasonToLeave(c Change, now *Entry, folders map[string]bool) string {
 	switch {
 	case c.Torn:
 		return whyChanged
 	case same(now, c.From):
 		return ""
-	case !same(now, c.To) && !(r.resumed && r.halfway(c, now)):
+	case !same(now, c.To) && !(r.resumed && r.mayBeHalfDone(c, now)):
 		return whyChanged
 	case c.From == nil:
 		return ""
@@ -149,12 +151,13 @@ func (r *restorer) objection(c Change, now *Entry, folders map[string]bool) stri
 	return ""
 }
 
-// halfway tells whether a path may be what a restorer has left that was cut off.
-func (r *restorer) halfway(c Change, now *Entry) bool {
+// mayBeHalfDone reports whether a path may be in the state that an interrupted restorer
+// has left.
+func (r *restorer) mayBeHalfDone(c Change, now *Entry) bool {
 	return now == nil || now.Mode.IsDir() && (c.From != nil && c.From.Mode.IsDir() || c.To != nil && c.To.Mode.IsDir())
 }
 
-// isFolder tells whether a path is a folder, or will be.
+// isFolder reports whether a path is a folder, or will be.
 func (r *restorer) isFolder(name string, folders map[string]bool) bool {
 	if is, known := folders[name]; known {
 		return is
@@ -164,8 +167,9 @@ func (r *restorer) isFolder(name string, folders map[string]bool) bool {
 	return folders[name]
 }
 
-// now is what a path is now, with the sum of a file that may be what was written down.
-func (r *restorer) now(ctx context.Context, c Change) (*Entry, error) {
+// currentEntry returns the entry of a path as it is currentEntry, with the checksum of a file that
+// may be the one of the record; nil if there is nothing.
+func (r *restorer) currentEntry(ctx context.Context, c Change) (*Entry, error) {
 	e, err := r.look(string(c.Path))
 	if err != nil {
 		return nil, ctx.Err() //nolint:nilerr // what is not there, or cannot be reached, is not what the turn has left
@@ -182,8 +186,8 @@ func (r *restorer) now(ctx context.Context, c Change) (*Entry, error) {
 	return &e, nil
 }
 
-// look is what the system says of a path: fs.ErrNotExist also where it would lead through a
-// link, or through what is no folder.
+// look returns the system's data of a path. It returns fs.ErrNotExist also if the path
+// would lead through a link, or through something that is no folder.
 func (r *restorer) look(name string) (Entry, error) {
 	if !r.isFolder(path.Dir(name), map[string]bool{".": true}) {
 		return Entry{}, fs.ErrNotExist
@@ -191,7 +195,7 @@ func (r *restorer) look(name string) (Entry, error) {
 	return look(r.root, name)
 }
 
-// repository is the folder .git that a path lies in; "" if it lies in none.
+// repository returns the folder .git that a path lies in; "" if it lies in none.
 func repository(name Name) string {
 	parts := strings.Split(string(name), "/")
 	if i := slices.Index(parts, ".git"); i >= 0 {
@@ -200,7 +204,7 @@ func repository(name Name) string {
 	return ""
 }
 
-// leaveRepositories leaves all of a repository of which something has to be left.
+// leaveRepositories leaves the whole of each repository of which something must be left.
 func (r *restorer) leaveRepositories() {
 	broken := map[string]bool{}
 	for name := range r.left {
@@ -216,7 +220,7 @@ func (r *restorer) leaveRepositories() {
 	})
 }
 
-// remove takes away what the turn has made, or put in another's place.
+// remove deletes what the turn has created, or put in the place of something else.
 func (r *restorer) remove(_ context.Context, c Change) error {
 	now, err := r.look(string(c.Path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -232,7 +236,7 @@ func (r *restorer) remove(_ context.Context, c Change) error {
 	if c.From != nil && now.sameContent(*c.From) {
 		return nil
 	}
-	if err := r.loosen(path.Dir(string(c.Path))); err != nil {
+	if err := r.makeWritable(path.Dir(string(c.Path))); err != nil {
 		return err
 	}
 	if now.Mode.IsDir() {
@@ -248,13 +252,13 @@ func (r *restorer) remove(_ context.Context, c Change) error {
 	return nil
 }
 
-// makeFolder makes a folder that the turn has removed. Its mode comes at the end.
+// makeFolder makes a folder that the turn has removed. Its mode is set at the end.
 func (r *restorer) makeFolder(_ context.Context, c Change) error {
 	if c.From == nil || !c.From.Mode.IsDir() {
 		return nil
 	}
 	name := string(c.Path)
-	if err := r.loosen(path.Dir(name)); err != nil {
+	if err := r.makeWritable(path.Dir(name)); err != nil {
 		return err
 	}
 	if err := r.root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -265,8 +269,8 @@ func (r *restorer) makeFolder(_ context.Context, c Change) error {
 	return nil
 }
 
-// put writes what a file, or a link, was.
-func (r *restorer) put(_ context.Context, c Change) (err error) {
+// putBack restores a file, or a link, as it was.
+func (r *restorer) putBack(_ context.Context, c Change) (err error) {
 	if c.From == nil || c.From.Mode.IsDir() {
 		return nil
 	}
@@ -275,7 +279,7 @@ func (r *restorer) put(_ context.Context, c Change) (err error) {
 		r.left[c.Path] = whyFolderGone
 		return nil
 	}
-	if err := r.loosen(path.Dir(name)); err != nil {
+	if err := r.makeWritable(path.Dir(name)); err != nil {
 		return err
 	}
 	now, lookErr := r.look(name)
@@ -285,7 +289,7 @@ func (r *restorer) put(_ context.Context, c Change) (err error) {
 		if errors.Is(err, fs.ErrExist) && lookErr == nil && now.sameContent(*c.From) {
 			err = nil
 		}
-	case lookErr == nil && now.Mode.IsRegular() && r.unchanged(name, now, *c.From) && !(c.From.Kept && r.isShared(name)):
+	case lookErr == nil && now.Mode.IsRegular() && r.hasContent(name, now, *c.From) && !(c.From.Kept && r.isShared(name)):
 		err = r.root.Chmod(name, c.From.Mode)
 	default:
 		err = r.replace(name, *c.From)
@@ -296,8 +300,8 @@ func (r *restorer) put(_ context.Context, c Change) (err error) {
 	return err
 }
 
-// unchanged tells whether a file has the content that it is to have.
-func (r *restorer) unchanged(name string, now, want Entry) bool {
+// hasContent reports whether a file has the content that it is to have.
+func (r *restorer) hasContent(name string, now, want Entry) bool {
 	if want.Sum != "" && now.Size == want.Size {
 		read, err := r.desk.readFile(context.Background(), r.root, name, nil)
 		return err == nil && read.Sum == want.Sum
@@ -305,20 +309,21 @@ func (r *restorer) unchanged(name string, now, want Entry) bool {
 	return want.Sum == "" && now.sameContent(want)
 }
 
-// isShared tells whether a file has further names, whose mode would change with its own.
+// isShared reports whether a file has further hard links, whose mode would change with
+// its own.
 func (r *restorer) isShared(name string) bool {
 	info, err := r.root.Lstat(name)
 	return err == nil && hasOtherLinks(info)
 }
 
-// replace writes a file beside its place, from its copy, and gives it its name.
+// replace writes a file from its copy under a temporary name, and renames it.
 func (r *restorer) replace(name string, want Entry) (err error) {
 	temporary := path.Join(path.Dir(name), r.desk.cfg.Temporary())
 	f, err := r.root.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	err = r.desk.fill(f, want)
+	err = r.desk.writeFromCopy(f, want)
 	if err == nil {
 		err = f.Chmod(want.Mode)
 	}
@@ -338,8 +343,8 @@ func (r *restorer) replace(name string, want Entry) (err error) {
 	return nil
 }
 
-// loosen lets this process write into a folder, whose mode comes back at the end.
-func (r *restorer) loosen(folder string) error {
+// makeWritable lets this process write into a folder, whose mode is restored at the end.
+func (r *restorer) makeWritable(folder string) error {
 	if _, known := r.modes[folder]; known {
 		return nil
 	}
@@ -354,15 +359,16 @@ func (r *restorer) loosen(folder string) error {
 	return r.root.Chmod(folder, info.Mode()|0o700)
 }
 
-// settleModes gives folders the modes that they are to have, what is in a folder first.
-func (r *restorer) settleModes(ctx context.Context) error {
+// setFolderModes gives folders the modes that they are to have; the content of a folder
+// comes before the folder.
+func (r *restorer) setFolderModes(ctx context.Context) error {
 	var names []string
 	for name := range r.modes {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	for _, name := range slices.Backward(names) {
-		if err := r.ours(ctx); err != nil {
+		if err := r.checkHeld(ctx); err != nil {
 			return err
 		}
 		if err := r.root.Chmod(name, r.modes[name]); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -372,7 +378,7 @@ func (r *restorer) settleModes(ctx context.Context) error {
 	return nil
 }
 
-// result is what came of it.
+// result returns the lists of what was restored and what was left.
 func (r *restorer) result() *Result {
 	var res Result
 	for _, c := range r.todo {

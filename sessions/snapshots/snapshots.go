@@ -1,41 +1,44 @@
 // Package snapshots keeps what turns change in a workspace, so that it can be listed and undone.
 //
 // Before the first call of a turn that may change files, Begin walks the workspace and
-// writes down its tree: each path with its mode, size, sum, link and what the system says
-// of it. Of each file whose content is not kept yet it makes a copy. When the turn ends, or
-// waits for people, End walks once more and notes what differs. So what somebody else has
-// changed before or after is none of the turn's; what is changed by others while it runs
-// is. Undo puts back what a turn found, but not where somebody has changed the same path
-// since: that is left, and named. An undo is recorded as a turn is, so it can be undone.
+// stores its tree: each path with its mode, size, checksum, link and what the system says
+// of it. It copies each file of whose content there is no copy yet. When the turn ends,
+// or waits for people, End walks once more and records what differs. So changes that
+// others make before or after the turn do not count as the turn's; changes that others
+// make while it runs do. Undo restores what a turn found, but leaves, and names, each
+// path that somebody has changed since. An undo is recorded as a turn is, so it can be
+// undone.
 //
 // Walking is cheap: a file is read again only if its size, inode, time of modification or
 // time of change differs from the last tree, or if it had been changed so shortly before
-// that tree that a further change need not show in its times. A copy is made before a
-// change alone: what a turn has made new is read at its end, and copied once another turn
-// may change it.
+// that tree that a further change need not show in its times. Files are copied only
+// before a change: a file that a turn has created is read at the turn's end, and copied
+// once another turn may change it.
 //
 // A repository of git is files like others, and what a turn has done to it is undone with
 // the rest. But half of such a change would break it: if anything in a folder .git cannot
 // be put back, all of that folder is left as it is.
 //
-// All of it lies in one folder of the workspaces' root, which no session's directory can
-// be and no tool reaches, below ~undo/SESSION/DIRECTORY, both hashed:
+// All histories are in one folder of the workspaces' root, whose name no session's
+// directory can have and which no tool reaches, below ~undo/SESSION/DIRECTORY, both
+// hashed:
 //
 //	tree-SUM     the tree of a workspace; never changed
 //	latest       the name of the newest tree, and how many bytes the copies have
 //	turn-N-HASH  what one turn has changed, or the tree that it has found while it runs
 //	kept-SUM     the copy of a file, by the SHA-256 of its content
 //
-// Each is written beside its place and then given its name. Copies and trees come before
-// the turn that names them, so a process may die anywhere: a turn that was cut off has its
-// tree, and Undo works from it. Undo itself, cut off, goes on when it is asked again by the
-// same id. Copies are not waited for on the disk, so a power cut can spoil one: each is
-// checked by its sum before it is used. Only the holder of the session's lease calls Begin,
-// End and Undo.
+// Each file is written under a temporary name and then renamed. Copies and trees come
+// before the turn that names them, so a process may die anywhere: a turn that was cut off
+// has its tree, and Undo works from it. An Undo that was cut off continues when it is
+// called again with the same id. Copies are not waited for on the disk, so a power cut
+// can spoil one: each is checked by its sum before it is used. Only the holder of the
+// session's lease calls Begin, End and Undo.
 //
-// The files, in reading order: snapshots.go has the store and its words, entry.go what is
-// written down of a file, walk.go the walk, copies.go the copies, record.go what is kept
-// of turns, undo.go what is put back and restore.go how, prune.go what goes when.
+// The files, in reading order: snapshots.go defines the store, entry.go the entry of a
+// file, walk.go walks through a workspace, copies.go copies files, record.go keeps the
+// records of turns, undo.go decides what is undone, restore.go restores files, and
+// prune.go removes what is old.
 package snapshots
 
 import (
@@ -58,19 +61,19 @@ import (
 var (
 	// ErrNone says that there is nothing to undo, or not under that number.
 	ErrNone = errors.New("there is nothing to undo")
-	// ErrNotTheirs says that somebody else has asked for what is to be undone.
+	// ErrNotTheirs says that another person asked for the turn that is to be undone.
 	ErrNotTheirs = errors.New("somebody else has asked for that")
-	// ErrTooMany says that a workspace has more files than are kept.
+	// ErrTooMany says that a workspace has more files than a history may have.
 	ErrTooMany = errors.New("the workspace has too many files")
 )
 
-// Folder is the name in the workspaces' root under which all of it lies.
+// Folder is the name of the folder in the workspaces' root that has all histories.
 const Folder = "~undo"
 
 // MostItems is how many files and folders a workspace may have for its history to be kept.
 const MostItems = 50_000
 
-// Config says what is kept.
+// Config says which histories are kept, and where.
 type Config struct {
 	// Root is the directory of the workspaces, which must exist.
 	Root string
@@ -79,13 +82,15 @@ type Config struct {
 	MaxBytes int64
 	// Turns is how many turns of a session are kept; 0 keeps none.
 	Turns int
-	// MaxAge is how long they are.
+	// MaxAge is how long turns are kept; 0 for ever.
 	MaxAge time.Duration
-	// Leave picks paths that are none of the history. A folder is left with all in it.
+	// Leave reports whether a path is left out of the history. If it is a folder, so is
+	// everything in it.
 	Leave func(path string) bool
-	// Temporary makes the name of a file that is being written in a workspace.
+	// Temporary returns a new name for a file that is being written in a workspace.
 	Temporary func() string
-	// Point, if set, is called at each line of an undo at which a test may kill the process.
+	// Point, if set, is called at each point of an undo at which a test may kill the
+	// process.
 	Point func(name string)
 }
 
@@ -126,10 +131,12 @@ func (s *Store) Close() error { return s.root.Close() }
 type Place struct {
 	Session string
 	Dir     string // on this machine
-	// Own says that Dir is a person's own, which has a history of its own in the session.
+	// Own says that Dir is a person's own directory, which has a history of its own in
+	// the session.
 	Own bool
 }
 
+// folder returns the path of the place's history in the workspaces' root.
 func (p Place) folder() string {
 	own := ""
 	if p.Own {
@@ -145,15 +152,16 @@ func hashed(text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// A desk is the work on one place's history.
+// A history is the history of one place, while one caller works on it.
 type desk struct {
 	*Store
 	place Place
 	dir   *os.Root // the history's folder; nil while there is none
 }
 
-// at gives the history of a place to one caller at a time.
-func (s *Store) at(p Place) (d *desk, leave func(), err error) {
+// openHistory opens the history of a place for one caller openHistory a time, who calls leave in
+// the end.
+func (s *Store) openHistory(p Place) (d *desk, leave func(), err error) {
 	folder := p.folder()
 	unlock := s.lock(folder)
 	d = &desk{Store: s, place: p}
@@ -192,8 +200,8 @@ func (s *Store) lock(folder string) (unlock func()) {
 	}
 }
 
-// make makes the history's folder.
-func (d *desk) make() (err error) {
+// makeFolder makes the history's folder.
+func (d *desk) makeFolder() (err error) {
 	if d.dir != nil {
 		return nil
 	}
@@ -204,14 +212,14 @@ func (d *desk) make() (err error) {
 	return err
 }
 
-// write writes a file whole, beside its place, and waits for the disk.
+// write writes a file under a temporary name, renames it, and waits for the disk.
 func (d *desk) write(name string, content []byte) error {
-	return d.put(name, content, true, d.dir.Rename)
+	return d.putFile(name, content, true, d.dir.Rename)
 }
 
-// create writes a file that must not be there yet: fs.ErrExist if it is.
+// create writes a new file; it returns fs.ErrExist if there is one of that name.
 func (d *desk) create(name string, content []byte) error {
-	return d.put(name, content, true, func(from, to string) error {
+	return d.putFile(name, content, true, func(from, to string) error {
 		err := d.dir.Link(from, to)
 		if _, taken := d.dir.Lstat(to); err != nil && errors.Is(taken, fs.ErrNotExist) {
 			return d.dir.Rename(from, to) // a filesystem without links
@@ -220,7 +228,8 @@ func (d *desk) create(name string, content []byte) error {
 	})
 }
 
-func (d *desk) put(name string, content []byte, wait bool, place func(from, to string) error) error {
+// putFile writes a file under a temporary name, and calls place to give it its own.
+func (d *desk) putFile(name string, content []byte, wait bool, place func(from, to string) error) error {
 	temporary := newName()
 	f, err := d.dir.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -255,7 +264,7 @@ func (d *desk) readJSON(name string, v any) error {
 
 func (d *desk) removeIfThere(name string) error { return ignoreMissing(d.dir.Remove(name)) }
 
-// names lists what a history's folder has, sorted; nothing where there is none.
+// names lists the files of a history's folder, sorted; none if there is no folder.
 func (d *desk) names() ([]string, error) {
 	if d.dir == nil {
 		return nil, nil
@@ -280,7 +289,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// newName is the name of a file that is being written.
+// newName returns a temporary name for a file that is being written.
 func newName() string { return unfinished + strings.ToLower(rand.Text()) }
 
 const unfinished = "new-"

@@ -7,14 +7,15 @@ import (
 	"syscall"
 )
 
-// identify adds what tells a file from all others, and from itself before a change.
+// identify fills in the fields that distinguish a file from all others, and from itself
+// before a change.
 func (e *Entry) identify(info fs.FileInfo) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		e.Inode, e.Changed = uint64(st.Ino), changed(st)
 	}
 }
 
-// hasOtherLinks tells whether a file has further names.
+// hasOtherLinks reports whether a file has further hard links.
 func hasOtherLinks(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && st.Nlink > 1

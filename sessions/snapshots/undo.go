@@ -9,26 +9,28 @@ import (
 	"slices"
 )
 
-// An Undoing is a wish to undo.
+// An UndoRequest is somebody's request to undo a turn.
 type Undoing struct {
-	ID     string // the same again goes on with what was cut off, and gives the same result
-	Person string // who wishes it
+	ID     string // a repeated id continues what was cut off
+	Person string // who asks for it
 	Note   json.RawMessage
-	// N is the record that is to be undone; 0 is the newest turn that is not undone.
+	// N is the number of the record that is to be undone; 0 means the newest turn that is
+	// not undone.
 	N int
-	// May tells whether the person may undo a record.
+	// May reports whether the person may undo a record.
 	May func(Record) bool
-	// Held is asked before each change; its error ends the undoing, which can go on later.
+	// Held is called before each change. Its error ends the undo, which can be continued
+	// later.
 	Held func(ctx context.Context) error
 }
 
-// A Result is what came of an undo.
+// A Result lists what an undo has restored, and what it has left.
 type Result struct {
 	Restored []Done `json:"restored,omitempty"` // by path
 	Left     []Left `json:"left,omitempty"`
 }
 
-// Done is a path that is again what it was.
+// Done is a path that was restored.
 type Done struct {
 	Path Name   `json:"path"`
 	What string `json:"what"` // of the change that is undone
@@ -41,11 +43,11 @@ type Left struct {
 	Why  string `json:"why"`
 }
 
-// Undo puts back what a turn has found where nobody has changed it since. It returns the
-// record of the undo, with its result, and the record that it undoes. ErrNone if there is
-// none to undo, ErrNotTheirs if it may not be.
+// Undo restores what a turn has found where nobody has changed it since. It returns the
+// record of the undo, with its result, and the record that it undoes. It returns ErrNone
+// if there is nothing to undo, and ErrNotTheirs if the person may not undo it.
 func (s *Store) Undo(ctx context.Context, p Place, u Undoing) (own, undone Record, err error) {
-	d, leave, err := s.at(p)
+	d, leave, err := s.openHistory(p)
 	if err == nil {
 		defer leave()
 		own, undone, err = d.undo(ctx, u)
@@ -96,26 +98,26 @@ func (d *desk) undo(ctx context.Context, u Undoing) (own, undone Record, err err
 		}
 	}
 	d.cfg.Point("undo:begun")
-	if err := d.putBack(ctx, u, &own, undone, resumed); err != nil {
+	if err := d.restoreRecord(ctx, u, &own, undone, resumed); err != nil {
 		return own, undone, err
 	}
 	d.cfg.Point("undo:done")
 	return own, undone, nil
 }
 
-// pick is the place of the record with that number, or of the newest turn that is not
-// undone; -1 if there is none.
+// indexToUndo returns the index of the record with that number, or for 0 of the newest
+// turn that is not undone; -1 if there is none.
 func pick(records []Record, n int) int {
 	for i, r := range slices.Backward(records) {
-		if r.N == n || n == 0 && r.Undoes == 0 && !Undone(records, r.N) {
+		if r.N == n || n == 0 && r.Undoes == 0 && !IsUndone(records, r.N) {
 			return i
 		}
 	}
 	return -1
 }
 
-// putBack puts back what a record tells of, and writes what came of it.
-func (d *desk) putBack(ctx context.Context, u Undoing, own *Record, undone Record, resumed bool) error {
+// restoreRecord undoes the changes of a record, and writes the result.
+func (d *desk) restoreRecord(ctx context.Context, u Undoing, own *Record, undone Record, resumed bool) error {
 	root, err := os.OpenRoot(d.place.Dir)
 	if err != nil {
 		return err

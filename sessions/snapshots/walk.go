@@ -22,13 +22,13 @@ const (
 type walk struct {
 	ctx   context.Context //nolint:containedctx // it is one walk's
 	desk  *desk
-	base  *tree // an earlier one, whose sums and copies hold where nothing was touched
+	base  *tree // an earlier tree, whose checksums and copies are valid for files that nobody has touched
 	next  *tree
 	stale []Name // files that have to be read
 }
 
-// walk makes the tree of the workspace as it is now. With copies it sees to it that there
-// is a copy of each file's content, as far as that is kept.
+// walk makes the tree of the workspace as it is now. If copies is true, it also copies
+// the content of each file, as far as the limits allow.
 func (d *desk) walk(ctx context.Context, base *tree, copies bool) (*tree, error) {
 	at, err := d.clock()
 	if err != nil {
@@ -55,7 +55,7 @@ func (d *desk) walk(ctx context.Context, base *tree, copies bool) (*tree, error)
 	return w.next, nil
 }
 
-// clock asks the filesystem what time it is.
+// filesystemTime returns the current time by the filesystem's clock, in nanoseconds.
 func (d *desk) clock() (int64, error) {
 	name := newName()
 	f, err := d.dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -71,8 +71,8 @@ func (d *desk) clock() (int64, error) {
 	return e.Changed, nil
 }
 
-// folder adds what a folder has, which is opened from the one above it, so that the kernel
-// need not walk the whole path of every item.
+// addFolder adds the entries of a folder, which is opened from the one above it, so that
+// the kernel need not walk the whole path of every item.
 func (w *walk) folder(dir *os.Root, above string, depth int) (err error) {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -95,6 +95,7 @@ func (w *walk) folder(dir *os.Root, above string, depth int) (err error) {
 	}
 }
 
+// addItem adds one path, and everything in it if it is a folder.
 func (w *walk) item(dir *os.Root, name, full string, depth int) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
@@ -109,7 +110,7 @@ func (w *walk) item(dir *os.Root, name, full string, depth int) error {
 	if len(w.next.Entries) >= MostItems {
 		return ErrTooMany
 	}
-	if before, ok := w.base.Entries[Name(full)]; ok && e.Mode.IsRegular() && before.untouched(e) && w.base.settled(before) {
+	if before, ok := w.base.Entries[Name(full)]; ok && e.Mode.IsRegular() && before.untouched(e) && w.base.isSettled(before) {
 		e.Sum, e.Kept, e.Why = before.Sum, before.Kept, before.Why
 	} else if e.Mode.IsRegular() {
 		w.stale = append(w.stale, Name(full))
@@ -137,7 +138,8 @@ func (w *walk) item(dir *os.Root, name, full string, depth int) error {
 	return errors.Join(err, below.Close())
 }
 
-// takeOver takes what is in a folder that cannot be looked into for what it was before.
+// copyOldEntries copies the entries of a folder that cannot be read from the earlier
+// tree.
 func (w *walk) takeOver(folder string) {
 	for name, e := range w.base.Entries {
 		if strings.HasPrefix(string(name), folder+"/") {
@@ -146,7 +148,7 @@ func (w *walk) takeOver(folder string) {
 	}
 }
 
-// look is what the system says of a path, without its content.
+// lookAt returns the system's data of a path, without its content.
 func look(dir *os.Root, name string) (Entry, error) {
 	info, err := dir.Lstat(name)
 	if err != nil {
@@ -167,7 +169,8 @@ func look(dir *os.Root, name string) (Entry, error) {
 	return e, nil
 }
 
-// missingCopies adds the files that nobody has touched and that have no copy yet.
+// addMissingCopies marks as stale the files that nobody has touched and that have no copy
+// yet.
 func (w *walk) missingCopies() {
 	stale := make(map[Name]bool, len(w.stale))
 	for _, name := range w.stale {
@@ -180,15 +183,15 @@ func (w *walk) missingCopies() {
 	}
 }
 
-// read reads the files that have to be read, several at once.
+// readStale reads the files that have to be read, several at once.
 func (w *walk) read(root *os.Root, copies bool) error {
 	if len(w.stale) == 0 {
 		return nil
 	}
-	var keep *keeper
+	var keep *copier
 	if copies {
 		var err error
-		if keep, err = w.desk.newKeeper(); err != nil {
+		if keep, err = w.desk.newCopier(); err != nil {
 			return err
 		}
 	}

@@ -16,19 +16,19 @@ const (
 	// statement_timeout. A server that is stopped, or a network that drops packets,
 	// must not block callers for ever.
 	callTimeout = 30 * time.Second
-	// connectWithin bounds reaching the server, unless the URL does.
+	// connectWithin is the timeout of connecting to the server, unless the URL has one.
 	connectWithin = 5 * time.Second
 )
 
 // errLost says that a connection broke while a statement was under way.
 var errLost = errors.New("connection to the database lost")
 
-// A connector makes connections that write each ? of a query as PostgreSQL's $1, $2, …
-// and give each statement that has no deadline one.
+// A connector makes connections that replace each ? of a query by PostgreSQL's $1, $2, …
+// and give each statement without a deadline one.
 type connector struct {
 	driver.Connector
-	queries  *queries
-	patience time.Duration
+	queries *queryCache
+	timeout time.Duration
 }
 
 // Connect makes a connection.
@@ -37,34 +37,37 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: dc.(*stdlib.Conn), queries: c.queries, patience: c.patience}, nil
+	return &conn{Conn: dc.(*stdlib.Conn), queries: c.queries, timeout: c.timeout}, nil
 }
 
-// queries caches each query with $1, $2, … in place of ?.
-type queries struct{ seen sync.Map }
+// A queryCache remembers for each query its form with $1, $2, … in place of ?.
+type queryCache struct{ seen sync.Map }
 
-func (q *queries) rebound(query string) string {
+// postgresForm returns a query with $1, $2, … in place of ?.
+func (q *queryCache) postgresForm(query string) string {
 	if known, ok := q.seen.Load(query); ok {
 		return known.(string)
 	}
-	bound := rebind(query)
+	bound := numberPlaceholders(query)
 	q.seen.Store(query, bound)
 	return bound
 }
 
-// A conn is a connection whose statements are rewritten and bounded.
+// A conn is a connection to PostgreSQL that rewrites the ? of its statements and bounds
+// how long they take.
 type conn struct {
 	*stdlib.Conn
-	queries  *queries
-	patience time.Duration
+	queries  *queryCache
+	timeout  time.Duration
 	readOnly bool // the server has said that it takes no writes
 }
 
-func (c *conn) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+// withDeadline returns ctx with a deadline: its own, or the statement timeout from now.
+func (c *conn) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, c.patience)
+	return context.WithTimeout(ctx, c.timeout)
 }
 
 // hideBadConn turns driver.ErrBadConn, which database/sql retries, into errLost. pgx
@@ -77,9 +80,9 @@ func hideBadConn(err error) error {
 	return err
 }
 
-// noteReadOnly returns err, and remembers if it says that the server takes no writes.
-// After a failover the pool must drop such connections, or it would never reach the
-// new primary.
+// noteReadOnly returns err, and records if it says that the server takes no writes. After
+// a failover the pool must drop such connections, or it would never reach the new
+// primary.
 func (c *conn) noteReadOnly(err error) error {
 	const readOnly = "25006" // read_only_sql_transaction
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == readOnly {
@@ -88,7 +91,7 @@ func (c *conn) noteReadOnly(err error) error {
 	return err
 }
 
-// IsValid tells whether the connection is to be kept.
+// IsValid reports whether the pool may keep the connection.
 func (c *conn) IsValid() bool { return !c.readOnly }
 
 // ExecContext runs a statement.
@@ -96,9 +99,9 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	if c.Conn.Conn().IsClosed() {
 		return nil, driver.ErrBadConn
 	}
-	ctx, cancel := c.bounded(ctx)
+	ctx, cancel := c.withDeadline(ctx)
 	defer cancel()
-	result, err := c.Conn.ExecContext(ctx, c.queries.rebound(query), args)
+	result, err := c.Conn.ExecContext(ctx, c.queries.postgresForm(query), args)
 	return result, hideBadConn(c.noteReadOnly(err))
 }
 
@@ -107,8 +110,8 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	if c.Conn.Conn().IsClosed() {
 		return nil, driver.ErrBadConn
 	}
-	ctx, cancel := c.bounded(ctx)
-	found, err := c.Conn.QueryContext(ctx, c.queries.rebound(query), args)
+	ctx, cancel := c.withDeadline(ctx)
+	found, err := c.Conn.QueryContext(ctx, c.queries.postgresForm(query), args)
 	if err != nil {
 		cancel()
 		return nil, hideBadConn(c.noteReadOnly(err))
@@ -122,14 +125,14 @@ func (c *conn) PrepareContext(_ context.Context, query string) (driver.Stmt, err
 	return stmt{c, query}, nil
 }
 
-// Ping asks whether the server answers.
+// Ping fails if the server does not answer.
 func (c *conn) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, connectWithin)
 	defer cancel()
 	return c.Conn.Ping(ctx)
 }
 
-// ResetSession asks whether a connection that was idle can be used.
+// ResetSession fails if a connection that was idle cannot be used any more.
 func (c *conn) ResetSession(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, connectWithin)
 	defer cancel()
@@ -142,8 +145,8 @@ type rows struct {
 	cancel context.CancelFunc
 }
 
-// Close ends the reading. A statement without BEGIN commits after its last row, so this
-// error may be the first to say that the commit failed.
+// Close ends the reading of the rows. A statement without BEGIN commits after its last
+// row, so this error may be the first to say that the commit failed.
 func (r rows) Close() error {
 	defer r.cancel()
 	return r.Rows.Close()

@@ -24,21 +24,21 @@ func Examine(ctx context.Context, path string) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	rows, err := db.QueryContext(ctx, "PRAGMA quick_check(3)")
 	if err != nil {
-		return damaged(err)
+		return asDamaged(err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	var said []string
 	for rows.Next() {
 		var line string
 		if err := rows.Scan(&line); err != nil {
-			return damaged(err)
+			return asDamaged(err)
 		}
 		if line != "ok" {
 			said = append(said, line)
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return damaged(err)
+		return asDamaged(err)
 	}
 	if len(said) > 0 {
 		return fmt.Errorf("%w: %s", ErrDamaged, strings.Join(said, "; "))
@@ -46,8 +46,9 @@ func Examine(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// damaged makes an ErrDamaged of an error that is about the file's content.
-func damaged(err error) error {
+// asDamaged wraps an error that is about the file's content in ErrDamaged, and returns
+// any other as it is.
+func asDamaged(err error) error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		switch e.Code() & 0xff {
 		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:

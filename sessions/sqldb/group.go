@@ -24,7 +24,7 @@ const lockTimeout = "SELECT set_config('lock_timeout', $1, true)"
 // stopped while it held the turn must not hold up all others.
 const turnWait = "1000"
 
-// takeTurn is a lock that one group at a time holds until its commit, among all
+// takeTurn takes a lock that one group at a time holds until its commit, among all
 // processes that share the tables.
 const takeTurn = "SELECT pg_advisory_xact_lock(hashtext('parley:turns:' || current_schema()))"
 
@@ -34,10 +34,10 @@ var errRolledBack = errors.New("group undone")
 
 // A statement is a write that consists of one SQL statement.
 type statement struct {
-	query string
-	args  []any
-	dest  []any // where its row is scanned to; empty if it returns none
-	turns bool  // it goes to the groups that take turns; see InTurn
+	query  string
+	args   []any
+	dest   []any // where its row is scanned to; empty if it returns none
+	inTurn bool  // it runs in the lane whose groups take turns; see InTurn
 
 	changed int64
 	noRow   bool // it returned no row
@@ -60,7 +60,8 @@ func (st *statement) runIn(tx *Tx) (err error) {
 	return err
 }
 
-// result is what the statement's caller gets. Err is the error of running it.
+// result returns what the statement's caller gets: the number of changed rows, and err,
+// or sql.ErrNoRows if it returned no row. Err is the error of running it.
 func (st *statement) result(err error) (int64, error) {
 	if err == nil && st.noRow {
 		err = sql.ErrNoRows
@@ -68,22 +69,24 @@ func (st *statement) result(err error) (int64, error) {
 	return st.changed, err
 }
 
-// groups queues the statements of many goroutines for two lanes. A lane runs all that
-// has queued up as one transaction in one round trip; what comes meanwhile is its
-// next group. More lanes would make more and smaller groups, and each costs a commit.
+// groups queues the statements of many goroutines for two lanes: goroutines that each run
+// one group after another. A lane runs all that has queued up as one transaction in one
+// round trip; what comes meanwhile is its next group. More lanes would make more and
+// smaller groups, and each costs a commit.
 type groups struct {
-	queue chan *statement
-	turns chan *statement // those that take turns
-	wg    sync.WaitGroup
+	queue  chan *statement
+	inTurn chan *statement // for the lane whose groups take turns
+	wg     sync.WaitGroup
 }
 
 func (s *server) startLanes() {
-	s.groups.queue, s.groups.turns = make(chan *statement, maxGroup), make(chan *statement, maxGroup)
-	s.groups.wg.Go(func() { s.lane(s.groups.queue) })
-	s.groups.wg.Go(func() { s.lane(s.groups.turns) })
+	s.groups.queue, s.groups.inTurn = make(chan *statement, maxGroup), make(chan *statement, maxGroup)
+	s.groups.wg.Go(func() { s.runLane(s.groups.queue) })
+	s.groups.wg.Go(func() { s.runLane(s.groups.inTurn) })
 }
 
-func (s *server) lane(queue <-chan *statement) {
+// runLane runs the statements of one queue, group after group, until the queue is closed.
+func (s *server) runLane(queue <-chan *statement) {
 	for st := range queue {
 		runtime.Gosched() // lets callers that the last group woke queue for this one
 		s.runGroup(gather(queue, []*statement{st}))
@@ -92,10 +95,12 @@ func (s *server) lane(queue <-chan *statement) {
 
 func (s *server) stopLanes() {
 	close(s.groups.queue)
-	close(s.groups.turns)
+	close(s.groups.inTurn)
 	s.groups.wg.Wait()
 }
 
+// group runs a statement together with others that come at the same time, and waits for
+// its outcome.
 func (s *server) group(ctx context.Context, st *statement) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -105,8 +110,8 @@ func (s *server) group(ctx context.Context, st *statement) error {
 	}
 	defer s.writing.Done()
 	st.done = make(chan error, 1)
-	if st.turns {
-		s.groups.turns <- st
+	if st.inTurn {
+		s.groups.inTurn <- st
 	} else {
 		s.groups.queue <- st
 	}
@@ -126,6 +131,7 @@ func (s *server) runGroup(batch []*statement) {
 	}
 }
 
+// single runs a statement as a transaction of its own.
 func (s *server) single(ctx context.Context, st *statement) error {
 	if !s.beginWrite() {
 		return ErrClosed
@@ -153,7 +159,7 @@ func (s *server) transactGroup(batch []*statement) error {
 		if c.Conn.Conn().IsClosed() {
 			return driver.ErrBadConn
 		}
-		ctx, cancel := c.bounded(context.Background())
+		ctx, cancel := c.withDeadline(context.Background())
 		defer cancel()
 		failed = c.noteReadOnly(c.sendGroup(ctx, batch))
 		if _, refused := errors.AsType[*pgconn.PgError](failed); refused && !c.Conn.Conn().IsClosed() {
@@ -171,14 +177,14 @@ func (s *server) transactGroup(batch []*statement) error {
 // without BEGIN and COMMIT. If it returns nil, they are durable.
 func (c *conn) sendGroup(ctx context.Context, batch []*statement) error {
 	var sent pgx.Batch
-	if batch[0].turns {
+	if batch[0].inTurn {
 		sent.Queue(lockTimeout, turnWait)
 		sent.Queue(takeTurn)
 	}
 	sent.Queue(lockTimeout, rowWait)
 	first := sent.Len()
 	for _, st := range batch {
-		sent.Queue(c.queries.rebound(st.query), st.args...)
+		sent.Queue(c.queries.postgresForm(st.query), st.args...)
 	}
 	results := c.Conn.Conn().SendBatch(ctx, &sent)
 	var err error
@@ -199,6 +205,7 @@ func (c *conn) sendGroup(ctx context.Context, batch []*statement) error {
 	return err
 }
 
+// readResult reads the statement's outcome from the results of the pipeline.
 func (st *statement) readResult(results pgx.BatchResults) error {
 	st.noRow = false
 	if len(st.dest) == 0 {

@@ -62,7 +62,7 @@ func migratePostgres(ctx context.Context, pool *sql.DB, s Schema) (err error) {
 	return nil
 }
 
-// explainRights adds to the error of a user who may not make tables what to do about it.
+// explainRights adds a remedy to the error of a database user who may not create tables.
 func explainRights(err error) error {
 	const denied = "42501" // insufficient_privilege
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == denied {
@@ -71,8 +71,9 @@ func explainRights(err error) error {
 	return err
 }
 
-// versionOf is how many migrations the component's tables have seen. That may be more
-// than this release knows, if the newer release has noted that this one may go on.
+// versionOf returns how many migrations the component's tables have seen. That may be
+// more than this release knows, if the newer release has recorded that this one may go
+// on.
 func versionOf(ctx context.Context, tx *sql.Tx, s Schema) (int, error) {
 	const table = `
 		CREATE TABLE IF NOT EXISTS parley_schema (

@@ -22,7 +22,7 @@ const (
 	maxConns = 12
 	// tooManyConnections says that a server, a database or a user has all its connections.
 	tooManyConnections = "53300"
-	// maxAttempts bounds how often a write is tried that conflicts with others.
+	// maxAttempts is how many times a write that conflicts with others is tried.
 	maxAttempts = 10
 )
 
@@ -36,12 +36,12 @@ type server struct {
 }
 
 func openPostgres(ctx context.Context, url string, s Schema) (*DB, error) {
-	cfg, conns, err := parse(url)
+	cfg, conns, err := parseURL(url)
 	if err != nil {
 		return nil, fmt.Errorf("database URL: %w", err)
 	}
 	driver := stdlib.GetConnector(*cfg, stdlib.OptionAfterConnect(setUp(cfg)))
-	pool := sql.OpenDB(connector{driver, &queries{}, statementTimeout(cfg)})
+	pool := sql.OpenDB(connector{driver, &queryCache{}, statementTimeout(cfg)})
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
@@ -53,8 +53,9 @@ func openPostgres(ctx context.Context, url string, s Schema) (*DB, error) {
 	return &DB{Read: pool, backend: server, postgres: true}, nil
 }
 
-// parse reads a URL. Beside PostgreSQL's own parameters it may have pool_max_conns.
-func parse(url string) (*pgx.ConnConfig, int, error) {
+// parseURL parses a URL and returns the configuration of connections and their largest
+// number. Beside PostgreSQL's own parameters the URL may have pool_max_conns.
+func parseURL(url string) (*pgx.ConnConfig, int, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, 0, err
@@ -109,8 +110,8 @@ func explainPool(err error) error {
 	return err
 }
 
-// statementTimeout is the URL's statement_timeout, if it is in milliseconds or has a unit
-// that Go knows too.
+// statementTimeout returns the URL's statement_timeout, if it is in milliseconds or has a
+// unit that Go knows too, and otherwise callTimeout.
 func statementTimeout(cfg *pgx.ConnConfig) time.Duration {
 	given := cfg.RuntimeParams["statement_timeout"]
 	if n, err := strconv.Atoi(given); err == nil && n > 0 {
@@ -176,8 +177,8 @@ func (s *server) repeat(ctx context.Context, do func(*sql.Conn) (undone bool, er
 	}
 }
 
-// connect takes a connection. If the server allows no further ones, connect waits for
-// one of those that this process has.
+// connect takes a connection from the pool. If the server allows no further ones, connect
+// waits for one of those that this process has.
 func (s *server) connect(ctx context.Context) (*sql.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -197,8 +198,8 @@ func (s *server) connect(ctx context.Context) (*sql.Conn, error) {
 	}
 }
 
-// transact runs fn in a transaction. If that failed, undone tells whether the transaction
-// was certainly rolled back, and not because of fn.
+// transact runs fn in a transaction. If that fails, undone reports whether the
+// transaction was certainly rolled back, and not because of fn.
 func transact(conn *sql.Conn, fn func(*Tx) error) (undone bool, err error) {
 	ctx := context.Background() // each statement has a deadline of its own
 	if _, err := conn.ExecContext(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED"); err != nil {
@@ -225,9 +226,9 @@ func transact(conn *sql.Conn, fn func(*Tx) error) (undone bool, err error) {
 	return false, nil
 }
 
-// mayRetry tells whether the error of the nth try certainly rolled the transaction back
-// and another try may succeed: others were in the way, or the connection was gone
-// before anything was sent.
+// mayRetry reports whether the error of the nth try says that the transaction was
+// certainly rolled back and another try may succeed: others were in the way, or the
+// connection was gone before anything was sent.
 func mayRetry(err error, n int) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
@@ -252,12 +253,12 @@ func askDriver(c *sql.Conn, of func(*pgx.Conn) bool) (yes bool) {
 	return yes || err != nil
 }
 
-// isClosed tells whether a connection is closed.
+// isClosed reports whether a connection is closed.
 func isClosed(conn *sql.Conn) bool {
 	return askDriver(conn, func(c *pgx.Conn) bool { return c.IsClosed() })
 }
 
-// inFailedTransaction tells whether a connection is not in a transaction that can still
+// inFailedTransaction reports whether a connection is not in a transaction that can still
 // be committed.
 func inFailedTransaction(conn *sql.Conn) bool {
 	return askDriver(conn, func(c *pgx.Conn) bool { return c.PgConn().TxStatus() != 'T' })

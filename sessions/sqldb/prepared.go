@@ -12,18 +12,18 @@ import (
 // maxPrepared bounds how many statements one connection keeps.
 const maxPrepared = 64
 
-// A preparing connector makes connections to SQLite that keep the statements of their
-// queries. A query that looks up one row takes less time than reading its text does, and
-// each turn looks up several. PostgreSQL's driver keeps them by itself.
-type preparing struct{ driver.Connector }
+// A preparingConnector makes connections to SQLite that keep the prepared statements of
+// their queries. A query that looks up one row takes less time than parsing its text
+// does, and each turn looks up several. PostgreSQL's driver keeps them by itself.
+type preparingConnector struct{ driver.Connector }
 
 func newPreparing(dsn string) (driver.Connector, error) {
 	c, err := sqlite.NewConnector(dsn)
-	return preparing{c}, err
+	return preparingConnector{c}, err
 }
 
 // Connect makes a connection.
-func (p preparing) Connect(ctx context.Context) (driver.Conn, error) {
+func (p preparingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	c, err := p.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (p preparing) Connect(ctx context.Context) (driver.Conn, error) {
 	return &preparedConn{sqliteConn: whole, kept: map[string]*preparedQuery{}}, nil
 }
 
-// sqliteConn is all that package sql asks of a connection to SQLite.
+// sqliteConn has all methods that package sql calls on a connection to SQLite.
 type sqliteConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -47,21 +47,22 @@ type sqliteConn interface {
 	driver.Validator
 }
 
-// A preparedConn is a connection with the statements that it keeps. Package sql never uses
-// one from two goroutines at once.
+// A preparedConn is a connection with the prepared statements that it keeps. Package sql
+// never uses one from two goroutines at once.
 type preparedConn struct {
 	sqliteConn
 	kept map[string]*preparedQuery
 }
 
-// A preparedQuery is a statement. While its rows are read it cannot be used again.
+// A preparedQuery is a prepared statement. While its rows are read it cannot be used
+// again.
 type preparedQuery struct {
 	driver.Stmt
 	query  driver.StmtQueryContext
 	inRows bool
 }
 
-// QueryContext runs a query by the statement that is kept for it.
+// QueryContext runs a query with the prepared statement that is kept for it.
 func (c *preparedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if !strings.HasPrefix(query, "SELECT ") {
 		return c.sqliteConn.QueryContext(ctx, query, args)
@@ -84,10 +85,11 @@ func (c *preparedConn) QueryContext(ctx context.Context, query string, args []dr
 	return &preparedRows{rows, s}, nil
 }
 
-// prepare makes a statement to be kept; nil if the driver has none that can be.
+// prepare makes a prepared statement to be kept; nil if the driver makes none that can be
+// kept.
 func (c *preparedConn) prepare(ctx context.Context, query string) (*preparedQuery, error) {
 	if len(c.kept) >= maxPrepared { // texts that are made of parts would fill it for ever
-		if err := c.drop(); err != nil {
+		if err := c.dropIdle(); err != nil {
 			return nil, err
 		}
 	}
@@ -104,8 +106,8 @@ func (c *preparedConn) prepare(ctx context.Context, query string) (*preparedQuer
 	return s, nil
 }
 
-// drop gives up the statements whose rows nobody reads.
-func (c *preparedConn) drop() (err error) {
+// dropIdle closes the prepared statements whose rows nobody reads.
+func (c *preparedConn) dropIdle() (err error) {
 	for query, s := range c.kept {
 		if !s.inRows {
 			err = errors.Join(err, s.Close())
@@ -125,7 +127,8 @@ func (c *preparedConn) Close() error {
 	return errors.Join(append(errs, c.sqliteConn.Close())...)
 }
 
-// preparedRows are rows that say when nobody reads them any more.
+// preparedRows are the rows of a prepared query, which frees the query when they are
+// closed.
 type preparedRows struct {
 	driver.Rows
 	of *preparedQuery

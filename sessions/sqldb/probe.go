@@ -30,9 +30,9 @@ type Health struct {
 	Versions, Oldest map[string]int
 }
 
-// Probe asks the server that a URL names about itself, and changes nothing.
+// Probe reads the Health of the server that a URL names, and changes nothing.
 func Probe(ctx context.Context, url string) (h Health, err error) {
-	cfg, conns, err := parse(url)
+	cfg, conns, err := parseURL(url)
 	if err != nil {
 		return h, fmt.Errorf("database URL: %w", err)
 	}
@@ -49,14 +49,14 @@ func Probe(ctx context.Context, url string) (h Health, err error) {
 		return h, err
 	}
 	h.Conns = conns
-	if err := h.ask(ctx, c); err != nil {
+	if err := h.readServer(ctx, c); err != nil {
 		return h, fmt.Errorf("ask the database about itself: %w", err)
 	}
 	return h, h.readVersions(ctx, c)
 }
 
-// withoutRepeats is the network error inside of an error to connect. The driver's error
-// names the user and the database too, and each address that it tried.
+// withoutRepeats returns the network error inside of an error to connect. The driver's
+// error repeats the user, the database and each address that it tried.
 func withoutRepeats(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op
@@ -64,7 +64,8 @@ func withoutRepeats(err error) error {
 	return err
 }
 
-func (h *Health) ask(ctx context.Context, c *pgx.Conn) error {
+// readServer reads the server's settings and its clock.
+func (h *Health) readServer(ctx context.Context, c *pgx.Conn) error {
 	var version, most, reserved, readOnly string
 	var mayMake sql.NullBool // null where the URL names a schema that is not there
 	var now time.Time
@@ -92,6 +93,7 @@ func (h *Health) ask(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
+// readVersions reads the versions of the components' tables.
 func (h *Health) readVersions(ctx context.Context, c *pgx.Conn) error {
 	h.Versions, h.Oldest = map[string]int{}, map[string]int{}
 	var there bool

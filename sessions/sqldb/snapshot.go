@@ -20,7 +20,7 @@ const (
 	copyPages = 1024
 )
 
-// A Copy says what is copied where.
+// A Copy names a file and the file that it is copied to.
 type Copy struct{ From, To string }
 
 // Snapshot copies SQLite files, each to one that must not exist, readable by its
@@ -146,12 +146,14 @@ func (s *source) lockWriters(ctx context.Context) (bool, error) {
 	}
 }
 
+// isBusy reports whether an error says that another connection holds SQLite's lock.
 func isBusy(err error) bool {
 	const busy = 5 // SQLITE_BUSY; the bits above say more
 	e, ok := errors.AsType[*sqlite.Error](err)
 	return ok && e.Code()&0xff == busy
 }
 
+// copy copies the file as it was when its read transaction began.
 func (s *source) copy(ctx context.Context) error {
 	f, err := os.OpenFile(s.To, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package sqldb opens a SQL database and makes writes to it durable.
 //
-// Everything that Parley keeps in SQL uses it: the embedded bus, the store and the
-// book. A place is the path of a SQLite file or the URL of a PostgreSQL database.
-// Statements have ? for each argument, and most are the same for both.
+// Everything that Parley keeps in SQL uses it: the embedded bus, the store and the book.
+// A place is the path of a SQLite file or the URL of a PostgreSQL database. Statements
+// have a ? for each argument, and most are the same for both.
 //
 // SQLite allows one writer at a time, and a durable commit costs a disk flush;
 // so one goroutine writes, and what queues up while it flushes is committed
@@ -84,24 +84,23 @@ func OpenAt(ctx context.Context, place string, s Schema) (*DB, error) {
 	return openSQLite(ctx, place, s.SQLite)
 }
 
-// IsURL tells whether a place is a PostgreSQL database.
+// IsURL reports whether a place is the URL of a PostgreSQL database.
 func IsURL(place string) bool {
 	scheme, _, found := strings.Cut(place, "://")
 	return found && (scheme == "postgres" || scheme == "postgresql")
 }
 
-// Postgres tells whether the database is PostgreSQL, for statements that the
-// two kinds spell differently.
+// Postgres reports whether the database is PostgreSQL, for statements that the two kinds
+// spell differently.
 func (db *DB) Postgres() bool { return db.postgres }
 
-// Write runs fn in a transaction and returns once it is durable. On SQLite other
-// writes may share the transaction, on PostgreSQL others go on beside it at READ
-// COMMITTED, so fn must lock the rows that its decisions depend on. Fn may run more than
-// once, so outside the database it must set variables and not add to them. An error of
-// fn undoes fn alone and is returned as it is. On SQLite that makes the others of its
-// group run again; to refuse more cheaply, fn sets a variable and returns nil. Once
-// queued, a write is carried out even if ctx ends, and Write waits for that, so that
-// nil always means done.
+// Write runs fn in a transaction and returns once it is durable. On SQLite other writes
+// may share the transaction; on PostgreSQL others run beside it at READ COMMITTED, so fn
+// must lock the rows that its decisions depend on. Fn may run more than once, so outside
+// the database it must set variables and not add to them. An error of fn undoes fn alone
+// and is returned as it is. On SQLite that makes the other writes of its group run again;
+// to refuse more cheaply, fn sets a variable and returns nil. Once queued, a write is
+// carried out even if ctx ends, and Write waits for it, so that nil always means done.
 //
 // On PostgreSQL an error may also mean that the answer to a commit was lost. Then
 // nobody knows whether it took place, so writes must be such that they can be repeated.
@@ -138,13 +137,13 @@ func (db *DB) Group(ctx context.Context, query string, args []any, dest ...any) 
 // group of such statements runs at a time, in all processes that have the database
 // open, so no two can wait for each other.
 func (db *DB) InTurn(ctx context.Context, query string, args []any, dest ...any) (int64, error) {
-	st := &statement{query: query, args: args, dest: dest, turns: true}
+	st := &statement{query: query, args: args, dest: dest, inTurn: true}
 	return st.result(db.backend.group(ctx, st))
 }
 
-// Start runs fn as Write does but reports no outcome. Once a later write is durable,
-// so is fn. On SQLite Start does not wait. On PostgreSQL only a finished write surely
-// comes before the next one, so there fn has run when Start returns.
+// Start runs fn as Write does but reports no outcome. Once a later write is durable, fn's
+// write is too. On SQLite Start does not wait. On PostgreSQL only a finished write surely
+// comes before the next one, so there Start returns after fn has run.
 func (db *DB) Start(fn func(*Tx) error) { db.backend.start(fn) }
 
 // Close waits for the writes that are queued and closes the database.
@@ -153,12 +152,13 @@ func (db *DB) Close() error {
 }
 
 // A Tx is the transaction of a write, or of a group of writes. Each query is prepared
-// once and kept, so queries have to be constants.
+// once and kept, so queries must be constants.
 type Tx struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt // nil if the driver keeps prepared statements itself
 }
 
+// stmt returns the prepared statement of a query.
 func (tx *Tx) stmt(query string) (*sql.Stmt, error) {
 	if s, ok := tx.stmts[query]; ok {
 		return s, nil

@@ -39,6 +39,8 @@ func openSQLite(ctx context.Context, path string, migrations []string) (*DB, err
 	return &DB{Read: pool, backend: startWriter(conn)}, nil
 }
 
+// dsn returns the data source name of a SQLite file, with the settings of each
+// connection.
 func dsn(path string) string {
 	q := url.Values{"_pragma": {
 		"busy_timeout(10000)", // another process reads or backs up
@@ -49,7 +51,7 @@ func dsn(path string) string {
 	return fileURI(path) + "?" + q.Encode()
 }
 
-// fileURI names a file whatever characters its path has.
+// fileURI returns the URI of a file, whatever characters its path has.
 func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String()
 }
@@ -73,7 +75,7 @@ func migrateSQLite(ctx context.Context, conn *sql.Conn, migrations []string) err
 	return nil
 }
 
-// migrateTo brings a file to a version by the migrations that lead there, all or none.
+// migrateTo runs migrations that bring a file to a version, all or none.
 func migrateTo(ctx context.Context, conn *sql.Conn, version int, migrations []string) error {
 	script := fmt.Sprintf("BEGIN IMMEDIATE; %s; PRAGMA user_version = %d; COMMIT;", strings.Join(migrations, ";\n"), version)
 	if _, err := conn.ExecContext(ctx, script); err != nil {
@@ -83,7 +85,7 @@ func migrateTo(ctx context.Context, conn *sql.Conn, version int, migrations []st
 	return nil
 }
 
-// newerError refuses data that this release does not understand.
+// newerError returns the error for data of a version that this release does not know.
 func newerError(version, known int) error {
 	return fmt.Errorf("it has version %d and this release knows %d: use the newer release", version, known)
 }

@@ -10,8 +10,8 @@ import (
 // hexPrefix begins a text that Text has written in hexadecimal.
 const hexPrefix = `\x`
 
-// Text is s as any database can store it. PostgreSQL refuses NUL and invalid UTF-8, so
-// texts with these are written in hexadecimal. They are not just cleaned, because ids
+// Text returns s as any database can store it. PostgreSQL refuses NUL and invalid UTF-8,
+// so texts with these are written in hexadecimal. They are not just cleaned, because ids
 // from outside are compared, and no two of them may become the same.
 func Text(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.HasPrefix(s, hexPrefix) {
@@ -20,7 +20,7 @@ func Text(s string) string {
 	return hexPrefix + hex.EncodeToString([]byte(s))
 }
 
-// Untext is the s of which Text has made its argument.
+// Untext returns the original of a text that Text has made.
 func Untext(s string) string {
 	if after, ok := strings.CutPrefix(s, hexPrefix); ok {
 		if b, err := hex.DecodeString(after); err == nil {
@@ -30,8 +30,9 @@ func Untext(s string) string {
 	return s
 }
 
-// rebind replaces each ? of a query that is not in quotes by PostgreSQL's $1, $2, ….
-func rebind(query string) string {
+// numberPlaceholders replaces each ? of a query by PostgreSQL's $1, $2, …, but not a ?
+// that is in quotes.
+func numberPlaceholders(query string) string {
 	if !strings.Contains(query, "?") {
 		return query
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// A NotEmptyError says that a table has rows and had to be empty.
+// A NotEmptyError says that a table that had to be empty has rows.
 type NotEmptyError struct{ Table string }
 
 func (e *NotEmptyError) Error() string { return "table " + e.Table + " is not empty" }
 
-// CheckEmpty checks that to has no rows in any of the tables of from, a SQLite database.
-// It returns a *NotEmptyError for the first that has.
+// CheckEmpty checks that database to has no rows in any table that from, a SQLite
+// database, has. It returns a *NotEmptyError for the first table with rows.
 func CheckEmpty(ctx context.Context, from, to *DB) error {
 	tables, err := tablesOf(ctx, from)
 	if err != nil {
@@ -27,7 +27,7 @@ func CheckEmpty(ctx context.Context, from, to *DB) error {
 	}
 	for _, table := range tables {
 		var filled bool
-		if err := to.Read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+table.quoted()+")").Scan(&filled); err != nil {
+		if err := to.Read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+table.quotedName()+")").Scan(&filled); err != nil {
 			return fmt.Errorf("look into table %s: %w", table.name, err)
 		}
 		if filled {
@@ -39,8 +39,9 @@ func CheckEmpty(ctx context.Context, from, to *DB) error {
 
 // Transfer copies every row of every table of from, a SQLite database, to the tables of
 // the same names in to, a PostgreSQL database, in one transaction, and returns how many
-// rows each table had. It reads the copies again and compares them. If they differ, or
-// if a table was not empty, nothing is copied. Within runs in the same transaction.
+// rows each table had. It reads the copies again and compares them. If they differ, or if
+// a table was not empty, nothing is copied. The function within is called in the same
+// transaction.
 func Transfer(ctx context.Context, from, to *DB, within func(*Tx) error) (map[string]int64, error) {
 	tables, err := tablesOf(ctx, from)
 	if err != nil {
@@ -76,15 +77,16 @@ type table struct {
 	columns []string
 }
 
-func (t table) quoted() string { return pgx.Identifier{t.name}.Sanitize() }
+func (t table) quotedName() string { return pgx.Identifier{t.name}.Sanitize() }
 
-// query reads the whole table, with the columns in the same order in both databases.
+// query returns the SELECT that reads the whole table, with the columns in the same order
+// in both databases.
 func (t table) query() string {
 	ids := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		ids[i] = pgx.Identifier{c}.Sanitize()
 	}
-	return "SELECT " + strings.Join(ids, ", ") + " FROM " + t.quoted()
+	return "SELECT " + strings.Join(ids, ", ") + " FROM " + t.quotedName()
 }
 
 // tablesOf lists the tables of a SQLite database.
@@ -111,12 +113,14 @@ func tablesOf(ctx context.Context, db *DB) ([]table, error) {
 	return tables, found.Err()
 }
 
+// transfer copies the table's rows, compares them with the original, and returns their
+// number.
 func (t table) transfer(ctx context.Context, from *DB, tx *Tx) (n int64, err error) {
-	if _, err := tx.Exec("LOCK TABLE " + t.quoted() + " IN ACCESS EXCLUSIVE MODE"); err != nil {
+	if _, err := tx.Exec("LOCK TABLE " + t.quotedName() + " IN ACCESS EXCLUSIVE MODE"); err != nil {
 		return 0, err
 	}
 	var filled bool
-	if err := tx.Get("SELECT EXISTS (SELECT 1 FROM "+t.quoted()+")", nil, &filled); err != nil {
+	if err := tx.Get("SELECT EXISTS (SELECT 1 FROM "+t.quotedName()+")", nil, &filled); err != nil {
 		return 0, err
 	}
 	if filled {
@@ -149,7 +153,7 @@ func (t table) transfer(ctx context.Context, from *DB, tx *Tx) (n int64, err err
 	return taken.rows, t.continueNumbers(tx)
 }
 
-// boolColumns tells of each column whether PostgreSQL has it as a boolean. SQLite has
+// boolColumns returns for each column whether it is a boolean in PostgreSQL. SQLite has
 // numbers instead.
 func (t table) boolColumns(ctx context.Context, c *pgx.Conn) ([]bool, error) {
 	found, err := c.Query(ctx, t.query()+" LIMIT 0")
@@ -164,7 +168,7 @@ func (t table) boolColumns(ctx context.Context, c *pgx.Conn) ([]bool, error) {
 	return truths, found.Err()
 }
 
-// sumRows adds the rows of the table in PostgreSQL to a checksum.
+// sumRows adds the table's rows in PostgreSQL to a checksum.
 func (t table) sumRows(ctx context.Context, c *pgx.Conn, into *checksum) error {
 	found, err := c.Query(ctx, t.query())
 	if err != nil {
@@ -183,11 +187,11 @@ func (t table) sumRows(ctx context.Context, c *pgx.Conn, into *checksum) error {
 	return found.Err()
 }
 
-// continueNumbers makes a column that numbers new rows go on above the numbers of the
-// copied rows.
+// continueNumbers sets the counter of the column that PostgreSQL numbers by itself above
+// the highest copied number, so that new rows get numbers of their own.
 func (t table) continueNumbers(tx *Tx) error {
 	var column string
-	err := tx.Get("SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(?) AND attidentity <> ''", []any{t.quoted()}, &column)
+	err := tx.Get("SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(?) AND attidentity <> ''", []any{t.quotedName()}, &column)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -195,14 +199,14 @@ func (t table) continueNumbers(tx *Tx) error {
 		return err
 	}
 	var last sql.NullInt64
-	if err := tx.Get("SELECT max("+pgx.Identifier{column}.Sanitize()+") FROM "+t.quoted(), nil, &last); err != nil || !last.Valid {
+	if err := tx.Get("SELECT max("+pgx.Identifier{column}.Sanitize()+") FROM "+t.quotedName(), nil, &last); err != nil || !last.Valid {
 		return err
 	}
-	_, err = tx.Exec("SELECT setval(pg_get_serial_sequence(?, ?), ?)", t.quoted(), column, last.Int64)
+	_, err = tx.Exec("SELECT setval(pg_get_serial_sequence(?, ?), ?)", t.quotedName(), column, last.Int64)
 	return err
 }
 
-// A copySource is the rows of SQLite as pgx copies them, with their checksum.
+// A copySource gives pgx the rows of a SQLite table to copy, and computes their checksum.
 type copySource struct {
 	rows     *sql.Rows
 	checksum *checksum
@@ -211,7 +215,7 @@ type copySource struct {
 	row      []any
 }
 
-// Next is for package pgx.
+// Next advances to the next row; pgx calls it.
 func (s *copySource) Next() bool {
 	if s.err != nil || !s.rows.Next() {
 		return false
@@ -233,13 +237,13 @@ func (s *copySource) Next() bool {
 	return s.err == nil
 }
 
-// Values is for package pgx.
+// Values returns the current row; pgx calls it.
 func (s *copySource) Values() ([]any, error) { return s.row, s.err }
 
-// Err is for package pgx.
+// Err returns the error that ended the rows, if any; pgx calls it.
 func (s *copySource) Err() error { return errors.Join(s.err, s.rows.Err()) }
 
-// A checksum of rows is the same in whatever order they come.
+// A checksum of rows does not depend on their order.
 type checksum struct {
 	seed  maphash.Seed
 	rows  int64

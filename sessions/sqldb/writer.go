@@ -55,13 +55,14 @@ func (w *writer) write(ctx context.Context, fn func(*Tx) error) error {
 	return <-done
 }
 
-// single joins a group like every write, as there is no round trip to save.
+// single joins a group like every other write, as SQLite has no round trip to save.
 func (w *writer) single(ctx context.Context, st *statement) error { return w.write(ctx, st.runIn) }
 
 func (w *writer) group(ctx context.Context, st *statement) error { return w.write(ctx, st.runIn) }
 
 func (w *writer) start(fn func(*Tx) error) { w.enqueue(write{fn: fn}) }
 
+// enqueue queues a write; it returns false if the writer is closed.
 func (w *writer) enqueue(wr write) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -114,7 +115,7 @@ func (w *writer) run() {
 	}
 }
 
-// gather adds to a group what waits in the queue, up to maxGroup in all.
+// gather adds to a group the items that wait in the queue, up to maxGroup in all.
 func gather[T any](queue <-chan T, group []T) []T {
 	for len(group) < maxGroup {
 		select {
@@ -131,7 +132,7 @@ func gather[T any](queue <-chan T, group []T) []T {
 // back; that write gets its error, and the others run again without it.
 func (w *writer) commit(group []write) {
 	for len(group) > 0 {
-		failed, err := w.try(group)
+		failed, err := w.tryGroup(group)
 		if failed < 0 {
 			for _, wr := range group {
 				wr.report(err)
@@ -143,15 +144,16 @@ func (w *writer) commit(group []write) {
 	}
 }
 
+// report gives the write's caller its outcome.
 func (wr write) report(err error) {
 	if wr.done != nil {
 		wr.done <- err
 	}
 }
 
-// try runs a group once. It returns the index and the error of the write that
+// tryGroup runs a group once. It returns the index and the error of the write that
 // failed, or -1 and the outcome of the whole group.
-func (w *writer) try(group []write) (int, error) {
+func (w *writer) tryGroup(group []write) (int, error) {
 	ctx := context.Background()
 	if _, err := w.tx.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return -1, fmt.Errorf("begin: %w", err)

@@ -7,21 +7,21 @@ import (
 	"parley/sessions"
 )
 
-// An answer is an entry of how a request to people has ended.
+// An answer is an AskEnded entry: how a request to people has ended.
 type answer struct {
 	n          int64
 	turn, call string
 	ended      sessions.AskEnded
 }
 
-// What stands in the place of results that hold what somebody has answered.
+// The texts that replace results of calls which hold somebody's answer.
 const (
 	erasedDenial = `{"error":{"code":"permission_denied","message":"Denied. By whom and why has been erased."}}`
 	erasedAnswer = `{"answer":"(This answer has been erased.)"}`
 )
 
-// redactAnswers takes a person's name and words out of the requests that they have
-// answered in the turns of others. What was decided stays: the turn rests on it.
+// redactAnswers removes a person's name and words from the requests that they have
+// answered in the turns of others. The decision stays, because the turn depends on it.
 func (p *sessionErasure) redactAnswers(person string) error {
 	answers, err := p.answers(person)
 	if err != nil {
@@ -40,14 +40,15 @@ func (p *sessionErasure) redactAnswers(person string) error {
 				result = erasedDenial
 			}
 		}
-		if err := p.rewrite(a, kept, result); err != nil {
+		if err := p.rewriteAnswer(a, kept, result); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// The kind and the answer of package bus that tell one request from another.
+// The kind of a request and the answer, both of package bus, that redactAnswers
+// distinguishes.
 const (
 	approval = "approval"
 	deny     = "deny"
@@ -73,7 +74,8 @@ func (p *sessionErasure) answers(person string) (list []answer, err error) {
 	return list, found.Err()
 }
 
-// kindOfAsk is what a turn asked for; "" if that is not known any more.
+// kindOfAsk returns the kind of request that was answered; "" if that is not known any
+// more.
 func (p *sessionErasure) kindOfAsk(a answer) (kind string, err error) {
 	found, err := p.tx.Query("SELECT data FROM entries WHERE session = ? AND turn = ? AND kind = 'turn_parked'", p.id, a.turn)
 	if err != nil {
@@ -98,9 +100,9 @@ func (p *sessionErasure) kindOfAsk(a answer) (kind string, err error) {
 	return kind, found.Err()
 }
 
-// rewrite puts what is kept of an answer in its place, and a result in that of its call's;
-// "" leaves that.
-func (p *sessionErasure) rewrite(a answer, kept sessions.AskEnded, result string) error {
+// rewriteAnswer replaces an answer's entry by kept, and the result of its call by result
+// unless that is "".
+func (p *sessionErasure) rewriteAnswer(a answer, kept sessions.AskEnded, result string) error {
 	data, err := json.Marshal(kept)
 	if err != nil {
 		return err

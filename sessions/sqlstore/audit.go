@@ -14,7 +14,7 @@ import (
 
 var _ sessions.Auditor = (*Store)(nil)
 
-// auditTable stores what was done. An absent text is the empty one.
+// auditTable creates the table of audit records. An absent text is the empty one.
 const auditTable = `
 CREATE TABLE audit (
 	id         {id} PRIMARY KEY,
@@ -42,8 +42,8 @@ CREATE INDEX audit_person ON audit (person) WHERE person <> '';
 
 const auditColumns = "at, kind, person, agent, session, turn, call, tool, arguments, verdict, result, exit_code, bytes, elapsed_ms, detail"
 
-// Audit keeps a record; see [sessions.Auditor]. The arguments of a session that was
-// erased meanwhile are not kept.
+// Audit stores a record; see [sessions.Auditor]. It leaves out the arguments if the
+// session was erased meanwhile.
 func (s *Store) Audit(ctx context.Context, r sessions.AuditRecord) error {
 	code := ""
 	if r.ExitCode != nil {
@@ -56,7 +56,7 @@ func (s *Store) Audit(ctx context.Context, r sessions.AuditRecord) error {
 			CASE WHEN EXISTS (SELECT 1 FROM sessions WHERE key = ?) THEN CAST(? AS TEXT) ELSE '' END,
 			CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT)`,
 		[]any{
-			stamp(r.At), r.Kind, sqldb.Text(r.By), sqldb.Text(r.Agent), key, sqldb.Text(r.Turn), sqldb.Text(r.Call), sqldb.Text(r.Tool),
+			formatTime(r.At), r.Kind, sqldb.Text(r.By), sqldb.Text(r.Agent), key, sqldb.Text(r.Turn), sqldb.Text(r.Call), sqldb.Text(r.Tool),
 			key, sqldb.Text(string(r.Arguments)), r.Verdict, r.Result, code, r.Bytes, r.Elapsed, sqldb.Text(r.Detail),
 		})
 	if err != nil {
@@ -112,22 +112,23 @@ func scanAudit(scan func(dest ...any) error) (r sessions.AuditRecord, err error)
 
 // DropAudit deletes old records; see [sessions.Auditor].
 func (s *Store) DropAudit(ctx context.Context, before time.Time) (int64, error) {
-	n, err := s.db.Exec(ctx, "DELETE FROM audit WHERE at < ?", stamp(before))
+	n, err := s.db.Exec(ctx, "DELETE FROM audit WHERE at < ?", formatTime(before))
 	if err != nil {
 		return 0, fmt.Errorf("delete old audit records: %w", err)
 	}
 	return n, nil
 }
 
-// redactAudit empties the arguments of the session's records, of one turn or ("") of
-// all. That something was done stays known.
+// redactAudit empties the arguments in the session's records, those of one turn or ("")
+// of all. The records themselves stay.
 func (p *sessionErasure) redactAudit(turn string) error {
 	n, err := p.tx.Exec("UPDATE audit SET arguments = '' WHERE session = ? AND arguments <> '' AND (? = '' OR turn = ?)", p.key, turn, turn)
 	p.redacted += n
 	return err
 }
 
-// anonymiseAudit takes a person, and what they had done, out of all records.
+// anonymiseAudit removes a person, and the arguments of what they have done, from all
+// records.
 func anonymiseAudit(tx *sqldb.Tx, person string) error {
 	did, err := tx.Exec("UPDATE audit SET person = '', arguments = '' WHERE person = ? AND person <> ''", person)
 	if err != nil {
@@ -137,11 +138,11 @@ func anonymiseAudit(tx *sqldb.Tx, person string) error {
 	if err != nil || did+concerned == 0 {
 		return err
 	}
-	return leaveTraces(tx)
+	return schedulePurge(tx)
 }
 
-// leaveTraces notes that the database's files may still hold what was just deleted.
-func leaveTraces(tx *sqldb.Tx) error {
+// schedulePurge records that the database's files may still hold what was just deleted.
+func schedulePurge(tx *sqldb.Tx) error {
 	_, err := tx.Exec("INSERT INTO purges (due) VALUES (?) ON CONFLICT DO NOTHING", time.Now().UnixMicro())
 	return err
 }

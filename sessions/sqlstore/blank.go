@@ -48,16 +48,16 @@ func (l *log) blank(tx *sqldb.Tx, cause string) error {
 	if err != nil {
 		return err
 	}
-	rows, err := scan(found, nil, func(r row) (row, error) { return r, nil })
+	rows, err := scanRows(found, nil, func(r row) (row, error) { return r, nil })
 	if err != nil {
 		return err
 	}
 	for _, r := range rows {
-		e, err := r.entry()
+		e, err := r.toEntry()
 		if err != nil {
 			return err
 		}
-		data, is := sessions.Blanked(e, cause)
+		data, is := sessions.BlankedData(e, cause)
 		if !is {
 			continue
 		}
@@ -69,5 +69,5 @@ func (l *log) blank(tx *sqldb.Tx, cause string) error {
 			return err
 		}
 	}
-	return leaveTraces(tx)
+	return schedulePurge(tx)
 }

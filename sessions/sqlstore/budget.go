@@ -15,8 +15,8 @@ const (
 	// maxCost bounds the cost of one call, so that a provider that reports nonsense
 	// cannot make a day's sum overflow.
 	maxCost = 1 << 40
-	// keepFor is how long spending and reservations are kept. A call that was interrupted
-	// is resumed or given up long before.
+	// keepFor is how long spending and reservations are kept. An interrupted call is
+	// resumed or given up long before that.
 	keepFor = 7 * 24 * time.Hour
 )
 
@@ -25,7 +25,7 @@ func (s *Store) Reserve(ctx context.Context, r sessions.Reservation) error {
 	if r.Tokens < 0 {
 		return fmt.Errorf("reserve for %s: %d tokens are less than none", r.ID, r.Tokens)
 	}
-	id, person, on := sqldb.Text(r.ID), sqldb.Text(r.Person), day(r.At)
+	id, person, on := sqldb.Text(r.ID), sqldb.Text(r.Person), formatDay(r.At)
 	over, err := s.reserve(ctx, id, person, on, r)
 	if err == nil && over {
 		err = sessions.ErrOverBudget
@@ -37,6 +37,7 @@ func (s *Store) Reserve(ctx context.Context, r sessions.Reservation) error {
 	return nil
 }
 
+// reserve sets tokens aside; over is true if that would exceed the cap.
 func (s *Store) reserve(ctx context.Context, id, person, on string, r sessions.Reservation) (over bool, err error) {
 	if s.db.Postgres() {
 		return s.reserveAtOnce(ctx, id, person, on, r)
@@ -48,7 +49,7 @@ func (s *Store) reserve(ctx context.Context, id, person, on string, r sessions.R
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if over, err = overspend(tx, person, on, r); err != nil || over {
+		if over, err = addUnlessOver(tx, person, on, r); err != nil || over {
 			return err
 		}
 		_, err = tx.Exec("INSERT INTO reservations (id, person, day, tokens, settled) VALUES (?, ?, ?, ?, FALSE)",
@@ -58,10 +59,10 @@ func (s *Store) reserve(ctx context.Context, id, person, on string, r sessions.R
 	return over, err
 }
 
-// overspend adds a reservation to its day's sum. It is true, and adds nothing, if
-// the sum would go over the cap. The condition is part of the write, so that two
+// addUnlessOver adds a reservation to its day's sum. It returns true, and adds nothing,
+// if the sum would exceed the cap. The condition is part of the write, so that two
 // reservations at once cannot both take the last tokens.
-func overspend(tx *sqldb.Tx, person, on string, r sessions.Reservation) (bool, error) {
+func addUnlessOver(tx *sqldb.Tx, person, on string, r sessions.Reservation) (bool, error) {
 	if r.Tokens > r.Cap {
 		return true, nil
 	}
@@ -103,10 +104,10 @@ func (s *Store) settle(ctx context.Context, id string, tokens int64) error {
 	})
 }
 
-// Spent is what a person has spent and reserved on a day; see [sessions.Budget].
+// Spent returns what a person has spent and reserved on a day; see [sessions.Budget].
 func (s *Store) Spent(ctx context.Context, person string, at time.Time) (int64, error) {
 	var tokens int64
-	err := s.queries.spent.QueryRowContext(ctx, sqldb.Text(person), day(at)).Scan(&tokens)
+	err := s.queries.spent.QueryRowContext(ctx, sqldb.Text(person), formatDay(at)).Scan(&tokens)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, fmt.Errorf("spending of %s: %w", person, err)
 	}
@@ -117,13 +118,13 @@ func (s *Store) Spent(ctx context.Context, person string, at time.Time) (int64, 
 // old both by the clock and by the time of the reservation, as either may be wrong.
 // Nobody waits for sweep; if it fails, the next one deletes the same days.
 func (s *Store) sweep(now, at time.Time) {
-	if today := day(now); s.swept.Swap(today) == today {
+	if today := formatDay(now); s.swept.Swap(today) == today {
 		return
 	}
 	if at.Before(now) {
 		now = at
 	}
-	before := day(now.Add(-keepFor))
+	before := formatDay(now.Add(-keepFor))
 	s.db.Start(func(tx *sqldb.Tx) error {
 		if _, err := tx.Exec("DELETE FROM reservations WHERE day < ?", before); err != nil {
 			return err

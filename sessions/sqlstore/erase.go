@@ -16,7 +16,8 @@ import (
 
 var _ sessions.Eraser = (*Store)(nil)
 
-// erasureTables store what must stay known about erased sessions. They hold no text.
+// erasureTables creates the tables of what must stay known about erased sessions. They
+// hold no text that people wrote.
 const erasureTables = `
 CREATE TABLE erased (
 	key   {bytes} NOT NULL,     -- of the session
@@ -45,7 +46,7 @@ func (s *Store) EraseSession(ctx context.Context, key string) (sessions.Erased, 
 		if err != nil {
 			return err
 		}
-		return e.eraseOne(ctx, key, (*sessionErasure).whole)
+		return e.eraseOne(ctx, key, (*sessionErasure).eraseWhole)
 	})
 	if err == nil && len(done.Sessions) == 0 {
 		err = sessions.ErrNotFound
@@ -73,7 +74,7 @@ func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased
 			return err
 		}
 		return s.db.Write(ctx, func(tx *sqldb.Tx) error {
-			return errors.Join(anonymiseSpending(tx, person), bill.Forget(tx, bill.Person(sqldb.Untext(person))), anonymiseAudit(tx, person), forgetJobs(tx, "person = ?", person))
+			return errors.Join(anonymiseSpending(tx, person), bill.Forget(tx, bill.Person(sqldb.Untext(person))), anonymiseAudit(tx, person), deleteJobs(tx, "person = ?", person))
 		})
 	})
 	if err != nil {
@@ -85,21 +86,21 @@ func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased
 // EraseBefore erases what is old; see [sessions.Eraser]. A worker that holds a
 // session keeps its fence, as only turns that ended long ago are erased.
 func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Erased, error) {
-	at := stamp(before)
+	at := formatTime(before)
 	done, err := s.erase(ctx, func(e *erasing) error {
 		const old = "updated < ? OR EXISTS (SELECT 1 FROM entries WHERE session = s.id AND at < ?)"
-		if err := e.eachSession(ctx, func(p *sessionErasure) error { return p.before(at) }, old, at, at); err != nil {
+		if err := e.eachSession(ctx, func(p *sessionErasure) error { return p.eraseBefore(at) }, old, at, at); err != nil {
 			return err
 		}
 		return s.db.Write(ctx, func(tx *sqldb.Tx) error {
-			if err := forgetJobs(tx, "state <> 'running' AND ended < ?", at); err != nil {
+			if err := deleteJobs(tx, "state <> 'running' AND ended < ?", at); err != nil {
 				return err
 			}
 			n, err := tx.Exec("DELETE FROM audit WHERE at < ?", at)
 			if err != nil || n == 0 {
 				return err
 			}
-			return leaveTraces(tx)
+			return schedulePurge(tx)
 		})
 	})
 	if err != nil {
@@ -108,29 +109,28 @@ func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Era
 	return done, nil
 }
 
-// eraseSchedules erases some schedules. It comes first: what they would still say is
-// erased after it.
+// eraseSchedules calls erase to delete schedules. This comes first, so that what they
+// might still add to a session is erased after it.
 func (s *Store) eraseSchedules(ctx context.Context, erase func(*sqldb.Tx) (int64, error)) error {
 	return s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		n, err := erase(tx)
 		if err != nil || n == 0 {
 			return err
 		}
-		return leaveTraces(tx)
+		return schedulePurge(tx)
 	})
 }
 
-// An erasing is one call of a method of the Eraser. Each session is erased in a
-// transaction of its own; if the process dies between them, the next call finds the
-// sessions that are left.
+// An erasing is one call of a method of the Eraser, with its count. Each session is
+// erased in a transaction of its own; if the process dies between them, the next call
+// finds the sessions that are left.
 type erasing struct {
 	store *Store
 	done  sessions.Erased
 }
 
-// erase runs do, and then removes the traces of deleted rows from the database's
-// files, also those that an earlier call has left because it was cut off. One call
-// at a time does so.
+// erase runs do, and then removes the traces of deleted rows from the database's files,
+// including those left by an earlier call that was cut off. Only one call at a time runs.
 func (s *Store) erase(ctx context.Context, do func(*erasing) error) (sessions.Erased, error) {
 	s.erasing.Lock()
 	defer s.erasing.Unlock()
@@ -141,8 +141,9 @@ func (s *Store) erase(ctx context.Context, do func(*erasing) error) (sessions.Er
 	return e.done, s.purge(ctx)
 }
 
-// purge removes traces if the table purges says that some may be left. Each erasure
-// enters itself there in its own transaction, and is struck off only afterwards.
+// purge removes the traces of deleted rows if the table purges says that some may be
+// left. Each erasure adds a row there in its own transaction, and the row is deleted only
+// afterwards.
 func (s *Store) purge(ctx context.Context) error {
 	var due sql.NullInt64
 	if err := s.db.Read.QueryRowContext(ctx, "SELECT max(due) FROM purges").Scan(&due); err != nil {
@@ -162,11 +163,11 @@ func (s *Store) purge(ctx context.Context) error {
 // timeout.
 const sessionsAtOnce = 200
 
-// eachSession calls from for every session s for which the condition holds.
+// eachSession calls from for every session s that meets the condition.
 func (e *erasing) eachSession(ctx context.Context, from func(*sessionErasure) error, condition string, args ...any) error {
 	query := fmt.Sprintf("SELECT key, %s FROM (SELECT id, key, updated FROM sessions WHERE key > ? ORDER BY key LIMIT %d) s ORDER BY key", condition, sessionsAtOnce)
 	for last := ""; ; {
-		page, err := e.page(ctx, query, append(slices.Clone(args), last)...)
+		page, err := e.readPage(ctx, query, append(slices.Clone(args), last)...)
 		if err != nil || len(page) == 0 {
 			return err
 		}
@@ -188,7 +189,8 @@ type candidate struct {
 	holds bool
 }
 
-func (e *erasing) page(ctx context.Context, query string, args ...any) (page []candidate, err error) {
+// readPage reads the next sessions and whether they meet the condition.
+func (e *erasing) readPage(ctx context.Context, query string, args ...any) (page []candidate, err error) {
 	rows, err := e.store.db.Read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -204,7 +206,7 @@ func (e *erasing) page(ctx context.Context, query string, args ...any) (page []c
 	return page, rows.Err()
 }
 
-// eraseOne erases from one session, in one transaction.
+// eraseOne calls from to erase from one session, in one transaction.
 func (e *erasing) eraseOne(ctx context.Context, key string, from func(*sessionErasure) error) error {
 	var p *sessionErasure
 	err := e.store.db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -213,13 +215,13 @@ func (e *erasing) eraseOne(ctx context.Context, key string, from func(*sessionEr
 		err := tx.Get("UPDATE sessions SET fence = fence WHERE key = ? RETURNING id, fence, updated, unfinished",
 			[]any{key}, &p.id, &p.fence, &p.updated, &p.unfinished)
 		if errors.Is(err, sql.ErrNoRows) {
-			// The audit may know of it: its log was erased earlier, by a release that
-			// kept none, or its records came after that.
-			if err := errors.Join(p.redactAudit(""), forgetJobs(tx, "session = ?", key)); err != nil {
+			// The audit may still have records of the session: a release that kept no
+			// audit erased its log earlier, or the records came after that.
+			if err := errors.Join(p.redactAudit(""), deleteJobs(tx, "session = ?", key)); err != nil {
 				return err
 			}
 			if p.redacted > 0 {
-				if err := leaveTraces(tx); err != nil {
+				if err := schedulePurge(tx); err != nil {
 					return err
 				}
 			}
@@ -231,7 +233,7 @@ func (e *erasing) eraseOne(ctx context.Context, key string, from func(*sessionEr
 		if err := from(p); err != nil || p.erased+p.redacted == 0 && !p.whollyErased {
 			return err
 		}
-		return leaveTraces(tx)
+		return schedulePurge(tx)
 	})
 	if err != nil {
 		return err
@@ -246,8 +248,8 @@ func (e *erasing) eraseOne(ctx context.Context, key string, from func(*sessionEr
 	return nil
 }
 
-// Spoke lists the sessions from which ErasePerson would erase: those in which nobody
-// but the person has spoken, and those in which others have too.
+// SessionsOf lists the sessions from which ErasePerson would erase: those in which only
+// the person has spoken, and those in which others have too.
 func (s *Store) Spoke(ctx context.Context, person string) (alone, shared []string, err error) {
 	const query = `
 		SELECT s.key, EXISTS (SELECT 1 FROM entries e WHERE e.session = s.id AND ` + spokenByOthers + `)

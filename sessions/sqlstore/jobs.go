@@ -14,11 +14,11 @@ import (
 
 var _ sessions.Jobs = (*Store)(nil)
 
-// keepJobs is how long a job is known after its end.
+// keepJobs is how long the record of a job is kept after its end.
 const keepJobs = 30 * 24 * time.Hour
 
-// jobsTable stores what runs in the background, and what has. An absent text is the
-// empty one, and so is a time.
+// jobsTable creates the table of jobs, those that run and those that have ended. An
+// absent text or time is the empty text.
 const jobsTable = `
 CREATE TABLE jobs (
 	id        TEXT PRIMARY KEY,
@@ -61,7 +61,7 @@ func (s *Store) BeginJob(ctx context.Context, j sessions.Job, most sessions.JobL
 }
 
 func (s *Store) beginJob(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
-	if _, err := s.db.Exec(ctx, "DELETE FROM jobs WHERE told = 1 AND ended < ?", stamp(time.Now().Add(-keepJobs))); err != nil {
+	if _, err := s.db.Exec(ctx, "DELETE FROM jobs WHERE told = 1 AND ended < ?", formatTime(time.Now().Add(-keepJobs))); err != nil {
 		return err
 	}
 	key, person := sqldb.Text(j.Session), sqldb.Text(j.Person)
@@ -75,7 +75,7 @@ func (s *Store) beginJob(ctx context.Context, j sessions.Job, most sessions.JobL
 		ON CONFLICT (id) DO NOTHING`,
 		[]any{
 			sqldb.Text(j.ID), key, person, sqldb.Text(j.Agent), sqldb.Text(j.Turn), sqldb.Text(j.Call), sqldb.Text(j.Tool),
-			sqldb.Text(string(j.Route)), sqldb.Text(j.Command), bit(j.Untrusted), stamp(j.Started), stamp(j.Deadline),
+			sqldb.Text(string(j.Route)), sqldb.Text(j.Command), boolToInt(j.Untrusted), formatTime(j.Started), formatTime(j.Deadline),
 			key, key, int64(most.Session), person, int64(most.Person),
 		})
 	if err != nil || n > 0 {
@@ -84,7 +84,7 @@ func (s *Store) beginJob(ctx context.Context, j sessions.Job, most sessions.JobL
 	return s.whyNotBegun(ctx, j, most)
 }
 
-// whyNotBegun says why a job was not recorded.
+// whyNotBegun finds out why a job was not recorded, and returns that error.
 func (s *Store) whyNotBegun(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
 	var known, there, running int64
 	key := sqldb.Text(j.Session)
@@ -103,7 +103,7 @@ func (s *Store) whyNotBegun(ctx context.Context, j sessions.Job, most sessions.J
 	return &sessions.JobLimitError{Person: true, Most: most.Person}
 }
 
-func bit(yes bool) int64 {
+func boolToInt(yes bool) int64 {
 	if yes {
 		return 1
 	}
@@ -114,19 +114,19 @@ func bit(yes bool) int64 {
 func (s *Store) Job(ctx context.Context, id string) (sessions.Job, error) {
 	j, err := scanJob(s.db.Read.QueryRowContext(ctx, "SELECT "+jobColumns+" FROM jobs WHERE id = ?", sqldb.Text(id)).Scan)
 	if err != nil {
-		return sessions.Job{}, fmt.Errorf("look up job %s: %w", id, notFound(err))
+		return sessions.Job{}, fmt.Errorf("look up job %s: %w", id, asNotFound(err))
 	}
 	return j, nil
 }
 
 // JobsOf lists jobs of a session; see [sessions.Jobs].
 func (s *Store) JobsOf(ctx context.Context, session string, limit int) ([]sessions.Job, error) {
-	return s.jobs(ctx, "WHERE session = ? ORDER BY started DESC, id DESC LIMIT ?", sqldb.Text(session), max(0, limit))
+	return s.listJobs(ctx, "WHERE session = ? ORDER BY started DESC, id DESC LIMIT ?", sqldb.Text(session), max(0, limit))
 }
 
 // RunningJobs lists jobs of a session that run; see [sessions.Jobs].
 func (s *Store) RunningJobs(ctx context.Context, session string) ([]sessions.Job, error) {
-	return s.jobs(ctx, "WHERE session = ? AND state = 'running' ORDER BY started", sqldb.Text(session))
+	return s.listJobs(ctx, "WHERE session = ? AND state = 'running' ORDER BY started", sqldb.Text(session))
 }
 
 // OpenJobs lists jobs of all sessions; see [sessions.Jobs].
@@ -147,7 +147,8 @@ func (s *Store) OpenJobs(ctx context.Context) (list []sessions.OpenJob, err erro
 	return list, found.Err()
 }
 
-func (s *Store) jobs(ctx context.Context, which string, args ...any) (list []sessions.Job, err error) {
+// listJobs returns the listJobs that a query's rest, WHERE and ORDER BY, selects.
+func (s *Store) listJobs(ctx context.Context, which string, args ...any) (list []sessions.Job, err error) {
 	found, err := s.db.Read.QueryContext(ctx, "SELECT "+jobColumns+" FROM jobs "+which, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
@@ -232,14 +233,14 @@ func (s *Store) EndJob(ctx context.Context, j sessions.Job) (bool, error) {
 		code = strconv.Itoa(*j.ExitCode)
 	}
 	n, err := s.db.Exec(ctx, "UPDATE jobs SET state = ?, exit_code = ?, detail = ?, ended = ?, output = ?, printed = ?, told = ? WHERE id = ? AND state = 'running'",
-		j.State, code, sqldb.Text(j.Detail), stamp(j.Ended), sqldb.Text(j.Output), j.Printed, bit(j.Told), sqldb.Text(j.ID))
+		j.State, code, sqldb.Text(j.Detail), formatTime(j.Ended), sqldb.Text(j.Output), j.Printed, boolToInt(j.Told), sqldb.Text(j.ID))
 	if err != nil {
 		return false, fmt.Errorf("end job %s: %w", j.ID, err)
 	}
 	return n > 0, nil
 }
 
-// NoteJobTold records that a job's end was told; see [sessions.Jobs].
+// NoteJobTold records that a job's end was reported; see [sessions.Jobs].
 func (s *Store) NoteJobTold(ctx context.Context, id string) error {
 	if _, err := s.db.Exec(ctx, "UPDATE jobs SET told = 1 WHERE id = ? AND state <> 'running'", sqldb.Text(id)); err != nil {
 		return fmt.Errorf("note that the end of job %s is told: %w", id, err)
@@ -247,11 +248,11 @@ func (s *Store) NoteJobTold(ctx context.Context, id string) error {
 	return nil
 }
 
-// forgetJobs deletes jobs, and notes that traces of them may be left.
-func forgetJobs(tx *sqldb.Tx, which string, args ...any) error {
+// deleteJobs deletes jobs, and records that traces of them may be left.
+func deleteJobs(tx *sqldb.Tx, which string, args ...any) error {
 	n, err := tx.Exec("DELETE FROM jobs WHERE "+which, args...)
 	if err != nil || n == 0 {
 		return err
 	}
-	return leaveTraces(tx)
+	return schedulePurge(tx)
 }

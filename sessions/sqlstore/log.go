@@ -12,7 +12,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A log is a session's log, opened under one fence. It has one user at a time.
+// A log is a session's log, opened under one fence, for one caller at a time.
 type log struct {
 	store   *Store
 	session int64
@@ -21,10 +21,10 @@ type log struct {
 	state   state // as of this holder's last append
 }
 
-// Entries returns what Open has read; see [sessions.Log].
+// Entries returns the entries that Open has read; see [sessions.Log].
 func (l *log) Entries() []sessions.Entry { return l.entries }
 
-// Next is the number of the next entry.
+// Next returns the number of the next entry.
 func (l *log) Next() int64 { return l.state.last + 1 }
 
 // Append writes entries at their place; see [sessions.Log].
@@ -55,7 +55,7 @@ func (l *log) Append(ctx context.Context, at int64, entries ...sessions.Entry) e
 	}
 	l.state = done.state
 	for i, r := range done.rows {
-		e, err := r.entry()
+		e, err := r.toEntry()
 		if err != nil {
 			return fmt.Errorf("append: %w", err)
 		}
@@ -67,6 +67,7 @@ func (l *log) Append(ctx context.Context, at int64, entries ...sessions.Entry) e
 	return nil
 }
 
+// rowsOf converts entries, the first of which gets the number at, into rows.
 func rowsOf(at int64, entries []sessions.Entry) ([]row, error) {
 	now := time.Now()
 	rows := make([]row, len(entries))
@@ -81,7 +82,7 @@ func rowsOf(at int64, entries []sessions.Entry) ([]row, error) {
 
 // appended is the outcome of an append.
 type appended struct {
-	refused error // why nothing was written; unlike after a failure, trying again is no use
+	refused error // why nothing was written; unlike after a failure, another try would not help
 	state   state // the log's state afterwards
 	rows    []row // the entries as the log has them
 }
@@ -109,7 +110,7 @@ func (l *log) append(tx *sqldb.Tx, rows []row) (appended, error) {
 		return appended{refused: sessions.ErrFenced}, nil
 	case rows[0].n >= 1 && rows[len(rows)-1].n <= st.last:
 		// This may be the same append again, after the answer to its commit was lost.
-		return l.compare(tx, st, rows)
+		return l.acceptRepeated(tx, st, rows)
 	case rows[0].n != st.last+1:
 		return appended{refused: sessions.ErrConflict}, nil
 	}
@@ -124,7 +125,7 @@ func (l *log) append(tx *sqldb.Tx, rows []row) (appended, error) {
 // new. It returns false if it wrote nothing, because st is out of date or a cause is
 // known.
 func (l *log) extend(tx *sqldb.Tx, st state, rows []row) (appended, bool, error) {
-	switch seen, err := l.seen(tx, rows); {
+	switch seen, err := l.findSeen(tx, rows); {
 	case err != nil:
 		return appended{}, false, err
 	case seen != nil:
@@ -139,7 +140,7 @@ func (l *log) extend(tx *sqldb.Tx, st state, rows []row) (appended, bool, error)
 	changed, err := tx.Exec(`
 		UPDATE sessions SET last = ?, summary = ?, covers = ?, unfinished = ?, updated = ?
 		WHERE id = ? AND fence = ? AND last = ?`,
-		next.last, next.summary, next.covers, next.unfinished, stamp(time.Now()),
+		next.last, next.summary, next.covers, next.unfinished, formatTime(time.Now()),
 		l.session, l.fence, st.last)
 	if err != nil || changed == 0 {
 		return appended{}, false, err
@@ -147,9 +148,9 @@ func (l *log) extend(tx *sqldb.Tx, st state, rows []row) (appended, bool, error)
 	return appended{state: next, rows: rows}, true, l.store.insert(tx, l.session, rows)
 }
 
-// seen looks for a cause that the session knows already, or that two rows have. Erased
-// causes count as known.
-func (l *log) seen(tx *sqldb.Tx, rows []row) (*sessions.SeenError, error) {
+// findSeen looks for a cause that the session knows already, or that two rows have.
+// Erased causes count as known. It returns nil if there is none.
+func (l *log) findSeen(tx *sqldb.Tx, rows []row) (*sessions.SeenError, error) {
 	for i, r := range rows {
 		if r.cause == "" {
 			continue
@@ -175,15 +176,15 @@ func (l *log) seen(tx *sqldb.Tx, rows []row) (*sessions.SeenError, error) {
 	return nil, nil
 }
 
-// compare accepts rows that are in the log already, as a repeated append, and
-// refuses others with ErrConflict.
-func (l *log) compare(tx *sqldb.Tx, st state, rows []row) (appended, error) {
+// acceptRepeated accepts rows that are in the log already, as those of a repeated append,
+// and refuses others with ErrConflict.
+func (l *log) acceptRepeated(tx *sqldb.Tx, st state, rows []row) (appended, error) {
 	found, err := tx.Query("SELECT "+columns+" FROM entries WHERE session = ? AND n >= ? AND n <= ? ORDER BY n",
 		l.session, rows[0].n, rows[len(rows)-1].n)
 	if err != nil {
 		return appended{}, err
 	}
-	stored, err := scan(found, nil, func(r row) (row, error) { return r, nil })
+	stored, err := scanRows(found, nil, func(r row) (row, error) { return r, nil })
 	if err != nil {
 		return appended{}, err
 	}
@@ -193,6 +194,7 @@ func (l *log) compare(tx *sqldb.Tx, st state, rows []row) (appended, error) {
 	return appended{state: st, rows: stored}, nil
 }
 
+// insert writes rows, several in one statement.
 func (s *Store) insert(tx *sqldb.Tx, session int64, rows []row) error {
 	for chunk := range slices.Chunk(rows, maxInsert) {
 		args := make([]any, 0, 9*len(chunk))

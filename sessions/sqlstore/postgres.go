@@ -9,8 +9,8 @@ import (
 )
 
 // This file holds the statements that differ on PostgreSQL. SQLite runs several
-// statements of a transaction at little cost. On PostgreSQL each is a round trip
-// during which a session's row stays locked, so one statement does it all.
+// statements of a transaction at little cost. On PostgreSQL each is a round trip during
+// which a session's row stays locked, so there one statement does everything.
 
 // usagePostgres leaves out documents with an escaped NUL: PostgreSQL stores them as
 // text but cannot read them as JSON.
@@ -32,8 +32,9 @@ WHERE e.kind = 'usage' AND e.data <> ''
 GROUP BY 1, 2, 3, 4, 5;
 `
 
-// lockSession makes the reading of a session's row wait for those who change it,
-// and keeps them out until the transaction's end. SQLite has one writer only.
+// lockSession returns the end of a SELECT that locks a session's row: the reader waits
+// for those who change the row, and keeps them out until its transaction ends. SQLite
+// needs none, as it has only one writer.
 func (s *Store) lockSession() string {
 	if s.db.Postgres() {
 		return " FOR UPDATE"
@@ -41,10 +42,11 @@ func (s *Store) lockSession() string {
 	return ""
 }
 
-// checkTombstone looks again for the tombstone of a session that Open has just
-// created. Open's INSERT may have waited for an erasing of the same session, and then
-// has looked for the tombstone before there was one. Such a session is deleted again.
-// An erasing that begins later finds the session that Open has created.
+// checkTombstone looks again for the tombstone of a session that Open has just created.
+// Open's INSERT may have waited while the same session was being erased, and had looked
+// for the tombstone before there was one. Such a session is deleted again, and
+// checkTombstone returns ErrFenced. An erasure that begins later finds the session that
+// Open has created.
 func (s *Store) checkTombstone(ctx context.Context, l *log, key string) error {
 	if !s.db.Postgres() || l.state.last > 0 {
 		return nil
@@ -76,7 +78,7 @@ INSERT INTO entries (session, n, turn, kind, at, cause, person, call, data)
 SELECT moved.id, new.* FROM moved, unnest($9::bigint[], $10::text[], $11::text[], $16::text[], $12::text[], $13::text[], $14::text[], $15::text[])
 	AS new (n, turn, kind, at, cause, person, call, data)`
 
-// extendAtOnce appends rows in one statement. If it is false, nothing was written,
+// extendAtOnce appends rows in one statement. If it returns false, nothing was written,
 // and append finds out why.
 func (l *log) extendAtOnce(ctx context.Context, rows []row) (appended, bool, error) {
 	if rows[0].n != l.state.last+1 || hasRepeatedCause(rows) {
@@ -94,13 +96,13 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row) (appended, bool, err
 		people, calls, data, times = append(people, r.person), append(calls, r.call), append(data, r.data), append(times, r.at)
 	}
 	changed, err := l.store.db.Group(ctx, appendAtOnce, []any{
-		next.last, next.summary, next.covers, next.unfinished, stamp(time.Now()), l.session, l.fence, l.state.last,
+		next.last, next.summary, next.covers, next.unfinished, formatTime(time.Now()), l.session, l.fence, l.state.last,
 		numbers, turns, kinds, causes, people, calls, data, times,
 	})
 	return appended{state: next, rows: rows}, changed > 0, err
 }
 
-// hasRepeatedCause tells whether two of the rows have the same cause.
+// hasRepeatedCause reports whether two of the rows have the same cause.
 func hasRepeatedCause(rows []row) bool {
 	for i, r := range rows {
 		if r.cause != "" && slices.ContainsFunc(rows[:i], func(o row) bool { return o.cause == r.cause }) {

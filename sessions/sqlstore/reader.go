@@ -45,11 +45,11 @@ func (s *Store) List(ctx context.Context, after string, limit int) (list []sessi
 	return list, found.Err()
 }
 
-// Info tells of one session; see [sessions.Reader].
+// Info returns what List returns of one session; see [sessions.Reader].
 func (s *Store) Info(ctx context.Context, key string) (sessions.Info, error) {
 	info, err := scanInfo(s.queries.info.QueryRowContext(ctx, sqldb.Text(key)).Scan)
 	if err != nil {
-		return sessions.Info{}, fmt.Errorf("look up session %s: %w", key, notFound(err))
+		return sessions.Info{}, fmt.Errorf("look up session %s: %w", key, asNotFound(err))
 	}
 	return info, nil
 }
@@ -74,11 +74,11 @@ func (s *Store) Read(ctx context.Context, key string, from int64) iter.Seq2[sess
 		var session int64
 		err := s.queries.session.QueryRowContext(ctx, sqldb.Text(key)).Scan(&session)
 		if err != nil {
-			fail(notFound(err))
+			fail(asNotFound(err))
 			return
 		}
 		for {
-			entries, err := read(ctx, s.queries.page, nil, session, from, page)
+			entries, err := readEntries(ctx, s.queries.page, nil, session, from, page)
 			if err != nil {
 				fail(err)
 				return
@@ -96,24 +96,25 @@ func (s *Store) Read(ctx context.Context, key string, from int64) iter.Seq2[sess
 	}
 }
 
-// Find returns the entry of a cause; see [sessions.Reader].
+// Find returns the entry with a cause; see [sessions.Reader].
 func (s *Store) Find(ctx context.Context, key, cause string) (sessions.Entry, error) {
 	var r row
-	err := s.queries.find.QueryRowContext(ctx, sqldb.Text(key), sqldb.Text(cause)).Scan(r.dest()...)
+	err := s.queries.find.QueryRowContext(ctx, sqldb.Text(key), sqldb.Text(cause)).Scan(r.scanTargets()...)
 	if err != nil {
-		return sessions.Entry{}, fmt.Errorf("find cause %s in session %s: %w", cause, key, notFound(err))
+		return sessions.Entry{}, fmt.Errorf("find cause %s in session %s: %w", cause, key, asNotFound(err))
 	}
-	return r.entry()
+	return r.toEntry()
 }
 
-func notFound(err error) error {
+// asNotFound turns sql.ErrNoRows into sessions.ErrNotFound.
+func asNotFound(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return sessions.ErrNotFound
 	}
 	return err
 }
 
-// queries are the prepared queries.
+// queries holds the prepared statements of the frequent queries.
 type queries struct {
 	span, turn, page, session, find, list, info, spent, tombstone *sql.Stmt
 }
@@ -150,21 +151,21 @@ func (q queries) close() error {
 	return errors.Join(errs...)
 }
 
-// read runs a query for columns, and appends the entries that it finds.
-func read(ctx context.Context, stmt *sql.Stmt, entries []sessions.Entry, args ...any) ([]sessions.Entry, error) {
+// readEntries runs a query for columns, and appends the entries that it finds.
+func readEntries(ctx context.Context, stmt *sql.Stmt, entries []sessions.Entry, args ...any) ([]sessions.Entry, error) {
 	found, err := stmt.QueryContext(ctx, args...)
 	if err != nil {
 		return nil, err
 	}
-	return scan(found, entries, func(r row) (sessions.Entry, error) { return r.entry() })
+	return scanRows(found, entries, func(r row) (sessions.Entry, error) { return r.toEntry() })
 }
 
-// scan converts each row of a result, appends it to list, and closes the result.
-func scan[T any](found *sql.Rows, list []T, of func(row) (T, error)) (_ []T, err error) {
+// scanRows converts each row of a result, appends it to list, and closes the result.
+func scanRows[T any](found *sql.Rows, list []T, of func(row) (T, error)) (_ []T, err error) {
 	defer func() { err = errors.Join(err, found.Close()) }()
 	for found.Next() {
 		var r row
-		if err := found.Scan(r.dest()...); err != nil {
+		if err := found.Scan(r.scanTargets()...); err != nil {
 			return nil, err
 		}
 		v, err := of(r)

@@ -10,19 +10,21 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A row is an entry as its table holds it.
+// A row is an entry as the table entries stores it.
 type row struct {
 	n                                         int64
 	turn, kind, at, cause, person, call, data string
 }
 
-// columns are the columns of a row, in the order of dest.
+// columns are the columns of a row, in the order of scanTargets.
 const columns = "n, turn, kind, at, cause, person, call, data"
 
-func (r *row) dest() []any {
+// scanTargets returns where the columns of a row are scanned to.
+func (r *row) scanTargets() []any {
 	return []any{&r.n, &r.turn, &r.kind, &r.at, &r.cause, &r.person, &r.call, &r.data}
 }
 
+// rowOf converts an entry into row number n; an entry without a time gets now.
 func rowOf(n int64, e sessions.Entry, now time.Time) (row, error) {
 	if len(e.Data) > 0 && !json.Valid(e.Data) {
 		return row{}, fmt.Errorf("%s entry %d: its data is not JSON", e.Kind, n)
@@ -35,7 +37,7 @@ func rowOf(n int64, e sessions.Entry, now time.Time) (row, error) {
 		n:      n,
 		turn:   sqldb.Text(e.Turn),
 		kind:   sqldb.Text(string(e.Kind)),
-		at:     stamp(at),
+		at:     formatTime(at),
 		cause:  sqldb.Text(e.Cause),
 		person: sqldb.Text(e.Person),
 		call:   sqldb.Text(e.Call),
@@ -43,7 +45,8 @@ func rowOf(n int64, e sessions.Entry, now time.Time) (row, error) {
 	}, nil
 }
 
-func (r *row) entry() (sessions.Entry, error) {
+// toEntry converts a row back into its toEntry.
+func (r *row) toEntry() (sessions.Entry, error) {
 	at, err := time.Parse(stampLayout, r.at)
 	if err != nil {
 		return sessions.Entry{}, fmt.Errorf("entry %d: %w", r.n, err)
@@ -63,7 +66,7 @@ func (r *row) entry() (sessions.Entry, error) {
 	return e, nil
 }
 
-// same tells whether two rows are the same entry; the time of the append may differ.
+// same reports whether two rows are the same entry; the time of the append may differ.
 func (r *row) same(o *row) bool {
 	a, b := *r, *o
 	a.at, b.at = "", ""
@@ -75,12 +78,12 @@ const (
 	dayLayout   = "2006-01-02"
 )
 
-func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
+func formatTime(t time.Time) string { return t.UTC().Format(stampLayout) }
 
-func day(t time.Time) string { return t.UTC().Format(dayLayout) }
+func formatDay(t time.Time) string { return t.UTC().Format(dayLayout) }
 
-// cleanJSON is data as every database can store it. It replaces each byte that is not
-// UTF-8 by U+FFFD, as JSON decoders do. A NUL can only occur escaped in JSON.
+// cleanJSON returns data as every database can store it. It replaces each byte that is
+// not UTF-8 by U+FFFD, as JSON decoders do. A NUL can only occur escaped in JSON.
 func cleanJSON(data json.RawMessage) string {
 	if utf8.Valid(data) {
 		return string(data)

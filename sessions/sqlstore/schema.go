@@ -48,7 +48,8 @@ func schema() sqldb.Schema {
 	}
 }
 
-// tables are those of the first release. Later ones are added as further steps.
+// tables creates the tables of the first release. Later tables are added as further
+// migrations.
 //
 // Times are text in UTC of one width, so that they sort, and a day is their
 // first ten characters. An absent cause, person or call is the empty text.
@@ -98,6 +99,7 @@ CREATE TABLE reservations (
 CREATE INDEX reservations_day ON reservations (day);
 `
 
+// usage creates a view that sums up the use of models, for operators.
 const usage = `
 CREATE VIEW usage AS
 SELECT s.key                            AS session,

@@ -23,12 +23,12 @@ type sessionErasure struct {
 
 	erased       int64 // how many entries were erased
 	redacted     int64 // how many audit records lost their arguments
-	whollyErased bool  // whether the whole session was
+	whollyErased bool  // whether the whole session was erased
 }
 
-// whole erases the whole session.
-func (p *sessionErasure) whole() error {
-	if err := p.remove("session = ?", p.id); err != nil {
+// eraseWhole erases the eraseWhole session.
+func (p *sessionErasure) eraseWhole() error {
+	if err := p.removeEntries("session = ?", p.id); err != nil {
 		return err
 	}
 	if _, err := p.tx.Exec("DELETE FROM sessions WHERE id = ?", p.id); err != nil {
@@ -43,15 +43,15 @@ func (p *sessionErasure) whole() error {
 	if err := p.redactAudit(""); err != nil {
 		return err
 	}
-	if err := forgetJobs(p.tx, "session = ?", p.key); err != nil {
+	if err := deleteJobs(p.tx, "session = ?", p.key); err != nil {
 		return err
 	}
 	p.whollyErased = true
 	return p.leaveTombstone()
 }
 
-// leaveTombstone keeps the session from being opened under a fence that was given
-// before now: its holder may have read what is erased and would write it again.
+// leaveTombstone keeps the session from being opened under a fence that was given before
+// now: the holder of such a fence may have read what is erased and would write it again.
 // Fences are taken from the clock, so every later one is higher.
 func (p *sessionErasure) leaveTombstone() error {
 	_, err := p.tx.Exec(`INSERT INTO graves (key, fence) VALUES (?, ?)
@@ -60,14 +60,14 @@ func (p *sessionErasure) leaveTombstone() error {
 	return err
 }
 
-// spokenByOthers selects the entries in which somebody else than a person speaks.
-// A notice is written on somebody's behalf, and an approval may be given from another chat:
-// neither makes a person one of those who have spoken in the session.
+// spokenByOthers is an SQL condition for the entries in which anybody but a person
+// speaks. A notice is written on somebody's behalf, and an approval may be given from
+// another chat: neither counts as speaking in the session.
 const spokenByOthers = "person NOT IN ('', ?) AND kind NOT IN ('notice', 'ask_ended')"
 
 // erasePerson erases the turns of a person, or the whole session if nobody else has
-// spoken in it. A worker that holds the session still has in memory what is erased here, so
-// a higher fence is stored, with which that worker can write no more.
+// spoken in it. A worker that holds the session still has in memory what is erased here,
+// so a higher fence is stored, and that worker can write nothing more.
 func (p *sessionErasure) erasePerson(person string) error {
 	var others int64
 	err := p.tx.Get("SELECT count(*) FROM entries WHERE session = ? AND "+spokenByOthers, []any{p.id, person}, &others)
@@ -75,9 +75,9 @@ func (p *sessionErasure) erasePerson(person string) error {
 		return err
 	}
 	if others == 0 {
-		return p.whole()
+		return p.eraseWhole()
 	}
-	turns, err := p.spans(`SELECT turn, min(n), max(n) FROM entries WHERE session = ? AND turn <> '' AND kind <> 'summary'
+	turns, err := p.querySpans(`SELECT turn, min(n), max(n) FROM entries WHERE session = ? AND turn <> '' AND kind <> 'summary'
 		AND turn IN (SELECT turn FROM entries WHERE session = ? AND person = ? AND kind <> 'ask_ended') GROUP BY turn`, p.id, p.id, person)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (p *sessionErasure) erasePerson(person string) error {
 	if err := p.redactAnswers(person); err != nil {
 		return err
 	}
-	if err := p.remove("session = ? AND person = ?", p.id, person); err != nil {
+	if err := p.removeEntries("session = ? AND person = ?", p.id, person); err != nil {
 		return err
 	}
 	if len(turns) > 0 {
@@ -106,7 +106,7 @@ func (p *sessionErasure) erasePerson(person string) error {
 // from the unfinished ones.
 func (p *sessionErasure) fenceOff(erased []span) error {
 	st := state{unfinished: p.unfinished}
-	open, err := st.turns()
+	open, err := st.unfinishedTurns()
 	if err != nil {
 		return err
 	}
@@ -120,22 +120,22 @@ func (p *sessionErasure) fenceOff(erased []span) error {
 	return err
 }
 
-// before erases the turns that ended before a time, or the whole session if nothing
-// was written since and no turn waits for people. Turns that have not ended stay. A summary's own age decides about it, not that of the entries
-// which it covers.
-func (p *sessionErasure) before(at string) error {
-	open, err := state{unfinished: p.unfinished}.turns()
+// eraseBefore erases the turns that ended eraseBefore a time, or the whole session if nothing
+// was written since and no turn waits for people. Turns that have not ended stay. A
+// summary is erased by its own age, not by that of the entries which it covers.
+func (p *sessionErasure) eraseBefore(at string) error {
+	open, err := state{unfinished: p.unfinished}.unfinishedTurns()
 	if err != nil {
 		return err
 	}
-	waits, err := p.waits(open)
+	waits, err := p.anyWaits(open)
 	if err != nil {
 		return err
 	}
 	if p.updated < at && !waits {
-		return p.whole()
+		return p.eraseWhole()
 	}
-	turns, err := p.spans("SELECT turn, min(n), max(n) FROM entries WHERE session = ? AND turn <> '' AND kind <> 'summary' GROUP BY turn HAVING max(at) < ?", p.id, at)
+	turns, err := p.querySpans("SELECT turn, min(n), max(n) FROM entries WHERE session = ? AND turn <> '' AND kind <> 'summary' GROUP BY turn HAVING max(at) < ?", p.id, at)
 	if err != nil {
 		return err
 	}
@@ -145,16 +145,16 @@ func (p *sessionErasure) before(at string) error {
 	if err := p.removeTurns(turns); err != nil {
 		return err
 	}
-	if err := p.remove("session = ? AND turn = '' AND kind <> 'summary' AND at < ?", p.id, at); err != nil {
+	if err := p.removeEntries("session = ? AND turn = '' AND kind <> 'summary' AND at < ?", p.id, at); err != nil {
 		return err
 	}
 	return p.redactSummaries("SELECT n, data FROM entries WHERE session = ? AND kind = 'summary' AND at < ?", at,
 		func(sessions.Summary) bool { return true })
 }
 
-// waits tells whether one of the turns waits for people: it is not over, however
-// long it has waited.
-func (p *sessionErasure) waits(open []turn) (bool, error) {
+// anyWaits reports whether one of the turns anyWaits for people; such a turn is not over,
+// however long it has waited.
+func (p *sessionErasure) anyWaits(open []turn) (bool, error) {
 	for _, t := range open {
 		var kind string
 		err := p.tx.Get(`SELECT kind FROM entries WHERE session = ? AND turn = ? AND kind IN ('turn_parked', 'turn_unparked', 'turn_done')
@@ -175,7 +175,8 @@ type span struct {
 	from, to int64
 }
 
-func (p *sessionErasure) spans(query string, args ...any) (list []span, err error) {
+// querySpans returns the querySpans that a query finds.
+func (p *sessionErasure) querySpans(query string, args ...any) (list []span, err error) {
 	found, err := p.tx.Query(query, args...)
 	if err != nil {
 		return nil, err
@@ -191,9 +192,11 @@ func (p *sessionErasure) spans(query string, args ...any) (list []span, err erro
 	return list, found.Err()
 }
 
+// removeTurns deletes the entries of turns except summaries, and empties their audit
+// records.
 func (p *sessionErasure) removeTurns(turns []span) error {
 	for _, s := range turns {
-		if err := p.remove("session = ? AND n >= ? AND n <= ? AND turn = ? AND kind <> 'summary'", p.id, s.from, s.to, s.turn); err != nil {
+		if err := p.removeEntries("session = ? AND n >= ? AND n <= ? AND turn = ? AND kind <> 'summary'", p.id, s.from, s.to, s.turn); err != nil {
 			return err
 		}
 		if err := p.redactAudit(s.turn); err != nil {
@@ -203,10 +206,10 @@ func (p *sessionErasure) removeTurns(turns []span) error {
 	return nil
 }
 
-// remove deletes entries. The ids of the messages that caused them stay known, so
-// that a redelivered message does not start its turn again, and the numbers of what
-// their calls have used.
-func (p *sessionErasure) remove(which string, args ...any) error {
+// removeEntries deletes the entries that a condition selects. It keeps the ids of the
+// messages that caused them, so that a redelivered message does not start its turn again,
+// and the numbers of what their model calls have used.
+func (p *sessionErasure) removeEntries(which string, args ...any) error {
 	_, err := p.tx.Exec(`INSERT INTO erased (key, cause, turn)
 		SELECT CAST(? AS TEXT), cause, turn FROM entries WHERE `+which+` AND cause <> '' ON CONFLICT DO NOTHING`,
 		append([]any{p.key}, args...)...)
@@ -261,7 +264,7 @@ func (p *sessionErasure) redactSummaries(query string, arg any, which func(sessi
 	return nil
 }
 
-// anonymiseSpending moves what a person has spent to the empty name. It adds exactly the
+// anonymiseSpending books what a person has spent on the empty name. It adds exactly the
 // rows that the DELETE returns, so that tokens spent meanwhile are not lost.
 func anonymiseSpending(tx *sqldb.Tx, person string) error {
 	found, err := tx.Query("DELETE FROM spending WHERE person = ? RETURNING day, tokens", person)

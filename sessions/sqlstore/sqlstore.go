@@ -53,7 +53,7 @@ type Store struct {
 	queries queries
 	inserts []string     // by the number of rows
 	swept   atomic.Value // the day on which sweep last ran
-	erasing sync.Mutex   // held by the one erasing that may run
+	erasing sync.Mutex   // held while something is erased
 	money   *bill.Budget
 }
 
@@ -84,13 +84,14 @@ func (s *Store) Close() error {
 	return errors.Join(s.queries.close(), s.db.Close())
 }
 
-// Schedules are kept beside the logs.
+// Schedules returns the table of schedules, which is in the same database.
 func (s *Store) Schedules() schedules.Table { return schedules.Table{DB: s.db} }
 
-// Bill is what calls of models have cost, as the logs have it.
+// Bill returns the table that sums up what calls of models have cost, as the logs record
+// it.
 func (s *Store) Bill() bill.Table { return bill.Table{DB: s.db} }
 
-// Money bounds what models may cost.
+// Money returns the budget that bounds what models may cost.
 func (s *Store) Money() *bill.Budget { return s.money }
 
 // Writable writes a row, and returns an error if the store does not take it. Reading
@@ -113,12 +114,13 @@ func (s *Store) Open(ctx context.Context, key string, fence int64) (sessions.Log
 	return l, nil
 }
 
+// open raises the session's fence and reads its log.
 func (s *Store) open(ctx context.Context, key string, fence int64) (*log, error) {
 	if err := sessions.CheckKey(key); err != nil {
 		return nil, err
 	}
 	l := &log{store: s, fence: fence}
-	now := stamp(time.Now())
+	now := formatTime(time.Now())
 	// One statement creates the session or raises its fence. It returns no row where
 	// a higher fence has opened the session, or its tombstone forbids this fence.
 	_, err := s.db.Group(ctx, `
@@ -138,17 +140,18 @@ func (s *Store) open(ctx context.Context, key string, fence int64) (*log, error)
 	if err := s.checkTombstone(ctx, l, key); err != nil {
 		return nil, err
 	}
-	l.entries, err = s.relevant(ctx, l.session, l.state)
+	l.entries, err = s.readRelevant(ctx, l.session, l.state)
 	return l, err
 }
 
-// relevant reads the entries that a log's holder needs: all after what the newest
-// summary covers, and before that those that it keeps, and those of unfinished turns.
-func (s *Store) relevant(ctx context.Context, session int64, st state) ([]sessions.Entry, error) {
+// readRelevant reads the entries that a log's holder needs: all after what the newest
+// summary covers, and of those before it the ones that it keeps and those of unfinished
+// turns.
+func (s *Store) readRelevant(ctx context.Context, session int64, st state) ([]sessions.Entry, error) {
 	if st.last == 0 {
 		return nil, nil
 	}
-	turns, err := st.turns()
+	turns, err := st.unfinishedTurns()
 	if err != nil {
 		return nil, err
 	}
@@ -157,15 +160,15 @@ func (s *Store) relevant(ctx context.Context, session int64, st state) ([]sessio
 		if t.From > st.covers {
 			continue
 		}
-		if entries, err = read(ctx, s.queries.turn, entries, session, t.From, st.covers, t.ID); err != nil {
+		if entries, err = readEntries(ctx, s.queries.turn, entries, session, t.From, st.covers, t.ID); err != nil {
 			return nil, err
 		}
 	}
-	uncovered, err := read(ctx, s.queries.span, nil, session, st.covers+1, st.last)
+	uncovered, err := readEntries(ctx, s.queries.span, nil, session, st.covers+1, st.last)
 	if err != nil {
 		return nil, err
 	}
-	if entries, err = s.kept(ctx, entries, uncovered, session, st); err != nil {
+	if entries, err = s.appendKept(ctx, entries, uncovered, session, st); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(entries, func(a, b sessions.Entry) int { return cmp.Compare(a.N, b.N) })
@@ -175,9 +178,9 @@ func (s *Store) relevant(ctx context.Context, session int64, st state) ([]sessio
 	return append(entries, uncovered...), nil
 }
 
-// kept appends the covered entries that the newest summary keeps, but for those that are
+// appendKept appends the covered entries that the newest summary keeps and that are not
 // among entries already.
-func (s *Store) kept(ctx context.Context, entries, uncovered []sessions.Entry, session int64, st state) ([]sessions.Entry, error) {
+func (s *Store) appendKept(ctx context.Context, entries, uncovered []sessions.Entry, session int64, st state) ([]sessions.Entry, error) {
 	i := slices.IndexFunc(uncovered, func(e sessions.Entry) bool { return e.N == st.summary })
 	if i < 0 {
 		return entries, nil
@@ -199,5 +202,5 @@ func (s *Store) kept(ctx context.Context, entries, uncovered []sessions.Entry, s
 	if err != nil {
 		return nil, err
 	}
-	return scan(found, entries, func(r row) (sessions.Entry, error) { return r.entry() })
+	return scanRows(found, entries, func(r row) (sessions.Entry, error) { return r.toEntry() })
 }

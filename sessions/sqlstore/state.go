@@ -16,16 +16,17 @@ type state struct {
 	unfinished string // the turns that are not finished, as JSON
 }
 
-// A turn is a turn that is not finished.
+// A turn is one that is not finished.
 type turn struct {
 	ID   string `json:"turn"`
 	From int64  `json:"from"` // its first entry
-	// Done says that it has ended and its outbound messages are not known to be
-	// on the bus.
+	// Done says that the turn has ended, but its outbound messages are not known to be on
+	// the bus.
 	Done bool `json:"done,omitempty"`
 }
 
-func (s state) turns() ([]turn, error) {
+// unfinishedTurns decodes the unfinishedTurns that are not finished.
+func (s state) unfinishedTurns() ([]turn, error) {
 	if s.unfinished == "" {
 		return nil, nil
 	}
@@ -36,7 +37,7 @@ func (s state) turns() ([]turn, error) {
 	return turns, nil
 }
 
-// afterAppend is the state after rows were appended.
+// afterAppend returns the state after rows were appended.
 func (s state) afterAppend(rows []row) (state, error) {
 	for i, r := range rows {
 		s.last = r.n
@@ -54,7 +55,7 @@ func (s state) afterAppend(rows []row) (state, error) {
 	return s, nil
 }
 
-// noteSummary notes what a summary covers: at most the entries before it. If it covered
+// noteSummary records what a summary covers: at most the entries before it. If it covered
 // more, it would hide itself and the entries after it.
 func (s *state) noteSummary(r row) error {
 	var data sessions.Summary
@@ -66,12 +67,12 @@ func (s *state) noteSummary(r row) error {
 	return nil
 }
 
-// noteTurn notes that the last of rows begins a turn, ends it, or says that its messages
-// are published. The other rows are appended with it. If the turn is new, its first
-// entry is among them.
+// noteTurn records that the last of rows begins a turn, ends it, or says that its
+// messages are published. The other rows are appended with it. If the turn is new, its
+// first entry is among them.
 func (s *state) noteTurn(rows []row) error {
 	r := rows[len(rows)-1]
-	turns, err := s.turns()
+	turns, err := s.unfinishedTurns()
 	if err != nil {
 		return err
 	}
@@ -102,6 +103,7 @@ func (s *state) noteTurn(rows []row) error {
 	return s.setUnfinished(turns)
 }
 
+// setUnfinished encodes the turns that are not finished.
 func (s *state) setUnfinished(turns []turn) error {
 	if len(turns) == 0 {
 		s.unfinished = ""

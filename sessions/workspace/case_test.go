@@ -17,7 +17,7 @@ func TestCaseDoesNotCount(t *testing.T) {
 			keys = append(keys, "main:web:"+prefix+strings.Repeat("y", 240), "main:web:"+prefix+strings.Repeat("Y", 240))
 		}
 		for _, key := range keys {
-			name, err := w.name(key)
+			name, err := w.directoryName(key)
 			if err != nil {
 				t.Fatal(err)
 			}

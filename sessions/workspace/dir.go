@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// Bounds of one path and one listing.
+// The longest path, the longest name within a path, and the most entries of a listing.
 const (
 	maxPath    = 4096
 	maxPart    = 255
 	maxEntries = 100_000
 )
 
-// Inside is the path by which commands know a session's directory, which run where
-// they see nothing else of the machine.
+// Inside is the path of a session's directory as commands see it, which run where they
+// see nothing else of the machine.
 const Inside = "/workspace"
 
 // A Dir is one session's directory. It may be used from many goroutines. It is
@@ -29,24 +29,24 @@ type Dir struct {
 	workspaces *Workspaces
 	name       string       // below all.base
 	until      time.Time    // the last moment at which a write may take effect; zero means no limit
-	workEnded  func() error // if set, an error of it ends a measurement; see Within
+	workEnded  func() error // if set, its error ends a measurement; see Within
 }
 
-// Until is the same directory for a holder who may write only until t. A write that
-// would take effect later is refused with ErrLate and changes nothing: a process that
-// was paused must not undo what its successor has written.
+// Until returns the same directory for a holder who may write only until t. A write that
+// would take effect later is refused with ErrLate and changes nothing: a process that was
+// paused must not undo what its successor has written.
 func (d *Dir) Until(t time.Time) *Dir {
 	return &Dir{workspaces: d.workspaces, name: d.name, until: t, workEnded: d.workEnded}
 }
 
-// isLate tells whether the time is over. It asks both of Go's clocks: the monotonic one
-// stands still while the machine sleeps, and the other can be set.
+// isLate reports whether the time for writing is over. It reads both of Go's clocks: the
+// monotonic one stops while the machine sleeps, and the other can be set.
 func (d *Dir) isLate() bool {
 	now := time.Now()
 	return !d.until.IsZero() && (now.After(d.until) || now.Round(0).After(d.until.Round(0)))
 }
 
-// Path is where the directory is on the host. It is for a sandbox, which shows the
+// Path returns the directory's path on the host. It is for a sandbox, which shows the
 // directory to a child process, and never for a model.
 func (d *Dir) Path() string { return filepath.Join(d.workspaces.base.Name(), d.name) }
 
@@ -65,7 +65,7 @@ func (d *Dir) Name(path string) (string, error) {
 	}
 	name := filepath.Clean(path)
 	if filepath.IsAbs(name) {
-		inside, ok := d.below(name)
+		inside, ok := d.relativeName(name)
 		if !ok {
 			return "", refuse("%q is outside the workspace: give a path relative to it", shortened(path))
 		}
@@ -85,7 +85,9 @@ func (d *Dir) Name(path string) (string, error) {
 	return filepath.ToSlash(name), nil
 }
 
-func (d *Dir) below(abs string) (string, bool) {
+// relativeName returns an absolute path relative to the directory; false if it lies
+// outside.
+func (d *Dir) relativeName(abs string) (string, bool) {
 	whole := []string{
 		filepath.Join(d.workspaces.base.Name(), d.name), filepath.Join(d.workspaces.resolved, d.name),
 		Inside, // what commands know it by, and so the model
@@ -99,8 +101,8 @@ func (d *Dir) below(abs string) (string, bool) {
 	return "", false
 }
 
-// do runs an operation on the open directory.
-func (d *Dir) do(path string, operate func(s *openDir, name string) error) error {
+// withOpenDir calls operate with the open directory and the name of a path in it.
+func (d *Dir) withOpenDir(path string, operate func(s *openDir, name string) error) error {
 	name, err := d.Name(path)
 	if err != nil {
 		return err
@@ -110,15 +112,15 @@ func (d *Dir) do(path string, operate func(s *openDir, name string) error) error
 		return err
 	}
 	defer d.workspaces.release(s)
-	return d.workspaces.explained(name, sanitised(name, operate(s, name)))
+	return d.workspaces.explainMissing(name, sanitised(name, operate(s, name)))
 }
 
 // Open opens a regular file for reading. It never blocks, as it opens no FIFO, socket or
-// device. It also refuses a file with further hard links, which may be outside of the
-// workspace.
+// device. It also refuses a file with further hard links, because these may be outside of
+// the workspace.
 func (d *Dir) Open(path string) (fs.File, error) {
 	var file fs.File
-	err := d.do(path, func(s *openDir, name string) (err error) {
+	err := d.withOpenDir(path, func(s *openDir, name string) (err error) {
 		file, _, err = s.open(name)
 		return err
 	})
@@ -169,14 +171,15 @@ func checkRegular(name string, info fs.FileInfo) error {
 	case mode&fs.ModeSymlink != 0:
 		return refuse("%q is a symbolic link: give the path of the file that it points to", shortened(name))
 	case !mode.IsRegular():
-		return refuse("%q is a %s, not a regular file", shortened(name), kind(mode))
+		return refuse("%q is a %s, not a regular file", shortened(name), kindOfFile(mode))
 	case hasOtherLinks(info):
 		return refuse("%q has further hard links, which may lie outside the workspace: make a copy of it under a new name", shortened(name))
 	}
 	return nil
 }
 
-func kind(mode fs.FileMode) string {
+// kindOfFile returns a word for a file that is neither regular nor a directory.
+func kindOfFile(mode fs.FileMode) string {
 	switch {
 	case mode&fs.ModeNamedPipe != 0:
 		return "pipe"
@@ -188,10 +191,10 @@ func kind(mode fs.FileMode) string {
 	return "special file"
 }
 
-// Stat describes what a path leads to.
+// Stat describes the file or directory that a path leads to.
 func (d *Dir) Stat(path string) (fs.FileInfo, error) {
 	var info fs.FileInfo
-	err := d.do(path, func(s *openDir, name string) (err error) {
+	err := d.withOpenDir(path, func(s *openDir, name string) (err error) {
 		info, err = s.root.Stat(name)
 		return err
 	})
@@ -201,7 +204,7 @@ func (d *Dir) Stat(path string) (fs.FileInfo, error) {
 // ReadDir lists a directory by name, without temporary files.
 func (d *Dir) ReadDir(path string) ([]fs.DirEntry, error) {
 	var entries []fs.DirEntry
-	err := d.do(path, func(s *openDir, name string) (err error) {
+	err := d.withOpenDir(path, func(s *openDir, name string) (err error) {
 		entries, err = s.readDir(name)
 		return err
 	})

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 )
 
-// Discard removes files of a session's directory, and counts those that were there. What
-// is no file is left as it is.
+// Discard removes files from a session's directory, and returns how many of them were
+// there. It leaves everything but files.
 func (w *Workspaces) Discard(ctx context.Context, key string, paths []string) (n int, err error) {
 	dir, err := w.Open(key)
 	if err != nil {

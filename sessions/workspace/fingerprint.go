@@ -23,11 +23,12 @@ const maxHashedBytes = 64 << 20
 // maxLookups bounds how many names are looked up for one fingerprint.
 const maxLookups = 100_000
 
-// Fingerprint is a sum of the directory itself, and of what these words may name in it:
-// of a file its content, of all else what it is. A word is looked up from the directory,
-// from each folder that one of the folders names or that leads to it, and from there on
-// again: a command may change to any of these first. A name that stands for nothing is
-// not in it, so the sum changes once it does.
+// Fingerprint returns a hash of the directory itself and of everything in it that these
+// words of a command may name: the content of a file, the kind of anything else. Each
+// word is looked up in the directory, in each folder that one of folders names or that
+// leads to it, and from there on again, because a command may first change to any of
+// these. A name that stands for nothing is not in the hash, so the hash changes once it
+// stands for something.
 func (d *Dir) Fingerprint(ctx context.Context, words, folders []string) (string, error) {
 	h := sha256.New()
 	// What the name leads to now, and what is open: somebody may have put another
@@ -36,18 +37,18 @@ func (d *Dir) Fingerprint(ctx context.Context, words, folders []string) (string,
 	if err != nil {
 		return "", sanitised(".", err)
 	}
-	err = d.do(".", func(s *openDir, _ string) error {
+	err = d.withOpenDir(".", func(s *openDir, _ string) error {
 		open, err := s.root.Stat(".")
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(h, "%s %s\n", identity(at), identity(open))
-		names, err := s.named(ctx, d.lookedUp(slices.Concat(words, folders)), d.lookedUp(folders), open)
+		names, err := s.existingNames(ctx, d.namesToLookUp(slices.Concat(words, folders)), d.namesToLookUp(folders), open)
 		if err != nil {
 			return err
 		}
 		for _, name := range names {
-			if err := s.sum(ctx, h, name); err != nil {
+			if err := s.hashPath(ctx, h, name); err != nil {
 				return err
 			}
 		}
@@ -56,15 +57,15 @@ func (d *Dir) Fingerprint(ctx context.Context, words, folders []string) (string,
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// lookedUp are the names that words may stand for, whatever folder they are looked up
-// from: as they are written, without what leads out of a folder that is yet to be made,
+// namesToLookUp returns the names that words may stand for in any folder: the words as
+// they are written, the same without what leads out of a folder that does not exist yet,
 // and the folders that lead to them.
-func (d *Dir) lookedUp(words []string) []string {
+func (d *Dir) namesToLookUp(words []string) []string {
 	var names []string
 	for _, word := range words {
 		name := word
 		if filepath.IsAbs(name) {
-			inside, ok := d.below(filepath.Clean(name))
+			inside, ok := d.relativeName(filepath.Clean(name))
 			if !ok {
 				continue
 			}
@@ -91,9 +92,9 @@ func (d *Dir) lookedUp(words []string) []string {
 	return slices.Compact(names)
 }
 
-// named are those of these names that stand for something, looked up from the directory
-// and from each folder that those of places stand for.
-func (s *openDir) named(ctx context.Context, words, places []string, root fs.FileInfo) ([]string, error) {
+// existingNames returns those of the names that exist, looked up in the directory and in
+// each folder that one of places stands for.
+func (s *openDir) existingNames(ctx context.Context, words, places []string, root fs.FileInfo) ([]string, error) {
 	var found []string
 	isPlace := make(map[string]bool, len(places))
 	for _, place := range places {
@@ -108,7 +109,7 @@ func (s *openDir) named(ctx context.Context, words, places []string, root fs.Fil
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			for _, name := range joined(folders[0], word) {
+			for _, name := range joinedNames(folders[0], word) {
 				if _, err := s.root.Lstat(name); err != nil {
 					continue // no tool reads it either
 				}
@@ -128,9 +129,9 @@ func (s *openDir) named(ctx context.Context, words, places []string, root fs.Fil
 	return slices.Compact(found), nil
 }
 
-// joined is a name in a folder as files are named, and where it goes back up also as the
-// system follows it through links.
-func joined(folder, word string) []string {
+// joinedNames returns the path of a word in a folder, cleaned; if it goes back up, also
+// as the system follows it through links.
+func joinedNames(folder, word string) []string {
 	clean, raw := path.Join(folder, word), folder+"/"+word
 	if !strings.Contains(raw, "..") {
 		return []string{clean}
@@ -138,8 +139,8 @@ func joined(folder, word string) []string {
 	return []string{clean, raw}
 }
 
-// sum adds what a name stands for.
-func (s *openDir) sum(ctx context.Context, h hash.Hash, name string) (err error) {
+// hashPath adds to a hash what a name stands for.
+func (s *openDir) hashPath(ctx context.Context, h hash.Hash, name string) (err error) {
 	info, err := s.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -191,6 +192,7 @@ func (r cancellableReader) Read(p []byte) (int, error) {
 	return r.file.Read(p)
 }
 
+// sizeOf returns a file's size; -1 for nil.
 func sizeOf(info fs.FileInfo) int64 {
 	if info == nil {
 		return -1
@@ -198,6 +200,7 @@ func sizeOf(info fs.FileInfo) int64 {
 	return info.Size()
 }
 
+// modifiedNanos returns a file's time of modification in nanoseconds; -1 for nil.
 func modifiedNanos(info fs.FileInfo) int64 {
 	if info == nil {
 		return -1

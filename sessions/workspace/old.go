@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Old lists the files right in a folder of a session's directory that were last written
-// before a time, sorted by name. Links are no files, and a folder that is reached through
-// one is left alone. No directory is made.
+// ListOld lists the files directly in a folder of a session's directory that were last
+// written before a time, sorted by name. It skips links, and a folder that is reached
+// through a link. It makes no directory.
 func (w *Workspaces) Old(ctx context.Context, key, folder string, before time.Time) (old []string, err error) {
-	err = w.ifThere(key, func(s *openDir) error {
+	err = w.ifExists(key, func(s *openDir) error {
 		if !s.isFolder(folder) {
 			return nil
 		}
@@ -48,10 +48,10 @@ func (w *Workspaces) Old(ctx context.Context, key, folder string, before time.Ti
 	return old, err
 }
 
-// DiscardOld removes those of the files of a session's directory that are still as old,
-// and counts them. What was written again meanwhile stays.
+// DiscardOld removes those of the files that are still older than before, and returns
+// their number. A file that was written again meanwhile stays.
 func (w *Workspaces) DiscardOld(ctx context.Context, key string, paths []string, before time.Time) (n int, err error) {
-	err = w.ifThere(key, func(s *openDir) error {
+	err = w.ifExists(key, func(s *openDir) error {
 		for _, name := range paths {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -69,8 +69,9 @@ func (w *Workspaces) DiscardOld(ctx context.Context, key string, paths []string,
 	return n, err
 }
 
-// discardOld removes one file. It looks at its age and removes it without a write of this
-// process in between; another process has no more than that moment.
+// discardOld removes one file if it is old. It checks the age and removes the file
+// without a write of this process in between; another process has only that moment to
+// write.
 func (s *openDir) discardOld(name string, before time.Time) (bool, error) {
 	s.writes.Lock()
 	defer s.writes.Unlock()
@@ -94,8 +95,8 @@ func (s *openDir) isOld(name string, before time.Time) bool {
 	return err == nil && info.Mode().IsRegular() && info.ModTime().Before(before)
 }
 
-// isFolder tells whether a name is that of a folder, all the way down: a command may have
-// put a link in the place of one.
+// isFolder reports whether a name and all folders above it are folders: a command may
+// have put a link in the place of one.
 func (s *openDir) isFolder(name string) bool {
 	for i := 1; i <= len(name); i++ {
 		if i < len(name) && name[i] != '/' {
@@ -108,13 +109,13 @@ func (s *openDir) isFolder(name string) bool {
 	return true
 }
 
-// ifThere runs an operation on a session's directory, if there is one. A person's own is
-// theirs to keep in order.
-func (w *Workspaces) ifThere(key string, operate func(*openDir) error) error {
+// ifExists calls operate with a session's directory, if there is one. It skips a person's
+// own directory, which its owner keeps in order.
+func (w *Workspaces) ifExists(key string, operate func(*openDir) error) error {
 	if w.fixed {
 		return nil
 	}
-	name, err := w.name(key)
+	name, err := w.directoryName(key)
 	if err != nil {
 		return err
 	}

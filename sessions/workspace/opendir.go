@@ -12,14 +12,14 @@ import (
 // which stays open for a while after the last of them.
 type openDir struct {
 	name   string
-	refs   int           // operations under way; guarded by Workspaces.mu, as are the next two
+	refs   int           // operations under way; guarded by Workspaces.mu, as are idle and unused
 	idle   *list.Element // its place in Workspaces.idle; nil while in use
 	unused chan struct{} // set if the directory was removed: closed when nobody uses it any more
 	once   sync.Once     // opens it
 	err    error         // why it could not be opened
 	root   *os.Root
 
-	writes   sync.Mutex // held during a write, which reads, changes and replaces; guards all below
+	writes   sync.Mutex // held during a write, which reads, changes and replaces; guards all fields below
 	measured bool       // whether usage is known
 	usage    usage
 	swept    map[string]bool // folders cleared of what a crash left
@@ -44,7 +44,7 @@ func (w *Workspaces) acquire(name string) (*openDir, error) {
 	}
 	w.mu.Unlock()
 
-	s.once.Do(func() { s.root, s.err = w.openSpace(name) })
+	s.once.Do(func() { s.root, s.err = w.openRoot(name) })
 	if s.err != nil {
 		err := s.err
 		w.release(s)
@@ -53,7 +53,8 @@ func (w *Workspaces) acquire(name string) (*openDir, error) {
 	return s, nil
 }
 
-func (w *Workspaces) openSpace(name string) (*os.Root, error) {
+// openRoot makes and opens a session's directory.
+func (w *Workspaces) openRoot(name string) (*os.Root, error) {
 	if err := w.base.MkdirAll(name, 0o700); err != nil {
 		return nil, fmt.Errorf("open workspace: %w", sanitised("", err))
 	}
@@ -65,7 +66,7 @@ func (w *Workspaces) openSpace(name string) (*os.Root, error) {
 }
 
 // release gives an open directory back. If too many are idle, it closes those that have
-// been idle for longest. One that could not be opened is tried again next time.
+// been idle for longest. A directory that could not be opened is opened again next time.
 func (w *Workspaces) release(s *openDir) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

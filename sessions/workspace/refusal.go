@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// A refusal is an error in words for a model; kind is what errors.Is finds.
+// A refusal is an error in words for a model; errors.Is finds its kind in it.
 type refusal struct {
 	words string
 	kind  error
@@ -20,17 +20,18 @@ func (r *refusal) Error() string { return r.words }
 
 func (r *refusal) Unwrap() error { return r.kind }
 
-// refuse says that a path cannot be used.
+// refuse returns the error for a path that cannot be used.
 func refuse(format string, args ...any) error {
 	return &refusal{fmt.Sprintf(format, args...), fs.ErrInvalid}
 }
 
-// tooBig says that a file or directory is larger than this package works on.
+// tooBig returns the error for a file or directory that is larger than this package works
+// on.
 func tooBig(format string, args ...any) error {
 	return &refusal{fmt.Sprintf(format, args...), syscall.EFBIG}
 }
 
-// shortened is a path short enough for an error.
+// shortened returns a path, cut if it is too long for an error.
 func shortened(path string) string {
 	const most = 120
 	if len(path) <= most {
@@ -43,8 +44,8 @@ func shortened(path string) string {
 	return path[:n] + "…"
 }
 
-// sanitised says what went wrong with a name inside the directory, without the
-// host's path that the system's errors carry.
+// sanitised rewords an error about a name inside the directory, so that it lacks the
+// host's path, which the system's errors name.
 func sanitised(name string, err error) error {
 	if err == nil {
 		return nil
@@ -85,8 +86,8 @@ func sanitised(name string, err error) error {
 	return &refusal{fmt.Sprintf("%q: %s", name, number.Error()), number}
 }
 
-// explained adds to an error for a file that is not there why that may be.
-func (w *Workspaces) explained(name string, err error) error {
+// explainMissing adds to an error about a missing file why it may be missing.
+func (w *Workspaces) explainMissing(name string, err error) error {
 	if w.missing == nil || !errors.Is(err, fs.ErrNotExist) || isCallbackError(err) {
 		return err
 	}
@@ -96,7 +97,8 @@ func (w *Workspaces) explained(name string, err error) error {
 	return err
 }
 
-// A callbackError is an error of Update's change, which is not reworded.
+// A callbackError is an error that Update's function change has returned; it is not
+// reworded.
 type callbackError struct{ error }
 
 func (f callbackError) Unwrap() error { return f.error }

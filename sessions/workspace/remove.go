@@ -17,15 +17,15 @@ const (
 	removeEvery = 50 * time.Millisecond
 )
 
-// Remove deletes a session's directory with all that is in it, and tells whether there
-// was one. Opening it again makes a new one. Operations under way end in the old one,
-// and what they write is deleted too. The directory of Fixed is a person's own and is
-// not deleted.
+// Remove deletes a session's directory with everything in it, and reports whether there
+// was one. Opening it again makes a new one. Operations under way end in the old one, and
+// what they write is deleted too. It never deletes the directory of Fixed, which is a
+// person's own.
 func (w *Workspaces) Remove(ctx context.Context, key string) (bool, error) {
 	if w.fixed {
 		return false, nil
 	}
-	name, err := w.name(key)
+	name, err := w.directoryName(key)
 	if err != nil {
 		return false, err
 	}
@@ -48,7 +48,8 @@ func (w *Workspaces) Remove(ctx context.Context, key string) (bool, error) {
 }
 
 // moveToTrash gives a directory a temporary name, so that nobody finds it even if this
-// process dies now. used is closed when nobody uses the directory any more.
+// process dies now. The channel used is closed when no operation uses the directory any
+// more. Both results are zero if there is no such directory.
 func (w *Workspaces) moveToTrash(name string) (trash string, used <-chan struct{}, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,6 +85,7 @@ func (s *openDir) closeRemoved() {
 	close(s.unused)
 }
 
+// deleteTrash deletes a directory that was moved to the trash.
 func (w *Workspaces) deleteTrash(ctx context.Context, trash string) error {
 	for try := 1; ; try++ {
 		err := w.base.RemoveAll(trash)

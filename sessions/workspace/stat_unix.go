@@ -8,13 +8,14 @@ import (
 	"syscall"
 )
 
-// hasOtherLinks tells whether a file has further names.
+// hasOtherLinks reports whether a file has further hard links.
 func hasOtherLinks(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && st.Nlink > 1
 }
 
-// diskSize is how many bytes a file takes on disk: the holes of a sparse file take none.
+// diskSize returns how many bytes a file takes on disk: the holes of a sparse file take
+// none.
 func diskSize(info fs.FileInfo) int64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return min(info.Size(), st.Blocks*512)
@@ -22,7 +23,8 @@ func diskSize(info fs.FileInfo) int64 {
 	return info.Size()
 }
 
-// identity tells a file or a directory from all others of the machine.
+// identity returns a text that distinguishes a file or directory from all others of the
+// machine.
 func identity(info fs.FileInfo) string {
 	if info == nil {
 		return "-"

@@ -11,18 +11,20 @@ import (
 )
 
 const (
-	// block is the unit in which a file counts; an empty one and a folder count one.
-	block = 4096
-	// maxItems bounds how many files and folders a directory may have. Beyond it none is
-	// made.
+	// blockSize is the unit in which sizes count; an empty file and a folder count one
+	// unit.
+	blockSize = 4096
+	// maxItems bounds how many files and folders a session's directory may have. Beyond
+	// it no more are made.
 	maxItems = 20_000
 	// maxMeasured bounds how many files and folders a measurement looks at.
 	maxMeasured = 200_000
-	// maxMeasuredDepth bounds how deep it looks: nothing is written below maxDepth.
+	// maxMeasuredDepth bounds how deep a measurement looks: nothing is written below
+	// maxDepth.
 	maxMeasuredDepth = 2 * maxDepth
 )
 
-// usage is what files and folders take.
+// usage is the space that files and folders take, and their number.
 type usage struct {
 	bytes int64
 	items int
@@ -33,24 +35,24 @@ func (u *usage) add(more usage) {
 	u.items += more.items
 }
 
-// roundUp is what a file of so many bytes counts.
+// roundUp returns the bytes that a file of that size counts.
 func roundUp(size int64) int64 {
-	return max(1, (size+block-1)/block) * block
+	return max(1, (size+blockSize-1)/blockSize) * blockSize
 }
 
-// usageOfFolders is what n empty folders count.
-func usageOfFolders(n int) usage { return usage{int64(n) * block, n} }
+// usageOfFolders returns what n empty folders count.
+func usageOfFolders(n int) usage { return usage{int64(n) * blockSize, n} }
 
-// usageOf is what one file or folder counts.
+// usageOf returns what one file or folder counts.
 func usageOf(info fs.FileInfo) usage {
 	if info.Mode().IsRegular() {
 		return usage{roundUp(diskSize(info)), 1}
 	}
-	return usage{block, 1}
+	return usage{blockSize, 1}
 }
 
-// Within is the same directory for work that ends with ctx: measuring a large directory
-// takes long, and is given up when ctx ends. It may be combined with Until.
+// Within returns the same directory for work that ends with ctx: measuring a large
+// directory takes long, and stops when ctx ends. It may be combined with Until.
 func (d *Dir) Within(ctx context.Context) *Dir {
 	return &Dir{workspaces: d.workspaces, name: d.name, until: d.until, workEnded: ctx.Err}
 }
@@ -69,7 +71,7 @@ func (s *openDir) reserve(d *Dir, more usage) error {
 			return fmt.Errorf("%w: it holds %d of at most %d files and folders, and %d more do not fit: write into files that there are", ErrQuota, s.usage.items, maxItems, more.items)
 		case more.bytes > 0 && s.usage.bytes+more.bytes > most:
 			return fmt.Errorf("%w: it holds %d of at most %d bytes, and %d more do not fit (each file and folder counts in blocks of %d): make other files shorter first",
-				ErrQuota, s.usage.bytes, most, more.bytes, block)
+				ErrQuota, s.usage.bytes, most, more.bytes, blockSize)
 		}
 		return nil
 	}
@@ -82,24 +84,26 @@ func (s *openDir) reserve(d *Dir, more usage) error {
 	return fits()
 }
 
-// measure finds out what the directory holds.
+// measure measures how much the directory holds. It stops with an error of ended, if that
+// is set.
 func (s *openDir) measure(ended func() error) error {
 	m := measurement{ended: ended}
-	if err := m.folder(s.root, 1); err != nil {
+	if err := m.addFolder(s.root, 1); err != nil {
 		return err
 	}
 	s.usage, s.measured = m.found, true
 	return nil
 }
 
-// A measurement adds up all that a directory holds. It opens each folder from the one
-// above it, so that the kernel need not walk the whole path of every item.
+// A measurement adds up the sizes of everything in a directory. It opens each folder from
+// the one above it, so that the kernel need not walk the whole path of every item.
 type measurement struct {
 	found usage
 	ended func() error
 }
 
-func (m *measurement) folder(dir *os.Root, depth int) (err error) {
+// addFolder adds everything in a addFolder.
+func (m *measurement) addFolder(dir *os.Root, depth int) (err error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return err
@@ -108,7 +112,7 @@ func (m *measurement) folder(dir *os.Root, depth int) (err error) {
 	for {
 		names, err := f.Readdirnames(1024)
 		for _, name := range names {
-			if err := m.item(dir, name, depth); err != nil {
+			if err := m.addItem(dir, name, depth); err != nil {
 				return err
 			}
 		}
@@ -121,7 +125,8 @@ func (m *measurement) folder(dir *os.Root, depth int) (err error) {
 	}
 }
 
-func (m *measurement) item(dir *os.Root, name string, depth int) error {
+// addItem adds one file or folder.
+func (m *measurement) addItem(dir *os.Root, name string, depth int) error {
 	if m.ended != nil && m.ended() != nil {
 		return m.ended()
 	}
@@ -140,10 +145,10 @@ func (m *measurement) item(dir *os.Root, name string, depth int) error {
 	if err != nil {
 		return ignoreGone(err)
 	}
-	return errors.Join(m.folder(below, depth+1), below.Close())
+	return errors.Join(m.addFolder(below, depth+1), below.Close())
 }
 
-// ignoreGone turns the error for an item that has gone, or that may not be looked at, into
+// ignoreGone turns the error for an item that is gone, or that may not be looked at, into
 // nil.
 func ignoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrInvalid) {
@@ -152,8 +157,8 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// Quota is how much the directory may hold; zero where it is not bounded. It is for
-// those who write to it by other ways than a Dir.
+// Quota returns how much the directory may hold; zeros if that is not bounded. It is for
+// code that writes to the directory by other ways than a Dir.
 func (d *Dir) Quota() (bytes int64, items int) {
 	if d.workspaces.maxBytes <= 0 {
 		return 0, 0
@@ -161,8 +166,8 @@ func (d *Dir) Quota() (bytes int64, items int) {
 	return d.workspaces.maxBytes, maxItems
 }
 
-// Changed says that somebody has written to the directory by another way than a Dir,
-// so that it has to be measured again before it is written to.
+// MarkChanged says that the directory was written to by another way than a Dir. So it is
+// measured again before the next write.
 func (d *Dir) Changed() error {
 	s, err := d.workspaces.acquire(d.name)
 	if err != nil {
@@ -175,8 +180,8 @@ func (d *Dir) Changed() error {
 	return nil
 }
 
-// Full lists the directories, by their names below the root, that were written to lately
-// and hold at least that part of what they may, sorted. It measures nothing.
+// ListFull lists the directories that were written to lately and hold at least that part
+// of their quota, by their names below the root, sorted. It measures nothing.
 func (w *Workspaces) Full(part float64) []string {
 	if w.maxBytes <= 0 {
 		return nil
@@ -197,8 +202,8 @@ func (w *Workspaces) Full(part float64) []string {
 	return full
 }
 
-// Part measures how much of what it may a directory holds, by its name below the root; 0
-// if there is none.
+// UsedPart measures which part of its quota a directory holds, given its name below the
+// root; 0 if there is none.
 func (w *Workspaces) Part(ctx context.Context, name string) (float64, error) {
 	if _, err := w.base.Lstat(name); errors.Is(err, fs.ErrNotExist) || w.maxBytes <= 0 {
 		return 0, nil
@@ -216,7 +221,7 @@ func (w *Workspaces) Part(ctx context.Context, name string) (float64, error) {
 	return s.usage.part(w.maxBytes), nil
 }
 
-// part is how much it is of what is allowed.
+// part returns which part of the quota is used, by bytes or by items, whichever is more.
 func (u usage) part(most int64) float64 {
 	return max(float64(u.bytes)/float64(most), float64(u.items)/maxItems)
 }

@@ -1,18 +1,20 @@
-// Package workspace is a session's directory, contained by os.Root.
+// Package workspace gives each session a directory of its own that no path can leave, by
+// means of os.Root.
 //
 // Every path that a model names goes through a Dir. The kernel refuses a path that leads
 // out of the directory, by dots, by links or by a race; nothing depends on comparing
 // texts. A file is replaced whole or not at all. Errors name the path as it was given,
 // and never where the directory is on the host.
 //
-// A Dir's errors are judged with errors.Is: fs.ErrInvalid is a path that cannot
-// be used (it leads out, is no regular file, is too long), fs.ErrNotExist one
-// that leads to nothing, fs.ErrPermission one that the system refuses,
-// ErrQuota a write that does not fit any more, and ErrLate one that came too late.
+// A Dir's errors are told apart with errors.Is: fs.ErrInvalid is for a path that cannot
+// be used (it leads out, is no regular file, is too long), fs.ErrNotExist for one that
+// leads to nothing, fs.ErrPermission for one that the system refuses, ErrQuota for a
+// write that does not fit any more, and ErrLate for a write that came too late.
 //
 // The files, in reading order: workspace.go names and opens the directories; dir.go
-// reads, write.go writes, remove.go deletes, and old.go what is old; refusal.go makes the
-// errors; opendir.go shares and closes open directories; usage.go counts against the quota.
+// reads, write.go writes, remove.go deletes directories and old.go old files; refusal.go
+// makes the errors; opendir.go shares and closes open directories; usage.go counts
+// against the quota.
 package workspace
 
 import (
@@ -48,8 +50,8 @@ type Config struct {
 	// MaxOpen bounds how many of them are held open while unused; 0 is 256.
 	// Each costs one file descriptor.
 	MaxOpen int
-	// Missing, if set, says more of a file that is not there, by its name in the directory,
-	// for a model to read; "" for nothing more.
+	// Missing, if set, returns what a model should read about a file that does not exist,
+	// given its name in the directory; "" for nothing.
 	Missing func(name string) string
 }
 
@@ -60,16 +62,16 @@ type Workspaces struct {
 	fixed    bool   // every session works in base itself
 	maxBytes int64  // 0 if fixed: the size of a person's own directory is not bounded
 	maxOpen  int
-	folds    bool // the filesystem takes a and A for one name
+	folds    bool // the filesystem treats a and A as one name
 	missing  func(name string) string
 
 	mu     sync.Mutex
 	dirs   map[string]*openDir // by directory below base
-	idle   *list.List          // of *space, the longest unused first
+	idle   *list.List          // of *openDir, the longest unused first
 	closed bool
 }
 
-// New prepares the directory that holds the sessions' directories.
+// New makes, if need be, and opens the directory that holds the sessions' directories.
 func New(cfg Config) (*Workspaces, error) {
 	if err := os.MkdirAll(cfg.Root, 0o700); err != nil {
 		return nil, fmt.Errorf("make the workspaces' directory: %w", err)
@@ -121,8 +123,8 @@ func open(dir string) (*Workspaces, error) {
 	return &Workspaces{base: base, resolved: direct, maxOpen: 256, dirs: map[string]*openDir{}, idle: list.New()}, nil
 }
 
-// foldsCase finds out whether the filesystem takes names that differ only in case for
-// one name.
+// foldsCase finds out whether the filesystem treats names that differ only in case as one
+// name.
 func foldsCase(base *os.Root) (bool, error) {
 	name := temporaryName()
 	f, err := base.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -136,7 +138,7 @@ func foldsCase(base *os.Root) (bool, error) {
 // Open returns a session's directory. If it is missing, Open makes it, readable by its
 // owner alone. A Dir need not be closed. The key is as sessions.Key makes it.
 func (w *Workspaces) Open(key string) (*Dir, error) {
-	name, err := w.name(key)
+	name, err := w.directoryName(key)
 	if err != nil {
 		return nil, err
 	}
@@ -158,12 +160,12 @@ func (w *Workspaces) Close() error {
 	return errors.Join(w.closeIdle(0), w.base.Close())
 }
 
-// maxName bounds a directory's name well below what filesystems allow (255, and
-// 143 on some that encrypt).
+// maxName bounds a directory's name, in bytes, well below what filesystems allow (255,
+// and 143 on some that encrypt).
 const maxName = 140
 
-// name is a session's directory below base: <agent>/<rest of the key>.
-func (w *Workspaces) name(key string) (string, error) {
+// directoryName returns a session's directory below base: <agent>/<rest of the key>.
+func (w *Workspaces) directoryName(key string) (string, error) {
 	if w.fixed {
 		return ".", nil
 	}
@@ -176,20 +178,21 @@ func (w *Workspaces) name(key string) (string, error) {
 		if part == "" && i == 3 && len(parts) == 5 {
 			continue // one person's conversation outside of threads
 		}
-		if part == "" || part == "." || part == ".." || strings.ContainsFunc(part, func(r rune) bool { return !keyRune(r) }) {
+		if part == "" || part == "." || part == ".." || strings.ContainsFunc(part, func(r rune) bool { return !isKeyRune(r) }) {
 			return "", fmt.Errorf("open workspace: %q is no session key", shortened(key))
 		}
 	}
 	return filepath.Join(w.component(agent), w.component(rest)), nil
 }
 
-func keyRune(r rune) bool {
+// isKeyRune reports whether a session's key may have this character.
+func isKeyRune(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._@-%", r)
 }
 
-// component is a part of a key as a directory's name. A part that is too long, or that
-// has capitals on a filesystem that ignores case, gets "~" and its hash at the end. No
-// key has a "~", so no two keys share a directory.
+// component returns a part of a key as the name of a directory. A part that is too long,
+// or that has capitals on a filesystem that ignores case, gets "~" and its hash at the
+// end. No key has a "~", so no two keys share a directory.
 func (w *Workspaces) component(part string) string {
 	folded := w.folds && strings.ContainsFunc(part, unicode.IsUpper)
 	if len(part) <= maxName && !folded {

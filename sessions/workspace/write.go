@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// Bounds of a path that is written. Walking through a directory, and copying it to
-// another place, relies on them. Earlier releases wrote deeper; such files can be read.
+// Bounds of the path of a file that is written. Code that walks through a directory, or
+// copies it to another place, relies on them. Earlier releases wrote deeper; such files
+// can be read.
 const (
 	maxDepth   = 32
 	maxWritten = 1024 // bytes
@@ -24,7 +25,7 @@ const (
 // missing. A reader finds the whole old content or the whole new one, also after a
 // crash; only a power cut may bring the old one back.
 func (d *Dir) Write(path string, content []byte) error {
-	return d.do(path, func(s *openDir, name string) error {
+	return d.withOpenDir(path, func(s *openDir, name string) error {
 		s.writes.Lock()
 		defer s.writes.Unlock()
 		info, err := s.checkTarget(name)
@@ -35,11 +36,11 @@ func (d *Dir) Write(path string, content []byte) error {
 	})
 }
 
-// Update replaces a file's content by what change makes of it, without another write in
-// between. It calls change with nil if the file is missing, and refuses a file longer
+// Update replaces a file's content by what change returns for it, without another write
+// in between. It calls change with nil if the file is missing, and refuses a file longer
 // than limit bytes. An error of change is returned as it is, and nothing is written.
 func (d *Dir) Update(path string, limit int64, change func(old []byte) ([]byte, error)) error {
-	err := d.do(path, func(s *openDir, name string) error {
+	err := d.withOpenDir(path, func(s *openDir, name string) error {
 		s.writes.Lock()
 		defer s.writes.Unlock()
 		info, err := s.checkTarget(name)
@@ -64,11 +65,12 @@ func (d *Dir) Update(path string, limit int64, change func(old []byte) ([]byte, 
 	return err
 }
 
-// Create makes a file that is not there yet, with its directories, and opens it. What is
-// written to it goes past the quota until the directory is measured again, so whoever
-// writes bounds it. The file stays the same one, whatever becomes of its name.
+// Create makes a file that does not exist yet, with its directories, and opens it. What
+// is written to it does not count against the quota until the directory is measured
+// again, so the caller must bound it. The open file stays the same one, whatever becomes
+// of its name.
 func (d *Dir) Create(path string) (f *os.File, err error) {
-	err = d.do(path, func(s *openDir, name string) (err error) {
+	err = d.withOpenDir(path, func(s *openDir, name string) (err error) {
 		s.writes.Lock()
 		defer s.writes.Unlock()
 		info, err := s.checkTarget(name)
@@ -100,9 +102,9 @@ func (d *Dir) Create(path string) (f *os.File, err error) {
 	return f, nil
 }
 
-// Remove removes a regular file. One that is not there is gone already.
+// Remove removes a regular file. It does nothing if there is none.
 func (d *Dir) Remove(path string) error {
-	return d.do(path, func(s *openDir, name string) error {
+	return d.withOpenDir(path, func(s *openDir, name string) error {
 		s.writes.Lock()
 		defer s.writes.Unlock()
 		info, err := s.checkTarget(name)
@@ -121,7 +123,8 @@ func (d *Dir) Remove(path string) error {
 	})
 }
 
-// checkTarget looks at the file that is to be replaced. It returns nil if there is none.
+// checkTarget returns the file that is to be replaced, nil if there is none, and an error
+// if the path must not be written.
 func (s *openDir) checkTarget(name string) (fs.FileInfo, error) {
 	if len(name) > maxWritten {
 		return nil, refuse("the path has %d bytes, at most %d are allowed for a file that is written: give a shorter one", len(name), maxWritten)
@@ -139,6 +142,7 @@ func (s *openDir) checkTarget(name string) (fs.FileInfo, error) {
 	return info, checkRegular(name, info)
 }
 
+// readAll reads a file of at most limit bytes.
 func (s *openDir) readAll(name string, limit int64) (content []byte, err error) {
 	file, info, err := s.open(name)
 	if err != nil {
@@ -157,7 +161,7 @@ func (s *openDir) readAll(name string, limit int64) (content []byte, err error) 
 	return content, err
 }
 
-// replace writes a file beside the old one and gives it its name.
+// replace writes a temporary file beside the old one and renames it.
 func (s *openDir) replace(d *Dir, name string, old fs.FileInfo, content []byte) (err error) {
 	more := usage{roundUp(int64(len(content))), 1}
 	if old != nil {
@@ -184,7 +188,7 @@ func (s *openDir) replace(d *Dir, name string, old fs.FileInfo, content []byte) 
 	if err := s.create(temporary, old, content); err != nil {
 		return errors.Join(err, s.removeIfThere(temporary))
 	}
-	// This is asked as late as possible: the next call gives the file its name.
+	// This is checked as late as possible: the next call gives the file its name.
 	if d.isLate() {
 		return errors.Join(ErrLate, s.removeIfThere(temporary))
 	}
@@ -195,7 +199,7 @@ func (s *openDir) replace(d *Dir, name string, old fs.FileInfo, content []byte) 
 	return nil
 }
 
-// missingFolders counts the folders of a path that are not there yet.
+// missingFolders counts the folders of a path that do not exist yet.
 func (s *openDir) missingFolders(dir string) int {
 	for n := 0; ; n++ {
 		if dir == "." {
@@ -208,6 +212,7 @@ func (s *openDir) missingFolders(dir string) int {
 	}
 }
 
+// create writes a new file, which gets the permissions of old if that is set.
 func (s *openDir) create(name string, old fs.FileInfo, content []byte) error {
 	f, err := s.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -244,19 +249,19 @@ func temporaryName() string {
 	return temporaryPrefix + strings.ToLower(rand.Text()) + temporarySuffix
 }
 
-// Notes is the folder of a session's directory in which the agent has its own notes.
+// Notes is the folder of a session's directory in which the agent keeps its own notes.
 const Notes = ".agent"
 
-// IsNotes picks, by its path, what is none of a session's own work: the agent's notes, and
-// what is being written.
+// IsNotes reports whether a path is not part of the session's own work: the agent's
+// notes, or a file that is being written.
 func IsNotes(name string) bool { return name == Notes || IsTemporary(path.Base(name)) }
 
-// TemporaryName is a new name for those who write files into a directory by other ways than
-// a Dir.
+// TemporaryName returns a new temporary name for code that writes files into a directory
+// by other ways than a Dir.
 func TemporaryName() string { return temporaryName() }
 
-// IsTemporary tells whether a name is a temporary one, of a file that is being written or
-// a directory that is being removed.
+// IsTemporary reports whether a name is a temporary one, of a file that is being written
+// or a directory that is being removed.
 func IsTemporary(name string) bool {
 	text, begins := strings.CutPrefix(name, temporaryPrefix)
 	text, ends := strings.CutSuffix(text, temporarySuffix)

@@ -1,10 +1,12 @@
-// Package aging says which files of a conversation's folder go once they are old.
+// Package aging finds the files in a conversation's folder that are removed because they
+// are old.
 //
-// [retention] erases turns that ended long ago. The files of these turns are in the folder
-// of a conversation that goes on: what came with a message, the pictures that a model was
-// shown, the whole of long results, and what MCP servers gave. Parley itself has put them
-// there, under names of its own. They go when they are as old as that and no entry that
-// the log still has is about them. What an agent has made is the conversation's, and stays.
+// The setting [retention] erases turns that ended long ago. The files of these turns are
+// in the folder of a conversation that goes on: what came with a message, the pictures
+// that a model was shown, whole results that were too long for the model, and what MCP
+// servers gave. Parley itself has put them there, under names of its own. They are
+// removed when they are as old as that and no entry that the log still has is about them.
+// What an agent has made belongs to the conversation, and stays.
 package aging
 
 import (
@@ -18,19 +20,19 @@ import (
 	"parley/sessions"
 )
 
-// The folders of what Parley puts into a session's directory.
+// The folders of a session's directory in which Parley itself puts files.
 const (
-	Attachments = "attachments"   // what came with messages, under the number of its entry
-	Pictures    = pictures.Folder // what models are shown, under the hash of its content
-	Results     = ".agent/out"    // whole results, under the id of their call
-	Foreign     = ".agent/mcp"    // what MCP servers gave, likewise
+	Attachments = "attachments"   // what came with messages, named by the number of its entry
+	Pictures    = pictures.Folder // what models are shown, named by the hash of its content
+	Results     = ".agent/out"    // whole results, named by the id of their call
+	Foreign     = ".agent/mcp"    // what MCP servers gave, named by the id of the call
 )
 
-// Folders are all of these.
+// Folders returns all of these folders.
 func Folders() []string { return []string{Attachments, Pictures, Results, Foreign} }
 
-// Unnamed are those of some files of a session that Parley has put there, and of which no
-// entry tells any more.
+// Unnamed returns those of a session's files that Parley has put there and that no entry
+// is about any more.
 func Unnamed(files []string, entries iter.Seq2[sessions.Entry, error]) ([]string, error) {
 	owners := map[string][]string{} // by what an entry would name
 	for _, file := range files {
@@ -61,8 +63,8 @@ func Unnamed(files []string, entries iter.Seq2[sessions.Entry, error]) ([]string
 	return unnamed, nil
 }
 
-// ownerOf is what an entry names if it is about a file: the number of an attachment, the
-// name of a picture, the id of a call. "" for a file that Parley has not put there.
+// ownerOf returns what an entry about a file names: the number of an attachment, the name
+// of a picture, the id of a call. It returns "" for a file that Parley has not put there.
 func ownerOf(file string) string {
 	folder, name := path.Dir(file), path.Base(file)
 	var shape string
@@ -88,7 +90,7 @@ func ownerOf(file string) string {
 	return "call/" + found[1]
 }
 
-// namedBy are the owners that an entry names.
+// ownersIn returns the owners, as ownerOf returns them, that an entry names.
 func namedBy(e sessions.Entry) ([]string, error) {
 	switch e.Kind {
 	case sessions.KindAttached:
@@ -114,9 +116,9 @@ func namedBy(e sessions.Entry) ([]string, error) {
 	return nil, nil
 }
 
-// Missing says of a file that is not there that it may have been kept long enough, and
-// what to do; "" of a file that Parley does not put there. Files are kept for that many
-// days; 0 is for ever.
+// Missing returns a function that explains to a model why a file may be missing: files
+// are kept for that many days only (0 is for ever). It returns "" for a file that Parley
+// does not put there.
 func Missing(days int) func(name string) string {
 	return func(name string) string {
 		if days <= 0 || ownerOf(name) == "" {
@@ -132,6 +134,7 @@ func Missing(days int) func(name string) string {
 	}
 }
 
+// period returns a number of days in words.
 func period(days int) string {
 	if days == 1 {
 		return "a day"

@@ -63,7 +63,7 @@ func (a *API) listSchedules(w *answer, r *http.Request) error {
 	}
 	list := []Schedule{}
 	for _, s := range found {
-		list = append(list, Schedule{s.ID, s.When, s.Text, s.Overdue().UTC(), s.Zone, s.Session, s.Person, s.Made.UTC()})
+		list = append(list, Schedule{s.ID, s.When, s.Text, s.DueSince().UTC(), s.Zone, s.Session, s.Person, s.Made.UTC()})
 	}
 	return w.json(http.StatusOK, struct {
 		Schedules []Schedule `json:"schedules"`

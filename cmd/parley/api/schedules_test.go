@@ -15,7 +15,7 @@ func TestSchedules(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
 	for id, session := range map[string]string{"aaaaaaaaaa": "main:slack:C1", "bbbbbbbbbb": "main:slack:C2"} {
 		_, err := x.store.Schedules().Add(t.Context(), schedules.Schedule{
-			ID: id, Session: session, Person: "slack:U1", At: "slack:C1", When: "every 1h", Zone: "UTC", Text: "look", Made: now, Next: now.Add(time.Hour),
+			ID: id, Session: session, Person: "slack:U1", Address: "slack:C1", When: "every 1h", Zone: "UTC", Text: "look", Made: now, Next: now.Add(time.Hour),
 		}, 9)
 		if err != nil {
 			t.Fatal(err)

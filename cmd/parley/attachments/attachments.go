@@ -1,7 +1,7 @@
 // Package attachments keeps in sessions' workspaces what people send and models look at.
 //
-// fetch.go fetches what came with a message, names.go says what it is called and what it
-// is; pictures.go is for the pictures that models are shown.
+// fetch.go fetches files that came with a message, names.go finds their names and types;
+// pictures.go prepares the pictures that models are shown.
 package attachments
 
 import (
@@ -14,23 +14,23 @@ import (
 	"parley/tools"
 )
 
-// Config is what a Keeper works with.
+// Config holds the parts that a Keeper works with.
 type Config struct {
 	// Workspace opens a session's workspace to read from it.
 	Workspace func(session string) (*workspace.Dir, error)
 	// Writable opens the workspace for a call, which may write to it for a while.
 	Writable func(ctx context.Context, call tools.Call) (*workspace.Dir, error)
-	// Sees tells whether the model of a session may see pictures.
+	// Sees reports whether the model of a session may see pictures.
 	Sees func(session string) bool
-	// Fetcher gives what fetches the files of a channel, and how large one may be in
-	// bytes; nil where the channel cannot.
+	// Fetcher returns the Fetcher of a channel, and how large a file may be in bytes; nil
+	// if the channel cannot fetch files.
 	Fetcher func(channel string) (from channels.Fetcher, most int64)
-	// Words, if set, gives what writes down recordings; nil where nothing is configured.
+	// Words, if set, returns the Transcriber of recordings; nil if none is configured.
 	Words func() Transcriber
 	Log   *slog.Logger
 }
 
-// A Transcriber writes down what a recording says.
+// A Transcriber turns the speech in a recording into text.
 type Transcriber interface {
 	Words(ctx context.Context, name string, recording []byte) (string, error)
 }

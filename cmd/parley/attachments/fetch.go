@@ -34,14 +34,15 @@ const (
 // A goneError says that a file cannot be had, in words for people and models.
 type goneError struct{ why string }
 
-// Error is why.
+// Error returns the reason.
 func (e *goneError) Error() string { return e.why }
 
+// gone returns a goneError.
 func gone(format string, args ...any) error { return &goneError{fmt.Sprintf(format, args...)} }
 
-// Fetch puts what came with a message into its session's workspace. Done again, it writes
-// the same file again. Its error says that nothing is known yet: the session is lost, or
-// ctx has ended.
+// Fetch writes a file that came with a message into its session's workspace. A repeated
+// call writes the same file again. The result's Problem says why a file cannot be had. An
+// error means that this is not known yet, because the session was lost or ctx has ended.
 func (k *Keeper) Fetch(ctx context.Context, f agent.Fetching) (sessions.Fetched, error) {
 	raw, err := k.download(ctx, f)
 	if err == nil {
@@ -56,7 +57,7 @@ func (k *Keeper) Fetch(ctx context.Context, f agent.Fetching) (sessions.Fetched,
 	return sessions.Fetched{}, err
 }
 
-// download reads a file from its platform, a few times.
+// download reads a file from its platform, with a few tries.
 func (k *Keeper) download(ctx context.Context, f agent.Fetching) ([]byte, error) {
 	fetcher, most := k.cfg.Fetcher(f.At.Channel)
 	switch {
@@ -109,7 +110,7 @@ func tooLarge(most int64) error {
 	return gone("it is larger than the %d MB that I may fetch", most>>20)
 }
 
-// try reads a file once.
+// tryDownload reads a file once.
 func (k *Keeper) try(ctx context.Context, from channels.Fetcher, f agent.Fetching, most int64) (raw []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -126,7 +127,7 @@ func (k *Keeper) try(ctx context.Context, from channels.Fetcher, f agent.Fetchin
 	return b.Bytes(), err
 }
 
-// keep writes a file into the workspace, marked as what strangers may have written.
+// keep writes a file into the workspace, marked as possibly written by strangers.
 func (k *Keeper) keep(ctx context.Context, f agent.Fetching, raw []byte) (sessions.Fetched, error) {
 	if len(raw) == 0 {
 		return sessions.Fetched{}, gone("it is empty")
@@ -155,7 +156,7 @@ func (k *Keeper) keep(ctx context.Context, f agent.Fetching, raw []byte) (sessio
 	return got, ctx.Err()
 }
 
-// writable opens the workspace, once it is known that the session is still ours.
+// writable opens the workspace for writing after checking that the session is still held.
 func (k *Keeper) writable(ctx context.Context, f agent.Fetching) (*workspace.Dir, error) {
 	held := time.Now()
 	if err := f.Held(ctx); err != nil {
@@ -164,7 +165,8 @@ func (k *Keeper) writable(ctx context.Context, f agent.Fetching) (*workspace.Dir
 	return k.cfg.Writable(ctx, tools.Call{Session: f.Session, Turn: f.Turn, Held: held})
 }
 
-// listen has a voice message written down. Words that were passed on are not their sender's.
+// transcribe adds the words of a voice message to got, or why they are not known. Words
+// of a forwarded message count as somebody else's.
 func (k *Keeper) listen(ctx context.Context, f agent.Fetching, got *sessions.Fetched, raw []byte) {
 	var transcriber Transcriber
 	if k.cfg.Words != nil {
@@ -186,7 +188,7 @@ func (k *Keeper) listen(ctx context.Context, f agent.Fetching, got *sessions.Fet
 	}
 }
 
-// Discard removes files that came with a message.
+// Discard removes files that came with a message; missing files are no error.
 func (k *Keeper) Discard(ctx context.Context, session string, paths []string) error {
 	dir, err := k.cfg.Writable(ctx, tools.Call{Session: session, Held: time.Now()})
 	if err != nil {
@@ -200,8 +202,8 @@ func (k *Keeper) Discard(ctx context.Context, session string, paths []string) er
 	return nil
 }
 
-// look makes of a picture what the model is shown. One that cannot be shown is a file
-// like any other.
+// addPicture adds to got the picture that the model is shown, if the file is one that can
+// be shown. Otherwise it remains a file like any other.
 func (k *Keeper) look(ctx context.Context, f agent.Fetching, got *sessions.Fetched, raw []byte) {
 	if !pictures.IsPicture(raw) {
 		return

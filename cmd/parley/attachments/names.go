@@ -13,8 +13,8 @@ import (
 // maxName bounds a file's name in the workspace, in bytes.
 const maxName = 100
 
-// safeName is a name that any tool can take, made of one that somebody gave: one part of
-// a path, without what a shell or a terminal would take for something else.
+// safeName turns a name that somebody gave into one that any tool can use: one part of a
+// path, without characters that a shell or a terminal would interpret.
 func safeName(name, kind, typ string) string {
 	name = path.Base(strings.ReplaceAll(strings.ToValidUTF8(name, "_"), `\`, "/"))
 	name = strings.Map(func(r rune) rune {
@@ -42,7 +42,7 @@ func safeName(name, kind, typ string) string {
 	return stem + ext
 }
 
-// cut is the beginning of a text, on a whole character.
+// cut returns the first bytes of a text, at most so many, up to a whole character.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -50,7 +50,7 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// known are the extensions that people know, for types that have several.
+// usualExtensions returns the extensions that people know, for types that have several.
 func known() map[string]string {
 	return map[string]string{
 		"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp", "application/pdf": ".pdf", "text/plain": ".txt",
@@ -59,13 +59,14 @@ func known() map[string]string {
 	}
 }
 
+// extensionOf returns the extension for a MIME type; "" if it is not known.
 func extensionOf(typ string) string {
 	base, _, _ := mime.ParseMediaType(typ)
 	return known()[base]
 }
 
-// typeOf is a file's type as its content says; the sender's word counts only where the
-// content could be that: an office document is a ZIP file, a table is text.
+// typeOf returns a file's type by its content. The sender's word counts only where the
+// content fits it: an office document is a ZIP file, a table is text.
 func typeOf(raw []byte, name, said string) string {
 	sniffed, _, _ := mime.ParseMediaType(http.DetectContentType(raw))
 	claimed, _, err := mime.ParseMediaType(said)

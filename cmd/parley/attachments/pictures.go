@@ -15,7 +15,7 @@ import (
 // maxPicture is the largest file that the tool image reads, in bytes.
 const maxPicture = 32 << 20
 
-// Picture reads a picture that a model is shown; nil if it is not there as it was.
+// Picture reads a picture that a model is shown; nil if it is missing or has changed.
 func (k *Keeper) Picture(_ context.Context, session string, p llm.Picture) []byte {
 	dir, err := k.cfg.Workspace(session)
 	if err != nil {
@@ -24,7 +24,8 @@ func (k *Keeper) Picture(_ context.Context, session string, p llm.Picture) []byt
 	return pictures.Read(dir, p.View, p.Hash)
 }
 
-// Show makes a picture of a session's workspace fit to be shown.
+// Show scales and stores a picture of a session's workspace for the model, as the tool
+// image asks.
 func (k *Keeper) Show(ctx context.Context, call tools.Call, path string) (image.Picture, error) {
 	if !k.cfg.Sees(call.Session) {
 		return image.Picture{}, tools.Errorf(tools.ExecutionFailed, "you cannot see pictures: the model is configured so, or its server has refused them")
@@ -54,7 +55,7 @@ func (k *Keeper) Show(ctx context.Context, call tools.Call, path string) (image.
 	}, nil
 }
 
-// toolError is an error as the model reads it.
+// toolError turns an error into one that the model reads.
 func toolError(err error) error {
 	code := tools.ExecutionFailed
 	switch {

@@ -1,8 +1,8 @@
 // Package audit keeps records of what was done: in the store, and in a file of JSON lines if the operator names one.
 //
-// The store's table is what counts: a record is kept when it is there. The file is a
-// copy for programs that read files; it is not flushed, so a machine that loses its
-// power loses its end.
+// The store's table is what counts: a record is kept when it is there. The file is a copy
+// for programs that read files; it is not flushed to the disk, so a power cut may lose
+// its end.
 package audit
 
 import (
@@ -14,7 +14,7 @@ import (
 	"parley/sessions"
 )
 
-// Config is where records are kept, and for how long.
+// Config says where records are kept, and for how long.
 type Config struct {
 	Store sessions.Auditor
 	File  *File         // nil: no file
@@ -28,8 +28,8 @@ type Trail struct{ cfg Config }
 // New makes a Trail.
 func New(cfg Config) *Trail { return &Trail{cfg} }
 
-// Record keeps a record in the store, and in the file if there is one. The one does
-// not wait for the other to succeed.
+// Record writes a record to the store, and to the file if there is one. If one of them
+// fails, the other is written all the same.
 func (t *Trail) Record(ctx context.Context, r sessions.AuditRecord) error {
 	if r.At.IsZero() {
 		r.At = time.Now()
@@ -41,12 +41,12 @@ func (t *Trail) Record(ctx context.Context, r sessions.AuditRecord) error {
 	return err
 }
 
-// Records reads what the store has; see [sessions.Auditor].
+// Records reads records from the store; see [sessions.Auditor].
 func (t *Trail) Records(ctx context.Context, kind string, after int64, limit int) ([]sessions.AuditRecord, error) {
 	return t.cfg.Store.AuditRecords(ctx, kind, after, limit)
 }
 
-// How often old records are looked for, and after a failure.
+// How often old records are deleted, and how soon again after a failure.
 const (
 	dropEvery = 24 * time.Hour
 	dropAgain = time.Hour
@@ -69,6 +69,7 @@ func (t *Trail) Run(ctx context.Context) error {
 	return nil
 }
 
+// drop deletes the records of the store, and the files, that are older than before.
 func (t *Trail) drop(ctx context.Context, before time.Time) error {
 	_, err := t.cfg.Store.DropAudit(ctx, before)
 	if t.cfg.File != nil {

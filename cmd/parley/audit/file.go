@@ -17,12 +17,13 @@ import (
 	"parley/sessions"
 )
 
-// parts is into how many files the bytes are divided that all may have together: as
-// much is kept, the oldest part of them less.
+// parts is the number of files into which the allowed bytes are divided. When they are
+// used up the oldest file is deleted, so at least the bytes of all files but one are
+// kept.
 const parts = 8
 
-// A File is a file of JSON lines that is set aside, under its name and a time, when
-// it has become large or a day is over.
+// A File is a log file of JSON lines. When it becomes large or a day is over, it is
+// rotated: renamed to its name and a time, and begun anew.
 type File struct {
 	path string
 	most int64 // bytes of one file
@@ -34,11 +35,12 @@ type File struct {
 	began  time.Time
 }
 
-// NewFile is the file at path, which is made when it is written first and is readable
-// by its owner alone. All that it is divided into has at most maxBytes together.
+// NewFile returns the File at path. The file is created when the first record is written,
+// readable by its owner alone. All rotated files and the current one have at most
+// maxBytes together.
 func NewFile(path string, maxBytes int64) *File { return &File{path: path, most: maxBytes / parts} }
 
-// Check makes the file where there is none, and says why it cannot be written.
+// Check creates the file if there is none, and returns an error if it cannot be written.
 func (f *File) Check() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,9 +96,11 @@ func (f *File) write(line []byte, at time.Time) error {
 	return err
 }
 
+// day returns a time's day in UTC.
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// turn sets the file aside, begins a new one, and deletes what is too much.
+// rotate renames the file, begins a new one, and deletes the oldest ones if there are too
+// many.
 func (f *File) turn() error {
 	if err := f.file.Close(); err != nil {
 		return err
@@ -118,7 +122,7 @@ func (f *File) turn() error {
 	return err
 }
 
-// asides are the files that were set aside, the oldest first.
+// rotatedFiles lists the rotated files, the oldest first.
 func (f *File) asides() ([]string, error) {
 	entries, err := os.ReadDir(filepath.Dir(f.path))
 	if err != nil {
@@ -135,8 +139,8 @@ func (f *File) asides() ([]string, error) {
 	return found, nil
 }
 
-// drop deletes the files whose last record is from before a time, and what a crash has
-// left of one that was being written anew.
+// drop deletes the files whose last record is older than before, and the remains of a
+// rewrite that a crash has interrupted.
 func (f *File) drop(before time.Time) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -159,7 +163,7 @@ func (f *File) drop(before time.Time) error {
 	return err
 }
 
-// remove deletes a file. The one that is written to is made anew by the next record.
+// remove deletes a file. If it is the current one, the next record begins a new one.
 func (f *File) remove(path string) (err error) {
 	if path == f.path && f.file != nil {
 		err = f.file.Close()
@@ -168,8 +172,8 @@ func (f *File) remove(path string) (err error) {
 	return errors.Join(err, os.Remove(path))
 }
 
-// Forget empties, in all files, the arguments of the records that are named, and who
-// caused them. It returns how many there were.
+// Forget empties, in all files, the arguments and the person of the records for which
+// which returns true. It returns how many there were.
 func (f *File) Forget(which func(sessions.AuditRecord) bool) (n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,7 +197,8 @@ func (f *File) Forget(which func(sessions.AuditRecord) bool) (n int, err error) 
 	return n, err
 }
 
-// forget writes a file anew where it holds such records, whole or not at all.
+// forget rewrites a file that has such records, whole or not at all, and returns how many
+// there were.
 func forget(path string, which func(sessions.AuditRecord) bool) (n int, err error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,11 +1,11 @@
 // Package backup writes all data of a home into one file while the bot serves, and restores a home from that file.
 //
-// A backup is what a power cut at one instant would have left: the databases of
-// the bus, the sessions and the channels are copied as they stood at the same
-// moment, so whatever holds after a crash holds after a restore. The files of
-// the workspaces are read right after that; a file may be newer than its session's
-// log, by as long as the backup takes, but never older. Configuration, tokens and
-// secrets are no part of it, nor are sockets and locks.
+// A backup is what a power cut at one instant would have left: the databases of the bus,
+// the sessions and the channels are copied as they stood at the same moment, so whatever
+// holds after a crash holds after a restore. The files of the workspaces are read right
+// after that; a file may be newer than its session's log, by as long as the backup takes,
+// but never older. Configuration, tokens and secrets are not part of it, nor are sockets
+// and locks.
 //
 // The file is a compressed tar. Its last entry lists all others with their
 // checksums, so that a restore notices a file that was cut short or altered before it
@@ -48,10 +48,10 @@ const (
 )
 
 // databases are the files of databases that a home may have. Data on servers (Redis,
-// PostgreSQL) is for their own backups.
+// PostgreSQL) must be backed up there.
 func databases() []string { return []string{"bus.db", "sessions.db", "book.db"} }
 
-// A Source is what is backed up.
+// A Source says what is backed up.
 type Source struct {
 	Home       string // the directory of the databases
 	Workspaces string // the directory that holds the sessions' workspaces
@@ -62,12 +62,12 @@ type Source struct {
 type Manifest struct {
 	Format  int       `json:"format"`
 	Version string    `json:"version"` // of the release that wrote it
-	At      time.Time `json:"at"`      // the moment of which the databases are
+	At      time.Time `json:"at"`      // the moment at which the databases were copied
 	Files   []File    `json:"files"`
-	// Skipped are names in workspaces that are no plain files: links, pipes,
-	// sockets. They are not in the backup.
+	// Skipped lists names in workspaces that are no plain files: links, pipes, sockets.
+	// They are not in the backup.
 	Skipped []string `json:"skipped,omitempty"`
-	// TooDeep are folders in workspaces that lie deeper than can be restored.
+	// TooDeep lists folders in workspaces that are nested deeper than can be restored.
 	// Neither they nor what they hold is in the backup.
 	TooDeep []string `json:"too_deep,omitempty"`
 }
@@ -169,8 +169,8 @@ func (p *packer) pack(databases []*os.File, root string) error {
 	return err
 }
 
-// sessions packs the directories of sessions. Files that lie beside these belong to no
-// session, and item leaves them out.
+// packSessions packs the directories of sessions. It leaves out files beside these, which
+// belong to no session.
 func (p *packer) sessions(dir string) (err error) {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -183,8 +183,9 @@ func (p *packer) sessions(dir string) (err error) {
 	return p.folder(root, "", 0)
 }
 
-// folder packs what is in a folder. Each folder is opened from the one above it, so that no
-// path is resolved again from the top for each of its items, however deep they lie.
+// packFolder packs everything in a folder. Each folder is opened from the one above it,
+// so that no path is resolved again from the top for each of its items, however deep they
+// are.
 func (p *packer) folder(dir *os.Root, name string, depth int) error {
 	names, err := items(dir)
 	if err != nil {
@@ -201,6 +202,7 @@ func (p *packer) folder(dir *os.Root, name string, depth int) error {
 	return nil
 }
 
+// packItem packs one file or folder of a workspace.
 func (p *packer) item(dir *os.Root, full, name string, depth int) error {
 	info, err := dir.Lstat(name)
 	switch {
@@ -232,13 +234,13 @@ func (p *packer) item(dir *os.Root, full, name string, depth int) error {
 	return p.folder(below, full, depth+1)
 }
 
-// at says which file or folder an error is about.
+// errorAt adds to an error which file or folder it is about.
 func at(name string, err error) error {
 	return fmt.Errorf("%q: %w", shown(name), err)
 }
 
-// open packs a file, or notes it as skipped: a link, a pipe, or a file that has another
-// name, which may lie outside of the workspace.
+// packIfPlain packs a file, or records it as skipped: a link, a pipe, or a file that has
+// another name, which may be outside of the workspace.
 func (p *packer) open(dir *os.Root, full, name string) error {
 	// O_NONBLOCK keeps open from waiting at a pipe.
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
@@ -259,9 +261,9 @@ func (p *packer) open(dir *os.Root, full, name string) error {
 	return nil
 }
 
-// file packs one file with the length that it has now, which the tar says before the
-// content. What somebody appends meanwhile is left out; if the file gets shorter
-// meanwhile, zeros take the place of what is missing.
+// packFile packs one file with the length that it has now, as the tar states the length
+// before the content. What somebody appends meanwhile is left out; if the file gets
+// shorter meanwhile, it is filled up with zeros.
 func (p *packer) file(name string, f *os.File, mode fs.FileMode) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -287,7 +289,7 @@ func (p *packer) file(name string, f *os.File, mode fs.FileMode) error {
 
 func hexSum(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
 
-// A reader stops with the context's error once the context has ended.
+// A cancellableReader fails with the context's error once the context has ended.
 type reader struct {
 	ctx func() error
 	r   io.Reader

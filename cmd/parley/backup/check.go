@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Check finds out whether a backup can be restored into the home: it is complete, its
-// files and folders can be made, and try can open its databases, which are unpacked into
-// a directory in the home for that. The error names what prevents a restore. The home is
-// not changed.
+// Check returns nil if a backup can be restored into the home: it is complete, its files
+// and folders can be made, and try can open its databases, which are unpacked into a
+// temporary directory in the home for that. The error names what prevents a restore. The
+// home is not changed.
 func Check(ctx context.Context, r io.Reader, home string, try func(ctx context.Context, dir string) error) (err error) {
 	dir, release, err := scratch(home, backupScratch)
 	if err != nil {
@@ -30,13 +30,13 @@ func Check(ctx context.Context, r io.Reader, home string, try func(ctx context.C
 	return nil
 }
 
-// A plan is what a restore would make in the workspaces. Check fills it in place of making
-// the files, to find names that cannot be made.
+// A plan has the files and folders that a restore would make in the workspaces. Check
+// adds to it instead of making them, to find names that cannot be made.
 type plan struct {
 	files, folders map[string]bool
 }
 
-// folder adds a folder, with those above it.
+// addFolder adds a folder and those above it, or says why they cannot be made.
 func (p *plan) folder(name string) error {
 	if depth := strings.Count(name, "/"); depth > maxDepth {
 		return fmt.Errorf("%q lies in %d folders, one below the other: at most %d can be restored", shown(name), depth, maxDepth)
@@ -57,7 +57,7 @@ func (p *plan) folder(name string) error {
 	return nil
 }
 
-// file adds a file.
+// addFile adds a file, or says why it cannot be made.
 func (p *plan) file(name string) error {
 	if p.files[name] {
 		return fmt.Errorf("%w: it holds %q twice", ErrDamaged, shown(name))
@@ -69,7 +69,7 @@ func (p *plan) file(name string) error {
 	return nil
 }
 
-// shown is a name, shortened to fit on a line.
+// shortened returns a name, shortened to fit on a line.
 func shown(name string) string {
 	const most = 200
 	if len(name) <= most {

@@ -13,8 +13,8 @@ import (
 	"parley/bus/sqlitebus"
 )
 
-// A restore is decided by renaming the directory with the new data to agreed. All that
-// follows can be repeated, by any process that opens the home next: first the old data
+// A restore is decided by renaming the directory with the new data to agreed. Everything
+// after that can be repeated, by any process that opens the home next: first the old data
 // is moved aside, then the directory is renamed to placing, and each part is moved from
 // it to its place.
 const (
@@ -43,7 +43,7 @@ func Asides(home string) ([]string, error) {
 	return found, nil
 }
 
-// escape makes a pattern for filepath.Glob that matches only dir.
+// escape returns a pattern for filepath.Glob that matches only dir.
 func escape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
@@ -60,9 +60,9 @@ func asideName(home string) string {
 	}
 }
 
-// commit decides a restore, of which dir holds the new data. Everything is synced to disk
+// commit decides a restore; dir holds the new data. It syncs everything to the disk
 // before the rename, so that a power cut leaves either the old home or the whole new one.
-// Aside is the directory for the old data; "" if there is none.
+// Aside is the directory for the old data; "" if there is no old data.
 func commit(home, dir, aside string, point func(string)) error {
 	if err := checkMovable(home); err != nil {
 		return err
@@ -136,9 +136,9 @@ func Finish(home string) (err error) {
 	return nil
 }
 
-// finish does what is left of a restore that was decided. Each of its steps can be repeated
-// after a crash: agreed exists until all old data is aside, placing until all new data is
-// in its place.
+// finish completes a restore that was decided. Each of its steps can be repeated after a
+// crash: agreed exists until all old data is aside, placing until all new data is in its
+// place.
 func finish(home string, point func(string)) error {
 	from, to := filepath.Join(home, agreed), filepath.Join(home, placing)
 	switch _, err := os.Lstat(from); {
@@ -192,7 +192,7 @@ func setAside(home, from string, point func(string)) error {
 	return errors.Join(syncDir(aside), syncDir(home))
 }
 
-// place moves each part to its place. A part that is missing in from is in its place
+// placeParts moves each part to its place. A part that is missing in from is in its place
 // already.
 func place(home, from string, point func(string)) error {
 	for _, part := range parts() {
@@ -221,7 +221,7 @@ func writeSynced(name string, content []byte) (err error) {
 	return f.Sync()
 }
 
-// syncDir makes the names in a directory outlast a power cut.
+// syncDir flushes the names in a directory to the disk.
 func syncDir(dir string) (err error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -21,18 +21,18 @@ import (
 
 // Errors that callers decide on.
 var (
-	// ErrUsed says that the home remembers something already.
+	// ErrUsed says that the home has data already.
 	ErrUsed = errors.New("this home is in use already")
-	// ErrDamaged says that a backup is cut short, was altered, or is none.
+	// ErrDamaged says that a backup is cut short, was altered, or is no backup at all.
 	ErrDamaged = errors.New("this is no whole backup")
 	// ErrNewer says that a newer release has written a backup.
 	ErrNewer = errors.New("a newer release has written this backup: restore it with that one")
 )
 
-// maxManifest bounds the list of a backup's files.
+// maxManifest bounds the manifest's size, in bytes.
 const maxManifest = 1 << 30
 
-// Options are how a backup is restored.
+// Options say how a backup is restored.
 type Options struct {
 	// Force restores into a home that has data already. That data is moved aside within
 	// the home, and not deleted.
@@ -40,20 +40,20 @@ type Options struct {
 	// Try, if set, is called with the directory into which the backup was unpacked, before
 	// anything is moved. Its error leaves the home as it was.
 	Try func(ctx context.Context, dir string) error
-	// Point, if set, is called at each place where a crash would matter.
+	// Point, if set, is called at each step after which a test may kill the process.
 	Point func(name string)
 }
 
-// Restored says what a restore has done.
+// Restored describes a finished restore.
 type Restored struct {
 	Manifest
 	Aside string `json:"aside,omitempty"` // the directory with what was there before
 }
 
 // Read restores a backup into the home, which it makes if it is missing. It reads the
-// whole backup and checks its sums before it changes the home. If the process dies, the
-// home has its old data, or that of the backup once Finish was called. Read refuses a
-// home that is being served.
+// whole backup and checks its checksums before it changes the home. If the process dies,
+// the home has its old data, or that of the backup once Finish was called. Read refuses a
+// home that a server uses.
 func Read(ctx context.Context, r io.Reader, home string, o Options) (Restored, error) {
 	if o.Point == nil {
 		o.Point = func(string) {}
@@ -107,7 +107,7 @@ func restore(ctx context.Context, r io.Reader, home string, o Options) (done Res
 	return done, finish(home, o.Point)
 }
 
-// usedBy lists what the home remembers already.
+// dataIn lists the names of the data that the home has already.
 func usedBy(home string) (used []string, err error) {
 	for _, name := range parts() {
 		_, err := os.Lstat(filepath.Join(home, name))
@@ -121,8 +121,8 @@ func usedBy(home string) (used []string, err error) {
 }
 
 // unpack reads a whole backup, writes its files into dir, and checks that it is complete
-// and unaltered. If planned is set it writes the databases alone, and only plans the files
-// of workspaces.
+// and unaltered. If planned is true it writes the databases only, and plans the files of
+// workspaces.
 func unpack(ctx context.Context, r io.Reader, dir string, planned bool) (m Manifest, err error) {
 	zipped, err := gzip.NewReader(&reader{ctx.Err, r})
 	if err != nil {
@@ -147,7 +147,8 @@ func unpack(ctx context.Context, r io.Reader, dir string, planned bool) (m Manif
 	return u.manifest, u.check()
 }
 
-// damaged makes ErrDamaged of an error of reading, unless the context has ended the reading.
+// asDamaged wraps a reading error in ErrDamaged, unless the context has ended the
+// reading.
 func damaged(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -193,13 +194,14 @@ func (u *unpacker) unpack() error {
 	}
 }
 
-// isPart tells whether a backup may hold something of that name: a database, or a path that
-// stays below the workspaces.
+// isPart reports whether a backup may hold something of that name: a database, or a path
+// that stays below the workspaces.
 func isPart(name string) bool {
 	return slices.Contains(databases(), name) ||
 		strings.HasPrefix(name, workspaces+"/") && path.Clean(name) == name && filepath.IsLocal(name) && !strings.ContainsRune(name, 0)
 }
 
+// makeFolder makes a folder, or adds it to the plan.
 func (u *unpacker) folder(name string) error {
 	if u.plan != nil {
 		return u.plan.folder(name)
@@ -210,6 +212,7 @@ func (u *unpacker) folder(name string) error {
 	return nil
 }
 
+// unpackFile writes a file, or adds it to the plan.
 func (u *unpacker) file(h *tar.Header) error {
 	dir, name := path.Split(h.Name)
 	if dir != "" {
@@ -239,8 +242,8 @@ func (u *unpacker) file(h *tar.Header) error {
 	return errors.Join(u.fill(h, f), f.Close())
 }
 
-// fill copies a file's content from the backup into f, and notes its checksum. If f is nil,
-// it only reads.
+// copyContent copies a file's content from the backup into f, and records its checksum.
+// If f is nil, it only reads.
 func (u *unpacker) fill(h *tar.Header, f *os.File) error {
 	sum := sha256.New()
 	read := &erringReader{r: u.tar}
@@ -265,8 +268,8 @@ func (u *unpacker) fill(h *tar.Header, f *os.File) error {
 	return f.Sync()
 }
 
-// An erringReader remembers its error: io.Copy does not tell whether reading or writing has
-// failed.
+// An erringReader remembers its error, because io.Copy does not say whether reading or
+// writing has failed.
 type erringReader struct {
 	r   io.Reader
 	err error
@@ -280,7 +283,7 @@ func (f *erringReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// list reads the manifest, which is the last entry.
+// readManifest reads the manifest, which is the last entry.
 func (u *unpacker) list() error {
 	if err := json.NewDecoder(io.LimitReader(u.tar, maxManifest)).Decode(&u.manifest); err != nil {
 		return damaged(err)
@@ -289,7 +292,7 @@ func (u *unpacker) list() error {
 	return nil
 }
 
-// check compares what was unpacked with the manifest.
+// checkManifest compares what was unpacked with the manifest.
 func (u *unpacker) check() error {
 	switch {
 	case !u.listed:

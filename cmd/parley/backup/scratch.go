@@ -9,15 +9,15 @@ import (
 	"syscall"
 )
 
-// Temporary directories in the home have names that begin so. They are of no use once
-// their process has ended.
+// The beginnings of the names of temporary directories in the home. Such a directory is
+// of no use once its process has ended.
 const (
 	backupScratch  = ".backup-"
 	restoreScratch = ".restoring-"
 )
 
-// scratch makes a temporary directory and locks it. While it is locked, that is until
-// release is called or this process ends, no other process's Sweep removes it.
+// scratch makes a temporary directory and locks it. Until release is called or this
+// process ends, no other process's Sweep removes it.
 func scratch(home, prefix string) (dir string, release func() error, err error) {
 	if dir, err = os.MkdirTemp(home, prefix); err != nil {
 		return "", nil, err

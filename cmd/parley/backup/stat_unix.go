@@ -8,13 +8,15 @@ import (
 	"syscall"
 )
 
-// linked tells whether a file has further names, which may lie outside of the workspace.
+// hasOtherLinks reports whether a file has further hard links, which may be outside of
+// the workspace.
 func linked(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && st.Nlink > 1
 }
 
-// device is the number of the filesystem on which a path lies; 0 if the system does not say.
+// device returns the number of the filesystem that a path is on; 0 if the system does not
+// say.
 func device(path string) (uint64, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

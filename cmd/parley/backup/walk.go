@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// maxDepth is how deep folders may be nested in a backup. Workspaces bound their paths to
-// less; those that an older release has written may be deeper.
+// maxDepth is how deep folders may be nested in a backup. Today's limit for workspaces is
+// lower, but folders that an older release has written may be deeper.
 const maxDepth = 128
 
-// items lists the names in a folder, sorted.
+// namesIn lists the names in a folder, sorted.
 func items(dir *os.Root) (names []string, err error) {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -24,8 +24,8 @@ func items(dir *os.Root) (names []string, err error) {
 	return names, err
 }
 
-// syncTree makes the names in a directory, and in all folders below it, outlast a power
-// cut. Each folder is opened from the one above it, because a path may be longer than the
+// syncTree flushes the names in a directory, and in all folders below it, to the disk.
+// Each folder is opened from the one above it, because a path may be longer than the
 // system allows.
 func syncTree(dir string) error {
 	root, err := os.OpenRoot(dir)
@@ -63,8 +63,8 @@ func syncFolder(dir *os.Root) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// An openFolders keeps the folders open that lead to the one in which a file was last
-// unpacked. The next file is usually near, so few folders have to be opened for it.
+// An openFolders keeps the folders open that lead to the file that was unpacked last. The
+// next file is usually near, so few folders must be opened for it.
 type openFolders struct {
 	top   *os.Root
 	names []string
@@ -99,7 +99,7 @@ func (t *openFolders) openDir(dir string) (*os.Root, error) {
 	return t.newest(), nil
 }
 
-// newest is the folder that was opened last.
+// newest returns the folder that was opened last.
 func (t *openFolders) newest() *os.Root {
 	if len(t.dirs) == 0 {
 		return t.top

@@ -13,16 +13,16 @@ import (
 	"parley/sessions"
 )
 
-// A pastTurn is a turn as a snapshot tells it.
+// A pastTurn is a turn as the API's snapshot of a session describes it.
 type pastTurn struct {
 	Turn   string   `json:"turn"`
 	Causes []string `json:"causes"`
 	State  string   `json:"state"`
 }
 
-// catchUp makes up for what was missed while no server was there, by the
-// snapshot that the next one begins with. Of the past before this terminal's own
-// messages nothing is shown.
+// catchUp passes on what this terminal missed while no server ran, by comparing with the
+// snapshot that the next server sends first. It shows nothing of the past before this
+// terminal's own messages.
 func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- bus.Event) error {
 	var past struct {
 		Turns  []pastTurn `json:"turns"`
@@ -49,17 +49,17 @@ func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- b
 			}
 		case sessions.TurnCompleted, sessions.TurnFailed, sessions.TurnCancelled:
 			over[t.Turn] = t
-		default: // what was shown beyond the log is void: the model is asked again
+		default: // what was shown beyond the log does not count: the model is asked again
 			r.pass(ctx, bus.Event{Type: bus.BlockReset, Turn: t.Turn, Block: blocks[t.Turn]}, events)
 		}
 	}
 	return r.conclude(ctx, over, events)
 }
 
-// parked is the state of a turn that waits for people.
+// parked is the API's word for a turn that waits for people.
 const parked = "parked"
 
-// told is a request as the API tells it.
+// askJSON is a request to people as the API sends it.
 type told struct {
 	ID        string          `json:"id"`
 	Kind      string          `json:"kind"`
@@ -70,6 +70,7 @@ type told struct {
 	To        []string        `json:"to"`
 }
 
+// ask returns the request in the form of package bus.
 func (a told) ask() *bus.Ask {
 	ask := &bus.Ask{ID: a.ID, Kind: a.Kind, Tool: a.Tool}
 	for _, to := range a.To {
@@ -80,7 +81,8 @@ func (a told) ask() *bus.Ask {
 	return ask
 }
 
-// takeAsk passes on that somebody is asked about a call, or that this has ended.
+// passAsk passes on the event that people are asked about a call, or that such a request
+// has ended.
 func (r *Conversation) takeAsk(ctx context.Context, n news, events chan<- bus.Event) error {
 	var a struct {
 		told
@@ -97,7 +99,7 @@ func (r *Conversation) takeAsk(ctx context.Context, n news, events chan<- bus.Ev
 	return nil
 }
 
-// showAwaited shows what a turn waits for that began to wait when nobody watched.
+// showAwaited passes on the requests of a turn that began to wait while nobody watched.
 func (r *Conversation) showAwaited(ctx context.Context, t pastTurn, events chan<- bus.Event) error {
 	var list struct {
 		Asks []told `json:"asks"`
@@ -122,11 +124,12 @@ func (r *Conversation) showAwaited(ctx context.Context, t pastTurn, events chan<
 	return nil
 }
 
-// replyKey is the key of the part that answers a turn: a terminal takes it whole.
+// replyKey returns the key of the part that answers a turn; for a terminal an answer is a
+// single part.
 func replyKey(turn string) string { return channels.PartKey(bus.ReplyID(turn), 0) }
 
-// awaits tells whether a turn answers something that was said here, and the
-// answer was not shown.
+// awaits reports whether a turn answers something that was said in this terminal and its
+// answer was not shown yet.
 func (r *Conversation) awaits(t pastTurn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,8 +144,8 @@ func (r *Conversation) awaits(t pastTurn) bool {
 	return false
 }
 
-// conclude ends turns that were over when nobody watched, with what the log says
-// that they answered.
+// conclude passes on the ends of turns that ended while nobody watched, with their
+// answers from the log.
 func (r *Conversation) conclude(ctx context.Context, over map[string]pastTurn, events chan<- bus.Event) error {
 	for after := int64(0); len(over) > 0; {
 		var page struct {
@@ -170,6 +173,7 @@ func (r *Conversation) conclude(ctx context.Context, over map[string]pastTurn, e
 	return nil
 }
 
+// passEnd passes on the end of a turn, with its answer.
 func (r *Conversation) ended(ctx context.Context, t pastTurn, e sessions.Entry, events chan<- bus.Event) error {
 	done, err := sessions.Decode[sessions.TurnDone](e)
 	if err != nil {
@@ -190,13 +194,12 @@ func (r *Conversation) ended(ctx context.Context, t pastTurn, e sessions.Entry, 
 	return r.show(ctx, replyKey(t.Turn), text)
 }
 
-// mostEarlier is how many of a conversation's last entries are looked through for
-// what its person has said.
+// maxEarlier is how many of a conversation's last entries Earlier reads.
 const mostEarlier = 1000
 
-// Earlier is what the person said before in this conversation, the oldest first.
-// It is read from the log, so that nothing is kept beside it. Without it one can
-// talk as well.
+// Earlier returns what the person said before in this conversation, the oldest first. It
+// is read from the log, so that no history is stored beside it. If it cannot be read,
+// Earlier returns nil, because one can talk without it.
 func (r *Conversation) Earlier(ctx context.Context) []string {
 	var list struct {
 		Sessions []sessions.Info `json:"sessions"`

@@ -1,10 +1,10 @@
-// Package client is the terminal beside a server: it asks the API of the process
-// that has the home, over the home's socket, and follows conversations.
+// Package client connects commands in a terminal with the server of the home: it calls
+// the server's API over the home's socket, and follows conversations.
 //
-// client.go asks and follows; join.go reaches the server that has the home, or becomes
-// it for as long as a command runs; conversation.go is a terminal's end of a
-// conversation with the agent; catchup.go makes up for what was missed while no server
-// was there.
+// client.go calls the API and follows events; join.go reaches the server that has the
+// home, or becomes it for as long as a command runs; conversation.go is a terminal's end
+// of a conversation with the agent; catchup.go finds what the terminal missed while no
+// server ran.
 package client
 
 import (
@@ -22,33 +22,33 @@ import (
 	"parley/bus"
 )
 
-// A Client speaks to a server's API. Its errors are what the server says.
+// A Client calls a server's API. Its errors are those that the server has sent.
 type Client struct {
 	Base   string
 	HTTP   *http.Client
 	Hosted bool // the server is this process, for as long as the command runs
-	Shared bool // others may serve the same mail from homes of their own
-	// Retry, if set, is asked when the server could not be reached; nil is to
-	// try once more.
+	Shared bool // the home is part of a fleet: processes with other homes may serve the same messages
+	// Retry, if set, is called when the server could not be reached; if it returns nil,
+	// the request is made once more.
 	Retry func(ctx context.Context) error
 }
 
-// An Error is a refusal of the server's.
+// An Error is a refusal that the server has sent.
 type Error struct {
 	Status int
 	bus.Failure
 }
 
-// Error is what the server says.
+// Error returns the server's message.
 func (e *Error) Error() string { return e.Message }
 
-// Get asks for a path and decodes the answer into a value or copies it to a writer.
+// Get requests a path and decodes the answer into a value, or copies it to a writer.
 func (c *Client) Get(ctx context.Context, path string, into any) error {
 	return c.Do(ctx, http.MethodGet, path, "", nil, into)
 }
 
-// Do asks for a path. body and into are JSON; either may be nil. key is the
-// Idempotency-Key, if there is one.
+// Do sends a request. Body and into are JSON; either may be nil. Key is the
+// Idempotency-Key, "" for none.
 func (c *Client) Do(ctx context.Context, method, path, key string, body, into any) error {
 	res, err := c.send(ctx, method, path, key, body)
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *Client) send(ctx context.Context, method, path, key string, body any) (
 	if key != "" {
 		header.Set("Idempotency-Key", key)
 	}
-	// What only looks, and what has a key, may be asked twice.
+	// A request that only reads, and one that has a key, may be repeated.
 	res, err := c.ask(ctx, method, path, header, raw, method == http.MethodGet || key != "")
 	if err != nil {
 		return nil, err
@@ -100,8 +100,8 @@ func (c *Client) send(ctx context.Context, method, path, key string, body any) (
 	return nil, &Error{Status: res.StatusCode, Failure: failed.Error}
 }
 
-// ask makes a request. Where the server could not be reached, or may be asked
-// twice and was cut off, it is made once more if that makes sense.
+// sendRequest makes a request. It is repeated once if the server could not be reached, or if
+// it may be repeated and was cut off.
 func (c *Client) ask(ctx context.Context, method, path string, header http.Header, body []byte, twice bool) (*http.Response, error) {
 	for first := true; ; first = false {
 		req, err := http.NewRequestWithContext(ctx, method, c.Base+path, bytes.NewReader(body))
@@ -121,7 +121,7 @@ func (c *Client) ask(ctx context.Context, method, path string, header http.Heade
 	}
 }
 
-// A news item is one server-sent event.
+// A serverEvent is one server-sent event.
 type news struct {
 	id, kind string
 	data     []byte
@@ -130,8 +130,8 @@ type news struct {
 // errCut says that a stream of events ended.
 var errCut = errors.New("the stream of events was cut off")
 
-// follow hands over the events of a path from lastID on, until ctx is done, the
-// stream is cut, or each gives an error.
+// follow calls each for the events of a path after lastID, until ctx is done, the stream
+// is cut off, or each returns an error.
 func (c *Client) follow(ctx context.Context, path, lastID string, each func(news) error) error {
 	header := http.Header{}
 	if lastID != "" {

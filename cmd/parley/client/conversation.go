@@ -19,29 +19,29 @@ import (
 // server that has the home.
 type Conversation struct {
 	Server  *Client // reaches the process that has the home
-	Session string  // its key
-	Name    string  // and its name, for the server
+	Session string  // the session's key
+	Name    string  // the session's name, by which the server knows it
 	// Deliver shows what the bot has said.
 	Deliver func(ctx context.Context, part channels.Part) error
 
 	mu    sync.Mutex
-	ids   map[string]string // the server's ids of messages, to the terminal's own
+	ids   map[string]string // from the server's ids of messages to the terminal's own
 	shown map[string]bool   // the keys of what was delivered
 }
 
-// NewConversation is the end of the conversation with that key and name.
+// NewConversation returns the terminal's end of the conversation with that key and name.
 func NewConversation(c *Client, key, name string) *Conversation {
 	return &Conversation{Server: c, Session: key, Name: name, ids: map[string]string{}, shown: map[string]bool{}}
 }
 
-// Say hands a message to the agent. Handing it twice says it once.
+// Say sends a message to the agent. Sending it again does nothing.
 func (r *Conversation) Say(ctx context.Context, in bus.Inbound) error {
 	body := map[string]string{"to": "agent", "text": in.Text, "session": r.Name}
 	var said struct {
 		ID string `json:"id"`
 	}
-	// The answer may be there before this returns, so the lock is held: whoever
-	// shows it waits until the id is known.
+	// The answer may arrive before this request returns. So the lock is held, and showing
+	// the answer waits until the id is known.
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	err := r.Server.Do(ctx, http.MethodPost, "/v1/messages", in.ID, body, &said)
@@ -55,7 +55,7 @@ func (r *Conversation) Say(ctx context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// own replaces the server's id of a message by the terminal's.
+// ownID replaces the server's id of a message by the terminal's.
 func (r *Conversation) own(id string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,8 +66,8 @@ func (r *Conversation) own(id string) string {
 	return id
 }
 
-// Subscribe follows the session. A stream that is cut off is taken up again
-// where it was; what the bot says is delivered on the way.
+// Subscribe returns the session's events. A stream that is cut off is resumed where it
+// ended; what the bot says is delivered meanwhile.
 func (r *Conversation) Subscribe(ctx context.Context, _ bus.Feed, _ uint64) (iter.Seq2[bus.Event, error], error) {
 	path := "/v1/sessions/" + url.PathEscape(r.Session) + "/events"
 	events := make(chan bus.Event, 64)
@@ -77,7 +77,7 @@ func (r *Conversation) Subscribe(ctx context.Context, _ bus.Feed, _ uint64) (ite
 		defer close(events)
 		last := ""
 		for ctx.Err() == nil {
-			_ = r.Server.follow(ctx, path, last, func(n news) error { // it is cut off again and again, and taken up
+			_ = r.Server.follow(ctx, path, last, func(n news) error { // streams are cut off now and then, and resumed
 				up()
 				if n.id != "" {
 					last = n.id
@@ -103,7 +103,7 @@ func (r *Conversation) Subscribe(ctx context.Context, _ bus.Feed, _ uint64) (ite
 	}, nil
 }
 
-// take passes one event on.
+// receive handles one event of the stream.
 func (r *Conversation) take(ctx context.Context, n news, events chan<- bus.Event) error {
 	if n.kind == "snapshot" {
 		return r.catchUp(ctx, n.data, events)
@@ -122,7 +122,7 @@ func (r *Conversation) take(ctx context.Context, n news, events chan<- bus.Event
 	return nil
 }
 
-// pass hands an event to the terminal, under the terminal's ids.
+// pass sends an event to the terminal, with the terminal's ids.
 func (r *Conversation) pass(ctx context.Context, e bus.Event, events chan<- bus.Event) {
 	e.Session, e.Turn = r.Session, r.own(e.Turn)
 	for i, id := range e.Causes {
@@ -134,7 +134,8 @@ func (r *Conversation) pass(ctx context.Context, e bus.Event, events chan<- bus.
 	}
 }
 
-// show delivers what the bot has said, once: after a gap it may be told twice.
+// show delivers what the bot has said, but only once: after a gap in the stream it may
+// come twice.
 func (r *Conversation) show(ctx context.Context, key, text string) error {
 	r.mu.Lock()
 	again := r.shown[key]

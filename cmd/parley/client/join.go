@@ -16,19 +16,19 @@ import (
 	"parley/cmd/parley/server"
 )
 
-// A homeConn is a command's time at a home: as the guest of whoever serves it, or
-// as its host.
+// A homeConn is a command's connection to a home: as a client of the process that serves
+// it, or as that process itself.
 type homeConn struct {
-	server server.Config // as its host
+	server server.Config // used if this process serves the home
 	client *Client
 
 	mu    sync.Mutex
-	role  server.Role  // of who served it last
-	leave func() error // ends our own server; nil where we are guests
+	role  server.Role  // of the process that served the home last
+	leave func() error // ends our own server; nil if another process serves the home
 }
 
-// Join reaches the server that has the home, or becomes it for as long as the
-// command runs, as c says. leave gives the home back.
+// Join connects to the server that has the home, or becomes it for as long as the command
+// runs, as c says. The function leave ends that.
 func Join(ctx context.Context, c server.Config) (joined *Client, leave func() error, err error) {
 	s := &homeConn{server: c, client: Dial(c.Settings.Home)}
 	s.client.Shared = c.Settings.Bus.URL != ""
@@ -39,7 +39,7 @@ func Join(ctx context.Context, c server.Config) (joined *Client, leave func() er
 	return s.client, s.end, nil
 }
 
-// patience is how long a process that is starting or ending is waited for.
+// patience is how long Join waits for a process that is starting or ending.
 const patience = 5 * time.Second
 
 func (s *homeConn) begin(ctx context.Context) error {
@@ -71,12 +71,13 @@ func (s *homeConn) begin(ctx context.Context) error {
 	}
 }
 
-// errAway says that nobody serves the home now.
+// errAway says that no process serves the home now.
 var errAway = errors.New("the server is away")
 
-// again is for when the server could not be reached: it says nil if it can be
-// tried again. The place of a command that has left is taken. A serve is waited
-// for: it is being restarted, and would not come back to a home that is taken.
+// reconnect is called when the server could not be reached; it returns nil if the request
+// can be repeated. If the server was another command, which has ended, this process takes
+// its place. If it was a serve, reconnect waits for it: it is being restarted, and would
+// not start again if the home were taken.
 func (s *homeConn) again(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +111,8 @@ func (s *homeConn) end() error {
 	return s.leave()
 }
 
-// host serves the home for as long as the command runs. Who only looks finds
-// something there or is told that there is nothing.
+// host serves the home for as long as the command runs. For a command that only reads it
+// returns an error if there is no data.
 func (s *homeConn) host(ctx context.Context) (leave func() error, err error) {
 	cfg := s.server.Settings
 	if err := home.CheckPermissions(cfg); err != nil {
@@ -137,8 +138,8 @@ func (s *homeConn) host(ctx context.Context) (leave func() error, err error) {
 	return server.Host(ctx, s.server)
 }
 
-// look serves what a fleet shares from a home that lasts as long as the command:
-// whoever only looks leaves nothing on this machine.
+// hostTemporary serves the data that a fleet shares from a home that is removed after the
+// command: a command that only reads leaves nothing on this machine.
 func (s *homeConn) look(ctx context.Context) (leave func() error, err error) {
 	dir, err := os.MkdirTemp("", "parley-")
 	if err != nil {
@@ -159,7 +160,7 @@ func (s *homeConn) look(ctx context.Context) (leave func() error, err error) {
 	return func() error { return errors.Join(end(), os.RemoveAll(dir)) }, nil
 }
 
-// Dial makes a client of whoever serves the home's socket.
+// Dial returns a client of the process that serves the home's socket.
 func Dial(dir string) *Client {
 	return &Client{Base: "http://parley", HTTP: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -169,7 +170,7 @@ func Dial(dir string) *Client {
 	}}}
 }
 
-// Role asks the server what it is for.
+// Role returns the server's role, as the server states it.
 func (c *Client) Role(ctx context.Context) (server.Role, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

@@ -1,12 +1,12 @@
-// Package clock has schedules said to agents when they are due.
+// Package clock tells agents what their schedules say when these are due.
 //
-// A slot of a schedule goes like this, and each step may be done again, by anybody:
-// its timer is due, or the sweep finds that it should have been; the table has it taken,
-// with the slot after it; the message with the slot's own id is published to the session,
-// and the timer of the next slot; and the table has it ended. The log of the session
-// refuses a second turn for the same id.
+// A slot of a schedule is handled in these steps, each of which any process may repeat:
+// its timer is due, or the sweep finds that it should have been; the table records that
+// the slot has begun, with the slot after it; the message with the slot's own id is
+// published to the session, and the timer of the next slot; and the table records that
+// the slot has ended. The session's log refuses a second turn for the same id.
 //
-// clock.go fires; desk.go is what the tool and the operator's commands use.
+// clock.go fires schedules; desk.go is what the tool and the operator's commands use.
 package clock
 
 import (
@@ -25,33 +25,34 @@ import (
 
 const (
 	sweepEvery = time.Minute
-	// sweepAge is how long whoever has the timer may take, before the sweep does it.
+	// sweepAge is how long a process that has received a slot's timer may take before the
+	// sweep handles the slot.
 	sweepAge = 15 * time.Second
-	// ahead is how far off a slot may be to have a timer already: the bus is not filled
-	// with what is due in years. renewEvery is how often others get theirs, and those get
-	// it again that a bus has lost.
+	// ahead is how far off a slot may be to have a timer already, so that the bus is not
+	// filled with what is due in years. RenewEvery is how often further slots get their
+	// timers, and slots whose timer the bus has lost get it again.
 	ahead      = 26 * time.Hour
 	renewEvery = time.Hour
-	// lateAfter is how late a slot may be without a word about it.
+	// lateAfter is how late a slot may be before people are told.
 	lateAfter = 5 * time.Minute
 	fullRetry = 30 * time.Second
 )
 
-// What became of a slot, for metrics.
+// The results of slots, for metrics.
 const (
 	Fired    = "fired"
 	NoAccess = "no_access" // its person may not talk to the bot now
-	Missed   = "missed"    // nobody saw it in time
+	Missed   = "missed"    // no process ran in time
 )
 
-// Limits are what schedules are bounded by, and their time zone, as configured now.
+// Limits are the limits of schedules and their default time zone, as configured now.
 type Limits struct {
-	Most  int           // of one person
-	Least time.Duration // between two slots
-	Zone  string        // where a conversation has none
+	Most  int           // the largest number of schedules of one person
+	Least time.Duration // the shortest time between two slots
+	Zone  string        // for a conversation that has none of its own
 }
 
-// MachineZone is the time zone of this machine, as far as it has a name; else UTC.
+// MachineZone returns the name of this machine's time zone; "UTC" if it has none.
 func MachineZone() string {
 	name := os.Getenv("TZ")
 	if name == "" {
@@ -64,21 +65,21 @@ func MachineZone() string {
 	return name
 }
 
-// Config is what a Clock works with.
+// Config holds the parts that a Clock works with.
 type Config struct {
 	Bus    bus.Bus
 	Table  schedules.Table
 	Limits func() Limits
 	Admit  occasion.Admit
-	// Zone is the time zone of a person, as far as their platform knows it; nil and "" are
-	// of nobody.
+	// Zone returns the time zone of a person, as far as their platform knows it, else "".
+	// It may be nil.
 	Zone func(ctx context.Context, person string) string
-	// Ready says why nothing can be scheduled now; "" where it can.
+	// Ready returns why nothing can be scheduled now; "" if schedules can be made.
 	Ready func(ctx context.Context) (why string, err error)
-	// Fired, if set, is told what became of slots.
+	// Fired, if set, is called with the results of slots and their number.
 	Fired func(result string, n int)
 	Log   *slog.Logger
-	// Point, if set, is called between the steps: where a test kills the process.
+	// Point, if set, is called between the steps, where a test may kill the process.
 	Point func(name string)
 }
 
@@ -99,8 +100,8 @@ func New(c Config) *Clock {
 	return &Clock{c}
 }
 
-// Run finds what is overdue and gives schedules their timers again, until ctx is done.
-// Any number of processes may do so at a time. Fire does the rest.
+// Run fires overdue schedules and renews the timers of schedules, until ctx is done.
+// Several processes may run it at a time. Fire handles the timers.
 func (c *Clock) Run(ctx context.Context) error {
 	ticks := time.NewTicker(sweepEvery)
 	defer ticks.Stop()
@@ -122,13 +123,15 @@ func (c *Clock) Run(ctx context.Context) error {
 	}
 }
 
+// sweep fires what is overdue; if renew is true, it also renews timers and removes old
+// schedules.
 func (c *Clock) sweep(ctx context.Context, renew bool) error {
 	now := time.Now()
 	if renew {
 		if err := c.Table.Prune(ctx, now); err != nil {
 			return err
 		}
-		soon, err := c.Table.Before(ctx, now.Add(ahead))
+		soon, err := c.Table.DueBefore(ctx, now.Add(ahead))
 		if err != nil {
 			return err
 		}
@@ -138,7 +141,7 @@ func (c *Clock) sweep(ctx context.Context, renew bool) error {
 			}
 		}
 	}
-	late, err := c.Table.Before(ctx, now.Add(-sweepAge))
+	late, err := c.Table.DueBefore(ctx, now.Add(-sweepAge))
 	if err != nil {
 		return err
 	}
@@ -150,7 +153,7 @@ func (c *Clock) sweep(ctx context.Context, renew bool) error {
 	return nil
 }
 
-// setTimer has the next slot of a schedule wake somebody, if it is near.
+// setTimer publishes the timer of a schedule's next slot, if that is near.
 func (c *Clock) setTimer(ctx context.Context, s schedules.Schedule) error {
 	if s.Next.IsZero() || s.Next.After(time.Now().Add(ahead)) {
 		return nil
@@ -159,12 +162,14 @@ func (c *Clock) setTimer(ctx context.Context, s schedules.Schedule) error {
 	return bus.PublishTimer(ctx, c.Bus, t, s.Next)
 }
 
-// Fire is what a timer of the kind bus.ScheduleTimer is for.
+// Fire handles a timer of the kind bus.ScheduleTimer. If again is not 0, it must be
+// called again after that time.
 func (c *Clock) Fire(ctx context.Context, t bus.Timer) (again time.Duration, err error) {
 	return c.fire(ctx, t.ID)
 }
 
-// fire does what is due of a schedule. Again says that it has to be tried again then.
+// fire handles the slot of a schedule that is due. If again is not 0, it must be tried
+// again after that time.
 func (c *Clock) fire(ctx context.Context, id string) (again time.Duration, err error) {
 	for {
 		s, err := c.Table.Get(ctx, id)
@@ -183,7 +188,7 @@ func (c *Clock) fire(ctx context.Context, id string) (again time.Duration, err e
 				return 0, c.setTimer(ctx, s)
 			}
 			c.Point("schedule:begin")
-			ours, err := c.Table.Begin(ctx, s, now)
+			ours, err := c.Table.BeginSlot(ctx, s, now)
 			if err != nil {
 				return 0, err
 			}
@@ -202,21 +207,21 @@ func (c *Clock) fire(ctx context.Context, id string) (again time.Duration, err e
 		if err := c.setTimer(ctx, s); err != nil {
 			return 0, err
 		}
-		if err := c.Table.End(ctx, s); err != nil {
+		if err := c.Table.EndSlot(ctx, s); err != nil {
 			return 0, err
 		}
 		c.Point("schedule:ended")
 	}
 }
 
-// say publishes what a slot says, and tells what was missed, if its person may talk to
-// the bot now.
+// publishSlot publishes a slot's text to its session, and tells people what was missed,
+// if the schedule's person may talk to the bot now.
 func (c *Clock) say(ctx context.Context, s schedules.Schedule) error {
-	at, err := bus.ParseAddress(s.At)
+	at, err := bus.ParseAddress(s.Address)
 	if err != nil {
 		return err
 	}
-	caller, ok, err := c.Admit(ctx, bus.Person{ID: s.Person, Name: s.Called}, at)
+	caller, ok, err := c.Admit(ctx, bus.Person{ID: s.Person, Name: s.PersonName}, at)
 	if err != nil {
 		return fmt.Errorf("judge who has made schedule %s: %w", s.ID, err)
 	}
@@ -244,8 +249,8 @@ func (c *Clock) say(ctx context.Context, s schedules.Schedule) error {
 	return nil
 }
 
-// tellMissed tells people which slots nobody has seen, once: before the slot that is
-// done in their place.
+// tellMissed tells people once which slots were missed, before the slot that is done in
+// their place.
 func (c *Clock) tellMissed(ctx context.Context, s schedules.Schedule, at bus.Address) error {
 	late := time.Since(s.Slot)
 	if s.Missed == 0 && late < lateAfter {
@@ -261,11 +266,12 @@ func (c *Clock) tellMissed(ctx context.Context, s schedules.Schedule, at bus.Add
 	return nil
 }
 
-// MissedID is the id of the message that tells what was missed before a slot.
+// MissedID returns the id of the message that tells people what was missed before a slot.
 func MissedID(id string, slot time.Time) string {
 	return bus.DerivedID(schedules.SlotID(id, slot), "#missed")
 }
 
+// missedText returns the words of that message.
 func missedText(s schedules.Schedule) string {
 	form := "2006-01-02 15:04 MST"
 	if s.Slot.Second()+s.MissedFrom.Second() > 0 {
@@ -284,7 +290,7 @@ func missedText(s schedules.Schedule) string {
 	if s.Missed > 1 {
 		times = fmt.Sprintf("%d times", s.Missed)
 	}
-	if s.Missed == schedules.MostMissed {
+	if s.Missed == schedules.MaxMissed {
 		times = "more often than I count"
 	}
 	return fmt.Sprintf("Schedule `%s` (%s) was due %s from %s on, when I could not do it. I do now what was due at %s.", s.ID, s.When, times, in(s.MissedFrom), in(s.Slot))

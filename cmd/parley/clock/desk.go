@@ -16,7 +16,7 @@ import (
 	"parley/tools/schedule"
 )
 
-// A Desk is a Clock as the tool sees it.
+// A Desk gives the tool schedule its access to a Clock.
 type Desk struct{ Clock *Clock }
 
 var _ schedule.Desk = Desk{}
@@ -24,13 +24,15 @@ var _ schedule.Desk = Desk{}
 // idLength is how long the id of a schedule is: people type it.
 const idLength = 10
 
-// idOf makes the id of the schedule that a call adds: the same for each attempt.
+// idOf returns the id of the schedule that a call adds: the same for each attempt of the
+// call.
 func idOf(call tools.Call) string {
 	sum := sha256.Sum256([]byte(call.Session + "\x00" + call.Key))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:idLength])
 }
 
-// Add implements schedule.Desk.
+// Add implements schedule.Desk: it stores a schedule of the call's person and sets its
+// timer.
 func (d Desk) Add(ctx context.Context, call tools.Call, w schedule.Request) (schedule.Entry, error) {
 	c := d.Clock
 	why, err := c.Ready(ctx)
@@ -61,7 +63,7 @@ func (d Desk) Add(ctx context.Context, call tools.Call, w schedule.Request) (sch
 	if err != nil {
 		return schedule.Entry{}, tools.Errorf(tools.InvalidArgs, "when: %v", err)
 	}
-	if gap := when.Shortest(); !when.Once() && gap < limits.Least {
+	if gap := when.ShortestGap(); !when.IsOnce() && gap < limits.Least {
 		return schedule.Entry{}, tools.Errorf(tools.InvalidArgs, "when: it would be due every %s, and at least %s have to lie between: choose a longer time", gap, limits.Least)
 	}
 	next := when.Next(now)
@@ -69,7 +71,7 @@ func (d Desk) Add(ctx context.Context, call tools.Call, w schedule.Request) (sch
 		return schedule.Entry{}, tools.Errorf(tools.InvalidArgs, "when: %s is past; it is %s now", w.When, now.In(zone).Format(time.RFC3339))
 	}
 	s := schedules.Schedule{
-		ID: idOf(call), Session: call.Session, Person: call.Person, Called: call.Called, At: call.At,
+		ID: idOf(call), Session: call.Session, Person: call.Person, PersonName: call.Called, Address: call.At,
 		When: when.String(), Zone: zone.String(), Text: w.Text, Made: now, Next: next,
 	}
 	s, err = c.Table.Add(ctx, s, limits.Most)
@@ -84,15 +86,16 @@ func (d Desk) Add(ctx context.Context, call tools.Call, w schedule.Request) (sch
 	return entry(s, call), nil
 }
 
-// wake sets the timer of a schedule that is kept. Without one it is late, and the sweep
-// finds it.
+// setTimer sets the timer of a stored schedule. If that fails the slot is late, when the
+// sweep finds it.
 func (d Desk) wake(ctx context.Context, s schedules.Schedule) {
 	if err := d.Clock.setTimer(ctx, s); err != nil {
 		d.Clock.Log.Warn("a schedule has no timer yet", slog.String("schedule", s.ID), slog.Any("error", err))
 	}
 }
 
-// zone is the time zone of a call's conversation, which what is wished for may change.
+// zone returns the time zone for a call's schedule: the one that the request names,
+// otherwise that of the conversation, the person or the configuration.
 func (d Desk) zone(ctx context.Context, call tools.Call, w schedule.Request, limits Limits) (*time.Location, error) {
 	name := w.Zone
 	if name == "" {
@@ -119,7 +122,8 @@ func (d Desk) zone(ctx context.Context, call tools.Call, w schedule.Request, lim
 	return zone, nil
 }
 
-// Added implements schedule.Desk.
+// Added implements schedule.Desk: it returns the schedule that an earlier attempt of the
+// call has added; false if there is none.
 func (d Desk) Added(ctx context.Context, call tools.Call) (schedule.Entry, bool, error) {
 	s, err := d.Clock.Table.Get(ctx, idOf(call))
 	if errors.Is(err, schedules.ErrNone) {
@@ -132,7 +136,7 @@ func (d Desk) Added(ctx context.Context, call tools.Call) (schedule.Entry, bool,
 	return entry(s, call), true, nil
 }
 
-// List implements schedule.Desk.
+// List implements schedule.Desk: it returns the schedules of the call's session.
 func (d Desk) List(ctx context.Context, call tools.Call) ([]schedule.Entry, error) {
 	all, err := d.Clock.Table.List(ctx, call.Session)
 	if err != nil {
@@ -147,7 +151,8 @@ func (d Desk) List(ctx context.Context, call tools.Call) ([]schedule.Entry, erro
 	return entries, nil
 }
 
-// Cancel implements schedule.Desk.
+// Cancel implements schedule.Desk: it removes a schedule of the session, if the person
+// made it or is an owner.
 func (d Desk) Cancel(ctx context.Context, call tools.Call, id string) error {
 	s, err := d.Clock.Table.Get(ctx, id)
 	switch {
@@ -156,7 +161,7 @@ func (d Desk) Cancel(ctx context.Context, call tools.Call, id string) error {
 	case err != nil:
 		return err
 	case s.Person != call.Person && !call.Owner:
-		return tools.Errorf(tools.PermissionDenied, "%s has made it: they or an owner of the bot can cancel it", bus.Person{ID: s.Person, Name: s.Called}.Called())
+		return tools.Errorf(tools.PermissionDenied, "%s has made it: they or an owner of the bot can cancel it", bus.Person{ID: s.Person, Name: s.PersonName}.Called())
 	}
 	if err := d.Clock.Table.Remove(ctx, id); err != nil && !errors.Is(err, schedules.ErrNone) {
 		return err
@@ -164,7 +169,8 @@ func (d Desk) Cancel(ctx context.Context, call tools.Call, id string) error {
 	return nil
 }
 
-// Known implements schedule.Desk.
+// Known implements schedule.Desk: it reports whether the session has a schedule of that
+// id.
 func (d Desk) Known(ctx context.Context, call tools.Call, id string) (bool, error) {
 	s, err := d.Clock.Table.Get(ctx, id)
 	if errors.Is(err, schedules.ErrNone) {
@@ -176,11 +182,11 @@ func (d Desk) Known(ctx context.Context, call tools.Call, id string) (bool, erro
 	return s.Session == call.Session, nil
 }
 
-// entry is a schedule as the model of a call sees it.
+// entry returns a schedule as the model of a call sees it.
 func entry(s schedules.Schedule, call tools.Call) schedule.Entry {
 	e := schedule.Entry{ID: s.ID, When: s.When, Zone: s.Zone}
 	if s.Person != call.Person {
-		e.By = bus.Person{ID: s.Person, Name: s.Called}.Called()
+		e.By = bus.Person{ID: s.Person, Name: s.PersonName}.Called()
 	}
 	if !s.Next.IsZero() {
 		next := s.Next

@@ -10,7 +10,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Print prints the script for a shell, of the program whose command line n is.
+// Print prints the completion script of a shell for the program whose command line is n.
+// Shell is bash, zsh or fish.
 func Print(out io.Writer, shell string, n *kong.Node) {
 	var all []completed
 	collect(n, "", nil, &all)
@@ -25,13 +26,14 @@ func Print(out io.Writer, shell string, n *kong.Node) {
 	}
 }
 
-// A completed node is a command, and what may follow it.
+// A completed is a command with the subcommands and flags that may follow it.
 type completed struct {
 	path     string // "pairing list"; "" is the program
 	commands []*kong.Node
 	flags    []*kong.Flag
 }
 
+// collect adds a command and its subcommands to all.
 func collect(n *kong.Node, path string, above []*kong.Flag, all *[]completed) {
 	c := completed{path: path, flags: append([]*kong.Flag{}, above...)}
 	c.flags = append(c.flags, n.Flags...)
@@ -46,6 +48,7 @@ func collect(n *kong.Node, path string, above []*kong.Flag, all *[]completed) {
 	}
 }
 
+// words returns the subcommands and flags in one line.
 func (c completed) words() string {
 	var words []string
 	for _, child := range c.commands {
@@ -57,8 +60,8 @@ func (c completed) words() string {
 	return strings.Join(words, " ")
 }
 
-// printBash prints a function that walks the words before the cursor down the
-// commands, and offers what may follow. Files complete what follows a flag.
+// printBash prints a shell function that follows the words before the cursor down the
+// commands, and offers what may come next. After a flag it offers files.
 func printBash(out io.Writer, all []completed) {
 	fmt.Fprintln(out, `_parley() {
   local cur="${COMP_WORDS[COMP_CWORD]}" at="" word words=""

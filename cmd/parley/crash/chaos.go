@@ -18,8 +18,8 @@ import (
 
 // Points returns a function that the program calls at each point where a crash would
 // matter. At the point that PARLEY_KILL_AT names (NAME, or NAME/N for the N-th time that
-// it is passed) the process kills itself with SIGKILL; at that of PARLEY_STOP_AT it stops
-// itself until somebody continues it. Points returns nil if neither is set.
+// it is passed) the process kills itself with SIGKILL; at the point of PARLEY_STOP_AT it
+// stops itself (SIGSTOP) until a test continues it. Points returns nil if neither is set.
 func Points() func(string) {
 	kill, stop := pointOf("PARLEY_KILL_AT"), pointOf("PARLEY_STOP_AT")
 	if kill == nil && stop == nil {
@@ -37,9 +37,9 @@ func Points() func(string) {
 	}
 }
 
-// Tools are the tools that only tests have. There is one, ring: it posts to the URL in
-// PARLEY_ONCE_URL, which cannot be undone and of which nobody can find out whether it
-// happened. The server there counts the posts of each call.
+// Tools returns the tools that only tests have. There is one, ring: it posts to the URL
+// in PARLEY_ONCE_URL, which cannot be undone, and nobody can find out afterwards whether
+// it happened. The server at that URL counts the posts of each call.
 func Tools() []tools.Tool {
 	once := os.Getenv("PARLEY_ONCE_URL")
 	if once == "" {
@@ -63,16 +63,17 @@ func Tools() []tools.Tool {
 	})}
 }
 
-// LocalWeb tells whether web_fetch may read pages of this machine, which is the web of
-// tests: where PARLEY_LOCAL_WEB is set.
+// LocalWeb reports whether web_fetch may read pages of this machine, which is the web of
+// tests. It may if PARLEY_LOCAL_WEB is set.
 func LocalWeb() bool { return os.Getenv("PARLEY_LOCAL_WEB") != "" }
 
-// A point counts down how often its place has still to be passed.
+// A point counts down how many times its place must still be passed.
 type point struct {
 	name string
 	left atomic.Int64
 }
 
+// pointOf returns the point that an environment variable names; nil if it is not set.
 func pointOf(variable string) *point {
 	name, count, _ := strings.Cut(os.Getenv(variable), "/")
 	if name == "" {
@@ -87,4 +88,6 @@ func pointOf(variable string) *point {
 	return p
 }
 
+// passed reports whether the program has now reached this point for the last time that is
+// counted.
 func (p *point) passed(at string) bool { return p != nil && at == p.name && p.left.Add(-1) == 0 }

@@ -1,10 +1,11 @@
-// Package events gives what programs post to agents, and sends on what these find.
+// Package events passes what programs post to webhooks on to agents, and sends what the
+// agents find to chats.
 //
-// A webhook with an agent starts turns in place of sending messages. What is posted is
-// said to a session of its own, AGENT:webhook:NAME:GROUP, by the person webhook:NAME. It
-// is said as a quote that nobody vouches for. What the agent answers is for the channel
-// "webhook", whose adapter is the Desk: it has no platform, and publishes what it is
-// given once more, for the places where the webhook's messages go.
+// A webhook with an agent starts turns instead of sending messages. What is posted is
+// said in a session of its own, AGENT:webhook:NAME:GROUP, by the person webhook:NAME, and
+// marked as a quote that nobody vouches for. The agent's answer goes to the channel
+// "webhook", whose adapter is the Desk: it has no platform, and publishes each answer
+// once more, for the places where the webhook's messages go.
 package events
 
 import (
@@ -22,13 +23,15 @@ import (
 	"parley/sessions"
 )
 
-// Name is the channel's. No configured channel has it where a webhook has an agent.
+// Name is the name of this channel. No configured channel may have it if a webhook has an
+// agent.
 const Name = "webhook"
 
-// Person is the id of whoever speaks through a webhook.
+// Person returns the id of the person who speaks through a webhook.
 func Person(webhook string) string { return Name + ":" + webhook }
 
-// Address is where the events of a group are talked about.
+// Address returns the address at which the events of a group are discussed with the
+// agent.
 func Address(webhook, group string) bus.Address {
 	return bus.Address{Channel: Name, Chat: webhook, Thread: group}
 }
@@ -38,41 +41,43 @@ type Event struct {
 	// ID is the same however often the program posts it.
 	ID string
 	At bus.Address // see Address
-	// Kind says in words what posts there.
+	// Kind says in words which kind of program posts there.
 	Kind string
 	Text string
-	// Posted is when it came first.
+	// Posted is when the event came for the first time.
 	Posted time.Time
 }
 
-// A Webhook is what a Desk has to know of one.
+// A Webhook holds what a Desk needs to know of a configured webhook.
 type Webhook struct {
 	Agent string        // "" starts no turns
-	To    []bus.Address // where what no submission tells of goes
+	To    []bus.Address // where answers go that belong to no known submission
 }
 
-// A Book is what a Desk needs of the channels' book.
+// A Book is the part of the channels' book that a Desk needs.
 type Book interface {
-	// Submission returns one; channels.ErrNoSend if none has that id.
+	// Submission returns the submission with that id; channels.ErrNoSend if there is
+	// none.
 	Submission(ctx context.Context, id string) (channels.Submission, error)
 	channels.Notes
 }
 
-// A Desk takes events in, and sends on what agents find. It is the channels.Channel of
-// the sessions in which they work.
+// A Desk starts turns for events, and sends the agents' answers on. It is the
+// channels.Channel of the sessions in which the agents work.
 type Desk struct {
 	Bus    bus.Bus
 	Events bus.Events
 	Book   Book
-	// Webhooks returns one as it is configured now; false if there is none.
+	// Webhooks returns a webhook as it is configured now; false if there is none of that
+	// name.
 	Webhooks func(name string) (Webhook, bool)
 	Now      func() time.Time // nil is time.Now
 }
 
 var _ channels.Channel = (*Desk)(nil)
 
-// Session is the key of the session at an address of Name's; an error if its webhook has
-// no agent.
+// Session returns the key of the session at an address that Address returned; an error if
+// its webhook has no agent.
 func (d *Desk) Session(at bus.Address) (string, error) {
 	w, ok := d.Webhooks(at.Chat)
 	if !ok || w.Agent == "" {
@@ -81,9 +86,10 @@ func (d *Desk) Session(at bus.Address) (string, error) {
 	return sessions.Key(w.Agent, at.Channel, at.Chat, at.Thread)
 }
 
-// Start says an event to the agent. When it returns nil, that is durable; the same event
-// again is accepted and dropped. More waits of a webhook than of a person, so that a storm
-// of alerts is taken: bus.ErrFull comes bus.UrgentBeyond events later.
+// Start publishes an event to the agent. When it returns nil, the event is durable; the
+// same event again is accepted and dropped. More events of a webhook may wait than
+// messages of a person, so that a storm of alerts is taken: bus.ErrFull comes
+// bus.UrgentBeyond events later.
 func (d *Desk) Start(ctx context.Context, e Event) error {
 	session, err := d.Session(e.At)
 	if err != nil {
@@ -113,17 +119,19 @@ func (d *Desk) Start(ctx context.Context, e Event) error {
 	return nil
 }
 
-// Receive waits for ctx: events come in by Start.
+// Receive only waits for ctx, because events come in by Start.
 func (*Desk) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
 	<-ctx.Done()
 	return nil
 }
 
-// Limits has none: what is sent on is rendered where it arrives.
+// Limits returns no limits of its own: answers are rendered by the channel that they are
+// sent on to.
 func (*Desk) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
 
-// Send publishes a part for each place where it goes, under ids that are made of the
-// part's, so that doing it again does nothing. Who watches the session sees it too.
+// Send publishes a part once for each place where it goes. The new messages' ids are made
+// of the part's, so a repeated Send does nothing. People who watch the session see the
+// part too.
 func (d *Desk) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	session, err := d.Session(to)
 	if err != nil {
@@ -141,7 +149,8 @@ func (d *Desk) Send(ctx context.Context, to bus.Address, part channels.Part) (st
 		out := bus.Outbound{
 			ID: fmt.Sprintf("%s#to/%d", part.Key, n), To: place, Text: heading(to) + "\n\n" + part.Text, At: d.now(),
 			Session: session, Turn: turn, Origin: "webhook/" + to.Chat,
-			// Who replies to it there is understood: the session there is told of it.
+			// The session at that place is told of it, so that a reply to it there is
+			// understood.
 			Told: &bus.Telling{For: bus.Person{ID: Person(to.Chat)}, At: to, Words: part.Text},
 		}
 		err := bus.PublishOutbound(ctx, d.Bus, out)
@@ -156,8 +165,8 @@ func (d *Desk) Send(ctx context.Context, to bus.Address, part channels.Part) (st
 	return part.Key, nil
 }
 
-// places are where something goes that answers a submission: where that said, or else
-// where the webhook leads now.
+// places returns where the answer to a submission goes: the places that the submission
+// names, or else those of the webhook now.
 func (d *Desk) places(ctx context.Context, at bus.Address, submission string) ([]bus.Address, error) {
 	if submission != "" {
 		p, err := d.Book.Submission(ctx, submission)
@@ -174,7 +183,7 @@ func (d *Desk) places(ctx context.Context, at bus.Address, submission string) ([
 
 const mostHeading = 80 // characters of a group
 
-// heading says what a report is about.
+// heading returns the first line of a report, which names its group.
 func heading(at bus.Address) string {
 	group := []rune(strings.Map(func(r rune) rune {
 		if r == '`' || !unicode.IsPrint(r) {

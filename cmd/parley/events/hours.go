@@ -11,21 +11,22 @@ import (
 	"parley/channels"
 )
 
-// MostTurns is how many turns a webhook may start in an hour, whole fleet and all groups
-// together. Hours begin at the full hour.
+// MaxTurns is how many turns a webhook may start in an hour, in the whole fleet and for
+// all groups together. Hours begin at the full hour.
 const MostTurns = 20
 
-// hourly is the subject of the notes of which turns a webhook has started. Each is about
-// "NAME HOUR NUMBER" and holds the turn's id, and one about "NAME HOUR full" the id of the
-// turn that told people.
+// turnNotes is the subject of the notes that record which turns a webhook has started.
+// Each is about "NAME HOUR NUMBER" and holds the turn's id; one about "NAME HOUR full"
+// holds the id of the turn that told people that the limit is reached.
 const hourly = "webhook_turns"
 
-// A Refusal is why an event starts no turn. Text is for people; "" if they were told.
+// A Refusal says why an event starts no turn. Text is for people; "" if they were told
+// before.
 type Refusal struct{ Text string }
 
-// Admit counts a turn in that is to answer what in says, and returns why it is not to
-// begin; nil for everybody who is no webhook. Asked again about the same message, it
-// says the same as long as the hour lasts.
+// Admit counts the turn that will answer in against its webhook's limit, and returns a
+// Refusal if the turn may not begin, otherwise nil. It returns nil for everybody who is
+// no webhook. For the same message it returns the same as long as the hour lasts.
 func (d *Desk) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 	if in.At.Channel != Name || in.From.ID != Person(in.At.Chat) {
 		return nil, nil
@@ -66,7 +67,7 @@ func (d *Desk) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 		in.At.Chat, MostTurns, now.Format("15:00"), now.Add(time.Hour).Format("15:00"))}, nil
 }
 
-// forgetHours removes the notes of hours that are over for long.
+// forgetHours removes the notes of hours that ended long ago.
 func (d *Desk) forgetHours(ctx context.Context, noted []channels.Remark, now time.Time) error {
 	for _, r := range noted {
 		if now.Sub(r.At) < 3*time.Hour {

@@ -128,7 +128,7 @@ func (d *Desk) refusal(place snapshots.Place, w agent.Undoing, n int, s speaker)
 		return "", err
 	}
 	for _, r := range slices.Backward(all) {
-		if r.N != n && (n != 0 || r.Undoes != 0 || snapshots.Undone(all, r.N)) {
+		if r.N != n && (n != 0 || r.Undoes != 0 || snapshots.IsUndone(all, r.N)) {
 			continue
 		}
 		if slices.Contains(w.Waiting, r.Turn) {
@@ -194,7 +194,7 @@ func (d *Desk) Changes(ctx context.Context, call tools.Call) ([]changes.Turn, er
 			}
 		}
 		t := changes.Turn{
-			Number: r.N, At: r.At.UTC().Format(time.RFC3339), Current: r.Turn == call.Turn, Undone: snapshots.Undone(all, r.N), Undoes: r.Undoes, Problem: r.Problem,
+			Number: r.N, At: r.At.UTC().Format(time.RFC3339), Current: r.Turn == call.Turn, Undone: snapshots.IsUndone(all, r.N), Undoes: r.Undoes, Problem: r.Problem,
 		}
 		for _, c := range made {
 			t.Files = append(t.Files, changes.File{Path: shown(c.Path, c.IsDir()), Change: c.What()})

@@ -145,7 +145,7 @@ func (s speaker) line(all []snapshots.Record, r snapshots.Record) string {
 		}
 		parts = append(parts, strings.Join(names, ", "))
 	}
-	if snapshots.Undone(all, r.N) {
+	if snapshots.IsUndone(all, r.N) {
 		parts = append(parts, "undone")
 	}
 	return strings.Join(parts, "; ")

@@ -16,8 +16,8 @@ type Proxy struct {
 	lost atomic.Int64 // how many were lost
 }
 
-// NewProxy starts a proxy to the server of a URL, and returns it with its own URL. It
-// ends with the test.
+// NewProxy starts a proxy to the server that a URL names, and returns it with its own
+// URL. It ends with the test.
 func NewProxy(t testing.TB, place string) (*Proxy, string) {
 	t.Helper()
 	u, err := url.Parse(place)
@@ -52,15 +52,16 @@ func NewProxy(t testing.TB, place string) (*Proxy, string) {
 // server has answered.
 func (p *Proxy) Lose() { p.lose.Add(1) }
 
-// LoseAfter lets as many answers as passes through, and loses the next.
+// LoseAfter lets that many answers through, and loses the next.
 func (p *Proxy) LoseAfter(passes int) {
 	p.pass.Store(int64(passes))
 	p.lose.Add(1)
 }
 
-// Lost is how many answers were lost so far.
+// Lost returns how many answers were lost so far.
 func (p *Proxy) Lost() int64 { return p.lost.Load() }
 
+// serve connects one client with the server.
 func (p *Proxy) serve(client net.Conn, server string) {
 	defer client.Close()
 	upstream, err := net.Dial("tcp", server)
@@ -80,7 +81,7 @@ func (p *Proxy) serve(client net.Conn, server string) {
 		if err != nil {
 			return
 		}
-		if p.lose.Load() > 0 && ready(answer[:n]) && p.pass.Add(-1) < 0 && p.lose.Add(-1) >= 0 {
+		if p.lose.Load() > 0 && endsReady(answer[:n]) && p.pass.Add(-1) < 0 && p.lose.Add(-1) >= 0 {
 			p.lost.Add(1)
 			return
 		}
@@ -90,9 +91,9 @@ func (p *Proxy) serve(client net.Conn, server string) {
 	}
 }
 
-// ready tells whether an answer ends with ReadyForQuery outside of a transaction: the
-// server has done all that it was asked.
-func ready(answer []byte) bool {
+// endsReady reports whether an answer ends with ReadyForQuery outside of a transaction,
+// so that the server has done all that it was asked.
+func endsReady(answer []byte) bool {
 	const message = "Z\x00\x00\x00\x05I"
 	return len(answer) >= len(message) && string(answer[len(answer)-len(message):]) == message
 }

@@ -17,13 +17,13 @@ import (
 
 // A Server is a PostgreSQL that a test may kill.
 type Server struct {
-	t     testing.TB
-	bin   string
-	dir   string
-	port  string
-	own   *syscall.Credential // PostgreSQL refuses to be root
-	life  io.Closer           // to kill the server by
-	ended chan struct{}       // closed when it has; nil while none runs
+	t          testing.TB
+	bin        string
+	dir        string
+	port       string
+	credential *syscall.Credential // PostgreSQL refuses to be root
+	killSwitch io.Closer           // closing it kills the server
+	ended      chan struct{}       // closed when it has; nil while none runs
 }
 
 // Start starts a server, which ends with the test. It needs PostgreSQL's
@@ -32,7 +32,7 @@ func Start(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{t: t, bin: os.Getenv("PARLEY_TEST_POSTGRES_BIN")}
 	if s.bin == "" {
-		t.Skip("there is no PARLEY_TEST_POSTGRES_BIN: " + how)
+		t.Skip("there is no PARLEY_TEST_POSTGRES_BIN: " + howToRun)
 	}
 	var err error
 	if s.dir, err = os.MkdirTemp("", "parley-postgres"); err != nil {
@@ -40,8 +40,8 @@ func Start(t testing.TB) *Server {
 	}
 	t.Cleanup(func() { os.RemoveAll(s.dir) })
 	if os.Getuid() == 0 {
-		s.own = somebody(t)
-		if err := os.Chown(s.dir, int(s.own.Uid), int(s.own.Gid)); err != nil {
+		s.credential = unprivilegedUser(t)
+		if err := os.Chown(s.dir, int(s.credential.Uid), int(s.credential.Gid)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +60,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// URL is the server's, for a database that is empty at first.
+// URL returns the URL of the server's database, which is empty at first.
 func (s *Server) URL() string {
 	return fmt.Sprintf("postgres://parley@127.0.0.1:%s/postgres?sslmode=disable", s.port)
 }
@@ -70,13 +70,13 @@ func (s *Server) Kill() {
 	if s.ended == nil {
 		return
 	}
-	s.life.Close()
+	s.killSwitch.Close()
 	<-s.ended
 	s.ended = nil
 }
 
-// Stop makes the server's processes stand still, the answering ones included,
-// until what it returns is called.
+// Stop suspends the server's processes, including those that answer, until the function
+// that it returns is called.
 func (s *Server) Stop() (resume func()) {
 	s.t.Helper()
 	var pids []int
@@ -138,21 +138,22 @@ func (s *Server) launch() {
 		_ = cmd.Wait() // it is killed
 		close(ended)
 	}()
-	s.life, s.ended = life, ended
+	s.killSwitch, s.ended = life, ended
 }
 
 func (s *Server) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = s.dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.own}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.credential}
 	return cmd
 }
 
 func (s *Server) data() string    { return filepath.Join(s.dir, "data") }
 func (s *Server) pidFile() string { return filepath.Join(s.data(), "postmaster.pid") }
 
-// status is a line of the file in which the server says how it is.
-func (s *Server) status(line int) string {
+// statusLine returns one line of the file in which the server records its state; "" if
+// there is none.
+func (s *Server) statusLine(line int) string {
 	raw, _ := os.ReadFile(s.pidFile()) // it may not be there yet
 	lines := strings.Split(string(raw), "\n")
 	if line >= len(lines) {
@@ -161,18 +162,19 @@ func (s *Server) status(line int) string {
 	return strings.TrimSpace(lines[line])
 }
 
-func (s *Server) ready() bool { return s.status(7) == "ready" }
+func (s *Server) ready() bool { return s.statusLine(7) == "ready" }
 
+// postmaster returns the id of the server's main process.
 func (s *Server) postmaster() int {
-	pid, err := strconv.Atoi(s.status(0))
+	pid, err := strconv.Atoi(s.statusLine(0))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return pid
 }
 
-// somebody is a user without privileges.
-func somebody(t testing.TB) *syscall.Credential {
+// unprivilegedUser returns a user without privileges, to run the server as.
+func unprivilegedUser(t testing.TB) *syscall.Credential {
 	t.Helper()
 	u, err := user.Lookup("postgres")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	_ "parley/sessions/sqldb" // the driver named "pgx"
 )
 
-const how = "run it as `.ci/servers go test …`, or with make test"
+const howToRun = "run it as `.ci/servers go test …`, or with make test"
 
 // New makes an empty schema in the tests' PostgreSQL, for this test alone, and
 // returns its URL. Where there is no PostgreSQL the test is skipped.
@@ -24,16 +24,16 @@ func New(t testing.TB) string {
 	t.Helper()
 	place := os.Getenv("PARLEY_TEST_DATABASE_URL")
 	if place == "" {
-		t.Skip("there is no PARLEY_TEST_DATABASE_URL: " + how)
+		t.Skip("there is no PARLEY_TEST_DATABASE_URL: " + howToRun)
 	}
 	name := "test_" + strings.ToLower(rand.Text())
-	run(t.Context(), t, place, "CREATE SCHEMA "+name)
-	t.Cleanup(func() { run(context.WithoutCancel(t.Context()), t, place, "DROP SCHEMA "+name+" CASCADE") })
-	return in(t, place, name)
+	execute(t.Context(), t, place, "CREATE SCHEMA "+name)
+	t.Cleanup(func() { execute(context.WithoutCancel(t.Context()), t, place, "DROP SCHEMA "+name+" CASCADE") })
+	return withSchema(t, place, name)
 }
 
-// in is the URL of a schema in a database.
-func in(t testing.TB, place, schema string) string {
+// withSchema returns a database's URL with a schema as its search path.
+func withSchema(t testing.TB, place, schema string) string {
 	t.Helper()
 	u, err := url.Parse(place)
 	if err != nil {
@@ -84,7 +84,8 @@ func Query(t testing.TB, driver, place, query string) []string {
 	return list
 }
 
-func run(ctx context.Context, t testing.TB, place, statement string) {
+// execute runs one statement in the database at place.
+func execute(ctx context.Context, t testing.TB, place, statement string) {
 	t.Helper()
 	db, err := sql.Open("pgx", place)
 	if err != nil {
