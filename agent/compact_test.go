@@ -160,6 +160,38 @@ func asRead(q agenttest.Request) []byte {
 	return read
 }
 
+// What a tool shows in its turn alone is in no summary: the log would keep it, and people
+// would be answered from it who may not read it.
+func TestWhatIsNotKeptIsInNoSummary(t *testing.T) {
+	const others = "the merger is on Monday"
+	var made, summaries atomic.Int64
+	script := worker(40, &made)
+	s := agenttest.New(agenttest.WantsTools(agenttest.Ordered(agenttest.Counted(func(q agenttest.Request) agenttest.Response {
+		switch {
+		case asksForSummary(q):
+			summaries.Add(1)
+			if bytes.Contains(q.Body, []byte(others)) || !bytes.Contains(q.Body, []byte("read it again")) && summaries.Load() == 1 {
+				t.Errorf("a summary is made of %s", q.Body)
+			}
+		case !bytes.Contains(q.Body, []byte("peek00")) && made.Load() == 0:
+			return agenttest.Calls(agenttest.ToolCall{ID: "peek00", Name: "peek"})
+		case made.Load() == 0 && !bytes.Contains(q.Body, []byte(others)):
+			t.Errorf("the turn itself is not shown it: %s", q.Body)
+		}
+		return script(q)
+	}))))
+	peek := tools.New(tools.Spec{Name: "peek", Description: "reads another chat", Effect: tools.Pure}, func(context.Context, tools.Call, struct{}) (any, error) {
+		return tools.Fleeting{Value: others, Kept: "[not kept; read it again]"}, nil
+	})
+	b := small(t, s, 6000, peek, echo("echo", tools.Once, nil))
+	b.agent.MaxIterations = 100
+	b.run()
+	b.wantReply(b.say("1", "ann", instructions), "finished")
+	if summaries.Load() == 0 {
+		t.Error("nothing was summed up")
+	}
+}
+
 // A provider's window may be smaller than is known: its refusal makes the turn shorter, and
 // the turn goes on.
 func TestARefusalInMidTurnSumsTheTurnUp(t *testing.T) {

@@ -225,7 +225,8 @@ func (a *asker) sumUp(ctx context.Context, t *turn, within bool, budgets transcr
 	if !ok {
 		return s, false, nil
 	}
-	text, err := transcript.SumUp(ctx, transcript.Tell(records, t.id, s.Covers), a.room, func(ctx context.Context, r llm.Request) (llm.Answer, error) {
+	// The log keeps the summary, so it is made of nothing that the log does not keep.
+	text, err := transcript.SumUp(ctx, transcript.Tell(a.journal.Lasting(), t.id, s.Covers), a.room, func(ctx context.Context, r llm.Request) (llm.Answer, error) {
 		return a.askForSummary(ctx, t, r)
 	})
 	if err != nil || text == "" {
@@ -318,7 +319,7 @@ func (a *asker) compactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 		err = a.modelFailed(failed, t)
 	}
 	if end, is := errors.AsType[*ending](err); is { // or the budget is empty
-		return end.text, nil, nil
+		return a.redactor().Text(end.text), nil, nil
 	}
 	if err != nil {
 		return "", nil, err

@@ -145,19 +145,32 @@ func (j *Journal) ShowResult(call string, content json.RawMessage) {
 	}
 }
 
+// Lasting returns the records with all results as they are in the log. What is written to
+// the log about earlier entries is made of these.
+func (j *Journal) Lasting() []Record {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.lasting()
+}
+
+func (j *Journal) lasting() []Record {
+	if j.kept == nil {
+		return slices.Clip(j.records)
+	}
+	records := slices.Clone(j.records)
+	for i, r := range records {
+		if d, shown := j.kept[r.Call]; shown && r.Kind == sessions.KindToolResult {
+			records[i].Data = d
+		}
+	}
+	return records
+}
+
 // HideResults makes Records return all results as they are in the log.
 func (j *Journal) HideResults() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.kept == nil {
-		return
-	}
-	j.records = slices.Clone(j.records)
-	for i, r := range j.records {
-		if d, shown := j.kept[r.Call]; shown && r.Kind == sessions.KindToolResult {
-			j.records[i].Data = d
-		}
-	}
+	j.records = j.lasting()
 	j.kept = nil
 }
 
