@@ -117,7 +117,13 @@ func (f *Finder) Look(ctx context.Context) Found {
 	}
 	f.asking.Lock()
 	defer f.asking.Unlock()
-	if !f.isDue() { // another caller has asked meanwhile
+	return f.lookIfDue(ctx)
+}
+
+// lookIfDue asks the server, unless another caller has asked meanwhile. The caller holds
+// f.asking.
+func (f *Finder) lookIfDue(ctx context.Context) Found {
+	if !f.isDue() {
 		return f.Known()
 	}
 	before, first := f.Known(), !f.hasLooked()
@@ -138,9 +144,11 @@ func (f *Finder) Answered(ctx context.Context) {
 		f.due = time.Time{}
 	}
 	f.mu.Unlock()
-	if f.hasLooked() {
-		f.Look(ctx)
+	if !f.hasLooked() || !f.isDue() || !f.asking.TryLock() { // no answer waits for what another finds out
+		return
 	}
+	defer f.asking.Unlock()
+	f.lookIfDue(ctx)
 }
 
 // hasLooked reports whether the server has been asked at least once.

@@ -2,11 +2,13 @@ package window_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"parley/agent/openai/window"
 )
@@ -159,4 +161,42 @@ type noNetwork struct{ t *testing.T }
 func (n noNetwork) RoundTrip(r *http.Request) (*http.Response, error) {
 	n.t.Errorf("asked %s", r.URL)
 	return nil, http.ErrServerClosed
+}
+
+// stuck is a server that takes requests, and says nothing until it is let go.
+type stuck struct {
+	asked chan struct{}
+	free  chan struct{}
+}
+
+func (s stuck) RoundTrip(r *http.Request) (*http.Response, error) {
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
+	select {
+	case <-s.free:
+	case <-r.Context().Done():
+	}
+	return nil, errors.New("no answer")
+}
+
+// A server that does not say how large the window is holds up one answer, and not those of
+// all conversations.
+func TestNoAnswerWaitsForWhatAnotherFindsOut(t *testing.T) {
+	f := finder(t, &server{pages: map[string]string{"/api/ps": `{"models":[]}`, "/api/show": `{"model_info":{"llama.context_length":131072}}`}}, 0)
+	f.Look(t.Context())
+	synctest.Test(t, func(t *testing.T) {
+		way := stuck{asked: make(chan struct{}, 1), free: make(chan struct{})}
+		f.HTTP = &http.Client{Transport: way}
+		first := make(chan struct{})
+		go func() {
+			defer close(first)
+			f.Answered(t.Context())
+		}()
+		<-way.asked
+		f.Answered(t.Context()) // time stands still: it would wait for ever
+		close(way.free)
+		<-first
+	})
 }
