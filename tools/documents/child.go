@@ -18,20 +18,20 @@ import (
 	"parley/tools/documents/table"
 )
 
-// childCommand is the command of this program that nobody types: it runs itself under
-// it, inside the sandbox.
+// childCommand is the command under which this program runs itself inside the sandbox. Nobody
+// types it.
 const childCommand = "read-document"
 
-// memory is what the child's own part of it is to stay below, in bytes.
-const memory = 320 << 20
+// maxMemory is the number of bytes below which the Go runtime of the child is to stay.
+const maxMemory = 320 << 20
 
-// Main carries out what this program runs itself for. It tells whether args, as in
-// os.Args, asked for that, and if so the exit code.
+// Main runs the child if args, as in os.Args, ask for it: asked reports that, and code is the
+// exit code.
 func Main(args []string) (code int, asked bool) {
 	if len(args) < 2 || args[1] != childCommand {
 		return 0, false
 	}
-	debug.SetMemoryLimit(memory)
+	debug.SetMemoryLimit(maxMemory)
 	out := bufio.NewWriter(os.Stdout)
 	err := serve(os.Stdin, out)
 	if err == nil {
@@ -44,7 +44,7 @@ func Main(args []string) (code int, asked bool) {
 	return 0, true
 }
 
-// serve reads one document and writes one answer.
+// serve reads one request with its document and writes one answer.
 func serve(in io.Reader, out io.Writer) error {
 	from := bufio.NewReader(in)
 	line, err := from.ReadBytes('\n')
@@ -71,9 +71,9 @@ func serve(in io.Reader, out io.Writer) error {
 	return encoder.Encode(got)
 }
 
-// read gives the pages that are asked for.
+// read returns the pages that the request asks for.
 func read(ask request, content []byte) (answer, error) {
-	document, err := open(ask.Kind, content)
+	document, err := openDocument(ask.Kind, content)
 	if err != nil {
 		return answer{}, err
 	}
@@ -105,8 +105,8 @@ func read(ask request, content []byte) (answer, error) {
 	return got, nil
 }
 
-// open parses a document as what it is.
-func open(kind pages.Kind, content []byte) (pages.Document, error) {
+// openDocument parses a document of that kind.
+func openDocument(kind pages.Kind, content []byte) (pages.Document, error) {
 	switch kind {
 	case pages.PDF:
 		engine, err := pdf.Start(context.Background())

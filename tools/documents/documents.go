@@ -1,12 +1,12 @@
 // Package documents reads PDF and office files as text, page by page, inside the sandbox.
 //
-// What parses a stranger's file can be turned against whoever runs it, so none of it
-// runs in the server: the file goes to a child, which is this program run once more
-// inside the sandbox (see Main), with no workspace, no network and bounds of time and
-// memory; what comes back is text. Where there is no sandbox, no document is read.
+// Code that parses a stranger's file can be turned against the process that runs it, so none of
+// it runs in the server: the file goes to a child, which is this program run once more inside the
+// sandbox (see Main), with no workspace, no network and bounds of time and memory; the child
+// answers with text. Where there is no sandbox, no document is read.
 //
-// The files: documents.go is the server's side, and child.go the other. What both speak
-// of is in the package pages; pdf, office and table each parse some kinds.
+// The files: documents.go is the server's side, and child.go the child's. The package pages has
+// the types that both use; pdf, office and table each parse some kinds.
 package documents
 
 import (
@@ -28,28 +28,28 @@ import (
 )
 
 const (
-	// usualTime is how long reading one may take.
-	usualTime = 25 * time.Second
+	// defaultTime is how long reading one document may take.
+	defaultTime = 25 * time.Second
 	// maxMost bounds the text of one answer, in bytes.
 	maxMost = 2 << 20
 )
 
-// A Reader has documents read in a sandbox.
+// A Reader reads documents by means of a child in a sandbox.
 type Reader struct {
 	Sandbox sandbox.Sandbox
 	Log     *slog.Logger
-	Time    time.Duration // that reading one may take; 0 is 25 s
+	Time    time.Duration // how long reading one document may take; 0 means 25 s
 }
 
-// request is the first line that the child reads. The document follows.
+// A request is the first line that the child reads. The document follows it.
 type request struct {
 	Kind   pages.Kind
 	Pages  []pages.Range
 	Most   int
-	Within time.Duration // after this no other page is begun
+	Within time.Duration // after this time the child begins no other page
 }
 
-// answer is what it writes.
+// An answer is what the child writes.
 type answer struct {
 	Count   int           `json:"count"`
 	Pages   []pageText    `json:"pages,omitempty"`
@@ -59,13 +59,13 @@ type answer struct {
 	Detail  string        `json:"detail,omitempty"`
 }
 
-// A pageText is what the child has read of one page.
+// A pageText is the text that the child has read from one page.
 type pageText struct {
 	Number int `json:"number"`
 	pages.Page
 }
 
-// Read implements pages.Reader.
+// Read implements pages.Reader: it runs the child and shows the pages that it has read.
 func (r Reader) Read(ctx context.Context, ask pages.Request) (pages.Shown, error) {
 	chosen, err := pages.Parse(ask.Pages)
 	if err != nil {
@@ -73,7 +73,7 @@ func (r Reader) Read(ctx context.Context, ask pages.Request) (pages.Shown, error
 	}
 	content := &counted{from: ask.Content}
 	content.left.Store(pages.MaxBytes)
-	got, err := r.child(ctx, request{Kind: ask.Kind, Pages: chosen, Most: min(ask.Most, maxMost), Within: r.most() / 2}, content, ask.Name)
+	got, err := r.runChild(ctx, request{Kind: ask.Kind, Pages: chosen, Most: min(ask.Most, maxMost), Within: r.timeLimit() / 2}, content, ask.Name)
 	switch {
 	case content.err() != nil:
 		return pages.Shown{}, content.err()
@@ -84,22 +84,22 @@ func (r Reader) Read(ctx context.Context, ask pages.Request) (pages.Shown, error
 	case got.Problem == pages.Unknown:
 		return pages.Shown{}, &pages.NoDocument{}
 	case got.Problem != "":
-		return pages.Shown{}, problem(ask.Name, ask.Kind, got)
+		return pages.Shown{}, problemError(ask.Name, ask.Kind, got)
 	case len(got.Pages) == 0 && got.Count > 0:
 		return pages.Shown{}, tools.Errorf(tools.InvalidArgs, "%s has %d pages: %s is beyond them", ask.Name, got.Count, pages.Format(chosen))
 	}
-	return pages.Shown{Content: text(got), Pages: got.Count, Next: pages.Format(got.Next), Note: note(got)}, nil
+	return pages.Shown{Content: joinPages(got), Pages: got.Count, Next: pages.Format(got.Next), Note: noteOf(got)}, nil
 }
 
-func (r Reader) most() time.Duration { return cmp.Or(r.Time, usualTime) }
+func (r Reader) timeLimit() time.Duration { return cmp.Or(r.Time, defaultTime) }
 
-// child runs the child.
-func (r Reader) child(ctx context.Context, ask request, content io.Reader, name string) (answer, error) {
+// runChild runs the child with a request and a document, and returns its answer.
+func (r Reader) runChild(ctx context.Context, ask request, content io.Reader, name string) (answer, error) {
 	head, err := json.Marshal(ask)
 	if err != nil {
 		return answer{}, err
 	}
-	limited, cancel := context.WithTimeout(ctx, r.most())
+	limited, cancel := context.WithTimeout(ctx, r.timeLimit())
 	defer cancel()
 	began := time.Now()
 	out, err := r.Sandbox.Run(limited, sandbox.Command{
@@ -115,7 +115,7 @@ func (r Reader) child(ctx context.Context, ask request, content io.Reader, name 
 	case err != nil:
 		return answer{}, tools.Errorf(tools.ExecutionFailed, "%s could not be read: %v", name, err)
 	case out.Killed == sandbox.Timeout:
-		return answer{}, tools.Errorf(tools.Timeout, "reading %s took longer than %s: ask for fewer pages, or it cannot be read", name, r.most())
+		return answer{}, tools.Errorf(tools.Timeout, "reading %s took longer than %s: ask for fewer pages, or it cannot be read", name, r.timeLimit())
 	case out.Killed == sandbox.Memory:
 		return answer{}, tools.Errorf(tools.ExecutionFailed, "reading %s took more memory than [sandbox] memory_mb allows", name)
 	case out.Killed != "":
@@ -129,8 +129,8 @@ func (r Reader) child(ctx context.Context, ask request, content io.Reader, name 
 	return got, nil
 }
 
-// problem is why there is no text, for the model.
-func problem(name string, kind pages.Kind, got answer) error {
+// problemError returns the error that tells the model why there is no text.
+func problemError(name string, kind pages.Kind, got answer) error {
 	detail := ""
 	if got.Detail != "" {
 		detail = " (" + got.Detail + ")"
@@ -146,8 +146,8 @@ func problem(name string, kind pages.Kind, got answer) error {
 	return tools.Errorf(tools.ExecutionFailed, "%s is damaged, or not what its name says (%s): its text cannot be read%s", name, kind, detail)
 }
 
-// text is the pages one after the other, each below its title.
-func text(got answer) string {
+// joinPages returns the texts of the pages one after the other, each below its title.
+func joinPages(got answer) string {
 	var out strings.Builder
 	for i, page := range got.Pages {
 		if i > 0 {
@@ -166,16 +166,17 @@ func text(got answer) string {
 	return out.String()
 }
 
-// note says what has to be known of the text.
-func note(got answer) string {
+// noteOf returns what a reader has to know about the text; "" if nothing.
+func noteOf(got answer) string {
 	if got.Count == 0 {
 		return strings.TrimPrefix(got.Note+"; the document is empty", "; ")
 	}
 	return got.Note
 }
 
-// counted reads up to so many bytes, and tells whether there were more, or why not all
-// could be read. Whoever reads may still be at it when the child has ended.
+// A counted is a reader that stops after a number of bytes. It records whether there were more,
+// or why not everything could be read. It is safe if something still reads when the child has
+// ended.
 type counted struct {
 	from   io.Reader
 	left   atomic.Int64
@@ -195,7 +196,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// err is why not all could be read; nil if it could.
+// err returns why not everything could be read; nil if it could.
 func (c *counted) err() error {
 	if failed := c.failed.Load(); failed != nil {
 		return *failed

@@ -1,7 +1,8 @@
-// Package knowledge lays a folder of the operator's, which nobody changes, into every session's directory.
+// Package knowledge shows a folder of the operator in every session's directory, where nobody can
+// change it.
 //
-// The tools that read files find it as the folder "knowledge". It is read through an
-// os.Root, so that no link in it leads out of it.
+// The tools that read files find it as the folder "knowledge". It is read through an os.Root, so
+// that no link in it leads out of it.
 package knowledge
 
 import (
@@ -14,10 +15,10 @@ import (
 	"time"
 )
 
-// Folder is its name in a session's directory.
+// Folder is the folder's name in a session's directory.
 const Folder = "knowledge"
 
-// A Base is the operator's folder, opened.
+// A Base is the operator's folder, opened for reading.
 type Base struct {
 	root *os.Root
 	fsys fs.FS
@@ -32,10 +33,10 @@ func Open(dir string) (*Base, error) {
 	return &Base{root, root.FS()}, nil
 }
 
-// Close closes it.
+// Close closes the folder.
 func (b *Base) Close() error { return b.root.Close() }
 
-// Names lists the first names in it, sorted, and whether there are more.
+// Names lists the first names in the folder, sorted; more says that there are others.
 func (b *Base) Names(most int) (names []string, more bool) {
 	list, err := fs.ReadDir(b.fsys, ".")
 	if err != nil {
@@ -54,7 +55,7 @@ func (b *Base) Names(most int) (names []string, more bool) {
 	return names, false
 }
 
-// A Dir is a session's directory, as tools for files have it.
+// A Dir is a session's directory, as the file tools use it.
 type Dir interface {
 	fs.ReadDirFS
 	fs.StatFS
@@ -64,21 +65,22 @@ type Dir interface {
 	Remove(name string) error
 }
 
-// Over lays the operator's folder over a session's directory. What the session has itself
-// under that name is hidden.
-func (b *Base) Over(dir Dir) Dir { return over{dir, b} }
+// Over returns a session's directory with the operator's folder laid over it. A folder of the
+// same name that the session has itself is hidden.
+func (b *Base) Over(dir Dir) Dir { return overlay{dir, b} }
 
-// An over is a session's directory with the operator's folder in it.
-type over struct {
+// An overlay is a session's directory with the operator's folder in it.
+type overlay struct {
 	Dir
 	base *Base
 }
 
-// within is a path's name in the operator's folder; false if it is none.
-func (o over) within(path string) (name string, ok bool) {
+// nameInBase returns a path's name in the operator's folder; ok is false if the path lies
+// elsewhere.
+func (o overlay) nameInBase(path string) (name string, ok bool) {
 	name, err := o.Name(path)
 	if err != nil {
-		return "", false // the directory says what is wrong with it
+		return "", false // the directory says what is wrong with the path
 	}
 	if name == Folder {
 		return ".", true
@@ -86,43 +88,44 @@ func (o over) within(path string) (name string, ok bool) {
 	return strings.CutPrefix(name, Folder+"/")
 }
 
-// readOnly says that the operator's folder is not changed.
+// readOnly returns the error for an attempt to change the operator's folder.
 func readOnly(op, path string) error {
 	return &fs.PathError{Op: op, Path: path, Err: fmt.Errorf("%w: the folder %s is the operator's, and is only read: write elsewhere", fs.ErrPermission, Folder)}
 }
 
-// Open implements fs.FS. What is no regular file is refused: opening it might not end.
-func (o over) Open(path string) (fs.File, error) {
-	name, ok := o.within(path)
+// Open implements fs.FS. It refuses anything but a regular file, because opening it might not
+// end.
+func (o overlay) Open(path string) (fs.File, error) {
+	name, ok := o.nameInBase(path)
 	if !ok {
 		return o.Dir.Open(path)
 	}
 	info, err := o.base.root.Stat(name)
 	if err != nil {
-		return nil, cleaned("open", path, err)
+		return nil, withoutHostPath("open", path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w: not a regular file", fs.ErrInvalid)}
 	}
 	file, err := o.base.fsys.Open(name)
-	return file, cleaned("open", path, err)
+	return file, withoutHostPath("open", path, err)
 }
 
-// Stat implements fs.StatFS.
-func (o over) Stat(path string) (fs.FileInfo, error) {
-	name, ok := o.within(path)
+// Stat implements fs.StatFS for both folders.
+func (o overlay) Stat(path string) (fs.FileInfo, error) {
+	name, ok := o.nameInBase(path)
 	if !ok {
 		return o.Dir.Stat(path)
 	}
 	info, err := o.base.root.Stat(name)
-	return info, cleaned("stat", path, err)
+	return info, withoutHostPath("stat", path, err)
 }
 
-// ReadDir implements fs.ReadDirFS.
-func (o over) ReadDir(path string) ([]fs.DirEntry, error) {
-	if name, ok := o.within(path); ok {
+// ReadDir implements fs.ReadDirFS; the session's directory lists the operator's folder, too.
+func (o overlay) ReadDir(path string) ([]fs.DirEntry, error) {
+	if name, ok := o.nameInBase(path); ok {
 		list, err := fs.ReadDir(o.base.fsys, name)
-		return list, cleaned("readdir", path, err)
+		return list, withoutHostPath("readdir", path, err)
 	}
 	list, err := o.Dir.ReadDir(path)
 	if name, wrong := o.Name(path); wrong != nil || err != nil || name != "." {
@@ -133,32 +136,32 @@ func (o over) ReadDir(path string) ([]fs.DirEntry, error) {
 	return slices.Insert(list, at, fs.DirEntry(folder{})), nil
 }
 
-// Write refuses what would change the operator's folder.
-func (o over) Write(path string, content []byte) error {
-	if _, ok := o.within(path); ok {
+// Write refuses to change the operator's folder.
+func (o overlay) Write(path string, content []byte) error {
+	if _, ok := o.nameInBase(path); ok {
 		return readOnly("write", path)
 	}
 	return o.Dir.Write(path, content)
 }
 
-// Update likewise.
-func (o over) Update(path string, limit int64, change func(old []byte) ([]byte, error)) error {
-	if _, ok := o.within(path); ok {
+// Update refuses to change the operator's folder.
+func (o overlay) Update(path string, limit int64, change func(old []byte) ([]byte, error)) error {
+	if _, ok := o.nameInBase(path); ok {
 		return readOnly("write", path)
 	}
 	return o.Dir.Update(path, limit, change)
 }
 
-// Remove likewise.
-func (o over) Remove(path string) error {
-	if _, ok := o.within(path); ok {
+// Remove refuses to change the operator's folder.
+func (o overlay) Remove(path string) error {
+	if _, ok := o.nameInBase(path); ok {
 		return readOnly("remove", path)
 	}
 	return o.Dir.Remove(path)
 }
 
-// cleaned is an error without the place where the folder is.
-func cleaned(op, path string, err error) error {
+// withoutHostPath returns an error that does not name the place of the folder on this machine.
+func withoutHostPath(op, path string, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -172,7 +175,7 @@ func cleaned(op, path string, err error) error {
 	return &fs.PathError{Op: op, Path: path, Err: err}
 }
 
-// A folder is the entry of the operator's folder in a session's directory.
+// A folder is the directory entry of the operator's folder in a session's directory.
 type folder struct{}
 
 func (folder) Name() string               { return Folder }

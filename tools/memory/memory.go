@@ -1,8 +1,8 @@
-// Package memory is the tools with which an agent remembers: in a file of the session's workspace, and beyond it.
+// Package memory is the tools with which an agent remembers things: in a file of the session's
+// workspace, and beyond the session.
 //
-// The file is plain Markdown that people and the file tools may edit too. What is
-// remembered of a person, and of the agent, is on a Shelf that no other tool reaches: see
-// shelf.go.
+// The file is plain Markdown that people and the file tools may edit, too. What is remembered of
+// a person, and of the agent, is on a Shelf that no other tool reaches: see shelf.go.
 package memory
 
 import (
@@ -19,25 +19,25 @@ import (
 	"parley/tools"
 )
 
-// File is the name of the file.
+// File is the name of the session's memory file.
 const File = "MEMORY.md"
 
-// MaxBytes bounds the file, as it goes into every prompt.
+// MaxBytes bounds the file, because it goes into every prompt.
 const MaxBytes = 1 << 20
 
-// A Dir is where the file is.
+// A Dir is the directory that holds the file.
 type Dir interface {
 	fs.FS
-	// Write replaces a file's content whole or not at all.
+	// Write replaces a file's content as a whole or not at all.
 	Write(name string, content []byte) error
-	// Update replaces a file's content, of at most limit bytes, by what change makes of
-	// it, without another write in between. Old is nil if the file is missing. An error
-	// of change is returned as it is.
+	// Update replaces a file's content, of at most limit bytes, by the content that change
+	// returns for it, without another write in between. Old is nil if the file is missing. Update
+	// returns an error of change as it is.
 	Update(name string, limit int64, change func(old []byte) ([]byte, error)) error
 }
 
-// New makes memory_read and memory_write. Open returns the directory of a call's session.
-// Without a shelf there is the memory of the session alone.
+// New makes the tools memory_read and memory_write. Open returns the directory of a call's
+// session. If shelf is nil, there is only the memory of the session.
 func New(open func(ctx context.Context, call tools.Call) (Dir, error), shelf Shelf) []tools.Tool {
 	k := memoryTools{open: open, shelf: shelf}
 	return []tools.Tool{
@@ -48,7 +48,7 @@ func New(open func(ctx context.Context, call tools.Call) (Dir, error), shelf She
 		tools.New(tools.Spec{
 			Name: "memory_write", Effect: tools.Reconcilable, Permission: tools.FileWrite, Timeout: 5 * time.Second, MaxTimeout: 30 * time.Second,
 			Description: "Keep something for later conversations: facts, preferences, decisions, in short paragraphs. mode append (default) adds a paragraph; overwrite replaces all of the memory, so read it first. scope session (default) keeps it for this conversation; person, in a private chat alone, for whom you talk to wherever they do so privately: their preferences, what concerns them; agent for all your conversations with everybody, which only owners may have you write.",
-		}, k.write, tools.Effects(effect), tools.Reconcile(k.wasWritten)),
+		}, k.write, tools.Effects(effectOf), tools.Reconcile(k.reconcileAppend)),
 	}
 }
 
@@ -68,7 +68,7 @@ type writeArgs struct {
 	Scope   string `json:"scope,omitempty" enum:"session,person,agent" jsonschema:"session (default), person or agent"`
 }
 
-type found struct {
+type queryResult struct {
 	Query   string   `json:"query"`
 	Matches []string `json:"matches"`
 	Count   int      `json:"count"`
@@ -85,25 +85,25 @@ func (k memoryTools) read(ctx context.Context, call tools.Call, args readArgs) (
 	case err != nil:
 		return nil, asToolError(err)
 	}
-	return shown(text(content), args.Query), nil
+	return readResult(toText(content), args.Query), nil
 }
 
-// shown is what is read of a memory.
-func shown(content, query string) any {
+// readResult returns what memory_read shows of a memory.
+func readResult(content, query string) any {
 	if query == "" {
 		return map[string]string{"content": content}
 	}
-	matches := matching(content, query)
-	return found{query, matches, len(matches)}
+	matches := matchingParagraphs(content, query)
+	return queryResult{query, matches, len(matches)}
 }
 
-// text is a file's content as text for a result: without NUL, and valid UTF-8.
-func text(content []byte) string {
+// toText returns a file's content as text for a result: without NUL, and as valid UTF-8.
+func toText(content []byte) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(string(content), "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// matching are the paragraphs, separated by blank lines, that contain the query.
-func matching(content, query string) []string {
+// matchingParagraphs returns the paragraphs, separated by blank lines, that contain the query.
+func matchingParagraphs(content, query string) []string {
 	query = strings.ToLower(query)
 	matches := []string{}
 	for _, paragraph := range regexp.MustCompile(`\r?\n(?:[ \t]*\r?\n)+`).Split(content, -1) {
@@ -114,7 +114,7 @@ func matching(content, query string) []string {
 	return matches
 }
 
-// content is the whole file, or fs.ErrNotExist.
+// content returns the whole memory file, or fs.ErrNotExist.
 func (k memoryTools) content(ctx context.Context, call tools.Call) (content []byte, err error) {
 	dir, err := k.open(ctx, call)
 	if err != nil {
@@ -132,7 +132,7 @@ func (k memoryTools) content(ctx context.Context, call tools.Call) (content []by
 	return content, err
 }
 
-func effect(args writeArgs) tools.Effect {
+func effectOf(args writeArgs) tools.Effect {
 	if args.Mode == "overwrite" || isShelved(args.Scope) {
 		return tools.Idempotent
 	}
@@ -156,15 +156,15 @@ func (k memoryTools) write(ctx context.Context, call tools.Call, args writeArgs)
 	case strings.TrimSpace(args.Content) == "":
 		err = tools.Errorf(tools.InvalidArgs, "content is empty: give what is to be kept")
 	default:
-		err = dir.Update(File, MaxBytes, func(old []byte) ([]byte, error) { return appended(old, args.Content, MaxBytes) })
+		err = dir.Update(File, MaxBytes, func(old []byte) ([]byte, error) { return appendParagraph(old, args.Content, MaxBytes) })
 	}
 	if err != nil {
 		return nil, asToolError(err)
 	}
-	return done(args), nil
+	return writeResult(args), nil
 }
 
-func done(args writeArgs) map[string]string {
+func writeResult(args writeArgs) map[string]string {
 	mode := args.Mode
 	if mode == "" {
 		mode = "append"
@@ -176,8 +176,8 @@ func done(args writeArgs) map[string]string {
 	return said
 }
 
-// appended is the file with one more paragraph at its end.
-func appended(old []byte, content string, most int) ([]byte, error) {
+// appendParagraph returns the memory with one more paragraph at its end.
+func appendParagraph(old []byte, content string, most int) ([]byte, error) {
 	old = bytes.TrimRight(old, " \t\r\n")
 	if len(old) == 0 {
 		return checkSize([]byte(content), most)
@@ -192,15 +192,15 @@ func checkSize(content []byte, most int) ([]byte, error) {
 	return content, nil
 }
 
-// wasWritten finds out whether an append that was interrupted took place. Writes replace the
-// whole file, and no other call of the session has run since. So it did if the paragraph
-// is at the end of the file. If an earlier call appended the same paragraph, it counts
-// too: then it need not be there twice.
-func (k memoryTools) wasWritten(ctx context.Context, call tools.Call, args writeArgs) (any, bool, error) {
+// reconcileAppend finds out whether an interrupted append took place. Writes replace the whole
+// file, and no other call of the session has run since, so it took place if the paragraph is at
+// the end of the file. If an earlier call appended the same paragraph, that counts, too: then it
+// need not be there twice.
+func (k memoryTools) reconcileAppend(ctx context.Context, call tools.Call, args writeArgs) (any, bool, error) {
 	content, err := k.content(ctx, call)
 	_, tooLong := errors.AsType[*tools.Error](err)
 	if tooLong || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return nil, false, nil // nothing was appended, and running it says why
+		return nil, false, nil // nothing was appended, and running the call says why
 	}
 	if err != nil {
 		return nil, false, err
@@ -209,10 +209,10 @@ func (k memoryTools) wasWritten(ctx context.Context, call tools.Call, args write
 	if !ends || args.Content == "" || len(before) > 0 && !bytes.HasSuffix(before, []byte("\n\n")) {
 		return nil, false, nil
 	}
-	return done(args), true, nil
+	return writeResult(args), true, nil
 }
 
-// asToolError is an error as the model reads it.
+// asToolError turns an error into one that the model reads.
 func asToolError(err error) error {
 	if known, ok := errors.AsType[*tools.Error](err); ok {
 		return known

@@ -14,24 +14,24 @@ const (
 	ofAgent   = "agent"
 )
 
-// MaxShelved bounds what is remembered of one person, or of an agent, in bytes: it goes
+// MaxShelved bounds what is remembered of one person, or of an agent, in bytes, because it goes
 // into every prompt.
 const MaxShelved = 64 << 10
 
-// A Shelf keeps what is remembered beyond one conversation, by scope and owner.
+// A Shelf stores what is remembered beyond one conversation, by scope and owner.
 type Shelf interface {
 	// Recall returns what is remembered; untrusted says that strangers may have written it.
 	Recall(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
-	// Remember replaces what is remembered by what change makes of it, which may be called
-	// more than once. A call that was done before changes nothing. With overwrite nothing of
-	// what was there stays.
+	// Remember replaces what is remembered by what change returns for it; change may be called
+	// more than once. A call that was done before changes nothing. With overwrite, nothing of the
+	// old content stays.
 	Remember(ctx context.Context, scope, owner, call string, overwrite, untrusted bool, change func(old string) (string, error)) error
 }
 
 func isShelved(scope string) bool { return scope != "" && scope != ofSession }
 
-// owner is whose memory a call means. What is remembered of a person is for that person's
-// eyes, so it is there only where nobody else reads along.
+// owner returns whose memory a call means. Only the person may read what is remembered of them,
+// so it is available only where nobody else reads along.
 func (k memoryTools) owner(call tools.Call, scope string) (string, error) {
 	switch {
 	case k.shelf == nil:
@@ -53,7 +53,7 @@ func (k memoryTools) recall(ctx context.Context, call tools.Call, args readArgs)
 	if err != nil {
 		return nil, asToolError(err)
 	}
-	result := shown(text([]byte(content)), args.Query)
+	result := readResult(toText([]byte(content)), args.Query)
 	if content == "" && args.Query == "" {
 		result = map[string]string{"content": "", "message": "Nothing is remembered"}
 	}
@@ -63,7 +63,8 @@ func (k memoryTools) recall(ctx context.Context, call tools.Call, args readArgs)
 	return result, nil
 }
 
-// remember writes to the shelf, once for each call, whoever makes it again after a crash.
+// remember writes to the shelf, once for each call, whichever process repeats the call after a
+// crash.
 func (k memoryTools) remember(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
 	owner, err := k.owner(call, args.Scope)
 	if err != nil {
@@ -80,11 +81,11 @@ func (k memoryTools) remember(ctx context.Context, call tools.Call, args writeAr
 		if overwrite {
 			old = ""
 		}
-		next, err := appended([]byte(old), args.Content, MaxShelved)
+		next, err := appendParagraph([]byte(old), args.Content, MaxShelved)
 		return string(next), err
 	})
 	if err != nil {
 		return nil, asToolError(err)
 	}
-	return done(args), nil
+	return writeResult(args), nil
 }

@@ -20,16 +20,16 @@ import (
 // A Runner runs the programs of skills.
 type Runner struct {
 	Sandbox sandbox.Sandbox
-	// Place returns where a call's programs run; network says that the program wants it.
+	// Place returns where a call's programs run; network says that the program wants the network.
 	Place func(ctx context.Context, call tools.Call, network bool) (sandbox.Place, error)
-	// Changed is told that a program may have changed a session's files.
+	// Changed is called when a program may have changed a session's files.
 	Changed func(call tools.Call)
 }
 
-// maxName is the longest name of a tool that providers take.
+// maxName is the greatest length of a tool's name that providers accept.
 const maxName = 64
 
-// ToolName is what a program of a skill is called as a tool.
+// ToolName returns the name of the tool that a program of a skill becomes.
 func ToolName(skill, program string) string {
 	name := skill + "__" + program
 	if len(name) <= maxName {
@@ -40,7 +40,7 @@ func ToolName(skill, program string) string {
 	return name[:maxName-len(mark)] + mark
 }
 
-// Tools are a skill's programs as tools.
+// Tools returns a skill's programs as tools.
 func (r Runner) Tools(s Skill) (all []tools.Tool) {
 	for _, p := range s.Programs {
 		all = append(all, &program{r, s, p})
@@ -48,14 +48,14 @@ func (r Runner) Tools(s Skill) (all []tools.Tool) {
 	return all
 }
 
-// A program is a tool.
+// A program is a program of a skill as a tool.
 type program struct {
 	runner  Runner
 	skill   Skill
 	program folder.Program
 }
 
-// Spec implements tools.Tool.
+// Spec implements tools.Tool with what the manifest says of the program.
 func (p *program) Spec() tools.Spec {
 	return tools.Spec{
 		Name: ToolName(p.skill.Name, p.program.Name), Description: p.program.Description, Schema: p.program.Schema,
@@ -63,8 +63,8 @@ func (p *program) Spec() tools.Spec {
 	}
 }
 
-// ran is what came of a program.
-type ran struct {
+// A programResult is what a program returns to the model.
+type programResult struct {
 	ExitCode   int      `json:"exit_code"`
 	Stdout     string   `json:"stdout"`
 	Stderr     string   `json:"stderr"`
@@ -72,10 +72,11 @@ type ran struct {
 	Refused    []string `json:"refused_hosts,omitempty"`
 }
 
-// inSkill runs a program of the skill's folder, wherever that lies inside.
+// inSkill runs a program of the skill's folder, wherever that folder lies inside the sandbox.
 const inSkill = `exec "$SKILL_DIR/$0" "$@"`
 
-// Run implements tools.Tool. Nobody vouches for what a program says.
+// Run implements tools.Tool: it runs the program in the sandbox. The result is untrusted, because
+// nobody vouches for what a program prints.
 func (p *program) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	place, err := p.runner.Place(ctx, call, p.program.Network)
 	if err != nil {
@@ -85,7 +86,7 @@ func (p *program) Run(ctx context.Context, call tools.Call) (tools.Result, error
 	if err != nil {
 		return tools.Result{}, tools.Errorf(tools.ExecutionFailed, "the folder of the skill %s is not there any more: go on without", p.skill.Name)
 	}
-	c := place.Command(slices.Concat([]string{"sh", "-c", inSkill, p.program.Binary}, p.program.Args, flags(call.Args, p.program.Flags))...)
+	c := place.Command(slices.Concat([]string{"sh", "-c", inSkill, p.program.Binary}, p.program.Args, flagsOf(call.Args, p.program.Flags))...)
 	c.Held, c.Stdin = call.Held, bytes.NewReader(append(slices.Clone(call.Args), '\n'))
 	c.Shows = []sandbox.Shown{{Path: where, As: "/skills/" + p.skill.Name, Env: "SKILL_DIR"}}
 	switch p.program.Workspace {
@@ -105,20 +106,20 @@ func (p *program) Run(ctx context.Context, call tools.Call) (tools.Result, error
 	if err := sandbox.Ended(r, time.Since(began)); err != nil {
 		return tools.Result{Untrusted: true}, err
 	}
-	content, err := marshal(ran{r.ExitCode, r.Stdout, r.Stderr, r.Duration.Milliseconds(), r.Refused})
+	content, err := marshal(programResult{r.ExitCode, r.Stdout, r.Stderr, r.Duration.Milliseconds(), r.Refused})
 	return tools.Result{Content: content, Untrusted: true}, err
 }
 
-// Bounds of what becomes a flag: the system takes no more in one argument. What is longer
-// stands on standard input alone.
+// Bounds of what becomes a flag, because the system takes no more in one argument. A longer value
+// is passed on standard input only.
 const (
 	maxFlag  = 64 << 10
 	maxFlags = 512 << 10
 )
 
-// flags are the arguments of these names, as --NAME=VALUE; of true --NAME alone, of false
-// and null nothing. What is no text, number or truth is JSON.
-func flags(raw json.RawMessage, names []string) (all []string) {
+// flagsOf returns the arguments of these names as flags: --NAME=VALUE, for true --NAME alone, and
+// for false and null none. Values that are no text, number or boolean are written as JSON.
+func flagsOf(raw json.RawMessage, names []string) (all []string) {
 	var args map[string]json.RawMessage
 	if json.Unmarshal(raw, &args) != nil {
 		return nil // it fits the schema, so it is an object
@@ -146,7 +147,7 @@ func flags(raw json.RawMessage, names []string) (all []string) {
 	return all
 }
 
-// marshal is json.Marshal without the escapes for HTML, which cost the model tokens.
+// marshal does what json.Marshal does, without the escapes for HTML, which cost the model tokens.
 func marshal(value any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -1,14 +1,14 @@
 // Package skills gives agents skills: instructions for certain kinds of work, which they read when they need them.
 //
-// A skill is a folder with a SKILL.md (package folder). The prompt has what each is called
-// and what it is for; the tool skill gives the rest. Those of the operator are apart from
-// those that lie in a session's workspace, where agents and people write: these have no
-// name that one of the operator's has, and what they say counts as untrusted.
+// A skill is a folder with a SKILL.md (package folder). The prompt has each skill's name and what
+// it is for; the tool skill returns the rest. The operator's skills are kept apart from those
+// that lie in a session's workspace, where agents and people write: these cannot have the name of
+// one of the operator's, and what they say counts as untrusted.
 //
-// A skill of the operator's may bring programs: each is a tool, SKILL__TOOL, that runs in the
+// A skill of the operator may bring programs: each becomes a tool, SKILL__TOOL, that runs in the
 // session's sandbox, with its arguments as JSON on standard input and as flags.
 //
-// The files: skills.go is the tool skill; list.go is what the prompt says of skills;
+// The files: skills.go is the tool skill; list.go writes what the prompt says of skills;
 // program.go runs their programs.
 package skills
 
@@ -26,25 +26,25 @@ import (
 	"parley/tools/skills/folder"
 )
 
-// Tool is the name of the tool that gives what a skill says.
+// Tool is the name of the tool that returns the text of a skill.
 const Tool = "skill"
 
-// A Skill is one as an agent has it.
+// A Skill is a skill as an agent has it.
 type Skill struct {
 	folder.Skill
-	// Session says that it lies in the session's workspace.
+	// Session says that the skill lies in the session's workspace.
 	Session bool
-	// Trusted says that the operator vouches for all that it says.
+	// Trusted says that the operator vouches for everything that the skill says.
 	Trusted bool
-	// Tools are the names of those that it brings.
+	// Tools are the names of the tools that the skill brings.
 	Tools []string
 }
 
-// Bounds of what is told of a skill's files.
+// Bounds of what is listed and read of a skill's files.
 const (
-	mostFiles = 100
-	mostDepth = 4
-	maxFile   = 1 << 20 // bytes of one that is read
+	maxFiles = 100
+	maxDepth = 4
+	maxFile  = 1 << 20 // bytes of a file that is read
 )
 
 type skillArgs struct {
@@ -52,7 +52,7 @@ type skillArgs struct {
 	File string `json:"file,omitempty" jsonschema:"one of its files, as the skill names it; left out: what the skill says"`
 }
 
-// New makes the tool skill. Of returns the skills that a call's agent has.
+// New makes the tool skill. Function of returns the skills that a call's agent has.
 func New(of func(ctx context.Context, call tools.Call) ([]Skill, error)) tools.Tool {
 	return tools.New(tools.Spec{
 		Name: Tool, Effect: tools.Pure, MaxTimeout: -1,
@@ -64,7 +64,7 @@ func New(of func(ctx context.Context, call tools.Call) ([]Skill, error)) tools.T
 		}
 		i := slices.IndexFunc(all, func(s Skill) bool { return s.Name == args.Name })
 		if i < 0 {
-			return nil, unknown(args.Name, all)
+			return nil, unknownSkill(args.Name, all)
 		}
 		answer, err := all[i].read(ctx, args.File)
 		if err != nil || all[i].Trusted {
@@ -74,7 +74,7 @@ func New(of func(ctx context.Context, call tools.Call) ([]Skill, error)) tools.T
 	})
 }
 
-func unknown(name string, all []Skill) error {
+func unknownSkill(name string, all []Skill) error {
 	if len(all) == 0 {
 		return tools.Errorf(tools.InvalidArgs, "there are no skills here: go on without")
 	}
@@ -85,18 +85,18 @@ func unknown(name string, all []Skill) error {
 	return tools.Errorf(tools.InvalidArgs, "no skill is called %q: there are %s", tools.Clip(name, 64), tools.Clip(strings.Join(names, ", "), 700))
 }
 
-// said is what a skill says.
-type said struct {
+// A skillText is what the tool returns of a skill.
+type skillText struct {
 	Content string   `json:"content"`
 	Files   []string `json:"files,omitempty"`
 	Tools   []string `json:"tools,omitempty"`
 }
 
-// read reads what a skill says, or one of its files.
+// read returns the text of a skill, or of one of its files.
 func (s Skill) read(ctx context.Context, file string) (any, error) {
 	if file != "" && path.Clean(file) != folder.File {
-		content, err := s.file(path.Clean(file))
-		return said{Content: content}, err
+		content, err := s.fileText(path.Clean(file))
+		return skillText{Content: content}, err
 	}
 	body, err := s.Body()
 	if err != nil {
@@ -105,12 +105,12 @@ func (s Skill) read(ctx context.Context, file string) (any, error) {
 	if body == "" {
 		body = s.Description
 	}
-	files, err := s.files(ctx)
-	return said{body, files, s.Tools}, err
+	files, err := s.fileNames(ctx)
+	return skillText{body, files, s.Tools}, err
 }
 
-// file is the text of one of its files.
-func (s Skill) file(name string) (string, error) {
+// fileText returns the text of one of the skill's files.
+func (s Skill) fileText(name string) (string, error) {
 	if !fs.ValidPath(name) {
 		return "", tools.Errorf(tools.InvalidPath, "%q is no file of the skill: name it from the skill's folder on, as in references/forms.md", tools.Clip(name, 100))
 	}
@@ -134,7 +134,7 @@ func (s Skill) file(name string) (string, error) {
 	return string(raw), nil
 }
 
-// unreadable says why a file cannot be read.
+// unreadable returns the error for a file that cannot be read.
 func (s Skill) unreadable(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return tools.Errorf(tools.FileNotFound, "the skill %s has no file %q: skill without file lists what it has", s.Name, tools.Clip(name, 100))
@@ -142,8 +142,8 @@ func (s Skill) unreadable(name string, err error) error {
 	return tools.Errorf(tools.InvalidPath, "%q cannot be read: %s", tools.Clip(name, 100), folder.Reason(err))
 }
 
-// files are the names of its files besides SKILL.md, hidden ones left out.
-func (s Skill) files(ctx context.Context) (names []string, err error) {
+// fileNames lists the skill's files besides SKILL.md, without hidden ones.
+func (s Skill) fileNames(ctx context.Context) (names []string, err error) {
 	err = fs.WalkDir(s.Files, ".", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
@@ -151,12 +151,12 @@ func (s Skill) files(ctx context.Context) (names []string, err error) {
 		case err != nil && name == ".":
 			return fs.SkipAll
 		case err != nil:
-			return nil // what cannot be read is passed over
-		case name != "." && strings.HasPrefix(e.Name(), "."), e.IsDir() && strings.Count(name, "/") >= mostDepth:
+			return nil // what cannot be read is skipped
+		case name != "." && strings.HasPrefix(e.Name(), "."), e.IsDir() && strings.Count(name, "/") >= maxDepth:
 			return skip(e)
 		case e.IsDir() || name == folder.File:
 			return nil
-		case len(names) == mostFiles:
+		case len(names) == maxFiles:
 			names = append(names, "… and more")
 			return fs.SkipAll
 		}

@@ -1,8 +1,9 @@
-// Package todo is the tools with which an agent keeps a list of what it is about to do, and people see it.
+// Package todo is the tools with which an agent keeps a list of what it is about to do, which
+// people see.
 //
-// The list is a file of the session's workspace. It is written whole, so writing it again
-// changes nothing. Each change is told as progress, which chats and terminals show while
-// the turn runs.
+// The list is a file of the session's workspace. It is written as a whole, so writing it again
+// changes nothing. Each change is reported as progress, which chats and terminals show while the
+// turn runs.
 package todo
 
 import (
@@ -19,7 +20,7 @@ import (
 	"parley/tools"
 )
 
-// File is where the list is, in the workspace.
+// File is the path of the list in the workspace.
 const File = ".agent/todo.json"
 
 // Bounds of a list.
@@ -36,10 +37,10 @@ const (
 	done    = "done"
 )
 
-// A Dir is where the file is.
+// A Dir is the directory that holds the file.
 type Dir interface {
 	fs.FS
-	// Write replaces a file's content whole or not at all.
+	// Write replaces a file's content as a whole or not at all.
 	Write(name string, content []byte) error
 }
 
@@ -59,7 +60,7 @@ type todoTools struct {
 	open func(ctx context.Context, call tools.Call) (Dir, error)
 }
 
-// New makes todo_read and todo_write. Open returns the directory of a call's session.
+// New makes the tools todo_read and todo_write. Open returns the directory of a call's session.
 func New(open func(ctx context.Context, call tools.Call) (Dir, error)) []tools.Tool {
 	k := todoTools{open}
 	return []tools.Tool{
@@ -127,19 +128,19 @@ func (k todoTools) write(ctx context.Context, call tools.Call, args list) (any, 
 		return nil, asToolError(err)
 	}
 	if call.Progress != nil {
-		call.Progress(shown(now.Items))
+		call.Progress(progressText(now.Items))
 	}
 	return now, nil
 }
 
 const (
-	shownItems = 12 // at most
-	shownText  = 80 // characters of each
+	maxShownItems = 12 // at most
+	maxShownText  = 80 // characters of each
 )
 
-// shown is a list as people see it: how far it is, and a line for each item. Of a long
-// list what is done goes first.
-func shown(items []item) string {
+// progressText returns a list as people see it: how much of it is done, and a line for each item.
+// From a long list it leaves out items that are done first.
+func progressText(items []item) string {
 	var lines []string
 	finished := 0
 	for _, it := range items {
@@ -149,24 +150,24 @@ func shown(items []item) string {
 	}
 	left := len(items)
 	for _, it := range items {
-		if left > shownItems && it.State == done {
+		if left > maxShownItems && it.State == done {
 			left--
 			continue
 		}
-		if len(lines) == shownItems {
-			lines = append(lines, fmt.Sprintf("… and %d more", left-shownItems))
+		if len(lines) == maxShownItems {
+			lines = append(lines, fmt.Sprintf("… and %d more", left-maxShownItems))
 			break
 		}
 		text := it.Text
-		if utf8.RuneCountInString(text) > shownText {
-			text = string([]rune(text)[:shownText]) + "…"
+		if utf8.RuneCountInString(text) > maxShownText {
+			text = string([]rune(text)[:maxShownText]) + "…"
 		}
 		lines = append(lines, map[string]string{pending: "☐", doing: "▶", done: "☑"}[it.State]+" "+text)
 	}
 	return strings.Join(append([]string{fmt.Sprintf("%d of %d done", finished, len(items))}, lines...), "\n")
 }
 
-// asToolError is an error as the model reads it.
+// asToolError turns an error into one that the model reads.
 func asToolError(err error) error {
 	if known, ok := errors.AsType[*tools.Error](err); ok {
 		return known

@@ -8,18 +8,17 @@ import (
 	"parley/tools/target"
 )
 
-// Refuse says why web_fetch makes no connection to an address, or "" for one of the
-// public web. Whatever is not plainly public is refused: private, loopback and
-// link-local networks, a cloud's metadata, what is kept for documentation and
-// multicast, and addresses that are translated into others on their way, since
-// nobody can tell where they end.
+// Refuse returns why web_fetch makes no connection to an address, or "" for one of the public
+// web. It refuses whatever is not plainly public: private, loopback and link-local networks, a
+// cloud's metadata, addresses reserved for documentation and multicast, and addresses that are
+// translated into others on their way, because nobody can tell where these end.
 func Refuse(addr netip.Addr) string {
 	addr = addr.WithZone("").Unmap()
 	if !addr.IsValid() {
 		return "it is no address"
 	}
 	if addr.Is6() && !netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20}), 3).Contains(addr) {
-		return named(addr, "it is no address of the public web")
+		return nameBlock(addr, "it is no address of the public web")
 	}
 	for _, block := range refusedBlocks() {
 		if netip.MustParsePrefix(block.prefix).Contains(addr) {
@@ -32,8 +31,9 @@ func Refuse(addr netip.Addr) string {
 	return ""
 }
 
-// named says more of those IPv6 addresses that people know by a name.
-func named(addr netip.Addr, otherwise string) string {
+// nameBlock returns the reason for refusing those IPv6 addresses that people know by a name, and
+// otherwise the given one.
+func nameBlock(addr netip.Addr, otherwise string) string {
 	switch {
 	case addr.IsLoopback():
 		return "it is a loopback address"
@@ -47,8 +47,8 @@ func named(addr netip.Addr, otherwise string) string {
 
 type refusedBlock struct{ prefix, why string }
 
-// refusedBlocks are the networks of IPv4, and of the IPv6 that is in use (2000::/3),
-// that are not the public web.
+// refusedBlocks are the networks of IPv4, and of the IPv6 that is in use (2000::/3), that are not
+// part of the public web.
 func refusedBlocks() []refusedBlock {
 	const (
 		private    = "it is a private address"
@@ -80,9 +80,9 @@ func refusedBlocks() []refusedBlock {
 	}
 }
 
-// connecting makes of a check what a dialer asks right before each connection, when
-// the name is looked up and the address is the one that the kernel gets.
-func connecting(refuse func(netip.Addr) string) func(network, address string, _ syscall.RawConn) error {
+// checkBeforeConnect turns a check of addresses into the function that a dialer calls right
+// before each connection, after the name was looked up, with the address that the kernel gets.
+func checkBeforeConnect(refuse func(netip.Addr) string) func(network, address string, _ syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil {

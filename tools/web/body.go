@@ -13,11 +13,11 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// maxBody is the most that is read of an answer, decompressed, and the most that
-// a model is shown of it.
+// maxBody bounds how many bytes of an answer are read, decompressed, and how many of it a model
+// is shown.
 const maxBody = 1 << 20
 
-// A kind is what an answer's body is, as far as it matters here.
+// A kind says what an answer's body is, as far as it matters here.
 type kind int
 
 const (
@@ -26,19 +26,19 @@ const (
 	isBinary
 )
 
-// An answer is what a server sent, as far as it was read.
+// An answer is a server's response, as far as it was read.
 type answer struct {
 	from      *url.URL
 	mediaType string
 	declared  string // the content type with its parameters
 	kind      kind
 	content   []byte
-	first     []byte // all that was read
+	first     []byte // everything that was read, also beyond maxBody
 	cut       bool   // the server would have sent more
 }
 
-// read reads the body of a response.
-func read(response *http.Response) (answer, error) {
+// readAnswer reads the body of a response.
+func readAnswer(response *http.Response) (answer, error) {
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
 	if err != nil && len(content) <= maxBody {
 		return answer{}, err
@@ -73,8 +73,8 @@ func kindOf(mediaType string) kind {
 	return isBinary
 }
 
-// text decodes the content as its charset has it: what the header says, what a page
-// says of itself, or what it looks like.
+// text decodes the content in its charset: the one that the header names, or that the page names,
+// or that it looks like.
 func (a answer) text() string {
 	if _, params, err := mime.ParseMediaType(a.declared); err == nil && params["charset"] == "" && a.kind == isText && utf8.Valid(trimCut(a.content)) {
 		return strings.TrimPrefix(string(trimCut(a.content)), "\uFEFF")
@@ -87,7 +87,7 @@ func (a answer) text() string {
 	return strings.TrimPrefix(strings.ToValidUTF8(string(trimCut(decoded)), "\uFFFD"), "\uFEFF")
 }
 
-// trimCut leaves out a character that the end of what was read cuts in two.
+// trimCut leaves out a last character that was cut in two.
 func trimCut(content []byte) []byte {
 	for i := 1; i <= min(3, len(content)); i++ {
 		if r := content[len(content)-i:]; utf8.RuneStart(r[0]) {
@@ -100,8 +100,8 @@ func trimCut(content []byte) []byte {
 	return content
 }
 
-// whole is a text within the bounds, which says so where it is not the whole.
-func (a answer) whole(text string) string {
+// bounded returns a text of at most maxBody bytes, with a note at its end if it is not the whole.
+func (a answer) bounded(text string) string {
 	const suffix = "\n[cut: this is not all, what is beyond the first 1048576 bytes was not read]"
 	if !a.cut && len(text) <= maxBody {
 		return text
@@ -112,7 +112,7 @@ func (a answer) whole(text string) string {
 	return text + suffix
 }
 
-// aboutBinary is what stands for a body that is no text.
+// aboutBinary returns a description that stands in the place of a body that is no text.
 func (a answer) aboutBinary() string {
 	if len(a.content) == 0 {
 		return ""
@@ -124,5 +124,5 @@ func (a answer) aboutBinary() string {
 	if a.mediaType == "application/pdf" {
 		return "[a PDF document of " + size + ": its text cannot be read here; look for the same as a web page]"
 	}
-	return "[" + plain(clip(a.mediaType, 100)) + ", " + size + ": not a text, so not shown]"
+	return "[" + visibleText(clip(a.mediaType, 100)) + ", " + size + ": not a text, so not shown]"
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// brave is the Brave Search API.
+// brave asks the Brave Search API.
 type brave struct {
 	endpoint
 	key string
@@ -20,7 +20,7 @@ func (b brave) search(ctx context.Context, query string, most int) ([]hit, error
 		}
 	}
 	path := "/res/v1/web/search?" + url.Values{"q": {query}, "count": {strconv.Itoa(most)}}.Encode()
-	if err := b.ask(ctx, http.MethodGet, path, http.Header{"X-Subscription-Token": {b.key}}, nil, &answer); err != nil {
+	if err := b.query(ctx, http.MethodGet, path, http.Header{"X-Subscription-Token": {b.key}}, nil, &answer); err != nil {
 		return nil, err
 	}
 	var hits []hit

@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// maxHops is how many redirects are followed.
+	// maxHops bounds how many redirects are followed.
 	maxHops = 10
 	// maxHeader bounds the header of an answer, in bytes.
 	maxHeader = 64 << 10
 )
 
-// newDialer makes what connects: it checks each address right before.
+// newDialer makes a dialer that checks each address right before it connects.
 func newDialer(refuse func(netip.Addr) string) *net.Dialer {
-	return &net.Dialer{Timeout: 10 * time.Second, Control: connecting(refuse)}
+	return &net.Dialer{Timeout: 10 * time.Second, Control: checkBeforeConnect(refuse)}
 }
 
-// newTransport makes the way to the public web, without the environment's proxy: it
-// would connect for us where we may not.
+// newTransport makes the HTTP transport to the public web. It does not use the environment's
+// proxy, which would connect for us to where we may not.
 func newTransport(dialer *net.Dialer) *http.Transport {
 	return &http.Transport{
 		Proxy:                  nil,
@@ -34,15 +34,15 @@ func newTransport(dialer *net.Dialer) *http.Transport {
 		MaxResponseHeaderBytes: maxHeader,
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           32,
-		// One page is read and left: what is idle is kept for its redirects and
-		// what is read right after it.
+		// One page is read and left: an idle connection is kept for its redirects and for what is
+		// read right after it.
 		IdleConnTimeout: 5 * time.Second,
 	}
 }
 
-// client is the client of one call. It follows the redirects of GET and HEAD and
-// checks each; any other method gets the redirect as its answer, so that nothing is
-// sent to where nobody asked.
+// client returns the HTTP client of one call. It follows the redirects of GET and HEAD and checks
+// each of them. Any other method gets the redirect as its answer, so that nothing is sent to a
+// place that nobody asked for.
 func (f *fetcher) client(call tools.Call, settings Settings, own http.Header) *http.Client {
 	return &http.Client{Transport: f.transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		if method := via[0].Method; method != http.MethodGet && method != http.MethodHead {
@@ -51,8 +51,8 @@ func (f *fetcher) client(call tools.Call, settings Settings, own http.Header) *h
 		if len(via) > maxHops {
 			return tools.Errorf(tools.ExecutionFailed, "the page redirects more than %d times", maxHops)
 		}
-		if err := f.mayGoOn(call, settings, next.URL); err != nil {
-			return redirected(next.URL, err)
+		if err := f.checkRedirect(call, settings, next.URL); err != nil {
+			return redirectError(next.URL, err)
 		}
 		next.Header.Del("Referer")
 		if next.URL.Host != via[0].URL.Host || next.URL.Scheme != via[0].URL.Scheme {
@@ -64,8 +64,8 @@ func (f *fetcher) client(call tools.Call, settings Settings, own http.Header) *h
 	}}
 }
 
-// mayGoOn says why a call may not go on to where a page sends it.
-func (f *fetcher) mayGoOn(call tools.Call, settings Settings, to *url.URL) error {
+// checkRedirect returns why a call may not follow a redirect; nil if it may.
+func (f *fetcher) checkRedirect(call tools.Call, settings Settings, to *url.URL) error {
 	if err := checkTarget(to); err != nil {
 		return err
 	}
@@ -75,9 +75,9 @@ func (f *fetcher) mayGoOn(call tools.Call, settings Settings, to *url.URL) error
 	return f.redirect(call, to.String())
 }
 
-// redirected says that a refusal concerns a redirect, which is no mistake in the
-// model's arguments.
-func redirected(to *url.URL, err error) error {
+// redirectError says that a refusal concerns a redirect, which is no mistake in the model's
+// arguments.
+func redirectError(to *url.URL, err error) error {
 	known, ok := errors.AsType[*tools.Error](err)
 	if !ok {
 		return err
@@ -86,11 +86,11 @@ func redirected(to *url.URL, err error) error {
 	if code == tools.InvalidArgs {
 		code = tools.ExecutionFailed
 	}
-	return tools.Errorf(code, "the page redirects to %s: %s", plain(clip(to.Redacted(), 300)), known.Message)
+	return tools.Errorf(code, "the page redirects to %s: %s", visibleText(clip(to.Redacted(), 300)), known.Message)
 }
 
-// unreachable says why there was no answer, without the addresses of this machine
-// and its name servers.
+// unreachable returns the error for a host that gave no answer, without the addresses of this
+// machine and its name servers.
 func unreachable(ctx context.Context, host string, err error) error {
 	if known, ok := errors.AsType[*tools.Error](err); ok {
 		return known
@@ -107,11 +107,11 @@ func unreachable(ctx context.Context, host string, err error) error {
 	if failed, ok := errors.AsType[*net.OpError](err); ok {
 		err = failed.Err
 	}
-	return tools.Errorf(tools.ExecutionFailed, "%s gave no answer: %s", host, clip(cause(err).Error(), 200))
+	return tools.Errorf(tools.ExecutionFailed, "%s gave no answer: %s", host, clip(innermost(err).Error(), 200))
 }
 
-// cause is the innermost error of those that wrap one.
-func cause(err error) error {
+// innermost returns the innermost error of a chain of errors.
+func innermost(err error) error {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
 	}

@@ -12,9 +12,9 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// documentOf tells what an answer is whose text has to be read out of it. The first
-// bytes say so; of an archive, which could be anything, its type or its name as well.
-func documentOf(a answer) pages.Kind {
+// documentKind returns what kind of document an answer is; None if it is none. The first bytes
+// tell it; for an archive, which could be anything, its type or its name must tell it as well.
+func documentKind(a answer) pages.Kind {
 	if a.kind != isBinary {
 		return pages.None
 	}
@@ -34,9 +34,9 @@ func documentOf(a answer) pages.Kind {
 	return pages.None
 }
 
-// document puts the text of a document into a result. What was read of it for a look
-// comes first, and then the rest of the answer's body.
-func (f *fetcher) document(ctx context.Context, kind pages.Kind, a answer, body io.Reader, choice string, out *fetched) error {
+// document puts the text of a document into a result. It reads first the part of the body that
+// was read already, and then the rest.
+func (f *fetcher) document(ctx context.Context, kind pages.Kind, a answer, body io.Reader, choice string, out *fetchResult) error {
 	whole := &counter{from: io.MultiReader(bytes.NewReader(a.first), body)}
 	shown, err := f.documents.Read(ctx, pages.Request{
 		Name: "the document", Kind: kind, Pages: choice, Most: pages.UsualMost, Content: whole,
@@ -49,11 +49,11 @@ func (f *fetcher) document(ctx context.Context, kind pages.Kind, a answer, body 
 	if err != nil {
 		return unreachable(ctx, a.from.Hostname(), err)
 	}
-	out.Body, out.Pages, out.Next, out.Note = plain(shown.Content), shown.Pages, shown.Next, shown.Note
+	out.Body, out.Pages, out.Next, out.Note = visibleText(shown.Content), shown.Pages, shown.Next, shown.Note
 	return nil
 }
 
-// A counter counts what is read.
+// A counter counts the bytes that are read.
 type counter struct {
 	from io.Reader
 	read atomic.Int64

@@ -9,9 +9,9 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// mostConverting is how many pages are made Markdown of at once: each takes some
+// maxConverting is how many pages are made Markdown of at once: each takes some
 // tens of megabytes while it lasts.
-const mostConverting = 4
+const maxConverting = 4
 
 // A fetcher is web_fetch.
 type fetcher struct {
@@ -22,8 +22,8 @@ type fetcher struct {
 	documents  pages.Reader // nil is none
 }
 
-// fetched is the result of web_fetch.
-type fetched struct {
+// fetchResult is the result of web_fetch.
+type fetchResult struct {
 	Status      int    `json:"status"`
 	ContentType string `json:"content_type"`
 	Body        string `json:"body"`
@@ -48,18 +48,18 @@ func (f *fetcher) fetch(ctx context.Context, call tools.Call, args fetchArgs) (a
 		return nil, unreachable(ctx, request.URL.Hostname(), err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	got, err := read(response)
+	got, err := readAnswer(response)
 	if err != nil {
 		return nil, unreachable(ctx, response.Request.URL.Hostname(), err)
 	}
-	out := fetched{
-		Status: response.StatusCode, ContentType: plain(clip(response.Header.Get("Content-Type"), 200)),
-		URL: plain(response.Request.URL.String()), Bytes: len(got.content),
+	out := fetchResult{
+		Status: response.StatusCode, ContentType: visibleText(clip(response.Header.Get("Content-Type"), 200)),
+		URL: visibleText(response.Request.URL.String()), Bytes: len(got.content),
 	}
 	if 300 <= out.Status && out.Status < 400 {
-		out.Location = plain(clip(response.Header.Get("Location"), 2000))
+		out.Location = visibleText(clip(response.Header.Get("Location"), 2000))
 	}
-	if kind := documentOf(got); kind != pages.None && f.documents != nil && !args.Raw {
+	if kind := documentKind(got); kind != pages.None && f.documents != nil && !args.Raw {
 		err = f.document(ctx, kind, got, response.Body, args.Pages, &out)
 	} else {
 		out.Body, err = f.show(ctx, got, args.Raw)
@@ -77,7 +77,7 @@ func (f *fetcher) show(ctx context.Context, a answer, raw bool) (string, error) 
 	case isText:
 		text = strings.ReplaceAll(a.text(), "\x00", "\uFFFD")
 		if !raw {
-			text = plain(text)
+			text = visibleText(text)
 		}
 	case isPage:
 		if text = strings.ReplaceAll(a.text(), "\x00", "\uFFFD"); raw {
@@ -96,5 +96,5 @@ func (f *fetcher) show(ctx context.Context, a answer, raw bool) (string, error) 
 	case isBinary:
 		return a.aboutBinary(), nil
 	}
-	return a.whole(text), nil
+	return a.bounded(text), nil
 }

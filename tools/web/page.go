@@ -17,20 +17,19 @@ import (
 )
 
 const (
-	// maxElements and maxNested bound the page that is made Markdown of: beyond
-	// them the work would grow faster than the page.
+	// maxElements and maxNested bound the page that is turned into Markdown: beyond them the work
+	// would grow faster than the page.
 	maxElements = 30_000
 	maxNested   = 100
-	// maxSpan bounds how many columns or rows a cell of a table takes.
+	// maxSpan bounds how many columns or rows a cell of a table may span.
 	maxSpan = 8
-	// leastArticle is how much of a page's text its article must have, in percent,
-	// to stand for the page.
-	leastArticle = 30
+	// minArticle is the percentage of a page's text that its article must have to be shown
+	// instead of the page.
+	minArticle = 30
 )
 
-// markdown is a page as a model reads it: what a person would see of it, its
-// article where it has one, without scripts, pictures and ornaments.
-// It gives up soon after ctx has ended.
+// markdown returns a page as a model reads it: what a person would see of it, or only its article
+// if it has one, without scripts, pictures and ornaments. It gives up soon after ctx has ended.
 func markdown(ctx context.Context, source string, at *url.URL) (string, error) {
 	from := strings.NewReader(source)
 	doc, err := html.Parse(readFunc(func(p []byte) (int, error) {
@@ -47,7 +46,7 @@ func markdown(ctx context.Context, source string, at *url.URL) (string, error) {
 	}
 	c := cleaner{base: at, sheet: newStyleSheet(), left: maxElements}
 	c.prepare(ctx, doc)
-	c.children(ctx, doc, 0)
+	c.cleanChildren(ctx, doc, 0)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
@@ -66,27 +65,27 @@ func markdown(ctx context.Context, source string, at *url.URL) (string, error) {
 	if first, _, _ := strings.Cut(text, "\n"); title != "" && strings.Trim(first, "# ") != title {
 		text = "# " + title + "\n\n" + text
 	}
-	return plain(text), nil
+	return visibleText(text), nil
 }
 
-// A readFunc reads as an io.Reader does.
+// A readFunc is a function that implements io.Reader.
 type readFunc func(p []byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
-// article is the part of a page that is worth reading, or else all of it.
+// article returns the part of a page that is worth reading, or else all of it.
 func article(doc *html.Node, from *url.URL) *html.Node {
 	parser := readability.NewParser()
 	parser.DisableJSONLD = true
 	parser.Logger = slog.New(slog.DiscardHandler)
 	found, err := parser.ParseDocument(doc, from)
-	if err != nil || found.Node == nil || found.Length*100 < textLength(doc)*leastArticle {
+	if err != nil || found.Node == nil || found.Length*100 < textLength(doc)*minArticle {
 		return doc
 	}
 	return found.Node
 }
 
-// textLength counts the letters of what is seen, roughly.
+// textLength counts the letters of a page's text, roughly.
 func textLength(n *html.Node) int {
 	length := 0
 	for d := range n.Descendants() {
@@ -105,7 +104,7 @@ func render(n *html.Node) string {
 			commonmark.NewCommonmarkPlugin(),
 			table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), table.WithHeaderPromotion(true)),
 		),
-		// Escapes cost a model tokens, and finding out which are needed takes the
+		// Escapes cost a model tokens, and the time to find out which are needed grows with the
 		// square of a text's brackets.
 		converter.WithEscapeMode(converter.EscapeModeDisabled),
 	)
@@ -116,19 +115,19 @@ func render(n *html.Node) string {
 	return strings.TrimSpace(string(text))
 }
 
-// A cleaner takes out of a page what nobody would see and what would cost too much,
-// and writes links so that they can be followed.
+// A cleaner removes from a page what nobody would see and what would cost too much, and rewrites
+// links so that they can be followed.
 type cleaner struct {
 	base  *url.URL
 	sheet styleSheet
 	title string
-	left  int // how many elements may still come
+	left  int // how many elements may still follow
 }
 
-// prepare looks for what holds for the whole page: its title, its styles, and what
-// its links are relative to.
+// prepare collects what holds for the whole page: its title, its styles, and the URL to which its
+// links are relative.
 func (c *cleaner) prepare(ctx context.Context, doc *html.Node) {
-	selector := compound()
+	selector := compoundSelector()
 	based := false
 	for n := range doc.Descendants() {
 		switch {
@@ -156,8 +155,8 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// children cleans what is below a node, until ctx ends.
-func (c *cleaner) children(ctx context.Context, n *html.Node, depth int) {
+// cleanChildren cleans everything below a node, until ctx ends.
+func (c *cleaner) cleanChildren(ctx context.Context, n *html.Node, depth int) {
 	var next *html.Node
 	for child := n.FirstChild; child != nil && ctx.Err() == nil; child = next {
 		next = child.NextSibling
@@ -165,7 +164,7 @@ func (c *cleaner) children(ctx context.Context, n *html.Node, depth int) {
 		case html.CommentNode, html.DoctypeNode:
 			n.RemoveChild(child)
 		case html.TextNode:
-			child.Data = strings.ReplaceAll(child.Data, "![", "[") // would be a picture
+			child.Data = strings.ReplaceAll(child.Data, "![", "[") // ![ would begin a picture
 		case html.ElementNode:
 			if c.left--; c.left < 0 || c.drops(child) {
 				n.RemoveChild(child)
@@ -176,16 +175,16 @@ func (c *cleaner) children(ctx context.Context, n *html.Node, depth int) {
 				continue
 			}
 			if child.DataAtom == atom.Img {
-				c.picture(child)
+				c.replacePicture(child)
 				continue
 			}
-			c.children(ctx, child, depth+1)
-			c.attributes(child)
+			c.cleanChildren(ctx, child, depth+1)
+			c.keepAttributes(child)
 		}
 	}
 }
 
-// unwrap puts what is in an element into its place, and returns what comes next.
+// unwrap replaces an element by its children, and returns the node that comes next.
 func unwrap(n *html.Node) *html.Node {
 	next := n.NextSibling
 	if n.FirstChild != nil {
@@ -199,7 +198,7 @@ func unwrap(n *html.Node) *html.Node {
 	return next
 }
 
-// drops tells whether an element is left out with all that is in it.
+// drops reports whether an element is left out with everything in it.
 func (c *cleaner) drops(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Iframe, atom.Object, atom.Embed, atom.Svg, atom.Math,
@@ -210,26 +209,27 @@ func (c *cleaner) drops(n *html.Node) bool {
 	case atom.Html, atom.Body:
 		return false // often hidden until a script has run
 	}
-	style := c.sheet.of(n)
+	style := c.sheet.lookOf(n)
 	return c.sheet.left < 0 || hides(n, style)
 }
 
-// picture puts what a picture shows in its place. Its address is left out: a client
-// that shows the answer would fetch it, and tell its server what stands in it.
-func (c *cleaner) picture(n *html.Node) {
+// replacePicture puts a picture's description in its place. The address is left out: a client
+// that shows the answer would fetch it, and so tell the picture's server what stands in the
+// address.
+func (c *cleaner) replacePicture(n *html.Node) {
 	if alt := strings.Join(strings.Fields(attribute(n, "alt")), " "); alt != "" {
 		n.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: " [image: " + clip(alt, 200) + "] "}, n)
 	}
 	n.Parent.RemoveChild(n)
 }
 
-// attributes keeps of an element's attributes those that Markdown is made of.
-func (c *cleaner) attributes(n *html.Node) {
+// keepAttributes removes those attributes of an element that Markdown does not need.
+func (c *cleaner) keepAttributes(n *html.Node) {
 	kept := n.Attr[:0]
 	for _, a := range n.Attr {
 		switch a.Key {
 		case "href":
-			if href, ok := c.link(a.Val); ok && n.DataAtom == atom.A {
+			if href, ok := c.resolveLink(a.Val); ok && n.DataAtom == atom.A {
 				kept = append(kept, html.Attribute{Key: "href", Val: href})
 			}
 		case "colspan", "rowspan":
@@ -243,8 +243,9 @@ func (c *cleaner) attributes(n *html.Node) {
 	n.Attr = kept
 }
 
-// link is where a link leads, if that is a place that can be fetched or written to.
-func (c *cleaner) link(href string) (string, bool) {
+// resolveLink returns the address to which a link leads; false if it cannot be fetched or written
+// to.
+func (c *cleaner) resolveLink(href string) (string, bool) {
 	u, err := c.base.Parse(strings.TrimSpace(href))
 	if err != nil || len(href) > 2000 || u.User != nil {
 		return "", false

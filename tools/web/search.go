@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	usualHits = 5
-	mostHits  = 20
-	// maxQuery is what the services take, in characters.
+	defaultHits = 5
+	maxHits     = 20
+	// maxQuery is the length that the services accept, in characters.
 	maxQuery = 400
 )
 
 // A searcher is a service that searches the web.
 type searcher interface {
-	// search gives at most that many hits, the best first.
+	// search returns at most most hits, the best first.
 	search(ctx context.Context, query string, most int) ([]hit, error)
 }
 
@@ -36,7 +36,7 @@ type hit struct {
 	Snippet string `json:"snippet"`
 }
 
-// search is web_search.
+// search is the tool web_search.
 type search struct {
 	settings func() Settings
 	client   *http.Client
@@ -47,13 +47,13 @@ type searchArgs struct {
 	NumResults int    `json:"num_results,omitempty" jsonschema:"how many results, 5 by default and 20 at most"`
 }
 
-type searched struct {
+type searchResult struct {
 	Query   string `json:"query"`
 	Results []hit  `json:"results"`
 }
 
-// unconfigured is the result where the operator has named no service: nothing has
-// failed, and trying again would not help.
+// unconfigured is the result if the operator has configured no service: nothing has failed, and
+// trying again would not help.
 type unconfigured struct {
 	Error   string `json:"error"`
 	Message string `json:"message"`
@@ -65,9 +65,9 @@ func (s *search) search(ctx context.Context, _ tools.Call, args searchArgs) (any
 	if query == "" || len([]rune(query)) > maxQuery {
 		return nil, tools.Errorf(tools.InvalidArgs, "query must have 1 to %d characters: give a few words", maxQuery)
 	}
-	most := min(args.NumResults, mostHits)
+	most := min(args.NumResults, maxHits)
 	if most <= 0 {
-		most = usualHits
+		most = defaultHits
 	}
 	service := s.service()
 	if service == nil {
@@ -80,10 +80,10 @@ func (s *search) search(ctx context.Context, _ tools.Call, args searchArgs) (any
 	if err != nil {
 		return nil, err
 	}
-	return tools.Untrusted{Value: searched{query, presentable(hits, most)}}, nil
+	return tools.Untrusted{Value: searchResult{query, presentable(hits, most)}}, nil
 }
 
-// service is the one that is configured, or nil.
+// service returns the configured service; nil if there is none.
 func (s *search) service() searcher {
 	set := s.settings().Search
 	base := func(usual string) endpoint {
@@ -103,7 +103,8 @@ func (s *search) service() searcher {
 	return nil
 }
 
-// presentable are hits as a model reads them: plain text, and URLs of the web.
+// presentable returns hits in the form in which a model reads them: plain text, and URLs of the
+// web.
 func presentable(hits []hit, most int) []hit {
 	shown := []hit{}
 	for _, h := range hits {
@@ -111,37 +112,36 @@ func presentable(hits []hit, most int) []hit {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || len(h.URL) > target.MaxURL || len(shown) == most {
 			continue
 		}
-		shown = append(shown, hit{clip(textOf(h.Title), 300), plain(h.URL), clip(textOf(h.Snippet), 2000)})
+		shown = append(shown, hit{clip(textOf(h.Title), 300), visibleText(h.URL), clip(textOf(h.Snippet), 2000)})
 	}
 	return shown
 }
 
-// textOf is the text of a piece of HTML, on one line.
+// textOf returns the text of a piece of HTML, on one line.
 func textOf(markup string) string {
 	var b strings.Builder
 	for tokens := html.NewTokenizer(strings.NewReader(markup)); ; {
 		switch tokens.Next() {
 		case html.ErrorToken:
-			return strings.Join(strings.Fields(plain(b.String())), " ")
+			return strings.Join(strings.Fields(visibleText(b.String())), " ")
 		case html.TextToken:
 			b.Write(tokens.Text())
 		}
 	}
 }
 
-// An endpoint is the API of a service.
+// An endpoint is the HTTP API of a service.
 type endpoint struct {
 	client  *http.Client
 	base    string
 	service string
 }
 
-// stay follows no redirect: what is sent holds a key.
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// refuseRedirect follows no redirect, because the request holds a key.
+func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// ask sends a request and reads the answer into into. Nothing that the service says
-// stands in an error.
-func (e endpoint) ask(ctx context.Context, method, path string, header http.Header, body, into any) error {
+// query sends a request and decodes the answer into into. No error quotes what the service says.
+func (e endpoint) query(ctx context.Context, method, path string, header http.Header, body, into any) error {
 	var sent io.Reader
 	if body != nil {
 		raw, err := json.Marshal(body)
@@ -168,7 +168,7 @@ func (e endpoint) ask(ctx context.Context, method, path string, header http.Head
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return e.refused(response.StatusCode)
+		return e.statusError(response.StatusCode)
 	}
 	raw, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
@@ -180,8 +180,8 @@ func (e endpoint) ask(ctx context.Context, method, path string, header http.Head
 	return nil
 }
 
-// refused says what an answer other than 200 means.
-func (e endpoint) refused(status int) error {
+// statusError returns the error for an answer with a status other than 200.
+func (e endpoint) statusError(status int) error {
 	switch {
 	case status == http.StatusForbidden && e.service == "searxng":
 		return tools.Errorf(tools.ExecutionFailed, "the search service refuses JSON: the operator adds json to search.formats in SearXNG's settings.yml")

@@ -6,8 +6,8 @@ import (
 	"net/url"
 )
 
-// searxng is a SearXNG server, which the operator runs or chooses. It has no key of
-// its own; one that is set is for what stands before it.
+// searxng asks a SearXNG server, which the operator runs or chooses. The server has no key of its
+// own; a key that is set is for a proxy in front of it.
 type searxng struct {
 	endpoint
 	key string
@@ -18,5 +18,5 @@ func (s searxng) search(ctx context.Context, query string, _ int) ([]hit, error)
 	if s.key != "" {
 		header.Set("Authorization", "Bearer "+s.key)
 	}
-	return s.found(ctx, http.MethodGet, "/search?"+url.Values{"q": {query}, "format": {"json"}}.Encode(), header, nil)
+	return s.queryResults(ctx, http.MethodGet, "/search?"+url.Values{"q": {query}, "format": {"json"}}.Encode(), header, nil)
 }

@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	// maxRules bounds the rules that are kept of a page's own style sheets.
+	// maxRules bounds how many rules of a page's own style sheets are kept.
 	maxRules = 5000
-	// maxStyling bounds the work for a page's styles: its selectors that are read,
-	// and the rules that its elements are held against, each with what it says.
+	// maxStyling bounds the work for a page's styles: the selectors that are read, and the rules
+	// that are compared with its elements, each with its properties.
 	maxStyling = 5_000_000
 )
 
 // A styleRule is a rule of a page's own style sheet for one kind of element.
 type styleRule struct {
-	tag, id string // "" is any
+	tag, id string // "" matches any
 	classes []string
 	weight  int
-	order   int // of those of the same weight the later one holds
+	order   int // of two rules with the same weight the later one wins
 	style   look
-	own     bool // the style is this selector's alone, so that it may be changed
+	own     bool // only this rule uses the style, so that it may be changed
 }
 
-// A styleSheet is what the style elements of a page say that may hide something,
-// for selectors of a single element (p.note#first). Others, what holds only on some
-// screens, and sheets from elsewhere are not looked at.
+// A styleSheet holds the rules of a page's style elements that may hide something, for selectors
+// of a single element (p.note#first). Other selectors, rules for some screens only, and external
+// style sheets are ignored.
 type styleSheet struct {
-	rules map[string][]*styleRule // by id ("#x"), else a class (".x"), else the tag
+	rules map[string][]*styleRule // by id ("#x"), or else by a class (".x"), or else by the tag
 	known map[string]*styleRule   // by the whole selector
-	left  int                     // of the work: below 0 nobody knows what is hidden
+	left  int                     // how much work is left; below 0 nobody knows what is hidden
 }
 
 func newStyleSheet() styleSheet {
@@ -69,7 +69,7 @@ func (s *styleSheet) read(ctx context.Context, css string, selector *regexp.Rege
 	}
 }
 
-// closingBrace is where the block ends whose opening brace stands before.
+// closingBrace returns the index at which the block ends whose opening brace stands before css.
 func closingBrace(css string) int {
 	depth := 1
 	for i := range len(css) {
@@ -85,8 +85,9 @@ func closingBrace(css string) int {
 	return len(css)
 }
 
-// compound is a selector of a single element: a tag, and ids and classes of it.
-func compound() *regexp.Regexp {
+// compoundSelector returns a regular expression for a selector of a single element: a tag, with
+// ids and classes.
+func compoundSelector() *regexp.Regexp {
 	return regexp.MustCompile(`^(\*|[A-Za-z][A-Za-z0-9-]*)?((?:[.#][A-Za-z0-9_-]+)*)$`)
 }
 
@@ -132,8 +133,8 @@ func (s *styleSheet) add(parts []string, style look) {
 	s.rules[key] = append(s.rules[key], rule)
 }
 
-// matters tells whether a property may hide or show something.
-func matters(property string) bool {
+// mayHide reports whether a property may hide or show something.
+func mayHide(property string) bool {
 	switch property {
 	case "display", "visibility", "content-visibility", "opacity", "font-size", "width", "height", "max-width", "max-height",
 		"overflow", "overflow-x", "overflow-y", "transform", "text-indent", "margin-left", "margin-top", "position",
@@ -143,9 +144,9 @@ func matters(property string) bool {
 	return false
 }
 
-// of is the look of an element: its rules by their weight, then its own style.
-// There is none once the work for styles is used up.
-func (s *styleSheet) of(n *html.Node) look {
+// lookOf returns the look of an element: that of its rules by their weight, and then its own
+// style. It returns nil once the work for styles is used up.
+func (s *styleSheet) lookOf(n *html.Node) look {
 	id, own := "", ""
 	keys := map[string]bool{"": true, n.Data: true}
 	for _, a := range n.Attr {

@@ -18,7 +18,7 @@ func parseTarget(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// checkTarget says what is wrong with a URL that a redirect gave.
+// checkTarget returns what is wrong with a URL that a redirect gave.
 func checkTarget(u *url.URL) error {
 	if err := target.Check(u); err != nil {
 		return tools.Errorf(tools.InvalidArgs, "%s", err)
@@ -26,7 +26,7 @@ func checkTarget(u *url.URL) error {
 	return nil
 }
 
-// permit says what the operator's lists say of a host.
+// permit returns an error if the operator's lists do not permit a host.
 func (s Settings) permit(host string) error {
 	switch {
 	case slices.ContainsFunc(s.Deny, func(entry string) bool { return matches(entry, host) }):
@@ -38,8 +38,8 @@ func (s Settings) permit(host string) error {
 	return nil
 }
 
-// matches tells whether an entry of a list means a host: itself, or as "*.NAME" all
-// that are below NAME. A host that is an address is no name below another.
+// matches reports whether an entry of a list means a host: itself, or as "*.NAME" every host
+// below NAME. A host that is an address is not below any name.
 func matches(entry, host string) bool {
 	parent, below := strings.CutPrefix(entry, "*.")
 	if !below {
@@ -55,7 +55,7 @@ func matches(entry, host string) bool {
 	return strings.HasSuffix(host, "."+plain)
 }
 
-// clip is the beginning of a text that goes into an error.
+// clip returns the beginning of a text that goes into an error.
 func clip(text string, most int) string {
 	if r := []rune(text); len(r) > most {
 		return string(r[:most]) + "…"

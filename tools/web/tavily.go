@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// tavily is the Tavily Search API.
+// tavily asks the Tavily Search API.
 type tavily struct {
 	endpoint
 	key string
@@ -16,15 +16,15 @@ func (t tavily) search(ctx context.Context, query string, most int) ([]hit, erro
 		Query      string `json:"query"`
 		MaxResults int    `json:"max_results"`
 	}{query, most}
-	return t.found(ctx, http.MethodPost, "/search", http.Header{"Authorization": {"Bearer " + t.key}}, asked)
+	return t.queryResults(ctx, http.MethodPost, "/search", http.Header{"Authorization": {"Bearer " + t.key}}, asked)
 }
 
-// found reads the answers of Tavily, which SearXNG's are like.
-func (e endpoint) found(ctx context.Context, method, path string, header http.Header, body any) ([]hit, error) {
+// queryResults reads hits in the format of Tavily, which SearXNG shares.
+func (e endpoint) queryResults(ctx context.Context, method, path string, header http.Header, body any) ([]hit, error) {
 	var answer struct {
 		Results []struct{ Title, URL, Content string }
 	}
-	if err := e.ask(ctx, method, path, header, body, &answer); err != nil {
+	if err := e.query(ctx, method, path, header, body, &answer); err != nil {
 		return nil, err
 	}
 	var hits []hit

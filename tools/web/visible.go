@@ -7,12 +7,12 @@ import (
 	"golang.org/x/net/html"
 )
 
-// A look is what CSS says of one element, by property, lower case: of the properties
-// that may hide something, and of no others.
+// A look holds what CSS says of one element: the properties that may hide something, by
+// lower-case name, and no others.
 type look map[string]string
 
-// hides tells whether an element so marked and so styled shows nothing to people:
-// what is written there is written for machines.
+// hides reports whether an element with these attributes and this look shows nothing to people:
+// text in such an element is written for machines.
 func hides(n *html.Node, style look) bool {
 	for _, a := range n.Attr {
 		switch a.Key {
@@ -24,19 +24,19 @@ func hides(n *html.Node, style look) bool {
 			}
 		}
 	}
-	return style.gone() || style.tiny() || style.away() || style.clear()
+	return style.isNotDrawn() || style.isTiny() || style.isOffScreen() || style.isInvisibleColor()
 }
 
-// gone says that it is not drawn.
-func (l look) gone() bool {
+// isNotDrawn reports whether the element is not drawn at all.
+func (l look) isNotDrawn() bool {
 	opacity, set := l.size("opacity")
 	return l["display"] == "none" ||
 		l["visibility"] == "hidden" || l["visibility"] == "collapse" || l["content-visibility"] == "hidden" ||
 		set && opacity < 0.05
 }
 
-// tiny says that it is drawn too small to be read.
-func (l look) tiny() bool {
+// isTiny reports whether the element is drawn too small to be read.
+func (l look) isTiny() bool {
 	if size, set := l.size("font-size"); set && size < 2 {
 		return true
 	}
@@ -54,8 +54,8 @@ func (l look) tiny() bool {
 		strings.HasPrefix(l["transform"], "scale(0)")
 }
 
-// away says that it is drawn where nobody looks.
-func (l look) away() bool {
+// isOffScreen reports whether the element is drawn where nobody looks.
+func (l look) isOffScreen() bool {
 	far := func(name string) bool {
 		size, set := l.size(name)
 		return set && size <= -500
@@ -71,8 +71,9 @@ func (l look) away() bool {
 		strings.HasPrefix(l["clip-path"], "inset(50%") || strings.HasPrefix(l["clip-path"], "inset(100%")
 }
 
-// clear says that it is drawn in the color of its ground.
-func (l look) clear() bool {
+// isInvisibleColor reports whether the element is drawn in the color of its background, or
+// transparent.
+func (l look) isInvisibleColor() bool {
 	color := l["color"]
 	if color == "" {
 		return false
@@ -81,16 +82,16 @@ func (l look) clear() bool {
 	if ground == "" {
 		ground = l["background"]
 	}
-	return color == "transparent" || color == ground || strings.HasPrefix(color, "rgba(") && alphaless(color)
+	return color == "transparent" || color == ground || strings.HasPrefix(color, "rgba(") && isTransparent(color)
 }
 
-func alphaless(color string) bool {
+func isTransparent(color string) bool {
 	alpha := strings.TrimSuffix(color[strings.LastIndexAny(color, ",/")+1:], ")")
 	n, err := strconv.ParseFloat(strings.TrimSpace(alpha), 64)
 	return err == nil && n < 0.05
 }
 
-// size reads a length roughly, in pixels.
+// size reads a property as a length, roughly in pixels; set is false if it is no length.
 func (l look) size(name string) (pixels float64, set bool) {
 	value := l[name]
 	end := strings.IndexFunc(value, func(r rune) bool { return r != '-' && r != '+' && r != '.' && (r < '0' || '9' < r) })
@@ -114,8 +115,8 @@ func (l look) size(name string) (pixels float64, set bool) {
 	return n, true
 }
 
-// declarations reads what stands in a style attribute or between the braces of a
-// rule. What is overruled is dropped, whatever says so that it is important.
+// declarations reads the declarations in a style attribute or between the braces of a rule. The
+// last declaration of a property wins, whether or not another says !important.
 func declarations(css string) look {
 	style := look{}
 	for declaration := range strings.SplitSeq(unescapeCSS(withoutComments(css)), ";") {
@@ -123,7 +124,7 @@ func declarations(css string) look {
 		if !ok {
 			continue
 		}
-		if name = strings.ToLower(strings.TrimSpace(name)); matters(name) {
+		if name = strings.ToLower(strings.TrimSpace(name)); mayHide(name) {
 			value, _, _ = strings.Cut(strings.ToLower(value), "!")
 			style[name] = strings.TrimSpace(value)
 		}
@@ -145,7 +146,7 @@ func withoutComments(css string) string {
 	}
 }
 
-// unescapeCSS reads escapes such as \6e in place of n.
+// unescapeCSS decodes escapes such as \6e, which stands for n.
 func unescapeCSS(css string) string {
 	if !strings.Contains(css, `\`) {
 		return css
@@ -172,9 +173,9 @@ func unescapeCSS(css string) string {
 	return b.String()
 }
 
-// plain leaves out of a text the characters that nobody sees, in which orders can
-// be hidden: tags, zero widths, and what turns the direction of writing.
-func plain(text string) string {
+// visibleText removes the invisible characters from a text, in which orders can be hidden: tags,
+// zero-width characters, and those that change the direction of writing.
+func visibleText(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case 0xE0000 <= r && r <= 0xE0FFF, 0x202A <= r && r <= 0x202E, 0x2060 <= r && r <= 0x206F,

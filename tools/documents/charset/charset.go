@@ -1,4 +1,4 @@
-// Package charset makes UTF-8 of texts in other charsets.
+// Package charset converts texts in other charsets to UTF-8.
 package charset
 
 import (
@@ -11,24 +11,24 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// Decode makes UTF-8 of a text. The note says where its charset was guessed.
+// Decode converts a text to UTF-8. The note says which charset was guessed; "" if none had to be.
 func Decode(content []byte) (text, note string) {
 	switch {
 	case bytes.HasPrefix(content, []byte("\xef\xbb\xbf")):
 		content = content[3:]
 	case bytes.HasPrefix(content, []byte("\xff\xfe")):
-		return wide(content[2:], false), ""
+		return decodeUTF16(content[2:], false), ""
 	case bytes.HasPrefix(content, []byte("\xfe\xff")):
-		return wide(content[2:], true), ""
+		return decodeUTF16(content[2:], true), ""
 	}
 	if utf8.Valid(content) && bytes.IndexByte(content[:min(len(content), 1024)], 0) < 0 {
 		return string(content), ""
 	}
-	if big, ok := looksWide(content); ok {
-		return wide(content, big), ""
+	if big, ok := looksUTF16(content); ok {
+		return decodeUTF16(content, big), ""
 	}
 	for _, name := range []string{"shift_jis", "euc-jp", "gb18030", "euc-kr", "big5"} {
-		if text, ok := whole(content, name); ok {
+		if text, ok := decodeEastAsian(content, name); ok {
 			return text, "its charset is not UTF-8 and was taken for " + name
 		}
 	}
@@ -40,8 +40,8 @@ func Decode(content []byte) (text, note string) {
 	return strings.ToValidUTF8(string(decoded), "\uFFFD"), "its charset is not UTF-8 and was taken for windows-1252"
 }
 
-// wide decodes UTF-16.
-func wide(content []byte, big bool) string {
+// decodeUTF16 decodes UTF-16; big says that the high byte comes first.
+func decodeUTF16(content []byte, big bool) string {
 	units := make([]uint16, len(content)/2)
 	for i := range units {
 		a, b := uint16(content[2*i]), uint16(content[2*i+1])
@@ -53,9 +53,9 @@ func wide(content []byte, big bool) string {
 	return string(utf16.Decode(units))
 }
 
-// looksWide tells whether a text without a mark is UTF-16: then, of what is written
-// with Latin letters, every other byte is zero.
-func looksWide(content []byte) (big, ok bool) {
+// looksUTF16 reports whether a text without a byte order mark is UTF-16: in what is written with
+// Latin letters, every other byte is then zero.
+func looksUTF16(content []byte) (big, ok bool) {
 	start := content[:min(len(content), 1024)&^1]
 	zeros := [2]int{}
 	for i, c := range start {
@@ -73,9 +73,9 @@ func looksWide(content []byte) (big, ok bool) {
 	return false, false
 }
 
-// whole decodes a text of East Asia, if all of it is of that charset and most of what
-// is not ASCII are letters that people write there.
-func whole(content []byte, name string) (string, bool) {
+// decodeEastAsian decodes a text of East Asia. It returns false unless all of it is valid in that
+// charset and most characters beyond ASCII are letters that people write there.
+func decodeEastAsian(content []byte, name string) (string, bool) {
 	encoding, _ := charset.Lookup(name)
 	decoded, err := encoding.NewDecoder().Bytes(content)
 	if err != nil || bytes.Contains(decoded, []byte("\uFFFD")) {
@@ -91,12 +91,12 @@ func whole(content []byte, name string) (string, bool) {
 			usual++
 		}
 	}
-	return string(decoded), letters >= 4 && usual*10 >= letters*9 && !lonely(content)
+	return string(decoded), letters >= 4 && usual*10 >= letters*9 && !hasLoneBytes(content)
 }
 
-// lonely tells whether most bytes beyond ASCII stand alone, as those of European
-// letters do: those of East Asia come in pairs.
-func lonely(content []byte) bool {
+// hasLoneBytes reports whether most bytes beyond ASCII stand alone, as those of European letters
+// do: those of East Asia come in pairs.
+func hasLoneBytes(content []byte) bool {
 	alone, runs := 0, 0
 	for i := 0; i < len(content); {
 		if content[i] < 0x80 {
@@ -115,7 +115,7 @@ func lonely(content []byte) bool {
 	return alone*2 > runs
 }
 
-// Reader makes UTF-8 of what is in a charset that says its name.
+// Reader converts to UTF-8 what is in the charset that label names.
 func Reader(label string, from io.Reader) (io.Reader, error) {
 	return charset.NewReaderLabel(label, from)
 }

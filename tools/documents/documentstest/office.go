@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Names of the namespaces that parts of office files use.
+// Names of the XML namespaces that parts of office files use.
 const (
 	Word    = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 	Sheet   = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -15,7 +15,7 @@ const (
 	Related = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 )
 
-// Archive packs parts, given as names and contents in turn.
+// Archive packs parts into a ZIP file; names and contents alternate.
 func Archive(parts ...string) []byte {
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
@@ -34,8 +34,8 @@ func Archive(parts ...string) []byte {
 	return out.Bytes()
 }
 
-// Relations is the part that says what a part is related to: ids, kinds and targets in
-// turn. What begins with a scheme is outside.
+// Relations returns the part that lists the relations of another part: ids, kinds and targets
+// alternate. A target that begins with a scheme is external.
 func Relations(all ...string) string {
 	var out strings.Builder
 	out.WriteString(`<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">`)
@@ -49,7 +49,7 @@ func Relations(all ...string) string {
 	return out.String() + "</Relationships>"
 }
 
-// DOCX is a document with a body, and more parts.
+// DOCX returns a document with a body, and more parts.
 func DOCX(body string, more ...string) []byte {
 	return Archive(append([]string{
 		"_rels/.rels", Relations("r1", "officeDocument", "word/document.xml"),
@@ -57,7 +57,7 @@ func DOCX(body string, more ...string) []byte {
 	}, more...)...)
 }
 
-// XLSX is a book with the rows of one sheet, and more parts.
+// XLSX returns a workbook with the rows of one sheet, and more parts.
 func XLSX(rows string, more ...string) []byte {
 	return Archive(append([]string{
 		"_rels/.rels", Relations("r1", "officeDocument", "xl/workbook.xml"),
@@ -67,8 +67,8 @@ func XLSX(rows string, more ...string) []byte {
 	}, more...)...)
 }
 
-// PPTX is slides, each given by what stands in its tree of shapes. Names of parts that
-// hold slides do not say their order.
+// PPTX returns slides; each is given by the content of its tree of shapes. The names of the parts
+// that hold slides do not tell their order.
 func PPTX(slides ...string) []byte {
 	relations := []string{}
 	var list strings.Builder
@@ -87,7 +87,7 @@ func PPTX(slides ...string) []byte {
 			Shape("sldNum", "1")+Shape("body", "Say it slowly.")+`</p:spTree></p:cSld></p:notes>`)...)
 }
 
-// Shape is a shape of a slide with paragraphs; role "" is none.
+// Shape returns a shape of a slide with paragraphs; role "" stands for none.
 func Shape(role string, lines ...string) string {
 	if role != "" {
 		role = `<p:ph type="` + role + `"/>`

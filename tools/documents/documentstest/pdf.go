@@ -18,17 +18,18 @@ import (
 // A PDF is a file that is being written.
 type PDF struct {
 	objects [][]byte
-	root    int // the catalog; 0 is the last object
-	// Compressed puts the objects into streams of objects, and their places into a
-	// stream too, as newer programs do.
+	root    int // the number of the catalog; 0 stands for the last object
+	// Compressed puts the objects into object streams, and their offsets into a stream, too, as
+	// newer programs do.
 	Compressed bool
-	// Password, if not nil, is what it takes to open it; an empty one opens for all.
+	// Password, if not nil, is needed to open the file; everybody can open one with an empty
+	// password.
 	Password *string
-	// Lost lets the file say the wrong place of its table of objects.
+	// Lost makes the file state a wrong offset of its table of objects.
 	Lost bool
 }
 
-// Pages is a PDF with one page for each text, whose letters are those of Windows-1252.
+// Pages returns a PDF with one page for each text, in the letters of Windows-1252.
 func Pages(texts ...string) *PDF {
 	p := &PDF{}
 	font := p.Add("<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>")
@@ -40,8 +41,8 @@ func Pages(texts ...string) *PDF {
 	return p
 }
 
-// Chinese is a file with a page whose font has its characters by number alone, and a
-// table beside it that says which they are.
+// Chinese returns a file with one page whose font identifies characters by number only, and with
+// a table that maps the numbers to characters.
 func Chinese(text string) *PDF {
 	p := &PDF{}
 	units := utf16.Encode([]rune(text))
@@ -60,7 +61,7 @@ func Chinese(text string) *PDF {
 	return p
 }
 
-// Japanese is a file with a page whose text is in a charset that readers have to know.
+// Japanese returns a file with one page whose text is in a charset that readers have to know.
 func Japanese(shiftJIS []byte) *PDF {
 	p := &PDF{}
 	descriptor := p.Add("<</Type/FontDescriptor/FontName/Y/Flags 4/FontBBox[0 0 1000 1000]/ItalicAngle 0/Ascent 800/Descent -200/CapHeight 700/StemV 80>>")
@@ -127,7 +128,7 @@ func (p *PDF) tree(font int, contents []string) {
 // Bytes is the file.
 func (p *PDF) Bytes() []byte {
 	if p.Password != nil {
-		return p.locked()
+		return p.encrypted()
 	}
 	if p.Compressed {
 		return p.compressed()
@@ -198,8 +199,8 @@ func (p *PDF) compressed() []byte {
 	return out.Bytes()
 }
 
-// locked is the file as RC4 with 128 bits keeps it.
-func (p *PDF) locked() []byte {
+// encrypted returns the file encrypted with RC4 of 128 bits.
+func (p *PDF) encrypted() []byte {
 	pad := []byte("\x28\xBF\x4E\x5E\x4E\x75\x8A\x41\x64\x00\x4E\x56\xFF\xFA\x01\x08\x2E\x2E\x00\xB6\xD0\x68\x3E\x80\x2F\x0C\xA9\xFE\x64\x53\x69\x7A")
 	padded := append([]byte(*p.Password), pad...)[:32]
 	id := []byte("0123456789abcdef")
@@ -207,7 +208,7 @@ func (p *PDF) locked() []byte {
 	for range 50 {
 		hash = md5.Sum(hash[:])
 	}
-	owner := repeated(hash[:], padded)
+	owner := rc4Repeated(hash[:], padded)
 	const permissions = -4
 	begin := append(append([]byte{}, padded...), owner...)
 	begin = binary.LittleEndian.AppendUint32(begin, uint32(0xFFFFFFFF+permissions+1))
@@ -216,7 +217,7 @@ func (p *PDF) locked() []byte {
 		key = md5.Sum(key[:])
 	}
 	check := md5.Sum(append(append([]byte{}, pad...), id...))
-	user := append(repeated(key[:], check[:]), make([]byte, 16)...)
+	user := append(rc4Repeated(key[:], check[:]), make([]byte, 16)...)
 
 	objects := make([][]byte, len(p.objects))
 	for i, object := range p.objects {
@@ -224,14 +225,14 @@ func (p *PDF) locked() []byte {
 		if from := bytes.Index(object, []byte("stream\n")); from >= 0 && bytes.HasSuffix(object, []byte("\nendstream")) {
 			own := md5.Sum(append(append([]byte{}, key[:]...), byte(i+1), byte((i+1)>>8), byte((i+1)>>16), 0, 0))
 			body := object[from+len("stream\n") : len(object)-len("\nendstream")]
-			objects[i] = append(append(append([]byte{}, object[:from+len("stream\n")]...), with(own[:], body)...), "\nendstream"...)
+			objects[i] = append(append(append([]byte{}, object[:from+len("stream\n")]...), rc4With(own[:], body)...), "\nendstream"...)
 		}
 	}
 	return p.plain(objects, fmt.Sprintf("/ID[<%x><%x>]/Encrypt<</Filter/Standard/V 2/R 3/Length 128/P %d/O<%x>/U<%x>>>", id, id, permissions, owner, user))
 }
 
-// with is a text under a key.
-func with(key, text []byte) []byte {
+// rc4With returns a text encrypted with a key.
+func rc4With(key, text []byte) []byte {
 	cipher, err := rc4.NewCipher(key)
 	if err != nil {
 		panic(err) // the key has 16 bytes
@@ -241,14 +242,14 @@ func with(key, text []byte) []byte {
 	return out
 }
 
-// repeated is a text under a key and nineteen that are made of it.
-func repeated(key, text []byte) []byte {
+// rc4Repeated returns a text encrypted with a key and nineteen keys derived from it.
+func rc4Repeated(key, text []byte) []byte {
 	for i := range 20 {
 		next := make([]byte, len(key))
 		for j := range key {
 			next[j] = key[j] ^ byte(i)
 		}
-		text = with(next, text)
+		text = rc4With(next, text)
 	}
 	return text
 }

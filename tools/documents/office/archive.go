@@ -19,17 +19,17 @@ import (
 const (
 	maxParts    = 20_000
 	maxPart     = 64 << 20  // bytes of a part, unpacked
-	maxUnpacked = 192 << 20 // of all parts that are read
+	maxUnpacked = 192 << 20 // bytes of all parts that are read
 )
 
-// An archive is an office file.
+// An archive is an office file: a ZIP archive of XML parts.
 type archive struct {
 	parts map[string]*zip.File
 	left  int64
 }
 
-// tooMuch is the problem of a document that is beyond the bounds; nil of any other.
-func tooMuch(err error) error {
+// boundsError returns the error of a document that exceeds the bounds; nil for any other error.
+func boundsError(err error) error {
 	if problem, ok := errors.AsType[*pages.Error](err); ok {
 		return problem
 	}
@@ -46,7 +46,7 @@ func unpack(content []byte) (*archive, error) {
 	}
 	a := &archive{parts: make(map[string]*zip.File, len(z.File)), left: maxUnpacked}
 	for _, f := range z.File {
-		name := clean(f.Name)
+		name := cleanName(f.Name)
 		if _, twice := a.parts[name]; !twice {
 			a.parts[name] = f
 		}
@@ -54,18 +54,19 @@ func unpack(content []byte) (*archive, error) {
 	return a, nil
 }
 
-// clean is a part's name as it is looked for: programs differ in how they write it.
-func clean(name string) string {
+// cleanName returns a part's name in the form in which it is looked up: programs differ in how
+// they write it.
+func cleanName(name string) string {
 	return strings.ToLower(strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(name, `\`, "/")), "/"))
 }
 
-// has tells whether there is such a part.
-func (a *archive) has(name string) bool { return a.parts[clean(name)] != nil }
+// has reports whether the archive has such a part.
+func (a *archive) has(name string) bool { return a.parts[cleanName(name)] != nil }
 
-// read opens a part of the document and has do read its XML. Where the document has no
-// such part the error is fs.ErrNotExist.
+// read opens a part of the document and calls do to read its XML. If the document has no such
+// part, the error is fs.ErrNotExist.
 func (a *archive) read(name string, do func(r *reader) error) error {
-	f := a.parts[clean(name)]
+	f := a.parts[cleanName(name)]
 	if f == nil {
 		return fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 	}
@@ -73,7 +74,7 @@ func (a *archive) read(name string, do func(r *reader) error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	defer func() { _ = body.Close() }() // its checksum says nothing that matters here
+	defer func() { _ = body.Close() }() // a wrong checksum does not matter here
 	from := &bounded{from: body, left: min(maxPart, a.left)}
 	defer func() { a.left -= from.read }()
 	d := xml.NewDecoder(from)
@@ -81,8 +82,8 @@ func (a *archive) read(name string, do func(r *reader) error) error {
 	return do(&reader{d: d})
 }
 
-// optional reads a part that need not be there.
-func (a *archive) optional(name string, do func(r *reader) error) error {
+// readOptional reads a part that may be missing.
+func (a *archive) readOptional(name string, do func(r *reader) error) error {
 	err := a.read(name, do)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -90,8 +91,8 @@ func (a *archive) optional(name string, do func(r *reader) error) error {
 	return err
 }
 
-// root is the name of a part's first element.
-func (a *archive) root(name string) (root string, err error) {
+// rootElement returns the name of a part's first element.
+func (a *archive) rootElement(name string) (root string, err error) {
 	err = a.read(name, func(r *reader) error {
 		return r.each(func(e xml.StartElement) error {
 			root = e.Name.Local
@@ -104,7 +105,7 @@ func (a *archive) root(name string) (root string, err error) {
 	return root, err
 }
 
-// A bounded reads so many bytes and fails at the next.
+// A bounded reads a number of bytes and fails at the next.
 type bounded struct {
 	from       io.Reader
 	left, read int64
@@ -119,15 +120,15 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A relation is what one part says of another.
+// A relation is a reference from one part to another.
 type relation struct{ kind, target string }
 
-// relations are those of a part, by their ids. Targets are names of parts, or addresses
-// where they are outside.
+// relations returns the relations of a part, by their ids. Targets are names of parts, or
+// addresses if they are external.
 func (a *archive) relations(of string) (map[string]relation, error) {
 	all := map[string]relation{}
 	dir := path.Dir(of)
-	err := a.optional(path.Join(dir, "_rels", path.Base(of)+".rels"), func(r *reader) error {
+	err := a.readOptional(path.Join(dir, "_rels", path.Base(of)+".rels"), func(r *reader) error {
 		return r.walk(func(e xml.StartElement) error {
 			if e.Name.Local != "Relationship" || len(all) > maxParts {
 				return nil
@@ -146,8 +147,9 @@ func (a *archive) relations(of string) (map[string]relation, error) {
 	return all, err
 }
 
-// main is the part that all others are related to; "" if the archive is no office file.
-func (a *archive) main() string {
+// mainPart returns the name of the part to which all others are related; "" if the archive is no
+// office file.
+func (a *archive) mainPart() string {
 	all, err := a.relations("")
 	if err == nil {
 		for _, r := range all {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// cell is what a cell shows: of a formula what it came to when the file was saved.
+// cell returns what a cell shows: for a formula the result at the time when the file was saved.
 func (b *book) cell(r *reader, e xml.StartElement) (string, error) {
 	kind, looks := attribute(e, "t"), number(attribute(e, "s"))
 	var value, formula, text string
@@ -19,7 +19,7 @@ func (b *book) cell(r *reader, e xml.StartElement) (string, error) {
 		case "f":
 			formula, err = r.text()
 		case "is":
-			text, err = rich(r)
+			text, err = richText(r)
 		}
 		return err
 	})
@@ -45,11 +45,11 @@ func (b *book) cell(r *reader, e xml.StartElement) (string, error) {
 	return b.formats.show(value, looks), err
 }
 
-// Formats say how the numbers of a book are shown, as far as it changes what they mean.
+// formats say how the numbers of a workbook are shown, as far as that changes what they mean.
 type formats struct {
-	since1904 bool
-	codes     map[int]string // that the book brings
-	looks     []int          // the format of each look that a cell can have
+	since1904    bool
+	codes        map[int]string // the format codes that the workbook defines itself, by id
+	styleFormats []int          // the format id of each style that a cell can have
 }
 
 func (f *formats) read(r *reader) error {
@@ -62,7 +62,7 @@ func (f *formats) read(r *reader) error {
 			}
 		case "cellXfs":
 			return r.each(func(e xml.StartElement) error {
-				f.looks = append(f.looks, number(attribute(e, "numFmtId")))
+				f.styleFormats = append(f.styleFormats, number(attribute(e, "numFmtId")))
 				return nil
 			})
 		}
@@ -70,21 +70,22 @@ func (f *formats) read(r *reader) error {
 	})
 }
 
-// What a number is.
+// A meaning says what kind of value a number stands for.
 type meaning int
 
 const (
-	plain meaning = iota
+	plainNumber meaning = iota
 	percent
 	date
-	clock
-	both
+	timeOfDay
+	dateTime
 )
 
-// meaning tells what a format makes of numbers. Those below 164 are the standard's.
-func (f *formats) meaning(id int) meaning {
+// meaningOfID returns what numbers with a format stand for. Ids below 164 are defined by the
+// standard.
+func (f *formats) meaningOfID(id int) meaning {
 	if code, ok := f.codes[id]; ok {
-		return meaningOf(code)
+		return meaningOfCode(code)
 	}
 	switch {
 	case id == 9 || id == 10:
@@ -92,15 +93,15 @@ func (f *formats) meaning(id int) meaning {
 	case id >= 14 && id <= 17, id >= 27 && id <= 31, id >= 50 && id <= 58, id == 36:
 		return date
 	case id >= 18 && id <= 21, id >= 32 && id <= 35, id >= 45 && id <= 47:
-		return clock
+		return timeOfDay
 	case id == 22:
-		return both
+		return dateTime
 	}
-	return plain
+	return plainNumber
 }
 
-// meaningOf reads the code of a format: "yyyy-mm-dd", "0.0%", "[Red]#,##0 \"days\"".
-func meaningOf(code string) meaning {
+// meaningOfCode reads the code of a format: "yyyy-mm-dd", "0.0%", "[Red]#,##0 \"days\"".
+func meaningOfCode(code string) meaning {
 	code, _, _ = strings.Cut(code, ";")
 	var bare strings.Builder
 	for i := 0; i < len(code); i++ {
@@ -123,48 +124,48 @@ func meaningOf(code string) meaning {
 	days, hours := strings.ContainsAny(letters, "yd"), strings.ContainsAny(letters, "hs")
 	switch {
 	case letters == "general" || strings.HasPrefix(letters, "general"):
-		return plain
+		return plainNumber
 	case days && hours:
-		return both
+		return dateTime
 	case days, strings.Contains(letters, "mmm"):
 		return date
 	case hours:
-		return clock
+		return timeOfDay
 	case strings.Contains(letters, "%"):
 		return percent
 	}
-	return plain
+	return plainNumber
 }
 
-// show writes a number as its look has it.
+// show writes a number in the format of a cell's style.
 func (f *formats) show(value string, look int) string {
 	n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 	if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
 		return value
 	}
-	m := plain
-	if look < len(f.looks) {
-		m = f.meaning(f.looks[look])
+	m := plainNumber
+	if look < len(f.styleFormats) {
+		m = f.meaningOfID(f.styleFormats[look])
 	}
 	switch {
 	case m == percent:
-		return short(n*100) + "%"
-	case m == plain || n < 0 || n > 2958466: // the year 9999
-		return short(n)
-	case m == clock && n >= 1: // a time that was measured
+		return formatNumber(n*100) + "%"
+	case m == plainNumber || n < 0 || n > 2958466: // behind the year 9999
+		return formatNumber(n)
+	case m == timeOfDay && n >= 1: // a duration
 		seconds := int64(math.Round(n * 86400))
 		return strconv.FormatInt(seconds/3600, 10) + time.Unix(seconds, 0).UTC().Format(":04:05")
-	case m == clock:
-		return f.time(n).Format("15:04:05")
-	case m == both || n != math.Trunc(n):
-		return f.time(n).Format("2006-01-02 15:04:05")
+	case m == timeOfDay:
+		return f.timeOf(n).Format("15:04:05")
+	case m == dateTime || n != math.Trunc(n):
+		return f.timeOf(n).Format("2006-01-02 15:04:05")
 	}
-	return f.time(n).Format("2006-01-02")
+	return f.timeOf(n).Format("2006-01-02")
 }
 
-// time is the time that a number of days stands for. By mistake 1900 was counted as a
-// leap year, and so it has stayed.
-func (f *formats) time(days float64) time.Time {
+// timeOf returns the time that a number of days stands for. By mistake 1900 was counted as a leap
+// year, and so it has stayed.
+func (f *formats) timeOf(days float64) time.Time {
 	begin := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
 	switch {
 	case f.since1904:
@@ -176,8 +177,8 @@ func (f *formats) time(days float64) time.Time {
 	return begin.AddDate(0, 0, int(whole)).Add(time.Duration(math.Round((days-whole)*86400)) * time.Second)
 }
 
-// short writes a number as people see it: 0.1+0.2 is 0.3.
-func short(n float64) string {
+// formatNumber writes a number as people see it: 0.1+0.2 is 0.3.
+func formatNumber(n float64) string {
 	text := strconv.FormatFloat(n, 'g', 15, 64)
 	if back, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(back) < 1e15 && math.Abs(back) >= 1e-6 || n == 0 {
 		return strconv.FormatFloat(back, 'f', -1, 64)

@@ -8,7 +8,7 @@ import (
 
 // A listRef says in which list a paragraph is, and how deep.
 type listRef struct {
-	id    string // "" and "0" are none
+	id    string // "" and "0" stand for none
 	level int
 }
 
@@ -24,20 +24,20 @@ func (l *listRef) read(r *reader) error {
 	})
 }
 
-// maxLevel is how deep lists go by the standard.
+// maxLevel is how many levels a list has by the standard.
 const maxLevel = 9
 
-// A level says how the items of a list are numbered.
+// A level says how the items at one level of a list are numbered.
 type level struct {
 	format string // "bullet", "decimal", …
 	text   string // "%1.%2."
 	start  int
 }
 
-// A numbering is all lists of a document.
+// A numbering holds all lists of a document.
 type numbering struct {
 	kinds  map[string]*[maxLevel]level
-	lists  map[string]string // the kind of each
+	lists  map[string]string // the kind of each list
 	counts map[string]*[maxLevel]int
 }
 
@@ -87,8 +87,9 @@ func readLevels(r *reader, kind *[maxLevel]level) error {
 	})
 }
 
-// next is what stands before the next item of a list: blanks, and its number or a dash.
-func (n *numbering) next(ref listRef) (before, ordinal string) {
+// nextItem returns what stands before the next item of a list: the indent, and its number or a
+// dash.
+func (n *numbering) nextItem(ref listRef) (before, ordinal string) {
 	kind := n.kinds[n.lists[ref.id]]
 	if ref.id == "" || ref.id == "0" || kind == nil {
 		return "", ""
@@ -121,7 +122,7 @@ func (n *numbering) next(ref listRef) (before, ordinal string) {
 	return before, text
 }
 
-// ordinalOf writes a number as a list does.
+// ordinalOf writes a number in the format of a list.
 func ordinalOf(n int, format string) string {
 	switch format {
 	case "lowerLetter", "upperLetter":
@@ -159,7 +160,7 @@ func roman(n int) string {
 	return out.String()
 }
 
-// number is a number that is written in a file; 0 is none.
+// number parses a number of a file; 0 if it is none.
 func number(s string) int {
 	n, err := strconv.Atoi(strings.TrimSpace(s))
 	if err != nil || n < 0 || n > 1<<30 {

@@ -1,8 +1,8 @@
 // Package office reads the text of DOCX, XLSX and PPTX files.
 //
-// Such a file is an archive of XML. Each part is read as a stream, with bounds on what
-// it unpacks to and how deep it goes; elements are told by their local names, so that
-// both versions of the standard are read.
+// Such a file is an archive of XML. Each part is read as a stream, with bounds on how much it
+// unpacks to and how deep it nests; elements are recognized by their local names, so that both
+// versions of the standard are read.
 //
 // The files: archive.go opens the archive, and xml.go reads a part; word.go, words.go
 // and numbers.go read DOCX, sheets.go and cells.go XLSX, and slides.go PPTX.
@@ -16,20 +16,20 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// Open reads a document.
+// Open reads a DOCX, XLSX or PPTX file.
 func Open(content []byte) (pages.Document, error) {
 	a, err := unpack(content)
 	if err != nil {
 		return nil, err
 	}
-	main := a.main()
+	main := a.mainPart()
 	if main == "" {
 		return nil, pages.Errorf(pages.Unknown, "")
 	}
 	parts := &pages.Parts{}
-	switch root, err := a.root(main); {
+	switch root, err := a.rootElement(main); {
 	case err != nil:
-		return nil, cmp.Or[error](tooMuch(err), pages.Errorf(pages.Damaged, ""))
+		return nil, cmp.Or[error](boundsError(err), pages.Errorf(pages.Damaged, ""))
 	case root == "document":
 		err = readWord(a, main, parts)
 		return result(parts, err)
@@ -43,23 +43,23 @@ func Open(content []byte) (pages.Document, error) {
 	return nil, pages.Errorf(pages.Unknown, "")
 }
 
-// result is a document as far as it could be read.
+// result returns a document as far as it could be read.
 func result(parts *pages.Parts, err error) (pages.Document, error) {
 	if err == nil {
 		return parts, nil
 	}
-	if problem := tooMuch(err); problem != nil {
+	if problem := boundsError(err); problem != nil {
 		return nil, problem
 	}
 	if parts.Count() == 0 {
-		return nil, pages.Errorf(pages.Damaged, "") // what the error says may quote the document
+		return nil, pages.Errorf(pages.Damaged, "") // the error itself may quote the document
 	}
 	parts.Say("the file is damaged: what is behind this is missing")
 	return parts, nil
 }
 
-// Old says what is wrong with a file of the kind that office programs wrote before 2007.
-// Newer programs put a document that has a password into one.
+// Old returns what is wrong with a file of the format that office programs wrote before 2007.
+// Newer programs use that format for a document that has a password.
 func Old(content []byte) error {
 	var name []byte
 	for _, unit := range utf16.Encode([]rune("EncryptedPackage")) {

@@ -18,14 +18,14 @@ const (
 	maxColumns = 200
 )
 
-// A book is an XLSX that is being read.
+// A book is an XLSX workbook that is being read.
 type book struct {
 	parts   *pages.Parts
-	strings []string // that cells share
+	strings []string // the texts that cells share
 	formats formats
 }
 
-// A sheet is one of a book's.
+// A sheet is one sheet of a workbook.
 type sheet struct {
 	name, state, part string
 }
@@ -36,16 +36,16 @@ func readSheets(a *archive, main string, parts *pages.Parts) error {
 	if err != nil {
 		return err
 	}
-	sheets, err := b.list(a, main, links)
+	sheets, err := b.listSheets(a, main, links)
 	if err != nil {
 		return err
 	}
 	for _, l := range links {
 		switch l.kind {
 		case "sharedStrings":
-			err = a.optional(l.target, b.readStrings)
+			err = a.readOptional(l.target, b.readStrings)
 		case "styles":
-			err = a.optional(l.target, b.formats.read)
+			err = a.readOptional(l.target, b.formats.read)
 		}
 		if err != nil {
 			return err
@@ -62,8 +62,8 @@ func readSheets(a *archive, main string, parts *pages.Parts) error {
 	return nil
 }
 
-// list lists the sheets in their order.
-func (b *book) list(a *archive, main string, links map[string]relation) (sheets []sheet, err error) {
+// listSheets lists the sheets in their order.
+func (b *book) listSheets(a *archive, main string, links map[string]relation) (sheets []sheet, err error) {
 	err = a.read(main, func(r *reader) error {
 		return r.walk(func(e xml.StartElement) error {
 			switch e.Name.Local {
@@ -85,14 +85,14 @@ func (b *book) readStrings(r *reader) error {
 		if e.Name.Local != "si" {
 			return nil
 		}
-		text, err := rich(r)
+		text, err := richText(r)
 		b.strings = append(b.strings, text)
 		return err
 	})
 }
 
-// rich is a text that may have parts of different looks.
-func rich(r *reader) (string, error) {
+// richText returns a text that may consist of parts with different looks.
+func richText(r *reader) (string, error) {
 	var out strings.Builder
 	err := r.each(func(e xml.StartElement) error {
 		switch e.Name.Local {
@@ -101,7 +101,7 @@ func rich(r *reader) (string, error) {
 			out.WriteString(text)
 			return err
 		case "r":
-			text, err := rich(r)
+			text, err := richText(r)
 			out.WriteString(text)
 			return err
 		}
@@ -110,7 +110,7 @@ func rich(r *reader) (string, error) {
 	return out.String(), err
 }
 
-// A piece is some rows of a sheet, which are to be a part.
+// A piece holds some rows of a sheet, which are to become a part.
 type piece struct {
 	rows    [][]string
 	numbers []int
@@ -133,7 +133,7 @@ func (b *book) sheet(a *archive, s sheet) error {
 		p = piece{}
 	}
 	last := 0
-	err := a.optional(s.part, func(r *reader) error {
+	err := a.readOptional(s.part, func(r *reader) error {
 		return r.walk(func(e xml.StartElement) error {
 			if e.Name.Local != "row" || b.parts.Full() {
 				return nil
@@ -164,11 +164,11 @@ func (p *piece) add(n int, cells []string, size int) {
 	p.width, p.size = max(p.width, len(cells)), p.size+size
 }
 
-// table is the rows with their numbers, below the letters of their columns.
+// table returns the rows with their numbers, below the letters of their columns.
 func (p *piece) table() string {
 	head := make([]string, p.width+1)
 	for i := range p.width {
-		head[i+1] = letters(i)
+		head[i+1] = columnLetters(i)
 	}
 	lines := []string{table.Row(head), table.Rule(len(head))}
 	for i, row := range p.rows {
@@ -178,7 +178,7 @@ func (p *piece) table() string {
 	return strings.Join(lines, "\n")
 }
 
-// row reads the cells of a row, and how long they are.
+// row reads the cells of a row, and their total length.
 func (b *book) row(r *reader) (cells []string, size int, err error) {
 	at := -1
 	beyond := 0
@@ -187,7 +187,7 @@ func (b *book) row(r *reader) (cells []string, size int, err error) {
 			return nil
 		}
 		if at++; attribute(e, "r") != "" {
-			at = column(attribute(e, "r"))
+			at = columnIndex(attribute(e, "r"))
 		}
 		text, err := b.cell(r, e)
 		switch {
@@ -209,8 +209,8 @@ func (b *book) row(r *reader) (cells []string, size int, err error) {
 	return slices.Clip(cells), size, err
 }
 
-// column is the number of a cell's column, from 0 on: that of "AB12" is 27.
-func column(place string) int {
+// columnIndex returns the index of a cell's column, from 0: that of "AB12" is 27.
+func columnIndex(place string) int {
 	n := 0
 	for _, c := range strings.ToUpper(place) {
 		if c < 'A' || c > 'Z' || n > 1<<20 {
@@ -221,8 +221,8 @@ func column(place string) int {
 	return max(n-1, 0)
 }
 
-// letters are what a column is called.
-func letters(n int) string {
+// columnLetters returns the name of a column.
+func columnLetters(n int) string {
 	name := ""
 	for n++; n > 0; n = (n - 1) / 26 {
 		name = string(rune('A'+(n-1)%26)) + name

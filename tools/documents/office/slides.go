@@ -39,11 +39,11 @@ func readSlides(a *archive, main string, parts *pages.Parts) error {
 	return nil
 }
 
-// readSlide makes a part of a slide and its notes.
+// readSlide makes a part from a slide and its notes.
 func readSlide(a *archive, name string, n int, parts *pages.Parts) error {
 	title := fmt.Sprintf("slide %d", n)
 	s := slide{}
-	err := a.optional(name, func(r *reader) error {
+	err := a.readOptional(name, func(r *reader) error {
 		return r.each(func(e xml.StartElement) error {
 			if show := attribute(e, "show"); show == "0" || show == "false" {
 				title += ", hidden"
@@ -64,14 +64,14 @@ func readSlide(a *archive, name string, n int, parts *pages.Parts) error {
 		switch l.kind {
 		case "notesSlide":
 			more.notes = true
-			if err := a.optional(l.target, more.shapes); err != nil {
+			if err := a.readOptional(l.target, more.shapes); err != nil {
 				return err
 			}
 			if len(more.blocks) > 0 {
 				s.last = append(s.last, "Notes: "+strings.Join(more.blocks, "\n"))
 			}
 		case "diagramData":
-			if err := a.optional(l.target, more.shapes); err != nil {
+			if err := a.readOptional(l.target, more.shapes); err != nil {
 				return err
 			}
 			s.blocks = append(s.blocks, more.blocks...)
@@ -81,14 +81,14 @@ func readSlide(a *archive, name string, n int, parts *pages.Parts) error {
 	return nil
 }
 
-// A slide is one that is being read.
+// A slide is one slide that is being read.
 type slide struct {
 	blocks []string
-	last   []string // what comes behind them
-	notes  bool     // whether it is the page of notes: its text alone counts
+	last   []string // blocks that come after the others
+	notes  bool     // it is the page of notes, of which only the text counts
 }
 
-// shapes reads what stands on a slide, shape by shape.
+// shapes reads the content of a slide, shape by shape.
 func (s *slide) shapes(r *reader) error {
 	return r.walk(func(e xml.StartElement) error {
 		switch e.Name.Local {
@@ -113,7 +113,7 @@ func (s *slide) shapes(r *reader) error {
 	})
 }
 
-// skip reads an element to its end.
+// skip reads an element to its end and ignores it.
 func skip(r *reader) error { return r.each(func(xml.StartElement) error { return nil }) }
 
 // shape reads a shape with text.
@@ -140,7 +140,7 @@ func (s *slide) shape(r *reader) error {
 	return err
 }
 
-// body is the paragraphs of a shape or a cell, a line each.
+// body returns the paragraphs of a shape or a cell, one per line.
 func body(r *reader) (string, error) {
 	var lines []string
 	err := r.walk(func(e xml.StartElement) error {
@@ -156,7 +156,7 @@ func body(r *reader) (string, error) {
 	return strings.Join(lines, "\n"), err
 }
 
-// line is a paragraph. What lies deeper in a list stands further right.
+// line returns a paragraph, indented by its depth in a list.
 func line(r *reader) (string, error) {
 	var text strings.Builder
 	deep := 0

@@ -10,19 +10,19 @@ import (
 	"parley/tools/documents/table"
 )
 
-// A word is a DOCX that is being read.
+// A word is a DOCX document that is being read.
 type word struct {
 	parts   *pages.Parts
 	links   map[string]relation
 	styles  map[string]style
 	numbers numbering
-	items   []string // of the list that is being read
+	items   []string // the items of the list that is being read
 }
 
-// A style is what of a paragraph's style matters here.
+// A style holds what matters here of a paragraph's style.
 type style struct {
 	based string
-	level int // of a heading; 0 is none
+	level int // the level of a heading; 0 for no heading
 	list  listRef
 }
 
@@ -32,10 +32,10 @@ func readWord(a *archive, main string, parts *pages.Parts) error {
 	if w.links, err = a.relations(main); err != nil {
 		return err
 	}
-	if err := a.optional(w.part(main, "styles"), w.readStyles); err != nil {
+	if err := a.readOptional(w.partOf(main, "styles"), w.readStyles); err != nil {
 		return err
 	}
-	if err := a.optional(w.part(main, "numbering"), w.numbers.read); err != nil {
+	if err := a.readOptional(w.partOf(main, "numbering"), w.numbers.read); err != nil {
 		return err
 	}
 	err = a.read(main, func(r *reader) error {
@@ -51,15 +51,15 @@ func readWord(a *archive, main string, parts *pages.Parts) error {
 		return err
 	}
 	for _, kind := range []string{"footnotes", "endnotes"} {
-		if err := a.optional(w.part(main, kind), func(r *reader) error { return w.readNotes(r, kind) }); err != nil {
+		if err := a.readOptional(w.partOf(main, kind), func(r *reader) error { return w.readNotes(r, kind) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// part is the name of the part of a kind.
-func (w *word) part(main, kind string) string {
+// partOf returns the name of the part of that kind.
+func (w *word) partOf(main, kind string) string {
 	for _, r := range w.links {
 		if r.kind == kind {
 			return r.target
@@ -98,7 +98,7 @@ func (w *word) readStyles(r *reader) error {
 	})
 }
 
-// outline is the level of a heading that an element says; 0 is none.
+// outline returns the heading level that an element states; 0 for none.
 func outline(e xml.StartElement) int {
 	if n := number(attribute(e, "val")); n < 9 {
 		return n + 1
@@ -106,8 +106,9 @@ func outline(e xml.StartElement) int {
 	return 0
 }
 
-// style is a style with what it has from those that it is based on.
-func (w *word) style(id string) style {
+// resolveStyle returns a style together with what it inherits from the styles on which it is
+// based.
+func (w *word) resolveStyle(id string) style {
 	s := w.styles[id]
 	for base, n := s.based, 0; base != "" && n < 20; n++ {
 		b := w.styles[base]
@@ -122,10 +123,10 @@ func (w *word) style(id string) style {
 	return s
 }
 
-// A block is a paragraph or a table.
+// A block is a paragraph or a table, as Markdown.
 type block struct {
 	text string
-	item bool // of a list
+	item bool // it is an item of a list
 }
 
 // add adds a block to the document. Items of a list stay together.
@@ -147,7 +148,7 @@ func (w *word) endList() {
 	}
 }
 
-// blocks reads what a body, a cell, a note or a box of text holds.
+// blocks reads the blocks of a body, a cell, a note or a text box.
 func (w *word) blocks(r *reader, add func(block)) error {
 	return r.each(func(e xml.StartElement) error {
 		switch e.Name.Local {
@@ -167,7 +168,7 @@ func (w *word) blocks(r *reader, add func(block)) error {
 	})
 }
 
-// table reads a table. What is in its cells stands in one line each.
+// table reads a table. The content of each cell is put on one line.
 func (w *word) table(r *reader) (string, error) {
 	var rows []string
 	err := w.rows(r, func(cells []string) {
@@ -245,7 +246,7 @@ func (w *word) cell(r *reader) (text string, span int, err error) {
 	return strings.Join(all, " / "), span, err
 }
 
-// readNotes adds the notes at the foot of pages, or at the end.
+// readNotes adds footnotes or endnotes.
 func (w *word) readNotes(r *reader, kind string) error {
 	return r.walk(func(e xml.StartElement) error {
 		if e.Name.Local != "footnote" && e.Name.Local != "endnote" {
@@ -255,14 +256,14 @@ func (w *word) readNotes(r *reader, kind string) error {
 		id, special := attribute(e, "id"), attribute(e, "type")
 		err := w.blocks(r, func(b block) { all = append(all, strings.TrimSpace(b.text)) })
 		if text := strings.TrimSpace(strings.Join(all, " ")); text != "" && (special == "" || special == "normal") {
-			w.parts.Add(fmt.Sprintf("[^%s%s]: %s", mark(kind), id, text))
+			w.parts.Add(fmt.Sprintf("[^%s%s]: %s", notePrefix(kind), id, text))
 		}
 		return err
 	})
 }
 
-// mark tells the notes at the end from those at the foot.
-func mark(kind string) string {
+// notePrefix returns a prefix that tells endnotes from footnotes.
+func notePrefix(kind string) string {
 	if strings.HasPrefix(kind, "endnote") {
 		return "e"
 	}

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// A paragraph is one that is being read.
+// A paragraph is one paragraph that is being read.
 type paragraph struct {
 	word  *word
 	text  []byte
 	style style
 	list  listRef
-	level int // of a heading, if it says so itself
+	level int // the level of a heading, if the paragraph states it itself
 	boxes []block
 }
 
-// paragraph reads a paragraph and adds it, and behind it what stands in its boxes.
+// paragraph reads a paragraph and adds it, and behind it the content of its text boxes.
 func (w *word) paragraph(r *reader, add func(block)) error {
 	p := &paragraph{word: w}
 	err := p.inline(r)
@@ -26,7 +26,7 @@ func (w *word) paragraph(r *reader, add func(block)) error {
 	return err
 }
 
-// block is the paragraph as Markdown.
+// block returns the paragraph as Markdown.
 func (p *paragraph) block() block {
 	text := strings.Trim(strings.ToValidUTF8(string(p.text), "\uFFFD"), " \n")
 	level, list := p.level, p.list
@@ -39,7 +39,7 @@ func (p *paragraph) block() block {
 	if text == "" {
 		return block{}
 	}
-	before, ordinal := p.word.numbers.next(list)
+	before, ordinal := p.word.numbers.nextItem(list)
 	switch {
 	case level > 0:
 		if ordinal != "" && ordinal != "-" {
@@ -52,7 +52,7 @@ func (p *paragraph) block() block {
 	return block{text: text}
 }
 
-// inline reads what stands in a paragraph, or in a part of one.
+// inline reads the content of a paragraph, or of a part of one.
 func (p *paragraph) inline(r *reader) error {
 	return r.each(func(e xml.StartElement) error {
 		switch e.Name.Local {
@@ -67,7 +67,7 @@ func (p *paragraph) inline(r *reader) error {
 		case "noBreakHyphen":
 			p.text = append(p.text, '-')
 		case "footnoteReference", "endnoteReference":
-			p.text = append(p.text, "[^"+mark(e.Name.Local)+attribute(e, "id")+"]"...)
+			p.text = append(p.text, "[^"+notePrefix(e.Name.Local)+attribute(e, "id")+"]"...)
 		case "docPr":
 			if alt := strings.Join(strings.Fields(attribute(e, "descr")), " "); alt != "" {
 				p.text = append(p.text, "[image: "+alt+"]"...)
@@ -86,12 +86,12 @@ func (p *paragraph) inline(r *reader) error {
 	})
 }
 
-// properties reads what a paragraph says of itself.
+// properties reads the properties of a paragraph.
 func (p *paragraph) properties(r *reader) error {
 	return r.each(func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "pStyle":
-			p.style = p.word.style(attribute(e, "val"))
+			p.style = p.word.resolveStyle(attribute(e, "val"))
 		case "outlineLvl":
 			p.level = outline(e)
 		case "numPr":
@@ -101,7 +101,7 @@ func (p *paragraph) properties(r *reader) error {
 	})
 }
 
-// link reads a link, and says where it leads.
+// link reads a link, and writes where it leads.
 func (p *paragraph) link(r *reader, id string) error {
 	from := len(p.text)
 	err := p.inline(r)

@@ -9,7 +9,7 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// maxDepth is how deep elements may lie in one another.
+// maxDepth bounds how deep elements may nest.
 const maxDepth = 200
 
 // A reader reads one part, element by element.
@@ -18,6 +18,7 @@ type reader struct {
 	depth int
 }
 
+// next returns the next token and keeps count of the depth.
 func (r *reader) next() (xml.Token, error) {
 	t, err := r.d.Token()
 	if err != nil {
@@ -34,8 +35,8 @@ func (r *reader) next() (xml.Token, error) {
 	return t, nil
 }
 
-// each calls do for every element directly within the one that was read last, or the
-// document's first. What do leaves of its element unread is skipped.
+// each calls do for every child of the element that was read last, or for the document's first
+// element. It skips whatever do leaves unread of a child.
 func (r *reader) each(do func(e xml.StartElement) error) error {
 	level := r.depth
 	for {
@@ -62,8 +63,8 @@ func (r *reader) each(do func(e xml.StartElement) error) error {
 	}
 }
 
-// walk calls do for every element of the part, whatever it lies in. What do reads of
-// an element is not walked.
+// walk calls do for every element of the part, however deep. It does not visit the children of an
+// element that do has read itself.
 func (r *reader) walk(do func(e xml.StartElement) error) error {
 	return r.each(func(e xml.StartElement) error {
 		level := r.depth
@@ -77,7 +78,7 @@ func (r *reader) walk(do func(e xml.StartElement) error) error {
 	})
 }
 
-// text is what stands in the element that was read last, less what lies deeper.
+// text returns the text of the element that was read last, without that of its children.
 func (r *reader) text() (string, error) {
 	var out strings.Builder
 	level := r.depth
@@ -99,7 +100,7 @@ func (r *reader) text() (string, error) {
 	}
 }
 
-// attribute is the value of an attribute by its local name; "" if it has none.
+// attribute returns the value of an attribute by its local name; "" if the element has none.
 func attribute(e xml.StartElement, name string) string {
 	for _, a := range e.Attr {
 		if a.Name.Local == name {
@@ -109,8 +110,8 @@ func attribute(e xml.StartElement, name string) string {
 	return ""
 }
 
-// related is the id of the part that an element refers to. Some have another attribute
-// of this name, without a namespace.
+// related returns the id of the part to which an element refers. It checks the namespace, because
+// some elements have another attribute of this name without one.
 func related(e xml.StartElement, name string) string {
 	for _, a := range e.Attr {
 		if a.Name.Local == name && strings.HasSuffix(a.Name.Space, "/relationships") {

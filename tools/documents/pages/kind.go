@@ -7,18 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// Sniffed is how many bytes of a file KindOf wants to see.
+// Sniffed is how many bytes from a file's beginning KindOf needs.
 const Sniffed = 1024
 
-// KindOf tells by a file's first bytes and its name what it is. A text of which every
-// byte is UTF-8 is None here: it can be read as it is.
+// KindOf returns the kind of a file by its first bytes and its name. A text that is all UTF-8 is
+// None here: it can be read as it is.
 func KindOf(name string, start []byte) Kind {
 	extension := strings.ToLower(path.Ext(name))
 	switch {
 	case bytes.HasPrefix(start, []byte("%PDF-")):
 		return PDF
-	case (extension == ".pdf" || !plain(start)) && bytes.Contains(start[:min(len(start), Sniffed)], []byte("%PDF-")):
-		return PDF // some programs write something of theirs before it
+	case (extension == ".pdf" || !isUTF8(start)) && bytes.Contains(start[:min(len(start), Sniffed)], []byte("%PDF-")):
+		return PDF // some programs write something of their own before it
 	case bytes.HasPrefix(start, []byte("PK\x03\x04")):
 		switch extension {
 		case ".zip", ".jar", ".war", ".apk", ".whl", ".epub", ".odt", ".ods", ".odp":
@@ -27,7 +27,7 @@ func KindOf(name string, start []byte) Kind {
 		return Office
 	case bytes.HasPrefix(start, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")):
 		return Old
-	case plain(start):
+	case isUTF8(start):
 		return None
 	case extension == ".csv", extension == ".tsv", extension == ".tab":
 		return Table
@@ -37,8 +37,8 @@ func KindOf(name string, start []byte) Kind {
 	return None
 }
 
-// Chosen is what a file is whose pages somebody asks for, and which is none of KindOf:
-// texts have parts then.
+// Chosen returns the kind of a file for which KindOf says None, and of which somebody asks for
+// pages: texts are then split into parts.
 func Chosen(name string) Kind {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".csv", ".tsv", ".tab":
@@ -47,9 +47,9 @@ func Chosen(name string) Kind {
 	return Text
 }
 
-// plain tells whether a file that begins like this is UTF-8, as far as one sees: what
-// follows may cut its last character in two.
-func plain(start []byte) bool {
+// isUTF8 reports whether a file that begins like this is UTF-8, as far as one can see: its last
+// character may be cut in two.
+func isUTF8(start []byte) bool {
 	for cut := range utf8.UTFMax {
 		if end := start[:len(start)-min(cut, len(start))]; utf8.Valid(end) {
 			return !bytes.ContainsRune(end, 0)

@@ -1,7 +1,8 @@
-// Package pages is what reading a document gives: the text of its pages, or why there is none.
+// Package pages defines what reading a document returns: the text of its pages, or why there is
+// none.
 //
-// It is the ground that those who parse documents, those who have them parsed, and
-// the tools that show them stand on.
+// It is used by the packages that parse documents, by the package that has them parsed in a
+// sandbox, and by the tools that show them.
 package pages
 
 import (
@@ -13,17 +14,17 @@ import (
 )
 
 const (
-	// MaxBytes is how large a document may be.
+	// MaxBytes bounds the size of a document.
 	MaxBytes = 32 << 20
-	// UsualMost is how much of its text is shown at once, in bytes: what a model is shown
-	// of a result has room for it.
+	// UsualMost is how much of a document's text is shown at once, in bytes: as much as a result
+	// that a model is shown has room for.
 	UsualMost = 48 << 10
 )
 
-// A Kind is what a file is, as far as its beginning tells.
+// A Kind says what a file is, as far as its beginning tells.
 type Kind string
 
-// The kinds. A file of the last three is looked at more closely by who parses it.
+// The kinds. The parser looks more closely at a file of the last three.
 const (
 	None   Kind = ""       // nothing that is known here
 	PDF    Kind = "pdf"    // a Portable Document
@@ -33,31 +34,31 @@ const (
 	Text   Kind = "text"   // any other text
 )
 
-// A Reader makes text of documents.
+// A Reader turns documents into text.
 type Reader interface {
-	// Read gives pages of one document. Its error is for the model; a *NoDocument
-	// says that the file is none of the kinds above.
+	// Read returns pages of one document. Its error is for the model; a *NoDocument says that the
+	// file is of no kind above.
 	Read(ctx context.Context, r Request) (Shown, error)
 }
 
 // A Request asks for pages of one document.
 type Request struct {
-	Name    string // what to call it in errors
+	Name    string // how errors name the document
 	Kind    Kind
-	Pages   string // "" is from the first on, as many as there is room for
-	Most    int    // bytes of text; at least one page is given, cut if it is longer
+	Pages   string // "" means from the first page on, as many as fit
+	Most    int    // bytes of text; at least one page is returned, cut if it is longer
 	Content io.Reader
 }
 
-// Shown is what a model is shown of a document.
+// Shown is the part of a document that a model is shown.
 type Shown struct {
-	// Content is the text, each page below a line that says which it is.
+	// Content is the text, each page below a line with its number.
 	Content string `json:"content"`
-	// Pages is how many there are.
+	// Pages is how many pages the document has.
 	Pages int `json:"pages"`
-	// Next are those that were asked for and did not fit; "" if all did.
+	// Next names the pages that were asked for and did not fit; "" if all did.
 	Next string `json:"next,omitempty"`
-	// Note says what has to be known of how the text came about.
+	// Note says what a reader has to know of how the text was read.
 	Note string `json:"note,omitempty"`
 }
 
@@ -68,52 +69,52 @@ func (*NoDocument) Error() string { return "it is no document" }
 
 // A Document is one file that is being read.
 type Document interface {
-	// Count is how many pages there are.
+	// Count returns how many pages the document has.
 	Count() int
-	// Page is one of them, from 1 on.
+	// Page returns page n, counted from 1.
 	Page(n int) (Page, error)
-	// Note says what has to be known of how its text came about; "" is nothing.
+	// Note returns what a reader has to know of how the text was read; "" if nothing.
 	Note() string
 }
 
-// A Page is a page, or a part of a document that has none, with what it is called.
+// A Page is a page, or a part of a document that has no pages, with its title.
 type Page struct {
-	Title string `json:"title,omitempty"` // "slide 3", "sheet Sales, rows 1 to 80"; "" is "page N"
+	Title string `json:"title,omitempty"` // "slide 3", "sheet Sales, rows 1 to 80"; "" means "page N"
 	Text  string `json:"text"`
 }
 
-// A Problem is why a document has no text to give.
+// A Problem says why a document has no text to return.
 type Problem string
 
 // The problems.
 const (
 	Unknown   Problem = "unknown"   // it is no document of any kind that is read
-	Encrypted Problem = "encrypted" // it takes a password
+	Encrypted Problem = "encrypted" // it needs a password
 	Damaged   Problem = "damaged"
 	TooMuch   Problem = "too much" // reading it would take more than is allowed
-	Legacy    Problem = "legacy"   // of a kind that programs have given up
+	Legacy    Problem = "legacy"   // its kind is one that programs have given up
 )
 
-// An Error is a Problem as Go has errors, with what was found.
+// An Error is a Problem as a Go error, with details.
 type Error struct {
 	Problem Problem
-	Detail  string // for the model; "" says no more
+	Detail  string // for the model; "" adds nothing
 }
 
 func (e *Error) Error() string { return strings.TrimSuffix(string(e.Problem)+": "+e.Detail, ": ") }
 
-// Errorf makes an Error.
+// Errorf makes an Error with a formatted detail.
 func Errorf(p Problem, format string, args ...any) *Error {
 	return &Error{Problem: p, Detail: fmt.Sprintf(format, args...)}
 }
 
-// A Range is pages from First to Last, both included; Last 0 is to the end.
+// A Range is the pages from First to Last, both included; Last 0 means to the end.
 type Range struct{ First, Last int }
 
-// maxRanges bounds how many pieces a choice of pages has.
+// maxRanges bounds how many ranges a choice of pages may have.
 const maxRanges = 100
 
-// Parse reads a choice of pages: "3", "2-5", "7-", or several between commas.
+// Parse reads a choice of pages: "3", "2-5", "7-", or several with commas between them.
 func Parse(choice string) ([]Range, error) {
 	if strings.TrimSpace(choice) == "" {
 		return []Range{{First: 1}}, nil
@@ -140,7 +141,7 @@ func Parse(choice string) ([]Range, error) {
 	return ranges, nil
 }
 
-// number is a number of a page; 0 is none.
+// number parses a page number; 0 if it is none.
 func number(s string) int {
 	n, err := strconv.Atoi(strings.TrimSpace(s))
 	if err != nil || n < 0 || n > 1<<30 {
@@ -149,7 +150,7 @@ func number(s string) int {
 	return n
 }
 
-// Format is how Parse reads them.
+// Format writes ranges in the form that Parse reads.
 func Format(ranges []Range) string {
 	parts := make([]string, len(ranges))
 	for i, r := range ranges {
@@ -165,7 +166,7 @@ func Format(ranges []Range) string {
 	return strings.Join(parts, ",")
 }
 
-// Within are the ranges as far as there are pages: those beyond the last one go.
+// Within returns the ranges cut to the pages that exist; ranges beyond the last page are dropped.
 func Within(ranges []Range, count int) []Range {
 	var kept []Range
 	for _, r := range ranges {

@@ -7,13 +7,14 @@ import (
 
 // Bounds of a document that has no pages of its own.
 const (
-	// partSize is about how long its parts are, in bytes.
+	// partSize is about how long each of its parts is, in bytes.
 	partSize = 4000
-	// MostText is how much of it is read: what is beyond is left out, and said.
+	// MostText bounds how much of its text is read; a note says that the rest is left out.
 	MostText = 32 << 20
 )
 
-// Parts is a Document that is there as a whole, in parts. The zero value has none.
+// Parts is a Document whose text was read as a whole and split into parts. The zero value has
+// none.
 type Parts struct {
 	all  []Page
 	open strings.Builder
@@ -22,8 +23,8 @@ type Parts struct {
 	full bool
 }
 
-// Add appends a block of text, a paragraph or a table, to the part that is being
-// filled, or begins another with it. Long blocks are parted at the ends of lines.
+// Add appends a block of text, a paragraph or a table, to the part that is being filled, or
+// begins a new part with it. Long blocks are split at the ends of lines.
 func (p *Parts) Add(block string) {
 	block = strings.TrimRight(block, "\n ")
 	for block != "" && !p.Full() {
@@ -43,8 +44,8 @@ func (p *Parts) Add(block string) {
 	}
 }
 
-// firstLines is the beginning of a text, up to the end of a line, or at least of a
-// character, before most.
+// firstLines returns the beginning of a text, up to the last end of a line before most, or at
+// least up to a whole character.
 func firstLines(text string, most int) string {
 	if end := strings.LastIndexByte(text[:most], '\n'); end > most/4 {
 		return text[:end+1]
@@ -52,7 +53,7 @@ func firstLines(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// End closes the part that is being filled.
+// End closes the part that is being filled and gives it a title.
 func (p *Parts) End(title string) {
 	if p.open.Len() == 0 {
 		return
@@ -61,7 +62,7 @@ func (p *Parts) End(title string) {
 	p.open.Reset()
 }
 
-// Put appends a part that is whole.
+// Put appends a complete part.
 func (p *Parts) Put(title, text string) {
 	if p.End(""); p.Full() {
 		return
@@ -70,7 +71,7 @@ func (p *Parts) Put(title, text string) {
 	p.size += len(text)
 }
 
-// Full tells whether no more is read.
+// Full reports whether no more text is read.
 func (p *Parts) Full() bool {
 	if p.size >= MostText && !p.full {
 		p.full = true
@@ -79,7 +80,7 @@ func (p *Parts) Full() bool {
 	return p.full
 }
 
-// Say adds to the note.
+// Say adds a sentence to the note.
 func (p *Parts) Say(note string) {
 	if p.note != "" {
 		p.note += "; "
@@ -87,14 +88,14 @@ func (p *Parts) Say(note string) {
 	p.note += note
 }
 
-// Count implements Document.
+// Count implements Document: it closes the last part first.
 func (p *Parts) Count() int {
 	p.End("")
 	return len(p.all)
 }
 
-// Page implements Document.
+// Page implements Document; n counts from 1.
 func (p *Parts) Page(n int) (Page, error) { return p.all[n-1], nil }
 
-// Note implements Document.
+// Note implements Document with what Say has added.
 func (p *Parts) Note() string { return p.note }

@@ -1,9 +1,8 @@
 // Package pdf reads the text of PDF files.
 //
-// It runs PDFium, which reads what others write, however broken. PDFium is a large
-// program of C++ and a document is a stranger's, so it runs as WebAssembly, which
-// reaches nothing but its own memory; and whoever uses this package does so in a
-// process that has walls around it.
+// It runs PDFium, which can read even badly broken files. PDFium is a large C++ program and a
+// document is a stranger's, so it runs as WebAssembly, which reaches nothing but its own memory;
+// besides, callers run this package in a process inside the sandbox.
 package pdf
 
 import (
@@ -26,17 +25,17 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// maxMemory is how much memory PDFium gets, in pages of 64 KiB.
+// maxMemory is how much memory PDFium may use, in pages of 64 KiB.
 const maxMemory = 256 << 20 / (64 << 10)
 
-// An Engine is PDFium, started.
+// An Engine is a running PDFium.
 type Engine struct {
 	pool     pdfium.Pool
 	instance pdfium.Pdfium
 }
 
-// Start starts PDFium. That takes some 0.3 s: it is interpreted, because to compile it
-// would take ten times as long, and most documents are read sooner.
+// Start starts PDFium. That takes about 0.3 s, because it is interpreted: compiling it would take
+// ten times as long, and most documents are read sooner.
 func Start(ctx context.Context) (_ *Engine, err error) {
 	defer recovered(&err)
 	pool, err := webassembly.Init(webassembly.Config{
@@ -58,7 +57,7 @@ func Start(ctx context.Context) (_ *Engine, err error) {
 // Close ends PDFium.
 func (e *Engine) Close() error { return errors.Join(e.instance.Close(), e.pool.Close()) }
 
-// recovered makes an error of a panic: the library has some where PDFium fails.
+// recovered turns a panic into an error: the library panics in some places where PDFium fails.
 func recovered(err *error) {
 	if what := recover(); what != nil {
 		*err = pages.Errorf(pages.Damaged, "PDFium failed: %v", what)
@@ -74,7 +73,7 @@ type Document struct {
 	read   int
 }
 
-// Open opens a document.
+// Open opens a document, or says why it cannot be read.
 func (e *Engine) Open(content []byte) (_ *Document, err error) {
 	defer recovered(&err)
 	opened, err := e.instance.OpenDocument(&requests.OpenDocument{File: &content})
@@ -93,16 +92,16 @@ func (e *Engine) Open(content []byte) (_ *Document, err error) {
 	return &Document{engine: e, ref: opened.Document, count: count.PageCount}, nil
 }
 
-// Close gives back what the document takes.
+// Close releases what the document uses.
 func (d *Document) Close() error {
 	_, err := d.engine.instance.FPDF_CloseDocument(&requests.FPDF_CloseDocument{Document: d.ref})
 	return err
 }
 
-// Count implements pages.Document.
+// Count implements pages.Document with PDFium's count.
 func (d *Document) Count() int { return d.count }
 
-// Page implements pages.Document.
+// Page implements pages.Document: it reads the text of page n.
 func (d *Document) Page(n int) (_ pages.Page, err error) {
 	defer recovered(&err)
 	d.read++
@@ -118,7 +117,7 @@ func (d *Document) Page(n int) (_ pages.Page, err error) {
 	return pages.Page{Text: text}, nil
 }
 
-// Note implements pages.Document.
+// Note implements pages.Document: it says how many pages have no text.
 func (d *Document) Note() string {
 	if d.empty == 0 {
 		return ""
@@ -126,8 +125,8 @@ func (d *Document) Note() string {
 	return fmt.Sprintf("%d of the pages read have no text: they are empty, or pictures, as of a scanner", d.empty)
 }
 
-// tidy makes of PDFium's text lines as others have them. For a hyphen and the end of its
-// line it has one character.
+// tidy turns PDFium's text into ordinary lines. PDFium writes one character for a hyphen at the
+// end of a line together with the line end.
 func tidy(text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x02", "-\n", "\ufffe", "-\n", "\x00", "").Replace(text)
 	lines := strings.Split(strings.ToValidUTF8(text, "\uFFFD"), "\n")

@@ -1,4 +1,5 @@
-// Package table reads values between commas, semicolons or tabs, and other plain text, in whatever charset.
+// Package table reads tables of values separated by commas, semicolons or tabs, and other plain
+// text, in any charset.
 package table
 
 import (
@@ -13,10 +14,10 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// rowsEach is how many rows a part has at most.
+// rowsEach bounds how many rows a part has.
 const rowsEach = 200
 
-// Text makes parts of a text.
+// Text splits a text into parts.
 func Text(content []byte) *pages.Parts {
 	parts := &pages.Parts{}
 	text, note := charset.Decode(content)
@@ -30,7 +31,7 @@ func Text(content []byte) *pages.Parts {
 	return parts
 }
 
-// Table makes parts of a table: each has some of its rows below its first one.
+// Table splits a table into parts: each has some of its rows below the first row.
 func Table(content []byte) *pages.Parts {
 	parts := &pages.Parts{}
 	text, note := charset.Decode(content)
@@ -65,7 +66,7 @@ func Table(content []byte) *pages.Parts {
 	return parts
 }
 
-// A writer makes parts of rows.
+// A writer collects rows into parts.
 type writer struct {
 	parts    *pages.Parts
 	head     string
@@ -100,7 +101,7 @@ const (
 	maxCell  = 2000
 )
 
-// Row is one row of a Markdown table.
+// Row returns one row of a Markdown table.
 func Row(cells []string) string {
 	var out strings.Builder
 	out.WriteByte('|')
@@ -116,7 +117,7 @@ func Row(cells []string) string {
 	return out.String()
 }
 
-// Cell is what stands in one cell of a Markdown table.
+// Cell returns a text in the form in which it can stand in one cell of a Markdown table.
 func Cell(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
 	if len(text) > maxCell {
@@ -125,10 +126,11 @@ func Cell(text string) string {
 	return strings.ReplaceAll(text, "|", `\|`)
 }
 
-// Rule is the line below the first row of a Markdown table.
+// Rule returns the line below the first row of a Markdown table.
 func Rule(cells int) string { return "|" + strings.Repeat("---|", min(max(cells, 1), maxCells)) }
 
-// separator is what stands between the values: what parts the first rows most evenly.
+// separator returns the character that separates the values: the one that splits the first rows
+// most evenly.
 func separator(text string) rune {
 	lines := firstRows(text, 20)
 	best, most := ',', 0
@@ -144,7 +146,7 @@ func separator(text string) rune {
 	return best
 }
 
-// evenness is high where each row has the same number of separators, and many.
+// evenness returns a score that is high if each row has the same number of separators, and many.
 func evenness(counts []int) int {
 	if len(counts) == 0 || counts[0] == 0 {
 		return 0
@@ -158,7 +160,7 @@ func evenness(counts []int) int {
 	return same*1000/len(counts)*10 + min(counts[0], 100)
 }
 
-// firstRows are the first rows of a text without what stands between quotes.
+// firstRows returns the first rows of a text without what stands between quotes.
 func firstRows(text string, most int) (rows [][]byte) {
 	quoted := false
 	var row []byte

@@ -6,11 +6,11 @@ import (
 	"os"
 )
 
-// onDisk is a folder of this machine. No link in it leads out of it, and what is neither
-// a file nor a folder is not opened: that might not end.
+// An onDisk is the path of a folder on this machine. No link in the folder leads out of it.
+// Anything that is neither a file nor a folder is not opened, because opening it might not end.
 type onDisk string
 
-// Open implements fs.FS.
+// Open implements fs.FS within the folder.
 func (d onDisk) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
@@ -19,7 +19,7 @@ func (d onDisk) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // what was opened below stays open
+	defer func() { _ = root.Close() }() // what was opened in the folder stays open
 	info, err := root.Stat(name)
 	if err != nil {
 		return nil, err

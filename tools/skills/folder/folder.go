@@ -1,7 +1,8 @@
-// Package folder reads skills: folders with a SKILL.md, and perhaps a skill.toml with programs.
+// Package folder reads skills from folders: each has a SKILL.md, and perhaps a skill.toml with
+// programs.
 //
-// The files: folder.go finds the folders; front.go reads what a SKILL.md says of itself, and
-// manifest.go which programs a skill.toml names; disk.go opens a folder of this machine.
+// The files: folder.go finds the folders; front.go reads the description in a SKILL.md, and
+// manifest.go the programs in a skill.toml; disk.go opens a folder of this machine.
 package folder
 
 import (
@@ -22,19 +23,19 @@ const File = "SKILL.md"
 // MaxFile bounds a SKILL.md, in bytes.
 const MaxFile = 256 << 10
 
-// MostSkills bounds how many skills one place may have.
+// MostSkills bounds how many skills the folders of the operator may have.
 const MostSkills = 100
 
 // A Skill is one folder as it describes itself.
 type Skill struct {
-	Name        string // also of its folder
+	Name        string // the skill's name, which is that of its folder, too
 	Description string // one line
-	Path        string // of the folder on this machine; "" in a workspace
+	Path        string // the folder's path on this machine; "" in a workspace
 	Files       fs.FS  // the folder
 	Programs    []Program
 }
 
-// Body is what SKILL.md says besides its description, as it is now.
+// Body returns the text of SKILL.md below its description, as it is now.
 func (s Skill) Body() (string, error) {
 	raw, err := read(s.Files, File, MaxFile)
 	if err != nil {
@@ -44,20 +45,20 @@ func (s Skill) Body() (string, error) {
 	return body, err
 }
 
-// A Problem is why a folder is no skill that can be used, and what to do.
+// A Problem says why a folder cannot be used as a skill, and what to do about it.
 type Problem struct {
-	File   string // or the folder
+	File   string // the file, or the folder, that has the problem
 	Wrong  string
 	Remedy string
 	// Minor says that the folder may not be meant as a skill.
 	Minor bool
 }
 
-// Error says all of it.
+// Error returns the file, the problem and the remedy as one text.
 func (p Problem) Error() string { return p.File + ": " + p.Wrong + ": " + p.Remedy }
 
-// Find reads the skills in folders of this machine, sorted. A link to a folder counts as
-// one. Two skills never have the same name.
+// Find reads the skills in folders of this machine, sorted by name. A link to a folder counts as
+// a folder. Two skills never have the same name.
 func Find(dirs ...string) (found []Skill, problems []Problem) {
 	where := map[string]string{}
 	for _, dir := range dirs {
@@ -93,7 +94,7 @@ func Find(dirs ...string) (found []Skill, problems []Problem) {
 	return found, problems
 }
 
-// subfolders are the names of the folders in one, but for hidden ones.
+// subfolders returns the names of the folders in dir, without hidden ones.
 func subfolders(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -108,11 +109,11 @@ func subfolders(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// mostOfSession bounds how many skills a session's workspace may have.
-const mostOfSession = 50
+// maxSessionSkills bounds how many skills a session's workspace may have.
+const maxSessionSkills = 50
 
-// In reads the skills in the folder dir of a session's workspace. Folders that are no
-// skills are passed over.
+// In reads the skills in the folder dir of a session's workspace. It skips folders that are no
+// skills.
 func In(files fs.FS, dir string) (found []Skill, problems []Problem) {
 	entries, err := fs.ReadDir(files, dir)
 	if err != nil {
@@ -134,25 +135,25 @@ func In(files fs.FS, dir string) (found []Skill, problems []Problem) {
 			problems = append(problems, *wrong)
 		default:
 			found = append(found, skill)
-			if named(below, Manifest) {
+			if hasFile(below, Manifest) {
 				problems = append(problems, Problem{File: path.Join(place, Manifest), Wrong: "a skill in a workspace brings no tools", Remedy: "have the operator put it beside the other skills"})
 			}
 		}
-		if len(found)+len(problems) == mostOfSession {
-			problems = append(problems, Problem{File: dir, Wrong: fmt.Sprintf("no more than %d skills are read", mostOfSession), Remedy: "remove some"})
+		if len(found)+len(problems) == maxSessionSkills {
+			problems = append(problems, Problem{File: dir, Wrong: fmt.Sprintf("no more than %d skills are read", maxSessionSkills), Remedy: "remove some"})
 			break
 		}
 	}
 	return found, problems
 }
 
-// readOne reads the skill in a folder of that name. Place is what people call the folder.
+// readOne reads the skill in a folder of that name. Place is how people refer to the folder.
 func readOne(files fs.FS, name, place string) (Skill, *Problem) {
 	file := path.Join(place, File)
 	raw, err := read(files, File, maxFront)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Skill{}, &Problem{File: place, Wrong: "it has no " + File, Remedy: "write one, or move the folder away", Minor: !named(files, strings.ToLower(File), Manifest)}
+		return Skill{}, &Problem{File: place, Wrong: "it has no " + File, Remedy: "write one, or move the folder away", Minor: !hasFile(files, strings.ToLower(File), Manifest)}
 	case err != nil && !errors.Is(err, errLong):
 		return Skill{}, &Problem{File: file, Wrong: Reason(err), Remedy: "let this user read it as a file"}
 	}
@@ -161,7 +162,7 @@ func readOne(files fs.FS, name, place string) (Skill, *Problem) {
 	}
 	about, _, err := parse(raw)
 	if err != nil {
-		return Skill{}, &Problem{File: file, Wrong: err.Error(), Remedy: "begin it with the lines ---, name: " + remedyName(name) + ", description: \"What it is for, and when to use it.\" and ---"}
+		return Skill{}, &Problem{File: file, Wrong: err.Error(), Remedy: "begin it with the lines ---, name: " + suggestName(name) + ", description: \"What it is for, and when to use it.\" and ---"}
 	}
 	if wrong := about.check(name); wrong != nil {
 		wrong.File = file
@@ -170,8 +171,8 @@ func readOne(files fs.FS, name, place string) (Skill, *Problem) {
 	return Skill{Name: about.Name, Description: about.Description, Files: files}, nil
 }
 
-// named tells whether a folder has one of these files.
-func named(files fs.FS, names ...string) bool {
+// hasFile reports whether a folder has one of these files.
+func hasFile(files fs.FS, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		_, err := fs.Stat(files, name)
 		return err == nil
@@ -181,7 +182,7 @@ func named(files fs.FS, names ...string) bool {
 // errLong says that a file has more bytes than were read.
 var errLong = errors.New("it is too long")
 
-// read reads a file. If it is longer than most, its beginning is returned with errLong.
+// read reads a file. If the file is longer than most, read returns its beginning with errLong.
 func read(files fs.FS, name string, most int64) ([]byte, error) {
 	f, err := files.Open(name)
 	if err != nil {
@@ -205,7 +206,7 @@ func read(files fs.FS, name string, most int64) ([]byte, error) {
 	return raw, nil
 }
 
-// Reason is why something cannot be read, without where it lies on this machine.
+// Reason returns why something cannot be read, without naming its place on this machine.
 func Reason(err error) string {
 	for _, known := range []error{fs.ErrNotExist, fs.ErrPermission, errLong} {
 		if errors.Is(err, known) {

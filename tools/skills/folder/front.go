@@ -11,23 +11,24 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Bounds of what a skill says of itself.
+// Bounds of a skill's description of itself.
 const (
-	maxFront       = 16 << 10 // bytes, with the lines around it
+	maxFront       = 16 << 10 // bytes, with the lines of dashes
 	maxName        = 64
 	maxDescription = 1024 // characters
 )
 
-// An about is what a SKILL.md says of itself. What else stands there, such as which tools
-// it would like to be allowed, grants nothing.
-type about struct {
+// A frontMatter is the description at the top of a SKILL.md. Other fields there, such as which
+// tools the skill would like to be allowed, grant nothing.
+type frontMatter struct {
 	Name        string `yaml:"name"`
 	Description string `yaml:"description"`
 }
 
-// parse reads the lines between the first two lines of dashes, and what follows them.
-func parse(raw []byte) (a about, body string, err error) {
-	if !utf8.Valid(trimmedRune(raw)) {
+// parse splits a SKILL.md into its description, between the first two lines of dashes, and its
+// body, which follows them.
+func parse(raw []byte) (a frontMatter, body string, err error) {
+	if !utf8.Valid(trimCutRune(raw)) {
 		return a, "", errors.New("it is no text in UTF-8")
 	}
 	text := strings.TrimPrefix(strings.ReplaceAll(string(raw), "\r\n", "\n"), "\uFEFF")
@@ -52,8 +53,8 @@ func parse(raw []byte) (a about, body string, err error) {
 	return a, strings.TrimSpace(body), nil
 }
 
-// trimmedRune is a text without a last character that was cut in the middle.
-func trimmedRune(raw []byte) []byte {
+// trimCutRune returns a text without a last character that was cut in the middle.
+func trimCutRune(raw []byte) []byte {
 	for i := 1; i <= utf8.UTFMax && i <= len(raw); i++ {
 		if utf8.RuneStart(raw[len(raw)-i]) {
 			if !utf8.FullRune(raw[len(raw)-i:]) {
@@ -65,8 +66,8 @@ func trimmedRune(raw []byte) []byte {
 	return raw
 }
 
-// oneLine is a text without line breaks and characters that nobody sees, of at most so
-// many bytes; 0 is any.
+// oneLine returns a text without line breaks and invisible characters, of at most so many bytes;
+// 0 means any number.
 func oneLine(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -86,7 +87,7 @@ func oneLine(text string, most int) string {
 
 var errName = errors.New("no name of a skill")
 
-// CheckName says whether a text can be the name of a skill.
+// CheckName returns why a text cannot be the name of a skill; nil if it can.
 func CheckName(name string) error {
 	if len(name) > maxName || !regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(name) {
 		return fmt.Errorf("%q is %w: it has small letters, digits and single hyphens between them, %d at most", oneLine(name, 80), errName, maxName)
@@ -94,21 +95,21 @@ func CheckName(name string) error {
 	return nil
 }
 
-// remedyName is a name that a folder's skill could have.
-func remedyName(folder string) string {
+// suggestName returns a name that a folder's skill could have.
+func suggestName(folder string) string {
 	if CheckName(folder) != nil {
 		return "my-skill"
 	}
 	return folder
 }
 
-// check says what is wrong with a skill in the folder of that name.
-func (a about) check(folder string) *Problem {
+// check returns what is wrong with a skill in the folder of that name; nil if nothing is.
+func (a frontMatter) check(folder string) *Problem {
 	switch {
 	case a.Name == "":
-		return &Problem{Wrong: "it says no name", Remedy: "write name: " + remedyName(folder)}
+		return &Problem{Wrong: "it says no name", Remedy: "write name: " + suggestName(folder)}
 	case CheckName(a.Name) != nil:
-		return &Problem{Wrong: CheckName(a.Name).Error(), Remedy: "write for example name: " + remedyName(folder) + ", and call the folder so"}
+		return &Problem{Wrong: CheckName(a.Name).Error(), Remedy: "write for example name: " + suggestName(folder) + ", and call the folder so"}
 	case a.Name != folder:
 		return &Problem{Wrong: fmt.Sprintf("its name is %s, and its folder is called %q", a.Name, oneLine(folder, 80)), Remedy: "call the folder " + a.Name}
 	case a.Description == "":

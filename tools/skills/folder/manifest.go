@@ -23,30 +23,31 @@ const Manifest = "skill.toml"
 
 // Bounds of a manifest.
 const (
-	maxManifest = 64 << 10
-	mostTools   = 32
-	usualTime   = time.Minute
-	mostTime    = 300 * time.Second
+	maxManifest    = 64 << 10
+	maxTools       = 32
+	defaultTimeout = time.Minute
+	maxTimeout     = 300 * time.Second
 )
 
-// A Program is one that agents use as a tool.
+// A Program is a program of a skill that agents use as a tool.
 type Program struct {
-	Name        string // of the tool, within the skill
+	Name        string // the tool's name within the skill
 	Description string
-	Binary      string   // below the skill's folder
-	Args        []string // that stand before those of a call
-	// Schema is that of the arguments, an object; Flags are those that become flags.
+	Binary      string   // the path below the skill's folder
+	Args        []string // the arguments before those of a call
+	// Schema is the JSON Schema of the arguments, of an object; Flags are the names of those that
+	// become flags.
 	Schema    json.RawMessage
 	Flags     []string
 	Timeout   time.Duration
 	Effect    tools.Effect
 	Workspace Access
 	Network   bool
-	// Needs are the capabilities that an agent has to have.
+	// Needs are the capabilities that an agent must have.
 	Needs []tools.Permission
 }
 
-// An Access is what a program may do with a session's workspace.
+// An Access says what a program may do with a session's workspace.
 type Access string
 
 // The kinds of access.
@@ -56,7 +57,7 @@ const (
 	Writes   Access = "write"
 )
 
-// manifest is what the file holds.
+// A manifest is the content of a skill.toml.
 type manifest struct {
 	Tools []struct {
 		Name        string             `toml:"name"`
@@ -74,7 +75,7 @@ type manifest struct {
 	} `toml:"tools"`
 }
 
-// readManifest reads the programs of the skill in a folder; none, where it has no manifest.
+// readManifest reads the programs of the skill in a folder; nil if it has no manifest.
 func readManifest(files fs.FS) ([]Program, *Problem) {
 	raw, err := read(files, Manifest, maxManifest)
 	switch {
@@ -87,8 +88,8 @@ func readManifest(files fs.FS) ([]Program, *Problem) {
 	if err := toml.NewDecoder(bytes.NewReader(raw)).DisallowUnknownFields().Decode(&m); err != nil {
 		return nil, &Problem{Wrong: wrongTOML(err), Remedy: "write it as docs/skills.md shows"}
 	}
-	if len(m.Tools) > mostTools {
-		return nil, &Problem{Wrong: fmt.Sprintf("it has %d tools, and at most %d are read", len(m.Tools), mostTools), Remedy: "make several skills of it"}
+	if len(m.Tools) > maxTools {
+		return nil, &Problem{Wrong: fmt.Sprintf("it has %d tools, and at most %d are read", len(m.Tools), maxTools), Remedy: "make several skills of it"}
 	}
 	var all []Program
 	for i, t := range m.Tools {
@@ -161,13 +162,13 @@ func (p *Program) checkBinary(files fs.FS) *Problem {
 }
 
 func (p *Program) setTimeout(text string) *Problem {
-	p.Timeout = usualTime
+	p.Timeout = defaultTimeout
 	if text == "" {
 		return nil
 	}
 	took, err := time.ParseDuration(text)
-	if err != nil || took < time.Second || took > mostTime {
-		return &Problem{Wrong: fmt.Sprintf("timeout %q is no time from 1s to %s", oneLine(text, 40), mostTime), Remedy: `write for example timeout = "30s"`}
+	if err != nil || took < time.Second || took > maxTimeout {
+		return &Problem{Wrong: fmt.Sprintf("timeout %q is no time from 1s to %s", oneLine(text, 40), maxTimeout), Remedy: `write for example timeout = "30s"`}
 	}
 	p.Timeout = took
 	return nil
@@ -214,7 +215,8 @@ func (p *Program) need(capability tools.Permission) {
 	}
 }
 
-// setSchema makes a JSON Schema of the parameters. What it does not name is refused.
+// setSchema makes a JSON Schema of the parameters. It refuses arguments that the parameters do
+// not name.
 func (p *Program) setSchema(parameters map[string]any) *Problem {
 	schema := map[string]any{"type": "object", "properties": map[string]any{}, "additionalProperties": false}
 	maps.Copy(schema, parameters)
