@@ -192,7 +192,7 @@ func TestRulesThatCannotBeRead(t *testing.T) {
 	}
 	for text, want := range map[string]string{"exec_shel(a)": "exec_shel", "exec_shell": "", "git_*": "", "svn_*": "svn_*", "files__read": "", "*": ""} {
 		r, err := ParseRule(text)
-		if got := r.Unknown([]string{"exec_shell", "git_log"}); err != nil || got != want {
+		if got := r.UnknownTool([]string{"exec_shell", "git_log"}); err != nil || got != want {
 			t.Errorf("of %q %q is unknown, want %q (%v)", text, got, want, err)
 		}
 	}

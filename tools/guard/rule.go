@@ -57,7 +57,7 @@ func ParseRule(text string) (Rule, error) {
 // UnknownTool returns the tool that a rule names if it is none of the given tools; "" if it is
 // one. Tools of servers and skills (SERVER__TOOL) become known only while the program runs, so
 // they never count as unknown.
-func (r Rule) Unknown(tools []string) string {
+func (r Rule) UnknownTool(tools []string) string {
 	name := strings.Join(r.tool, "*")
 	if strings.Contains(name, "__") || slices.ContainsFunc(tools, r.isAbout) {
 		return ""

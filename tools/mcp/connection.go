@@ -15,54 +15,55 @@ import (
 	"parley/tools/sandbox"
 )
 
-// olderProtocol is the greeting of servers that do not answer the newest.
+// olderProtocol is the protocol version for servers that do not answer the newest greeting.
 const olderProtocol = "2025-11-25"
 
-// A link is what a connection goes over: a program, or requests to a service.
+// A link carries a connection: it is a program, or requests to a service.
 type link interface {
 	mcp.Transport
-	// gone is closed once nothing comes over it any more.
+	// gone returns a channel that is closed once the link has ended.
 	gone() <-chan struct{}
-	// why says why it is gone, or what went wrong last; "" if nothing is known.
-	why() string
-	// wants tells whether it wants somebody to sign in.
-	wants() bool
-	// heard counts what has come over it.
-	heard() int64
-	// end ends it, and what it has started, and waits for that.
-	end()
+	// failureReason says why the link has ended, or what went wrong last; "" if nothing is known.
+	failureReason() string
+	// wantsLogin reports whether the server wants somebody to sign in.
+	wantsLogin() bool
+	// received returns how many messages have come over the link.
+	received() int64
+	// stop ends the link and everything that it has started, and waits for that.
+	stop()
 }
 
-// A connection is one to one server, for one session or for all.
+// A connection is a connection to one server, for one session or for all.
 type connection struct {
 	link
-	session *mcp.ClientSession
-	tools   []pins.Tool    // as the server listed them when it was last asked here
-	left    map[string]int // why others of its tools cannot be used, when it was connected to
-	asking  sync.Mutex     // around tools
-	stale   atomic.Bool    // it has said that they changed
-	cancel  context.CancelFunc
+	session  *mcp.ClientSession
+	tools    []pins.Tool    // as the server listed them when it was last asked over this connection
+	unusable map[string]int // how many other tools cannot be used, by reason, when the connection was made
+	asking   sync.Mutex     // guards tools
+	stale    atomic.Bool    // the server has said that its tools changed
+	cancel   context.CancelFunc
 
 	progress sync.Map // func(string), by token
 	tokens   atomic.Int64
 
 	one *server
-	// These are the pool's.
-	calls  int       // that use it now
-	since  time.Time // when the last one ended
+	// The pool guards these.
+	calls  int       // how many calls use the connection now
+	since  time.Time // when the last call ended
 	idle   *time.Timer
 	ending bool
 }
 
-// connect connects to a server and lists its tools.
+// connect connects to a server and lists its tools. If the server does not answer, it tries once
+// more with the older protocol.
 func (s *Servers) connect(ctx context.Context, one *server, place sandbox.Place, held time.Time) (*connection, error) {
 	limit := s.cfg.Limits.Connect
-	if one.greetsOld() {
+	if one.greetsWithOlder() {
 		return s.connectOnce(ctx, one, place, held, olderProtocol, limit)
 	}
 	c, err := s.connectOnce(ctx, one, place, held, "", limit)
 	if silent, ok := errors.AsType[*silentError](err); ok && ctx.Err() == nil {
-		// Some servers do not answer what they do not know.
+		// Some servers do not answer a greeting that they do not know.
 		if c, err = s.connectOnce(ctx, one, place, time.Time{}, olderProtocol, limit); err != nil {
 			return nil, silent
 		}
@@ -73,7 +74,7 @@ func (s *Servers) connect(ctx context.Context, one *server, place sandbox.Place,
 	return c, err
 }
 
-func (s *server) greetsOld() bool {
+func (s *server) greetsWithOlder() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.legacy
@@ -89,7 +90,7 @@ func (s *Servers) connectOnce(ctx context.Context, one *server, place sandbox.Pl
 	if err != nil {
 		return nil, err
 	}
-	// What is begun here outlives the call for which it is.
+	// The connection outlives the call for which it is made.
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c := &connection{link: l, cancel: cancel, one: one}
 	expired := time.AfterFunc(limit, cancel)
@@ -100,8 +101,8 @@ func (s *Servers) connectOnce(ctx context.Context, one *server, place sandbox.Pl
 	if err == nil && !late && ctx.Err() == nil {
 		return c, nil
 	}
-	silent := late && c.heard() == 0
-	why, wants := c.why(), c.wants() // before it is ended from here
+	silent := late && c.received() == 0
+	why, wants := c.failureReason(), c.wantsLogin() // read before the link is stopped from here
 	c.close()
 	switch {
 	case ctx.Err() != nil:
@@ -119,7 +120,7 @@ func (s *Servers) connectOnce(ctx context.Context, one *server, place sandbox.Pl
 	return nil, err
 }
 
-// newLink starts what a connection goes over.
+// newLink starts the link of a connection.
 func (s *Servers) newLink(ctx context.Context, one *server, place sandbox.Place, held time.Time) (link, error) {
 	if one.Web() {
 		return s.newService(one), nil
@@ -127,16 +128,16 @@ func (s *Servers) newLink(ctx context.Context, one *server, place sandbox.Place,
 	return s.startProgram(ctx, one, place, held)
 }
 
-// greet begins the conversation: nothing is offered to the server, neither models nor
-// people's files, nor, unless the operator has answers, questions to them.
+// greet begins the conversation and lists the tools. The server is offered nothing, neither
+// models nor people's files; it may ask questions only if the operator has configured answers.
 func (s *Servers) greet(ctx context.Context, one *server, c *connection, protocol string) error {
 	options := &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 			c.stale.Store(true)
-			one.lookAgain()
+			one.requestLook()
 		},
-		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { c.progressed(r.Params) },
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { c.reportProgress(r.Params) },
 	}
 	if one.Defaults {
 		options.ElicitationHandler = s.answerQuestions(one)
@@ -147,7 +148,7 @@ func (s *Servers) greet(ctx context.Context, one *server, c *connection, protoco
 		return fmt.Errorf("greet the server: %w", err)
 	}
 	c.session = session
-	c.tools, c.left, err = s.list(ctx, one, session)
+	c.tools, c.unusable, err = s.listTools(ctx, one, session)
 	return err
 }
 
@@ -156,7 +157,7 @@ func (c *connection) close() {
 	if c.session != nil && c.one.Web() {
 		left := make(chan struct{})
 		go func() {
-			_ = c.session.Close() // a service may be told, or not
+			_ = c.session.Close() // whether the service is told does not matter
 			close(left)
 		}()
 		select {
@@ -165,14 +166,14 @@ func (c *connection) close() {
 		}
 	}
 	c.cancel()
-	c.end()
+	c.stop()
 	if c.session != nil {
 		_ = c.session.Close() // over the link, which is gone
 	}
 }
 
-// dead tells whether nothing comes over a connection any more.
-func (c *connection) dead() bool {
+// isDead reports whether the link of the connection has ended.
+func (c *connection) isDead() bool {
 	select {
 	case <-c.gone():
 		return true
@@ -181,8 +182,8 @@ func (c *connection) dead() bool {
 	}
 }
 
-// progressed tells whoever made a call how far it is.
-func (c *connection) progressed(p *mcp.ProgressNotificationParams) {
+// reportProgress passes a progress notification on to the call that it belongs to.
+func (c *connection) reportProgress(p *mcp.ProgressNotificationParams) {
 	if p == nil {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 	"parley/tools"
 )
 
-// Bounds of what one call brings.
+// Bounds of what one call returns.
 const (
 	maxBlocks = 200
 	maxFiles  = 20
@@ -26,7 +26,7 @@ const (
 type block struct {
 	Type        string `json:"type"` // text, image, audio, resource or resource_link
 	Text        string `json:"text,omitempty"`
-	Path        string `json:"path,omitempty"` // of the file that it was put into
+	Path        string `json:"path,omitempty"` // the file that holds the content
 	MIME        string `json:"mime,omitempty"`
 	URI         string `json:"uri,omitempty"`
 	Name        string `json:"name,omitempty"`
@@ -34,15 +34,15 @@ type block struct {
 	Note        string `json:"note,omitempty"`
 }
 
-// A result is what a call gave.
+// A result is what a call returns to the model.
 type result struct {
-	Text       string  `json:"text,omitempty"`    // where it is all there is
-	Content    []block `json:"content,omitempty"` // else
+	Text       string  `json:"text,omitempty"`    // if the result is one text
+	Content    []block `json:"content,omitempty"` // otherwise
 	Structured any     `json:"structured,omitempty"`
 }
 
-// A reader makes of what a server gives what the model reads. What is no text goes into
-// files of the workspace.
+// A reader converts what a server returns into what the model reads. It writes everything but
+// text into files of the workspace.
 type reader struct {
 	*Servers
 	call     tools.Call
@@ -50,9 +50,9 @@ type reader struct {
 	pictures []tools.Picture
 }
 
-// content makes a result of what a server gave. A failure that a server tells of is an
+// toResult makes a result from a server's answer. A failure that the server reports becomes an
 // error.
-func (s *Servers) content(ctx context.Context, call tools.Call, one *server, answer *mcp.CallToolResult) (tools.Result, error) {
+func (s *Servers) toResult(ctx context.Context, call tools.Call, one *server, answer *mcp.CallToolResult) (tools.Result, error) {
 	r := &reader{Servers: s, call: call}
 	var made result
 	for i, c := range answer.Content {
@@ -67,26 +67,26 @@ func (s *Servers) content(ctx context.Context, call tools.Call, one *server, ans
 		made.Content = append(made.Content, b)
 	}
 	if answer.IsError {
-		return foreign(tools.ExecutionFailed, "%s: %s", one.Name, tools.Clip(words(made.Content), 8<<10))
+		return untrustedError(tools.ExecutionFailed, "%s: %s", one.Name, tools.Clip(failureText(made.Content), 8<<10))
 	}
 	made.Structured = answer.StructuredContent
 	if len(made.Content) == 1 && made.Content[0] == (block{Type: "text", Text: made.Content[0].Text}) {
 		made.Text, made.Content = made.Content[0].Text, nil
 		if sameJSON(made.Text, made.Structured) {
-			made.Text = "" // servers repeat it for clients that do not know the other form
+			made.Text = "" // servers repeat the structured form as text for clients that do not know it
 		}
 	}
 	var raw bytes.Buffer
 	enc := json.NewEncoder(&raw)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(made); err != nil {
-		return foreign(tools.ExecutionFailed, "the answer of the MCP server %s cannot be read: %v", one.Name, err)
+		return untrustedError(tools.ExecutionFailed, "the answer of the MCP server %s cannot be read: %v", one.Name, err)
 	}
 	return tools.Result{Content: bytes.TrimSpace(raw.Bytes()), Untrusted: true, Pictures: r.pictures}, nil
 }
 
-// words are the texts of a failure.
-func words(all []block) string {
+// failureText joins the texts of a failure.
+func failureText(all []block) string {
 	var texts []string
 	for _, b := range all {
 		if b.Text != "" {
@@ -99,7 +99,7 @@ func words(all []block) string {
 	return strings.Join(texts, "\n")
 }
 
-// sameJSON tells whether a text is a value as JSON.
+// sameJSON reports whether a text is the value as JSON.
 func sameJSON(text string, value any) bool {
 	if value == nil {
 		return false
@@ -113,9 +113,9 @@ func (r *reader) block(ctx context.Context, c mcp.Content) (block, error) {
 	case *mcp.TextContent:
 		return block{Type: "text", Text: c.Text}, nil
 	case *mcp.ImageContent:
-		return r.image(ctx, c)
+		return r.saveImage(ctx, c)
 	case *mcp.AudioContent:
-		return r.file(ctx, block{Type: "audio", MIME: c.MIMEType}, c.Data)
+		return r.saveFile(ctx, block{Type: "audio", MIME: c.MIMEType}, c.Data)
 	case *mcp.ResourceLink:
 		return block{Type: "resource_link", URI: c.URI, Name: c.Name, Description: c.Description, MIME: c.MIMEType}, nil
 	case *mcp.EmbeddedResource:
@@ -126,14 +126,14 @@ func (r *reader) block(ctx context.Context, c mcp.Content) (block, error) {
 		if len(c.Resource.Blob) == 0 {
 			return b, nil
 		}
-		return r.file(ctx, b, c.Resource.Blob)
+		return r.saveFile(ctx, b, c.Resource.Blob)
 	}
 	return block{Type: "text", Note: "a piece of a kind that is not known here is left out"}, nil
 }
 
-// image puts a picture into a file, and shows it to the model.
-func (r *reader) image(ctx context.Context, c *mcp.ImageContent) (block, error) {
-	b, err := r.file(ctx, block{Type: "image", MIME: c.MIMEType}, c.Data)
+// saveImage writes a picture into a file, and shows it to the model.
+func (r *reader) saveImage(ctx context.Context, c *mcp.ImageContent) (block, error) {
+	b, err := r.saveFile(ctx, block{Type: "image", MIME: c.MIMEType}, c.Data)
 	if err != nil || b.Path == "" || r.cfg.Show == nil {
 		return b, err
 	}
@@ -149,8 +149,9 @@ func (r *reader) image(ctx context.Context, c *mcp.ImageContent) (block, error) 
 	return b, nil
 }
 
-// file puts content into a file of the workspace. Where that cannot be, the model is told.
-func (r *reader) file(ctx context.Context, b block, content []byte) (block, error) {
+// saveFile writes content into a file of the workspace. If it cannot, the block tells the model
+// why.
+func (r *reader) saveFile(ctx context.Context, b block, content []byte) (block, error) {
 	if r.files++; r.files > maxFiles {
 		b.Note = fmt.Sprintf("left out: more than %d files at once", maxFiles)
 		return b, nil
@@ -168,9 +169,9 @@ func (r *reader) file(ctx context.Context, b block, content []byte) (block, erro
 	return b, nil
 }
 
-// extension is how the name of a file ends whose content is of that type.
+// extension returns the file name extension for content of a MIME type.
 func extension(kind string) string {
-	switch kind, _, _ := mime.ParseMediaType(kind); kind { // what cannot be read is of no known type
+	switch kind, _, _ := mime.ParseMediaType(kind); kind { // a type that cannot be parsed counts as unknown
 	case "image/png":
 		return ".png"
 	case "image/jpeg":
@@ -191,7 +192,7 @@ func extension(kind string) string {
 	return ".bin"
 }
 
-// oneLine is a text as watchers see it.
+// oneLine returns a text as people who watch see it: on one short line.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -19,32 +19,32 @@ import (
 // A LoginError says that a service wants an owner to sign in.
 type LoginError struct{ Server string }
 
-// Error says what to do.
+// Error says what the owner has to do.
 func (e *LoginError) Error() string {
 	return fmt.Sprintf("it wants somebody to be signed in (HTTP 401 Unauthorized): an owner runs parley mcp login %s", e.Server)
 }
 
-// Login is a server as one signs in to it. ErrNoServer says that none has this name, and
-// ErrNoLogin that nobody can sign in to it.
+// Login returns a server in the form that package signin needs. ErrNoServer says that no server
+// has this name, and ErrNoLogin that nobody can sign in to it.
 func (s *Servers) Login(name string) (signin.Server, error) {
 	for _, one := range s.servers {
 		switch {
 		case one.Name != name:
-		case !s.signsIn(one):
+		case !s.canSignIn(one):
 			return signin.Server{}, ErrNoLogin
 		default:
-			return one.login(), nil
+			return one.signinServer(), nil
 		}
 	}
 	return signin.Server{}, ErrNoServer
 }
 
-// ErrNoLogin says that nobody can sign in to a server.
+// ErrNoLogin says that nobody can sign in to the server.
 var ErrNoLogin = errors.New("nobody signs in to a program, nor to a service whose headers say Authorization")
 
-// signsIn tells whether somebody may sign in to a server: where the operator has said what
-// it is sent, that is what it is sent.
-func (s *Servers) signsIn(one *server) bool {
+// canSignIn reports whether somebody may sign in to a server. Nobody may if the operator has
+// configured an Authorization header: that header is sent instead.
+func (s *Servers) canSignIn(one *server) bool {
 	for name := range one.Headers {
 		if strings.EqualFold(name, "Authorization") {
 			return false
@@ -53,55 +53,56 @@ func (s *Servers) signsIn(one *server) bool {
 	return one.Web() && s.cfg.SignIn != nil
 }
 
-func (s *server) login() signin.Server {
+func (s *server) signinServer() signin.Server {
 	return signin.Server{Name: s.Name, URL: s.URL, ClientID: s.ClientID, ClientSecret: s.ClientSecret}
 }
 
-// Signed says that somebody has signed in to a server, which is then asked for its tools.
+// Signed reports to Servers that somebody has signed in to a server. Its tools are then listed
+// again.
 func (s *Servers) Signed(name string) {
 	i := slices.IndexFunc(s.servers, func(one *server) bool { return one.Name == name })
 	if i < 0 {
 		return
 	}
-	s.pool.forgive(name)
+	s.pool.clearFailures(name)
 	select {
 	case s.servers[i].signed <- struct{}{}:
-	default: // it is known already
+	default: // a signal is waiting already
 	}
 }
 
-// followLogins takes note of servers to which somebody has signed in elsewhere.
+// followLogins looks for servers to which somebody has signed in by another process.
 func (s *Servers) followLogins(ctx context.Context) {
 	for _, one := range s.servers {
-		_, err := one.stands()
+		_, err := one.lastOutcome()
 		if _, wants := errors.AsType[*LoginError](err); !wants {
 			continue
 		}
-		if token, err := s.cfg.SignIn.Renew(ctx, one.login(), ""); err == nil && token != "" {
+		if token, err := s.cfg.SignIn.Renew(ctx, one.signinServer(), ""); err == nil && token != "" {
 			s.Signed(one.Name)
 		}
 	}
 }
 
-// signed sends a request with the token of whoever has signed in, and once more with
-// another where that is refused: then nothing was done.
-func (t *trips) signed(r *http.Request) (*http.Response, error) {
+// sendSigned sends a request with the token of whoever has signed in. If the service refuses the
+// token, it has done nothing, so the request is sent once more with a new token.
+func (t *trips) sendSigned(r *http.Request) (*http.Response, error) {
 	token, err := t.desk.Token(r.Context(), t.login)
 	if err != nil {
 		return nil, err
 	}
 	answer, err := t.send(r, token)
 	if err != nil || answer.StatusCode != http.StatusUnauthorized {
-		return t.judge(r.Context(), answer, err)
+		return t.recordWanted(r.Context(), answer, err)
 	}
 	next, err := t.desk.Renew(r.Context(), t.login, token)
 	if err != nil || next == "" || r.Body != nil && r.GetBody == nil {
 		if err != nil {
 			t.log.Warn("the token of an MCP server cannot be renewed", slog.String("server", t.login.Name), slog.Any("error", err))
 		}
-		return t.judge(r.Context(), answer, nil)
+		return t.recordWanted(r.Context(), answer, nil)
 	}
-	_ = answer.Body.Close() // it was refused
+	_ = answer.Body.Close() // the answer was a refusal
 	again := r.Clone(r.Context())
 	if r.GetBody != nil {
 		if again.Body, err = r.GetBody(); err != nil {
@@ -109,7 +110,7 @@ func (t *trips) signed(r *http.Request) (*http.Response, error) {
 		}
 	}
 	answer, err = t.send(again, next)
-	return t.judge(r.Context(), answer, err)
+	return t.recordWanted(r.Context(), answer, err)
 }
 
 func (t *trips) send(r *http.Request, token string) (*http.Response, error) {
@@ -119,10 +120,10 @@ func (t *trips) send(r *http.Request, token string) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// withoutToken is a result of a server without the token that it was sent: some say what
-// they were asked with.
+// withoutToken removes the token that a server was sent from its result: some servers repeat what
+// they were sent.
 func (s *Servers) withoutToken(one *server, r tools.Result, err error) (tools.Result, error) {
-	if !s.signsIn(one) {
+	if !s.canSignIn(one) {
 		return r, err
 	}
 	token := s.cfg.SignIn.Last(one.Name)
@@ -138,11 +139,12 @@ func (s *Servers) withoutToken(one *server, r tools.Result, err error) (tools.Re
 	return r, err
 }
 
-// hidden stands in the place of a token.
+// hidden is written in the place of a token.
 const hidden = "[redacted]"
 
-// judge notes whether an answer wants somebody to sign in, or to be allowed more.
-func (t *trips) judge(ctx context.Context, answer *http.Response, err error) (*http.Response, error) {
+// recordWanted records whether an answer says that somebody has to sign in, or needs more
+// permissions.
+func (t *trips) recordWanted(ctx context.Context, answer *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +161,7 @@ func (t *trips) judge(ctx context.Context, answer *http.Response, err error) (*h
 	return answer, nil
 }
 
-// wantsMore tells whether a service would do what it was asked if it was allowed more.
+// wantsMore reports whether a service refused a request because the token lacks a scope.
 func wantsMore(said []string) bool {
 	all, err := oauthex.ParseWWWAuthenticate(said)
 	return err == nil && slices.ContainsFunc(all, func(c oauthex.Challenge) bool {

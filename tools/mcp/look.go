@@ -25,15 +25,14 @@ const (
 	maxTools       = 500
 	maxDescription = 8 << 10 // bytes
 	maxToolName    = 200
-	// longestRetry is how long it is waited at most until a server is looked at again that
-	// could not be.
+	// longestRetry bounds the wait until a server that could not be reached is asked again.
 	longestRetry = 5 * time.Minute
 )
 
-// attend looks at the tools of one server until ctx is done: at the start, until that has
-// worked, and after it has said that they changed. A server that says so all the time is
-// looked at now and then.
-func (s *Servers) attend(ctx context.Context, one *server) {
+// watchTools lists the tools of one server until ctx is done: at the start, repeatedly until that
+// has worked, and whenever the server has said that they changed. A server that says so all the
+// time is asked only now and then.
+func (s *Servers) watchTools(ctx context.Context, one *server) {
 	wait := s.cfg.Limits.Backoff
 	told := ""
 	for ctx.Err() == nil {
@@ -41,7 +40,7 @@ func (s *Servers) attend(ctx context.Context, one *server) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.stand(ctx, one, err)
+		s.recordOutcome(ctx, one, err)
 		one.once.Do(func() { close(one.looked) })
 		if err != nil {
 			if told != err.Error() {
@@ -65,15 +64,16 @@ func (s *Servers) attend(ctx context.Context, one *server) {
 		if !one.pause(ctx, s.cfg.Limits.Settle) {
 			return
 		}
-		select { // what it has said meanwhile is looked at now
+		select { // changes announced meanwhile are part of the next look
 		case <-one.changed:
 		default:
 		}
 	}
 }
 
-// stand keeps what came of the last time that a server was connected to.
-func (s *Servers) stand(ctx context.Context, one *server, err error) {
+// recordOutcome stores the outcome of the latest attempt to connect to a server, and reports a
+// server that begins to want a sign-in.
+func (s *Servers) recordOutcome(ctx context.Context, one *server, err error) {
 	one.mu.Lock()
 	_, wanted := errors.AsType[*LoginError](one.err)
 	one.tried, one.err = true, err
@@ -83,15 +83,15 @@ func (s *Servers) stand(ctx context.Context, one *server, err error) {
 	}
 }
 
-// lookAgain has attend look at the tools of a server, if it is not about to.
-func (s *server) lookAgain() {
+// requestLook makes watchTools list the tools of the server again.
+func (s *server) requestLook() {
 	select {
 	case s.changed <- struct{}{}:
-	default: // it is known already
+	default: // a signal is waiting already
 	}
 }
 
-// pause waits, but no longer than until somebody has signed in to the server.
+// pause waits for d, or until somebody has signed in to the server; false if ctx has ended.
 func (s *server) pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -104,15 +104,15 @@ func (s *server) pause(ctx context.Context, d time.Duration) bool {
 	return true
 }
 
-// A Listing is what a server says when it is asked for its tools.
+// A Listing is the answer of a server that was asked for its tools.
 type Listing struct {
-	Tools []pins.Tool    // as it lists them, sorted by name
-	Left  map[string]int // why others of them cannot be used, and how many
-	Took  time.Duration  // until it was connected to and had listed them
+	Tools []pins.Tool    // sorted by name
+	Left  map[string]int // how many other tools cannot be used, by reason
+	Took  time.Duration  // to connect and to list the tools
 }
 
-// Look asks a server for its tools now, whatever is known of it, and compares them with
-// those that are accepted. ErrNoServer says that none has this name.
+// Look asks a server for its tools now, whatever is known of it, and compares them with the
+// accepted ones. ErrNoServer says that no server has this name.
 func (s *Servers) Look(ctx context.Context, name string) (Listing, error) {
 	i := slices.IndexFunc(s.servers, func(one *server) bool { return one.Name == name })
 	if i < 0 {
@@ -120,16 +120,16 @@ func (s *Servers) Look(ctx context.Context, name string) (Listing, error) {
 	}
 	listing, err := s.look(ctx, s.servers[i])
 	if ctx.Err() == nil {
-		s.stand(ctx, s.servers[i], err)
+		s.recordOutcome(ctx, s.servers[i], err)
 	}
 	return listing, err
 }
 
-// ErrNoServer says that no server has a name.
+// ErrNoServer says that no server has the name.
 var ErrNoServer = errors.New("no such server is configured")
 
-// look lists the tools of a server, and compares them with those that are accepted. The
-// program that it runs for that sees an empty folder in place of a workspace.
+// look lists the tools of a server, and compares them with the accepted ones. A program that is
+// run for this sees an empty folder instead of a workspace.
 func (s *Servers) look(ctx context.Context, one *server) (l Listing, err error) {
 	var place sandbox.Place
 	if !one.Web() && !one.Shared {
@@ -146,12 +146,12 @@ func (s *Servers) look(ctx context.Context, one *server) (l Listing, err error) 
 		return Listing{}, err
 	}
 	defer c.close()
-	l = Listing{Tools: c.tools, Left: c.left, Took: time.Since(began)}
+	l = Listing{Tools: c.tools, Left: c.unusable, Took: time.Since(began)}
 	return l, s.observe(ctx, one, c.tools)
 }
 
-// observe compares what a server lists with what is accepted, and tells of what was set
-// aside.
+// observe compares the tools that a server lists with the accepted ones, and reports those that
+// were set aside.
 func (s *Servers) observe(ctx context.Context, one *server, listed []pins.Tool) error {
 	aside, err := s.cfg.Pins.Observe(ctx, one.Name, listed)
 	if len(aside) > 0 {
@@ -164,9 +164,9 @@ func (s *Servers) observe(ctx context.Context, one *server, listed []pins.Tool) 
 	return err
 }
 
-// list asks a server for its tools: all pages, within bounds. What cannot be used is left
-// out, and logged.
-func (s *Servers) list(ctx context.Context, one *server, session *mcp.ClientSession) (all []pins.Tool, left map[string]int, err error) {
+// listTools asks a server for its tools: all pages, within bounds. Tools that cannot be used are
+// left out, and logged.
+func (s *Servers) listTools(ctx context.Context, one *server, session *mcp.ClientSession) (all []pins.Tool, left map[string]int, err error) {
 	known, cursors := map[string]bool{}, map[string]bool{}
 	left = map[string]int{}
 	params := &mcp.ListToolsParams{}
@@ -176,7 +176,7 @@ func (s *Servers) list(ctx context.Context, one *server, session *mcp.ClientSess
 			return nil, nil, fmt.Errorf("list its tools: %w", err)
 		}
 		for _, t := range got.Tools {
-			tool, why := usable(t)
+			tool, why := toPin(t)
 			switch {
 			case why != "":
 			case known[tool.Name]:
@@ -208,8 +208,8 @@ func (s *Servers) list(ctx context.Context, one *server, session *mcp.ClientSess
 	return all, left, nil
 }
 
-// usable is a tool as models are shown it, or why it cannot be used.
-func usable(t *mcp.Tool) (pins.Tool, string) {
+// toPin returns a tool in the form that models are shown, or why it cannot be used.
+func toPin(t *mcp.Tool) (pins.Tool, string) {
 	if t == nil || t.Name == "" {
 		return pins.Tool{}, "it has no name"
 	}

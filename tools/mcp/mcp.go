@@ -1,16 +1,17 @@
-// Package mcp gives agents the tools of MCP servers: of programs that run in the sandbox, and of services on the network.
+// Package mcp gives agents the tools of MCP servers: of programs that run in the sandbox, and of
+// services on the network.
 //
-// A program is run once for each session that calls it, in that session's sandbox and
-// workspace, and ends when it was idle for a while; one that is shared is run once and sees
-// no workspace. Models are shown the tools as they were accepted (package pins), so nothing
-// needs to run for a turn to begin. What a server says of its tools, such as that one only
-// reads, grants nothing: each call counts as one with outward effect, and is never repeated.
+// A program runs once for each session that calls it, in that session's sandbox and workspace,
+// and ends after it was idle for a while; a shared program runs once and sees no workspace.
+// Models are shown the tools as they were accepted (package pins), so no server needs to run for
+// a turn to begin. What a server says of its tools, for example that one only reads, grants
+// nothing: each call counts as one with an outward effect, and is never repeated.
 //
-// The files: mcp.go is what agents are given; look.go finds out which tools there are;
-// tool.go calls one; content.go is what comes back; pool.go keeps the connections;
-// connection.go is one of them, program.go and web.go how it is made; names.go is what
-// tools are called here, login.go the tokens of who has signed in, and questions.go what
-// servers ask.
+// The files: mcp.go is what agents are given; look.go finds out which tools there are; tool.go
+// calls a tool; content.go converts its answer; pool.go keeps the connections; connection.go is
+// one connection, program.go and web.go are its two kinds of link; names.go gives tools their
+// names here, login.go handles the tokens of people who have signed in, and questions.go answers
+// what servers ask.
 package mcp
 
 import (
@@ -27,65 +28,66 @@ import (
 	"parley/tools/sandbox"
 )
 
-// A Server is one as it is configured: a program, or a service at a URL.
+// A Server is a configured MCP server: a program, or a service at a URL.
 type Server struct {
 	Name    string
 	Command []string          // the program, and its arguments
 	Env     []string          // NAME=VALUE
 	Shared  bool              // one program for all sessions, without a workspace
-	Network sandbox.Network   // what the program reaches
-	URL     string            // of a service
-	Headers map[string]string // that it is sent
+	Network sandbox.Network   // what the program can reach
+	URL     string            // the address of a service
+	Headers map[string]string // headers that a service is sent
 	// ClientID and ClientSecret are for services that somebody signs in to: see signin.Server.
 	ClientID     string
 	ClientSecret string
-	// Defaults has what it asks people in mid-call answered with the defaults that it names;
-	// else it is told that it cannot ask.
+	// Defaults says that a question which the server asks people during a call is answered with
+	// the defaults that the question names. Without it, the server is told that it cannot ask.
 	Defaults bool
-	// Tools are the names of those that agents get, with * for any text; empty is all.
+	// Tools are the names of those tools that agents get, with * for any text; empty means all.
 	Tools   []string
-	Timeout time.Duration // of one call; zero is a minute
+	Timeout time.Duration // of one call; zero means a minute
 }
 
-// Web tells whether a server is a service on the network.
+// Web reports whether the server is a service on the network.
 func (s Server) Web() bool { return s.URL != "" }
 
-// Config is what Servers work with.
+// Config holds what Servers work with.
 type Config struct {
 	Servers []Server
-	// Sandbox is where programs run; nil runs none.
+	// Sandbox runs the programs; if it is nil, none is run.
 	Sandbox sandbox.Sandbox
 	// Place returns where a call's programs run.
 	Place func(ctx context.Context, call tools.Call) (sandbox.Place, error)
-	// Changed is told that a session's program may have changed its files.
+	// Changed is called when a session's program may have changed its files.
 	Changed func(call tools.Call)
-	// Keep puts a file into a session's workspace, and returns its path there.
+	// Keep writes a file into a session's workspace, and returns its path there.
 	Keep func(ctx context.Context, call tools.Call, name string, content []byte) (path string, err error)
-	// Show makes a picture of a workspace fit to be shown to a model. Its error is for the
-	// model. Nil shows none.
+	// Show prepares a picture of a workspace so that it can be shown to a model. Its error is for
+	// the model. If it is nil, no picture is shown.
 	Show func(ctx context.Context, call tools.Call, path string) (tools.Picture, error)
 	Pins *pins.Pins
-	// SignIn has the tokens of services that want somebody to be signed in; nil has none.
+	// SignIn keeps the tokens of services that want somebody to be signed in; nil if there is
+	// none.
 	SignIn *signin.Desk
-	// Login is told of a service that wants an owner to sign in.
+	// Login is called when a service begins to want an owner to sign in.
 	Login func(ctx context.Context, server string)
-	// Aside is told of tools that were set aside because they are new or have changed.
+	// Aside is called with the tools that were set aside because they are new or have changed.
 	Aside func(ctx context.Context, server string, names []string)
-	// Shared says that other processes accept and set aside too.
+	// Shared says that other processes accept and set aside tools, too.
 	Shared  bool
-	Version string // of this program, which servers are told
+	Version string // the version of this program, which servers are told
 	Log     *slog.Logger
 	Limits  Limits
 }
 
 // Limits bounds programs and connections. A zero field means its default.
 type Limits struct {
-	Programs int           // at once: 50
+	Programs int           // programs at once: 50
 	Services int           // connections to services at once: 1,000
-	Idle     time.Duration // after which a connection ends: ten minutes
-	Connect  time.Duration // that connecting may take: 20 s
-	Backoff  time.Duration // after the first failure: a second; it doubles up to a minute
-	Follow   time.Duration // after which it is looked what other processes have accepted, or signed in to: 15 s
+	Idle     time.Duration // how long a connection may be idle: ten minutes
+	Connect  time.Duration // how long connecting may take: 20 s
+	Backoff  time.Duration // the wait after the first failure: a second; it doubles up to a minute
+	Follow   time.Duration // how often it is checked what other processes have accepted, or signed in to: 15 s
 	Settle   time.Duration // between two looks at the tools of a server that says they changed: 10 s
 }
 
@@ -107,28 +109,28 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Servers are all that are configured. They may be used by many at once.
+// Servers are all configured servers. Many goroutines may use them at once.
 type Servers struct {
 	cfg     Config
 	servers []*server
 	pool    *pool
 }
 
-// A server is one with what this process knows of it.
+// A server is a configured server with what this process knows about it.
 type server struct {
 	Server
-	looked  chan struct{} // closed once it was tried to find out its tools
+	looked  chan struct{} // closed once the first attempt to list its tools has ended
 	once    sync.Once
-	changed chan struct{} // holds a token when it has said that its tools changed
+	changed chan struct{} // holds a token when the server has said that its tools changed
 	signed  chan struct{} // holds a token when somebody has signed in
 
 	mu     sync.Mutex
 	legacy bool  // it does not answer the protocol's newest greeting
-	tried  bool  // connecting to it was
-	err    error // of the last time
+	tried  bool  // a connection was tried
+	err    error // of the last attempt
 }
 
-// New makes Servers.
+// New makes Servers. Run has to be called to learn their tools.
 func New(cfg Config) *Servers {
 	cfg.Limits = cfg.Limits.withDefaults()
 	s := &Servers{cfg: cfg}
@@ -142,12 +144,12 @@ func New(cfg Config) *Servers {
 	return s
 }
 
-// Run finds out which tools the servers have, and again when they say that these
-// changed, until ctx is done. Then it ends all connections and programs.
+// Run lists the tools of the servers, and again when they say that these changed, until ctx is
+// done. Then it ends all connections and programs.
 func (s *Servers) Run(ctx context.Context) error {
 	var looking sync.WaitGroup
 	for _, one := range s.servers {
-		looking.Go(func() { s.attend(ctx, one) })
+		looking.Go(func() { s.watchTools(ctx, one) })
 	}
 	if s.cfg.Shared && len(s.servers) > 0 {
 		looking.Go(func() { s.follow(ctx) })
@@ -158,7 +160,7 @@ func (s *Servers) Run(ctx context.Context) error {
 	return nil
 }
 
-// follow takes over what other processes have accepted, set aside and signed in to.
+// follow repeatedly loads what other processes have accepted, set aside and signed in to.
 func (s *Servers) follow(ctx context.Context) {
 	tick := time.NewTicker(s.cfg.Limits.Follow)
 	defer tick.Stop()
@@ -175,8 +177,8 @@ func (s *Servers) follow(ctx context.Context) {
 	}
 }
 
-// Await waits until it was tried to find out the tools of each server of which nothing is
-// known yet: until ctx is done at most.
+// Await waits for the first attempt to list the tools of each server of which nothing is known
+// yet, or until ctx is done.
 func (s *Servers) Await(ctx context.Context) {
 	for _, one := range s.servers {
 		if s.cfg.Pins.Known(one.Name) {
@@ -190,10 +192,10 @@ func (s *Servers) Await(ctx context.Context) {
 	}
 }
 
-// Version grows whenever Tools may give others.
+// Version returns a number that grows whenever Tools may return different tools.
 func (s *Servers) Version() int64 { return s.cfg.Pins.Version() }
 
-// Tools are those of the servers with these names.
+// Tools returns the tools of the servers with these names.
 func (s *Servers) Tools(names ...string) []tools.Tool {
 	var all []tools.Tool
 	for _, one := range s.servers {
@@ -210,31 +212,31 @@ func (s *Servers) Tools(names ...string) []tools.Tool {
 	return all
 }
 
-// A State is how a server stands.
+// A State describes the state of a server.
 type State struct {
 	Name  string
-	Tools []pins.Tool // that are offered
-	Aside []pins.Tool // that wait for an owner
-	Up    bool        // it was reached when that was last tried
-	Err   error       // why not; nil also before it was tried
+	Tools []pins.Tool // tools that agents are offered
+	Aside []pins.Tool // tools that wait for an owner
+	Up    bool        // the last attempt to reach it succeeded
+	Err   error       // why the last attempt failed; nil also before the first
 }
 
-// States tells how all servers stand.
+// States returns the states of all servers.
 func (s *Servers) States() []State {
 	var all []State
 	for _, one := range s.servers {
-		up, err := one.stands()
+		up, err := one.lastOutcome()
 		all = append(all, State{Name: one.Name, Tools: s.cfg.Pins.Offered(one.Name), Aside: s.cfg.Pins.Aside(one.Name), Up: up, Err: err})
 	}
 	return all
 }
 
-// stands tells whether a server was reached when that was last tried.
-func (s *server) stands() (up bool, err error) {
+// lastOutcome reports whether the last attempt to reach the server succeeded, and its error.
+func (s *server) lastOutcome() (up bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tried && s.err == nil, s.err
 }
 
-// errClosing says that the process ends.
+// errClosing says that the process is ending.
 var errClosing = errors.New("the server is shutting down")

@@ -8,16 +8,16 @@ import (
 	"parley/tools/mcp/pins"
 )
 
-// maxName is the longest name of a tool that providers take.
+// maxName is the greatest length of a tool's name that providers accept.
 const maxName = 64
 
-// aliases are what the tools of a server are called here, in their order: SERVER__TOOL, of
-// the letters that providers take. Two tools never have the same.
+// aliases returns the names that the tools of a server have here, in their order: SERVER__TOOL,
+// in the letters that providers accept. Two tools never have the same name.
 func aliases(server string, all []pins.Tool) []string {
 	names := make([]string, len(all))
 	count := map[string]int{}
 	for i, t := range all {
-		names[i] = server + "__" + plain(t.Name)
+		names[i] = server + "__" + replaceInvalid(t.Name)
 		count[names[i]]++
 	}
 	for i, t := range all {
@@ -31,8 +31,8 @@ func aliases(server string, all []pins.Tool) []string {
 	return names
 }
 
-// plain replaces what providers do not take in a name.
-func plain(name string) string {
+// replaceInvalid replaces characters that providers do not accept in a name.
+func replaceInvalid(name string) string {
 	return strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' {
 			return r
@@ -41,8 +41,8 @@ func plain(name string) string {
 	}, name)
 }
 
-// matchesAny tells whether a name matches one of the patterns, in which * is any text;
-// without patterns it does.
+// matchesAny reports whether a name matches one of the patterns, in which * stands for any text.
+// Without patterns every name matches.
 func matchesAny(patterns []string, name string) bool {
 	for _, pattern := range patterns {
 		if matches(pattern, name) {

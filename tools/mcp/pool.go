@@ -10,13 +10,14 @@ import (
 	"parley/tools/sandbox"
 )
 
-// longestBackoff is the longest time for which nothing is tried after failures.
+// longestBackoff bounds the time for which nothing is tried after failures.
 const longestBackoff = time.Minute
 
-// A key names a connection: a server's, for a session or, with "", for all.
+// A key identifies a connection: its server, and its session, or "" if it is for all.
 type key struct{ server, session string }
 
-// A failing is how often connecting has failed, or the connection was lost.
+// A failing records how many times in a row connecting has failed, or the connection was lost,
+// and until when nothing is tried.
 type failing struct {
 	times int
 	until time.Time
@@ -28,11 +29,11 @@ type pool struct {
 
 	mu       sync.Mutex
 	open     map[key]*connection
-	opening  map[key]chan struct{} // closed once that is over
+	opening  map[key]chan struct{} // closed once the attempt to connect has ended
 	failing  map[key]failing
 	closing  bool
-	leaving  sync.WaitGroup // what is being ended
-	programs int            // that run or are being started
+	leaving  sync.WaitGroup // connections that are being made or ended
+	programs int            // how many run or are being started
 	services int
 }
 
@@ -47,9 +48,9 @@ func keyOf(one *server, call tools.Call) key {
 	return key{one.Name, call.Session}
 }
 
-// take gives a call its connection, which it makes if there is none. It is given back with
-// give.
-func (p *pool) take(ctx context.Context, one *server, call tools.Call) (*connection, error) {
+// acquire returns the connection for a call, and makes one if there is none. The caller gives it
+// back with release.
+func (p *pool) acquire(ctx context.Context, one *server, call tools.Call) (*connection, error) {
 	k := keyOf(one, call)
 	for {
 		c, wait, err := p.reserve(one, k)
@@ -57,7 +58,7 @@ func (p *pool) take(ctx context.Context, one *server, call tools.Call) (*connect
 			return c, err
 		}
 		if wait == nil {
-			return p.make(ctx, one, k, call)
+			return p.openNew(ctx, one, k, call)
 		}
 		select {
 		case <-wait:
@@ -67,13 +68,13 @@ func (p *pool) take(ctx context.Context, one *server, call tools.Call) (*connect
 	}
 }
 
-// reserve gives the connection that there is, or what to wait for; with neither it is the
-// caller's to make.
+// reserve returns the existing connection, or a channel to wait for. If it returns neither, the
+// caller has to make the connection.
 func (p *pool) reserve(one *server, k key) (*connection, <-chan struct{}, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c := p.open[k]; c != nil {
-		if !c.dead() {
+		if !c.isDead() {
 			c.calls++
 			if c.idle != nil {
 				c.idle.Stop()
@@ -81,7 +82,7 @@ func (p *pool) reserve(one *server, k key) (*connection, <-chan struct{}, error)
 			return c, nil, nil
 		}
 		p.drop(k, c)
-		p.fail(k)
+		p.recordFailure(k)
 	}
 	if wait := p.opening[k]; wait != nil {
 		return nil, wait, nil
@@ -92,29 +93,29 @@ func (p *pool) reserve(one *server, k key) (*connection, <-chan struct{}, error)
 	if f := p.failing[k]; time.Now().Before(f.until) {
 		return nil, nil, fmt.Errorf("it failed %d times in a row, and is tried again in %s", f.times, time.Until(f.until).Round(100*time.Millisecond))
 	}
-	if err := p.room(one); err != nil {
+	if err := p.makeRoom(one); err != nil {
 		return nil, nil, err
 	}
 	p.opening[k] = make(chan struct{})
-	*p.count(one) += 1
+	*p.counter(one) += 1
 	p.leaving.Add(1)
 	return nil, nil, nil
 }
 
-func (p *pool) count(one *server) *int {
+func (p *pool) counter(one *server) *int {
 	if one.Web() {
 		return &p.services
 	}
 	return &p.programs
 }
 
-// room makes room for one more connection: it ends the one that is idle for longest.
-func (p *pool) room(one *server) error {
+// makeRoom makes room for one more connection: it ends the one that has been idle for longest.
+func (p *pool) makeRoom(one *server) error {
 	most, what := p.cfg.Limits.Programs, "programs"
 	if one.Web() {
 		most, what = p.cfg.Limits.Services, "connections"
 	}
-	if *p.count(one) < most {
+	if *p.counter(one) < most {
 		return nil
 	}
 	var oldest key
@@ -131,8 +132,8 @@ func (p *pool) room(one *server) error {
 	return nil
 }
 
-// make connects for a call.
-func (p *pool) make(ctx context.Context, one *server, k key, call tools.Call) (*connection, error) {
+// openNew connects for a call and adds the connection to the pool.
+func (p *pool) openNew(ctx context.Context, one *server, k key, call tools.Call) (*connection, error) {
 	defer p.leaving.Done()
 	c, err := p.connectFor(ctx, one, call)
 	if err == nil {
@@ -145,9 +146,9 @@ func (p *pool) make(ctx context.Context, one *server, k key, call tools.Call) (*
 	close(p.opening[k])
 	delete(p.opening, k)
 	if err != nil {
-		*p.count(one)--
+		*p.counter(one)--
 		if ctx.Err() == nil {
-			p.fail(k)
+			p.recordFailure(k)
 		}
 		return nil, err
 	}
@@ -172,15 +173,15 @@ func (p *pool) connectFor(ctx context.Context, one *server, call tools.Call) (*c
 	if ctx.Err() != nil {
 		return c, err
 	}
-	p.stand(ctx, one, err)
+	p.recordOutcome(ctx, one, err)
 	if err != nil {
-		one.lookAgain() // until it is back
+		one.requestLook() // it is looked at until it is back
 	}
 	return c, err
 }
 
-// give takes a connection back after a call. One that is broken is not used again.
-func (p *pool) give(c *connection, call tools.Call, broken bool) {
+// release takes a connection back after a call. A broken connection is not used again.
+func (p *pool) release(c *connection, call tools.Call, broken bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k := keyOf(c.one, call)
@@ -189,9 +190,9 @@ func (p *pool) give(c *connection, call tools.Call, broken bool) {
 	switch {
 	case p.open[k] != c: // dropped already
 		p.endUnused(c)
-	case broken || c.dead():
+	case broken || c.isDead():
 		p.drop(k, c)
-		p.fail(k)
+		p.recordFailure(k)
 	default:
 		delete(p.failing, k)
 		if c.calls == 0 {
@@ -209,7 +210,8 @@ func (p *pool) expire(k key, c *connection) {
 	}
 }
 
-// drop has a connection used by no further call. Calls that use it go on.
+// drop takes a connection out of the pool, so that no further call uses it. Calls that use it go
+// on.
 func (p *pool) drop(k key, c *connection) {
 	delete(p.open, k)
 	p.endUnused(c)
@@ -228,13 +230,13 @@ func (p *pool) endUnused(c *connection) {
 		c.close()
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		*p.count(c.one)--
+		*p.counter(c.one)--
 	})
 }
 
-// fail notes a failure: for a while, nothing is tried.
-func (p *pool) fail(k key) {
-	for old, f := range p.failing { // those of sessions that are gone
+// recordFailure counts a failure: for a while, nothing is tried.
+func (p *pool) recordFailure(k key) {
+	for old, f := range p.failing { // entries of sessions that are gone
 		if time.Since(f.until) > 10*longestBackoff {
 			delete(p.failing, old)
 		}
@@ -245,8 +247,8 @@ func (p *pool) fail(k key) {
 	p.failing[k] = f
 }
 
-// forgive has a server tried at once, however often it has failed.
-func (p *pool) forgive(server string) {
+// clearFailures lets a server be tried at once, however many times it has failed.
+func (p *pool) clearFailures(server string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for k := range p.failing {
@@ -261,7 +263,7 @@ func (p *pool) closeAll() {
 	p.mu.Lock()
 	p.closing = true
 	for k, c := range p.open {
-		c.calls = 0 // whoever still calls is cut off
+		c.calls = 0 // calls that still run are cut off
 		p.drop(k, c)
 	}
 	p.mu.Unlock()

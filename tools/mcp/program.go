@@ -13,13 +13,13 @@ import (
 	"parley/tools/sandbox"
 )
 
-// endTime is how long a program has to end by itself once its input has ended.
+// endTime is how long a program may take to end by itself once its input has ended.
 const endTime = time.Second
 
-// maxSaid is how much is told of what a program has said before it ended, in bytes.
+// maxSaid bounds how much of a server's last message is quoted in an error, in bytes.
 const maxSaid = 1000
 
-// A program is a server that runs in the sandbox.
+// A program is the link to a server that runs in the sandbox.
 type program struct {
 	*lines.Wire
 	over chan struct{} // closed once nothing of it is left
@@ -30,8 +30,8 @@ type program struct {
 	err    error
 }
 
-// startProgram runs the program of a server in a place. It outlives the call for which it
-// is started.
+// startProgram runs the program of a server in a place. The program outlives the call for which
+// it is started.
 func (s *Servers) startProgram(ctx context.Context, one *server, place sandbox.Place, held time.Time) (*program, error) {
 	if s.cfg.Sandbox == nil {
 		return nil, errors.New("programs are run in a sandbox only, and none works on this machine: parley doctor says what it lacks")
@@ -56,7 +56,7 @@ func (s *Servers) startProgram(ctx context.Context, one *server, place sandbox.P
 		p.result, p.err = result, err
 		p.mu.Unlock()
 		close(p.over)
-		// Only now whoever reads sees the end.
+		// Only now the reader sees the end of the output, when the result is known.
 		_ = errors.Join(childIn.Close(), childOut.Close())
 	}()
 	return p, nil
@@ -64,13 +64,13 @@ func (s *Servers) startProgram(ctx context.Context, one *server, place sandbox.P
 
 func (p *program) gone() <-chan struct{} { return p.over }
 
-func (p *program) wants() bool { return false }
+func (p *program) wantsLogin() bool { return false }
 
-func (p *program) heard() int64 { return p.Heard() }
+func (p *program) received() int64 { return p.Received() }
 
-// end gives the program a moment to end by itself.
-func (p *program) end() {
-	_ = p.Close() // it may have ended
+// stop gives the program a moment to end by itself, and then kills it.
+func (p *program) stop() {
+	_ = p.Close() // the program may have ended
 	select {
 	case <-p.over:
 	case <-time.After(endTime):
@@ -79,8 +79,8 @@ func (p *program) end() {
 	<-p.over
 }
 
-// why says how the program has ended.
-func (p *program) why() string {
+// failureReason says how the program has ended; "" if it runs, or was ended from here.
+func (p *program) failureReason() string {
 	if !isClosed(p.over) {
 		return ""
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxNested bounds how deep the form of a question is nested.
+// maxNested bounds how deep the form of a question may be nested.
 const maxNested = 8
 
-// answerQuestions answers what a server asks people in mid-call. Nobody is asked: a form
-// in which all that is required has a default is answered with the defaults, any other
+// answerQuestions returns a handler for what a server asks people during a call. Nobody is asked:
+// a form in which everything required has a default is answered with the defaults, and any other
 // question is declined.
 func (s *Servers) answerQuestions(one *server) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	return func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-		answers, ok := defaults(r.Params.RequestedSchema)
+		answers, ok := defaultAnswers(r.Params.RequestedSchema)
 		s.cfg.Log.Info("an MCP server has asked a question", slog.String("server", one.Name), slog.Bool("answered", ok))
 		if !ok {
 			return &mcp.ElicitResult{Action: "decline"}, nil
@@ -26,10 +26,10 @@ func (s *Servers) answerQuestions(one *server) func(context.Context, *mcp.Elicit
 	}
 }
 
-// defaults are the answers that a form names itself; false where some are missing, where
-// there is none, or where the form refers to anything: whoever looks at such a one may
+// defaultAnswers returns the answers that a form names itself. It returns false if a required one
+// is missing, if there is none, or if the form contains references: whoever follows these may
 // never come to an end.
-func defaults(form any) (answers map[string]any, ok bool) {
+func defaultAnswers(form any) (answers map[string]any, ok bool) {
 	schema, isForm := form.(map[string]any)
 	fields, hasFields := schema["properties"].(map[string]any)
 	if !isForm || !hasFields || !selfContained(schema, maxNested) {
@@ -48,7 +48,7 @@ func defaults(form any) (answers map[string]any, ok bool) {
 	return answers, len(answers) > 0
 }
 
-// selfContained tells whether a schema refers to nothing, and is not nested too deep.
+// selfContained reports whether a schema contains no references, and is not nested too deep.
 func selfContained(value any, depth int) bool {
 	if depth == 0 {
 		return false

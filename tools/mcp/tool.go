@@ -15,7 +15,7 @@ import (
 	"parley/tools/mcp/pins"
 )
 
-// A tool is one of a server's, as an agent has it.
+// A tool is a tool of a server, as an agent has it.
 type tool struct {
 	servers *Servers
 	one     *server
@@ -26,26 +26,27 @@ type tool struct {
 func newTool(s *Servers, one *server, pin pins.Tool, alias string) *tool {
 	return &tool{servers: s, one: one, pin: pin, spec: tools.Spec{
 		Name: alias, Description: pin.Description, Schema: pin.Schema,
-		// Whatever a server says of it, nobody here knows what repeating a call would do.
+		// Whatever a server says of the tool, nobody here knows what repeating a call would do.
 		Effect: tools.Once, Timeout: one.Timeout, MaxTimeout: -1,
 	}}
 }
 
-// Spec implements tools.Tool.
+// Spec implements tools.Tool with the accepted description.
 func (t *tool) Spec() tools.Spec { return t.spec }
 
-// mostWaiting is how long after the session was known to be held a request may be sent to
-// a service. A program is ended by its supervisor when this process stands still.
-const mostWaiting = 3 * time.Second
+// maxHeldAge bounds how old the knowledge may be that this process holds the session when a
+// request is sent to a service. Programs need no such bound: their supervisor ends them when this
+// process stands still.
+const maxHeldAge = 3 * time.Second
 
-// Run implements tools.Tool.
+// Run implements tools.Tool: it calls the server, and removes its token from the result.
 func (t *tool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	result, err := t.run(ctx, call)
 	return t.servers.withoutToken(t.one, result, err)
 }
 
 func (t *tool) run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	c, err := t.servers.pool.take(ctx, t.one, call)
+	c, err := t.servers.pool.acquire(ctx, t.one, call)
 	if err != nil {
 		if ctx.Err() != nil {
 			return tools.Result{}, ctx.Err()
@@ -56,38 +57,38 @@ func (t *tool) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 		if _, wants := errors.AsType[*LoginError](err); wants {
 			return t.notSignedIn()
 		}
-		return foreign(tools.ExecutionFailed, "the MCP server %s cannot be reached, so nothing was done: %v", t.one.Name, err)
+		return untrustedError(tools.ExecutionFailed, "the MCP server %s cannot be reached, so nothing was done: %v", t.one.Name, err)
 	}
 	broken := false
-	defer func() { t.servers.pool.give(c, call, broken) }()
-	if refused := t.refused(ctx, c); refused != nil {
+	defer func() { t.servers.pool.release(c, call, broken) }()
+	if refused := t.checkAccepted(ctx, c); refused != nil {
 		return tools.Result{Untrusted: true}, refused
 	}
-	if t.one.Web() && !call.Held.IsZero() && time.Since(call.Held) > mostWaiting {
+	if t.one.Web() && !call.Held.IsZero() && time.Since(call.Held) > maxHeldAge {
 		return tools.Result{}, tools.Errorf(tools.ExecutionFailed, "connecting took so long that the call was not made: call again")
 	}
-	heard := c.heard()
+	heard := c.received()
 	answer, err := t.call(ctx, c, call)
 	if !t.one.Web() && !t.one.Shared {
 		t.servers.cfg.Changed(call)
 	}
 	if err != nil {
 		_, answered := errors.AsType[*jsonrpc.Error](err)
-		// A program that was silent for the whole time of a call, or a service that broke off,
-		// is not asked again; one that is at work may be.
-		broken = c.dead() || t.one.Web() && !answered && ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) && c.heard() == heard
-		return t.failure(ctx, c, err)
+		// A program that was silent for the whole time of a call, or a service that broke off, is
+		// not used again; a program that is still at work may be.
+		broken = c.isDead() || t.one.Web() && !answered && ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) && c.received() == heard
+		return t.callError(ctx, c, err)
 	}
-	return t.servers.content(ctx, call, t.one, answer)
+	return t.servers.toResult(ctx, call, t.one, answer)
 }
 
-// refused says why a tool is not called by a connection: it is not there any more, or not
-// as it was accepted.
-func (t *tool) refused(ctx context.Context, c *connection) *tools.Error {
+// checkAccepted returns why a tool must not be called over a connection: it no longer exists, or
+// is not as it was accepted. It returns nil if it may be called.
+func (t *tool) checkAccepted(ctx context.Context, c *connection) *tools.Error {
 	c.asking.Lock()
 	defer c.asking.Unlock()
 	if c.stale.Swap(false) {
-		listed, _, err := t.servers.list(ctx, t.one, c.session)
+		listed, _, err := t.servers.listTools(ctx, t.one, c.session)
 		if err == nil {
 			err = t.servers.observe(ctx, t.one, listed)
 		}
@@ -121,7 +122,7 @@ func (t *tool) call(ctx context.Context, c *connection, call tools.Call) (*mcp.C
 	params := &mcp.CallToolParams{Name: t.pin.Name, Arguments: call.Args}
 	if call.Progress != nil {
 		token := call.ID + "/" + strconv.FormatInt(c.tokens.Add(1), 10)
-		c.progress.Store(token, paced(call.Progress, time.Now))
+		c.progress.Store(token, throttle(call.Progress, time.Now))
 		defer c.progress.Delete(token)
 		params.SetProgressToken(token)
 	}
@@ -132,16 +133,16 @@ func (t *tool) call(ctx context.Context, c *connection, call tools.Call) (*mcp.C
 	return answer, err
 }
 
-// errGone says that a connection ended while a call was made over it.
+// errGone says that the connection ended during the call.
 var errGone = errors.New("the connection ended")
 
-// failure is why a call failed, as the model reads it.
-func (t *tool) failure(ctx context.Context, c *connection, err error) (tools.Result, error) {
+// callError returns why a call failed, as the model reads it.
+func (t *tool) callError(ctx context.Context, c *connection, err error) (tools.Result, error) {
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
 	}
-	if c.wants() {
-		t.servers.stand(ctx, t.one, &LoginError{t.one.Name})
+	if c.wantsLogin() {
+		t.servers.recordOutcome(ctx, t.one, &LoginError{t.one.Name})
 		return t.notSignedIn()
 	}
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok {
@@ -149,36 +150,38 @@ func (t *tool) failure(ctx context.Context, c *connection, err error) (tools.Res
 		if said.Code == jsonrpc.CodeInvalidParams {
 			code = tools.InvalidArgs
 		}
-		return foreign(code, "%s: %s", t.one.Name, tools.Clip(said.Message, maxSaid))
+		return untrustedError(code, "%s: %s", t.one.Name, tools.Clip(said.Message, maxSaid))
 	}
-	how := c.why()
+	how := c.failureReason()
 	if t.one.Web() && how != "" {
-		return foreign(tools.ExecutionFailed, "the MCP server %s refused the call: %s. Call again if it is still wanted.", t.one.Name, how)
+		return untrustedError(tools.ExecutionFailed, "the MCP server %s refused the call: %s. Call again if it is still wanted.", t.one.Name, how)
 	}
 	if how == "" {
 		how = err.Error()
 	}
-	if !c.dead() && !t.one.Web() {
-		return foreign(tools.ExecutionFailed, "the answer of the MCP server %s cannot be read: %v", t.one.Name, err)
+	if !c.isDead() && !t.one.Web() {
+		return untrustedError(tools.ExecutionFailed, "the answer of the MCP server %s cannot be read: %v", t.one.Name, err)
 	}
-	return foreign(tools.OutcomeUnknown, "OUTCOME UNKNOWN: the MCP server %s was lost while %s ran (%s), so it may have had its effect. Inspect before repeating it.", t.one.Name, t.spec.Name, how)
+	return untrustedError(tools.OutcomeUnknown, "OUTCOME UNKNOWN: the MCP server %s was lost while %s ran (%s), so it may have had its effect. Inspect before repeating it.", t.one.Name, t.spec.Name, how)
 }
 
-// notSignedIn is told of a call that a service has refused, because nobody is signed in.
+// notSignedIn returns the error for a call that a service has refused because nobody is signed
+// in.
 func (t *tool) notSignedIn() (tools.Result, error) {
 	return tools.Result{}, tools.Errorf(tools.PermissionDenied, "the MCP server %s wants somebody to be signed in, or to be allowed more, so nothing was done: an owner runs parley mcp login %s", t.one.Name, t.one.Name)
 }
 
-// foreign is an error that may quote what nobody here vouches for.
-func foreign(code tools.Code, format string, args ...any) (tools.Result, error) {
+// untrustedError returns an error that may quote untrusted text.
+func untrustedError(code tools.Code, format string, args ...any) (tools.Result, error) {
 	return tools.Result{Untrusted: true}, tools.Errorf(code, "%s", fmt.Sprintf(format, args...))
 }
 
-// progressEvery is how often watchers are told at most of how far a call is.
+// progressEvery is the shortest time between two reports of how far a call has come.
 const progressEvery = 500 * time.Millisecond
 
-// paced tells not more often than people read, a line each.
-func paced(tell func(string), now func() time.Time) func(string) {
+// throttle returns a function that reports progress not more often than people can read, one line
+// each.
+func throttle(tell func(string), now func() time.Time) func(string) {
 	var told time.Time
 	return func(text string) {
 		if now().Sub(told) < progressEvery {

@@ -17,7 +17,7 @@ import (
 	"parley/tools/mcp/signin"
 )
 
-// A service is a server that is reached by requests.
+// A service is the link to a server that is reached by HTTP requests.
 type service struct {
 	*mcp.StreamableClientTransport
 	trips *trips
@@ -25,7 +25,7 @@ type service struct {
 	once  sync.Once
 }
 
-// newService prepares a connection to a service. Nothing is sent before it is connected.
+// newService prepares the link to a service. Nothing is sent before it is connected.
 func (s *Servers) newService(one *server) *service {
 	t := &trips{headers: one.Headers, next: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: one.Timeout, MaxResponseHeaderBytes: 64 << 10,
@@ -34,14 +34,15 @@ func (s *Servers) newService(one *server) *service {
 	if u, err := url.Parse(one.URL); err == nil {
 		t.host = u.Host
 	}
-	if s.signsIn(one) {
-		t.desk, t.login, t.log = s.cfg.SignIn, one.login(), s.cfg.Log
+	if s.canSignIn(one) {
+		t.desk, t.login, t.log = s.cfg.SignIn, one.signinServer(), s.cfg.Log
 	}
 	return &service{
 		StreamableClientTransport: &mcp.StreamableClientTransport{
-			Endpoint: one.URL, HTTPClient: &http.Client{Transport: t, CheckRedirect: t.redirect},
+			Endpoint: one.URL, HTTPClient: &http.Client{Transport: t, CheckRedirect: t.checkRedirect},
 			// A call that was cut off is not sent again: nobody knows what it has done. These
-			// are of listening for its answer, where the service has said from where.
+			// retries are for listening for its answer, if the service has said from which
+			// event on.
 			MaxRetries: 3, MaxEventSize: lines.MaxLine,
 		},
 		trips: t, over: make(chan struct{}),
@@ -50,50 +51,51 @@ func (s *Servers) newService(one *server) *service {
 
 func (s *service) gone() <-chan struct{} { return s.over }
 
-func (s *service) heard() int64 { return s.trips.answers.Load() }
+func (s *service) received() int64 { return s.trips.answers.Load() }
 
-// leaveTime is how long a service may take to be told that a connection ends.
+// leaveTime bounds how long it may take to tell a service that a connection ends.
 const leaveTime = 2 * time.Second
 
-func (s *service) end() {
+func (s *service) stop() {
 	s.once.Do(func() {
 		time.AfterFunc(leaveTime, s.trips.next.CloseIdleConnections)
 		close(s.over)
 	})
 }
 
-// wants tells whether a service wants somebody to sign in.
-func (s *service) wants() bool { return s.trips.wanted.Load() }
+// wantsLogin reports whether the service wants somebody to sign in.
+func (s *service) wantsLogin() bool { return s.trips.wanted.Load() }
 
-// why says how a service has refused what it was sent last.
-func (s *service) why() string {
+// failureReason says how the service refused the last request; "" if it did not.
+func (s *service) failureReason() string {
 	if status := int(s.trips.refused.Load()); status != 0 {
 		return fmt.Sprintf("it answered with HTTP %d %s", status, http.StatusText(status))
 	}
 	return ""
 }
 
-// trips sends the requests to a service with its headers, and notes how it answers.
+// trips is the HTTP transport to a service: it adds the headers, and records how the service
+// answers.
 type trips struct {
 	headers map[string]string
 	host    string
 	next    *http.Transport
 	answers atomic.Int64
-	refused atomic.Int32 // the status of the last request, where it was refused
+	refused atomic.Int32 // the status of the last request, if it was refused
 
-	desk   *signin.Desk // has what it is sent of who has signed in; nil where nobody does
+	desk   *signin.Desk // has the token of whoever has signed in; nil if nobody can
 	login  signin.Server
-	wanted atomic.Bool // it wants somebody to sign in
+	wanted atomic.Bool // the service wants somebody to sign in
 	log    *slog.Logger
 }
 
 // maxAnswer bounds one answer that is no stream of events.
 const maxAnswer = lines.MaxLine
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper: it sends a request to the service's own host only.
 func (t *trips) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host != t.host {
-		return nil, errElsewhere // its secrets are for one host
+		return nil, errOtherHost // the headers and tokens are for one host
 	}
 	r = r.Clone(r.Context())
 	for name, value := range t.headers {
@@ -101,7 +103,7 @@ func (t *trips) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	send := t.next.RoundTrip
 	if t.desk != nil {
-		send = t.signed
+		send = t.sendSigned
 	}
 	answer, err := send(r)
 	if err != nil {
@@ -120,13 +122,13 @@ func (t *trips) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// errElsewhere says that a request would have gone to another host.
-var errElsewhere = errors.New("the service leads to another host than its URL names, which is not followed")
+// errOtherHost says that a request would have gone to another host.
+var errOtherHost = errors.New("the service leads to another host than its URL names, which is not followed")
 
-// redirect follows a few redirects on the same host.
-func (t *trips) redirect(r *http.Request, via []*http.Request) error {
+// checkRedirect follows a few redirects on the same host.
+func (t *trips) checkRedirect(r *http.Request, via []*http.Request) error {
 	if r.URL.Host != t.host {
-		return errElsewhere
+		return errOtherHost
 	}
 	if len(via) > 3 {
 		return errors.New("the service redirects without end")

@@ -9,17 +9,17 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// maxConverting is how many pages are made Markdown of at once: each takes some
-// tens of megabytes while it lasts.
+// maxConverting bounds how many pages are turned into Markdown at once: each takes some tens of
+// megabytes meanwhile.
 const maxConverting = 4
 
-// A fetcher is web_fetch.
+// A fetcher is the tool web_fetch.
 type fetcher struct {
 	settings   func() Settings
 	redirect   func(call tools.Call, to string) error // see Config
 	transport  http.RoundTripper
 	converting chan struct{}
-	documents  pages.Reader // nil is none
+	documents  pages.Reader // nil if none can be read
 }
 
 // fetchResult is the result of web_fetch.
@@ -27,11 +27,11 @@ type fetchResult struct {
 	Status      int    `json:"status"`
 	ContentType string `json:"content_type"`
 	Body        string `json:"body"`
-	URL         string `json:"url"`   // where it came from, after redirects
-	Bytes       int    `json:"bytes"` // that were read of the answer's body, decompressed
-	// Location is where a redirect leads that was not followed.
+	URL         string `json:"url"`   // the URL that answered, after redirects
+	Bytes       int    `json:"bytes"` // how many were read of the answer's body, decompressed
+	// Location is the target of a redirect that was not followed.
 	Location string `json:"location,omitempty"`
-	// Of a document: how many pages it has, which did not fit, and what has to be known.
+	// For a document: how many pages it has, which did not fit, and what a reader has to know.
 	Pages int    `json:"pages,omitempty"`
 	Next  string `json:"next,omitempty"`
 	Note  string `json:"note,omitempty"`
@@ -70,7 +70,7 @@ func (f *fetcher) fetch(ctx context.Context, call tools.Call, args fetchArgs) (a
 	return tools.Untrusted{Value: out}, nil
 }
 
-// show makes of an answer what the model reads.
+// show returns the body of an answer in the form in which the model reads it.
 func (f *fetcher) show(ctx context.Context, a answer, raw bool) (string, error) {
 	text := ""
 	switch a.kind {

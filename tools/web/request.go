@@ -32,7 +32,7 @@ func (a fetchArgs) method() string {
 	return strings.ToUpper(strings.TrimSpace(a.Method))
 }
 
-// reads tells whether the call changes nothing where it goes.
+// reads reports whether the call only reads and changes nothing on the server.
 func (a fetchArgs) reads() bool {
 	return a.method() == http.MethodGet || a.method() == http.MethodHead
 }
@@ -44,7 +44,7 @@ func effectOf(args fetchArgs) tools.Effect {
 	return tools.Once
 }
 
-// request makes the request of a call; own are the headers that the model gave.
+// request makes the HTTP request of a call; own are the headers that the model gave.
 func (a fetchArgs) request(ctx context.Context, settings Settings) (r *http.Request, own http.Header, err error) {
 	target, err := parseTarget(a.URL)
 	if err != nil {

@@ -27,8 +27,8 @@ type Config struct {
 	Settings func() Settings
 	// Documents reads PDF and office files; nil if none can be read.
 	Documents pages.Reader
-	// Refuse says why there may be no connection to an address; "" lets it be. Nil
-	// is Refuse, and servers leave it nil: it is here for tests, whose web is on
+	// Refuse returns why there may be no connection to an address; "" permits it. If it is nil,
+	// the function Refuse is used. Servers leave it nil: it is here for tests, whose web is on
 	// this machine.
 	Refuse func(netip.Addr) string
 	// Redirect returns why a call may not follow a redirect. If it is nil, a call may follow

@@ -15,7 +15,7 @@ func ruled(o *config.Options) {
 		if err != nil {
 			return "", err
 		}
-		return rule.Unknown(o.Tools), nil
+		return rule.UnknownTool(o.Tools), nil
 	}
 }
 

@@ -43,7 +43,7 @@ func CheckRule(text string) (unknown string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return rule.Unknown(ToolNames()), nil
+	return rule.UnknownTool(ToolNames()), nil
 }
 
 // CheckHook says why a program cannot be asked about calls.

@@ -71,7 +71,7 @@ func Japanese(shiftJIS []byte) *PDF {
 	return p
 }
 
-// Lines are the operators that show lines of Latin text.
+// Lines returns the operators that draw lines of Latin text.
 func Lines(text string) string {
 	var out strings.Builder
 	out.WriteString("BT /F1 10 Tf 40 800 Td 12 TL\n")
@@ -125,7 +125,7 @@ func (p *PDF) tree(font int, contents []string) {
 	p.root = p.Add(fmt.Sprintf("<</Type/Catalog/Pages %d 0 R>>", root))
 }
 
-// Bytes is the file.
+// Bytes returns the content of the file.
 func (p *PDF) Bytes() []byte {
 	if p.Password != nil {
 		return p.encrypted()

@@ -1,8 +1,9 @@
-// Package lines speaks JSON-RPC with a child process, a message a line, and keeps from the conversation whatever would end it.
+// Package lines exchanges JSON-RPC messages with a child process, one per line, and filters out
+// whatever would end the connection.
 //
-// Programs print banners and warnings among their messages, and some messages are too
-// long or no messages at all. The SDK ends the connection at the first of these. Here such
-// a line is dropped, and of a message that is too long whoever waits for it is told so.
+// Programs print banners and warnings among their messages, and some messages are too long or
+// invalid. The SDK ends the connection at the first of these. This package drops such a line; if
+// it was an answer that is too long, the caller that waits for it gets an error instead.
 package lines
 
 import (
@@ -25,17 +26,17 @@ import (
 const (
 	// MaxLine bounds one message, in bytes.
 	MaxLine = 8 << 20
-	// ends is how much is kept of the beginning and of the end of a line that is too long:
-	// its id stands there.
-	ends = 512
+	// edgeBytes is how much is kept of the beginning and of the end of a line that is too long,
+	// because its id stands there.
+	edgeBytes = 512
 	// maxBatch bounds the messages of one line.
 	maxBatch = 1000
 	// writeTime is how long a child may take to read what it is sent.
 	writeTime = 20 * time.Second
 )
 
-// A Wire is the conversation with one child. It is an mcp.Transport that connects once, and
-// the connection that it makes.
+// A Wire is the connection to one child. It is an mcp.Transport that connects once, and also the
+// connection that it makes.
 type Wire struct {
 	in  *os.File // the child's standard input
 	out *os.File // its standard output
@@ -43,38 +44,37 @@ type Wire struct {
 	read    *bufio.Reader
 	waiting []json.RawMessage // the rest of a line that held several messages
 	dropped atomic.Int64
-	heard   atomic.Int64 // messages
+	heard   atomic.Int64 // how many messages have come
 
 	write sync.Mutex
 	close sync.Once
 	err   error // of closing
 }
 
-// New makes a wire of the ends of two pipes, which it closes.
+// New makes a Wire from the ends of two pipes; Close closes them.
 func New(in, out *os.File) *Wire {
 	return &Wire{in: in, out: out, read: bufio.NewReaderSize(out, 64<<10)}
 }
 
-// Connect implements mcp.Transport.
+// Connect implements mcp.Transport: it returns the Wire itself.
 func (w *Wire) Connect(context.Context) (mcp.Connection, error) { return w, nil }
 
 // SessionID implements mcp.Connection: a child has none.
 func (w *Wire) SessionID() string { return "" }
 
-// Dropped counts the lines that were no messages, or too long.
+// Dropped returns how many lines were no messages, or too long.
 func (w *Wire) Dropped() int64 { return w.dropped.Load() }
 
-// Heard counts the messages that have come.
-func (w *Wire) Heard() int64 { return w.heard.Load() }
+// Received returns how many messages have come.
+func (w *Wire) Received() int64 { return w.heard.Load() }
 
-// Close implements mcp.Connection. A child that waits for more reads the end.
+// Close implements mcp.Connection. A child that waits for more input reads its end.
 func (w *Wire) Close() error {
 	w.close.Do(func() { w.err = errors.Join(w.in.Close(), w.out.Close()) })
 	return w.err
 }
 
-// Write implements mcp.Connection. A child that reads nothing for long loses the
-// conversation.
+// Write implements mcp.Connection. If a child reads nothing for long, the connection ends.
 func (w *Wire) Write(_ context.Context, m jsonrpc.Message) error {
 	raw, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
@@ -86,7 +86,7 @@ func (w *Wire) Write(_ context.Context, m jsonrpc.Message) error {
 		return err
 	}
 	if _, err = w.in.Write(append(raw, '\n')); err != nil {
-		return errors.Join(err, w.Close()) // what was written may be half a message
+		return errors.Join(err, w.Close()) // half a message may have been written
 	}
 	return nil
 }
@@ -103,30 +103,30 @@ func (w *Wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 			m, err := jsonrpc.DecodeMessage(raw)
 			if err != nil {
 				w.dropped.Add(1)
-				m, err = unreadable(raw)
+				m, err = unreadableError(raw)
 			}
 			if err == nil {
 				w.heard.Add(1)
 				return m, nil
 			}
 		}
-		line, long, err := w.line()
+		line, long, err := w.readLine()
 		if err != nil {
 			return nil, err
 		}
 		if long != nil {
 			w.dropped.Add(1)
-			if line = long.instead(); line == nil {
+			if line = long.errorInstead(); line == nil {
 				continue
 			}
 		}
-		w.take(line)
+		w.enqueue(line)
 	}
 }
 
-// unreadable is an error in place of a result that cannot be read, such as one that is
-// nested too deep.
-func unreadable(raw []byte) (jsonrpc.Message, error) {
+// unreadableError returns an error message that replaces a result which cannot be read, for
+// example because it is nested too deep.
+func unreadableError(raw []byte) (jsonrpc.Message, error) {
 	var m struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`
@@ -137,9 +137,9 @@ func unreadable(raw []byte) (jsonrpc.Message, error) {
 	return jsonrpc.DecodeMessage([]byte(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32603,"message":"the answer cannot be read, or is nested too deep"}}`))
 }
 
-// take puts the messages of a line into the queue. Older releases of the protocol allow
-// several of them.
-func (w *Wire) take(line []byte) {
+// enqueue adds the messages of a line to the queue. Older releases of the protocol allow several
+// in one line.
+func (w *Wire) enqueue(line []byte) {
 	line = bytes.TrimSpace(line)
 	switch {
 	case len(line) == 0:
@@ -152,17 +152,17 @@ func (w *Wire) take(line []byte) {
 	}
 }
 
-// line reads one line. Of one that is too long it gives the ends.
-func (w *Wire) line() ([]byte, *long, error) {
+// readLine reads one line. If the line is too long, it returns its beginning and end instead.
+func (w *Wire) readLine() ([]byte, *longLine, error) {
 	var line []byte
-	var l *long
+	var l *longLine
 	for {
 		part, err := w.read.ReadSlice('\n')
 		switch {
 		case l != nil:
 			l.add(part)
 		case len(line)+len(part) > MaxLine:
-			l = &long{head: bytes.Clone(line[:min(len(line), ends)])}
+			l = &longLine{head: bytes.Clone(line[:min(len(line), edgeBytes)])}
 			l.add(line)
 			l.add(part)
 			line = nil
@@ -181,17 +181,18 @@ func (w *Wire) line() ([]byte, *long, error) {
 	}
 }
 
-// A long is a line that is too long: its ends.
-type long struct{ head, tail []byte }
+// A longLine holds the beginning and the end of a line that is too long.
+type longLine struct{ head, tail []byte }
 
-func (l *long) add(part []byte) {
-	l.tail = append(l.tail, part[max(0, len(part)-ends):]...)
-	l.tail = l.tail[max(0, len(l.tail)-ends):]
+func (l *longLine) add(part []byte) {
+	l.tail = append(l.tail, part[max(0, len(part)-edgeBytes):]...)
+	l.tail = l.tail[max(0, len(l.tail)-edgeBytes):]
 }
 
-// instead is an error in place of a result that is too long: whoever waits for it is not
-// to wait for nothing. It is nil where the line is no result, as far as can be seen.
-func (l *long) instead() []byte {
+// errorInstead returns an error message that replaces a result which is too long, so that the
+// caller does not wait for nothing. It returns nil if the line is no result, as far as can be
+// seen.
+func (l *longLine) errorInstead() []byte {
 	const id = `"id"\s*:\s*(\d+|"[^"\\]{1,100}")`
 	first := regexp.MustCompile(`^\s*\{\s*("jsonrpc"\s*:\s*"2.0"\s*,\s*)?` + id + `\s*,\s*"(result|error)"`)
 	last := regexp.MustCompile(id + `\s*(,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*$`)

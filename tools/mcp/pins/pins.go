@@ -1,9 +1,10 @@
-// Package pins remembers how the tools of servers described themselves when they were accepted, and sets aside what has changed.
+// Package pins remembers how the tools of servers described themselves when they were accepted,
+// and sets aside those that have changed.
 //
-// What a tool says of itself is read by models as if the operator had said it. So the
-// first listing of a server that an operator has configured is accepted, and from then on
-// a tool that is new, or describes itself or its arguments differently, is set aside until
-// an owner accepts it. That is kept once for all processes.
+// Models read what a tool says of itself as if the operator had said it. So the first listing of
+// a server that an operator has configured is accepted, and from then on a tool that is new, or
+// describes itself or its arguments differently, is set aside until an owner accepts it. All
+// processes share what is accepted.
 package pins
 
 import (
@@ -20,14 +21,14 @@ import (
 	"sync/atomic"
 )
 
-// A Tool is one as its server describes it.
+// A Tool is a tool as its server describes it.
 type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
-	Schema      json.RawMessage `json:"schema"` // of its arguments, compact, names sorted
+	Schema      json.RawMessage `json:"schema"` // the JSON Schema of its arguments, compact, names sorted
 }
 
-// Hash is a sum of all that a model reads of a tool.
+// Hash returns a hash of everything that a model reads of a tool.
 func (t Tool) Hash() string {
 	raw, err := json.Marshal(t)
 	if err != nil { // its schema is valid JSON
@@ -37,58 +38,58 @@ func (t Tool) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// same tells whether two tools read the same.
-func (t Tool) same(other Tool) bool {
+// equals reports whether two tools have the same description.
+func (t Tool) equals(other Tool) bool {
 	return t.Name == other.Name && t.Description == other.Description && bytes.Equal(t.Schema, other.Schema)
 }
 
-// A Store keeps short texts by a subject and what they are about, once for all processes.
+// A Store keeps short texts, each by a subject and what it is about, for all processes together.
 type Store interface {
-	// Note keeps a value in place of the one before; "" removes it.
+	// Note stores a value in place of the one before; "" removes it.
 	Note(ctx context.Context, subject, about, value string) error
-	// NoteFirst keeps a value unless there is one, and returns the one that is kept.
+	// NoteFirst stores a value unless there is one, and returns the one that is stored.
 	NoteFirst(ctx context.Context, subject, about, value string) (kept string, err error)
-	// Noted gives all values of a subject, by what they are about.
+	// Noted returns all values of a subject, by what they are about.
 	Noted(ctx context.Context, subject string) (map[string]string, error)
 }
 
-// The subjects under which it is kept.
+// The subjects under which pins are stored.
 const (
 	accepted = "mcp-tools" // about SERVER: its tools as they were accepted
-	aside    = "mcp-aside" // about SERVER/TOOL: one as it describes itself now
+	aside    = "mcp-aside" // about SERVER/TOOL: a tool as it describes itself now
 )
 
-// ErrNoServer says that nothing is known of a server.
+// ErrNoServer says that nothing is known of the server.
 var ErrNoServer = errors.New("nothing is known of the tools of that server yet")
 
 // ErrNothing says that nothing is set aside.
 var ErrNothing = errors.New("nothing is set aside that could be accepted")
 
-// Pins are what is accepted of all servers. They may be used by many at once.
+// Pins hold what is accepted of all servers. Many goroutines may use them at once.
 type Pins struct {
 	store Store
 
-	change  sync.Mutex // by one of this process at a time
+	change  sync.Mutex // held by the one goroutine of this process that changes the store
 	mu      sync.Mutex
 	servers map[string]server
 	version atomic.Int64
 }
 
-// A server is what is known of the tools of one. It does not change once it is made.
+// A server holds what is known of the tools of one server. It never changes after it was made.
 type server struct {
 	accepted []Tool
 	aside    []Tool
-	// listed are the names that this process has seen last; nil before it has.
+	// listed are the names in the last listing that this process has seen; nil before the first.
 	listed map[string]bool
 }
 
-// New makes Pins over what a store keeps.
+// New makes Pins that use a store.
 func New(store Store) *Pins { return &Pins{store: store, servers: map[string]server{}} }
 
-// Version grows with each change of what Offered gives.
+// Version returns a number that grows whenever Offered may return something else.
 func (p *Pins) Version() int64 { return p.version.Load() }
 
-// Load reads what is kept, also by other processes.
+// Load reads what is stored, including what other processes have stored.
 func (p *Pins) Load(ctx context.Context) error {
 	p.change.Lock()
 	defer p.change.Unlock()
@@ -141,11 +142,11 @@ func (p *Pins) load(ctx context.Context) error {
 
 func byName(a, b Tool) int { return strings.Compare(a.Name, b.Name) }
 
-func equal(a, b []Tool) bool { return slices.EqualFunc(a, b, Tool.same) }
+func equal(a, b []Tool) bool { return slices.EqualFunc(a, b, Tool.equals) }
 
-// Observe takes note of how a server lists its tools now, sorted by name, each once. It
-// returns the names of those that it has set aside, which were not before. The first
-// listing of a server is accepted as it is.
+// Observe compares how a server lists its tools now, sorted by name, each once, with what is
+// accepted. It returns the names of the tools that it has newly set aside. The first listing of a
+// server is accepted as it is.
 func (p *Pins) Observe(ctx context.Context, name string, listed []Tool) (setAside []string, err error) {
 	p.change.Lock()
 	defer p.change.Unlock()
@@ -190,16 +191,17 @@ func (p *Pins) Observe(ctx context.Context, name string, listed []Tool) (setAsid
 	return setAside, nil
 }
 
-// compare sets a tool aside that is not as it was accepted, and takes back one that is
-// again. It tells whether the tool is set aside and was not before, or not so.
+// compare sets aside a tool that differs from the accepted one, and takes back a tool that equals
+// it again. It reports whether the tool was newly set aside, or set aside with another
+// description.
 func (p *Pins) compare(ctx context.Context, name string, s server, t Tool) (fresh bool, err error) {
-	was, isKnown := find(s.accepted, t.Name)
-	set, isAside := find(s.aside, t.Name)
+	was, isKnown := findTool(s.accepted, t.Name)
+	set, isAside := findTool(s.aside, t.Name)
 	about := name + "/" + t.Name
 	switch {
-	case isKnown && was.same(t) && isAside:
+	case isKnown && was.equals(t) && isAside:
 		err = p.store.Note(ctx, aside, about, "")
-	case isKnown && was.same(t), isAside && set.same(t):
+	case isKnown && was.equals(t), isAside && set.equals(t):
 	default:
 		var raw []byte
 		if raw, err = json.Marshal(t); err == nil {
@@ -213,7 +215,7 @@ func (p *Pins) compare(ctx context.Context, name string, s server, t Tool) (fres
 	return fresh, nil
 }
 
-func find(all []Tool, name string) (Tool, bool) {
+func findTool(all []Tool, name string) (Tool, bool) {
 	i := slices.IndexFunc(all, func(t Tool) bool { return t.Name == name })
 	if i < 0 {
 		return Tool{}, false
@@ -228,9 +230,8 @@ func (p *Pins) lookup(name string) (server, bool) {
 	return s, known
 }
 
-// Accept accepts a tool that is set aside as it describes itself now, or with "" all of
-// a server. It returns their names. Its errors are ErrNoServer and ErrNothing, or the
-// store's.
+// Accept accepts a tool that is set aside with its present description, or with "" all such tools
+// of a server. It returns their names. Its errors are ErrNoServer and ErrNothing, or the store's.
 func (p *Pins) Accept(ctx context.Context, name, tool string) ([]string, error) {
 	p.change.Lock()
 	defer p.change.Unlock()
@@ -258,7 +259,8 @@ func (p *Pins) Accept(ctx context.Context, name, tool string) ([]string, error) 
 	if err != nil {
 		return nil, fmt.Errorf("write down the tools of %s: %w", name, err)
 	}
-	// Who dies between the two leaves set aside what is accepted: Observe takes it back.
+	// A process that dies between the two writes leaves set aside what is accepted: Observe takes
+	// it back.
 	if err := p.store.Note(ctx, accepted, name, string(raw)); err != nil {
 		return nil, fmt.Errorf("accept tools of %s: %w", name, err)
 	}
@@ -270,31 +272,31 @@ func (p *Pins) Accept(ctx context.Context, name, tool string) ([]string, error) 
 	return names, p.load(ctx)
 }
 
-// Offered are the tools of a server that models are shown, by name: those that were
-// accepted, are not set aside, and were there when this process looked last.
+// Offered returns the tools of a server that models are shown, by name: those that were accepted,
+// are not set aside, and were in the last listing that this process has seen.
 func (p *Pins) Offered(name string) []Tool {
 	s, _ := p.lookup(name)
 	return slices.DeleteFunc(slices.Clone(s.accepted), func(t Tool) bool {
-		_, isAside := find(s.aside, t.Name)
+		_, isAside := findTool(s.aside, t.Name)
 		return isAside || s.listed != nil && !s.listed[t.Name]
 	})
 }
 
-// Aside are the tools of a server that wait for an owner.
+// Aside returns the tools of a server that wait for an owner.
 func (p *Pins) Aside(name string) []Tool {
 	s, _ := p.lookup(name)
 	return slices.Clone(s.aside)
 }
 
-// Accepted tells whether a tool is as it was accepted, and not set aside.
+// Accepted reports whether a tool equals the accepted one and is not set aside.
 func (p *Pins) Accepted(name string, t Tool) bool {
 	s, _ := p.lookup(name)
-	was, known := find(s.accepted, t.Name)
-	_, isAside := find(s.aside, t.Name)
-	return known && !isAside && was.same(t)
+	was, known := findTool(s.accepted, t.Name)
+	_, isAside := findTool(s.aside, t.Name)
+	return known && !isAside && was.equals(t)
 }
 
-// Known tells whether anything is known of a server's tools.
+// Known reports whether anything is known of a server's tools.
 func (p *Pins) Known(name string) bool {
 	_, known := p.lookup(name)
 	return known

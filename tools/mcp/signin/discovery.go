@@ -15,21 +15,21 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// What is found out of a server before somebody signs in.
+// discovered holds what is found out about a server before somebody signs in.
 type discovered struct {
-	resource string   // what the tokens are to be for
-	scopes   []string // that it wants, as far as it says
+	resource string   // the resource for which the tokens are requested
+	scopes   []string // the scopes that the server wants, as far as it says
 	server   *oauthex.AuthServerMeta
 }
 
-// ErrOpen says that a server does not want anybody to be signed in.
+// ErrOpen says that the server wants nobody to be signed in.
 var ErrOpen = errors.New("the server answers without that anybody has signed in, so there is nothing to do")
 
-// discover finds out where one signs in: what the server says (RFC 9728), and then what its
-// authorization server says (RFC 8414). Those that say nothing are taken to be as releases
-// of the protocol before that wanted it.
+// discover finds out where to sign in: from what the server says (RFC 9728), and then from what
+// its authorization server says (RFC 8414). Servers that say nothing are treated as earlier
+// releases of the protocol required.
 func (d *Desk) discover(ctx context.Context, s Server) (discovered, error) {
-	challenge, err := d.challenge(ctx, s)
+	challenge, err := d.readChallenge(ctx, s)
 	if err != nil {
 		return discovered{}, err
 	}
@@ -47,12 +47,12 @@ func (d *Desk) discover(ctx context.Context, s Server) (discovered, error) {
 			found.scopes = strings.Fields(c.Params["scope"])
 		}
 	}
-	issuer, err := d.issuer(ctx, s, where, &found)
+	issuer, err := d.findIssuer(ctx, s, where, &found)
 	if err != nil {
 		return discovered{}, err
 	}
-	if found.server, err = auth.GetAuthServerMetadata(ctx, issuer, d.guarded(s.URL)); err != nil {
-		return discovered{}, fmt.Errorf("what its authorization server says cannot be used: %w", plain(err))
+	if found.server, err = auth.GetAuthServerMetadata(ctx, issuer, d.guardedClient(s.URL)); err != nil {
+		return discovered{}, fmt.Errorf("what its authorization server says cannot be used: %w", withoutSecrets(err))
 	}
 	if found.server == nil {
 		found.server = &oauthex.AuthServerMeta{
@@ -62,8 +62,8 @@ func (d *Desk) discover(ctx context.Context, s Server) (discovered, error) {
 	return found, nil
 }
 
-// issuer reads what a server says of itself, and returns its authorization server.
-func (d *Desk) issuer(ctx context.Context, s Server, where string, found *discovered) (string, error) {
+// findIssuer reads what a server says of itself, and returns its authorization server.
+func (d *Desk) findIssuer(ctx context.Context, s Server, where string, found *discovered) (string, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil {
 		return "", err
@@ -79,10 +79,10 @@ func (d *Desk) issuer(ctx context.Context, s Server, where string, found *discov
 		if p.at == "" {
 			continue
 		}
-		said, err := oauthex.GetProtectedResourceMetadata(ctx, p.at, p.resource, d.guarded(s.URL))
+		said, err := oauthex.GetProtectedResourceMetadata(ctx, p.at, p.resource, d.guardedClient(s.URL))
 		switch {
 		case err != nil && p.at == where:
-			wrong = err // what it names itself has to be right
+			wrong = err // the address that the server names itself has to be right
 		case err != nil || said == nil:
 		case len(said.AuthorizationServers) == 0:
 			return "", errors.New("the server names no authorization server")
@@ -95,15 +95,15 @@ func (d *Desk) issuer(ctx context.Context, s Server, where string, found *discov
 		}
 	}
 	if wrong != nil {
-		return "", fmt.Errorf("what the server says of how to sign in cannot be used: %w", plain(wrong))
+		return "", fmt.Errorf("what the server says of how to sign in cannot be used: %w", withoutSecrets(wrong))
 	}
 	found.resource = s.URL
 	return root.String(), nil
 }
 
-// challenge is what a server says to who is not signed in: what it has said last, or says
-// now.
-func (d *Desk) challenge(ctx context.Context, s Server) ([]string, error) {
+// readChallenge returns what a server answers to a client that is not signed in: its last stored
+// answer, or its answer now.
+func (d *Desk) readChallenge(ctx context.Context, s Server) ([]string, error) {
 	said, err := d.cfg.Store.Noted(ctx, challenges)
 	if err != nil {
 		return nil, fmt.Errorf("read what the server has said: %w", err)
@@ -120,29 +120,30 @@ func (d *Desk) challenge(ctx context.Context, s Server) ([]string, error) {
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	answer, err := d.http.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("the server cannot be reached: %w", plain(err))
+		return nil, fmt.Errorf("the server cannot be reached: %w", withoutSecrets(err))
 	}
-	defer func() { _ = answer.Body.Close() }() // nobody reads it
+	defer func() { _ = answer.Body.Close() }() // nobody reads the body
 	if answer.StatusCode != http.StatusUnauthorized {
 		return nil, ErrOpen
 	}
 	return answer.Header.Values("WWW-Authenticate"), nil
 }
 
-// maxChallenge bounds what is kept of what a server has said.
+// maxChallenge bounds how much of a server's challenge is stored, in bytes.
 const maxChallenge = 8 << 10
 
-// Wanted notes that a server wants somebody to be signed in, and what it said then.
+// Wanted records that a server wants somebody to be signed in, and the challenge that it sent.
 func (d *Desk) Wanted(ctx context.Context, s Server, challenge []string) error {
 	text := s.URL + "\n" + strings.Join(challenge, "\n")
 	if len(challenge) == 0 || len(text) > maxChallenge {
-		return nil // it is asked again
+		return nil // the server is asked again
 	}
 	return d.cfg.Store.Note(ctx, challenges, s.Name, text)
 }
 
-// scopes are what is asked for: what the server wants, beside what it has given before.
-func (d *Desk) scopes(ctx context.Context, s Server, found discovered) ([]string, error) {
+// scopesToRequest returns the scopes to ask for: those that the server wants, and those that it
+// has granted before.
+func (d *Desk) scopesToRequest(ctx context.Context, s Server, found discovered) ([]string, error) {
 	before, err := d.load(ctx, s.Name)
 	if err != nil {
 		return nil, err
@@ -163,18 +164,18 @@ func (d *Desk) scopes(ctx context.Context, s Server, found discovered) ([]string
 	return all, nil
 }
 
-// offline is the scope for which a refresh token is given.
+// offline is the scope for which a refresh token is granted.
 const offline = "offline_access"
 
-// A client is what an authorization server knows this program by.
+// A client holds the credentials by which an authorization server knows this program.
 type client struct {
 	id, secret string
 	style      oauth2.AuthStyle
 }
 
-// client is what the operator has registered, the page that says who asks, or what the
-// authorization server gives whoever asks.
-func (d *Desk) client(ctx context.Context, s Server, found discovered, redirect string) (client, error) {
+// clientFor returns the client that the operator has registered, or the address of the page that
+// describes this program, or else a client that it registers with the authorization server.
+func (d *Desk) clientFor(ctx context.Context, s Server, found discovered, redirect string) (client, error) {
 	switch {
 	case s.ClientID != "":
 		return client{s.ClientID, s.ClientSecret, styleFor(found.server.TokenEndpointAuthMethodsSupported)}, nil
@@ -183,20 +184,20 @@ func (d *Desk) client(ctx context.Context, s Server, found discovered, redirect 
 	case found.server.RegistrationEndpoint == "":
 		return client{}, fmt.Errorf("its authorization server registers nobody by itself: register Parley there, with the redirect URL %s, and set client_id (and client_secret) in [mcp.%s]", redirect, s.Name)
 	}
-	given, err := oauthex.RegisterClient(ctx, found.server.RegistrationEndpoint, d.registration(found, redirect), d.guarded(s.URL))
+	given, err := oauthex.RegisterClient(ctx, found.server.RegistrationEndpoint, d.registration(found, redirect), d.guardedClient(s.URL))
 	if err != nil {
-		return client{}, fmt.Errorf("its authorization server does not register Parley: %w", plain(err))
+		return client{}, fmt.Errorf("its authorization server does not register Parley: %w", withoutSecrets(err))
 	}
 	return client{given.ClientID, given.ClientSecret, styleOf(given.TokenEndpointAuthMethod)}, nil
 }
 
-// registration is what is said of this program.
+// registration returns what an authorization server is told of this program.
 func (d *Desk) registration(found discovered, redirect string) *oauthex.ClientRegistrationMetadata {
 	said := &oauthex.ClientRegistrationMetadata{
 		ClientName: "Parley", RedirectURIs: []string{redirect}, ApplicationType: "web",
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 	}
-	if u, err := url.Parse(redirect); err == nil && loopback(u.Hostname()) {
+	if u, err := url.Parse(redirect); err == nil && isLocal(u.Hostname()) {
 		said.ApplicationType = "native"
 	}
 	if methods := found.server.TokenEndpointAuthMethodsSupported; slices.Contains(methods, "none") && len(methods) == 1 {

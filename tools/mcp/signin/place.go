@@ -14,15 +14,15 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// patience is how long one request may take.
-const patience = 20 * time.Second
+// requestTimeout is how long one request may take.
+const requestTimeout = 20 * time.Second
 
-// newClient makes a client that follows only what reads: nothing that is sent goes
-// anywhere else.
+// newClient makes an HTTP client that follows redirects of GET requests only: what another
+// request sends goes nowhere else.
 func newClient() *http.Client {
 	return &http.Client{
-		Timeout:   patience,
-		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: patience, MaxResponseHeaderBytes: 64 << 10, IdleConnTimeout: patience},
+		Timeout:   requestTimeout,
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: requestTimeout, MaxResponseHeaderBytes: 64 << 10, IdleConnTimeout: requestTimeout},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if via[0].Method != http.MethodGet || len(via) > 3 {
 				return http.ErrUseLastResponse
@@ -32,29 +32,29 @@ func newClient() *http.Client {
 	}
 }
 
-// guarded is the client for addresses that a server has named: a server elsewhere names
-// none on this machine.
-func (d *Desk) guarded(server string) *http.Client {
+// guardedClient returns the HTTP client for addresses that a server has named: a server elsewhere
+// must not name an address of this machine.
+func (d *Desk) guardedClient(server string) *http.Client {
 	c := *d.http
-	if u, err := url.Parse(server); err != nil || !loopback(u.Hostname()) {
-		c.Transport = elsewhere{d.http.Transport}
+	if u, err := url.Parse(server); err != nil || !isLocal(u.Hostname()) {
+		c.Transport = noLocal{d.http.Transport}
 	}
 	return &c
 }
 
-// elsewhere makes no requests to this machine.
-type elsewhere struct{ next http.RoundTripper }
+// A noLocal is an HTTP transport that makes no requests to this machine.
+type noLocal struct{ next http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper.
-func (e elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {
-	if loopback(r.URL.Hostname()) {
+// RoundTrip implements http.RoundTripper: it refuses addresses of this machine.
+func (e noLocal) RoundTrip(r *http.Request) (*http.Response, error) {
+	if isLocal(r.URL.Hostname()) {
 		return nil, errors.New("it names an address of this machine, which is not asked")
 	}
 	return e.next.RoundTrip(r)
 }
 
-// loopback tells whether a name is this machine's, or an address that only it has.
-func loopback(host string) bool {
+// isLocal reports whether a host is this machine, or an address that only this machine has.
+func isLocal(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
@@ -63,9 +63,9 @@ func loopback(host string) bool {
 	return err == nil && (a.Unmap().IsLoopback() || a.Unmap().IsUnspecified() || a.Unmap().IsLinkLocalUnicast())
 }
 
-// refusal is what an authorization server says that refuses; false of an error that is
-// none of its.
-func refusal(err error) (said string, refused bool) {
+// asRefusal returns the reason with which an authorization server has refused; refused is false
+// for any other error.
+func asRefusal(err error) (said string, refused bool) {
 	r, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok || r.Response == nil || r.Response.StatusCode >= http.StatusInternalServerError || r.Response.StatusCode == http.StatusTooManyRequests {
 		return "", false
@@ -76,8 +76,8 @@ func refusal(err error) (said string, refused bool) {
 	return clip(r.ErrorCode + " " + r.ErrorDescription), true
 }
 
-// plain is an error without what was sent or answered, which may hold secrets.
-func plain(err error) error {
+// withoutSecrets returns an error without what was sent or answered, which may hold secrets.
+func withoutSecrets(err error) error {
 	if r, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		status := 0
 		if r.Response != nil {
@@ -94,7 +94,7 @@ func plain(err error) error {
 	return errors.New(clip(err.Error()))
 }
 
-// clip is a text of others' on one short line.
+// clip returns a text of others on one short line.
 func clip(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

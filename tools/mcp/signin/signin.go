@@ -1,12 +1,13 @@
-// Package signin signs in to MCP servers that want it, with OAuth, and keeps the tokens that it is given.
+// Package signin signs in to MCP servers that require it, with OAuth, and keeps the tokens that
+// it is given.
 //
-// Begin finds out where one signs in and makes the address that an owner opens; Finish
-// takes the address at which their browser ended. What is kept is kept once for the whole
-// fleet: any process may finish what another has begun, and one at a time renews a token.
-// No token, code or secret is in an error.
+// Begin finds out where to sign in and makes the address that an owner opens in a browser; Finish
+// takes the address at which the browser ended. The whole fleet shares what is stored: any
+// process may finish a sign-in that another has begun, and one process at a time renews a token.
+// No error holds a token, code or secret.
 //
-// The files: signin.go is signing in, discovery.go finds out where, tokens.go has what came
-// of it, and place.go is how all of them reach the network.
+// The files: signin.go is signing in, discovery.go finds out where, tokens.go stores and renews
+// the tokens, and place.go is how all of them reach the network.
 package signin
 
 import (
@@ -29,50 +30,52 @@ import (
 type Server struct {
 	Name string
 	URL  string
-	// ClientID and ClientSecret are what its authorization server knows this program by,
-	// where the operator has registered it there; "" has it registered by itself.
+	// ClientID and ClientSecret are the credentials by which its authorization server knows this
+	// program, if the operator has registered it there. If ClientID is "", the program registers
+	// itself.
 	ClientID     string
 	ClientSecret string
 }
 
-// A Store keeps short texts by a subject and what they are about, once for all processes.
+// A Store keeps short texts, each by a subject and what it is about, for all processes together.
 type Store interface {
-	// Note keeps a value in place of the one before; "" removes it.
+	// Note stores a value in place of the one before; "" removes it.
 	Note(ctx context.Context, subject, about, value string) error
-	// NoteFirst keeps a value unless there is one, and returns the one that is kept.
+	// NoteFirst stores a value unless there is one, and returns the one that is stored.
 	NoteFirst(ctx context.Context, subject, about, value string) (kept string, err error)
-	// Noted gives all values of a subject, by what they are about.
+	// Noted returns all values of a subject, by what they are about.
 	Noted(ctx context.Context, subject string) (map[string]string, error)
 }
 
-// The subjects under which it is kept.
+// The subjects under which sign-ins are stored.
 const (
 	logins     = "mcp-login"     // about SERVER: its tokens
-	pending    = "mcp-signing"   // about the hash of a state: what has begun
+	pending    = "mcp-signing"   // about the hash of a state: the sign-in that has begun
 	spent      = "mcp-signed"    // about the hash of a state: that somebody has used it
-	challenges = "mcp-challenge" // about SERVER: what it said when it wanted somebody
+	challenges = "mcp-challenge" // about SERVER: what it said when it wanted a sign-in
 )
 
-// Config is what a Desk works with.
+// Config holds what a Desk works with.
 type Config struct {
 	Store Store
-	// Alone does something while no other process does it under the same name.
+	// Alone calls do while no other process does so under the same name.
 	Alone func(ctx context.Context, name string, do func(ctx context.Context) error) error
-	// Redirect is the address at which the browser ends that has signed in to a server.
+	// Redirect returns the address at which the browser ends after a sign-in to a server.
 	Redirect func(server string) string
-	// Page is the address at which authorization servers can read who asks; "" is none.
+	// Page is the address of a page that describes this program to authorization servers; "" if
+	// there is none.
 	Page string
-	// Valid is how long there is time to sign in: ten minutes.
+	// Valid is how long a sign-in may take; zero means ten minutes.
 	Valid time.Duration
 }
 
-// A Desk signs in. It may be used by many at once.
+// A Desk signs in to servers and keeps their tokens. Many goroutines may use it at once.
 type Desk struct {
 	cfg  Config
-	http *http.Client // follows no requests but those that only read
+	http *http.Client // follows redirects of GET requests only
 
 	mu    sync.Mutex
-	known map[string]known // by server
+	known map[string]knownLogin // by server
 }
 
 // New makes a Desk.
@@ -80,33 +83,34 @@ func New(cfg Config) *Desk {
 	if cfg.Valid <= 0 {
 		cfg.Valid = 10 * time.Minute
 	}
-	return &Desk{cfg: cfg, http: newClient(), known: map[string]known{}}
+	return &Desk{cfg: cfg, http: newClient(), known: map[string]knownLogin{}}
 }
 
-// The errors of Finish that are whoever's who has come with the address.
+// The errors of Finish for which the person who brings the address is responsible.
 var (
-	// ErrState says that nothing was begun under a state, that it was used, or is too old.
+	// ErrState says that no sign-in was begun under a state, or that the state was used, or is
+	// too old.
 	ErrState = errors.New("this was not begun here, was used already, or has taken longer than it may: begin again with parley mcp login")
-	// ErrRefused says that the authorization server, or who was asked there, has refused.
+	// ErrRefused says that the authorization server, or the person whom it asked, has refused.
 	ErrRefused = errors.New("the sign-in was refused")
 )
 
-// A Begun is a sign-in that somebody has to go on with in a browser.
+// A Begun is a sign-in that somebody has to continue in a browser.
 type Begun struct {
-	ID    string    // names it to Done
-	URL   string    // to open
-	Ends  string    // the address, without what is added to it, at which the browser ends
-	Until time.Time // when it is too late
+	ID    string    // identifies the sign-in to Done
+	URL   string    // the address to open
+	Ends  string    // the address at which the browser ends, without what is added to it
+	Until time.Time // when it becomes too late
 }
 
-// A signing is what is kept of a sign-in until it is finished.
-type signing struct {
+// A pendingSignIn is what is stored of a sign-in until it is finished.
+type pendingSignIn struct {
 	Server   string    `json:"server"`
 	Until    time.Time `json:"until"`
 	Verifier string    `json:"verifier"`
 	Redirect string    `json:"redirect"`
 	NamesISS bool      `json:"names_iss,omitempty"` // the authorization server says who it is
-	Login    login     `json:"login"`               // as it will be, without tokens
+	Login    login     `json:"login"`               // the login as it will be, without tokens
 }
 
 // Begin prepares a sign-in to a server.
@@ -116,17 +120,17 @@ func (d *Desk) Begin(ctx context.Context, s Server) (Begun, error) {
 		return Begun{}, err
 	}
 	redirect := d.cfg.Redirect(s.Name)
-	client, err := d.client(ctx, s, found, redirect)
+	client, err := d.clientFor(ctx, s, found, redirect)
 	if err != nil {
 		return Begun{}, err
 	}
-	scopes, err := d.scopes(ctx, s, found)
+	scopes, err := d.scopesToRequest(ctx, s, found)
 	if err != nil {
 		return Begun{}, err
 	}
 	state := rand.Text()
 	id := hash(state)
-	one := signing{
+	one := pendingSignIn{
 		Server: s.Name, Until: time.Now().Add(d.cfg.Valid), Verifier: oauth2.GenerateVerifier(), Redirect: redirect,
 		NamesISS: found.server.AuthorizationResponseIssParameterSupported,
 		Login: login{
@@ -139,18 +143,18 @@ func (d *Desk) Begin(ctx context.Context, s Server) (Begun, error) {
 	if err := d.sweep(ctx); err != nil {
 		return Begun{}, err
 	}
-	if err := d.note(ctx, pending, id, one); err != nil {
+	if err := d.store(ctx, pending, id, one); err != nil {
 		return Begun{}, err
 	}
 	address := config.AuthCodeURL(state, oauth2.S256ChallengeOption(one.Verifier), oauth2.SetAuthURLParam("resource", found.resource))
 	return Begun{ID: id, URL: address, Ends: redirect, Until: one.Until}, nil
 }
 
-// Finish ends a sign-in with what stands in the address at which the browser ended. What
-// it was begun under is used up by that. Its errors are ErrState, ErrRefused, or why the
+// Finish completes a sign-in with the query of the address at which the browser ended. This uses
+// up the state under which it was begun. Its errors are ErrState, ErrRefused, or why the
 // authorization server could not be asked.
 func (d *Desk) Finish(ctx context.Context, server string, answer url.Values) error {
-	one, err := d.take(ctx, hash(answer.Get("state")))
+	one, err := d.useUp(ctx, hash(answer.Get("state")))
 	if err != nil {
 		return err
 	}
@@ -168,30 +172,30 @@ func (d *Desk) Finish(ctx context.Context, server string, answer url.Values) err
 	}
 	config := one.Login.config()
 	config.RedirectURL = one.Redirect
-	token, err := config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, d.guarded(one.Login.For)), answer.Get("code"),
+	token, err := config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, d.guardedClient(one.Login.For)), answer.Get("code"),
 		oauth2.VerifierOption(one.Verifier), oauth2.SetAuthURLParam("resource", one.Login.Resource))
 	if err != nil {
-		if told, refused := refusal(err); refused {
+		if told, refused := asRefusal(err); refused {
 			return fmt.Errorf("%w: %s", ErrRefused, told)
 		}
-		return fmt.Errorf("ask the authorization server for a token: %w", plain(err))
+		return fmt.Errorf("ask the authorization server for a token: %w", withoutSecrets(err))
 	}
-	if err := d.keep(ctx, server, one.Login.with(token)); err != nil {
+	if err := d.saveLogin(ctx, server, one.Login.withToken(token)); err != nil {
 		return err
 	}
 	return d.cfg.Store.Note(ctx, challenges, server, "")
 }
 
-// checkIssuer looks who has answered (RFC 9207).
-func (s signing) checkIssuer(iss string) error {
+// checkIssuer checks which authorization server has answered (RFC 9207).
+func (s pendingSignIn) checkIssuer(iss string) error {
 	if iss == "" && !s.NamesISS || iss == s.Login.Issuer {
 		return nil
 	}
 	return fmt.Errorf("%w: another authorization server has answered than was asked", ErrRefused)
 }
 
-// take uses up what was begun: of all who come with the same state one is given it.
-func (d *Desk) take(ctx context.Context, id string) (one signing, err error) {
+// useUp uses up a pending sign-in: of all callers with the same state only one gets it.
+func (d *Desk) useUp(ctx context.Context, id string) (one pendingSignIn, err error) {
 	begun, err := d.cfg.Store.Noted(ctx, pending)
 	if err != nil {
 		return one, fmt.Errorf("read what was begun: %w", err)
@@ -217,14 +221,14 @@ func (d *Desk) take(ctx context.Context, id string) (one signing, err error) {
 	return one, nil
 }
 
-// sweep forgets what was begun and is too old.
+// sweep deletes pending sign-ins that are too old.
 func (d *Desk) sweep(ctx context.Context) error {
 	begun, err := d.cfg.Store.Noted(ctx, pending)
 	if err != nil {
 		return fmt.Errorf("read what was begun: %w", err)
 	}
 	for id, raw := range begun {
-		var one signing
+		var one pendingSignIn
 		if json.Unmarshal([]byte(raw), &one) == nil && time.Now().Before(one.Until.Add(time.Hour)) {
 			continue
 		}
@@ -248,13 +252,13 @@ func (d *Desk) sweep(ctx context.Context) error {
 	return nil
 }
 
-// Done tells whether a sign-in is finished, whoever has finished it.
+// Done reports whether a sign-in is finished, whichever process has finished it.
 func (d *Desk) Done(ctx context.Context, server, id string) (bool, error) {
 	l, err := d.load(ctx, server)
 	return l.ID == id && l.Access != "", err
 }
 
-func (d *Desk) note(ctx context.Context, subject, about string, value any) error {
+func (d *Desk) store(ctx context.Context, subject, about string, value any) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return err

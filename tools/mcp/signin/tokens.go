@@ -10,10 +10,10 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// A login is what came of a sign-in, as it is kept.
+// A login is the outcome of a sign-in, as it is stored.
 type login struct {
-	ID           string           `json:"id"`  // of the sign-in
-	For          string           `json:"for"` // the server's URL: no other is sent the token
+	ID           string           `json:"id"`  // the id of the sign-in
+	For          string           `json:"for"` // the server's URL: no other server is sent the token
 	Issuer       string           `json:"issuer"`
 	Resource     string           `json:"resource"`
 	TokenURL     string           `json:"token_url"`
@@ -34,8 +34,8 @@ func (l login) config() *oauth2.Config {
 	}
 }
 
-// with is a login with new tokens.
-func (l login) with(t *oauth2.Token) login {
+// withToken returns the login with new tokens.
+func (l login) withToken(t *oauth2.Token) login {
 	l.Access, l.Given, l.Expiry = t.AccessToken, time.Now(), t.Expiry
 	if t.RefreshToken != "" {
 		l.Refresh = t.RefreshToken
@@ -46,38 +46,39 @@ func (l login) with(t *oauth2.Token) login {
 	return l
 }
 
-// ahead is how long before its end a token is renewed at most; of one that is short-lived
-// it is a tenth of its life.
-const ahead = 30 * time.Second
+// renewAhead is how long before its end a token is renewed at most; a token with a short life is
+// renewed in its last tenth.
+const renewAhead = 30 * time.Second
 
-// usable tells whether a server may be sent the token.
-func (l login) usable(s Server) bool {
+// isUsable reports whether a server may be sent the token.
+func (l login) isUsable(s Server) bool {
 	return l.For == s.URL && l.Access != "" && (l.Expiry.IsZero() || time.Until(l.Expiry) > 0)
 }
 
-// stale tells whether there is a need of another token than the one that was refused.
-func (l login) stale(s Server, refused string) bool {
-	ends := !l.Expiry.IsZero() && time.Until(l.Expiry) < min(ahead, l.Expiry.Sub(l.Given)/10)
-	return !l.usable(s) || l.Access == refused || ends && l.Refresh != ""
+// needsRenewal reports whether another token is needed than the one that was refused; refused may
+// be "".
+func (l login) needsRenewal(s Server, refused string) bool {
+	ends := !l.Expiry.IsZero() && time.Until(l.Expiry) < min(renewAhead, l.Expiry.Sub(l.Given)/10)
+	return !l.isUsable(s) || l.Access == refused || ends && l.Refresh != ""
 }
 
 func (l login) tokenFor(s Server) string {
-	if !l.usable(s) {
+	if !l.isUsable(s) {
 		return ""
 	}
 	return l.Access
 }
 
-// A known is what this process knows of a login.
-type known struct {
+// A knownLogin is what this process knows of a login.
+type knownLogin struct {
 	login
 	at time.Time // when it was read
 }
 
-// fresh is how long it is believed that nobody has signed in to a server.
-const fresh = 10 * time.Second
+// maxUnsignedAge is how long this process believes that nobody has signed in to a server.
+const maxUnsignedAge = 10 * time.Second
 
-// load reads what is kept of a server.
+// load reads what is stored of a server's login; the zero login if there is none.
 func (d *Desk) load(ctx context.Context, server string) (login, error) {
 	all, err := d.cfg.Store.Noted(ctx, logins)
 	if err != nil {
@@ -93,7 +94,7 @@ func (d *Desk) load(ctx context.Context, server string) (login, error) {
 	return l, nil
 }
 
-// Last is the token that this process has of a server; "" if none. It asks nobody.
+// Last returns the token that this process knows for a server; "" if none. It makes no request.
 func (d *Desk) Last(server string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -103,48 +104,48 @@ func (d *Desk) Last(server string) string {
 func (d *Desk) remember(server string, l login) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.known[server] = known{l, time.Now()}
+	d.known[server] = knownLogin{l, time.Now()}
 }
 
-// keep notes what came of signing in to a server, or of renewing its token.
-func (d *Desk) keep(ctx context.Context, server string, l login) error {
-	if err := d.note(ctx, logins, server, l); err != nil {
+// saveLogin stores the outcome of signing in to a server, or of renewing its token.
+func (d *Desk) saveLogin(ctx context.Context, server string, l login) error {
+	if err := d.store(ctx, logins, server, l); err != nil {
 		return fmt.Errorf("keep the tokens of the MCP server %s: %w", server, err)
 	}
 	d.remember(server, l)
 	return nil
 }
 
-// Token is what a server is sent; "" where nobody has signed in, or not since that was
-// over.
+// Token returns the token to send to a server; "" if nobody has signed in, or if somebody has to
+// sign in again.
 func (d *Desk) Token(ctx context.Context, s Server) (string, error) {
 	d.mu.Lock()
 	k, read := d.known[s.Name]
 	d.mu.Unlock()
 	switch {
-	case read && !k.stale(s, ""):
+	case read && !k.needsRenewal(s, ""):
 		return k.Access, nil
-	case read && k.Access == "" && time.Since(k.at) < fresh:
+	case read && k.Access == "" && time.Since(k.at) < maxUnsignedAge:
 		return "", nil
 	}
 	return d.Renew(ctx, s, "")
 }
 
-// Renew is another token than the one that a server has refused: one that was given
-// meanwhile, or a new one. "" says that somebody has to sign in. One process of all asks
-// for it at a time, because most authorization servers take a refresh token once.
+// Renew returns another token than the one that a server has refused: one that was granted
+// meanwhile, or a new one. It returns "" if somebody has to sign in. Only one process at a time
+// asks for a new token, because most authorization servers accept a refresh token once.
 func (d *Desk) Renew(ctx context.Context, s Server, refused string) (string, error) {
 	l, err := d.load(ctx, s.Name)
 	switch {
 	case err != nil:
 		return "", err
-	case !l.stale(s, refused):
+	case !l.needsRenewal(s, refused):
 		return l.Access, nil
 	case l.For != s.URL || l.Refresh == "":
 		return "", nil
 	}
 	err = d.cfg.Alone(ctx, "mcp/"+s.Name, func(ctx context.Context) error {
-		if l, err = d.load(ctx, s.Name); err != nil || !l.stale(s, refused) || l.Refresh == "" {
+		if l, err = d.load(ctx, s.Name); err != nil || !l.needsRenewal(s, refused) || l.Refresh == "" {
 			return err
 		}
 		l, err = d.refresh(ctx, s, l)
@@ -159,21 +160,21 @@ func (d *Desk) Renew(ctx context.Context, s Server, refused string) (string, err
 	return l.tokenFor(s), nil
 }
 
-// refresh asks for a new token. Who dies before it is kept has lost it: somebody has to
-// sign in again.
+// refresh asks for a new token. If the process dies before the token is stored, the token is
+// lost, and somebody has to sign in again.
 func (d *Desk) refresh(ctx context.Context, s Server, l login) (login, error) {
 	old := &oauth2.Token{RefreshToken: l.Refresh, Expiry: time.Now().Add(-time.Hour)}
-	ctx = context.WithValue(ctx, oauth2.HTTPClient, d.guarded(s.URL))
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, d.guardedClient(s.URL))
 	token, err := l.config().TokenSource(ctx, old).Token()
 	if err == nil {
-		l = l.with(token)
-		return l, d.keep(context.WithoutCancel(ctx), s.Name, l)
+		l = l.withToken(token)
+		return l, d.saveLogin(context.WithoutCancel(ctx), s.Name, l)
 	}
-	if _, over := refusal(err); !over {
-		return l, plain(err)
+	if _, over := asRefusal(err); !over {
+		return l, withoutSecrets(err)
 	}
 	l.Access, l.Refresh, l.Expiry = "", "", time.Time{}
-	if err := d.note(ctx, logins, s.Name, l); err != nil {
+	if err := d.store(ctx, logins, s.Name, l); err != nil {
 		return l, err
 	}
 	d.remember(s.Name, l)

@@ -18,7 +18,7 @@ import (
 	"parley/tools"
 )
 
-// Manifest is the file that names a skill's programs.
+// Manifest is the name of the file that lists a skill's programs.
 const Manifest = "skill.toml"
 
 // Bounds of a manifest.
@@ -113,7 +113,7 @@ func readManifest(files fs.FS) ([]Program, *Problem) {
 	return all, nil
 }
 
-// wrongTOML says what is wrong with a file, and where.
+// wrongTOML returns what is wrong with a file, and in which line.
 func wrongTOML(err error) string {
 	if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(unknown.Errors) > 0 {
 		line, _ := unknown.Errors[0].Position()
@@ -126,7 +126,8 @@ func wrongTOML(err error) string {
 	return oneLine(err.Error(), 200)
 }
 
-// complete fills in what was left out of a program, and says what is wrong with the rest.
+// complete fills in what a program leaves out, and returns what is wrong with the rest; nil if
+// nothing is.
 func (p *Program) complete(files fs.FS, timeout string, parameters map[string]any) *Problem {
 	if !regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`).MatchString(p.Name) {
 		return &Problem{Wrong: "its name is missing, or has other than 1 to 64 letters, digits, _ and -", Remedy: `write for example name = "total"`}
@@ -185,7 +186,7 @@ func (p *Program) setEffect() *Problem {
 	return nil
 }
 
-// setNeeds finds out which capabilities an agent has to have.
+// setNeeds determines which capabilities an agent must have to use the program.
 func (p *Program) setNeeds() *Problem {
 	for _, need := range p.Needs {
 		if !slices.Contains(tools.Permissions(), need) {

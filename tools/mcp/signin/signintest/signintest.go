@@ -1,4 +1,4 @@
-// Package signintest is an authorization server, and a service behind it, for tests.
+// Package signintest runs an authorization server, and a service behind it, for tests.
 package signintest
 
 import (
@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// A Server gives codes to whoever asks, as if somebody had agreed, and tokens for codes. A
-// code and a refresh token are good for once. Its service, at /mcp, answers whoever has
-// such a token.
+// A Server gives a code to every client that asks, as if somebody had agreed, and a token for
+// each code. Codes and refresh tokens can be used once. Its service, at /mcp, answers every
+// client that has such a token.
 type Server struct {
 	URL string
 
@@ -26,14 +26,14 @@ type Server struct {
 	life      time.Duration
 	broken    bool
 	clients   map[string]url.Values
-	codes     map[string]url.Values // by code: what it was asked for with
-	access    map[string]time.Time  // when each token is over
+	codes     map[string]url.Values // by code: the parameters of the request for it
+	access    map[string]time.Time  // when each token expires
 	refresh   map[string]bool       // false: it was used
 	refreshes int
 	reuses    int
 }
 
-// New runs a server in front of a service, until the test ends that stops it by Close.
+// New runs a server in front of a service, until the test stops it with Close.
 func New(service http.Handler) (*Server, *httptest.Server) {
 	s := &Server{
 		service: service, life: time.Hour, clients: map[string]url.Values{}, codes: map[string]url.Values{},
@@ -51,7 +51,7 @@ func New(service http.Handler) (*Server, *httptest.Server) {
 	return s, web
 }
 
-// Expire has all tokens be over, and the next ones live for so long.
+// Expire ends the life of all tokens, and sets how long the next ones live.
 func (s *Server) Expire(next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,14 +59,14 @@ func (s *Server) Expire(next time.Duration) {
 	clear(s.access)
 }
 
-// Break has it answer requests for tokens with 500, or not any more.
+// Break makes the server answer requests for tokens with status 500, or stop doing so.
 func (s *Server) Break(broken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = broken
 }
 
-// Revoke has all that was given be good for nothing.
+// Revoke makes all codes and tokens that were given invalid.
 func (s *Server) Revoke() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,15 +74,15 @@ func (s *Server) Revoke() {
 	clear(s.refresh)
 }
 
-// Refreshes is how many tokens were renewed, and how often somebody tried that with what
-// was used.
+// Refreshes returns how many times a token was renewed, and how many times a client tried that
+// with a refresh token that was used already.
 func (s *Server) Refreshes() (good, reused int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.refreshes, s.reuses
 }
 
-// Secrets are all tokens that it has given.
+// Secrets returns all tokens that the server has given.
 func (s *Server) Secrets() (all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,8 @@ func (s *Server) Secrets() (all []string) {
 	return all
 }
 
-// Browse opens an address as a browser whose person agrees, and returns where that ends.
+// Browse opens an address like a browser whose user agrees, and returns the address where that
+// ends.
 func Browse(address string) (ends *url.URL, err error) {
 	browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := browser.Get(address)
@@ -175,7 +176,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	say(w, http.StatusOK, map[string]any{"access_token": access, "token_type": "Bearer", "refresh_token": refresh, "expires_in": int(s.life.Seconds()), "scope": "notes"})
 }
 
-// exchanges tells whether a code is good, and uses it up.
+// exchanges reports whether a code is valid, and uses it up.
 func (s *Server) exchanges(r *http.Request, client string) bool {
 	code := r.PostFormValue("code")
 	asked, known := s.codes[code]
@@ -197,7 +198,7 @@ func (s *Server) renews(refresh string) bool {
 	return known && unused
 }
 
-// serve lets those with a token to the service.
+// serve lets requests with a valid token through to the service.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	until, known := s.access[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
@@ -213,5 +214,5 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 func say(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // who asked may be gone
+	_ = json.NewEncoder(w).Encode(body) // the client may be gone
 }
