@@ -26,31 +26,32 @@ import (
 	"parley/tools/skills"
 )
 
-// work runs the worker, and beside it what is done at times.
-func (s *Server) work(ctx context.Context) error {
+// runWorkerAndTimers runs the worker, and beside it the timers of asks and schedules, and
+// the heartbeat.
+func (s *Server) runWorkerAndTimers(ctx context.Context) error {
 	due := timers.Clock{Bus: s.home.Bus, Log: s.log, Handlers: map[string]timers.Handler{
 		bus.AskTimer: s.desk.Fire, bus.ScheduleTimer: s.clock.Fire,
 	}}
 	all, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context) error{s.answer, due.Run, s.desk.Run, s.clock.Run, s.heart.Run} {
+	for _, run := range []func(context.Context) error{s.runWorker, due.Run, s.desk.Run, s.clock.Run, s.heartbeat.Run} {
 		all.Go(func() error { return run(ctx) })
 	}
 	return all.Wait()
 }
 
-// answer runs the worker.
-func (s *Server) answer(ctx context.Context) error {
+// runWorker runs the worker, which answers messages.
+func (s *Server) runWorker(ctx context.Context) error {
 	c := s.settings.Load()
 	return agent.New(agent.Config{
 		Bus: s.home.Bus, Events: s.home.Bus, Store: s.home.Store, Budget: s.home.Store, Money: s.home.Store.Money(),
-		Agents: s.agent, Limits: s.limits, Healthy: s.healthy, Prefix: s.commandPrefix, Asks: s.desk, Approvals: s.approvals,
-		Jobs: s.jobs, History: s.history, Deserted: deserted, Admit: s.admit, Account: s.home.Book.Account, Usage: s.billing.Answer,
+		Agents: s.agentOf, Limits: s.limits, Healthy: s.healthy, Prefix: s.commandPrefix, Asks: s.desk, Approvals: s.approvalSettings,
+		Jobs: s.jobs, History: s.history, Deserted: isUnattended, Admit: s.admitEvent, Account: s.home.Book.Account, Usage: s.billing.Answer,
 		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: s.log, Observer: s.metrics, Audit: s.trail.Record, Point: s.point,
 	}).Run(ctx)
 }
 
-// healthy tells whether sessions have what they need: the store, and the files.
-// It reads before it writes, because only the reading ends with ctx.
+// healthy returns an error if sessions lack what they need: the store or the files. It
+// reads before it writes, because only the reading ends with ctx.
 func (s *Server) healthy(ctx context.Context) error {
 	if _, err := s.home.Store.List(ctx, "", 1); err != nil {
 		return err
@@ -76,8 +77,8 @@ func (s *Server) limits() agent.Limits {
 	}
 }
 
-// agent is the agent of a session, which its key names, as it is configured now.
-func (s *Server) agent(ctx context.Context, session string) (agent.Agent, error) {
+// agentOf returns the agent that a session's key names, by the settings in force.
+func (s *Server) agentOf(ctx context.Context, session string) (agent.Agent, error) {
 	name := agentName(session)
 	a, ok := s.settings.Load().Agents[name]
 	if !ok {
@@ -89,29 +90,30 @@ func (s *Server) agent(ctx context.Context, session string) (agent.Agent, error)
 	}
 	guarding := s.guard.Load()
 	return agent.Agent{
-		Name: name, Model: s.model, Known: all, Tools: s.skills.With(s.mcp.With(ctx, s.granted(all, s.capabilities(session)), name, isOwners(session)), session),
-		Prompt: s.prompt, Keep: s.keep, Named: s.named, Untrusted: s.promptUntrusted,
+		Name: name, Model: s.model, Known: all, Tools: s.skills.With(s.mcp.With(ctx, s.grantedTools(all, s.capabilities(session)), name, isOwnerTerminal(session)), session),
+		Prompt: s.buildPrompt, Keep: s.keepResult, Named: s.fingerprintInputs, Untrusted: s.promptUntrusted,
 		Enclose: s.encloseShown, Picture: s.files.Picture, Fetch: s.files.Fetch, MayNote: s.home.MayNote, MaySumUp: s.home.MaySumUp, Discard: s.discard,
 		Guard: s.decide, Before: guarding.before, After: guarding.after, Redact: guarding.redact,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
-		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.window(a.ContextTokens), Day: a.Day, Steer: a.Queue == "steer",
+		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.contextWindow(a.ContextTokens), Day: a.Day, Steer: a.Queue == "steer",
 	}, nil
 }
 
-// window is how much of the context may be used: what is configured, or what
-// the model has, the lesser.
-func (s *Server) window(configured int) int {
+// contextWindow returns how many tokens of context may be used: the configured number, or
+// the model's own if that is less.
+func (s *Server) contextWindow(configured int) int {
 	if has := s.model.Info().ContextTokens; has > 0 {
 		return min(configured, has)
 	}
 	return configured
 }
 
-// prompt is the prefix of a session's prompt: what the operator has written in
-// the home, what stands in the session's workspace, and its memory.
-func (s *Server) prompt(ctx context.Context, who agent.Asker) (string, bool, error) {
+// buildPrompt returns the prefix of a session's prompt: what the operator has written in
+// the home, what is written in the session's workspace, and the agent's memory. The bool
+// reports whether the memory is untrusted.
+func (s *Server) buildPrompt(ctx context.Context, who agent.Asker) (string, bool, error) {
 	session := who.Session
-	remembered, untrusted, err := s.remembered(ctx, who)
+	remembered, untrusted, err := s.memoryFiles(ctx, who)
 	if err != nil {
 		return "", false, err
 	}
@@ -134,7 +136,7 @@ func (s *Server) prompt(ctx context.Context, who agent.Asker) (string, bool, err
 			return append(all, prompt.Read(opener(dir), "workspace", "MEMORY.md")...), nil
 		},
 		func(context.Context, string) ([]prompt.File, error) {
-			return slices.Concat(s.toldOfKnowledge(), ofPerson(files, who), remembered), nil
+			return slices.Concat(s.knowledgeFiles(), personFiles(files, who), remembered), nil
 		},
 	}}.Build(ctx, session)
 	if err != nil {
@@ -148,9 +150,10 @@ func (s *Server) prompt(ctx context.Context, who agent.Asker) (string, bool, err
 	return made, untrusted, nil
 }
 
-// ofPerson is what the operator has written of whom the agent talks to, in the home in
-// users/CHANNEL:USER.md. Nobody else is to read it, so it is for private chats alone.
-func ofPerson(files fs.FS, who agent.Asker) []prompt.File {
+// personFiles returns what the operator has written about the person whom the agent talks
+// to, in the home in users/CHANNEL:USER.md. Nobody else may read it, so only private
+// chats get it.
+func personFiles(files fs.FS, who agent.Asker) []prompt.File {
 	if !who.Private || who.Person == "" || strings.ContainsAny(who.Person, "/\\") {
 		return nil
 	}
@@ -161,7 +164,8 @@ func ofPerson(files fs.FS, who agent.Asker) []prompt.File {
 	return all
 }
 
-// newSkills makes what gives agents skills, without any of the operator's until these are read.
+// newSkills makes what gives agents their skills. The operator's skills are missing until
+// readSkills has read them.
 func (s *Server) newSkills(walled func() (sandbox.Sandbox, error)) *skillfolders.Skills {
 	return skillfolders.New(skillfolders.Config{
 		Workspace: func(session string) (fs.FS, error) { return s.home.Workspace(session) },
@@ -171,13 +175,13 @@ func (s *Server) newSkills(walled func() (sandbox.Sandbox, error)) *skillfolders
 			if err != nil || box == nil {
 				return nil
 			}
-			return &skills.Runner{Sandbox: box, Place: s.placeOfProgram, Changed: s.changed}
+			return &skills.Runner{Sandbox: box, Place: s.skillPlace, Changed: s.markChanged}
 		},
 	}, skillfolders.None(s.settings.Load()))
 }
 
-// readSkills reads the operator's skills, where agents work. If one is wrong, those that
-// there were stay.
+// readSkills reads the operator's skills, if this process runs turns. If one is wrong,
+// the earlier ones stay.
 func (s *Server) readSkills(c *config.Config) error {
 	if !s.role.Works() {
 		return nil
@@ -193,22 +197,23 @@ func (s *Server) readSkills(c *config.Config) error {
 	return nil
 }
 
-// warnOfTools tells the operator of skills whose programs cannot be run.
-func (s *Server) warnOfTools(box sandbox.Sandbox) {
+// warnOfSkillPrograms warns the operator of skills whose programs cannot be run, because
+// there is no sandbox.
+func (s *Server) warnOfSkillPrograms(box sandbox.Sandbox) {
 	if names := s.skills.WithPrograms(); len(names) > 0 && box == nil {
 		s.log.Warn("no sandbox works on this machine, so agents do not have the tools of these skills", slog.Any("skills", names))
 	}
 }
 
-// mostKnown is how many names of the operator's folder a prompt has.
-const mostKnown = 50
+// maxKnowledgeNames is how many names of the operator's knowledge folder a prompt lists.
+const maxKnowledgeNames = 50
 
-// toldOfKnowledge is what the prompt says of the operator's folder.
-func (s *Server) toldOfKnowledge() []prompt.File {
+// knowledgeFiles returns what the prompt says about the operator's knowledge folder.
+func (s *Server) knowledgeFiles() []prompt.File {
 	if s.knowledge == nil {
 		return nil
 	}
-	names, more := s.knowledge.Names(mostKnown)
+	names, more := s.knowledge.Names(maxKnowledgeNames)
 	text := "The operator keeps a folder for you, which nobody changes: " + knowledge.Folder + "/. Look there, with grep, list_directory and read_file, before you answer what it may be about. It has:\n- " + strings.Join(names, "\n- ")
 	if more {
 		text += "\n- and more"
@@ -216,9 +221,10 @@ func (s *Server) toldOfKnowledge() []prompt.File {
 	return []prompt.File{{Name: knowledge.Folder + "/", From: "operator", Text: text}}
 }
 
-// remembered is what the prompt holds of what is remembered beyond the session: of the
-// agent, and of the person where nobody else reads along.
-func (s *Server) remembered(ctx context.Context, who agent.Asker) (files []prompt.File, untrusted bool, err error) {
+// memoryFiles returns the memory beyond the session that the prompt holds: the agent's,
+// and the person's where nobody else reads along. The bool reports whether strangers may
+// have written some of it.
+func (s *Server) memoryFiles(ctx context.Context, who agent.Asker) (files []prompt.File, untrusted bool, err error) {
 	person := who.Person
 	if !who.Private {
 		person = ""
@@ -237,7 +243,7 @@ func opener(files fs.FS) func(string) (io.ReadCloser, error) {
 	return func(name string) (io.ReadCloser, error) { return files.Open(name) }
 }
 
-// agentName is the agent in a session's key.
+// agentName returns the name of the agent in a session's key.
 func agentName(session string) string {
 	name, _, _ := strings.Cut(session, ":")
 	return name

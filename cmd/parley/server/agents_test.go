@@ -42,11 +42,11 @@ func newTestServer(t testing.TB, text string) *Server {
 func TestAgentOfASession(t *testing.T) {
 	s := newTestServer(t, "[agents.main]\nmax_tool_iterations = 3\n[agents.ops]\nmax_tool_iterations = 7\n")
 	for session, want := range map[string]int{"main:console:default": 3, "ops:slack:C1/17.5": 7} {
-		if a, err := s.agent(t.Context(), session); err != nil || a.MaxIterations != want || a.Name != agentName(session) {
+		if a, err := s.agentOf(t.Context(), session); err != nil || a.MaxIterations != want || a.Name != agentName(session) {
 			t.Errorf("%s: %s with %d iterations, %v; want %d", session, a.Name, a.MaxIterations, err, want)
 		}
 	}
-	if a, err := s.agent(t.Context(), "gone:console:default"); err == nil || !strings.Contains(err.Error(), `"gone"`) {
+	if a, err := s.agentOf(t.Context(), "gone:console:default"); err == nil || !strings.Contains(err.Error(), `"gone"`) {
 		t.Errorf("an agent that there is not: %+v, %v", a, err)
 	}
 }

@@ -22,20 +22,20 @@ import (
 	"parley/tools/guard"
 )
 
-// newDesk makes the place where asks are opened and decided.
+// newDesk makes the desk that opens asks and decides them.
 func (s *Server) newDesk() *asks.Desk {
 	return &asks.Desk{Bus: s.home.Bus, Book: s.home.Book, MayPark: s.home.MayPark, Ended: s.metrics.AskEnded, Log: s.log}
 }
 
-// newClock makes what has schedules said when they are due.
+// newClock makes the clock that starts turns when schedules are due.
 func (s *Server) newClock() *clock.Clock {
 	return clock.New(clock.Config{
-		Bus: s.home.Bus, Table: s.home.Store.Schedules(), Limits: s.scheduleLimits, Admit: s.admits, Zone: s.zoneOf, Ready: s.home.MaySchedule,
+		Bus: s.home.Bus, Table: s.home.Store.Schedules(), Limits: s.scheduleLimits, Admit: s.admitOccasion, Zone: s.zoneOf, Ready: s.home.MaySchedule,
 		Fired: s.metrics.ScheduleFired, Log: s.log, Point: s.point,
 	})
 }
 
-// zoneOf is the time zone of a person, if their platform tells it.
+// zoneOf returns the time zone of a person; "" if their platform does not tell it.
 func (s *Server) zoneOf(ctx context.Context, person string) string {
 	channel, _, _ := strings.Cut(person, ":")
 	for _, l := range s.channels {
@@ -55,9 +55,10 @@ func (s *Server) scheduleLimits() clock.Limits {
 	return clock.Limits{Most: c.Most, Least: c.Least, Zone: cmp.Or(c.TimeZone, clock.MachineZone())}
 }
 
-// admits judges whether turns may begin for somebody at an address now, though they say
-// nothing: as their messages are judged there. Programs begin them in their own sessions.
-func (s *Server) admits(ctx context.Context, who bus.Person, at bus.Address) (occasion.Caller, bool, error) {
+// admitOccasion reports whether a turn may begin for somebody at an address now, though
+// they say nothing, by the rules that hold for their messages there. Programs begin turns
+// only in their own sessions.
+func (s *Server) admitOccasion(ctx context.Context, who bus.Person, at bus.Address) (occasion.Caller, bool, error) {
 	channel, user, _ := strings.Cut(who.ID, ":")
 	switch channel {
 	case console.Name:
@@ -67,7 +68,7 @@ func (s *Server) admits(ctx context.Context, who bus.Person, at bus.Address) (oc
 		token, ok := s.settings.Load().Tokens[user]
 		return occasion.Caller{Person: who, Private: true}, ok && (slices.Contains(token.May, "agent") || slices.Contains(token.May, "admin")), nil
 	case events.Name, heartbeat.Name:
-		_, hears := s.hears(at)
+		_, hears := s.replySession(at)
 		return occasion.Program(who.ID), hears && at.Channel == channel && at.Chat == user, nil
 	}
 	i := slices.IndexFunc(s.channels, func(l *endpoint) bool { return l.name == channel && l.config.Platform != "" && l.receive })
@@ -75,7 +76,7 @@ func (s *Server) admits(ctx context.Context, who bus.Person, at bus.Address) (oc
 		return occasion.Caller{}, false, nil // the channel is not configured any more
 	}
 	l := s.channels[i]
-	private := s.isAlone(at)
+	private := s.isPrivateChat(at)
 	if !private && l.gate.Mention(at.Chat) == channels.MentionNowhere {
 		return occasion.Caller{}, false, nil
 	}
@@ -83,16 +84,17 @@ func (s *Server) admits(ctx context.Context, who bus.Person, at bus.Address) (oc
 	return occasion.Caller{Person: judged, Private: private}, ok, err
 }
 
-// approvals is how approvals are asked for, as it is configured now.
-func (s *Server) approvals() agent.Approvals {
+// approvalSettings returns where people are asked for approvals and for how long, by the
+// settings in force.
+func (s *Server) approvalSettings() agent.Approvals {
 	c := s.settings.Load()
 	a := agent.Approvals{Expires: c.Approvals.Expires}
-	a.To = s.places(c.Approvals.To)
+	a.To = s.resolvePlaces(c.Approvals.To)
 	return a
 }
 
-// places are the addresses of targets and addresses as they are written.
-func (s *Server) places(written []string) (all []bus.Address) {
+// resolvePlaces returns the addresses that a list of targets and addresses stands for.
+func (s *Server) resolvePlaces(written []string) (all []bus.Address) {
 	targets := s.settings.Load().Targets
 	for _, place := range written {
 		if to, ok := targets[place]; ok {
@@ -106,9 +108,10 @@ func (s *Server) places(written []string) (all []bus.Address) {
 	return all
 }
 
-// named is a sum of what a call works on beside its arguments: the session's directory,
-// and the files in it that the arguments name, whole or within a command line.
-func (s *Server) named(ctx context.Context, call tools.Call) (string, error) {
+// fingerprintInputs returns a hash of what a call works on beside its arguments: the
+// session's directory, and the files in it that the arguments name, whole or within a
+// command line.
+func (s *Server) fingerprintInputs(ctx context.Context, call tools.Call) (string, error) {
 	dir, err := s.home.Workspace(call.Session)
 	if err != nil {
 		return "", fmt.Errorf("open the workspace: %w", err)
@@ -120,7 +123,7 @@ func (s *Server) named(ctx context.Context, call tools.Call) (string, error) {
 	return dir.Fingerprint(ctx, words, folders)
 }
 
-// waits tells whether a turn of a session waits for people.
-func (s *Server) waits(ctx context.Context, session string) (bool, error) {
+// waitsForPeople reports whether a turn of a session waits for people.
+func (s *Server) waitsForPeople(ctx context.Context, session string) (bool, error) {
 	return s.home.Book.Waits(ctx, session)
 }

@@ -13,15 +13,15 @@ import (
 	"parley/sessions"
 )
 
-// openAuditFile adds the file, if one is configured, to where it is recorded what is
-// done. Who only looks makes none.
+// openAuditFile makes the audit write to a file too, if one is configured. A Reader does
+// not create the file.
 func (s *Server) openAuditFile(c Config) error {
 	set := c.Settings.Audit
 	if set.File == "" {
 		return nil
 	}
 	s.auditFile = audit.NewFile(set.File, int64(set.MaxMB)<<20)
-	s.trail = audit.New(audit.Config{Store: s.home.Store, File: s.auditFile, Keep: keptFor(c.Settings), Log: c.Log})
+	s.trail = audit.New(audit.Config{Store: s.home.Store, File: s.auditFile, Keep: auditRetention(c.Settings), Log: c.Log})
 	if c.Role == Reader {
 		return nil
 	}
@@ -34,8 +34,9 @@ func (s *Server) openAuditFile(c Config) error {
 	return nil
 }
 
-// keptFor is how long audit records are kept: no longer than what they are about.
-func keptFor(c *config.Config) time.Duration {
+// auditRetention returns how long audit records are kept: no longer than what they are
+// about.
+func auditRetention(c *config.Config) time.Duration {
 	days := c.Audit.Days
 	if c.Retention.Days > 0 {
 		days = min(days, c.Retention.Days)
@@ -43,13 +44,13 @@ func keptFor(c *config.Config) time.Duration {
 	return time.Duration(days) * 24 * time.Hour
 }
 
-// auditAccess is the audit as the API has it. A process that only looks does not
-// record that it did: it may not be able to write.
+// auditAccess returns the audit as the API uses it. A Reader does not record that it
+// read, because it may not be able to write.
 func (s *Server) auditAccess() api.Audit {
 	return api.Audit{Record: s.trail.Record, Records: s.trail.Records, Lost: s.metrics.AuditLost, Reads: s.role != Reader}
 }
 
-// auditOwner records that a person has become an owner by a code that was said in a chat.
+// auditOwner records that a person has become an owner by saying a code in a chat.
 func (s *Server) auditOwner(ctx context.Context, person string) {
 	record := sessions.AuditRecord{At: time.Now(), Kind: sessions.AuditPairing, By: person, Result: "owner", Detail: person}
 	if err := s.trail.Record(context.WithoutCancel(ctx), record); err != nil {
@@ -58,8 +59,8 @@ func (s *Server) auditOwner(ctx context.Context, person string) {
 	}
 }
 
-// auditFiles is what of the audit an erasure has to be told of; the store's part it
-// finds itself.
+// auditFiles returns the audit's file, from which an erasure must remove a person; nil if
+// there is none. The eraser finds the store's part itself.
 func (s *Server) auditFiles() erase.AuditFiles {
 	if s.auditFile == nil {
 		return nil
@@ -67,7 +68,7 @@ func (s *Server) auditFiles() erase.AuditFiles {
 	return s.auditFile
 }
 
-// toolCounts is what has become of the calls of tools in this process.
+// toolCounts returns how many calls of each tool were made and failed in this process.
 func (s *Server) toolCounts() []api.ToolCount {
 	list := []api.ToolCount{}
 	for _, t := range s.metrics.Tools() {

@@ -25,27 +25,27 @@ import (
 	"parley/sessions"
 )
 
-// An endpoint is one channel with what stands before and behind it.
+// An endpoint is one channel with its gate, its settings and its state.
 type endpoint struct {
-	name    string
-	channel channels.Channel
-	gate    *gateway.Gate
-	receive bool // else it only sends
-	config  config.Channel
-	held    atomic.Bool             // this process receives for it, and no other
-	down    atomic.Bool             // its platform refuses the account
-	trouble *atomic.Pointer[string] // what its adapter last warned of
+	name        string
+	channel     channels.Channel
+	gate        *gateway.Gate
+	receive     bool // whether it receives; else it only sends
+	config      config.Channel
+	held        atomic.Bool             // whether this process, and no other, receives for it
+	down        atomic.Bool             // whether its platform refuses the account
+	lastWarning *atomic.Pointer[string] // the adapter's latest warning
 }
 
-// openEndpoints makes the channels of a configuration. The book is what some of
-// them must remember.
+// openEndpoints makes the channels of a configuration. Some of them remember things in
+// the book.
 func openEndpoints(cfg *config.Config, b platforms.Book, log *slog.Logger) ([]*endpoint, error) {
 	var opened []*endpoint
 	for _, c := range cfg.ChannelsByName() {
 		trouble := &atomic.Pointer[string]{}
 		gate := &gateway.Gate{}
 		gate.Set(accessOf(c))
-		ch, err := platforms.Open(c, platforms.Given{Book: b, Mention: gate.Mention, Log: withTroubles(log, trouble)})
+		ch, err := platforms.Open(c, platforms.Given{Book: b, Mention: gate.Mention, Log: recordWarnings(log, trouble)})
 		if err != nil {
 			key, wrong := platforms.SettingAtFault(c.Name, err)
 			return nil, &config.SettingError{Where: cfg.Origin(key), Key: key, Remedy: wrong}
@@ -54,7 +54,7 @@ func openEndpoints(cfg *config.Config, b platforms.Book, log *slog.Logger) ([]*e
 			key := "channels." + c.Name + ".access"
 			return nil, &config.SettingError{Where: cfg.Origin(key), Key: key, Remedy: err.Error()}
 		}
-		opened = append(opened, &endpoint{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat", config: c, trouble: trouble})
+		opened = append(opened, &endpoint{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat", config: c, lastWarning: trouble})
 	}
 	return opened, nil
 }
@@ -70,9 +70,9 @@ func accessOf(c config.Channel) gateway.Access {
 	return a
 }
 
-// receive runs the gateways of the channels that receive, each in one process
-// of the fleet; where platforms make requests, in each.
-func (s *Server) receive(ctx context.Context) error {
+// runGateways runs the gateways of the channels that receive: each in one process of the
+// fleet, or in every process where the platform makes HTTP requests.
+func (s *Server) runGateways(ctx context.Context) error {
 	return forEach(ctx, s.channels, func(ctx context.Context, l *endpoint) error {
 		if !l.receive {
 			<-ctx.Done()
@@ -80,22 +80,22 @@ func (s *Server) receive(ctx context.Context) error {
 		}
 		gw := &gateway.Gateway{
 			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Events: s.home.Bus, Gate: l.gate, Route: s.route(l),
-			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waits, Knows: s.knows, Whose: s.whose(l), Log: s.log,
-			Introduction: s.introduction(l), Notes: s.home.Book, About: s.about(l),
+			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waitsForPeople, Knows: s.hasMessage, Whose: s.findMessageOwner(l), Log: s.log,
+			Introduction: s.introduction(l), Notes: s.home.Book, About: s.capabilitiesText(l),
 			History:      func() int { return s.settings.Load().Channels[l.name].History },
 			AllReactions: func() bool { return s.settings.Load().Channels[l.name].Reactions == config.ReactionsAll },
-			Ratings:      s.home.Book, Rated: s.metrics.Rated(l.name), OwnData: s.takeOwn,
+			Ratings:      s.home.Book, Rated: s.metrics.Rated(l.name), OwnData: s.handleOwnData,
 			Owned: s.auditOwner,
 		}
 		if _, ok := channels.AsHTTPReceiver(l.channel); ok {
-			return s.persist(ctx, l, gw.Run) // any process may be asked
+			return s.retryWhileRefused(ctx, l, gw.Run) // any process may be asked
 		}
-		return s.persist(ctx, l, func(ctx context.Context) error { return s.connect(ctx, l, gw) })
+		return s.retryWhileRefused(ctx, l, func(ctx context.Context) error { return s.receiveWhileHeld(ctx, l, gw) })
 	})
 }
 
-// receivers are the channels to which platforms make requests, by name. Only a process
-// that receives has any.
+// receivers returns the handlers of the platforms' HTTP requests by channel. Only a
+// process that receives has any.
 func (s *Server) receivers() map[string]http.Handler {
 	all := map[string]http.Handler{}
 	for _, l := range s.channels {
@@ -106,8 +106,8 @@ func (s *Server) receivers() map[string]http.Handler {
 	return all
 }
 
-// publicHosts are the names by which platforms reach this server, and the browsers of who
-// signs in somewhere.
+// publicHosts returns the host names by which platforms, and the browsers of people who
+// sign in to an MCP server, reach this server.
 func (s *Server) publicHosts() []string {
 	var names []string
 	if u, err := url.Parse(s.settings.Load().HTTP.PublicURL); err == nil && u.Host != "" {
@@ -121,8 +121,9 @@ func (s *Server) publicHosts() []string {
 	return names
 }
 
-// about says to somebody what the agent of a session may do for them.
-func (s *Server) about(l *endpoint) func(session string, opened bus.Inbound) string {
+// capabilitiesText returns a function that says in words what the agent of a session may
+// do for the sender.
+func (s *Server) capabilitiesText(l *endpoint) func(session string, opened bus.Inbound) string {
 	return func(session string, opened bus.Inbound) string {
 		return welcome.Text(welcome.Facts{
 			Owner: opened.From.Owner, Approver: opened.From.Approver,
@@ -131,8 +132,8 @@ func (s *Server) about(l *endpoint) func(session string, opened bus.Inbound) str
 	}
 }
 
-// knows tells whether a session's log has a message.
-func (s *Server) knows(ctx context.Context, session, message string) (bool, error) {
+// hasMessage reports whether a session's log has a message.
+func (s *Server) hasMessage(ctx context.Context, session, message string) (bool, error) {
 	_, err := s.home.Store.Find(ctx, session, message)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return false, nil
@@ -140,9 +141,10 @@ func (s *Server) knows(ctx context.Context, session, message string) (bool, erro
 	return err == nil, err
 }
 
-// whose finds the session on a channel that knows a message, among those of people who have
-// conversations of their own there too, and who has said it.
-func (s *Server) whose(l *endpoint) func(context.Context, bus.Inbound) (session, person string, err error) {
+// findMessageOwner returns a function that finds the session on a channel that has a
+// message, and the person who said it. It also looks in the sessions that people have for
+// themselves there. It finds "" if no session has the message.
+func (s *Server) findMessageOwner(l *endpoint) func(context.Context, bus.Inbound) (session, person string, err error) {
 	return func(ctx context.Context, change bus.Inbound) (string, string, error) {
 		shared, err := l.sessionAt(change.At)
 		if err != nil {
@@ -167,8 +169,9 @@ func (s *Server) whose(l *endpoint) func(context.Context, bus.Inbound) (session,
 	}
 }
 
-// connect runs a gateway while its name is held.
-func (s *Server) connect(ctx context.Context, l *endpoint, gw *gateway.Gateway) error {
+// receiveWhileHeld runs a gateway while this process holds its name, which one process at
+// a time can.
+func (s *Server) receiveWhileHeld(ctx context.Context, l *endpoint, gw *gateway.Gateway) error {
 	return bus.WhileHeld(ctx, s.home.Bus, "receive/"+gw.Name, func(held context.Context) error {
 		l.held.Store(true)
 		defer l.held.Store(false)
@@ -180,20 +183,20 @@ func (s *Server) connect(ctx context.Context, l *endpoint, gw *gateway.Gateway) 
 	})
 }
 
-// dispatch runs the dispatchers of all channels.
-func (s *Server) dispatch(ctx context.Context) error {
+// runDispatchers runs the dispatchers of all channels.
+func (s *Server) runDispatchers(ctx context.Context) error {
 	return forEach(ctx, s.channels, func(ctx context.Context, l *endpoint) error {
 		d := &dispatch.Dispatcher{
 			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Book: s.home.Book, Subjects: s.home.Book, Drafts: s.home.Book,
 			Files: s.outgoing(), MayShorten: s.mayShorten, MayGrow: s.mayGrow,
 			Policy: dispatch.Policy{OnUnknown: l.config.OnUnknown, Stream: l.config.Stream, Drain: s.settings.Load().Serve.Drain},
-			Notify: dispatch.TellSession(s.home.Bus), SessionAt: s.hears, Log: s.log, Observe: s.metrics.Send(l.name), Point: s.point,
+			Notify: dispatch.TellSession(s.home.Bus), SessionAt: s.replySession, Log: s.log, Observe: s.metrics.Send(l.name), Point: s.point,
 		}
-		return s.persist(ctx, l, d.Run)
+		return s.retryWhileRefused(ctx, l, d.Run)
 	})
 }
 
-// forEach runs something for each endpoint at the same time, and ends all when one
+// forEach calls run for each endpoint at the same time, and ends all calls when one
 // fails.
 func forEach(ctx context.Context, endpoints []*endpoint, run func(context.Context, *endpoint) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -211,8 +214,8 @@ func forEach(ctx context.Context, endpoints []*endpoint, run func(context.Contex
 	return errors.Join(errs...)
 }
 
-// route gives a message its session: the channel's agent, where it was said, and by whom
-// where each has a conversation of their own.
+// route returns a function that finds the session of a message: by the channel's agent,
+// by where it was said, and by who said it where each person has a session of their own.
 func (s *Server) route(l *endpoint) func(context.Context, bus.Inbound) (string, error) {
 	return func(ctx context.Context, in bus.Inbound) (string, error) {
 		if l.config.Session != config.SessionUser || !in.Group {
@@ -228,9 +231,9 @@ func (s *Server) route(l *endpoint) func(context.Context, bus.Inbound) (string, 
 	}
 }
 
-// noteScope says at the start that a channel's conversations are cut otherwise than when
-// it was served last. It holds nothing up.
-func (s *Server) noteScope(ctx context.Context, l *endpoint) {
+// warnOfScopeChange warns at the start if a channel's conversations are divided into
+// sessions in another way than when it was served last. It delays nothing.
+func (s *Server) warnOfScopeChange(ctx context.Context, l *endpoint) {
 	const subject = "session_scope"
 	was, err := s.home.Book.Noted(ctx, subject, l.name)
 	if err == nil && was.Value != l.config.Session {
@@ -245,7 +248,7 @@ func (s *Server) noteScope(ctx context.Context, l *endpoint) {
 	}
 }
 
-// sessionAt is the session that all share who talk there.
+// sessionAt returns the key of the session that everybody at an address shares.
 func (l *endpoint) sessionAt(at bus.Address) (string, error) {
 	if l.config.Session == config.SessionChannel {
 		at.Thread = ""
@@ -258,17 +261,17 @@ func sessionKey(agent string, at bus.Address) (string, error) {
 }
 
 const (
-	// startGrace is how long after the start a refused token of a channel that
-	// receives stops it. Later, and of a channel that only sends, it is that
-	// channel's outage, which the others do not suffer for.
+	// startGrace is how long after the start a refused token of a channel that receives
+	// ends the server. Later, or if the channel only sends, a refused token is an outage
+	// of that channel alone.
 	startGrace = time.Minute
-	// refusedWait is how long a refused account is left alone.
+	// refusedWait is how long the server waits before it tries a refused account again.
 	refusedWait = time.Minute
 )
 
-// persist runs a channel's gateway or dispatcher until ctx is done, again where
-// its platform refuses the account in the middle of things.
-func (s *Server) persist(ctx context.Context, l *endpoint, run func(context.Context) error) error {
+// retryWhileRefused runs a channel's gateway or dispatcher until ctx is done, and runs it
+// again after the platform has refused the account while serving.
+func (s *Server) retryWhileRefused(ctx context.Context, l *endpoint, run func(context.Context) error) error {
 	for {
 		err := run(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -279,12 +282,12 @@ func (s *Server) persist(ctx context.Context, l *endpoint, run func(context.Cont
 			return err
 		}
 		if l.receive && time.Since(s.started) < startGrace {
-			return s.refused(l, refused)
+			return s.refusedAccountError(l, refused)
 		}
 		s.log.Error("the platform refuses this account; trying again", slog.String("channel", l.name), slog.String("code", refused.Code),
 			slog.String("key", platforms.RefusedSetting(l.name, refused)), slog.String("remedy", remedyOf(l.config.Platform, refused)), slog.Duration("wait", refusedWait))
 		said := remedyOf(l.config.Platform, refused)
-		l.trouble.Store(&said)
+		l.lastWarning.Store(&said)
 		l.down.Store(true)
 		select {
 		case <-time.After(refusedWait):
@@ -295,14 +298,14 @@ func (s *Server) persist(ctx context.Context, l *endpoint, run func(context.Cont
 	}
 }
 
-// probeEvery is how often a platform is tried that was not reached.
+// probeEvery is the interval at which a platform that was not reached is tried again.
 const probeEvery = 30 * time.Second
 
-// probe asks the platform of a channel that only sends who the bot is: at the
-// start, so that a token that is refused is told before the first alert is, and
-// again while it is not reached, since else only a message would find out that
-// it is back.
-func (s *Server) probe(ctx context.Context, l *endpoint) {
+// probeAccount asks the platform of a channel that only sends for the bot's account: at
+// the start, so that a refused token is reported before the first alert is sent, and
+// again while the platform is not reached, since otherwise only a message would find out
+// that it is back.
+func (s *Server) probeAccount(ctx context.Context, l *endpoint) {
 	for told := false; ; {
 		if !told || !channels.Connected(l.channel) {
 			_, err := platforms.Account(ctx, l.config.Platform, l.channel)
@@ -313,7 +316,7 @@ func (s *Server) probe(ctx context.Context, l *endpoint) {
 			}
 			if err != nil {
 				said := err.Error()
-				l.trouble.Store(&said)
+				l.lastWarning.Store(&said)
 			}
 			told = true
 		}
@@ -325,8 +328,8 @@ func (s *Server) probe(ctx context.Context, l *endpoint) {
 	}
 }
 
-// refused makes of a platform's refusal an error that names the setting.
-func (s *Server) refused(l *endpoint, refused *channels.SendError) error {
+// refusedAccountError turns a platform's refusal into an error that names the setting.
+func (s *Server) refusedAccountError(l *endpoint, refused *channels.SendError) error {
 	key := platforms.RefusedSetting(l.name, refused)
 	return &config.SettingError{Where: s.settings.Load().Origin(key), Key: key, Remedy: remedyOf(l.config.Platform, refused)}
 }
@@ -336,7 +339,7 @@ func remedyOf(platform string, refused *channels.SendError) string {
 		platforms.RefusalRemedy(refused))
 }
 
-// commandPrefix is what people begin a command with on a channel.
+// commandPrefix returns what commands begin with on a channel.
 func (s *Server) commandPrefix(channel string) string {
 	for _, l := range s.channels {
 		if l.name == channel {
@@ -346,8 +349,9 @@ func (s *Server) commandPrefix(channel string) string {
 	return "/"
 }
 
-// platforms names the channels that may be sent to.
-func (s *Server) platforms() []string {
+// platformChannels returns the names of the channels that may be sent to: those with a
+// platform.
+func (s *Server) platformChannels() []string {
 	var names []string
 	for _, l := range s.channels {
 		if l.config.Platform != "" {
@@ -357,27 +361,28 @@ func (s *Server) platforms() []string {
 	return names
 }
 
-// configuredChannels names all that are configured. A process that only looks has
-// connected none of them.
+// configuredChannels returns the names of all configured channels. A Reader has connected
+// none of them.
 func (s *Server) configuredChannels() []string {
 	return slices.Sorted(maps.Keys(s.settings.Load().Channels))
 }
 
-// connected tells which channels are in touch with their platforms, as far as
-// they can tell.
-func (s *Server) connected() map[string]bool {
+// connectionStates reports for each channel with a platform whether it is connected, as
+// far as the channel can tell.
+func (s *Server) connectionStates() map[string]bool {
 	up := map[string]bool{}
 	for _, l := range s.channels {
 		if l.config.Platform != "" {
-			up[l.name] = l.up()
+			up[l.name] = l.isConnected()
 		}
 	}
 	return up
 }
 
-// isOurs tells whether it is up to this process to say how a channel is: it receives for
-// it, or was refused when it was to.
+// isOurs reports whether this process may judge how a channel is: it receives for the
+// channel, or the platform refused it when it tried to.
 func (l *endpoint) isOurs() bool { return l.held.Load() || l.down.Load() }
 
-// up tells whether a channel is in touch with its platform, as far as it can tell.
-func (l *endpoint) up() bool { return !l.down.Load() && channels.Connected(l.channel) }
+// isConnected reports whether a channel is connected to its platform, as far as it can
+// tell.
+func (l *endpoint) isConnected() bool { return !l.down.Load() && channels.Connected(l.channel) }

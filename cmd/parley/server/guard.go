@@ -24,7 +24,7 @@ import (
 	"parley/tools/todo"
 )
 
-// ToolNames are the tools that a rule can be about: those that there always are, and
+// ToolNames returns the names that a rule may use: the tools that there always are, and
 // those that only some machines have.
 func ToolNames() []string {
 	all := slices.Concat(files.New(nil, nil), memory.New(nil, nil), todo.New(nil), image.New(nil), []tools.Tool{message.New(nil), askuser.New(), schedule.New(nil), skills.New(nil)}, crash.Tools())
@@ -37,7 +37,8 @@ func ToolNames() []string {
 	return names
 }
 
-// CheckRule says which tool a rule names that there is not, and why a rule cannot be read.
+// CheckRule returns the tool that a rule names and that does not exist, or why the rule
+// cannot be read.
 func CheckRule(text string) (unknown string, err error) {
 	rule, err := guard.ParseRule(text)
 	if err != nil {
@@ -46,22 +47,23 @@ func CheckRule(text string) (unknown string, err error) {
 	return rule.UnknownTool(ToolNames()), nil
 }
 
-// CheckHook says why a program cannot be asked about calls.
+// CheckHook returns why a command line cannot be used as a hook, a program that is asked
+// about calls.
 func CheckHook(command string) error {
 	_, err := guard.ParseHook(command)
 	return err
 }
 
-// A guarding is what decides about calls: rules, and the operator's programs; and what
-// takes secrets out of all that leaves.
-type guarding struct {
+// A callGuard decides about tool calls, by the rules and by the operator's programs, and
+// redacts secrets from all that leaves.
+type callGuard struct {
 	*guard.Guard
 	redact *redact.Redactor
 	before []func(context.Context, tools.Call) tools.Verdict
 	after  []func(context.Context, tools.Call, tools.Result) tools.Review
 }
 
-// setGuard puts the rules and the programs of settings into force.
+// setGuard applies the rules and the programs of settings.
 func (s *Server) setGuard(c *config.Config) error {
 	agents := make(map[string]guard.Policy, len(c.Agents))
 	for name, a := range c.Agents {
@@ -69,8 +71,8 @@ func (s *Server) setGuard(c *config.Config) error {
 	}
 	g, err := guard.New(guard.Config{
 		All: guard.Policy(c.Tools.Rules), Agents: agents,
-		Path: s.pathName, Addresses: s.reached, Patched: files.PatchPaths,
-		AskUntrusted: c.Tools.Untrusted != "allow", Networked: s.networked, Carrier: s.jobs.Carrier,
+		Path: s.pathName, Addresses: s.reachedAddresses, Patched: files.PatchPaths,
+		AskUntrusted: c.Tools.Untrusted != "allow", Networked: s.reachesNetwork, Carrier: s.jobs.Carrier,
 	})
 	if err != nil {
 		return fmt.Errorf("read the rules for tools: %w", err)
@@ -79,16 +81,16 @@ func (s *Server) setGuard(c *config.Config) error {
 	if err != nil {
 		return fmt.Errorf("tools.redact: %w", err)
 	}
-	all := &guarding{Guard: g, redact: redactor}
+	all := &callGuard{Guard: g, redact: redactor}
 	for _, command := range c.Tools.Before {
-		h, err := s.hook(command)
+		h, err := s.newHook(command)
 		if err != nil {
 			return fmt.Errorf("tools.before: %w", err)
 		}
 		all.before = append(all.before, h.Before)
 	}
 	for _, command := range c.Tools.After {
-		h, err := s.hook(command)
+		h, err := s.newHook(command)
 		if err != nil {
 			return fmt.Errorf("tools.after: %w", err)
 		}
@@ -101,7 +103,7 @@ func (s *Server) setGuard(c *config.Config) error {
 	return nil
 }
 
-// ownToken is the home's token, if there is one.
+// ownToken returns the home's token as a list of one, or nil if there is none.
 func (s *Server) ownToken() []string {
 	raw, err := os.ReadFile(filepath.Join(s.home.Dir, home.TokenFile))
 	if err != nil {
@@ -110,23 +112,25 @@ func (s *Server) ownToken() []string {
 	return []string{string(raw)}
 }
 
-// hook is a program that is asked about calls. Where it fails the owners are told.
-func (s *Server) hook(command string) (guard.Hook, error) {
+// newHook makes a hook, a program that is asked about calls. When the program fails, the
+// owners are notified.
+func (s *Server) newHook(command string) (guard.Hook, error) {
 	h, err := guard.ParseHook(command)
 	h.Failed = func(ctx context.Context, why string) {
 		s.log.Error("a program that is asked about tool calls failed, so the call is refused", slog.String("why", why))
-		s.tellOwners(ctx, "hook "+h.Path, "A program that decides about my tools has failed, so I use none of them until it is mended: "+why)
+		s.notifyOwners(ctx, "hook "+h.Path, "A program that decides about my tools has failed, so I use none of them until it is mended: "+why)
 	}
 	return h, err
 }
 
-// decide is what the rules in force say of a call.
+// decide returns what the rules in force decide about a call.
 func (s *Server) decide(ctx context.Context, call tools.Call) tools.Verdict {
 	return s.guard.Load().Decide(ctx, call)
 }
 
-// mayRedirect says why a call of web_fetch may not go on to where a page sends it.
-func (s *Server) mayRedirect(call tools.Call, to string) error {
+// checkRedirect returns why a call of web_fetch may not follow a page's redirect; nil if
+// it may.
+func (s *Server) checkRedirect(call tools.Call, to string) error {
 	switch v := s.guard.Load().Redirect(call, to); v.Decision {
 	case tools.Deny:
 		return tools.Errorf(tools.PermissionDenied, "%s", v.Reason)
@@ -137,7 +141,7 @@ func (s *Server) mayRedirect(call tools.Call, to string) error {
 	}
 }
 
-// pathName is the name by which a session's workspace knows a path.
+// pathName returns the name by which a session's workspace knows a path.
 func (s *Server) pathName(call tools.Call, path string) string {
 	dir, err := s.home.Workspace(call.Session)
 	if err != nil {
@@ -150,8 +154,9 @@ func (s *Server) pathName(call tools.Call, path string) string {
 	return name
 }
 
-// reached are the addresses that a message to a channel and a chat would reach.
-func (s *Server) reached(channel, chat string) []string {
+// reachedAddresses returns the addresses that a message to a channel and a chat would
+// reach.
+func (s *Server) reachedAddresses(channel, chat string) []string {
 	to, failed := s.addresses(message.Letter{Channel: channel, Chat: chat})
 	if failed != nil {
 		return nil // the tool refuses it as well
@@ -163,7 +168,7 @@ func (s *Server) reached(channel, chat string) []string {
 	return all
 }
 
-// marker remembers which files of a workspace hold what strangers may have written.
+// marker returns what remembers which files of a workspace may hold text by strangers.
 func (s *Server) marker() guard.Marker {
 	return guard.Marker{
 		Open:    func(ctx context.Context, call tools.Call) (guard.Dir, error) { return s.openUntil(ctx, call) },
@@ -171,8 +176,8 @@ func (s *Server) marker() guard.Marker {
 	}
 }
 
-// promptUntrusted tells whether a file that is in a session's prompt may hold what
-// strangers have written.
+// promptUntrusted reports whether a file that is part of a session's prompt may hold text
+// by strangers.
 func (s *Server) promptUntrusted(_ context.Context, session string) bool {
 	dir, err := s.home.Workspace(session)
 	if err != nil {

@@ -23,18 +23,19 @@ import (
 	"parley/cmd/parley/webhook"
 )
 
-// An httpAccess is what programs and terminals reach: the HTTP server and the home's socket.
+// An httpAccess serves programs and terminals: by the HTTP server and by the home's
+// socket.
 type httpAccess struct {
 	*Server
-	outbox *outbox.Outbox
-	hooks  atomic.Pointer[map[string]*webhook.Handler]
-	open   atomic.Pointer[api.API] // the network's, while it is served
-	token  string
+	outbox     *outbox.Outbox
+	hooks      atomic.Pointer[map[string]*webhook.Handler]
+	networkAPI atomic.Pointer[api.API] // the API that the network reaches, while it is served
+	token      string
 }
 
 // newHTTPAccess makes the access to a server whose channels are set.
 func (s *Server) newHTTPAccess() (*httpAccess, error) {
-	token := rand.Text() + rand.Text() // a reader's is asked for over its socket alone
+	token := rand.Text() + rand.Text() // a Reader serves its socket alone, so its token need not be kept
 	if s.role != Reader {
 		var err error
 		if token, err = s.home.Token(); err != nil {
@@ -44,14 +45,14 @@ func (s *Server) newHTTPAccess() (*httpAccess, error) {
 	f := &httpAccess{Server: s, token: token}
 	f.outbox = &outbox.Outbox{
 		Bus: s.home.Bus, Book: s.home.Book, Dead: s.home.Bus,
-		Channels: s.platforms, Targets: func() map[string][]bus.Address { return s.settings.Load().Targets },
+		Channels: s.platformChannels, Targets: func() map[string][]bus.Address { return s.settings.Load().Targets },
 	}
 	f.setHooks()
 	return f, nil
 }
 
-// setHooks makes the webhooks of the settings in force. Those that were there
-// before remember what they have sent.
+// setHooks makes the webhooks of the settings in force. A webhook that existed before
+// still remembers what it has sent.
 func (f *httpAccess) setHooks() {
 	hooks := map[string]*webhook.Handler{}
 	for name, w := range f.settings.Load().Webhooks {
@@ -60,7 +61,7 @@ func (f *httpAccess) setHooks() {
 			routes = append(routes, webhook.Route{Match: r.Match, To: r.To})
 		}
 		prepare := webhook.New
-		if old := f.hook(name); old != nil {
+		if old := f.webhook(name); old != nil {
 			prepare = old.With
 		}
 		c := webhook.Config{
@@ -80,23 +81,24 @@ func (f *httpAccess) setHooks() {
 	f.hooks.Store(&hooks)
 }
 
-// reloaded puts into force what the new settings say of those who come in.
-func (f *httpAccess) reloaded() {
+// applySettings applies new settings to webhooks, and ends the streams of callers who may
+// not watch any more.
+func (f *httpAccess) applySettings() {
 	f.setHooks()
-	if open := f.open.Load(); open != nil {
+	if open := f.networkAPI.Load(); open != nil {
 		open.Recheck()
 	}
 }
 
-// hook is a webhook in force; nil if there is none of that name.
-func (f *httpAccess) hook(name string) *webhook.Handler {
+// webhook returns a webhook in force by its name; nil if there is none.
+func (f *httpAccess) webhook(name string) *webhook.Handler {
 	if hooks := f.hooks.Load(); hooks != nil {
 		return (*hooks)[name]
 	}
 	return nil
 }
 
-// webhooks are those in force.
+// webhooks returns the handlers of the webhooks in force by name.
 func (f *httpAccess) webhooks() map[string]http.Handler {
 	all := map[string]http.Handler{}
 	for name, h := range *f.hooks.Load() {
@@ -105,12 +107,12 @@ func (f *httpAccess) webhooks() map[string]http.Handler {
 	return all
 }
 
-// api makes the API: for the network, or for the home's socket.
-func (f *httpAccess) api(local bool) *api.API {
+// newAPI makes the API: for the home's socket if local, else for the network.
+func (f *httpAccess) newAPI(local bool) *api.API {
 	s := f.Server
 	agent := api.Agent{Name: config.MainAgent, Event: s.eventSession}
 	if s.model != nil {
-		agent.Say = s.say
+		agent.Say = s.publishUserMessage
 	}
 	return api.New(api.Config{
 		Outbox: f.outbox, Sessions: s.home.Store, Events: s.home.Bus, Mail: s.home.Bus, People: s.home.Book, Forget: s.eraser(),
@@ -118,12 +120,13 @@ func (f *httpAccess) api(local bool) *api.API {
 		Asks: api.Asks{Open: s.home.Book.OpenAsks, Lookup: s.home.Book.LookupAsk, Answer: s.desk.Answer}, Schedules: s.home.Store.Schedules(),
 		Access: api.Access{Local: local, Owner: f.token, Tokens: s.tokens, Hosts: func() []string { return s.settings.Load().HTTP.Hosts }, Public: s.publicHosts},
 		Agent:  agent, Channels: s.configuredChannels,
-		Health:  api.Health{Version: s.version, Role: string(s.role), Started: s.started, Ready: s.ready, Channels: s.connected, Trouble: s.trouble, Tools: s.toolCounts},
+		Health:  api.Health{Version: s.version, Role: string(s.role), Started: s.started, Ready: s.checkReady, Channels: s.connectionStates, Trouble: s.lastWarning, Tools: s.toolCounts},
 		Metrics: s.metrics.Handler(), Usage: api.Usage{Sums: s.home.Store.Bill().Usage, Prices: s.billing.Prices}, Audit: s.auditAccess(), Webhooks: f.webhooks, Receivers: s.receivers, Log: s.log,
 	})
 }
 
-// eraser forgets what people said, here and wherever the home keeps it.
+// eraser returns what erases what people said, from this process and from wherever the
+// home keeps it.
 func (s *Server) eraser() *erase.Eraser {
 	return erase.New(erase.Config{
 		Bus: s.home.Bus, Store: s.home.Store, Book: s.home.Book, Workspaces: undo.Dirs{Workspaces: s.home.Workspaces, Store: s.home.Snapshots},
@@ -131,7 +134,8 @@ func (s *Server) eraser() *erase.Eraser {
 	})
 }
 
-// beyondErasing is what no erasure reaches here.
+// beyondErasing returns the data that no erasure reaches, and what the operator can do
+// about it.
 func (s *Server) beyondErasing() []erase.Kept {
 	var kept []erase.Kept
 	asides, err := backup.Asides(s.home.Dir)
@@ -158,12 +162,12 @@ func (s *Server) tokens() []api.Token {
 	return list
 }
 
-// say publishes what somebody says to the agent over HTTP.
-func (s *Server) say(ctx context.Context, session string, in bus.Inbound) error {
+// publishUserMessage publishes a message that a program sends to the agent over HTTP.
+func (s *Server) publishUserMessage(ctx context.Context, session string, in bus.Inbound) error {
 	return web.New(s.home.Bus).Say(ctx, session, in)
 }
 
-// listen opens the socket, and the HTTP port if address is not empty.
+// listen opens the home's socket, and the HTTP port if address is not empty.
 func (f *httpAccess) listen(address string) (socket, port net.Listener, err error) {
 	if socket, err = home.ListenSocket(f.home.Dir, f.log); err != nil {
 		return nil, nil, err
@@ -182,16 +186,16 @@ func (f *httpAccess) listen(address string) (socket, port net.Listener, err erro
 	return socket, port, nil
 }
 
-// serve answers on both listeners until ctx is done.
+// serve answers on both listeners until ctx is done; port may be nil.
 func (f *httpAccess) serve(ctx context.Context, socket, port net.Listener) error {
 	var serving sync.WaitGroup
 	errs := make([]error, 2)
-	serving.Go(func() { errs[0] = f.api(true).Serve(ctx, socket) })
+	serving.Go(func() { errs[0] = f.newAPI(true).Serve(ctx, socket) })
 	if port != nil {
-		open := f.api(false)
-		f.open.Store(open)
+		open := f.newAPI(false)
+		f.networkAPI.Store(open)
 		serving.Go(func() { errs[1] = open.Serve(ctx, port) })
-		serving.Go(func() { f.tellFleet(ctx) })
+		serving.Go(func() { f.reportFleetMetrics(ctx) })
 	}
 	serving.Wait()
 	return errors.Join(errs...)

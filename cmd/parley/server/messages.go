@@ -20,9 +20,9 @@ import (
 	"parley/tools/message"
 )
 
-// deliver is the message tool's way out. It reaches the conversation itself, the
-// chat in which the person who asks was paired, and what the agent's may_message
-// lists.
+// deliver sends a message that the model sends with the message tool. It reaches the
+// conversation itself, the chat in which the person who asks was paired, and what the
+// agent's may_message lists.
 func (s *Server) deliver(ctx context.Context, l message.Letter) error {
 	l.Content = s.guard.Load().redact.Text(l.Content)
 	if markup.Blank(l.Content) && len(l.Files) == 0 {
@@ -34,7 +34,7 @@ func (s *Server) deliver(ctx context.Context, l message.Letter) error {
 	}
 	var reach []string
 	err := retryUntilDone(ctx, func() (err error) {
-		reach, err = s.reach(ctx, l)
+		reach, err = s.allowedAddresses(ctx, l)
 		return err
 	})
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Server) deliver(ctx context.Context, l message.Letter) error {
 	}
 	for _, a := range to {
 		if !slices.Contains(reach, a.String()) {
-			return tools.Errorf(tools.PermissionDenied, "%s may not be messaged on behalf of %s. These may be: %s.", named(l), l.Person, strings.Join(reach, ", "))
+			return tools.Errorf(tools.PermissionDenied, "%s may not be messaged on behalf of %s. These may be: %s.", requestedPlace(l), l.Person, strings.Join(reach, ", "))
 		}
 	}
 	outs := make([]bus.Outbound, len(to))
@@ -51,21 +51,22 @@ func (s *Server) deliver(ctx context.Context, l message.Letter) error {
 		if i > 0 {
 			id = fmt.Sprintf("%s/%d", l.ID, i)
 		}
-		outs[i] = letter(l, id, a)
+		outs[i] = outboundFor(l, id, a)
 	}
 	if err := s.enclose(ctx, l, outs); err != nil {
 		return err
 	}
 	for _, out := range outs {
-		if err := s.hand(ctx, out); err != nil {
+		if err := s.publishOutbound(ctx, out); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// hand puts a message on the bus.
-func (s *Server) hand(ctx context.Context, out bus.Outbound) error {
+// publishOutbound publishes a message, and returns an error of the code OutcomeUnknown if
+// the bus may have it all the same.
+func (s *Server) publishOutbound(ctx context.Context, out bus.Outbound) error {
 	err := retryUntilDone(ctx, func() error { return bus.PublishOutbound(ctx, s.home.Bus, out) })
 	if bus.IsRefusal(err) {
 		return fmt.Errorf("%s cannot be messaged now: %w", out.To, err)
@@ -76,10 +77,10 @@ func (s *Server) hand(ctx context.Context, out bus.Outbound) error {
 	return nil
 }
 
-// letter is what one address gets. In another chat than the conversation itself
-// it says who had it said, and what was to be told is quoted, so that nothing in
-// that can be taken for what the bot says of itself.
-func letter(l message.Letter, id string, to bus.Address) bus.Outbound {
+// outboundFor returns the message that one address gets. In another chat than the
+// conversation itself the message names the person who asked for it and quotes their
+// words, so that nobody takes these for the bot's own.
+func outboundFor(l message.Letter, id string, to bus.Address) bus.Outbound {
 	out := bus.Outbound{ID: id, To: to, Text: l.Content, Session: l.Session, Turn: l.Turn, At: time.Now()}
 	if to.String() == l.From {
 		return out
@@ -89,27 +90,27 @@ func letter(l message.Letter, id string, to bus.Address) bus.Outbound {
 	if out.Text = onBehalf(who, from, "tell you"); markup.Blank(l.Content) {
 		out.Text = onBehalf(who, from, "send you this")
 	} else {
-		out.Text += "\n\n" + quoted(l.Content)
+		out.Text += "\n\n" + quoteMarkdown(l.Content)
 	}
 	out.Told = &bus.Telling{For: who, At: from, Words: l.Content}
 	return out
 }
 
-// onBehalf says in words who has something told. The id is what proves something,
-// so a name may not look like one, nor like words of the bot.
+// onBehalf says in words who asks the bot to tell something. The id is what proves who it
+// is, so a name may look neither like an id nor like words of the bot.
 func onBehalf(who bus.Person, from bus.Address, what string) string {
-	id := code(who.ID)
+	id := codeSpan(who.ID)
 	if name := plainName(who.Name); name != "" {
 		id = name + " (" + id + ")"
 	}
 	if who.ID == from.Channel+":"+from.Chat { // the two alone
 		return id + " asks me to " + what + ":"
 	}
-	return id + " asks me, in " + code(bus.Address{Channel: from.Channel, Chat: from.Chat}.String()) + ", to " + what + ":"
+	return id + " asks me, in " + codeSpan(bus.Address{Channel: from.Channel, Chat: from.Chat}.String()) + ", to " + what + ":"
 }
 
-// code shows an id as it is.
-func code(id string) string {
+// codeSpan returns an id as Markdown code, so that it is shown as it is.
+func codeSpan(id string) string {
 	return "`" + strings.Map(func(r rune) rune {
 		if r == '`' || !unicode.IsPrint(r) {
 			return -1
@@ -118,11 +119,11 @@ func code(id string) string {
 	}, id) + "`"
 }
 
-// longestName is how much of a name is shown, in characters.
+// longestName is how many characters of a name are shown.
 const longestName = 40
 
-// plainName is a name without what could be read as Markdown, as a mention or as
-// more than a name.
+// plainName removes from a name what could be read as Markdown, as a mention or as more
+// than a name.
 func plainName(name string) string {
 	kept := []rune(strings.Map(func(r rune) rune {
 		switch {
@@ -137,15 +138,15 @@ func plainName(name string) string {
 	return strings.TrimLeftFunc(shown, func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
-// quoted is a text as a Markdown quote.
-func quoted(text string) string {
+// quoteMarkdown returns a text as a Markdown quote.
+func quoteMarkdown(text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimSpace(text))
 	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
 }
 
-// hears gives the session that a reply at an address would reach; false where no
+// replySession returns the session that a reply at an address would reach; false where no
 // agent listens.
-func (s *Server) hears(at bus.Address) (session string, ok bool) {
+func (s *Server) replySession(at bus.Address) (session string, ok bool) {
 	if s.model == nil && s.settings.Load().Bus.URL == "" { // in a fleet, workers have it
 		return "", false
 	}
@@ -161,7 +162,7 @@ func (s *Server) hears(at bus.Address) (session string, ok bool) {
 		if l.name != at.Channel || !l.receive && l.config.Platform != "" {
 			continue
 		}
-		if l.config.Session == config.SessionUser && !s.isAlone(at) {
+		if l.config.Session == config.SessionUser && !s.isPrivateChat(at) {
 			return "", false // each who replies there has a session of their own
 		}
 		key, err := l.sessionAt(at)
@@ -170,22 +171,22 @@ func (s *Server) hears(at bus.Address) (session string, ok bool) {
 	return "", false
 }
 
-// isAlone tells of a chat that it is known to be of one person with the bot.
-func (s *Server) isAlone(at bus.Address) bool {
+// isPrivateChat reports whether a chat is known to have one person and the bot alone.
+func (s *Server) isPrivateChat(at bus.Address) bool {
 	known, err := s.home.Book.Chats(context.Background())
 	return err == nil && slices.ContainsFunc(known, func(c channels.Chat) bool {
 		return c.Address.Channel == at.Channel && c.Address.Chat == at.Chat && !c.Group
 	})
 }
 
-// addresses resolves what the model named: a target, or a channel and a chat.
+// addresses resolves the place that the model gave: a target, or a channel and a chat.
 func (s *Server) addresses(l message.Letter) ([]bus.Address, *tools.Error) {
 	c := s.settings.Load()
 	directory := outbox.Directory{Targets: c.Targets}
 	for _, known := range s.channels {
 		directory.Channels = append(directory.Channels, known.name)
 	}
-	name := named(l)
+	name := requestedPlace(l)
 	if _, ok := c.Targets[l.Channel]; ok {
 		name = l.Channel // whatever else was named
 	}
@@ -208,17 +209,17 @@ func (s *Server) addresses(l message.Letter) ([]bus.Address, *tools.Error) {
 	return nil, tools.Errorf(tools.InvalidArgs, "there is no channel or target %q. There are: %s.", l.Channel, strings.Join(names, ", "))
 }
 
-// named is the place as the model named it.
-func named(l message.Letter) string {
+// requestedPlace returns the place as the model gave it.
+func requestedPlace(l message.Letter) string {
 	if l.Chat == "" {
 		return l.Channel
 	}
 	return l.Channel + ":" + l.Chat
 }
 
-// reach lists the addresses that a turn may send to, its own first. Of the chats
-// of those who were paired it is the one of the person who asks, and no other.
-func (s *Server) reach(ctx context.Context, l message.Letter) ([]string, error) {
+// allowedAddresses lists the addresses that a turn may send to, its own first. Of the
+// chats in which people were paired it has the one of the person who asks, and no other.
+func (s *Server) allowedAddresses(ctx context.Context, l message.Letter) ([]string, error) {
 	reach := []string{l.From}
 	c := s.settings.Load()
 	for _, entry := range c.Agents[agentName(l.Session)].MayMessage {
@@ -241,9 +242,9 @@ func (s *Server) reach(ctx context.Context, l message.Letter) ([]string, error) 
 	return slices.Compact(reach), nil
 }
 
-// retryUntilDone does what may be repeated until it is done, until the bus refuses it,
-// or until ctx ends: an outage of the bus or the store is waited for. Its error
-// is the last one, so after ctx has ended it may have been done all the same.
+// retryUntilDone repeats do until it succeeds, until the bus refuses it, or until ctx
+// ends; so it waits for an outage of the bus or the store to end. It returns the last
+// error, so after ctx has ended the act may have happened all the same.
 func retryUntilDone(ctx context.Context, do func() error) error {
 	const longest = time.Second
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, longest) {
@@ -259,7 +260,8 @@ func retryUntilDone(ctx context.Context, do func() error) error {
 	}
 }
 
-// personalSessions are the conversations that people have of their own in a place.
+// personalSessions returns the keys of the sessions that people have for themselves at an
+// address.
 func (s *Server) personalSessions(ctx context.Context, agent string, at bus.Address) (keys []string, err error) {
 	first, err := sessions.PersonalKey(agent, at.Channel, at.Chat, at.Thread, "0")
 	if err != nil {

@@ -37,7 +37,7 @@ func TestWordsAboutWhoHasItTold(t *testing.T) {
 		{"slack:U1", "Alex", "slack:C1/5", "slack:C1/5", "hi", "hi"},
 	} {
 		l := message.Letter{Person: c.person, Called: c.name, From: c.from, Content: c.content}
-		out := letter(l, "id", at(c.to))
+		out := outboundFor(l, "id", at(c.to))
 		if out.Text != c.want {
 			t.Errorf("%s in %s: %q, want %q", c.person, c.from, out.Text, c.want)
 		}

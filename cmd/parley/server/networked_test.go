@@ -47,7 +47,7 @@ func TestWhatReachesTheNetwork(t *testing.T) {
 		if err := s.readSkills(settings); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.networked(tools.Call{Name: c.tool, Session: c.agent + ":test:1"}); got != c.want {
+		if got := s.reachesNetwork(tools.Call{Name: c.tool, Session: c.agent + ":test:1"}); got != c.want {
 			t.Errorf("%s of %s in mode %s with network %s reaches the network: %t", c.tool, c.agent, c.mode, c.network, got)
 		}
 	}

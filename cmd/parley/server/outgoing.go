@@ -23,16 +23,17 @@ import (
 	"parley/tools/message"
 )
 
-// outgoing are the files that wait to be sent.
+// outgoing returns the store of files that wait to be sent.
 func (s *Server) outgoing() outfiles.Files { return outfiles.Files{Store: s.home.Outgoing} }
 
-// sweeper removes what crashes have left of them.
+// sweeper returns what removes files that crashes left among those that wait to be sent.
 func (s *Server) sweeper() outfiles.Sweeper {
 	return outfiles.Sweeper{Files: s.outgoing(), Bus: s.home.Bus, Book: s.home.Book, Log: s.log}
 }
 
-// enclose copies the files of a letter out of its session's workspace and has its messages
-// name them. Each message refers to the copies before the first is published.
+// enclose copies the files of a letter out of its session's workspace and attaches the
+// copies to its messages. Every message refers to the copies before the first message is
+// published.
 func (s *Server) enclose(ctx context.Context, l message.Letter, outs []bus.Outbound) error {
 	if len(l.Files) == 0 {
 		return nil
@@ -65,7 +66,8 @@ func (s *Server) enclose(ctx context.Context, l message.Letter, outs []bus.Outbo
 	return s.home.GiveOutgoing()
 }
 
-// encloseShown keeps the files of the workspace that an answer shows as images.
+// encloseShown copies the files of the workspace that an answer shows as images. The
+// result also has, for each file that is not sent, a sentence that says why.
 func (s *Server) encloseShown(ctx context.Context, session, id string, at bus.Address, text string) (e agent.Enclosed) {
 	paths := outfiles.Shown(text)
 	if len(paths) == 0 {
@@ -111,7 +113,7 @@ func (s *Server) encloseShown(ctx context.Context, session, id string, at bus.Ad
 	return e
 }
 
-// keepShown keeps a file that an answer shows, if the agent may read it.
+// keepShown copies a file that an answer shows, if the agent may read that file.
 func (s *Server) keepShown(ctx context.Context, l outfiles.Letter, dir *workspace.Dir, path string) ([]bus.FileRef, error) {
 	if !slices.Contains(s.capabilities(l.Session), tools.FileRead) {
 		return nil, tools.Errorf(tools.PermissionDenied, "this agent does not have the capability file_read")
@@ -127,21 +129,21 @@ func (s *Server) keepShown(ctx context.Context, l outfiles.Letter, dir *workspac
 	return s.outgoing().Keep(ctx, l, dir, []string{path})
 }
 
-// mayShorten tells whether a long text may go as a file: no process serves that would not
-// know what a part of it is.
+// mayShorten reports whether a long text may be sent as a file: every process that serves
+// must know what a part of it is.
 func (s *Server) mayShorten(ctx context.Context) bool {
 	why, err := s.home.MayEnclose(ctx)
 	return err == nil && why == ""
 }
 
-// mayGrow tells whether an answer may be shown, while it is made, by a message that grows:
-// no process serves that could not take it over.
+// mayGrow reports whether an answer may be shown, while it is made, by a message that
+// grows: every process that serves must be able to take it over.
 func (s *Server) mayGrow(ctx context.Context) bool {
 	may, err := s.home.MayGrow(ctx)
 	return err == nil && may
 }
 
-// mostFileBytes is how large a file may be that goes to a channel.
+// mostFileBytes returns how large a file that goes to a channel may be.
 func (s *Server) mostFileBytes(channel string) int64 {
 	most := int64(config.DefaultFilesMB)
 	if c, ok := s.settings.Load().Channels[channel]; ok && c.FilesMB > 0 {
@@ -155,7 +157,7 @@ func (s *Server) mostFileBytes(channel string) int64 {
 	return most << 20
 }
 
-// newHistory makes what keeps the changes of turns.
+// newHistory makes the desk that keeps the files that turns changed, for undo.
 func (s *Server) newHistory() *undo.Desk {
 	return undo.New(undo.Config{
 		Store: s.home.Snapshots, Log: s.log, Off: func() bool { return s.settings.Load().Workspace.UndoTurns == 0 },
@@ -166,7 +168,7 @@ func (s *Server) newHistory() *undo.Desk {
 	})
 }
 
-// discard removes files that came with a message, and the copies of them.
+// discard removes files that came with a message, and the copies of them that undo keeps.
 func (s *Server) discard(ctx context.Context, session string, paths []string) error {
 	if _, err := s.home.Snapshots.Remove(ctx, session); err != nil {
 		return err

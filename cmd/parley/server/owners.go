@@ -27,14 +27,14 @@ import (
 	"parley/cmd/parley/watch"
 )
 
-// offerEvery is how often it is looked whether a channel needs an owner's code.
+// offerEvery is the interval at which a channel is checked for an owner.
 const offerEvery = time.Minute
 
-// offer prints a link or a code for the bot's owner while it has none: once, and
-// again whenever the last one has expired.
-func (s *Server) offer(ctx context.Context, l *endpoint, out io.Writer) {
+// offerOwnership prints a link or a code for becoming the bot's owner while the bot has
+// none: once, and again whenever the last code has expired.
+func (s *Server) offerOwnership(ctx context.Context, l *endpoint, out io.Writer) {
 	for last := ""; ; {
-		last = s.offerAgain(ctx, l, out, last)
+		last = s.printOffer(ctx, l, out, last)
 		select {
 		case <-time.After(offerEvery):
 		case <-ctx.Done():
@@ -43,8 +43,8 @@ func (s *Server) offer(ctx context.Context, l *endpoint, out io.Writer) {
 	}
 }
 
-// offerAgain prints what is on offer if that is not the last code, and returns it.
-func (s *Server) offerAgain(ctx context.Context, l *endpoint, out io.Writer, last string) string {
+// printOffer prints the current offer unless its code is last, and returns its code.
+func (s *Server) printOffer(ctx context.Context, l *endpoint, out io.Writer, last string) string {
 	if owned, err := s.hasOwner(ctx, l); err != nil || owned {
 		return last
 	}
@@ -69,7 +69,7 @@ func (s *Server) offerAgain(ctx context.Context, l *endpoint, out io.Writer, las
 	return code
 }
 
-// hasOwner tells whether somebody owns the bot on a channel.
+// hasOwner reports whether somebody owns the bot on a channel.
 func (s *Server) hasOwner(ctx context.Context, l *endpoint) (bool, error) {
 	if len(s.settings.Load().Channels[l.name].Access.Owners) > 0 {
 		return true, nil
@@ -86,10 +86,10 @@ func (s *Server) hasOwner(ctx context.Context, l *endpoint) (bool, error) {
 	return false, nil
 }
 
-// tellOwners tells each owner, where they talk to the bot alone, of something that they
-// have to see to: once a day for each subject.
-func (s *Server) tellOwners(ctx context.Context, subject, text string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellWithin)
+// notifyOwners sends each owner a text about something that needs their attention, in the
+// chat where they talk to the bot alone: once a day for each subject.
+func (s *Server) notifyOwners(ctx context.Context, subject, text string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ownerNoticeTimeout)
 	defer cancel()
 	chats, err := s.noticeChats(ctx)
 	if err != nil {
@@ -106,9 +106,10 @@ func (s *Server) tellOwners(ctx context.Context, subject, text string) {
 	}
 }
 
-// tellOnce tells owners of a concern. Each of their chats is told under an id of its own,
-// so that who tells it again because one could not be told tells nobody twice.
-func (s *Server) tellOnce(ctx context.Context, suffix, text string) error {
+// notifyOwnersOnce sends owners a text about a concern. The message to each chat has an
+// id of its own, so a caller may repeat the call after an error, and nobody gets the text
+// twice.
+func (s *Server) notifyOwnersOnce(ctx context.Context, suffix, text string) error {
 	chats, err := s.noticeChats(ctx)
 	if err != nil {
 		return err
@@ -123,11 +124,11 @@ func (s *Server) tellOnce(ctx context.Context, suffix, text string) error {
 	return nil
 }
 
-// noticeChats are where owners are told what they have to see to: at [notices] to, or
-// where they talk to the bot alone.
+// noticeChats returns where owners are told what needs their attention: at [notices] to,
+// or where they talk to the bot alone.
 func (s *Server) noticeChats(ctx context.Context) ([]bus.Address, error) {
 	c := s.settings.Load()
-	chats := s.places(c.Tell.To)
+	chats := s.resolvePlaces(c.Tell.To)
 	if len(chats) > 0 {
 		return chats, nil
 	}
@@ -138,8 +139,9 @@ func (s *Server) noticeChats(ctx context.Context) ([]bus.Address, error) {
 	return chats, err
 }
 
-// watch looks for what owners have to see to, until ctx is done.
-func (s *Server) watch(ctx context.Context) {
+// watchConcerns looks, until ctx is done, for what needs the owners' attention, such as a
+// full disk, and notifies them.
+func (s *Server) watchConcerns(ctx context.Context) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	c := s.settings.Load()
@@ -170,16 +172,16 @@ func (s *Server) watch(ctx context.Context) {
 			if _, byHTTP := channels.AsHTTPReceiver(l.channel); l.receive && !byHTTP {
 				judges = l.isOurs
 			}
-			sources = append(sources, watch.Channel(l.name, l.up, judges, after))
+			sources = append(sources, watch.Channel(l.name, l.isConnected, judges, after))
 		}
 	}
 	_ = watch.Run(ctx, watch.Config{ // it ends with ctx alone
-		Sources: sources, Notes: s.home.Book, Tell: s.tellOnce, Log: s.log,
+		Sources: sources, Notes: s.home.Book, Tell: s.notifyOwnersOnce, Log: s.log,
 		Every: min(30*time.Second, max(after/6, 100*time.Millisecond)), Calm: min(time.Minute, after),
 	})
 }
 
-// caps are what models may cost now.
+// caps returns what models may cost, by the settings in force.
 func (s *Server) caps() billing.Caps {
 	c := s.settings.Load()
 	caps := billing.Caps{UserDay: c.Budget.UserDay, Day: c.Budget.Day, Month: c.Budget.Month, TellAt: c.Budget.TellAt, Agents: map[string]int64{}}
@@ -189,7 +191,7 @@ func (s *Server) caps() billing.Caps {
 	return caps
 }
 
-// newBilling makes what answers /usage.
+// newBilling makes the desk that answers /usage.
 func (s *Server) newBilling() *billing.Desk {
 	d := &billing.Desk{Usage: s.home.Store.Bill().Usage, Account: s.home.Book.Account}
 	if s.model != nil && s.model.Info().Price != (llm.Price{}) {
@@ -205,17 +207,18 @@ func (s *Server) openPrices() error {
 	return err
 }
 
-// defaultCaps is the subject of the book's note of the caps that were told.
+// defaultCaps is the subject of the book's note of the default caps that were announced.
 const defaultCaps = "default caps"
 
-// sayDefaultCaps says which caps on models hold that nobody has set: in the log, and to the
-// owners of a bot that people have used before there were any. Each is said once.
-func (s *Server) sayDefaultCaps(ctx context.Context) error {
+// announceDefaultCaps announces the caps on models that hold by default: in the log, and
+// to the owners of a bot that people used before there were caps. Each cap is announced
+// once.
+func (s *Server) announceDefaultCaps(ctx context.Context) error {
 	if s.billing.Caps == nil {
 		return nil // nothing is held against them
 	}
 	c := s.settings.Load()
-	text, notes := billing.DefaultWords(s.caps(), func(key string) bool { return c.Origin("budget."+key) != "" })
+	text, notes := billing.DefaultCapsText(s.caps(), func(key string) bool { return c.Origin("budget."+key) != "" })
 	told, err := s.home.Book.Noted(ctx, defaultCaps, "")
 	if err != nil {
 		return err
@@ -227,7 +230,7 @@ func (s *Server) sayDefaultCaps(ctx context.Context) error {
 	s.log.Warn("what models cost is bounded by default", slog.String("caps", strings.ReplaceAll(text, "`", "")))
 	used, err := s.home.Store.List(ctx, "", 1)
 	if err == nil && told.Value == "" && len(used) > 0 {
-		err = s.tellOnce(ctx, "#caps", text)
+		err = s.notifyOwnersOnce(ctx, "#caps", text)
 	}
 	if err != nil && !errors.Is(err, watch.ErrNobody) {
 		return err
@@ -235,7 +238,7 @@ func (s *Server) sayDefaultCaps(ctx context.Context) error {
 	return s.home.Book.Note(ctx, defaultCaps, "", strings.Join(append(known, notes...), " "))
 }
 
-// host is what this machine is called.
+// host returns the name of this machine.
 func (s *Server) host() string {
 	name, err := os.Hostname()
 	if err != nil {
@@ -244,11 +247,11 @@ func (s *Server) host() string {
 	return name
 }
 
-// tellWithin bounds how long something waits until its owners are told.
-const tellWithin = 5 * time.Second
+// ownerNoticeTimeout bounds how long a caller waits until the owners are notified.
+const ownerNoticeTimeout = 5 * time.Second
 
-// ownersChats are where the owners of the channels talk to the bot alone, as far as
-// that is known.
+// ownersChats returns where the owners of the channels talk to the bot alone, as far as
+// the book knows.
 func (s *Server) ownersChats(ctx context.Context) ([]bus.Address, error) {
 	owns := map[string]bool{}
 	for name, c := range s.settings.Load().Channels {
@@ -277,7 +280,8 @@ func (s *Server) ownersChats(ctx context.Context) ([]bus.Address, error) {
 	return slices.Compact(chats), nil
 }
 
-// introduction is what people on a channel are told at a first contact; "" is nothing.
+// introduction returns a function for the text that people on a channel get at the first
+// contact; "" means no text.
 func (s *Server) introduction(l *endpoint) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		c := s.settings.Load()
@@ -293,7 +297,7 @@ func (s *Server) introduction(l *endpoint) func(context.Context) (string, error)
 	}
 }
 
-// modelPlaces are where texts go to be answered, as introduction.Facts has it.
+// modelPlaces returns where texts go to be answered, for introduction.Facts.
 func (s *Server) modelPlaces() []string {
 	c := s.settings.Load()
 	switch {
@@ -309,8 +313,8 @@ func (s *Server) modelPlaces() []string {
 	return hosts
 }
 
-// ownersNames are what the platform calls those who own the bot on a channel, or their
-// ids where that is not known.
+// ownersNames returns the names that the platform has for a channel's owners, or their
+// ids where no name is known.
 func (s *Server) ownersNames(ctx context.Context, c config.Channel) ([]string, error) {
 	pairings, err := s.home.Book.Pairings(ctx)
 	if err != nil {

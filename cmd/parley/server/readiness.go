@@ -16,31 +16,31 @@ import (
 )
 
 const (
-	readyPatience = 3 * time.Second
-	readyFor      = time.Second // anybody may ask, and to find out costs writes
+	writeTimeout = 3 * time.Second
+	readinessTTL = time.Second // how long a result is reused: anybody may ask, and each check writes
 )
 
-// A readiness is what was last found out about the parts that everything hangs on.
+// A readiness caches whether the bus and the store take writes.
 type readiness struct {
 	mu    sync.Mutex
 	at    time.Time
 	parts map[string]error
 
-	bus, store atomic.Bool // a write is under way, however long it takes
+	bus, store atomic.Bool // whether a write is under way, however long it takes
 }
 
-// ready checks the parts that everything hangs on: whether they take writes, which
-// a full disk and a standby do not, and whether the channels are connected. Anybody
-// may read what it says, so it says no more than which part.
-func (s *Server) ready(context.Context) map[string]error {
+// checkReady checks whether the bus and the store take writes, which a full disk and a
+// standby do not, and whether the channels are connected. It returns an error or nil for
+// each part by name. Anybody may read the errors, so they give no details.
+func (s *Server) checkReady(context.Context) map[string]error {
 	s.readiness.mu.Lock()
 	defer s.readiness.mu.Unlock()
-	if s.readiness.parts == nil || time.Since(s.readiness.at) >= readyFor {
-		s.readiness.parts = s.writable()
+	if s.readiness.parts == nil || time.Since(s.readiness.at) >= readinessTTL {
+		s.readiness.parts = s.checkWrites()
 		s.readiness.at = time.Now()
 	}
 	parts := maps.Clone(s.readiness.parts)
-	for name, up := range s.connected() {
+	for name, up := range s.connectionStates() {
 		parts["channel "+name] = nil
 		if !up {
 			parts["channel "+name] = errors.New("not connected")
@@ -49,16 +49,18 @@ func (s *Server) ready(context.Context) map[string]error {
 	return parts
 }
 
-// writable writes to the bus and to the store, each within its time. Others may ask
-// for the answer too, so no caller's leaving ends it.
-func (s *Server) writable() map[string]error {
-	ctx, cancel := context.WithTimeout(context.Background(), readyPatience)
+// checkWrites writes to the bus and to the store, each within writeTimeout. Its result is
+// cached for other callers, so a caller that leaves does not end it.
+func (s *Server) checkWrites() map[string]error {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
 	checks := map[string]func(context.Context) error{
-		"bus":   func(ctx context.Context) error { return within(ctx, &s.readiness.bus, s.home.Bus.Writable) },
-		"store": func(ctx context.Context) error { return within(ctx, &s.readiness.store, s.home.Store.Writable) },
+		"bus": func(ctx context.Context) error { return writeWithTimeout(ctx, &s.readiness.bus, s.home.Bus.Writable) },
+		"store": func(ctx context.Context) error {
+			return writeWithTimeout(ctx, &s.readiness.store, s.home.Store.Writable)
+		},
 	}
-	space := hasSpace(s.home.Dir)
+	space := checkSpace(s.home.Dir)
 	settings := s.settings.Load()
 	inHome := map[string]bool{"bus": settings.Bus.URL == "", "store": settings.Store.URL == ""}
 	var mu sync.Mutex
@@ -83,9 +85,9 @@ func (s *Server) writable() map[string]error {
 	return parts
 }
 
-// hasSpace tells whether there is room for what is about to come. SQLite's own
-// files have room for a while after the disk has none.
-func hasSpace(home string) error {
+// checkSpace writes a file of 1 MiB to the home and removes it, to find out whether the
+// disk has room. SQLite's own files have room for a while after the disk has none.
+func checkSpace(home string) error {
 	const some = 1 << 20
 	path := filepath.Join(home, "room.tmp")
 	err := os.WriteFile(path, make([]byte, some), 0o600)
@@ -95,14 +97,15 @@ func hasSpace(home string) error {
 	return nil
 }
 
-// errStuck says that an earlier write has not come back.
-var errStuck = errors.New("an earlier write is still under way")
+// errWritePending means that an earlier write has not returned yet.
+var errWritePending = errors.New("an earlier write is still under way")
 
-// within ends the wait for a write that does not end with ctx itself. It goes on,
-// and until it is over there is no other.
-func within(ctx context.Context, busy *atomic.Bool, write func(context.Context) error) error {
+// writeWithTimeout calls write, which may not end with ctx, and stops waiting for it when
+// ctx is done. The write goes on then, and until it has ended, further calls return
+// errWritePending.
+func writeWithTimeout(ctx context.Context, busy *atomic.Bool, write func(context.Context) error) error {
 	if !busy.CompareAndSwap(false, true) {
-		return errStuck
+		return errWritePending
 	}
 	ended := make(chan error, 1)
 	go func() {
@@ -117,16 +120,18 @@ func within(ctx context.Context, busy *atomic.Bool, write func(context.Context) 
 	}
 }
 
-// fleetHold is the name that who tells what the whole fleet shares holds.
-const fleetHold = "metrics"
+// fleetMetricsHold is the name that the process holds whose metrics include what the
+// whole fleet shares.
+const fleetMetricsHold = "metrics"
 
-// tellFleet makes this process the one whose metrics tell what the fleet shares,
-// while it holds that name. Only processes that listen do so: others are not asked.
-func (s *Server) tellFleet(ctx context.Context) {
-	err := bus.WhileHeld(ctx, s.home.Bus, fleetHold, func(held context.Context) error {
-		s.tells.Store(true)
+// reportFleetMetrics includes what the fleet shares in this process's metrics for as long
+// as the process holds fleetMetricsHold. Only processes that listen on HTTP do so: nobody
+// asks the others for metrics.
+func (s *Server) reportFleetMetrics(ctx context.Context) {
+	err := bus.WhileHeld(ctx, s.home.Bus, fleetMetricsHold, func(held context.Context) error {
+		s.reportsFleet.Store(true)
 		<-held.Done()
-		s.tells.Store(false)
+		s.reportsFleet.Store(false)
 		return nil
 	})
 	if err != nil {
@@ -134,25 +139,25 @@ func (s *Server) tellFleet(ctx context.Context) {
 	}
 }
 
-// A troubles handler passes a channel's log on and remembers the latest warning,
-// so that status can say why a channel is not connected.
-type troubles struct {
+// A warningRecorder passes a channel's log on and remembers the latest warning, so that
+// status can say why a channel is not connected.
+type warningRecorder struct {
 	slog.Handler
 	latest *atomic.Pointer[string]
 }
 
-// withTroubles makes a log that remembers in latest.
-func withTroubles(log *slog.Logger, latest *atomic.Pointer[string]) *slog.Logger {
-	return slog.New(&troubles{log.Handler(), latest})
+// recordWarnings returns a logger that stores its latest warning in latest.
+func recordWarnings(log *slog.Logger, latest *atomic.Pointer[string]) *slog.Logger {
+	return slog.New(&warningRecorder{log.Handler(), latest})
 }
 
-// Enabled takes warnings also where the log leaves them out.
-func (t *troubles) Enabled(ctx context.Context, level slog.Level) bool {
+// Enabled accepts warnings even where the log leaves them out.
+func (t *warningRecorder) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn || t.Handler.Enabled(ctx, level)
 }
 
-// Handle remembers a warning and passes on what the log wants.
-func (t *troubles) Handle(ctx context.Context, r slog.Record) error {
+// Handle remembers a warning, and passes the record on if the log wants it.
+func (t *warningRecorder) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelWarn {
 		said := r.Message
 		r.Attrs(func(a slog.Attr) bool {
@@ -169,23 +174,26 @@ func (t *troubles) Handle(ctx context.Context, r slog.Record) error {
 	return t.Handler.Handle(ctx, r)
 }
 
-// WithAttrs implements slog.Handler.
-func (t *troubles) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &troubles{t.Handler.WithAttrs(attrs), t.latest}
+// WithAttrs implements slog.Handler; the new handler remembers warnings in the same
+// place.
+func (t *warningRecorder) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &warningRecorder{t.Handler.WithAttrs(attrs), t.latest}
 }
 
-// WithGroup implements slog.Handler.
-func (t *troubles) WithGroup(name string) slog.Handler {
-	return &troubles{t.Handler.WithGroup(name), t.latest}
+// WithGroup implements slog.Handler; the new handler remembers warnings in the same
+// place.
+func (t *warningRecorder) WithGroup(name string) slog.Handler {
+	return &warningRecorder{t.Handler.WithGroup(name), t.latest}
 }
 
-// trouble is why a channel is not in touch with its platform, as far as is known.
-func (s *Server) trouble(channel string) string {
+// lastWarning returns why a channel is not connected, as far as its latest warning says;
+// "" if there was none.
+func (s *Server) lastWarning(channel string) string {
 	for _, l := range s.channels {
 		if l.name != channel {
 			continue
 		}
-		if said := l.trouble.Load(); said != nil {
+		if said := l.lastWarning.Load(); said != nil {
 			return *said
 		}
 	}

@@ -38,7 +38,7 @@ func TestAFullDiskIsNotReady(t *testing.T) {
 	want := func(what string, ready bool) {
 		t.Helper()
 		parleytest.WaitFor(t, what, func() bool {
-			parts := s.ready(t.Context())
+			parts := s.checkReady(t.Context())
 			return (parts["bus"] == nil) == ready && (parts["store"] == nil) == ready
 		})
 	}
@@ -46,8 +46,8 @@ func TestAFullDiskIsNotReady(t *testing.T) {
 	full := filepath.Join(dir, "full")
 	fill(t, full)
 	want("a full disk not to be", false)
-	if first := s.readiness.at; time.Since(first) < readyFor/2 {
-		s.ready(t.Context())
+	if first := s.readiness.at; time.Since(first) < readinessTTL/2 {
+		s.checkReady(t.Context())
 		if s.readiness.at != first {
 			t.Error("what was found out just now is found out again")
 		}

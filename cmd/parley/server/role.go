@@ -7,11 +7,11 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// A Role is what the process is for that has the home. It is told to others who
-// would join, and by status.
+// A Role says what a process that has opened the home does. Status shows the role, and a
+// process that wants the same home is told it.
 type Role string
 
-// The roles of serve. One process has both, unless a fleet parts them.
+// The roles of serve. One process has both, unless a fleet divides them.
 const (
 	Both    Role = "all"
 	Gateway Role = "gateway" // holds platform connections, dispatches, serves HTTP
@@ -25,7 +25,8 @@ const (
 	Reader   Role = "reader"   // looks
 )
 
-// ParseRole reads the roles of serve: gateway, worker, or both with a comma between.
+// ParseRole reads the value of serve's --role: gateway, worker, or both with a comma
+// between.
 func ParseRole(list string) (Role, error) {
 	var role Role
 	for name := range strings.SplitSeq(list, ",") {
@@ -42,8 +43,9 @@ func ParseRole(list string) (Role, error) {
 	return role, nil
 }
 
-// Check says what keeps a process of this role from serving. A gateway needs no
-// model; and of a home, which is one process's, nobody else does the rest.
+// Check returns why a process of this role cannot serve with these settings, or nil. A
+// gateway needs no model. A home on disk belongs to one process, so a single role needs a
+// shared bus.
 func (r Role) Check(cfg *config.Config) error {
 	switch {
 	case r == Both:
@@ -56,17 +58,18 @@ func (r Role) Check(cfg *config.Config) error {
 	return cfg.CheckServe()
 }
 
-// Receives tells whether this role holds the connections on which people speak.
+// Receives reports whether this role holds the platform connections through which people
+// speak.
 func (r Role) Receives() bool { return r == Both || r == Gateway }
 
-// Works tells whether this role answers.
+// Works reports whether this role runs turns.
 func (r Role) Works() bool { return r == Both || r == Worker || r == Terminal }
 
-// Dispatches tells whether this role sends what is said.
+// Dispatches reports whether this role sends messages.
 func (r Role) Dispatches() bool { return r.Receives() || r == Terminal || r == Sender }
 
-// Serves tells whether this role is one of serve and no command's own. One that
-// only another release knows is.
+// Serves reports whether this role is one of serve, and not of a single command. A role
+// that only another release knows counts as one of serve.
 func (r Role) Serves() bool {
 	switch r {
 	case Terminal, Sender, Reader:
@@ -75,8 +78,8 @@ func (r Role) Serves() bool {
 	return true
 }
 
-// Suffices tells whether a process of this role does what a command of the role
-// wanted needs of the home.
+// Suffices reports whether a process of this role already does all that a command of the
+// role wanted needs.
 func (r Role) Suffices(wanted Role) bool {
 	switch r {
 	case Reader:

@@ -14,18 +14,18 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// Options say how a server is served.
+// Options hold how Serve runs a server.
 type Options struct {
-	// Listen is where HTTP listens, in place of what is configured.
+	// Listen is the address for HTTP, in place of the configured one.
 	Listen string
 	// Reload reads the configuration again.
 	Reload func() (*config.Config, error)
-	// Offers is where a bot without an owner is offered to one.
+	// Offers gets the invitations to become the owner of a bot that has none.
 	Offers io.Writer
 }
 
-// Serve runs the server until ctx is done, reads the configuration again at
-// SIGHUP, and offers the bot to an owner where it has none.
+// Serve runs the server until ctx is done, reads the configuration again at SIGHUP, and
+// offers a bot without an owner to one.
 func (s *Server) Serve(ctx context.Context, o Options) error {
 	f, err := s.newHTTPAccess()
 	if err != nil {
@@ -43,33 +43,33 @@ func (s *Server) Serve(ctx context.Context, o Options) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer cancel()
-	beside.Go(func() { s.watch(ctx) })
+	beside.Go(func() { s.watchConcerns(ctx) })
 	beside.Go(func() {
-		if err := s.sayDefaultCaps(ctx); err != nil && ctx.Err() == nil {
+		if err := s.announceDefaultCaps(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("nobody may have been told which caps on models hold", slog.Any("error", err))
 		}
 	})
-	beside.Go(func() { s.reloads(ctx, o.Reload, f.reloaded) })
+	beside.Go(func() { s.reloadOnHangup(ctx, o.Reload, f.applySettings) })
 	for _, l := range s.channels {
 		switch {
 		case !s.role.Receives() || l.config.Platform == "":
 		case l.receive:
-			beside.Go(func() { s.noteScope(ctx, l) })
-			beside.Go(func() { s.offer(ctx, l, o.Offers) })
+			beside.Go(func() { s.warnOfScopeChange(ctx, l) })
+			beside.Go(func() { s.offerOwnership(ctx, l, o.Offers) })
 		default:
-			beside.Go(func() { s.probe(ctx, l) })
+			beside.Go(func() { s.probeAccount(ctx, l) })
 		}
 	}
 	name := "none"
 	if s.model != nil {
 		name = s.model.Info().Name
 	}
-	s.log.Info("serving", slog.String("role", string(s.role)), slog.Int("channels", len(s.platforms())), slog.String("model", name), slog.String("http", address), slog.String("home", s.home.Dir))
-	return s.run(ctx, s.stages(func(ctx context.Context) error { return f.serve(ctx, socket, port) })...)
+	s.log.Info("serving", slog.String("role", string(s.role)), slog.Int("channels", len(s.platformChannels())), slog.String("model", name), slog.String("http", address), slog.String("home", s.home.Dir))
+	return s.runStages(ctx, s.stages(func(ctx context.Context) error { return f.serve(ctx, socket, port) })...)
 }
 
-// reloads reads the configuration again at each SIGHUP.
-func (s *Server) reloads(ctx context.Context, load func() (*config.Config, error), reloaded func()) {
+// reloadOnHangup reads the configuration again at each SIGHUP.
+func (s *Server) reloadOnHangup(ctx context.Context, load func() (*config.Config, error), reloaded func()) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
@@ -83,24 +83,25 @@ func (s *Server) reloads(ctx context.Context, load func() (*config.Config, error
 	}
 }
 
-// stages are what a server runs, in the order in which it is shut down: it
-// takes no more in, ends the turns in flight, and sends what they said.
+// stages returns the parts of a server in the order in which they are shut down: first it
+// accepts nothing more, then the turns in flight end, then what they said is sent. front
+// serves HTTP and the socket.
 func (s *Server) stages(front func(context.Context) error) []func(context.Context) error {
 	all := []func(context.Context) error{front}
 	if s.role.Receives() {
-		all = append(all, s.receive, s.ownData.Run)
+		all = append(all, s.runGateways, s.ownData.Run)
 	}
 	if s.role.Works() {
-		all = append(all, s.equip)
+		all = append(all, s.prepareTools)
 	}
 	if s.role.Works() && s.model != nil {
-		all = append(all, s.work)
+		all = append(all, s.runWorkerAndTimers)
 	}
 	if s.role.Works() { // after the turns that may start some
 		all = append(all, s.jobs.Run, s.mcp.Run)
 	}
 	if s.role.Dispatches() {
-		all = append(all, s.dispatch)
+		all = append(all, s.runDispatchers)
 	}
 	if s.role.Serves() && s.role.Dispatches() {
 		all = append(all, func(ctx context.Context) error { return s.sweeper().Run(ctx, s.home.Bus) })
@@ -117,9 +118,9 @@ func (s *Server) stages(front func(context.Context) error) []func(context.Contex
 	return all
 }
 
-// equip makes the tools before anybody asks for them, and ends the server where it cannot
-// be found out what commands run in.
-func (s *Server) equip(ctx context.Context) error {
+// prepareTools makes the tools before anybody asks for them. It returns an error, which
+// ends the server, if it cannot be found out which sandbox commands run in.
+func (s *Server) prepareTools(ctx context.Context) error {
 	if _, err := s.tools(); err != nil && !errors.Is(err, context.Canceled) { // that is a shutdown
 		return err
 	}
@@ -127,10 +128,10 @@ func (s *Server) equip(ctx context.Context) error {
 	return nil
 }
 
-// run works until ctx is done and then shuts the stages down one after the
-// other. It closes nothing: that is for the owner of the home. It returns early
-// with the error of a stage that cannot go on.
-func (s *Server) run(ctx context.Context, stages ...func(context.Context) error) error {
+// runStages runs the stages until ctx is done and then shuts them down one after the
+// other. It closes nothing, since the caller owns the home. It returns early with the
+// error of a stage that cannot go on.
+func (s *Server) runStages(ctx context.Context, stages ...func(context.Context) error) error {
 	failed := make(chan error, len(stages))
 	stops := make([]context.CancelFunc, len(stages))
 	ended := make([]sync.WaitGroup, len(stages))
@@ -157,9 +158,8 @@ func (s *Server) run(ctx context.Context, stages ...func(context.Context) error)
 	return err
 }
 
-// reload reads the configuration again and puts into force what can be changed
-// while serving: who may talk, what may be messaged, and limits. A file that is
-// wrong changes nothing.
+// reload reads the configuration again and applies what can be changed while serving: who
+// may talk, what may be messaged, and limits. A wrong file changes nothing.
 func (s *Server) reload(load func() (*config.Config, error), reloaded func()) {
 	read, err := load()
 	if err != nil {

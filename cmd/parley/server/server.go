@@ -3,13 +3,14 @@
 // where implementations are put together: platforms has the adapters, home the bus
 // and the store, and this package makes the agents, their tools and their model.
 //
-// server.go opens and closes a server, also that of a single command; serve.go runs
-// and reloads it, and role.go says what a process is for. channels.go makes channels
-// of settings and runs them, streamonly.go those that have no platform, and owners.go
-// offers a bot to its owner. agents.go makes agents, tools.go their tools, with those
-// that run in a sandbox, guard.go what decides about calls, approvals.go who is asked and what happens at times,
-// audit.go what is written down of them, and messages.go is the message tool's way out.
-// http.go is what programs and terminals reach; readiness.go says how the parts are.
+// server.go opens and closes a server, also one for a single command; serve.go runs
+// and reloads it, and role.go defines the roles of a process. channels.go makes channels
+// from the settings and runs them, streamonly.go makes those that have no platform, and
+// owners.go offers a bot to its owner and notifies owners. agents.go makes agents, tools.go
+// their tools, guard.go applies the rules for tool calls, approvals.go configures asks and
+// schedules, audit.go records in the audit, outgoing.go sends files, and messages.go sends
+// what the message tool is asked to send. http.go serves programs and terminals;
+// readiness.go checks whether the parts work.
 package server
 
 import (
@@ -47,62 +48,62 @@ import (
 	"parley/tools/sandbox"
 )
 
-// A Config is what a server is opened with.
+// A Config holds what Open needs to make a server.
 type Config struct {
 	Settings *config.Config
-	Models   []models.Model // who answers, in the order in which they are asked; none: nobody does
+	Models   []models.Model // in the order in which they are asked; empty if nobody answers
 	Role     Role
-	// Override is a directory for one session to work in.
+	// Override names a directory that one session uses as its workspace.
 	Override home.WorkspaceOverride
-	// Commands lets agents run commands, where a sandbox works. The program has called
-	// sandbox.Main: it runs itself to supervise them.
+	// Commands lets agents run commands where a sandbox works. The program must have called
+	// sandbox.Main at its start, because the sandbox runs the same program as supervisor.
 	Commands bool
 	Build    metrics.Build // of this program
 	Log      *slog.Logger
 }
 
-// A Server is everything wired together: one home, one worker, and the channels.
+// A Server holds everything wired together: one home, one worker, and the channels.
 type Server struct {
-	home     *home.Home
-	log      *slog.Logger
-	settings atomic.Pointer[config.Config] // replaced by SIGHUP
-	model    llm.Model                     // nil: nobody answers
-	tools    func() (*tools.Set, error)    // waits until it is known what commands run in
-	files    *attachments.Keeper
-	guard    atomic.Pointer[guarding]         // replaced with settings
-	secrets  *atomic.Pointer[redact.Redactor] // likewise, for the log; nil: the log is as it is
-	channels []*endpoint
-	metrics  *metrics.Metrics
-	desk     *asks.Desk
-	clock    *clock.Clock
-	heart    *heartbeat.Desk
-	jobs     *jobs.Runner
-	history  *undo.Desk
-	mcp      *mcpservers.Servers
-	skills   *skillfolders.Skills
-	ownData  *owndata.Desk
-	billing  *billing.Desk
-	events   *events.Desk
+	home      *home.Home
+	log       *slog.Logger
+	settings  atomic.Pointer[config.Config] // replaced by SIGHUP
+	model     llm.Model                     // nil if nobody answers
+	tools     func() (*tools.Set, error)    // waits until it is known whether a sandbox works
+	files     *attachments.Keeper
+	guard     atomic.Pointer[callGuard]        // replaced with settings
+	secrets   *atomic.Pointer[redact.Redactor] // likewise, for the log; nil if the log is not redacted
+	channels  []*endpoint
+	metrics   *metrics.Metrics
+	desk      *asks.Desk
+	clock     *clock.Clock
+	heartbeat *heartbeat.Desk
+	jobs      *jobs.Runner
+	history   *undo.Desk
+	mcp       *mcpservers.Servers
+	skills    *skillfolders.Skills
+	ownData   *owndata.Desk
+	billing   *billing.Desk
+	events    *events.Desk
 	// knowledge is the operator's folder that agents read; nil where none is configured.
-	knowledge *knowledge.Base
-	role      Role
-	version   string
-	started   time.Time
-	leave     func()       // ends what Open has begun
-	point     func(string) // kill points, in chaos builds alone
-	trail     *audit.Trail
+	knowledge   *knowledge.Base
+	role        Role
+	version     string
+	started     time.Time
+	cancelProbe func()       // ends the search for a sandbox that Open began
+	point       func(string) // kill points, in chaos builds alone
+	trail       *audit.Trail
 	// auditFile is nil where none is configured.
 	auditFile *audit.File
 
-	readiness readiness
-	tells     atomic.Bool // what the whole fleet shares, in its metrics
+	readiness    readiness
+	reportsFleet atomic.Bool // whether this process's metrics include what the fleet shares
 
 	lastPrompt atomic.Pointer[string]
-	grants     sync.Map // of tool sets, by capabilities
+	grants     sync.Map // tool sets by capabilities
 }
 
-// Open opens the home, and makes the channels that are configured. Who only looks
-// needs no platform, and no token of one.
+// Open opens the home, and makes the channels that are configured. A Reader gets no
+// channels, so it needs neither a platform nor a token for one.
 func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	known, err := redact.New(c.Settings.Secrets(), c.Settings.Tools.Redact)
 	if err != nil {
@@ -113,7 +114,7 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	c.Log = slog.New(redact.Handler(c.Log.Handler(), secrets.Load))
 	counting := &atomic.Pointer[metrics.Metrics]{} // nil while the walls are only tried out
 	trying, giveUp := context.WithCancel(ctx)
-	walled := findWalls(trying, c, func(reason string) {
+	walled := probeSandbox(trying, c, func(reason string) {
 		if m := counting.Load(); m != nil {
 			m.SandboxKill(reason)
 		}
@@ -139,20 +140,21 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 		}
 	}
 	if !c.Role.Serves() {
-		receiveNothing(opened)
+		disableReceiving(opened)
 	}
 	s := newServer(h, c, opened, walled)
-	s.leave = leave
+	s.cancelProbe = leave
 	counting.Store(s.metrics)
 	s.secrets = secrets
-	if err := s.begin(ctx, c, walled); err != nil {
+	if err := s.loadAgentInputs(ctx, c, walled); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	return s, nil
 }
 
-// begin reads what agents work with, and by which rules.
-func (s *Server) begin(ctx context.Context, c Config, walled func() (sandbox.Sandbox, error)) error {
+// loadAgentInputs reads what agents work with: prices, the knowledge folder, skills, MCP
+// servers and the rules for tools. It also opens the audit file.
+func (s *Server) loadAgentInputs(ctx context.Context, c Config, walled func() (sandbox.Sandbox, error)) error {
 	if err := s.openPrices(); err != nil {
 		return err
 	}
@@ -176,15 +178,16 @@ func (s *Server) begin(ctx context.Context, c Config, walled func() (sandbox.San
 	return s.setGuard(c.Settings)
 }
 
-// receiveNothing is for a command, which only sends what its person wants sent: serve
-// receives.
-func receiveNothing(opened []*endpoint) {
+// disableReceiving makes the channels of a command send only: the command sends what its
+// person wants sent, and serve receives.
+func disableReceiving(opened []*endpoint) {
 	for _, l := range opened {
 		l.receive = false
 	}
 }
 
-// warnOfOwnRoot tells the operator of files that others of a fleet do not see.
+// warnOfOwnRoot warns the operator that this process keeps files in its own home, where
+// other processes of the fleet do not see them.
 func warnOfOwnRoot(c Config) {
 	if c.Role == Gateway && home.OwnRoot(c.Settings) {
 		c.Log.Warn("the files that agents send are looked for in this process's own home, where workers do not put them: set workspace.root to the directory that all share",
@@ -196,9 +199,10 @@ func warnOfOwnRoot(c Config) {
 	}
 }
 
-// findWalls begins to find out what commands run in, which takes longer than all else at
-// the start. What it returns waits for that, and gives nil where no commands are run.
-func findWalls(ctx context.Context, c Config, killed func(reason string)) func() (sandbox.Sandbox, error) {
+// probeSandbox begins to find out which sandbox commands run in, which takes longer than
+// everything else at the start. The function that it returns waits for the result, which
+// is nil where no commands are run.
+func probeSandbox(ctx context.Context, c Config, killed func(reason string)) func() (sandbox.Sandbox, error) {
 	if !c.Commands || !c.Role.Works() && c.Role != Reader {
 		return func() (sandbox.Sandbox, error) { return nil, nil }
 	}
@@ -210,30 +214,30 @@ func findWalls(ctx context.Context, c Config, killed func(reason string)) func()
 	return found
 }
 
-// newServer wires a server over an open home, with those channels and the ones
-// that have no platform.
+// newServer wires a server over an open home. Its channels are the opened ones and those
+// without a platform.
 func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbox.Sandbox, error)) *Server {
 	s := &Server{
 		home: h, log: c.Log, role: c.Role, version: c.Build.Version, started: time.Now(), point: crash.Points(),
 	}
 	s.settings.Store(c.Settings)
 	s.events = &events.Desk{Bus: h.Bus, Events: h.Bus, Book: h.Book, Webhooks: s.eventWebhook}
-	s.heart = s.newHeart()
+	s.heartbeat = s.newHeartbeat()
 	s.channels = append(opened, s.streamOnlyEndpoints()...)
 	s.files = s.newFiles()
 	s.jobs = s.newJobs(walls.Later(walled))
 	s.history = s.newHistory()
-	s.trail = audit.New(audit.Config{Store: h.Store, Keep: keptFor(c.Settings), Log: c.Log})
-	s.guard.Store(&guarding{Guard: &guard.Guard{}, redact: &redact.Redactor{}}) // until Open reads the rules
+	s.trail = audit.New(audit.Config{Store: h.Store, Keep: auditRetention(c.Settings), Log: c.Log})
+	s.guard.Store(&callGuard{Guard: &guard.Guard{}, redact: &redact.Redactor{}}) // until Open reads the rules
 	s.metrics = metrics.New(metrics.Config{
-		Build: c.Build, Fleet: metrics.Fleet{Holder: s.tells.Load, Bus: h.Bus, Book: h.Book},
-		Channels: s.connected, Servers: s.serversUp, Jobs: func() int { return s.jobs.Running() }, Dropped: h.Bus.Dropped, Log: c.Log,
+		Build: c.Build, Fleet: metrics.Fleet{Holder: s.reportsFleet.Load, Bus: h.Bus, Book: h.Book},
+		Channels: s.connectionStates, Servers: s.serversUp, Jobs: func() int { return s.jobs.Running() }, Dropped: h.Bus.Dropped, Log: c.Log,
 	})
 	s.model = models.Chain(c.Models, h.Book, s.metrics, c.Log)
 	s.billing = s.newBilling()
 	s.desk = s.newDesk()
 	s.clock = s.newClock()
-	s.mcp = s.newMCP(c.Settings, laterBox(walled))
+	s.mcp = s.newMCP(c.Settings, deferredSandbox(walled))
 	s.skills = s.newSkills(walled)
 	s.tools = sync.OnceValues(func() (*tools.Set, error) {
 		box, err := walled()
@@ -245,9 +249,9 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 	return s
 }
 
-// Close gives the home back.
+// Close closes the home and all that Open has opened.
 func (s *Server) Close() error {
-	s.leave()
+	s.cancelProbe()
 	err := errors.Join(s.trail.Close(), s.home.Close())
 	if s.knowledge != nil {
 		err = errors.Join(err, s.knowledge.Close())
@@ -255,7 +259,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// openKnowledge opens the operator's folder that agents read, where one is configured.
+// openKnowledge opens the operator's folder that agents read, if one is configured.
 func (s *Server) openKnowledge() (err error) {
 	c := s.settings.Load()
 	if c.Knowledge.Dir == "" || !s.role.Works() {
@@ -267,8 +271,8 @@ func (s *Server) openKnowledge() (err error) {
 	return nil
 }
 
-// Host opens a server for a single command, and serves the home's socket until
-// leave is called.
+// Host opens a server for a single command, and serves the home's socket until the caller
+// calls leave.
 func Host(ctx context.Context, c Config) (leave func() error, err error) {
 	s, err := Open(ctx, c)
 	if err != nil {
@@ -291,7 +295,7 @@ func Host(ctx context.Context, c Config) (leave func() error, err error) {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)
 	go func() {
-		done <- s.run(running, s.stages(func(ctx context.Context) error { return f.serve(ctx, socket, nil) })...)
+		done <- s.runStages(running, s.stages(func(ctx context.Context) error { return f.serve(ctx, socket, nil) })...)
 	}()
 	return func() error {
 		stop()

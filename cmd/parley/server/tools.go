@@ -48,25 +48,25 @@ import (
 	"parley/tools/web"
 )
 
-// newTools makes all tools that there are on this machine. Box is what commands run in,
-// nil if none are.
+// newTools makes all tools that there are on this machine. Commands run in box; if it is
+// nil, no tool runs commands.
 func (s *Server) newTools(box sandbox.Sandbox) *tools.Set {
-	s.warnOfTools(box)
-	documents := s.documents(box)
+	s.warnOfSkillPrograms(box)
+	documents := s.documentReader(box)
 	all := files.New(s.openFiles, documents)
 	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) { return s.openUntil(ctx, call) }, s.home.Book)...)
 	all = append(all, todo.New(func(ctx context.Context, call tools.Call) (todo.Dir, error) { return s.openUntil(ctx, call) })...)
 	all = append(all, s.commandTools(box)...)
 	all = append(all, image.New(s.files.Show)...)
 	all = append(all, message.New(s.deliver), askuser.New(), history.New(s.readChat), schedule.New(clock.Desk{Clock: s.clock}))
-	all = append(all, web.New(web.Config{Settings: s.webSettings, Redirect: s.mayRedirect, Documents: documents, Refuse: refusedAddresses()})...)
+	all = append(all, web.New(web.Config{Settings: s.webSettings, Redirect: s.checkRedirect, Documents: documents, Refuse: refusedAddresses()})...)
 	all = append(all, changes.New(s.history.Changes))
 	all = append(all, crash.Tools()...)
 	return tools.NewSet(s.marker().Watch(all)...)
 }
 
-// refusedAddresses is what web_fetch connects to besides the public web: nothing, but for
-// the build for tests. Nil is web.Refuse.
+// refusedAddresses returns which addresses web_fetch refuses to connect to; nil means
+// web.Refuse, which allows the public web alone. The build for tests allows loopback too.
 func refusedAddresses() func(netip.Addr) string {
 	if !crash.LocalWeb() {
 		return nil
@@ -79,7 +79,7 @@ func refusedAddresses() func(netip.Addr) string {
 	}
 }
 
-// webSettings is what the operator has set of the web, as it is now.
+// webSettings returns the operator's settings for the web, as they are now.
 func (s *Server) webSettings() web.Settings {
 	c := s.settings.Load().Web
 	return web.Settings{
@@ -88,11 +88,11 @@ func (s *Server) webSettings() web.Settings {
 	}
 }
 
-// mostWriting is how long after the lease was asked for a tool's write may take
-// effect in a fleet. It is less than what is left of a lease that is held.
+// mostWriting is how long after the lease was checked a tool's write may take effect in a
+// fleet. It is less than what is left of a lease that is held.
 const mostWriting = 3 * time.Second
 
-// newFiles keeps what models look at in the sessions' workspaces.
+// newFiles makes the keeper of the files that models look at in the sessions' workspaces.
 func (s *Server) newFiles() *attachments.Keeper {
 	return attachments.New(attachments.Config{
 		Workspace: s.home.Workspace, Writable: s.openUntil,
@@ -101,8 +101,8 @@ func (s *Server) newFiles() *attachments.Keeper {
 	})
 }
 
-// transcriber is what writes down voice messages, as it is configured now; nil where
-// nothing is.
+// transcriber returns what transcribes voice messages, by the settings in force; nil if
+// none is configured.
 func (s *Server) transcriber() attachments.Transcriber {
 	c := s.settings.Load().Transcribe
 	if c == (config.Transcribe{}) {
@@ -111,7 +111,8 @@ func (s *Server) transcriber() attachments.Transcriber {
 	return transcribe.New(transcribe.Config{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: cmp.Or(c.Model, "whisper-1")})
 }
 
-// fetcher is what fetches the files that came over a channel, and how large one may be.
+// fetcher returns what fetches the files that came over a channel, and how many bytes one
+// may have; nil if the channel has no files.
 func (s *Server) fetcher(channel string) (channels.Fetcher, int64) {
 	for _, l := range s.channels {
 		if l.name != channel {
@@ -124,9 +125,9 @@ func (s *Server) fetcher(channel string) (channels.Fetcher, int64) {
 	return nil, 0
 }
 
-// openUntil opens a session's directory for one call. In a fleet others may have
-// the session by the time that a paused process goes on, so a write ends before
-// the lease and the call's deadline.
+// openUntil opens a session's directory for one call. In a fleet another process may have
+// the session by the time that a paused process goes on, so a write ends before the lease
+// and the call's deadline.
 func (s *Server) openUntil(ctx context.Context, call tools.Call) (*workspace.Dir, error) {
 	if call.Held.IsZero() {
 		call.Held = time.Now()
@@ -146,7 +147,8 @@ func (s *Server) openUntil(ctx context.Context, call tools.Call) (*workspace.Dir
 	return dir.Until(until), nil
 }
 
-// openFiles is openUntil for the tools for files, which find the operator's knowledge there.
+// openFiles opens a session's directory for the tools for files, as openUntil does, with
+// the operator's knowledge folder in it.
 func (s *Server) openFiles(ctx context.Context, call tools.Call) (files.Dir, error) {
 	dir, err := s.openUntil(ctx, call)
 	if err != nil || s.knowledge == nil {
@@ -155,8 +157,9 @@ func (s *Server) openFiles(ctx context.Context, call tools.Call) (files.Dir, err
 	return s.knowledge.Over(dir), nil
 }
 
-// keep stores a result that is too long for the model in the session's workspace.
-func (s *Server) keep(ctx context.Context, call tools.Call, content json.RawMessage) (string, error) {
+// keepResult stores a result that is too long for the model in the session's workspace,
+// and returns its path.
+func (s *Server) keepResult(ctx context.Context, call tools.Call, content json.RawMessage) (string, error) {
 	dir, err := s.openUntil(ctx, call)
 	if err != nil {
 		return "", err
@@ -170,8 +173,9 @@ func (s *Server) keep(ctx context.Context, call tools.Call, content json.RawMess
 	return path, dir.Write(path, content)
 }
 
-// granted is the set of tools that capabilities allow, one for all turns.
-func (s *Server) granted(all *tools.Set, capabilities []tools.Permission) *tools.Set {
+// grantedTools returns the set of tools that capabilities allow. All turns with the same
+// capabilities share one set.
+func (s *Server) grantedTools(all *tools.Set, capabilities []tools.Permission) *tools.Set {
 	key := fmt.Sprint(capabilities)
 	if set, ok := s.grants.Load(key); ok {
 		return set.(*tools.Set)
@@ -180,16 +184,16 @@ func (s *Server) granted(all *tools.Set, capabilities []tools.Permission) *tools
 	return set.(*tools.Set)
 }
 
-// documents reads what is no text, as PDF; nil without a sandbox, because nothing else
-// keeps what parses a stranger's file from harm.
-func (s *Server) documents(box sandbox.Sandbox) pages.Reader {
+// documentReader returns what reads files that are no text, such as PDF; nil without a
+// sandbox, because only a sandbox keeps the parser of a stranger's file from doing harm.
+func (s *Server) documentReader(box sandbox.Sandbox) pages.Reader {
 	if box == nil {
 		return nil
 	}
 	return documents.Reader{Sandbox: box, Log: s.log}
 }
 
-// commandTools are the tools that run commands; none without a sandbox.
+// commandTools returns the tools that run commands; none without a sandbox.
 func (s *Server) commandTools(box sandbox.Sandbox) []tools.Tool {
 	if box == nil {
 		return nil
@@ -197,15 +201,17 @@ func (s *Server) commandTools(box sandbox.Sandbox) []tools.Tool {
 	return slices.Concat(
 		jobtools.New(s.jobs),
 		shell.New(shell.Config{
-			Sandbox: box, Changed: s.changed, Background: s.jobs,
-			Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) { return s.place(ctx, call, "") },
+			Sandbox: box, Changed: s.markChanged, Background: s.jobs,
+			Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) {
+				return s.commandPlace(ctx, call, "")
+			},
 		}),
-		git.New(git.Config{Sandbox: box, Changed: s.changed, Place: s.repository}))
+		git.New(git.Config{Sandbox: box, Changed: s.markChanged, Place: s.gitPlace}))
 }
 
-// place is where a call's commands run: in a folder of the session's workspace, with
-// the network if its agent may use it.
-func (s *Server) place(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
+// commandPlace returns where a call's commands run: in a folder of the session's
+// workspace, with the network if its agent may use it.
+func (s *Server) commandPlace(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
 	dir, err := s.home.Workspace(call.Session)
 	if err != nil {
 		return sandbox.Place{}, err
@@ -233,25 +239,26 @@ func (s *Server) place(ctx context.Context, call tools.Call, path string) (sandb
 	return p, nil
 }
 
-// repository is where git runs for a call. None of the git tools needs the network, and
-// what an agent has written for git to run is not to have it by them; only where there
-// are no walls could it not be kept from it.
-func (s *Server) repository(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
-	p, err := s.place(ctx, call, path)
+// gitPlace returns where git runs for a call, without the network. None of the git tools
+// needs the network, and a program that an agent has written for git to run must not get
+// it through them. Without a sandbox the network cannot be taken away.
+func (s *Server) gitPlace(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
+	p, err := s.commandPlace(ctx, call, path)
 	p.Network = p.Network && s.settings.Load().Sandbox.Mode == string(sandbox.None)
 	return p, err
 }
 
-// placeOfProgram is where a skill's program runs, which has the network only if it wants it.
-func (s *Server) placeOfProgram(ctx context.Context, call tools.Call, network bool) (sandbox.Place, error) {
+// skillPlace returns where a skill's program runs. The program has the network only if it
+// wants it.
+func (s *Server) skillPlace(ctx context.Context, call tools.Call, network bool) (sandbox.Place, error) {
 	if network {
-		return s.place(ctx, call, "")
+		return s.commandPlace(ctx, call, "")
 	}
-	return s.repository(ctx, call, "")
+	return s.gitPlace(ctx, call, "")
 }
 
-// changed notes that a command may have changed a session's files.
-func (s *Server) changed(call tools.Call) {
+// markChanged records that a command may have changed a session's files.
+func (s *Server) markChanged(call tools.Call) {
 	dir, err := s.home.Workspace(call.Session)
 	if err == nil {
 		err = dir.Changed()
@@ -261,27 +268,29 @@ func (s *Server) changed(call tools.Call) {
 	}
 }
 
-// capabilities are what a session's agent may do: what is configured, and all of it in
-// the owner's terminal.
+// capabilities returns what a session's agent may do: what is configured, and everything
+// in the owner's terminal.
 func (s *Server) capabilities(session string) []tools.Permission {
-	if isOwners(session) {
+	if isOwnerTerminal(session) {
 		return tools.Permissions()
 	}
 	return s.settings.Load().Agents[agentName(session)].Capabilities
 }
 
-// isOwners tells whether a session is in the owner's terminal.
-func isOwners(session string) bool {
+// isOwnerTerminal reports whether a session is in the owner's terminal.
+func isOwnerTerminal(session string) bool {
 	parts := strings.Split(session, ":")
 	return len(parts) > 1 && parts[1] == console.Name
 }
 
-// newMCP makes the MCP servers of the settings.
+// newMCP makes the MCP servers of the settings; they run in box.
 func (s *Server) newMCP(c *config.Config, box sandbox.Sandbox) *mcpservers.Servers {
 	return mcpservers.New(mcpservers.Config{
-		Settings: c, Sandbox: box, Notes: s.home.Book, Bus: s.home.Bus, Changed: s.changed, Tell: s.tellOwners, Elsewhere: s.role == Gateway, Version: s.version, Log: s.log,
-		Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) { return s.place(ctx, call, "") },
-		Keep:  s.keepForeign,
+		Settings: c, Sandbox: box, Notes: s.home.Book, Bus: s.home.Bus, Changed: s.markChanged, Tell: s.notifyOwners, Elsewhere: s.role == Gateway, Version: s.version, Log: s.log,
+		Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) {
+			return s.commandPlace(ctx, call, "")
+		},
+		Keep: s.keepServerFile,
 		Show: func(ctx context.Context, call tools.Call, path string) (tools.Picture, error) {
 			p, err := s.files.Show(ctx, call, path)
 			return p.Picture, err
@@ -289,7 +298,8 @@ func (s *Server) newMCP(c *config.Config, box sandbox.Sandbox) *mcpservers.Serve
 	})
 }
 
-// serversUp tells which MCP servers are up, of those that this process uses.
+// serversUp reports for each MCP server whether it is up; it is empty if this process
+// uses none.
 func (s *Server) serversUp() map[string]bool {
 	all := map[string]bool{}
 	if !s.role.Works() {
@@ -301,9 +311,9 @@ func (s *Server) serversUp() map[string]bool {
 	return all
 }
 
-// keepForeign puts a file that a server gave into the session's workspace, marked as what
-// strangers may have written.
-func (s *Server) keepForeign(ctx context.Context, call tools.Call, name string, content []byte) (string, error) {
+// keepServerFile stores a file that an MCP server gave in the session's workspace, marked
+// as written by strangers, and returns its path.
+func (s *Server) keepServerFile(ctx context.Context, call tools.Call, name string, content []byte) (string, error) {
 	dir, err := s.openUntil(ctx, call)
 	if err != nil {
 		return "", err
@@ -315,9 +325,9 @@ func (s *Server) keepForeign(ctx context.Context, call tools.Call, name string, 
 	return path, dir.Write(path, content)
 }
 
-// networked tells whether what a call runs, a command or git, reaches the network, or
-// some of it. Without walls all of it does that is run at all.
-func (s *Server) networked(call tools.Call) bool {
+// reachesNetwork reports whether what a call runs, a command or git, reaches the network
+// or some of it. Without a sandbox everything that runs reaches it.
+func (s *Server) reachesNetwork(call tools.Call) bool {
 	if outward, known := s.mcp.Outward(call.Name); known {
 		return outward
 	}
@@ -328,13 +338,13 @@ func (s *Server) networked(call tools.Call) bool {
 	case settings.Mode == string(sandbox.None):
 		return true
 	case strings.HasPrefix(call.Name, "git_"), s.skills.Offline(call.Name):
-		return false // see repository and placeOfProgram
+		return false // see gitPlace and skillPlace
 	default:
 		return len(allowed) > 0 && !slices.Contains(allowed, config.NoNetwork)
 	}
 }
 
-// readChat reads a chat on behalf of the person who asks.
+// readChat reads the messages of a chat for the person who asks.
 func (s *Server) readChat(ctx context.Context, q history.Question) (history.Answer, error) {
 	r := reading.Reader{Channels: map[string]reading.Channel{}, Log: s.home.Store}
 	for _, l := range s.channels {
@@ -343,11 +353,13 @@ func (s *Server) readChat(ctx context.Context, q history.Question) (history.Answ
 	return r.Read(ctx, q)
 }
 
-// newJobs makes what runs commands in the background.
+// newJobs makes the runner of background commands.
 func (s *Server) newJobs(box sandbox.Sandbox) *jobs.Runner {
 	return jobs.New(jobs.Config{
 		Store: s.home.Store, Bus: s.home.Bus, Sandbox: box, Settings: s.jobSettings,
-		Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) { return s.place(ctx, call, "") },
+		Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) {
+			return s.commandPlace(ctx, call, "")
+		},
 		Create: func(_ context.Context, session, path string) (*os.File, error) {
 			dir, err := s.home.Workspace(session)
 			if err != nil {
@@ -355,22 +367,22 @@ func (s *Server) newJobs(box sandbox.Sandbox) *jobs.Runner {
 			}
 			return dir.Create(path)
 		},
-		Networked: s.networked, Changed: s.changed, Redact: func(text string) string { return s.guard.Load().redact.Text(text) }, Admit: s.admits, Ready: s.home.MayRunJobs,
+		Networked: s.reachesNetwork, Changed: s.markChanged, Redact: func(text string) string { return s.guard.Load().redact.Text(text) }, Admit: s.admitOccasion, Ready: s.home.MayRunJobs,
 		Audit: func(ctx context.Context, r sessions.AuditRecord) error { return s.trail.Record(ctx, r) }, Point: s.point, Log: s.log,
 	})
 }
 
-// jobSettings is what the operator has set of jobs, as it is now.
+// jobSettings returns the operator's settings for jobs, as they are now.
 func (s *Server) jobSettings() jobs.Settings {
 	c := s.settings.Load().Jobs
 	return jobs.Settings{Limits: sessions.JobLimits{Session: c.PerSession, Person: c.PerPerson}, Most: c.Most, Write: c.Write}
 }
 
-// A laterBox is the sandbox once it is known what works.
-type laterBox func() (sandbox.Sandbox, error)
+// A deferredSandbox waits until it is known which sandbox works, and runs commands there.
+type deferredSandbox func() (sandbox.Sandbox, error)
 
-// Run implements sandbox.Sandbox.
-func (b laterBox) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+// Run implements sandbox.Sandbox; it fails if no sandbox works on this machine.
+func (b deferredSandbox) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	box, err := b()
 	if err == nil && box == nil {
 		err = errors.New("no sandbox works on this machine: parley doctor says what it lacks")
