@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// OwnerName is what the owner is called where tokens have their names.
+// OwnerName is the owner's name where others have the names of their tokens.
 const OwnerName = "owner"
 
 // The scopes of tokens.
 const (
-	scopeSend    = "send"  // any target or address; scopeSendTo before a target is that target alone
-	scopeSendTo  = "send:" // and a target
+	scopeSend    = "send"  // to any target or address
+	scopeSendTo  = "send:" // followed by a target: to that target alone
 	scopeAgent   = "agent"
 	scopeRead    = "read"
 	scopeMetrics = "metrics"
@@ -26,27 +26,27 @@ const (
 	scopeAdmin   = "admin"
 )
 
-// A Token is a name with a secret, and what it may do.
+// A Token is a secret with a name and the scopes that it has.
 type Token struct {
 	Name   string
 	Secret string
 	May    []string
 }
 
-// Access is who may ask. Its functions are asked each time.
+// Access says who may use the API. Its functions are called for each request.
 type Access struct {
-	// Local says that whoever can connect is the owner: the home's socket. No
-	// token is asked for, and no Host or Origin looked at.
+	// Local is set for the home's socket: whoever can connect is the owner. No token is
+	// needed, and Host and Origin are not checked.
 	Local  bool
-	Owner  string // the owner's own secret; "" admits nobody
+	Owner  string // the owner's secret; "" admits nobody
 	Tokens func() []Token
-	Hosts  func() []string // names that this server goes by, beside loopback and addresses
-	// Public is the names by which platforms and browsers reach it, for the paths of channels and
-	// of MCP servers alone.
+	Hosts  func() []string // the names of this server, beside loopback names and IP addresses
+	// Public returns the names by which platforms and browsers reach this server. They are
+	// valid only for the paths of channels and of MCP servers.
 	Public func() []string
 }
 
-// A caller is who asks.
+// A caller is who has sent a request.
 type caller struct {
 	name  string
 	owner bool
@@ -54,27 +54,29 @@ type caller struct {
 	may   []string
 }
 
-func (c caller) can(scopes ...string) bool {
+// hasScope reports whether the caller has one of these scopes; the owner and admins have
+// all.
+func (c caller) hasScope(scopes ...string) bool {
 	return c.owner || slices.ContainsFunc(c.may, func(s string) bool { return s == scopeAdmin || slices.Contains(scopes, s) })
 }
 
-func (c caller) admin() bool    { return c.can() }
-func (c caller) reads() bool    { return c.can(scopeRead) }
-func (c caller) approves() bool { return c.can(scopeApprove) }
-func (c caller) measures() bool { return c.can(scopeMetrics) }
-func (c caller) talks() bool    { return c.can(scopeAgent) }
-func (c caller) listens() bool  { return c.reads() || c.talks() }
+func (c caller) isAdmin() bool        { return c.hasScope() }
+func (c caller) mayReadAll() bool     { return c.hasScope(scopeRead) }
+func (c caller) mayApprove() bool     { return c.hasScope(scopeApprove) }
+func (c caller) mayReadMetrics() bool { return c.hasScope(scopeMetrics) }
+func (c caller) mayTalkToAgent() bool { return c.hasScope(scopeAgent) }
+func (c caller) mayWatch() bool       { return c.mayReadAll() || c.mayTalkToAgent() }
 
-// speaks tells whether the caller may send to anybody at all.
-func (c caller) speaks() bool {
-	return c.can(scopeSend, scopeAgent) || slices.ContainsFunc(c.may, func(s string) bool { return strings.HasPrefix(s, scopeSendTo) })
+// maySendSomewhere reports whether the caller may send to anybody at all.
+func (c caller) maySendSomewhere() bool {
+	return c.hasScope(scopeSend, scopeAgent) || slices.ContainsFunc(c.may, func(s string) bool { return strings.HasPrefix(s, scopeSendTo) })
 }
 
-// sends tells whether the caller may send to a target or address, written so.
-func (c caller) sends(to string) bool { return c.can(scopeSend, scopeSendTo+to) }
+// maySendTo reports whether the caller may send to this target or address.
+func (c caller) maySendTo(to string) bool { return c.hasScope(scopeSend, scopeSendTo+to) }
 
-// identify finds the caller by the token. All tokens are compared, each in the
-// same time, so that how long it takes tells nothing.
+// identify finds the caller by the token. It compares all tokens, each in the same time,
+// so that the time tells nothing about them.
 func (a *API) identify(r *http.Request) (caller, error) {
 	access := a.cfg.Access
 	if access.Local {
@@ -106,9 +108,9 @@ func (a *API) identify(r *http.Request) (caller, error) {
 	return found, nil
 }
 
-// checkPlace refuses requests that a foreign web page may have made: those to a
-// name that is not ours, and those from another origin. Health is exempt.
-func (a *API) checkPlace(r *http.Request) error {
+// checkHostAndOrigin refuses requests that a foreign web page may have made: those to a
+// host name that is not this server's, and those from another origin. Health is exempt.
+func (a *API) checkHostAndOrigin(r *http.Request) error {
 	if a.cfg.Access.Local || r.URL.Path == healthPath || r.URL.Path == readyPath {
 		return nil
 	}
@@ -119,7 +121,7 @@ func (a *API) checkPlace(r *http.Request) error {
 	if a.cfg.Access.Public != nil && (strings.HasPrefix(r.URL.Path, channelsPath) || strings.HasPrefix(r.URL.Path, mcpPath)) {
 		names = append(slices.Clone(names), a.cfg.Access.Public()...)
 	}
-	if !isOurs(r.Host, names) {
+	if !isOwnHost(r.Host, names) {
 		return &refusal{status: http.StatusForbidden, code: "unknown_host", message: "this server does not go by the name in the Host header: add it to [http] hosts"}
 	}
 	origin := r.Header.Get("Origin")
@@ -127,31 +129,31 @@ func (a *API) checkPlace(r *http.Request) error {
 		return nil
 	}
 	from, err := url.Parse(origin)
-	if err != nil || !isHome(from, r.Host, names) {
+	if err != nil || !isOwnOrigin(from, r.Host, names) {
 		return &refusal{status: http.StatusForbidden, code: "foreign_origin", message: "this request comes from a web page of another origin"}
 	}
 	return nil
 }
 
-// isHome tells whether a web page's origin is this server. Behind a proxy that
-// writes a Host of its own, that is a configured name at its scheme's port; else
-// another port is another server.
-func isHome(from *url.URL, host string, names []string) bool {
+// isOwnOrigin reports whether a web page's origin is this server. Behind a proxy that
+// writes a Host of its own, a configured name at its scheme's usual port is this server;
+// any other port is another server.
+func isOwnOrigin(from *url.URL, host string, names []string) bool {
 	usual := map[string]string{"http": "80", "https": "443"}[from.Scheme]
 	port := cmp.Or(from.Port(), usual)
 	switch {
 	case from.Host == "":
 		return false
 	case hostName(from.Host) != hostName(host):
-		return named(from.Host, names) && port == usual
+		return isListedHost(from.Host, names) && port == usual
 	}
 	_, own, err := net.SplitHostPort(host)
 	return err == nil && own == port || err != nil && port == usual
 }
 
-// isOurs tells whether a Host header may name this server: a loopback name, any
-// IP address, which no DNS record can turn against us, or a configured name.
-func isOurs(host string, names []string) bool {
+// isOwnHost reports whether a Host header may name this server: a loopback name, any IP
+// address, which no DNS record can turn against the server, or a configured name.
+func isOwnHost(host string, names []string) bool {
 	name := hostName(host)
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return true
@@ -159,14 +161,15 @@ func isOurs(host string, names []string) bool {
 	if _, err := netip.ParseAddr(name); err == nil {
 		return true
 	}
-	return named(host, names)
+	return isListedHost(host, names)
 }
 
-func named(host string, names []string) bool {
+// isListedHost reports whether a host is one of these names.
+func isListedHost(host string, names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return n != "" && hostName(n) == hostName(host) })
 }
 
-// hostName is the name in a Host header, without port, brackets and final dot.
+// hostName returns the name in a Host header, without port, brackets and final dot.
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -15,35 +15,35 @@ import (
 	"parley/sessions"
 )
 
-// An answer is a response on its way, and what the log is told about it.
-type answer struct {
+// A response is an answer on its way, with what the log and the audit record about it.
+type response struct {
 	http.ResponseWriter
-	control *http.ResponseController
-	began   time.Time
-	route   string
-	caller  caller
-	id      string // of what it is about
-	audited string // what of it is recorded in the audit
-	code    string // of the error, if it is one
-	status  int    // 0 while nothing is written
-	bytes   int64
-	usual   bool // it comes with each word that people say
-	large   bool // it holds one of the API's places for large bodies
+	control      *http.ResponseController
+	began        time.Time
+	route        string
+	caller       caller
+	id           string // the id of what the request is about
+	auditSubject string // whom or what it is about, for the audit
+	code         string // the error's code, if it is an error
+	status       int    // 0 until something is written
+	bytes        int64
+	isRoutine    bool // whether such a request comes with each message of people's, so it is not worth an info line
+	large        bool // whether it holds one of the API's slots for large bodies
 }
 
-// Unwrap is for http.ResponseController.
-func (w *answer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+// Unwrap lets an http.ResponseController reach the underlying writer.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// WriteHeader notes the status.
-func (w *answer) WriteHeader(status int) {
+// WriteHeader records the status and writes it.
+func (w *response) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write counts what is written.
-func (w *answer) Write(p []byte) (int, error) {
+// Write counts the bytes and writes them.
+func (w *response) Write(p []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
@@ -52,8 +52,8 @@ func (w *answer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// json answers with a value.
-func (w *answer) json(status int, v any) error {
+// json answers with a value as JSON.
+func (w *response) json(status int, v any) error {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -64,7 +64,7 @@ func (w *answer) json(status int, v any) error {
 	w.Header().Set("Content-Length", strconv.Itoa(buf.Len()))
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(buf.Bytes()) // whoever asked has gone: nobody is left to tell
+	_, _ = w.Write(buf.Bytes()) // an error means that the caller has gone
 	return nil
 }
 
@@ -73,11 +73,11 @@ type refusal struct {
 	status  int
 	code    string
 	message string
-	retry   time.Duration // Retry-After
-	allow   string        // Allow
+	retry   time.Duration // for the header Retry-After
+	allow   string        // for the header Allow
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *refusal) Error() string { return e.message }
 
 func forbidden(message string) *refusal {
@@ -101,11 +101,12 @@ func unprocessable(code, format string, args ...any) *refusal {
 }
 
 const (
-	retryFull = 10 * time.Second // a mailbox empties at the platform's pace
-	retryLost = 5 * time.Second
+	retryFull        = 10 * time.Second // for a full mailbox, which empties at the platform's pace
+	retryUnavailable = 5 * time.Second
 )
 
-// refusalOf reads an error of the packages behind the API.
+// refusalOf returns what the caller is told about an error of the packages behind the
+// API.
 func refusalOf(err error) *refusal {
 	if e, ok := errors.AsType[*refusal](err); ok {
 		return e
@@ -117,11 +118,11 @@ func refusalOf(err error) *refusal {
 		return unprocessable(e.Code, "%s", e.Message)
 	}
 	if e, ok := errors.AsType[*outbox.FullError](err); ok {
-		return full(err, e.Error()+"; where there was room it is accepted: try again with the same Idempotency-Key")
+		return mailboxFull(err, e.Error()+"; where there was room it is accepted: try again with the same Idempotency-Key")
 	}
 	switch {
 	case errors.Is(err, bus.ErrFull):
-		return full(err, "too much waits there already: try again later")
+		return mailboxFull(err, "too much waits there already: try again later")
 	case errors.Is(err, channels.ErrOtherBody):
 		return &refusal{status: http.StatusConflict, code: "other_body", message: "this Idempotency-Key was used before with another body: use a new key for a new message"}
 	case errors.Is(err, bus.ErrInvalid):
@@ -132,13 +133,14 @@ func refusalOf(err error) *refusal {
 		return notFound("there is no such message")
 	}
 	return &refusal{
-		status: http.StatusServiceUnavailable, code: "unavailable", retry: retryLost,
+		status: http.StatusServiceUnavailable, code: "unavailable", retry: retryUnavailable,
 		message: "this cannot be done now, and what was asked for may not be durable: ask again, with the same Idempotency-Key",
 	}
 }
 
-// full refuses for a mailbox with too many messages, or with too many bytes.
-func full(err error, message string) *refusal {
+// mailboxFull refuses a message because the mailbox has too many messages, or too many
+// bytes.
+func mailboxFull(err error, message string) *refusal {
 	code := "mailbox_full"
 	if errors.Is(err, bus.ErrTooMuch) {
 		code = "too_much_waiting"
@@ -146,8 +148,8 @@ func full(err error, message string) *refusal {
 	return &refusal{status: http.StatusTooManyRequests, code: code, message: message, retry: retryFull}
 }
 
-// refuse answers with an error, if nothing was answered yet.
-func (w *answer) refuse(err error) {
+// refuse answers with an error, if nothing has been written yet.
+func (w *response) refuse(err error) {
 	if w.status != 0 {
 		return
 	}
@@ -169,32 +171,33 @@ func (w *answer) refuse(err error) {
 		// Else the server would first wait for a body that nobody wants.
 		h.Set("Connection", "close")
 	}
-	_ = w.json(e.status, struct { // two texts can be encoded
+	_ = w.json(e.status, struct { // two texts can always be encoded
 		Error bus.Failure `json:"error"`
 	}{bus.Failure{Code: e.code, Message: e.message}})
 }
 
-// unrouted is why no route serves a request, asked of what the mux would answer.
-func unrouted(h http.Handler, r *http.Request) *refusal {
-	w := &discarded{header: http.Header{}}
+// noRouteRefusal returns why no route serves a request: it runs the mux's own handler h
+// to learn which methods the path allows.
+func noRouteRefusal(h http.Handler, r *http.Request) *refusal {
+	w := &headerRecorder{header: http.Header{}}
 	h.ServeHTTP(w, r)
 	if w.status == http.StatusMethodNotAllowed {
 		allow := w.header.Get("Allow")
 		return &refusal{status: w.status, code: "method_not_allowed", allow: allow, message: "this path takes " + allow}
 	}
-	return nothingHere()
+	return noSuchPath()
 }
 
-func nothingHere() *refusal {
+func noSuchPath() *refusal {
 	return notFound("there is nothing at this path; docs/api.yaml lists what there is")
 }
 
-// discarded keeps a response's status and header alone.
-type discarded struct {
+// A headerRecorder keeps the status and header of a response, and drops its body.
+type headerRecorder struct {
 	header http.Header
 	status int
 }
 
-func (d *discarded) Header() http.Header         { return d.header }
-func (d *discarded) WriteHeader(status int)      { d.status = status }
-func (d *discarded) Write(p []byte) (int, error) { return len(p), nil }
+func (d *headerRecorder) Header() http.Header         { return d.header }
+func (d *headerRecorder) WriteHeader(status int)      { d.status = status }
+func (d *headerRecorder) Write(p []byte) (int, error) { return len(p), nil }

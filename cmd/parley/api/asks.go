@@ -12,15 +12,15 @@ import (
 	"parley/channels/web"
 )
 
-// Asks is what parked turns wait for.
+// Asks reads and answers asks: what parked turns wait for.
 type Asks struct {
 	Open   func(ctx context.Context) ([]bus.Ask, error)
 	Lookup func(ctx context.Context, id string) (bus.Ask, error)
-	// Answer takes an answer; its errors are those of package bus about asks.
+	// Answer records an answer; its errors are those of package bus about asks.
 	Answer func(ctx context.Context, id string, answer bus.Answer) (bus.Ask, error)
 }
 
-// An Ask is one as the API tells it.
+// An Ask is a bus.Ask in the API's JSON.
 type Ask struct {
 	ID        string          `json:"id"`
 	Kind      string          `json:"kind"` // approval or question
@@ -53,25 +53,25 @@ func askOf(a bus.Ask) Ask {
 	}
 }
 
-// answers tells whether the caller may answer anything at all: approvals, or the
+// mayAnswerAsks reports whether the caller may answer anything at all: approvals, or the
 // questions of its own turns.
-func (c caller) answers() bool { return c.approves() || c.talks() }
+func (c caller) mayAnswerAsks() bool { return c.mayApprove() || c.mayTalkToAgent() }
 
-// person is who a caller is where people have rights.
-func (c caller) person() bus.Person {
+// asPerson returns the person that a caller counts as where people have rights.
+func (c caller) asPerson() bus.Person {
 	if c.local {
 		return bus.Person{ID: console.Owner, Owner: true}
 	}
-	return bus.Person{ID: web.Person(c.name), Name: c.name, Owner: c.owner, EveryApprover: c.approves()}
+	return bus.Person{ID: web.Person(c.name), Name: c.name, Owner: c.owner, EveryApprover: c.mayApprove()}
 }
 
-// mayRead tells whether a caller is told of an ask.
-func (c caller) mayRead(a bus.Ask) bool {
-	return c.approves() || a.Kind == bus.AskQuestion && a.Person == web.Person(c.name)
+// mayReadAsk reports whether a caller may see an ask.
+func (c caller) mayReadAsk(a bus.Ask) bool {
+	return c.mayApprove() || a.Kind == bus.AskQuestion && a.Person == web.Person(c.name)
 }
 
-// listAsks lists what people have not answered yet.
-func (a *API) listAsks(w *answer, r *http.Request) error {
+// listAsks lists the asks that nobody has answered yet.
+func (a *API) listAsks(w *response, r *http.Request) error {
 	found, err := a.cfg.Asks.Open(r.Context())
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (a *API) listAsks(w *answer, r *http.Request) error {
 	list := []Ask{}
 	session := r.URL.Query().Get("session")
 	for _, ask := range found {
-		if w.caller.mayRead(ask) && (session == "" || ask.Session == session) {
+		if w.caller.mayReadAsk(ask) && (session == "" || ask.Session == session) {
 			list = append(list, askOf(ask))
 		}
 	}
@@ -88,21 +88,21 @@ func (a *API) listAsks(w *answer, r *http.Request) error {
 	}{list})
 }
 
-// answerAsk takes an answer.
-func (a *API) answerAsk(w *answer, r *http.Request) error {
+// answerAsk records a caller's answer to an ask.
+func (a *API) answerAsk(w *response, r *http.Request) error {
 	w.id = r.PathValue("id")
-	raw, err := a.body(w, r, maxJSON)
+	raw, err := a.readJSONBody(w, r, maxJSON)
 	if err != nil {
 		return err
 	}
-	said := bus.Answer{By: w.caller.person()}
+	said := bus.Answer{By: w.caller.asPerson()}
 	_, err = decode(raw, field{"answer", &said.Text, "a text"}, field{"reason", &said.Reason, "a text"})
 	if err != nil {
 		return err
 	}
 	ask, err := a.cfg.Asks.Lookup(r.Context(), w.id)
-	if err == nil && !w.caller.mayRead(ask) {
-		err = bus.ErrNoAsk // as if there were no others
+	if err == nil && !w.caller.mayReadAsk(ask) {
+		err = bus.ErrNoAsk // as if the asks of others did not exist
 	}
 	if err == nil {
 		ask, err = a.cfg.Asks.Answer(r.Context(), w.id, said)
@@ -126,47 +126,47 @@ func (a *API) answerAsk(w *answer, r *http.Request) error {
 	return w.json(http.StatusOK, askOf(ask))
 }
 
-// resolved is what watchers are told of an ask that has ended.
-type resolved struct {
+// A resolvedAsk is the data of the event that tells watchers how an ask has ended.
+type resolvedAsk struct {
 	Turn   string `json:"turn"`
 	Ask    string `json:"ask"`
 	Answer string `json:"answer"` // or expired, or withdrawn
 	By     string `json:"by,omitempty"`
 }
 
-func resolvedOf(a bus.Ask, turn string) resolved {
-	r := resolved{Turn: turn, Ask: a.ID, Answer: a.State}
+func resolvedAskOf(a bus.Ask, turn string) resolvedAsk {
+	r := resolvedAsk{Turn: turn, Ask: a.ID, Answer: a.State}
 	if a.State == bus.AskAnswered {
 		r.Answer, r.By = a.Answer.Text, a.Answer.By.ID
 	}
 	return r
 }
 
-// MCP is the servers whose tools agents use.
+// MCP serves requests about the MCP servers, whose tools agents use.
 type MCP interface {
-	// ServeHTTP lists them, tries one, accepts tools of it, and signs in to it.
+	// ServeHTTP lists the servers, tries one, accepts tools of it, and signs in to it.
 	http.Handler
-	// Visit is for browsers that come from signing in, and for those who ask who asks. It
-	// checks them itself.
+	// Visit serves browsers that come back from signing in, and servers that fetch the data
+	// of this OAuth client. It checks its callers itself.
 	Visit(w http.ResponseWriter, r *http.Request)
 }
 
-// mcpPath is where browsers end that have signed in to a server.
+// mcpPath begins the paths to which browsers come back after signing in to an MCP server.
 const mcpPath = "/mcp/"
 
-// mcpServers has the servers serve what is asked of them.
-func (a *API) mcpServers(w *answer, r *http.Request) error {
+// serveMCP passes an admin's request to the MCP servers.
+func (a *API) serveMCP(w *response, r *http.Request) error {
 	if a.cfg.MCP == nil {
 		return notFound("this process has no MCP servers")
 	}
 	w.id = r.PathValue("name")
-	w.audited = w.id
+	w.auditSubject = w.id
 	a.cfg.MCP.ServeHTTP(w, r)
 	return nil
 }
 
-// mcpVisit has the servers serve who needs no token.
-func (a *API) mcpVisit(w *answer, r *http.Request) error {
+// serveMCPBrowser passes a request that needs no token to the MCP servers.
+func (a *API) serveMCPBrowser(w *response, r *http.Request) error {
 	if a.cfg.MCP == nil {
 		return notFound("this process has no MCP servers")
 	}

@@ -13,33 +13,34 @@ import (
 	"parley/sessions/bill"
 )
 
-// Audit is where it is recorded what was done. Without Record nothing is.
+// Audit records what was done. Nothing is recorded if Record is nil.
 type Audit struct {
-	// Record keeps a record.
+	// Record stores a record.
 	Record func(ctx context.Context, r sessions.AuditRecord) error
-	// Records reads the records of a kind beyond an id; see [sessions.Auditor].
+	// Records returns the records of a kind whose ids follow after; see [sessions.Auditor].
 	Records func(ctx context.Context, kind string, after int64, limit int) ([]sessions.AuditRecord, error)
-	// Reads says that exports are recorded too.
+	// Reads is set if exports are recorded too.
 	Reads bool
-	// Lost is told of what was done and could not be recorded.
+	// Lost is called when something was done and could not be recorded.
 	Lost func()
 }
 
-// audited is the route with what it is recorded as, and with which result.
-func (r route) audited(kind, result string) route {
+// withAudit returns the route with the kind and the result that the audit records.
+func (r route) withAudit(kind, result string) route {
 	r.kind, r.result = kind, result
 	return r
 }
 
-// recorded serves a route and records that. What is only read is recorded first, and
-// not given out if it cannot be; what changes something is recorded once it is done.
-func (a *API) recorded(w *answer, r *http.Request, to route) error {
+// serveRecorded serves a route and records that in the audit. A request that only reads
+// is recorded first, and gets no answer if that fails; a request that changes something
+// is recorded afterwards.
+func (a *API) serveRecorded(w *response, r *http.Request, to route) error {
 	if to.kind == "" || a.cfg.Audit.Record == nil || to.kind == sessions.AuditExport && !a.cfg.Audit.Reads {
 		return to.serve(w, r)
 	}
 	record := sessions.AuditRecord{Kind: to.kind, By: "token:" + w.caller.name, Result: to.result}
 	if to.kind == sessions.AuditExport {
-		record.Session = bounded(r.PathValue("key"))
+		record.Session = truncateForLog(r.PathValue("key"))
 		if err := a.cfg.Audit.Record(r.Context(), record); err != nil {
 			return err
 		}
@@ -49,9 +50,9 @@ func (a *API) recorded(w *answer, r *http.Request, to route) error {
 		return err
 	}
 	if w.status >= http.StatusBadRequest {
-		return nil // it was refused, by what was handed in
+		return nil // the handler has refused it
 	}
-	record.Detail = bounded(cmp.Or(w.audited, r.PathValue("id")))
+	record.Detail = truncateForLog(cmp.Or(w.auditSubject, r.PathValue("id")))
 	if err := a.cfg.Audit.Record(context.WithoutCancel(r.Context()), record); err != nil {
 		a.cfg.Audit.Lost()
 		a.cfg.Log.Error("what was done is not in the audit", slog.String("route", w.route), slog.Any("error", err))
@@ -59,13 +60,13 @@ func (a *API) recorded(w *answer, r *http.Request, to route) error {
 	return nil
 }
 
-// listAudit lists what was done, the oldest first.
-func (a *API) listAudit(w *answer, r *http.Request) error {
-	after, err := number(r, "after", 0, 1<<62)
+// listAudit lists the audit's records, the oldest first.
+func (a *API) listAudit(w *response, r *http.Request) error {
+	after, err := queryNumber(r, "after", 0, 1<<62)
 	if err != nil {
 		return err
 	}
-	limit, err := number(r, "limit", pageDefault, pageMost)
+	limit, err := queryNumber(r, "limit", pageDefault, pageMost)
 	if err != nil {
 		return err
 	}
@@ -87,21 +88,21 @@ func (a *API) listAudit(w *answer, r *http.Request) error {
 	return w.json(http.StatusOK, page)
 }
 
-// Usage is what models have cost.
+// Usage knows what models have cost.
 type Usage struct {
-	// Sums sums up what was used; see [bill.Table].
+	// Sums adds up what was used; see [bill.Table].
 	Sums   func(ctx context.Context, by bill.By, from, to time.Time) ([]bill.Sum, error)
 	Prices string // the date of the list of prices
 }
 
-// usage sums up what was used, by default of this month and by day.
-func (a *API) usage(w *answer, r *http.Request) error {
+// usage answers with what was used, by default in this month and by day.
+func (a *API) usage(w *response, r *http.Request) error {
 	q, now := r.URL.Query(), time.Now().UTC()
-	from, err := dayOf(q, "from", time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC))
+	from, err := queryDay(q, "from", time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC))
 	if err != nil {
 		return err
 	}
-	to, err := dayOf(q, "to", now)
+	to, err := queryDay(q, "to", now)
 	if err != nil {
 		return err
 	}
@@ -118,8 +119,8 @@ func (a *API) usage(w *answer, r *http.Request) error {
 	}{append([]bill.Sum{}, all...), a.cfg.Usage.Prices})
 }
 
-// dayOf reads a day of the query.
-func dayOf(q url.Values, name string, otherwise time.Time) (time.Time, error) {
+// queryDay reads a day from the query; otherwise is its default.
+func queryDay(q url.Values, name string, otherwise time.Time) (time.Time, error) {
 	text := q.Get(name)
 	if text == "" {
 		return otherwise, nil

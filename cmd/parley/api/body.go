@@ -15,24 +15,24 @@ import (
 	"parley/tools/spelling"
 )
 
-// How much a request may bring.
+// How many bytes a request may have.
 const (
-	maxJSON = 1 << 20  // beside a file
-	maxFile = 10 << 20 // decoded
+	maxJSON = 1 << 20  // without a file
+	maxFile = 10 << 20 // of a file once it is decoded
 	maxBody = maxJSON + (maxFile+2)/3*4
 )
 
-// body reads a request's JSON, at most so many bytes.
-func (a *API) body(w *answer, r *http.Request, most int64) ([]byte, error) {
+// readJSONBody reads a request's JSON, which may have most bytes.
+func (a *API) readJSONBody(w *response, r *http.Request, most int64) ([]byte, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
 		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: "not_json", message: "send JSON, with Content-Type: application/json"}
 	}
-	return a.rawBody(w, r, most)
+	return a.readBody(w, r, most)
 }
 
-// rawBody reads a request's body as it comes, at most so many bytes.
-func (a *API) rawBody(w *answer, r *http.Request, most int64) ([]byte, error) {
+// readBody reads a request's body as it is; it may have most bytes.
+func (a *API) readBody(w *response, r *http.Request, most int64) ([]byte, error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: "compressed", message: "the body must not be compressed: send it without Content-Encoding"}
 	}
@@ -40,7 +40,7 @@ func (a *API) rawBody(w *answer, r *http.Request, most int64) ([]byte, error) {
 		return nil, tooLarge(most)
 	}
 	if most > maxJSON && (r.ContentLength < 0 || r.ContentLength > maxJSON) {
-		if err := a.waitForRoom(w, r); err != nil {
+		if err := a.waitForBodySlot(w, r); err != nil {
 			return nil, err
 		}
 	}
@@ -55,7 +55,7 @@ func (a *API) rawBody(w *answer, r *http.Request, most int64) ([]byte, error) {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, &refusal{status: http.StatusRequestTimeout, code: "too_slow", message: "the request's body came too slowly"}
-	case err != nil: // which may cite what was sent
+	case err != nil: // err may quote what was sent
 		return nil, badRequest("cut_off", "the request's body was cut off, or its chunks are broken")
 	}
 	// What follows is the server's time, not the caller's.
@@ -63,20 +63,20 @@ func (a *API) rawBody(w *answer, r *http.Request, most int64) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// waitForRoom takes one of the places for large bodies; those that come at once
-// wait for each other a while.
-func (a *API) waitForRoom(w *answer, r *http.Request) error {
+// waitForBodySlot takes one of the slots for large bodies. It waits a while if all are
+// taken.
+func (a *API) waitForBodySlot(w *response, r *http.Request) error {
 	late := time.NewTimer(a.cfg.Timeouts.Room)
 	defer late.Stop()
 	select {
-	case a.large <- struct{}{}:
+	case a.largeBodies <- struct{}{}:
 		w.large = true
 		a.setReadDeadline(w, r)
 		return nil
 	case <-r.Context().Done():
 		return badRequest("cut_off", "the request was cut off")
 	case <-late.C:
-		return &refusal{status: http.StatusServiceUnavailable, code: "busy", retry: retryLost, message: "too many large messages are coming in at once: try again"}
+		return &refusal{status: http.StatusServiceUnavailable, code: "busy", retry: retryUnavailable, message: "too many large messages are coming in at once: try again"}
 	}
 }
 
@@ -87,12 +87,12 @@ func tooLarge(most int64) *refusal {
 // A field is one member of a JSON object.
 type field struct {
 	name string
-	into any    // what to decode it into
-	want string // what it is to be, for who wrote something else
+	into any    // where to decode it to
+	want string // its type in words, for the error message
 }
 
-// decode reads a JSON object of these fields and no others, and returns how many
-// bytes each that was there took.
+// decode reads a JSON object that may have these fields and no others. It returns how
+// many bytes each field that is there takes.
 func decode(raw []byte, fields ...field) (sizes map[string]int, err error) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
@@ -134,14 +134,14 @@ func unknownField(name string, fields []field) *refusal {
 	return unprocessable("unknown_field", "there is no field %.80q; there is: %s", name, strings.Join(known, ", "))
 }
 
-// names is one text or a list of them.
-type names []string
+// A textList is one text or a list of texts.
+type textList []string
 
-// UnmarshalJSON reads either.
-func (n *names) UnmarshalJSON(raw []byte) error {
+// UnmarshalJSON reads one text or a list.
+func (n *textList) UnmarshalJSON(raw []byte) error {
 	var one string
 	if err := json.Unmarshal(raw, &one); err == nil {
-		*n = names{one}
+		*n = textList{one}
 		return nil
 	}
 	var all []string
@@ -152,8 +152,8 @@ func (n *names) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// readFile reads a file's name and data, and nothing that names a place; nil
-// where there is none.
+// readFile reads a file's name and data, and nothing that names a path; nil if there is
+// no file.
 func readFile(raw json.RawMessage) (*bus.File, error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil

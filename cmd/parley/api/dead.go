@@ -9,7 +9,8 @@ import (
 	"parley/bus"
 )
 
-// A deadLetter is one as it is listed; the message itself only where it is asked for.
+// A deadLetter is a dead letter as the API lists it; its message is there only if one
+// letter is asked for.
 type deadLetter struct {
 	Topic    bus.Topic       `json:"topic"`
 	ID       string          `json:"id"`
@@ -21,13 +22,13 @@ type deadLetter struct {
 	Message  json.RawMessage `json:"message,omitempty"`
 }
 
-func listed(d bus.DeadLetter) deadLetter {
+func deadLetterOf(d bus.DeadLetter) deadLetter {
 	return deadLetter{d.Topic, d.Message.ID, d.Message.Key, d.Reason, d.Attempts, d.BuriedAt, len(d.Message.Body), nil}
 }
 
-// listDead lists dead letters, of one topic or of all.
-func (a *API) listDead(w *answer, r *http.Request) error {
-	limit, err := number(r, "limit", pageDefault, pageMost)
+// listDead lists the dead letters of one topic or of all.
+func (a *API) listDead(w *response, r *http.Request) error {
+	limit, err := queryNumber(r, "limit", pageDefault, pageMost)
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (a *API) listDead(w *answer, r *http.Request) error {
 			return err
 		}
 		for _, d := range found {
-			page.Letters = append(page.Letters, listed(d))
+			page.Letters = append(page.Letters, deadLetterOf(d))
 		}
 		if n := int(limit); len(page.Letters) > n {
 			page.Letters, page.More = page.Letters[:n], true
@@ -67,23 +68,23 @@ func (a *API) listDead(w *answer, r *http.Request) error {
 
 var errNoLetter = errors.New("no such dead letter")
 
-// letter names the dead letter of a request's path.
-func letter(w *answer, r *http.Request) (topic bus.Topic, id string) {
+// deadLetterPath returns the topic and the id of the dead letter in a request's path.
+func deadLetterPath(w *response, r *http.Request) (topic bus.Topic, id string) {
 	w.id = r.PathValue("id")
-	w.audited = w.id
+	w.auditSubject = w.id
 	return bus.Topic(r.PathValue("topic")), w.id
 }
 
-func missing(err error) error {
+func asNotFound(err error) error {
 	if errors.Is(err, bus.ErrNotFound) || errors.Is(err, errNoLetter) {
 		return notFound("there is no such dead letter; mind that topic and id are percent-encoded in a path")
 	}
 	return err
 }
 
-// showDead shows a dead letter with its message.
-func (a *API) showDead(w *answer, r *http.Request) error {
-	topic, id := letter(w, r)
+// showDead answers with a dead letter and its message.
+func (a *API) showDead(w *response, r *http.Request) error {
+	topic, id := deadLetterPath(w, r)
 	after := ""
 	for {
 		found, err := a.cfg.Mail.DeadLetters(r.Context(), topic, after, pageDefault)
@@ -92,7 +93,7 @@ func (a *API) showDead(w *answer, r *http.Request) error {
 		}
 		for _, d := range found {
 			if d.Message.ID == id {
-				l := listed(d)
+				l := deadLetterOf(d)
 				if l.Message = d.Message.Body; !json.Valid(l.Message) {
 					l.Message = nil
 				}
@@ -101,27 +102,27 @@ func (a *API) showDead(w *answer, r *http.Request) error {
 			after = d.Message.ID
 		}
 		if len(found) < pageDefault {
-			return missing(errNoLetter)
+			return asNotFound(errNoLetter)
 		}
 	}
 }
 
-// dropDead forgets a dead letter.
-func (a *API) dropDead(w *answer, r *http.Request) error {
-	topic, id := letter(w, r)
+// dropDead deletes a dead letter.
+func (a *API) dropDead(w *response, r *http.Request) error {
+	topic, id := deadLetterPath(w, r)
 	if err := a.cfg.Mail.Drop(r.Context(), topic, id); err != nil {
-		return missing(err)
+		return asNotFound(err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
 // replayDead publishes a dead letter again.
-func (a *API) replayDead(w *answer, r *http.Request) error {
-	topic, id := letter(w, r)
+func (a *API) replayDead(w *response, r *http.Request) error {
+	topic, id := deadLetterPath(w, r)
 	again, err := a.cfg.Mail.Replay(r.Context(), topic, id)
 	if err != nil {
-		return missing(err)
+		return asNotFound(err)
 	}
 	return w.json(http.StatusAccepted, struct {
 		ID string `json:"id"`

@@ -17,7 +17,7 @@ func (a *API) Streams() int {
 }
 
 // MaxLarge is how many large bodies are held at once.
-const MaxLarge = maxLarge
+const MaxLarge = maxLargeBodies
 
 // Large counts those that are.
-func (a *API) Large() int { return len(a.large) }
+func (a *API) Large() int { return len(a.largeBodies) }

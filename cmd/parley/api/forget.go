@@ -8,16 +8,16 @@ import (
 	"parley/cmd/parley/erase"
 )
 
-// Forgetter forgets what people said.
+// A Forgetter erases what people said.
 type Forgetter interface {
 	Person(ctx context.Context, person string) (erase.Receipt, error)
 	Session(ctx context.Context, key string) (erase.Receipt, error)
 }
 
-// forget erases what a person said, or a session, everywhere, and answers with
-// the receipt.
-func (a *API) forget(w *answer, r *http.Request) error {
-	raw, err := a.body(w, r, 64<<10)
+// forget erases what a person said, or a session, everywhere, and answers with the
+// receipt.
+func (a *API) forget(w *response, r *http.Request) error {
+	raw, err := a.readJSONBody(w, r, 64<<10)
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (a *API) forget(w *answer, r *http.Request) error {
 		return err
 	}
 	var receipt erase.Receipt
-	defer a.views.clear()
+	defer a.snapshots.clear()
 	switch {
 	case (user == "") == (key == ""):
 		return unprocessable("missing_field", `give either "user", as CHANNEL:USER, or "session", by its key`)
@@ -34,13 +34,13 @@ func (a *API) forget(w *answer, r *http.Request) error {
 		if !isPerson(user) {
 			return unprocessable("bad_user", "%.80q is no person: write CHANNEL:USER", user)
 		}
-		w.id, w.audited = user, "a person" // who is forgotten here too
+		w.id, w.auditSubject = user, "a person" // the audit must not name the person who is erased
 		receipt, err = a.cfg.Forget.Person(r.Context(), user)
 	default:
 		if _, err := parseKey(key); err != nil {
 			return unprocessable("bad_session", "%v", err)
 		}
-		w.id, w.audited = key, key
+		w.id, w.auditSubject = key, key
 		receipt, err = a.cfg.Forget.Session(r.Context(), key)
 	}
 	if err != nil {
@@ -49,7 +49,7 @@ func (a *API) forget(w *answer, r *http.Request) error {
 	return w.json(http.StatusOK, receipt)
 }
 
-// isPerson tells whether a text reads like CHANNEL:USER.
+// isPerson reports whether a text has the form CHANNEL:USER.
 func isPerson(text string) bool {
 	channel, user, ok := strings.Cut(text, ":")
 	return ok && channel != "" && user != ""

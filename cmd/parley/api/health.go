@@ -18,23 +18,24 @@ const (
 	readyPath  = "/readyz"
 )
 
-const readyWithin = 5 * time.Second
+// readyTimeout bounds the checks of a request for readyPath.
+const readyTimeout = 5 * time.Second
 
-// healthy says that the process answers.
-func (a *API) healthy(w *answer, _ *http.Request) error {
+// serveHealth answers that the process is alive.
+func (a *API) serveHealth(w *response, _ *http.Request) error {
 	return w.json(http.StatusOK, struct {
 		OK bool `json:"ok"`
 	}{true})
 }
 
-// ready says whether all parts are, and which are not.
-func (a *API) ready(w *answer, r *http.Request) error {
+// serveReadiness answers whether all parts are ready, and which are not.
+func (a *API) serveReadiness(w *response, r *http.Request) error {
 	report := struct {
 		Ready bool              `json:"ready"`
 		Parts map[string]string `json:"parts"`
 	}{true, map[string]string{}}
 	if a.cfg.Health.Ready != nil {
-		ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
+		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 		defer cancel()
 		for name, err := range a.cfg.Health.Ready(ctx) {
 			report.Parts[name] = "ok"
@@ -50,8 +51,8 @@ func (a *API) ready(w *answer, r *http.Request) error {
 	return w.json(status, report)
 }
 
-// metrics serves those of the process.
-func (a *API) metrics(w *answer, r *http.Request) error {
+// metrics answers with the metrics of the process.
+func (a *API) metrics(w *response, r *http.Request) error {
 	if a.cfg.Metrics == nil {
 		return notFound("there are no metrics here")
 	}
@@ -59,8 +60,8 @@ func (a *API) metrics(w *answer, r *http.Request) error {
 	return nil
 }
 
-// webhook hands a request to the webhook of that name.
-func (a *API) webhook(w *answer, r *http.Request) error {
+// webhook passes a request to the webhook that it names.
+func (a *API) webhook(w *response, r *http.Request) error {
 	w.id = r.PathValue("name")
 	if a.cfg.Webhooks != nil {
 		if h := a.cfg.Webhooks()[w.id]; h != nil {
@@ -71,19 +72,19 @@ func (a *API) webhook(w *answer, r *http.Request) error {
 	return notFound("no webhook has this name: see [webhooks] in the configuration")
 }
 
-// channelsPath is where platforms make their requests, each for a channel.
+// channelsPath begins the paths of the platforms' requests, each for one channel.
 const channelsPath = "/channels/"
 
-// channel hands a platform's request to the channel of that name.
-func (a *API) channel(w *answer, r *http.Request) error {
+// channel passes a platform's request to the channel that it names.
+func (a *API) channel(w *response, r *http.Request) error {
 	w.id = r.PathValue("name")
 	if a.cfg.Receivers != nil {
 		if h := a.cfg.Receivers()[w.id]; h != nil {
-			body, err := a.rawBody(w, r, maxJSON)
+			body, err := a.readBody(w, r, maxJSON)
 			if err != nil {
 				return err
 			}
-			w.usual = true
+			w.isRoutine = true
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			h.ServeHTTP(w, r)
 			return nil
@@ -104,11 +105,11 @@ type topicState struct {
 type channelState struct {
 	Name string `json:"name"`
 	Up   bool   `json:"up"`
-	// Reason is why it is not, as far as is known.
+	// Reason says why the channel is not up, as far as is known.
 	Reason string `json:"reason,omitempty"`
 }
 
-// A ToolCount is what has become of a tool's calls since the process was started.
+// A ToolCount counts a tool's calls since the process was started.
 type ToolCount struct {
 	Tool      string     `json:"tool"`
 	Calls     int64      `json:"calls"`
@@ -119,8 +120,8 @@ type ToolCount struct {
 	LastAt    *time.Time `json:"last_error_at,omitempty"`
 }
 
-// status tells how the process and its mail stand.
-func (a *API) status(w *answer, r *http.Request) error {
+// status answers with the state of the process, of its channels and of its mail.
+func (a *API) status(w *response, r *http.Request) error {
 	h := a.cfg.Health
 	report := struct {
 		Version  string         `json:"version"`

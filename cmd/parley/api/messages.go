@@ -22,15 +22,15 @@ import (
 )
 
 const (
-	toAgent        = "agent" // the destination that is no target
+	toAgent        = "agent" // the destination that means the agent, and no target
 	keyHeader      = "Idempotency-Key"
 	maxKey         = 255
-	defaultSession = "default" // of the terminal
+	defaultSession = "default" // the name of the terminal's session
 )
 
-// A message is what POST /v1/messages takes.
+// A message is the body of POST /v1/messages.
 type message struct {
-	to      names
+	to      textList
 	text    string
 	file    *bus.File
 	key     string
@@ -39,8 +39,8 @@ type message struct {
 	session string
 }
 
-func (a *API) readMessage(w *answer, r *http.Request) (m message, digest string, err error) {
-	raw, err := a.body(w, r, maxBody)
+func (a *API) readMessage(w *response, r *http.Request) (m message, digest string, err error) {
+	raw, err := a.readJSONBody(w, r, maxBody)
 	if err != nil {
 		return message{}, "", err
 	}
@@ -58,7 +58,7 @@ func (a *API) readMessage(w *answer, r *http.Request) (m message, digest string,
 		return message{}, "", err
 	}
 	if m.expires.IsZero() && sizes["expires"] > len("null") {
-		m.expires = time.Unix(0, 0) // the first moment that there is, and not none
+		m.expires = time.Unix(0, 0) // a time long ago, because the zero time means none
 	}
 	if len(raw)-sizes["file"] > maxJSON {
 		return message{}, "", tooLarge(maxJSON)
@@ -70,8 +70,8 @@ func (a *API) readMessage(w *answer, r *http.Request) (m message, digest string,
 	return m, hex.EncodeToString(sum[:]), nil
 }
 
-// postMessage takes something to be said to people, or to the agent.
-func (a *API) postMessage(w *answer, r *http.Request) error {
+// postMessage accepts a message to people or to the agent.
+func (a *API) postMessage(w *response, r *http.Request) error {
 	key := r.Header.Get(keyHeader)
 	if len(key) > maxKey {
 		return badRequest("bad_key", "the %s has %d bytes; at most %d are allowed", keyHeader, len(key), maxKey)
@@ -80,18 +80,18 @@ func (a *API) postMessage(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// Scopes come before everything that tells what is configured.
+	// Scopes are checked before any answer can show what is configured.
 	for _, to := range m.to {
-		if to != toAgent && !w.caller.sends(to) || to == toAgent && !w.caller.talks() {
+		if to != toAgent && !w.caller.maySendTo(to) || to == toAgent && !w.caller.mayTalkToAgent() {
 			return forbidden(fmt.Sprintf("this token may not send to %.80q", to))
 		}
 	}
 	said := outbox.Request{
 		Origin: w.caller.name, To: m.to, Text: m.text, File: m.file, Subject: m.key,
-		Expires: m.expires, Urgent: m.urgent, NoBound: w.caller.admin(), Key: key, Digest: digest,
+		Expires: m.expires, Urgent: m.urgent, NoBound: w.caller.isAdmin(), Key: key, Digest: digest,
 	}
 	if slices.Contains(m.to, toAgent) {
-		return a.tell(w, r, m, said)
+		return a.postToAgent(w, r, m, said)
 	}
 	if m.session != "" {
 		return unprocessable("not_for_people", `"session" is for messages to the agent`)
@@ -107,9 +107,9 @@ func (a *API) postMessage(w *answer, r *http.Request) error {
 	return w.json(http.StatusAccepted, s)
 }
 
-// tell takes something to be said to the agent. It is recorded like a post, so
-// that its key and its id mean the same.
-func (a *API) tell(w *answer, r *http.Request, m message, said outbox.Request) error {
+// postToAgent accepts a message to the agent. The outbox records it like a message to
+// people, so that its key and its id mean the same.
+func (a *API) postToAgent(w *response, r *http.Request, m message, said outbox.Request) error {
 	switch {
 	case len(m.to) > 1:
 		return unprocessable("agent_alone", "the agent is spoken to alone: send another message to the others")
@@ -120,11 +120,11 @@ func (a *API) tell(w *answer, r *http.Request, m message, said outbox.Request) e
 	case a.cfg.Agent.Say == nil:
 		return unprocessable("no_model", "no model is configured, so there is no agent to talk to: set [model] in the configuration")
 	}
-	at, from, err := a.place(w.caller, m.session)
+	at, from, err := a.agentPlace(w.caller, m.session)
 	if err != nil {
 		return err
 	}
-	session, err := a.keyOf(at)
+	session, err := a.agentSessionKey(at)
 	if err != nil {
 		return unprocessable("bad_session", "%v", err)
 	}
@@ -143,9 +143,10 @@ func (a *API) tell(w *answer, r *http.Request, m message, said outbox.Request) e
 	}{p.ID, session})
 }
 
-// place is where a caller talks to the agent, and who they are there. A session
-// is given by its name or by its key; nobody talks in another's.
-func (a *API) place(c caller, session string) (bus.Address, bus.Person, error) {
+// agentPlace returns the address at which a caller talks to the agent, and the person
+// that the caller is there. A session is given by its name or by its key; nobody talks in
+// another's session.
+func (a *API) agentPlace(c caller, session string) (bus.Address, bus.Person, error) {
 	if session != "" && !isSessionName(session) {
 		return bus.Address{}, bus.Person{}, badSessionName()
 	}
@@ -170,7 +171,7 @@ func (a *API) place(c caller, session string) (bus.Address, bus.Person, error) {
 		}
 	}
 	if key.user != "" {
-		return bus.Address{}, bus.Person{}, badSessionName() // no session of a token's is so called
+		return bus.Address{}, bus.Person{}, badSessionName() // no token has such a session
 	}
 	if key.agent != a.cfg.Agent.Name || !key.belongsTo(c) {
 		return bus.Address{}, bus.Person{}, forbidden("this session is another's: give a name to talk in one of your own")
@@ -183,9 +184,9 @@ func (a *API) place(c caller, session string) (bus.Address, bus.Person, error) {
 	return key.at, from, nil
 }
 
-// isSessionName tells of a name, or of a key as it is written, that nobody can
-// mistake it for another and that it names no place: whoever answers in a session
-// makes its key and its folder anew of what the message says.
+// isSessionName reports whether a text can be a session's name. It must look like no
+// other name and be no path: the worker makes the session's key and folder from the
+// message's address.
 func isSessionName(name string) bool {
 	return bus.IsClean(name) && !markup.Blank(name) && name != "." && name != ".." && !strings.ContainsAny(name, `/\`)
 }
@@ -194,23 +195,23 @@ func badSessionName() *refusal {
 	return unprocessable("bad_session", `"session" is to be a name without control characters and slashes, or a session's key`)
 }
 
-func (a *API) keyOf(at bus.Address) (string, error) {
+func (a *API) agentSessionKey(at bus.Address) (string, error) {
 	return sessions.Key(a.cfg.Agent.Name, at.Channel, at.Chat, at.Thread)
 }
 
-// getMessage tells what became of a message. Those who may not read everything
-// see their own alone, as if there were no others.
-func (a *API) getMessage(w *answer, r *http.Request) error {
+// getMessage answers with the state of a message. Callers who may not read everything see
+// only their own messages, as if there were no others.
+func (a *API) getMessage(w *response, r *http.Request) error {
 	w.id = r.PathValue("id")
 	p, err := a.cfg.Outbox.Find(r.Context(), w.id)
 	if err != nil {
 		return err
 	}
-	if !w.caller.reads() && p.Origin != w.caller.name {
+	if !w.caller.mayReadAll() && p.Origin != w.caller.name {
 		return channels.ErrNoSend
 	}
-	if session, ok := a.toldSession(p); ok {
-		return a.getTold(r.Context(), w, p, session)
+	if session, ok := a.agentSessionOf(p); ok {
+		return a.getAgentMessage(r.Context(), w, p, session)
 	}
 	s, err := a.cfg.Outbox.State(r.Context(), p.ID)
 	if err != nil {
@@ -219,14 +220,15 @@ func (a *API) getMessage(w *answer, r *http.Request) error {
 	return w.json(http.StatusOK, s)
 }
 
-// toldSession is the session that a post was for; false if it was for people.
-func (a *API) toldSession(p channels.Submission) (session string, ok bool) {
+// agentSessionOf returns the session of a submission to the agent; false if it was for
+// people.
+func (a *API) agentSessionOf(p channels.Submission) (session string, ok bool) {
 	if len(p.Destinations) == 0 {
 		return "", false
 	}
 	at := p.Destinations[0]
 	if len(p.Destinations) == 1 && (at.Channel == web.Name || at.Channel == console.Name) {
-		session, err := a.keyOf(at)
+		session, err := a.agentSessionKey(at)
 		return session, err == nil
 	}
 	if a.cfg.Agent.Event == nil {
@@ -235,9 +237,9 @@ func (a *API) toldSession(p channels.Submission) (session string, ok bool) {
 	return a.cfg.Agent.Event(at)
 }
 
-// getTold tells whether the agent has begun with a message: it is sent once it
-// stands in its session's log.
-func (a *API) getTold(ctx context.Context, w *answer, p channels.Submission, session string) error {
+// getAgentMessage answers whether the agent has begun with a message: it counts as sent
+// once it is in its session's log.
+func (a *API) getAgentMessage(ctx context.Context, w *response, p channels.Submission, session string) error {
 	at := p.Destinations[0]
 	d := outbox.Destination{Address: at.String(), State: channels.Queued, At: p.At}
 	e, err := a.cfg.Sessions.Find(ctx, session, p.ID)

@@ -11,7 +11,7 @@ import (
 	"parley/sessions/schedules"
 )
 
-// A Chat is a place where the bot was spoken to, as the API tells it.
+// A Chat is a chat in which the bot was spoken to, in the API's JSON.
 type Chat struct {
 	Address string    `json:"address"`
 	Session string    `json:"session"`
@@ -20,8 +20,8 @@ type Chat struct {
 	Since   time.Time `json:"since"`
 }
 
-// listChats lists where the bot was spoken to.
-func (a *API) listChats(w *answer, r *http.Request) error {
+// listChats lists the chats in which the bot was spoken to.
+func (a *API) listChats(w *response, r *http.Request) error {
 	found, err := a.cfg.People.Chats(r.Context())
 	if err != nil {
 		return err
@@ -35,15 +35,15 @@ func (a *API) listChats(w *answer, r *http.Request) error {
 	}{list})
 }
 
-// Schedules are what people have the agent do later.
+// Schedules holds what people have the agent do later.
 type Schedules interface {
-	// List returns those of a session, or all if that is "".
+	// List returns the schedules of a session, or all if session is "".
 	List(ctx context.Context, session string) ([]schedules.Schedule, error)
-	// Remove removes one; schedules.ErrNone if there is none of that id.
+	// Remove removes a schedule; schedules.ErrNone if there is none of that id.
 	Remove(ctx context.Context, id string) error
 }
 
-// A Schedule is one as the API tells it.
+// A Schedule is a schedules.Schedule in the API's JSON.
 type Schedule struct {
 	ID      string    `json:"id"`
 	When    string    `json:"when"`
@@ -56,7 +56,7 @@ type Schedule struct {
 }
 
 // listSchedules lists what people have the agent do later.
-func (a *API) listSchedules(w *answer, r *http.Request) error {
+func (a *API) listSchedules(w *response, r *http.Request) error {
 	found, err := a.cfg.Schedules.List(r.Context(), r.URL.Query().Get("session"))
 	if err != nil {
 		return err
@@ -70,8 +70,8 @@ func (a *API) listSchedules(w *answer, r *http.Request) error {
 	}{list})
 }
 
-// cancelSchedule ends one.
-func (a *API) cancelSchedule(w *answer, r *http.Request) error {
+// cancelSchedule removes a schedule.
+func (a *API) cancelSchedule(w *response, r *http.Request) error {
 	w.id = r.PathValue("id")
 	err := a.cfg.Schedules.Remove(r.Context(), w.id)
 	if errors.Is(err, schedules.ErrNone) {
@@ -84,7 +84,7 @@ func (a *API) cancelSchedule(w *answer, r *http.Request) error {
 	return nil
 }
 
-// A Pairing is a person who is admitted or asks to be, as the API tells it.
+// A Pairing is a person who is admitted or asks to be, in the API's JSON.
 type Pairing struct {
 	Person string    `json:"person"`
 	Name   string    `json:"name,omitempty"`
@@ -104,8 +104,8 @@ func pairingOf(p channels.Pairing) Pairing {
 	return Pairing{p.Person, p.Name, state, p.Code, p.At}
 }
 
-// listPairings lists who is admitted and who asks to be.
-func (a *API) listPairings(w *answer, r *http.Request) error {
+// listPairings lists the people who are admitted and those who ask to be.
+func (a *API) listPairings(w *response, r *http.Request) error {
 	found, err := a.cfg.People.Pairings(r.Context())
 	if err != nil {
 		return err
@@ -119,9 +119,9 @@ func (a *API) listPairings(w *answer, r *http.Request) error {
 	}{list})
 }
 
-// one reads a body that has one text.
-func (a *API) one(w *answer, r *http.Request, name string) (text string, err error) {
-	raw, err := a.body(w, r, 64<<10)
+// readTextField reads a body that has one text, in the field of that name.
+func (a *API) readTextField(w *response, r *http.Request, name string) (text string, err error) {
+	raw, err := a.readJSONBody(w, r, 64<<10)
 	if err != nil {
 		return "", err
 	}
@@ -133,8 +133,8 @@ func (a *API) one(w *answer, r *http.Request, name string) (text string, err err
 }
 
 // approvePairing admits the person who was given a code.
-func (a *API) approvePairing(w *answer, r *http.Request) error {
-	code, err := a.one(w, r, "code")
+func (a *API) approvePairing(w *response, r *http.Request) error {
+	code, err := a.readTextField(w, r, "code")
 	if err != nil {
 		return err
 	}
@@ -145,12 +145,12 @@ func (a *API) approvePairing(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.audited = p.Person
+	w.auditSubject = p.Person
 	return w.json(http.StatusOK, pairingOf(p))
 }
 
-// revokePairing takes an admission or a request back.
-func (a *API) revokePairing(w *answer, r *http.Request) error {
+// revokePairing takes back a person's admission, or their request for one.
+func (a *API) revokePairing(w *response, r *http.Request) error {
 	w.id = r.PathValue("person")
 	err := a.cfg.People.Revoke(r.Context(), w.id)
 	if errors.Is(err, channels.ErrNoCode) {
@@ -159,14 +159,14 @@ func (a *API) revokePairing(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.audited = w.id
+	w.auditSubject = w.id
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// offerOwner makes a code that whoever says it first on that channel owns the bot.
-func (a *API) offerOwner(w *answer, r *http.Request) error {
-	channel, err := a.one(w, r, "channel")
+// offerOwner makes a code; the first person who says it on that channel owns the bot.
+func (a *API) offerOwner(w *response, r *http.Request) error {
+	channel, err := a.readTextField(w, r, "channel")
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (a *API) offerOwner(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.audited = channel
+	w.auditSubject = channel
 	return w.json(http.StatusOK, struct {
 		Code string `json:"code"`
 	}{code})

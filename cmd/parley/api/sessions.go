@@ -17,22 +17,22 @@ import (
 	"parley/sessions"
 )
 
-// Pages of lists.
+// The sizes of pages.
 const (
 	pageDefault = 100
 	pageMost    = 1000
 	pageBytes   = 4 << 20 // of entries
 )
 
-// A sessionKey is a session's key, taken apart.
+// A sessionKey holds the parts of a session's key.
 type sessionKey struct {
 	text  string
 	agent string
 	at    bus.Address
-	user  string // whose conversation it is in that place; "" where all share one
+	user  string // who has this conversation alone; "" if everybody there shares it
 }
 
-// parseKey takes apart what sessions.Key and sessions.PersonalKey make.
+// parseKey splits a key that sessions.Key or sessions.PersonalKey has made.
 func parseKey(text string) (sessionKey, error) {
 	if err := sessions.CheckKey(text); err != nil {
 		return sessionKey{}, err
@@ -48,17 +48,17 @@ func parseKey(text string) (sessionKey, error) {
 	return sessionKey{text, parts[0], bus.Address{Channel: parts[1], Chat: parts[2], Thread: parts[3]}, parts[4]}, nil
 }
 
-// belongsTo tells whether a session was begun by the caller: a token's are its
-// own, and the owner's are those of the terminals too.
+// belongsTo reports whether the session is the caller's: a token has the sessions that it
+// began, and the owner also those of the terminals.
 func (k sessionKey) belongsTo(c caller) bool {
 	return k.at.Channel == web.Name && k.at.Chat == c.name || k.at.Channel == console.Name && c.owner
 }
 
-// session is the key in a request's path, if the caller may read that session.
-// Whether there is such a session is not looked at before.
-func session(w *answer, r *http.Request) (sessionKey, error) {
+// readableSession returns the key in a request's path if the caller may read that
+// session. It decides so before anybody looks whether the session exists.
+func readableSession(w *response, r *http.Request) (sessionKey, error) {
 	key, err := parseKey(r.PathValue("key"))
-	if !w.caller.reads() && (err != nil || !key.belongsTo(w.caller)) {
+	if !w.caller.mayReadAll() && (err != nil || !key.belongsTo(w.caller)) {
 		return sessionKey{}, forbidden("this token may read the sessions that it began, and no others")
 	}
 	if err != nil {
@@ -68,8 +68,9 @@ func session(w *answer, r *http.Request) (sessionKey, error) {
 	return key, nil
 }
 
-// number reads a count of the query.
-func number(r *http.Request, name string, otherwise, most int64) (int64, error) {
+// queryNumber reads a number from the query; otherwise is its default, and most its
+// maximum.
+func queryNumber(r *http.Request, name string, otherwise, most int64) (int64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
 		return otherwise, nil
@@ -81,13 +82,13 @@ func number(r *http.Request, name string, otherwise, most int64) (int64, error) 
 	return min(n, most), nil
 }
 
-// listSessions lists the sessions that the caller may read, by key.
-func (a *API) listSessions(w *answer, r *http.Request) error {
-	limit, err := number(r, "limit", pageDefault, pageMost)
+// listSessions lists the sessions that the caller may read, in the order of their keys.
+func (a *API) listSessions(w *response, r *http.Request) error {
+	limit, err := queryNumber(r, "limit", pageDefault, pageMost)
 	if err != nil {
 		return err
 	}
-	list, more, err := a.visible(r.Context(), w.caller, r.URL.Query().Get("after"), int(limit))
+	list, more, err := a.listVisible(r.Context(), w.caller, r.URL.Query().Get("after"), int(limit))
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func (a *API) listSessions(w *answer, r *http.Request) error {
 	return w.json(http.StatusOK, page)
 }
 
-func (a *API) visible(ctx context.Context, c caller, after string, limit int) (list []sessions.Info, more bool, err error) {
+func (a *API) listVisible(ctx context.Context, c caller, after string, limit int) (list []sessions.Info, more bool, err error) {
 	list = []sessions.Info{}
 	for {
 		found, err := a.cfg.Sessions.List(ctx, after, pageMost)
@@ -109,7 +110,7 @@ func (a *API) visible(ctx context.Context, c caller, after string, limit int) (l
 			return nil, false, err
 		}
 		for _, info := range found {
-			if key, err := parseKey(info.Key); !c.reads() && (err != nil || !key.belongsTo(c)) {
+			if key, err := parseKey(info.Key); !c.mayReadAll() && (err != nil || !key.belongsTo(c)) {
 				continue
 			}
 			if len(list) == limit {
@@ -124,17 +125,17 @@ func (a *API) visible(ctx context.Context, c caller, after string, limit int) (l
 	}
 }
 
-// readSession reads a part of a session's log.
-func (a *API) readSession(w *answer, r *http.Request) error {
-	key, err := session(w, r)
+// readSession answers with a page of a session's log.
+func (a *API) readSession(w *response, r *http.Request) error {
+	key, err := readableSession(w, r)
 	if err != nil {
 		return err
 	}
-	limit, err := number(r, "limit", pageDefault, pageMost)
+	limit, err := queryNumber(r, "limit", pageDefault, pageMost)
 	if err != nil {
 		return err
 	}
-	after, err := number(r, "after", 0, 1<<62)
+	after, err := queryNumber(r, "after", 0, 1<<62)
 	if err != nil {
 		return err
 	}
@@ -164,7 +165,7 @@ func (a *API) readSession(w *answer, r *http.Request) error {
 	return w.json(http.StatusOK, page)
 }
 
-// A rating is what somebody thinks of a turn's answer.
+// A rating is a person's judgement of a turn's answer.
 type rating struct {
 	Turn   string    `json:"turn"`
 	Person string    `json:"person"`
@@ -180,10 +181,10 @@ func (a *API) ratings(ctx context.Context, session string) (all []rating, err er
 	return all, err
 }
 
-// exportSession writes a whole log, an entry a line. What goes wrong in the
-// middle breaks the connection, so that nobody takes a part for the whole.
-func (a *API) exportSession(w *answer, r *http.Request) error {
-	key, err := session(w, r)
+// exportSession writes a whole log, one entry on each line. An error in the middle breaks
+// the connection, so that nobody takes a part for the whole.
+func (a *API) exportSession(w *response, r *http.Request) error {
+	key, err := readableSession(w, r)
 	if err != nil {
 		return err
 	}
@@ -217,7 +218,7 @@ func (a *API) exportSession(w *answer, r *http.Request) error {
 	return nil
 }
 
-// exportRatings writes what people think of a session's answers, one a line.
+// exportRatings writes the ratings of a session's answers, one on each line.
 func (a *API) exportRatings(ctx context.Context, enc *json.Encoder, session string) error {
 	all, err := a.ratings(ctx, session)
 	if err != nil {

@@ -10,46 +10,47 @@ import (
 	"parley/sessions"
 )
 
-// A view is a session's snapshot as everybody is shown it who comes while the
-// session stands still. Nobody changes it.
-type view struct {
-	info  sessions.Info  // of the session as it was read
-	frame []byte         // the event, ready to be sent
-	known map[string]int // by turn: how many blocks it has
-	runs  []string       // the turns that run
+// A cachedSnapshot is a session's snapshot that is shown to everybody who begins to watch
+// before the session changes. Nobody changes it.
+type cachedSnapshot struct {
+	info         sessions.Info  // the session when it was read
+	frame        []byte         // the event as it is sent
+	blockCounts  map[string]int // how many blocks each turn has
+	runningTurns []string       // the ids of the turns that run
 }
 
 const (
-	viewsKept  = 32              // sessions whose views are kept for those who come next
-	viewsFor   = 2 * time.Second // and for how long: what was erased elsewhere is shown no longer
-	viewsAtOne = 4               // logs that are read for views at once
+	maxCachedSnapshots = 32              // how many sessions' snapshots are kept for the next watchers
+	cachedSnapshotTTL  = 2 * time.Second // for how long: another process may have erased something
+	maxSnapshotReads   = 4               // how many logs are read at once
 )
 
-// views makes snapshots and shares them: many who come at once cost one reading.
-type views struct {
+// A snapshotCache makes snapshots and shares them: many watchers who come at once cost
+// one reading of the log.
+type snapshotCache struct {
 	log   sessions.Reader
 	slots chan struct{}
 
 	mu   sync.Mutex
-	kept map[string]*shared
+	kept map[string]*cacheSlot
 }
 
-// A shared is the place where those who want one session's view meet.
-type shared struct {
-	turn chan struct{} // who has it looks; the others wait
-	last *view
-	used int // by whom it is waited for or looked at
+// A cacheSlot holds one session's snapshot for everybody who wants it.
+type cacheSlot struct {
+	turn chan struct{} // its holder reads the log; the others wait for it
+	last *cachedSnapshot
+	used int // how many callers of get use it
 }
 
-func newViews(log sessions.Reader) *views {
-	return &views{log: log, slots: make(chan struct{}, viewsAtOne), kept: map[string]*shared{}}
+func newSnapshotCache(log sessions.Reader) *snapshotCache {
+	return &snapshotCache{log: log, slots: make(chan struct{}, maxSnapshotReads), kept: map[string]*cacheSlot{}}
 }
 
-// of is a session's view as of now or later. A session that does not exist yet
-// has an empty one.
-func (v *views) of(ctx context.Context, key string) (*view, error) {
-	s := v.join(key)
-	defer v.leave(key, s)
+// get returns a session's snapshot of now or later. A session that does not exist yet has
+// an empty one.
+func (v *snapshotCache) get(ctx context.Context, key string) (*cachedSnapshot, error) {
+	s := v.acquire(key)
+	defer v.release(key, s)
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -69,71 +70,73 @@ func (v *views) of(ctx context.Context, key string) (*view, error) {
 		return nil, ctx.Err()
 	}
 	defer func() { <-v.slots }()
-	told, err := recountLog(ctx, v.log, key, info.Entries)
-	if errors.Is(err, sessions.ErrNotFound) { // it was erased just now
-		told, err = &recount{}, nil
+	told, err := readSnapshot(ctx, v.log, key, info.Entries)
+	if errors.Is(err, sessions.ErrNotFound) { // the session was erased just now
+		told, err = &snapshotBuilder{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.last, err = told.view(info)
+	s.last, err = told.render(info)
 	return s.last, err
 }
 
-func (v *views) join(key string) *shared {
+// acquire returns the slot of a session, and counts the caller as its user.
+func (v *snapshotCache) acquire(key string) *cacheSlot {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := v.kept[key]
 	if s == nil {
-		s = &shared{turn: make(chan struct{}, 1)}
+		s = &cacheSlot{turn: make(chan struct{}, 1)}
 		v.kept[key] = s
 	}
 	s.used++
 	return s
 }
 
-// leave lets go of a view: at once where many are kept, else a while after the
-// last who wanted it.
-func (v *views) leave(key string, s *shared) {
+// release ends a caller's use of a slot. The last user's slot is removed: at once if many
+// are kept, else after cachedSnapshotTTL.
+func (v *snapshotCache) release(key string, s *cacheSlot) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s.used--
 	if s.used > 0 || v.kept[key] != s {
 		return
 	}
-	if len(v.kept) > viewsKept {
+	if len(v.kept) > maxCachedSnapshots {
 		delete(v.kept, key)
 		return
 	}
-	time.AfterFunc(viewsFor, func() { v.drop(key, s) })
+	time.AfterFunc(cachedSnapshotTTL, func() { v.drop(key, s) })
 }
 
-func (v *views) drop(key string, s *shared) {
+// drop removes a slot, unless another has taken its place.
+func (v *snapshotCache) drop(key string, s *cacheSlot) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.kept[key] == s {
-		delete(v.kept, key) // who uses it has it still
+		delete(v.kept, key) // its users keep their pointer
 	}
 }
 
-// clear forgets all views, because something was erased.
-func (v *views) clear() {
+// clear removes all snapshots, because something was erased.
+func (v *snapshotCache) clear() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.kept = map[string]*shared{}
+	v.kept = map[string]*cacheSlot{}
 }
 
-// view makes of a recount what watchers are shown.
-func (c *recount) view(info sessions.Info) (*view, error) {
-	frame, err := frameOf("", "snapshot", c.whole())
+// render returns the snapshot as watchers are shown it.
+func (c *snapshotBuilder) render(info sessions.Info) (*cachedSnapshot, error) {
+	frame, err := frameOf("", "snapshot", c.build())
 	if err != nil {
 		return nil, fmt.Errorf("make a snapshot of session %s: %w", info.Key, err)
 	}
-	made := &view{info: info, frame: frame, known: map[string]int{}}
+	made := &cachedSnapshot{info: info, frame: frame, blockCounts: map[string]int{}}
 	for _, t := range c.turns {
-		made.known[t.state.Turn] = len(t.blocks)
+		made.blockCounts[t.state.Turn] = len(t.blocks)
 		if t.state.State == running {
-			made.runs = append(made.runs, t.state.Turn)
+			made.runningTurns = append(made.runningTurns, t.state.Turn)
 		}
 	}
 	return made, nil

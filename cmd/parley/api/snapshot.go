@@ -7,8 +7,8 @@ import (
 	"parley/sessions"
 )
 
-// A snapshot is how a session's newest turns stand in its log. Whoever watches
-// replaces by it all that it knows of blocks.
+// A snapshot shows a session's newest turns as its log has them. A watcher replaces by it
+// everything that it knows about blocks.
 type snapshot struct {
 	Turns  []turnState `json:"turns"`
 	Blocks []block     `json:"blocks"`
@@ -21,7 +21,7 @@ type turnState struct {
 	State  string   `json:"state"` // running, parked, done, failed or cancelled
 }
 
-// A block is what the model thought, said or asked for; its number counts within
+// A block is something that the model thought, said or called; its number counts within
 // the turn.
 type block struct {
 	Turn  string `json:"turn"`
@@ -38,31 +38,31 @@ const (
 	parked  = "parked" // it waits for people
 )
 
-// A snapshot holds that many turns, and of older ones none where the blocks take
-// more than snapshotBytes; what came before is read from the log.
+// A snapshot holds at most snapshotTurns turns, and leaves out older ones if the blocks
+// take more than snapshotBytes; watchers read earlier turns from the log.
 const (
 	snapshotTurns = 32
 	snapshotBytes = 1 << 20
 	snapshotPage  = 100 // entries
 )
 
-// A recount makes a snapshot of a log's entries.
-type recount struct {
-	turns []*toldTurn
+// A snapshotBuilder makes a snapshot from a log's entries.
+type snapshotBuilder struct {
+	turns []*turnBlocks
 	size  int
 }
 
-type toldTurn struct {
+type turnBlocks struct {
 	state  turnState
 	blocks []block
 	size   int
 }
 
-// recountLog makes a snapshot of a log's end: of the newest turns and of no more
-// than it holds. It reads backwards, a page at a time, so that it costs the same
-// however long the log is. What is appended after the entry until is not in it.
-func recountLog(ctx context.Context, log sessions.Reader, key string, until int64) (*recount, error) {
-	var pages [][]sessions.Entry // the newest first, without what no snapshot has
+// readSnapshot makes a snapshot of a log's end: of the newest turns, and of no more than
+// a snapshot holds. It reads backwards, a page at a time, so that it costs the same
+// however long the log is. It leaves out what is appended after the entry until.
+func readSnapshot(ctx context.Context, log sessions.Reader, key string, until int64) (*snapshotBuilder, error) {
+	var pages [][]sessions.Entry // the newest first, without the kinds of entries that no snapshot shows
 	turns, size := 0, 0
 	for end := until; end > 0 && (turns == 0 || turns < snapshotTurns && size <= snapshotBytes); {
 		from := max(1, end-snapshotPage+1)
@@ -93,10 +93,10 @@ func recountLog(ctx context.Context, log sessions.Reader, key string, until int6
 		pages = append(pages, kept)
 		end = from - 1
 	}
-	c := &recount{}
+	c := &snapshotBuilder{}
 	for _, page := range slices.Backward(pages) {
 		for _, e := range page {
-			if err := c.take(e); err != nil {
+			if err := c.add(e); err != nil {
 				return nil, err
 			}
 		}
@@ -104,9 +104,9 @@ func recountLog(ctx context.Context, log sessions.Reader, key string, until int6
 	return c, nil
 }
 
-func (c *recount) take(e sessions.Entry) error {
+func (c *snapshotBuilder) add(e sessions.Entry) error {
 	if e.Kind == sessions.KindTurnStarted {
-		c.turns = append(c.turns, &toldTurn{state: turnState{Turn: e.Turn, Causes: []string{}, State: running}})
+		c.turns = append(c.turns, &turnBlocks{state: turnState{Turn: e.Turn, Causes: []string{}, State: running}})
 		c.trim()
 		return nil
 	}
@@ -130,7 +130,7 @@ func (c *recount) take(e sessions.Entry) error {
 		t.state.State = done.State
 		return err
 	case sessions.KindThinking, sessions.KindText:
-		said, err := sessions.Decode[sessions.Text](e) // a thought has its text at the same place
+		said, err := sessions.Decode[sessions.Text](e) // a thought has its text in the same field
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (c *recount) take(e sessions.Entry) error {
 		if err != nil {
 			return err
 		}
-		b.Tool = use.Name // its arguments are no text, as little as in the events
+		b.Tool = use.Name // events do not show its arguments either
 	default:
 		return nil
 	}
@@ -151,7 +151,7 @@ func (c *recount) take(e sessions.Entry) error {
 	return nil
 }
 
-func (c *recount) turn(id string) *toldTurn {
+func (c *snapshotBuilder) turn(id string) *turnBlocks {
 	for i := len(c.turns) - 1; i >= 0; i-- {
 		if c.turns[i].state.Turn == id {
 			return c.turns[i]
@@ -160,8 +160,8 @@ func (c *recount) turn(id string) *toldTurn {
 	return nil
 }
 
-// trim lets go of the oldest turns, but never of one that runs or the newest.
-func (c *recount) trim() {
+// trim drops the oldest turns, but never one that runs or the newest.
+func (c *snapshotBuilder) trim() {
 	for len(c.turns) > 1 && (len(c.turns) > snapshotTurns || c.size > snapshotBytes) {
 		oldest := c.turns[0]
 		if oldest.state.State == running {
@@ -173,8 +173,8 @@ func (c *recount) trim() {
 	}
 }
 
-// whole is the snapshot as it is sent.
-func (c *recount) whole() snapshot {
+// build returns the snapshot as it is sent.
+func (c *snapshotBuilder) build() snapshot {
 	s := snapshot{Turns: []turnState{}, Blocks: []block{}}
 	for _, t := range c.turns {
 		s.Turns = append(s.Turns, t.state)

@@ -17,8 +17,8 @@ import (
 )
 
 // watchSession streams the events of a session until the watcher leaves.
-func (a *API) watchSession(w *answer, r *http.Request) error {
-	key, err := session(w, r)
+func (a *API) watchSession(w *response, r *http.Request) error {
+	key, err := readableSession(w, r)
 	if err != nil {
 		return err
 	}
@@ -27,24 +27,24 @@ func (a *API) watchSession(w *answer, r *http.Request) error {
 	}
 	ctx, leave := context.WithCancel(r.Context())
 	defer leave()
-	may := func() error { return a.stillWatches(r, w.caller, key) }
-	release, ok := a.streams.add(&watcher{leave: leave, may: may})
+	may := func() error { return a.checkStillAllowed(r, w.caller, key) }
+	release, ok := a.streams.add(&watcher{cancel: leave, check: may})
 	if !ok {
-		return &refusal{status: http.StatusServiceUnavailable, code: "unavailable", retry: retryLost, message: "the server is shutting down: come again"}
+		return &refusal{status: http.StatusServiceUnavailable, code: "unavailable", retry: retryUnavailable, message: "the server is shutting down: come again"}
 	}
 	defer release()
 	// From here on Recheck knows this stream; what changed before is seen now.
 	if err := may(); err != nil {
 		return err
 	}
-	v := &viewer{key: key.text, views: a.views, out: newStream(w, a.cfg.Timeouts, leave)}
+	v := &viewer{key: key.text, snapshots: a.snapshots, out: newStream(w, a.cfg.Timeouts, leave)}
 	defer v.out.close()
 	news, err := v.begin(ctx, a.cfg.Events, r.Header.Get("Last-Event-ID"))
 	if err != nil {
 		if w.status == 0 {
 			return err
 		}
-		return nil // it will come again
+		return nil // the watcher will come again
 	}
 	// From here on an error is the end of the stream; the watcher comes again
 	// and goes on where it was cut off.
@@ -52,25 +52,25 @@ func (a *API) watchSession(w *answer, r *http.Request) error {
 	return nil
 }
 
-// A viewer is one who watches a session.
+// A viewer is one watcher of a session.
 //
-// Without a past that is still held, it is given a snapshot: the subscription
-// stands first and the log is read then, so nothing falls between the two, and
-// what both have is dropped by its block's number. What the log does not have
-// yet is the answer that the model is giving just then. Where its beginning was
-// missed there is a hole: events go out without an id, so that a stream that is
-// cut off begins with a snapshot again, until the answer begins anew or is over,
-// when a second snapshot has the whole of it.
+// If the events since the watcher's last one are not held any more, the viewer sends a
+// snapshot. It subscribes first and reads the log then, so nothing is missed between the
+// two; what both have is dropped by its block's number. The log does not have the answer
+// that the model is giving at that moment. If the beginning of that answer was missed,
+// the turn has a hole: events go out without an id, so that a stream that is cut off
+// begins with a snapshot again. The hole ends when the answer begins anew, or is over;
+// then a second snapshot has all of it.
 type viewer struct {
-	key   string
-	views *views
-	out   *stream
+	key       string
+	snapshots *snapshotCache
+	out       *stream
 
-	logged map[string]int  // by turn: blocks that the last snapshot had; nil before one was needed
-	holes  map[string]bool // by turn
+	logged map[string]int  // how many blocks of each turn the last snapshot had; nil before one was needed
+	holes  map[string]bool // the turns that have a hole
 }
 
-// begin subscribes, and sends a snapshot where one is needed.
+// begin subscribes to the session's events, and sends a snapshot if one is needed.
 func (v *viewer) begin(ctx context.Context, events bus.Events, lastID string) (iter.Seq2[bus.Event, error], error) {
 	feed := bus.SessionFeed(v.key)
 	if after, err := strconv.ParseUint(lastID, 10, 64); err == nil && after > 0 {
@@ -86,30 +86,30 @@ func (v *viewer) begin(ctx context.Context, events bus.Events, lastID string) (i
 	if err != nil {
 		return nil, fmt.Errorf("follow session %s: %w", v.key, err)
 	}
-	return news, v.renew(ctx)
+	return news, v.sendSnapshot(ctx)
 }
 
-// renew sends a snapshot, with a hole in each turn that runs.
-func (v *viewer) renew(ctx context.Context) error {
-	told, err := v.views.of(ctx, v.key)
+// sendSnapshot sends a snapshot, and marks each turn that runs as having a hole.
+func (v *viewer) sendSnapshot(ctx context.Context) error {
+	told, err := v.snapshots.get(ctx, v.key)
 	if err != nil {
 		return fmt.Errorf("read session %s for a snapshot: %w", v.key, err)
 	}
-	v.logged, v.holes = told.known, map[string]bool{}
-	for _, turn := range told.runs {
+	v.logged, v.holes = told.blockCounts, map[string]bool{}
+	for _, turn := range told.runningTurns {
 		v.holes[turn] = true
 	}
 	return v.out.write(told.frame)
 }
 
-// follow sends what happens until ctx is done or the watcher is gone.
+// follow sends the events until ctx is done or the watcher is gone.
 func (v *viewer) follow(ctx context.Context, news iter.Seq2[bus.Event, error]) error {
 	for e, err := range news {
 		switch {
 		case errors.Is(err, bus.ErrGone): // it was too slow
-			err = v.renew(ctx)
+			err = v.sendSnapshot(ctx)
 		case err == nil:
-			err = v.event(ctx, e)
+			err = v.sendEvent(ctx, e)
 		}
 		if err != nil {
 			return err
@@ -118,7 +118,8 @@ func (v *viewer) follow(ctx context.Context, news iter.Seq2[bus.Event, error]) e
 	return nil
 }
 
-func (v *viewer) event(ctx context.Context, e bus.Event) error {
+// sendEvent sends an event, unless the last snapshot has it already.
+func (v *viewer) sendEvent(ctx context.Context, e bus.Event) error {
 	if v.logged != nil {
 		old, err := v.compare(ctx, e)
 		if old || err != nil {
@@ -129,11 +130,11 @@ func (v *viewer) event(ctx context.Context, e bus.Event) error {
 	if len(v.holes) == 0 {
 		id = strconv.FormatUint(e.ID, 10)
 	}
-	return v.out.send(id, e.Type, dataOf(e))
+	return v.out.send(id, e.Type, eventData(e))
 }
 
-// compare holds an event against the snapshot: it says whether the snapshot has
-// it, and whether it ends a hole.
+// compare reports whether the snapshot already has an event, and ends a hole that the
+// event closes.
 func (v *viewer) compare(ctx context.Context, e bus.Event) (old bool, err error) {
 	next := v.logged[e.Turn]
 	switch e.Type {
@@ -148,15 +149,16 @@ func (v *viewer) compare(ctx context.Context, e bus.Event) (old bool, err error)
 		// What was said before these is in the log, and what comes after them
 		// comes to us.
 		if v.holes[e.Turn] {
-			err = v.renew(ctx)
+			err = v.sendSnapshot(ctx)
 			delete(v.holes, e.Turn)
 		}
 	}
 	return false, err
 }
 
-// dataOf is what an event's data is: Block only where it is about one.
-func dataOf(e bus.Event) any {
+// eventData returns the data of an event as it is sent; it has a block's number only if
+// the event is about a block.
+func eventData(e bus.Event) any {
 	switch e.Type {
 	case bus.BlockStart, bus.BlockDelta, bus.BlockStop, bus.BlockReset:
 		return e
@@ -183,7 +185,7 @@ func dataOf(e bus.Event) any {
 		if e.Type == bus.Asked {
 			return askOf(*e.Ask)
 		}
-		return resolvedOf(*e.Ask, e.Turn)
+		return resolvedAskOf(*e.Ask, e.Turn)
 	}
 	return struct {
 		bus.Event
@@ -191,26 +193,26 @@ func dataOf(e bus.Event) any {
 	}{Event: e}
 }
 
-// A stream is a response of server-sent events. When nothing was sent for a
-// while it says so itself; a watcher that takes too long to read is cut off.
+// A stream is a response of server-sent events. When nothing was sent for a while it
+// sends a heartbeat; it cuts off a watcher that reads too slowly.
 type stream struct {
-	w       *answer
+	w       *response
 	quiet   time.Duration
 	timeout time.Duration
 	leave   func()
 
-	mu     sync.Mutex
-	closed bool
-	beat   *time.Timer
+	mu        sync.Mutex
+	closed    bool
+	heartbeat *time.Timer
 }
 
-func newStream(w *answer, t Timeouts, leave func()) *stream {
-	// Streams that begin together do not beat together.
+func newStream(w *response, t Timeouts, leave func()) *stream {
+	// Streams that begin together do not send their heartbeats together.
 	quiet := t.Quiet + rand.N(t.Quiet/2+1)
 	return &stream{w: w, quiet: quiet, timeout: t.Write, leave: leave}
 }
 
-// open sends the head of the response.
+// open sends the header of the response.
 func (s *stream) open() error { return s.write([]byte(": watching\n\n")) }
 
 // send sends an event; one without an id leaves the watcher's last id as it is.
@@ -222,7 +224,7 @@ func (s *stream) send(id, kind string, data any) error {
 	return s.write(frame)
 }
 
-// frameOf is an event as it goes over the wire.
+// frameOf returns an event in the form that goes over the wire.
 func frameOf(id, kind string, data any) ([]byte, error) {
 	var buf bytes.Buffer
 	if id != "" {
@@ -251,7 +253,7 @@ func (s *stream) write(frame []byte) error {
 		h.Set("X-Accel-Buffering", "no")
 		s.w.WriteHeader(http.StatusOK)
 	}
-	_ = s.w.control.SetWriteDeadline(time.Now().Add(s.timeout)) // a writer without one cannot hang
+	_ = s.w.control.SetWriteDeadline(time.Now().Add(s.timeout)) // a writer that cannot have a deadline cannot hang
 	_, err := s.w.Write(frame)
 	if err == nil {
 		err = s.w.control.Flush()
@@ -261,28 +263,28 @@ func (s *stream) write(frame []byte) error {
 		s.leave()
 		return fmt.Errorf("write to a watcher: %w", err)
 	}
-	if s.beat == nil {
-		s.beat = time.AfterFunc(s.quiet, s.alive)
+	if s.heartbeat == nil {
+		s.heartbeat = time.AfterFunc(s.quiet, s.sendHeartbeat)
 	} else {
-		s.beat.Reset(s.quiet)
+		s.heartbeat.Reset(s.quiet)
 	}
 	return nil
 }
 
-// alive keeps whoever stands between from taking the stream for dead.
-func (s *stream) alive() { _ = s.write([]byte(":\n\n")) }
+// sendHeartbeat sends a comment, so that proxies do not take the stream for dead.
+func (s *stream) sendHeartbeat() { _ = s.write([]byte(":\n\n")) }
 
-// close ends the stream: when it returns, nothing writes to the response any more.
+// close ends the stream: after it has returned, nothing writes to the response.
 func (s *stream) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	if s.beat != nil {
-		s.beat.Stop()
+	if s.heartbeat != nil {
+		s.heartbeat.Stop()
 	}
 }
 
-// streams knows how to end those that are open.
+// streams holds the open streams, to end them.
 type streams struct {
 	mu    sync.Mutex
 	ended bool
@@ -291,12 +293,13 @@ type streams struct {
 
 // A watcher is an open stream.
 type watcher struct {
-	leave func()       // ends it
-	may   func() error // says why its caller may not watch any more
+	cancel func()       // ends it
+	check  func() error // returns why its caller may not watch any more
 }
 
 func newStreams() *streams { return &streams{open: map[*watcher]struct{}{}} }
 
+// add registers a stream until release is called; ok is false once end was called.
 func (s *streams) add(w *watcher) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -311,36 +314,37 @@ func (s *streams) add(w *watcher) (release func(), ok bool) {
 	}, true
 }
 
-// end ends all streams, and lets none begin.
+// end ends all streams, and lets no new ones begin.
 func (s *streams) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
 	for w := range s.open {
-		w.leave()
+		w.cancel()
 	}
 }
 
-// Recheck ends the streams of those who may not watch any more. It is called when
-// the tokens have changed.
+// Recheck ends the streams of callers who may not watch any more. It is called when the
+// tokens have changed.
 func (a *API) Recheck() {
 	a.streams.mu.Lock()
 	defer a.streams.mu.Unlock()
 	for w := range a.streams.open {
-		if w.may() != nil {
-			w.leave()
+		if w.check() != nil {
+			w.cancel()
 		}
 	}
 }
 
-// stillWatches says why a caller may not watch a session any more: the token is
-// gone, belongs to another name now, or has lost the scope.
-func (a *API) stillWatches(r *http.Request, was caller, key sessionKey) error {
+// checkStillAllowed returns why a caller may not watch a session any more: the token is
+// gone, belongs to another name now, or has lost the scope. It returns nil if the caller
+// may.
+func (a *API) checkStillAllowed(r *http.Request, was caller, key sessionKey) error {
 	is, err := a.identify(r)
 	switch {
 	case err != nil:
 		return err
-	case is.name != was.name || !is.listens() || !is.reads() && !key.belongsTo(is):
+	case is.name != was.name || !is.mayWatch() || !is.mayReadAll() && !key.belongsTo(is):
 		return forbidden("this token may not watch this session any more")
 	}
 	return nil

@@ -16,18 +16,18 @@ import (
 
 // A Desk answers /usage.
 type Desk struct {
-	// Usage sums up what was used; see [bill.Table].
+	// Usage adds up what was used; see [bill.Table].
 	Usage func(ctx context.Context, by bill.By, from, to time.Time) ([]bill.Sum, error)
-	// Account returns the person in whose name another is counted.
+	// Account returns the person under whose name a person's use is counted: one for all accounts that belong together.
 	Account func(ctx context.Context, person string) (string, error)
-	// Caps returns what models may cost now; nil where no price is known.
+	// Caps returns what models may cost now; nil if no price is known.
 	Caps func() Caps
 	// Prices is the date of the list of prices.
 	Prices string
 }
 
-// Answer says what the sender of a command has used, and to owners who are alone with the
-// bot what all have.
+// Answer says in words what the sender of a command has used, and tells an owner in a
+// private chat also what everybody together has used.
 func (d *Desk) Answer(ctx context.Context, in bus.Inbound) (string, error) {
 	now := time.Now().UTC()
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
@@ -45,36 +45,36 @@ func (d *Desk) Answer(ctx context.Context, in bus.Inbound) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		own, all, err := d.split(ctx, in.From.ID, people)
+		own, all, err := d.sumOwnAndAll(ctx, in.From.ID, people)
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "- you, %s: %s\n", span.name, Words(own)+most(span.own))
+		fmt.Fprintf(&b, "- you, %s: %s\n", span.name, FormatSum(own)+capSuffix(span.own))
 		if in.From.Owner && !in.Group {
-			fmt.Fprintf(&b, "- all, %s: %s\n", span.name, Words(all)+most(span.all))
+			fmt.Fprintf(&b, "- all, %s: %s\n", span.name, FormatSum(all)+capSuffix(span.all))
 		}
 	}
 	fmt.Fprintf(&b, "\nDays and months are UTC's. The list of prices is of %s; where a provider says what it charges, that counts.", d.Prices)
 	return b.String(), nil
 }
 
-// most says what a cap is, where there is one.
-func most(micro int64) string {
+// capSuffix returns the words about a cap that follow a sum; "" if there is no cap.
+func capSuffix(micro int64) string {
 	if micro == 0 {
 		return ""
 	}
 	return ", of at most " + bill.Dollars(micro)
 }
 
-// split adds up what belongs to a person, on all channels where they are known to be the
-// same, and what belongs to all.
-func (d *Desk) split(ctx context.Context, person string, people []bill.Sum) (own, all bill.Sum, err error) {
+// sumOwnAndAll adds up what one person has used, on all channels where they are known to
+// be the same person, and what everybody has used.
+func (d *Desk) sumOwnAndAll(ctx context.Context, person string, people []bill.Sum) (own, all bill.Sum, err error) {
 	account, err := d.Account(ctx, person)
 	if err != nil {
 		return own, all, err
 	}
 	for _, p := range people {
-		all = plus(all, p)
+		all = addSums(all, p)
 		is := p.Key == person
 		if !is && p.Key != "" {
 			other, err := d.Account(ctx, p.Key)
@@ -84,21 +84,21 @@ func (d *Desk) split(ctx context.Context, person string, people []bill.Sum) (own
 			is = other == account
 		}
 		if is {
-			own = plus(own, p)
+			own = addSums(own, p)
 		}
 	}
 	return own, all, nil
 }
 
-func plus(a, b bill.Sum) bill.Sum {
+func addSums(a, b bill.Sum) bill.Sum {
 	return bill.Sum{
 		Calls: a.Calls + b.Calls, Input: a.Input + b.Input, Cached: a.Cached + b.Cached, Output: a.Output + b.Output, Reasoning: a.Reasoning + b.Reasoning,
 		Microdollars: a.Microdollars + b.Microdollars, Estimated: a.Estimated + b.Estimated, Unpriced: a.Unpriced + b.Unpriced,
 	}
 }
 
-// Words says what a sum is, for people.
-func Words(s bill.Sum) string {
+// FormatSum says a sum in words for people.
+func FormatSum(s bill.Sum) string {
 	if s.Calls == 0 {
 		return "nothing"
 	}

@@ -12,18 +12,19 @@ import (
 	"parley/sessions/bill"
 )
 
-// Caps are what models may cost, in micro-dollars; 0 is not bounded.
+// Caps are what models may cost, in micro-dollars; 0 means no bound.
 type Caps struct {
 	UserDay, Day, Month int64
-	Agents              map[string]int64 // in a day
-	TellAt              int              // percent at which owners are told
+	Agents              map[string]int64 // what each agent may cost in a day
+	TellAt              int              // the percentage of a cap at which owners are told
 }
 
-// Spent is what is spent and set aside of a cap in the day or month of a time.
+// Spent returns what is spent and reserved of a cap in the day or month of a time.
 type Spent func(ctx context.Context, c bill.Cap, at time.Time) (int64, error)
 
-// Source looks whether models have nearly cost what all, or one agent, may cost. Owners
-// are told once in a day or a month, whatever is given back later.
+// Source returns a source of concerns that checks whether models have nearly cost what
+// all, or one agent, may cost. Owners are told once in a day or a month, even if some of
+// the cost is given back later.
 func Source(spent Spent, caps func() Caps, judges func() bool) watch.Source {
 	const prefix = "budget/"
 	return watch.Source{
@@ -31,14 +32,14 @@ func Source(spent Spent, caps func() Caps, judges func() bool) watch.Source {
 		Look: func(ctx context.Context, open map[string]bool) ([]watch.Concern, error) {
 			now, set := time.Now(), caps()
 			var all []watch.Concern
-			for _, c := range set.watched() {
+			for _, c := range set.watchedCaps() {
 				id := prefix + c.of.Opens(now).Format(time.DateOnly) + "/" + c.setting
 				micro, err := spent(ctx, c.of, now)
 				if err != nil {
 					return nil, fmt.Errorf("look what models have cost: %w", err)
 				}
 				if open[id] || micro*100 >= c.of.Most*int64(set.TellAt) {
-					all = append(all, watch.Concern{ID: id, Text: c.words(micro, now)})
+					all = append(all, watch.Concern{ID: id, Text: c.warningText(micro, now)})
 				}
 			}
 			return all, nil
@@ -46,29 +47,29 @@ func Source(spent Spent, caps func() Caps, judges func() bool) watch.Source {
 	}
 }
 
-// A watched cap is one that owners hear of.
-type watched struct {
+// A watchedCap is a cap about which owners are told.
+type watchedCap struct {
 	of      bill.Cap
 	who     string
 	setting string
 }
 
-func (c Caps) watched() (all []watched) {
+func (c Caps) watchedCaps() (all []watchedCap) {
 	if c.Day > 0 {
-		all = append(all, watched{bill.Cap{Most: c.Day}, "all", "[budget] day"})
+		all = append(all, watchedCap{bill.Cap{Most: c.Day}, "all", "[budget] day"})
 	}
 	if c.Month > 0 {
-		all = append(all, watched{bill.Cap{Month: true, Most: c.Month}, "all", "[budget] month"})
+		all = append(all, watchedCap{bill.Cap{Month: true, Most: c.Month}, "all", "[budget] month"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
 		if c.Agents[name] > 0 {
-			all = append(all, watched{bill.Cap{Of: bill.Agent(name), Most: c.Agents[name]}, "the agent " + name, "[agents." + name + "] day"})
+			all = append(all, watchedCap{bill.Cap{Of: bill.Agent(name), Most: c.Agents[name]}, "the agent " + name, "[agents." + name + "] day"})
 		}
 	}
 	return all
 }
 
-func (c watched) words(micro int64, now time.Time) string {
+func (c watchedCap) warningText(micro int64, now time.Time) string {
 	span := "today"
 	if c.of.Month {
 		span = "this month"
@@ -77,9 +78,9 @@ func (c watched) words(micro int64, now time.Time) string {
 		bill.Dollars(micro), bill.Dollars(c.of.Most), c.who, span, c.setting, c.of.Opens(now).Format("2 January, 15:04"))
 }
 
-// DefaultWords says which caps hold though nobody has set them, and gives them as what the
-// book may note of them. Set are the keys of [budget] that are set.
-func DefaultWords(c Caps, set func(key string) bool) (words string, notes []string) {
+// DefaultCapsText says in words which caps hold although nobody has set them, and returns
+// a note of each for the book. set reports whether a key of [budget] is set.
+func DefaultCapsText(c Caps, set func(key string) bool) (words string, notes []string) {
 	var caps, keys []string
 	for _, one := range []struct {
 		key, who string

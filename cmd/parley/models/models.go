@@ -1,6 +1,6 @@
-// Package models makes the models that are configured, as one that asks them in turn.
+// Package models makes one model of all configured models, which asks them in turn.
 //
-// models.go makes them, prices.go finds what they cost.
+// models.go makes the models, prices.go finds what they cost.
 package models
 
 import (
@@ -27,13 +27,13 @@ import (
 // A Model is one configured model.
 type Model struct {
 	failover.Link
-	Table  string // where it is configured: "model", or "models.NAME"
-	Server string // its base URL; "" is the demo's
+	Table  string // the table in which it is configured: "model", or "models.NAME"
+	Server string // its base URL; "" for the demo
 }
 
-// New makes the configured models, in the order in which they are asked. With nothing
-// configured it is the demo. What cannot be made for a reason that the operator has to
-// see to is a *config.SettingError.
+// New makes the configured models, in the order in which they are asked. If none is
+// configured, the demo is made. An error that the operator has to see to is a
+// *config.SettingError.
 func New(ctx context.Context, c *config.Config, log *slog.Logger) ([]Model, error) {
 	if c.Model.Demo || !c.Model.Configured {
 		return []Model{{Link: failover.Link{ID: "demo", Model: demo.New()}, Table: "model"}}, nil
@@ -57,7 +57,8 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) ([]Model, erro
 	return all, nil
 }
 
-// newModel makes one model. Where no name is configured, its server is asked for one.
+// newModel makes the model of a table. If no name is configured, it asks the model's
+// server for one.
 func newModel(ctx context.Context, all *config.Config, list prices.List, table string, log *slog.Logger) (Model, error) {
 	c := all.Model
 	if name, ok := strings.CutPrefix(table, "models."); ok {
@@ -99,29 +100,30 @@ func newModel(ctx context.Context, all *config.Config, list prices.List, table s
 		return Model{}, fmt.Errorf("set up [%s]: %w", table, err)
 	}
 	m.LookUpWindow(ctx)
-	made := Model{Link: failover.Link{ID: idOf(server, oc.Name, oc.APIKey), Model: m}, Table: table, Server: server}
+	made := Model{Link: failover.Link{ID: fleetID(server, oc.Name, oc.APIKey), Model: m}, Table: table, Server: server}
 	if known {
 		made.Model = prices.Model{Model: m, Price: price}
 	}
 	return made, nil
 }
 
-// idOf is by what the fleet knows a model: the same account on the same server.
-func idOf(server, name, key string) string {
+// fleetID returns the id by which the fleet knows a model: the same account on the same
+// server.
+func fleetID(server, name, key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return server + " " + name + " " + hex.EncodeToString(sum[:4])
 }
 
-// Meters are told what asking the models comes to.
+// Meters count what asking the models comes to.
 type Meters interface {
-	// Model is told of one try.
+	// Model counts one try.
 	Model(try failover.Try)
-	// Failover is told that one model was asked in the place of another.
+	// Failover counts that the model to was asked in the place of the model from.
 	Failover(from, to string)
 }
 
-// Chain is one model that asks all of them in turn; nil where there are none. The book
-// tells the whole fleet which of them is left alone.
+// Chain returns one model that asks all of them in turn; nil if there are none. The book
+// shares with the whole fleet which of them are not asked for a while.
 func Chain(all []Model, book channels.Notes, meters Meters, log *slog.Logger) llm.Model {
 	if len(all) == 0 {
 		return nil
@@ -133,18 +135,19 @@ func Chain(all []Model, book channels.Notes, meters Meters, log *slog.Logger) ll
 	return failover.New(cfg)
 }
 
-// notesSubject is under what the book has which models are left alone.
+// notesSubject is the subject under which the book notes which models are not asked for a
+// while.
 const notesSubject = "model cooldown"
 
-// notes are the book's, about models.
+// notes keeps failover's notes about models in the book.
 type notes struct{ book channels.Notes }
 
-// Note implements failover.Notes.
+// Note implements failover.Notes; it writes to the book.
 func (n notes) Note(ctx context.Context, id, value string) error {
 	return n.book.Note(ctx, notesSubject, id, value)
 }
 
-// Noted implements failover.Notes.
+// Noted implements failover.Notes; it reads from the book.
 func (n notes) Noted(ctx context.Context, id string) (string, error) {
 	r, err := n.book.Noted(ctx, notesSubject, id)
 	return r.Value, err

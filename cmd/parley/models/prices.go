@@ -10,10 +10,10 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// maxList bounds a list of prices, in bytes.
-const maxList = 4 << 20
+// maxPriceListBytes bounds the size of a list of prices.
+const maxPriceListBytes = 4 << 20
 
-// Prices is the list of prices that is configured, or the program's own.
+// Prices returns the configured list of prices, or the one that comes with the program.
 func Prices(c *config.Config) (prices.List, error) {
 	if c.Budget.Prices == "" {
 		return prices.Shipped()
@@ -31,17 +31,18 @@ func readPrices(file string) (list prices.List, err error) {
 		return list, fmt.Errorf("the list cannot be read (%w): name another file, or leave it out for the program's own", err)
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	raw, err := io.ReadAll(io.LimitReader(f, maxList+1))
+	raw, err := io.ReadAll(io.LimitReader(f, maxPriceListBytes+1))
 	if err != nil {
 		return list, fmt.Errorf("the list cannot be read: %w", err)
 	}
-	if len(raw) > maxList {
-		return list, fmt.Errorf("the list has more than %d bytes: leave models out that you do not use", maxList)
+	if len(raw) > maxPriceListBytes {
+		return list, fmt.Errorf("the list has more than %d bytes: leave models out that you do not use", maxPriceListBytes)
 	}
 	return prices.Read(raw)
 }
 
-// priceOf is what a model costs: as the file says, else as the list has it.
+// priceOf returns what a model costs: as the configuration says, or else as the list
+// says; known is false if neither says it.
 func priceOf(c *config.Config, list prices.List, m Model, name string, s config.Model) (price llm.Price, known bool, err error) {
 	written := func(key string) bool { return c.Origin(m.Table+"."+key) != "" }
 	wrong := func(key, remedy string) error {
