@@ -32,9 +32,9 @@ func TestAFileThatSomebodySentIsKeptAsLongAsItsTurn(t *testing.T) {
 	}, "[retention]\ndays = 30\n")
 	p := w.Serve()
 	w.Telegram.Attach(2, 2, "photo", "", picture(t, 40), map[string]any{"caption": "keep it"})
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	w.Telegram.Attach(2, 2, "photo", "", picture(t, 140), map[string]any{"caption": "and this"})
-	w.Said(2, 2)
+	w.WaitSaid(2, 2)
 	p.Stop()
 
 	workspace := filepath.Join(w.Home, "workspaces", "main", "telegram:2")
@@ -68,7 +68,7 @@ func TestAFileThatSomebodySentIsKeptAsLongAsItsTurn(t *testing.T) {
 		t.Errorf("%q is left of %q", left, sent)
 	}
 	w.Telegram.Say(2, 2, "where is it?")
-	answer := w.Said(2, 3)[2]
+	answer := w.WaitSaid(2, 3)[2]
 	p.Stop()
 	const why = "what people send is no longer kept after 30 days, so ask for it to be sent again if you need it"
 	if n := strings.Count(answer, why); n != 3 || strings.Count(answer, "file_not_found") != 3 {

@@ -59,7 +59,7 @@ func TestAskedOnSlackAndAnsweredOnTelegram(t *testing.T) {
 	p.Kill()
 	p = w.Serve(env...)
 	w.Telegram.Say(2, 2, "/approve "+id)
-	if got := w.Said(2, 1)[0]; !strings.Contains(got, "may not decide") {
+	if got := w.WaitSaid(2, 1)[0]; !strings.Contains(got, "may not decide") {
 		t.Errorf("a guest was told %q", got)
 	}
 	sl.Say("D001", "U001", "!approve "+id)
@@ -69,7 +69,7 @@ func TestAskedOnSlackAndAnsweredOnTelegram(t *testing.T) {
 	p.Kill()
 	w.Serve(env...)
 	w.Telegram.Say(1, 1, "/approve "+id)
-	if got := w.Said(1, 1)[0]; !strings.Contains(got, "approved by") {
+	if got := w.WaitSaid(1, 1)[0]; !strings.Contains(got, "approved by") {
 		t.Errorf("the owner was told %q", got)
 	}
 	parleytest.WaitFor(t, "the reply on Slack", func() bool {
@@ -81,7 +81,7 @@ func TestAskedOnSlackAndAnsweredOnTelegram(t *testing.T) {
 		return false
 	})
 	w.Telegram.Say(1, 1, "/deny "+id)
-	if got := w.Said(1, 2)[1]; !strings.Contains(got, "decided already: approved by") {
+	if got := w.WaitSaid(1, 2)[1]; !strings.Contains(got, "decided already: approved by") {
 		t.Errorf("a second answer was told %q", got)
 	}
 }
@@ -122,8 +122,8 @@ func TestButtonsDecideOnSlackAndTelegram(t *testing.T) {
 	sl.Say("D001", "U001", "write it")
 	onSlack := slackSaid(t, sl, "C0OPS", 1)[0]
 	approve := label(t, onSlack, "/approve ")
-	w.Said(1, 1)
-	w.Said(-5, 1)
+	w.WaitSaid(1, 1)
+	w.WaitSaid(-5, 1)
 	inGroup := w.Telegram.Sent(-5)[0]
 	if onSlack.Shown != onSlack.Text || len(inGroup.Buttons) != 3 {
 		t.Errorf("asked by %+v and %+v", onSlack, inGroup)
@@ -138,7 +138,7 @@ func TestButtonsDecideOnSlackAndTelegram(t *testing.T) {
 		t.Errorf("whose turn it is was told %q", got)
 	}
 	w.Telegram.PressButton(-5, 2, inGroup.ID, "Approve")
-	if got := w.Said(-5, 2)[1]; !strings.Contains(got, "may not decide") {
+	if got := w.WaitSaid(-5, 2)[1]; !strings.Contains(got, "may not decide") {
 		t.Errorf("a guest was told %q", got)
 	}
 
@@ -162,7 +162,7 @@ func TestButtonsDecideOnSlackAndTelegram(t *testing.T) {
 	})
 	// Their apps have not shown the edit yet.
 	w.Telegram.Press(-5, 1, inGroup.ID, inGroup.Buttons[2].Data, nil)
-	if got := w.Said(-5, 3)[2]; !strings.Contains(got, "decided already: approved by User 1") {
+	if got := w.WaitSaid(-5, 3)[2]; !strings.Contains(got, "decided already: approved by User 1") {
 		t.Errorf("a second press was told %q", got)
 	}
 }
@@ -213,7 +213,7 @@ func TestAnApprovalIsForWhatItWasAskedAbout(t *testing.T) {
 			w := parleytest.New(t, model, "\n[tools]\nask = [\"write_file(a.txt)\", \"exec_shell\", \"message\"]\n[agents.defaults]\ncapabilities = [\"file_read\", \"file_write\", \"shell\"]\n")
 			w.Serve()
 			w.Telegram.Say(2, 2, "do it")
-			id := requested(t, w.Said(2, 1)[0])
+			id := requested(t, w.WaitSaid(2, 1)[0])
 			dirs, err := filepath.Glob(filepath.Join(w.Home, "workspaces", "main", "*"))
 			if err != nil || len(dirs) != 1 {
 				t.Fatalf("the workspaces are %v, %v", dirs, err)
@@ -246,7 +246,7 @@ func TestARequestExpires(t *testing.T) {
 	w := parleytest.New(t, writer, asksAboutWriting+"[approvals]\nexpires = \"1s\"\n")
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "write it")
-	id := requested(t, w.Said(2, 1)[0])
+	id := requested(t, w.WaitSaid(2, 1)[0])
 	p.Kill() // who comes next sees to it
 	w.Serve()
 	said := func() string { return strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n") }
@@ -254,7 +254,7 @@ func TestARequestExpires(t *testing.T) {
 		return strings.Contains(said(), "Expired: nobody answered in time") && strings.Contains(said(), `"code":"timeout"`)
 	})
 	w.Telegram.Say(1, 1, "/approve "+id)
-	if got := w.Said(1, 1)[0]; !strings.Contains(got, "decided already: expired") {
+	if got := w.WaitSaid(1, 1)[0]; !strings.Contains(got, "decided already: expired") {
 		t.Errorf("a late answer was told %q", got)
 	}
 	if found, err := filepath.Glob(filepath.Join(w.Home, "workspaces", "main", "*", "a.txt")); err != nil || len(found) > 0 {

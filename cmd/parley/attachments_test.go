@@ -69,12 +69,12 @@ func TestAnAlbumIsSeenOnce(t *testing.T) {
 				w.Telegram.Attach(2, 2, "photo", "", picture(t, red), fields)
 			}
 			if at != "unharmed" {
-				w.Serve("PARLEY_KILL_AT=" + at).Dies()
+				w.Serve("PARLEY_KILL_AT=" + at).WaitKilled()
 			}
 			p := w.Serve()
-			answer := w.Said(2, 1)[0]
+			answer := w.WaitSaid(2, 1)[0]
 			p.Stop()
-			if answers := parleytest.Texts(w.Telegram.Sent(2)); len(answers) > 1+w.Interrupted() {
+			if answers := parleytest.Texts(w.Telegram.Sent(2)); len(answers) > 1+w.InterruptedSends() {
 				t.Errorf("answered %q", answers)
 			}
 			for _, want := range []string{"which colours?", "red 40", "red 140", `kind="picture"`, `type="image/png"`} {
@@ -100,11 +100,11 @@ func TestAFileThatIsTooLarge(t *testing.T) {
 	must(t, os.WriteFile(w.File, bytes.Replace(text, []byte("introduce ="), []byte("files_mb = 1\nintroduce ="), 1), 0o600))
 	p := w.Serve()
 	w.Telegram.Attach(2, 2, "document", "large.bin", make([]byte, 1<<20+1), map[string]any{"caption": "read it"})
-	if answer := w.Said(2, 1)[0]; !strings.Contains(answer, "I did not get large.bin: it is larger than the 1 MB") || !strings.Contains(answer, "problem=") {
+	if answer := w.WaitSaid(2, 1)[0]; !strings.Contains(answer, "I did not get large.bin: it is larger than the 1 MB") || !strings.Contains(answer, "problem=") {
 		t.Errorf("answered %q", answer)
 	}
 	w.Telegram.Attach(2, 2, "document", "../a b.txt", []byte("small"), nil)
-	if answer := w.Said(2, 2)[1]; !strings.Contains(answer, `-a_b.txt"`) {
+	if answer := w.WaitSaid(2, 2)[1]; !strings.Contains(answer, `-a_b.txt"`) {
 		t.Errorf("answered %q", answer)
 	}
 	p.Stop()

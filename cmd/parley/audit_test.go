@@ -26,7 +26,7 @@ func TestAudit(t *testing.T) {
 	}, fmt.Sprintf("[audit]\nfile = %q\n", file))
 	w.Serve()
 	w.Telegram.Say(2, 2, "write it down")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 
 	read := func(filter string) (records []sessions.AuditRecord) {
 		t.Helper()

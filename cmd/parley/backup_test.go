@@ -17,7 +17,7 @@ func TestBackupIsReadBack(t *testing.T) {
 	w := parleytest.New(t, parleytest.EchoModel, "")
 	w.Serve()
 	w.Telegram.Say(2, 2, "hello")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	deep := filepath.Join(w.Home, "workspaces", "main", "telegram:2", strings.Repeat("d/", 150))
 	must(t, os.MkdirAll(deep, 0o700))
 	must(t, os.WriteFile(filepath.Join(w.Home, "workspaces", "main", "telegram:2", "kept"), []byte("kept"), 0o600))

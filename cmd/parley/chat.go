@@ -53,7 +53,7 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 	if flags.JSON && c.Message == "" && term.IsTerminal(int(tty.In.Fd())) {
 		return &usageError{"--json prints one answer: say what is asked with -m, or on standard input"}
 	}
-	name, err := conversation(c.Session)
+	name, err := conversationName(c.Session)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 	if err != nil {
 		return err
 	}
-	log := quiet(tty.Err)
+	log := errorLogger(tty.Err)
 	answerers, err := models.New(ctx, cfg, log)
 	if err != nil {
 		return err
@@ -80,26 +80,27 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 		return err
 	}
 	r := client.NewConversation(joined, key, chat)
-	err = c.talk(ctx, r, flags.JSON, answering(joined, answerers), tty, log)
+	err = c.talk(ctx, r, flags.JSON, answeringModel(joined, answerers), tty, log)
 	if left := leave(); err == nil {
 		err = left
 	}
 	return err
 }
 
-// leavingDrain is how long an answer may go on when the terminal that works on it
-// is left: what is not done then is put aside, and goes on at the next start.
+// leavingDrain is how long an answer may go on after its terminal was left, if this
+// process works on it. What is not done then is put aside, and goes on at the next start.
 const leavingDrain = 500 * time.Millisecond
 
-// answering is the model that answers; "" where that is another process's to know.
-func answering(server *client.Client, answerers []models.Model) string {
+// answeringModel returns the name of the model that answers; "" if another process
+// answers.
+func answeringModel(server *client.Client, answerers []models.Model) string {
 	if !server.Hosted {
 		return ""
 	}
 	return answerers[0].Model.Info().Name
 }
 
-// talk is the conversation. It is a channel like any other, with a server in
+// talk runs the conversation. The terminal is a channel like any other, with a server in
 // the place of a platform.
 func (c chatCmd) talk(ctx context.Context, r *client.Conversation, asJSON bool, model string, tty terminal.Terminal, log *slog.Logger) error {
 	typed := c.Message == "" && term.IsTerminal(int(tty.In.Fd()))
@@ -108,7 +109,7 @@ func (c chatCmd) talk(ctx context.Context, r *client.Conversation, asJSON bool, 
 		Events: r, Refuse: unknownCommand, Log: log,
 	}
 	if typed {
-		cfg.Banner, cfg.Leaving = banner(r.Name, model), leaving(r.Server)
+		cfg.Banner, cfg.Leaving = banner(r.Name, model), leavingNote(r.Server)
 		cfg.Earlier = r.Earlier(ctx)
 	}
 	ch, err := console.New(cfg)
@@ -131,7 +132,7 @@ func (c chatCmd) talk(ctx context.Context, r *client.Conversation, asJSON bool, 
 	return err
 }
 
-// banner says with whom one speaks here, and how to get away.
+// banner says which conversation and model this is, and how to leave.
 func banner(chat, model string) string {
 	parts := []string{"Parley", "conversation " + chat}
 	if model != "" {
@@ -140,18 +141,17 @@ func banner(chat, model string) string {
 	return strings.Join(append(parts, "/help says what there is, Ctrl-D leaves"), " · ")
 }
 
-// leaving says what becomes of an answer that is not there yet when its terminal
-// is left.
-func leaving(server *client.Client) string {
+// leavingNote says what becomes of an unfinished answer when its terminal is left.
+func leavingNote(server *client.Client) string {
 	if server.Hosted {
 		return "the answer is put aside; it goes on when parley chat or parley serve runs next"
 	}
 	return "the answer goes on without you; parley sessions shows it"
 }
 
-// unknownCommand says what is wrong with a command that nobody knows: the model
-// should not be asked to make sense of a slip. A path, and other words with a
-// slash, are no command.
+// unknownCommand says what is wrong with a command that does not exist, so that the model
+// is not asked to make sense of a typing error; "" if the text is no such command. A
+// path, and other words with a slash, are no command.
 func unknownCommand(text string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	name, is := strings.CutPrefix(first, "/")
@@ -170,9 +170,9 @@ func unknownCommand(text string) string {
 	return wrong + "; /help lists those that there are"
 }
 
-// conversation is the chat of a session that is given by its name or its key; ""
-// where none is given.
-func conversation(session string) (string, error) {
+// conversationName returns the chat of a session that is given by its name or its key; ""
+// if none is given.
+func conversationName(session string) (string, error) {
 	if session == "" {
 		return "", nil
 	}
@@ -185,7 +185,7 @@ func conversation(session string) (string, error) {
 	return chat, err
 }
 
-// sessionKey is the key of a terminal's conversation.
+// sessionKey returns the key of a terminal's conversation.
 func sessionKey(chat string) (string, error) {
 	key, err := sessions.Key(config.MainAgent, console.Name, chat, "")
 	if err != nil {

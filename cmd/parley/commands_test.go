@@ -101,7 +101,7 @@ func TestCommandsAreGranted(t *testing.T) {
 		}
 		w.Serve()
 		w.Telegram.Say(2, 2, `spawn {"command":"echo","args":["spoke"]}`)
-		got := w.Said(2, 1)[0]
+		got := w.WaitSaid(2, 1)[0]
 		tools := <-shown
 		for _, name := range commands {
 			if slices.Contains(tools, name) != slices.Contains(want, name) {
@@ -166,7 +166,7 @@ func TestAWorkerDiesInACommand(t *testing.T) {
 	parleytest.WaitFor(t, "the command's end", func() bool { return len(processesWith(t, mark)) == 0 })
 	before := size("written")
 	w.Serve()
-	if got := w.Said(2, 1)[0]; !strings.Contains(got, "outcome_unknown") {
+	if got := w.WaitSaid(2, 1)[0]; !strings.Contains(got, "outcome_unknown") {
 		t.Errorf("the next worker says %s", got)
 	}
 	if size("written") != before || size("times") != 2 {

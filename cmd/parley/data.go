@@ -73,8 +73,8 @@ func (c backupCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) e
 	return nil
 }
 
-// writeFile writes a backup into a file of that name, and reads it back as a
-// restore would. Whoever finds the file finds it whole.
+// writeFile writes a backup to a file of that name, and reads it back as a restore would.
+// The file gets its name only when it is whole.
 func writeFile(ctx context.Context, source backup.Source, name string) (m backup.Manifest, err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), ".parley-backup-*")
 	if err != nil {
@@ -83,7 +83,7 @@ func writeFile(ctx context.Context, source backup.Source, name string) (m backup
 	m, err = backup.Write(ctx, source, f)
 	if err = errors.Join(err, f.Sync()); err == nil {
 		if _, err = f.Seek(0, io.SeekStart); err == nil {
-			err = backup.Check(ctx, f, source.Home, tryHome)
+			err = backup.Check(ctx, f, source.Home, checkHomeOpens)
 		}
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
@@ -95,13 +95,13 @@ func writeFile(ctx context.Context, source backup.Source, name string) (m backup
 	return m, nil
 }
 
-// writeChecked writes a backup to where it cannot be read back, and reads it on
-// the way as a restore would.
+// writeChecked writes a backup to an output that cannot be read back; it checks a copy on
+// the way, as a restore would.
 func writeChecked(ctx context.Context, source backup.Source, out io.Writer) (backup.Manifest, error) {
 	from, to := io.Pipe()
 	checked := make(chan error, 1)
 	go func() {
-		err := backup.Check(ctx, from, source.Home, tryHome)
+		err := backup.Check(ctx, from, source.Home, checkHomeOpens)
 		checked <- errors.Join(err, from.CloseWithError(err))
 	}()
 	m, err := backup.Write(ctx, source, io.MultiWriter(out, to))
@@ -112,7 +112,7 @@ func writeChecked(ctx context.Context, source backup.Source, out io.Writer) (bac
 	return m, err
 }
 
-// keptElsewhere names what a home does not have, and where it is.
+// keptElsewhere names the data that is not in the home, and where it is.
 func keptElsewhere(c *config.Config) []string {
 	var parts []string
 	if c.Store.URL != "" {
@@ -134,7 +134,7 @@ func (restoreCmd) Help() string {
 	return examples("parley restore parley.backup", "parley --home /srv/second restore parley.backup")
 }
 
-// Run makes a home of a backup.
+// Run makes a home from a backup.
 func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {
@@ -151,7 +151,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 		defer func() { _ = in.Close() }() // it is only read
 	}
 	of := home.OwnerOf(cfg.Home)
-	options := backup.Options{Force: c.Yes, Try: tryHome}
+	options := backup.Options{Force: c.Yes, Try: checkHomeOpens}
 	done, err := backup.Read(ctx, in, cfg.Home, options)
 	if errors.Is(err, backup.ErrUsed) && c.File != "-" {
 		if err := confirm(tty, c.Yes, fmt.Sprintf("%s is in use already; move what it holds aside?", cfg.Home)); err != nil {
@@ -173,9 +173,9 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 	return nil
 }
 
-// tryHome opens what is to become a home: databases of a newer release are
-// refused before anything is moved.
-func tryHome(ctx context.Context, dir string) error {
+// checkHomeOpens opens the databases of a folder that is to become a home: those of a
+// newer release are refused before anything is moved.
+func checkHomeOpens(ctx context.Context, dir string) error {
 	store, err := sqlstore.Open(ctx, filepath.Join(dir, home.StoreFile))
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (c forgetCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) e
 	if c.Session != "" {
 		body = map[string]string{"session": c.Session}
 	}
-	return use(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var receipt erase.Receipt
 		if err := server.Do(ctx, http.MethodPost, "/v1/forget", "", body, &receipt); err != nil {
 			return err

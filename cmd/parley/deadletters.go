@@ -20,18 +20,18 @@ type deadLettersCmd struct {
 	Drop   deadDrop   `cmd:"" help:"Forget."`
 }
 
-// pathOf is where the API has a dead letter.
+// pathOf returns the API's path of a dead letter.
 func pathOf(d report.DeadLetter) string {
 	return "/v1/dead-letters/" + url.PathEscape(d.Topic) + "/" + url.PathEscape(d.ID)
 }
 
-// deadLetters lists all of them.
-func deadLetters(ctx context.Context, server *client.Client) ([]report.DeadLetter, error) {
+// fetchDeadLetters returns all dead letters.
+func fetchDeadLetters(ctx context.Context, server *client.Client) ([]report.DeadLetter, error) {
 	var standing report.Status
 	if err := server.Get(ctx, "/v1/status", &standing); err != nil {
 		return nil, err
 	}
-	all := []report.DeadLetter{} // none is a list, too
+	all := []report.DeadLetter{} // in JSON an empty list, not null
 	for _, t := range standing.Topics {
 		for after := ""; ; {
 			var page struct {
@@ -52,12 +52,12 @@ func deadLetters(ctx context.Context, server *client.Client) ([]report.DeadLette
 	return all, nil
 }
 
-// chosen are the letters of these ids, or all.
-func chosen(ctx context.Context, server *client.Client, ids []string, everything bool) ([]report.DeadLetter, error) {
+// chooseLetters returns the dead letters with these ids, or all.
+func chooseLetters(ctx context.Context, server *client.Client, ids []string, everything bool) ([]report.DeadLetter, error) {
 	if len(ids) == 0 && !everything {
 		return nil, &usageError{"name the letters by their ids, or --all"}
 	}
-	all, err := deadLetters(ctx, server)
+	all, err := fetchDeadLetters(ctx, server)
 	if err != nil || everything {
 		return all, err
 	}
@@ -85,8 +85,8 @@ func (deadList) Help() string {
 
 // Run lists dead letters.
 func (deadList) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
-	return use(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
-		all, err := deadLetters(ctx, server)
+	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		all, err := fetchDeadLetters(ctx, server)
 		if err != nil {
 			return err
 		}
@@ -106,8 +106,8 @@ func (deadShow) Help() string { return examples("parley dead-letters show ID") }
 
 // Run prints one dead letter.
 func (c deadShow) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
-	return use(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
-		picked, err := chosen(ctx, server, []string{c.ID}, false)
+	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		picked, err := chooseLetters(ctx, server, []string{c.ID}, false)
 		if err != nil {
 			return err
 		}
@@ -125,10 +125,10 @@ func (deadReplay) Help() string {
 	return examples("parley dead-letters replay ID", "parley dead-letters replay --all")
 }
 
-// Run publishes dead letters again.
+// Run publishes dead letters again, each under a new id.
 func (c deadReplay) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
-	return use(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
-		picked, err := chosen(ctx, server, c.IDs, c.All)
+	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		picked, err := chooseLetters(ctx, server, c.IDs, c.All)
 		if err != nil {
 			return err
 		}
@@ -156,15 +156,15 @@ func (deadDrop) Help() string {
 	return examples("parley dead-letters drop ID", "parley dead-letters drop --all --yes")
 }
 
-// Run forgets dead letters.
+// Run deletes dead letters.
 func (c deadDrop) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	if c.All {
 		if err := confirm(tty, c.Yes, "Forget every dead letter?"); err != nil {
 			return err
 		}
 	}
-	return use(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
-		picked, err := chosen(ctx, server, c.IDs, c.All)
+	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		picked, err := chooseLetters(ctx, server, c.IDs, c.All)
 		if err != nil {
 			return err
 		}

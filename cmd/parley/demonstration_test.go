@@ -77,7 +77,7 @@ base_url = %q
 `, parleytest.SlackBot, slack, site.URL))
 	w.Serve("PARLEY_LOCAL_WEB=1")
 	w.Telegram.Say(2, 2, "Which of the two has the larger disk, alpha or beta? Tell #hardware.")
-	request := w.Said(2, 1)[0]
+	request := w.WaitSaid(2, 1)[0]
 	if !strings.Contains(request, "message needs an approval") || !strings.Contains(request, "what strangers may have written") || !strings.Contains(request, "380 GB more") {
 		t.Fatalf("asked was %q", request)
 	}

@@ -46,7 +46,7 @@ func newDiscordWorld(t *testing.T, script agenttest.Script, more string) (*parle
 
 func discordSaid(t *testing.T, dc *discordtest.Server, channel string, n int) []discordtest.Message {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), parleytest.Patient)
+	ctx, cancel := context.WithTimeout(t.Context(), parleytest.Patience)
 	defer cancel()
 	sent, err := dc.WaitSent(ctx, channel, n)
 	if err != nil {

@@ -1,8 +1,8 @@
 /*
 Parley puts an AI agent into Slack, Discord and Telegram.
 
-This page is the tour for whoever is about to change it. It goes from the ground
-up; each stop names the file to open.
+This page is the tour for those who are about to change the program. It goes from the
+ground up; each stop names the file to open.
 
 # What is said, and how it travels
 
@@ -48,8 +48,8 @@ holds the one function that every tool call passes; agent/window.go and ask.go g
 an answer from the model. agent/decide.go says whether a call runs; where people have
 to be asked, agent/park.go lets the turn wait and agent/answers.go goes on with it, and
 channels/asks takes their answers. Each durable line, C1 to C7 and P1 to P5, is in
-docs/architecture.md, with what happens to who dies after it. agent/journal is the log
-while it is worked on, and agent/transcript makes of it what the model reads. agent/llm is the contract
+docs/architecture.md, with what happens if the process dies after it. agent/journal is
+the log while it is worked on, and agent/transcript makes of it what the model reads. agent/llm is the contract
 with a model: agent/openai speaks to providers, agent/demo is the built-in one that
 needs none, and agent/failover asks several in turn.
 
@@ -80,15 +80,15 @@ Programs and terminals come in through server/http.go: api/ is the HTTP server a
 the home's socket, outbox/ takes what is to be said and knows what became of it,
 webhook/ makes messages of alerts and builds, metrics/ counts, and audit/ records what
 was done. walls/ opens the sandbox that commands run in. client/ is the
-terminal's end of that: it joins the server that has the home, or becomes it for a
-moment (server/server.go), so that a command is written once. terminal/ and
+terminal's end of that: it joins the server that has the home, or becomes that server
+for a moment (server/server.go), so that a command is written once. terminal/ and
 report/ are what commands print with, and completion/ prints the shells' scripts.
 
-clock/ has what people have scheduled said to the agent at its time: sessions/schedules
-keeps that, and bus/timers wakes it.
+clock/ starts the agent's turns when the schedules that people have made are due:
+sessions/schedules keeps them, and bus/timers wakes the clock.
 
-doctor/ says what is not in order. erase/ and backup/ forget and keep; migrate/ takes
-a bot from its home to the servers of a fleet. crash/ is where a test kills the
-process; chaos/ does so at random.
+doctor/ says what is not in order. erase/ removes what people said, backup/ copies a
+home; migrate/ takes a bot from its home to the servers of a fleet. crash/ has the points
+at which a test kills the process; chaos/ kills processes at random.
 */
 package main

@@ -46,7 +46,7 @@ func (doctorCmd) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	return nil
 }
 
-// loadConfig reads the configuration, checked against the platforms and tools that
+// loadConfig reads the configuration, and checks it against the platforms and tools that
 // there are.
 func loadConfig(o config.Options) (*config.Config, error) {
 	o.Platforms, o.CheckTemplate = platforms.Settings(), webhook.Check
@@ -54,8 +54,8 @@ func loadConfig(o config.Options) (*config.Config, error) {
 	return config.Load(o)
 }
 
-// load reads the configuration for a command, and says where a file lies beside
-// it that is not obeyed.
+// load reads the configuration for a command, and prints a note if a file lies in this
+// folder that only other commands obey.
 func (c *cli) load(tty terminal.Terminal, o config.Options) (*config.Config, error) {
 	o.File, o.Home = c.Config, c.Home
 	cfg, err := loadConfig(o)

@@ -69,13 +69,13 @@ func TestSlowChatDelaysNobodyAndBothMessagesAreHonoured(t *testing.T) {
 		w.Telegram.Say(c, c, "quick")
 	}
 	for c := int64(3); c < 23; c++ {
-		w.Said(c, 1)
+		w.WaitSaid(c, 1)
 	}
 	if got := w.Telegram.Sent(2); len(got) != 0 {
 		t.Fatalf("the slow chat has %q already", parleytest.Texts(got))
 	}
 	once.Do(func() { close(release) })
-	if got := w.Said(2, 2); got[0] != "slow answer" || got[1] != "you said and more" {
+	if got := w.WaitSaid(2, 2); got[0] != "slow answer" || got[1] != "you said and more" {
 		t.Errorf("slow chat got %q", got)
 	}
 }
@@ -114,14 +114,14 @@ func TestKilledAtEachPointOfServe(t *testing.T) {
 			t.Parallel()
 			w := parleytest.New(t, busyModel, "\n[agents.main]\nmay_message = [\"telegram:3\"]\n")
 			w.Telegram.Say(2, 2, "go")
-			w.Serve("PARLEY_KILL_AT=" + at).Dies()
+			w.Serve("PARLEY_KILL_AT=" + at).WaitKilled()
 			p := w.Serve()
-			w.Said(2, 1)
-			w.Said(3, 1)
+			w.WaitSaid(2, 1)
+			w.WaitSaid(3, 1)
 			p.Stop()
 			answers, hellos := parleytest.Texts(w.Telegram.Sent(2)), parleytest.Texts(w.Telegram.Sent(3))
-			if n := len(answers) + len(hellos); n > 2+w.Interrupted() {
-				t.Errorf("answers %q and messages %q; the book knows of %d sends that were cut off", answers, hellos, w.Interrupted())
+			if n := len(answers) + len(hellos); n > 2+w.InterruptedSends() {
+				t.Errorf("answers %q and messages %q; the book knows of %d sends that were cut off", answers, hellos, w.InterruptedSends())
 			}
 			for _, want := range []string{"one three", "remembered", "Successfully wrote", `"sent"`} {
 				if !strings.Contains(answers[0], want) {
@@ -156,10 +156,10 @@ func TestKilledWithManyTurnsInFlight(t *testing.T) {
 	}
 	p := w.Serve()
 	for c := range chats {
-		w.Said(int64(c+2), 1)
+		w.WaitSaid(int64(c+2), 1)
 	}
 	p.Stop()
-	twice, cut := 0, w.Interrupted()
+	twice, cut := 0, w.InterruptedSends()
 	for c := range chats {
 		got := parleytest.Texts(w.Telegram.Sent(int64(c + 2)))
 		if got[0] != "answer to one" {
@@ -193,7 +193,7 @@ func TestMessageReachesPairedChatsAndNoOthers(t *testing.T) {
 	}
 	w.Serve()
 	w.Telegram.Say(5000, 5000, "let me in, my secret is xyzzy-stranger")
-	refusal := w.Said(5000, 1)[0]
+	refusal := w.WaitSaid(5000, 1)[0]
 	_, code, ok := strings.Cut(refusal, "pairing approve ")
 	if !ok || !strings.Contains(refusal, "telegram:5000") {
 		t.Fatalf("the stranger was told %q", refusal)
@@ -205,19 +205,19 @@ func TestMessageReachesPairedChatsAndNoOthers(t *testing.T) {
 		t.Fatalf("approve: %d %q %q", exit, out, errs)
 	}
 	w.Telegram.Say(5000, 5000, "hello")
-	w.Said(5000, 2)
+	w.WaitSaid(5000, 2)
 
 	// In a group they reach the chat in which they were paired; nobody else does,
 	// the owner included, or is told of it.
 	const group = -77
 	w.Telegram.Say(group, 5000, "@parleybot tell 5000")
-	if got := w.Said(5000, 3); got[2] != "User 5000 (telegram:5000) asks me, in telegram:-77, to tell you:\n\npsst" {
+	if got := w.WaitSaid(5000, 3); got[2] != "User 5000 (telegram:5000) asks me, in telegram:-77, to tell you:\n\npsst" {
 		t.Errorf("the paired chat got %q", got)
 	}
-	w.Said(group, 1)
+	w.WaitSaid(group, 1)
 	for i, chat := range []string{"5000", "777"} {
 		w.Telegram.Say(parleytest.Owner, parleytest.Owner, "tell "+chat) // what is said in mid-turn would join the turn
-		got := w.Said(parleytest.Owner, i+1)[i]
+		got := w.WaitSaid(parleytest.Owner, i+1)[i]
 		if other := strings.Count(got, "telegram:5000"); !strings.Contains(got, "permission_denied") || !strings.Contains(got, "These may be: telegram:1.") || other > 0 && chat != "5000" {
 			t.Errorf("a message to %s: %q, want it refused, naming what the owner may reach", chat, got)
 		}
@@ -252,20 +252,20 @@ func TestOwnerByLink(t *testing.T) {
 	_, rest, _ := strings.Cut(p.Stderr.String(), link)
 	code, _, _ := strings.Cut(rest, "\n")
 	w.Telegram.Say(7, 7, "/start WRONGCODEWRONGCODE")
-	w.Said(7, 1)
+	w.WaitSaid(7, 1)
 	w.Telegram.Say(8, 8, "/start "+strings.TrimSpace(code))
-	if got := w.Said(8, 1)[0]; !strings.Contains(got, "own") {
+	if got := w.WaitSaid(8, 1)[0]; !strings.Contains(got, "own") {
 		t.Errorf("the owner was told %q", got)
 	}
 	w.Telegram.Say(8, 8, "hello")
-	if got := w.Said(8, 2)[1]; got != "you said hello" {
+	if got := w.WaitSaid(8, 2)[1]; got != "you said hello" {
 		t.Errorf("the owner got %q", got)
 	}
 	if out, stderr, code := w.Run("logs", "--filter", "pairing", "--json"); code != 0 || !strings.Contains(out, `"by":"telegram:8","result":"owner"`) {
 		t.Errorf("the audit has %q, %s", out, stderr)
 	}
 	w.Telegram.Say(9, 9, "/start "+strings.TrimSpace(code))
-	if got := w.Said(9, 1)[0]; strings.Contains(got, "You own") {
+	if got := w.WaitSaid(9, 1)[0]; strings.Contains(got, "You own") {
 		t.Error("the link worked twice")
 	}
 }
@@ -275,7 +275,7 @@ func TestReload(t *testing.T) {
 	w := parleytest.New(t, parleytest.EchoModel, "")
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "hello")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	text, err := os.ReadFile(w.File)
 	if err != nil {
 		t.Fatal(err)
@@ -292,10 +292,10 @@ func TestReload(t *testing.T) {
 	}
 	hup("[broken", "the old one stays in force")
 	w.Telegram.Say(2, 2, "still here")
-	w.Said(2, 2)
+	w.WaitSaid(2, 2)
 	hup(strings.Replace(string(text), "allow_from = [2, ", "allow_from = [", 1), "configuration read again")
 	w.Telegram.Say(2, 2, "and now")
-	if got := w.Said(2, 3)[2]; !strings.Contains(got, "does not know you") {
+	if got := w.WaitSaid(2, 3)[2]; !strings.Contains(got, "does not know you") {
 		t.Errorf("after the reload user 2 got %q", got)
 	}
 }
@@ -380,7 +380,7 @@ func TestWhatStopsTheStart(t *testing.T) {
 		w := parleytest.New(t, parleytest.EchoModel, "")
 		p := w.Serve()
 		w.Telegram.Say(2, 2, "hello")
-		w.Said(2, 1)
+		w.WaitSaid(2, 1)
 		if _, errs, code := w.Run("serve"); code == 0 || !strings.Contains(errs, fmt.Sprint(p.Cmd.Process.Pid)) {
 			t.Errorf("exit %d, %q; want the pid of the one that has it", code, errs)
 		}

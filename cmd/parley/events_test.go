@@ -67,19 +67,19 @@ func TestAnEventKilledAtEachPoint(t *testing.T) {
 			first := o.up("PARLEY_KILL_AT=" + at)
 			p, began := first, time.Now()
 			down := func() {
-				if p == first && first.Died() {
+				if p == first && first.HasEnded() {
 					p = o.up()
 				}
 			}
 			o.event("g", "DiskFull", began, down)
-			parleytest.WaitFor(t, "the kill", first.Died)
+			parleytest.WaitFor(t, "the kill", first.HasEnded)
 			down()
 			o.event("g", "DiskFull", began, nil) // a twin
-			o.Said(onCall, 1)
+			o.WaitSaid(onCall, 1)
 			p.Stop()
 			got := parleytest.Texts(o.Telegram.Sent(onCall))
-			if len(got) > 1+o.Interrupted() {
-				t.Errorf("the report was sent %d times, and %d sends were cut off: %q", len(got), o.Interrupted(), got)
+			if len(got) > 1+o.InterruptedSends() {
+				t.Errorf("the report was sent %d times, and %d sends were cut off: %q", len(got), o.InterruptedSends(), got)
 			}
 			if !strings.Contains(got[0], "the disk is full") || !strings.Contains(got[0], "alerts") {
 				t.Errorf("the report reads %q", got[0])
@@ -122,7 +122,7 @@ func TestAStormOfAlertsIsOneTurn(t *testing.T) {
 	}
 	posts.Wait()
 	close(all)
-	o.Said(onCall, 1)
+	o.WaitSaid(onCall, 1)
 	p.Stop()
 	if got := parleytest.Texts(o.Telegram.Sent(onCall)); len(got) != 1 {
 		t.Errorf("people are told %q", got)
@@ -161,7 +161,7 @@ func TestAnEventsAsks(t *testing.T) {
 		o := newEventWorld(t, script, rule)
 		p := o.up()
 		o.event("g", "DiskFull", time.Now(), nil)
-		got := o.Said(onCall, 1)[0]
+		got := o.WaitSaid(onCall, 1)[0]
 		if !strings.Contains(got, "approvals") || !strings.Contains(got, "Nobody can be asked from here") {
 			t.Errorf("the report reads %q", got)
 		}
@@ -172,13 +172,13 @@ func TestAnEventsAsks(t *testing.T) {
 		o := newEventWorld(t, script, rule+"[approvals]\nto = \"telegram:1\"\n")
 		o.up()
 		o.event("g", "DiskFull", time.Now(), nil)
-		asked := o.Said(1, 1)[0]
+		asked := o.WaitSaid(1, 1)[0]
 		if !strings.Contains(asked, "write_file") || !strings.Contains(asked, "webhook:alerts") {
 			t.Fatalf("the owner is asked %q", asked)
 		}
 		o.event("g", "DiskFuller", time.Now(), nil) // it waits with the turn, and nobody is told that it does
 		o.Telegram.Say(1, 1, "/approve "+requestID.FindStringSubmatch(asked)[1])
-		if got := o.Said(onCall, 1)[0]; !strings.Contains(got, "Successfully wrote") {
+		if got := o.WaitSaid(onCall, 1)[0]; !strings.Contains(got, "Successfully wrote") {
 			t.Errorf("the first that people are told is %q", got)
 		}
 	})
@@ -195,12 +195,12 @@ func TestAReportIsKnownWhereItWasSent(t *testing.T) {
 	}, "")
 	p := o.up()
 	o.event("g", "DiskFull", time.Now(), nil)
-	o.Said(onCall, 1)
+	o.WaitSaid(onCall, 1)
 	parleytest.WaitFor(t, "the session to be told", func() bool {
 		return o.Count("bus.db", "SELECT count(*) FROM seen WHERE id LIKE '%#told'") == 1
 	})
 	o.Telegram.Say(onCall, 2, "@parleybot why?")
-	if got := o.Said(onCall, 2)[1]; !strings.Contains(got, "it knows: true") {
+	if got := o.WaitSaid(onCall, 2)[1]; !strings.Contains(got, "it knows: true") {
 		t.Errorf("the answer is %q", got)
 	}
 	p.Stop()

@@ -69,7 +69,7 @@ func wantFiles(t *testing.T, w *parleytest.World, sent []telegramtest.Message, c
 	if strings.Join(got, " ") != "text report.txt a.png" {
 		t.Errorf("arrived: %v", got)
 	}
-	if cut := w.Interrupted(); again > cut {
+	if cut := w.InterruptedSends(); again > cut {
 		t.Errorf("%d arrived again, and %d sends were cut off", again, cut)
 	}
 	if left, err := filepath.Glob(filepath.Join(w.Home, "workspaces", outgoing.Folder, "*")); err != nil || len(left) > 0 {
@@ -88,11 +88,11 @@ func TestMessageSendsFiles(t *testing.T) {
 			chart := aChart(t, w, 2)
 			w.Telegram.Say(2, 2, "send them")
 			if at != "alive" {
-				w.Serve("PARLEY_KILL_AT=" + at).Dies()
+				w.Serve("PARLEY_KILL_AT=" + at).WaitKilled()
 			}
 			p := w.Serve()
-			w.Said(3, 3)
-			if said := w.Said(2, 1); !strings.Contains(said[0], `"files":2`) {
+			w.WaitSaid(3, 3)
+			if said := w.WaitSaid(2, 1); !strings.Contains(said[0], `"files":2`) {
 				t.Errorf("the model was told %q", said)
 			}
 			p.Stop()
@@ -130,7 +130,7 @@ func TestMessageRefusesFiles(t *testing.T) {
 		{"secret.txt", "permission_denied"},
 	} {
 		w.Telegram.Say(2, 2, c.path)
-		if said := w.Said(2, i+1); !strings.Contains(said[i], c.want) {
+		if said := w.WaitSaid(2, i+1); !strings.Contains(said[i], c.want) {
 			t.Errorf("%s: %q, want %q", c.path, said[i], c.want)
 		}
 	}
@@ -158,10 +158,10 @@ func TestAnswerWithFiles(t *testing.T) {
 			chart := aChart(t, w, 2)
 			w.Telegram.Say(2, 2, "show me")
 			if at != "alive" {
-				w.Serve("PARLEY_KILL_AT=" + at).Dies()
+				w.Serve("PARLEY_KILL_AT=" + at).WaitKilled()
 			}
 			p := w.Serve()
-			first := w.Said(2, 3)[0]
+			first := w.WaitSaid(2, 3)[0]
 			for _, want := range []string{"Here is the report (report.txt), a chart (charts/a.png), and nothing (missing.png) of the web", "The file missing.png could not be sent"} {
 				if !strings.Contains(first, want) {
 					t.Errorf("the answer is %q, which lacks %q", first, want)
@@ -172,7 +172,7 @@ func TestAnswerWithFiles(t *testing.T) {
 			p = w.Serve()
 			before := len(w.Telegram.Sent(2))
 			w.Telegram.Say(2, 2, "and now?")
-			w.Said(2, before+1)
+			w.WaitSaid(2, before+1)
 			p.Stop()
 			if request := <-told; !strings.Contains(request, "Your answer went without a file that it shows") {
 				t.Errorf("the model was told %s", request)
@@ -218,7 +218,7 @@ func TestGatewaysNeedTheWorkspaces(t *testing.T) {
 				})
 			}
 			worker.Telegram.Say(2, 2, "show me")
-			worker.Said(2, 2)
+			worker.WaitSaid(2, 2)
 			sent := worker.Telegram.Sent(2)
 			if !strings.Contains(sent[0].Text, "the report") {
 				t.Errorf("the answer is %q", sent[0].Text)
@@ -247,7 +247,7 @@ func TestBackupHasFilesThatWait(t *testing.T) {
 	w := parleytest.New(t, sendsFiles, "\n[agents.main]\nmay_message = [\"telegram:3\"]\n")
 	chart := aChart(t, w, 2)
 	w.Telegram.Say(2, 2, "send them")
-	w.Serve("PARLEY_KILL_AT=send:begun").Dies()
+	w.Serve("PARLEY_KILL_AT=send:begun").WaitKilled()
 	file := filepath.Join(t.TempDir(), "backup")
 	if _, errs, code := w.Run("backup", file); code != 0 {
 		t.Fatalf("backup: %d %s", code, errs)
@@ -257,8 +257,8 @@ func TestBackupHasFilesThatWait(t *testing.T) {
 		t.Fatalf("restore: %d %s", code, errs)
 	}
 	p := w.Serve()
-	w.Said(3, 3)
-	w.Said(2, 1)
+	w.WaitSaid(3, 3)
+	w.WaitSaid(2, 1)
 	p.Stop()
 	wantFiles(t, w, w.Telegram.Sent(3), chart)
 }

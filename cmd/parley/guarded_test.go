@@ -83,7 +83,7 @@ func TestServeRefusesAHomeThatOthersCanWrite(t *testing.T) {
 	must(t, os.Chmod(w.Home, 0o700))
 	w.Serve()
 	w.Telegram.Say(2, 2, "hello")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 }
 
 func TestAHomeOfAnotherUserIsRefused(t *testing.T) {

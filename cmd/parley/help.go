@@ -32,7 +32,7 @@ func (h helpCmd) Run(tty terminal.Terminal) error {
 	return nil
 }
 
-// examples makes the part of a command's help that shows how it is called.
+// examples returns the part of a command's help that shows examples.
 func examples(lines ...string) string {
 	return "Examples:\n\n  " + strings.Join(lines, "\n\n  ")
 }
@@ -42,7 +42,7 @@ var version = "devel"
 
 type versionCmd struct{}
 
-// thisBuild is what this program was built from.
+// thisBuild returns the version and revision of this program.
 func thisBuild() metrics.Build {
 	b := metrics.Build{Version: version, Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
@@ -60,7 +60,7 @@ func thisBuild() metrics.Build {
 // A versionFlag prints the version in place of any command.
 type versionFlag bool
 
-// BeforeReset prints before anything else of the command line is looked at.
+// BeforeReset prints the version before kong reads the rest of the command line.
 func (versionFlag) BeforeReset(app *kong.Kong, tty terminal.Terminal) error {
 	err := versionCmd{}.Run(&cli{}, tty)
 	app.Exit(exitDone)
@@ -86,7 +86,7 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Help shows where the script goes.
+// Help shows where the script is to be put.
 func (completionCmd) Help() string {
 	return examples(`source <(parley completion bash)`, `parley completion zsh > "${fpath[1]}/_parley"`, `parley completion fish > ~/.config/fish/completions/parley.fish`)
 }

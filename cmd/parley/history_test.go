@@ -124,7 +124,7 @@ func TestATurnThatIsCutOffReadsAgain(t *testing.T) {
 	p := w.Serve(append(tokens, "PARLEY_KILL_AT=c5")...)
 	parleytest.WaitFor(t, "Slack", func() bool { return sl.Sockets() == 2 })
 	sl.Say("DU1", "U1", "hello")
-	p.Dies()
+	p.WaitKilled()
 	p = w.Serve(tokens...)
 	if got := slackSaid(t, sl, "DU1", 1)[0].Text; got != "done" {
 		t.Errorf("the answer is %q", got)
@@ -147,14 +147,14 @@ func TestReadingOnTelegramIsReadingTheLog(t *testing.T) {
 	w := parleytest.New(t, m.answer, "")
 	w.Serve()
 	w.Telegram.Say(2, 2, "plugh")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	w.Telegram.Say(2, 2, `read {}`)
-	w.Said(2, 2)
+	w.WaitSaid(2, 2)
 	if got := m.result(1); !strings.Contains(got, "plugh") || !strings.Contains(got, "tells bots nothing") || !strings.Contains(got, "you said something") {
 		t.Errorf("the model reads %s", got)
 	}
 	w.Telegram.Say(2, 2, `read {"chat": "-100"}`)
-	w.Said(2, 3)
+	w.WaitSaid(2, 3)
 	if got := m.result(2); !strings.Contains(got, "permission_denied") || !strings.Contains(got, "tells bots nothing") {
 		t.Errorf("of another chat the model reads %s", got)
 	}

@@ -18,9 +18,9 @@ func TestPeopleAreToldWhatTheyTalkTo(t *testing.T) {
 	must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), `introduce = "never"`, `about = "Ask *IT*."`, 1)), 0o600))
 	p := w.Serve()
 	w.Telegram.Say(parleytest.Owner, parleytest.Owner, "hello")
-	w.Said(parleytest.Owner, 1)
+	w.WaitSaid(parleytest.Owner, 1)
 	w.Telegram.Say(2, 2, "hello")
-	said := w.Said(2, 2)
+	said := w.WaitSaid(2, 2)
 	for _, want := range []string{"no person", "run by", "127.0.0.1:", "30 days", "Ask IT."} {
 		if !strings.Contains(said[0], want) {
 			t.Errorf("at the first contact they are told %q, and not of %q", said[0], want)
@@ -33,12 +33,12 @@ func TestPeopleAreToldWhatTheyTalkTo(t *testing.T) {
 	p.Kill()
 	p = w.Serve()
 	w.Telegram.Say(2, 2, "again")
-	w.Said(2, 3)
+	w.WaitSaid(2, 3)
 	p.Stop()
-	if got := w.Said(2, 3); len(got) != 3 || got[2] != "you said again" {
+	if got := w.WaitSaid(2, 3); len(got) != 3 || got[2] != "you said again" {
 		t.Errorf("after the restart there is %q", got)
 	}
-	if got := w.Said(parleytest.Owner, 1); len(got) != 1 {
+	if got := w.WaitSaid(parleytest.Owner, 1); len(got) != 1 {
 		t.Errorf("the owner was told %q", got)
 	}
 	if _, errs, code := w.Run("forget", "--user", "telegram:2", "--yes"); code != 0 {

@@ -113,7 +113,7 @@ func TestEverythingThatIsKeptIsKnown(t *testing.T) {
 	must(t, os.WriteFile(w.File, fmt.Appendf(text, "[audit]\nfile = %q\n", filepath.Join(w.Home, "audit.jsonl")), 0o600))
 	serving := w.Serve()
 	w.Telegram.Say(2, 2, "write xyzzyplugh")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	serving.Stop()
 
 	entries, err := os.ReadDir(w.Home)

@@ -31,7 +31,7 @@ func TestItServesWhileTheSandboxIsTriedOut(t *testing.T) {
 	parleytest.WaitFor(t, "it to serve", func() bool { return w.Telegram.Calls("getUpdates") > 0 })
 	w.Telegram.Say(2, 2, shellCall("echo $((6*7))"))
 	must(t, os.WriteFile(goOn, nil, 0o600))
-	if got := w.Said(2, 1)[0]; !strings.Contains(got, `"stdout":"42\n"`) {
+	if got := w.WaitSaid(2, 1)[0]; !strings.Contains(got, `"stdout":"42\n"`) {
 		t.Errorf("it was answered %s", got)
 	}
 }

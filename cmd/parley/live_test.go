@@ -34,7 +34,7 @@ func TestStatusLive(t *testing.T) {
 		t.Errorf("asking has made %v, %v", entries, err)
 	}
 	p := w.Serve()
-	p.Serving()
+	p.WaitServing()
 	if out, err := live(); err != nil || out != "the server answers\n" {
 		t.Errorf("it says %s, %v", out, err)
 	}

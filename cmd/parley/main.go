@@ -32,7 +32,7 @@ const (
 	exitConfig  = 78
 )
 
-// cli is the command line. Its fields are the commands and flags of names.md.
+// cli is the command line: its fields are the global flags and the commands.
 type cli struct {
 	Config string `help:"Configuration file." placeholder:"FILE"`
 	Home   string `help:"Where Parley keeps what it must remember." placeholder:"DIR"`
@@ -77,7 +77,7 @@ func main() {
 	os.Exit(run(os.Args[1:], terminal.Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
-// run carries out one command and returns the exit code.
+// run runs one command and returns the exit code.
 func run(args []string, tty terminal.Terminal) int {
 	var c cli
 	exited := -1
@@ -98,7 +98,7 @@ func run(args []string, tty terminal.Terminal) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	parsed.BindTo(ctx, (*context.Context)(nil))
-	parsed.Bind(&c, c.screened(parsed.Command(), tty), c.onboarding(tty))
+	parsed.Bind(&c, c.sanitizedTerminal(parsed.Command(), tty), c.onboardProgram(tty))
 	return exitCode(parsed.Run(), tty)
 }
 
@@ -112,9 +112,10 @@ func newParser(c *cli, tty terminal.Terminal, more ...kong.Option) (*kong.Kong, 
 	}, more...)...)
 }
 
-// screened is a command's terminal. What is for programs goes through as it is,
-// and so does what a command draws itself.
-func (c *cli) screened(command string, tty terminal.Terminal) terminal.Terminal {
+// sanitizedTerminal returns the terminal for a command, which removes control characters
+// from the output. Output for programs stays as it is, and so does what a command draws
+// itself.
+func (c *cli) sanitizedTerminal(command string, tty terminal.Terminal) terminal.Terminal {
 	name, _, _ := strings.Cut(command, " ")
 	switch {
 	case name == "chat", name == "serve", name == "onboard": // what others say is cleaned where it is drawn or logged
@@ -126,22 +127,25 @@ func (c *cli) screened(command string, tty terminal.Terminal) terminal.Terminal 
 	return terminal.Terminal{In: tty.In, Out: &terminal.Screen{To: tty.Out, JSON: shows}, Err: &terminal.Screen{To: tty.Err}}
 }
 
-// use joins the home for one command, in a role that the command would have there.
-func use(ctx context.Context, flags *cli, tty terminal.Terminal, role server.Role, do func(context.Context, *client.Client) error) error {
+// withClient joins the home for one command, as a process of that role, and calls do with
+// a client of it.
+func withClient(ctx context.Context, flags *cli, tty terminal.Terminal, role server.Role, do func(context.Context, *client.Client) error) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: role == server.Reader})
 	if err != nil {
 		return err
 	}
-	return useHome(ctx, cfg, tty, role, do)
+	return withClientFor(ctx, cfg, tty, role, do)
 }
 
-// useHome joins the home of a configuration for one command.
-func useHome(ctx context.Context, cfg *config.Config, tty terminal.Terminal, role server.Role, do func(context.Context, *client.Client) error) error {
-	return useHomeAs(ctx, server.Config{Settings: cfg, Role: role, Build: thisBuild(), Log: quiet(tty.Err)}, do)
+// withClientFor joins the home of a configuration for one command, and calls do with a
+// client of it.
+func withClientFor(ctx context.Context, cfg *config.Config, tty terminal.Terminal, role server.Role, do func(context.Context, *client.Client) error) error {
+	return withClientAs(ctx, server.Config{Settings: cfg, Role: role, Build: thisBuild(), Log: errorLogger(tty.Err)}, do)
 }
 
-// useHomeAs joins the home for one command, as the server that c makes where none runs.
-func useHomeAs(ctx context.Context, as server.Config, do func(context.Context, *client.Client) error) error {
+// withClientAs joins the home for one command, and calls do with a client of it. If no
+// server runs there, the command becomes the server that as describes.
+func withClientAs(ctx context.Context, as server.Config, do func(context.Context, *client.Client) error) error {
 	c, leave, err := client.Join(ctx, as)
 	if nothing, ok := errors.AsType[*home.NothingError](err); ok {
 		return nothing
@@ -158,8 +162,9 @@ func useHomeAs(ctx context.Context, as server.Config, do func(context.Context, *
 
 type onboardCmd = onboard.Command
 
-// onboarding is what onboard needs of the other commands. They obey the file that it wrote.
-func (c *cli) onboarding(tty terminal.Terminal) onboard.Program {
+// onboardProgram returns the commands that onboard runs, with the configuration file that
+// onboard wrote.
+func (c *cli) onboardProgram(tty terminal.Terminal) onboard.Program {
 	written := func(file string) *cli {
 		flags := *c
 		flags.Config = file
@@ -197,12 +202,13 @@ func exitCode(err error, tty terminal.Terminal) int {
 	return exitFailed
 }
 
-// A usageError says that a command was called wrongly.
+// A usageError means that a command was called wrongly.
 type usageError struct{ msg string }
 
 func (e *usageError) Error() string { return e.msg }
 
-// confirm asks on a terminal before something is destroyed; elsewhere it wants --yes.
+// confirm asks on a terminal before something is destroyed; without a terminal it needs
+// --yes.
 func confirm(tty terminal.Terminal, yes bool, question string) error {
 	if yes {
 		return nil

@@ -98,13 +98,13 @@ func TestMCPToolsChangeWhileATurnRuns(t *testing.T) {
 	<-c.held
 	c.swap(w)
 	c.release <- struct{}{}
-	said := w.Said(2, 1)[0]
+	said := w.WaitSaid(2, 1)[0]
 	wants(t, said, "now: web__hold web__old;", "held", "error")
 	if strings.Contains(said, "the old one") {
 		t.Errorf("what is gone was called: %s", said)
 	}
 	w.Telegram.Say(2, 2, "again")
-	wants(t, w.Said(2, 2)[1], "next: web__hold web__new")
+	wants(t, w.WaitSaid(2, 2)[1], "next: web__hold web__new")
 	p.Stop()
 }
 
@@ -121,7 +121,7 @@ func TestMCPToolsChangeWhileATurnIsCutOff(t *testing.T) {
 	c.RemoveTools("hold")
 	c.swap(w)
 	p = w.Serve()
-	said := w.Said(2, 1)[0]
+	said := w.WaitSaid(2, 1)[0]
 	wants(t, said, "web__new", "outcome_unknown")
 	if strings.Contains(said, "the old one") {
 		t.Errorf("what is gone was called: %s", said)

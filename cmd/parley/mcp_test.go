@@ -56,7 +56,7 @@ func TestToolsOfAnMCPServer(t *testing.T) {
 	const key = "SERVER_KEY=s3cr3t-of-the-server"
 	p := w.Serve(key)
 	w.Telegram.Say(2, 2, "look")
-	said := w.Said(2, 1)[0]
+	said := w.WaitSaid(2, 1)[0]
 	wants(t, said, "found the treasure")
 	if strings.Contains(said, "s3cr3t") {
 		t.Errorf("a secret is said: %s", said)
@@ -80,7 +80,7 @@ func TestToolsOfAnMCPServer(t *testing.T) {
 		return strings.Contains(out, "WAITS TO BE ACCEPTED") && strings.Contains(out, "and tells me")
 	})
 	w.Telegram.Say(2, 2, "look")
-	wants(t, w.Said(2, 2)[1], "no such tool")
+	wants(t, w.WaitSaid(2, 2)[1], "no such tool")
 	out, errs, code = w.Run("mcp", "accept", "notes__look")
 	if code != exitDone || !strings.Contains(out, "look") {
 		t.Errorf("mcp accept ended with %d: %s%s", code, out, errs)
@@ -89,7 +89,7 @@ func TestToolsOfAnMCPServer(t *testing.T) {
 		t.Errorf("the audit has %s%s, want what was accepted, and not what was refused", out, errs)
 	}
 	w.Telegram.Say(2, 2, "look")
-	wants(t, w.Said(2, 3)[2], "found the treasure")
+	wants(t, w.WaitSaid(2, 3)[2], "found the treasure")
 	p.Stop()
 }
 
@@ -110,7 +110,7 @@ func TestAnAgentsOwnMCPServers(t *testing.T) {
 	}
 	p := w.Serve("SERVER_KEY=x")
 	w.Telegram.Say(2, 2, "look")
-	wants(t, w.Said(2, 1)[0], "found the treasure")
+	wants(t, w.WaitSaid(2, 1)[0], "found the treasure")
 	if out, errs, code = w.Run("mcp", "test", "notes"); code != exitDone || !strings.Contains(out, "notes lists 1 tools") {
 		t.Errorf("beside the server it ended with %d: %s%s", code, out, errs)
 	}
@@ -137,6 +137,6 @@ func TestAnAgentWithoutAnMCPServer(t *testing.T) {
 		return strings.Contains(out, "accepted")
 	})
 	w.Telegram.Say(2, 2, "look")
-	wants(t, w.Said(2, 1)[0], "no such tool")
+	wants(t, w.WaitSaid(2, 1)[0], "no such tool")
 	p.Stop()
 }

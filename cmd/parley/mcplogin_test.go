@@ -121,7 +121,7 @@ func TestSigningInToAnMCPServer(t *testing.T) {
 		t.Errorf("mcp test ended with %d: %s%s", code, out, errs)
 	}
 	g.Telegram.Say(2, 2, "again")
-	wants(t, g.Said(2, 1)[0], "next: web__hold web__old")
+	wants(t, g.WaitSaid(2, 1)[0], "next: web__hold web__old")
 	p.Stop()
 	for _, secret := range g.auth.Secrets() {
 		if strings.Contains(p.Stderr.String(), secret) {

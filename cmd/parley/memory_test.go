@@ -63,12 +63,12 @@ may = ["agent"]
 `))
 	p := o.up()
 	o.Telegram.Say(2, 2, `two: memory_write {"scope":"person","content":"my secret is `+secret+`"} ;; memory_write {"scope":"agent","content":"I own it"}`)
-	o.Said(2, 1)
+	o.WaitSaid(2, 1)
 	if found := parleytest.FilesWith(t, o.Home+"/workspaces", secret); len(found) > 0 {
 		t.Errorf("it stands in the workspaces: %v", found)
 	}
 	o.Telegram.Say(1, 1, `one: memory_write {"scope":"agent","content":"`+shared+`"}`)
-	o.Said(1, 1)
+	o.WaitSaid(1, 1)
 
 	tries := []string{
 		`memory_read {}`, `memory_read {"scope":"session"}`, `memory_read {"scope":"person"}`, `memory_read {"scope":"agent"}`,
@@ -83,11 +83,11 @@ may = ["agent"]
 	o.Telegram.Say(1, 1, "one: "+attempt) // the owner
 	o.Telegram.Say(3, 3, "three: "+attempt)
 	o.Telegram.Say(group, 3, "@parleybot group: "+attempt)
-	o.Said(1, 2)
-	o.Said(3, 1)
-	o.Said(group, 1)
+	o.WaitSaid(1, 2)
+	o.WaitSaid(3, 1)
+	o.WaitSaid(group, 1)
 	o.Telegram.Say(group, 2, "@parleybot themselves: "+attempt) // where others read along
-	o.Said(group, 2)
+	o.WaitSaid(group, 2)
 	posted := o.must("POST", "/v1/messages", fmt.Sprintf(`{"to":"agent","text":%s}`, quotedJSON("program: "+attempt)), bearer("curious-token-0000000000")...)
 	if posted.status != 202 {
 		t.Fatalf("the program is answered %d %s", posted.status, posted.body)
@@ -116,10 +116,10 @@ may = ["agent"]
 	}
 	// They themselves are shown it, also where a later conversation begins.
 	o.Telegram.Say(2, 2, "/new")
-	o.Said(2, 2)
+	o.WaitSaid(2, 2)
 	before := len(c.saw("again", secret))
 	o.Telegram.Say(2, 2, `again: memory_read {"scope":"person"}`)
-	o.Said(2, 3)
+	o.WaitSaid(2, 3)
 	if before != 0 || len(c.saw("again", secret)) != 2 {
 		t.Errorf("whose memory it is was shown it %d times", len(c.saw("again", secret)))
 	}
@@ -154,28 +154,28 @@ func TestLinkedAccountsAreOnePerson(t *testing.T) {
 	w := parleytest.New(t, c.model, "[limits]\nuser_turns_hour = 2\n")
 	p := w.Serve()
 	w.Telegram.Say(2, 2, `two: memory_write {"scope":"person","content":"likes tea"}`)
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	w.Telegram.Say(2, 2, "/link")
-	code := regexp.MustCompile("link ([a-z2-7]{10})").FindStringSubmatch(w.Said(2, 2)[1])
+	code := regexp.MustCompile("link ([a-z2-7]{10})").FindStringSubmatch(w.WaitSaid(2, 2)[1])
 	if code == nil {
 		t.Fatal("there is no code")
 	}
 	w.Telegram.Say(3, 3, "/link "+code[1])
-	w.Said(3, 1)
-	if got := w.Said(2, 3)[2]; !strings.Contains(got, "telegram:3 has been linked") {
+	w.WaitSaid(3, 1)
+	if got := w.WaitSaid(2, 3)[2]; !strings.Contains(got, "telegram:3 has been linked") {
 		t.Errorf("whose code it was is told %q", got)
 	}
 	w.Telegram.Say(3, 3, "three:")
-	w.Said(3, 2)
+	w.WaitSaid(3, 2)
 	if len(c.saw("three:", "likes tea")) == 0 {
 		t.Error("the other account is not known to be the same person")
 	}
 	w.Telegram.Say(3, 3, "three:")
-	if got := w.Said(3, 3)[2]; !strings.Contains(got, "2 times within the hour") {
+	if got := w.WaitSaid(3, 3)[2]; !strings.Contains(got, "2 times within the hour") {
 		t.Errorf("the third turn of both is answered %q", got)
 	}
 	w.Telegram.Say(3, 3, "/memory")
-	if got := w.Said(3, 4)[3]; !strings.Contains(got, "likes tea") {
+	if got := w.WaitSaid(3, 4)[3]; !strings.Contains(got, "likes tea") {
 		t.Errorf("it shows %q", got)
 	}
 	p.Stop()
@@ -195,7 +195,7 @@ func TestTheOperatorsKnowledge(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "deploy.md"), []byte("on xyzzy days"), 0o600))
 	p := w.Serve()
 	w.Telegram.Say(2, 2, `two: read_file {"path":"knowledge/deploy.md"} ;; write_file {"path":"knowledge/deploy.md","content":"on plugh days"}`)
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	if len(c.saw("two", "on xyzzy days")) == 0 || len(c.saw("two", "is the operator's")) == 0 {
 		t.Error("the folder is not read, or can be written")
 	}

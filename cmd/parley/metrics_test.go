@@ -29,7 +29,7 @@ func TestMetricsOfAServer(t *testing.T) {
 	p := o.up()
 	id := o.alert(alertOf("DiskFull", "critical", "firing", time.Now())).id()
 	o.delivered(id)
-	o.Said(fallbackChat, 1)
+	o.WaitSaid(fallbackChat, 1)
 	if got := o.must("GET", "/metrics", ""); got.status != 401 {
 		t.Errorf("without a token it is %d", got.status)
 	}
@@ -91,7 +91,7 @@ func TestMetricsOfATurn(t *testing.T) {
 	o := listening(w)
 	p := o.up()
 	w.Telegram.Say(2, 2, "go")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	page := o.must("GET", "/metrics", "", o.owner()...).body
 	for metric, want := range map[string]string{
 		`parley_turns_total{result="done"}`:                                  "1",
@@ -130,7 +130,7 @@ func TestReadinessFollowsThePlatforms(t *testing.T) {
 		address, _, _ := strings.Cut(api, `"`)
 		o.up()
 		w.Telegram.Say(2, 2, "hello")
-		w.Said(2, 1)
+		w.WaitSaid(2, 1)
 		o.readiness(200, `"ready":true`)
 		_ = w.Telegram.Close()
 		o.readiness(503, `"channel telegram":"not connected"`)

@@ -28,7 +28,7 @@ type migrateCmd struct {
 	To string `required:"" placeholder:"CONFIG" help:"The configuration that names the new [bus] and [store]."`
 }
 
-// A migrateReport is a migration's, with what is left to do by hand.
+// A migrateReport is a migration's report, with what is left to do by hand.
 type migrateReport struct {
 	*migrate.Report
 	Next []string `json:"next"`
@@ -37,13 +37,13 @@ type migrateReport struct {
 // Help shows examples.
 func (migrateCmd) Help() string { return examples("parley migrate --to fleet.toml") }
 
-// Run takes what is in the home to the bus and the store of another configuration.
+// Run moves what is in the home to the bus and the store of another configuration.
 func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	to, err := loadConfig(config.Options{File: m.To, Home: flags.Home, WithoutSecrets: true})
 	if err != nil {
 		return err
 	}
-	root, err := rootBefore(flags, to)
+	root, err := oldWorkspaceRoot(flags, to)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 		err = given
 	}
 	if err != nil {
-		return explain(err, to)
+		return explainMigrateError(err, to)
 	}
 	r := migrateReport{report, whatIsLeft(to, root)}
 	if flags.JSON {
@@ -75,20 +75,20 @@ func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 	return r.print(tty.Out)
 }
 
-// rootBefore is where the sessions' files have been so far.
-func rootBefore(flags *cli, to *config.Config) (string, error) {
+// oldWorkspaceRoot returns where the sessions' files have been so far.
+func oldWorkspaceRoot(flags *cli, to *config.Config) (string, error) {
 	from, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, WithoutSecrets: true})
 	if err != nil {
 		return "", err
 	}
-	if from.File == to.File { // it was changed already: what it said before nobody knows
+	if from.File == to.File { // the file was changed already, so nobody knows what it said before
 		return filepath.Join(to.Home, "workspaces"), nil
 	}
 	return from.Workspace.Root, nil
 }
 
-// explain says what to do about an error.
-func explain(err error, to *config.Config) error {
+// explainMigrateError adds to an error what the operator can do about it.
+func explainMigrateError(err error, to *config.Config) error {
 	filled, isFilled := errors.AsType[*sqldb.NotEmptyError](err)
 	used, isUsed := errors.AsType[*sqlitebus.InUseError](err)
 	switch {
@@ -108,10 +108,10 @@ func explain(err error, to *config.Config) error {
 	return err
 }
 
-// whatIsLeft says what the operator has to do by hand.
+// whatIsLeft returns what the operator has to do by hand.
 func whatIsLeft(to *config.Config, root string) []string {
 	var next []string
-	if root != to.Workspace.Root && filled(root) {
+	if root != to.Workspace.Root && isNotEmpty(root) {
 		next = append(next, fmt.Sprintf("copy the sessions' files before the first serve: cp -a %s/. %s/", root, to.Workspace.Root))
 	} else if to.Bus.URL != "" {
 		next = append(next, fmt.Sprintf("the sessions' files stay in %s: every process needs that same directory as [workspace] root", root))
@@ -121,8 +121,9 @@ func whatIsLeft(to *config.Config, root string) []string {
 		fmt.Sprintf("the old files in %s are not looked at any more, by parley forget neither: delete %s, %s and %s once all is well", to.Home, home.BusFile, home.StoreFile, home.BookFile))
 }
 
-// filled tells whether there is anything in a directory.
-func filled(dir string) bool {
+// isNotEmpty reports whether there is anything in a directory; it does so also if the
+// directory cannot be read.
+func isNotEmpty(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err == nil && len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
 }

@@ -63,7 +63,7 @@ func newMoving(t *testing.T) *moving {
 		m.Telegram.Say(chat, chat, "hello")
 	}
 	for chat := int64(2); chat < 6; chat++ {
-		m.Said(chat, 1)
+		m.WaitSaid(chat, 1)
 	}
 	p.Stop()
 	m.fill()
@@ -176,11 +176,11 @@ func (m *moving) arrived() {
 	})
 	p := m.fleet.Serve()
 	for chat := int64(2); chat < 6; chat++ {
-		m.Said(chat, 4)
+		m.WaitSaid(chat, 4)
 	}
 	m.Telegram.Say(2, 2, "the last")
-	m.Said(2, 5)
-	m.Said(7, 1)
+	m.WaitSaid(2, 5)
+	m.WaitSaid(7, 1)
 	m.bus(func(ctx context.Context, b *redisbus.Bus) {
 		for _, topic := range []bus.Topic{bus.InboundTopic, bus.OutboundTopic("telegram")} {
 			parleytest.WaitFor(m.T, "no mail to be left", func() bool {
@@ -293,7 +293,7 @@ func TestMigrateRefuses(t *testing.T) {
 		t.Error("the home is noted as moved")
 	}
 	m.Serve()
-	m.Said(2, 4)
+	m.WaitSaid(2, 4)
 }
 
 func TestMigrateAsJSON(t *testing.T) {

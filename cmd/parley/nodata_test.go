@@ -181,7 +181,7 @@ func TestFleetServesAfterCommandsWithoutItsConfiguration(t *testing.T) {
 	for n := range 2 {
 		p := w.Serve()
 		w.Telegram.Say(2, 2, "hello")
-		w.Said(2, n+1)
+		w.WaitSaid(2, n+1)
 		must(t, p.Cmd.Process.Signal(syscall.SIGTERM))
 		must(t, <-p.Ended)
 		lost := newNewcomer(t, "PARLEY_HOME="+w.Home)

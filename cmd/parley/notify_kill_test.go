@@ -31,14 +31,14 @@ func TestNotificationsKilledAtEachPoint(t *testing.T) {
 			for _, status := range []string{"firing", "resolved"} { // the second edits what is there by then
 				body := alertOf("DiskFull", "critical", status, began)
 				parleytest.WaitFor(t, "the alert to be accepted", func() bool { // who is not answered posts again
-					if p == first && first.Died() {
+					if p == first && first.HasEnded() {
 						p = o.up()
 					}
 					got, err := o.ask("POST", "/webhooks/alertmanager", body, bearer(opsSecrets["alertmanager"])...)
 					return err == nil && got.status == http.StatusAccepted
 				})
 			}
-			parleytest.WaitFor(t, "the kill", first.Died)
+			parleytest.WaitFor(t, "the kill", first.HasEnded)
 			if p == first {
 				p = o.up()
 			}

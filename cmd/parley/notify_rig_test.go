@@ -135,7 +135,7 @@ func (o *ops) up(env ...string) *parleytest.Process {
 
 func (o *ops) ready(t testing.TB) {
 	t.Helper()
-	for deadline := time.Now().Add(parleytest.Patient); ; {
+	for deadline := time.Now().Add(parleytest.Patience); ; {
 		res, err := o.http.Get(o.url + "/healthz")
 		if err == nil {
 			res.Body.Close()

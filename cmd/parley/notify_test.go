@@ -165,11 +165,11 @@ func TestWhatIsRefusedGoesToTheFallback(t *testing.T) {
 	o.slack.Fail("chat.postMessage", alertsSlack, 0, slacktest.Refuse("channel_not_found"))
 	p := o.up()
 	id := o.alert(alertOf("DiskFull", "critical", "firing", time.Now())).id()
-	told := o.Said(fallbackChat, 1)[0]
+	told := o.WaitSaid(fallbackChat, 1)[0]
 	if !strings.Contains(told, "DiskFull") || !strings.Contains(told, "slack:"+alertsSlack) {
 		t.Errorf("the fallback was told %q", told)
 	}
-	o.Said(alertsTelegram, 1)
+	o.WaitSaid(alertsTelegram, 1)
 	var state answered
 	parleytest.WaitFor(t, "the fallback in its state", func() bool { // a little later than it has failed
 		state = o.delivered(id)
@@ -192,7 +192,7 @@ func TestPaceOfEachPlatform(t *testing.T) {
 	p := o.up()
 	s := o.alerts(1, alerts)
 	<-s.done
-	o.Said(alertsTelegram, alerts)
+	o.WaitSaid(alertsTelegram, alerts)
 	p.Stop()
 	var slackTimes, discordTimes, telegramTimes []time.Time
 	for _, m := range o.slack.Sent(alertsSlack) {
@@ -359,7 +359,7 @@ template = "{{ index .list 7 }}"
 	if got := o.must("POST", "/webhooks/broken", `{"list": [1, 2], "who": "nobody @channel"}`, bearer("broken-token-00000000000000")...); got.status != http.StatusAccepted {
 		t.Errorf("a failing template was answered %+v", got)
 	}
-	if got := o.Said(fallbackChat, 1)[0]; !strings.Contains(got, "web is down") {
+	if got := o.WaitSaid(fallbackChat, 1)[0]; !strings.Contains(got, "web is down") {
 		t.Errorf("the route's chat has %q", got)
 	}
 	parleytest.WaitFor(t, "the other two", func() bool { return len(o.slack.Sent(buildsSlack)) >= 2 })

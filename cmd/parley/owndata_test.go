@@ -17,19 +17,19 @@ func TestAPersonTakesAndErasesWhatTheySaid(t *testing.T) {
 	p := w.Serve()
 	const group = -7
 	w.Telegram.Say(2, 2, "secret-two")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	w.Telegram.Say(3, 3, "secret-three")
-	w.Said(3, 1)
+	w.WaitSaid(3, 1)
 	for n, said := range []string{"@parleybot shared-two", "@parleybot shared-three", "@parleybot /forget", "/export@parleybot"} {
 		w.Telegram.Say(group, int64(2+n%2), said)
-		w.Said(group, n+1)
+		w.WaitSaid(group, n+1)
 	}
-	if got := w.Said(group, 4); !strings.Contains(got[3], "in a chat with me alone") {
+	if got := w.WaitSaid(group, 4); !strings.Contains(got[3], "in a chat with me alone") {
 		t.Errorf("in a group /export is answered %q", got[3])
 	}
 
 	w.Telegram.Say(2, 2, "/export")
-	w.Said(2, 2)
+	w.WaitSaid(2, 2)
 	file := w.Telegram.Sent(2)[1].File
 	if file == nil || !strings.HasSuffix(file.Name, ".jsonl") {
 		t.Fatalf("/export brings %+v", w.Telegram.Sent(2)[1])
@@ -48,18 +48,18 @@ func TestAPersonTakesAndErasesWhatTheySaid(t *testing.T) {
 	}
 
 	w.Telegram.Say(2, 2, "/forget yes")
-	if got := w.Said(2, 3)[2]; !strings.Contains(got, "/forget first") {
+	if got := w.WaitSaid(2, 3)[2]; !strings.Contains(got, "/forget first") {
 		t.Errorf("without the question it is answered %q", got)
 	}
 	w.Telegram.Say(2, 2, "/forget")
-	if got := w.Said(2, 4)[3]; !strings.Contains(got, "of yours alone, with their files and memory: 1") || !strings.Contains(got, "of which your part: 1") {
+	if got := w.WaitSaid(2, 4)[3]; !strings.Contains(got, "of yours alone, with their files and memory: 1") || !strings.Contains(got, "of which your part: 1") {
 		t.Errorf("it would erase %q", got)
 	}
 	if n := len(parleytest.FilesWith(t, w.Home, "secret-two")); n == 0 {
 		t.Error("it is erased already")
 	}
 	w.Telegram.Say(2, 2, "/forget yes")
-	if got := w.Said(2, 5)[4]; !strings.Contains(got, "It is erased") || !strings.Contains(got, "backups that were made before") {
+	if got := w.WaitSaid(2, 5)[4]; !strings.Contains(got, "It is erased") || !strings.Contains(got, "backups that were made before") {
 		t.Errorf("it is answered %q", got)
 	}
 	for word, want := range map[string]bool{"secret-two": false, "shared-two": false, "secret-three": true, "shared-three": true} {
@@ -68,7 +68,7 @@ func TestAPersonTakesAndErasesWhatTheySaid(t *testing.T) {
 		}
 	}
 	w.Telegram.Say(2, 2, "who are you?")
-	w.Said(2, 6)
+	w.WaitSaid(2, 6)
 	p.Stop()
 	if n := w.Count("book.db", "SELECT count(*) FROM notes WHERE subject IN ('own_data', 'forget_asked')"); n != 0 {
 		t.Errorf("%d requests are left", n)

@@ -42,8 +42,8 @@ type pairingOwner struct {
 	Channel string `arg:"" optional:"" help:"The channel; needed where there are several."`
 }
 
-// pairings asks for all of them.
-func pairings(ctx context.Context, server *client.Client) ([]api.Pairing, error) {
+// fetchPairings returns all pairings.
+func fetchPairings(ctx context.Context, server *client.Client) ([]api.Pairing, error) {
 	var found struct{ Pairings []api.Pairing }
 	err := server.Get(ctx, "/v1/pairings", &found)
 	return found.Pairings, err
@@ -56,8 +56,8 @@ func (pairingList) Help() string {
 
 // Run lists pairings.
 func (pairingList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return use(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
-		all, err := pairings(ctx, server)
+	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		all, err := fetchPairings(ctx, server)
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (pairingList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error
 	})
 }
 
-// isRefusal tells whether the server refused a request for this reason.
+// isRefusal reports whether the server refused a request with this code.
 func isRefusal(err error, code string) bool {
 	refused, ok := errors.AsType[*client.Error](err)
 	return ok && refused.Code == code
@@ -77,9 +77,9 @@ func isRefusal(err error, code string) bool {
 // Help shows examples.
 func (pairingApprove) Help() string { return examples("parley pairing approve ABCD2345") }
 
-// Run approves a request.
+// Run admits the person who was given the code.
 func (a pairingApprove) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return use(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var p api.Pairing
 		err := server.Do(ctx, http.MethodPost, "/v1/pairings", "", map[string]string{"code": a.Code}, &p)
 		if isRefusal(err, "unknown_code") {
@@ -98,7 +98,7 @@ func (pairingRevoke) Help() string { return examples("parley pairing revoke tele
 
 // Run revokes an admission.
 func (r pairingRevoke) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return use(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		err := server.Do(ctx, http.MethodDelete, "/v1/pairings/"+url.PathEscape(r.Who), "", nil, nil)
 		if isRefusal(err, "not_found") {
 			return fmt.Errorf("%q is not paired: see `parley pairing list`", r.Who)
@@ -116,7 +116,8 @@ func (pairingOwner) Help() string {
 	return examples("parley pairing owner", "parley pairing owner telegram")
 }
 
-// Run makes an owner's code. It may be the first that is written into the home.
+// Run makes a code for becoming the owner. The code may be the first thing that is
+// written into the home.
 func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	cfg, err := c.load(tty, config.Options{})
 	if err != nil {
@@ -132,11 +133,11 @@ func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal.Terminal) er
 	if err != nil {
 		return err
 	}
-	if err := home.Begin(ctx, cfg, quiet(tty.Err)); err != nil {
+	if err := home.Begin(ctx, cfg, errorLogger(tty.Err)); err != nil {
 		return err
 	}
-	return useHome(ctx, cfg, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
-		if err := unowned(ctx, cfg, server, name); err != nil {
+	return withClientFor(ctx, cfg, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		if err := checkUnowned(ctx, cfg, server, name); err != nil {
 			return err
 		}
 		var offer struct{ Code string }
@@ -152,12 +153,12 @@ func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal.Terminal) er
 	})
 }
 
-// unowned refuses a code for a channel that has an owner: it would be good for nothing.
-func unowned(ctx context.Context, cfg *config.Config, server *client.Client, channel string) error {
+// checkUnowned returns an error if the channel has an owner: a code would have no effect.
+func checkUnowned(ctx context.Context, cfg *config.Config, server *client.Client, channel string) error {
 	if owners := cfg.Channels[channel].Access.Owners; len(owners) > 0 {
 		return fmt.Errorf("%s has an owner in the configuration, so a code makes no other: add the person's id to channels.%s.owners", channel, channel)
 	}
-	all, err := pairings(ctx, server)
+	all, err := fetchPairings(ctx, server)
 	if err != nil {
 		return err
 	}
@@ -169,7 +170,7 @@ func unowned(ctx context.Context, cfg *config.Config, server *client.Client, cha
 	return nil
 }
 
-// channel is the one that was named, or the only one that there is.
+// channel returns the channel that was named, or the only one that there is.
 func (o pairingOwner) channel(cfg *config.Config) (string, error) {
 	if o.Channel == "" {
 		list := cfg.ChannelsByName()
@@ -194,7 +195,7 @@ func (chatsCmd) Help() string { return examples("parley chats", "parley --json c
 
 // Run lists where the bot has been spoken to.
 func (chatsCmd) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return use(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var found struct{ Chats []api.Chat }
 		if err := server.Get(ctx, "/v1/chats", &found); err != nil {
 			return err

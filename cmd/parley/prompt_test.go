@@ -32,7 +32,7 @@ func TestEachRequestBeginsWithTheOneBefore(t *testing.T) {
 	p := w.Serve()
 	for n, text := range []string{"hello", "look", "and again"} {
 		w.Telegram.Say(2, 2, text)
-		w.Said(2, n+1)
+		w.WaitSaid(2, n+1)
 		if n == 1 {
 			p.Stop()
 			p = w.Serve()
@@ -75,7 +75,7 @@ func TestAnAgentsPromptIsReloaded(t *testing.T) {
 	}, "\n[agents.main]\nprompt = \"You are a plugh.\"\n")
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "hello")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	if got := <-prompts; !strings.Contains(got, "You are a plugh.") {
 		t.Errorf("the prompt is %s", got)
 	}
@@ -85,7 +85,7 @@ func TestAnAgentsPromptIsReloaded(t *testing.T) {
 	must(t, p.Cmd.Process.Signal(syscall.SIGHUP))
 	parleytest.WaitFor(t, "the configuration to be read again", func() bool { return strings.Contains(p.Stderr.String(), "configuration read again") })
 	w.Telegram.Say(2, 2, "again")
-	w.Said(2, 2)
+	w.WaitSaid(2, 2)
 	if got := <-prompts; !strings.Contains(got, "You are a xyzzy.") || strings.Contains(got, "plugh") {
 		t.Errorf("after a reload the prompt is %s", got)
 	}
@@ -105,18 +105,18 @@ func TestWhatIsWrittenOfAPerson(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(w.Home, "users", "telegram:2.md"), []byte("Ann is a plugh."), 0o600))
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "hello")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	if got := <-prompts; !strings.Contains(got, "<file name=\"USER.md\" from=\"whom you talk to, by the operator\">\nAnn is a plugh.") {
 		t.Errorf("the prompt is %s", got)
 	}
 	w.Telegram.Say(3, 3, "hello")
-	w.Said(3, 1)
+	w.WaitSaid(3, 1)
 	if got := <-prompts; strings.Contains(got, "plugh") {
 		t.Errorf("another person's prompt is %s", got)
 	}
 	const group = -10099
 	w.Telegram.Say(group, 2, "@parleybot hello")
-	w.Said(group, 1)
+	w.WaitSaid(group, 1)
 	if got := <-prompts; strings.Contains(got, "plugh") {
 		t.Errorf("where others read along the prompt is %s", got)
 	}

@@ -14,7 +14,7 @@ func TestRatings(t *testing.T) {
 	w := parleytest.New(t, parleytest.EchoModel, "")
 	w.Serve()
 	w.Telegram.Say(2, 2, "hello")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	answer := w.Telegram.Sent(2)[0].ID
 	awaitBooked(t, w, strconv.Itoa(answer))
 	w.Telegram.React(2, 2, answer, nil, []string{"👍"})

@@ -21,7 +21,7 @@ func TestStoreThatTakesNoWritesIsWaitedFor(t *testing.T) {
 	o.ready(t)
 	o.readiness(200, `"store":"ok"`)
 	w.Telegram.Say(2, 2, "one")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	readOnly := func(now string) {
 		t.Helper()
 		for _, do := range []string{"ALTER SYSTEM SET default_transaction_read_only = " + now, "SELECT pg_reload_conf()"} {
@@ -43,7 +43,7 @@ func TestStoreThatTakesNoWritesIsWaitedFor(t *testing.T) {
 	})
 	readOnly("off")
 	o.readiness(200, `"store":"ok"`)
-	if said := w.Said(2, 2); !strings.Contains(said[1], "two") {
+	if said := w.WaitSaid(2, 2); !strings.Contains(said[1], "two") {
 		t.Errorf("it was answered %q", said)
 	}
 }

@@ -104,7 +104,7 @@ func TestSlowBodies(t *testing.T) {
 			return err
 		}
 		defer conn.Close()
-		if err := conn.SetDeadline(time.Now().Add(parleytest.Patient)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(parleytest.Patience)); err != nil {
 			return err
 		}
 		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", path, secret)

@@ -119,7 +119,7 @@ func TestTelegramOverHTTPThroughKills(t *testing.T) {
 			again, last = again+n-1, at
 		}
 	}
-	if most := w.Interrupted(); again > most*each {
+	if most := w.InterruptedSends(); again > most*each {
 		t.Errorf("%d messages are answered twice, and %d sends were interrupted", again, most)
 	}
 	parleytest.WaitFor(t, "every update to be taken", func() bool { return w.Telegram.Unconfirmed() == 0 })
@@ -147,7 +147,7 @@ func TestDoctorLooksAtTheWebhook(t *testing.T) {
 	says("Telegram has another webhook, or none", 0)
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "hello")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	if out, errs, code := w.Run("doctor"); code != 0 || strings.Contains(out+errs, "webhook") {
 		t.Errorf("while it serves: %d %s%s", code, out, errs)
 	}
@@ -157,7 +157,7 @@ func TestDoctorLooksAtTheWebhook(t *testing.T) {
 	says("a webhook is set, and while there is one nobody can poll", 1)
 	p = w.Serve()
 	w.Telegram.Say(2, 2, "by poll")
-	w.Said(2, 2)
+	w.WaitSaid(2, 2)
 	p.Stop()
 	if out, errs, code := w.Run("doctor"); code != 0 || strings.Contains(out+errs, "webhook") {
 		t.Errorf("after polling: %d %s%s", code, out, errs)
@@ -227,7 +227,7 @@ func TestAFleetBehindALoadBalancer(t *testing.T) {
 		must(t, os.WriteFile(one.File, []byte(text+shared), 0o600))
 		addresses = append(addresses, address)
 		p := one.Serve(env...)
-		p.Serving()
+		p.WaitServing()
 		running = append(running, p)
 	}
 	taken := make([]atomic.Int64, len(addresses))

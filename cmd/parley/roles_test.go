@@ -48,7 +48,7 @@ func TestCommandsOverAFleet(t *testing.T) {
 	w := parleytest.New(t, parleytest.EchoModel, fmt.Sprintf("[bus]\nurl = %q\nprefix = %q\n[store]\nurl = %q\n", redis, "test-"+rand.Text(), sqldbtest.New(t)))
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "hello")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	if !strings.Contains(p.Stderr.String(), "other workers do not see them") {
 		t.Error("serve does not say that its workspaces are its own")
 	}

@@ -37,17 +37,17 @@ func TestSchedules(t *testing.T) {
 	w := parleytest.New(t, scheduling, "")
 	serving := w.Serve()
 	w.Telegram.Say(2, 2, "remind me")
-	if said := w.Said(2, 1); !strings.Contains(said[0], `"next"`) {
+	if said := w.WaitSaid(2, 1); !strings.Contains(said[0], `"next"`) {
 		t.Fatalf("said %q", said)
 	}
 	awaitBooked(t, w, strconv.Itoa(w.Telegram.Sent(2)[0].ID))
 	serving.Kill()
 	w.Serve()
-	if said := w.Said(2, 2); !strings.Contains(said[1], "makes no further schedules") {
+	if said := w.WaitSaid(2, 2); !strings.Contains(said[1], "makes no further schedules") {
 		t.Errorf("said %q", said)
 	}
 	w.Telegram.Say(2, 2, "every day")
-	w.Said(2, 3)
+	w.WaitSaid(2, 3)
 	if n := w.Count("sessions.db", "SELECT count(*) FROM entries WHERE kind = 'turn_started' AND turn LIKE 'schedule:%'"); n != 1 {
 		t.Errorf("a schedule began %d turns", n)
 	}
@@ -76,7 +76,7 @@ func TestSchedules(t *testing.T) {
 		t.Errorf("listed is %s", out)
 	}
 	w.Telegram.Say(2, 2, "every day")
-	w.Said(2, 4)
+	w.WaitSaid(2, 4)
 	if _, errs, code := w.Run("forget", "--yes", "--user", "telegram:2"); code != 0 {
 		t.Fatalf("forget: %d %s", code, errs)
 	}
@@ -99,7 +99,7 @@ func TestAScheduleKilledAtEachPoint(t *testing.T) {
 			w := parleytest.New(t, scheduling, "")
 			first := w.Serve("PARLEY_KILL_AT=" + at)
 			w.Telegram.Say(2, 2, "remind me")
-			parleytest.WaitFor(t, "the kill", first.Died)
+			parleytest.WaitFor(t, "the kill", first.HasEnded)
 			again := w.Serve()
 			parleytest.WaitFor(t, "the schedule to be over", func() bool {
 				return w.Count("sessions.db", "SELECT count(*) FROM schedules WHERE slot + next = 0") == 1 &&
@@ -127,7 +127,7 @@ func TestAScheduleOfSomebodyWhoMayNotTalk(t *testing.T) {
 	}, "[schedule]\nleast = \"1s\"\n")
 	serving := w.Serve()
 	w.Telegram.Say(2, 2, "often")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	parleytest.WaitFor(t, "a turn of the schedule", func() bool { return turnsBegun(w) > 0 })
 	open, err := os.ReadFile(w.File)
 	must(t, err)
@@ -175,7 +175,7 @@ func TestHeartbeat(t *testing.T) {
 	for range 4 {
 		<-beats
 	}
-	w.Said(-77, 1)
+	w.WaitSaid(-77, 1)
 	serving.Stop()
 	if got := parleytest.Texts(w.Telegram.Sent(-77)); len(got) != 1 || !strings.Contains(got[0], "The disk is full.") {
 		t.Errorf("people are told %q", got)
@@ -190,7 +190,7 @@ func TestAHeartbeatKeepsToItsTokens(t *testing.T) {
 	must(t, os.WriteFile(list, []byte("- Is the disk full?"), 0o600))
 	w := parleytest.New(t, parleytest.EchoModel, "[heartbeat]\nevery = \"1s\"\ntokens_day = 10\nto = \"telegram:-77\"\nfile = \""+list+"\"\n")
 	serving := w.Serve()
-	if said := w.Said(-77, 1); !strings.Contains(said[0], "10 tokens") {
+	if said := w.WaitSaid(-77, 1); !strings.Contains(said[0], "10 tokens") {
 		t.Errorf("people are told %q", said)
 	}
 	parleytest.WaitFor(t, "more beats", func() bool {

@@ -89,7 +89,7 @@ func TestWhoseConversationItIs(t *testing.T) {
 	}
 	p.Stop()
 	p = serve("channel")
-	p.Serving()
+	p.WaitServing()
 	sl.Say("C2", "U2", mention+"cherry")
 	want("C2", 3, "apple, berry, cherry")
 	p.Stop()

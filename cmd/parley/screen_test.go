@@ -33,7 +33,7 @@ func TestWhichCommandsAreScreened(t *testing.T) {
 		"serve":                  {cli{}, false, false},
 		"chat":                   {cli{}, false, false},
 	} {
-		tty := c.cli.screened(command, terminal.Terminal{In: os.Stdin, Out: io.Discard, Err: io.Discard})
+		tty := c.cli.sanitizedTerminal(command, terminal.Terminal{In: os.Stdin, Out: io.Discard, Err: io.Discard})
 		_, out := tty.Out.(*terminal.Screen)
 		_, err := tty.Err.(*terminal.Screen)
 		if out != c.out || err != c.err {
@@ -47,7 +47,7 @@ func TestWhatOthersSaidIsShownAndNotObeyed(t *testing.T) {
 	w := parleytest.New(t, parleytest.EchoModel, "")
 	w.Serve()
 	w.Telegram.Say(2, 2, evil+"\n2026-01-01 00:00:00  parley: forged")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	for _, args := range [][]string{{"sessions", "main:telegram:2"}, {"sessions"}, {"chats"}, {"status"}, {"dead-letters"}} {
 		out, err := w.Command(args...).CombinedOutput()
 		if err != nil || strings.ContainsFunc(string(out), console.Obeyed) {
@@ -74,7 +74,7 @@ func TestCommandsPrintNoEscapeSequences(t *testing.T) {
 	w := parleytest.New(t, parleytest.EchoModel, "")
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "safe\x1b]0;title\x07\x1b[2J\u202eevil")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	out, errs, code := w.Run("sessions", "main:telegram:2")
 	if code != exitDone || !strings.Contains(out, "safe") || strings.ContainsAny(out, "\x1b\x07\u202e") {
 		t.Errorf("exit code %d, %q %s", code, out, errs)

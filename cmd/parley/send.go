@@ -31,7 +31,7 @@ type sendCmd struct {
 	Timeout time.Duration `help:"How long to wait." default:"30s"`
 }
 
-// maxFile is the largest file that the API takes.
+// maxFile is the size of the largest file that the API accepts, in bytes.
 const maxFile = 10 << 20
 
 // Help shows examples.
@@ -39,20 +39,20 @@ func (sendCmd) Help() string {
 	return examples(`parley send --to oncall "it works"`, `make 2>&1 | parley send --to slack:C0BUILDS --key build-7`, `parley send --to telegram:42 --file report.pdf --wait "the report"`)
 }
 
-// Run hands a message over, and with --wait tells what became of it.
+// Run gives a message to the server, and with --wait reports what became of it.
 func (c sendCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
-	body, err := c.body(tty)
+	body, err := c.requestBody(tty)
 	if err != nil {
 		return err
 	}
-	return use(ctx, flags, tty, server.Sender, func(ctx context.Context, server *client.Client) error {
+	return withClient(ctx, flags, tty, server.Sender, func(ctx context.Context, server *client.Client) error {
 		var s outbox.Status
-		// A key of its own, so that asking again does not send again.
+		// A key of its own, so that a repeated request does not send again.
 		if err := server.Do(ctx, http.MethodPost, "/v1/messages", rand.Text(), body, &s); err != nil {
 			return err
 		}
 		if c.Wait || server.Hosted {
-			if s, err = c.await(ctx, server, s); err != nil {
+			if s, err = c.awaitOutcome(ctx, server, s); err != nil {
 				return err
 			}
 		}
@@ -60,13 +60,13 @@ func (c sendCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 			return err
 		}
 		if c.Wait {
-			return outcome(s)
+			return errorOfStatus(s)
 		}
 		return nil
 	})
 }
 
-func (c sendCmd) body(tty terminal.Terminal) (map[string]any, error) {
+func (c sendCmd) requestBody(tty terminal.Terminal) (map[string]any, error) {
 	if c.Text == "" && c.File == "" {
 		raw, err := io.ReadAll(io.LimitReader(tty.In, maxFile))
 		if err != nil {
@@ -92,12 +92,12 @@ func (c sendCmd) body(tty terminal.Terminal) (map[string]any, error) {
 	return body, nil
 }
 
-// await asks until every destination has an outcome, or the time is up. That the
-// server is away, or leaves, changes nothing: the message stays.
-func (c sendCmd) await(ctx context.Context, server *client.Client, s outbox.Status) (outbox.Status, error) {
+// awaitOutcome asks the server until every destination has an outcome, or the time is up.
+// It goes on while the server is away: the message stays.
+func (c sendCmd) awaitOutcome(ctx context.Context, server *client.Client, s outbox.Status) (outbox.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	for wait := 10 * time.Millisecond; pending(s); wait = min(2*wait, 500*time.Millisecond) {
+	for wait := 10 * time.Millisecond; isPending(s); wait = min(2*wait, 500*time.Millisecond) {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -111,7 +111,7 @@ func (c sendCmd) await(ctx context.Context, server *client.Client, s outbox.Stat
 	return s, nil
 }
 
-func pending(s outbox.Status) bool {
+func isPending(s outbox.Status) bool {
 	for _, d := range s.Destinations {
 		if d.State == channels.Queued {
 			return true
@@ -140,7 +140,8 @@ func printStatus(out io.Writer, asJSON bool, s outbox.Status) error {
 	return err
 }
 
-// An outcomeError is how a send ended that was waited for.
+// An outcomeError reports that a message that was waited for was not sent, with the exit
+// code for that.
 type outcomeError struct {
 	code int
 	msg  string
@@ -148,8 +149,9 @@ type outcomeError struct {
 
 func (e *outcomeError) Error() string { return e.msg }
 
-// outcome is nil where everything was sent; else the worst that happened.
-func outcome(s outbox.Status) error {
+// errorOfStatus returns nil if everything was sent, else an error about the worst that
+// happened.
+func errorOfStatus(s outbox.Status) error {
 	has := map[string][]string{}
 	for _, d := range s.Destinations {
 		has[d.State] = append(has[d.State], d.Address)
@@ -170,7 +172,7 @@ func outcome(s outbox.Status) error {
 	return nil
 }
 
-// outcomeCode is the exit code of an error that carries one.
+// outcomeCode returns the exit code of an outcomeError; false if err is none.
 func outcomeCode(err error) (int, bool) {
 	o, ok := errors.AsType[*outcomeError](err)
 	if !ok {

@@ -78,7 +78,7 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) er
 	return err
 }
 
-// install writes the unit of systemd for what serve would serve.
+// install writes the systemd unit that starts serve with this configuration.
 func (c serveCmd) install(flags *cli, tty terminal.Terminal) error {
 	if runtime.GOOS != "linux" {
 		return errors.New("--install writes a unit of systemd, which is Linux's")
@@ -114,7 +114,7 @@ func (c serveCmd) install(flags *cli, tty terminal.Terminal) error {
 	return nil
 }
 
-// parseRole reads the roles of a process as the command line gives them.
+// parseRole reads the value of --role; its error is a usageError.
 func parseRole(list string) (server.Role, error) {
 	role, err := server.ParseRole(list)
 	if err != nil {
@@ -123,8 +123,8 @@ func parseRole(list string) (server.Role, error) {
 	return role, nil
 }
 
-// serveModels are the models of a server; none where none is configured, because
-// then it only sends.
+// serveModels returns the models of a server; none if none is configured, because then
+// the server only sends.
 func serveModels(ctx context.Context, cfg *config.Config, log *slog.Logger) ([]models.Model, error) {
 	if !cfg.Model.Configured && !cfg.Model.Demo {
 		return nil, nil
@@ -132,9 +132,10 @@ func serveModels(ctx context.Context, cfg *config.Config, log *slog.Logger) ([]m
 	return models.New(ctx, cfg, log)
 }
 
-// newLogger logs text to a terminal and JSON elsewhere, unless it is set.
+// newLogger returns a logger that writes text to a terminal and JSON elsewhere, unless
+// the format is configured.
 func newLogger(cfg *config.Config, out io.Writer) *slog.Logger {
-	o := &slog.HandlerOptions{Level: cfg.Log.Level, ReplaceAttr: readable}
+	o := &slog.HandlerOptions{Level: cfg.Log.Level, ReplaceAttr: formatDurations}
 	text := cfg.Log.Format == "text"
 	if f, ok := out.(*os.File); ok && cfg.Log.Format == "" {
 		text = term.IsTerminal(int(f.Fd()))
@@ -145,16 +146,18 @@ func newLogger(cfg *config.Config, out io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(out, o))
 }
 
-// readable writes durations as people do: JSON has them in nanoseconds else.
-func readable(_ []string, a slog.Attr) slog.Attr {
+// formatDurations writes durations as people do, such as 1.5s; JSON would have them in
+// nanoseconds.
+func formatDurations(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		return slog.String(a.Key, a.Value.Duration().String())
 	}
 	return a
 }
 
-// quiet is for commands whose output is their result: it logs what went wrong.
-func quiet(out io.Writer) *slog.Logger {
+// errorLogger returns the logger of commands whose output is their result: it logs errors
+// alone.
+func errorLogger(out io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{
 		Level: slog.LevelError,
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {

@@ -59,7 +59,7 @@ func TestSkillsOfTheOperatorAndOfAConversation(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "reports", "forms.md"), []byte("plugh"), 0o644))
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "hello")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	prompt, tools := seen.last()
 	wants(t, prompt, "- reports: How reports are written.", "<file name=\"skills\" from=\"operator\">")
 	wants(t, tools, "skill")
@@ -67,33 +67,33 @@ func TestSkillsOfTheOperatorAndOfAConversation(t *testing.T) {
 		t.Errorf("the prompt is %s", prompt)
 	}
 	w.Telegram.Say(2, 2, `skill {"name":"reports"}`)
-	wants(t, w.Said(2, 2)[1], "Begin with the sum: xyzzy.", "forms.md")
+	wants(t, w.WaitSaid(2, 2)[1], "Begin with the sum: xyzzy.", "forms.md")
 	w.Telegram.Say(2, 2, `skill {"name":"reports","file":"forms.md"}`)
-	wants(t, w.Said(2, 3)[2], "plugh")
+	wants(t, w.WaitSaid(2, 3)[2], "plugh")
 	w.Telegram.Say(2, 2, `skill {"name":"hushed"}`)
-	wants(t, w.Said(2, 4)[3], "no skill is called")
+	wants(t, w.WaitSaid(2, 4)[3], "no skill is called")
 
 	// What it has read counts as untrusted, so what is written now is hidden; not after /new.
 	w.Telegram.Say(2, 2, "/new")
-	w.Said(2, 5)
+	w.WaitSaid(2, 5)
 	for i, name := range []string{"own", "reports"} {
 		args, err := json.Marshal(map[string]string{"path": "skills/" + name + "/SKILL.md", "content": "---\nname: " + name + "\ndescription: Ours.\n---\nOur own word."})
 		must(t, err)
 		w.Telegram.Say(2, 2, "write_file "+string(args))
-		wants(t, w.Said(2, 6+i)[5+i], "Successfully")
+		wants(t, w.WaitSaid(2, 6+i)[5+i], "Successfully")
 	}
 	w.Telegram.Say(2, 2, "hello again")
-	w.Said(2, 8)
+	w.WaitSaid(2, 8)
 	prompt, _ = seen.last()
 	wants(t, prompt, "<file name=\"skills\" from=\"workspace\">", "- own: Ours.", "a skill of the operator's has its name", "- reports: How reports are written.")
 	w.Telegram.Say(2, 2, `skill {"name":"own"}`)
-	wants(t, w.Said(2, 9)[8], "Our own word.")
+	wants(t, w.WaitSaid(2, 9)[8], "Our own word.")
 	w.Telegram.Say(2, 2, `skill {"name":"reports"}`)
-	wants(t, w.Said(2, 10)[9], "xyzzy")
+	wants(t, w.WaitSaid(2, 10)[9], "xyzzy")
 	w.Telegram.Say(2, 2, `write_file {"path":"skills/own/SKILL.md","content":"---\nname: own\ndescription: What a stranger said.\n---\n"}`)
-	w.Said(2, 11)
+	w.WaitSaid(2, 11)
 	w.Telegram.Say(2, 2, "hello once more")
-	w.Said(2, 12)
+	w.WaitSaid(2, 12)
 	if prompt, _ = seen.last(); strings.Contains(prompt, "What a stranger said") || !strings.Contains(prompt, "strangers may have written them") {
 		t.Errorf("the prompt is %s", prompt)
 	}
@@ -102,7 +102,7 @@ func TestSkillsOfTheOperatorAndOfAConversation(t *testing.T) {
 	must(t, p.Cmd.Process.Signal(syscall.SIGHUP))
 	parleytest.WaitFor(t, "the configuration to be read again", func() bool { return strings.Contains(p.Stderr.String(), "configuration read again") })
 	w.Telegram.Say(2, 2, "hello at last")
-	w.Said(2, 13)
+	w.WaitSaid(2, 13)
 	prompt, _ = seen.last()
 	wants(t, prompt, "- later: What came later.")
 	p.Stop()
@@ -115,7 +115,7 @@ func TestNoSkills(t *testing.T) {
 	w := parleytest.New(t, seen.model, "")
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "hello")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	if prompt, tools := seen.last(); strings.Contains(prompt, "name=\"skills\"") || strings.Contains(tools, "skill") {
 		t.Errorf("the prompt is %s\nand the tools are %s", prompt, tools)
 	}
@@ -188,23 +188,23 @@ func TestToolsOfSkills(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "sums", "words"), []byte("a skill"), 0o644))
 	p := w.Serve()
 	w.Telegram.Say(2, 2, `write_file {"path":"note","content":"the session"}`)
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	_, tools := seen.last()
 	if wants(t, tools, "sums__total", "sums__save"); strings.Contains(tools, "sums__fetch") || strings.Contains(tools, "sums__admin") {
 		t.Errorf("without the capabilities there are the tools %s", tools)
 	}
 	w.Telegram.Say(2, 2, `sums__total {"of":"a b"}`)
-	wants(t, w.Said(2, 2)[1], `given {"of":"a b"} --of=a b by a skill for the session`)
+	wants(t, w.WaitSaid(2, 2)[1], `given {"of":"a b"} --of=a b by a skill for the session`)
 	w.Telegram.Say(2, 2, `sums__save {}`)
-	w.Said(2, 3)
+	w.WaitSaid(2, 3)
 	w.Telegram.Say(2, 2, `read_file {"path":"made"}`)
-	wants(t, w.Said(2, 4)[3], "xyzzy")
+	wants(t, w.WaitSaid(2, 4)[3], "xyzzy")
 	w.Telegram.Say(2, 2, `skill {"name":"sums"}`)
-	if said := w.Said(2, 5)[4]; !strings.Contains(said, "sums__total") || strings.Contains(said, "sums__admin") {
+	if said := w.WaitSaid(2, 5)[4]; !strings.Contains(said, "sums__total") || strings.Contains(said, "sums__admin") {
 		t.Errorf("the skill says %s", said)
 	}
 	w.Telegram.Say(2, 2, `sums__admin {}`)
-	wants(t, w.Said(2, 6)[5], "not_found")
+	wants(t, w.WaitSaid(2, 6)[5], "not_found")
 	// What was read is untrusted, and what is sent elsewhere then waits for an owner.
 	w.Telegram.Say(2, 2, `message {"channel":"telegram","chat_id":"7","content":"hi"}`)
 	wants(t, sent(t, w, 7)[6], "approval", "strangers")

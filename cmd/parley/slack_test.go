@@ -39,7 +39,7 @@ func newSlackWorld(t *testing.T, script agenttest.Script) (*parleytest.World, *s
 
 func slackSaid(t *testing.T, sl *slacktest.Server, channel string, n int) []slacktest.Message {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), parleytest.Patient)
+	ctx, cancel := context.WithTimeout(t.Context(), parleytest.Patience)
 	defer cancel()
 	sent, err := sl.WaitSent(ctx, channel, n)
 	if err != nil {

@@ -37,7 +37,7 @@ func TestSocketOfAHomeWithALongPath(t *testing.T) {
 	var folders []string
 	for _, env := range []string{"XDG_RUNTIME_DIR=" + runtimes, "TMPDIR=" + temporary, "TMPDIR=" + temporary} {
 		p := w.Serve(env)
-		p.Serving()
+		p.WaitServing()
 		if said := status(); !strings.Contains(said, ", up ") {
 			t.Errorf("with %s status says %s", env, said)
 		}
@@ -72,7 +72,7 @@ func TestSocketServesItsOwnUserAlone(t *testing.T) {
 	w := parleytest.New(t, parleytest.EchoModel, "")
 	other := asOther(t, w, "status")
 	p := w.Serve()
-	p.Serving()
+	p.WaitServing()
 	must(t, os.Chmod(filepath.Join(w.Home, home.SocketFile), 0o777))
 	if out, err := other.CombinedOutput(); err == nil || strings.Contains(string(out), ", up ") {
 		t.Errorf("another user is told %s, %v", out, err)

@@ -93,7 +93,7 @@ func TestNoSourceOfTurnsSeesWhatItMustNot(t *testing.T) {
 	needsSandbox(t, o.World)
 	o.up()
 	o.Telegram.Say(2, 2, `memory_write {"scope":"person","content":"my secret is `+secret+`"}`)
-	o.Said(2, 1)
+	o.WaitSaid(2, 1)
 	job, later := `exec_shell {"command":"true","background":true}`, `schedule {"action":"add","when":"in 1s","text":"look"}`
 
 	o.event("g", "DiskFull", time.Now(), nil)

@@ -1,4 +1,4 @@
-// This file holds the commands that tell how a server does and what it has done.
+// This file holds the commands that show the state of a server and what it has done.
 
 package main
 
@@ -30,12 +30,12 @@ type statusCmd struct {
 // Help shows examples.
 func (statusCmd) Help() string { return examples("parley status", "parley --json status") }
 
-// Run tells how the server and its mail stand.
+// Run prints the state of the server and its mail.
 func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	if c.Live {
-		return live(ctx, flags, tty)
+		return checkLive(ctx, flags, tty)
 	}
-	return use(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		if flags.JSON {
 			return server.Get(ctx, "/v1/status", tty.Out)
 		}
@@ -58,17 +58,17 @@ func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) e
 	})
 }
 
-// livePatience is how long a server may take to say that it lives.
-const livePatience = 5 * time.Second
+// liveTimeout bounds how long a server may take to answer that it is alive.
+const liveTimeout = 5 * time.Second
 
-// live asks the server that has the home whether it lives. It takes nobody's
-// place and needs no secret.
-func live(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+// checkLive asks the server of the home whether it is alive. It never becomes the server
+// itself, and needs no secret.
+func checkLive(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, livePatience)
+	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
 	if err := client.Dial(cfg.Home).Get(ctx, "/healthz", nil); err != nil {
 		return fmt.Errorf("no server of the home %s answers: %w", cfg.Home, err)
@@ -86,9 +86,9 @@ func (sessionsCmd) Help() string {
 	return examples("parley sessions", "parley sessions main:telegram:42", "parley --json sessions main:telegram:42 > log.jsonl")
 }
 
-// Run lists the sessions, or prints one.
+// Run lists the sessions, or prints one of them.
 func (c sessionsCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
-	return use(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		if c.Key != "" {
 			return c.print(ctx, server, flags.JSON, tty.Out)
 		}
@@ -120,7 +120,8 @@ func (c sessionsCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal)
 	})
 }
 
-// print prints what was said in a session; as JSON lines, everything.
+// print prints what was said in a session; with all, it prints every entry as a line of
+// JSON.
 func (c sessionsCmd) print(ctx context.Context, server *client.Client, all bool, out io.Writer) error {
 	path := "/v1/sessions/" + url.PathEscape(c.Key)
 	if all {
@@ -166,9 +167,9 @@ func (logsCmd) Help() string {
 	return examples("parley logs", "parley logs --filter tool", "parley --json logs --filter tool > calls.jsonl")
 }
 
-// Run prints what was done, the oldest first.
+// Run prints the audit's records, the oldest first.
 func (c logsCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
-	return use(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
 		if !flags.JSON {
 			fmt.Fprintln(w, report.AuditHeader)
@@ -201,8 +202,8 @@ func (c logsCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 	})
 }
 
-// toolMetrics begin the names of the metrics that tell of tools.
-func toolMetrics() []string {
+// toolMetricPrefixes returns what the names of the metrics about tools begin with.
+func toolMetricPrefixes() []string {
 	return []string{"parley_tool_", "parley_audit_", "parley_sandbox_", "parley_asks_"}
 }
 
@@ -213,9 +214,9 @@ type metricsCmd struct {
 // Help shows examples.
 func (metricsCmd) Help() string { return examples("parley metrics", "parley metrics --tools") }
 
-// Run prints the metrics of the server, as Prometheus reads them.
+// Run prints the metrics of the server in the format of Prometheus.
 func (c metricsCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
-	return use(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		if !c.Tools {
 			return server.Get(ctx, "/metrics", tty.Out)
 		}
@@ -225,7 +226,7 @@ func (c metricsCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 		}
 		for line := range strings.Lines(all.String()) {
 			name := strings.TrimPrefix(strings.TrimPrefix(line, "# HELP "), "# TYPE ")
-			if slices.ContainsFunc(toolMetrics(), func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			if slices.ContainsFunc(toolMetricPrefixes(), func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 				fmt.Fprint(tty.Out, line)
 			}
 		}

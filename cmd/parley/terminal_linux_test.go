@@ -89,7 +89,7 @@ func (s *seat) onScreen() string { return consoletest.Seen(s.shown.String(), 80,
 // sees waits until something is to be seen.
 func (s *seat) sees(what string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(parleytest.Patient); !strings.Contains(s.onScreen(), what); {
+	for deadline := time.Now().Add(parleytest.Patience); !strings.Contains(s.onScreen(), what); {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("waited in vain for %q in\n%s", what, s.onScreen())
 		}
@@ -112,7 +112,7 @@ func TestTwoTerminalsSideBySide(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")
 	p := w.Serve()
-	p.Serving()
+	p.WaitServing()
 	one, two := sit(w), sit(w)
 	two.sees("this is default-2")
 	one.types("apples")
@@ -137,7 +137,7 @@ func TestTwoTerminalsSideBySide(t *testing.T) {
 		t.Errorf("the conversation was not given back: %q", again.onScreen())
 	}
 	w.Telegram.Say(2, 2, "hello") // and the platform goes on
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	again.leaves()
 	two.leaves()
 	p.Stop()
@@ -190,10 +190,10 @@ func TestTerminalOutlivesServe(t *testing.T) {
 			t.Parallel()
 			w := parleytest.New(t, parleytest.EchoModel, "")
 			p := w.Serve("PARLEY_KILL_AT=" + at)
-			p.Serving()
+			p.WaitServing()
 			one := sit(w)
 			one.types("first")
-			p.Dies()
+			p.WaitKilled()
 			w.Serve()
 			one.sees("you said first")
 			one.types("second")
@@ -212,13 +212,13 @@ func TestQuestionOutlivesServe(t *testing.T) {
 	for _, at := range []string{"c3", "c7:published", "send:sent"} {
 		w := parleytest.New(t, parleytest.EchoModel, "")
 		p := w.Serve("PARLEY_KILL_AT=" + at)
-		p.Serving()
+		p.WaitServing()
 		answers := make(chan string, 1)
 		go func() {
 			out, errs, code := w.Run("chat", "-m", "hello")
 			answers <- fmt.Sprint(code, " ", strings.TrimSpace(out), errs)
 		}()
-		p.Dies()
+		p.WaitKilled()
 		w.Serve()
 		if got := <-answers; got != "0 you said hello" {
 			t.Errorf("%s: chat -m ended with %q", at, got)

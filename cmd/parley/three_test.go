@@ -56,7 +56,7 @@ func (w *three) everywhere(setting string) {
 func (w *three) serve(env ...string) *parleytest.Process {
 	w.T.Helper()
 	p := w.Serve(append(env, w.env...)...)
-	parleytest.WaitFor(w.T, "a session at Discord", func() bool { return w.discord.Connected() == 1 || p.Died() })
+	parleytest.WaitFor(w.T, "a session at Discord", func() bool { return w.discord.Connected() == 1 || p.HasEnded() })
 	return p
 }
 
@@ -114,11 +114,11 @@ func TestSlackHasOthersTold(t *testing.T) {
 			} else {
 				p = w.serve("PARLEY_KILL_AT=" + at)
 				w.slack.Say("D1", "U1", "tell the others")
-				p.Dies()
+				p.WaitKilled()
 				p = w.serve()
 			}
 			discordSaid(t, w.discord, "100", 2)
-			w.Said(3, 2)
+			w.WaitSaid(3, 2)
 			answer := slackSaid(t, w.slack, "D1", 1)[0].Text
 			if strings.Count(answer, `"files":1`) != 2 {
 				t.Errorf("the model was told %q", answer)
@@ -134,7 +134,7 @@ func TestSlackHasOthersTold(t *testing.T) {
 				return arrival{text: m.Raw}
 			}), "The <b>weekly</b> report is <code>green</code>:", "• one\n", "• two")
 			again += len(w.slack.Sent("D1")) - 1
-			if cut := w.Interrupted(); again > cut {
+			if cut := w.InterruptedSends(); again > cut {
 				t.Errorf("%d arrived again, and %d sends were cut off", again, cut)
 			}
 		})

@@ -125,7 +125,7 @@ signing_secret = %q
 	w.say(t, "and through faults")
 	before := len(w.Telegram.Sent(2))
 	w.Telegram.Attach(2, 2, "voice", "", []byte(recorded), nil)
-	w.Said(2, before+1)
+	w.WaitSaid(2, before+1)
 	requests.Fail("chat.postMessage", "", 1, slacktest.Status(500, "no "+otherSlack))
 	requests.Say("D9", "U9", "hello")
 	slackSaid(t, requests, "D9", 1)
@@ -176,7 +176,7 @@ func (w *three) say(t *testing.T, words string) {
 	w.Telegram.Say(2, 2, words)
 	w.slack.Say("D1", "U1", words)
 	w.discord.Say("51", "501", words)
-	w.Said(2, telegram+1)
+	w.WaitSaid(2, telegram+1)
 	slackSaid(t, w.slack, "D1", slack+1)
 	discordSaid(t, w.discord, "51", discord+1)
 }

@@ -34,9 +34,9 @@ type mcpList struct{}
 // Help shows examples.
 func (mcpList) Help() string { return examples("parley mcp list", "parley --json mcp list") }
 
-// Run lists the servers.
+// Run lists the MCP servers and their tools.
 func (mcpList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return use(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var found struct{ Servers []mcpservers.Server }
 		if err := server.Get(ctx, "/v1/mcp", &found); err != nil {
 			return err
@@ -57,9 +57,9 @@ func (mcpTest) Help() string {
 	return examples("parley mcp test github", "parley --json mcp test github")
 }
 
-// Run asks a server. It fails where that cannot be reached.
+// Run asks an MCP server for its tools. It fails if the server cannot be reached.
 func (t mcpTest) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return useServers(ctx, c, tty, func(ctx context.Context, server *client.Client) error {
+	return withMCPClient(ctx, c, tty, func(ctx context.Context, server *client.Client) error {
 		var got mcpservers.Trial
 		if err := server.Do(ctx, http.MethodPost, "/v1/mcp/"+url.PathEscape(t.Name)+"/test", "", nil, &got); err != nil {
 			return err
@@ -78,7 +78,7 @@ func (t mcpTest) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	})
 }
 
-// printTrial says what a server has.
+// printTrial prints the tools that an MCP server has.
 func printTrial(out io.Writer, t mcpservers.Trial) {
 	fmt.Fprintf(out, "%s lists %d tools, after %d ms; agents with them: %s.\n", t.Name, t.Listed, t.Milliseconds, cmp.Or(strings.Join(t.Agents, ", "), "none"))
 	for _, tool := range t.Tools {
@@ -92,14 +92,14 @@ func printTrial(out io.Writer, t mcpservers.Trial) {
 	}
 }
 
-// useServers joins the home for a command that may run a server's program: with the
-// settings' secrets, and a sandbox.
-func useServers(ctx context.Context, c *cli, tty terminal.Terminal, do func(context.Context, *client.Client) error) error {
+// withMCPClient joins the home for a command that may run an MCP server's program: with
+// the settings' secrets, and a sandbox.
+func withMCPClient(ctx context.Context, c *cli, tty terminal.Terminal, do func(context.Context, *client.Client) error) error {
 	cfg, err := c.load(tty, config.Options{})
 	if err != nil {
 		return err
 	}
-	return useHomeAs(ctx, server.Config{Settings: cfg, Role: server.Reader, Commands: true, Build: thisBuild(), Log: quiet(tty.Err)}, do)
+	return withClientAs(ctx, server.Config{Settings: cfg, Role: server.Reader, Commands: true, Build: thisBuild(), Log: errorLogger(tty.Err)}, do)
 }
 
 type mcpAccept struct {
@@ -111,9 +111,9 @@ func (mcpAccept) Help() string {
 	return examples("parley mcp accept github", "parley mcp accept github__create_issue")
 }
 
-// Run accepts tools.
+// Run accepts tools of an MCP server.
 func (a mcpAccept) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return use(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		name, tool, _ := strings.Cut(a.Name, "__")
 		var now struct{ Accepted []string }
 		if err := server.Do(ctx, http.MethodPost, "/v1/mcp/"+url.PathEscape(name)+"/accept", "", map[string]string{"tool": tool}, &now); err != nil {
@@ -137,12 +137,13 @@ func (mcpLogin) Help() string {
 	return examples("parley mcp login tracker", "parley mcp login tracker 'http://127.0.0.1:7275/mcp/tracker/callback?code=…&state=…'")
 }
 
-// Run signs in to a server: it prints the address to open, and waits until the browser has
-// ended at this server, or the address at which it ended is pasted.
+// Run signs in to an MCP server: it prints the address to open, and waits until the
+// browser has come back to this server, or until somebody pastes the address at which the
+// browser ended.
 func (l mcpLogin) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return useServers(ctx, c, tty, func(ctx context.Context, server *client.Client) error {
+	return withMCPClient(ctx, c, tty, func(ctx context.Context, server *client.Client) error {
 		if l.Address != "" {
-			return l.bring(ctx, server, tty, l.Address)
+			return l.finishLogin(ctx, server, tty, l.Address)
 		}
 		var begun mcpservers.Begun
 		if err := server.Do(ctx, http.MethodPost, l.path(), "", struct{}{}, &begun); err != nil {
@@ -157,14 +158,14 @@ func (l mcpLogin) Run(ctx context.Context, c *cli, tty terminal.Terminal) error 
 		} else {
 			fmt.Fprintf(tty.Out, "The browser ends at %s. If it cannot open that page, paste the page's address here:\n", begun.Ends)
 		}
-		return l.wait(ctx, server, tty, begun)
+		return l.awaitLogin(ctx, server, tty, begun)
 	})
 }
 
 func (l mcpLogin) path() string { return "/v1/mcp/" + url.PathEscape(l.Name) + "/login" }
 
-// bring ends a sign-in with an address.
-func (l mcpLogin) bring(ctx context.Context, server *client.Client, tty terminal.Terminal, address string) error {
+// finishLogin ends a sign-in with the address at which the browser ended.
+func (l mcpLogin) finishLogin(ctx context.Context, server *client.Client, tty terminal.Terminal, address string) error {
 	if err := server.Do(ctx, http.MethodPost, l.path(), "", map[string]string{"address": address}, nil); err != nil {
 		return err
 	}
@@ -172,8 +173,8 @@ func (l mcpLogin) bring(ctx context.Context, server *client.Client, tty terminal
 	return err
 }
 
-// wait waits for what comes first: an address that is pasted, or the browser at the server.
-func (l mcpLogin) wait(ctx context.Context, server *client.Client, tty terminal.Terminal, begun mcpservers.Begun) error {
+// awaitLogin waits for what comes first: a pasted address, or the browser at the server.
+func (l mcpLogin) awaitLogin(ctx context.Context, server *client.Client, tty terminal.Terminal, begun mcpservers.Begun) error {
 	pasted := make(chan string)
 	go func() { // ends with the process, like the terminal
 		defer close(pasted)
@@ -192,7 +193,7 @@ func (l mcpLogin) wait(ctx context.Context, server *client.Client, tty terminal.
 			return ctx.Err()
 		case address, ok := <-pasted:
 			if ok {
-				return l.bring(ctx, server, tty, address)
+				return l.finishLogin(ctx, server, tty, address)
 			}
 			if server.Hosted {
 				return fmt.Errorf("no address came: parley mcp login %s ADDRESS ends this sign-in until %s", l.Name, begun.Until.Local().Format(time.TimeOnly))

@@ -102,7 +102,7 @@ func TestUndoInAChat(t *testing.T) {
 		t.Helper()
 		n++
 		w.Telegram.Say(2, 2, text)
-		return w.Said(2, n)[n-1]
+		return w.WaitSaid(2, n)[n-1]
 	}
 	wants(t, say("/undo"), "nothing to undo")
 	say("run " + shellBefore)
@@ -145,11 +145,11 @@ func TestUndoInAGroup(t *testing.T) {
 	const group = -100
 	p := w.Serve()
 	w.Telegram.Say(group, 2, "@parleybot run echo x > a")
-	w.Said(group, 1)
+	w.WaitSaid(group, 1)
 	w.Telegram.Say(group, 3, "/undo@parleybot")
-	wants(t, w.Said(group, 2)[1], "Somebody else has asked for that change (1)")
+	wants(t, w.WaitSaid(group, 2)[1], "Somebody else has asked for that change (1)")
 	w.Telegram.Say(group, parleytest.Owner, "/undo@parleybot")
-	wants(t, w.Said(group, 3)[2], "Removed: a")
+	wants(t, w.WaitSaid(group, 3)[2], "Removed: a")
 	p.Stop()
 }
 
@@ -160,11 +160,11 @@ func TestUndoAfterAKill(t *testing.T) {
 			t.Parallel()
 			w, dir, before := undoWorld(t)
 			w.Telegram.Say(2, 2, "run "+shellChange)
-			w.Serve("PARLEY_KILL_AT=" + at).Dies()
+			w.Serve("PARLEY_KILL_AT=" + at).WaitKilled()
 			p := w.Serve()
-			w.Said(2, 2)
+			w.WaitSaid(2, 2)
 			w.Telegram.Say(2, 2, "/undo")
-			w.Said(2, 3)
+			w.WaitSaid(2, 3)
 			p.Stop()
 			wantContents(t, "undone", contents(t, dir), before)
 		})
@@ -175,12 +175,12 @@ func TestUndoAfterAKill(t *testing.T) {
 			w, dir, before := undoWorld(t)
 			p := w.Serve()
 			w.Telegram.Say(2, 2, "run "+shellChange)
-			w.Said(2, 2)
+			w.WaitSaid(2, 2)
 			p.Stop()
 			w.Telegram.Say(2, 2, "/undo")
-			w.Serve("PARLEY_KILL_AT=" + at).Dies()
+			w.Serve("PARLEY_KILL_AT=" + at).WaitKilled()
 			p = w.Serve()
-			wants(t, w.Said(2, 3)[2], "Undone is what I changed", "edited", "/undo 3")
+			wants(t, w.WaitSaid(2, 3)[2], "Undone is what I changed", "edited", "/undo 3")
 			p.Stop()
 			wantContents(t, "undone", contents(t, dir), before)
 		})
@@ -195,7 +195,7 @@ func undoWorld(t *testing.T) (w *parleytest.World, dir string, before map[string
 	dir = filepath.Join(w.Home, "workspaces", "main", "telegram:2")
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "run "+shellBefore)
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	p.Stop()
 	return w, dir, contents(t, dir)
 }
@@ -227,16 +227,16 @@ func TestUndoOfATurnThatWaits(t *testing.T) {
 	dir := filepath.Join(w.Home, "workspaces", "main", "telegram:2")
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "make them")
-	wants(t, w.Said(2, 1)[0], "go on?")
+	wants(t, w.WaitSaid(2, 1)[0], "go on?")
 	w.Telegram.Say(2, 2, "/undo")
-	wants(t, w.Said(2, 2)[1], "I wait for an answer")
+	wants(t, w.WaitSaid(2, 2)[1], "I wait for an answer")
 	for name, content := range map[string]string{"by hand": "3", "first": "by hand"} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	w.Telegram.Say(2, 2, "yes")
-	wants(t, w.Said(2, 3)[2], "both are there")
+	wants(t, w.WaitSaid(2, 3)[2], "both are there")
 	w.Telegram.Say(2, 2, "/undo")
-	wants(t, w.Said(2, 4)[3], "Removed: second", "Left as it is: first (it was changed since)")
+	wants(t, w.WaitSaid(2, 4)[3], "Removed: second", "Left as it is: first (it was changed since)")
 	p.Kill() // the timer of the question stays on the bus
 	for name, there := range map[string]bool{"by hand": true, "first": true, "second": false} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != there {

@@ -1,4 +1,4 @@
-// This file holds the command that tells what models have cost.
+// This file holds the command that prints what models have cost.
 
 package main
 
@@ -32,7 +32,7 @@ func (c usageCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) er
 			return &usageError{fmt.Sprintf("%q is no day: write it like 2026-01-31", day)}
 		}
 	}
-	return use(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		path := "/v1/usage?" + url.Values{"by": {c.By}, "from": {c.From}, "to": {c.To}}.Encode()
 		if flags.JSON {
 			return server.Get(ctx, path, tty.Out)

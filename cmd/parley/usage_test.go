@@ -34,9 +34,9 @@ func TestUsageOfAServer(t *testing.T) {
 	w := priced(t, agenttest.Always(agenttest.Reply("fine")), "")
 	serving := w.Serve()
 	w.Telegram.Say(2, 2, "hello")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	w.Telegram.Say(2, 2, "/usage")
-	if text := w.Said(2, 2)[1]; !strings.Contains(text, "one call of a model, $") || !strings.Contains(text, "list of prices is of 20") {
+	if text := w.WaitSaid(2, 2)[1]; !strings.Contains(text, "one call of a model, $") || !strings.Contains(text, "list of prices is of 20") {
 		t.Errorf("/usage says %q", text)
 	}
 	report := func(by string) bill.Sum {
@@ -109,13 +109,13 @@ func TestCapsOfAServer(t *testing.T) {
 	said := func(user int64, n int) string {
 		t.Helper()
 		w.Telegram.Say(user, user, "hello")
-		return w.Said(user, n)[n-1]
+		return w.WaitSaid(user, n)[n-1]
 	}
 	if text := said(2, 1); text != "fine" {
 		t.Errorf("the first is told %q", text)
 	}
 	w.Telegram.Say(2, 2, "/usage") // is behind the end of the turn
-	if text := w.Said(2, 2)[1]; !strings.Contains(text, "$0.29") && !strings.Contains(text, "$0.30") {
+	if text := w.WaitSaid(2, 2)[1]; !strings.Contains(text, "$0.29") && !strings.Contains(text, "$0.30") {
 		t.Errorf("/usage says %q", text)
 	}
 	if text := said(2, 3); !strings.Contains(text, "used up the $0.30 that a person may cost in a day. I go on from") || strings.Contains(text, "setting") {
@@ -157,7 +157,7 @@ func TestACapWithoutAPriceIsToldAtAReload(t *testing.T) {
 	w := parleytest.New(t, agenttest.Always(agenttest.Reply("fine")), "")
 	serving := w.Serve()
 	w.Telegram.Say(2, 2, "hello")
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	text, err := os.ReadFile(w.File)
 	must(t, err)
 	must(t, os.WriteFile(w.File, append(text, "[budget]\nday = 5\n"...), 0o600))
@@ -175,28 +175,28 @@ func TestOwnersHearOfCaps(t *testing.T) {
 	w := parleytest.New(t, agenttest.Always(costs("0.295")), "[notices]\nafter = \"1s\"\n")
 	serving := w.Serve()
 	w.Telegram.Say(1, 1, "hello")
-	w.Said(1, 1)
+	w.WaitSaid(1, 1)
 	serving.Stop()
 	text, err := os.ReadFile(w.File)
 	must(t, err)
 	priced := strings.Replace(string(text), "name = \"scripted\"\n", "name = \"scripted\"\nprice_input = 1.0\nprice_output = 2\n", 1)
 	must(t, os.WriteFile(w.File, []byte(priced), 0o600))
 	serving = w.Serve()
-	if told := w.Said(1, 2)[1]; !strings.Contains(told, "What models cost is bounded now") || !strings.Contains(told, "$2.00 for one person in a day, $20.00 for all in a day, $200.00 for all in a month") {
+	if told := w.WaitSaid(1, 2)[1]; !strings.Contains(told, "What models cost is bounded now") || !strings.Contains(told, "$2.00 for one person in a day, $20.00 for all in a day, $200.00 for all in a month") {
 		t.Errorf("the owner is told %q", told)
 	}
 	serving.Stop()
 	must(t, os.WriteFile(w.File, []byte(priced+"[budget]\nday = 0.3\n"), 0o600))
 	serving = w.Serve()
 	w.Telegram.Say(2, 2, "hello")
-	w.Said(2, 1)
-	if told := w.Said(1, 3)[2]; !strings.Contains(told, "of the $0.30 that all may cost today") {
+	w.WaitSaid(2, 1)
+	if told := w.WaitSaid(1, 3)[2]; !strings.Contains(told, "of the $0.30 that all may cost today") {
 		t.Errorf("the owner is told %q", told)
 	}
 	serving.Stop()
 	serving = w.Serve()
 	w.Telegram.Say(1, 1, "hello")
-	if told := w.Said(1, 4)[3]; !strings.Contains(told, "are used up") {
+	if told := w.WaitSaid(1, 4)[3]; !strings.Contains(told, "are used up") {
 		t.Errorf("the owner is told %q", told)
 	}
 	serving.Stop()
@@ -217,11 +217,11 @@ func TestAHeartbeatCostsNoMoreThanItMay(t *testing.T) {
 	}
 	w := priced(t, costly, fmt.Sprintf("[heartbeat]\nevery = \"1s\"\nfile = %q\nto = \"telegram:-10077\"\nday = 0.04\n", list))
 	w.Serve()
-	if said := w.Said(onCall, 1)[0]; !strings.Contains(said, "used up the $0.04") {
+	if said := w.WaitSaid(onCall, 1)[0]; !strings.Contains(said, "used up the $0.04") {
 		t.Errorf("it is told %q", said)
 	}
 	w.Telegram.Say(2, 2, "hello") // others go on
-	w.Said(2, 1)
+	w.WaitSaid(2, 1)
 	out, errs, code := w.Run("--json", "usage", "--by", "person")
 	var r report.Usage
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 {

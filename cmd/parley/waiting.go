@@ -1,4 +1,4 @@
-// This file holds the commands about what waits: for people, or for its time.
+// This file holds the commands about approvals and schedules.
 
 package main
 
@@ -41,9 +41,9 @@ func (approvalsList) Help() string {
 	return examples("parley approvals list", "parley --json approvals list")
 }
 
-// Run lists what turns wait for.
+// Run lists the asks that turns wait for.
 func (approvalsList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return use(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var found struct{ Asks []api.Ask }
 		if err := server.Get(ctx, "/v1/asks", &found); err != nil {
 			return err
@@ -60,13 +60,13 @@ func (approvalsApprove) Help() string {
 	return examples("parley approvals approve k7f3m2q9xw", "parley approvals approve k7f3m2q9xw --session")
 }
 
-// Run approves a call.
+// Run approves a tool call.
 func (a approvalsApprove) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	answer := bus.Approve
 	if a.Session {
 		answer = bus.ApproveSession
 	}
-	return decide(ctx, c, tty, a.ID, answer, "")
+	return answerAsk(ctx, c, tty, a.ID, answer, "")
 }
 
 // Help shows examples.
@@ -74,14 +74,14 @@ func (approvalsDeny) Help() string {
 	return examples("parley approvals deny k7f3m2q9xw", "parley approvals deny k7f3m2q9xw not on a Friday")
 }
 
-// Run denies a call.
+// Run denies a tool call.
 func (a approvalsDeny) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return decide(ctx, c, tty, a.ID, bus.Deny, strings.Join(a.Reason, " "))
+	return answerAsk(ctx, c, tty, a.ID, bus.Deny, strings.Join(a.Reason, " "))
 }
 
-// decide answers a request as the owner.
-func decide(ctx context.Context, c *cli, tty terminal.Terminal, id, answer, reason string) error {
-	return use(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+// answerAsk answers an ask as the owner.
+func answerAsk(ctx context.Context, c *cli, tty terminal.Terminal, id, answer, reason string) error {
+	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var now api.Ask
 		body := map[string]string{"answer": answer, "reason": reason}
 		if err := server.Do(ctx, http.MethodPost, "/v1/asks/"+url.PathEscape(strings.ToLower(id)), "", body, &now); err != nil {
@@ -115,7 +115,7 @@ func (scheduleList) Help() string {
 
 // Run lists what people have the agent do later.
 func (scheduleList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return use(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var found struct{ Schedules []api.Schedule }
 		if err := server.Get(ctx, "/v1/schedules", &found); err != nil {
 			return err
@@ -130,9 +130,9 @@ func (scheduleList) Run(ctx context.Context, c *cli, tty terminal.Terminal) erro
 // Help shows examples.
 func (scheduleCancel) Help() string { return examples("parley schedule cancel k7f3m2q9xw") }
 
-// Run cancels one.
+// Run cancels a schedule.
 func (s scheduleCancel) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return use(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		id := strings.ToLower(s.ID)
 		if err := server.Do(ctx, http.MethodDelete, "/v1/schedules/"+url.PathEscape(id), "", nil, nil); err != nil {
 			return err

@@ -39,7 +39,7 @@ introduce = "never"
 	parleytest.WaitFor(t, "the trouble to be noted", func() bool { return w.Count("book.db", "SELECT count(*) FROM notes WHERE subject = 'concern'") == 1 })
 	p.Kill()
 	p = w.Serve()
-	if got := w.Said(ops, 1)[0]; !strings.Contains(got, "slack has been down") {
+	if got := w.WaitSaid(ops, 1)[0]; !strings.Contains(got, "slack has been down") {
 		t.Errorf("owners are told %q", got)
 	}
 	p.Kill()
@@ -70,7 +70,7 @@ introduce = "never"
 				n++
 			}
 		}
-		if n != 1 && n-w.Interrupted() > 1 {
+		if n != 1 && n-w.InterruptedSends() > 1 {
 			t.Errorf("%q was told %d times: %q", what, n, parleytest.Texts(w.Telegram.Sent(ops)))
 		}
 	}

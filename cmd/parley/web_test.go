@@ -53,7 +53,7 @@ func TestWebTools(t *testing.T) {
 	must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), `, "network"]`, "]", 1)), 0o600))
 	w.Serve()
 	w.Telegram.Say(2, 2, "look")
-	said := w.Said(2, 1)[0]
+	said := w.WaitSaid(2, 1)[0]
 	if tools := <-shown; slices.Contains(tools, "web_search") || slices.Contains(tools, "web_fetch") {
 		t.Errorf("without the capability the model is shown %v", tools)
 	}

@@ -169,9 +169,9 @@ func (g gitTools) run(ctx context.Context, call tools.Call, path, stdin string, 
 	r, err := g.Sandbox.Run(ctx, c)
 	g.Changed(call)
 	if err != nil {
-		return nil, sandbox.NotRun(err)
+		return nil, sandbox.NotRunError(err)
 	}
-	if err := sandbox.Ended(r, time.Since(began)); err != nil {
+	if err := sandbox.EndedError(r, time.Since(began)); err != nil {
 		return nil, err
 	}
 	return gitResult{r.ExitCode, r.Stdout, r.Stderr}, nil

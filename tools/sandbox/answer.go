@@ -11,7 +11,7 @@ import (
 )
 
 // NotRun is the error of a command that was not run, as the model reads it.
-func NotRun(err error) error {
+func NotRunError(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
@@ -27,7 +27,7 @@ func NotRun(err error) error {
 
 // Ended is the error of a command that was ended for what it did; nil if it ended by
 // itself.
-func Ended(r Result, took time.Duration) error {
+func EndedError(r Result, took time.Duration) error {
 	if r.Killed == "" {
 		return nil
 	}
@@ -36,11 +36,11 @@ func Ended(r Result, took time.Duration) error {
 		code, why = tools.Timeout, fmt.Sprintf("it was not done after %s: give it a longer timeout, if it takes one, or do less at once", took.Round(100*time.Millisecond))
 	}
 	return tools.Errorf(code, "The command was ended with all that it had started: %s. What it did until then is done: inspect before repeating it.%s%s",
-		why, tail("stdout", r.Stdout), tail("stderr", r.Stderr))
+		why, outputTail("stdout", r.Stdout), outputTail("stderr", r.Stderr))
 }
 
 // tail is the end of an output, if there is one, short enough for an error.
-func tail(name, text string) string {
+func outputTail(name, text string) string {
 	const most = 2000
 	text = strings.TrimSpace(text)
 	if text == "" {

@@ -31,7 +31,7 @@ const (
 )
 
 // nested is set for supervisors, and for nothing else.
-const nested = "PARLEY_SANDBOX_SUPERVISOR"
+const supervisorEnv = "PARLEY_SANDBOX_SUPERVISOR"
 
 // Main carries out what this program runs itself for, beside its other commands. It tells
 // whether args, as in os.Args, asked for that, and if so the exit code. Most of it was done
@@ -60,18 +60,18 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	if len(c.Args) == 0 && !c.Own {
 		return Result{}, errors.New("there is no program to run")
 	}
-	req, err := b.request(ctx, c)
+	req, err := b.newRequest(ctx, c)
 	if err != nil {
 		return Result{}, err
 	}
 	var both sync.Mutex
 	half := cmp.Or(c.MaxOutput, MaxOutput) / 2
-	stdout, stderr := &output{shared: &both, tell: c.Output, half: half}, &output{shared: &both, tell: c.Output, half: half}
+	stdout, stderr := &output{shared: &both, onWrite: c.Output, half: half}, &output{shared: &both, onWrite: c.Output, half: half}
 	var out io.Writer = stdout
 	if c.Stdout != nil {
 		out = c.Stdout
 	}
-	rep, err := b.supervised(ctx, req, c.Stdin, out, stderr)
+	rep, err := b.runSupervised(ctx, req, c.Stdin, out, stderr)
 	if err != nil {
 		b.groups.Sweep() // the supervisor may have been killed
 		return Result{}, fmt.Errorf("run a command in the sandbox: %w", err)
@@ -95,14 +95,14 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 }
 
 // request is what the supervisor is told.
-func (b *Box) request(ctx context.Context, c Command) (supervisor.Request, error) {
+func (b *Box) newRequest(ctx context.Context, c Command) (supervisor.Request, error) {
 	now := supervisor.Clock()
 	lease := leaseTime
 	if !c.Held.IsZero() {
 		lease -= max(0, time.Since(c.Held), time.Now().Round(0).Sub(c.Held.Round(0)))
 	}
 	req := supervisor.Request{
-		Mode: b.mode, Bwrap: b.bwrap, Args: c.Args, Own: c.Own, Env: b.environment(c), Workspace: c.Workspace, Dir: c.Dir, Writes: c.Writes, WritesAll: c.WritesAll,
+		Mode: b.mode, Bwrap: b.bwrap, Args: c.Args, Own: c.Own, Env: b.commandEnv(c), Workspace: c.Workspace, Dir: c.Dir, Writes: c.Writes, WritesAll: c.WritesAll,
 		UID: -1, GID: -1, Read: b.cfg.Read, Memory: int64(b.cfg.MemoryMB) << 20, Tmp: int64(b.cfg.TmpMB) << 20,
 		Processes: b.cfg.Processes, Groups: b.groups, Quota: c.Quota, Lease: now + int64(lease), Waits: c.Waits,
 		ReadOnly: c.ReadOnly, Shows: c.Shows,
@@ -116,7 +116,7 @@ func (b *Box) request(ctx context.Context, c Command) (supervisor.Request, error
 	if c.Workspace == "" {
 		return req, nil
 	}
-	return req, letOwn(&req)
+	return req, runAsWorkspaceOwner(&req)
 }
 
 // allowNetwork gives a request what its command may reach.
@@ -141,7 +141,7 @@ func (b *Box) allowNetwork(req *supervisor.Request, c Command) error {
 
 // letOwn lets root's commands run as whom the workspace belongs to: without root's
 // capabilities they could not write to it.
-func letOwn(r *supervisor.Request) error {
+func runAsWorkspaceOwner(r *supervisor.Request) error {
 	info, err := os.Stat(r.Workspace)
 	if err != nil {
 		return errors.New("its workspace is not there") // models need not know where
@@ -153,7 +153,7 @@ func letOwn(r *supervisor.Request) error {
 }
 
 // environment is the command's: nothing of this process's but what is configured.
-func (b *Box) environment(c Command) []string {
+func (b *Box) commandEnv(c Command) []string {
 	env := []string{"PATH=" + supervisor.Path, "LANG=C.UTF-8", "TERM=dumb", "USER=agent", "LOGNAME=agent", "SHELL=/bin/sh", "GIT_CONFIG_NOSYSTEM=1"}
 	for _, name := range b.cfg.Env {
 		if value, ok := os.LookupEnv(name); ok {
@@ -164,14 +164,14 @@ func (b *Box) environment(c Command) []string {
 }
 
 // supervised runs a request under a supervisor of its own.
-func (b *Box) supervised(ctx context.Context, req supervisor.Request, stdin io.Reader, stdout, stderr io.Writer) (supervisor.Report, error) {
+func (b *Box) runSupervised(ctx context.Context, req supervisor.Request, stdin io.Reader, stdout, stderr io.Writer) (supervisor.Report, error) {
 	p, err := b.startSupervisor(req.Proxied(), stdin, stdout, stderr)
 	if err != nil {
 		return supervisor.Report{}, err
 	}
 	ended := make(chan struct{})
 	var beside sync.WaitGroup
-	beside.Go(func() { p.keep(ctx, req, ended) })
+	beside.Go(func() { p.sendLeases(ctx, req, ended) })
 	kill := context.AfterFunc(ctx, func() {
 		select {
 		case <-ended:
@@ -225,7 +225,7 @@ func (b *Box) startSupervisor(proxied bool, stdin io.Reader, stdout, stderr io.W
 		args = append(args, supervisor.Proxying)
 	}
 	cmd := exec.Command(cmp.Or(b.cfg.Supervisor, supervisor.ThisProgram), args...) //nolint:noctx // it ends what it has started before it ends
-	cmd.Env = []string{nested + "=1"}                                              // and nothing of ours
+	cmd.Env = []string{supervisorEnv + "=1"}                                       // and nothing of ours
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
@@ -241,7 +241,7 @@ func (b *Box) startSupervisor(proxied bool, stdin io.Reader, stdout, stderr io.W
 
 // keep tells the supervisor what to run, and that we are at work, until it has
 // ended or ctx does.
-func (p *supervisorProcess) keep(ctx context.Context, req supervisor.Request, ended <-chan struct{}) {
+func (p *supervisorProcess) sendLeases(ctx context.Context, req supervisor.Request, ended <-chan struct{}) {
 	defer func() { _ = p.control.Close() }() // the supervisor may be gone
 	raw, err := json.Marshal(req)
 	if err != nil {

@@ -63,8 +63,8 @@ func (b *Box) Groups() bool { return b.groups.Found() }
 
 // Instead says why another mode, which would have been better, was not taken; "" if
 // none would.
-func (b *Box) Instead() string {
-	return joined(b.tried, "; ", func(a Attempt) string { return string(a.Mode) + ": " + a.Err.Error() })
+func (b *Box) WhyNotBetter() string {
+	return joinAttempts(b.tried, "; ", func(a Attempt) string { return string(a.Mode) + ": " + a.Err.Error() })
 }
 
 // An Attempt is a mode that was tried and does not work.
@@ -80,15 +80,15 @@ type AbsentError struct{ Tried []Attempt }
 
 func (e *AbsentError) Error() string {
 	return "commands cannot be run inside walls on this machine; " +
-		joined(e.Tried, "; ", func(a Attempt) string { return string(a.Mode) + ": " + a.Err.Error() })
+		joinAttempts(e.Tried, "; ", func(a Attempt) string { return string(a.Mode) + ": " + a.Err.Error() })
 }
 
 // Remedy says what to do.
 func (e *AbsentError) Remedy() string {
-	return joined(e.Tried, "; or ", func(a Attempt) string { return a.Remedy })
+	return joinAttempts(e.Tried, "; or ", func(a Attempt) string { return a.Remedy })
 }
 
-func joined(tried []Attempt, between string, words func(Attempt) string) string {
+func joinAttempts(tried []Attempt, between string, words func(Attempt) string) string {
 	all := make([]string, len(tried))
 	for i, a := range tried {
 		all[i] = words(a)

@@ -8,9 +8,9 @@ import (
 
 // An output keeps the beginning and the end of what is written to it.
 type output struct {
-	shared *sync.Mutex // with the command's other output, around tell
-	tell   func([]byte)
-	half   int // how much is kept of the beginning, and of the end
+	shared  *sync.Mutex // with the command's other output, around tell
+	onWrite func([]byte)
+	half    int // how much is kept of the beginning, and of the end
 
 	head, tail []byte
 	start      int // of the oldest byte in tail, once it is full
@@ -20,8 +20,8 @@ type output struct {
 func (o *output) Write(p []byte) (int, error) {
 	o.shared.Lock()
 	defer o.shared.Unlock()
-	if o.tell != nil {
-		o.tell(p)
+	if o.onWrite != nil {
+		o.onWrite(p)
 	}
 	o.total += int64(len(p))
 	rest := p

@@ -23,7 +23,7 @@ const probeTimeout = 20 * time.Second
 // Auto which does. With none it is an AbsentError; a SettingError where what works
 // cannot keep what the configuration promises.
 func Open(ctx context.Context, cfg Config) (*Box, error) {
-	if os.Getenv(nested) != "" {
+	if os.Getenv(supervisorEnv) != "" {
 		// A program that does not call Main would start itself again without end.
 		return nil, errors.New("this program runs as its own supervisor and does not know it: call Main first")
 	}
@@ -44,7 +44,7 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 		}
 		return b, nil
 	case Bubblewrap, Landlock:
-		return b, b.only(ctx)
+		return b, b.tryOnly(ctx)
 	}
 	var tried []Attempt
 	for _, mode := range []Mode{Bubblewrap, Landlock} {
@@ -52,7 +52,7 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 		failed := b.try(ctx)
 		if failed == nil {
 			b.tried = tried
-			return b, b.kept()
+			return b, b.checkEnforceable()
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -63,15 +63,15 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 }
 
 // only tries the one mode that is asked for.
-func (b *Box) only(ctx context.Context) error {
+func (b *Box) tryOnly(ctx context.Context) error {
 	if failed := b.try(ctx); failed != nil {
 		return &SettingError{"sandbox.mode", fmt.Sprintf("%q does not work here: %v", b.mode, failed.Err), failed.Remedy}
 	}
-	return b.kept()
+	return b.checkEnforceable()
 }
 
 // kept refuses what the mode cannot enforce.
-func (b *Box) kept() error {
+func (b *Box) checkEnforceable() error {
 	if b.mode != Landlock || !b.cfg.Network.Full && len(b.cfg.Network.Hosts) == 0 {
 		return nil
 	}
@@ -137,14 +137,14 @@ func (b *Box) probeOnce(ctx context.Context) (err error) {
 	if err := errors.Join(os.Mkdir(workspace, 0o700), os.WriteFile(outside, []byte("seen\n"), 0o600)); err != nil {
 		return err
 	}
-	req, err := b.request(ctx, Command{
+	req, err := b.newRequest(ctx, Command{
 		Args: []string{"sh", "-c", `read -r seen <"$1" && exit 3; : >written`, "sh", outside}, Workspace: workspace, Network: b.mode == None,
 	})
 	if err != nil {
 		return err
 	}
 	var stdout, stderr bytes.Buffer
-	rep, err := b.supervised(ctx, req, nil, &stdout, &stderr)
+	rep, err := b.runSupervised(ctx, req, nil, &stdout, &stderr)
 	said := strings.TrimSpace(stderr.String())
 	switch {
 	case err != nil && said != "":

@@ -209,9 +209,9 @@ func (s *shellTools) run(ctx context.Context, call tools.Call, args ...string) (
 	r, err := s.Sandbox.Run(ctx, c)
 	s.Changed(call)
 	if err != nil {
-		return r, sandbox.NotRun(err)
+		return r, sandbox.NotRunError(err)
 	}
-	return r, sandbox.Ended(r, time.Since(began))
+	return r, sandbox.EndedError(r, time.Since(began))
 }
 
 // checkCommand returns why a command cannot be run; nil if it can.

@@ -101,9 +101,9 @@ func (p *program) Run(ctx context.Context, call tools.Call) (tools.Result, error
 		p.runner.Changed(call)
 	}
 	if err != nil {
-		return tools.Result{}, sandbox.NotRun(err)
+		return tools.Result{}, sandbox.NotRunError(err)
 	}
-	if err := sandbox.Ended(r, time.Since(began)); err != nil {
+	if err := sandbox.EndedError(r, time.Since(began)); err != nil {
 		return tools.Result{Untrusted: true}, err
 	}
 	content, err := marshal(programResult{r.ExitCode, r.Stdout, r.Stderr, r.Duration.Milliseconds(), r.Refused})

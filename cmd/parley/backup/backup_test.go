@@ -105,10 +105,10 @@ func homeWithWord(t *testing.T, dir, word string) {
 		t.Fatal(err)
 	}
 	h := hometest.Open(t, dir)
-	stop := h.Work(nil)
-	send := h.Dispatch(channelstest.NewMemoryChannel())
+	stop := h.RunWorker(nil)
+	send := h.RunDispatcher(channelstest.NewMemoryChannel())
 	h.Say("m-"+word, "42", "42", "write "+word+" to "+word+".txt")
-	h.Idle()
+	h.WaitIdle()
 	send()
 	stop()
 	h.Close()
@@ -450,9 +450,9 @@ func TestRestoreKilled(t *testing.T) {
 func TestBackupUnderLoad(t *testing.T) {
 	const chats, each = 8, 30
 	h := hometest.Open(t, t.TempDir())
-	h.Work(nil)
+	h.RunWorker(nil)
 	platform := channelstest.NewMemoryChannel()
-	h.Dispatch(platform)
+	h.RunDispatcher(platform)
 	var said atomic.Int64
 	var saying sync.WaitGroup
 	var mu sync.Mutex
@@ -484,7 +484,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		backups = append(backups, taken{raw, accepted})
 	}
 	saying.Wait()
-	h.Idle()
+	h.WaitIdle()
 	for _, b := range backups {
 		goesOn(t, b.raw, b.accepted, all)
 	}
@@ -515,9 +515,9 @@ func goesOn(t *testing.T, raw []byte, accepted, all []string) {
 		}
 	}
 	platform := channelstest.NewMemoryChannel()
-	b.Work(nil)
-	b.Dispatch(platform)
-	b.Idle()
+	b.RunWorker(nil)
+	b.RunDispatcher(platform)
+	b.WaitIdle()
 	for _, a := range platform.Sent() {
 		id, _, _ := strings.Cut(a.Part.Key, "#reply/")
 		sent[id]++

@@ -19,9 +19,9 @@ import (
 	"parley/tools"
 )
 
-// askSettings has an owner approve the calls of the once tool whose number is negative.
-// Requests expire soon: in a storm many are never answered. What has read a file that somebody
-// has sent may go on as before.
+// askSettings makes calls of the once tool with a negative number need an owner's approval.
+// Asks expire soon: in a storm many are never answered. A turn that has read a file from
+// somebody needs no further approvals.
 const askSettings = `
 [tools]
 untrusted = "allow"
@@ -30,29 +30,30 @@ ask = ['ring({"n":-*)']
 expires = "15s"
 `
 
-// The owner, who decides from chats of their own.
+// The owner, who answers asks from their own chats.
 const (
 	ownerOnTelegram = 1
 	ownerOnSlack    = "U1"
 	ownersChat      = "D1"
 )
 
-// word begins what a person says to a question. It comes to the model as something said
-// if nobody waits for it any more.
-const word = "word "
+// answerPrefix begins what a person says to a question. If nobody waits for the answer
+// any more, the model gets it as a message.
+const answerPrefix = "word "
 
-// approvalOf is how people and logs see the arguments of a request's call that has to be approved.
+// approvalOf returns the arguments of the request's call that needs an approval, as
+// people and logs see them.
 func (s request) approvalOf() string { return fmt.Sprintf(`{"n":%d}`, -1-s.n) }
 
-// questionOf is what the agent asks the person of a request.
+// questionOf returns the question that the agent asks the person of a request.
 func (s request) questionOf() string { return "which for " + s.mark() + "?" }
 
-// asksQuestion tells whether a request leads to a question. The person's next words may be
-// taken for the answer, so they wait until it is settled.
+// asksQuestion reports whether a request leads to a question. The person's next words may
+// be taken for the answer, so they wait until the question is settled.
 func (s request) asksQuestion() bool { return s.what == askQuestion || s.what == askBoth }
 
-// turnOf returns the messages of the turn that a model's request is of. What was said while
-// the turn waited stands behind results.
+// turnOf returns the messages of the turn that a model's request belongs to. What was
+// said while the turn waited stands behind results.
 func turnOf(r agenttest.Request) []agenttest.Message {
 	all := r.Messages()
 	at := len(all)
@@ -66,7 +67,7 @@ func turnOf(r agenttest.Request) []agenttest.Message {
 	return all[at:]
 }
 
-// saidIn returns what people have said to a turn, and what came of its calls.
+// saidIn returns what people have said to a turn, and the results of its calls.
 func saidIn(turn []agenttest.Message) (said, results []string) {
 	for _, m := range turn {
 		switch m.Role {
@@ -79,7 +80,7 @@ func saidIn(turn []agenttest.Message) (said, results []string) {
 	return said, results
 }
 
-// declined tells whether a call was not approved.
+// declined reports whether a call was not approved.
 func declined(result string) bool { return strings.Contains(result, `"code":"permission_denied"`) }
 
 var (
@@ -87,20 +88,20 @@ var (
 	wantsAnswer   = regexp.MustCompile(`answer ([a-z2-7]{10}) WORDS`)
 )
 
-// answerAsks has people answer what they are asked, until the storm is over: some of it at
-// once, some after processes were killed, some twice, and some never.
+// answerAsks lets people answer their asks until the storm is over: some at once, some
+// after processes were killed, some twice, and some never.
 func (s *storm) answerAsks(random *rand.Rand, over <-chan struct{}) {
 	seen := map[string]bool{}
 	var answering sync.WaitGroup
 	defer answering.Wait()
 	for pause(random, 200*time.Millisecond, 200*time.Millisecond, over) {
-		for _, p := range s.begun() {
+		for _, p := range s.begunChats() {
 			for _, m := range s.sentTo(p.at.String()) {
-				answer, id := s.decide, wantsApproval.FindStringSubmatch(m.text)
+				answer, id := s.decideApproval, wantsApproval.FindStringSubmatch(m.text)
 				if id == nil {
-					answer, id = s.reply, wantsAnswer.FindStringSubmatch(m.text)
+					answer, id = s.answerQuestion, wantsAnswer.FindStringSubmatch(m.text)
 				}
-				if id == nil || seen[id[1]] || strings.HasPrefix(m.text, noted) {
+				if id == nil || seen[id[1]] || strings.HasPrefix(m.text, notedReply) {
 					continue
 				}
 				seen[id[1]] = true
@@ -114,8 +115,8 @@ func (s *storm) answerAsks(random *rand.Rand, over <-chan struct{}) {
 	}
 }
 
-// begun are the chats that have an address.
-func (s *storm) begun() (all []*chat) {
+// begunChats returns the chats that have an address.
+func (s *storm) begunChats() (all []*chat) {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
 	for _, p := range s.chats {
@@ -126,8 +127,10 @@ func (s *storm) begun() (all []*chat) {
 	return all
 }
 
-// decide is what people do about a call that has to be approved.
-func (s *storm) decide(p *chat, id string, how int) {
+// decideApproval sends what people answer to a call that needs an approval. how chooses
+// the answer: approve, deny, both by two owners at once, an answer of somebody who may
+// not, or none.
+func (s *storm) decideApproval(p *chat, id string, how int) {
 	owners := []func(string){
 		func(words string) { s.Telegram.Say(ownerOnTelegram, ownerOnTelegram, "/"+words) },
 		func(words string) { s.sl.Say(ownersChat, ownerOnSlack, "!"+words) },
@@ -151,22 +154,22 @@ func (s *storm) decide(p *chat, id string, how int) {
 	}
 }
 
-// reply is what people do about a question.
-func (s *storm) reply(p *chat, id string, how int) {
+// answerQuestion sends what people answer to a question; how chooses the way.
+func (s *storm) answerQuestion(p *chat, id string, how int) {
 	switch how {
 	case 0, 1, 2:
-		s.speak(p, p.command("answer "+id+" "+word+id))
+		s.speak(p, p.command("answer "+id+" "+answerPrefix+id))
 	case 3, 4, 5:
-		s.speak(p, word+id)
+		s.speak(p, answerPrefix+id)
 	case 6:
-		s.Telegram.Say(ownerOnTelegram, ownerOnTelegram, "/answer "+id+" "+word+id)
+		s.Telegram.Say(ownerOnTelegram, ownerOnTelegram, "/answer "+id+" "+answerPrefix+id)
 	case 7:
-		s.sl.Say(ownersChat, ownerOnSlack, "!answer "+id+" "+word+id)
-		s.speak(p, word+id)
+		s.sl.Say(ownersChat, ownerOnSlack, "!answer "+id+" "+answerPrefix+id)
+		s.speak(p, answerPrefix+id)
 	}
 }
 
-// command is a command as it is written in the chat.
+// command returns a command in the form in which it is written in the chat.
 func (p *chat) command(words string) string {
 	if p.at.Channel == "slack" {
 		return "!" + words
@@ -174,9 +177,9 @@ func (p *chat) command(words string) string {
 	return "/" + words
 }
 
-// seeUnheld checks, when all else is quiet, that a turn that waits is held by nobody: the
-// bus has its timer and nothing else. A request that ends before that was seen shows nothing.
-func (s *storm) seeUnheld() {
+// checkUnheld checks, when all else is quiet, that nobody holds a turn that waits: the
+// bus has its timer and nothing else. An ask that ends before that check proves nothing.
+func (s *storm) checkUnheld() {
 	s.T.Helper()
 	client := s.client()
 	for i := range s.chats[:4] {
@@ -194,67 +197,68 @@ func (s *storm) seeUnheld() {
 	}
 }
 
-// An askSeen is a request to people, as a log has it.
+// An askSeen is an ask as a log has it.
 type askSeen struct {
 	sessions.Ask
 	turn  string
 	ended []sessions.AskEnded
 }
 
-func (l *logAudit) parked(e sessions.Entry) {
+func (l *logAudit) addParked(e sessions.Entry) {
 	parked, err := sessions.Decode[sessions.TurnParked](e)
 	if err != nil || len(parked.Asks) == 0 {
-		l.wrong("%s: turn %s waits for %v, %v", l.key, e.Turn, parked.Asks, err)
+		l.addViolation("%s: turn %s waits for %v, %v", l.key, e.Turn, parked.Asks, err)
 	}
 	t := l.turns[e.Turn]
 	if t.waits {
-		l.wrong("%s: turn %s began to wait twice", l.key, e.Turn)
+		l.addViolation("%s: turn %s began to wait twice", l.key, e.Turn)
 	}
 	t.waits, t.waited = true, true
 	for _, a := range parked.Asks {
 		if l.asks[a.ID] != nil {
-			l.wrong("%s: people were asked %s twice", l.key, a.ID)
+			l.addViolation("%s: people were asked %s twice", l.key, a.ID)
 		}
 		l.asks[a.ID] = &askSeen{Ask: a, turn: e.Turn}
 		if c := l.calls[a.Call]; c == nil || c.ask != nil {
-			l.wrong("%s: ask %s is of call %s, which nobody asked for or which had one", l.key, a.ID, a.Call)
+			l.addViolation("%s: ask %s is of call %s, which nobody asked for or which had one", l.key, a.ID, a.Call)
 		} else {
 			c.ask = l.asks[a.ID]
 		}
 	}
 }
 
-func (l *logAudit) unparked(e sessions.Entry) {
+func (l *logAudit) addUnparked(e sessions.Entry) {
 	t := l.turns[e.Turn]
 	if !t.waits {
-		l.wrong("%s: turn %s went on and had not waited", l.key, e.Turn)
+		l.addViolation("%s: turn %s went on and had not waited", l.key, e.Turn)
 	}
 	t.waits = false
 	for id, a := range l.asks {
 		if a.turn == e.Turn && len(a.ended) == 0 {
-			l.wrong("%s: turn %s went on without %s", l.key, e.Turn, id)
+			l.addViolation("%s: turn %s went on without %s", l.key, e.Turn, id)
 		}
 	}
 }
 
-func (l *logAudit) askEnded(e sessions.Entry) {
+func (l *logAudit) addAskEnded(e sessions.Entry) {
 	end, err := sessions.Decode[sessions.AskEnded](e)
 	a := l.asks[end.Ask]
 	if err != nil || a == nil {
-		l.wrong("%s: the end of ask %s cannot be read, or nobody asked: %v", l.key, end.Ask, err)
+		l.addViolation("%s: the end of ask %s cannot be read, or nobody asked: %v", l.key, end.Ask, err)
 		return
 	}
 	if a.ended = append(a.ended, end); len(a.ended) > 1 || l.turns[e.Turn].state != "" {
-		l.wrong("%s: ask %s ended too often or too late", l.key, end.Ask)
+		l.addViolation("%s: ask %s ended too often or too late", l.key, end.Ask)
 	}
 }
 
-// approvalCall tells whether a call has to be approved.
+// approvalCall reports whether a call needs an approval.
 func approvalCall(use sessions.ToolUse) bool {
 	return use.Name == onceToolName && strings.HasPrefix(string(use.Args), `{"n":-`)
 }
 
-// checkApproved checks that a call that has to be approved ran if it was, and only then.
+// checkApproved checks that a call that needs an approval ran if it was approved, and
+// only then.
 func (l *logAudit) checkApproved(c *callSeen, call string, r sessions.ToolResult) {
 	key := c.turn + "#" + call
 	a, times := c.ask, l.made[key]
@@ -264,23 +268,23 @@ func (l *logAudit) checkApproved(c *callSeen, call string, r sessions.ToolResult
 		l.checkOnce(c, call, r)
 		return
 	case times > 0 || c.started > 0:
-		l.wrong("%s: call %s was made %d times, and nobody has approved it", l.key, call, times)
+		l.addViolation("%s: call %s was made %d times, and nobody has approved it", l.key, call, times)
 	case r.Code == string(tools.Cancelled): // its turn was given up
 	case a == nil && r.Code == string(tools.PermissionDenied):
 		l.unasked++
 	case a == nil || len(a.ended) != 1:
-		l.wrong("%s: call %s ended as %q, and nobody was asked about it", l.key, call, r.Content)
+		l.addViolation("%s: call %s ended as %q, and nobody was asked about it", l.key, call, r.Content)
 	case a.ended[0].State == bus.AskExpired && r.Code == string(tools.Timeout):
 		l.expired++
 	case a.ended[0].State == bus.AskAnswered && r.Code == string(tools.PermissionDenied):
 		l.denied++
 	default:
-		l.wrong("%s: call %s ended as %q, and the ask as %v", l.key, call, r.Content, a.ended)
+		l.addViolation("%s: call %s ended as %q, and the ask as %v", l.key, call, r.Content, a.ended)
 	}
 	delete(l.made, key)
 }
 
-// checkAnswer checks what the model was told of its question.
+// checkAnswer checks the answer that the model got to its question.
 func (l *logAudit) checkAnswer(c *callSeen, r sessions.ToolResult) {
 	var got struct {
 		Answer string `json:"answer"`
@@ -292,23 +296,23 @@ func (l *logAudit) checkAnswer(c *callSeen, r sessions.ToolResult) {
 	case a == nil && r.Code == string(tools.PermissionDenied):
 		l.unasked++
 	case a == nil || len(a.ended) != 1:
-		l.wrong("%s: a question ended as %q, and nobody was asked", l.key, r.Content)
+		l.addViolation("%s: a question ended as %q, and nobody was asked", l.key, r.Content)
 	case a.ended[0].State == bus.AskExpired && r.Code == string(tools.Timeout):
 		l.expired++
-	case a.ended[0].State == bus.AskAnswered && r.Code == "" && got.Answer == a.ended[0].Answer && got.Answer == word+a.ID:
+	case a.ended[0].State == bus.AskAnswered && r.Code == "" && got.Answer == a.ended[0].Answer && got.Answer == answerPrefix+a.ID:
 		l.replied++
 	case a.ended[0].State == bus.AskAnswered && r.Code == "" && got.Answer == a.ended[0].Answer && l.wasLate(got.Answer):
 		l.replied++
 	default:
-		l.wrong("%s: a question ended as %q, and the ask as %v", l.key, r.Content, a.ended)
+		l.addViolation("%s: a question ended as %q, and the ask as %v", l.key, r.Content, a.ended)
 	}
 }
 
-// wasLate tells whether words were the answer to another question of the conversation,
-// which had ended without them: what a person says answers the question that is open when
-// the platform brings it, and a platform that fails brings it late.
+// wasLate reports whether words were meant as the answer to another question of the
+// conversation that had ended before they came. What a person says answers the question
+// that is open when the platform delivers it, and a platform that fails delivers it late.
 func (l *logAudit) wasLate(answer string) bool {
-	id, ok := strings.CutPrefix(answer, word)
+	id, ok := strings.CutPrefix(answer, answerPrefix)
 	if !ok {
 		return false
 	}
@@ -316,20 +320,21 @@ func (l *logAudit) wasLate(answer string) bool {
 	return other != nil && len(other.ended) == 1 && other.ended[0].Answer != answer
 }
 
-// finishAsks checks that each ask of the log has ended, as the book has it, and was shown.
+// finishAsks checks that each ask of the log has ended as the book says, and that its end
+// was shown.
 func (l *logAudit) finishAsks() {
 	for id, a := range l.asks {
 		in, known := l.book[id]
 		delete(l.book, id)
 		if len(a.ended) != 1 {
-			l.wrong("%s: ask %s has %d ends, and the book says %q", l.key, id, len(a.ended), in)
+			l.addViolation("%s: ask %s has %d ends, and the book says %q", l.key, id, len(a.ended), in)
 			continue
 		}
 		if known && in != a.ended[0].State {
-			l.wrong("%s: ask %s ended as %s, and the book says %q", l.key, id, a.ended[0].State, in)
+			l.addViolation("%s: ask %s ended as %s, and the book says %q", l.key, id, a.ended[0].State, in)
 		}
 		if !known {
-			l.wrong("%s: the book does not know ask %s", l.key, id)
+			l.addViolation("%s: the book does not know ask %s", l.key, id)
 		}
 		mark := string(l.calls[a.Call].use.Args)
 		if a.Kind == bus.AskQuestion {
@@ -339,36 +344,36 @@ func (l *logAudit) finishAsks() {
 	}
 }
 
-// A shownAsk is a request that an address must show.
+// A shownAsk is an ask that must be shown at an address.
 type shownAsk struct{ id, mark string }
 
-// noted begins what people are told who say something to a turn that waits.
-const noted = "I have noted that."
+// notedReply begins what people are told when they say something to a turn that waits.
+const notedReply = "I have noted that."
 
-// readAsks reads how each ask has ended, by the book.
+// readAsks reads from the book how each ask has ended.
 func (a *audit) readAsks() {
 	a.book = map[string]string{}
 	for _, row := range sqldbtest.Query(a.storm.T, "pgx", a.storm.pg.URL(), "SELECT id, state, told FROM asks") {
 		f := strings.Split(row, " ")
 		a.book[f[0]] = f[1]
 		if f[1] == bus.AskOpen || f[2] != "1" {
-			a.wrong("the book has an ask that is open, or of whose end nobody was told: %s", row)
+			a.addViolation("the book has an ask that is open, or of whose end nobody was told: %s", row)
 		}
 	}
 }
 
 var endings = regexp.MustCompile(`(?i)(approved by|approved for this conversation by|denied by|answered by|expired: nobody|withdrawn: the turn)`)
 
-// isAboutAsk tells whether a message at an address is of those with which people are asked
-// or are told what became of it.
+// isAboutAsk reports whether a message at an address asks people something, or tells them
+// how an ask has ended.
 func (a *audit) isAboutAsk(address, text string) bool {
-	if strings.HasPrefix(text, noted) || strings.HasPrefix(text, "You may not decide this") || strings.Contains(text, " is decided already: ") {
+	if strings.HasPrefix(text, notedReply) || strings.HasPrefix(text, "You may not decide this") || strings.Contains(text, " is decided already: ") {
 		return true
 	}
 	return slices.ContainsFunc(a.shown[address], func(s shownAsk) bool { return strings.Contains(text, s.mark) })
 }
 
-// checkShown checks that people see how each ask has ended, once.
+// checkShown checks that people are shown once how each ask has ended.
 func (a *audit) checkShown() {
 	for address, all := range a.shown {
 		sent := a.storm.sentTo(address)
@@ -383,7 +388,7 @@ func (a *audit) checkShown() {
 			}
 			more := a.interruptedBy[s.id+"#ask/0"] + a.interruptedBy[s.id+"#ended/0"]
 			if shown == 0 || shown > 1+more || open > more {
-				a.wrong("%s shows ask %s (%s) %d times, %d of them open; %d sends were cut off", address, s.id, s.mark, shown, open, more)
+				a.addViolation("%s shows ask %s (%s) %d times, %d of them open; %d sends were cut off", address, s.id, s.mark, shown, open, more)
 			}
 		}
 	}

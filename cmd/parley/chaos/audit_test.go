@@ -18,7 +18,7 @@ import (
 )
 
 // An audit compares what a storm has left on the platforms, in the logs, on disk, in the
-// book and in Redis with what was said.
+// book and in Redis with what people said.
 type audit struct {
 	storm      *storm
 	violations []string
@@ -60,7 +60,7 @@ type audit struct {
 func (s *storm) audit() *audit {
 	s.T.Helper()
 	a := &audit{storm: s, expected: map[string]map[string][]string{}, made: s.once.calls(), lostDrafts: map[string]int{}, maybe: map[string]bool{}, mayLeave: map[string]bool{}, givenUpIn: map[string]int{}, shown: map[string][]shownAsk{}}
-	a.measure()
+	a.findSlowestAnswer()
 	s.endAll()
 	close(s.stopWaking)
 	s.waking.Wait()
@@ -69,17 +69,17 @@ func (s *storm) audit() *audit {
 		kind, _, _ := strings.Cut(key, ":")
 		lives := client.PTTL(s.T.Context(), fleetPrefix+":{0}:"+key).Val()
 		if len(leftovers([]string{key})) > 0 || slices.Contains(shortLived(), kind) && lives < 0 {
-			a.wrong("Redis still has %s, for %v", key, lives)
+			a.addViolation("Redis still has %s, for %v", key, lives)
 		}
 	}
 	a.readBook()
 	a.readAsks()
 	a.readLogs()
 	for id, state := range a.book {
-		a.wrong("the book has ask %s, which is %s, and no log has it", id, state)
+		a.addViolation("the book has ask %s, which is %s, and no log has it", id, state)
 	}
 	if dead := client.HLen(s.T.Context(), fleetPrefix+":{0}:dead:inbound").Val(); dead < int64(a.buried) || dead > int64(a.buried+a.mayBeBuried) {
-		a.wrong("%d messages are dead letters, and the turns that were given up had %d to %d", dead, a.buried, a.buried+a.mayBeBuried)
+		a.addViolation("%d messages are dead letters, and the turns that were given up had %d to %d", dead, a.buried, a.buried+a.mayBeBuried)
 	}
 	a.readPlatform()
 	a.checkOutgoing()
@@ -87,11 +87,11 @@ func (s *storm) audit() *audit {
 	return a
 }
 
-func (a *audit) wrong(format string, args ...any) {
+func (a *audit) addViolation(format string, args ...any) {
 	a.violations = append(a.violations, fmt.Sprintf(format, args...))
 }
 
-// String is the run in one line of a table.
+// String returns the run's figures in one line.
 func (a *audit) String() string {
 	s := a.storm
 	var faults []string
@@ -115,12 +115,13 @@ func leftovers(keys []string) []string {
 	})
 }
 
-// shortLived are the kinds of keys that must expire by themselves. A nudge, which ends a
-// process's blocking call, stays for some seconds if the call has ended before it came.
+// shortLived returns the kinds of keys that must expire by themselves. A nudge, which
+// ends a process's blocking call, stays for some seconds if the call has ended before the
+// nudge came.
 func shortLived() []string { return []string{"events", "hold", "nudge"} }
 
-// measure finds the slowest answer.
-func (a *audit) measure() {
+// findSlowestAnswer finds the answer that took longest.
+func (a *audit) findSlowestAnswer() {
 	for i, all := range a.storm.said {
 		answers := map[int]time.Time{}
 		for _, m := range a.storm.sentTo(a.storm.chats[i].address()) {
@@ -147,11 +148,11 @@ func (a *audit) readBook() {
 	}
 	// A request that has expired before it was sent, or before it was known to be, is not sent any more.
 	for _, row := range sqldbtest.Query(a.storm.T, "pgx", a.storm.pg.URL(), "SELECT send, part, state, code FROM parts WHERE state <> 'sent' AND send NOT LIKE '%#draft' AND NOT (send LIKE '%#ask/%' AND (code = 'expired' OR state = 'unknown'))") {
-		a.wrong("the book has a part that was not sent: %s", row)
+		a.addViolation("the book has a part that was not sent: %s", row)
 	}
 	a.readDrafts()
 	for _, row := range sqldbtest.Query(a.storm.T, "pgx", a.storm.pg.URL(), "SELECT key, unfinished FROM sessions WHERE unfinished NOT IN ('', '[]', 'null')") {
-		a.wrong("the store has a turn that is not finished: %s", row)
+		a.addViolation("the store has a turn that is not finished: %s", row)
 	}
 }
 
@@ -163,7 +164,7 @@ func (a *audit) readDrafts() {
 		f := strings.Split(row, " ")
 		at := bus.Address{Channel: f[0], Chat: f[1], Thread: f[2]}
 		if f[3] == channels.Drafted {
-			a.wrong("the book has a draft in %s that was not replaced: %s", at, row)
+			a.addViolation("the book has a draft in %s that was not replaced: %s", at, row)
 		}
 		a.lostDrafts[at.String()]++
 	}
@@ -207,13 +208,13 @@ func (a *audit) readLogs() {
 	}
 	a.readTold(store)
 	for call, times := range a.made {
-		a.wrong("the once tool was called %d times by %q, which no log has", times, call)
+		a.addViolation("the once tool was called %d times by %q, which no log has", times, call)
 	}
 }
 
 // readTold checks that a message which an agent sent to another chat is known there: the
-// session in which replies to it would come has it exactly once. On Slack that is the
-// session of the thread below the message.
+// session in which replies would come has it exactly once. On Slack that is the session
+// of the thread below the message.
 func (a *audit) readTold(store *sqlstore.Store) {
 	knows := map[string]map[string]int{} // by session and cause
 	want := map[string]map[string]bool{}
@@ -243,18 +244,18 @@ func (a *audit) readTold(store *sqlstore.Store) {
 				a.storm.T.Fatal(err)
 			}
 			if knows[key][e.Cause]++; e.Kind != sessions.KindNotice || !causes[e.Cause] {
-				a.wrong("%s has an entry %s of %s, where something was told and nobody spoke", key, e.Kind, e.Cause)
+				a.addViolation("%s has an entry %s of %s, where something was told and nobody spoke", key, e.Kind, e.Cause)
 			}
 		}
 		for cause := range causes {
 			if n := knows[key][cause]; n != 1 {
-				a.wrong("%s has %d entries of %s, want one", key, n, cause)
+				a.addViolation("%s has %d entries of %s, want one", key, n, cause)
 			}
 		}
 	}
 }
 
-// expect notes that a text has to be shown at an address, and the id of its send.
+// expect records that a text has to be shown at an address, and the id of its send.
 func (a *audit) expect(address, text, send string) {
 	if a.expected[address] == nil {
 		a.expected[address] = map[string][]string{}
@@ -262,8 +263,8 @@ func (a *audit) expect(address, text, send string) {
 	a.expected[address][text] = append(a.expected[address][text], send)
 }
 
-// withdrawnDraft is what a draft says that could not be replaced; what was to replace it
-// stands below.
+// withdrawnDraft is the text of a draft that could not be replaced; the text that was to
+// replace it stands below.
 const withdrawnDraft = "(The answer is below.)"
 
 // readPlatform compares what people were sent with what the logs say.
@@ -284,7 +285,7 @@ func (a *audit) readPlatform() {
 				a.leftDrafts++
 				a.storm.T.Logf("a draft was left over in %s: %q", address, m.text)
 			default:
-				a.wrong("%s was sent %q, which nobody said", address, m.text)
+				a.addViolation("%s was sent %q, which nobody said", address, m.text)
 			}
 		}
 		for text, sends := range texts {
@@ -297,7 +298,7 @@ func (a *audit) readPlatform() {
 				a.twice = append(a.twice, fmt.Sprintf("%q to %s, %d too often", text, address, more))
 			}
 			if n := sent[text]; n < len(sends) || n > allowed {
-				a.wrong("%s was sent %q %d times, want %d to %d (%v)", address, text, n, len(sends), allowed, sends)
+				a.addViolation("%s was sent %q %d times, want %d to %d (%v)", address, text, n, len(sends), allowed, sends)
 			}
 		}
 	}
@@ -309,7 +310,7 @@ func (a *audit) readPlatform() {
 // given up.
 func (a *audit) findUnanswered() {
 	for i, p := range a.storm.chats {
-		a.inOrder(p)
+		a.checkOrder(p)
 		answered := map[int]bool{}
 		for text := range a.expected[p.address()] {
 			if !strings.HasSuffix(text, " failed: see the log") {
@@ -326,13 +327,13 @@ func (a *audit) findUnanswered() {
 		}
 		// The model sees what was said in a turn that was given up, and may come to it in a later one.
 		if len(unanswered) > a.givenUpIn[p.address()] {
-			a.wrong("messages %v have no answer, and the turns that were given up had %d", unanswered, a.givenUpIn[p.address()])
+			a.addViolation("messages %v have no answer, and the turns that were given up had %d", unanswered, a.givenUpIn[p.address()])
 		}
 	}
 }
 
-// inOrder checks that a chat's answers are in the order of its messages.
-func (a *audit) inOrder(p *chat) {
+// checkOrder checks that a chat's answers are in the order of its messages.
+func (a *audit) checkOrder(p *chat) {
 	last, seen := -1, map[int]bool{}
 	for _, m := range a.storm.sentTo(p.address()) {
 		for _, n := range answersTo(m.text, p.who) {
@@ -340,7 +341,7 @@ func (a *audit) inOrder(p *chat) {
 				continue
 			}
 			if n <= last {
-				a.wrong("%s was sent the answer to %d after that to %d", p.address(), n, last)
+				a.addViolation("%s was sent the answer to %d after that to %d", p.address(), n, last)
 			}
 			last, seen[n] = n, true
 		}

@@ -33,15 +33,15 @@ func breakMembers(s *storm, random *rand.Rand, over <-chan struct{}) {
 		switch act := random.IntN(10); {
 		case act < 4:
 			m.signal(syscall.SIGKILL, time.Duration(random.Int64N(int64(2*time.Second))))
-			s.did("killed a " + m.role)
+			s.countFault("killed a " + m.role)
 		case act < 7:
 			m.signal(syscall.SIGSTOP, 0)
 			<-time.After(longStop(random))
 			m.signal(syscall.SIGCONT, 0)
-			s.did("stopped a " + m.role)
+			s.countFault("stopped a " + m.role)
 		default:
 			m.signal(syscall.SIGTERM, 0)
-			s.did("restarted a " + m.role)
+			s.countFault("restarted a " + m.role)
 		}
 	}
 }
@@ -58,22 +58,22 @@ func breakServers(s *storm, random *rand.Rand, over <-chan struct{}) {
 				s.T.Errorf("Redis does not come back: %v", err)
 				return
 			}
-			s.did("killed Redis")
+			s.countFault("killed Redis")
 		case 1:
 			s.redis.Signal(syscall.SIGSTOP)
 			<-time.After(longStop(random))
 			s.redis.Signal(syscall.SIGCONT)
-			s.did("stopped Redis")
+			s.countFault("stopped Redis")
 		case 2:
 			s.pg.Kill()
 			<-time.After(away)
 			s.pg.Restart()
-			s.did("killed PostgreSQL")
+			s.countFault("killed PostgreSQL")
 		case 3:
 			resume := s.pg.Stop()
 			<-time.After(longStop(random))
 			resume()
-			s.did("stopped PostgreSQL")
+			s.countFault("stopped PostgreSQL")
 		}
 	}
 }
@@ -92,55 +92,55 @@ func breakPlatforms(s *storm, random *rand.Rand, over <-chan struct{}) {
 		case 0:
 			fault.Act = telegramtest.Cut
 			s.Telegram.Fail(fault)
-			s.did("cut an answer of Telegram's")
+			s.countFault("cut an answer of Telegram's")
 		case 1:
 			fault.Act, fault.Status, fault.Description = telegramtest.Refuse, 502, "Bad Gateway"
 			s.Telegram.Fail(fault)
-			s.did("failed a send to Telegram")
+			s.countFault("failed a send to Telegram")
 		case 2:
 			fault.Act, fault.Status, fault.Description, fault.RetryAfter = telegramtest.Refuse, 429, "Too Many Requests: retry after 1", 1
 			s.Telegram.Fail(fault)
-			s.did("limited a send to Telegram")
+			s.countFault("limited a send to Telegram")
 		case 3:
 			s.sl.Fail("chat.postMessage", "", 1, slacktest.Cut(true))
-			s.did("cut an answer of Slack's")
+			s.countFault("cut an answer of Slack's")
 		case 4:
 			s.sl.Fail("chat.postMessage", "", 1, slacktest.Status(503, "out for a moment"))
-			s.did("failed a send to Slack")
+			s.countFault("failed a send to Slack")
 		case 5:
 			s.sl.Fail("", "", 1, slacktest.Limit("1"))
-			s.did("limited a call to Slack")
+			s.countFault("limited a call to Slack")
 		case 6:
 			s.sl.CutSockets()
-			s.did("cut Slack's sockets")
+			s.countFault("cut Slack's sockets")
 		case 7:
 			s.sl.Disconnect("refresh_requested", 300*time.Millisecond)
-			s.did("had Slack's sockets replaced")
+			s.countFault("had Slack's sockets replaced")
 		case 8:
 			s.sl.Deafen()
-			s.did("lost Slack's sockets on the way")
+			s.countFault("lost Slack's sockets on the way")
 		case 9:
 			s.dc.Fail("POST messages", "", 1, discordtest.Cut(true))
-			s.did("cut an answer of Discord's")
+			s.countFault("cut an answer of Discord's")
 		case 10:
 			s.dc.Fail("POST messages", "", 1, discordtest.Answer(503, "out for a moment"))
-			s.did("failed a send to Discord")
+			s.countFault("failed a send to Discord")
 		case 11:
 			s.dc.Fail("", "", 1, discordtest.Answer(429, `{"retry_after": 1, "global": false}`))
-			s.did("limited a call to Discord")
+			s.countFault("limited a call to Discord")
 		case 12:
 			s.dc.CutGateway()
-			s.did("cut Discord's connections")
+			s.countFault("cut Discord's connections")
 		case 13:
 			s.dc.ExpireSessions()
 			s.dc.CloseGateway(4009)
-			s.did("had Discord's sessions ended")
+			s.countFault("had Discord's sessions ended")
 		case 14:
 			s.dc.WriteFrame(`{"op":7,"d":null}`)
-			s.did("had Discord's connections replaced")
+			s.countFault("had Discord's connections replaced")
 		case 15:
 			s.dc.MuteConnections()
-			s.did("lost Discord's connections on the way")
+			s.countFault("lost Discord's connections on the way")
 		default:
 			failFiles(s, random)
 		}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The long run, which make chaos starts.
+// The flags of the long run, which make chaos starts.
 var (
 	chaosSeeds    = flag.String("chaos.seeds", "", "run the fleet through chaos once for each of these numbers; random draws one")
 	chaosMessages = flag.Int("chaos.messages", 5000, "messages of one run")
@@ -67,7 +67,7 @@ func chaos(t *testing.T, seed uint64) {
 	}
 }
 
-// row is the run as a line of the table in docs/reliability.md.
+// row returns the run as a line of the table in docs/reliability.md.
 func (a *audit) row() string {
 	s := a.storm
 	sum := func(faults ...string) (n int) {

@@ -15,7 +15,7 @@ import (
 	"parley/sessions"
 )
 
-// The chats to which every session may send a message.
+// The chats to which every session may send messages.
 const (
 	sharedTelegram = "telegram:990"
 	sharedSlack    = "slack:C990"
@@ -30,12 +30,13 @@ type chat struct {
 	calls bool // the next message mentions the bot in a thread that there is
 }
 
-// firstPerson is somebody who may talk to the bot and does not own it.
+// firstPerson is the first person who may talk to the bot and does not own it.
 const firstPerson = 2
 
-// meet has the book know the direct messages on Discord, as of people who have talked to
-// the bot before: of others the bot may hear no more than once they write again.
-func (f *fleet) meet(all []*chat) {
+// introduceDiscordChats puts the direct messages on Discord into the book, as if the
+// people had talked to the bot before: from others the bot may not hear until they write
+// again.
+func (f *fleet) introduceDiscordChats(all []*chat) {
 	f.T.Helper()
 	book, err := sqlbook.Open(f.T.Context(), f.pg.URL())
 	if err != nil {
@@ -75,11 +76,11 @@ func (f *fleet) newChats(n int) (all []*chat) {
 		}
 		all = append(all, p)
 	}
-	f.meet(all)
+	f.introduceDiscordChats(all)
 	return all
 }
 
-// address is where the chat is; a thread that is not begun has none.
+// address returns where the chat is; a thread that is not begun has none.
 func (p *chat) address() string {
 	if p.opens {
 		return ""
@@ -87,7 +88,7 @@ func (p *chat) address() string {
 	return p.at.String()
 }
 
-// name is the address as a person writes it in a request: "?" until there is one.
+// name returns the address as a person writes it in a request: "?" until there is one.
 func (p *chat) name() string {
 	if p.opens {
 		return "?"
@@ -95,10 +96,11 @@ func (p *chat) name() string {
 	return p.at.String()
 }
 
-// place is the channel on Discord that the chat is in.
-func (p *chat) place() string { return cmp.Or(p.at.Thread, p.at.Chat) }
+// discordChannel returns the channel on Discord that the chat is in.
+func (p *chat) discordChannel() string { return cmp.Or(p.at.Thread, p.at.Chat) }
 
-// speak sends a message of the person's. Only one that begins a thread mentions the bot.
+// speak sends a message of the chat's person. Only a message that begins a thread
+// mentions the bot.
 func (f *fleet) speak(p *chat, text string) {
 	user := fmt.Sprint("U", p.who)
 	switch {
@@ -110,7 +112,7 @@ func (f *fleet) speak(p *chat, text string) {
 			p.calls, text = false, "<@"+discordtest.Bot+"> "+text
 		}
 		f.mu.Unlock()
-		f.dc.Say(p.place(), fmt.Sprint(p.who), text)
+		f.dc.Say(p.discordChannel(), fmt.Sprint(p.who), text)
 	case p.opens:
 		thread := f.sl.Say(p.at.Chat, user, "<@"+slacktest.Bot+"> "+text)
 		f.mu.Lock()
@@ -123,7 +125,7 @@ func (f *fleet) speak(p *chat, text string) {
 	}
 }
 
-// person is who talks in a chat.
+// person returns the id of the person who talks in a chat.
 func (p *chat) person() string {
 	if p.at.Channel != "slack" {
 		return fmt.Sprint(p.at.Channel, ":", p.who)
@@ -131,7 +133,7 @@ func (p *chat) person() string {
 	return fmt.Sprint("slack:U", p.who)
 }
 
-// A delivered message is one of the bot's, as people see it now.
+// A delivered message is one of the bot's messages, as people see it now.
 type delivered struct {
 	text string
 	at   time.Time // since when it says that
@@ -178,15 +180,16 @@ func textOrFile(text, file string, content []byte) string {
 	if file != "" {
 		return fileSeen(file, content)
 	}
-	return withoutExcuse(toldWords(text))
+	return withoutExcuse(normalizeTold(text))
 }
 
-// toldBy is a text that the agent said in another chat on a person's behalf.
+// toldBy returns the form in which the audit compares a text that the agent said in
+// another chat on a person's behalf.
 func toldBy(person, text string) string { return person + " has told: " + text }
 
-// toldWords returns toldBy's form of a message on somebody's behalf, whatever the platform
-// made of it. Other texts stay as they are.
-func toldWords(text string) string {
+// normalizeTold brings a message on somebody's behalf into toldBy's form, whatever the
+// platform made of it. Other texts stay as they are.
+func normalizeTold(text string) string {
 	head, words, ok := strings.Cut(text, " to tell you:\n\n")
 	_, person, named := strings.Cut(strings.ReplaceAll(head, "`", ""), "(")
 	person, _, closed := strings.Cut(person, ") asks me")

@@ -11,29 +11,31 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// mark stands in the command line of every process of the command, and nowhere else.
-const mark = "beats-of-a-command-that-outlives-nobody"
+// commandMark stands in the command line of every process of the command, and nowhere
+// else.
+const commandMark = "beats-of-a-command-that-outlives-nobody"
 
-// beats is a command that writes for as long as it runs.
-const beats = `: ` + mark + `; (while :; do echo x >> beats; sleep 0.05; done) & while :; do echo x >> beats; sleep 0.05; done`
+// beatingCommand writes to a file again and again for as long as it runs.
+const beatingCommand = `: ` + commandMark + `; (while :; do echo x >> beats; sleep 0.05; done) & while :; do echo x >> beats; sleep 0.05; done`
 
-// running are the processes whose command line has the mark.
-func running(t *testing.T) (all []string) {
+// runningCommands returns the processes whose command line has the mark.
+func runningCommands(t *testing.T) (all []string) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range lines {
-		if raw, err := os.ReadFile(line); err == nil && strings.Contains(string(raw), mark) { // it may be over
+		if raw, err := os.ReadFile(line); err == nil && strings.Contains(string(raw), commandMark) { // it may be over
 			all = append(all, filepath.Base(filepath.Dir(line)))
 		}
 	}
 	return all
 }
 
-// A worker that stands still for longer than a lease, in the middle of a command, leaves
-// no process and no write behind, and who takes over says that the outcome is unknown.
+// A worker is paused for longer than a lease in the middle of a command. It leaves no
+// process and no write behind, and the worker that takes over says that the outcome is
+// unknown.
 func TestPausedWorkerLeavesNoCommand(t *testing.T) {
 	f := newFleet(t, func(r agenttest.Request) agenttest.Response {
 		words := strings.Fields(r.Said())
@@ -41,7 +43,7 @@ func TestPausedWorkerLeavesNoCommand(t *testing.T) {
 			return agenttest.Reply("heard " + words[len(words)-1])
 		}
 		if r.Rounds() == 0 {
-			return agenttest.Calls(agenttest.ToolCall{Name: "exec_shell", Args: `{"command":"` + beats + `","timeout":300}`})
+			return agenttest.Calls(agenttest.ToolCall{Name: "exec_shell", Args: `{"command":"` + beatingCommand + `","timeout":300}`})
 		}
 		return agenttest.Reply("then: " + strings.Join(r.Results(), " "))
 	})
@@ -65,21 +67,21 @@ func TestPausedWorkerLeavesNoCommand(t *testing.T) {
 	}
 	f.Telegram.Say(7, 7, "beat")
 	parleytest.WaitFor(t, "the command to write", func() bool { return written() > 10 })
-	if len(running(t)) == 0 {
+	if len(runningCommands(t)) == 0 {
 		t.Fatal("no process of the command is found")
 	}
 	paused.signal(syscall.SIGSTOP, 0)
 	f.join("next", worker)
-	if got := f.Said(7, 1)[0]; !strings.Contains(got, "outcome_unknown") {
+	if got := f.WaitSaid(7, 1)[0]; !strings.Contains(got, "outcome_unknown") {
 		t.Errorf("the next worker said %q", got)
 	}
-	if left := running(t); len(left) > 0 {
+	if left := runningCommands(t); len(left) > 0 {
 		t.Errorf("the processes %v are left", left)
 	}
 	at := written()
 	for n, say := range []string{"one", "two"} {
 		f.Telegram.Say(7, 7, say)
-		if got := f.Said(7, n+2)[n+1]; got != "heard "+say {
+		if got := f.WaitSaid(7, n+2)[n+1]; got != "heard "+say {
 			t.Errorf("it said %q", got)
 		}
 		if now := written(); now != at {
@@ -91,7 +93,7 @@ func TestPausedWorkerLeavesNoCommand(t *testing.T) {
 	if said := parleytest.Texts(f.Telegram.Sent(7)); len(said) != 3 {
 		t.Errorf("it said %q", said)
 	}
-	if left, now := running(t), written(); len(left) > 0 || now != at {
+	if left, now := runningCommands(t), written(); len(left) > 0 || now != at {
 		t.Errorf("in the end the processes %v are left, and %d bytes were written", left, now-at)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // two steps of the protocol matter most and last microseconds; so processes also kill or
 // stop themselves there, at crashpoints.
 
-// pointsOf are the crashpoints of a process in that role.
+// pointsOf returns the crashpoints of a process of that role.
 func pointsOf(role string) []string {
 	if role == gateway {
 		return []string{
@@ -45,8 +45,9 @@ func (s *storm) crashpoint(role string) []string {
 	return []string{fmt.Sprintf("%s=%s/%d", what, points[s.random.IntN(len(points))], 1+s.random.IntN(20))}
 }
 
-// disarm has processes no longer kill and stop themselves, from their next start on.
-func (s *storm) disarm() {
+// disarmCrashpoints makes processes no longer kill and stop themselves, from their next
+// start on.
+func (s *storm) disarmCrashpoints() {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
 	s.fleet.crashpoints = nil
@@ -61,7 +62,7 @@ func (s *storm) continueStopped(random *rand.Rand, over <-chan struct{}) {
 			switch at, known := until[m]; {
 			case !known:
 				until[m] = time.Now().Add(longStop(random))
-				s.did("stopped a " + m.role + " at a line")
+				s.countFault("stopped a " + m.role + " at a line")
 			case time.Now().After(at):
 				delete(until, m)
 				m.signal(syscall.SIGCONT, 0)
@@ -73,7 +74,7 @@ func (s *storm) continueStopped(random *rand.Rand, over <-chan struct{}) {
 	}
 }
 
-// stoppedByThemselves are the members that have stopped themselves.
+// stoppedByThemselves returns the members that have stopped themselves.
 func (s *storm) stoppedByThemselves() map[*member]bool {
 	all := map[*member]bool{}
 	for _, m := range s.members {
@@ -86,7 +87,7 @@ func (s *storm) stoppedByThemselves() map[*member]bool {
 	return all
 }
 
-// isStopped tells whether a signal has stopped a process.
+// isStopped reports whether a signal has stopped a process.
 func isStopped(pid int) bool {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	state := string(raw[strings.LastIndexByte(string(raw), ')')+1:]) // the state follows the name, which may itself hold ")"

@@ -23,18 +23,18 @@ import (
 )
 
 const (
-	postToken = "token-of-those-who-post-0000"
-	looker    = "looker" // the agent that is given events
+	postToken  = "token-of-those-who-post-0000"
+	eventAgent = "looker" // the agent that gets the events
 )
 
-// A hook is a webhook that gives its events to an agent. What that finds goes to a chat of
+// A hook is a webhook whose events go to an agent. The agent's findings go to a chat of
 // the hook's own.
 type hook struct {
 	name, kind string
 	chat       int64
 }
 
-// newHooks makes so many webhooks of each kind.
+// newHooks makes each webhooks of each kind.
 func newHooks(each int) (all []hook) {
 	for n := range each {
 		for i, kind := range []string{webhook.Alertmanager, webhook.GitHub, webhook.JSON} {
@@ -44,7 +44,7 @@ func newHooks(each int) (all []hook) {
 	return all
 }
 
-// settings is a webhook in the configuration.
+// settings returns the webhook's part of the configuration.
 func (h hook) settings() string {
 	how := fmt.Sprintf("token = %q", postToken)
 	switch h.kind {
@@ -53,10 +53,10 @@ func (h hook) settings() string {
 	case webhook.JSON:
 		how += "\ngroup = \"{{ .build }}\""
 	}
-	return fmt.Sprintf("\n[webhooks.%s]\nkind = %q\n%s\nto = \"telegram:%d\"\nagent = %q\n", h.name, h.kind, how, h.chat, looker)
+	return fmt.Sprintf("\n[webhooks.%s]\nkind = %q\n%s\nto = \"telegram:%d\"\nagent = %q\n", h.name, h.kind, how, h.chat, eventAgent)
 }
 
-// An eventGroup is what is posted to a webhook about one thing.
+// An eventGroup holds the events that are posted to a webhook about one thing.
 type eventGroup struct {
 	hook
 	n        int // no other group of any webhook has it
@@ -67,7 +67,7 @@ type eventGroup struct {
 	ids map[string]bool // of what was accepted
 }
 
-// name is the group's, as the bot finds it in what is posted.
+// name returns the group's name as the bot finds it in the events.
 func (g *eventGroup) name() string {
 	switch g.kind {
 	case webhook.Alertmanager:
@@ -79,23 +79,23 @@ func (g *eventGroup) name() string {
 }
 
 func (g *eventGroup) session() (string, error) {
-	return sessions.Key(looker, "webhook", g.hook.name, g.name())
+	return sessions.Key(eventAgent, "webhook", g.hook.name, g.name())
 }
 
-// mark names an event in what is posted, and in reports.
+// mark returns the name of an event in what is posted, and in reports.
 func (g *eventGroup) mark(event int) string { return fmt.Sprintf("E%dx%dz", g.n, event) }
 
 var eventMark = regexp.MustCompile(`\bE(\d+)x\d+z\b`)
 
-// marksIn are the events that a text names.
+// marksIn returns the marks of the events that a text names.
 func marksIn(text string) []string {
 	marks := eventMark.FindAllString(text, -1)
 	slices.Sort(marks)
 	return slices.Compact(marks)
 }
 
-// post posts an event to a gateway until it is accepted: so do all who post, in the face of
-// 503 and of no answer.
+// post posts an event to a gateway until it is accepted; it repeats it after a 503 and
+// after no answer, as all programs that post do.
 func (g *eventGroup) post(s *storm, gateway string, event int, began time.Time) {
 	client := &http.Client{Timeout: time.Minute}
 	defer client.CloseIdleConnections()
@@ -124,7 +124,8 @@ func (g *eventGroup) post(s *storm, gateway string, event int, began time.Time) 
 	}
 }
 
-// request is an event as its program posts it. A twin is the same.
+// request returns the request by which a program posts an event. A twin, the same event
+// posted again, has the same request.
 func (g *eventGroup) request(s *storm, gateway string, event int, began time.Time) *http.Request {
 	body := fmt.Sprintf(`{"build":%q,"text":"failed: %s"}`, g.name(), g.mark(event))
 	switch g.kind {
@@ -159,12 +160,12 @@ type eventStorm struct {
 	groups   []*eventGroup
 }
 
-// mostLooks is how often the model looks until it was told of all events of a group. Where
-// an earlier turn was given up it never is.
-const mostLooks = 30
+// maxLooks is how often the model looks for the events of a group until it has been shown
+// all. If an earlier turn was given up it never is.
+const maxLooks = 30
 
-// model looks into the events of a turn once all of their group are accepted, until it was
-// told of all of these, and reports those that it was told of.
+// model is the scripted model: once all events of a turn's group are accepted, it looks
+// into them until it has been shown all, and reports those that it was shown.
 func (e *eventStorm) model(r agenttest.Request) agenttest.Response {
 	all := r.Messages()
 	looks := 0
@@ -179,7 +180,7 @@ func (e *eventStorm) model(r agenttest.Request) agenttest.Response {
 	}
 	marks := marksIn(told.String())
 	for _, g := range e.groups {
-		if len(marks) > 0 && strings.HasPrefix(marks[0], fmt.Sprintf("E%dx", g.n)) && (looks == 0 || looks < mostLooks && len(marks) < g.events) {
+		if len(marks) > 0 && strings.HasPrefix(marks[0], fmt.Sprintf("E%dx", g.n)) && (looks == 0 || looks < maxLooks && len(marks) < g.events) {
 			look := agenttest.Calls(agenttest.ToolCall{Name: "memory_read", Args: fmt.Sprintf(`{"query":"%d"}`, looks)})
 			return look.When(g.accepted).After(time.Duration(looks) * 20 * time.Millisecond)
 		}
@@ -187,7 +188,7 @@ func (e *eventStorm) model(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply(report(marks)).After(rand.N(300 * time.Millisecond))
 }
 
-func report(marks []string) string { return "found: " + strings.Join(marks, " ") + theEnd }
+func report(marks []string) string { return "found: " + strings.Join(marks, " ") + answerEnd }
 
 // TestFleetReportsEachEventOnce has programs post storms of events, and their twins, to two
 // gateways: whatever becomes of these, of the workers, and of Redis and PostgreSQL, the events
@@ -200,7 +201,7 @@ func TestFleetReportsEachEventOnce(t *testing.T) {
 func eventsThroughChaos(t *testing.T, seed uint64, during time.Duration, hooks, groups int) {
 	e := &eventStorm{hooks: newHooks(hooks)}
 	var settings strings.Builder
-	settings.WriteString("\n[agents." + looker + "]\nqueue = \"steer\"\n")
+	settings.WriteString("\n[agents." + eventAgent + "]\nqueue = \"steer\"\n")
 	for _, h := range e.hooks {
 		settings.WriteString(h.settings())
 		for range groups {
@@ -232,15 +233,15 @@ func eventsThroughChaos(t *testing.T, seed uint64, during time.Duration, hooks, 
 		broken.Go(func() { breaks(s, rand.New(rand.NewPCG(seed, uint64(i))), over) })
 	}
 	for i, g := range e.groups {
-		programs.Go(func() { e.posts(g, rand.New(rand.NewPCG(seed, uint64(3000+i))), during) })
+		programs.Go(func() { e.postGroup(g, rand.New(rand.NewPCG(seed, uint64(3000+i))), during) })
 	}
 	<-time.After(during)
 	close(over)
 	broken.Wait()
-	s.disarm()
+	s.disarmCrashpoints()
 	programs.Wait()
 	client := s.client()
-	s.until(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(s.keys(client))) == 0 })
+	s.waitUntil(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(s.keys(client))) == 0 })
 	s.endAll()
 	close(s.stopWaking)
 	s.waking.Wait()
@@ -248,8 +249,8 @@ func eventsThroughChaos(t *testing.T, seed uint64, during time.Duration, hooks, 
 	t.Logf("seed %d: %v", seed, s.faults)
 }
 
-// posts posts the events of a group, many at once, some of them to both gateways.
-func (e *eventStorm) posts(g *eventGroup, random *rand.Rand, during time.Duration) {
+// postGroup posts the events of a group, many at once, some of them to both gateways.
+func (e *eventStorm) postGroup(g *eventGroup, random *rand.Rand, during time.Duration) {
 	<-time.After(time.Duration(random.Int64N(int64(during))))
 	defer close(g.accepted)
 	began := time.Now()
@@ -265,7 +266,7 @@ func (e *eventStorm) posts(g *eventGroup, random *rand.Rand, during time.Duratio
 	posting.Wait()
 }
 
-// An eventTurn is what a log has of a turn.
+// An eventTurn is what a log has about a turn.
 type eventTurn struct {
 	marks []string
 	state string
@@ -323,8 +324,8 @@ func (e *eventStorm) audit() {
 	t.Logf("%d events of %d groups; %d turns were given up, %d sends cut off, %d reports repeated", events, len(e.groups), failed, interrupted, repeats)
 }
 
-// turnsOf are the turns of a group's session, by their ids. It checks that each event that
-// was accepted is in the log, once, and that nothing else is.
+// turnsOf returns the turns of a group's session by their ids. It checks that the log has
+// each accepted event once, and nothing else.
 func (e *eventStorm) turnsOf(store *sqlstore.Store, g *eventGroup) map[string]*eventTurn {
 	t := e.T
 	t.Helper()

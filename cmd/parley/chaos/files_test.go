@@ -32,12 +32,14 @@ import (
 	"parley/sessions/workspace"
 )
 
-// What people send with a message, and what the agent sends. No two files are the same.
+// This file has the files that people send with a message, and those that the agent sends.
+// No two files are the same.
 
-// attaches tells whether a file comes with the message.
+// attaches reports whether a file comes with the message.
 func (s request) attaches() bool { return s.what == askFile || s.what == askPicture }
 
-// text of a file that a person or the agent sends, of one line or up to 120.
+// fileText returns the text of a file that a person or the agent sends, of one line or up
+// to 120.
 func (s request) fileText() string {
 	var b strings.Builder
 	for i := range 1 + (s.who+37*s.n)%120 {
@@ -46,12 +48,12 @@ func (s request) fileText() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// colour is that of the picture that a person sends.
+// colour returns the colour of the picture that a person sends.
 func (s request) colour() color.RGBA {
 	return color.RGBA{R: uint8(s.who), G: uint8(s.n), B: uint8(7*s.who + 13*s.n), A: 255}
 }
 
-// picture is one of that colour all over.
+// picture returns a picture that has that colour all over.
 func (s request) picture() []byte {
 	p := image.NewRGBA(image.Rect(0, 0, 8, 8))
 	for i := range 64 {
@@ -64,7 +66,8 @@ func (s request) picture() []byte {
 	return b.Bytes()
 }
 
-// file is what a message comes with, or has the agent send.
+// file returns the file that comes with a message, or that the message makes the agent
+// send.
 func (s request) file() []byte {
 	if s.what == askPicture {
 		return s.picture()
@@ -72,13 +75,14 @@ func (s request) file() []byte {
 	return []byte(s.fileText())
 }
 
-// sentName is the name of the file that the agent writes and sends.
+// sentName returns the name of the file that the agent writes and sends.
 func (s request) sentName() string { return "out-" + s.mark() + ".txt" }
 
-// back is what is said with the picture of a request that is sent back.
-func (s request) back() string { return "back " + s.mark() }
+// returnCaption returns the text with which the agent sends a request's picture back.
+func (s request) returnCaption() string { return "back " + s.mark() }
 
-// sighting is what a model can tell of a message's file only if it has seen it.
+// sighting returns what a model can say about a message's file only if it has seen the
+// file.
 func (s request) sighting() string {
 	if s.what == askPicture {
 		return colourName(s.colour())
@@ -96,7 +100,7 @@ func digest(content []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// attach sends a message of a person's that has a file with it.
+// attach sends a message of a person's with a file.
 func (f *fleet) attach(p *chat, s request) {
 	text := s.text()
 	name, kind := "in-"+s.mark()+".txt", "text/plain"
@@ -109,7 +113,7 @@ func (f *fleet) attach(p *chat, s request) {
 	case p.at.Channel == "telegram":
 		f.Telegram.Attach(int64(p.who), int64(p.who), "document", name, s.file(), map[string]any{"caption": text})
 	case p.at.Channel == "discord":
-		f.dc.Post(p.place(), fmt.Sprint(p.who), map[string]any{"content": text, "attachments": []any{f.dc.AddFile(name, kind, s.file())}})
+		f.dc.Post(p.discordChannel(), fmt.Sprint(p.who), map[string]any{"content": text, "attachments": []any{f.dc.AddFile(name, kind, s.file())}})
 	default:
 		fields := map[string]any{"text": text}
 		if p.at.Thread != "" {
@@ -119,26 +123,26 @@ func (f *fleet) attach(p *chat, s request) {
 	}
 }
 
-// withoutKind is a text without what adapters put in front of it for a message that is more
-// than text, such as "[photo] ".
-func withoutKind(text string) string {
+// stripKindPrefix removes what adapters put in front of a message that is more than text,
+// such as "[photo] ".
+func stripKindPrefix(text string) string {
 	if _, rest, ok := strings.Cut(text, "] "); ok && strings.HasPrefix(text, "[") {
 		return rest
 	}
 	return text
 }
 
-// fileSeen stands for a file among what an address was sent.
+// fileSeen returns the entry that stands for a file among what an address was sent.
 func fileSeen(name string, content []byte) string { return "file " + name + " " + digest(content) }
 
-// A seenFile is one that came with a message, as the model sees it.
+// A seenFile is a file that came with a message, as the model sees it.
 type seenFile struct {
 	path   string // in the workspace
 	colour string // of a picture
 }
 
-// filesOf finds in what a model is shown of a turn the files that came with each message,
-// by its text.
+// filesOf returns the files that came with each message of a turn, as the model is shown
+// them, by the message's text.
 func filesOf(turn []agenttest.Message) map[string]seenFile {
 	all := map[string]seenFile{}
 	for _, m := range turn {
@@ -162,7 +166,7 @@ func filesOf(turn []agenttest.Message) map[string]seenFile {
 	return all
 }
 
-// colourIn is the colour of a picture that a model is shown as a data: address.
+// colourIn returns the colour of a picture that a model is shown as a data: address.
 func colourIn(address string) string {
 	_, data, _ := strings.Cut(address, ";base64,")
 	raw, err := base64.StdEncoding.DecodeString(data)
@@ -176,14 +180,14 @@ func colourIn(address string) string {
 	return colourName(shown.At(0, 0))
 }
 
-// nothing is what the model says that it has seen in a file that was not fetched.
-const nothing = "nothing"
+// sawNothing is what the model says about a file that was not fetched.
+const sawNothing = "nothing"
 
-// sightingIn is what the model says of the file that came with a request: what it was shown,
-// or what the last call read.
+// sightingIn returns what the model says about the file that came with a request: what it
+// was shown, or what its last call read.
 func (s request) sightingIn(results []string) string {
 	if s.came.path == "" {
-		return nothing
+		return sawNothing
 	}
 	if s.what == askPicture {
 		return s.came.colour
@@ -204,30 +208,30 @@ func failFiles(s *storm, random *rand.Rand) {
 	switch random.IntN(7) {
 	case 0:
 		s.Telegram.Fail(telegramtest.Fault{Method: "sendDocument", Times: 1, Act: telegramtest.Cut})
-		s.did("cut an answer of Telegram's to a file")
+		s.countFault("cut an answer of Telegram's to a file")
 	case 1:
 		s.Telegram.Fail(telegramtest.Fault{Method: "sendPhoto", Times: 1, Act: telegramtest.Refuse, Status: 502, Description: "Bad Gateway"})
-		s.did("failed a send of a picture to Telegram")
+		s.countFault("failed a send of a picture to Telegram")
 	case 2:
 		s.Telegram.Fail(telegramtest.Fault{Method: "getFile", Times: 1, Act: telegramtest.Refuse, Status: 429, Description: "Too Many Requests: retry after 1", RetryAfter: 1})
-		s.did("limited a fetch from Telegram")
+		s.countFault("limited a fetch from Telegram")
 	case 3:
 		s.sl.Fail("files.completeUploadExternal", "", 1, slacktest.Cut(true))
-		s.did("cut an answer of Slack's to a file")
+		s.countFault("cut an answer of Slack's to a file")
 	case 4:
 		s.sl.Fail("files.getUploadURLExternal", "", 1, slacktest.Status(503, "out for a moment"))
-		s.did("failed a send of a file to Slack")
+		s.countFault("failed a send of a file to Slack")
 	case 5:
 		s.dc.Fail("GET files", "", 1, discordtest.Cut(false))
-		s.did("cut a fetch from Discord")
+		s.countFault("cut a fetch from Discord")
 	case 6:
 		s.dc.Fail("GET files", "", 1, discordtest.Answer(502, "Bad Gateway"))
-		s.did("failed a fetch from Discord")
+		s.countFault("failed a fetch from Discord")
 	}
 }
 
-// expectFiles notes that files have to be shown at an address, as the call that sends them
-// and its content names them.
+// expectFiles records that files have to be shown at an address; send is the id of the
+// call that sends them, and content names them.
 func (l *logAudit) expectFiles(address, send, content string, paths []string) {
 	for _, text := range l.filesShown(content, paths) {
 		l.expect(address, text, send)
@@ -235,12 +239,12 @@ func (l *logAudit) expectFiles(address, send, content string, paths []string) {
 	}
 }
 
-// filesShown stand for files that go with a text.
+// filesShown returns the entries that stand for files that go with a text.
 func (l *logAudit) filesShown(content string, paths []string) (all []string) {
 	for _, name := range paths {
-		i := slices.IndexFunc(l.said, func(m request) bool { return name == m.sentName() || content == m.back() })
+		i := slices.IndexFunc(l.said, func(m request) bool { return name == m.sentName() || content == m.returnCaption() })
 		if i < 0 {
-			l.wrong("%s: %s was to be sent with %q, and nobody has asked for it", l.key, name, content)
+			l.addViolation("%s: %s was to be sent with %q, and nobody has asked for it", l.key, name, content)
 			continue
 		}
 		all = append(all, fileSeen(path.Base(name), l.said[i].file()))
@@ -248,43 +252,45 @@ func (l *logAudit) filesShown(content string, paths []string) (all []string) {
 	return all
 }
 
-// replyFiles notes the files of an answer. They have to be those that the answer shows.
+// replyFiles returns the files of an answer, which have to be those that the answer
+// shows.
 func (l *logAudit) replyFiles(r sessions.Reply) {
 	var refs []bus.FileRef
 	if err := json.Unmarshal(r.Files, &refs); err != nil && len(r.Files) > 0 {
-		l.wrong("%s: the files of %s cannot be read: %v", l.key, r.ID, err)
+		l.addViolation("%s: the files of %s cannot be read: %v", l.key, r.ID, err)
 	}
 	switch shown := strings.Count(r.Text, "!["); {
-	case shown > 0 && len(refs) == 0 && strings.Contains(r.Text, excuse):
+	case shown > 0 && len(refs) == 0 && strings.Contains(r.Text, filesExcuse):
 		l.unsent += shown
 	case shown != len(refs) && !l.spoiled:
-		l.wrong("%s: %s shows %d files and has %d", l.key, r.ID, shown, len(refs))
+		l.addViolation("%s: %s shows %d files and has %d", l.key, r.ID, shown, len(refs))
 	}
 	for _, ref := range refs {
 		l.expectFiles(l.address, r.ID, "", []string{ref.Path})
 	}
 }
 
-// asShown is how platforms show the text of an answer that shows files.
-func asShown(text string) string {
+// platformText returns the text of an answer that shows files, as platforms show it.
+func platformText(text string) string {
 	return withoutExcuse(strings.ReplaceAll(text, "![the file](", "the file ("))
 }
 
-// excuse is what an answer says whose files cannot be sent, while it is not known whether all
-// processes could.
-const excuse = "Files cannot be sent now"
+// filesExcuse is what an answer says if its files cannot be sent, because it is not known
+// whether all processes could send them.
+const filesExcuse = "Files cannot be sent now"
 
-// notFetched is what an answer says to a message whose file cannot be fetched, and whyNot why,
-// while it is not known whether all processes would know what that is.
+// notFetched is what an answer says to a message whose file cannot be fetched, because it
+// is not known whether all processes would understand the file; whyNot is the reason that
+// it gives.
 const (
 	notFetched = "I did not get "
 	whyNot     = "a process of an older release still serves"
 )
 
-// withoutExcuse is a text without the lines in which it says one of these.
+// withoutExcuse removes the lines of a text that say one of these.
 func withoutExcuse(text string) string {
 	end := len(text)
-	for _, words := range []string{excuse, notFetched} {
+	for _, words := range []string{filesExcuse, notFetched} {
 		if at := strings.Index(text, words); at >= 0 {
 			end = min(end, at)
 		}
@@ -295,28 +301,29 @@ func withoutExcuse(text string) string {
 	return strings.TrimRight(text[:end], "_*( \n")
 }
 
-// checkSightings checks that an answer to messages with files tells what was in them.
+// checkSightings checks that an answer to messages with files tells what was in the
+// files.
 func (l *logAudit) checkSightings(text string) {
-	for _, n := range answersTo(asShown(text), l.said[0].who) {
+	for _, n := range answersTo(platformText(text), l.said[0].who) {
 		if n >= len(l.said) || !l.said[n].attaches() || strings.HasSuffix(text, " failed: see the log") {
 			continue
 		}
 		m := l.said[n]
-		if m.seen = nothing; strings.Contains(text, m.answer()) && strings.Contains(text, whyNot) {
+		if m.seen = sawNothing; strings.Contains(text, m.answer()) && strings.Contains(text, whyNot) {
 			l.unfetched++
 			l.missing[digest(m.file())] = true
 			continue
 		}
 		if m.seen = m.sighting(); !strings.Contains(text, m.answer()) && !l.spoiled {
-			l.wrong("%s: the answer %q does not tell what was in the file of %s, want %q", l.key, text, m.mark(), m.answer())
+			l.addViolation("%s: the answer %q does not tell what was in the file of %s, want %q", l.key, text, m.mark(), m.answer())
 			continue
 		}
 		l.seenFiles++
 	}
 }
 
-// checkFetched compares the files that came with messages with what was sent: each is there
-// once, and nothing else is.
+// checkFetched compares the files that came with messages with what people sent: each
+// file is there once, and nothing else is.
 func (l *logAudit) checkFetched(dir *workspace.Dir) {
 	want := map[string]int{}
 	for _, m := range l.said {
@@ -326,34 +333,34 @@ func (l *logAudit) checkFetched(dir *workspace.Dir) {
 	}
 	entries, err := fs.ReadDir(dir, "attachments")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		l.wrong("%s: %v", l.key, err)
+		l.addViolation("%s: %v", l.key, err)
 	}
 	for _, e := range entries {
 		raw, err := fs.ReadFile(dir, "attachments/"+e.Name())
 		if err != nil {
-			l.wrong("%s: %v", l.key, err)
+			l.addViolation("%s: %v", l.key, err)
 		}
 		if want[digest(raw)]--; want[digest(raw)] < 0 {
-			l.wrong("%s: %s is there, and nobody has sent it, or it is there twice", l.key, e.Name())
+			l.addViolation("%s: %s is there, and nobody has sent it, or it is there twice", l.key, e.Name())
 		}
 	}
 	for sum, n := range want {
 		if n > 0 && !l.spoiled && !l.missing[sum] {
-			l.wrong("%s: a file that somebody has sent is not there: %s", l.key, sum)
+			l.addViolation("%s: a file that somebody has sent is not there: %s", l.key, sum)
 		}
 	}
 }
 
-// leaveFiles notes whether a call that sends files may have left copies of them: it was
-// begun again when they were through, or it did not come about.
-func (l *logAudit) leaveFiles(c *callSeen, send string) {
+// noteLeftFiles records whether a call that sends files may have left copies of them: the
+// call was begun again after the files had gone, or it failed.
+func (l *logAudit) noteLeftFiles(c *callSeen, send string) {
 	if c.started > 1 || c.code != "" {
 		l.mayLeave[send] = true
 	}
 }
 
-// checkOutgoing checks that no file still waits to be sent. What a call or an answer has kept
-// that was cut off is swept up.
+// checkOutgoing checks that no file still waits to be sent. Copies of calls and answers
+// that were cut off must have been removed.
 func (a *audit) checkOutgoing() {
 	t := a.storm.T
 	store, err := outgoing.Open(a.storm.root, 1<<30)
@@ -368,7 +375,7 @@ func (a *audit) checkOutgoing() {
 	a.swept = len(refs)
 	for _, r := range refs {
 		if !a.mayLeave[r.Message] {
-			a.wrong("files of %s still wait to be sent, and nothing has cut it off", r.Message)
+			a.addViolation("files of %s still wait to be sent, and nothing has cut it off", r.Message)
 		}
 	}
 	b, err := redisbus.Open(t.Context(), redisbus.Config{URL: a.storm.redis.URL(), Prefix: fleetPrefix})
@@ -386,6 +393,6 @@ func (a *audit) checkOutgoing() {
 		t.Fatal(err)
 	}
 	if refs, err = store.References(t.Context(), ""); err != nil || len(refs) > 0 {
-		a.wrong("files wait to be sent, for %v, %v", refs, err)
+		a.addViolation("files wait to be sent, for %v, %v", refs, err)
 	}
 }

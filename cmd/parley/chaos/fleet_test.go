@@ -34,8 +34,8 @@ const (
 	discordToken = "NDI0Mg.of-a.fleet"
 )
 
-// A fleet is several processes of the real program over one Redis and one PostgreSQL.
-// These two are processes of the test's own, which it may kill.
+// A fleet is several processes of the real program over one Redis and one PostgreSQL,
+// which the test has started too and may kill.
 type fleet struct {
 	*parleytest.World
 	sl    *slacktest.Server
@@ -47,20 +47,20 @@ type fleet struct {
 
 	mu         sync.Mutex
 	members    []*member
-	unexpected []string // for each process that ended without being told to: how
+	unexpected []string // how each process ended that was not told to
 	// crashpoints, if set, is added to the environment of every start but a member's
 	// first; killed, if set, is called for each process that has killed itself.
 	crashpoints func(role string) []string
 	killed      func(role string)
 }
 
-// newFleet makes a fleet without a process. More is added to its configuration.
+// newFleet makes a fleet without a process; more is added to its configuration.
 func newFleet(t *testing.T, script agenttest.Script, more ...string) *fleet {
 	t.Helper()
 	if testing.Short() || os.Getenv("PARLEY_FLEET") == "" {
 		t.Skip("a fleet takes its time and the machine for itself: make test, make fleet, or make chaos")
 	}
-	if _, err := parleytest.Binary(); err != nil { // before anybody waits for a process of it
+	if _, err := parleytest.Binary(); err != nil { // it takes long, and no wait for a process should include it
 		t.Fatal(err)
 	}
 	f := &fleet{sl: slacktest.New(parleytest.SlackBot, parleytest.SlackApp), dc: discordtest.New(discordToken), once: newOnceTool(t), redis: parleytest.StartRedis(t), pg: sqldbtest.Start(t), root: t.TempDir()}
@@ -130,13 +130,13 @@ may_message = [%q, %q]
 	return f
 }
 
-// A member is one process of a fleet. Like a service it is started again
-// whenever it ends, until end is called.
+// A member is one process of a fleet. Like a service it is started again whenever it
+// ends, until end is called.
 type member struct {
 	f      *fleet
 	name   string
 	role   string
-	listen string   // where it serves HTTP; "" is nowhere
+	listen string   // where it serves HTTP; "" if nowhere
 	more   []string // added to the environment of its first start
 	stderr *parleytest.SyncBuffer
 	done   chan struct{}
@@ -145,18 +145,18 @@ type member struct {
 
 	mu  sync.Mutex
 	cmd *exec.Cmd
-	// release is what its next start runs: nil is the program of this checkout.
-	release *release
-	told    bool          // the test has told the process to end, or killed it
-	rest    time.Duration // before the next start
+	// release is what its next start runs: nil means the program of this checkout.
+	release      *release
+	told         bool          // the test has told the process to end, or killed it
+	restartDelay time.Duration // before the next start
 	// before is how often its earlier starts have begun to serve.
 	before int
 	// stopped is set between the test's SIGSTOP and its SIGCONT.
 	stopped bool
 }
 
-// join adds a process with a home of its own, and waits until it serves. More is added
-// to the environment of its first start.
+// join adds a process with a home of its own, and waits until it serves; more is added to
+// the environment of its first start.
 func (f *fleet) join(name, role string, more ...string) *member {
 	f.T.Helper()
 	return f.add(&member{name: name, role: role, more: more})
@@ -170,11 +170,11 @@ func (f *fleet) add(m *member) *member {
 	f.members = append(f.members, m)
 	f.mu.Unlock()
 	go m.run()
-	parleytest.WaitFor(f.T, m.name+" to serve", func() bool { return m.served() > 0 })
+	parleytest.WaitFor(f.T, m.name+" to serve", func() bool { return m.countStarts() > 0 })
 	return m
 }
 
-// command is what the member's next start runs.
+// command returns the command of the member's next start.
 func (m *member) command() *exec.Cmd {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -189,15 +189,15 @@ func (m *member) command() *exec.Cmd {
 	return cmd
 }
 
-// served counts how often the member has begun to serve.
-func (m *member) served() int { return strings.Count(m.stderr.String(), `"msg":"serving"`) }
+// countStarts counts how often the member has begun to serve.
+func (m *member) countStarts() int { return strings.Count(m.stderr.String(), `"msg":"serving"`) }
 
-// serves tells whether the member's newest start has begun to serve, and nobody has told
-// it to end.
-func (m *member) serves() bool {
+// isServing reports whether the member's newest start has begun to serve, and nobody has
+// told it to end.
+func (m *member) isServing() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.told && m.served() > m.before
+	return !m.told && m.countStarts() > m.before
 }
 
 func (m *member) run() {
@@ -218,7 +218,7 @@ func (m *member) run() {
 			return
 		default:
 		}
-		m.before = m.served()
+		m.before = m.countStarts()
 		err := cmd.Start()
 		m.cmd, m.told, m.stopped = cmd, false, false
 		m.mu.Unlock()
@@ -229,9 +229,9 @@ func (m *member) run() {
 		m.starts.Add(1)
 		err = cmd.Wait()
 		m.mu.Lock()
-		rest := m.rest
+		rest := m.restartDelay
 		if !m.told {
-			m.f.ended(m, err)
+			m.f.addUnexpectedEnd(m, err)
 			rest = 500 * time.Millisecond
 		}
 		m.mu.Unlock()
@@ -249,8 +249,8 @@ func (f *fleet) atStart() func(string) []string {
 	return f.crashpoints
 }
 
-// ended notes that a process has ended although the test had not told it to.
-func (f *fleet) ended(m *member, err error) {
+// addUnexpectedEnd records that a process has ended although the test had not told it to.
+func (f *fleet) addUnexpectedEnd(m *member, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && f.killed != nil && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
@@ -266,11 +266,11 @@ func lastLine(text string) string {
 }
 
 // signal sends the process a signal. If that ends the process, the member starts it again
-// after the rest.
+// after rest.
 func (m *member) signal(s syscall.Signal, rest time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.rest = rest
+	m.restartDelay = rest
 	m.told = m.told || s == syscall.SIGKILL || s == syscall.SIGTERM
 	m.stopped = s == syscall.SIGSTOP || m.stopped && s != syscall.SIGCONT
 	if m.cmd != nil {
@@ -289,22 +289,22 @@ func (m *member) end(s syscall.Signal) {
 	<-m.done
 }
 
-// endAll ends all members in good order, once they serve: who is told to end before it
-// listens for that, or twice, ends at once.
+// endAll ends all members in good order, once they serve: a process that is told to end
+// before it listens for that, or twice, ends at once.
 func (f *fleet) endAll() {
 	f.T.Helper()
 	for _, m := range f.members {
 		select {
 		case <-m.over:
 		default:
-			parleytest.WaitFor(f.T, m.name+" to serve again", m.serves)
+			parleytest.WaitFor(f.T, m.name+" to serve again", m.isServing)
 		}
 	}
 	var ending sync.WaitGroup
 	for _, m := range f.members {
-		stuck := time.AfterFunc(parleytest.Patient, func() {
+		stuck := time.AfterFunc(parleytest.Patience, func() {
 			f.T.Errorf("%s does not end when it is told to", m.name)
-			m.signal(syscall.SIGQUIT, 0) // it says where it stands
+			m.signal(syscall.SIGQUIT, 0) // it prints its goroutines
 		})
 		defer stuck.Stop()
 		ending.Go(func() { m.end(syscall.SIGTERM) })
@@ -317,7 +317,7 @@ func (f *fleet) endAll() {
 	}
 }
 
-// client is a connection to the fleet's Redis.
+// client returns a connection to the fleet's Redis.
 func (f *fleet) client() *redis.Client {
 	f.T.Helper()
 	o, err := redis.ParseURL(f.redis.URL())
@@ -329,7 +329,7 @@ func (f *fleet) client() *redis.Client {
 	return c
 }
 
-// keys lists what the bus keeps in Redis, without the prefix that all share.
+// keys returns the keys that the bus has in Redis, without the prefix that all share.
 func (f *fleet) keys(c *redis.Client) (keys []string) {
 	f.T.Helper()
 	scan := c.Scan(context.Background(), 0, fleetPrefix+":*", 1000).Iterator()

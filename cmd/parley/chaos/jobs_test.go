@@ -20,13 +20,13 @@ import (
 	"parley/tools/sandbox"
 )
 
-// What people have run in the background: each job counts its runs in its folder.
+// The kinds of jobs that people start; each job counts its runs in its folder.
 const (
 	shortJob = "short" // ends by itself
 	longJob  = "long"  // goes on until somebody stops it
 )
 
-// jobLine is the command of a job. Its mark is in the arguments of its processes.
+// jobLine returns the command of a job. Its mark is in the arguments of its processes.
 func jobLine(kind, mark string) string {
 	line := `echo run >>"$JOB_DIR/runs"; `
 	if kind == longJob {
@@ -40,19 +40,20 @@ var (
 	namesJob     = regexp.MustCompile(`"job_id":"([a-z2-7]{10})"`)
 )
 
-// backgroundModel runs in the background what it is told to, "KIND NUMBER MARK", and says
-// that it has begun it, and which jobs it has heard of since.
+// backgroundModel is the scripted model: it runs in the background what it is told to,
+// "KIND NUMBER MARK", and says that it has begun it, and which jobs it has heard of
+// since.
 func backgroundModel(r agenttest.Request) agenttest.Response {
 	turn := turnOf(r)
 	said, results := saidIn(turn)
 	if len(results) < len(said) {
-		kind, rest, _ := strings.Cut(withoutKind(said[len(results)]), " ")
+		kind, rest, _ := strings.Cut(stripKindPrefix(said[len(results)]), " ")
 		_, mark, _ := strings.Cut(rest, " ")
 		return agenttest.Calls(agenttest.ToolCall{Name: "exec_shell", Args: fmt.Sprintf(`{"command":%q,"background":true}`, jobLine(kind, mark))})
 	}
 	var words []string
 	for i, what := range said {
-		words = append(words, "re "+withoutKind(what))
+		words = append(words, "re "+stripKindPrefix(what))
 		if m := namesJob.FindStringSubmatch(results[i]); m == nil {
 			words = append(words, "and not: "+results[i])
 		}
@@ -93,25 +94,25 @@ func jobsThroughChaos(t *testing.T, seed uint64, during time.Duration) {
 		broken.Go(func() { breaks(s, rand.New(rand.NewPCG(seed, uint64(i))), over) })
 	}
 	for i := range 6 {
-		people.Go(func() { s.runsJobs(int64(firstPerson+i), mark, rand.New(rand.NewPCG(seed, uint64(2000+i))), over) })
+		people.Go(func() { s.runJobs(int64(firstPerson+i), mark, rand.New(rand.NewPCG(seed, uint64(2000+i))), over) })
 	}
 	<-time.After(during)
 	close(over)
 	broken.Wait()
-	s.disarm()
+	s.disarmCrashpoints()
 	people.Wait()
 	s.endJobs(mark)
 	s.endAll()
 	close(s.stopWaking)
 	s.waking.Wait()
-	if left := sleeping(mark); len(left) > 0 {
+	if left := sleepingProcesses(mark); len(left) > 0 {
 		t.Errorf("of jobs there is left %v", left)
 	}
 	s.auditJobs()
 	t.Logf("seed %d: %v", seed, s.faults)
 }
 
-// needsSandbox skips the test where commands cannot be run.
+// needsSandbox skips the test if commands cannot be run.
 func needsSandbox(t *testing.T) {
 	t.Helper()
 	program, err := parleytest.Binary()
@@ -123,15 +124,15 @@ func needsSandbox(t *testing.T) {
 	}
 }
 
-// runsJobs is one person, who has jobs run one after the other and stops those that do not
-// end, until the storm is over.
-func (s *storm) runsJobs(person int64, mark string, random *rand.Rand, over <-chan struct{}) {
+// runJobs is one person, who has jobs run one after the other and stops those that do not
+// end by themselves, until the storm is over.
+func (s *storm) runJobs(person int64, mark string, random *rand.Rand, over <-chan struct{}) {
 	for n := 0; pause(random, 100*time.Millisecond, time.Second, over); n++ {
 		kind := []string{shortJob, longJob}[random.IntN(2)]
 		before := len(s.Telegram.Sent(person))
 		what := fmt.Sprintf("%s %d %s", kind, n, mark)
 		s.Telegram.Say(person, person, what)
-		s.until(5*time.Minute, "an answer to "+what, func() bool {
+		s.waitUntil(5*time.Minute, "an answer to "+what, func() bool {
 			all := strings.Join(parleytest.Texts(s.Telegram.Sent(person)[before:]), "\n")
 			return strings.Contains(all, "re "+what) || strings.Contains(all, "given it up")
 		})
@@ -141,27 +142,27 @@ func (s *storm) runsJobs(person int64, mark string, random *rand.Rand, over <-ch
 	}
 }
 
-// endJobs stops what still runs, once the fleet has come to itself, and waits until every end
-// is told and everybody has said what they had to.
+// endJobs stops what still runs once the fleet works again, and waits until every end is
+// reported and everybody has said what they had to.
 func (s *storm) endJobs(mark string) {
 	s.T.Helper()
 	open := func(which string) int { return len(s.rows("SELECT id FROM jobs WHERE " + which)) }
 	for i := range 6 {
 		s.Telegram.Say(int64(firstPerson+i), int64(firstPerson+i), "/stop")
 	}
-	s.until(3*time.Minute, "all jobs to end", func() bool { return open("state = 'running'") == 0 })
-	s.until(3*time.Minute, "the processes of jobs to be gone", func() bool { return len(sleeping(mark)) == 0 })
-	s.until(3*time.Minute, "all ends to be told", func() bool { return open("told = 0") == 0 })
+	s.waitUntil(3*time.Minute, "all jobs to end", func() bool { return open("state = 'running'") == 0 })
+	s.waitUntil(3*time.Minute, "the processes of jobs to be gone", func() bool { return len(sleepingProcesses(mark)) == 0 })
+	s.waitUntil(3*time.Minute, "all ends to be told", func() bool { return open("told = 0") == 0 })
 	client := s.client()
-	s.until(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(s.keys(client))) == 0 })
+	s.waitUntil(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(s.keys(client))) == 0 })
 }
 
 func (s *storm) rows(query string) []string {
 	return sqldbtest.Query(s.T, "pgx", s.pg.URL(), query)
 }
 
-// sleeping are the processes of sleep whose arguments hold a text.
-func sleeping(mark string) (found []string) {
+// sleepingProcesses returns the processes of sleep whose arguments hold a text.
+func sleepingProcesses(mark string) (found []string) {
 	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range names {
 		if raw, err := os.ReadFile(name); err == nil && strings.HasPrefix(string(raw), "sleep\x00") && strings.Contains(string(raw), mark) {
@@ -171,8 +172,8 @@ func sleeping(mark string) (found []string) {
 	return found
 }
 
-// auditJobs checks what has become of each job: how often it ran, and how often its session
-// and its person heard of its end.
+// auditJobs checks what has become of each job: how often it ran, and how often its
+// session and its person were told of its end.
 func (s *storm) auditJobs() {
 	t := s.T
 	t.Helper()

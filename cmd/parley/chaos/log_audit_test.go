@@ -23,23 +23,23 @@ type logAudit struct {
 	turns   map[string]*turnSeen
 	calls   map[string]*callSeen
 	asks    map[string]*askSeen
-	missing map[string]bool // the files that came and were not fetched, said aloud
-	spoiled bool            // a turn was given up
+	missing map[string]bool // the files that were not fetched, which people were told
+	spoiled bool            // whether a turn was given up
 }
 
 type turnSeen struct {
-	waits, waited   bool // for people: now, and ever
-	cut             bool // a call did not run to its end: its result says cancelled or unknown
+	waits, waited   bool // whether it waits for people now, and whether it ever did
+	cut             bool // whether a call did not run to its end: its result says cancelled or unknown
 	done, published int
 	state           string
-	causes          int // messages that it answers
+	causes          int // how many messages it answers
 }
 
 type callSeen struct {
 	use              sessions.ToolUse
 	turn             string
 	started, results int
-	code             string // of its result
+	code             string // the error code of its result
 	ask              *askSeen
 }
 
@@ -54,32 +54,32 @@ func (l *logAudit) addEntry(e sessions.Entry) {
 	switch e.Kind {
 	case sessions.KindTurnStarted:
 		if l.turns[e.Turn] != nil {
-			l.wrong("%s: turn %s began twice", l.key, e.Turn)
+			l.addViolation("%s: turn %s began twice", l.key, e.Turn)
 		}
 		l.turns[e.Turn] = &turnSeen{}
 		l.audit.turns++
 	case sessions.KindUser:
 		said, err := sessions.Decode[sessions.User](e)
 		if err != nil {
-			l.wrong("%s: %v", l.key, err)
+			l.addViolation("%s: %v", l.key, err)
 		}
-		if !strings.HasPrefix(said.Text, word) {
-			l.heard = append(l.heard, withoutKind(said.Text))
+		if !strings.HasPrefix(said.Text, answerPrefix) {
+			l.heard = append(l.heard, stripKindPrefix(said.Text))
 		}
 		l.turns[e.Turn].causes++
 	case sessions.KindResumed:
 		l.resumed++
 		l.mayLeave[e.Turn+"#reply"] = true
 	case sessions.KindToolUse, sessions.KindToolStarted, sessions.KindToolResult:
-		l.call(e)
+		l.addCall(e)
 	case sessions.KindTurnDone:
-		l.end(e)
+		l.addTurnDone(e)
 	case sessions.KindTurnParked:
-		l.parked(e)
+		l.addParked(e)
 	case sessions.KindAskEnded:
-		l.askEnded(e)
+		l.addAskEnded(e)
 	case sessions.KindTurnUnparked:
-		l.unparked(e)
+		l.addUnparked(e)
 	case sessions.KindPublished:
 		if !l.turns[e.Turn].waits { // else it says that people were asked
 			l.turns[e.Turn].published++
@@ -87,59 +87,59 @@ func (l *logAudit) addEntry(e sessions.Entry) {
 	}
 }
 
-func (l *logAudit) call(e sessions.Entry) {
+func (l *logAudit) addCall(e sessions.Entry) {
 	c := l.calls[e.Call]
 	if e.Kind == sessions.KindToolUse {
 		use, err := sessions.Decode[sessions.ToolUse](e)
 		if err != nil || c != nil {
-			l.wrong("%s: call %s was asked for twice, or cannot be read: %v", l.key, e.Call, err)
+			l.addViolation("%s: call %s was asked for twice, or cannot be read: %v", l.key, e.Call, err)
 		}
 		l.calls[e.Call] = &callSeen{use: use, turn: e.Turn}
 		l.audit.calls++
 		return
 	}
 	if c == nil {
-		l.wrong("%s: entry %d is of call %s, which nobody asked for", l.key, e.N, e.Call)
+		l.addViolation("%s: entry %d is of call %s, which nobody asked for", l.key, e.N, e.Call)
 		return
 	}
 	if e.Kind == sessions.KindToolResult {
 		c.results++
-		l.result(c, e)
+		l.addResult(c, e)
 		return
 	}
 	if c.results > 0 {
-		l.wrong("%s: call %s (%s) ran again although its result was recorded", l.key, e.Call, c.use.Name)
+		l.addViolation("%s: call %s (%s) ran again although its result was recorded", l.key, e.Call, c.use.Name)
 	}
 	if c.started++; c.started > 1 {
 		l.rerun++
 		if c.use.Name == onceToolName {
-			l.wrong("%s: call %s was begun again, and its effect is once", l.key, e.Call)
+			l.addViolation("%s: call %s was begun again, and its effect is once", l.key, e.Call)
 		}
 	}
 }
 
-// result checks what the model was told of a call.
-func (l *logAudit) result(c *callSeen, e sessions.Entry) {
+// addResult checks the result of a call that the model was given.
+func (l *logAudit) addResult(c *callSeen, e sessions.Entry) {
 	r, err := sessions.Decode[sessions.ToolResult](e)
 	c.code = r.Code
 	switch {
 	case err != nil:
-		l.wrong("%s: the result of %s cannot be read: %v", l.key, c.use.Name, err)
+		l.addViolation("%s: the result of %s cannot be read: %v", l.key, c.use.Name, err)
 	case approvalCall(c.use):
 		l.checkApproved(c, e.Call, r)
 	case c.use.Name == "ask_user":
 		l.checkAnswer(c, r)
 	case c.use.Name == onceToolName:
 		l.checkOnce(c, e.Call, r)
-	case tooLate(string(r.Content)):
+	case wasTooLate(string(r.Content)):
 		l.late++
 	case r.Code == string(tools.Cancelled), r.Code == string(tools.OutcomeUnknown):
 		l.turns[e.Turn].cut, l.spoiled = true, true
 	case r.Code == string(tools.Timeout):
 		l.late++
-		l.spoiled = l.spoiled || !harmless(c.use.Name) // nobody knows whether it was made
+		l.spoiled = l.spoiled || !isRepeatable(c.use.Name) // nobody knows whether it was made
 	case r.Code != "" && !l.spoiled:
-		l.wrong("%s: %s failed: %s", l.key, c.use.Name, r.Content)
+		l.addViolation("%s: %s failed: %s", l.key, c.use.Name, r.Content)
 	case c.use.Name == "read_file" && !l.spoiled:
 		var got struct {
 			Content string `json:"content"`
@@ -151,12 +151,12 @@ func (l *logAudit) result(c *callSeen, e sessions.Entry) {
 		if err := json.Unmarshal(c.use.Args, &by); strings.HasPrefix(by.Path, "attachments/") {
 			return // the answer tells what was in it
 		} else if err != nil || by.Limit-readBase >= len(l.heard) {
-			l.wrong("%s: the file was read with %s, which nobody has asked for yet", l.key, c.use.Args)
+			l.addViolation("%s: the file was read with %s, which nobody has asked for yet", l.key, c.use.Args)
 			return
 		}
-		want := counted(l.said[:by.Limit-readBase]) + "<0>"
+		want := countedFile(l.said[:by.Limit-readBase]) + "<0>"
 		if err := json.Unmarshal(r.Content, &got); err != nil || got.Content != want {
-			l.wrong("%s: the file was read as %s, want %q", l.key, r.Content, want)
+			l.addViolation("%s: the file was read as %s, want %q", l.key, r.Content, want)
 		}
 	}
 }
@@ -169,17 +169,17 @@ func (l *logAudit) checkOnce(c *callSeen, call string, r sessions.ToolResult) {
 	l.onceCalls++
 	switch {
 	case r.Code == "" && times != 1:
-		l.wrong("%s: call %s was made %d times, and the log says once", l.key, call, times)
+		l.addViolation("%s: call %s was made %d times, and the log says once", l.key, call, times)
 	case r.Code == string(tools.Cancelled) && times == 0: // its turn was given up before
 	case r.Code == string(tools.OutcomeUnknown) && times <= 1:
 		l.unknown++
 	case r.Code != "":
-		l.wrong("%s: call %s was made %d times, and the log says %s", l.key, call, times, r.Content)
+		l.addViolation("%s: call %s was made %d times, and the log says %s", l.key, call, times, r.Content)
 	}
 }
 
-// counted is what the file holds once these requests have added their numbers.
-func counted(all []request) (text string) {
+// countedFile returns what the file holds once these requests have added their numbers.
+func countedFile(all []request) (text string) {
 	for _, m := range all {
 		if m.what == askCount || m.what == askAll {
 			text += fmt.Sprintf("%d;", m.n)
@@ -188,18 +188,18 @@ func counted(all []request) (text string) {
 	return text
 }
 
-func (l *logAudit) end(e sessions.Entry) {
+func (l *logAudit) addTurnDone(e sessions.Entry) {
 	done, err := sessions.Decode[sessions.TurnDone](e)
 	t := l.turns[e.Turn]
 	if err != nil || t == nil {
-		l.wrong("%s: the end of turn %s cannot be read: %v", l.key, e.Turn, err)
+		l.addViolation("%s: the end of turn %s cannot be read: %v", l.key, e.Turn, err)
 		return
 	}
 	if t.done++; t.done > 1 || t.published > 0 {
-		l.wrong("%s: turn %s ended twice", l.key, e.Turn)
+		l.addViolation("%s: turn %s ended twice", l.key, e.Turn)
 	}
 	if t.cut && done.State == sessions.TurnCompleted {
-		l.wrong("%s: turn %s was completed with calls that were cut off", l.key, e.Turn)
+		l.addViolation("%s: turn %s was completed with calls that were cut off", l.key, e.Turn)
 	}
 	if t.state = done.State; done.State != sessions.TurnCompleted {
 		l.givenUp++
@@ -212,10 +212,10 @@ func (l *logAudit) end(e sessions.Entry) {
 		l.spoiled = true
 	}
 	if len(done.Outbound) == 0 {
-		l.wrong("%s: turn %s ended and said nothing", l.key, e.Turn)
+		l.addViolation("%s: turn %s ended and said nothing", l.key, e.Turn)
 	}
 	for _, r := range done.Outbound {
-		l.expect(l.address, asShown(r.Text), r.ID)
+		l.expect(l.address, platformText(r.Text), r.ID)
 		l.replyFiles(r)
 		l.checkSightings(r.Text)
 		if l.spoiled && strings.Contains(r.Text, " failed: ") {
@@ -231,17 +231,17 @@ func (l *logAudit) finish() {
 		want[i] = m.text()
 	}
 	if !slices.Equal(l.heard, want) {
-		l.wrong("%s: people said %q, and the log has %q", l.key, want, l.heard)
+		l.addViolation("%s: people said %q, and the log has %q", l.key, want, l.heard)
 	}
 	for id, t := range l.turns {
 		if t.done != 1 || t.published != 1 {
-			l.wrong("%s: turn %s has %d ends and was published %d times", l.key, id, t.done, t.published)
+			l.addViolation("%s: turn %s has %d ends and was published %d times", l.key, id, t.done, t.published)
 		}
 	}
 	l.finishAsks()
 	for id, c := range l.calls {
 		if c.results != 1 {
-			l.wrong("%s: call %s (%s) has %d results", l.key, id, c.use.Name, c.results)
+			l.addViolation("%s: call %s (%s) has %d results", l.key, id, c.use.Name, c.results)
 		}
 		var to struct {
 			Address string   `json:"channel"`
@@ -251,7 +251,7 @@ func (l *logAudit) finish() {
 		if err := json.Unmarshal(c.use.Args, &to); c.use.Name != "message" || err != nil {
 			continue
 		}
-		l.leaveFiles(c, c.turn+"#"+id)
+		l.noteLeftFiles(c, c.turn+"#"+id)
 		if to.Address != l.address {
 			to.Content = toldBy(l.person, to.Content)
 		}
@@ -283,11 +283,11 @@ func (l *logAudit) checkFiles(dir *workspace.Dir) {
 		return
 	}
 	for name, want := range map[string]string{
-		"count.txt": counted(l.said) + "<0>", "MEMORY.md": strings.TrimSuffix(remembered, "\n\n"), "latest.txt": latest,
+		"count.txt": countedFile(l.said) + "<0>", "MEMORY.md": strings.TrimSuffix(remembered, "\n\n"), "latest.txt": latest,
 	} {
 		got, err := fs.ReadFile(dir, name)
 		if err != nil && want != "" || string(got) != want {
-			l.wrong("%s: %s has %q, want %q (%v)", l.key, name, got, want, err)
+			l.addViolation("%s: %s has %q, want %q (%v)", l.key, name, got, want, err)
 		}
 	}
 }

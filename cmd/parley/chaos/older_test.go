@@ -11,9 +11,9 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// While a worker serves that does not know of turns that wait, nobody is asked, and the
-// call is denied, aloud; and a file that somebody sends is not fetched. Once it is gone
-// people are asked, and files fetched.
+// While a worker serves that does not know of turns that wait, nobody is asked: the call is
+// denied, and people are told so; and a file that somebody sends is not fetched. Once that
+// worker is gone, people are asked and files fetched.
 func TestFleetBesideAReleaseThatCannotPark(t *testing.T) {
 	f := newFleet(t, func(r agenttest.Request) agenttest.Response {
 		if strings.HasSuffix(r.Said(), "read it") {
@@ -37,12 +37,12 @@ func TestFleetBesideAReleaseThatCannotPark(t *testing.T) {
 	f.join("front", gateway)
 	f.join("newer", worker)
 	f.Telegram.Say(7, 7, "ring")
-	if got := f.Said(7, 1)[0]; !strings.Contains(got, "permission_denied") || !strings.Contains(got, "older release still serves") {
+	if got := f.WaitSaid(7, 1)[0]; !strings.Contains(got, "permission_denied") || !strings.Contains(got, "older release still serves") {
 		t.Errorf("beside an older release it said %q", got)
 	}
 	read := func(n int) string {
 		f.Telegram.Attach(8, 8, "document", "a.txt", []byte("what it says"), map[string]any{"caption": "read it"})
-		return f.Said(8, n)[n-1]
+		return f.WaitSaid(8, n)[n-1]
 	}
 	if got := read(1); !strings.Contains(got, "I did not get a.txt: a process of an older release still serves") {
 		t.Errorf("beside an older release a file is answered %q", got)
@@ -56,7 +56,7 @@ func TestFleetBesideAReleaseThatCannotPark(t *testing.T) {
 		}
 		if strings.HasPrefix(last, "then: ") {
 			f.Telegram.Say(7, 7, "ring")
-			f.Said(7, len(said)+1)
+			f.WaitSaid(7, len(said)+1)
 		}
 		return false
 	})

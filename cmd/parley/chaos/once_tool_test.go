@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// onceToolName is the tool of effect once that the program has in tests. It requests the
-// URL in PARLEY_ONCE_URL, which nobody can undo or ask about.
+// onceToolName is the name of a tool of effect once, which the program has in tests only.
+// The tool requests the URL in PARLEY_ONCE_URL; nobody can undo that or find out whether
+// it happened.
 const onceToolName = "ring"
 
 // A onceTool is the server at that URL. It counts the requests of each call.
@@ -30,8 +31,8 @@ func newOnceTool(t testing.TB) *onceTool {
 	return o
 }
 
-// ServeHTTP counts the request first, and answers it a little later, so that callers are
-// killed in between.
+// ServeHTTP counts the request first and answers it a little later, so that callers may
+// be killed in between.
 func (o *onceTool) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	o.mu.Lock()
 	o.made[r.URL.Query().Get("call")]++
@@ -42,7 +43,7 @@ func (o *onceTool) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// calls tells how often each call has made the request.
+// calls returns how often each call has made the request.
 func (o *onceTool) calls() map[string]int {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A process is stopped at the worst moments for longer than a lease, while another takes
-// over its work. When it goes on, it does none of that work again.
+// A process is paused at the worst moments for longer than a lease, while another takes
+// over its work. When the paused process goes on, it does none of that work again.
 func TestPausedProcessDoesNothingTwice(t *testing.T) {
 	for _, c := range []struct {
 		at, role string

@@ -19,9 +19,9 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// releaseBefore is the commit of the release before this one, beside which this one has to
-// serve. Who publishes a release sets it to the commit of that release, so that what is
-// built from then on is tested beside it.
+// releaseBefore is the commit of the release before this one, beside which this one has
+// to serve. Whoever publishes a release sets it to the commit of that release, so that
+// later builds are tested beside it.
 const releaseBefore = "6594d6af13cdba7fde6b7c6ca02d312153d8dd5c"
 
 // A release is a program, and the configuration with which it is started.
@@ -61,12 +61,13 @@ func buildOlder(t *testing.T) string {
 	return program
 }
 
-// unknownSetting is how the release before names a line of the configuration that it does
-// not understand.
+// unknownSetting matches the error by which the release before names a line of the
+// configuration that it does not understand.
 var unknownSetting = regexp.MustCompile(`(?m):(\d+): [^:\n]+: unknown key`)
 
-// olderRelease is the release before, with the fleet's configuration as far as that release
-// understands it. It hears nobody on Discord, so that has no part in it.
+// olderRelease returns the release before, with as much of the fleet's configuration as
+// that release understands. It receives nothing from Discord, so its configuration has no
+// Discord.
 func (f *fleet) olderRelease(program string) *release {
 	f.T.Helper()
 	r := &release{program: program, config: filepath.Join(f.T.TempDir(), "older.toml")}
@@ -75,9 +76,9 @@ func (f *fleet) olderRelease(program string) *release {
 		f.T.Fatal(err)
 	}
 	lines := strings.Split(string(text), "\n")
-	leaveOut(lines, slices.Index(lines, "[channels.discord]"))
+	blankSetting(lines, slices.Index(lines, "[channels.discord]"))
 	said := ""
-	for range 3 { // of a table that is left out it has named no keys
+	for range 3 { // each round may find the unknown keys of another table
 		if err := os.WriteFile(r.config, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 			f.T.Fatal(err)
 		}
@@ -93,15 +94,16 @@ func (f *fleet) olderRelease(program string) *release {
 			if err != nil {
 				f.T.Fatal(err)
 			}
-			leaveOut(lines, n-1)
+			blankSetting(lines, n-1)
 		}
 	}
 	f.T.Fatalf("the release before does not take the configuration: %s\n%s", said, strings.Join(lines, "\n"))
 	return nil
 }
 
-// leaveOut empties a line of a configuration, and all that is below it if it begins a table.
-func leaveOut(lines []string, at int) {
+// blankSetting empties a line of a configuration, and all lines below it that belong to
+// it if it begins a table.
+func blankSetting(lines []string, at int) {
 	table := strings.HasPrefix(lines[at], "[")
 	lines[at] = ""
 	for at++; table && at < len(lines) && !strings.HasPrefix(lines[at], "["); at++ {
@@ -114,14 +116,15 @@ const (
 	readFile   = "read the file"
 	sendFile   = "send a file"
 	tellEdited = "what did I change?"
-	changed    = "on second thoughts"
+	editedText = "on second thoughts"
 
-	reader   = 900 // who sends a file
-	editor   = 901 // who changes what they said
-	receiver = 902 // who is sent a file
+	reader   = 900 // sends a file
+	editor   = 901 // changes what they said
+	receiver = 902 // gets a file
 )
 
-// releaseModel is the storm's model, and answers those people too.
+// releaseModel is the storm's model; it also answers the reader, the editor and the
+// receiver.
 func releaseModel(r agenttest.Request) agenttest.Response {
 	has := func(text string) string {
 		if strings.Contains(string(r.Body), text) {
@@ -135,7 +138,7 @@ func releaseModel(r agenttest.Request) agenttest.Response {
 	case strings.HasSuffix(words, readFile):
 		return agenttest.Reply("a file came with it: " + has("<attachment "))
 	case words == tellEdited:
-		return agenttest.Reply("I know what you changed: " + has(changed))
+		return agenttest.Reply("I know what you changed: " + has(editedText))
 	case words == sendFile && r.Rounds() == 0:
 		return agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: `{"path":"out.txt","content":"the file"}`})
 	case words == sendFile && r.Rounds() == 1:
@@ -161,7 +164,7 @@ func TestFleetChangesReleases(t *testing.T) {
 		f.add(m)
 	}
 	s := newStorm(f, stormSeed, 36, 6, 6*time.Second)
-	s.leaveOut("discord")
+	s.excludeChannel("discord")
 	s.noFiles = true // the release before neither takes nor sends any
 	s.run(2*time.Minute, func(s *storm, random *rand.Rand, _ <-chan struct{}) { s.changeReleases(random, older) })
 	a := s.audit()
@@ -174,31 +177,31 @@ func TestFleetChangesReleases(t *testing.T) {
 	}
 }
 
-// changeReleases takes the fleet from the release before to this one, and its workers back
-// and forth again.
+// changeReleases takes the fleet from the release before to this one, and its workers
+// back and forth again.
 func (s *storm) changeReleases(random *rand.Rand, older *release) {
 	gateways, workers := s.inRole(gateway), s.inRole(worker)
 	first := s.Telegram.Say(editor, editor, "hello")
 	s.wantSaid(editor, "you said hello")
 
-	s.change(random, nil, workers...)
+	s.changeRelease(random, nil, workers...)
 	s.Telegram.Say(receiver, receiver, sendFile)
 	s.awaitLog("the message with a file to be left to a newer release", gateways, `"message needs what this release does not know and is left to another"`, "files")
-	s.change(random, nil, gateways...)
+	s.changeRelease(random, nil, gateways...)
 	s.Telegram.Attach(reader, reader, "document", "figures.txt", []byte("1 2 3"), map[string]any{"caption": readFile})
 	s.wantSaid(reader, "a file came with it: yes")
 
-	s.change(random, older, workers...)
+	s.changeRelease(random, older, workers...)
 	s.Telegram.Say(reader, reader, "hello again")
-	s.Telegram.Edit(editor, first, changed) // Telegram knows by now that the gateways hear of edits
+	s.Telegram.Edit(editor, first, editedText) // Telegram knows by now that the gateways hear of edits
 	s.Telegram.Say(editor, editor, tellEdited)
 	const left = `"session is left to a newer release"`
 	s.awaitLog("the log with a file to be left to a newer release", workers, left, `"attached"`)
 	s.awaitLog("the edit to be left to a newer release", workers, left, `"edited"`)
-	s.change(random, nil, workers[0])
+	s.changeRelease(random, nil, workers[0])
 	s.wantSaid(reader, "a file came with it: yes", "you said hello again")
 	s.wantSaid(editor, "you said hello", "I know what you changed: yes")
-	s.change(random, nil, workers[1:]...)
+	s.changeRelease(random, nil, workers[1:]...)
 
 	s.wantSaid(receiver, "here it is", "", "sent")
 	if sent := s.Telegram.Sent(receiver); len(sent) > 1 && sent[1].File == nil {
@@ -206,24 +209,24 @@ func (s *storm) changeReleases(random *rand.Rand, older *release) {
 	}
 }
 
-// change ends one process after the other, some of them with SIGKILL, and has each start
-// again as the other release.
-func (s *storm) change(random *rand.Rand, to *release, members ...*member) {
+// changeRelease ends one process after the other, some of them with SIGKILL, and starts
+// each again as the other release.
+func (s *storm) changeRelease(random *rand.Rand, to *release, members ...*member) {
 	for _, m := range members {
 		m.mu.Lock()
 		m.release = to
 		m.mu.Unlock()
-		before, how := m.served(), syscall.SIGTERM
+		before, how := m.countStarts(), syscall.SIGTERM
 		if random.IntN(3) == 0 {
 			how = syscall.SIGKILL
 		}
 		m.signal(how, 0)
-		parleytest.WaitFor(s.T, m.name+" to serve again", func() bool { return m.served() > before })
-		s.did("changed a " + m.role)
+		parleytest.WaitFor(s.T, m.name+" to serve again", func() bool { return m.countStarts() > before })
+		s.countFault("changed a " + m.role)
 	}
 }
 
-// inRole are the members with that role.
+// inRole returns the members of that role.
 func (f *fleet) inRole(role string) []*member {
 	return slices.DeleteFunc(slices.Clone(f.members), func(m *member) bool { return m.role != role })
 }
@@ -243,20 +246,20 @@ func (f *fleet) awaitLog(waitedFor string, members []*member, message, detail st
 	})
 }
 
-// wantSaid waits until a chat has as many messages of the bot's, and the book knows that
-// they were sent: a gateway that is killed before would send the last again. It compares
-// their texts.
+// wantSaid waits until a chat has as many messages of the bot's as want, and compares
+// their texts. It also waits until the book knows that they were sent: a gateway that is
+// killed before would send the last again.
 func (f *fleet) wantSaid(chat int64, want ...string) {
 	f.T.Helper()
-	if got := f.Said(chat, len(want)); !slices.Equal(got, want) {
+	if got := f.WaitSaid(chat, len(want)); !slices.Equal(got, want) {
 		f.T.Errorf("chat %d was sent %q, want %q", chat, got, want)
 	}
 	unsent := fmt.Sprintf("SELECT p.send FROM parts p JOIN sends s ON s.id = p.send WHERE s.chat = '%d' AND p.state <> 'sent'", chat)
 	parleytest.WaitFor(f.T, "the book to know what was sent", func() bool { return len(sqldbtest.Query(f.T, "pgx", f.pg.URL(), unsent)) == 0 })
 }
 
-// leaveOut takes a platform's chats out of the storm.
-func (s *storm) leaveOut(channel string) {
+// excludeChannel takes a platform's chats out of the storm.
+func (s *storm) excludeChannel(channel string) {
 	s.chats = slices.DeleteFunc(s.chats, func(p *chat) bool { return p.at.Channel == channel })
 	s.said = s.said[:len(s.chats)]
 }

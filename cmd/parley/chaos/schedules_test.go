@@ -25,7 +25,8 @@ least = "1s"
 time_zone = "UTC"
 `
 
-// scheduleModel schedules what it is told to, and says that it has done it.
+// scheduleModel is the scripted model: it makes the schedules that it is told to, and
+// says so.
 func scheduleModel(r agenttest.Request) agenttest.Response {
 	all := r.Messages()
 	switch {
@@ -56,7 +57,7 @@ func slotsThroughChaos(t *testing.T, seed uint64, during time.Duration, whens ..
 	for i, when := range whens {
 		person := int64(firstPerson + i)
 		f.Telegram.Say(person, person, when)
-		if said := f.Said(person, 1); said[0] != "scheduled" {
+		if said := f.WaitSaid(person, 1); said[0] != "scheduled" {
 			t.Fatalf("the schedule %q: %q", when, said)
 		}
 	}
@@ -70,7 +71,7 @@ func slotsThroughChaos(t *testing.T, seed uint64, during time.Duration, whens ..
 	<-time.After(during)
 	close(over)
 	broken.Wait()
-	s.disarm()
+	s.disarmCrashpoints()
 	calm := time.Now()
 
 	store, err := sqlstore.Open(t.Context(), f.pg.URL())
@@ -79,15 +80,15 @@ func slotsThroughChaos(t *testing.T, seed uint64, during time.Duration, whens ..
 	}
 	defer store.Close()
 	var all []schedules.Schedule
-	s.until(time.Minute, "the database", func() bool {
+	s.waitUntil(time.Minute, "the database", func() bool {
 		all, err = store.Schedules().List(t.Context(), "")
 		return err == nil
 	})
 	if len(all) != len(whens) {
 		t.Fatalf("there are %+v", all)
 	}
-	for _, one := range all { // the fleet has come to itself, and gone on
-		s.until(3*time.Minute, "schedule "+one.ID+" to be due again", func() bool {
+	for _, one := range all { // the fleet works again
+		s.waitUntil(3*time.Minute, "schedule "+one.ID+" to be due again", func() bool {
 			now, err := store.Schedules().Get(t.Context(), one.ID)
 			if err != nil || !now.Slot.IsZero() || !now.Next.After(calm) {
 				return false
@@ -97,13 +98,13 @@ func slotsThroughChaos(t *testing.T, seed uint64, during time.Duration, whens ..
 		})
 	}
 	for _, one := range all {
-		s.until(time.Minute, "schedule "+one.ID+" to be removed", func() bool {
+		s.waitUntil(time.Minute, "schedule "+one.ID+" to be removed", func() bool {
 			err := store.Schedules().Remove(t.Context(), one.ID)
 			return err == nil || errors.Is(err, schedules.ErrNone)
 		})
 	}
 	client := s.client()
-	s.until(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(s.keys(client))) == 0 })
+	s.waitUntil(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(s.keys(client))) == 0 })
 	for _, one := range all {
 		_, person, _ := strings.Cut(one.Person, ":")
 		chat, _ := strconv.ParseInt(person, 10, 64)
@@ -115,8 +116,8 @@ func slotsThroughChaos(t *testing.T, seed uint64, during time.Duration, whens ..
 	t.Logf("seed %d: %v", seed, s.faults)
 }
 
-// until waits until something holds.
-func (s *storm) until(patience time.Duration, what string, holds func() bool) {
+// waitUntil waits until holds returns true.
+func (s *storm) waitUntil(patience time.Duration, what string, holds func() bool) {
 	s.T.Helper()
 	for deadline := time.Now().Add(patience); !holds(); <-time.After(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -125,7 +126,7 @@ func (s *storm) until(patience time.Duration, what string, holds func() bool) {
 	}
 }
 
-// slotsIn counts how often each slot of a schedule from a time on has begun a turn.
+// slotsIn counts how often each slot of a schedule, from a time on, has begun a turn.
 func (s *storm) slotsIn(store *sqlstore.Store, of schedules.Schedule, from time.Time) (map[int64]int, error) {
 	begun := map[int64]int{}
 	for e, err := range store.Read(s.T.Context(), of.Session, 1) {
@@ -147,7 +148,8 @@ func (s *storm) slotsIn(store *sqlstore.Store, of schedules.Schedule, from time.
 	return begun, nil
 }
 
-// tellsMissed is what people are told of slots that were missed: from which on, and before which.
+// tellsMissed matches what people are told of slots that were missed: from when on, and
+// before when.
 var tellsMissed = regexp.MustCompile(`^Schedule (\w+) .* was due (once|\d+ times) from (\S+ \S+ UTC) on, when I could not do it. I do now what was due at (\S+ \S+ UTC)\.$`)
 
 // auditSlots checks that each slot of a schedule, up to the last that was done, has begun

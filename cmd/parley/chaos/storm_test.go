@@ -17,43 +17,43 @@ import (
 
 // A request is one message of a person's, which says what the agent is to do.
 type request struct {
-	who  int    // whose it is, and in which chat
+	who  int    // the person, and so the chat
 	n    int    // within that chat, from 0
 	what string // one of the ask… below
 	here string // the chat's address, once it has one
 	at   time.Time
 
-	came seenFile // the file that came with it, as the model is shown it
-	seen string   // what was in that, as the model has found out
+	came seenFile // the file that came with the message, as the model is shown it
+	seen string   // what the model has found in the file
 }
 
-// text is what the person writes. The model reads the request out of it.
+// text returns what the person writes. The model reads the request out of it.
 func (s request) text() string { return fmt.Sprintf("%d %d %s %s", s.who, s.n, s.what, s.here) }
 
-// mark names the request in answers, files and messages that come of it.
+// mark returns the name of the request in answers, files and messages that come of it.
 func (s request) mark() string { return fmt.Sprintf("%d.%d", s.who, s.n) }
 
-// answer is what the agent says. A long one ends with theEnd, so that an audit can tell
-// it from a draft of which the rest is missing.
+// answer returns what the agent says. A long answer ends with answerEnd, so that an audit
+// can tell it from a draft whose rest is missing.
 func (s request) answer() string {
 	switch s.what {
 	case askLong:
-		return "re " + s.mark() + strings.Repeat(" and so on", 12) + theEnd
+		return "re " + s.mark() + strings.Repeat(" and so on", 12) + answerEnd
 	case askFile, askPicture:
-		return "re " + s.mark() + " saw " + s.seen + theEnd
+		return "re " + s.mark() + " saw " + s.seen + answerEnd
 	case askShow:
-		return "re " + s.mark() + " with ![the file](" + s.sentName() + ")" + theEnd
+		return "re " + s.mark() + " with ![the file](" + s.sentName() + ")" + answerEnd
 	}
 	return "re " + s.mark()
 }
 
-const theEnd = " the end"
+const answerEnd = " the end"
 
-// together begins the answer to several messages. It ends with theEnd as well: without
-// that it is a draft, and answers none of them.
-const together = "all: "
+// jointAnswerPrefix begins the answer to several messages. Such an answer ends with
+// answerEnd as well: without that it is a draft, and answers none of them.
+const jointAnswerPrefix = "all: "
 
-// answerAll is what the agent says in one turn to all the messages that it answers.
+// answerAll returns what the agent says in one turn to all the messages that it answers.
 func answerAll(all []request) string {
 	if len(all) == 1 {
 		return all[0].answer()
@@ -62,10 +62,10 @@ func answerAll(all []request) string {
 	for _, s := range all {
 		each = append(each, s.answer())
 	}
-	return together + strings.Join(each, " + ") + theEnd
+	return jointAnswerPrefix + strings.Join(each, " + ") + answerEnd
 }
 
-// failedAll is what it says if a call has failed.
+// failedAll returns what the agent says if a call has failed.
 func failedAll(all []request) string {
 	var each []string
 	for _, s := range all {
@@ -73,7 +73,7 @@ func failedAll(all []request) string {
 	}
 	text := strings.Join(each, " + ") + " failed: see the log"
 	if len(all) > 1 {
-		return together + text
+		return jointAnswerPrefix + text
 	}
 	return text
 }
@@ -101,7 +101,8 @@ const (
 	askShow     = "show"     // answer with a file
 )
 
-// stormModel does what the messages of a turn ask for, one after the other.
+// stormModel is the scripted model: it does what the messages of a turn ask for, one
+// after the other.
 func stormModel(r agenttest.Request) agenttest.Response {
 	var all []request
 	turn := turnOf(r)
@@ -109,10 +110,10 @@ func stormModel(r agenttest.Request) agenttest.Response {
 	files := filesOf(turn)
 	for _, line := range said {
 		s := request{came: files[line]}
-		if strings.HasPrefix(line, word) {
+		if strings.HasPrefix(line, answerPrefix) {
 			continue
 		}
-		if _, err := fmt.Sscan(withoutKind(line), &s.who, &s.n, &s.what, &s.here); err != nil {
+		if _, err := fmt.Sscan(stripKindPrefix(line), &s.who, &s.n, &s.what, &s.here); err != nil {
 			return agenttest.Reply("not understood: " + line)
 		}
 		all = append(all, s)
@@ -122,7 +123,7 @@ func stormModel(r agenttest.Request) agenttest.Response {
 	}
 	pause := rand.N(400 * time.Millisecond)
 	for _, result := range results {
-		if strings.Contains(result, `"error"`) && !tooLate(result) && !unknown(result) && !timedOut(result) && !declined(result) {
+		if strings.Contains(result, `"error"`) && !wasTooLate(result) && !isUnknownOutcome(result) && !timedOut(result) && !declined(result) {
 			return agenttest.Reply(failedAll(all))
 		}
 	}
@@ -144,7 +145,7 @@ func stormModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply(answerAll(all)).After(pause)
 }
 
-// slowly says a text in two halves, with a pause between.
+// slowly returns a response that says a text in two halves, with a pause between.
 func slowly(text string) agenttest.Response {
 	all := agenttest.Reply(text)
 	end := strings.LastIndex(all.Parts[0].Bytes, `data: {"choices":[{"index":0,"delta":{},`)
@@ -154,23 +155,26 @@ func slowly(text string) agenttest.Response {
 	return all
 }
 
-// timedOut tells whether a call ended at its deadline: the process stood still while it
-// ran, and kept its lease because no other process was there to take it.
+// timedOut reports whether a call ended at its deadline: the process stood still while
+// the call ran, and kept its lease because no other process was there to take it.
 func timedOut(result string) bool { return strings.Contains(result, `"code":"timeout"`) }
 
-// harmless tells whether a tool may be called again, whatever became of the first call.
-func harmless(tool string) bool { return tool == "read_file" || tool == "write_file" }
+// isRepeatable reports whether a tool may be called again, whatever became of the first
+// call.
+func isRepeatable(tool string) bool { return tool == "read_file" || tool == "write_file" }
 
-// unknown tells whether a result says that nobody can tell whether the call was made. It
-// must not be made again then.
-func unknown(result string) bool { return strings.Contains(result, string(tools.OutcomeUnknown)) }
+// isUnknownOutcome reports whether a result says that nobody knows whether the call was
+// made. The model must not repeat it then.
+func isUnknownOutcome(result string) bool {
+	return strings.Contains(result, string(tools.OutcomeUnknown))
+}
 
-// tooLate tells whether a result says that the call was refused, because the process had
-// stood still for too long before it. It has to be made again then.
-func tooLate(result string) bool { return strings.Contains(result, workspace.ErrLate.Error()) }
+// wasTooLate reports whether a result says that the call was refused because the process
+// had stood still for too long before it. The model has to repeat it then.
+func wasTooLate(result string) bool { return strings.Contains(result, workspace.ErrLate.Error()) }
 
 // next goes through the results of earlier calls and returns the calls that the request
-// still needs. If it needs none, rest are the results of the next request's calls.
+// still needs. If it needs none, rest has the results of the next request's calls.
 func (s request) next(results []string) (calls []agenttest.ToolCall, rest []string) {
 	for round := 0; ; round++ {
 		calls := s.calls(round)
@@ -180,7 +184,7 @@ func (s request) next(results []string) (calls []agenttest.ToolCall, rest []stri
 			}
 			var again []agenttest.ToolCall
 			for i, call := range calls {
-				if tooLate(results[i]) || timedOut(results[i]) && harmless(call.Name) {
+				if wasTooLate(results[i]) || timedOut(results[i]) && isRepeatable(call.Name) {
 					again = append(again, call)
 				}
 			}
@@ -196,8 +200,8 @@ func (s request) next(results []string) (calls []agenttest.ToolCall, rest []stri
 // the audit sees by the limit which request a call is of.
 const readBase = 1000
 
-// calls are what the model asks for in one round; no calls end the turn. No two requests
-// of a chat make the same call.
+// calls returns what the model asks for in one round; no calls end the turn. No two
+// requests of a chat make the same call.
 //
 // A number is added to the file by two edits: the first writes "N;[" in place of "<", the
 // second puts the "<" back. If the first ran twice, its second run would find no "<" and
@@ -219,7 +223,7 @@ func (s request) calls(round int) []agenttest.ToolCall {
 		askApproval: {Name: onceToolName, Args: s.approvalOf()},
 		askQuestion: tool("ask_user", `{"question":%q}`, s.questionOf()),
 		askFile:     tool("read_file", `{"path":%q}`, s.came.path),
-		askPicture:  tool("message", `{"channel":%q,"content":%q,"files":[%q]}`, s.here, s.back(), s.came.path),
+		askPicture:  tool("message", `{"channel":%q,"content":%q,"files":[%q]}`, s.here, s.returnCaption(), s.came.path),
 		askSend:     tool("write_file", `{"path":%q,"content":%q}`, s.sentName(), s.fileText()),
 		askShow:     tool("write_file", `{"path":%q,"content":%q}`, s.sentName(), s.fileText()),
 	}
@@ -245,22 +249,23 @@ func (s request) calls(round int) []agenttest.ToolCall {
 	return nil
 }
 
-// A storm is what people say to a fleet, and what is done to the fleet meanwhile.
+// A storm is what people say to a fleet, and the harm that is done to the fleet
+// meanwhile.
 type storm struct {
 	*fleet
-	seed    uint64
-	chats   []*chat
-	each    int                 // messages in a chat
-	lull    time.Duration       // the longest pause between two messages in a chat
-	noLong  bool                // nobody asks for an answer for which the model itself takes seconds
-	noAsks  bool                // nor for what others have to answer
-	noFiles bool                // nor for what comes or goes with a file
-	points  map[string][]string // where processes of a role die, if not everywhere
+	seed            uint64
+	chats           []*chat
+	messagesPerChat int                 // how many messages are said in a chat
+	maxPause        time.Duration       // the longest pause between two messages in a chat
+	noLong          bool                // nobody asks for an answer for which the model itself takes seconds
+	noAsks          bool                // nor for anything that others have to answer
+	noFiles         bool                // nor for anything with a file
+	points          map[string][]string // the crashpoints at which processes of a role die; nil for all
 
 	mu     sync.Mutex
 	said   [][]request    // by chat
-	faults map[string]int // what was done to the fleet, and how often
-	unheld map[int]bool   // chats in which a turn was seen to wait and nobody held it
+	faults map[string]int // how often each kind of harm was done
+	unheld map[int]bool   // chats in which a waiting turn was seen that nobody held
 	took   time.Duration
 
 	random     *rand.Rand // draws the points at which processes kill themselves
@@ -270,7 +275,7 @@ type storm struct {
 
 func newStorm(f *fleet, seed uint64, chats, each int, lull time.Duration) *storm {
 	return &storm{
-		fleet: f, seed: seed, chats: f.newChats(chats), each: each, lull: lull, said: make([][]request, chats), faults: map[string]int{}, unheld: map[int]bool{},
+		fleet: f, seed: seed, chats: f.newChats(chats), messagesPerChat: each, maxPause: lull, said: make([][]request, chats), faults: map[string]int{}, unheld: map[int]bool{},
 		random: rand.New(rand.NewPCG(seed, 999)), stopWaking: make(chan struct{}),
 	}
 }
@@ -281,7 +286,7 @@ func (s *storm) armCrashpoints() {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
 	s.fleet.crashpoints = s.crashpoint
-	s.fleet.killed = func(role string) { s.did("killed a " + role + " at a line") }
+	s.fleet.killed = func(role string) { s.countFault("killed a " + role + " at a line") }
 	s.waking.Go(func() { s.continueStopped(rand.New(rand.NewPCG(s.seed, 998)), s.stopWaking) })
 }
 
@@ -304,17 +309,17 @@ func (s *storm) run(patience time.Duration, breakers ...func(*storm, *rand.Rand,
 	people.Wait()
 	close(over)
 	broken.Wait()
-	s.await(patience)
+	s.awaitQuiet(patience)
 	if !s.noAsks {
-		s.seeUnheld()
-		s.await(patience)
+		s.checkUnheld()
+		s.awaitQuiet(patience)
 	}
 	close(answered)
 	answering.Wait()
 	s.took = time.Since(began)
 }
 
-// talk is one person: what they say next may come before the last is answered.
+// talk is one person, who may say the next thing before the last is answered.
 func (s *storm) talk(i int, random *rand.Rand) {
 	kinds := []string{
 		askShort, askLong, askRead, askRewrite, askRemember, askCount, askOnce, askNote, askShout, askPost, askAll, askAll, askAll,
@@ -331,12 +336,12 @@ func (s *storm) talk(i int, random *rand.Rand) {
 			return slices.Contains([]string{askFile, askPicture, askSend, askShow}, what)
 		})
 	}
-	for n := range s.each {
+	for n := range s.messagesPerChat {
 		what := kinds[random.IntN(len(kinds))]
 		if n == 0 {
 			what = askBegin
 		}
-		<-time.After(time.Duration(random.Int64N(int64(s.lull))))
+		<-time.After(time.Duration(random.Int64N(int64(s.maxPause))))
 		for deadline := time.Now().Add(2 * time.Minute); n-s.answered(i) > 5 && time.Now().Before(deadline); {
 			<-time.After(50 * time.Millisecond) // the bot would refuse more: limits.waiting
 		}
@@ -353,8 +358,9 @@ const (
 	givenUpFor    = time.Minute
 )
 
-// awaitAnswered waits until a message that leads to a question is answered, or its turn was
-// given up: until then the person's next words may be taken for the answer to the question.
+// awaitAnswered waits until a message that leads to a question is answered, or its turn
+// was given up: until then the person's next words may be taken for the answer to the
+// question.
 func (s *storm) awaitAnswered(i, n int) {
 	if !s.said[i][n].asksQuestion() {
 		return
@@ -371,7 +377,7 @@ func (s *storm) awaitAnswered(i, n int) {
 	}
 }
 
-// say says the next thing in a chat.
+// say sends the next message in a chat.
 func (s *storm) say(i int, what string) {
 	s.mu.Lock()
 	m := request{who: s.chats[i].who, n: len(s.said[i]), what: what, here: s.chats[i].name(), at: time.Now()}
@@ -399,8 +405,8 @@ func (s *storm) answered(i int) int {
 	return max(len(seen)+givenUp, s.answeredUpTo(i))
 }
 
-// answeredUpTo is the number behind the last message of a chat that has an answer. All
-// before that one have theirs, or their turns were given up.
+// answeredUpTo returns the number behind the last message of a chat that has an answer.
+// All earlier messages have their answers, or their turns were given up.
 func (s *storm) answeredUpTo(i int) int {
 	upTo := 0
 	for _, m := range s.sentTo(s.chats[i].address()) {
@@ -414,9 +420,9 @@ func (s *storm) answeredUpTo(i int) int {
 // answersTo returns the numbers of the messages that a text answers: none if the text is
 // only the beginning of an answer.
 func answersTo(text string, who int) (all []int) {
-	text, several := strings.CutPrefix(text, together)
+	text, several := strings.CutPrefix(text, jointAnswerPrefix)
 	text, failed := strings.CutSuffix(text, " failed: see the log")
-	if several && !failed && !strings.HasSuffix(text, theEnd) {
+	if several && !failed && !strings.HasSuffix(text, answerEnd) {
 		return nil
 	}
 	parts := []string{text}
@@ -425,12 +431,12 @@ func answersTo(text string, who int) (all []int) {
 	}
 	for i, part := range parts {
 		if several && !failed && i == len(parts)-1 {
-			part = strings.TrimSuffix(part, theEnd)
+			part = strings.TrimSuffix(part, answerEnd)
 		}
 		rest, ok := strings.CutPrefix(part, fmt.Sprintf("re %d.", who))
 		digits, more, _ := strings.Cut(rest, " ")
 		n, err := strconv.Atoi(digits)
-		if !ok || err != nil || more != "" && !strings.HasSuffix(more, theEnd) {
+		if !ok || err != nil || more != "" && !strings.HasSuffix(more, answerEnd) {
 			return nil
 		}
 		all = append(all, n)
@@ -438,18 +444,18 @@ func answersTo(text string, who int) (all []int) {
 	return all
 }
 
-// await waits until every message is answered and the bus has nothing to do. Which
-// messages a turn that was given up would have answered is for the audit to find out.
-func (s *storm) await(patience time.Duration) {
+// awaitQuiet waits until every message is answered and the bus has nothing to do. The
+// audit finds out which messages a turn that was given up would have answered.
+func (s *storm) awaitQuiet(patience time.Duration) {
 	s.T.Helper()
 	deadline := time.Now().Add(patience)
 	for i := 0; i < len(s.chats); {
-		if s.answered(i) >= s.each || s.gaveUpLast(i) {
+		if s.answered(i) >= s.messagesPerChat || s.gaveUpLast(i) {
 			i++
 			continue
 		}
 		if time.Now().After(deadline) {
-			s.T.Errorf("%s has %d answers to %d messages", s.chats[i].address(), s.answered(i), s.each)
+			s.T.Errorf("%s has %d answers to %d messages", s.chats[i].address(), s.answered(i), s.messagesPerChat)
 			i++
 			continue
 		}
@@ -461,8 +467,8 @@ func (s *storm) await(patience time.Duration) {
 	}
 }
 
-// gaveUpLast tells whether the newest message in a chat says that a turn was given up, and
-// nothing more waits on the bus.
+// gaveUpLast reports whether the newest message in a chat says that a turn was given up,
+// and nothing more waits on the bus.
 func (s *storm) gaveUpLast(i int) bool {
 	return s.saysItGaveUp(i) && len(leftovers(s.keys(s.client()))) == 0
 }
@@ -472,8 +478,8 @@ func (s *storm) saysItGaveUp(i int) bool {
 	return len(all) > 0 && strings.Contains(all[len(all)-1].text, "have given it up")
 }
 
-// did notes something that was done to the fleet.
-func (s *storm) did(what string) {
+// countFault counts a harm that was done to the fleet.
+func (s *storm) countFault(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults[what]++
@@ -491,7 +497,7 @@ func fullFleet(t *testing.T) *fleet {
 	return f
 }
 
-// stormSeed was drawn once. It stays the same, so that a run that failed can be repeated.
+// stormSeed was drawn once. It stays the same, so that a failed run can be repeated.
 const stormSeed = 4
 
 func TestFleetLosesNothingAndDoesNothingTwice(t *testing.T) {

@@ -37,10 +37,10 @@ func TestKilledWorkersSessionsGoOnElsewhere(t *testing.T) {
 	parleytest.WaitFor(t, "all turns to be under way", func() bool { return f.Model.Asked() == chats })
 	f.join("worker-2", worker)
 	killed := time.Now()
-	doomed.signal(syscall.SIGKILL, parleytest.Patient)
+	doomed.signal(syscall.SIGKILL, parleytest.Patience)
 	var slowest time.Duration
 	for c := range chats {
-		if got := f.Said(int64(firstPerson+c), 1); len(got) != 1 || got[0] != "you said hello" {
+		if got := f.WaitSaid(int64(firstPerson+c), 1); len(got) != 1 || got[0] != "you said hello" {
 			t.Errorf("chat %d was sent %q", firstPerson+c, got)
 		}
 		sent := f.Telegram.Sent(int64(firstPerson + c))
@@ -60,13 +60,13 @@ func TestKilledGatewaysConnectionsGoOnElsewhere(t *testing.T) {
 	doomed := f.join("gateway-1", gateway)
 	f.join("worker", worker)
 	f.Telegram.Say(2, 2, "hello")
-	f.Said(2, 1)
+	f.WaitSaid(2, 1)
 	f.join("gateway-2", gateway)
 	killed := time.Now()
-	doomed.signal(syscall.SIGKILL, parleytest.Patient)
-	parleytest.WaitFor(t, "the connection to be gone", func() bool { return doomed.dead() })
+	doomed.signal(syscall.SIGKILL, parleytest.Patience)
+	parleytest.WaitFor(t, "the connection to be gone", func() bool { return doomed.isDown() })
 	f.Telegram.Say(2, 2, "and now")
-	if got := f.Said(2, 2); got[1] != "you said and now" {
+	if got := f.WaitSaid(2, 2); got[1] != "you said and now" {
 		t.Errorf("chat 2 was sent %q", got)
 	}
 	took := f.Telegram.Sent(2)[1].At.Sub(killed)
@@ -81,7 +81,7 @@ func TestRollingRestartIsNoticedByNobody(t *testing.T) {
 	s := newStorm(fullFleet(t), stormSeed, 30, 20, 2*time.Second)
 	s.noAsks = true
 	s.noLong = true // what people wait for is to be the restart, and not the model
-	s.run(parleytest.Patient, rollingRestart)
+	s.run(parleytest.Patience, rollingRestart)
 	a := s.audit()
 	t.Logf("%s", a)
 	for _, wrong := range a.violations {
@@ -101,15 +101,15 @@ func TestRollingRestartIsNoticedByNobody(t *testing.T) {
 // rollingRestart restarts every process, one after the other.
 func rollingRestart(s *storm, _ *rand.Rand, _ <-chan struct{}) {
 	for _, m := range s.members {
-		before := m.served()
+		before := m.countStarts()
 		m.signal(syscall.SIGTERM, 0)
-		parleytest.WaitFor(s.T, m.name+" to serve again", func() bool { return m.served() > before })
-		s.did("restarted a " + m.role)
+		parleytest.WaitFor(s.T, m.name+" to serve again", func() bool { return m.countStarts() > before })
+		s.countFault("restarted a " + m.role)
 	}
 }
 
-// dead tells whether the process was killed and its successor has not started yet.
-func (m *member) dead() bool {
+// isDown reports whether the process was killed and its successor has not started yet.
+func (m *member) isDown() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.told && m.cmd.Process.Signal(syscall.Signal(0)) != nil
@@ -120,10 +120,10 @@ func TestRedisAwayForHalfAMinute(t *testing.T) {
 	const away = 30 * time.Second
 	s := newStorm(fullFleet(t), stormSeed, 30, 8, 5*time.Second)
 	var lost []string
-	s.run(parleytest.Patient, func(s *storm, _ *rand.Rand, _ <-chan struct{}) {
+	s.run(parleytest.Patience, func(s *storm, _ *rand.Rand, _ <-chan struct{}) {
 		<-time.After(5 * time.Second)
 		s.redis.Kill()
-		s.did("took Redis away")
+		s.countFault("took Redis away")
 		<-time.After(away)
 		if s.Telegram.Unconfirmed() == 0 {
 			lost = append(lost, "every message was acknowledged while there was no Redis to keep it")

@@ -44,7 +44,7 @@ func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.
 		f.Remedy = "set another mode where others than you talk to the bot: " + settingOf(cfg, "sandbox.mode")
 	default:
 		f.Detail = "commands of agents run in " + string(box.Mode()) + ", " + boundedBy(box)
-		if why := box.Instead(); why != "" {
+		if why := box.WhyNotBetter(); why != "" {
 			f.Detail += ", which gives them no network (" + why + ")"
 		}
 	}

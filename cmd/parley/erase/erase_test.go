@@ -78,16 +78,16 @@ func lived(t *testing.T) *hometest.Home {
 	if err := h.Book.SetName(t.Context(), anna, "Anna "+secret); err != nil {
 		t.Fatal(err)
 	}
-	working := h.Work(nil)
-	sending := h.Dispatch(channelstest.NewMemoryChannel())
+	working := h.RunWorker(nil)
+	sending := h.RunDispatcher(channelstest.NewMemoryChannel())
 	h.Say("a1", "42", "42", "write "+secret+" to notes.txt then read notes.txt")
 	h.Say("b1", "43", "43", "write "+others+" to notes.txt then read notes.txt")
 	h.Say("b2", "43", group, "find "+others)
 	h.Say("a2", "42", group, "find "+secret)
 	h.Say("a3", "42", "42", "remember that I like "+secret)
-	h.Idle()
+	h.WaitIdle()
 	sending()
-	sending = h.Dispatch(stuck())
+	sending = h.RunDispatcher(stuck())
 	h.Say("a4", "42", "42", "find "+secret)
 	h.Say("a5", "42", group, "find "+secret)
 	h.Say("b3", "43", "43", "find "+others)
@@ -96,7 +96,7 @@ func lived(t *testing.T) *hometest.Home {
 	})
 	sending()
 	h.Say("a6", "42", "42", "find "+secret)
-	h.Idle(bus.InboundTopic)
+	h.WaitIdle(bus.InboundTopic)
 	working()
 	for _, id := range []string{"a7", "b4"} {
 		h.Say(id, map[string]string{"a7": "42", "b4": "43"}[id], group, map[string]string{"a7": secret, "b4": others}[id])
@@ -127,7 +127,7 @@ func TestPersonLeavesNoTrace(t *testing.T) {
 	h := lived(t)
 	tell(t, h, "a9")
 	for _, file := range []string{"bus.db", "sessions.db", "book.db", "notes.txt", "MEMORY.md"} {
-		if !slices.ContainsFunc(hometest.Traces(t, h.Dir, secret), func(name string) bool { return strings.Contains(name, file) }) {
+		if !slices.ContainsFunc(hometest.FilesContaining(t, h.Dir, secret), func(name string) bool { return strings.Contains(name, file) }) {
 			t.Fatalf("%s does not hold what she said: the test cannot fail", file)
 		}
 	}
@@ -136,7 +136,7 @@ func TestPersonLeavesNoTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := hometest.Traces(t, h.Dir, secret); len(left) > 0 {
+	if left := hometest.FilesContaining(t, h.Dir, secret); len(left) > 0 {
 		t.Errorf("what she said is left in %q", left)
 	}
 	private, shared := hometest.Key(t, "42"), hometest.Key(t, group)
@@ -151,12 +151,12 @@ func TestPersonLeavesNoTrace(t *testing.T) {
 	checkReceipt(t, r, "that "+anna, shared, "the moon", "backups")
 
 	// What others said is where it was, and goes on.
-	if got := hometest.Traces(t, h.Dir, others); len(got) < 4 {
+	if got := hometest.FilesContaining(t, h.Dir, others); len(got) < 4 {
 		t.Errorf("what others said is left in %q", got)
 	}
 	platform := channelstest.NewMemoryChannel()
-	h.Work(nil)
-	h.Dispatch(platform)
+	h.RunWorker(nil)
+	h.RunDispatcher(platform)
 	h.Say("a1", "42", "42", "read notes.txt") // the platform delivers it again
 	h.Say("a10", "42", "42", "read notes.txt")
 	hometest.WaitFor(t, "answers", func() bool { return len(platform.Texts("42")) == 1 && len(platform.Texts(group)) == 1 })
@@ -204,7 +204,7 @@ func TestSessionLeavesNoTrace(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", chat, r, err)
 		}
 	}
-	if left := hometest.Traces(t, h.Dir, secret); len(left) > 0 {
+	if left := hometest.FilesContaining(t, h.Dir, secret); len(left) > 0 {
 		t.Errorf("what she said is left in %q", left)
 	}
 	r, err := e.Session(t.Context(), hometest.Key(t, "42"))
@@ -214,7 +214,7 @@ func TestSessionLeavesNoTrace(t *testing.T) {
 	if _, err := e.Session(t.Context(), "no key"); !errors.Is(err, sessions.ErrInvalidKey) {
 		t.Errorf("no key: %v", err)
 	}
-	if len(hometest.Traces(t, h.Dir, others)) == 0 {
+	if len(hometest.FilesContaining(t, h.Dir, others)) == 0 {
 		t.Error("others' sessions are gone too")
 	}
 }
@@ -227,12 +227,12 @@ func TestPersonInMidTurn(t *testing.T) {
 			t.Parallel() // what is left of a mailbox rests for some seconds
 			h := hometest.Open(t, t.TempDir())
 			h.Say("b1", "43", group, "find "+others)
-			stop := h.Work(nil)
-			h.Idle(bus.InboundTopic)
+			stop := h.RunWorker(nil)
+			h.WaitIdle(bus.InboundTopic)
 			stop()
 			reached, release := make(chan struct{}), make(chan struct{})
 			var once sync.Once
-			h.Work(func(name string) {
+			h.RunWorker(func(name string) {
 				if name == place {
 					once.Do(func() { close(reached); <-release })
 				}
@@ -255,15 +255,15 @@ func TestPersonInMidTurn(t *testing.T) {
 				t.Fatal(got.err)
 			}
 			platform := channelstest.NewMemoryChannel()
-			h.Dispatch(platform)
+			h.RunDispatcher(platform)
 			hometest.WaitFor(t, "the other's answers", func() bool { return len(platform.Texts(group)) >= 2 })
-			h.Idle()
+			h.WaitIdle()
 			for _, text := range platform.Texts(group) {
 				if strings.Contains(text, secret) {
 					t.Errorf("it was sent: %q", text)
 				}
 			}
-			for _, name := range hometest.Traces(t, h.Dir, secret) {
+			for _, name := range hometest.FilesContaining(t, h.Dir, secret) {
 				if !strings.Contains(name, "workspaces") { // which the others share
 					t.Errorf("what she said is left in %q", name)
 				}
@@ -361,7 +361,7 @@ func TestErasingGoesOnWhereItWasCutOff(t *testing.T) {
 			if _, err := cutAfter(h, 1000).Person(t.Context(), anna); err != nil {
 				t.Fatal(err)
 			}
-			if left := hometest.Traces(t, h.Dir, secret); len(left) > 0 {
+			if left := hometest.FilesContaining(t, h.Dir, secret); len(left) > 0 {
 				t.Errorf("what she said is left in %q", left)
 			}
 		})
@@ -373,8 +373,8 @@ func TestRetention(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := hometest.Open(t, dir)
-		working := h.Work(nil)
-		sending := h.Dispatch(channelstest.NewMemoryChannel())
+		working := h.RunWorker(nil)
+		sending := h.RunDispatcher(channelstest.NewMemoryChannel())
 		h.Say("a1", "42", "42", "write "+secret+" to notes.txt")
 		h.Say("a2", "42", group, "find "+secret)
 		synctest.Wait()
@@ -399,22 +399,22 @@ func TestRetention(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if len(hometest.Traces(t, dir, secret)) == 0 {
+		if len(hometest.FilesContaining(t, dir, secret)) == 0 {
 			t.Error("what is not old is gone")
 		}
 		<-time.After(11 * 24 * time.Hour)
 		synctest.Wait()
-		left := hometest.Traces(t, dir, secret)
+		left := hometest.FilesContaining(t, dir, secret)
 		if len(left) != 1 || !strings.HasSuffix(left[0], "bus.db") { // the dead letter
 			t.Errorf("what is old is left in %q", left)
 		}
-		if len(hometest.Traces(t, dir, others)) == 0 {
+		if len(hometest.FilesContaining(t, dir, others)) == 0 {
 			t.Error("what is not old is gone")
 		}
 		<-time.After(21 * 24 * time.Hour)
 		cancel()
 		running.Wait()
-		if left := hometest.Traces(t, dir, secret); len(left) > 0 {
+		if left := hometest.FilesContaining(t, dir, secret); len(left) > 0 {
 			t.Errorf("what is old is left in %q", left)
 		}
 		if d := h.Depth(bus.InboundTopic); d.Waiting != 1 || d.Dead != 0 {
@@ -425,12 +425,12 @@ func TestRetention(t *testing.T) {
 
 func TestRetentionGoesOnWhereItWasCutOff(t *testing.T) {
 	h := hometest.Open(t, t.TempDir())
-	stop := h.Work(nil)
+	stop := h.RunWorker(nil)
 	h.Say("a1", "42", "42", "write "+secret+" to notes.txt")
-	h.Idle(bus.InboundTopic)
+	h.WaitIdle(bus.InboundTopic)
 	stop()
-	h.Dispatch(channelstest.NewMemoryChannel())
-	h.Idle()
+	h.RunDispatcher(channelstest.NewMemoryChannel())
+	h.WaitIdle()
 	before := time.Now().Add(time.Second)
 	if _, err := cutAfter(h, 0).Before(t.Context(), before); !errors.Is(err, errCut) {
 		t.Fatalf("cut off: %v", err)
@@ -438,7 +438,7 @@ func TestRetentionGoesOnWhereItWasCutOff(t *testing.T) {
 	if r, err := eraser(h).Before(t.Context(), before); err != nil || len(r.Workspaces) != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if left := hometest.Traces(t, h.Dir, secret); len(left) > 0 {
+	if left := hometest.FilesContaining(t, h.Dir, secret); len(left) > 0 {
 		t.Errorf("what is old is left in %q", left)
 	}
 }
@@ -496,8 +496,8 @@ func TestFilesThatWaitToBeSentAreForgotten(t *testing.T) {
 	h.Say("p1", "43", "43", "hello")
 	h.Say("g1", "42", group, "hello")
 	h.Say("g2", "43", group, "hello")
-	stop := h.Work(nil)
-	h.Idle(bus.InboundTopic)
+	stop := h.RunWorker(nil)
+	h.WaitIdle(bus.InboundTopic)
 	stop()
 	alone, hers, theirs := send(hometest.Key(t, "43"), "p1"), send(hometest.Key(t, group), "g1"), send(hometest.Key(t, group), "g2")
 	if _, err := eraser(h).Session(t.Context(), hometest.Key(t, "43")); err != nil {

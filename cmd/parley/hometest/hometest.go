@@ -1,4 +1,4 @@
-// Package hometest is a whole bot over a home of real parts, for tests of what happens to the home.
+// Package hometest runs a whole bot over a home of real parts, for tests of what happens to the home.
 package hometest
 
 import (
@@ -29,7 +29,7 @@ import (
 	"parley/tools/memory"
 )
 
-// Channel is the name of the one channel that there is.
+// Channel is the name of the home's only channel.
 const Channel = "telegram"
 
 // patience is how long a test waits for something before it fails.
@@ -47,7 +47,7 @@ type Home struct {
 	closed     bool
 }
 
-// Open opens or makes the home in dir; it is closed with the test.
+// Open opens the home in dir, or makes it; it is closed when the test ends.
 func Open(t testing.TB, dir string) *Home {
 	t.Helper()
 	h := &Home{t: t, Dir: dir}
@@ -72,7 +72,7 @@ func Open(t testing.TB, dir string) *Home {
 	return h
 }
 
-// Close closes it; it may be called twice.
+// Close closes the home; it may be called twice.
 func (h *Home) Close() {
 	h.t.Helper()
 	if h.closed {
@@ -86,7 +86,7 @@ func (h *Home) Close() {
 	}
 }
 
-// Key is the session of a chat.
+// Key returns the key of a chat's session.
 func Key(t testing.TB, chat string) string {
 	t.Helper()
 	key, err := sessions.Key("main", Channel, chat, "")
@@ -96,7 +96,7 @@ func Key(t testing.TB, chat string) string {
 	return key
 }
 
-// Say publishes what a person says in a chat.
+// Say publishes a message that a person says in a chat.
 func (h *Home) Say(id, user, chat, text string) {
 	h.t.Helper()
 	in := bus.Inbound{
@@ -116,9 +116,9 @@ func (h *Home) Say(id, user, chat, text string) {
 	}
 }
 
-// Work runs a worker with the demo model and the tools for files and memory,
-// and point at the places where a process may die, until stop is called.
-func (h *Home) Work(point func(string)) (stop func()) {
+// RunWorker runs a worker with the demo model and the tools for files and memory until
+// stop is called. The worker calls point where a process may die.
+func (h *Home) RunWorker(point func(string)) (stop func()) {
 	all := files.New(func(_ context.Context, call tools.Call) (files.Dir, error) { return h.Workspaces.Open(call.Session) }, nil)
 	all = append(all, memory.New(func(_ context.Context, call tools.Call) (memory.Dir, error) { return h.Workspaces.Open(call.Session) }, nil)...)
 	main := agent.Agent{
@@ -136,8 +136,8 @@ func (h *Home) Work(point func(string)) (stop func()) {
 	}).Run)
 }
 
-// Dispatch sends through a channel what is said there, until stop is called.
-func (h *Home) Dispatch(ch channels.Channel) (stop func()) {
+// RunDispatcher sends the messages for the channel through ch until stop is called.
+func (h *Home) RunDispatcher(ch channels.Channel) (stop func()) {
 	return h.run((&dispatch.Dispatcher{
 		Name: Channel, Channel: ch, Bus: h.Bus, Book: h.Book, Files: outfiles.Files{Store: h.Outgoing}, Notify: dispatch.TellSession(h.Bus),
 		Policy: dispatch.Policy{Drain: time.Second}, Log: slog.New(slog.DiscardHandler),
@@ -158,7 +158,7 @@ func (h *Home) run(work func(context.Context) error) (stop func()) {
 	return stop
 }
 
-// Depth is the state of a topic of the bus.
+// Depth returns how many messages a topic of the bus has in each state.
 func (h *Home) Depth(topic bus.Topic) bus.Depth {
 	h.t.Helper()
 	d, err := h.Bus.Depth(h.t.Context(), topic)
@@ -168,9 +168,9 @@ func (h *Home) Depth(topic bus.Topic) bus.Depth {
 	return d
 }
 
-// Idle waits until nothing waits in those topics and nobody is at work there; if
-// none is named, in all.
-func (h *Home) Idle(topics ...bus.Topic) {
+// WaitIdle waits until nothing waits in these topics and nobody works there; without
+// topics, it waits for all.
+func (h *Home) WaitIdle(topics ...bus.Topic) {
 	h.t.Helper()
 	if len(topics) == 0 {
 		topics = []bus.Topic{bus.InboundTopic, bus.OutboundTopic(Channel)}
@@ -198,8 +198,8 @@ func WaitFor(t testing.TB, what string, cond func() bool) {
 	}
 }
 
-// Traces lists all files below dir that contain a text.
-func Traces(t testing.TB, dir, text string) (names []string) {
+// FilesContaining returns the files below dir that contain a text.
+func FilesContaining(t testing.TB, dir, text string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {

@@ -110,7 +110,7 @@ func ended(j sessions.Job, result sandbox.Result, err error, took time.Duration)
 	case errors.Is(err, bus.ErrFenced), errors.Is(err, bus.ErrClosed):
 		j.State, j.Detail = sessions.JobLost, "the process that ran it was cut off from the others"
 	case err != nil:
-		why := sandbox.NotRun(err)
+		why := sandbox.NotRunError(err)
 		if known, ok := errors.AsType[*tools.Error](why); ok {
 			return failed(j, known.Message)
 		}

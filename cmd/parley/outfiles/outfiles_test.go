@@ -165,9 +165,9 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	platform := &channelstest.EditingChannel{MemoryChannel: channelstest.NewMemoryChannel()}
-	h.Dispatch(platform)
+	h.RunDispatcher(platform)
 	hometest.WaitFor(t, "the message with its file", func() bool { return len(platform.Sent()) == 2 })
-	h.Idle()
+	h.WaitIdle()
 	if sent := platform.Sent(); sent[1].File == nil || string(sent[1].File.Data) != "a" {
 		t.Errorf("sent %+v", sent)
 	}

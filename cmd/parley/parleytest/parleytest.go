@@ -1,7 +1,7 @@
 // Package parleytest runs the real program as a child process, between a fake Telegram server and a scripted model server.
 //
 // It builds the program once for a package's tests, with the crashpoints at which a test
-// may kill it. redis.go is a Redis that a test may kill too.
+// may kill it. redis.go starts a Redis that a test may kill too.
 package parleytest
 
 import (
@@ -39,20 +39,21 @@ var Binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// What a world is made of.
+// The names and times that all worlds share.
 const (
-	// Token is the bot's at Telegram, and Owner the person who owns the bot there.
+	// Token is the bot's token for Telegram, and Owner the person who owns the bot there.
 	Token = "4242:test-token-of-the-bot-000000000000000"
 	Owner = 1
-	// Patient is how long a test waits for what must come.
-	Patient = 60 * time.Second
+	// Patience is how long a test waits for something before it fails.
+	Patience = 60 * time.Second
 
 	// SlackBot and SlackApp are the tokens of a Slack app.
 	SlackBot = "xoxb-1-parley-test"
 	SlackApp = "xapp-1-parley-test"
 )
 
-// A World is a platform, a model, and the home of the bot between them.
+// A World has a fake Telegram, a scripted model server, and the home of the bot between
+// them.
 type World struct {
 	T        *testing.T
 	Telegram *telegramtest.Server
@@ -84,7 +85,8 @@ func New(t *testing.T, script agenttest.Script, more string) *World {
 	return w
 }
 
-// Command is the program with arguments, in this world's home.
+// Command returns a command that runs the program with these arguments in this world's
+// home.
 func (w *World) Command(args ...string) *exec.Cmd {
 	w.T.Helper()
 	path, err := Binary()
@@ -104,7 +106,7 @@ type Process struct {
 	Ended  chan error
 }
 
-// Serve starts serve with more in its environment.
+// Serve starts serve; env is added to its environment.
 func (w *World) Serve(env ...string) *Process {
 	w.T.Helper()
 	p := &Process{w: w, Cmd: w.Command("serve"), Stderr: &SyncBuffer{}, Ended: make(chan error, 1)}
@@ -134,7 +136,7 @@ func (p *Process) Kill() {
 	}
 }
 
-// Stop ends serve in good order, once nothing waits on its bus.
+// Stop waits until nothing waits on the bus, and then ends serve with SIGTERM.
 func (p *Process) Stop() {
 	p.w.T.Helper()
 	WaitFor(p.w.T, "serve to be up", func() bool { return strings.Contains(p.Stderr.String(), `"serving"`) })
@@ -147,8 +149,8 @@ func (p *Process) Stop() {
 	}
 }
 
-// Died tells whether the process has ended.
-func (p *Process) Died() bool {
+// HasEnded reports whether the process has ended.
+func (p *Process) HasEnded() bool {
 	select {
 	case err := <-p.Ended:
 		p.Ended <- err
@@ -158,13 +160,14 @@ func (p *Process) Died() bool {
 	}
 }
 
-// Serving waits until serve serves: a chat that comes before has the home.
-func (p *Process) Serving() {
+// WaitServing waits until serve is up: a chat that came before would open the home
+// itself.
+func (p *Process) WaitServing() {
 	p.w.T.Helper()
 	WaitFor(p.w.T, "serve to be up", func() bool { return strings.Contains(p.Stderr.String(), `"serving"`) })
 }
 
-// Count asks a database of the home for a number.
+// Count returns the number that a query of one of the home's databases gives.
 func (w *World) Count(file, query string) int {
 	w.T.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.Home, file)+"?mode=ro&_pragma=busy_timeout(5000)")
@@ -179,23 +182,23 @@ func (w *World) Count(file, query string) int {
 	return int(n.Int64)
 }
 
-// Dies waits until serve has killed itself.
-func (p *Process) Dies() {
+// WaitKilled waits until serve has killed itself at a crashpoint.
+func (p *Process) WaitKilled() {
 	p.w.T.Helper()
 	select {
 	case err := <-p.Ended:
 		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 			p.w.T.Fatalf("serve ended with %v, want it killed", err)
 		}
-	case <-time.After(Patient):
+	case <-time.After(Patience):
 		p.w.T.Fatal("serve was not killed: the point was not passed")
 	}
 }
 
-// Said waits until the bot has sent n messages to a chat, and returns their texts.
-func (w *World) Said(chat int64, n int) []string {
+// WaitSaid waits until the bot has sent n messages to a chat, and returns their texts.
+func (w *World) WaitSaid(chat int64, n int) []string {
 	w.T.Helper()
-	ctx, cancel := context.WithTimeout(w.T.Context(), Patient)
+	ctx, cancel := context.WithTimeout(w.T.Context(), Patience)
 	defer cancel()
 	sent, err := w.Telegram.WaitSent(ctx, chat, n)
 	if err != nil {
@@ -204,7 +207,7 @@ func (w *World) Said(chat int64, n int) []string {
 	return Texts(sent)
 }
 
-// Texts are the texts of messages.
+// Texts returns the texts of messages.
 func Texts(sent []telegramtest.Message) []string {
 	var all []string
 	for _, m := range sent {
@@ -213,7 +216,7 @@ func Texts(sent []telegramtest.Message) []string {
 	return all
 }
 
-// Run runs a command to its end.
+// Run runs the program to its end, and returns its output and exit code.
 func (w *World) Run(args ...string) (stdout, stderr string, code int) {
 	w.T.Helper()
 	cmd := w.Command(args...)
@@ -232,7 +235,7 @@ func (w *World) Run(args ...string) (stdout, stderr string, code int) {
 // WaitFor waits until a condition holds.
 func WaitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(Patient); !holds(); {
+	for deadline := time.Now().Add(Patience); !holds(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)
 		}
@@ -240,28 +243,29 @@ func WaitFor(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// A SyncBuffer keeps what a process writes while tests read it.
+// A SyncBuffer holds the output of a process, which tests may read while the process
+// writes.
 type SyncBuffer struct{ testlog.Buffer }
 
-// Tail is the end of what was written, enough for a log.
+// Tail returns the end of the output, short enough for a log.
 func (s *SyncBuffer) Tail() string {
 	all := s.String()
 	return all[max(0, len(all)-4000):]
 }
 
-// EchoModel answers "you said X".
+// EchoModel answers "you said X" to X.
 func EchoModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("you said " + r.Said())
 }
 
-// Interrupted counts the sends of which nobody can tell whether they arrived:
-// each may have arrived once more than it should.
-func (w *World) Interrupted() int {
+// InterruptedSends counts the sends of which nobody knows whether they arrived: each may
+// have arrived once more than it should.
+func (w *World) InterruptedSends() int {
 	w.T.Helper()
 	return w.Count("book.db", "SELECT sum(interrupted) FROM parts")
 }
 
-// FilesWith lists the files below dir that have a text in them.
+// FilesWith returns the files below dir that contain a text.
 func FilesWith(t *testing.T, dir, text string) []string {
 	t.Helper()
 	var found []string

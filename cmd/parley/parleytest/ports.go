@@ -10,9 +10,10 @@ import (
 	"testing"
 )
 
-// FreeAddress is an address on which nobody listens, at a port that no connection is given
-// for its own end, so that a server finds it again after a restart. No other test is given
-// it meanwhile, of whatever process: who has a port holds the lock of a file for it.
+// FreeAddress returns an address on which nobody listens. Its port is none that the
+// system gives to outgoing connections, so a server gets it again after a restart. No
+// other test, of whatever process, gets the address meanwhile: a lock on a file for the
+// port sees to that.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {

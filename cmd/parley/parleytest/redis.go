@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// A Redis is a Redis that a test may kill. It hands every change to the
-// kernel before it answers. With everysec it would hold changes back while a busy
-// disk is slow (docs/reliability.md), and what a test is about is not the disk.
+// A Redis is a Redis server that a test may kill. It writes every change to the kernel
+// before it answers. With everysec it would hold changes back while a busy disk is slow
+// (docs/reliability.md), and these tests are not about the disk.
 type Redis struct {
 	t    testing.TB
 	name string
@@ -22,7 +22,7 @@ type Redis struct {
 	cmd  *exec.Cmd
 }
 
-// StartRedis starts one that ends with the test.
+// StartRedis starts a Redis that ends with the test.
 func StartRedis(t testing.TB) *Redis {
 	t.Helper()
 	name := os.Getenv("PARLEY_TEST_REDIS_SERVER")
@@ -43,10 +43,10 @@ func StartRedis(t testing.TB) *Redis {
 	return s
 }
 
-// URL is where it answers.
+// URL returns the address of the server.
 func (s *Redis) URL() string { return "redis://127.0.0.1:" + s.port }
 
-// Start starts the server on the data that it has and waits until it answers.
+// Start starts the server on the data that it has, and waits until it answers.
 func (s *Redis) Start() error {
 	s.cmd = exec.Command(s.name, "--port", s.port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "yes",
 		"--appendfsync", "no", "--maxmemory-policy", "noeviction", "--daemonize", "no", "--logfile", "")
@@ -70,13 +70,13 @@ func (s *Redis) Start() error {
 	return errors.Join(errors.New("redis-server does not start"), s.cmd.Wait())
 }
 
-// Kill ends it with SIGKILL.
+// Kill ends the server with SIGKILL.
 func (s *Redis) Kill() {
 	_ = s.cmd.Process.Kill() // it may be dead
 	_ = s.cmd.Wait()         // it was killed
 }
 
-// Signal sends it a signal.
+// Signal sends the server a signal.
 func (s *Redis) Signal(what syscall.Signal) {
 	if err := s.cmd.Process.Signal(what); err != nil {
 		s.t.Error(err)

@@ -19,7 +19,7 @@ const (
 
 // leaf is the group that this process moves to where its own is to have groups below:
 // in version 2 a group has processes or divides what it may take, not both.
-const leaf = "parley-server"
+const ownLeaf = "parley-server"
 
 // Find looks where groups can be made, and makes one to see that it works. What is
 // left over there of processes that were killed is removed. Where nothing works it
@@ -36,19 +36,19 @@ func Find() (Place, error) {
 	at := map[string]folder{}
 	var why error
 	if m, ok := mounts[""]; ok {
-		err := m.divide(own[""], at)
+		err := m.enableControllers(own[""], at)
 		why = errors.Join(why, err)
 	}
 	for _, controller := range []string{pids, memory} {
 		if m, ok := mounts[controller]; ok {
-			if dir, ok := m.folder(own[controller]); ok {
+			if dir, ok := m.folderOf(own[controller]); ok {
 				at[controller] = folder{Path: dir}
 			}
 		}
 		if at[controller].Path == "" {
 			continue
 		}
-		if err := try(at[controller]); err != nil {
+		if err := tryMake(at[controller]); err != nil {
 			delete(at, controller)
 			why = errors.Join(why, err)
 		}
@@ -62,7 +62,7 @@ func Find() (Place, error) {
 }
 
 // try makes a group, and removes it.
-func try(in folder) error {
+func tryMake(in folder) error {
 	g, err := Place{Pids: in}.Make(Limits{})
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func readMounts() (map[string]mount, error) {
 }
 
 // folder is where a group lies, if it can be seen.
-func (m mount) folder(group string) (string, bool) {
+func (m mount) folderOf(group string) (string, bool) {
 	below, err := filepath.Rel(m.root, group)
 	if err != nil || below == ".." || strings.HasPrefix(below, "../") {
 		return "", false
@@ -135,22 +135,22 @@ func (m mount) folder(group string) (string, bool) {
 
 // divide finds the group of version 2 below which groups can be made, and lets it
 // divide what it may take of each controller.
-func (m mount) divide(group string, at map[string]folder) error {
-	own, ok := m.folder(group)
+func (m mount) enableControllers(group string, at map[string]folder) error {
+	own, ok := m.folderOf(group)
 	if !ok {
 		return nil
 	}
 	parent := filepath.Dir(own)
 	switch {
-	case marked(parent) || filepath.Base(own) == leaf && m.delegated(parent):
+	case hasDelegationMark(parent) || filepath.Base(own) == ownLeaf && m.isDelegated(parent):
 		own = parent // which need not divide yet what it may take
-	case len(wanted(own, "cgroup.controllers")) == 0:
+	case len(readControllers(own, "cgroup.controllers")) == 0:
 		return nil // they are version 1's
-	case top(own): // which may have both
+	case isRoot(own): // which may have both
 		if own != m.at {
 			return nil
 		}
-	case m.delegated(own):
+	case m.isDelegated(own):
 		if err := moveDown(own); err != nil {
 			return err
 		}
@@ -158,20 +158,20 @@ func (m mount) divide(group string, at map[string]folder) error {
 		return fmt.Errorf("the control group %s is not delegated to this process", own)
 	}
 	var failed error
-	for _, controller := range wanted(own, "cgroup.controllers") {
+	for _, controller := range readControllers(own, "cgroup.controllers") {
 		// What is divided already needs no writing, and cannot always be written.
-		if !slices.Contains(wanted(own, "cgroup.subtree_control"), controller) {
+		if !slices.Contains(readControllers(own, "cgroup.subtree_control"), controller) {
 			failed = errors.Join(failed, write(own, "cgroup.subtree_control", "+"+controller))
 		}
 	}
-	for _, controller := range wanted(own, "cgroup.subtree_control") {
+	for _, controller := range readControllers(own, "cgroup.subtree_control") {
 		at[controller] = folder{Path: own, Unified: true}
 	}
 	return failed
 }
 
 // wanted reads which controllers a file of a group names, of those that are used here.
-func wanted(dir, file string) (controllers []string) {
+func readControllers(dir, file string) (controllers []string) {
 	raw, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
 		return nil
@@ -186,12 +186,12 @@ func wanted(dir, file string) (controllers []string) {
 
 // delegated tells whether the system has left a group to whoever is in it: by a mark,
 // or, in a container, because nothing is seen above it.
-func (m mount) delegated(dir string) bool {
-	return marked(dir) || dir == m.at && !top(dir)
+func (m mount) isDelegated(dir string) bool {
+	return hasDelegationMark(dir) || dir == m.at && !isRoot(dir)
 }
 
 // marked tells whether a group has the mark that systemd makes on what it delegates.
-func marked(dir string) bool {
+func hasDelegationMark(dir string) bool {
 	for _, name := range []string{"user.delegate", "trusted.delegate"} {
 		value := make([]byte, 8)
 		if n, err := unix.Getxattr(dir, name, value); err == nil && string(value[:n]) == "1" {
@@ -202,7 +202,7 @@ func marked(dir string) bool {
 }
 
 // top tells whether a group is the machine's own, above all others.
-func top(dir string) bool {
+func isRoot(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "cgroup.type"))
 	return errors.Is(err, os.ErrNotExist)
 }
@@ -216,10 +216,10 @@ func moveDown(own string) error {
 	if all := strings.Fields(string(raw)); len(all) != 1 || all[0] != strconv.Itoa(os.Getpid()) {
 		return fmt.Errorf("the control group %s holds other processes than this one", own)
 	}
-	if err := os.Mkdir(filepath.Join(own, leaf), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := os.Mkdir(filepath.Join(own, ownLeaf), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	return write(filepath.Join(own, leaf), "cgroup.procs", strconv.Itoa(os.Getpid()))
+	return write(filepath.Join(own, ownLeaf), "cgroup.procs", strconv.Itoa(os.Getpid()))
 }
 
 // write writes one of a group's files, which must be there.

@@ -18,7 +18,7 @@ import (
 )
 
 // prefix begins the names of groups.
-const prefix = "parley-command-"
+const groupPrefix = "parley-command-"
 
 // removeTime is how long a group may take to be rid of processes that have ended.
 const removeTime = time.Second
@@ -80,12 +80,12 @@ func (p Place) folders() (all []folder) {
 // one that is left over, and have removed it.
 func (f folder) make() (part, error) {
 	for {
-		dir, err := os.MkdirTemp(f.Path, prefix)
+		dir, err := os.MkdirTemp(f.Path, groupPrefix)
 		if err != nil {
 			return part{}, err
 		}
 		made := part{folder: folder{dir, f.Unified}, parent: f.Path}
-		if made.lock, err = hold(dir); err == nil {
+		if made.lock, err = lockGroup(dir); err == nil {
 			if _, err = os.Stat(dir); err == nil {
 				return made, nil
 			}
@@ -98,7 +98,7 @@ func (f folder) make() (part, error) {
 }
 
 // hold locks a group, if nobody does.
-func hold(dir string) (*os.File, error) {
+func lockGroup(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -153,18 +153,18 @@ func (g *Group) Start(cmd *exec.Cmd) (err error) {
 // kernel has ended a process of it for its memory. What it was refused by Kill counts.
 func (g *Group) Refused() (tasks, memory bool) {
 	for _, p := range g.parts {
-		tasks = tasks || p.counted("pids.events", "max")
+		tasks = tasks || p.hasEvent("pids.events", "max")
 		if p.Unified {
-			memory = memory || p.counted("memory.events", "oom_kill")
+			memory = memory || p.hasEvent("memory.events", "oom_kill")
 		} else {
-			memory = memory || p.counted("memory.oom_control", "oom_kill")
+			memory = memory || p.hasEvent("memory.oom_control", "oom_kill")
 		}
 	}
 	return tasks, memory
 }
 
 // counted tells whether something has happened that a file counts.
-func (p part) counted(file, what string) bool {
+func (p part) hasEvent(file, what string) bool {
 	raw, err := os.ReadFile(filepath.Join(p.Path, file))
 	if err != nil {
 		return false // the controller is another part's
@@ -243,7 +243,7 @@ func (f folder) sweepBelow() {
 		return // it is gone
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), prefix) {
+		if strings.HasPrefix(e.Name(), groupPrefix) {
 			_ = folder{filepath.Join(f.Path, e.Name()), f.Unified}.sweep() // it may be another user's
 		}
 	}
@@ -251,7 +251,7 @@ func (f folder) sweepBelow() {
 
 // sweep removes a group, unless somebody looks after it.
 func (f folder) sweep() error {
-	lock, err := hold(f.Path)
+	lock, err := lockGroup(f.Path)
 	if err != nil {
 		return err
 	}

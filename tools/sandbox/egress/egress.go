@@ -26,7 +26,7 @@ import (
 // Check says what is wrong with an entry of the list: it is HOST, or *.DOMAIN for
 // all below a domain, for the ports 80 and 443; or either with :PORT.
 func Check(entry string) error {
-	host, port := split(entry)
+	host, port := splitHostPort(entry)
 	if strings.Contains(entry, "/") {
 		return fmt.Errorf("%q is no host: write it without scheme and path", entry)
 	}
@@ -53,7 +53,7 @@ func checkPort(port string) error {
 }
 
 // split parts a host from its port, if it has one. Brackets go.
-func split(entry string) (host, port string) {
+func splitHostPort(entry string) (host, port string) {
 	entry = strings.ToLower(entry)
 	if host, port, err := net.SplitHostPort(entry); err == nil {
 		return strings.TrimSuffix(host, "."), port
@@ -63,12 +63,12 @@ func split(entry string) (host, port string) {
 
 // A Proxy serves one command.
 type Proxy struct {
-	allowed []string
-	server  *http.Server
-	dial    *net.Dialer
-	through *http.Transport
-	closed  chan struct{} // ends the connections that tunnels have taken over
-	close   func()
+	allowed   []string
+	server    *http.Server
+	dial      *net.Dialer
+	transport *http.Transport
+	closed    chan struct{} // ends the connections that tunnels have taken over
+	close     func()
 
 	mu      sync.Mutex
 	refused []string
@@ -81,8 +81,8 @@ const maxRefused = 20
 func New(allowed []string) *Proxy {
 	p := &Proxy{allowed: allowed, dial: &net.Dialer{Timeout: 20 * time.Second}, closed: make(chan struct{})}
 	p.close = sync.OnceFunc(func() { close(p.closed) })
-	p.through = &http.Transport{ // Proxy is nil: what the environment says is not for this
-		DialContext: p.connect, ResponseHeaderTimeout: time.Minute, MaxResponseHeaderBytes: 256 << 10,
+	p.transport = &http.Transport{ // Proxy is nil: what the environment says is not for this
+		DialContext: p.dialAllowed, ResponseHeaderTimeout: time.Minute, MaxResponseHeaderBytes: 256 << 10,
 		DisableCompression: true, IdleConnTimeout: 10 * time.Second,
 	}
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: 20 * time.Second, MaxHeaderBytes: 256 << 10, ErrorLog: log.New(io.Discard, "", 0)}
@@ -100,7 +100,7 @@ func (p *Proxy) Serve(l net.Listener) error {
 // Close ends every connection.
 func (p *Proxy) Close() error {
 	p.close()
-	p.through.CloseIdleConnections()
+	p.transport.CloseIdleConnections()
 	return p.server.Close()
 }
 
@@ -114,7 +114,7 @@ func (p *Proxy) Refused() []string {
 // allows tells whether a host and port are on the list.
 func (p *Proxy) allows(host, port string) bool {
 	return slices.ContainsFunc(p.allowed, func(entry string) bool {
-		name, at := split(entry)
+		name, at := splitHostPort(entry)
 		if at != "" && at != port || at == "" && port != "80" && port != "443" {
 			return false
 		}
@@ -135,7 +135,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "parley: this is a proxy: it takes CONNECT, and requests with an http:// URL", http.StatusBadRequest)
 		return
 	}
-	host, port := split(asked)
+	host, port := splitHostPort(asked)
 	if port == "" {
 		port = fallback
 	}
@@ -162,8 +162,8 @@ func (p *Proxy) refuse(w http.ResponseWriter, host string) {
 // connect reaches a host that is allowed. A name that leads to this machine, or to
 // what only machines of a cloud can ask, is refused: who answers for a name is not
 // always who wrote it down.
-func (p *Proxy) connect(ctx context.Context, network, address string) (net.Conn, error) {
-	host, _ := split(address)
+func (p *Proxy) dialAllowed(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _ := splitHostPort(address)
 	d := *p.dial
 	if _, err := netip.ParseAddr(host); err != nil { // a name
 		d.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
@@ -182,7 +182,7 @@ func (p *Proxy) connect(ctx context.Context, network, address string) (net.Conn,
 
 // tunnel connects the command with a host, until either ends it.
 func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, address string) {
-	far, err := p.connect(ctx, "tcp", address)
+	far, err := p.dialAllowed(ctx, "tcp", address)
 	if err != nil {
 		http.Error(w, "parley: "+err.Error(), http.StatusBadGateway)
 		return
@@ -231,7 +231,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 		out.Header.Del(name)
 	}
 	out.Host = r.URL.Host // what is asked of the host is what was allowed
-	resp, err := p.through.RoundTrip(out)
+	resp, err := p.transport.RoundTrip(out)
 	if err != nil {
 		http.Error(w, "parley: "+err.Error(), http.StatusBadGateway)
 		return

@@ -9,6 +9,6 @@ const Chmod = unix.SYS_CHMOD
 
 // legacy are the calls that only this kind of processor still has.
 func legacy() []rule {
-	return append(append(all(errno(unix.EPERM), unix.SYS_CHOWN, unix.SYS_LCHOWN), all(notify, Chmod)...),
-		all(errno(unix.ENOSYS), unix.SYS_INOTIFY_INIT, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT)...)
+	return append(append(answerAll(errnoAnswer(unix.EPERM), unix.SYS_CHOWN, unix.SYS_LCHOWN), answerAll(notify, Chmod)...),
+		answerAll(errnoAnswer(unix.ENOSYS), unix.SYS_INOTIFY_INIT, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT)...)
 }

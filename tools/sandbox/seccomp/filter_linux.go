@@ -23,7 +23,7 @@ const (
 	refuse = 0x00050000
 )
 
-func errno(e unix.Errno) uint32 { return refuse | uint32(e) }
+func errnoAnswer(e unix.Errno) uint32 { return refuse | uint32(e) }
 
 // A rule answers a call; where test is set, only calls that it matches.
 type rule struct {
@@ -83,12 +83,12 @@ func Assemble(f Filter) ([]byte, error) {
 // Program is a filter as instructions.
 func Program(f Filter) []unix.SockFilter {
 	program := []unix.SockFilter{
-		load(atArch), jump(unix.BPF_JEQ, arch, 1, 0), answer(errno(unix.ENOSYS)), // calls of other kinds have other numbers
-		load(atNumber), jump(unix.BPF_JGE, 0x40000000, 0, 1), answer(errno(unix.ENOSYS)), // likewise
+		load(atArch), jump(unix.BPF_JEQ, arch, 1, 0), answer(errnoAnswer(unix.ENOSYS)), // calls of other kinds have other numbers
+		load(atNumber), jump(unix.BPF_JGE, 0x40000000, 0, 1), answer(errnoAnswer(unix.ENOSYS)), // likewise
 	}
-	rules := hardened()
+	rules := hardenedRules()
 	if f == Closed {
-		rules = slices.Concat(closed(), rules)
+		rules = slices.Concat(closedRules(), rules)
 	}
 	for _, r := range rules {
 		program = append(program, load(atNumber), jump(unix.BPF_JEQ, r.call, 0, len(r.test)+1))
@@ -98,7 +98,7 @@ func Program(f Filter) []unix.SockFilter {
 	return append(program, answer(allow))
 }
 
-func all(answer uint32, calls ...uint32) (rules []rule) {
+func answerAll(answer uint32, calls ...uint32) (rules []rule) {
 	for _, call := range calls {
 		rules = append(rules, rule{call: call, answer: answer})
 	}
@@ -107,29 +107,29 @@ func all(answer uint32, calls ...uint32) (rules []rule) {
 
 // hardened refuses what no command needs and kernels were broken by, memory that
 // no limit counts, and networks that do not belong to a namespace.
-func hardened() []rule {
-	missing := errno(unix.ENOSYS)
-	rules := all(missing,
+func hardenedRules() []rule {
+	missing := errnoAnswer(unix.ENOSYS)
+	rules := answerAll(missing,
 		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
 		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
 		unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET,
 		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_KEXEC_LOAD, unix.SYS_FANOTIFY_INIT)
-	return append(rules, rule{unix.SYS_SOCKET, errno(unix.EAFNOSUPPORT),
+	return append(rules, rule{unix.SYS_SOCKET, errnoAnswer(unix.EAFNOSUPPORT),
 		noneOf(0, 0, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)})
 }
 
 // closed refuses what leads to other processes of the same user and to any network.
 // A path that a call names is not a filter's to judge.
-func closed() []rule {
+func closedRules() []rule {
 	const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
-	denied, missing := errno(unix.EPERM), errno(unix.ENOSYS)
+	denied, missing := errnoAnswer(unix.EPERM), errnoAnswer(unix.ENOSYS)
 	rules := slices.Concat(
-		all(denied, unix.SYS_SOCKET, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_FCHOWNAT, unix.SYS_MOUNT, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT),
-		all(missing, unix.SYS_CLONE3, unix.SYS_SEMGET, unix.SYS_MSGGET, unix.SYS_MQ_OPEN, unix.SYS_INOTIFY_INIT1),
-		all(errno(unix.ENOTSUP), unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, setxattrat, removexattrat),
-		all(notify, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2),
+		answerAll(denied, unix.SYS_SOCKET, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_FCHOWNAT, unix.SYS_MOUNT, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT),
+		answerAll(missing, unix.SYS_CLONE3, unix.SYS_SEMGET, unix.SYS_MSGGET, unix.SYS_MQ_OPEN, unix.SYS_INOTIFY_INIT1),
+		answerAll(errnoAnswer(unix.ENOTSUP), unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, setxattrat, removexattrat),
+		answerAll(notify, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2),
 		legacy(),
 	)
 	return append(rules,

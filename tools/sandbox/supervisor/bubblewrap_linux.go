@@ -19,7 +19,7 @@ import (
 )
 
 // entrance is where this program lies inside, for commands that need its proxy.
-const entrance = "/run/parley"
+const programInside = "/run/parley"
 
 // tasksEach is how many threads there may be for each process that is allowed: the
 // kernel refuses more of them, and programs of today start many.
@@ -40,8 +40,8 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 		return nil, err
 	}
 	c := &child{others: 2, close: func() error { return nil }}
-	args := []string{"--json-status-fd", pipes.give(statusEnd), "--block-fd", pipes.give(wait)}
-	walls, err := s.walls(&pipes)
+	args := []string{"--json-status-fd", pipes.addFile(statusEnd), "--block-fd", pipes.addFile(wait)}
+	walls, err := s.bubblewrapArgs(&pipes)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	case s.Proxied():
 		command, err = s.behindProxy(c, &pipes, &args)
 	case s.writes != nil:
-		command, err = s.entered(&pipes, &args, entering{})
+		command, err = s.enterArgs(&pipes, &args, entering{})
 	}
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 func (s *supervisor) command(pipes *pipes, args *[]string) ([]string, error) {
 	switch {
 	case s.Own:
-		return append([]string{entrance}, s.Args...), pipes.program(args)
+		return append([]string{programInside}, s.Args...), pipes.mountProgram(args)
 	case s.Args[0] == "sh":
 		return s.Args, nil
 	}
@@ -106,7 +106,7 @@ func (s *supervisor) command(pipes *pipes, args *[]string) ([]string, error) {
 type pipes struct{ theirs []*os.File }
 
 // give adds a file, and returns the number that the child knows it by.
-func (p *pipes) give(f *os.File) string {
+func (p *pipes) addFile(f *os.File) string {
 	p.theirs = append(p.theirs, f)
 	return strconv.Itoa(2 + len(p.theirs))
 }
@@ -114,13 +114,13 @@ func (p *pipes) give(f *os.File) string {
 // text adds a file that holds a text, however long. It is memory and no pipe: a pipe
 // takes some 64 KB and then waits for its reader, and the child that reads is started
 // after everything was written.
-func (p *pipes) text(content []byte) (string, error) {
+func (p *pipes) addText(content []byte) (string, error) {
 	fd, err := unix.MemfdCreate("request", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return "", err
 	}
 	f := os.NewFile(uintptr(fd), "request")
-	number := p.give(f)
+	number := p.addFile(f)
 	if _, err := f.Write(content); err != nil {
 		return "", err
 	}
@@ -134,7 +134,7 @@ func (p *pipes) text(content []byte) (string, error) {
 
 // program shows this program inside, as the file entrance. Where another has taken its
 // place since this one was started, it is copied: a path would lead to the other.
-func (p *pipes) program(args *[]string) error {
+func (p *pipes) mountProgram(args *[]string) error {
 	path, err := os.Executable()
 	if err != nil {
 		return err
@@ -144,14 +144,14 @@ func (p *pipes) program(args *[]string) error {
 		return err
 	}
 	if there, err := os.Stat(path); err == nil && os.SameFile(here, there) {
-		*args = append(*args, "--ro-bind", path, entrance)
+		*args = append(*args, "--ro-bind", path, programInside)
 		return nil
 	}
 	f, err := os.Open(ThisProgram)
 	if err != nil {
 		return err
 	}
-	*args = append(*args, "--perms", "0555", "--file", p.give(f), entrance)
+	*args = append(*args, "--perms", "0555", "--file", p.addFile(f), programInside)
 	return nil
 }
 
@@ -204,7 +204,7 @@ func (s *supervisor) lowerPriority(pid int) error {
 	if !s.hasNoProcessLimit() {
 		return nil
 	}
-	if err := unix.Setpriority(unix.PRIO_PROCESS, pid, behind); !errors.Is(err, unix.ESRCH) {
+	if err := unix.Setpriority(unix.PRIO_PROCESS, pid, commandNice); !errors.Is(err, unix.ESRCH) {
 		return err
 	}
 	return nil
@@ -229,16 +229,16 @@ func (s *supervisor) credential() *syscall.Credential {
 }
 
 // walls are bubblewrap's arguments for what there is inside.
-func (s *supervisor) walls(pipes *pipes) ([]string, error) {
+func (s *supervisor) bubblewrapArgs(pipes *pipes) ([]string, error) {
 	uid, gid := os.Getuid(), os.Getgid()
 	if s.UID >= 0 {
 		uid, gid = s.UID, s.GID
 	}
-	passwd, err := pipes.text(fmt.Appendf(nil, "root:x:0:0:root:/:/bin/sh\nagent:x:%d:%d:agent:/tmp:/bin/sh\n", uid, gid))
+	passwd, err := pipes.addText(fmt.Appendf(nil, "root:x:0:0:root:/:/bin/sh\nagent:x:%d:%d:agent:/tmp:/bin/sh\n", uid, gid))
 	if err != nil {
 		return nil, err
 	}
-	group, err := pipes.text(fmt.Appendf(nil, "root:x:0:\nagent:x:%d:\n", gid))
+	group, err := pipes.addText(fmt.Appendf(nil, "root:x:0:\nagent:x:%d:\n", gid))
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func (s *supervisor) walls(pipes *pipes) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	filter, err := pipes.text(program)
+	filter, err := pipes.addText(program)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (s *supervisor) walls(pipes *pipes) ([]string, error) {
 	for _, dir := range []string{"/etc", "/etc/ssl", "/run", "/var"} {
 		args = append(args, "--perms", "0755", "--dir", dir)
 	}
-	args = append(args, system(s.FullNet)...)
+	args = append(args, systemArgs(s.FullNet)...)
 	size := strconv.FormatInt(s.Tmp, 10)
 	args = append(args,
 		"--perms", "0644", "--file", passwd, "/etc/passwd", "--perms", "0644", "--file", group, "/etc/group",
@@ -271,7 +271,7 @@ func (s *supervisor) walls(pipes *pipes) ([]string, error) {
 	for _, name := range s.Read {
 		args = append(args, "--ro-bind-try", name, name)
 	}
-	places, dir := s.places()
+	places, dir := s.placeArgs()
 	args = append(args, places...)
 	args = append(args, "--chdir", dir, "--setenv", "HOME", "/tmp", "--setenv", "TMPDIR", "/tmp")
 	for _, pair := range s.Env {
@@ -283,7 +283,7 @@ func (s *supervisor) walls(pipes *pipes) ([]string, error) {
 
 // places shows what is there for this command alone: the folders that it reads, and its
 // workspace. It starts in dir.
-func (s *supervisor) places() (args []string, dir string) {
+func (s *supervisor) placeArgs() (args []string, dir string) {
 	for _, shown := range s.Shows {
 		args = append(args, "--ro-bind", shown.Path, shown.As)
 		if shown.Env != "" {
@@ -302,14 +302,14 @@ func (s *supervisor) places() (args []string, dir string) {
 				how = "--ro-bind"
 			}
 		}
-		args = append(args, how, s.Workspace, inside)
-		dir = filepath.Join(inside, s.Dir)
+		args = append(args, how, s.Workspace, workspaceInside)
+		dir = filepath.Join(workspaceInside, s.Dir)
 	}
 	return args, dir
 }
 
 // system shows the programs of this machine and what they need, read-only.
-func system(net bool) (args []string) {
+func systemArgs(net bool) (args []string) {
 	args = []string{"--ro-bind", "/usr", "/usr"}
 	for _, name := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
 		info, err := os.Lstat(name)
@@ -324,14 +324,14 @@ func system(net bool) (args []string) {
 			args = append(args, "--symlink", target, name)
 		}
 	}
-	for _, name := range settings(net) {
+	for _, name := range etcFiles(net) {
 		args = append(args, "--ro-bind-try", name, name)
 	}
 	return args
 }
 
 // settings are the files of /etc that programs need and that hold no secret.
-func settings(net bool) []string {
+func etcFiles(net bool) []string {
 	names := []string{
 		"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/timezone",
 		"/etc/nsswitch.conf", "/etc/protocols", "/etc/services", "/etc/mime.types", "/etc/magic", "/etc/terminfo", "/etc/inputrc",
@@ -353,7 +353,7 @@ func (s *supervisor) behindProxy(c *child, pipes *pipes, args *[]string) ([]stri
 		return nil, err
 	}
 	ours, theirs := os.NewFile(uintptr(pair[0]), "proxy"), os.NewFile(uintptr(pair[1]), "proxy")
-	number := pipes.give(theirs)
+	number := pipes.addFile(theirs)
 	proxy := s.proxy(s.Hosts)
 	c.refused = proxy.Refused
 	c.close = proxy.Close
@@ -363,18 +363,18 @@ func (s *supervisor) behindProxy(c *child, pipes *pipes, args *[]string) ([]stri
 		*args = append(*args, "--setenv", name, at)
 	}
 	*args = append(*args, "--setenv", "NODE_USE_ENV_PROXY", "1")
-	return s.entered(pipes, args, entering{Listen: number})
+	return s.enterArgs(pipes, args, entering{Listen: number})
 }
 
 // entered is what bubblewrap runs where this program does something inside before it
 // becomes the command.
-func (s *supervisor) entered(pipes *pipes, args *[]string, e entering) ([]string, error) {
-	if err := pipes.program(args); err != nil {
+func (s *supervisor) enterArgs(pipes *pipes, args *[]string, e entering) ([]string, error) {
+	if err := pipes.mountProgram(args); err != nil {
 		return nil, err
 	}
 	var err error
 	if e.Args = s.Args; s.writes != nil {
-		if e.Mounted, err = identify(s.writes, insideWrites); err != nil {
+		if e.Mounted, err = placeOf(s.writes, insideWrites); err != nil {
 			return nil, err
 		}
 	}
@@ -382,9 +382,9 @@ func (s *supervisor) entered(pipes *pipes, args *[]string, e entering) ([]string
 	if err != nil {
 		return nil, err
 	}
-	told, err := pipes.text(request)
+	told, err := pipes.addText(request)
 	if err != nil {
 		return nil, err
 	}
-	return []string{entrance, enterCommand, told}, nil
+	return []string{programInside, enterCommand, told}, nil
 }

@@ -40,16 +40,16 @@ func measure(folder string) (usage, error) {
 	if err != nil {
 		return u, err
 	}
-	return u, u.add(os.NewFile(uintptr(fd), folder), 0)
+	return u, u.addFolder(os.NewFile(uintptr(fd), folder), 0)
 }
 
 // add counts what is in a folder, and closes it.
-func (u *usage) add(folder *os.File, depth int) (err error) {
+func (u *usage) addFolder(folder *os.File, depth int) (err error) {
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	for {
 		names, err := folder.Readdirnames(1024)
 		for _, name := range names {
-			if err := u.item(int(folder.Fd()), name, depth); err != nil {
+			if err := u.addItem(int(folder.Fd()), name, depth); err != nil {
 				return err
 			}
 		}
@@ -62,7 +62,7 @@ func (u *usage) add(folder *os.File, depth int) (err error) {
 	}
 }
 
-func (u *usage) item(above int, name string, depth int) error {
+func (u *usage) addItem(above int, name string, depth int) error {
 	var st unix.Stat_t
 	err := unix.Fstatat(above, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	if errors.Is(err, unix.ENOENT) {
@@ -88,7 +88,7 @@ func (u *usage) item(above int, name string, depth int) error {
 	if err != nil {
 		return &os.PathError{Op: "open", Path: name, Err: err}
 	}
-	return u.add(os.NewFile(uintptr(fd), name), depth+1)
+	return u.addFolder(os.NewFile(uintptr(fd), name), depth+1)
 }
 
 // closeFD closes a file that was only looked at.

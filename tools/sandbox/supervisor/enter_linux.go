@@ -50,7 +50,7 @@ func (p *place) open() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := identify(f, p.Path)
+	now, err := placeOf(f, p.Path)
 	if err == nil && *now != *p {
 		err = errMoved
 	}
@@ -61,7 +61,7 @@ func (p *place) open() (*os.File, error) {
 }
 
 // identify is the place of an open folder that is seen at a path.
-func identify(f *os.File, path string) (*place, error) {
+func placeOf(f *os.File, path string) (*place, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func identify(f *os.File, path string) (*place, error) {
 }
 
 // descriptor is a path that leads to an open file, whatever becomes of its name.
-func descriptor(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
+func fdPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
 // openWrites opens the folder that the command can write to, where that is not the whole
 // workspace, and lets root's command write to it. No link on the way is followed.
@@ -121,7 +121,7 @@ func enter(args []string) int {
 		err = json.Unmarshal(raw, &e)
 	}
 	if err == nil && e.Listen != "" {
-		err = handOut(e.Listen)
+		err = handOutSocket(e.Listen)
 	}
 	if err == nil && e.Mounted != nil {
 		var f *os.File
@@ -130,7 +130,7 @@ func enter(args []string) int {
 		}
 	}
 	if err == nil && e.Walls != nil {
-		err = e.Walls.putUp()
+		err = e.Walls.enforce()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "parley: the sandbox cannot be set up:", err)
@@ -162,7 +162,7 @@ func fileNumbered(number string) ([]byte, error) {
 
 // handOut makes the socket that the command connects to, and hands it to whoever
 // has the other end of a file.
-func handOut(number string) error {
+func handOutSocket(number string) error {
 	n, err := strconv.Atoi(number)
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func handOut(number string) error {
 }
 
 // receive takes a file that was handed out.
-func receive(from *os.File) (*os.File, error) {
+func receiveFile(from *os.File) (*os.File, error) {
 	defer func() { _ = from.Close() }() // it was read
 	space := make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := unix.Recvmsg(int(from.Fd()), make([]byte, 1), space, unix.MSG_CMSG_CLOEXEC)
@@ -202,7 +202,7 @@ func receive(from *os.File) (*os.File, error) {
 
 // serveInside lets a proxy serve the socket that is handed out from inside.
 func serveInside(from *os.File, proxy Proxy) {
-	listening, err := receive(from)
+	listening, err := receiveFile(from)
 	if err != nil {
 		return // the command was not run, and what ran it says why
 	}

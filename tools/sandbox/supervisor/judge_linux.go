@@ -38,7 +38,7 @@ func newJudge(from *os.File, uid int, folders ...string) *judge {
 }
 
 // asked is struct seccomp_notif: a call that waits for its answer.
-type asked struct {
+type notification struct {
 	id   uint64
 	pid  uint32
 	_    uint32
@@ -49,7 +49,7 @@ type asked struct {
 }
 
 // answered is struct seccomp_notif_resp.
-type answered struct {
+type notifyResponse struct {
 	id     uint64
 	value  int64
 	failed int32
@@ -58,7 +58,7 @@ type answered struct {
 
 // run answers until no process of the command is left.
 func (j *judge) run() {
-	listener, err := receive(j.from)
+	listener, err := receiveFile(j.from)
 	if err != nil {
 		return // the command was not run, and its standard error says why
 	}
@@ -72,11 +72,11 @@ func (j *judge) run() {
 		if events[0].Revents&unix.POLLIN == 0 {
 			return
 		}
-		var call asked
+		var call notification
 		if err := control(fd, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&call)); err != nil {
 			continue // it has ended meanwhile
 		}
-		answer := answered{id: call.id}
+		answer := notifyResponse{id: call.id}
 		if err := j.carryOut(fd, &call); err != nil {
 			number, ok := errors.AsType[syscall.Errno](err)
 			if !ok {
@@ -106,7 +106,7 @@ type act struct {
 }
 
 // understand reads a call's arguments.
-func understand(call *asked) (act, error) {
+func decodeCall(call *notification) (act, error) {
 	a := &call.args
 	switch call.call {
 	case seccomp.Chmod:
@@ -122,8 +122,8 @@ func understand(call *asked) (act, error) {
 }
 
 // carryOut does what a call asks for, if it may be done.
-func (j *judge) carryOut(listener int, call *asked) error {
-	act, err := understand(call)
+func (j *judge) carryOut(listener int, call *notification) error {
+	act, err := decodeCall(call)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func readText(pid int, at uint64) (string, error) {
 	for len(text) < unix.PathMax {
 		// What lies behind the end of a page may not be there.
 		part := make([]byte, min(uint64(unix.PathMax-len(text)), 4096-(at+uint64(len(text)))%4096))
-		n, err := peek(pid, at+uint64(len(text)), part)
+		n, err := readMemory(pid, at+uint64(len(text)), part)
 		if err != nil {
 			return "", err
 		}
@@ -218,7 +218,7 @@ func readText(pid int, at uint64) (string, error) {
 }
 
 // peek reads memory of a process.
-func peek(pid int, at uint64, into []byte) (int, error) {
+func readMemory(pid int, at uint64, into []byte) (int, error) {
 	local := []unix.Iovec{{Base: &into[0]}}
 	local[0].SetLen(len(into))
 	n, err := unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: uintptr(at), Len: len(into)}}, 0)
@@ -231,7 +231,7 @@ func peek(pid int, at uint64, into []byte) (int, error) {
 // readTimespecs reads the two times of a call.
 func readTimespecs(pid int, at uint64) ([]unix.Timespec, error) {
 	raw := make([]byte, int(unsafe.Sizeof(unix.Timespec{}))*2)
-	if n, err := peek(pid, at, raw); err != nil || n < len(raw) {
+	if n, err := readMemory(pid, at, raw); err != nil || n < len(raw) {
 		return nil, errors.Join(err, unix.EFAULT)
 	}
 	return (*[2]unix.Timespec)(unsafe.Pointer(&raw[0]))[:], nil

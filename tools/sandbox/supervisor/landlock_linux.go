@@ -39,7 +39,7 @@ type landlockWalls struct {
 
 // mayWrite is the directory in which the command may write, beside its temporary one, and
 // the environment that tells it so.
-func (s *supervisor) mayWrite(tmp string) (dir string, env []string, err error) {
+func (s *supervisor) writableDir(tmp string) (dir string, env []string, err error) {
 	env = append(slices.Clone(s.Env), "HOME="+tmp, "TMPDIR="+tmp)
 	for _, shown := range s.Shows {
 		if shown.Env != "" {
@@ -52,7 +52,7 @@ func (s *supervisor) mayWrite(tmp string) (dir string, env []string, err error) 
 	case s.writes == nil:
 		return cmp.Or(s.Workspace, tmp), env, nil
 	}
-	dir, err = os.Readlink(descriptor(s.writes))
+	dir, err = os.Readlink(fdPath(s.writes))
 	env = append(env, writesName+"="+dir)
 	if s.WritesAll {
 		dir = s.Workspace
@@ -62,7 +62,7 @@ func (s *supervisor) mayWrite(tmp string) (dir string, env []string, err error) 
 
 // startHere starts the command without namespaces of its own: within walls that its
 // first process puts up around itself, or in the mode None within none.
-func (s *supervisor) startHere() (_ *child, err error) {
+func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 	tmp, err := s.makeTemporary()
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (s *supervisor) startHere() (_ *child, err error) {
 			err = errors.Join(err, c.close())
 		}
 	}()
-	mayWrite, env, err := s.mayWrite(tmp)
+	mayWrite, env, err := s.writableDir(tmp)
 	if err != nil {
 		return nil, err
 	}
@@ -93,13 +93,13 @@ func (s *supervisor) startHere() (_ *child, err error) {
 		if e.Walls, err = s.landlockWalls(tmp); err != nil {
 			return nil, err
 		}
-		e.Walls.Listener = pipes.give(os.NewFile(uintptr(pair[1]), "listener"))
+		e.Walls.Listener = pipes.addFile(os.NewFile(uintptr(pair[1]), "listener"))
 	}
 	raw, err := json.Marshal(e)
 	if err != nil {
 		return nil, err
 	}
-	told, err := pipes.text(raw)
+	told, err := pipes.addText(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -117,14 +117,14 @@ func (s *supervisor) startHere() (_ *child, err error) {
 	}
 	if s.Mode == None && s.group == nil { // walls have a limit of their own
 		pid := c.cmd.Process.Pid
-		return c, errors.Join(s.limitTasks(pid, s.tasksBeside()), s.lowerPriority(pid))
+		return c, errors.Join(s.limitTasks(pid, s.otherTasks()), s.lowerPriority(pid))
 	}
 	return c, nil
 }
 
 // tasksBeside counts the processes and threads that count for a command where it
 // shares its namespaces, and are not its own.
-func (s *supervisor) tasksBeside() uint64 { return tasksOf(max(s.UID, os.Geteuid())) }
+func (s *supervisor) otherTasks() uint64 { return tasksOf(max(s.UID, os.Geteuid())) }
 
 // makeTemporary makes the folder for temporary files of one command.
 func (s *supervisor) makeTemporary() (string, error) {
@@ -151,15 +151,15 @@ func (s *supervisor) landlockWalls(tmp string) (_ *landlockWalls, err error) {
 		if !s.WritesAll {
 			w.Write, w.Read = []string{tmp}, append(w.Read, s.Workspace)
 		}
-		path, err := os.Readlink(descriptor(s.writes))
+		path, err := os.Readlink(fdPath(s.writes))
 		if err == nil {
-			w.WriteIf, err = identify(s.writes, path)
+			w.WriteIf, err = placeOf(s.writes, path)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	for _, name := range settings(false) {
+	for _, name := range etcFiles(false) {
 		if info, err := os.Stat(name); err == nil && !info.IsDir() {
 			w.ReadFiles = append(w.ReadFiles, name)
 		} else if err == nil {
@@ -171,23 +171,23 @@ func (s *supervisor) landlockWalls(tmp string) (_ *landlockWalls, err error) {
 		w.ReadFiles = append(w.ReadFiles, ThisProgram)
 	}
 	if s.Processes > 0 && s.group == nil {
-		w.Tasks = uint64(s.Processes)*tasksEach + s.tasksBeside()
+		w.Tasks = uint64(s.Processes)*tasksEach + s.otherTasks()
 	}
 	return w, nil
 }
 
 // putUp puts the walls up around this thread, which is to become the command.
-func (w *landlockWalls) putUp() error {
+func (w *landlockWalls) enforce() error {
 	if err := preferForOOMKill(os.Getpid()); err != nil {
 		return err
 	}
 	if os.Geteuid() == 0 { // else it is where its supervisor is
-		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, behind); err != nil {
+		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, commandNice); err != nil {
 			return err
 		}
 	}
 	if w.Tasks > 0 {
-		if err := lower(unix.RLIMIT_NPROC, w.Tasks); err != nil {
+		if err := lowerLimit(unix.RLIMIT_NPROC, w.Tasks); err != nil {
 			return err
 		}
 	}
@@ -206,7 +206,7 @@ func (w *landlockWalls) putUp() error {
 			return err
 		}
 		defer func() { _ = f.Close() }() // it was only looked at
-		w.Write = append(w.Write, descriptor(f))
+		w.Write = append(w.Write, fdPath(f))
 	}
 	// V6 is wanted whole: BestEffort would put up less and say nothing.
 	err := landlock.V6.Restrict(

@@ -55,12 +55,12 @@ func (s *scope) enter() error {
 }
 
 // proven tells whether this very thread is inside.
-func (s *scope) proven() bool { return s.thread != 0 && s.thread == unix.Gettid() }
+func (s *scope) isInside() bool { return s.thread != 0 && s.thread == unix.Gettid() }
 
 // before and behind are how a supervisor of root's and its command are placed when
 // there is more to do than the machine can: it has to get at a command that makes
 // processes as fast as it can.
-const before, behind = -15, 5
+const supervisorNice, commandNice = -15, 5
 
 // hasNoProcessLimit tells whether the kernel allows the command any number of processes: it
 // runs as root, and in no control group.
@@ -78,7 +78,7 @@ const (
 )
 
 // interval is how often it is looked what this command takes.
-func (s *supervisor) interval() time.Duration {
+func (s *supervisor) inspectInterval() time.Duration {
 	switch {
 	case s.hasNoProcessLimit():
 		return rootEvery
@@ -100,7 +100,7 @@ func raisePriority() error {
 		if err != nil {
 			continue
 		}
-		err = unix.Setpriority(unix.PRIO_PROCESS, id, before)
+		err = unix.Setpriority(unix.PRIO_PROCESS, id, supervisorNice)
 		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
 			return nil // a root that may not: in a container
 		}

@@ -133,7 +133,7 @@ var (
 
 // inside is where the workspace lies in the mode Bubblewrap: at the same place on
 // every machine of a fleet, so that what is installed there works on each.
-const inside = "/workspace"
+const workspaceInside = "/workspace"
 
 // insideWrites is where the folder lies that a command can write to, where that is not
 // its whole workspace. It is no place in the workspace: on the way there others could put

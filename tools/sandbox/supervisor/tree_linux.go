@@ -25,7 +25,7 @@ type tree struct {
 func descendants() (tree, error) {
 	below, err := childrenOf(os.Getpid())
 	if errors.Is(err, fs.ErrNotExist) {
-		return scan() // a kernel that does not list children
+		return scanAll() // a kernel that does not list children
 	}
 	if err != nil {
 		return tree{}, err
@@ -62,7 +62,7 @@ func childrenOf(pid int) (children []int, err error) {
 }
 
 // scan finds the descendants by looking at every process of the machine.
-func scan() (tree, error) {
+func scanAll() (tree, error) {
 	names, err := os.ReadDir("/proc")
 	if err != nil {
 		return tree{}, err
@@ -86,7 +86,7 @@ func scan() (tree, error) {
 }
 
 // stat is what a process is: its state, and its parent.
-func stat(pid int) (fields []string) {
+func readStat(pid int) (fields []string) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return nil
@@ -96,7 +96,7 @@ func stat(pid int) (fields []string) {
 }
 
 func parentOf(pid int) (int, bool) {
-	fields := stat(pid)
+	fields := readStat(pid)
 	if len(fields) < 2 {
 		return 0, false
 	}
@@ -105,8 +105,8 @@ func parentOf(pid int) (int, bool) {
 }
 
 // ended tells whether a process does nothing any more.
-func ended(pid int) bool {
-	fields := stat(pid)
+func hasEnded(pid int) bool {
+	fields := readStat(pid)
 	return len(fields) == 0 || fields[0] == "Z" || fields[0] == "X"
 }
 
@@ -161,7 +161,7 @@ func tasksOf(uid int) (tasks uint64) {
 			continue // it has ended
 		}
 		owner, ok := info.Sys().(*syscall.Stat_t)
-		if fields := stat(pid); ok && int(owner.Uid) == uid && len(fields) > 17 {
+		if fields := readStat(pid); ok && int(owner.Uid) == uid && len(fields) > 17 {
 			threads, _ := strconv.ParseUint(fields[17], 10, 64) // 0 where it is not a number
 			tasks += threads
 		}

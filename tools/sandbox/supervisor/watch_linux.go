@@ -37,7 +37,7 @@ func supervise(proxy func(hosts []string) Proxy) int {
 	unix.CloseOnExec(reportFD) // commands write no report
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
-	s := &supervisor{signals: signals, gone: make(chan struct{}), proxy: proxy}
+	s := &supervisor{signals: signals, unwanted: make(chan struct{}), proxy: proxy}
 	rep := s.run(os.NewFile(controlFD, "control"))
 	raw, err := json.Marshal(rep)
 	if err == nil {
@@ -52,16 +52,16 @@ func supervise(proxy func(hosts []string) Proxy) int {
 // A supervisor ends what it has started.
 type supervisor struct {
 	Request
-	signals <-chan os.Signal
-	lease   atomic.Int64
-	gone    chan struct{} // closed when nobody wants the command any longer
-	child   *child
-	scope   scope
-	group   *cgroup.Group              // nil where there are none
-	held    usage                      // by the workspace, before
-	disk    time.Time                  // when the disk is to be measured next
-	proxy   func(hosts []string) Proxy // nil where none is needed
-	writes  *os.File                   // the folder that the command can write to; nil is the workspace
+	signals    <-chan os.Signal
+	lease      atomic.Int64
+	unwanted   chan struct{} // closed when nobody wants the command any longer
+	child      *child
+	scope      scope
+	group      *cgroup.Group              // nil where there are none
+	heldBefore usage                      // by the workspace, before
+	disk       time.Time                  // when the disk is to be measured next
+	proxy      func(hosts []string) Proxy // nil where none is needed
+	writes     *os.File                   // the folder that the command can write to; nil is the workspace
 }
 
 // A child is the command with what stands around it.
@@ -76,7 +76,7 @@ type child struct {
 	close   func() error
 }
 
-func failed(err error) Report {
+func failureReport(err error) Report {
 	switch {
 	case errors.Is(err, errLate):
 		return Report{Failure: err.Error(), Fault: Late}
@@ -93,45 +93,45 @@ func (s *supervisor) run(control *os.File) Report {
 		err = json.Unmarshal(line, &s.Request)
 	}
 	if err != nil {
-		return failed(fmt.Errorf("read the request: %w", err))
+		return failureReport(fmt.Errorf("read the request: %w", err))
 	}
 	s.lease.Store(s.Lease)
-	go s.listen(lines)
+	go s.readLeases(lines)
 	// Whose parent ends becomes a child of this process, and is ended with the rest.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return failed(err)
+		return failureReport(err)
 	}
 	if s.Quota != (Quota{}) {
-		if s.held, err = measure(s.Workspace); err != nil {
-			return failed(fmt.Errorf("measure the workspace: %w", err))
+		if s.heldBefore, err = measure(s.Workspace); err != nil {
+			return failureReport(fmt.Errorf("measure the workspace: %w", err))
 		}
 	}
 	if Clock() > s.lease.Load() {
-		return failed(errLate)
+		return failureReport(errLate)
 	}
 	if err := s.openWrites(); err != nil {
-		return failed(fmt.Errorf("open the folder that it writes to: %w", err))
+		return failureReport(fmt.Errorf("open the folder that it writes to: %w", err))
 	}
 	defer s.closeWrites()
 	s.makeGroup()
 	defer s.removeGroup()
 	if s.hasNoProcessLimit() {
 		if err := raisePriority(); err != nil {
-			return failed(err)
+			return failureReport(err)
 		}
 	}
 	began := time.Now()
 	if s.child, err = s.start(); err != nil {
-		return failed(errors.Join(err, s.killAll()))
+		return failureReport(errors.Join(err, s.killAll()))
 	}
-	rep := s.attend()
+	rep := s.awaitChild()
 	rep.Duration, rep.Grouped = time.Since(began), s.group != nil
 	return rep
 }
 
 // listen takes the news from whom the command is run for: until when it may go on.
-func (s *supervisor) listen(lines *bufio.Reader) {
-	defer close(s.gone)
+func (s *supervisor) readLeases(lines *bufio.Reader) {
+	defer close(s.unwanted)
 	for {
 		line, err := lines.ReadString('\n')
 		if err != nil {
@@ -145,14 +145,14 @@ func (s *supervisor) listen(lines *bufio.Reader) {
 
 // start starts the child by the request's mode.
 func (s *supervisor) start() (*child, error) {
-	if err := lower(unix.RLIMIT_CORE, 0); err != nil {
+	if err := lowerLimit(unix.RLIMIT_CORE, 0); err != nil {
 		return nil, err
 	}
-	if err := lower(unix.RLIMIT_NOFILE, 4096); err != nil {
+	if err := lowerLimit(unix.RLIMIT_NOFILE, 4096); err != nil {
 		return nil, err
 	}
 	if s.Quota.Bytes > 0 {
-		if err := lower(unix.RLIMIT_FSIZE, uint64(s.Quota.largestFile())); err != nil {
+		if err := lowerLimit(unix.RLIMIT_FSIZE, uint64(s.Quota.largestFile())); err != nil {
 			return nil, err
 		}
 	}
@@ -163,15 +163,15 @@ func (s *supervisor) start() (*child, error) {
 		if err := s.scope.enter(); err != nil {
 			return nil, err
 		}
-		return s.startHere()
+		return s.startWithoutNamespaces()
 	case None:
-		return s.startHere()
+		return s.startWithoutNamespaces()
 	}
 	return nil, fmt.Errorf("there is no mode %q", s.Mode)
 }
 
 // lower sets a limit of this process, and of what it starts, if it is higher.
-func lower(what int, most uint64) error {
+func lowerLimit(what int, most uint64) error {
 	var now unix.Rlimit
 	if err := unix.Getrlimit(what, &now); err != nil {
 		return err
@@ -181,7 +181,7 @@ func lower(what int, most uint64) error {
 }
 
 // attend waits for the child's end, or brings it about, and reports.
-func (s *supervisor) attend() Report {
+func (s *supervisor) awaitChild() Report {
 	ended := make(chan error, 1)
 	go func() { ended <- s.child.cmd.Wait() }()
 	killed, detail, end := s.watch(ended)
@@ -197,7 +197,7 @@ func (s *supervisor) attend() Report {
 	if killed == "" {
 		rep.ExitCode, end = s.child.code(end)
 		if end != nil {
-			rep = failed(end)
+			rep = failureReport(end)
 		}
 		if s.child.refused != nil {
 			rep.Refused = s.child.refused()
@@ -209,14 +209,14 @@ func (s *supervisor) attend() Report {
 		}
 	}
 	if err = errors.Join(err, s.child.close()); err != nil {
-		return failed(fmt.Errorf("clear up after the command: %w", err))
+		return failureReport(fmt.Errorf("clear up after the command: %w", err))
 	}
 	return rep
 }
 
 // watch waits until the child ends by itself, or is to be ended.
 func (s *supervisor) watch(ended <-chan error) (killed Reason, detail string, end error) {
-	tick := time.NewTicker(s.interval())
+	tick := time.NewTicker(s.inspectInterval())
 	defer tick.Stop()
 	for {
 		if killed, detail = s.expired(); killed != "" {
@@ -225,13 +225,13 @@ func (s *supervisor) watch(ended <-chan error) (killed Reason, detail string, en
 		select {
 		case end = <-ended:
 			return "", "", end
-		case <-s.gone:
+		case <-s.unwanted:
 			return Cancelled, "nobody wants it any longer", nil
 		case <-s.signals:
 			return Cancelled, "the machine is being stopped", nil
-		case <-time.After(s.rest()):
+		case <-time.After(s.timeLeft()):
 		case <-tick.C:
-			if killed, detail = s.inspect(); killed != "" {
+			if killed, detail = s.checkUsage(); killed != "" {
 				return killed, detail, nil
 			}
 		}
@@ -239,7 +239,7 @@ func (s *supervisor) watch(ended <-chan error) (killed Reason, detail string, en
 }
 
 // rest is the time until the deadline.
-func (s *supervisor) rest() time.Duration {
+func (s *supervisor) timeLeft() time.Duration {
 	if s.Deadline == 0 {
 		return time.Hour
 	}
@@ -259,7 +259,7 @@ func (s *supervisor) expired() (Reason, string) {
 }
 
 // inspect looks whether the command takes more than it may.
-func (s *supervisor) inspect() (Reason, string) {
+func (s *supervisor) checkUsage() (Reason, string) {
 	if killed, detail := s.refusedByGroup(); killed != "" {
 		return killed, detail
 	}
@@ -322,9 +322,9 @@ func (s *supervisor) overQuota() string {
 	switch {
 	case err != nil:
 		return "the workspace cannot be measured: " + err.Error()
-	case s.Quota.Bytes > 0 && now.bytes > max(s.Quota.Bytes, s.held.bytes):
+	case s.Quota.Bytes > 0 && now.bytes > max(s.Quota.Bytes, s.heldBefore.bytes):
 		return fmt.Sprintf("the workspace held %d MB, at most %d are allowed", now.bytes>>20, s.Quota.Bytes>>20)
-	case s.Quota.Items > 0 && now.items > max(s.Quota.Items, s.held.items):
+	case s.Quota.Items > 0 && now.items > max(s.Quota.Items, s.heldBefore.items):
 		return fmt.Sprintf("the workspace held %d files and folders, at most %d are allowed", now.items, s.Quota.Items)
 	}
 	return ""
@@ -342,7 +342,7 @@ func (s *supervisor) killAll() error {
 		if s.group != nil {
 			s.group.Kill()
 		}
-		if s.scope.proven() {
+		if s.scope.isInside() {
 			_ = unix.Kill(-1, unix.SIGKILL) // all at once, so that none can make another meanwhile
 		} else if own > 0 {
 			_ = unix.Kill(own, unix.SIGKILL) // where it leads a namespace, that ends with it
@@ -353,7 +353,7 @@ func (s *supervisor) killAll() error {
 		}
 		alive := 0
 		for _, pid := range tree.all {
-			if pid == own && ended(pid) {
+			if pid == own && hasEnded(pid) {
 				continue // whoever waits for it takes it away
 			}
 			alive++
