@@ -17,7 +17,7 @@ import (
 // leaveAfter is how long after its deadline a pure call may still return.
 const leaveAfter = 250 * time.Millisecond
 
-// An outcome is a call's result, or its failure. If failed is set, result says only
+// An outcome is a call's result or its failure. If it is a failure, the result says only
 // whether strangers may have written parts of the failure.
 type outcome struct {
 	result tools.Result

@@ -153,6 +153,7 @@ func (j *Journal) Lasting() []Record {
 	return j.lasting()
 }
 
+// lasting is Lasting for a caller that holds the lock.
 func (j *Journal) lasting() []Record {
 	if j.kept == nil {
 		return slices.Clip(j.records)

@@ -126,7 +126,7 @@ func argumentsOf(args json.RawMessage) string {
 	return `{"not_an_object":` + string(trimmed) + `}`
 }
 
-// callID returns the callID of a tool call on the wire: the provider's, or else one made
+// callID returns the id of a tool call on the wire: the provider's, or else one made
 // from ours. The call and its result get the same.
 func (t *transcript) callID(b llm.Block) string {
 	if known, ok := t.ids[b.Call]; ok && b.Call != "" {

@@ -44,8 +44,8 @@ type delta struct {
 	ToolCalls        []json.RawMessage `json:"tool_calls"`
 }
 
-// thinkingText returns the thinkingText in a delta, "" if there is none. Some servers send
-// the same thinkingText in two fields.
+// thinkingText returns the thinking in a delta, "" if there is none. Some servers send
+// the same thinking in two fields.
 func (d delta) thinkingText() string {
 	for _, c := range []string{d.ReasoningContent.all(), d.Reasoning.all()} {
 		if c != "" {

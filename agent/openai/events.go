@@ -78,7 +78,7 @@ func (e *events) readNext() error {
 	return err
 }
 
-// readLine reads up to the end of a readLine, and returns the readLine without its end.
+// readLine reads up to the end of a line, and returns the line without its end.
 func (e *events) readLine() ([]byte, error) {
 	var long []byte
 	for {

@@ -275,7 +275,7 @@ func (t *transcript) add(m wireMessage) { t.messages = append(t.messages, m) }
 
 // addUser appends the results of tools, and then what people said, because nothing may
 // come between a call and its result. Consecutive texts become one message, because many
-// servers insist that addUser and assistant alternate.
+// servers insist that user and assistant alternate.
 func (t *transcript) addUser(blocks []llm.Block) {
 	said := &wireContent{}
 	for _, b := range blocks {
@@ -361,7 +361,7 @@ func (t *transcript) returnThought(m *wireMessage, b llm.Block) {
 	}
 }
 
-// wireCallOf returns a tool wireCallOf in the protocol's form, with the fields that the same
+// wireCallOf returns a tool call in the protocol's form, with the fields that the same
 // provider wants back.
 func (t *transcript) wireCallOf(b llm.Block) wireCall {
 	c := wireCall{ID: t.callID(b), Type: "function", Function: wireFunction{Name: b.Name, Arguments: argumentsOf(b.Args)}}

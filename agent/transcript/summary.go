@@ -43,7 +43,7 @@ type summariser struct {
 }
 
 // summarisePieces summarises one piece after another. The model gets each piece with the
-// summary of the summarisePieces before it, and with what people said in the current turn.
+// summary of the pieces before it, and with what people said in the current turn.
 func (s summariser) summarisePieces(ctx context.Context, size int) (string, error) {
 	summary := s.past.Summary
 	head := shortenAll(s.past.Own, size/4)
@@ -61,7 +61,7 @@ func (s summariser) summarisePieces(ctx context.Context, size int) (string, erro
 	return summary, nil
 }
 
-// askOnce asks for askOnce summary, and for a shorter askOnce if the answer is not whole. It
+// askOnce asks for one summary, and for a shorter one if the answer is not whole. It
 // returns "" if that is not whole either.
 func (s summariser) askOnce(ctx context.Context, piece []llm.Block) (string, error) {
 	for _, prompt := range []string{summaryPrompt, shorterPrompt} {

@@ -110,7 +110,7 @@ type holding struct {
 	influenced   bool                        // the model has read untrusted text
 }
 
-// entryHolds reports whether one entryHolds holds the text, and remembers calls and untrusted
+// entryHolds reports whether one entry holds the text, and remembers calls and untrusted
 // summaries.
 func (h *holding) entryHolds(r journal.Record, brings func(tool string) bool) bool {
 	switch d := r.Data.(type) {

@@ -44,7 +44,7 @@ func publishedSizes() []family {
 	)
 }
 
-// publishedSize returns the publishedSize size of a model's window at a server, or 0 if none
+// publishedSize returns the published size of a model's window at a server, or 0 if none
 // is known.
 func publishedSize(base, model string) int {
 	u, err := url.Parse(base)

@@ -186,7 +186,7 @@ func (f *Finder) look(ctx context.Context) {
 	}
 }
 
-// fallback returns the size to fallback for a server that does not give one: the last that
+// fallback returns the size to assume for a server that does not give one: the last that
 // was found, or a small one for a local server. Otherwise it returns the zero Found,
 // because providers refuse a request that is too long, and the refusal gives the size;
 // local servers may not.
