@@ -60,8 +60,8 @@ func TestTheSlashCommandIsAnsweredAloneWhereTheBotTakesNoPart(t *testing.T) {
 	r.Channel = r.channel(t)
 	m := newMailbox(r)
 	connected(t, r, m.publish)
-	r.server.Expel("C2")
-	r.server.Expel("D9") // of others
+	r.server.RemoveBot("C2")
+	r.server.RemoveBot("D9") // of others
 	for i, channel := range []string{"C2", "D9", "C3"} {
 		envelope := r.server.Command(channel, "U7", "hello")
 		in := m.wait(t, i+1)[i]
@@ -80,7 +80,7 @@ func TestTheShortcutAsksAboutAMessage(t *testing.T) {
 	reply := r.server.Reply("C1", root, "U6", "on it")
 	own := r.server.Say("D7", "U7", "a note")
 	m.wait(t, 1) // the note
-	r.server.Expel("C2")
+	r.server.RemoveBot("C2")
 	elsewhere := open(r, "C2", "U5", "secret")
 	for i, one := range []struct{ channel, ts, text, user, thread, chat string }{
 		{"C1", root, "the server of @Name of U6 is down & out", "U5", root, "C1"},
@@ -164,7 +164,7 @@ func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
 	for kind, payload := range map[string]string{
 		"slash_commands": `{"user_id": 7}`, "interactive": `{"type": "message_action", "callback_id": "ask", "message": 3}`, "events_api": `{"event": {"type": 3}}`,
 	} {
-		r.server.Raw(`{"type":"` + kind + `","envelope_id":"bad-` + kind + `","payload":` + payload + `}`)
+		r.server.WriteFrame(`{"type":"` + kind + `","envelope_id":"bad-` + kind + `","payload":` + payload + `}`)
 		until(t, kind, func() bool { return r.server.Acked("bad-" + kind) })
 	}
 	r.server.Say("D1", "U1", "hello")

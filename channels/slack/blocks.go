@@ -14,49 +14,51 @@ import (
 )
 
 const (
-	// What Slack takes of buttons: how many in a row of them, and of what each
-	// brings back when it is pressed, in bytes.
-	mostButtons   = 25
-	mostPressData = 2000
-	// mostSection is what it takes in a section, in UTF-16 units.
-	mostSection = 3000
+	// What Slack accepts of buttons: how many in one row, and how many bytes of data
+	// each sends back when it is pressed.
+	maxButtons    = 25
+	maxButtonData = 2000
+	// maxSectionUnits is the longest text of a section, in UTF-16 units.
+	maxSectionUnits = 3000
 )
 
-// MostButtons implements channels.ButtonShower. Who does not receive hears of no press.
+// MostButtons implements channels.ButtonShower: it returns how many buttons a message may
+// have, and how many bytes each may carry. Without a receiver nobody would learn of a
+// press, so the result is then 0, 0.
 func (c *Channel) MostButtons() (count, bytes int) {
 	if !c.receives() {
 		return 0, 0
 	}
-	return mostButtons, mostPressData
+	return maxButtons, maxButtonData
 }
 
-// showing makes a call that shows a part: as a markdown block, if it has one and the
-// workspace takes it, or else as its text. A call that Slack refuses for its blocks has
-// said nothing, and is made once more without.
-func (c *Channel) showing(part channels.Part, call func(shown []slackgo.MsgOption) error) error {
-	if part.Markdown == "" || !c.markdown.use() {
-		return call(blocks(part, false))
+// callWithBlocks makes a call that shows a part: as a markdown block, if the part has one
+// and the workspace accepts such blocks, else as its text. If Slack refuses the blocks, it
+// has shown nothing, and the call is made once more without the markdown block.
+func (c *Channel) callWithBlocks(part channels.Part, call func(shown []slackgo.MsgOption) error) error {
+	if part.Markdown == "" || !c.markdown.shouldTry() {
+		return call(blockOptions(part, false))
 	}
-	err := call(blocks(part, true))
+	err := call(blockOptions(part, true))
 	refusal, ok := errors.AsType[slackgo.SlackErrorResponse](err)
 	if !ok || !isAboutBlocks(refusal.Err) {
-		c.markdown.note(err == nil, false)
+		c.markdown.recordOutcome(err == nil, false)
 		return err
 	}
-	c.markdown.note(false, refusal.Err == "invalid_blocks")
-	return call(blocks(part, false))
+	c.markdown.recordOutcome(false, refusal.Err == "invalid_blocks")
+	return call(blockOptions(part, false))
 }
 
-// isAboutBlocks reports whether a refusal may be of what is shown beside the text.
+// isAboutBlocks reports whether a refusal may concern the blocks, and not the text.
 func isAboutBlocks(code string) bool {
 	return slices.Contains([]string{"invalid_blocks", "invalid_blocks_format", "invalid_attachments", "msg_blocks_too_long", "msg_too_long"}, code)
 }
 
-// blocks makes the options by which a message shows more than its text: Markdown as Slack
-// renders it, and buttons. Blocks take the place of the text, which is then in
-// notifications alone: so beside buttons the text is a block too, and where it is too
-// long for one, the buttons are attached to the message.
-func blocks(part channels.Part, markdown bool) []slackgo.MsgOption {
+// blockOptions returns the options for what a message shows besides its text: Markdown as
+// Slack renders it, and buttons. Blocks replace the text, which then appears only in
+// notifications. So beside buttons the text becomes a block too; if it is too long for
+// one, the buttons are attached to the message instead.
+func blockOptions(part channels.Part, markdown bool) []slackgo.MsgOption {
 	var all []slackgo.Block
 	if markdown {
 		all = append(all, slackgo.NewMarkdownBlock("", part.Markdown))
@@ -74,7 +76,7 @@ func blocks(part channels.Part, markdown bool) []slackgo.MsgOption {
 	}
 	actions := slackgo.NewActionBlock("", row...)
 	if all == nil {
-		if n := len(utf16.Encode([]rune(part.Text))); n == 0 || n > mostSection {
+		if n := len(utf16.Encode([]rune(part.Text))); n == 0 || n > maxSectionUnits {
 			return []slackgo.MsgOption{slackgo.MsgOptionAttachments(slackgo.Attachment{Blocks: slackgo.Blocks{BlockSet: []slackgo.Block{actions}}})}
 		}
 		text := slackgo.NewTextBlockObject(slackgo.MarkdownType, part.Text, false, true)
@@ -83,34 +85,37 @@ func blocks(part channels.Part, markdown bool) []slackgo.MsgOption {
 	return []slackgo.MsgOption{slackgo.MsgOptionBlocks(append(all, actions)...)}
 }
 
-// nothingShown takes away what a message shows beside its text. An edit leaves what it
-// does not name as it was: blocks that cover the new text, and buttons that are to go.
-func nothingShown() []slackgo.MsgOption {
+// clearBlocks returns options that remove a message's blocks and attachments. An edit
+// keeps what it does not name: old blocks would cover the new text, and old buttons would
+// stay.
+func clearBlocks() []slackgo.MsgOption {
 	return []slackgo.MsgOption{
 		slackgo.MsgOptionBlocks([]slackgo.Block{}...), slackgo.MsgOptionAttachments([]slackgo.Attachment{}...),
 	}
 }
 
-// askAgain is how long a workspace that has refused markdown blocks is not asked again.
-const askAgain = 6 * time.Hour
+// retryRefusedAfter is how long no markdown block is sent to a workspace that has refused
+// one.
+const retryRefusedAfter = 6 * time.Hour
 
-// markdownBlocks is what is known of whether a workspace takes them.
+// markdownBlocks records whether a workspace accepts markdown blocks.
 type markdownBlocks struct {
 	mu      sync.Mutex
-	taken   bool      // it has taken one
-	refused time.Time // since when it refuses them; zero if it is not known to
+	taken   bool      // the workspace has accepted one
+	refused time.Time // since when the workspace refuses them; zero if it does not
 }
 
-// use reports whether a message is to be sent as one.
-func (m *markdownBlocks) use() bool {
+// shouldTry reports whether a message is to be sent with a markdown block.
+func (m *markdownBlocks) shouldTry() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.refused.IsZero() || time.Since(m.refused) > askAgain
+	return m.refused.IsZero() || time.Since(m.refused) > retryRefusedAfter
 }
 
-// note takes down what became of one. A workspace that has taken one before does not
-// refuse them; it has refused this message's.
-func (m *markdownBlocks) note(taken, refused bool) {
+// recordOutcome records whether Slack accepted or refused a markdown block. A workspace
+// that has accepted one before accepts them in general: its refusal concerns only this
+// message's block.
+func (m *markdownBlocks) recordOutcome(taken, refused bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.taken = m.taken || taken

@@ -106,7 +106,7 @@ func TestWhatIsNoPressIsAcknowledged(t *testing.T) {
 	r := newRig(t)
 	connected(t, r, newMailbox(r).publish)
 	for id, payload := range map[string]string{"view": `{"type":"view_submission","user":{"id":"U1"}}`, "bad": `{"user":1}`, "empty": `{"type":"block_actions"}`} {
-		r.server.Raw(`{"type":"interactive","envelope_id":"` + id + `","payload":` + payload + `}`)
+		r.server.WriteFrame(`{"type":"interactive","envelope_id":"` + id + `","payload":` + payload + `}`)
 		until(t, id, func() bool { return r.server.Acked(id) })
 	}
 }

@@ -23,7 +23,7 @@ func TestChangesNameWhatTheyChange(t *testing.T) {
 	event := func(more map[string]any) {
 		fields := map[string]any{"type": "message", "hidden": true, "channel": "C1", "channel_type": "channel"}
 		maps.Copy(fields, more)
-		r.server.Event(fields)
+		r.server.SendEvent(fields)
 	}
 	event(map[string]any{"subtype": "message_changed", "event_ts": "1700000001.000100", "message": was, "previous_message": was}) // a link unfolds
 	bot := map[string]any{"type": "message", "user": slacktest.Bot, "bot_id": "B1", "text": "x", "ts": ts}
@@ -68,7 +68,7 @@ func TestWhatSlackChangesByItselfIsNoEdit(t *testing.T) {
 		reply(map[string]any{"edited": edited}),
 		reply(map[string]any{"edited": edited, "root": nil}),
 	} {
-		r.server.Event(map[string]any{
+		r.server.SendEvent(map[string]any{
 			"type": "message", "subtype": "message_changed", "hidden": true, "channel": "C1", "channel_type": "channel",
 			"event_ts": fmt.Sprintf("1700000001.%06d", i), "message": now, "previous_message": reply(map[string]any{"edited": now["edited"]}),
 		})

@@ -14,35 +14,34 @@ import (
 )
 
 const (
-	// rootsBack is how far before a gap a thread may have begun so that its replies
-	// are looked for, whoever takes part in it. Of older threads only the newest
-	// that the bot has joined are read, as Slack cannot list threads by their last
-	// reply.
+	// rootsBack is how long before a gap a thread may have begun for its replies to be
+	// read, whoever takes part in it. Of older threads only the newest that the bot has
+	// joined are read, because Slack cannot list threads by their last reply.
 	rootsBack       = 24 * time.Hour
 	maxOlderThreads = 5
-	// fillAttempts is how often a call may fail before its chat is put off.
-	fillAttempts = 10
+	// maxAttempts is how many times a call may fail before its chat is put off.
+	maxAttempts = 10
 )
 
-// A collector reads what was said in chats during a gap.
+// A collector reads the messages that were written in chats during a gap.
 type collector struct{ channel *Channel }
 
-// chats lists the chats that the bot is a member of.
-func (c collector) chats(ctx context.Context) ([]string, error) {
+// listChats returns the ids of the chats that the bot is a member of.
+func (c collector) listChats(ctx context.Context) ([]string, error) {
 	var all []string
 	cursor := ""
 	for {
 		var page []slackgo.Channel
 		next := ""
-		err := c.try(ctx, func(ctx context.Context) (err error) {
-			ctx, t, done := begin(ctx)
+		err := c.retry(ctx, func(ctx context.Context) (err error) {
+			ctx, t, done := startCall(ctx)
 			defer done()
 			page, next, err = c.channel.api.GetConversationsForUserContext(ctx, &slackgo.GetConversationsForUserParameters{
 				Cursor: cursor, Limit: pageSize, ExcludeArchived: true,
 				Types: []string{"public_channel", "private_channel", "mpim", "im"},
 			})
 			if err != nil {
-				return repeatable(sendError(err, t))
+				return asRepeatable(sendError(err, t))
 			}
 			return nil
 		})
@@ -59,10 +58,9 @@ func (c collector) chats(ctx context.Context) ([]string, error) {
 	}
 }
 
-// try repeats a call that fails in a way that may pass, up to fillAttempts times
-// or until the timing's patience is over. Waiting because of Slack's rate limit
-// does not count as a failure.
-func (c collector) try(ctx context.Context, call func(context.Context) error) error {
+// retry repeats a call whose failure may pass, up to maxAttempts times or until the
+// timing's patience is over. Waiting for Slack's rate limit does not count as a failure.
+func (c collector) retry(ctx context.Context, call func(context.Context) error) error {
 	wait := new(retryWait)
 	began, failures := time.Now(), 0
 	for {
@@ -77,17 +75,17 @@ func (c collector) try(ctx context.Context, call func(context.Context) error) er
 		if !refusal.Limited {
 			failures++
 		}
-		if failures == fillAttempts || failures > 0 && time.Since(began) > c.channel.pulse.patience || !wait.pause(ctx, err) {
+		if failures == maxAttempts || failures > 0 && time.Since(began) > c.channel.timing.patience || !wait.pause(ctx, err) {
 			return err
 		}
 	}
 }
 
-// collect reads the messages and replies of a chat since then, oldest first. With
-// an error it returns what was found so far. An error that would be the same
-// later does not end it: it goes on to the threads that can be read.
-func (c collector) collect(ctx context.Context, chat string, from time.Time) ([]*message, error) {
-	since, begun := stamp(from), stamp(from.Add(-rootsBack))
+// readSince returns the messages and replies of a chat since a moment, oldest first. With
+// an error it returns what it found so far. A permanent error does not stop it: it goes on
+// to the threads that can be read.
+func (c collector) readSince(ctx context.Context, chat string, from time.Time) ([]*message, error) {
+	since, begun := formatTS(from), formatTS(from.Add(-rootsBack))
 	found := map[string]*message{}
 	note := func(m slackgo.Message) bool {
 		if m.Timestamp > since {
@@ -97,22 +95,22 @@ func (c collector) collect(ctx context.Context, chat string, from time.Time) ([]
 		return true
 	}
 	var roots []string
-	first := c.channel.readChat(ctx, c.try, chat, begun, func(m slackgo.Message) bool {
+	first := c.channel.readChat(ctx, c.retry, chat, begun, func(m slackgo.Message) bool {
 		if m.LatestReply > since {
 			roots = append(roots, m.Timestamp)
 		}
 		return note(m)
 	})
-	if first == nil || lasts(first) {
-		older, err := c.olderThreads(ctx, chat, begun)
+	if first == nil || isPermanent(first) {
+		older, err := c.listOlderThreads(ctx, chat, begun)
 		roots = append(roots, older...)
 		first = cmp.Or(first, err)
 	}
 	for _, root := range roots {
-		if first != nil && !lasts(first) {
+		if first != nil && !isPermanent(first) {
 			break
 		}
-		if err := c.channel.readThread(ctx, c.try, chat, root, since, note); err != nil && !isThreadGone(err) {
+		if err := c.channel.readThread(ctx, c.retry, chat, root, since, note); err != nil && !isThreadGone(err) {
 			first = err
 		}
 	}
@@ -124,11 +122,11 @@ func (c collector) collect(ctx context.Context, chat string, from time.Time) ([]
 	return all, first
 }
 
-// olderThreads lists the newest threads that the bot has joined and that began
-// before then.
-func (c collector) olderThreads(ctx context.Context, chat, before string) ([]string, error) {
+// listOlderThreads returns the newest threads that the bot has joined and that began
+// before the ts before.
+func (c collector) listOlderThreads(ctx context.Context, chat, before string) ([]string, error) {
 	var joined []bus.Address
-	err := c.try(ctx, func(ctx context.Context) (err error) {
+	err := c.retry(ctx, func(ctx context.Context) (err error) {
 		if joined, err = c.channel.joins.Threads(ctx, bus.Address{Channel: c.channel.name, Chat: chat}); err != nil {
 			return &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
 		}

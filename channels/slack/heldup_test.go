@@ -19,7 +19,7 @@ func TestWhatALostSocketHasSwallowedIsReadBeforeWhatIsSaidNext(t *testing.T) {
 	r.server.Freeze(true)
 	r.server.Say("D1", "U1", "one")
 	r.server.Reply("C1", root, "U2", "one")
-	r.server.Forget()
+	r.server.DropUnacked()
 	r.server.Freeze(false)
 	r.server.Say("D1", "U1", "two")
 	r.server.Reply("C1", root, "U2", "two")

@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// A history of more pages is not read to its end.
+	// pageSize is the number of messages in a page, and maxPages how many pages of one
+	// history are read at most.
 	pageSize = 200
 	maxPages = 20
 )
@@ -28,22 +29,22 @@ const (
 // errTooMuch says that a history is too long to be read to its end.
 var errTooMuch = errors.New("history is too long")
 
-// attempts makes a call, and may repeat it while it fails.
-type attempts func(ctx context.Context, call func(context.Context) error) error
+// A retrier makes a call, and may repeat it while it fails.
+type retrier func(ctx context.Context, call func(context.Context) error) error
 
-// once makes a call once, for callers who repeat the whole reading.
-func once(ctx context.Context, call func(context.Context) error) error { return call(ctx) }
+// tryOnce is a retrier that never repeats, for callers who repeat the whole reading.
+func tryOnce(ctx context.Context, call func(context.Context) error) error { return call(ctx) }
 
 // A page is one page of a history.
 type page struct {
 	messages []slackgo.Message
-	next     string // cursor; "" if it is the last
+	next     string // cursor of the next page; "" if this is the last
 }
 
-// pages gets page after page, until the last or until see returns false. Each page
-// is retried by itself: a reading that began anew after a rate limit would meet
-// the limit again at the same page.
-func pages(ctx context.Context, try attempts, get func(ctx context.Context, cursor string) (page, error), see func(slackgo.Message) bool) error {
+// readPages gets page after page and passes their messages to see, until the last page or
+// until see returns false. Each page is retried by itself: a reading that began anew after
+// a rate limit would meet the limit again at the same page.
+func readPages(ctx context.Context, try retrier, get func(ctx context.Context, cursor string) (page, error), see func(slackgo.Message) bool) error {
 	cursor := ""
 	for range maxPages {
 		var p page
@@ -67,38 +68,40 @@ func pages(ctx context.Context, try attempts, get func(ctx context.Context, curs
 	return &channels.SendError{Fault: channels.Unknown, Code: "too_much", Err: errTooMuch}
 }
 
-// readChat reads a chat's messages since oldest, newest first, without the replies
+// readChat passes a chat's messages since oldest to see, newest first, without the replies
 // in threads.
-func (c *Channel) readChat(ctx context.Context, try attempts, chat, oldest string, see func(slackgo.Message) bool) error {
-	return pages(ctx, try, func(ctx context.Context, cursor string) (page, error) {
-		ctx, t, done := begin(ctx)
+func (c *Channel) readChat(ctx context.Context, try retrier, chat, oldest string, see func(slackgo.Message) bool) error {
+	return readPages(ctx, try, func(ctx context.Context, cursor string) (page, error) {
+		ctx, t, done := startCall(ctx)
 		defer done()
 		r, err := c.api.GetConversationHistoryContext(ctx, &slackgo.GetConversationHistoryParameters{
 			ChannelID: chat, Cursor: cursor, Oldest: oldest, Limit: pageSize, IncludeAllMetadata: true,
 		})
 		if err != nil {
-			return page{}, repeatable(sendError(err, t))
+			return page{}, asRepeatable(sendError(err, t))
 		}
 		return page{r.Messages, r.ResponseMetaData.NextCursor}, nil
 	}, see)
 }
 
-// readThread reads the replies of a thread since oldest, and always its root.
-func (c *Channel) readThread(ctx context.Context, try attempts, chat, root, oldest string, see func(slackgo.Message) bool) error {
-	return pages(ctx, try, func(ctx context.Context, cursor string) (page, error) {
-		ctx, t, done := begin(ctx)
+// readThread passes the replies of a thread since oldest to see, and always the thread's
+// first message.
+func (c *Channel) readThread(ctx context.Context, try retrier, chat, root, oldest string, see func(slackgo.Message) bool) error {
+	return readPages(ctx, try, func(ctx context.Context, cursor string) (page, error) {
+		ctx, t, done := startCall(ctx)
 		defer done()
 		messages, _, next, err := c.api.GetConversationRepliesContext(ctx, &slackgo.GetConversationRepliesParameters{
 			ChannelID: chat, Timestamp: root, Cursor: cursor, Oldest: oldest, Limit: pageSize, IncludeAllMetadata: true,
 		})
 		if err != nil {
-			return page{}, repeatable(sendError(err, t))
+			return page{}, asRepeatable(sendError(err, t))
 		}
 		return page{messages, next}, nil
 	}, see)
 }
 
-// Before implements channels.ThreadReader.
+// Before implements channels.ThreadReader: it returns what was written in a thread before
+// a message, as quotes: the first message and the newest ones.
 func (c *Channel) Before(ctx context.Context, in bus.Inbound, most int) ([]bus.Quote, error) {
 	if in.At.Thread == "" || in.At.Thread == in.ReplyTo { // it begins the thread
 		return nil, nil
@@ -114,7 +117,7 @@ func (c *Channel) Before(ctx context.Context, in bus.Inbound, most int) ([]bus.Q
 		return nil, err
 	}
 	var all []*message
-	err = c.readThread(ctx, once, in.At.Chat, in.At.Thread, "", func(said slackgo.Message) bool {
+	err = c.readThread(ctx, tryOnce, in.At.Chat, in.At.Thread, "", func(said slackgo.Message) bool {
 		m := fromHistory(in.At.Chat, said)
 		if (in.ReplyTo == "" || m.TS < in.ReplyTo) && m.isWritten() {
 			all = append(all, &m)
@@ -130,23 +133,24 @@ func (c *Channel) Before(ctx context.Context, in bus.Inbound, most int) ([]bus.Q
 	}
 	quotes := make([]bus.Quote, 0, len(all))
 	for _, m := range all {
-		quotes = append(quotes, bus.Quote{Kind: bus.Earlier, From: c.author(ctx, m), At: moment(m.TS), Text: c.words(ctx, m, me, false)})
+		quotes = append(quotes, bus.Quote{Kind: bus.Earlier, From: c.author(ctx, m), At: parseTS(m.TS), Text: c.typedText(ctx, m, me, false)})
 	}
 	return quotes, nil
 }
 
-// speaker is who said the message in a thread with which a turn began, or spoke there last;
-// "" is nobody, or nobody knows. Where another process has heard it, Slack is asked.
-func (c *Channel) speaker(ctx context.Context, me Account, chat, thread, turn string) string {
-	if user, heard := c.speakers.get(threadKey(chat, thread)); heard {
+// findSpeaker returns the user who wrote the message with which a turn began, or who wrote
+// last in the thread; "" if nobody is known. If another process has received that message,
+// Slack is asked.
+func (c *Channel) findSpeaker(ctx context.Context, me Account, chat, thread, turn string) string {
+	if user, heard := c.lastSpeakers.get(threadKey(chat, thread)); heard {
 		return user
 	}
-	ts, ok := strings.CutPrefix(turn, c.id(&message{Channel: chat}, me))
+	ts, ok := strings.CutPrefix(turn, c.messageID(&message{Channel: chat}, me))
 	if !ok || !isTS(ts) {
 		return "" // something else than a message began it
 	}
 	user := ""
-	err := c.readThread(ctx, once, chat, thread, stamp(moment(ts).Add(-time.Microsecond)), func(said slackgo.Message) bool {
+	err := c.readThread(ctx, tryOnce, chat, thread, formatTS(parseTS(ts).Add(-time.Microsecond)), func(said slackgo.Message) bool {
 		if said.Timestamp == ts && said.BotID == "" {
 			user = said.User
 		}
@@ -156,17 +160,18 @@ func (c *Channel) speaker(ctx context.Context, me Account, chat, thread, turn st
 		c.log.LogAttrs(ctx, slog.LevelDebug, "it is not known for whom an answer is to grow", slog.Any("error", err))
 	}
 	if user != "" {
-		c.speakers.put(threadKey(chat, thread), user)
+		c.lastSpeakers.put(threadKey(chat, thread), user)
 	}
 	return user
 }
 
-// lookBack is how far back a sent part is looked for. No send is tried for so long.
-const lookBack = 7 * 24 * time.Hour
+// maxLookBack is how far back FindSent looks. No send is retried for so long.
+const maxLookBack = 7 * 24 * time.Hour
 
-// FindSent looks for a part by its key, in the history of the chat it was to go to.
+// FindSent looks for a sent part by its key, in the history of the chat to which it was to
+// go. It returns the message's ts, and whether the part was found.
 func (c *Channel) FindSent(ctx context.Context, to bus.Address, part channels.Part) (string, bool, error) {
-	chat, err := c.chat(ctx, to)
+	chat, err := c.chatID(ctx, to)
 	if err != nil {
 		return "", false, err
 	}
@@ -174,17 +179,17 @@ func (c *Channel) FindSent(ctx context.Context, to bus.Address, part channels.Pa
 	if err != nil {
 		return "", false, err
 	}
-	f := &finding{part: part, me: me.User, root: thread(to, part)}
-	oldest := stamp(time.Now().Add(-lookBack))
-	if root := thread(to, part); root != "" {
-		err := c.readThread(ctx, once, chat, root, oldest, f.look)
+	f := &partSearch{part: part, me: me.User, thread: threadFor(to, part)}
+	oldest := formatTS(time.Now().Add(-maxLookBack))
+	if root := threadFor(to, part); root != "" {
+		err := c.readThread(ctx, tryOnce, chat, root, oldest, f.examine)
 		if err != nil && !isThreadGone(err) {
 			return "", false, err
 		}
 	}
 	// Send posts a part beside the message it belongs to if that has no thread.
 	if f.id == "" && to.Thread == "" {
-		if err := c.readChat(ctx, once, chat, oldest, f.look); err != nil {
+		if err := c.readChat(ctx, tryOnce, chat, oldest, f.examine); err != nil {
 			return "", false, err
 		}
 	}
@@ -195,49 +200,50 @@ func (c *Channel) FindSent(ctx context.Context, to bus.Address, part channels.Pa
 	return f.id, f.id != "", nil
 }
 
-// A finding is a search for one part.
-type finding struct {
-	part channels.Part
-	me   string
-	root string
+// A partSearch looks for one part among the messages of a history.
+type partSearch struct {
+	part   channels.Part
+	me     string // the bot's user
+	thread string
 
 	id string
-	// growing is a message of ours without a key, which none with a key follows: Slack takes
-	// none for a message that grows.
+	// growing is the ts of a message of the bot's without a key, behind which there is
+	// none with a key. It may be the part: Slack accepts no key for a growing message.
 	growing string
-	// A file carries no key. If one of ours has the same text and name, it may be the part.
+	// doubtful is true if a file of the bot's has the same text and name: it may be the
+	// part, because a file carries no key.
 	doubtful bool
 }
 
-// look compares one message with the part; false ends the search.
-func (f *finding) look(m slackgo.Message) bool {
+// examine compares one message with the part; false ends the search.
+func (f *partSearch) examine(m slackgo.Message) bool {
 	if key, ok := m.Metadata.EventPayload["key"].(string); ok && m.Metadata.EventType == partEvent && key == f.part.Key {
 		f.id = m.Timestamp
 		return false
 	}
-	if f.part.Growing != nil && m.User == f.me && f.root != "" && m.Timestamp != f.root && len(m.Files) == 0 && m.SubType == "" {
+	if f.part.Growing != nil && m.User == f.me && f.thread != "" && m.Timestamp != f.thread && len(m.Files) == 0 && m.SubType == "" {
 		f.growing = ""
 		if m.Metadata.EventType == "" {
 			f.growing = m.Timestamp
 		}
 	}
 	if len(m.Files) > 0 && m.Metadata.EventType == "" && m.User == f.me {
-		said := letters(m.Text)
+		said := lettersOnly(m.Text)
 		named := f.part.File == "" || slices.ContainsFunc(m.Files, func(file slackgo.File) bool { return file.Title == f.part.File })
-		f.doubtful = f.doubtful || named && (said == letters(f.part.Text) || said == letters(f.part.Plain))
+		f.doubtful = f.doubtful || named && (said == lettersOnly(f.part.Text) || said == lettersOnly(f.part.Plain))
 	}
 	return true
 }
 
-// letters reduces a text to the letters and digits that Slack keeps as they are.
-// Slack rewrites emoji as names between colons, and formatting and links in its own
-// way, so that only these can be compared.
-func letters(text string) string {
+// lettersOnly reduces a text to the letters and digits that Slack keeps as they are, for
+// comparing. Slack rewrites emoji as names between colons, and formatting and links in its
+// own way.
+func lettersOnly(text string) string {
 	var b strings.Builder
 	for text != "" {
 		r, n := utf8.DecodeRuneInString(text)
 		if r == ':' {
-			if end := strings.IndexFunc(text[1:], noShortcode); end > 0 && text[1+end] == ':' {
+			if end := strings.IndexFunc(text[1:], notInShortcode); end > 0 && text[1+end] == ':' {
 				text = text[end+2:]
 				continue
 			}
@@ -250,7 +256,8 @@ func letters(text string) string {
 	return b.String()
 }
 
-func noShortcode(r rune) bool {
+// notInShortcode reports whether a character cannot be in an emoji's name.
+func notInShortcode(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("_+-'", r)
 }
 
@@ -259,7 +266,8 @@ const (
 	membersPages = 50 // of a thousand each
 )
 
-// History implements channels.Historian.
+// History implements channels.Historian: it returns the newest messages of a chat or a
+// thread since a moment, and whether there are older ones.
 func (c *Channel) History(ctx context.Context, at bus.Address, since time.Time, most int) ([]channels.Utterance, bool, error) {
 	me, err := c.identity(ctx)
 	if err != nil {
@@ -267,13 +275,13 @@ func (c *Channel) History(ctx context.Context, at bus.Address, since time.Time, 
 	}
 	oldest := ""
 	if !since.IsZero() {
-		oldest = stamp(since)
+		oldest = formatTS(since)
 	}
-	r := reading{oldest: oldest, most: most, found: map[string]message{}, chat: at.Chat}
+	r := historyReading{oldest: oldest, most: most, found: map[string]message{}, chat: at.Chat}
 	if at.Thread != "" {
-		err = c.readThread(ctx, once, at.Chat, at.Thread, oldest, r.see)
+		err = c.readThread(ctx, tryOnce, at.Chat, at.Thread, oldest, r.addMessage)
 	} else {
-		err = c.readChat(ctx, once, at.Chat, oldest, r.see)
+		err = c.readChat(ctx, tryOnce, at.Chat, oldest, r.addMessage)
 	}
 	if err != nil && !errors.Is(err, errTooMuch) {
 		return nil, false, err
@@ -283,8 +291,8 @@ func (c *Channel) History(ctx context.Context, at bus.Address, since time.Time, 
 			r.more = true
 			break
 		}
-		t := reading{oldest: oldest, most: most, found: r.found, chat: at.Chat}
-		if err := c.readThread(ctx, once, at.Chat, root, oldest, t.see); err != nil && !isThreadGone(err) && !errors.Is(err, errTooMuch) {
+		t := historyReading{oldest: oldest, most: most, found: r.found, chat: at.Chat}
+		if err := c.readThread(ctx, tryOnce, at.Chat, root, oldest, t.addMessage); err != nil && !isThreadGone(err) && !errors.Is(err, errTooMuch) {
 			return nil, false, err
 		}
 	}
@@ -294,24 +302,25 @@ func (c *Channel) History(ctx context.Context, at bus.Address, since time.Time, 
 	}
 	said := make([]channels.Utterance, 0, len(all))
 	for _, m := range all {
-		said = append(said, c.utterance(ctx, &m, me))
+		said = append(said, c.newUtterance(ctx, &m, me))
 	}
 	return said, r.more, nil
 }
 
-// A reading is the history of a chat or of a thread as it is read.
-type reading struct {
+// A historyReading collects the messages of a chat or a thread while its history is read.
+type historyReading struct {
 	chat   string
 	oldest string
 	most   int
 
 	found map[string]message
-	roots []string // of threads in which something was said since
+	roots []string // threads in which somebody has written since oldest
 	seen  int
-	more  bool // there is older
+	more  bool // there are older messages that were not read
 }
 
-func (r *reading) see(said slackgo.Message) bool {
+// addMessage collects one message; false ends the reading.
+func (r *historyReading) addMessage(said slackgo.Message) bool {
 	if said.LatestReply > r.oldest && said.ReplyCount > 0 {
 		r.roots = append(r.roots, said.Timestamp)
 	}
@@ -327,9 +336,9 @@ func (r *reading) see(said slackgo.Message) bool {
 	return true
 }
 
-// utterance is a message as people read it.
-func (c *Channel) utterance(ctx context.Context, m *message, me Account) channels.Utterance {
-	u := channels.Utterance{At: moment(m.TS), Text: strings.TrimSpace(named(m.Files) + " " + markup.WithEmoji(c.plain(ctx, m.Text, me)))}
+// newUtterance converts a message into the form in which people read it.
+func (c *Channel) newUtterance(ctx context.Context, m *message, me Account) channels.Utterance {
+	u := channels.Utterance{At: parseTS(m.TS), Text: strings.TrimSpace(describeFiles(m.Files) + " " + markup.WithEmoji(c.resolveReferences(ctx, m.Text, me)))}
 	if m.isReply() {
 		u.Thread = m.ThreadTS
 	}
@@ -344,16 +353,16 @@ func (c *Channel) utterance(ctx context.Context, m *message, me Account) channel
 	return u
 }
 
-// IsIn implements channels.Historian.
+// IsIn implements channels.Historian: it reports whether a person is a member of a chat.
 func (c *Channel) IsIn(ctx context.Context, chat, person string) (bool, error) {
 	_, user, _ := strings.Cut(person, ":")
 	cursor := ""
 	for range membersPages {
-		ctx, t, done := begin(ctx)
+		ctx, t, done := startCall(ctx)
 		users, next, err := c.api.GetUsersInConversationContext(ctx, &slackgo.GetUsersInConversationParameters{ChannelID: chat, Cursor: cursor, Limit: 1000})
 		done()
 		if err != nil {
-			return false, repeatable(sendError(err, t))
+			return false, asRepeatable(sendError(err, t))
 		}
 		if slices.Contains(users, user) {
 			return true, nil
@@ -365,18 +374,19 @@ func (c *Channel) IsIn(ctx context.Context, chat, person string) (bool, error) {
 	return false, &channels.SendError{Fault: channels.Unknown, Code: "too_much", Err: errTooMuch}
 }
 
-// FindChat implements channels.Historian: a channel's id, or its name with or without #.
+// FindChat implements channels.Historian: it returns the id of the channel with that id or
+// name, with or without #; "" if there is none.
 func (c *Channel) FindChat(ctx context.Context, name string) (string, error) {
 	name = strings.TrimPrefix(name, "#")
 	cursor := ""
 	for range maxPages {
-		ctx, t, done := begin(ctx)
+		ctx, t, done := startCall(ctx)
 		page, next, err := c.api.GetConversationsForUserContext(ctx, &slackgo.GetConversationsForUserParameters{
 			Cursor: cursor, Limit: pageSize, ExcludeArchived: true, Types: []string{"public_channel", "private_channel", "mpim", "im"},
 		})
 		done()
 		if err != nil {
-			return "", repeatable(sendError(err, t))
+			return "", asRepeatable(sendError(err, t))
 		}
 		for _, one := range page {
 			if one.ID == name || one.Name != "" && strings.EqualFold(one.Name, name) {

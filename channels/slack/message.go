@@ -28,33 +28,34 @@ type message struct {
 	Hidden      bool            `json:"hidden"`
 	Edited      json.RawMessage `json:"edited"`
 	EventTS     string          `json:"event_ts"`
-	Now         *message        `json:"message"`          // of an edit
-	Before      *message        `json:"previous_message"` // of an edit or a deletion
+	After       *message        `json:"message"`          // of an edit: the message as it is now
+	Before      *message        `json:"previous_message"` // of an edit or a deletion: the message as it was
 	Files       []files.File    `json:"files"`
 	Attachments []attachment    `json:"attachments"`
 }
 
-// fromHistory makes a message of one from history.
+// fromHistory converts a message of a chat's history.
 func fromHistory(chat string, m slackgo.Message) message {
 	made := message{
 		Type: "message", Subtype: m.SubType, Channel: chat, User: m.User, BotID: m.BotID,
 		Text: m.Text, TS: m.Timestamp, ThreadTS: m.ThreadTimestamp, Hidden: m.Hidden,
 	}
 	for _, f := range m.Files {
-		made.Files = append(made.Files, fileOf(f))
+		made.Files = append(made.Files, convertFile(f))
 	}
 	for _, a := range m.Attachments {
-		made.Attachments = append(made.Attachments, sharedIn(a))
+		made.Attachments = append(made.Attachments, convertAttachment(a))
 	}
 	return made
 }
 
-func fileOf(f slackgo.File) files.File {
+// convertFile converts a file of slack-go's into the type of package files.
+func convertFile(f slackgo.File) files.File {
 	return files.File{Name: f.Name, Title: f.Title, Type: f.Mimetype, Mode: f.Mode, Size: int64(f.Size), URL: f.URLPrivate, Download: f.URLPrivateDownload}
 }
 
-// isSpeech reports whether a person says something in a message. Joins, topics and
-// edits are none, nor are messages of this bot or another.
+// isSpeech reports whether a person says something in a message. Joins, topics and edits
+// are not speech, nor are messages of this bot (me) or of other bots.
 func (m *message) isSpeech(me Account) bool {
 	switch m.Type {
 	case "message":
@@ -73,60 +74,61 @@ func (m *message) isSpeech(me Account) bool {
 	return !m.Hidden && m.BotID == "" && m.User != "" && m.User != me.User && m.User != slackbot && m.TS != "" && m.Channel != ""
 }
 
-// isWritten reports whether somebody, or some app, has written a message: joins and topics
-// are none.
+// isWritten reports whether a person or an app has written the message: joins and topics
+// are not written by anybody.
 func (m *message) isWritten() bool {
 	switch m.Subtype {
 	case "", "file_share", "thread_broadcast", "me_message", "bot_message":
-		return !m.Hidden && (m.Text != "" || len(m.Files) > 0 || m.shares())
+		return !m.Hidden && (m.Text != "" || len(m.Files) > 0 || m.forwardsMessages())
 	}
 	return false
 }
 
-// A change is what became of a message.
+// A change is an edit or a deletion of a message.
 type change struct {
-	kind string   // bus.Edited or bus.Deleted
-	of   *message // as it is now, or as it was
-	id   string   // of the event
+	kind    string   // bus.Edited or bus.Deleted
+	message *message // the message as it is now, or as it was before it was deleted
+	eventID string   // Slack's ts of the change
 }
 
-// change is what a message tells of an earlier one; false if it tells nothing of the
-// kind, or a person has not done it: a link that shows what is behind it changes a
-// message too.
-func (m *message) change(me Account) (change, bool) {
-	c := change{id: m.EventTS}
+// readChange returns the edit or deletion that an event reports; false if it reports none,
+// or if no person made it: a link that unfolds changes its message too.
+func (m *message) readChange(me Account) (change, bool) {
+	c := change{eventID: m.EventTS}
 	switch {
-	case m.Subtype == "message_changed" && m.Now != nil && m.Now.Subtype == "tombstone", m.Subtype == "message_deleted":
-		c.kind, c.of = bus.Deleted, m.Before
-	case m.Subtype == "message_changed" && m.Now != nil && m.Before != nil && m.Now.Text != m.Before.Text && len(m.Now.Edited) > 0 && string(m.Now.Edited) != "null":
-		c.kind, c.of = bus.Edited, m.Now
+	case m.Subtype == "message_changed" && m.After != nil && m.After.Subtype == "tombstone", m.Subtype == "message_deleted":
+		c.kind, c.message = bus.Deleted, m.Before
+	case m.Subtype == "message_changed" && m.After != nil && m.Before != nil && m.After.Text != m.Before.Text && len(m.After.Edited) > 0 && string(m.After.Edited) != "null":
+		c.kind, c.message = bus.Edited, m.After
 	}
-	if c.of == nil || c.id == "" {
+	if c.message == nil || c.eventID == "" {
 		return c, false
 	}
-	of := *c.of
+	of := *c.message
 	of.Type, of.Channel, of.ChannelType, of.Hidden = "message", m.Channel, m.ChannelType, false
-	c.of = &of
+	c.message = &of
 	return c, of.isSpeech(me)
 }
 
-// isGroup reports whether a message was said where others read it too.
+// isGroup reports whether a message was written where people other than one person and the
+// bot read it.
 func (m *message) isGroup() bool {
 	return m.ChannelType != "im" && !strings.HasPrefix(m.Channel, "D")
 }
 
-// isReply reports whether a message was said in a thread. The message that began a
-// thread bears its ts in history too, but was not said in it.
+// isReply reports whether a message was written in a thread. In history the message that
+// began a thread has a thread_ts too, but was not written in it.
 func (m *message) isReply() bool { return m.ThreadTS != "" && m.ThreadTS != m.TS }
 
-// mentions reports whether the text names a user.
+// mentions reports whether the text mentions a user.
 func (m *message) mentions(user string) bool {
 	return strings.Contains(m.Text, "<@"+user+">") || strings.Contains(m.Text, "<@"+user+"|")
 }
 
-// mayConcern reports whether a message can be meant for the bot, where that mention
-// holds. It asks neither Slack nor the book; inbound judges the rest.
-func (m *message) mayConcern(me Account, holds channels.MentionIn) bool {
+// mayConcernBot reports whether a message can be meant for the bot me, given the rule for
+// mentions that holds there. It asks neither Slack nor the book; messageInbound judges the
+// rest.
+func (m *message) mayConcernBot(me Account, holds channels.MentionIn) bool {
 	if !m.isSpeech(me) || !m.isGroup() {
 		return m.isSpeech(me)
 	}
@@ -139,7 +141,7 @@ func (m *message) mayConcern(me Account, holds channels.MentionIn) bool {
 	return m.isReply() || m.mentions(me.User)
 }
 
-// An attachment is what Slack shows below a message. Only forwarded messages are
+// An attachment is content that Slack shows below a message. Only forwarded messages are
 // used.
 type attachment struct {
 	IsShare     bool         `json:"is_share"`
@@ -154,22 +156,23 @@ type attachment struct {
 	Files       []files.File `json:"files"`
 }
 
-// sharedIn makes an attachment of one from history, which does not name the chat.
-func sharedIn(a slackgo.Attachment) attachment {
+// convertAttachment converts an attachment of slack-go's, which does not name the chat.
+func convertAttachment(a slackgo.Attachment) attachment {
 	made := attachment{
 		IsShare: a.IsShare, IsMsgUnfurl: a.IsMsgUnfurl, AuthorID: a.AuthorID, AuthorName: cmp.Or(a.AuthorName, a.AuthorSubname),
 		Text: a.Text, Fallback: a.Fallback, TS: a.Ts.String(),
 	}
 	for _, f := range a.Files {
-		made.Files = append(made.Files, fileOf(f))
+		made.Files = append(made.Files, convertFile(f))
 	}
 	return made
 }
 
+// isMessage reports whether an attachment is a forwarded message.
 func (a attachment) isMessage() bool { return a.IsShare || a.IsMsgUnfurl }
 
-// shares reports whether a message forwards others.
-func (m *message) shares() bool {
+// forwardsMessages reports whether a message forwards others.
+func (m *message) forwardsMessages() bool {
 	for _, a := range m.Attachments {
 		if a.isMessage() {
 			return true
@@ -178,13 +181,13 @@ func (m *message) shares() bool {
 	return false
 }
 
-// stamp writes a time as Slack's ts.
-func stamp(at time.Time) string {
+// formatTS writes a time as Slack's ts.
+func formatTS(at time.Time) string {
 	return fmt.Sprintf("%d.%06d", at.Unix(), at.Nanosecond()/1000)
 }
 
-// moment reads a ts; a string that is none gives the zero time.
-func moment(ts string) time.Time {
+// parseTS reads a ts; any other text gives the zero time.
+func parseTS(ts string) time.Time {
 	var seconds, micros int64
 	if n, err := fmt.Sscanf(ts, "%d.%06d", &seconds, &micros); err != nil || n != 2 {
 		return time.Time{}

@@ -12,64 +12,66 @@ import (
 )
 
 const (
-	// overlap is read again before a gap: an event may have been on its way when
-	// the last socket closed.
+	// overlap is how much history before a gap is read again: an event may have been on
+	// its way when the last socket closed.
 	overlap = 30 * time.Second
 	// shortGap is the longest outage for which new messages do not have to wait
 	// for history. Slack redelivers by itself what it could not deliver just now,
 	// and a whole workspace that talks at once after a restart would queue for the
 	// little that Slack allows of reading history.
 	shortGap = 20 * time.Second
-	// longestGap is the longest outage that is made up for. People who asked
-	// before it do not wait for an answer any more.
+	// longestGap is how far back missed messages are read. People who asked earlier no
+	// longer wait for an answer.
 	longestGap = 3 * 24 * time.Hour
-	// redelivery is how long after a socket's end Slack may still redeliver its
-	// events behind newer ones.
-	redelivery = 10 * time.Second
-	// handover is the same after this process has begun: the process that had the
-	// channel before may be gone without Slack having noticed.
-	handover    = 30 * time.Second
-	saveTimeout = 5 * time.Second
-	// redelivered is the longest outage of which Slack delivers everything again by
-	// requests: it makes each once more at once, after a minute, and after five.
-	redelivered = 45 * time.Second
+	// redeliveryTime is how long after a socket's end Slack may redeliver its events
+	// later than newer ones.
+	redeliveryTime = 10 * time.Second
+	// handoverTime is the same for the start of this process: the process that served
+	// the channel before may have ended without Slack's noticing.
+	handoverTime = 30 * time.Second
+	saveTimeout  = 5 * time.Second
+	// redeliveredOutage is the longest outage after which Slack's requests deliver every
+	// event again: Slack repeats each request at once, after a minute, and after five.
+	redeliveredOutage = 45 * time.Second
 )
 
-// outages knows until when Slack was heard, and so which gap is to be read from
-// history. The moment is kept as the cursor of the whole channel. The cursor does
-// not move while an older message is not published, nor while a gap is not read:
-// a process that dies meanwhile leaves the whole gap to the next one.
+// outages records until when Slack was heard, and so which gap must be read from history.
+// The book keeps that moment as the cursor of the whole channel. The cursor does not move
+// while an older message is unpublished, nor while a gap is unread: if the process dies
+// meanwhile, the whole gap is left to the next process.
 type outages struct {
 	channel *Channel
 	lanes   *lanes
-	wake    chan struct{} // a gap is to be read, or the cursor to be saved
+	wake    chan struct{} // gets a value when a gap is to be read, or the cursor to be saved
 
-	mu      sync.Mutex
-	open    int       // sockets that Slack has greeted
-	alive   time.Time // the last sign of life of Slack's; zero before the first
-	written time.Time // the cursor as it was saved last
-	gap     *gap      // what is being read; nil if nothing is missing
-	down    bool      // an outage was logged
-	// Until settled, messages may come in another order than they were said: Slack
-	// redelivers a lost socket's events seconds later but brings newer ones at
-	// once. Those that were said since doubtful may be held up.
-	settled, doubtful time.Time
+	mu             sync.Mutex
+	greetedSockets int       // open sockets that Slack has greeted
+	lastHeard      time.Time // Slack's last sign of life; zero before the first
+	written        time.Time // the cursor that was saved last
+	gap            *gap      // the gap that is being read; nil if no message is missing
+	outageLogged   bool      // an outage was logged
+	// Until settledAt, messages may arrive in another order than they were written: Slack
+	// redelivers a lost socket's events seconds later but newer events at once. Messages
+	// that were written since heldUpSince may be held up.
+	settledAt, heldUpSince time.Time
 }
 
+// newOutages makes an outages for the channel whose unpublished messages are in lanes.
 func newOutages(c *Channel, lanes *lanes) *outages {
 	return &outages{channel: c, lanes: lanes, wake: make(chan struct{}, 1)}
 }
 
-func (o *outages) address() bus.Address { return bus.Address{Channel: o.channel.name} }
+// cursorAddress returns the address under which the book keeps the cursor.
+func (o *outages) cursorAddress() bus.Address { return bus.Address{Channel: o.channel.name} }
 
-// begin reads the saved cursor, trying until the book answers. Its error is ctx's.
-func (o *outages) begin(ctx context.Context) error {
+// load reads the saved cursor, retrying until the book answers. Its error is that of ctx.
+func (o *outages) load(ctx context.Context) error {
 	wait := new(retryWait)
 	for {
-		cursor, err := o.channel.cursors.Cursor(ctx, o.address())
+		cursor, err := o.channel.cursors.Cursor(ctx, o.cursorAddress())
 		if err == nil {
-			o.alive = moment(cursor)
-			o.written = o.alive
+			o.lastHeard = parseTS(cursor)
+			o.written = o.lastHeard
 			return nil
 		}
 		o.channel.log.LogAttrs(ctx, slog.LevelWarn, "the cursor cannot be read; trying on", slog.Any("error", err))
@@ -79,64 +81,65 @@ func (o *outages) begin(ctx context.Context) error {
 	}
 }
 
-// heard notes a sign of life of Slack's. If it comes later than any socket lives
-// without one, then this process or its machine has slept and the sign is an old
-// one: events that were on their way meanwhile are lost, so there is a gap.
-func (o *outages) heard() {
+// noteHeard records a sign of life of Slack's. If it comes later than any socket lives
+// without one, then this process or its machine has slept, and the sign is an old one:
+// events that were on their way meanwhile are lost, so it records a gap.
+func (o *outages) noteHeard() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.open == 0 {
+	if o.greetedSockets == 0 {
 		return
 	}
 	now := wallClock()
-	if now.Sub(o.alive) > o.channel.pulse.silence {
-		o.missed(o.alive, now)
+	if now.Sub(o.lastHeard) > o.channel.timing.silence {
+		o.addGap(o.lastHeard, now)
 	}
-	o.alive = now
+	o.lastHeard = now
 }
 
-// deaf notes a gap since then, as a socket has brought nothing since.
-func (o *outages) deaf(since, now time.Time) {
+// noteLostSince records a gap since a moment, because a socket has delivered nothing since
+// then.
+func (o *outages) noteLostSince(since, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.missed(since, now)
+	o.addGap(since, now)
 }
 
-// wallClock is the time of day without Go's monotonic reading, which stops while
-// a machine sleeps.
+// wallClock returns the time of day without Go's monotonic reading, which stops while a
+// machine sleeps.
 func wallClock() time.Time { return time.Now().Round(0) }
 
-// opened notes that Slack has greeted a socket. If it is the only one, there is a
-// gap since the last sign of life.
-func (o *outages) opened(ctx context.Context) {
+// noteOpened records that Slack has greeted a socket. If no other socket is open, there is
+// a gap since the last sign of life.
+func (o *outages) noteOpened(ctx context.Context) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.open++
-	if o.open > 1 {
+	o.greetedSockets++
+	if o.greetedSockets > 1 {
 		return
 	}
 	now := wallClock()
-	if !o.alive.IsZero() {
-		if silent := now.Sub(o.alive); silent > longestGap {
+	if !o.lastHeard.IsZero() {
+		if silent := now.Sub(o.lastHeard); silent > longestGap {
 			o.channel.log.LogAttrs(ctx, slog.LevelWarn, "Slack was not heard for so long that only the last of it is read",
 				slog.Duration("outage", silent), slog.Duration("read", longestGap))
 		}
-		if !o.channel.ReceivesHTTP() || now.Sub(o.alive) > redelivered {
-			o.missed(o.alive, now)
+		if !o.channel.ReceivesHTTP() || now.Sub(o.lastHeard) > redeliveredOutage {
+			o.addGap(o.lastHeard, now)
 		}
-		o.unsettle(now, handover)
+		o.unsettle(now, handoverTime)
 	}
-	o.alive = now
-	o.stir() // saves the cursor at once: a process that dies now has a gap too
-	if o.down {
-		o.down = false
+	o.lastHeard = now
+	o.wakeCatchUp() // saves the cursor at once: a process that dies now has a gap too
+	if o.outageLogged {
+		o.outageLogged = false
 		o.channel.log.LogAttrs(ctx, slog.LevelInfo, "Slack is heard again")
 	}
 }
 
-// missed notes that messages since then may be missing, and joins that to a gap
+// addGap records that messages since a moment may be missing, and joins them with a gap
 // that is not read to its end. o.mu is held.
-func (o *outages) missed(since, now time.Time) {
+func (o *outages) addGap(since, now time.Time) {
 	next := newGap(since.Add(-overlap), now.Sub(since) >= shortGap)
 	if o.gap != nil {
 		next.long = next.long || o.gap.long
@@ -148,48 +151,48 @@ func (o *outages) missed(since, now time.Time) {
 		next.from = earliest
 	}
 	o.gap = next
-	o.stir()
+	o.wakeCatchUp()
 }
 
-// stir wakes catchUp.run, which reads the gap and saves the cursor.
-func (o *outages) stir() {
+// wakeCatchUp wakes catchUp.run, which reads the gap and saves the cursor.
+func (o *outages) wakeCatchUp() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
 	}
 }
 
-// closed notes that a socket has ended that Slack had greeted.
-func (o *outages) closed() {
+// noteClosed records that a socket has ended that Slack had greeted.
+func (o *outages) noteClosed() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.open--
-	o.unsettle(wallClock(), redelivery)
+	o.greetedSockets--
+	o.unsettle(wallClock(), redeliveryTime)
 }
 
 // noneOpen reports whether no socket is open that Slack has greeted.
 func (o *outages) noneOpen() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.open == 0
+	return o.greetedSockets == 0
 }
 
-// failed logs, once for each outage, that Slack cannot be reached.
-func (o *outages) failed(ctx context.Context, err error) {
+// logOutage logs, once for each outage, that Slack cannot be reached.
+func (o *outages) logOutage(ctx context.Context, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.open == 0 && !o.down && ctx.Err() == nil {
-		o.down = true
+	if o.greetedSockets == 0 && !o.outageLogged && ctx.Err() == nil {
+		o.outageLogged = true
 		o.channel.log.LogAttrs(ctx, slog.LevelWarn, "Slack cannot be reached; trying on", slog.Any("error", err))
 	}
 }
 
-// save moves the cursor to the last sign of life, or to the oldest message that is
-// not published yet. It does not move while there is a gap.
+// save moves the cursor to the last sign of life, or to the oldest message that is not
+// published yet. The cursor does not move while there is a gap.
 func (o *outages) save(ctx context.Context) {
-	waits := o.lanes.oldest()
+	waits := o.lanes.oldestUnpublished()
 	o.mu.Lock()
-	to := o.alive
+	to := o.lastHeard
 	if !waits.IsZero() && waits.Before(to) {
 		to = waits
 	}
@@ -200,7 +203,7 @@ func (o *outages) save(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
-	if err := o.channel.cursors.SetCursor(ctx, o.address(), stamp(to)); err != nil {
+	if err := o.channel.cursors.SetCursor(ctx, o.cursorAddress(), formatTS(to)); err != nil {
 		if ctx.Err() == nil {
 			o.channel.log.LogAttrs(ctx, slog.LevelWarn, "the cursor cannot be written; trying on", slog.Any("error", err))
 		}
@@ -211,8 +214,8 @@ func (o *outages) save(ctx context.Context) {
 	o.mu.Unlock()
 }
 
-// filled notes that a gap is read, unless a newer one has taken its place.
-func (o *outages) filled(g *gap) {
+// finishGap records that a gap was read, unless a newer one has replaced it.
+func (o *outages) finishGap(g *gap) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.gap == g {
@@ -220,86 +223,88 @@ func (o *outages) filled(g *gap) {
 	}
 }
 
-// current is the gap that is to be read; nil if there is none.
-func (o *outages) current() *gap {
+// currentGap returns the gap that is to be read; nil if there is none.
+func (o *outages) currentGap() *gap {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.gap
 }
 
-// unsettle notes that for the time d messages may come in another order than they
-// were said. o.mu is held.
+// unsettle records that for the time d messages may arrive in another order than they were
+// written. o.mu is held.
 func (o *outages) unsettle(now time.Time, d time.Duration) {
-	if now.After(o.settled) {
-		o.doubtful = now.Add(-overlap)
+	if now.After(o.settledAt) {
+		o.heldUpSince = now.Add(-overlap)
 	}
-	if until := now.Add(d); until.After(o.settled) {
-		o.settled = until
+	if until := now.Add(d); until.After(o.settledAt) {
+		o.settledAt = until
 	}
 }
 
-// unsettled is since when messages may be held up; false if sockets are settled.
-func (o *outages) unsettled() (since time.Time, ok bool) {
+// possiblyHeldUp returns since when messages may be held up; false if none are.
+func (o *outages) possiblyHeldUp() (since time.Time, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.doubtful, wallClock().Before(o.settled)
+	return o.heldUpSince, wallClock().Before(o.settledAt)
 }
 
-// noteDropped notes a gap since the oldest message that the lanes had no room for,
-// once they have room again.
+// noteDropped records a gap since the oldest message that the lanes had no place for, once
+// they have places again.
 func (o *outages) noteDropped(ctx context.Context) {
-	since := o.lanes.takeDropped()
+	since := o.lanes.takeOldestDropped()
 	if since.IsZero() {
 		return
 	}
 	o.channel.log.LogAttrs(ctx, slog.LevelWarn, "more was said than could be stored; what is missing is read from history")
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.missed(since, wallClock())
+	o.addGap(since, wallClock())
 }
 
-// A gap is a time, from a moment until now, in which messages may have been
-// missed. Each chat's part of it is read from history by itself.
+// A gap is a time, from a moment until now, whose messages may have been missed. Each
+// chat's part of it is read from history separately.
 type gap struct {
 	from time.Time
-	long bool // new messages of a chat wait until its part is read, whatever that takes
+	long bool // a chat's new messages wait until its part is read, however long that takes
 
 	mu     sync.Mutex
-	filled map[string]bool // chats whose part is read, or never can be
-	failed map[string]int  // by chat, how often reading its part has failed
+	filled map[string]bool // chats whose part was read, or never can be
+	failed map[string]int  // by chat: how many times reading its part has failed
 }
 
+// newGap makes a gap that begins at from, with no chat's part read.
 func newGap(from time.Time, long bool) *gap {
 	return &gap{from: from, long: long, filled: map[string]bool{}, failed: map[string]int{}}
 }
 
+// isFilled reports whether a chat's part was read, or never can be.
 func (g *gap) isFilled(chat string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.filled[chat]
 }
 
-// failures is how often a chat was put off.
+// failures returns how many times a chat was put off.
 func (g *gap) failures(chat string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.failed[chat]
 }
 
-// note keeps what came of reading a chat's part: an error that lasts
-// ends the trying, any other puts the chat off.
-func (g *gap) note(chat string, err error) {
+// recordResult records the result of reading a chat's part: a permanent error ends the
+// attempts, any other error puts the chat off.
+func (g *gap) recordResult(chat string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err == nil || lasts(err) {
+	if err == nil || isPermanent(err) {
 		g.filled[chat] = true
 		return
 	}
 	g.failed[chat]++
 }
 
-// lasts reports whether an error of reading will be the same later.
-func lasts(err error) bool {
+// isPermanent reports whether reading would fail with the same error later.
+func isPermanent(err error) bool {
 	refusal, ok := errors.AsType[*channels.SendError](err)
 	return ok && (refusal.Fault == channels.Rejected || refusal.Fault == channels.Unknown)
 }

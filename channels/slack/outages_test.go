@@ -39,7 +39,7 @@ func TestAfterARestartAChatGoesOnInOrder(t *testing.T) {
 	m := newMailbox(r)
 	r.away(t, 5*time.Second)
 	r.server.Say("D1", "U1", "meanwhile")
-	r.server.Forget()
+	r.server.DropUnacked()
 	r.server.Fail("users.conversations", "", 0, slacktest.Hang(false))
 	connected(t, r, m.publish)
 	r.server.Say("D1", "U1", "now")
@@ -61,7 +61,7 @@ func TestHistoryIsReadOnWhereALimitHasStoppedIt(t *testing.T) {
 	for i := range chats {
 		r.server.Say(fmt.Sprintf("D%03d", i), "U1", "hello")
 	}
-	r.server.Forget()
+	r.server.DropUnacked()
 	calls := 0 // one at a time
 	r.server.Fail("conversations.replies", "", 0, func(w http.ResponseWriter, q *http.Request, do http.Handler) {
 		if calls++; calls%3 == 0 {
@@ -97,7 +97,7 @@ func TestHistoryThatCannotBeReadNowIsReadLater(t *testing.T) {
 	before := r.cursor(t)
 	r.server.Say("D1", "U1", "meanwhile")
 	r.server.Say("D2", "U2", "in another chat")
-	r.server.Forget()
+	r.server.DropUnacked()
 	r.server.Fail("users.conversations", "", 2, slacktest.Status(503, "somebody"))
 	r.server.Fail("conversations.history", "D1", 0, slacktest.Status(503, "somebody"))
 	connected(t, r, m.publish)
@@ -141,7 +141,7 @@ func TestWhatWaitsForHistoryIsNotHandedOnAtTheEnd(t *testing.T) {
 	m := newMailbox(r)
 	r.away(t, time.Hour)
 	r.server.Say("D1", "U1", "meanwhile")
-	r.server.Forget()
+	r.server.DropUnacked()
 	r.server.Fail("users.conversations", "", 0, slacktest.Hang(false))
 	r.server.Fail("conversations.history", "D1", 0, slacktest.Hang(false))
 	stop := connected(t, r, m.publish)
@@ -193,7 +193,7 @@ func TestDirectMessagesAreReadFirstAfterAnOutage(t *testing.T) {
 		r.server.Say(fmt.Sprintf("C%03d", i), "U1", "among people")
 	}
 	r.server.Say("D9", "U9", "before")
-	r.server.Forget()
+	r.server.DropUnacked()
 	paced, err := slack.New(slack.Config{Name: "slack", BotToken: botToken, AppToken: appToken, APIURL: r.url, Joins: r.book, Cursors: r.book})
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestDirectMessagesAreReadFirstAfterAnOutage(t *testing.T) {
 	r.server.CutSockets()
 	r.server.Say("D9", "U9", "missed alone")
 	r.server.Say("C149", "U1", called+" missed there")
-	r.server.Forget() // Slack could not deliver them
+	r.server.DropUnacked() // Slack could not deliver them
 	r.server.Freeze(false)
 	// Within the patience of this test only a few of the channels can be read.
 	for n := 2; ; n++ {

@@ -49,7 +49,7 @@ func TestThePaneSuggestsWhatToAsk(t *testing.T) {
 	m := newMailbox(r)
 	connected(t, r, welcoming(t, r, m, true))
 	r.server.Say("C1", "U1", "just talking")
-	r.server.Expel("C2")
+	r.server.RemoveBot("C2")
 	thread := r.server.OpenPane("U7", "C1")
 	titles := func() string {
 		var all []string

@@ -15,71 +15,72 @@ import (
 	"parley/channels/markup"
 )
 
-// A person is what Slack tells about a user.
+// A person is what Slack says about a user.
 type person struct {
-	name   string
-	member bool // a full member of the workspace: no guest and no bot
-	zone   string
+	name     string
+	member   bool // a full member of the workspace: no guest and no bot
+	timeZone string
 }
 
-// people looks up users and remembers them for a while only: guests become
+// people looks up users. It remembers them for a while only, because guests become
 // members, and members leave.
 type people struct {
 	api    *slackgo.Client
 	log    *slog.Logger
 	team   func(context.Context) (string, error) // the workspace's id
 	known  *cache[person]
-	failed *cache[error] // by user: the error of the last question about them
+	failed *cache[error] // by user: the error of a lookup that failed just now
 
-	mu    sync.Mutex
-	quiet time.Time // Slack limits these calls until then
+	mu           sync.Mutex
+	limitedUntil time.Time // Slack's rate limit for these calls lasts until then
 }
 
 const (
-	// whoTimeout bounds one lookup, as the later messages of the chat wait for it.
-	whoTimeout = 5 * time.Second
+	// lookUpTimeout bounds one lookup, because later messages of the chat wait for it.
+	lookUpTimeout = 5 * time.Second
 	// failedKept is how long a failed lookup is not repeated.
 	failedKept = 2 * time.Second
-	// nobodyKept is how long a user whom Slack does not know counts as no member.
-	// It is short, as they may have joined a moment ago.
-	nobodyKept = time.Minute
+	// unknownUserKept is how long a user whom Slack does not know is taken for no member.
+	// It is short, because the user may have joined a moment ago.
+	unknownUserKept = time.Minute
 )
 
+// newPeople makes an empty people; team returns the id of the app's workspace.
 func newPeople(api *slackgo.Client, log *slog.Logger, team func(context.Context) (string, error)) *people {
 	return &people{api: api, log: log, team: team, known: newCache[person](10 * time.Minute), failed: newCache[error](failedKept)}
 }
 
-// who looks up a user. A user about whom Slack refuses to tell is nobody of this
-// workspace, which is no error; every error that who returns may pass.
-func (p *people) who(ctx context.Context, user string) (person, error) {
+// lookUp returns what Slack says about a user. A user whom Slack refuses to describe is
+// nobody of this workspace, which is no error; every error that lookUp returns may pass.
+func (p *people) lookUp(ctx context.Context, user string) (person, error) {
 	if one, ok := p.known.get(user); ok {
 		return one, nil
 	}
-	if err := p.asked(user); err != nil {
+	if err := p.recentFailure(user); err != nil {
 		return person{}, err
 	}
-	call, t, done := begin(ctx)
+	call, t, done := startCall(ctx)
 	defer done()
-	call, cancel := context.WithTimeout(call, whoTimeout)
+	call, cancel := context.WithTimeout(call, lookUpTimeout)
 	defer cancel()
 	u, err := p.api.GetUserInfoContext(call, user)
 	if err != nil {
-		return p.refused(ctx, user, repeatable(sendError(err, t)))
+		return p.rememberFailure(ctx, user, asRepeatable(sendError(err, t)))
 	}
 	team, err := p.team(ctx)
 	if err != nil {
 		return person{}, err
 	}
-	one := person{name: nameOf(u), member: isMember(u, team), zone: u.TZ}
+	one := person{name: chosenName(u), member: isMember(u, team), timeZone: u.TZ}
 	p.known.put(user, one)
 	return one, nil
 }
 
-// asked returns the error of a lookup that failed just now, or the rate limit as
-// long as it lasts. If it is nil, Slack may be asked about the user.
-func (p *people) asked(user string) error {
+// recentFailure returns the error of a lookup of that user that failed just now, or the
+// rate limit as long as it lasts; nil if Slack may be asked about the user.
+func (p *people) recentFailure(user string) error {
 	p.mu.Lock()
-	quiet := time.Until(p.quiet)
+	quiet := time.Until(p.limitedUntil)
 	p.mu.Unlock()
 	if quiet > 0 {
 		return &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: quiet, Code: "ratelimited", Err: errors.New("too many calls")}
@@ -88,17 +89,17 @@ func (p *people) asked(user string) error {
 	return err
 }
 
-// refused remembers that a lookup failed.
-func (p *people) refused(ctx context.Context, user string, e *channels.SendError) (person, error) {
+// rememberFailure records a failed lookup, and returns what lookUp answers for it.
+func (p *people) rememberFailure(ctx context.Context, user string, e *channels.SendError) (person, error) {
 	switch {
 	case e.Fault == channels.Rejected && e.Code != "missing_scope": // a scope may be added later
 		p.log.LogAttrs(ctx, slog.LevelWarn, "Slack does not tell about a person, who counts as no member",
 			slog.String("user", user), slog.String("code", e.Code))
-		p.known.putFor(user, person{}, nobodyKept)
+		p.known.putFor(user, person{}, unknownUserKept)
 		return person{}, nil
 	case e.Limited:
 		p.mu.Lock()
-		p.quiet = time.Now().Add(max(e.RetryAfter, time.Second))
+		p.limitedUntil = time.Now().Add(max(e.RetryAfter, time.Second))
 		p.mu.Unlock()
 	case ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded):
 		p.failed.put(user, e)
@@ -110,17 +111,19 @@ func (p *people) refused(ctx context.Context, user string, e *channels.SendError
 // only shown to the model, so a message goes on without it.
 const nameTimeout = 2 * time.Second
 
-// name is a user's name; "" if Slack does not tell it in time.
+// name returns a user's name; "" if Slack does not give it in time.
 func (p *people) name(ctx context.Context, user string) string {
 	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
 	defer cancel()
-	one, err := p.who(ctx, user)
+	one, err := p.lookUp(ctx, user)
 	if err != nil {
 		return ""
 	}
 	return one.name
 }
 
+// isMember reports whether a user is a full member of the workspace team: no guest, no
+// stranger and no bot.
 func isMember(u *slackgo.User, team string) bool {
 	switch {
 	case u.Deleted, u.IsInvitedUser, u.IsStranger, u.IsRestricted, u.IsUltraRestricted:
@@ -132,14 +135,14 @@ func isMember(u *slackgo.User, team string) bool {
 	return u.TeamID == team || slices.Contains(u.Enterprise.Teams, team)
 }
 
-// maxName bounds what the model is shown as a name, in characters.
+// maxName is the longest name of a person that the model is shown, in characters.
 const maxName = 64
 
-// slackbot is a user who is in every workspace and is no person.
+// slackbot is a user in every workspace who is not a person.
 const slackbot = "USLACKBOT"
 
-// nameOf is the name that a person chose, fit to be shown on one line.
-func nameOf(u *slackgo.User) string {
+// chosenName returns the name that a user chose, on one line.
+func chosenName(u *slackgo.User) string {
 	for _, name := range []string{u.Profile.DisplayName, u.Profile.RealName, u.RealName, u.Name} {
 		if name = markup.OneLine(name, maxName); name != "" {
 			return name
@@ -148,31 +151,34 @@ func nameOf(u *slackgo.User) string {
 	return ""
 }
 
-// maxCached bounds each cache.
+// maxCached bounds the values in one cache.
 const maxCached = 4096
 
-// A cache remembers up to maxCached values, each for a while. When it is full it
-// forgets one at random.
+// A cache remembers up to maxCached values, each for the time ttl unless putFor gives
+// another. When it is full it forgets one at random.
 type cache[V any] struct {
-	keep time.Duration
+	ttl time.Duration
 
-	mu sync.Mutex
-	of map[string]cached[V]
+	mu      sync.Mutex
+	entries map[string]cached[V]
 }
 
+// A cached is a value in a cache, with the time until which it is remembered.
 type cached[V any] struct {
 	value V
 	until time.Time
 }
 
+// newCache makes a cache that remembers each value for that time.
 func newCache[V any](keep time.Duration) *cache[V] {
-	return &cache[V]{keep: keep, of: map[string]cached[V]{}}
+	return &cache[V]{ttl: keep, entries: map[string]cached[V]{}}
 }
 
+// get returns a key's value; false if the cache does not remember it.
 func (c *cache[V]) get(key string) (V, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	one, ok := c.of[key]
+	one, ok := c.entries[key]
 	if !ok || time.Now().After(one.until) {
 		var none V
 		return none, false
@@ -180,26 +186,29 @@ func (c *cache[V]) get(key string) (V, bool) {
 	return one.value, true
 }
 
-func (c *cache[V]) put(key string, value V) { c.putFor(key, value, c.keep) }
+// put stores a value for the cache's ttl.
+func (c *cache[V]) put(key string, value V) { c.putFor(key, value, c.ttl) }
 
+// putFor stores a value for the time keep.
 func (c *cache[V]) putFor(key string, value V, keep time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.of) >= maxCached {
-		for old := range c.of {
-			delete(c.of, old)
+	if len(c.entries) >= maxCached {
+		for old := range c.entries {
+			delete(c.entries, old)
 			break
 		}
 	}
-	c.of[key] = cached[V]{value, time.Now().Add(keep)}
+	c.entries[key] = cached[V]{value, time.Now().Add(keep)}
 }
 
-// IsGroupID tells the ids of channels and of groups from names and from people.
+// IsGroupID reports whether a text is the id of a channel or a group, and not a name or a
+// person's id.
 func IsGroupID(id string) bool {
 	return len(id) > 1 && (id[0] == 'C' || id[0] == 'G') && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
 }
 
-// IsUserID tells the ids of Slack's users from names and addresses.
+// IsUserID reports whether a text is the id of a Slack user, and not a name or an address.
 func IsUserID(id string) bool {
 	return len(id) > 1 && (id[0] == 'U' || id[0] == 'W') && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
 }

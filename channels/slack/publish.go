@@ -20,15 +20,16 @@ import (
 
 // A publisher publishes the messages of one Receive, each once.
 type publisher struct {
-	channel   *Channel
-	me        Account
-	publish   func(context.Context, bus.Inbound) error
-	lanes     *lanes
-	published *cache[struct{}] // ids of what was published lately
-	spokenTo  *cache[struct{}] // chats in which the bot was spoken to lately
-	naming    sync.WaitGroup   // of panes
+	channel     *Channel
+	me          Account
+	publish     func(context.Context, bus.Inbound) error
+	lanes       *lanes
+	published   *cache[struct{}] // ids of messages that were published within the last hour
+	spokenTo    *cache[struct{}] // chats in which people spoke to the bot within the last day
+	namingPanes sync.WaitGroup   // calls in progress that name panes
 }
 
+// newPublisher makes a publisher that translates with c and hands messages to publish.
 func newPublisher(c *Channel, me Account, lanes *lanes, publish func(context.Context, bus.Inbound) error) *publisher {
 	return &publisher{
 		channel: c, me: me, publish: publish, lanes: lanes,
@@ -36,20 +37,20 @@ func newPublisher(c *Channel, me Account, lanes *lanes, publish func(context.Con
 	}
 }
 
-// noAck is the ack of a message from history: no socket waits for one.
+// noAck is the ack of a message from history: nobody waits for an acknowledgement.
 func noAck() {}
 
-// deliver publishes one message, trying until it is done, and acknowledges it.
-// Where nobody can tell now whether its sender may talk, the message moves to the
-// sender's own lane. It is false if ctx ended first.
+// deliver publishes one message, retrying until that succeeds, and then acknowledges it.
+// If nobody can say now whether its sender may talk to the bot, it moves the message to
+// the sender's own lane. It returns false if ctx ended first.
 func (p *publisher) deliver(ctx context.Context, m *message, ack func()) bool {
 	if p.lanes.isAside(m) { // behind the sender's earlier messages
 		p.lanes.setAside(ctx, m, ack)
 		return true
 	}
-	wait := &retryWait{most: ownWait}
+	wait := &retryWait{most: maxOwnWait}
 	for ctx.Err() == nil { // a lane may call this for many messages of a gap after ctx ended
-		err := p.try(ctx, m)
+		err := p.publishOnce(ctx, m)
 		switch {
 		case err == nil:
 			ack()
@@ -58,67 +59,68 @@ func (p *publisher) deliver(ctx context.Context, m *message, ack func()) bool {
 			p.lanes.setAside(ctx, m, ack)
 			return true
 		}
-		if !p.pause(ctx, wait, m, err) {
+		if !p.pauseAndLog(ctx, wait, m, err) {
 			return false
 		}
 	}
 	return false
 }
 
-// retryAside publishes a message of a sender's own lane, trying until it is done.
-func (p *publisher) retryAside(ctx context.Context, m *message, ack func()) {
-	wait := &retryWait{most: asideWait, firm: true}
+// publishAside publishes a message of a sender's own lane, retrying until that succeeds.
+func (p *publisher) publishAside(ctx context.Context, m *message, ack func()) {
+	wait := &retryWait{most: maxAsideWait, strict: true}
 	for ctx.Err() == nil {
-		err := p.try(ctx, m)
+		err := p.publishOnce(ctx, m)
 		if err == nil {
 			ack()
 			return
 		}
-		p.pause(ctx, wait, m, err)
+		p.pauseAndLog(ctx, wait, m, err)
 	}
 }
 
-// try publishes a message, unless that was done already or it is not for the bot.
-func (p *publisher) try(ctx context.Context, m *message) error {
-	id := p.channel.id(m, p.me)
+// publishOnce makes one attempt to publish a message. A message that is published already,
+// or is not meant for the bot, needs no attempt and gives nil.
+func (p *publisher) publishOnce(ctx context.Context, m *message) error {
+	id := p.channel.messageID(m, p.me)
 	if p.isPublished(m) {
 		return nil
 	}
-	in, concerns, err := p.channel.inbound(ctx, m, p.me)
+	in, concerns, err := p.channel.messageInbound(ctx, m, p.me)
 	if err != nil || !concerns {
 		// Such a message is not noted as published: Slack sends two events for a
 		// mention, and the one that is for the bot may come second.
 		return err
 	}
-	p.channel.speakers.put(threadKey(in.At.Chat, in.At.Thread), m.User)
+	p.channel.lastSpeakers.put(threadKey(in.At.Chat, in.At.Thread), m.User)
 	first := p.channel.beginsPane(ctx, m, in.At)
 	if err := p.publish(ctx, in); err != nil {
 		return err
 	}
 	if first {
-		p.naming.Go(func() { p.name(ctx, in) })
+		p.namingPanes.Go(func() { p.nameConversation(ctx, in) })
 	}
 	p.published.put(id, struct{}{})
 	p.spokenTo.put(m.Channel, struct{}{})
 	return nil
 }
 
-// tell publishes what became of a message, behind what its chat says, trying until it is
-// done, and acknowledges it.
-func (p *publisher) tell(ctx context.Context, what change, ack func()) {
-	wait := &retryWait{most: ownWait}
+// publishChange publishes an edit or a deletion, behind the messages of its chat, retrying
+// until that succeeds, and then acknowledges it.
+func (p *publisher) publishChange(ctx context.Context, what change, ack func()) {
+	wait := &retryWait{most: maxOwnWait}
 	for ctx.Err() == nil {
-		err := p.publish(ctx, p.channel.changed(ctx, what, p.me))
+		err := p.publish(ctx, p.channel.changeInbound(ctx, what, p.me))
 		if err == nil || errors.Is(err, channels.ErrUnjudged) { // nobody waits for an answer to it
 			ack()
 			return
 		}
-		p.pause(ctx, wait, what.of, err)
+		p.pauseAndLog(ctx, wait, what.message, err)
 	}
 }
 
-// beginsPane tells of a message whether it is the first in a pane: nobody who may talk
-// to the bot has said anything there before.
+// beginsPane reports whether a message is the first in a pane: nobody whom the gate admits
+// has written there before.
 func (c *Channel) beginsPane(ctx context.Context, m *message, at bus.Address) bool {
 	if m.isGroup() || at.Thread == "" {
 		return false
@@ -127,39 +129,40 @@ func (c *Channel) beginsPane(ctx context.Context, m *message, at bus.Address) bo
 	return err == nil && !joined
 }
 
-// name names a pane by the first thing that was said in it, if that was taken from
-// somebody who may talk to the bot.
-func (p *publisher) name(ctx context.Context, in bus.Inbound) {
+// nameConversation titles a pane's conversation by its first message, if the gate admitted
+// that message's sender.
+func (p *publisher) nameConversation(ctx context.Context, in bus.Inbound) {
 	if _, joined, err := p.channel.joins.Joined(ctx, in.At); err != nil || !joined {
 		return
 	}
-	if err := p.channel.desk.Name(ctx, in.At.Chat, in.At.Thread, in.Text); err != nil {
+	if err := p.channel.desk.SetTitle(ctx, in.At.Chat, in.At.Thread, in.Text); err != nil {
 		p.channel.log.LogAttrs(ctx, slog.LevelDebug, "a pane could not be named", slog.Any("error", err))
 	}
 }
 
-// isPublished reports whether a message was published within the last hour. What is
-// delivered again after that the bus drops by its id.
+// isPublished reports whether a message was published within the last hour. The bus
+// recognises later repetitions by the message's id.
 func (p *publisher) isPublished(m *message) bool {
-	_, ok := p.published.get(p.channel.id(m, p.me))
+	_, ok := p.published.get(p.channel.messageID(m, p.me))
 	return ok
 }
 
-// pause waits before a message is tried again, and logs the first failure.
-func (p *publisher) pause(ctx context.Context, wait *retryWait, m *message, err error) bool {
+// pauseAndLog logs the first failure to publish a message, and waits before the next
+// attempt. It returns false if ctx ended first.
+func (p *publisher) pauseAndLog(ctx context.Context, wait *retryWait, m *message, err error) bool {
 	if !wait.series.Began() && ctx.Err() == nil {
 		p.channel.log.LogAttrs(ctx, slog.LevelWarn, "a message is not stored yet; trying on",
-			slog.String("message", p.channel.id(m, p.me)), slog.Any("error", err))
+			slog.String("message", p.channel.messageID(m, p.me)), slog.Any("error", err))
 	}
 	return wait.pause(ctx, err)
 }
 
-// actionTime is how long Slack waits for the acknowledgement of what somebody did. It then
-// tells them that it failed, and does not bring it again.
-const actionTime = 3 * time.Second
+// actionTimeout is how long Slack waits for the acknowledgement of an action. After it
+// Slack tells the person that the action failed, and does not deliver it again.
+const actionTimeout = 3 * time.Second
 
-// actions publishes what people do otherwise than by messages, beside what they say: Slack
-// waits no longer for it than for actionTime.
+// actions publishes what people do other than writing messages. It does not wait for the
+// lanes of messages, because Slack waits only for actionTimeout.
 type actions struct {
 	channel *Channel
 	me      Account
@@ -167,24 +170,24 @@ type actions struct {
 	running sync.WaitGroup
 }
 
-// An answer is what Slack shows at once to who has given a slash command.
-type answer struct {
+// A commandReply is what Slack shows at once to a person who gives a slash command.
+type commandReply struct {
 	Type string `json:"response_type,omitempty"`
 	Text string `json:"text,omitempty"`
 }
 
-// take publishes an action and acknowledges it then.
-func (s *actions) take(ctx context.Context, d interaction.Action, ack acknowledge) {
+// receiveAction publishes an action and then acknowledges it.
+func (s *actions) receiveAction(ctx context.Context, d interaction.Action, ack acknowledge) {
 	s.running.Go(func() {
-		in, shown, err := s.deliver(ctx, d)
+		in, shown, err := s.publishAction(ctx, d)
 		switch {
-		case err == nil && shown != (answer{}):
+		case err == nil && shown != (commandReply{}):
 			ack(shown)
 		case err == nil:
 			ack(nil)
 		case errors.Is(err, channels.ErrNotAdmitted):
 			ack(nil)
-			s.refuse(ctx, d, in.At)
+			s.tellNotAdmitted(ctx, d, in.At)
 		default: // Slack tells them that it failed, as there is no acknowledgement
 			s.channel.log.LogAttrs(ctx, slog.LevelWarn, "what somebody did was not stored in time; Slack tells them so",
 				slog.String("kind", string(d.Kind)), slog.Any("error", err))
@@ -192,32 +195,33 @@ func (s *actions) take(ctx context.Context, d interaction.Action, ack acknowledg
 	})
 }
 
-// deliver publishes an action, trying as long as Slack waits.
-func (s *actions) deliver(ctx context.Context, d interaction.Action) (bus.Inbound, answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, actionTime)
+// publishAction publishes an action, retrying as long as Slack waits. It returns the
+// published message, and what Slack is to show.
+func (s *actions) publishAction(ctx context.Context, d interaction.Action) (bus.Inbound, commandReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, actionTimeout)
 	defer cancel()
 	var in bus.Inbound
-	var shown answer
+	var shown commandReply
 	var wait backoff.Series
 	for {
 		var err error
 		if in.ID == "" {
-			in, shown, err = s.channel.action(ctx, d, s.me)
+			in, shown, err = s.channel.actionInbound(ctx, d, s.me)
 		}
 		if err == nil {
 			err = s.publish(ctx, in)
 		}
-		if err == nil || errors.Is(err, channels.ErrNotAdmitted) || !backoff.Sleep(ctx, wait.Next(actionTime/4)) {
+		if err == nil || errors.Is(err, channels.ErrNotAdmitted) || !backoff.Sleep(ctx, wait.Next(actionTimeout/4)) {
 			return in, shown, err
 		}
 	}
 }
 
-// reacted publishes that somebody has reacted to one of the bot's messages, and
-// acknowledges it then. What cannot be published in time Slack brings again.
-func (s *actions) reacted(ctx context.Context, one interaction.Reaction, ack acknowledge) {
+// publishReaction publishes a person's reaction to one of the bot's messages, and then
+// acknowledges it. If it cannot be published in time, Slack delivers it again.
+func (s *actions) publishReaction(ctx context.Context, one interaction.Reaction, ack acknowledge) {
 	s.running.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, actionTime)
+		ctx, cancel := context.WithTimeout(ctx, actionTimeout)
 		defer cancel()
 		emoji, ok := markup.Emoji(one.Name)
 		if !ok {
@@ -225,7 +229,7 @@ func (s *actions) reacted(ctx context.Context, one interaction.Reaction, ack ack
 		}
 		in := bus.Inbound{
 			ID: s.channel.name + ":" + s.me.Team + ":" + one.Chat + ":" + one.ID, Kind: bus.Reacted, Mentioned: true,
-			Of: s.channel.id(&message{Channel: one.Chat, TS: one.Message}, s.me), Reaction: emoji, Removed: one.Removed, SentAt: one.At,
+			Of: s.channel.messageID(&message{Channel: one.Chat, TS: one.Message}, s.me), Reaction: emoji, Removed: one.Removed, SentAt: one.At,
 			From:  bus.Person{ID: s.channel.name + ":" + one.User, Name: cmp.Or(s.channel.people.name(ctx, one.User), one.User)},
 			At:    bus.Address{Channel: s.channel.name, Chat: one.Chat},
 			Group: (&message{Channel: one.Chat}).isGroup(),
@@ -238,9 +242,9 @@ func (s *actions) reacted(ctx context.Context, one interaction.Reaction, ack ack
 	})
 }
 
-// opened hands on that somebody has opened a place of the bot's. It is not tried again:
-// they can open it again.
-func (s *actions) opened(ctx context.Context, o interaction.Opened) {
+// publishOpened publishes that a person has opened the app's home or a pane. It is not
+// retried: the person can open it again.
+func (s *actions) publishOpened(ctx context.Context, o interaction.Opened) {
 	s.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
@@ -254,26 +258,27 @@ func (s *actions) opened(ctx context.Context, o interaction.Opened) {
 	})
 }
 
-// refuse tells who has pressed, and nobody else, that it counts for nothing.
-func (s *actions) refuse(ctx context.Context, d interaction.Action, at bus.Address) {
+// tellNotAdmitted tells the person who made an action, and nobody else, that the action
+// has no effect because they are not admitted.
+func (s *actions) tellNotAdmitted(ctx context.Context, d interaction.Action, at bus.Address) {
 	err := s.channel.Whisper(ctx, at, d.User, channels.Part{Text: channels.NotAdmitted})
 	if err != nil {
 		s.channel.log.LogAttrs(ctx, slog.LevelDebug, "who has pressed a button could not be told that it counts for nothing", slog.Any("error", err))
 	}
 }
 
-// askAbout is what the shortcut at a message says, and alone is what Slack shows of a
-// command whose answer comes elsewhere.
+// askAboutText is the question that the shortcut at a message asks. aloneText is what Slack
+// shows for a command that is answered in the person's own chat with the bot.
 const (
-	askAbout = "Look at this message and tell me what it is about, and what I should know or do."
-	alone    = "I do not take part in this conversation, so my answer comes in our own chat."
+	askAboutText = "Look at this message and tell me what it is about, and what I should know or do."
+	aloneText    = "I do not take part in this conversation, so my answer comes in our own chat."
 )
 
-// action is what an action says to the agent, and what Slack is to show of it. A press and a
-// question about a message belong to the message's thread, a slash command to its chat:
-// Slack takes none in threads. Where the bot takes no part, or is not to listen, it
-// answers the person alone.
-func (c *Channel) action(ctx context.Context, d interaction.Action, me Account) (bus.Inbound, answer, error) {
+// actionInbound translates an action into what the agent gets, and returns what Slack is
+// to show. A press and a question about a message belong to the message's thread, a slash
+// command to its chat, because Slack has no commands in threads. Where the bot is not a
+// member, or must not listen, the answer goes to the person's own chat with the bot.
+func (c *Channel) actionInbound(ctx context.Context, d interaction.Action, me Account) (bus.Inbound, commandReply, error) {
 	in := bus.Inbound{
 		ID: c.name + ":" + me.Team + ":" + d.Chat + ":" + d.ID, Kind: bus.Said, Mentioned: true, SentAt: d.At,
 		From:  bus.Person{ID: c.name + ":" + d.User, Name: cmp.Or(c.people.name(ctx, d.User), d.Username, d.User)},
@@ -285,56 +290,58 @@ func (c *Channel) action(ctx context.Context, d interaction.Action, me Account) 
 	}
 	if d.Kind == interaction.Pressed {
 		in.Text, in.Pressed, in.ReplyTo = d.Says, true, d.Message
-		return in, answer{}, nil
+		return in, commandReply{}, nil
 	}
 	takesPart, err := false, error(nil)
 	if !in.Group || c.mention.In(d.Chat) != channels.MentionNowhere {
-		_, takesPart, err = c.conversation(ctx, d.Chat)
+		_, takesPart, err = c.describeChat(ctx, d.Chat)
 	}
 	if err != nil {
-		return bus.Inbound{}, answer{}, err
+		return bus.Inbound{}, commandReply{}, err
 	}
 	if !takesPart {
 		if in.At, err = c.Alone(ctx, in.From.ID); err != nil {
-			return bus.Inbound{}, answer{}, err
+			return bus.Inbound{}, commandReply{}, err
 		}
 		in.Group = false
 	}
 	if d.Kind == interaction.Asked {
-		in.Text = askAbout
+		in.Text = askAboutText
 		if takesPart && in.Group {
 			in.At.Thread = cmp.Or(d.Thread, d.Message)
 		}
-		if in.Quotes, err = c.about(ctx, d, me); err != nil {
-			return bus.Inbound{}, answer{}, err
+		if in.Quotes, err = c.quoteAskedMessage(ctx, d, me); err != nil {
+			return bus.Inbound{}, commandReply{}, err
 		}
-		return in, answer{}, nil
+		return in, commandReply{}, nil
 	}
-	in.Text = commanded(c.plain(ctx, d.Says, me))
+	in.Text = slashText(c.resolveReferences(ctx, d.Says, me))
 	switch {
 	case !takesPart:
-		return in, answer{Text: alone}, nil
+		return in, commandReply{Text: aloneText}, nil
 	case strings.HasPrefix(in.Text, "/"):
-		return in, answer{}, nil
+		return in, commandReply{}, nil
 	}
-	return in, answer{Type: "in_channel"}, nil // who reads the answer reads what was asked
+	return in, commandReply{Type: "in_channel"}, nil // who reads the answer reads what was asked
 }
 
-// about is the message that somebody asks about, as a quote.
-func (c *Channel) about(ctx context.Context, d interaction.Action, me Account) ([]bus.Quote, error) {
+// quoteAskedMessage returns the message that a person asks about, and the messages that it
+// forwards, as quotes.
+func (c *Channel) quoteAskedMessage(ctx context.Context, d interaction.Action, me Account) ([]bus.Quote, error) {
 	m := new(message)
 	if err := json.Unmarshal(d.About, m); err != nil {
 		return nil, fmt.Errorf("read the message that is asked about: %w", err)
 	}
-	q := bus.Quote{Kind: bus.Answered, From: c.author(ctx, m), At: moment(m.TS), Text: c.words(ctx, m, me, false)}
+	q := bus.Quote{Kind: bus.Answered, From: c.author(ctx, m), At: parseTS(m.TS), Text: c.typedText(ctx, m, me, false)}
 	return append([]bus.Quote{q}, c.quotes(ctx, m, me)...), nil
 }
 
-// commanded is what the words behind the slash command say: "stop" is the /stop that the
-// Gateway reads, and what is no command is said to the agent. Without words it asks for
-// help. A command with more behind it, such as "status of the build?", needs a mark,
-// unless it answers a request by its id or brings an owner's code.
-func commanded(words string) string {
+// slashText translates the words after the app's slash command: "stop" becomes the "/stop"
+// that the gateway reads, other words are said to the agent, and no words ask for help. A
+// command with more words behind it, such as "status of the build?", counts as a command
+// only with commandPrefix, unless it answers a request by its id or contains an owner's
+// code.
+func slashText(words string) string {
 	words = strings.TrimSpace(words)
 	if words == "" {
 		return "/help"

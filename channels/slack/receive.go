@@ -17,35 +17,35 @@ import (
 	"parley/channels/slack/interaction"
 )
 
-// openSockets is how many sockets are open at a time: while one is replaced, the
-// other brings what is said.
-const openSockets = 2
+// socketCount is how many sockets are open at a time: while one is being replaced, the
+// other delivers events.
+const socketCount = 2
 
-// Receive hands what people say to publish until ctx is done, and then returns
-// nil.
+// Receive passes what people say to publish until ctx is done, and then returns nil. Its
+// error is of kind Stop: Slack refuses a token, or one is missing.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	if !c.receives() {
 		return c.CheckSocket(ctx) // its error says that the app token is missing
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	me, err := c.introduce(ctx)
+	me, err := c.awaitIdentity(ctx)
 	if err != nil {
-		return stopOnly(err)
+		return onlyStopError(err)
 	}
 	if len(me.Lacks) > 0 {
 		c.log.LogAttrs(ctx, slog.LevelError, "the app lacks scopes: add them under OAuth & Permissions and install the app again",
 			slog.String("scopes", strings.Join(me.Lacks, " ")))
 	}
 	r := newReceiver(c, me, publish)
-	if err := r.outages.begin(ctx); err != nil {
-		return stopOnly(err)
+	if err := r.outages.load(ctx); err != nil {
+		return onlyStopError(err)
 	}
 	var working sync.WaitGroup
 	if c.ReceivesHTTP() {
-		working.Go(func() { r.takeRequests(ctx, c.requests) })
+		working.Go(func() { r.handleRequests(ctx, c.deliveries) })
 	} else {
-		for range openSockets {
+		for range socketCount {
 			working.Go(func() {
 				if err := r.sockets.keepOpen(ctx); err != nil {
 					cancel(err)
@@ -59,23 +59,23 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	working.Wait()
 	r.lanes.running.Wait()
 	r.actions.running.Wait()
-	r.publisher.naming.Wait()
+	r.publisher.namingPanes.Wait()
 	r.outages.save(context.WithoutCancel(ctx))
-	return stopOnly(context.Cause(ctx))
+	return onlyStopError(context.Cause(ctx))
 }
 
-// stopOnly passes on an error of kind Stop, the only one by which Receive ends
-// before ctx does.
-func stopOnly(err error) error {
+// onlyStopError returns err if it is of kind Stop, the only kind by which Receive ends
+// before ctx does; else nil.
+func onlyStopError(err error) error {
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Stop {
 		return refusal
 	}
 	return nil
 }
 
-// introduce asks Slack who the bot is, until Slack answers. Its error is ctx's,
+// awaitIdentity asks Slack who the bot is until Slack answers. Its error is that of ctx,
 // or says that the token is refused.
-func (c *Channel) introduce(ctx context.Context) (Account, error) {
+func (c *Channel) awaitIdentity(ctx context.Context) (Account, error) {
 	wait := new(retryWait)
 	for {
 		me, err := c.Check(ctx)
@@ -95,9 +95,8 @@ func (c *Channel) introduce(ctx context.Context) (Account, error) {
 	}
 }
 
-// A receiver is one run of Receive: sockets bring events, lanes keep their order,
-// the publisher publishes them, and catchUp reads from history what no socket
-// brought.
+// A receiver is one run of Receive. Sockets deliver events, lanes keep their order, the
+// publisher publishes them, and catchUp reads from history what no socket delivered.
 type receiver struct {
 	me        Account
 	lanes     *lanes
@@ -108,24 +107,26 @@ type receiver struct {
 	sockets   *sockets
 }
 
+// newReceiver wires the parts of a receiver together.
 func newReceiver(c *Channel, me Account, publish func(context.Context, bus.Inbound) error) *receiver {
 	r := &receiver{me: me}
-	r.lanes = newLanes(c.room, r.work)
+	r.lanes = newLanes(c.maxQueued, r.handleItem)
 	r.publisher = newPublisher(c, me, r.lanes, publish)
 	r.outages = newOutages(c, r.lanes)
 	r.catchUp = newCatchUp(r.publisher, r.outages)
 	r.actions = &actions{channel: c, me: me, publish: publish}
-	r.sockets = &sockets{channel: c, outages: r.outages, take: r.take}
+	r.sockets = &sockets{channel: c, outages: r.outages, handle: r.handleDelivery}
 	return r
 }
 
-// acknowledge tells Slack that what it brought has arrived, and, where Slack takes that,
-// what to show to the person at once; nil shows nothing.
+// An acknowledge tells Slack that a delivery has arrived. show is what Slack shows to the
+// person at once, if the kind of delivery allows that; nil shows nothing.
 type acknowledge func(show any)
 
-// take takes what Slack brings, whichever way that comes. What cannot be read would be
-// unreadable again, so it is acknowledged and left out.
-func (r *receiver) take(ctx context.Context, kind string, payload json.RawMessage, ack acknowledge) {
+// handleDelivery handles a delivery of Slack's, whether it came over a socket or by a
+// request. A delivery that cannot be decoded would be no better the next time, so it is
+// acknowledged and left out.
+func (r *receiver) handleDelivery(ctx context.Context, kind string, payload json.RawMessage, ack acknowledge) {
 	var (
 		d   interaction.Action
 		ok  bool
@@ -133,7 +134,7 @@ func (r *receiver) take(ctx context.Context, kind string, payload json.RawMessag
 	)
 	switch kind {
 	case events.Event:
-		err = r.event(ctx, payload, ack)
+		err = r.handleEvent(ctx, payload, ack)
 	case events.Interaction:
 		d, ok, err = interaction.ReadInteractive(payload)
 	case events.Command:
@@ -145,14 +146,15 @@ func (r *receiver) take(ctx context.Context, kind string, payload json.RawMessag
 			slog.String("kind", kind), slog.Int("bytes", len(payload)))
 		ack(nil)
 	case ok:
-		r.actions.take(ctx, d, ack)
+		r.actions.receiveAction(ctx, d, ack)
 	case kind != events.Event:
 		ack(nil)
 	}
 }
 
-// event takes one event; it is acknowledged, unless it cannot be read.
-func (r *receiver) event(ctx context.Context, payload json.RawMessage, ack acknowledge) error {
+// handleEvent handles one event. It acknowledges it, now or once it is published, unless
+// its error says that the event cannot be decoded.
+func (r *receiver) handleEvent(ctx context.Context, payload json.RawMessage, ack acknowledge) error {
 	var outer struct {
 		Event json.RawMessage `json:"event"`
 	}
@@ -171,7 +173,7 @@ func (r *receiver) event(ctx context.Context, payload json.RawMessage, ack ackno
 		if err := json.Unmarshal(outer.Event, m); err != nil {
 			return fmt.Errorf("read a message: %w", err)
 		}
-		r.heard(ctx, m, func() { ack(nil) })
+		r.receiveMessage(ctx, m, func() { ack(nil) })
 	case "reaction_added", "reaction_removed":
 		one, ok, err := interaction.ReadReaction(outer.Event)
 		if err != nil {
@@ -181,49 +183,50 @@ func (r *receiver) event(ctx context.Context, payload json.RawMessage, ack ackno
 			ack(nil)
 			return nil
 		}
-		r.actions.reacted(ctx, one, ack)
+		r.actions.publishReaction(ctx, one, ack)
 	default:
 		o, ok, err := interaction.ReadOpened(outer.Event)
 		if err != nil {
 			return err
 		}
 		if ok {
-			r.actions.opened(ctx, o)
+			r.actions.publishOpened(ctx, o)
 		}
 		ack(nil) // Slack repeats what is not acknowledged, whatever it is
 	}
 	return nil
 }
 
-// lastRetry is the number of the last attempt that Slack makes to deliver an event. What
-// was said before that one may have come to its last attempt in vain.
+// lastRetry is the number of the last attempt that Slack makes to deliver an event. When
+// it is reached, Slack may have given up on earlier events already.
 const lastRetry = 3
 
-// takeRequests takes what Slack's requests bring until ctx is done. As long as it does,
-// Slack is heard: what a request could not deliver Slack delivers again for minutes.
-func (r *receiver) takeRequests(ctx context.Context, requests <-chan events.Delivery) {
-	r.outages.opened(ctx)
-	defer r.outages.closed()
-	tick := time.NewTicker(r.publisher.channel.pulse.save)
+// handleRequests handles what Slack's requests deliver until ctx is done. Slack counts as
+// heard all that time: it repeats for minutes what a request could not deliver.
+func (r *receiver) handleRequests(ctx context.Context, requests <-chan events.Delivery) {
+	r.outages.noteOpened(ctx)
+	defer r.outages.noteClosed()
+	tick := time.NewTicker(r.publisher.channel.timing.save)
 	defer tick.Stop()
 	var quiet silence
 	for {
 		select {
 		case d := <-requests:
-			r.outages.heard()
-			r.noteLosses(ctx, d, &quiet)
-			r.take(ctx, d.Kind, d.Payload, d.Ack)
+			r.outages.noteHeard()
+			r.detectLosses(ctx, d, &quiet)
+			r.handleDelivery(ctx, d.Kind, d.Payload, d.Ack)
 		case <-tick.C:
-			r.outages.heard()
+			r.outages.noteHeard()
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// noteLosses notes a gap where a request shows that others before it may have been lost:
-// at its last attempt, or because Slack held back what was too much.
-func (r *receiver) noteLosses(ctx context.Context, d events.Delivery, quiet *silence) {
+// detectLosses records a gap if a request shows that earlier ones may have been lost:
+// because it is Slack's last attempt, or because Slack has dropped events beyond its rate
+// limit.
+func (r *receiver) detectLosses(ctx context.Context, d events.Delivery, quiet *silence) {
 	var told struct {
 		Type   string `json:"type"`
 		Time   int64  `json:"event_time"`
@@ -237,32 +240,32 @@ func (r *receiver) noteLosses(ctx context.Context, d events.Delivery, quiet *sil
 	case told.Type == "app_rate_limited":
 		since = time.Unix(told.Minute, 0)
 	case d.Retry >= lastRetry:
-		since = quiet.before(time.Unix(told.Time, 0))
+		since = quiet.missingSince(time.Unix(told.Time, 0))
 	case d.Retry == 0:
-		quiet.end(wallClock())
+		quiet.noteDelivery(wallClock())
 	}
 	if !since.IsZero() {
 		r.publisher.channel.log.LogAttrs(ctx, slog.LevelWarn, "Slack could not deliver everything; what is missing is read from history",
 			slog.Time("since", since))
-		r.outages.deaf(since, wallClock())
+		r.outages.noteLostSince(since, wallClock())
 	}
 }
 
 // A silence is the last longer time in which Slack delivered nothing: people were quiet,
-// or the way was cut off.
+// or the connection was interrupted.
 type silence struct{ began, ended, last time.Time }
 
 const (
 	longSilence = time.Minute
-	// keptFor is how long a silence is remembered: after that Slack delivers nothing any
-	// more that was said in it.
-	keptFor = 10 * time.Minute
+	// silenceKept is how long a silence is remembered. After it Slack no longer delivers
+	// messages from the silence.
+	silenceKept = 10 * time.Minute
 )
 
-// end notes that something was delivered at its first attempt.
-func (s *silence) end(now time.Time) {
+// noteDelivery records a delivery at the first attempt, which ends a silence.
+func (s *silence) noteDelivery(now time.Time) {
 	if !s.last.IsZero() && now.Sub(s.last) > longSilence {
-		if now.Sub(s.ended) > keptFor {
+		if now.Sub(s.ended) > silenceKept {
 			s.began = s.last
 		}
 		s.ended = now
@@ -270,9 +273,9 @@ func (s *silence) end(now time.Time) {
 	s.last = now
 }
 
-// before is since when something may be missing, if what was said then was delivered
-// late.
-func (s *silence) before(said time.Time) time.Time {
+// missingSince returns since when messages may be missing if a message of the moment said
+// was delivered late.
+func (s *silence) missingSince(said time.Time) time.Time {
 	if !s.began.IsZero() && s.began.Before(said) && said.Before(s.ended) {
 		return s.began
 	}
@@ -282,38 +285,39 @@ func (s *silence) before(said time.Time) time.Time {
 	return said
 }
 
-// ReceivesHTTP implements channels.HTTPReceiver.
-func (c *Channel) ReceivesHTTP() bool { return c.signing != "" }
+// ReceivesHTTP implements channels.HTTPReceiver: with a signing secret Slack makes
+// requests.
+func (c *Channel) ReceivesHTTP() bool { return c.signingSecret != "" }
 
-// ServeHTTP implements channels.HTTPReceiver.
+// ServeHTTP implements channels.HTTPReceiver: it answers one request of Slack's.
 func (c *Channel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := events.Handler{Secret: c.signing, Deliveries: c.requests}
+	h := events.Handler{Secret: c.signingSecret, Deliveries: c.deliveries}
 	h.ServeHTTP(w, r)
 }
 
-// heard puts a message that Slack brought into its chat's lane. One that
-// cannot be meant for the bot is only acknowledged.
-func (r *receiver) heard(ctx context.Context, m *message, ack func()) {
-	if what, ok := m.change(r.me); ok {
-		r.lanes.add(ctx, m.Channel, item{ts: what.id, task: func(ctx context.Context) { r.publisher.tell(ctx, what, ack) }})
+// receiveMessage puts a message, or the change of one, into its chat's lane. A message
+// that cannot be meant for the bot is only acknowledged.
+func (r *receiver) receiveMessage(ctx context.Context, m *message, ack func()) {
+	if what, ok := m.readChange(r.me); ok {
+		r.lanes.add(ctx, m.Channel, item{ts: what.eventID, task: func(ctx context.Context) { r.publisher.publishChange(ctx, what, ack) }})
 		return
 	}
-	if !m.mayConcern(r.me, r.publisher.channel.mention) {
+	if !m.mayConcernBot(r.me, r.publisher.channel.mention) {
 		ack()
 		return
 	}
-	r.lanes.add(ctx, m.Channel, item{m: m, ack: ack})
+	r.lanes.add(ctx, m.Channel, item{message: m, ack: ack})
 }
 
-// work does what one item of a lane asks for.
-func (r *receiver) work(ctx context.Context, l *lane, it *item) {
+// handleItem does the work of one item of a lane.
+func (r *receiver) handleItem(ctx context.Context, l *lane, it *item) {
 	switch {
-	case it.m == nil:
+	case it.message == nil:
 		it.task(ctx)
 	case l.aside:
-		r.publisher.retryAside(ctx, it.m, it.ack)
+		r.publisher.publishAside(ctx, it.message, it.ack)
 	default:
-		r.catchUp.readBefore(ctx, l.chat, it.m)
-		r.publisher.deliver(ctx, it.m, it.ack)
+		r.catchUp.readBefore(ctx, l.chat, it.message)
+		r.publisher.deliver(ctx, it.message, it.ack)
 	}
 }

@@ -202,7 +202,7 @@ func TestAForwardedMessageIsAQuotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.server.Post("D1", "U1", forwards)
-	r.server.Forget()
+	r.server.DropUnacked()
 	r.Channel = r.channel(t)
 	connected(t, r, m.publish)
 	want[0].Chat = ""
@@ -278,7 +278,7 @@ func TestAnEventThatIsNotForTheBotLeavesTheOther(t *testing.T) {
 		ts := fmt.Sprintf("%d.%06d", time.Now().Unix(), i+1)
 		for _, kind := range kinds {
 			text := map[string]string{"message": "is anybody there?", "app_mention": called + " is anybody there?"}[kind]
-			r.server.Event(map[string]any{"type": kind, "channel": "C1", "channel_type": "channel", "user": "U1", "text": text, "ts": ts, "thread_ts": root, "event_ts": ts})
+			r.server.SendEvent(map[string]any{"type": kind, "channel": "C1", "channel_type": "channel", "user": "U1", "text": text, "ts": ts, "thread_ts": root, "event_ts": ts})
 			until(t, "acks", acked(r))
 		}
 	}
@@ -299,7 +299,7 @@ func TestWhatComesLateIsHeard(t *testing.T) {
 	until(t, "acks", acked(r))
 	ts := fmt.Sprintf("%d.000100", time.Now().Add(-6*time.Minute).Unix())
 	for range 2 {
-		r.server.Event(map[string]any{"type": "message", "channel": "D1", "channel_type": "im", "user": "U1", "text": "said first", "ts": ts, "event_ts": ts})
+		r.server.SendEvent(map[string]any{"type": "message", "channel": "D1", "channel_type": "im", "user": "U1", "text": "said first", "ts": ts, "event_ts": ts})
 		until(t, "acks", acked(r))
 	}
 	r.server.Say("D1", "U1", "the end")
@@ -328,7 +328,7 @@ func TestServiceMessagesAndBotsAreSkipped(t *testing.T) {
 	if _, err := r.Send(t.Context(), at("D1"), part("I said "+called)); err != nil {
 		t.Fatal(err)
 	}
-	r.server.Event(map[string]any{"type": "team_join", "user": map[string]any{"id": "U5"}})
+	r.server.SendEvent(map[string]any{"type": "team_join", "user": map[string]any{"id": "U5"}})
 	r.server.Post("D1", "U1", map[string]any{"text": "", "subtype": "file_share", "files": []map[string]any{{"name": "a\nb.pdf"}, {"title": "scan"}}})
 	r.server.Post("D1", "U1", map[string]any{"text": "look", "subtype": "thread_broadcast", "thread_ts": "1700000000.000001"})
 	m.wait(t, 2)
@@ -404,7 +404,7 @@ func TestWhatIsNotPublishedKeepsTheCursorBack(t *testing.T) {
 	if cursor() > ts {
 		t.Errorf("the cursor is at %s, beyond what was not published: %s", cursor(), ts)
 	}
-	r.server.Forget()
+	r.server.DropUnacked()
 	r.Channel = r.channel(t)
 	connected(t, r, m.publish)
 	if got := texts(m.wait(t, 2)); got != "one|two" {
@@ -428,10 +428,10 @@ func TestWhatThereIsNoRoomForIsReadLater(t *testing.T) {
 	for i := range 20 {
 		r.server.Say("D1", "U1", fmt.Sprint(i))
 	}
-	r.server.Raw(`{"type":"something_new","envelope_id":"last-1"}`)
+	r.server.WriteFrame(`{"type":"something_new","envelope_id":"last-1"}`)
 	until(t, "all events", func() bool { return r.server.Acked("last-1") })
 	until(t, "a full house", func() bool { return r.server.Unacked() == 20 })
-	r.server.Forget()
+	r.server.DropUnacked()
 	close(gate)
 	m.wait(t, 20)
 }
@@ -524,7 +524,7 @@ func TestASocketThatOnlyAnswersPingsIsReplaced(t *testing.T) {
 	connected(t, r, m.publish)
 	r.server.Mute()
 	r.server.Say("D1", "U1", "is anybody there?")
-	r.server.Forget() // Slack has tried it on these sockets, and gives up
+	r.server.DropUnacked() // Slack has tried it on these sockets, and gives up
 	if got := texts(m.wait(t, 1)); got != "is anybody there?" {
 		t.Errorf("published: %s", got)
 	}
@@ -542,9 +542,9 @@ func TestUnreadableFramesAreLeftOut(t *testing.T) {
 		`{"type":"slash_commands","envelope_id":"bad-4","payload":{}}`,
 		`{"type":"something_new","envelope_id":"bad-5"}`,
 	} {
-		r.server.Raw(frame)
+		r.server.WriteFrame(frame)
 	}
-	r.server.Raw("no JSON at all")
+	r.server.WriteFrame("no JSON at all")
 	for i := 1; i <= 5; i++ {
 		id := fmt.Sprint("bad-", i)
 		until(t, id, func() bool { return r.server.Acked(id) })
@@ -576,7 +576,7 @@ func TestWhatWasSaidMeanwhileIsReadBeforeWhatIsSaidNow(t *testing.T) {
 	r.server.Say("C1", "U3", "talk among people")
 	other := r.server.Say("C2", "U3", "a root")
 	r.server.Reply("C2", other, "U3", called+" in a reply")
-	r.server.Forget() // Slack has given up
+	r.server.DropUnacked() // Slack has given up
 	if _, err := r.Send(t.Context(), at("D1"), part("an alert")); err != nil {
 		t.Fatal(err)
 	}
@@ -633,7 +633,7 @@ func TestWhatWasSaidBeforeAThreadWasJoinedIsNotForTheBot(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.server.Reply("C1", root, "U1", "and now?")
-	r.server.Forget()
+	r.server.DropUnacked()
 	r.Channel = r.channel(t)
 	connected(t, r, m.publish)
 	m.wait(t, 2)
@@ -648,7 +648,7 @@ func TestAFirstStartReadsNoHistory(t *testing.T) {
 	r := newRig(t)
 	m := newMailbox(r)
 	r.server.Say("D1", "U1", "long ago")
-	r.server.Forget()
+	r.server.DropUnacked()
 	stop := connected(t, r, m.publish)
 	r.server.Say("D1", "U1", "now")
 	m.wait(t, 1)
@@ -669,7 +669,7 @@ func TestOutagesThatWereTooLongAreNotMadeUpFor(t *testing.T) {
 	old := fmt.Sprintf("%d.000000", time.Now().Add(-100*time.Hour).Unix())
 	r.server.Post("D1", "U1", map[string]any{"text": "long ago", "ts": old})
 	r.server.Say("D1", "U1", "lately")
-	r.server.Forget()
+	r.server.DropUnacked()
 	connected(t, r, m.publish)
 	m.wait(t, 1)
 	until(t, "a cursor", func() bool {
@@ -687,7 +687,7 @@ func TestHistoryThatCannotBeReadStopsNobody(t *testing.T) {
 	r.away(t, time.Hour)
 	r.server.Fail("conversations.history", "", 0, slacktest.Refuse("missing_scope"))
 	r.server.Say("D1", "U1", "meanwhile")
-	r.server.Forget()
+	r.server.DropUnacked()
 	connected(t, r, m.publish)
 	r.server.Say("D1", "U1", "now")
 	m.wait(t, 1)

@@ -49,7 +49,7 @@ func newHTTPPlatform(t testing.TB) *httpPlatform {
 		}
 	}))
 	t.Cleanup(front.Close)
-	t.Cleanup(p.PostTo(front.URL, signing))
+	t.Cleanup(p.SendRequestsTo(front.URL, signing))
 	return p
 }
 
@@ -327,9 +327,9 @@ func TestWhatRequestsCouldNotDeliverIsReadFromHistory(t *testing.T) {
 	} {
 		r := receivesHTTP(t)
 		channelstest.Until(t, "Receive", func() bool { return r.Server.Calls("auth.test") > 0 })
-		r.CutHook(true)
+		r.PauseRequests(true)
 		r.Server.Say("D7", "U7", "lost")
-		r.Forget() // Slack gives up
+		r.DropUnacked() // Slack gives up
 		w := r.ask(body, func(h http.Header) {
 			h.Set("X-Slack-Retry-Num", "3")
 			h.Set("X-Slack-Retry-Reason", "http_timeout")
@@ -350,9 +350,9 @@ func TestWhatRequestsCouldNotDeliverIsReadFromHistory(t *testing.T) {
 func TestAStartReadsWhatSlackHasGivenUp(t *testing.T) {
 	for _, away := range []time.Duration{10 * time.Minute, 10 * time.Second} {
 		p := newHTTPPlatform(t)
-		p.CutHook(true)
+		p.PauseRequests(true)
 		p.Server.Say("D7", "U7", "lost")
-		p.Forget()
+		p.DropUnacked()
 		was := time.Now().Add(-away)
 		if err := p.book.SetCursor(t.Context(), bus.Address{Channel: "slack"}, fmt.Sprintf("%d.000000", was.Unix())); err != nil {
 			t.Fatal(err)

@@ -16,28 +16,30 @@ import (
 	"parley/channels/slack/stream"
 )
 
-// partEvent is the event type of the metadata of every message we send.
+// partEvent is the event type in the metadata of every message that the bot sends.
 const partEvent = "parley_part"
 
-// Send delivers one part and returns its ts.
+// Send writes one part into a chat and returns the ts of the message. If the thread of the
+// message that the part belongs to is gone, it writes into the chat itself.
 func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
-	ts, err := c.post(ctx, to.Chat, thread(to, part), part)
+	ts, err := c.postMessage(ctx, to.Chat, threadFor(to, part), part)
 	if to.Thread == "" && part.Under != "" && isThreadGone(err) {
-		ts, err = c.post(ctx, to.Chat, "", part)
+		ts, err = c.postMessage(ctx, to.Chat, "", part)
 	}
 	return ts, err
 }
 
-// post sends one message; its errors are *channels.SendError.
-func (c *Channel) post(ctx context.Context, chat, thread string, part channels.Part) (string, error) {
-	if ts, err := c.stream(ctx, chat, thread, part); ts != "" || err != nil {
+// postMessage posts one message, as a growing one if the part grows, and returns its ts.
+// Its errors are *channels.SendError.
+func (c *Channel) postMessage(ctx context.Context, chat, thread string, part channels.Part) (string, error) {
+	if ts, err := c.startStream(ctx, chat, thread, part); ts != "" || err != nil {
 		return ts, err
 	}
-	ctx, t, done := begin(ctx)
+	ctx, t, done := startCall(ctx)
 	defer done()
 	var where, ts string
-	err := c.showing(part, func(shown []slackgo.MsgOption) (err error) {
-		options := append(text(part), shown...)
+	err := c.callWithBlocks(part, func(shown []slackgo.MsgOption) (err error) {
+		options := append(textOptions(part), shown...)
 		if thread != "" {
 			options = append(options, slackgo.MsgOptionTS(thread))
 		}
@@ -50,22 +52,23 @@ func (c *Channel) post(ctx context.Context, chat, thread string, part channels.P
 			e.Fault = channels.Stop // no message at all can be sent without it
 			e.Remedy = e.Err.Error() + ": add it under OAuth & Permissions and install the app again"
 		}
-		c.contact.Note(e)
+		c.reachability.Note(e)
 		return "", e
 	}
-	c.contact.Note(nil)
+	c.reachability.Note(nil)
 	if ts == "" || where == "" {
 		return "", &channels.SendError{Fault: channels.Unknown, Code: "unreadable", Err: errors.New("the answer is not what Slack gives")}
 	}
 	if where != chat {
-		c.direct.put(chat, where)
+		c.directChats.put(chat, where)
 	}
-	c.desk.Spoke(where, thread)
+	c.desk.NoteSent(where, thread)
 	return ts, nil
 }
 
-// stream sends a message that grows; "" where it is to be another.
-func (c *Channel) stream(ctx context.Context, chat, thread string, part channels.Part) (string, error) {
+// startStream begins a message that grows and returns its ts; "" if an ordinary message is
+// to be posted instead.
+func (c *Channel) startStream(ctx context.Context, chat, thread string, part channels.Part) (string, error) {
 	if part.Growing == nil || thread == "" || chat == "" || !strings.ContainsAny(chat[:1], "CDG") {
 		return "", nil
 	}
@@ -75,29 +78,30 @@ func (c *Channel) stream(ctx context.Context, chat, thread string, part channels
 		if err != nil {
 			return "", nil //nolint:nilerr // what is sent instead meets the same
 		}
-		if at.User, at.Team = c.speaker(ctx, me, chat, thread, part.Growing.Turn), me.Team; at.User == "" {
+		if at.User, at.Team = c.findSpeaker(ctx, me, chat, thread, part.Growing.Turn), me.Team; at.User == "" {
 			return "", nil
 		}
 	}
 	ts, err := c.streams.Start(ctx, at, *part.Growing)
 	switch {
 	case err != nil:
-		c.contact.Note(channels.FaultOf(err))
+		c.reachability.Note(channels.FaultOf(err))
 	case ts != "":
-		c.contact.Note(nil)
-		c.desk.Spoke(chat, thread)
+		c.reachability.Note(nil)
+		c.desk.NoteSent(chat, thread)
 	}
 	return ts, err
 }
 
-// threadKey names a thread.
+// threadKey returns the key of a thread in lastSpeakers.
 func threadKey(chat, thread string) string { return chat + " " + thread }
 
-// Whisper shows one user a message in a chat, until they reload it.
+// Whisper implements channels.Whisperer: it shows a message to one user of a chat only,
+// until that user reloads Slack.
 func (c *Channel) Whisper(ctx context.Context, to bus.Address, user string, part channels.Part) error {
-	ctx, t, done := begin(ctx)
+	ctx, t, done := startCall(ctx)
 	defer done()
-	options := text(channels.Part{Text: part.Text})
+	options := textOptions(channels.Part{Text: part.Text})
 	if to.Thread != "" {
 		options = append(options, slackgo.MsgOptionTS(to.Thread))
 	}
@@ -107,16 +111,16 @@ func (c *Channel) Whisper(ctx context.Context, to bus.Address, user string, part
 	return nil
 }
 
-// Alone returns a person's own chat with the bot.
+// Alone returns the address of a person's own chat with the bot.
 func (c *Channel) Alone(ctx context.Context, person string) (bus.Address, error) {
 	_, user, _ := strings.Cut(person, ":")
-	chat, err := c.chat(ctx, bus.Address{Channel: c.name, Chat: user})
+	chat, err := c.chatID(ctx, bus.Address{Channel: c.name, Chat: user})
 	return bus.Address{Channel: c.name, Chat: chat}, err
 }
 
-// text makes the options of a message. Slack adds no mentions to it by itself and
-// unfolds no links.
-func text(part channels.Part) []slackgo.MsgOption {
+// textOptions returns the options of a message with the part's text and key. They keep
+// Slack from adding mentions and from showing previews of links.
+func textOptions(part channels.Part) []slackgo.MsgOption {
 	options := []slackgo.MsgOption{
 		slackgo.MsgOptionText(part.Text, false), // it is escaped already
 		slackgo.MsgOptionParse(false),
@@ -132,16 +136,16 @@ func text(part channels.Part) []slackgo.MsgOption {
 	return options
 }
 
-// thread is the ts of the thread a part goes to: the address's own, or that of the
-// message it belongs to.
-func thread(to bus.Address, part channels.Part) string {
+// threadFor returns the ts of the thread to which a part goes: the address's own, or that
+// of the message to which the part belongs.
+func threadFor(to bus.Address, part channels.Part) string {
 	if to.Thread != "" || !isTS(part.Under) {
 		return to.Thread
 	}
 	return part.Under
 }
 
-// isTS tells the ids of messages from those of files.
+// isTS reports whether an id is a message's ts, and not the id of a file.
 func isTS(id string) bool {
 	return id != "" && strings.Trim(id, "0123456789.") == ""
 }
@@ -152,13 +156,13 @@ func isThreadGone(err error) bool {
 	return ok && (refusal.Code == "thread_not_found" || refusal.Code == "invalid_thread_ts")
 }
 
-// Edit replaces the text of a message. Writing the same text twice does no harm,
-// so an edit of unknown outcome may be repeated.
+// Edit replaces the text of a message, or lets it grow. Writing the same text twice does
+// no harm, so an edit of unknown outcome may be repeated.
 func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part channels.Part) error {
 	if !isTS(id) {
 		return &channels.SendError{Fault: channels.Rejected, Code: "bad_id", Err: errors.New("this is not a message")}
 	}
-	chat, err := c.chat(ctx, to)
+	chat, err := c.chatID(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -167,77 +171,77 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 			return err
 		}
 	}
-	if err := again(c.streams.Stop(ctx, chat, id)); err != nil {
+	if err := repeatableOrNil(c.streams.Stop(ctx, chat, id)); err != nil {
 		return err
 	}
-	err = c.rewrite(ctx, chat, id, part)
+	err = c.updateMessage(ctx, chat, id, part)
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Code == "streaming_state_conflict" {
 		// A process that is gone has left it open.
-		if err := again(c.streams.End(ctx, chat, id)); err != nil {
+		if err := repeatableOrNil(c.streams.End(ctx, chat, id)); err != nil {
 			return err
 		}
-		err = c.rewrite(ctx, chat, id, part)
+		err = c.updateMessage(ctx, chat, id, part)
 	}
 	if err != nil {
 		return err
 	}
-	_ = c.desk.Rewrote(ctx, chat, to.Thread) // else Slack does so, a little later
+	_ = c.desk.ClearStatus(ctx, chat, to.Thread) // else Slack does so, a little later
 	return nil
 }
 
-// rewrite replaces the text of a message that does not grow.
-func (c *Channel) rewrite(ctx context.Context, chat, id string, part channels.Part) error {
-	ctx, t, done := begin(ctx)
+// updateMessage replaces the text of a message that is not growing.
+func (c *Channel) updateMessage(ctx context.Context, chat, id string, part channels.Part) error {
+	ctx, t, done := startCall(ctx)
 	defer done()
-	err := c.showing(part, func(shown []slackgo.MsgOption) error {
-		options := append(append(text(part), nothingShown()...), shown...)
+	err := c.callWithBlocks(part, func(shown []slackgo.MsgOption) error {
+		options := append(append(textOptions(part), clearBlocks()...), shown...)
 		_, _, _, err := c.api.UpdateMessageContext(ctx, chat, id, options...)
 		return err
 	})
 	if err != nil {
-		return repeatable(sendError(err, t))
+		return asRepeatable(sendError(err, t))
 	}
 	return nil
 }
 
-// again is repeatable for what may have gone well.
-func again(err error) error {
+// repeatableOrNil is asRepeatable for an error that may be nil.
+func repeatableOrNil(err error) error {
 	if err == nil {
 		return nil
 	}
-	return repeatable(channels.FaultOf(err))
+	return asRepeatable(channels.FaultOf(err))
 }
 
-// chat is the Slack channel of an address. Posting takes a user's id in its place,
-// but every other call needs the id of the chat with them.
-func (c *Channel) chat(ctx context.Context, to bus.Address) (string, error) {
+// chatID returns the id of an address's Slack channel. Posting accepts a user's id in its
+// place, but every other call needs the id of the chat with that user.
+func (c *Channel) chatID(ctx context.Context, to bus.Address) (string, error) {
 	if !strings.HasPrefix(to.Chat, "U") && !strings.HasPrefix(to.Chat, "W") {
 		return to.Chat, nil
 	}
-	if chat, ok := c.direct.get(to.Chat); ok {
+	if chat, ok := c.directChats.get(to.Chat); ok {
 		return chat, nil
 	}
-	ctx, t, done := begin(ctx)
+	ctx, t, done := startCall(ctx)
 	defer done()
 	open, _, _, err := c.api.OpenConversationContext(ctx, &slackgo.OpenConversationParameters{Users: []string{to.Chat}})
 	if err != nil {
-		return "", repeatable(sendError(err, t))
+		return "", asRepeatable(sendError(err, t))
 	}
 	if open == nil || open.ID == "" {
 		return "", &channels.SendError{Fault: channels.Retry, Code: "unreadable", Err: errors.New("the answer is not what Slack gives")}
 	}
-	c.direct.put(to.Chat, open.ID)
+	c.directChats.put(to.Chat, open.ID)
 	return open.ID, nil
 }
 
-// conversation tells what people call a chat, and whether the bot is in it, so that it
-// may write there.
-func (c *Channel) conversation(ctx context.Context, chat string) (name string, takesPart bool, err error) {
+// describeChat returns the name that people see of a chat, and whether the bot is in it
+// and may write there.
+func (c *Channel) describeChat(ctx context.Context, chat string) (name string, takesPart bool, err error) {
 	if chat == "" {
 		return "", false, nil
 	}
 	var info *slackgo.Channel
-	err = calling(ctx, func(ctx context.Context) (err error) {
+	err = callRepeatable(ctx, func(ctx context.Context) (err error) {
 		info, err = c.api.GetConversationInfoContext(ctx, &slackgo.GetConversationInfoInput{ChannelID: chat})
 		return err
 	})
@@ -250,30 +254,30 @@ func (c *Channel) conversation(ctx context.Context, chat string) (name string, t
 	return "", false, err
 }
 
-// SendFile uploads a file and shows it with the part's text beside it. Nobody sees
-// the file before the last of its three calls, so only that call's outcome can be
-// unknown. It returns the file's id, as Slack tells no message's id.
+// SendFile uploads a file and shows it with the part's text beside it. Nobody sees the
+// file before the last of its three calls, so only that call's outcome can be unknown. It
+// returns the file's id, because Slack does not return the message's.
 func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
 	if len(file.Data) == 0 || file.Name == "" {
 		return "", &channels.SendError{Fault: channels.Rejected, Code: "empty_file", Err: errors.New("a file needs a name and a content")}
 	}
-	chat, err := c.chat(ctx, to)
+	chat, err := c.chatID(ctx, to)
 	if err != nil {
 		return "", err
 	}
-	ctx, t := follow(ctx)
+	ctx, t := withRequestTrace(ctx)
 	up, err := c.api.GetUploadURLExternalContext(ctx, slackgo.GetUploadURLExternalParameters{FileName: file.Name, FileSize: len(file.Data)})
 	if err != nil {
-		return "", repeatable(sendError(err, t))
+		return "", asRepeatable(sendError(err, t))
 	}
 	err = c.api.UploadToURL(ctx, slackgo.UploadToURLParameters{UploadURL: up.UploadURL, Reader: bytes.NewReader(file.Data), Filename: file.Name})
 	if err != nil {
-		return "", repeatable(sendError(err, t))
+		return "", asRepeatable(sendError(err, t))
 	}
-	ctx, t = follow(ctx)
+	ctx, t = withRequestTrace(ctx)
 	_, err = c.api.CompleteUploadExternalContext(ctx, slackgo.CompleteUploadExternalParameters{
 		Files:   []slackgo.FileSummary{{ID: up.FileID, Title: file.Name}},
-		Channel: chat, ThreadTimestamp: thread(to, part), InitialComment: part.Text,
+		Channel: chat, ThreadTimestamp: threadFor(to, part), InitialComment: part.Text,
 	})
 	if err != nil {
 		return "", sendError(err, t)
@@ -281,23 +285,25 @@ func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, p
 	return up.FileID, nil
 }
 
-// Seen shows at a person's message that it was received.
+// Seen marks a person's message as received, with a reaction.
 func (c *Channel) Seen(ctx context.Context, at bus.Address, message string) error {
 	return c.react(ctx, at, message, "eyes")
 }
 
-// Answered shows at a person's message that its answer is there.
+// Answered marks a person's message as answered.
 func (c *Channel) Answered(ctx context.Context, at bus.Address, message string) error {
 	return c.react(ctx, at, message, "white_check_mark")
 }
 
-// Failed shows at a person's message that there is no answer to it.
+// Failed marks a person's message as one that gets no answer.
 func (c *Channel) Failed(ctx context.Context, at bus.Address, message string) error {
 	return c.react(ctx, at, message, "warning")
 }
 
+// react adds the bot's reaction to a person's message, named by its id on the bus. A slash
+// command or a shortcut has no message, and gets no reaction.
 func (c *Channel) react(ctx context.Context, at bus.Address, message, name string) error {
-	ctx, t, done := begin(ctx)
+	ctx, t, done := startCall(ctx)
 	defer done()
 	// A message's id ends with Slack's own, which has no colon.
 	ts := message[strings.LastIndex(message, ":")+1:]
@@ -308,38 +314,39 @@ func (c *Channel) react(ctx context.Context, at bus.Address, message, name strin
 	if err == nil {
 		return nil
 	}
-	e := repeatable(sendError(err, t))
+	e := asRepeatable(sendError(err, t))
 	if e.Code == "already_reacted" {
 		return nil
 	}
 	return e
 }
 
-// Typing has the thread of an answer say that the bot is at work. Elsewhere Slack shows
-// no such thing, nor to apps that were made with an older manifest.
+// Typing shows in an answer's thread that the bot is at work, and returns for how long
+// Slack shows it. Outside of threads, and for apps made with an older manifest, Slack has
+// no such display: then the result is an hour.
 func (c *Channel) Typing(ctx context.Context, to bus.Address) (fades time.Duration, err error) {
 	const never = time.Hour
 	if to.Thread == "" {
 		return never, nil
 	}
-	chat, err := c.chat(ctx, to)
+	chat, err := c.chatID(ctx, to)
 	if err != nil {
 		return 0, err
 	}
-	fades, err = c.desk.Working(ctx, chat, to.Thread)
+	fades, err = c.desk.ShowWorking(ctx, chat, to.Thread)
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Rejected {
 		return never, nil
 	}
 	return fades, err
 }
 
-// Welcome shows in the app's home what the bot may do for a person, and in a pane what
-// they may ask. A pane shows nothing to strangers.
+// Welcome shows a person in the app's home what the bot may do for them, and in a pane
+// what they may ask. To a person who is not admitted a pane shows nothing.
 func (c *Channel) Welcome(ctx context.Context, opened bus.Inbound, w channels.Welcome) error {
 	_, user, _ := strings.Cut(opened.From.ID, ":")
 	switch {
 	case opened.At.Thread == "":
-		return c.desk.Home(ctx, user, w.Text)
+		return c.desk.ShowHome(ctx, user, w.Text)
 	case !w.Admitted:
 		return nil
 	}
@@ -348,15 +355,16 @@ func (c *Channel) Welcome(ctx context.Context, opened bus.Inbound, w channels.We
 		{Title: "Help me with a text", Message: "Help me with a text. First ask me for it, and for whom it is."},
 		{Title: "Look into a file", Message: "Which files do you have of ours, and what is in them?"},
 	}
-	if name, takesPart, err := c.conversation(ctx, opened.Args); err == nil && takesPart && name != "" {
+	if name, takesPart, err := c.describeChat(ctx, opened.Args); err == nil && takesPart && name != "" {
 		prompts = append(prompts, assistant.Prompt{
 			Title: "Write to #" + name, Message: "Help me write a message for #" + name + ". First ask me what it is to say.",
 		})
 	}
-	return c.desk.Suggest(ctx, opened.At.Chat, opened.At.Thread, "What shall we do?", prompts)
+	return c.desk.SuggestPrompts(ctx, opened.At.Chat, opened.At.Thread, "What shall we do?", prompts)
 }
 
-// Refusal implements channels.RefusalReader, for Slack's error codes.
+// Refusal implements channels.RefusalReader: it says why a send was refused, by Slack's
+// error code; "" if the code says nothing about the place.
 func (c *Channel) Refusal(code string) channels.Refusal {
 	switch code {
 	case "channel_not_found":
@@ -372,11 +380,11 @@ func (c *Channel) Refusal(code string) channels.Refusal {
 	return ""
 }
 
-// ReplyAddress implements channels.Replier: in a channel a reply stands in the
-// message's thread, and what was sent to a person is replied to in the chat with
-// them.
+// ReplyAddress implements channels.Replier: it returns the address of replies to a sent
+// message. In a channel that is the message's thread; for a message to a person it is the
+// chat with them.
 func (c *Channel) ReplyAddress(ctx context.Context, to bus.Address, id string) (bus.Address, error) {
-	chat, err := c.chat(ctx, to)
+	chat, err := c.chatID(ctx, to)
 	if err != nil {
 		return bus.Address{}, err
 	}

@@ -94,13 +94,13 @@ func TestRefusals(t *testing.T) {
 		if granted == "" {
 			r.server.Fail("chat.postMessage", "C1", 1, slacktest.Refuse("missing_scope"))
 		} else {
-			r.server.Grant(granted)
+			r.server.SetScopes(granted)
 		}
 		_, err := r.Send(t.Context(), at("C1"), part("hi"))
 		if e := sendError(t, err); !strings.Contains(e.Remedy, want) {
 			t.Errorf("without a scope the remedy is %q, want one about %q", e.Remedy, want)
 		}
-		r.server.Grant(slack.Scopes()...)
+		r.server.SetScopes(slack.Scopes()...)
 	}
 	for _, to := range []struct{ chat, text string }{{"X1", "hi"}, {"C1", " "}} {
 		_, err := r.Send(t.Context(), at(to.chat), part(to.text))

@@ -1,32 +1,33 @@
 // Package slack is the channel to one Slack app in one workspace.
 //
-// Sending goes through slack-go. Each message carries its part's key as metadata.
-// By that key FindSent finds a part in history whose sending was cut off.
+// Messages are sent through slack-go. Each carries its part's key as metadata, by which
+// FindSent finds in history a part whose sending was cut off.
 //
-// Receiving is Socket Mode over two connections of our own, or with a signing secret
-// the requests that Slack makes (package events). An event is acknowledged where it
-// came from, and only after it is published, so Slack repeats what a crash interrupts.
-// What was said while Slack reached nobody is read from history. The messages of one chat are published one after another and
-// each once, by their ids, whichever socket brings them and however often.
+// Events are received in Socket Mode over two connections of our own, or, with a signing
+// secret, as requests that Slack makes (package events). An event is acknowledged where it
+// came from, and only after it is published, so Slack repeats an event that a crash
+// interrupts. Messages that Slack could deliver nowhere are read from history. The messages
+// of one chat are published one after another and each once, by their ids, whichever socket
+// delivers them and however often.
 //
 // The files, in reading order:
 //
 //   - slack.go: the Channel, its settings, scopes and account
 //   - wire.go: HTTP calls, what their errors mean, waits between them
 //   - people.go: the users of the workspace, remembered for a while
-//   - send.go: sending, editing, reacting, and where a reply goes; answers that grow, which
-//     channels/slack/stream shows, and what people are shown beside messages, which
-//     channels/slack/assistant does
+//   - send.go: sending, editing, reacting, and the address of a reply; growing answers are
+//     shown by channels/slack/stream, and the app's home and panes by
+//     channels/slack/assistant
 //   - blocks.go: what a message shows beside its text: Markdown as Slack renders it, and
 //     buttons
-//   - message.go, translate.go: a Slack message, and what it says to the agent
+//   - message.go, translate.go: a Slack message, and its translation into what the agent gets
 //   - history.go: reading messages back, and finding a part that was sent
 //   - receive.go: a run of Receive, which is made of the files below, and requests
 //   - socket.go: the connections to Slack
-//   - lanes.go, publish.go: the order of each chat; publishing, and trying again; what
-//     people do otherwise than by messages, which channels/slack/interaction reads
-//   - outages.go: until when Slack was heard, and so what was missed
-//   - collect.go, catchup.go: reading what was missed, and publishing it
+//   - lanes.go, publish.go: the order of each chat; publishing, and retrying it; buttons,
+//     commands, shortcuts and reactions, which channels/slack/interaction reads
+//   - outages.go: until when Slack was heard, and so which messages may be missing
+//   - collect.go, catchup.go: reading missed messages, and publishing them
 package slack
 
 import (
@@ -59,15 +60,15 @@ const DefaultAPIURL = "https://slack.com/api/"
 
 // The values of Config.RateLimit.
 const (
-	PlatformPace = "platform" // what Slack asks of apps; the default
-	NoPace       = "none"     // for a server of one's own
+	PlatformPace = "platform" // keeps to the rate limits that Slack sets for apps; the default
+	NoPace       = "none"     // sends without rate limits, for a server of one's own
 )
 
 const (
-	// messageLength is what Slack advises for one message, in UTF-16 units.
+	// messageLength is the longest message that Slack recommends, in UTF-16 units.
 	messageLength = 4000
-	// editBytes is what chat.update takes, in bytes of the text as it is sent,
-	// entities such as &amp; included; chat.postMessage takes more.
+	// editBytes is the longest text that chat.update accepts, in bytes as it is sent,
+	// with entities such as &amp;. chat.postMessage accepts more.
 	editBytes = 4000
 )
 
@@ -75,19 +76,19 @@ const (
 type Config struct {
 	Name     string // the channel's configured name
 	BotToken string // xoxb-…
-	AppToken string // xapp-…; to receive over sockets
-	// SigningSecret has Slack make requests for what people say, in place of sockets.
+	AppToken string // xapp-…; needed to receive over sockets
+	// SigningSecret selects receiving by requests that Slack makes, in place of sockets.
 	SigningSecret string
 	APIURL        string // another Web API root; "" is DefaultAPIURL
 	RateLimit     string // PlatformPace or NoPace; "" is PlatformPace
 	Log           *slog.Logger
-	HTTP          *http.Client // nil: one of our own
-	// Joins and Cursors are what must outlive the process. Without the first
-	// each message needs a mention; without the second nothing is known of what
-	// was said before the start.
+	HTTP          *http.Client // nil: the Channel makes its own client
+	// Joins and Cursors keep what must outlive the process. Without Joins each message
+	// needs a mention; without Cursors the bot does not read what was said before the
+	// start.
 	Joins   Joins
 	Cursors Cursors
-	// Mention is when what is said in a channel is meant for the bot.
+	// Mention says in which channels a message must mention the bot to be meant for it.
 	Mention channels.MentionIn
 }
 
@@ -95,27 +96,27 @@ type Config struct {
 // Editor, a FileSender, a Reconciler, a MembershipChecker, a Prefixer, a Reactor, a Typer,
 // a Host, a ThreadReader, a Whisperer and a ButtonShower.
 type Channel struct {
-	name     string
-	api      *slackgo.Client
-	files    *files.Fetcher
-	app      bool // there is an app token
-	signing  string
-	requests chan events.Delivery // of Slack's requests
-	paced    bool
-	joins    Joins
-	cursors  Cursors
-	mention  channels.MentionIn
-	people   *people
-	direct   *cache[string] // a user's chat with the bot
-	contact  channels.Reachability
-	markdown markdownBlocks
-	desk     *assistant.Desk
-	streams  *stream.Streams
-	speakers *cache[string] // who spoke last in a thread
-	account  atomic.Pointer[Account]
-	pulse    timing
-	room     int // for messages that wait to be published
-	log      *slog.Logger
+	name          string
+	api           *slackgo.Client
+	files         *files.Fetcher
+	hasAppToken   bool // sockets can be opened
+	signingSecret string
+	deliveries    chan events.Delivery // what Slack's requests deliver
+	paced         bool
+	joins         Joins
+	cursors       Cursors
+	mention       channels.MentionIn
+	people        *people
+	directChats   *cache[string]        // by user: their chat with the bot
+	reachability  channels.Reachability // whether the last call reached Slack
+	markdown      markdownBlocks
+	desk          *assistant.Desk
+	streams       *stream.Streams
+	lastSpeakers  *cache[string] // by thread: the user who spoke there last
+	account       atomic.Pointer[Account]
+	timing        timing
+	maxQueued     int // how many messages may wait to be published
+	log           *slog.Logger
 }
 
 var (
@@ -137,29 +138,32 @@ var (
 	_ channels.HTTPReceiver      = (*Channel)(nil)
 )
 
-// appToken is the setting with the token for sockets.
+// appToken is the name of the setting with the token for sockets.
 const appToken = "app_token"
 
-// A timing says how often and for how long a Receive does what it repeats.
+// A timing says how often and how long Receive does its recurring work.
 type timing struct {
-	ping    time.Duration // how often a socket is pinged
-	silence time.Duration // after how long without a ping of Slack's or an event a socket counts as dead
+	ping time.Duration // how often a socket is pinged
+	// A socket on which Slack sent neither a ping nor an event for so long is taken for
+	// dead.
+	silence time.Duration
 	save    time.Duration // how often the cursor is saved
-	// A chat whose history cannot be read is tried for as long as patience, then
-	// put off and tried again after again.
-	patience time.Duration
-	again    time.Duration
+	// Reading a chat's history is tried for as long as patience; if it still fails, the
+	// chat is put off for the time retryAfter.
+	patience   time.Duration
+	retryAfter time.Duration
 }
 
-func usualPulse() timing {
-	return timing{ping: 10 * time.Second, silence: 30 * time.Second, save: 5 * time.Second, patience: time.Minute, again: time.Minute}
+// defaultTiming returns the timing of every Channel outside of tests.
+func defaultTiming() timing {
+	return timing{ping: 10 * time.Second, silence: 30 * time.Second, save: 5 * time.Second, patience: time.Minute, retryAfter: time.Minute}
 }
 
-// maxWaiting bounds the messages that wait to be published. An event beyond it is
-// not acknowledged: Slack brings it again, or it is read from history.
+// maxWaiting bounds the messages that wait to be published. An event beyond it is not
+// acknowledged: Slack delivers it again, or it is read from history.
 const maxWaiting = 20000
 
-// New makes a channel. It talks to nobody yet.
+// New makes a Channel and checks its settings. It makes no call yet.
 func New(c Config) (*Channel, error) {
 	if c.Name == "" {
 		return nil, errors.New("slack: the channel has no name")
@@ -172,8 +176,8 @@ func New(c Config) (*Channel, error) {
 		root = strings.TrimRight(c.APIURL, "/") + "/"
 	}
 	ch := &Channel{
-		name: c.Name, app: c.AppToken != "", signing: c.SigningSecret, requests: make(chan events.Delivery), paced: c.RateLimit != NoPace,
-		joins: c.Joins, cursors: c.Cursors, mention: c.Mention, direct: newCache[string](24 * time.Hour), pulse: usualPulse(), room: maxWaiting, log: c.Log,
+		name: c.Name, hasAppToken: c.AppToken != "", signingSecret: c.SigningSecret, deliveries: make(chan events.Delivery), paced: c.RateLimit != NoPace,
+		joins: c.Joins, cursors: c.Cursors, mention: c.Mention, directChats: newCache[string](24 * time.Hour), timing: defaultTiming(), maxQueued: maxWaiting, log: c.Log,
 	}
 	if ch.log == nil {
 		ch.log = slog.New(slog.DiscardHandler)
@@ -199,8 +203,8 @@ func New(c Config) (*Channel, error) {
 	if ch.files, err = files.New(root, c.BotToken, client); err != nil {
 		return nil, &SettingError{c.Name, "api_url", err.Error()}
 	}
-	ch.desk = assistant.New(ch.api, calling)
-	ch.streams, ch.speakers = stream.New(ch.api, callingOnce), newCache[string](24*time.Hour)
+	ch.desk = assistant.New(ch.api, callRepeatable)
+	ch.streams, ch.lastSpeakers = stream.New(ch.api, callOnce), newCache[string](24*time.Hour)
 	ch.people = newPeople(ch.api, ch.log, func(ctx context.Context) (string, error) {
 		me, err := ch.identity(ctx)
 		return me.Team, err
@@ -208,25 +212,25 @@ func New(c Config) (*Channel, error) {
 	return ch, nil
 }
 
-// A SettingError says what is wrong with a setting, and shows nothing of a token.
+// A SettingError says what is wrong with a setting, without showing any token.
 type SettingError struct {
 	Channel string
 	Key     string // app_token, bot_token, …
-	Problem string // what is wrong with it, for people
+	Problem string // what is wrong with its value, in words for people
 }
 
-// Error names the setting and what is wrong.
+// Error names the setting and the problem.
 func (e *SettingError) Error() string {
 	return fmt.Sprintf("slack: %s of %s: %s", e.Key, e.Channel, e.Problem)
 }
 
 // check returns a *SettingError for the first setting that is wrong.
 func (c Config) check() error {
-	if fault := badToken(c.BotToken, "xoxb-", "Bot User OAuth Token"); fault != "" {
+	if fault := tokenProblem(c.BotToken, "xoxb-", "Bot User OAuth Token"); fault != "" {
 		return &SettingError{c.Name, "bot_token", fault}
 	}
 	if c.AppToken != "" {
-		if fault := badToken(c.AppToken, "xapp-", "App-Level Token"); fault != "" {
+		if fault := tokenProblem(c.AppToken, "xapp-", "App-Level Token"); fault != "" {
 			return &SettingError{c.Name, appToken, fault}
 		}
 	}
@@ -244,8 +248,9 @@ func (c Config) check() error {
 	return nil
 }
 
-// badToken says what is wrong with a token and shows nothing of it; "" is nothing.
-func badToken(token, prefix, called string) string {
+// tokenProblem says what is wrong with a token, without showing any of it; "" means that
+// the token is well formed.
+func tokenProblem(token, prefix, called string) string {
 	switch {
 	case token == "":
 		return "it is empty"
@@ -257,7 +262,7 @@ func badToken(token, prefix, called string) string {
 	return ""
 }
 
-// Limits says how Slack is to be talked to.
+// Limits returns the dialect, the lengths and the rate limits that Slack demands.
 func (c *Channel) Limits() channels.Limits {
 	l := channels.Limits{Dialect: markup.SlackMrkdwn, Length: messageLength, EditBytes: editBytes, DraftEvery: draftEvery, Markdown: true, Streams: true}
 	if c.paced {
@@ -270,47 +275,47 @@ func (c *Channel) Limits() channels.Limits {
 
 const (
 	draftEvery = 1500 * time.Millisecond
-	// editEvery keeps within what Slack allows an app of chat.update: about 50 a
-	// minute, in all of the workspace. An answer may need one of them.
+	// editEvery is the time between two edits. It keeps within the 50 calls of
+	// chat.update a minute that Slack allows an app in the whole workspace, and leaves
+	// some of them to final answers.
 	editEvery = 1300 * time.Millisecond
 )
 
-// An Account is the app as Slack knows it.
+// An Account is the app's bot as Slack describes it.
 type Account struct {
 	Team     string // the workspace's id
 	TeamName string
 	User     string // the bot's user
-	Bot      string // the bot's other id
+	Bot      string // the bot's other id, in the field bot_id of its messages
 	Username string // without @
-	// Lacks are the scopes that the app should have, as far as Slack tells.
+	// Lacks lists the scopes that the app needs and that Slack says it does not have.
 	Lacks []string
 }
 
-// Check asks Slack who the bot is. A token that is refused gives a
-// *channels.SendError of kind Stop.
+// Check asks Slack who the bot is. A refused token gives a *channels.SendError of kind
+// Stop.
 func (c *Channel) Check(ctx context.Context) (Account, error) {
-	ctx, t, done := begin(ctx)
+	ctx, t, done := startCall(ctx)
 	defer done()
 	r, err := c.api.AuthTestContext(ctx)
 	if err != nil {
-		err := repeatable(sendError(err, t))
-		c.contact.Note(err)
+		err := asRepeatable(sendError(err, t))
+		c.reachability.Note(err)
 		return Account{}, err
 	}
-	c.contact.Note(nil)
+	c.reachability.Note(nil)
 	a := Account{Team: r.TeamID, TeamName: r.Team, User: r.UserID, Bot: r.BotID, Username: r.User, Lacks: missingScopes(r.Header, c.receives())}
 	c.account.Store(&a)
 	return a, nil
 }
 
-// receives reports whether the channel can hear people.
-func (c *Channel) receives() bool { return c.app || c.ReceivesHTTP() }
+// receives reports whether the channel can receive messages: over sockets or by requests.
+func (c *Channel) receives() bool { return c.hasAppToken || c.ReceivesHTTP() }
 
-// Connected reports whether Slack was reached when it was last tried: to send, or
-// to open a socket.
-func (c *Channel) Connected() bool { return c.contact.Connected() }
+// Connected reports whether the last attempt to send or to open a socket reached Slack.
+func (c *Channel) Connected() bool { return c.reachability.Connected() }
 
-// identity is who the bot is, asked for if it is not known yet.
+// identity returns the bot's account, and asks Slack for it if it is not known yet.
 func (c *Channel) identity(ctx context.Context) (Account, error) {
 	if a := c.account.Load(); a != nil {
 		return *a, nil
@@ -318,45 +323,47 @@ func (c *Channel) identity(ctx context.Context) (Account, error) {
 	return c.Check(ctx)
 }
 
-// Fetch opens a file that came with a message.
+// Fetch implements channels.Fetcher: it opens a file that came with a message.
 func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
 	return c.files.Fetch(ctx, a, most)
 }
 
-// Member reports whether a person is a full member of the workspace.
+// Member reports whether a person is a full member of the workspace, and neither a guest
+// nor a bot.
 func (c *Channel) Member(ctx context.Context, who string) (bool, error) {
 	_, user, found := strings.Cut(who, ":")
 	if !found {
 		user = who
 	}
-	one, err := c.people.who(ctx, user)
+	one, err := c.people.lookUp(ctx, user)
 	return one.member, err
 }
 
-// TimeZone is the time zone that a person has set.
+// TimeZone returns the time zone that a person has set in Slack.
 func (c *Channel) TimeZone(ctx context.Context, who string) (string, error) {
 	_, user, _ := strings.Cut(who, ":")
-	one, err := c.people.who(ctx, user)
-	return one.zone, err
+	one, err := c.people.lookUp(ctx, user)
+	return one.timeZone, err
 }
 
-// Joins tells where the bot takes part.
+// Joins knows in which threads the bot takes part.
 type Joins interface {
-	// Joined reports whether somebody admitted has spoken to the bot in that
-	// thread, and since when: from then on it needs no further mention there.
+	// Joined reports whether a person whom the gate admits has spoken to the bot in
+	// that thread, and since when: messages there need no mention from then on.
 	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
-	// Threads lists such threads of a chat, in any order.
+	// Threads lists the threads of a chat that the bot has joined, in any order.
 	Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error)
 }
 
-// Cursors remembers how far something was read.
+// Cursors remembers how far a channel was read.
 type Cursors interface {
-	// Cursor is what SetCursor was given last for that address; "" if nothing was.
+	// Cursor returns the cursor that SetCursor saved last for that address; "" if it
+	// saved none.
 	Cursor(ctx context.Context, at bus.Address) (string, error)
 	SetCursor(ctx context.Context, at bus.Address, cursor string) error
 }
 
-// noBook is a Joins and a Cursors that remember nothing.
+// noBook is the Joins and the Cursors of a Channel that has none: it remembers nothing.
 type noBook struct{}
 
 func (noBook) Joined(context.Context, bus.Address) (time.Time, bool, error) {
@@ -366,10 +373,10 @@ func (noBook) Threads(context.Context, bus.Address) ([]bus.Address, error) { ret
 func (noBook) Cursor(context.Context, bus.Address) (string, error)         { return "", nil }
 func (noBook) SetCursor(context.Context, bus.Address, string) error        { return nil }
 
-// SendScope is the scope of the bot's token that sending a text needs.
+// SendScope is the scope of the bot's token that sending texts needs.
 const SendScope = "chat:write"
 
-// Scopes are those that receiving and answering need.
+// Scopes returns the scopes of the bot's token that receiving and answering need.
 func Scopes() []string {
 	return []string{
 		"app_mentions:read", "assistant:write", "channels:history", "channels:read", SendScope, "commands", files.Scope, "files:write", "groups:history", "groups:read",
@@ -377,9 +384,9 @@ func Scopes() []string {
 	}
 }
 
-// missingScopes lists the scopes that the app needs and that Slack's answer does
-// not name. An answer that names none at all says nothing: a proxy may have
-// dropped the header.
+// missingScopes returns the scopes that the app needs and that the header of Slack's
+// answer does not name. A header without any scope proves nothing, because a proxy may
+// have dropped it; then the result is nil.
 func missingScopes(answer http.Header, receives bool) []string {
 	granted := strings.FieldsFunc(answer.Get("X-OAuth-Scopes"), func(r rune) bool { return r == ',' || r == ' ' })
 	if len(granted) == 0 {

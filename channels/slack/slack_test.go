@@ -190,7 +190,7 @@ func TestMissingScopesAreNamed(t *testing.T) {
 	if a, err := r.Check(t.Context()); err != nil || a.Lacks != nil {
 		t.Errorf("Check = %+v, %v where nothing is said of scopes", a, err)
 	}
-	r.server.Grant(slices.DeleteFunc(slack.Scopes(), func(s string) bool { return s == "users:read" || s == "im:read" })...)
+	r.server.SetScopes(slices.DeleteFunc(slack.Scopes(), func(s string) bool { return s == "users:read" || s == "im:read" })...)
 	if a, err := r.Check(t.Context()); err != nil || strings.Join(a.Lacks, " ") != "im:read users:read" {
 		t.Errorf("Check = %+v, %v", a, err)
 	}
@@ -211,13 +211,13 @@ func TestMissingScopesAreNamed(t *testing.T) {
 	if r.server.Unacked() != 1 {
 		t.Error("the message is neither published nor kept back")
 	}
-	r.server.Grant(slack.Scopes()...)
+	r.server.SetScopes(slack.Scopes()...)
 	m.wait(t, 1)
 	only, err := slack.New(slack.Config{Name: "slack", BotToken: botToken, APIURL: r.url})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.server.Grant("chat:write")
+	r.server.SetScopes("chat:write")
 	if a, err := only.Check(t.Context()); err != nil || len(a.Lacks) > 0 {
 		t.Errorf("Check = %+v, %v of one that only sends", a, err)
 	}

@@ -18,102 +18,103 @@ import (
 )
 
 const (
-	// leavingTime is how long a socket that Slack replaces may still bring events.
-	leavingTime  = time.Minute
+	// drainTime is how long a socket that Slack replaces may still deliver events.
+	drainTime    = time.Minute
 	writeTimeout = 5 * time.Second
-	// goodLife is how long a socket must have lasted for the next to be opened
+	// stableAfter is how long a socket must have lasted for the next to be opened
 	// without a wait.
-	goodLife = 10 * time.Second
-	// dialWait is the longest wait between attempts to open a socket, so that
-	// people are heard again soon after an outage. aloneWait is the longest where
+	stableAfter = 10 * time.Second
+	// maxDialWait is the longest wait between attempts to open a socket, so that people
+	// are heard again soon after an outage. maxWaitWithoutSocket is the longest wait while
 	// no other socket is open.
-	dialWait  = 5 * time.Second
-	aloneWait = time.Second
-	maxFrame  = 16 << 20
+	maxDialWait          = 5 * time.Second
+	maxWaitWithoutSocket = time.Second
+	maxFrame             = 16 << 20
 )
 
-// sockets keeps the sockets of one Receive open and reads them.
+// sockets keeps the sockets of one Receive open and reads their frames.
 type sockets struct {
 	channel *Channel
 	outages *outages
-	take    func(ctx context.Context, kind string, payload json.RawMessage, ack acknowledge)
+	handle  func(ctx context.Context, kind string, payload json.RawMessage, ack acknowledge)
 }
 
 // A socket is one WebSocket to Slack.
 type socket struct {
 	conn    *websocket.Conn
 	began   time.Time
-	leaving chan struct{} // closed when another is to be opened in its place
+	leaving chan struct{} // closed when another socket is to be opened in place of this one
 	once    sync.Once
 
-	// Only the reader uses these: when Slack was heard on the socket, and, once it
-	// is to be replaced, until when it may bring events.
-	last, until time.Time
+	// Only the reader uses these: when the socket last delivered something, and, once it
+	// is to be replaced, until when it may deliver events.
+	lastHeard, drainUntil time.Time
 
 	mu sync.Mutex // one writer at a time, as gorilla's connections demand
 }
 
-func (k *socket) leave() { k.once.Do(func() { close(k.leaving) }) }
+// markLeaving says that another socket is to be opened in place of this one.
+func (k *socket) markLeaving() { k.once.Do(func() { close(k.leaving) }) }
 
-// keepOpen keeps one socket open until ctx is done. It returns the error of a
-// token that is refused.
+// keepOpen keeps one socket open until ctx is done. Its error says that Slack refuses the
+// token.
 func (s *sockets) keepOpen(ctx context.Context) error {
-	wait := &retryWait{most: dialWait, firm: true}
+	wait := &retryWait{most: maxDialWait, strict: true}
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	for ctx.Err() == nil {
 		k, err := s.dial(ctx)
-		s.channel.contact.Note(err)
+		s.channel.reachability.Note(err)
 		if err != nil {
 			if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Stop {
 				return err
 			}
-			s.outages.failed(ctx, err)
+			s.outages.logOutage(ctx, err)
 			wait.pause(ctx, err)
 			continue
 		}
-		reading.Go(func() { s.read(ctx, k) })
+		reading.Go(func() { s.readFrames(ctx, k) })
 		select {
 		case <-k.leaving:
 		case <-ctx.Done():
 			return nil
 		}
-		wait.most = dialWait
+		wait.most = maxDialWait
 		switch {
-		case time.Since(k.began) >= goodLife:
+		case time.Since(k.began) >= stableAfter:
 			wait.series.Reset()
 			continue
 		case s.outages.noneOpen():
-			wait.most = aloneWait
+			wait.most = maxWaitWithoutSocket
 		}
 		wait.pause(ctx, nil)
 	}
 	return nil
 }
 
-// CheckSocket asks Slack where a socket would be opened, to find out whether the
-// app token is good. A token that is refused gives a *channels.SendError of kind
-// Stop.
+// CheckSocket asks Slack for a socket's address, to find out whether the app token is
+// good. A refused token gives a *channels.SendError of kind Stop.
 func (c *Channel) CheckSocket(ctx context.Context) error {
 	_, err := c.socketAddress(ctx)
 	return err
 }
 
-// socketAddress asks Slack for the address of the next socket.
+// socketAddress asks Slack for the address of the next socket. Its error is a
+// *channels.SendError.
 func (c *Channel) socketAddress(ctx context.Context) (string, error) {
-	if !c.app {
+	if !c.hasAppToken {
 		return "", &channels.SendError{
 			Fault: channels.Stop, Code: "no_app_token", Setting: appToken,
 			Remedy: "receiving needs an App-Level Token, which begins with xapp-", Err: errors.New("receiving needs an app_token"),
 		}
 	}
-	ctx, t, done := begin(ctx)
+	ctx, t, done := startCall(ctx)
 	defer done()
 	_, address, err := c.api.StartSocketModeContext(ctx)
 	if err == nil {
 		return address, nil
 	}
-	e := repeatable(sendError(err, t))
+	e := asRepeatable(sendError(err, t))
 	e.Setting = appToken
 	switch {
 	case e.Code == "missing_scope":
@@ -125,13 +126,13 @@ func (c *Channel) socketAddress(ctx context.Context) (string, error) {
 	return "", e
 }
 
-// dial opens a socket at the address that Slack gives.
+// dial opens a socket at the address that Slack gives. Its error is a *channels.SendError.
 func (s *sockets) dial(ctx context.Context) (*socket, error) {
 	address, err := s.channel.socketAddress(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ctx, _, done := begin(ctx)
+	ctx, _, done := startCall(ctx)
 	defer done()
 	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: callTimeout}
 	conn, resp, err := dialer.DialContext(ctx, address, nil)
@@ -159,36 +160,37 @@ type frame struct {
 	Payload  json.RawMessage `json:"payload"`
 }
 
-// read reads a socket's frames until the socket ends.
-func (s *sockets) read(ctx context.Context, k *socket) {
+// readFrames reads a socket's frames, and handles or acknowledges each, until the socket
+// ends.
+func (s *sockets) readFrames(ctx context.Context, k *socket) {
 	ended := make(chan struct{})
 	var pinging sync.WaitGroup
-	pinging.Go(func() { k.ping(ctx, s.channel.pulse.ping, ended) })
+	pinging.Go(func() { k.sendPings(ctx, s.channel.timing.ping, ended) })
 	defer func() {
 		close(ended)
-		k.leave()
+		k.markLeaving()
 		_ = k.conn.Close() // it has ended
 		pinging.Wait()
 	}()
 	k.conn.SetPingHandler(func(data string) error {
 		// A pong that cannot be written does not end the socket: silence does.
 		_ = k.conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeTimeout))
-		return s.alive(k)
+		return s.noteAlive(k)
 	})
 	greeted := false
 	defer func() {
 		if greeted {
-			s.outages.closed()
+			s.outages.noteClosed()
 		}
 	}()
-	k.last = wallClock()
-	for k.wait(s.channel.pulse.silence) == nil {
+	k.lastHeard = wallClock()
+	for k.setReadDeadline(s.channel.timing.silence) == nil {
 		_, data, err := k.conn.ReadMessage()
 		if err != nil {
-			s.silent(ctx, k, greeted)
+			s.noteSilence(ctx, k, greeted)
 			return
 		}
-		if s.alive(k) != nil {
+		if s.noteAlive(k) != nil {
 			return
 		}
 		var f frame
@@ -200,34 +202,34 @@ func (s *sockets) read(ctx context.Context, k *socket) {
 		case "hello":
 			if !greeted {
 				greeted = true
-				s.outages.opened(ctx)
+				s.outages.noteOpened(ctx)
 			}
 		case "disconnect":
-			s.channel.log.LogAttrs(ctx, slog.LevelDebug, "a socket is replaced", slog.String("reason", known(f.Reason)))
-			k.leave()
-			k.until = time.Now().Add(leavingTime) // it may bring events until Slack closes it
+			s.channel.log.LogAttrs(ctx, slog.LevelDebug, "a socket is replaced", slog.String("reason", safeCode(f.Reason)))
+			k.markLeaving()
+			k.drainUntil = time.Now().Add(drainTime) // it may bring events until Slack closes it
 		case events.Event, events.Interaction, events.Command:
-			s.take(ctx, f.Type, f.Payload, func(show any) { s.ack(ctx, k, f.Envelope, show) })
+			s.handle(ctx, f.Type, f.Payload, func(show any) { s.ack(ctx, k, f.Envelope, show) })
 		default: // not used here, but Slack repeats what is not acknowledged
 			s.ack(ctx, k, f.Envelope, nil)
 		}
 	}
 }
 
-// alive notes a sign of life: a ping or a frame of Slack's own. An answer to our
-// ping is none, as a proxy may answer for a socket that Slack does not use any
-// more.
-func (s *sockets) alive(k *socket) error {
-	k.last = wallClock()
-	s.outages.heard()
-	return k.wait(s.channel.pulse.silence)
+// noteAlive records a sign of life: a ping or a frame from Slack. An answer to our own
+// ping is none, because a proxy may answer for a socket that Slack no longer uses.
+func (s *sockets) noteAlive(k *socket) error {
+	k.lastHeard = wallClock()
+	s.outages.noteHeard()
+	return k.setReadDeadline(s.channel.timing.silence)
 }
 
-// wait sets the read deadline: a socket without a sign of life until then is dead.
-func (k *socket) wait(silence time.Duration) error {
+// setReadDeadline sets the time at which the socket is taken for dead if it shows no sign
+// of life before.
+func (k *socket) setReadDeadline(silence time.Duration) error {
 	deadline := time.Now().Add(silence)
-	if !k.until.IsZero() && k.until.Before(deadline) {
-		deadline = k.until
+	if !k.drainUntil.IsZero() && k.drainUntil.Before(deadline) {
+		deadline = k.drainUntil
 	}
 	if err := k.conn.SetReadDeadline(deadline); err != nil {
 		return fmt.Errorf("bound a read: %w", err)
@@ -235,19 +237,19 @@ func (k *socket) wait(silence time.Duration) error {
 	return nil
 }
 
-// silent notes a gap if a socket has ended because nothing came through it: the
-// events that Slack has sent to it may be lost, even if the other socket lives.
-func (s *sockets) silent(ctx context.Context, k *socket, greeted bool) {
+// noteSilence records a gap if a socket has ended because it delivered nothing: events
+// that Slack sent to it may be lost, even while the other socket works.
+func (s *sockets) noteSilence(ctx context.Context, k *socket, greeted bool) {
 	now := wallClock()
-	if ctx.Err() != nil || !greeted || !k.until.IsZero() || now.Sub(k.last) < s.channel.pulse.silence*9/10 {
+	if ctx.Err() != nil || !greeted || !k.drainUntil.IsZero() || now.Sub(k.lastHeard) < s.channel.timing.silence*9/10 {
 		return
 	}
 	s.channel.log.LogAttrs(ctx, slog.LevelWarn, "a socket brings nothing any more and is replaced")
-	s.outages.deaf(k.last, now)
+	s.outages.noteLostSince(k.lastHeard, now)
 }
 
-// skipUnreadable logs a frame that cannot be read. If it names an envelope, that
-// is acknowledged, or Slack would bring it again and again.
+// skipUnreadable logs a frame that cannot be decoded. If the frame names an envelope, it
+// acknowledges that, or else Slack would deliver it again and again.
 func (s *sockets) skipUnreadable(ctx context.Context, k *socket, data []byte) {
 	var loose map[string]json.RawMessage
 	id := ""
@@ -259,9 +261,9 @@ func (s *sockets) skipUnreadable(ctx context.Context, k *socket, data []byte) {
 	s.ack(ctx, k, id, nil)
 }
 
-// ack tells Slack that an event has arrived. Slack takes that only on the socket
-// that brought the event. If the socket is gone, Slack brings the event again, and
-// the publisher knows it by its id.
+// ack tells Slack that an event has arrived. Slack accepts that only on the socket that
+// delivered the event. If that socket is gone, Slack delivers the event again, and the
+// publisher recognises it by its id.
 func (s *sockets) ack(ctx context.Context, k *socket, envelope string, show any) {
 	if envelope == "" {
 		return
@@ -278,6 +280,7 @@ func (s *sockets) ack(ctx context.Context, k *socket, envelope string, show any)
 	}
 }
 
+// write sends one frame.
 func (k *socket) write(data []byte) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -290,9 +293,9 @@ func (k *socket) write(data []byte) error {
 	return nil
 }
 
-// ping keeps a socket's connection open on the way to Slack, and closes it when
-// ctx is done.
-func (k *socket) ping(ctx context.Context, every time.Duration, ended <-chan struct{}) {
+// sendPings keeps a socket's connection alive on its way to Slack, and closes it when ctx
+// is done.
+func (k *socket) sendPings(ctx context.Context, every time.Duration, ended <-chan struct{}) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {

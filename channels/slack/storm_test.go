@@ -133,7 +133,7 @@ func (s *storm) step() {
 		}
 		if s.rnd.IntN(2) == 0 {
 			s.directly()
-			s.server.Forget() // nobody is connected, and Slack has given up
+			s.server.DropUnacked() // nobody is connected, and Slack has given up
 		}
 		s.start()
 	}

@@ -13,12 +13,12 @@ import (
 	"parley/channels/slack/files"
 )
 
-// maxNames bounds how many users that a text mentions are looked up.
+// maxNames bounds how many users that one text mentions are looked up.
 const maxNames = 10
 
-// at is where the answer to a message goes. In a channel that is the message's
-// thread; the answer begins one if there is none.
-func (c *Channel) at(m *message) bus.Address {
+// replyAddress returns the address to which the answer to a message goes. In a channel
+// that is the message's thread; if it has none, the answer begins one.
+func (c *Channel) replyAddress(m *message) bus.Address {
 	at := bus.Address{Channel: c.name, Chat: m.Channel}
 	switch {
 	case m.isReply():
@@ -29,17 +29,17 @@ func (c *Channel) at(m *message) bus.Address {
 	return at
 }
 
-// id names a message for good. Event ids do not: Slack sends several events for one
-// message.
-func (c *Channel) id(m *message, me Account) string {
+// messageID returns the bus's id of a message, which never changes. An event's id would
+// not do: Slack sends several events for one message.
+func (c *Channel) messageID(m *message, me Account) string {
 	return c.name + ":" + me.Team + ":" + m.Channel + ":" + m.TS
 }
 
-// inbound makes the bus's message of a Slack message; false if it is not meant for
-// the bot. Its error means that the book cannot tell now whether it is.
-func (c *Channel) inbound(ctx context.Context, m *message, me Account) (bus.Inbound, bool, error) {
+// messageInbound translates a message into what the agent gets; false if the message is
+// not meant for the bot. Its error means that the book cannot tell this now.
+func (c *Channel) messageInbound(ctx context.Context, m *message, me Account) (bus.Inbound, bool, error) {
 	in := bus.Inbound{
-		ID: c.id(m, me), Kind: bus.Said, At: c.at(m), Group: m.isGroup(), ReplyTo: m.TS, SentAt: moment(m.TS),
+		ID: c.messageID(m, me), Kind: bus.Said, At: c.replyAddress(m), Group: m.isGroup(), ReplyTo: m.TS, SentAt: parseTS(m.TS),
 		From: bus.Person{ID: c.name + ":" + m.User},
 	}
 	called := m.mentions(me.User)
@@ -59,7 +59,7 @@ func (c *Channel) inbound(ctx context.Context, m *message, me Account) (bus.Inbo
 		}
 	}
 	in.From.Name = cmp.Or(c.people.name(ctx, m.User), m.User) // the id, so that the model can tell two people apart
-	in.Text = c.words(ctx, m, me, called)
+	in.Text = c.typedText(ctx, m, me, called)
 	in.Quotes = c.quotes(ctx, m, me)
 	in.Attachments = files.Attachments(m.Files)
 	for _, a := range m.Attachments {
@@ -70,7 +70,7 @@ func (c *Channel) inbound(ctx context.Context, m *message, me Account) (bus.Inbo
 	return in, true, nil
 }
 
-// author is who wrote a message; apps that have no user have no id either.
+// author returns the person who wrote a message; it is empty for an app without a user.
 func (c *Channel) author(ctx context.Context, m *message) bus.Person {
 	if m.User == "" {
 		return bus.Person{}
@@ -78,35 +78,37 @@ func (c *Channel) author(ctx context.Context, m *message) bus.Person {
 	return bus.Person{ID: c.name + ":" + m.User, Name: cmp.Or(c.people.name(ctx, m.User), m.User)}
 }
 
-// changed is the news of a change, for the session in which the message was said.
-func (c *Channel) changed(ctx context.Context, what change, me Account) bus.Inbound {
-	m := what.of
-	of := c.id(m, me)
+// changeInbound translates an edit or a deletion into what the agent gets, addressed to
+// the session of the message.
+func (c *Channel) changeInbound(ctx context.Context, what change, me Account) bus.Inbound {
+	m := what.message
+	of := c.messageID(m, me)
 	in := bus.Inbound{
-		ID: of + "#" + what.kind + "/" + what.id, Kind: what.kind, Of: of, At: c.at(m), Group: m.isGroup(), Mentioned: true, ReplyTo: m.TS,
-		From: bus.Person{ID: c.name + ":" + m.User}, SentAt: moment(what.id),
+		ID: of + "#" + what.kind + "/" + what.eventID, Kind: what.kind, Of: of, At: c.replyAddress(m), Group: m.isGroup(), Mentioned: true, ReplyTo: m.TS,
+		From: bus.Person{ID: c.name + ":" + m.User}, SentAt: parseTS(what.eventID),
 	}
 	if what.kind == bus.Edited {
 		in.From.Name = cmp.Or(c.people.name(ctx, m.User), m.User)
-		in.Text = c.words(ctx, m, me, m.mentions(me.User))
+		in.Text = c.typedText(ctx, m, me, m.mentions(me.User))
 		in.Quotes, in.Attachments = c.quotes(ctx, m, me), files.Attachments(m.Files)
 	}
 	return in
 }
 
-// words is a message's text as a person would have typed it.
-func (c *Channel) words(ctx context.Context, m *message, me Account, called bool) string {
-	text := uncalled(m.Text, me.User)
-	text = strings.TrimSpace(markup.WithEmoji(c.plain(ctx, text, me)))
-	text = command(text, called)
-	if text == "" && len(m.Files) == 0 && !m.shares() {
+// typedText returns a message's text as the person would have typed it: names instead of
+// ids, and without the bot's name in front. called says that the message mentions the bot.
+func (c *Channel) typedText(ctx context.Context, m *message, me Account, called bool) string {
+	text := withoutOwnName(m.Text, me.User)
+	text = strings.TrimSpace(markup.WithEmoji(c.resolveReferences(ctx, text, me)))
+	text = asCommand(text, called)
+	if text == "" && len(m.Files) == 0 && !m.forwardsMessages() {
 		text = "@" + me.Username
 	}
-	return strings.TrimSpace(named(m.Files) + " " + text)
+	return strings.TrimSpace(describeFiles(m.Files) + " " + text)
 }
 
-// named lists the names of files.
-func named(shared []files.File) string {
+// describeFiles names files, each in brackets; "" if there are none.
+func describeFiles(shared []files.File) string {
 	var all []string
 	for _, f := range shared {
 		name := cmp.Or(markup.OneLine(f.Name, 200), markup.OneLine(f.Title, 200))
@@ -119,8 +121,8 @@ func named(shared []files.File) string {
 	return strings.Join(all, " ")
 }
 
-// uncalled removes the bot's name from the beginning of a text.
-func uncalled(text, me string) string {
+// withoutOwnName removes the bot's name from the beginning of a text.
+func withoutOwnName(text, me string) string {
 	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
 	after, ok := strings.CutPrefix(rest, "<@"+me)
 	if !ok {
@@ -133,15 +135,18 @@ func uncalled(text, me string) string {
 	return strings.TrimLeft(after[end+1:], ",:; \t\n")
 }
 
-// CommandPrefix implements channels.Prefixer.
+// CommandPrefix implements channels.Prefixer: it returns the character with which commands
+// begin instead of a slash.
 func (*Channel) CommandPrefix() string { return commandPrefix }
 
+// commandPrefix is the character with which people begin a command in a message: Slack
+// takes messages with a slash for its own commands.
 const commandPrefix = "!"
 
-// command turns "!stop", and "stop" alone behind the bot's name, into the "/stop"
-// that the Gateway reads. Slack takes messages that begin with a slash for its own
-// commands.
-func command(text string, called bool) string {
+// asCommand turns "!stop", and "stop" alone behind the bot's name, into the "/stop" that
+// the gateway reads, because Slack takes messages that begin with a slash for its own
+// commands. Other texts are returned unchanged.
+func asCommand(text string, called bool) string {
 	word, rest := text, ""
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
 		word, rest = text[:i], text[i:]
@@ -166,8 +171,9 @@ func command(text string, called bool) string {
 	return text
 }
 
-// plain resolves Slack's <…> references and HTML entities.
-func (c *Channel) plain(ctx context.Context, text string, me Account) string {
+// resolveReferences replaces Slack's <…> references and HTML entities with the words that
+// people see.
+func (c *Channel) resolveReferences(ctx context.Context, text string, me Account) string {
 	var b strings.Builder
 	for names := 0; ; {
 		i := strings.IndexByte(text, '<')
@@ -185,15 +191,16 @@ func (c *Channel) plain(ctx context.Context, text string, me Account) string {
 				ref += "|" + ref[1:] // labelled with the id, so that it is not looked up
 			}
 		}
-		b.WriteString(c.reference(ctx, ref, me))
+		b.WriteString(c.resolveReference(ctx, ref, me))
 		text = text[i+end+1:]
 	}
 	b.WriteString(html.UnescapeString(text))
 	return b.String()
 }
 
-// reference turns what Slack wrote between < and > into what people see.
-func (c *Channel) reference(ctx context.Context, ref string, me Account) string {
+// resolveReference returns the words that people see for ref, the text that Slack wrote
+// between < and >.
+func (c *Channel) resolveReference(ctx context.Context, ref string, me Account) string {
 	what, label, _ := strings.Cut(ref, "|")
 	label = html.UnescapeString(label)
 	switch {
@@ -234,10 +241,10 @@ func (c *Channel) reference(ctx context.Context, ref string, me Account) string 
 	return label + " (" + url + ")"
 }
 
-// maxQuotes bounds how many forwarded messages of one message are passed on.
+// maxQuotes bounds how many forwarded messages in one message reach the agent.
 const maxQuotes = 10
 
-// quotes returns the messages that m forwards.
+// quotes returns the messages that m forwards, as quotes.
 func (c *Channel) quotes(ctx context.Context, m *message, me Account) []bus.Quote {
 	var all []bus.Quote
 	for _, a := range m.Attachments {
@@ -245,8 +252,8 @@ func (c *Channel) quotes(ctx context.Context, m *message, me Account) []bus.Quot
 			continue
 		}
 		q := bus.Quote{
-			Kind: bus.Forwarded, Chat: markup.OneLine(cmp.Or(a.ChannelName, a.ChannelID), maxName), At: moment(a.TS),
-			Text: strings.TrimSpace(named(a.Files) + " " + markup.WithEmoji(c.plain(ctx, cmp.Or(a.Text, a.Fallback), me))),
+			Kind: bus.Forwarded, Chat: markup.OneLine(cmp.Or(a.ChannelName, a.ChannelID), maxName), At: parseTS(a.TS),
+			Text: strings.TrimSpace(describeFiles(a.Files) + " " + markup.WithEmoji(c.resolveReferences(ctx, cmp.Or(a.Text, a.Fallback), me))),
 		}
 		q.From.Name = markup.OneLine(a.AuthorName, maxName)
 		if a.AuthorID != "" {

@@ -19,10 +19,10 @@ import (
 	"parley/channels/backoff"
 )
 
-// callTimeout bounds every call but uploads.
+// callTimeout bounds every call except uploads.
 const callTimeout = 30 * time.Second
 
-// newClient makes an HTTP client for one app.
+// newClient makes the HTTP client of one app.
 func newClient() *http.Client {
 	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // whoever redirects may not learn the token
@@ -40,18 +40,21 @@ func newClient() *http.Client {
 	return c
 }
 
-// A requestTrace reports whether some bytes of a call may have left. If not, the call may be
-// repeated without fear of doing it twice.
+// A requestTrace records whether some bytes of a call may have been sent. If not, the call
+// may be repeated without the risk of doing it twice.
 type requestTrace struct{ written atomic.Bool }
 
-// begin bounds a call in time and traces how far it comes.
-func begin(ctx context.Context) (context.Context, *requestTrace, context.CancelFunc) {
+// startCall returns a context that bounds a call in time, and the trace that records how
+// far the call comes.
+func startCall(ctx context.Context) (context.Context, *requestTrace, context.CancelFunc) {
 	ctx, done := context.WithTimeout(ctx, callTimeout)
-	ctx, t := follow(ctx)
+	ctx, t := withRequestTrace(ctx)
 	return ctx, t, done
 }
 
-func follow(ctx context.Context) (context.Context, *requestTrace) {
+// withRequestTrace returns a context for a call and the trace that records how far the
+// call comes.
+func withRequestTrace(ctx context.Context) (context.Context, *requestTrace) {
 	t := new(requestTrace)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { t.written.Store(false) }, // the transport changes connections only if nothing was written
@@ -59,19 +62,20 @@ func follow(ctx context.Context) (context.Context, *requestTrace) {
 	}), t
 }
 
-// calling makes a call that may be made twice without harm.
-func calling(ctx context.Context, do func(context.Context) error) error {
-	ctx, t, done := begin(ctx)
+// callRepeatable makes a call that does no harm if it is made twice. Its error is a
+// *channels.SendError, never of kind Unknown.
+func callRepeatable(ctx context.Context, do func(context.Context) error) error {
+	ctx, t, done := startCall(ctx)
 	defer done()
 	if err := do(ctx); err != nil {
-		return repeatable(sendError(err, t))
+		return asRepeatable(sendError(err, t))
 	}
 	return nil
 }
 
-// callingOnce makes a call that may not be made twice.
-func callingOnce(ctx context.Context, do func(context.Context) error) error {
-	ctx, t, done := begin(ctx)
+// callOnce makes a call that must not be made twice. Its error is a *channels.SendError.
+func callOnce(ctx context.Context, do func(context.Context) error) error {
+	ctx, t, done := startCall(ctx)
 	defer done()
 	if err := do(ctx); err != nil {
 		return sendError(err, t)
@@ -79,8 +83,8 @@ func callingOnce(ctx context.Context, do func(context.Context) error) error {
 	return nil
 }
 
-// sendError tells what a failed call means. It drops the texts of slack-go, which
-// may quote a token or a message.
+// sendError classifies a failed call. It drops slack-go's texts, which may quote a token
+// or a message.
 func sendError(err error, t *requestTrace) *channels.SendError {
 	if limited, ok := errors.AsType[*slackgo.RateLimitedError](err); ok {
 		return &channels.SendError{
@@ -89,7 +93,7 @@ func sendError(err error, t *requestTrace) *channels.SendError {
 		}
 	}
 	if refusal, ok := errors.AsType[slackgo.SlackErrorResponse](err); ok {
-		return refused(refusal)
+		return refusalError(refusal)
 	}
 	if status, ok := errors.AsType[slackgo.StatusCodeError](err); ok {
 		e := &channels.SendError{
@@ -110,9 +114,9 @@ func sendError(err error, t *requestTrace) *channels.SendError {
 	return &channels.SendError{Fault: channels.Retry, Code: "unreachable", Err: err}
 }
 
-// refused is the error of a call that Slack itself refused.
-func refused(r slackgo.SlackErrorResponse) *channels.SendError {
-	e := &channels.SendError{Fault: channels.Rejected, Code: known(r.Err), Err: errors.New("refused by Slack")}
+// refusalError classifies the error with which Slack itself refused a call.
+func refusalError(r slackgo.SlackErrorResponse) *channels.SendError {
+	e := &channels.SendError{Fault: channels.Rejected, Code: safeCode(r.Err), Err: errors.New("refused by Slack")}
 	switch r.Err {
 	case "invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired",
 		"not_allowed_token_type", "org_login_required", "team_access_not_granted":
@@ -120,7 +124,7 @@ func refused(r slackgo.SlackErrorResponse) *channels.SendError {
 	case "missing_scope":
 		e.Err = errors.New("the app lacks a scope")
 		if r.Needed != "" {
-			e.Err = errors.New("the app lacks the scope " + known(r.Needed))
+			e.Err = errors.New("the app lacks the scope " + safeCode(r.Needed))
 		}
 	case "internal_error", "fatal_error", "service_unavailable":
 		e.Fault = channels.Unknown // Slack may have done it all the same
@@ -134,9 +138,9 @@ func refused(r slackgo.SlackErrorResponse) *channels.SendError {
 	return e
 }
 
-// known lets Slack's codes and scopes into errors and logs, and no text that a
-// person may have written.
-func known(code string) string {
+// safeCode returns Slack's code or scope if it looks like one, else "other": texts that a
+// person may have written must not reach errors and logs.
+func safeCode(code string) string {
 	if code == "" || len(code) > 64 || strings.ContainsFunc(code, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("_:.,-", r)
 	}) {
@@ -145,36 +149,36 @@ func known(code string) string {
 	return code
 }
 
-// repeatable is the error of a call that may be made twice without harm, so that an
-// unknown outcome is as good as a failure.
-func repeatable(e *channels.SendError) *channels.SendError {
+// asRepeatable changes kind Unknown of e to Retry and returns e: the call does no harm if
+// it is made twice, so an unknown outcome is treated as a failure.
+func asRepeatable(e *channels.SendError) *channels.SendError {
 	if e.Fault == channels.Unknown {
 		e.Fault = channels.Retry
 	}
 	return e
 }
 
-// A retryWait is a series of growing waits that Slack's errors may prolong.
+// A retryWait is a series of growing waits; an error of Slack's may prolong a wait.
 type retryWait struct {
 	series backoff.Series
-	most   time.Duration // 0 is mostWait
-	firm   bool          // most also bounds the wait after an error of Slack's
+	most   time.Duration // the longest wait; 0 is maxSlackWait
+	strict bool          // most also bounds the wait after an error of Slack's
 }
 
 const (
-	mostWait  = 30 * time.Second // after an error of Slack's
-	ownWait   = 2 * time.Second  // after an error of our own bus or book, for which people wait
-	asideWait = 10 * time.Second // between questions about one person
+	maxSlackWait = 30 * time.Second // longest wait after an error of Slack's
+	maxOwnWait   = 2 * time.Second  // longest wait after an error of our own bus or book: people wait for it
+	maxAsideWait = 10 * time.Second // longest wait between two questions to Slack about one person
 )
 
-// pause waits before the next attempt, at least for as long as Slack's error asks.
-// It is false if ctx ended first.
+// pause waits before the next attempt, at least for as long as Slack's error asks. It
+// returns false if ctx ended first.
 func (w *retryWait) pause(ctx context.Context, err error) bool {
-	most, atLeast := cmp.Or(w.most, mostWait), time.Duration(0)
+	most, atLeast := cmp.Or(w.most, maxSlackWait), time.Duration(0)
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok {
 		atLeast = refusal.RetryAfter
-		if !w.firm {
-			most = mostWait // the error is Slack's, and so Slack is to be spared
+		if !w.strict {
+			most = maxSlackWait // the error is Slack's, and so Slack is to be spared
 		}
 	}
 	return backoff.Sleep(ctx, max(w.series.Next(most), atLeast))

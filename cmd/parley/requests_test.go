@@ -34,7 +34,7 @@ func TestSlackOverHTTPThroughKills(t *testing.T) {
 	).Replace(string(text))
 	must(t, os.WriteFile(w.File, []byte(changed), 0o600))
 	env := []string{"SLACK_BOT_TOKEN=" + parleytest.SlackBot, "SLACK_SIGNING_SECRET=" + signingSecret}
-	t.Cleanup(sl.PostTo("http://"+address+"/channels/slack", signingSecret))
+	t.Cleanup(sl.SendRequestsTo("http://"+address+"/channels/slack", signingSecret))
 
 	const chats, each = 5, 6
 	p := w.Serve(env...)
@@ -231,7 +231,7 @@ func TestAFleetBehindALoadBalancer(t *testing.T) {
 		running = append(running, p)
 	}
 	taken := make([]atomic.Int64, len(addresses))
-	t.Cleanup(sl.PostTo(balancer(t, addresses, taken)+"/channels/slack", signingSecret))
+	t.Cleanup(sl.SendRequestsTo(balancer(t, addresses, taken)+"/channels/slack", signingSecret))
 	const chats, each = 8, 8
 	for i := range each {
 		for chat := range chats {

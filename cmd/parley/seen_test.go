@@ -128,7 +128,7 @@ func telegramChat(i int) int64 { return int64(10 + i) }
 func (w *three) show(i int, s sight) {
 	inSlack, inDiscord := []any{}, []any{}
 	for n, f := range s.files {
-		file := w.slack.File(f.name, f.kind, f.data)
+		file := w.slack.AddFile(f.name, f.kind, f.data)
 		flags := 0
 		kind, fields := "photo", map[string]any{}
 		switch s.what {

@@ -129,7 +129,7 @@ func TestSlackDoesNotTellWhoOnePersonIs(t *testing.T) {
 				t.Error("what is not judged was acknowledged")
 			}
 			p.Stop()
-			sl.Forget() // Slack gives up; history has it
+			sl.DropUnacked() // Slack gives up; history has it
 			p = w.Serve(env...)
 			sl.Say("C1", "U001", called+"good two")
 			if got := slackSaid(t, sl, "C1", 2)[1].Text; !strings.Contains(got, "good two") {
@@ -182,7 +182,7 @@ func TestSlackSaysWhatIsWrong(t *testing.T) {
 		"an app token without its scope": {parleytest.SlackBot, parleytest.SlackApp, func(sl *slacktest.Server) {
 			sl.Fail("apps.connections.open", "", 0, slacktest.Refuse("missing_scope"))
 		}, false, []string{"channels.slack.app_token", "connections:write"}},
-		"an app without a scope": {parleytest.SlackBot, parleytest.SlackApp, func(sl *slacktest.Server) { sl.Grant("chat:write", "im:history") }, true, []string{"users:read", "install the app again"}},
+		"an app without a scope": {parleytest.SlackBot, parleytest.SlackApp, func(sl *slacktest.Server) { sl.SetScopes("chat:write", "im:history") }, true, []string{"users:read", "install the app again"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -72,7 +72,7 @@ func TestTokensStayInside(t *testing.T) {
 	api, err := requests.Start("127.0.0.1:0")
 	must(t, err)
 	t.Cleanup(func() { _ = requests.Close() })
-	t.Cleanup(requests.PostTo("http://"+address+"/channels/slack-http", signingSecret))
+	t.Cleanup(requests.SendRequestsTo("http://"+address+"/channels/slack-http", signingSecret))
 	w := newThree(t, leaky(&resets), fmt.Sprintf(`[log]
 level = "debug"
 [agents.main]

@@ -1,8 +1,8 @@
-// Package events takes the requests that Slack makes of an app: what people say, press and command.
+// Package events receives the requests that Slack makes to an app: messages, presses and commands.
 //
-// A request counts for nothing before its signature, which is of the body's very bytes,
-// is found right. What it brings is handed over as a Delivery, and is answered with 200
-// once that is acknowledged, and with 503 otherwise: Slack then makes it again.
+// A request is ignored unless its signature, which covers the exact bytes of the body, is
+// right. Its content is handed over as a Delivery. The request is answered with 200 once the
+// Delivery is acknowledged, and with 503 if it is not: Slack then repeats the request.
 package events
 
 import (
@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// window is how old a request may be, so that nobody repeats one later.
-	window = 5 * time.Minute
-	// patience is how long a request waits to be acknowledged: Slack waits for 3 s.
-	patience = 2700 * time.Millisecond
-	// retryAfter is told to whoever is turned away, in seconds.
+	// maxRequestAge is how old a request may be, so that nobody can replay one later.
+	maxRequestAge = 5 * time.Minute
+	// ackTimeout is how long a request waits to be acknowledged: Slack waits for 3 s.
+	ackTimeout = 2700 * time.Millisecond
+	// retryAfter is the Retry-After header of a request that is turned away, in seconds.
 	retryAfter = "1"
 )
 
@@ -35,15 +35,16 @@ const (
 	Command     = "slash_commands"
 )
 
-// A Delivery is what one request brings.
+// A Delivery is the content of one request.
 type Delivery struct {
 	Kind    string
-	Payload json.RawMessage // as a socket would bring it
-	Retry   int             // which repetition it is; 0 is none
-	acked   chan any        // gets what is to be shown, once
+	Payload json.RawMessage // in the form in which a socket would deliver it
+	Retry   int             // the number of the repetition; 0 for the first attempt
+	acked   chan any        // gets what Slack is to show, once
 }
 
-// Ack says that it has arrived, and what Slack is to show of it at once; nil is nothing.
+// Ack acknowledges the Delivery, and says what Slack is to show to the person at once; nil
+// shows nothing.
 func (d Delivery) Ack(show any) {
 	select {
 	case d.acked <- show:
@@ -51,27 +52,27 @@ func (d Delivery) Ack(show any) {
 	}
 }
 
-// A Handler answers the requests that Slack makes of one app.
+// A Handler answers the requests that Slack makes to one app.
 type Handler struct {
-	Secret string // of the signatures
-	// Deliveries is where those are handed over. While nobody takes them, requests are
-	// turned away.
+	Secret string // the app's signing secret
+	// Deliveries receives the contents of requests. While nobody receives from it,
+	// requests are turned away.
 	Deliveries chan<- Delivery
-	Now        func() time.Time // nil is time.Now
+	Now        func() time.Time // nil: time.Now
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP checks one request's signature, hands its content over, and answers it.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, "the body was cut off", http.StatusBadRequest)
 		return
 	}
-	if why := h.doubt(r, body); why != "" {
+	if why := h.signatureProblem(r, body); why != "" {
 		http.Error(w, why, http.StatusUnauthorized)
 		return
 	}
-	d, challenge, err := read(r, body)
+	d, challenge, err := readRequest(r, body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -94,10 +95,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// deliver hands a delivery over, and reports whether it was acknowledged in time, and with
-// what to show.
+// deliver hands a Delivery over. ok is true if it was acknowledged in time; show is then
+// what Slack is to show.
 func (h *Handler) deliver(r *http.Request, d Delivery) (show any, ok bool) {
-	late := time.NewTimer(patience)
+	late := time.NewTimer(ackTimeout)
 	defer late.Stop()
 	select {
 	case h.Deliveries <- d:
@@ -116,8 +117,9 @@ func (h *Handler) deliver(r *http.Request, d Delivery) (show any, ok bool) {
 	}
 }
 
-// doubt says why a request may not be Slack's; "" if it is.
-func (h *Handler) doubt(r *http.Request, body []byte) string {
+// signatureProblem says why a request may not come from Slack; "" if its signature is
+// right and it is not too old.
+func (h *Handler) signatureProblem(r *http.Request, body []byte) string {
 	at := r.Header.Get("X-Slack-Request-Timestamp")
 	mac := hmac.New(sha256.New, []byte(h.Secret))
 	_, _ = io.WriteString(mac, "v0:"+at+":") // a hash takes everything
@@ -130,20 +132,22 @@ func (h *Handler) doubt(r *http.Request, body []byte) string {
 		now = h.Now
 	}
 	seconds, err := strconv.ParseInt(at, 10, 64)
-	if age := now().Sub(time.Unix(seconds, 0)); err != nil || age > window || age < -window {
+	if age := now().Sub(time.Unix(seconds, 0)); err != nil || age > maxRequestAge || age < -maxRequestAge {
 		return "the request is too old, or a clock is wrong"
 	}
 	return ""
 }
 
+// errUnreadable is the error of a request that has none of the forms of Slack's requests.
 var errUnreadable = errors.New("this is no request of Slack's: want an event, an interaction or a command")
 
-// read reads a request whose signature is right.
-func read(r *http.Request, body []byte) (d Delivery, challenge string, err error) {
+// readRequest reads a request whose signature is right: either a Delivery or, if it is not
+// "", a challenge that is to be sent back.
+func readRequest(r *http.Request, body []byte) (d Delivery, challenge string, err error) {
 	d = Delivery{acked: make(chan any, 1)}
 	d.Retry, _ = strconv.Atoi(r.Header.Get("X-Slack-Retry-Num")) // left out of a first attempt
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/x-www-form-urlencoded" {
-		return d.form(body)
+		return d.readForm(body)
 	}
 	var head struct {
 		Type      string `json:"type"`
@@ -162,9 +166,9 @@ func read(r *http.Request, body []byte) (d Delivery, challenge string, err error
 	return d, "", nil
 }
 
-// form reads an interaction, which is a form with JSON in it, or a command, which is a
+// readForm reads an interaction, which is a form with JSON in it, or a command, which is a
 // form.
-func (d Delivery) form(body []byte) (Delivery, string, error) {
+func (d Delivery) readForm(body []byte) (Delivery, string, error) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		return d, "", errUnreadable

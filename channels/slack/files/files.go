@@ -1,4 +1,4 @@
-// Package files reads what people share in Slack, and fetches it with the bot's token from Slack's hosts alone.
+// Package files reads which files people share in Slack, and fetches them with the bot's token from Slack's hosts only.
 package files
 
 import (
@@ -18,10 +18,10 @@ import (
 	"parley/channels/markup"
 )
 
-// Scope is the scope of the bot's token that fetching needs.
+// Scope is the scope of the bot's token that fetching files needs.
 const Scope = "files:read"
 
-// A File is one that was shared, as events and history show it.
+// A File is a shared file, as events and history show it.
 type File struct {
 	Name     string `json:"name"`
 	Title    string `json:"title"`
@@ -33,8 +33,8 @@ type File struct {
 	Download string `json:"url_private_download"`
 }
 
-// Attachments are the files that can be fetched: not those that were deleted, and none
-// that Slack only links to.
+// Attachments returns the files that can be fetched: no deleted ones, and none that Slack
+// only links to.
 func Attachments(shared []File) []bus.Attachment {
 	var all []bus.Attachment
 	for _, f := range shared {
@@ -45,19 +45,21 @@ func Attachments(shared []File) []bus.Attachment {
 		if at == "" || f.Mode == "tombstone" || f.Mode == "external" || f.Mode == "hidden_by_limit" {
 			continue
 		}
-		all = append(all, bus.Attachment{Kind: kind(f), Name: markup.OneLine(f.called(), 200), Type: f.Type, Size: f.Size, Ref: at})
+		all = append(all, bus.Attachment{Kind: attachmentKind(f), Name: markup.OneLine(f.displayName(), 200), Type: f.Type, Size: f.Size, Ref: at})
 	}
 	return all
 }
 
-func (f File) called() string {
+// displayName returns a file's name, or its title if it has no name.
+func (f File) displayName() string {
 	if f.Name != "" {
 		return f.Name
 	}
 	return f.Title
 }
 
-func kind(f File) string {
+// attachmentKind returns the kind of a file on the bus.
+func attachmentKind(f File) string {
 	major, _, _ := strings.Cut(f.Type, "/")
 	switch {
 	case f.Subtype == "slack_audio":
@@ -70,14 +72,15 @@ func kind(f File) string {
 	return bus.Document
 }
 
-// A Fetcher fetches files.
+// A Fetcher fetches files with the bot's token.
 type Fetcher struct {
 	api   *url.URL
 	token string
 	http  *http.Client
 }
 
-// New makes a Fetcher for the Web API at that address. The client follows no redirects.
+// New makes a Fetcher for the Web API at that address. The client must not follow
+// redirects.
 func New(api, token string, client *http.Client) (*Fetcher, error) {
 	at, err := url.Parse(api)
 	if err != nil {
@@ -86,18 +89,18 @@ func New(api, token string, client *http.Client) (*Fetcher, error) {
 	return &Fetcher{api: at, token: token, http: client}, nil
 }
 
-// Fetch opens a file. See channels.Fetcher.
+// Fetch opens a file of at most most bytes; see channels.Fetcher.
 func (f *Fetcher) Fetch(ctx context.Context, a bus.Attachment, most int64) (io.ReadCloser, error) {
 	if a.Size > most {
 		return nil, channels.ErrTooLarge
 	}
 	at, err := url.Parse(a.Ref)
 	if err != nil || !f.trusts(at) {
-		return nil, failed(channels.Rejected, "foreign_host", "the file is not at one of Slack's hosts")
+		return nil, fetchError(channels.Rejected, "foreign_host", "the file is not at one of Slack's hosts")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
-		return nil, failed(channels.Rejected, "bad_address", "the file's address cannot be used")
+		return nil, fetchError(channels.Rejected, "bad_address", "the file's address cannot be used")
 	}
 	req.Header.Set("Authorization", "Bearer "+f.token)
 	resp, err := f.http.Do(req)
@@ -107,15 +110,15 @@ func (f *Fetcher) Fetch(ctx context.Context, a bus.Attachment, most int64) (io.R
 		}
 		return nil, &channels.SendError{Fault: channels.Retry, Code: "unreachable", Err: fmt.Errorf("fetch a file: %w", err)}
 	}
-	if err := refusal(resp, a); err != nil {
+	if err := answerError(resp, a); err != nil {
 		_ = resp.Body.Close() // what it says is for nobody
 		return nil, err
 	}
 	return channels.Bounded(resp.Body, most), nil
 }
 
-// trusts reports whether the token may be sent to an address: one of Slack's, over TLS, or
-// that of the Web API that is configured.
+// trusts reports whether the token may be sent to an address: one of Slack's hosts over
+// TLS, or the configured Web API.
 func (f *Fetcher) trusts(at *url.URL) bool {
 	if at.User != nil {
 		return false
@@ -127,31 +130,32 @@ func (f *Fetcher) trusts(at *url.URL) bool {
 	return at.Scheme == "https" && at.Port() == "" && (host == "slack.com" || strings.HasSuffix(host, ".slack.com") || strings.HasSuffix(host, ".slack-files.com"))
 }
 
-// refusal says what is wrong with an answer. To who may not read the file Slack shows
-// its page to sign in.
-func refusal(resp *http.Response, a bus.Attachment) error {
+// answerError returns the error that an answer stands for; nil if the answer is the file.
+// To a bot that may not read the file Slack answers with its page for signing in.
+func answerError(resp *http.Response, a bus.Attachment) error {
 	shown, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	code := "http_" + strconv.Itoa(resp.StatusCode)
 	switch status := resp.StatusCode; {
 	case status == http.StatusOK && (shown != "text/html" || a.Type == "text/html"):
 		return nil
 	case status == http.StatusOK, status >= 300 && status < 400:
-		return failed(channels.Stop, "missing_scope", "the app lacks the scope "+Scope)
+		return fetchError(channels.Stop, "missing_scope", "the app lacks the scope "+Scope)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return failed(channels.Stop, code, "the token is refused")
+		return fetchError(channels.Stop, code, "the token is refused")
 	case status == http.StatusNotFound, status == http.StatusGone:
-		return failed(channels.Rejected, code, "there is no such file")
+		return fetchError(channels.Rejected, code, "there is no such file")
 	case status == http.StatusTooManyRequests:
-		e := failed(channels.Retry, "ratelimited", "too many calls")
+		e := fetchError(channels.Retry, "ratelimited", "too many calls")
 		e.Limited = true
 		if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
 			e.RetryAfter = time.Duration(n) * time.Second
 		}
 		return e
 	}
-	return failed(channels.Retry, code, "HTTP status "+strconv.Itoa(resp.StatusCode))
+	return fetchError(channels.Retry, code, "HTTP status "+strconv.Itoa(resp.StatusCode))
 }
 
-func failed(fault channels.Fault, code, why string) *channels.SendError {
+// fetchError makes the error of a fetch that failed.
+func fetchError(fault channels.Fault, code, why string) *channels.SendError {
 	return &channels.SendError{Fault: fault, Code: code, Err: errors.New("fetch a file: " + why)}
 }

@@ -1,9 +1,9 @@
-// Package interaction reads what people do with a Slack app otherwise than by messages.
+// Package interaction reads what people do with a Slack app other than writing messages.
 //
-// They press a button, give the slash command, or choose the shortcut at a message.
-// Slack brings each once, and tells the person that it failed where nobody acknowledges
-// it within three seconds. And they open the app's home and its pane (opened.go),
-// and react to messages (reaction.go): events, which Slack repeats.
+// People press a button, give the slash command, or choose the shortcut at a message: Slack
+// delivers each of these once, and tells the person that it failed if nobody acknowledges it
+// within three seconds. People also open the app's home and its pane (opened.go), and react
+// to messages (reaction.go): these are events, which Slack repeats.
 package interaction
 
 import (
@@ -16,7 +16,7 @@ import (
 // Shortcut is the callback id of the shortcut at messages, in the app's manifest.
 const Shortcut = "ask"
 
-// A Kind is what somebody did.
+// A Kind is a kind of action.
 type Kind string
 
 // The kinds.
@@ -26,25 +26,25 @@ const (
 	Asked     Kind = "ask"     // the shortcut at a message
 )
 
-// An Action is one of these, as Slack tells it.
+// An Action is a press, a command or a shortcut, as Slack describes it.
 type Action struct {
 	Kind     Kind
-	ID       string // the same however often Slack brings it
+	ID       string // the same each time Slack delivers it
 	User     string
-	Username string // "" where Slack does not tell
+	Username string // "" if Slack does not give it
 	Chat     string
-	Thread   string    // of the message that has the button, or is asked about
-	Message  string    // its ts
-	At       time.Time // zero where Slack does not tell
-	// Says is what the button says, or the words behind the command, as Slack writes
-	// references.
+	Thread   string    // the thread of the message that has the button, or is asked about
+	Message  string    // the ts of that message
+	At       time.Time // zero if Slack does not give it
+	// Says is the text that the button stands for, or the words behind the command, with
+	// references in Slack's form.
 	Says string
-	// About is the message that is asked about, as Slack writes messages.
+	// About is the message that is asked about, in Slack's JSON.
 	About json.RawMessage
 }
 
-// ReadInteractive reads the payload of a press or a shortcut; false if it is of
-// something else.
+// ReadInteractive reads the payload of a press or a shortcut; false if the payload is of
+// another kind.
 func ReadInteractive(payload json.RawMessage) (Action, bool, error) {
 	var p struct {
 		Type     string `json:"type"`
@@ -97,14 +97,14 @@ func ReadInteractive(payload json.RawMessage) (Action, bool, error) {
 	if d.Thread == d.Message { // the message only began a thread
 		d.Thread = ""
 	}
-	d.ID, d.At = string(d.Kind)+":"+d.User+":"+at, moment(at)
+	d.ID, d.At = string(d.Kind)+":"+d.User+":"+at, parseTS(at)
 	if d.Kind == Asked {
 		d.ID += ":about" // so that it does not end like the id of a message
 	}
 	return d, d.User != "" && d.Chat != "" && isTS(d.Message), nil
 }
 
-// ReadCommand reads the payload of a slash command; false if it lacks what makes one.
+// ReadCommand reads the payload of a slash command; false if a required field is missing.
 func ReadCommand(payload json.RawMessage) (Action, bool, error) {
 	var p struct {
 		User     string `json:"user_id"`
@@ -120,11 +120,11 @@ func ReadCommand(payload json.RawMessage) (Action, bool, error) {
 	return d, p.User != "" && p.Chat != "" && p.Trigger != "", nil
 }
 
-// isTS tells the ts of messages from other texts.
+// isTS reports whether a text has the form of a message's ts.
 func isTS(id string) bool { return id != "" && strings.Trim(id, "0123456789.") == "" }
 
-// moment reads a ts; a string that is none gives the zero time.
-func moment(ts string) time.Time {
+// parseTS reads a ts; any other text gives the zero time.
+func parseTS(ts string) time.Time {
 	var seconds, micros int64
 	if n, err := fmt.Sscanf(ts, "%d.%06d", &seconds, &micros); err != nil || n != 2 {
 		return time.Time{}

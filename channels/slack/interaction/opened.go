@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// An Opened is that somebody has opened the app's home, or its pane beside what they
-// read, or has turned to another channel while the pane is open.
+// An Opened says that a person has opened the app's home, or its pane beside a channel, or
+// has turned to another channel while the pane is open.
 type Opened struct {
 	ID     string
 	User   string
-	Chat   string // theirs with the bot
-	Thread string // of the pane; "" is the home
-	Beside string // the channel that they read beside the pane, where Slack tells
+	Chat   string // the person's chat with the bot
+	Thread string // the pane's thread; "" if the home was opened
+	Beside string // the channel that the person reads beside the pane, if Slack gives it
 }
 
-// ReadOpened reads an event; false if nothing of the bot's was opened.
+// ReadOpened reads an event; false if neither the app's home nor its pane was opened.
 func ReadOpened(event json.RawMessage) (Opened, bool, error) {
 	var e struct {
 		Type    string `json:"type"`

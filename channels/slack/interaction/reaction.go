@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// A Reaction is one that somebody has put to a message, or has taken back.
+// A Reaction is one that a person has added to a message, or has removed from it.
 type Reaction struct {
-	ID      string // the same however often Slack brings it
+	ID      string // the same each time Slack delivers it
 	User    string
-	Author  string // whose message it is
+	Author  string // the user whose message it is
 	Chat    string
-	Message string // its ts
-	Name    string // of the emoji, without its colour
+	Message string // the message's ts
+	Name    string // the emoji's name, without its skin tone
 	Removed bool
 	At      time.Time
 }
 
-// ReadReaction reads an event; false if nobody has reacted to a message.
+// ReadReaction reads an event; false if the event is not a reaction to a message.
 func ReadReaction(event json.RawMessage) (Reaction, bool, error) {
 	var e struct {
 		Type   string `json:"type"`
@@ -42,7 +42,7 @@ func ReadReaction(event json.RawMessage) (Reaction, bool, error) {
 	name, _, _ := strings.Cut(e.Name, "::")
 	r := Reaction{
 		ID: e.Type + ":" + e.User + ":" + e.At + ":reaction", User: e.User, Author: e.Author, Chat: e.Item.Channel, Message: e.Item.TS,
-		Name: name, Removed: e.Type == "reaction_removed", At: moment(e.At),
+		Name: name, Removed: e.Type == "reaction_removed", At: parseTS(e.At),
 	}
 	return r, r.User != "" && r.Chat != "" && isTS(r.Message) && r.Name != "", nil
 }

@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// The kinds of envelopes. Slack repeats events alone.
+// The kinds of envelopes. Slack repeats only events.
 const (
 	eventsAPI     = "events_api"
 	interactive   = "interactive"
 	slashCommands = "slash_commands"
 )
 
-// Command has a user give the app's slash command with that text in a channel, and
-// returns the envelope that tells the app of it. Slack sends it once.
+// Command gives the app's slash command as that user, and returns the id of the envelope.
+// Slack sends it once.
 func (s *Server) Command(channel, user, text string) (envelope string) {
-	trigger := s.moment()
-	return s.action(slashCommands, map[string]any{
+	trigger := s.newTS()
+	return s.announceAction(slashCommands, map[string]any{
 		"token": "verification", "team_id": Team, "team_domain": "team", "channel_id": channel, "channel_name": "name-of-" + channel,
 		"user_id": user, "user_name": strings.ToLower(user), "command": "/parley", "text": text,
 		"response_url": "https://hooks.slack.com/commands/1", "trigger_id": trigger + ".0abc", "api_app_id": "A0PARLEY",
 	})
 }
 
-// Ask has a user choose the shortcut with that callback id at a message, and returns the
-// envelope that tells the app of it. Slack sends it once.
+// Ask chooses the shortcut with that callback id at a message, as that user, and returns
+// the id of the envelope. Slack sends it once.
 func (s *Server) Ask(channel, user, ts, callback string) (envelope string) {
 	s.mu.Lock()
 	m := s.find(channel, ts)
@@ -34,10 +34,10 @@ func (s *Server) Ask(channel, user, ts, callback string) (envelope string) {
 		s.mu.Unlock()
 		panic(fmt.Sprintf("slacktest: %s has no message %s", channel, ts))
 	}
-	shown := m.event()
+	shown := m.asJSON()
 	s.mu.Unlock()
-	at := s.moment()
-	return s.action(interactive, map[string]any{
+	at := s.newTS()
+	return s.announceAction(interactive, map[string]any{
 		"type": "message_action", "callback_id": callback, "trigger_id": at + ".0abc", "action_ts": at, "message_ts": ts,
 		"response_url": "https://hooks.slack.com/app/1", "message": shown,
 		"user": map[string]any{"id": user, "name": strings.ToLower(user)}, "team": map[string]any{"id": Team, "domain": "team"},
@@ -45,7 +45,7 @@ func (s *Server) Ask(channel, user, ts, callback string) (envelope string) {
 	})
 }
 
-// React has a user put a reaction to a message, or take it back, by the emoji's name.
+// React adds a user's reaction to a message, or removes it, by the emoji's name.
 func (s *Server) React(channel, user, ts, name string, removed bool) {
 	s.mu.Lock()
 	m := s.find(channel, ts)
@@ -61,32 +61,32 @@ func (s *Server) React(channel, user, ts, name string, removed bool) {
 	if removed {
 		kind = "reaction_removed"
 	}
-	s.Event(map[string]any{
-		"type": kind, "user": user, "reaction": name, "item_user": author, "event_ts": s.moment(),
+	s.SendEvent(map[string]any{
+		"type": kind, "user": user, "reaction": name, "item_user": author, "event_ts": s.newTS(),
 		"item": map[string]any{"type": "message", "channel": channel, "ts": ts},
 	})
 }
 
-// Shown is what the app had Slack show to who gave a slash command: "" before the
-// envelope is acknowledged, and where it had nothing shown.
+// Shown returns what the app made Slack show to the user who gave a slash command; ""
+// before the envelope is acknowledged, and if the app showed nothing.
 func (s *Server) Shown(envelope string) string {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
 	return string(s.sockets.shown[envelope])
 }
 
-// action puts on its way what somebody did.
-func (s *Server) action(kind string, fields map[string]any) (envelope string) {
+// announceAction sends the app an action of a user and returns the id of the envelope.
+func (s *Server) announceAction(kind string, fields map[string]any) (envelope string) {
 	payload, err := json.Marshal(fields)
 	if err != nil {
 		panic("slacktest: an action that is no JSON: " + err.Error()) // the test's mistake
 	}
 	channel, _ := fields["channel_id"].(string)
-	return s.sockets.put(kind, channel, payload)
+	return s.sockets.enqueue(kind, channel, payload)
 }
 
-// moment is a ts that nothing has.
-func (s *Server) moment() string {
+// newTS returns a ts that no message has.
+func (s *Server) newTS() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastTS = max(s.lastTS+1, time.Now().UnixMicro())

@@ -13,12 +13,13 @@ import (
 	"time"
 )
 
-// mostText is how long a text may be before Slack refuses it.
+// mostText is the longest text of a message, in bytes.
 const mostText = 40000
 
-// mostEdited is how long a text may be that replaces another, in bytes.
+// mostEdited is the longest text of an edit, in bytes.
 const mostEdited = 4000
 
+// userInfo answers users.info.
 func (s *Server) userInfo(w http.ResponseWriter, id string) {
 	s.mu.Lock()
 	u, known := s.users[id]
@@ -30,18 +31,19 @@ func (s *Server) userInfo(w http.ResponseWriter, id string) {
 	if u.Stranger {
 		team = "T0ELSEWHERE"
 	}
-	reply(w, map[string]any{"user": map[string]any{
+	writeResult(w, map[string]any{"user": map[string]any{
 		"id": id, "team_id": team, "name": strings.ToLower(id), "real_name": u.Name,
 		"profile": map[string]any{"display_name": u.Name, "real_name": u.Name},
 		"is_bot":  u.Bot, "is_restricted": u.Guest, "is_ultra_restricted": false, "is_stranger": u.Stranger, "tz": u.TZ,
 	}})
 }
 
-func (s *Server) conversations(w http.ResponseWriter, form url.Values) {
+// listConversations answers users.conversations: the channels that the bot is in.
+func (s *Server) listConversations(w http.ResponseWriter, form url.Values) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(s.channels)), func(id string) bool { return s.absent[id] })
-	from, to, next := paged(form, len(ids))
+	from, to, next := pageBounds(form, len(ids))
 	all := []map[string]any{}
 	for _, id := range ids[from:to] {
 		one := map[string]any{"id": id, "is_im": id[0] == 'D'}
@@ -50,14 +52,14 @@ func (s *Server) conversations(w http.ResponseWriter, form url.Values) {
 		}
 		all = append(all, one)
 	}
-	reply(w, map[string]any{"channels": all, "response_metadata": map[string]any{"next_cursor": next}})
+	writeResult(w, map[string]any{"channels": all, "response_metadata": map[string]any{"next_cursor": next}})
 }
 
-// nameOf is what people call a channel.
+// nameOf returns the name that people see of a channel.
 func nameOf(id string) string { return "name-of-" + strings.ToLower(id) }
 
-// Join has people be in a channel. In one that nobody was made to join are all who have
-// said something there.
+// Join makes users members of a channel. A channel without such members has as members all
+// who have written there.
 func (s *Server) Join(channel string, users ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,14 +69,14 @@ func (s *Server) Join(channel string, users ...string) {
 	}
 }
 
-// listMembers lists who is in a channel that the bot is in.
+// listMembers answers conversations.members for a channel that the bot is in.
 func (s *Server) listMembers(w http.ResponseWriter, form url.Values) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	channel := form.Get("channel")
 	said, known := s.channels[channel]
 	if !known || s.absent[channel] {
-		refuse(w, "channel_not_found")
+		writeError(w, "channel_not_found")
 		return
 	}
 	ids := map[string]bool{Bot: true}
@@ -87,33 +89,35 @@ func (s *Server) listMembers(w http.ResponseWriter, form url.Values) {
 		}
 	}
 	all := slices.Sorted(maps.Keys(ids))
-	from, to, next := paged(form, len(all))
-	reply(w, map[string]any{"members": all[from:to], "response_metadata": map[string]any{"next_cursor": next}})
+	from, to, next := pageBounds(form, len(all))
+	writeResult(w, map[string]any{"members": all[from:to], "response_metadata": map[string]any{"next_cursor": next}})
 }
 
-// conversation tells of a channel whether the bot is in it. Of a private one in which it
-// is not, and of what other people say to one another alone, Slack tells nothing.
-func (s *Server) conversation(w http.ResponseWriter, id string) {
+// conversationInfo answers conversations.info with a channel's name, and whether the bot
+// is in it. Slack does not describe private channels that the bot is not in, nor other
+// people's chats.
+func (s *Server) conversationInfo(w http.ResponseWriter, id string) {
 	s.mu.Lock()
 	absent := s.absent[id]
 	s.mu.Unlock()
 	if id == "" || absent && id[0] != 'C' {
-		refuse(w, "channel_not_found")
+		writeError(w, "channel_not_found")
 		return
 	}
-	reply(w, map[string]any{"channel": map[string]any{"id": id, "name": nameOf(id), "is_im": id[0] == 'D', "is_channel": id[0] == 'C', "is_member": !absent && id[0] != 'D'}})
+	writeResult(w, map[string]any{"channel": map[string]any{"id": id, "name": nameOf(id), "is_im": id[0] == 'D', "is_channel": id[0] == 'C', "is_member": !absent && id[0] != 'D'}})
 }
 
-// Expel has the bot be in a channel no more: it cannot write there.
-func (s *Server) Expel(channel string) {
+// RemoveBot removes the bot from a channel: it cannot write there any more.
+func (s *Server) RemoveBot(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.absent[channel] = true
 }
 
-// paged is the page of so many that a call asks for, and the cursor of the next.
-func paged(form url.Values, all int) (from, to int, next string) {
-	limit, err := strconv.Atoi(formOf(form, "limit", "100"))
+// pageBounds returns the bounds of the page of all items that a call asks for, and the
+// cursor of the next page; "" if it is the last.
+func pageBounds(form url.Values, all int) (from, to int, next string) {
+	limit, err := strconv.Atoi(formValue(form, "limit", "100"))
 	if err != nil || limit < 1 {
 		limit = 100
 	}
@@ -126,12 +130,13 @@ func paged(form url.Values, all int) (from, to int, next string) {
 	return from, to, next
 }
 
-// history lists a channel, newest first, or a thread, oldest first and with its root.
+// history answers with a channel, newest message first, or with a thread, oldest first and
+// with its first message.
 func (s *Server) history(w http.ResponseWriter, form url.Values, replies bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	channel, root := form.Get("channel"), form.Get("ts")
-	oldest, latest := form.Get("oldest"), formOf(form, "latest", "9999999999.999999")
+	oldest, latest := form.Get("oldest"), formValue(form, "latest", "9999999999.999999")
 	found := []map[string]any{}
 	known := false
 	answered := s.replies(channel)
@@ -144,9 +149,9 @@ func (s *Server) history(w http.ResponseWriter, form url.Values, replies bool) {
 		if (m.TS <= oldest || m.TS >= latest) && (!replies || m.TS != root) {
 			continue
 		}
-		e := m.event()
+		e := m.asJSON()
 		if m.User == Bot {
-			e["text"] = named(m.Text)
+			e["text"] = withEmojiNames(m.Text)
 		}
 		if form.Get("include_all_metadata") != "1" {
 			delete(e, "metadata")
@@ -157,22 +162,22 @@ func (s *Server) history(w http.ResponseWriter, form url.Values, replies bool) {
 		found = append(found, e)
 	}
 	if replies && !known {
-		refuse(w, "thread_not_found")
+		writeError(w, "thread_not_found")
 		return
 	}
 	if !replies {
 		slices.Reverse(found)
 	}
-	from, to, next := paged(form, len(found))
-	reply(w, map[string]any{"messages": found[from:to], "has_more": next != "", "response_metadata": map[string]any{"next_cursor": next}})
+	from, to, next := pageBounds(form, len(found))
+	writeResult(w, map[string]any{"messages": found[from:to], "has_more": next != "", "response_metadata": map[string]any{"next_cursor": next}})
 }
 
-// named is a text with its emoji by name, as Slack gives it back: a few of them.
-func named(text string) string {
+// withEmojiNames replaces a few emoji by their names, as Slack returns them.
+func withEmojiNames(text string) string {
 	return strings.NewReplacer("👀", ":eyes:", "✅", ":white_check_mark:", "🎉", ":tada:").Replace(text)
 }
 
-// replies are those of each message. s.mu is held.
+// replies returns the ts of each message's replies. s.mu is held.
 func (s *Server) replies(channel string) map[string][]string {
 	all := map[string][]string{}
 	for _, m := range s.channels[channel] {
@@ -183,8 +188,8 @@ func (s *Server) replies(channel string) map[string][]string {
 	return all
 }
 
-// read takes a text and what belongs to it.
-func (m *Message) read(form url.Values) {
+// fillFrom sets a message's text and all that belongs to it from a call.
+func (m *Message) fillFrom(form url.Values) {
 	m.Text = form.Get("text")
 	m.blocks = m.blocks.changed(form)
 	m.Shown, m.Buttons = m.blocks.shown(m.Text)
@@ -206,21 +211,23 @@ func (m *Message) read(form url.Values) {
 	}
 }
 
-// RefuseMarkdown has the workspace refuse markdown blocks, or take them again.
+// RefuseMarkdown makes the workspace refuse markdown blocks, or accept them again.
 func (s *Server) RefuseMarkdown(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noMarkdown = on
 }
 
-func (s *Server) bad(m *Message) string {
+// refusalCode is Message.refusalCode in this workspace.
+func (s *Server) refusalCode(m *Message) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return m.bad(s.noMarkdown)
+	return m.refusalCode(s.noMarkdown)
 }
 
-// bad is what Slack refuses a message for; "" is nothing.
-func (m *Message) bad(noMarkdown bool) string {
+// refusalCode returns the code with which Slack refuses a message; "" if it accepts the
+// message.
+func (m *Message) refusalCode(noMarkdown bool) string {
 	switch {
 	case noMarkdown && m.Markdown != "":
 		return "invalid_blocks"
@@ -228,64 +235,66 @@ func (m *Message) bad(noMarkdown bool) string {
 		return "msg_too_long"
 	case strings.TrimSpace(m.Text) == "" && m.File == "":
 		return "no_text"
-	case m.blocks.bad() != "":
-		return m.blocks.bad()
+	case m.blocks.refusalCode() != "":
+		return m.blocks.refusalCode()
 	case !strings.ContainsAny(m.Channel[:1], "CDG"):
 		return "channel_not_found"
 	}
 	return ""
 }
 
+// postMessage answers chat.postMessage.
 func (s *Server) postMessage(w http.ResponseWriter, form url.Values) {
-	m := &Message{Channel: formOf(form, "channel", "?"), User: Bot, Thread: form.Get("thread_ts")}
+	m := &Message{Channel: formValue(form, "channel", "?"), User: Bot, Thread: form.Get("thread_ts")}
 	if m.Channel[0] == 'U' {
 		m.Channel = direct(m.Channel)
 	}
-	m.read(form)
-	if code := s.bad(m); code != "" {
-		refuse(w, code)
+	m.fillFrom(form)
+	if code := s.refusalCode(m); code != "" {
+		writeError(w, code)
 		return
 	}
 	s.mu.Lock()
 	if s.absent[m.Channel] {
 		s.mu.Unlock()
-		refuse(w, "not_in_channel")
+		writeError(w, "not_in_channel")
 		return
 	}
 	if m.Thread != "" && s.find(m.Channel, m.Thread) == nil {
 		s.mu.Unlock()
-		refuse(w, "thread_not_found")
+		writeError(w, "thread_not_found")
 		return
 	}
-	put := s.say(m)
+	put := s.storeSent(m)
 	s.mu.Unlock()
 	s.announce(put) // an app is told of its own messages too
-	reply(w, map[string]any{"channel": put.Channel, "ts": put.TS, "message": put.event()})
+	writeResult(w, map[string]any{"channel": put.Channel, "ts": put.TS, "message": put.asJSON()})
 }
 
+// postEphemeral answers chat.postEphemeral.
 func (s *Server) postEphemeral(w http.ResponseWriter, form url.Values) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	said := Whisper{form.Get("channel"), form.Get("user"), form.Get("thread_ts"), form.Get("text")}
 	switch {
 	case said.User == "":
-		refuse(w, "user_not_found")
+		writeError(w, "user_not_found")
 	case len(s.channels[said.Channel]) == 0:
-		refuse(w, "channel_not_found")
+		writeError(w, "channel_not_found")
 	case s.absent[said.Channel]:
-		refuse(w, "not_in_channel")
+		writeError(w, "not_in_channel")
 	case strings.TrimSpace(said.Text) == "":
-		refuse(w, "no_text")
+		writeError(w, "no_text")
 	default:
 		s.whispers = append(s.whispers, said)
 		s.lastTS++
-		reply(w, map[string]any{"message_ts": fmt.Sprintf("%d.%06d", s.lastTS/1e6, s.lastTS%1e6)})
+		writeResult(w, map[string]any{"message_ts": fmt.Sprintf("%d.%06d", s.lastTS/1e6, s.lastTS%1e6)})
 	}
 }
 
-// say keeps a message of the bot's. s.mu is held.
-func (s *Server) say(m *Message) Message {
-	s.put(m)
+// storeSent stores a message of the bot. s.mu is held.
+func (s *Server) storeSent(m *Message) Message {
+	s.store(m)
 	if p := s.panes[m.Channel+" "+m.Thread]; p != nil {
 		p.Status = ""
 	}
@@ -294,61 +303,65 @@ func (s *Server) say(m *Message) Message {
 	return *m
 }
 
+// update answers chat.update.
 func (s *Server) update(w http.ResponseWriter, form url.Values) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.find(form.Get("channel"), form.Get("ts"))
 	switch {
 	case m == nil:
-		refuse(w, "message_not_found")
+		writeError(w, "message_not_found")
 		return
 	case m.User != Bot:
-		refuse(w, "cant_update_message")
+		writeError(w, "cant_update_message")
 		return
 	case m.Streaming:
-		refuse(w, "streaming_state_conflict")
+		writeError(w, "streaming_state_conflict")
 		return
 	}
 	now := *m
-	now.read(form)
-	if code := now.bad(s.noMarkdown); code != "" {
-		refuse(w, code)
+	now.fillFrom(form)
+	if code := now.refusalCode(s.noMarkdown); code != "" {
+		writeError(w, code)
 		return
 	}
 	if len(now.Text) > mostEdited {
-		refuse(w, "msg_too_long")
+		writeError(w, "msg_too_long")
 		return
 	}
 	now.Edits++
 	now.Changed = time.Now()
 	*m = now
-	reply(w, map[string]any{"channel": m.Channel, "ts": m.TS, "text": m.Text})
+	writeResult(w, map[string]any{"channel": m.Channel, "ts": m.TS, "text": m.Text})
 }
 
+// react answers reactions.add.
 func (s *Server) react(w http.ResponseWriter, form url.Values) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := form.Get("channel") + " " + form.Get("timestamp")
 	switch name := form.Get("name"); {
 	case s.find(form.Get("channel"), form.Get("timestamp")) == nil:
-		refuse(w, "message_not_found")
-	case slices.Contains(s.marks[at], name):
-		refuse(w, "already_reacted")
+		writeError(w, "message_not_found")
+	case slices.Contains(s.reactions[at], name):
+		writeError(w, "already_reacted")
 	default:
-		s.marks[at] = append(s.marks[at], name)
-		reply(w, map[string]any{})
+		s.reactions[at] = append(s.reactions[at], name)
+		writeResult(w, map[string]any{})
 	}
 }
 
+// prepareUpload answers files.getUploadURLExternal.
 func (s *Server) prepareUpload(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastTS++
 	id := fmt.Sprint("F", s.lastTS)
 	s.uploads[id] = &Message{User: Bot, File: r.Form.Get("filename")}
-	reply(w, map[string]any{"upload_url": "http://" + r.Host + "/upload/" + id, "file_id": id})
+	writeResult(w, map[string]any{"upload_url": "http://" + r.Host + "/upload/" + id, "file_id": id})
 }
 
+// upload receives the content of a file at the URL that prepareUpload gave.
 func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	file, _, err := r.FormFile("file")
 	if err != nil {
@@ -367,26 +380,27 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "OK - "+strconv.Itoa(len(data))) // the caller may be gone
 }
 
+// completeUpload answers files.completeUploadExternal: it posts the file.
 func (s *Server) completeUpload(w http.ResponseWriter, form url.Values) {
 	var files []struct {
 		ID    string `json:"id"`
 		Title string `json:"title"`
 	}
 	if err := json.Unmarshal([]byte(form.Get("files")), &files); err != nil || len(files) != 1 {
-		refuse(w, "invalid_arguments")
+		writeError(w, "invalid_arguments")
 		return
 	}
 	s.mu.Lock()
 	m := s.uploads[files[0].ID]
 	if m == nil || m.Data == nil {
 		s.mu.Unlock()
-		refuse(w, "file_not_found")
+		writeError(w, "file_not_found")
 		return
 	}
 	delete(s.uploads, files[0].ID)
-	m.Channel, m.Thread, m.Text = formOf(form, "channel_id", "?"), form.Get("thread_ts"), form.Get("initial_comment")
-	put := s.say(m)
+	m.Channel, m.Thread, m.Text = formValue(form, "channel_id", "?"), form.Get("thread_ts"), form.Get("initial_comment")
+	put := s.storeSent(m)
 	s.mu.Unlock()
 	s.announce(put)
-	reply(w, map[string]any{"files": files})
+	writeResult(w, map[string]any{"files": files})
 }

@@ -10,12 +10,12 @@ import (
 	"unicode/utf16"
 )
 
-// What Slack takes of blocks.
+// What Slack accepts of blocks.
 const (
 	mostBlocks  = 50
 	mostSection = 3000
-	// mostMarkdown is what all markdown blocks of a message may have together, and
-	// mostTogether what all its blocks may.
+	// mostMarkdown is the longest text of all markdown blocks of a message together, and
+	// mostTogether that of all its blocks.
 	mostMarkdown = 12000
 	mostTogether = 13200
 	mostRows     = 100 // of the one table that a message may have
@@ -26,14 +26,14 @@ const (
 	mostAction   = 255
 )
 
-// A Button is one below a message.
+// A Button is one button below a message.
 type Button struct {
 	Label  string `json:"label"`
 	Value  string `json:"value"`
 	Action string `json:"action_id"`
 }
 
-// A layout is what a message has beside its text.
+// A layout is what a message shows besides its text.
 type layout struct {
 	Blocks   []block
 	Attached []attachment
@@ -58,13 +58,13 @@ type block struct {
 	} `json:"elements"`
 }
 
-// A blockText is the text of a block: an object, or of a markdown block a string.
+// A blockText is the text of a block: an object, or, of a markdown block, a string.
 type blockText struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON implements json.Unmarshaler for both forms.
 func (t *blockText) UnmarshalJSON(data []byte) error {
 	if data[0] == '"' {
 		return json.Unmarshal(data, &t.Text)
@@ -73,7 +73,7 @@ func (t *blockText) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*object)(t))
 }
 
-// markdown is the text of the markdown blocks.
+// markdown returns the texts of the markdown blocks.
 func (l layout) markdown() (texts []string) {
 	for _, b := range l.Blocks {
 		if b.Type == "markdown" {
@@ -83,7 +83,7 @@ func (l layout) markdown() (texts []string) {
 	return texts
 }
 
-// changed is a layout with what a call names. What it leaves out stays.
+// changed returns a layout changed by a call. What the call does not name stays.
 func (l layout) changed(form url.Values) layout {
 	l.broken = false
 	if form.Has("blocks") {
@@ -97,7 +97,7 @@ func (l layout) changed(form url.Values) layout {
 	return l
 }
 
-// all are the blocks, those of attachments behind the others.
+// all returns the blocks, those of attachments after the others.
 func (l layout) all() []block {
 	all := slices.Clone(l.Blocks)
 	for _, a := range l.Attached {
@@ -106,12 +106,13 @@ func (l layout) all() []block {
 	return all
 }
 
-// bad is what Slack refuses a layout for; "" is nothing.
-func (l layout) bad() string {
+// refusalCode returns the code with which Slack refuses a layout; "" if it accepts the
+// layout.
+func (l layout) refusalCode() string {
 	if l.broken || len(l.Blocks) > mostBlocks {
 		return "invalid_blocks"
 	}
-	if code := badMarkdown(l.markdown()); code != "" {
+	if code := markdownRefusalCode(l.markdown()); code != "" {
 		return code
 	}
 	seen := map[string]bool{}
@@ -148,10 +149,12 @@ func (l layout) bad() string {
 	return ""
 }
 
+// units returns the length of a text in UTF-16 units.
 func units(s string) int { return len(utf16.Encode([]rune(s))) }
 
-// badMarkdown is what Slack refuses markdown blocks for; "" is nothing.
-func badMarkdown(texts []string) string {
+// markdownRefusalCode returns the code with which Slack refuses markdown blocks; "" if it
+// accepts them.
+func markdownRefusalCode(texts []string) string {
 	length, tables := 0, 0
 	for _, text := range texts {
 		n := units(text)
@@ -167,7 +170,8 @@ func badMarkdown(texts []string) string {
 	return ""
 }
 
-// tablesOf are the tables of a Markdown text, each as its lines but that below the header.
+// tablesOf returns the tables of a Markdown text, each as its lines without the one below
+// the header.
 func tablesOf(text string) (tables [][]string) {
 	fenced := false
 	var rows []string
@@ -187,7 +191,7 @@ func tablesOf(text string) (tables [][]string) {
 	return tables
 }
 
-// shown is the text that people see, and the buttons.
+// shown returns the text that people see in place of text, and the buttons.
 func (l layout) shown(text string) (string, []Button) {
 	var sections []string
 	var buttons []Button
@@ -205,10 +209,9 @@ func (l layout) shown(text string) (string, []Button) {
 	return text, buttons
 }
 
-// PressButton has a user press the button with that label below a message of the bot's,
-// and returns the envelope that tells the app of it. Slack sends it once: if it is not
-// Acked in time, the user is told that it failed. A test that names no button that
-// there is has a mistake.
+// PressButton presses the button with that label below a message of the bot, as that user,
+// and returns the id of the envelope. Slack sends it once: if it is not Acked in time,
+// Slack tells the user that it failed. It panics if there is no such button.
 func (s *Server) PressButton(channel, user, ts, label string) (envelope string) {
 	s.mu.Lock()
 	m := s.find(channel, ts)
@@ -227,8 +230,8 @@ func (s *Server) PressButton(channel, user, ts, label string) (envelope string) 
 	return s.Press(channel, user, ts, b)
 }
 
-// Press has a user press a button whether it is still there or not, as one may whose
-// app has not shown the edit yet.
+// Press presses a button as that user, even if the message no longer has it: the user's
+// app may not have shown an edit yet.
 func (s *Server) Press(channel, user, ts string, b Button) (envelope string) {
 	s.mu.Lock()
 	m := s.find(channel, ts)
@@ -236,7 +239,7 @@ func (s *Server) Press(channel, user, ts string, b Button) (envelope string) {
 		s.mu.Unlock()
 		panic(fmt.Sprintf("slacktest: %s has no message %s", channel, ts))
 	}
-	shown := m.event()
+	shown := m.asJSON()
 	s.lastTS = max(s.lastTS+1, time.Now().UnixMicro())
 	at := fmt.Sprintf("%d.%06d", s.lastTS/1e6, s.lastTS%1e6)
 	s.mu.Unlock()
@@ -254,5 +257,5 @@ func (s *Server) Press(channel, user, ts string, b Button) (envelope string) {
 	if err != nil {
 		panic("slacktest: a press that is no JSON: " + err.Error()) // the test's mistake
 	}
-	return s.sockets.put(interactive, channel, payload)
+	return s.sockets.enqueue(interactive, channel, payload)
 }

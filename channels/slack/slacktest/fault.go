@@ -7,41 +7,42 @@ import (
 	"net/http/httptest"
 )
 
-// An Act takes the place of a call. Do does the call: an act may leave it out,
-// or let it write to nobody.
+// An Act handles a call in place of the server. Handler do is the server's own handling:
+// an act may leave it out, or let it write to a recorder.
 type Act func(w http.ResponseWriter, r *http.Request, do http.Handler)
 
-// A fault is ordered for calls to come.
+// A fault is an Act that is ordered for future calls.
 type fault struct {
 	method, channel string
 	times           int
 	act             Act
 }
 
-// orders are the faults to come, and how often each method was called.
+// An orders holds the ordered faults, and how often each method was called.
 type orders struct {
 	faults []*fault
 	calls  map[string]int
 }
 
-// Fail orders that the next calls of a method ("" is every one) for a channel
-// ("" is every one; of users.info it is the user) are acted so, times 0 being
-// until Heal. The first fault that fits a call happens to it.
+// Fail orders act for the next calls of a method ("" is every one) to a channel ("" is
+// every one; of users.info it is the user), as many as times; with 0 until Heal. Of
+// several faults that fit a call the first one applies.
 func (s *Server) Fail(method, channel string, times int, act Act) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.orders.faults = append(s.orders.faults, &fault{method, channel, times, act})
 }
 
-// Heal forgets all faults; calls that hang go on hanging.
+// Heal forgets all faults. Calls that hang keep hanging.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.orders.faults = nil
 }
 
-// begin counts a call and gives its fault, if one was ordered.
-func (s *Server) begin(method, channel string) *fault {
+// countCall counts a call and returns the fault that was ordered for it; nil if there is
+// none.
+func (s *Server) countCall(method, channel string) *fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.orders.calls[method]++
@@ -59,12 +60,12 @@ func (s *Server) begin(method, channel string) *fault {
 	return nil
 }
 
-// Refuse answers with an error of the Web API's.
+// Refuse returns an Act that answers with an error code of the Web API.
 func Refuse(code string) Act {
-	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { refuse(w, code) }
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { writeError(w, code) }
 }
 
-// Limit answers that the call may be made again after some seconds.
+// Limit returns an Act that answers that the call may be repeated after some seconds.
 func Limit(seconds string) Act {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Retry-After", seconds)
@@ -72,7 +73,8 @@ func Limit(seconds string) Act {
 	}
 }
 
-// Status answers with a status and a text that is no answer of the Web API.
+// Status returns an Act that answers with a status and a text that is no answer of the Web
+// API.
 func Status(status int, body string) Act {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.WriteHeader(status)
@@ -80,7 +82,8 @@ func Status(status int, body string) Act {
 	}
 }
 
-// Cut cuts the connection; if done is set, the call was done before.
+// Cut returns an Act that cuts the connection; if done is set, the call was carried out
+// before.
 func Cut(done bool) Act {
 	return func(w http.ResponseWriter, r *http.Request, do http.Handler) {
 		if done {
@@ -102,7 +105,7 @@ func reset(conn net.Conn) {
 	_ = conn.Close() // it is being cut
 }
 
-// Hang never answers; if done is set, the call was done before.
+// Hang returns an Act that never answers; if done is set, the call was carried out before.
 func Hang(done bool) Act {
 	return func(_ http.ResponseWriter, r *http.Request, do http.Handler) {
 		if done {

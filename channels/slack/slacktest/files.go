@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Attach lets a user share a file with a message. It returns the message's ts.
+// Attach shares a file with a message as that user. It returns the message's ts.
 func (s *Server) Attach(channel, user, name, mimetype string, content []byte, fields map[string]any) string {
-	all := map[string]any{"text": "", "subtype": "file_share", "files": []any{s.File(name, mimetype, content)}}
+	all := map[string]any{"text": "", "subtype": "file_share", "files": []any{s.AddFile(name, mimetype, content)}}
 	maps.Copy(all, fields)
 	return s.Post(channel, user, all)
 }
 
-// File keeps a file, and returns it as it stands in the "files" of a message.
-func (s *Server) File(name, mimetype string, content []byte) map[string]any {
+// AddFile stores a file, and returns its entry for the "files" of a message.
+func (s *Server) AddFile(name, mimetype string, content []byte) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := fmt.Sprintf("F%d", len(s.shared)+1)
@@ -27,15 +27,16 @@ func (s *Server) File(name, mimetype string, content []byte) map[string]any {
 	}
 }
 
-// Detach forgets every file that was shared.
+// Detach deletes all shared files.
 func (s *Server) Detach() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shared = map[string][]byte{}
 }
 
-// share serves a file to who may read it, and to others the page to sign in.
-func (s *Server) share(w http.ResponseWriter, r *http.Request) {
+// serveFile serves a file to a token that may read it, and to others the page for signing
+// in.
+func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 	id, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/files-pri/T1-"), "/")
 	s.mu.Lock()
 	content, ok := s.shared[id]

@@ -15,31 +15,31 @@ import (
 	"time"
 )
 
-// A hook is where Slack makes requests. It makes those of one channel one after another,
-// each until it is answered with 200, without the pauses of minutes that Slack makes. Slack
-// promises no order; here it is that in which things happened.
+// A hook delivers by requests to one address. It makes the requests of one channel one
+// after another, each until it is answered with 200, without the pauses of minutes that
+// Slack makes. Slack promises no order; here it is the order in which things happened.
 type hook struct {
 	url, secret string
 	client      *http.Client
 	ctx         context.Context // ends with the hook
 	running     sync.WaitGroup
-	acked       func(id string, shown json.RawMessage)
-	forgot      func(id string) bool
+	acked       func(id string, shown json.RawMessage) // records an acknowledgement
+	isForgotten func(id string) bool
 
 	mu     sync.Mutex
-	paused chan struct{} // closed when it goes on; nil while it does
-	lines  map[string][]*envelope
+	paused chan struct{}          // closed when requests go on; nil while they do
+	lines  map[string][]*envelope // by channel: envelopes to deliver
 }
 
-// hookPause is between two attempts.
+// hookPause is the time between two attempts.
 const hookPause = 20 * time.Millisecond
 
-// PostTo has the app told by requests to that address, signed with the secret, in place
-// of sockets. Stop ends that.
-func (s *Server) PostTo(address, secret string) (stop func()) {
+// SendRequestsTo delivers to the app by requests to that address, signed with the secret,
+// in place of sockets, until stop is called.
+func (s *Server) SendRequestsTo(address, secret string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &hook{
-		url: address, secret: secret, ctx: ctx, lines: map[string][]*envelope{}, acked: s.sockets.ack, forgot: s.sockets.forgot,
+		url: address, secret: secret, ctx: ctx, lines: map[string][]*envelope{}, acked: s.sockets.ack, isForgotten: s.sockets.isForgotten,
 		client: &http.Client{Timeout: 10 * time.Second},
 	}
 	s.sockets.mu.Lock()
@@ -55,17 +55,17 @@ func (s *Server) PostTo(address, secret string) (stop func()) {
 	}
 }
 
-// forgot reports whether nobody waits for an envelope's acknowledgement any more.
-func (s *sockets) forgot(id string) bool {
+// isForgotten reports whether an envelope no longer waits for an acknowledgement.
+func (s *sockets) isForgotten(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pending[id] == nil
 }
 
-// CutHook has requests not leave, or leave again.
-func (s *Server) CutHook(on bool) { s.sockets.pause(on) }
+// PauseRequests holds requests back, or lets them go on.
+func (s *Server) PauseRequests(on bool) { s.sockets.pause(on) }
 
-// pause has the hook make no requests, or go on.
+// pause holds the hook's requests back, or lets them go on.
 func (s *sockets) pause(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,18 +84,18 @@ func (s *sockets) pause(on bool) {
 	}
 }
 
-// add puts an envelope behind those of its channel.
+// add queues an envelope behind those of its channel.
 func (h *hook) add(e *envelope) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines[e.chat] = append(h.lines[e.chat], e)
 	if len(h.lines[e.chat]) == 1 {
-		h.running.Go(func() { h.work(e.chat) })
+		h.running.Go(func() { h.sendLine(e.chat) })
 	}
 }
 
-// work makes the requests of one channel until there are none.
-func (h *hook) work(chat string) {
+// sendLine makes the requests of one channel until there are none.
+func (h *hook) sendLine(chat string) {
 	for {
 		h.mu.Lock()
 		line := h.lines[chat]
@@ -114,7 +114,7 @@ func (h *hook) work(chat string) {
 		}
 		if shown, ok := h.post(e); ok {
 			h.acked(e.id, shown)
-		} else if e.kind == eventsAPI && !h.forgot(e.id) {
+		} else if e.kind == eventsAPI && !h.isForgotten(e.id) {
 			select {
 			case <-time.After(hookPause):
 			case <-h.ctx.Done():
@@ -127,7 +127,8 @@ func (h *hook) work(chat string) {
 	}
 }
 
-// post makes a request, and reports whether it was answered with 200, and with what.
+// post makes one request, and reports whether it was answered with 200, and with what to
+// show.
 func (h *hook) post(e *envelope) (shown json.RawMessage, ok bool) {
 	body, kind := []byte(e.payload), "application/json"
 	switch e.kind {
@@ -166,7 +167,7 @@ func (h *hook) post(e *envelope) (shown json.RawMessage, ok bool) {
 	return shown, resp.StatusCode == http.StatusOK
 }
 
-// Sign signs a request of Slack's as of a time.
+// Sign signs a request as Slack does, as of a time.
 func Sign(header http.Header, secret string, at time.Time, body []byte) {
 	mac := hmac.New(sha256.New, []byte(secret))
 	fmt.Fprintf(mac, "v0:%d:%s", at.Unix(), body)

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// ServeHTTP answers one call of the Web API, a socket, or a control path.
+// ServeHTTP answers one call of the Web API, a socket, an upload or download, or a control
+// path.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/_control/"):
@@ -15,7 +16,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(r.URL.Path, "/upload/"):
 		s.upload(w, r)
 	case strings.HasPrefix(r.URL.Path, "/files-pri/"):
-		s.share(w, r)
+		s.serveFile(w, r)
 	case r.URL.Path == "/link":
 		s.sockets.serve(w, r)
 	case strings.HasPrefix(r.URL.Path, "/api/"):
@@ -25,9 +26,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// api checks a call's token, scopes and faults, and routes it.
 func (s *Server) api(w http.ResponseWriter, r *http.Request, method string) {
 	if err := r.ParseForm(); err != nil && r.ContentLength != 0 {
-		refuse(w, "invalid_form_data")
+		writeError(w, "invalid_form_data")
 		return
 	}
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -39,10 +41,10 @@ func (s *Server) api(w http.ResponseWriter, r *http.Request, method string) {
 		want = s.appToken
 	}
 	if token != want {
-		refuse(w, "invalid_auth")
+		writeError(w, "invalid_auth")
 		return
 	}
-	do := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, method) })
+	do := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.route(w, r, method) })
 	channel := r.Form.Get("channel")
 	if channel == "" {
 		channel = r.Form.Get("channel_id")
@@ -50,33 +52,33 @@ func (s *Server) api(w http.ResponseWriter, r *http.Request, method string) {
 	if method == "users.info" {
 		channel = r.Form.Get("user")
 	}
-	if f := s.begin(method, channel); f != nil {
+	if f := s.countCall(method, channel); f != nil {
 		f.act(w, r, do)
 		return
 	}
-	if s.lacking(w, method, channel) {
+	if s.refuseMissingScope(w, method, channel) {
 		return
 	}
 	do(w, r)
 }
 
-// answer does what a method does.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, method string) {
+// route passes a call to the handler of its method.
+func (s *Server) route(w http.ResponseWriter, r *http.Request, method string) {
 	switch method {
 	case "auth.test":
-		reply(w, map[string]any{"team_id": Team, "team": "Team", "user_id": Bot, "user": "parley", "bot_id": botID, "url": "https://team.slack.com/"})
+		writeResult(w, map[string]any{"team_id": Team, "team": "Team", "user_id": Bot, "user": "parley", "bot_id": botID, "url": "https://team.slack.com/"})
 	case "apps.connections.open":
-		reply(w, map[string]any{"url": "ws://" + r.Host + "/link?ticket=1"})
+		writeResult(w, map[string]any{"url": "ws://" + r.Host + "/link?ticket=1"})
 	case "users.info":
 		s.userInfo(w, r.Form.Get("user"))
 	case "users.conversations":
-		s.conversations(w, r.Form)
+		s.listConversations(w, r.Form)
 	case "conversations.info":
-		s.conversation(w, r.Form.Get("channel"))
+		s.conversationInfo(w, r.Form.Get("channel"))
 	case "conversations.members":
 		s.listMembers(w, r.Form)
 	case "conversations.open":
-		reply(w, map[string]any{"channel": map[string]any{"id": direct(r.Form.Get("users"))}})
+		writeResult(w, map[string]any{"channel": map[string]any{"id": direct(r.Form.Get("users"))}})
 	case "conversations.history", "conversations.replies":
 		s.history(w, r.Form, method == "conversations.replies")
 	case "chat.postMessage":
@@ -100,26 +102,28 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, method string) {
 	case "files.completeUploadExternal":
 		s.completeUpload(w, r.Form)
 	default:
-		refuse(w, "unknown_method")
+		writeError(w, "unknown_method")
 	}
 }
 
-// direct is the channel of a user with the bot.
+// direct returns the id of a user's chat with the bot.
 func direct(user string) string { return "D" + strings.TrimPrefix(user, "U") }
 
-func reply(w http.ResponseWriter, fields map[string]any) {
+// writeResult answers a call that succeeds.
+func writeResult(w http.ResponseWriter, fields map[string]any) {
 	fields["ok"] = true
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(fields) // the caller may be gone
 }
 
-func refuse(w http.ResponseWriter, code string) {
+// writeError answers a call with an error code.
+func writeError(w http.ResponseWriter, code string) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"ok": false, "error": code}) // the caller may be gone
 }
 
-// said is what the control path say takes.
-type said struct {
+// A sayRequest is the body of the control path say.
+type sayRequest struct {
 	Channel string `json:"channel"`
 	User    string `json:"user"`
 	Text    string `json:"text"`
@@ -136,7 +140,7 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request, path string) {
 	var result any
 	switch path {
 	case "say":
-		var m said
+		var m sayRequest
 		if err := json.NewDecoder(r.Body).Decode(&m); err != nil || m.Channel == "" || m.User == "" {
 			http.Error(w, `{"error": "want {\"channel\": \"C1\", \"user\": \"U1\", \"text\": \"…\"}"}`, http.StatusBadRequest)
 			return
@@ -157,8 +161,8 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request, path string) {
 	_ = json.NewEncoder(w).Encode(result) // the caller may be gone
 }
 
-// formOf is a form's field that is not empty, or the other.
-func formOf(form url.Values, name, other string) string {
+// formValue returns a form's field, or other if the field is empty.
+func formValue(form url.Values, name, other string) string {
 	if v := form.Get(name); v != "" {
 		return v
 	}

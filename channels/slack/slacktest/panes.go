@@ -6,66 +6,69 @@ import (
 	"net/url"
 )
 
-// What Slack takes of a home's view and of a pane's prompts.
+// What Slack accepts: blocks of a home's view, and prompts of a pane.
 const (
 	mostViewBlocks = 100
 	mostPrompts    = 4
 )
 
-// A Prompt is what a pane suggests to ask.
+// A Prompt is a question that a pane suggests.
 type Prompt struct {
 	Title   string `json:"title"`
 	Message string `json:"message"`
 }
 
-// A Pane is the thread beside what a user reads.
+// A Pane is the thread that a user opens beside a channel.
 type Pane struct {
 	Title    string
-	Above    string // the prompts
+	Above    string // the title above the prompts
 	Prompts  []Prompt
-	Statuses []string // that were set, in order
-	Status   string   // that is shown: a message of the bot's takes it away, an edit does not
+	Statuses []string // every status that was set, in order
+	// Status is the status that is shown. A message of the bot removes it, an edit does
+	// not.
+	Status string
 }
 
-// OpenHome has a user open the app's tab of that name: "home" or "messages".
+// OpenHome opens the tab of that name of the app, "home" or "messages", as that user.
 func (s *Server) OpenHome(user, tab string) {
-	s.Event(map[string]any{"type": "app_home_opened", "user": user, "channel": direct(user), "tab": tab, "event_ts": s.moment()})
+	s.SendEvent(map[string]any{"type": "app_home_opened", "user": user, "channel": direct(user), "tab": tab, "event_ts": s.newTS()})
 }
 
-// OpenPane has a user open the app's pane beside a channel, and returns the ts of its
+// OpenPane opens the app's pane beside a channel as that user, and returns the ts of its
 // thread.
 func (s *Server) OpenPane(user, beside string) (thread string) {
 	m := &Message{Channel: direct(user), User: Bot, Text: "New Assistant Thread", more: map[string]any{"subtype": "assistant_app_thread"}}
 	s.mu.Lock()
-	s.put(m)
+	s.store(m)
 	s.mu.Unlock()
-	s.pane("assistant_thread_started", user, m.TS, beside)
+	s.announcePane("assistant_thread_started", user, m.TS, beside)
 	return m.TS
 }
 
-// TurnTo has a user turn to another channel beside the pane with that thread.
+// TurnTo turns to another channel, as that user, beside the pane with that thread.
 func (s *Server) TurnTo(user, thread, beside string) {
-	s.pane("assistant_thread_context_changed", user, thread, beside)
+	s.announcePane("assistant_thread_context_changed", user, thread, beside)
 }
 
-func (s *Server) pane(kind, user, thread, beside string) {
+// announcePane sends the app an event about a pane.
+func (s *Server) announcePane(kind, user, thread, beside string) {
 	at := map[string]any{}
 	if beside != "" {
 		at = map[string]any{"channel_id": beside, "team_id": Team}
 	}
-	s.Event(map[string]any{"type": kind, "event_ts": s.moment(), "assistant_thread": map[string]any{
+	s.SendEvent(map[string]any{"type": kind, "event_ts": s.newTS(), "assistant_thread": map[string]any{
 		"user_id": user, "channel_id": direct(user), "thread_ts": thread, "context": at,
 	}})
 }
 
-// Home is what a user sees in the app's home; "" before anything was shown there.
+// Home returns what a user sees in the app's home; "" before anything was shown there.
 func (s *Server) Home(user string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.homes[user]
 }
 
-// Pane is what the thread of a pane shows, or another thread of its status.
+// Pane returns what the thread of a pane shows; of another thread only the status.
 func (s *Server) Pane(channel, thread string) Pane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +78,7 @@ func (s *Server) Pane(channel, thread string) Pane {
 	return Pane{}
 }
 
-// publishView shows a view in a user's home.
+// publishView answers views.publish: it shows a view in a user's home.
 func (s *Server) publishView(w http.ResponseWriter, r *http.Request) {
 	var call struct {
 		User string `json:"user_id"`
@@ -88,32 +91,32 @@ func (s *Server) publishView(w http.ResponseWriter, r *http.Request) {
 	view := layout{Blocks: call.View.Blocks}
 	bad := err != nil || call.User == "" || call.View.Type != "home" || len(view.Blocks) > mostViewBlocks
 	for _, b := range view.Blocks { // each by itself: what they may have together is a message's limit
-		bad = bad || layout{Blocks: []block{b}}.bad() != "" || b.Type != "section"
+		bad = bad || layout{Blocks: []block{b}}.refusalCode() != "" || b.Type != "section"
 	}
 	if bad {
-		refuse(w, "invalid_arguments")
+		writeError(w, "invalid_arguments")
 		return
 	}
 	shown, _ := view.shown("")
 	s.mu.Lock()
 	s.homes[call.User] = shown
 	s.mu.Unlock()
-	reply(w, map[string]any{"view": map[string]any{"id": "V1", "type": "home"}})
+	writeResult(w, map[string]any{"view": map[string]any{"id": "V1", "type": "home"}})
 }
 
-// setPane does one of the methods of assistant.threads.
+// setPane answers the methods assistant.threads.….
 func (s *Server) setPane(w http.ResponseWriter, form url.Values, method string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	channel, thread := form.Get("channel_id"), form.Get("thread_ts")
 	root := s.find(channel, thread)
 	if len(s.channels[channel]) == 0 {
-		refuse(w, "channel_not_found")
+		writeError(w, "channel_not_found")
 		return
 	}
 	isPane := root != nil && root.more["subtype"] == "assistant_app_thread"
 	if root == nil || method != "assistant.threads.setStatus" && !isPane {
-		refuse(w, "invalid_thread_ts")
+		writeError(w, "invalid_thread_ts")
 		return
 	}
 	at := channel + " " + thread
@@ -130,10 +133,10 @@ func (s *Server) setPane(w http.ResponseWriter, form url.Values, method string) 
 	default:
 		var prompts []Prompt
 		if json.Unmarshal([]byte(form.Get("prompts")), &prompts) != nil || len(prompts) == 0 || len(prompts) > mostPrompts {
-			refuse(w, "invalid_arguments")
+			writeError(w, "invalid_arguments")
 			return
 		}
 		p.Above, p.Prompts = form.Get("title"), prompts
 	}
-	reply(w, map[string]any{})
+	writeResult(w, map[string]any{})
 }

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Grant gives the bot's token these scopes and no others. Until then it has all,
-// and nothing is said of them.
-func (s *Server) Grant(scopes ...string) {
+// SetScopes gives the bot's token these scopes and no others. Before the first call it has
+// all, and answers do not name them.
+func (s *Server) SetScopes(scopes ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.scopes = append([]string{}, scopes...)
 }
 
-// lacking names the token's scopes in the answer, and refuses a call for which
-// one is missing.
-func (s *Server) lacking(w http.ResponseWriter, method, channel string) bool {
+// refuseMissingScope names the token's scopes in the answer's header. It returns true if
+// it has refused the call because a scope is missing.
+func (s *Server) refuseMissingScope(w http.ResponseWriter, method, channel string) bool {
 	s.mu.Lock()
 	granted := s.scopes
 	s.mu.Unlock()
@@ -25,7 +25,7 @@ func (s *Server) lacking(w http.ResponseWriter, method, channel string) bool {
 		return false
 	}
 	w.Header().Set("X-OAuth-Scopes", strings.Join(granted, ","))
-	for _, scope := range needed(method, channel) {
+	for _, scope := range neededScopes(method, channel) {
 		if slices.Contains(granted, scope) {
 			continue
 		}
@@ -38,8 +38,8 @@ func (s *Server) lacking(w http.ResponseWriter, method, channel string) bool {
 	return false
 }
 
-// needed is what a method asks of the bot's token.
-func needed(method, channel string) []string {
+// neededScopes returns the scopes of the bot's token that a method needs.
+func neededScopes(method, channel string) []string {
 	switch method {
 	case "assistant.threads.setTitle", "assistant.threads.setSuggestedPrompts":
 		return []string{"assistant:write"}

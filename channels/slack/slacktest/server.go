@@ -1,12 +1,11 @@
 // Package slacktest is Slack for tests, benchmarks and trying things by hand: its Web API and Socket Mode.
 //
-// It keeps Slack's promises and not more: each event goes to one of the sockets,
-// a mention in a channel is told twice, what is not acknowledged is sent again to
-// another socket, and history has everything. Faults can be ordered for any
-// method and channel.
+// It keeps Slack's promises and no more: each event goes to one of the sockets, a mention in
+// a channel gives two events, an event that is not acknowledged is sent again to another
+// socket, and history has every message. Faults can be ordered for any method and channel.
 //
-// server.go is the server and who is there; messages.go is what users and the bot write;
-// actions.go is what users do otherwise than by messages; panes.go is the app's home and pane;
+// server.go is the server with its users; messages.go is for what users and the bot write;
+// actions.go is for what users do other than writing; panes.go is the app's home and pane;
 // http.go answers requests, api.go the methods of the Web API, and scopes.go says which
 // scopes they need; sockets.go is Socket Mode, and hook.go are the requests that Slack makes
 // in its place; fault.go makes requests fail.
@@ -22,64 +21,63 @@ import (
 	"time"
 )
 
-// Who the bot is.
+// The ids of the bot and of its workspace.
 const (
 	Team  = "T0TEAM"
 	Bot   = "U0PARLEY" // its user
 	botID = "B0PARLEY"
 )
 
-// A User is somebody of the workspace, or from elsewhere.
+// A User is a member of the workspace, a guest, a bot, or somebody from elsewhere.
 type User struct {
 	ID       string
 	Name     string
 	Guest    bool
 	Bot      bool
-	Stranger bool // of a connected workspace
+	Stranger bool // from a connected workspace
 	TZ       string
 }
 
-// A Server is Slack with one workspace and one app in it. Its methods may be
-// called by several goroutines at once. It is also an http.Handler.
+// A Server is Slack with one workspace and one app in it. Its methods may be called by
+// several goroutines at once. It is also an http.Handler.
 type Server struct {
 	botToken, appToken string
 	http               *http.Server
 	listener           net.Listener
 	sockets            *sockets
 
-	mu       sync.Mutex
-	orders   orders
-	users    map[string]User
-	channels map[string][]*Message
-	uploads  map[string]*Message // by file id
-	shared   map[string][]byte   // by file id
-	address  string              // of the server itself
-	marks    map[string][]string // reactions by channel and ts
-	whispers []Whisper
-	lastTS   int64         // in microseconds
-	wake     chan struct{} // closed when the bot sends
-	scopes   []string      // of the bot's token; nil is all
-	members  map[string][]string
-	absent   map[string]bool   // channels in which the bot is not
-	homes    map[string]string // what each user sees in the home
-	panes    map[string]*Pane  // by channel and thread
-	// noMarkdown says that the workspace refuses markdown blocks.
+	mu        sync.Mutex
+	orders    orders
+	users     map[string]User
+	channels  map[string][]*Message
+	uploads   map[string]*Message // files of the bot that are not posted yet, by file id
+	shared    map[string][]byte   // files of users, by file id
+	address   string              // the server's own URL
+	reactions map[string][]string // reactions by channel and ts
+	whispers  []Whisper
+	lastTS    int64         // in microseconds
+	wake      chan struct{} // closed when the bot sends a message
+	scopes    []string      // the scopes of the bot's token; nil is all
+	members   map[string][]string
+	absent    map[string]bool   // channels that the bot is not in
+	homes     map[string]string // what each user sees in the app's home
+	panes     map[string]*Pane  // by channel and thread
+	// noMarkdown is true while the workspace refuses markdown blocks.
 	noMarkdown bool
 }
 
-// New makes a server for an app with these tokens. Who is not added is a full
-// member. It serves nothing until Start, or as a handler.
+// New makes a server for an app with these tokens. A user who is not added is taken for a
+// full member. The server serves nothing until Start, unless it is used as a handler.
 func New(botToken, appToken string) *Server {
 	return &Server{
 		botToken: botToken, appToken: appToken, sockets: newSockets(),
 		orders: orders{calls: map[string]int{}}, users: map[string]User{}, channels: map[string][]*Message{},
-		uploads: map[string]*Message{}, shared: map[string][]byte{}, marks: map[string][]string{}, members: map[string][]string{}, absent: map[string]bool{}, homes: map[string]string{}, panes: map[string]*Pane{}, wake: make(chan struct{}),
+		uploads: map[string]*Message{}, shared: map[string][]byte{}, reactions: map[string][]string{}, members: map[string][]string{}, absent: map[string]bool{}, homes: map[string]string{}, panes: map[string]*Pane{}, wake: make(chan struct{}),
 	}
 }
 
-// Start listens on addr ("127.0.0.1:0" takes any port) and returns the URL to
-// use as api_url. A server that was closed may be started again: it has
-// forgotten nothing.
+// Start listens on addr ("127.0.0.1:0" takes any port) and returns the URL to use as
+// api_url. A closed server may be started again, with everything that it has stored.
 func (s *Server) Start(addr string) (string, error) {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
 	if err != nil {
@@ -104,21 +102,21 @@ func (s *Server) Close() error {
 	return err
 }
 
-// AddUser makes somebody known who is not simply a full member.
+// AddUser describes a user who is not simply a full member.
 func (s *Server) AddUser(u User) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.users[u.ID] = u
 }
 
-// Calls is how often a method was called; failed calls count too.
+// Calls returns how often a method was called; failed calls count too.
 func (s *Server) Calls(method string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.orders.calls[method]
 }
 
-// Methods are those that were called.
+// Methods returns the names of the methods that were called.
 func (s *Server) Methods() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

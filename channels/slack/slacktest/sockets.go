@@ -12,56 +12,57 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// ackTimeout is how long Slack waits for an acknowledgement before it sends an
-// event again.
+// ackTimeout is how long Slack waits for an acknowledgement before it sends an event
+// again.
 const ackTimeout = 3 * time.Second
 
-// usualPing is how often Slack pings a socket.
-const usualPing = 5 * time.Second
+// defaultPing is how often Slack pings a socket.
+const defaultPing = 5 * time.Second
 
-// sockets are the app's connections, and the events on their way to it.
+// sockets are the app's connections, and the events that are not acknowledged yet.
 type sockets struct {
 	upgrader websocket.Upgrader
 
 	mu      sync.Mutex
 	open    []*socket
-	turn    int // whose turn it is
+	turn    int // counts deliveries, to choose the sockets in turn
 	frozen  bool
 	lastID  int
 	acks    int
-	ping    time.Duration // how often each is pinged
+	ping    time.Duration // the interval of pings
 	pending map[string]*envelope
 	acked   map[string]bool
-	shown   map[string]json.RawMessage // what acknowledgements brought along
-	waiting []*envelope                // no socket is open
-	hook    *hook                      // takes the place of sockets, if it is set
+	shown   map[string]json.RawMessage // the payloads of acknowledgements, by envelope
+	waiting []*envelope                // envelopes that wait because no socket is open
+	hook    *hook                      // delivers in place of sockets, if it is set
 }
 
-// A socket is one connection.
+// A socket is one connection of the app.
 type socket struct {
-	conn *websocket.Conn
-	out  chan []byte
-	gone chan struct{} // closed when nothing is written any more
-	deaf sync.Once
-	mute atomic.Bool // it answers pings and brings nothing
+	conn     *websocket.Conn
+	out      chan []byte
+	gone     chan struct{} // closed when nothing will be written any more
+	goneOnce sync.Once
+	mute     atomic.Bool // it answers pings and delivers nothing
 }
 
-// An envelope holds an event until it is acknowledged.
+// An envelope holds an event or an action until it is acknowledged.
 type envelope struct {
 	id       string
-	kind     string // events_api, or interactive or slash_commands, which are sent once
+	kind     string // events_api; or interactive or slash_commands, which are sent once
 	payload  json.RawMessage
 	attempts int
-	chat     string // in which it happened
+	chat     string // the channel in which it happened
 	at       *socket
 	timer    *time.Timer
 }
 
+// newSockets makes a sockets without connections.
 func newSockets() *sockets {
-	return &sockets{ping: usualPing, pending: map[string]*envelope{}, acked: map[string]bool{}, shown: map[string]json.RawMessage{}}
+	return &sockets{ping: defaultPing, pending: map[string]*envelope{}, acked: map[string]bool{}, shown: map[string]json.RawMessage{}}
 }
 
-// serve is one connection, from its beginning to its end.
+// serve handles one connection from its beginning to its end.
 func (s *sockets) serve(w http.ResponseWriter, r *http.Request) {
 	conn, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
@@ -106,13 +107,13 @@ func (s *sockets) serve(w http.ResponseWriter, r *http.Request) {
 			s.ack(ack.ID, ack.Payload)
 		}
 	}
-	k.deaf.Do(func() { close(k.gone) })
-	s.leave(k)
+	k.goneOnce.Do(func() { close(k.gone) })
+	s.removeSocket(k)
 	_ = conn.Close() // it has ended
 	writing.Wait()
 }
 
-// write sends what is to go out, and pings.
+// write sends a connection's queued frames, and pings, until the connection is gone.
 func (s *sockets) write(k *socket, every time.Duration) {
 	ping := time.NewTicker(every)
 	defer ping.Stop()
@@ -136,8 +137,8 @@ func (s *sockets) write(k *socket, every time.Duration) {
 	}
 }
 
-// leave forgets a socket; what it had not acknowledged goes to another.
-func (s *sockets) leave(k *socket) {
+// removeSocket forgets a socket. The envelopes that it has not acknowledged go to another.
+func (s *sockets) removeSocket(k *socket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, o := range s.open {
@@ -154,8 +155,8 @@ func (s *sockets) leave(k *socket) {
 	}
 }
 
-// send puts an event on its way.
-func (s *sockets) send(event map[string]any, eventID string) {
+// sendEvent wraps an event in an envelope and delivers it.
+func (s *sockets) sendEvent(event map[string]any, eventID string) {
 	payload, err := json.Marshal(map[string]any{
 		"type": "event_callback", "team_id": Team, "event_id": eventID, "event_time": time.Now().Unix(), "event": event,
 	})
@@ -163,11 +164,11 @@ func (s *sockets) send(event map[string]any, eventID string) {
 		panic("slacktest: an event that is no JSON: " + err.Error()) // the test's mistake
 	}
 	chat, _ := event["channel"].(string)
-	s.put(eventsAPI, chat, payload)
+	s.enqueue(eventsAPI, chat, payload)
 }
 
-// put puts an envelope on its way and returns its id.
-func (s *sockets) put(kind, chat string, payload json.RawMessage) string {
+// enqueue makes an envelope, delivers it, and returns its id.
+func (s *sockets) enqueue(kind, chat string, payload json.RawMessage) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastID++
@@ -181,7 +182,7 @@ func (s *sockets) put(kind, chat string, payload json.RawMessage) string {
 	return e.id
 }
 
-// deliver gives an envelope to the socket whose turn it is. s.mu is held.
+// deliver sends an envelope over the socket whose turn it is. s.mu is held.
 func (s *sockets) deliver(e *envelope) {
 	if e.timer != nil {
 		e.timer.Stop()
@@ -207,11 +208,11 @@ func (s *sockets) deliver(e *envelope) {
 	case k.out <- []byte(frame):
 	default: // its client does not read; another try comes with the timer
 	}
-	e.timer = time.AfterFunc(ackTimeout, func() { s.again(e) })
+	e.timer = time.AfterFunc(ackTimeout, func() { s.redeliver(e) })
 }
 
-// again delivers what was not acknowledged in time.
-func (s *sockets) again(e *envelope) {
+// redeliver sends an envelope again that was not acknowledged in time.
+func (s *sockets) redeliver(e *envelope) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pending[e.id] == e {
@@ -219,7 +220,7 @@ func (s *sockets) again(e *envelope) {
 	}
 }
 
-// ack takes an acknowledgement, on whichever socket it came.
+// ack records an acknowledgement, over whichever socket it came.
 func (s *sockets) ack(id string, shown json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,21 +258,21 @@ func (s *Server) CutOneSocket() {
 // CutSockets resets the connection of every socket, without a close frame.
 func (s *Server) CutSockets() { s.sockets.cut() }
 
-// Deafen has the sockets that are open neither read nor write any more, as if the
-// network had lost them. What was not acknowledged on them goes to others.
+// Deafen makes the open sockets neither read nor write any more, as if the network had
+// lost them. The envelopes that are not acknowledged on them go to others.
 func (s *Server) Deafen() {
 	s.sockets.mu.Lock()
 	open := slices.Clone(s.sockets.open)
 	s.sockets.mu.Unlock()
 	for _, k := range open {
-		k.deaf.Do(func() { close(k.gone) })
-		s.sockets.leave(k)
+		k.goneOnce.Do(func() { close(k.gone) })
+		s.sockets.removeSocket(k)
 	}
 }
 
-// Mute has the sockets that are open bring nothing any more, pings of Slack's
-// neither, while they go on answering those of the app: as if a proxy on the way
-// had lost its own way to Slack.
+// Mute makes the open sockets deliver nothing any more, not even pings of Slack's, while
+// they still answer the app's pings: as if a proxy in between had lost its own connection
+// to Slack.
 func (s *Server) Mute() {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
@@ -280,38 +281,38 @@ func (s *Server) Mute() {
 	}
 }
 
-// PingEvery sets how often the sockets that are opened from now on are pinged:
-// every 5 s, unless it is set.
+// PingEvery sets how often sockets that are opened from now on are pinged. Before the
+// first call it is every 5 s.
 func (s *Server) PingEvery(d time.Duration) {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
 	s.sockets.ping = d
 }
 
-// Sockets is how many are open.
+// Sockets returns how many sockets are open.
 func (s *Server) Sockets() int {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
 	return len(s.sockets.open)
 }
 
-// Acks is how many acknowledgements came.
+// Acks returns how many acknowledgements came.
 func (s *Server) Acks() int {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
 	return s.sockets.acks
 }
 
-// Unacked is how many events are not acknowledged.
+// Unacked returns how many envelopes are not acknowledged.
 func (s *Server) Unacked() int {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
 	return len(s.sockets.pending)
 }
 
-// Forget drops the events that are not acknowledged, as Slack does after its
-// last try. History still has the messages.
-func (s *Server) Forget() {
+// DropUnacked drops the envelopes that are not acknowledged, as Slack does after its last
+// attempt. History still has the messages.
+func (s *Server) DropUnacked() {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
 	for _, e := range s.sockets.pending {
@@ -323,8 +324,8 @@ func (s *Server) Forget() {
 	s.sockets.waiting = nil
 }
 
-// Disconnect tells every open socket that it will be closed, and closes it
-// after the grace.
+// Disconnect announces to every open socket that it will be closed, and closes it after
+// the time grace.
 func (s *Server) Disconnect(reason string, grace time.Duration) {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
@@ -334,7 +335,7 @@ func (s *Server) Disconnect(reason string, grace time.Duration) {
 	}
 }
 
-// Freeze keeps events back; with false they go out, on the sockets that there are.
+// Freeze holds envelopes back; with false they are sent over the open sockets.
 func (s *Server) Freeze(on bool) {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
@@ -349,8 +350,8 @@ func (s *Server) Freeze(on bool) {
 	}
 }
 
-// Raw writes a frame to one of the sockets; false if there is none.
-func (s *Server) Raw(frame string) bool {
+// WriteFrame writes a frame to one of the sockets; false if there is none.
+func (s *Server) WriteFrame(frame string) bool {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
 	if len(s.sockets.open) == 0 {

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// mostStreamed is how long a text may be by which a stream grows.
+// mostStreamed is the longest text that one call may append, in bytes.
 const mostStreamed = 12000
 
-// startStream begins a message that grows.
+// startStream answers chat.startStream: it begins a growing message.
 func (s *Server) startStream(w http.ResponseWriter, form url.Values) {
-	m := &Message{Channel: formOf(form, "channel", "?"), User: Bot, Thread: form.Get("thread_ts"), To: form.Get("recipient_user_id"), Streaming: true}
+	m := &Message{Channel: formValue(form, "channel", "?"), User: Bot, Thread: form.Get("thread_ts"), To: form.Get("recipient_user_id"), Streaming: true}
 	s.mu.Lock()
 	code := ""
 	switch {
@@ -33,44 +33,45 @@ func (s *Server) startStream(w http.ResponseWriter, form url.Values) {
 	}
 	if code != "" {
 		s.mu.Unlock()
-		refuse(w, code)
+		writeError(w, code)
 		return
 	}
-	put := s.say(m)
+	put := s.storeSent(m)
 	s.mu.Unlock()
 	s.announce(put)
-	reply(w, map[string]any{"channel": put.Channel, "ts": put.TS})
+	writeResult(w, map[string]any{"channel": put.Channel, "ts": put.TS})
 }
 
-// changeStream has a message grow, or ends it.
+// changeStream answers chat.appendStream, or with ends chat.stopStream.
 func (s *Server) changeStream(w http.ResponseWriter, form url.Values, ends bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.find(form.Get("channel"), form.Get("ts"))
 	switch {
 	case m == nil:
-		refuse(w, "message_not_found")
+		writeError(w, "message_not_found")
 	case m.User != Bot:
-		refuse(w, "message_not_owned_by_app")
+		writeError(w, "message_not_owned_by_app")
 	case !m.Streaming:
-		refuse(w, "message_not_in_streaming_state")
+		writeError(w, "message_not_in_streaming_state")
 	case form.Get("markdown_text")+form.Get("chunks") == "" && !ends:
-		refuse(w, "no_text")
+		writeError(w, "no_text")
 	default:
 		if code := m.grow(form); code != "" {
-			refuse(w, code)
+			writeError(w, code)
 			return
 		}
 		m.Streaming = !ends
-		reply(w, map[string]any{"channel": m.Channel, "ts": m.TS})
+		writeResult(w, map[string]any{"channel": m.Channel, "ts": m.TS})
 	}
 }
 
-// A Card is shown in a message that grows, for what is done meanwhile.
+// A Card shows in a growing message what the bot is doing.
 type Card struct{ ID, Title, Status string }
 
-// grow appends to a message, and says why not. Text comes by itself or in chunks, among
-// cards, and in a message always in the same way.
+// grow appends to a message, and returns the code with which Slack refuses that; "" if it
+// accepts. Text comes alone or in chunks among cards, and in one message always in the
+// same way.
 func (m *Message) grow(form url.Values) (code string) {
 	text, chunked := form.Get("markdown_text"), form.Get("chunks") != ""
 	switch {
@@ -114,7 +115,7 @@ func (m *Message) grow(form url.Values) (code string) {
 	return ""
 }
 
-// EndStreams ends all messages that grow, as Slack does by itself after some minutes.
+// EndStreams ends all growing messages, as Slack does by itself after some minutes.
 func (s *Server) EndStreams() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

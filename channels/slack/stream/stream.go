@@ -1,9 +1,9 @@
 // Package stream shows Slack's users an answer while it is being made, as a message that
 // grows.
 //
-// Slack takes such a message in threads alone, ends it by itself after some minutes, and
-// lets nobody edit it before it has ended. So whatever a stream cannot show ends it, and
-// the message goes on by edits.
+// Slack accepts growing messages, which it calls streams, only in threads, ends them by
+// itself after some minutes, and lets nobody edit them before. So a stream is ended when it
+// cannot show what comes next, and the message is continued by edits.
 package stream
 
 import (
@@ -20,72 +20,74 @@ import (
 )
 
 const (
-	// askAgain is how long a workspace that refuses streams is spared them.
-	askAgain = 6 * time.Hour
-	// mostText is less than the 12,000 characters that Slack takes, in bytes.
-	mostText = 11000
-	// mostAge is less than the five minutes after which Slack ends a stream, and forgotten
-	// is when it has certainly done so.
-	mostAge   = 4 * time.Minute
-	forgotten = 15 * time.Minute
-	// Slack allows about 20 starts a minute, and as many ends, in a workspace.
+	// retryRefusedAfter is how long no stream is tried in a workspace that refuses them.
+	retryRefusedAfter = 6 * time.Hour
+	// maxTextBytes is the longest text of a stream, in bytes. It is less than the 12,000
+	// characters that Slack accepts.
+	maxTextBytes = 11000
+	// maxAge is less than the five minutes after which Slack ends a stream. After
+	// forgetAfter it has certainly ended.
+	maxAge      = 4 * time.Minute
+	forgetAfter = 15 * time.Minute
+	// startEvery and startBurst keep within the roughly 20 starts a minute, and as many
+	// ends, that Slack allows in a workspace.
 	startEvery = 4 * time.Second
 	startBurst = 4
 )
 
-// A Place is a thread, and for whom something is said there: in a channel Slack asks who
-// that is.
+// A Place is a thread, and in a channel the user and the team for whom the answer is:
+// Slack demands them there.
 type Place struct{ Chat, Thread, User, Team string }
 
-// Streams are those of one app. Call makes one call of Slack's API, in bounded time, and
-// gives its error as a *channels.SendError.
+// Streams are the growing messages of one app. Its function call makes one call of Slack's
+// API, in bounded time, and returns its error as a *channels.SendError.
 type Streams struct {
 	api  *slackgo.Client
 	call func(ctx context.Context, do func(context.Context) error) error
 
-	mu      sync.Mutex
-	open    map[string]*stream // by the ts of the message
-	refused time.Time          // since when the workspace refuses streams
-	plain   time.Time          // since when it refuses cards in them
-	next    time.Time          // when the pace of starts is at rest
+	mu           sync.Mutex
+	open         map[string]*stream // streams that this process has begun and not ended, by the message's ts
+	refused      time.Time          // since when the workspace refuses streams
+	cardsRefused time.Time          // since when it refuses cards in them
+	startsRestAt time.Time          // when the limit of starts would be wholly free again
 }
 
-// A stream is a message that this process has begun and not ended.
+// A stream is a growing message that this process has begun and not ended.
 type stream struct {
-	began  time.Time
-	plain  bool // it has no cards: what tools do is text
-	shown  channels.Growth
-	length int
-	over   bool // nothing is appended any more; it is to be ended
+	began        time.Time
+	withoutCards bool            // tools are shown as text
+	shown        channels.Growth // what the message shows so far
+	length       int
+	ended        bool // nothing more is appended; the message is to be ended
 }
 
-// An addition is what a stream grows by.
+// An addition is what is appended to a stream in one call.
 type addition struct {
-	done *card // was in progress
-	text string
-	now  *card // is
+	finished *card // the card of the tool that has finished; nil if there is none
+	text     string
+	started  *card // the card of the tool that has started; nil if there is none
 }
 
-// A card shows what a tool does.
+// A card shows a tool call in a stream.
 type card struct {
 	step  int
 	title string
 }
 
-// New makes them.
+// New makes a Streams that makes its calls through call.
 func New(api *slackgo.Client, call func(ctx context.Context, do func(context.Context) error) error) *Streams {
 	return &Streams{api: api, call: call, open: map[string]*stream{}}
 }
 
-// Start begins a message, and returns its ts; "" where there is to be another kind of
-// message. Its error is of unknown outcome.
+// Start begins a growing message and returns its ts; "" if an ordinary message is to be
+// sent instead. After an error it is unknown whether the message was begun.
 func (s *Streams) Start(ctx context.Context, at Place, g channels.Growth) (ts string, err error) {
-	one := &stream{plain: s.isPlain()}
-	more, ok := one.grow(g)
+	one := &stream{withoutCards: s.refusesCards()}
+	more, ok := one.nextAddition(g)
 	if at.Thread == "" || !ok || more.isEmpty() || !s.mayStart() {
 		return "", nil
 	}
-	options := []slackgo.MsgOption{slackgo.MsgOptionTS(at.Thread), one.write(more)}
+	options := []slackgo.MsgOption{slackgo.MsgOptionTS(at.Thread), one.option(more)}
 	if at.User != "" {
 		options = append(options, slackgo.MsgOptionRecipientUserID(at.User), slackgo.MsgOptionRecipientTeamID(at.Team))
 	}
@@ -104,53 +106,52 @@ func (s *Streams) Start(ctx context.Context, at Place, g channels.Growth) (ts st
 		return ts, nil
 	case fault.Fault == channels.Unknown:
 		return "", err
-	case !one.plain && isAboutCards(fault.Code):
+	case !one.withoutCards && isAboutCards(fault.Code):
 		s.mu.Lock()
-		s.plain = time.Now()
+		s.cardsRefused = time.Now()
 		s.mu.Unlock()
 		return s.Start(ctx, at, g)
 	default:
-		s.note(fault)
+		s.recordRefusal(fault)
 		return "", nil
 	}
 }
 
-// isPlain reports whether the workspace was found to refuse cards.
-func (s *Streams) isPlain() bool {
+// refusesCards reports whether the workspace has refused cards lately.
+func (s *Streams) refusesCards() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Since(s.plain) < askAgain
+	return time.Since(s.cardsRefused) < retryRefusedAfter
 }
 
-// isAboutCards tells of the code of a refusal whether it may be for the way in which cards
-// are written.
+// isAboutCards reports whether a refusal with that code may concern the form of cards.
 func isAboutCards(code string) bool {
 	return strings.Contains(code, "chunk") || code == "invalid_arguments" || code == "invalid_arg_name" || code == "no_text"
 }
 
-// mayStart reports whether there is to be one more stream, and counts it.
+// mayStart reports whether one more stream may be begun now, and counts it if so.
 func (s *Streams) mayStart() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
 	for ts, one := range s.open {
-		if now.Sub(one.began) > forgotten {
+		if now.Sub(one.began) > forgetAfter {
 			delete(s.open, ts)
 		}
 	}
-	if now.Sub(s.refused) < askAgain || s.next.Sub(now) > (startBurst-1)*startEvery {
+	if now.Sub(s.refused) < retryRefusedAfter || s.startsRestAt.Sub(now) > (startBurst-1)*startEvery {
 		return false
 	}
-	if s.next.Before(now) {
-		s.next = now
+	if s.startsRestAt.Before(now) {
+		s.startsRestAt = now
 	}
-	s.next = s.next.Add(startEvery)
+	s.startsRestAt = s.startsRestAt.Add(startEvery)
 	return true
 }
 
-// note takes down why a stream was not begun: what is said of one place says nothing of
-// the others.
-func (s *Streams) note(fault *channels.SendError) {
+// recordRefusal records why a stream was not begun. A refusal that concerns one place does
+// not stop streams in others.
+func (s *Streams) recordRefusal(fault *channels.SendError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch fault.Code {
@@ -158,20 +159,21 @@ func (s *Streams) note(fault *channels.SendError) {
 		s.refused = time.Now()
 	}
 	if fault.Limited {
-		s.next = time.Now().Add(startBurst*startEvery + fault.RetryAfter)
+		s.startsRestAt = time.Now().Add(startBurst*startEvery + fault.RetryAfter)
 	}
 }
 
-// Append has a message grow; false where it cannot, so that it is to be stopped and goes on
-// by edits. Its error is that it may be tried again.
+// Append lets a message grow to g. It returns false if that is impossible, so that the
+// message must be stopped and continued by edits. An error means that the call may be
+// repeated.
 func (s *Streams) Append(ctx context.Context, chat, ts string, g channels.Growth) (grown bool, err error) {
 	s.mu.Lock()
 	one := s.open[ts]
 	s.mu.Unlock()
-	if one == nil || one.over { // calls for one message follow one another
+	if one == nil || one.ended { // calls for one message follow one another
 		return false, nil
 	}
-	more, ok := one.grow(g)
+	more, ok := one.nextAddition(g)
 	if !ok {
 		return false, nil
 	}
@@ -179,7 +181,7 @@ func (s *Streams) Append(ctx context.Context, chat, ts string, g channels.Growth
 		return true, nil
 	}
 	err = s.call(ctx, func(ctx context.Context) error {
-		_, _, err := s.api.AppendStreamContext(ctx, chat, ts, one.write(more))
+		_, _, err := s.api.AppendStreamContext(ctx, chat, ts, one.option(more))
 		return err
 	})
 	fault := channels.FaultOf(err)
@@ -193,8 +195,8 @@ func (s *Streams) Append(ctx context.Context, chat, ts string, g channels.Growth
 	return false, nil // it was refused, or may be there: an edit shows the whole
 }
 
-// Stop ends a message that this process has begun, so that it can be edited. Its error
-// is that it may not have ended; ending it again does no harm.
+// Stop ends a message that this process has begun, so that it can be edited. An error
+// means that the message may not have ended; ending it again does no harm.
 func (s *Streams) Stop(ctx context.Context, chat, ts string) error {
 	s.mu.Lock()
 	one := s.open[ts]
@@ -202,11 +204,11 @@ func (s *Streams) Stop(ctx context.Context, chat, ts string) error {
 	if one == nil {
 		return nil
 	}
-	one.over = true
+	one.ended = true
 	return s.End(ctx, chat, ts)
 }
 
-// End ends a message, whoever has begun it.
+// End ends a message, whichever process has begun it.
 func (s *Streams) End(ctx context.Context, chat, ts string) error {
 	err := s.call(ctx, func(ctx context.Context) error {
 		_, _, err := s.api.StopStreamContext(ctx, chat, ts)
@@ -222,9 +224,10 @@ func (s *Streams) End(ctx context.Context, chat, ts string) error {
 	return nil
 }
 
-// grow is what is to be appended; false where a stream cannot show it.
-func (s *stream) grow(g channels.Growth) (more addition, ok bool) {
-	shown, text := harmless(s.shown.Text), harmless(g.Text)
+// nextAddition returns what must be appended so that the stream shows g; false if a stream
+// cannot show it.
+func (s *stream) nextAddition(g channels.Growth) (more addition, ok bool) {
+	shown, text := withoutMentions(s.shown.Text), withoutMentions(g.Text)
 	switch {
 	case g.Answer == s.shown.Answer && strings.HasPrefix(text, shown), s.length == 0:
 		more.text = strings.TrimPrefix(text, shown)
@@ -235,29 +238,30 @@ func (s *stream) grow(g channels.Growth) (more addition, ok bool) {
 	}
 	began := g.Doing != "" && (g.Doing != s.shown.Doing || g.Step != s.shown.Step)
 	switch {
-	case s.plain && began:
-		more.text += "\n\n· " + harmless(g.Doing) + "\n"
-	case !s.plain:
+	case s.withoutCards && began:
+		more.text += "\n\n· " + withoutMentions(g.Doing) + "\n"
+	case !s.withoutCards:
 		if s.shown.Doing != "" && (g.Doing == "" || g.Step != s.shown.Step) {
-			more.done = &card{s.shown.Step, harmless(s.shown.Title)}
+			more.finished = &card{s.shown.Step, withoutMentions(s.shown.Title)}
 		}
 		if began {
-			more.now = &card{g.Step, harmless(g.Title)}
+			more.started = &card{g.Step, withoutMentions(g.Title)}
 		}
 	}
 	if s.length == 0 {
 		more.text = strings.TrimLeft(more.text, "\n")
 	}
-	old := s.length > 0 && time.Since(s.began) > mostAge
-	return more, !old && s.length+more.size() <= mostText
+	old := s.length > 0 && time.Since(s.began) > maxAge
+	return more, !old && s.length+more.size() <= maxTextBytes
 }
 
-func (a addition) isEmpty() bool { return a.text == "" && a.done == nil && a.now == nil }
+// isEmpty reports whether there is nothing to append.
+func (a addition) isEmpty() bool { return a.text == "" && a.finished == nil && a.started == nil }
 
-// size is how long it is, in bytes of text.
+// size returns the length of an addition's text and titles, in bytes.
 func (a addition) size() int {
 	n := len(a.text)
-	for _, c := range []*card{a.done, a.now} {
+	for _, c := range []*card{a.finished, a.started} {
 		if c != nil {
 			n += len(c.title)
 		}
@@ -265,33 +269,35 @@ func (a addition) size() int {
 	return n
 }
 
-// write is an addition as Slack takes it. A stream with cards has its text among them, and
-// Slack takes no other from then on.
-func (s *stream) write(a addition) slackgo.MsgOption {
-	if s.plain {
+// option returns an addition in the form that Slack accepts. A stream with cards has its
+// text among them, and Slack accepts no other form from then on.
+func (s *stream) option(a addition) slackgo.MsgOption {
+	if s.withoutCards {
 		return slackgo.MsgOptionMarkdownText(a.text)
 	}
 	var chunks []slackgo.StreamChunk
-	if a.done != nil {
-		chunks = append(chunks, a.done.chunk(slackgo.TaskCardStatusComplete))
+	if a.finished != nil {
+		chunks = append(chunks, a.finished.chunk(slackgo.TaskCardStatusComplete))
 	}
 	if a.text != "" {
 		chunks = append(chunks, slackgo.NewMarkdownTextChunk(a.text))
 	}
-	if a.now != nil {
-		chunks = append(chunks, a.now.chunk(slackgo.TaskCardStatusInProgress))
+	if a.started != nil {
+		chunks = append(chunks, a.started.chunk(slackgo.TaskCardStatusInProgress))
 	}
 	return slackgo.MsgOptionChunks(chunks...)
 }
 
+// chunk returns a card with a status in the form that Slack accepts.
 func (c *card) chunk(status slackgo.TaskCardStatus) slackgo.StreamChunk {
 	chunk := slackgo.NewTaskUpdateChunk("step-"+strconv.Itoa(c.step), c.title)
 	chunk.Status = status
 	return chunk
 }
 
-// harmless is Markdown that calls nobody: what Slack reads as a mention is broken up.
-func harmless(text string) string {
+// withoutMentions breaks up in a Markdown text what Slack would read as a mention, so that
+// nobody is notified.
+func withoutMentions(text string) string {
 	return strings.NewReplacer("<!", "<\u200b!", "<@", "<\u200b@", "<#", "<\u200b#",
 		"@channel", "@\u200bchannel", "@here", "@\u200bhere", "@everyone", "@\u200beveryone").Replace(text)
 }
