@@ -10,7 +10,8 @@ import (
 	"parley/tools"
 )
 
-// NotRun is the error of a command that was not run, as the model reads it.
+// NotRunError turns the error of a command that was not run into the error that the model
+// reads.
 func NotRunError(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -25,8 +26,8 @@ func NotRunError(err error) error {
 	return tools.Errorf(tools.ExecutionFailed, "the command could not be run: %v", err)
 }
 
-// Ended is the error of a command that was ended for what it did; nil if it ended by
-// itself.
+// EndedError returns the error that the model reads about a command that was ended for
+// what it did; nil if the command ended by itself. took is how long it ran.
 func EndedError(r Result, took time.Duration) error {
 	if r.Killed == "" {
 		return nil
@@ -39,7 +40,8 @@ func EndedError(r Result, took time.Duration) error {
 		why, outputTail("stdout", r.Stdout), outputTail("stderr", r.Stderr))
 }
 
-// tail is the end of an output, if there is one, short enough for an error.
+// outputTail returns the end of an output under its name, short enough for an error; ""
+// if there was no output.
 func outputTail(name, text string) string {
 	const most = 2000
 	text = strings.TrimSpace(text)

@@ -21,29 +21,33 @@ import (
 )
 
 const (
-	// leaseTime is how long a command goes on after its caller was last known to be
-	// at work: less than what is left then of a lease that others could take over.
+	// leaseTime is how long a command goes on after its caller was last known to be at
+	// work. It is less than what is left then of the caller's lease on the session, which
+	// others could take over.
 	leaseTime = 3 * time.Second
-	// leaseEvery is how often it is said that the caller is still at work.
+	// leaseEvery is the interval at which the supervisor is told that the caller is still at
+	// work.
 	leaseEvery = 500 * time.Millisecond
-	// endTimeout is how long a supervisor has for ending what it has started.
+	// endTimeout is how long a supervisor may take to end what it has started.
 	endTimeout = 10 * time.Second
 )
 
-// nested is set for supervisors, and for nothing else.
+// supervisorEnv is the environment variable that is set for supervisors, and for nothing
+// else.
 const supervisorEnv = "PARLEY_SANDBOX_SUPERVISOR"
 
-// Main carries out what this program runs itself for, beside its other commands. It tells
-// whether args, as in os.Args, asked for that, and if so the exit code. Most of it was done
-// before main began, see package supervisor.
+// Main carries out the commands under which this program runs itself, beside its other
+// commands. asked reports whether args, which has the form of os.Args, is such a command,
+// and code is the exit code then. Most of such commands are done before main began, see
+// package supervisor.
 func Main(args []string) (code int, asked bool) {
 	return supervisor.Main(args, func(hosts []string) supervisor.Proxy { return proxy{egress.New(hosts)} })
 }
 
-// A proxy is the one that supervisors use.
+// A proxy makes an egress.Proxy a supervisor.Proxy.
 type proxy struct{ *egress.Proxy }
 
-// Serve implements supervisor.Proxy.
+// Serve implements supervisor.Proxy; it serves connections to a listening socket.
 func (p proxy) Serve(listening *os.File) error {
 	l, err := net.FileListener(listening)
 	if err = errors.Join(err, listening.Close()); err != nil { // it was copied
@@ -52,7 +56,7 @@ func (p proxy) Serve(listening *os.File) error {
 	return p.Proxy.Serve(l)
 }
 
-// Run implements Sandbox.
+// Run implements Sandbox; it runs the command under a supervisor of its own.
 func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return Result{}, err
@@ -77,7 +81,7 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 		return Result{}, fmt.Errorf("run a command in the sandbox: %w", err)
 	}
 	if rep.Killed == Cancelled && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		rep.Killed, rep.Detail = Timeout, "its time was over" // both saw it at the same moment
+		rep.Killed, rep.Detail = Timeout, "its time was over" // the supervisor and this process saw the deadline at the same moment
 	}
 	if rep.Killed != "" {
 		b.cfg.Log.Info("a command was ended", slog.String("reason", string(rep.Killed)))
@@ -94,7 +98,7 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	}, nil
 }
 
-// request is what the supervisor is told.
+// newRequest returns the request for a command that the supervisor gets.
 func (b *Box) newRequest(ctx context.Context, c Command) (supervisor.Request, error) {
 	now := supervisor.Clock()
 	lease := leaseTime
@@ -119,7 +123,8 @@ func (b *Box) newRequest(ctx context.Context, c Command) (supervisor.Request, er
 	return req, runAsWorkspaceOwner(&req)
 }
 
-// allowNetwork gives a request what its command may reach.
+// allowNetwork adds the hosts to a request that its command may reach, or the whole
+// network.
 func (b *Box) allowNetwork(req *supervisor.Request, c Command) error {
 	network := b.cfg.Network
 	if c.Reach != nil {
@@ -139,12 +144,12 @@ func (b *Box) allowNetwork(req *supervisor.Request, c Command) error {
 	return nil
 }
 
-// letOwn lets root's commands run as whom the workspace belongs to: without root's
-// capabilities they could not write to it.
+// runAsWorkspaceOwner makes the commands of a root process run as the user who owns the
+// workspace: without root's capabilities root could not write to it.
 func runAsWorkspaceOwner(r *supervisor.Request) error {
 	info, err := os.Stat(r.Workspace)
 	if err != nil {
-		return errors.New("its workspace is not there") // models need not know where
+		return errors.New("its workspace is not there") // the model need not know the path
 	}
 	if of, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 && of.Uid != 0 {
 		r.UID, r.GID = int(of.Uid), int(of.Gid)
@@ -152,7 +157,8 @@ func runAsWorkspaceOwner(r *supervisor.Request) error {
 	return nil
 }
 
-// environment is the command's: nothing of this process's but what is configured.
+// commandEnv returns the command's environment. From this process's environment it has
+// the configured variables alone.
 func (b *Box) commandEnv(c Command) []string {
 	env := []string{"PATH=" + supervisor.Path, "LANG=C.UTF-8", "TERM=dumb", "USER=agent", "LOGNAME=agent", "SHELL=/bin/sh", "GIT_CONFIG_NOSYSTEM=1"}
 	for _, name := range b.cfg.Env {
@@ -163,7 +169,8 @@ func (b *Box) commandEnv(c Command) []string {
 	return append(env, c.Env...)
 }
 
-// supervised runs a request under a supervisor of its own.
+// runSupervised runs a request under a supervisor of its own, and returns the
+// supervisor's report.
 func (b *Box) runSupervised(ctx context.Context, req supervisor.Request, stdin io.Reader, stdout, stderr io.Writer) (supervisor.Report, error) {
 	p, err := b.startSupervisor(req.Proxied(), stdin, stdout, stderr)
 	if err != nil {
@@ -203,14 +210,14 @@ func (b *Box) runSupervised(ctx context.Context, req supervisor.Request, stdin i
 	return rep, nil
 }
 
-// A supervisorProcess is a supervisor at work.
+// A supervisorProcess is a running supervisor.
 type supervisorProcess struct {
 	cmd     *exec.Cmd
 	control *os.File
 	report  *os.File
 }
 
-// startSupervisor runs this program once more, or the one that is configured.
+// startSupervisor starts a supervisor: this program once more, or the configured one.
 func (b *Box) startSupervisor(proxied bool, stdin io.Reader, stdout, stderr io.Writer) (*supervisorProcess, error) {
 	controlEnd, control, err := os.Pipe()
 	if err != nil {
@@ -224,8 +231,8 @@ func (b *Box) startSupervisor(proxied bool, stdin io.Reader, stdout, stderr io.W
 	if proxied {
 		args = append(args, supervisor.Proxying)
 	}
-	cmd := exec.Command(cmp.Or(b.cfg.Supervisor, supervisor.ThisProgram), args...) //nolint:noctx // it ends what it has started before it ends
-	cmd.Env = []string{supervisorEnv + "=1"}                                       // and nothing of ours
+	cmd := exec.Command(cmp.Or(b.cfg.Supervisor, supervisor.ThisProgram), args...) //nolint:noctx // the supervisor ends what it has started before it ends itself
+	cmd.Env = []string{supervisorEnv + "=1"}                                       // and nothing of this process's environment
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
@@ -239,13 +246,13 @@ func (b *Box) startSupervisor(proxied bool, stdin io.Reader, stdout, stderr io.W
 	return &supervisorProcess{cmd: cmd, control: control, report: rep}, nil
 }
 
-// keep tells the supervisor what to run, and that we are at work, until it has
-// ended or ctx does.
+// sendLeases sends the request to the supervisor, and then again and again until when the
+// command may go on, until the supervisor has ended or ctx is done.
 func (p *supervisorProcess) sendLeases(ctx context.Context, req supervisor.Request, ended <-chan struct{}) {
 	defer func() { _ = p.control.Close() }() // the supervisor may be gone
 	raw, err := json.Marshal(req)
 	if err != nil {
-		return // the supervisor sees the end, and reports that it was told nothing
+		return // the supervisor sees the end of the pipe, and reports that it got no request
 	}
 	if _, err := p.control.Write(append(raw, '\n')); err != nil {
 		return

@@ -8,12 +8,12 @@ import (
 
 // An output keeps the beginning and the end of what is written to it.
 type output struct {
-	shared  *sync.Mutex // with the command's other output, around tell
+	shared  *sync.Mutex // held during onWrite; shared with the command's other output
 	onWrite func([]byte)
-	half    int // how much is kept of the beginning, and of the end
+	half    int // how many bytes are kept of the beginning, and of the end
 
 	head, tail []byte
-	start      int // of the oldest byte in tail, once it is full
+	start      int // index of the oldest byte in tail, once tail is full
 	total      int64
 }
 
@@ -46,7 +46,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text is what is kept. No character is cut in half.
+// text returns what is kept, and cuts no character in half.
 func (o *output) text() string {
 	o.shared.Lock()
 	defer o.shared.Unlock()

@@ -16,12 +16,13 @@ import (
 	"parley/tools/sandbox/supervisor"
 )
 
-// probeTimeout is how long a mode has to show that it works.
+// probeTimeout is how long a mode may take to show that it works.
 const probeTimeout = 20 * time.Second
 
-// Open finds out by running something whether the configured mode works, and with
-// Auto which does. With none it is an AbsentError; a SettingError where what works
-// cannot keep what the configuration promises.
+// Open returns a Box of the configured mode, after it has run something to see that the
+// mode works; for Auto it tries the modes in turn. If none works the error is an
+// AbsentError; if the mode that works cannot enforce what the configuration promises, a
+// SettingError.
 func Open(ctx context.Context, cfg Config) (*Box, error) {
 	if os.Getenv(supervisorEnv) != "" {
 		// A program that does not call Main would start itself again without end.
@@ -62,7 +63,7 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 	return nil, &AbsentError{tried}
 }
 
-// only tries the one mode that is asked for.
+// tryOnly tries the one mode that is configured.
 func (b *Box) tryOnly(ctx context.Context) error {
 	if failed := b.try(ctx); failed != nil {
 		return &SettingError{"sandbox.mode", fmt.Sprintf("%q does not work here: %v", b.mode, failed.Err), failed.Remedy}
@@ -70,7 +71,8 @@ func (b *Box) tryOnly(ctx context.Context) error {
 	return b.checkEnforceable()
 }
 
-// kept refuses what the mode cannot enforce.
+// checkEnforceable returns an error if the configuration asks for something that the mode
+// cannot enforce.
 func (b *Box) checkEnforceable() error {
 	if b.mode != Landlock || !b.cfg.Network.Full && len(b.cfg.Network.Hosts) == 0 {
 		return nil
@@ -84,7 +86,7 @@ const (
 	remedyLandlock   = "use Linux 6.12 or newer with Landlock enabled (lsm=landlock,… at boot)"
 )
 
-// try runs a command in the box's mode that shows whether the walls stand.
+// try runs a command in the box's mode to see whether the walls hold; nil if they do.
 func (b *Box) try(ctx context.Context) *Attempt {
 	switch b.mode {
 	case Bubblewrap:
@@ -113,8 +115,8 @@ func (b *Box) try(ctx context.Context) *Attempt {
 	return nil
 }
 
-// probe runs a command in the box's mode. What does not work with control groups is
-// tried again without, and does without them from then on.
+// probe runs a command in the box's mode. If that fails with control groups, it tries
+// once more without; if that works, the box has no control groups from then on.
 func (b *Box) probe(ctx context.Context) error {
 	err := b.probeOnce(ctx)
 	if err != nil && b.groups.Found() {
@@ -124,7 +126,8 @@ func (b *Box) probe(ctx context.Context) error {
 	return err
 }
 
-// probeOnce runs a command that looks for a file outside and writes one inside.
+// probeOnce runs a command that looks for a file outside of the workspace and writes one
+// inside.
 func (b *Box) probeOnce(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

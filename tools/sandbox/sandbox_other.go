@@ -7,10 +7,12 @@ import (
 	"errors"
 )
 
-// Main carries out what this program runs itself for: nothing, on this system.
+// Main carries out the commands under which this program runs itself: there are none on
+// this system.
 func Main([]string) (code int, asked bool) { return 0, false }
 
-// Open finds no walls: they are the Linux kernel's.
+// Open returns an error, because walls need the Linux kernel: an AbsentError for Auto,
+// else a SettingError.
 func Open(_ context.Context, cfg Config) (*Box, error) {
 	if cfg.Mode == Auto {
 		return nil, &AbsentError{[]Attempt{{Bubblewrap, errors.New("it needs Linux"), "run parley on Linux, or in a container"}}}
@@ -18,7 +20,7 @@ func Open(_ context.Context, cfg Config) (*Box, error) {
 	return nil, &SettingError{"sandbox.mode", string(cfg.Mode) + " needs Linux", `leave it out, or set "auto": then nothing is run`}
 }
 
-// Run runs nothing: Open gives no Box here.
+// Run returns an error; Open gives no Box on this system.
 func (b *Box) Run(context.Context, Command) (Result, error) {
 	return Result{}, errors.ErrUnsupported
 }

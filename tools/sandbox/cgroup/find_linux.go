@@ -17,13 +17,13 @@ const (
 	memory = "memory"
 )
 
-// leaf is the group that this process moves to where its own is to have groups below:
-// in version 2 a group has processes or divides what it may take, not both.
+// ownLeaf is the group to which this process moves if its own group is to have groups
+// below it: in version 2 a group either has processes or divides its resources, not both.
 const ownLeaf = "parley-server"
 
-// Find looks where groups can be made, and makes one to see that it works. What is
-// left over there of processes that were killed is removed. Where nothing works it
-// is an error that says why.
+// Find looks for where groups can be made, makes one there to see that it works, and
+// removes what killed processes have left there. If groups can be made nowhere, the error
+// says why.
 func Find() (Place, error) {
 	own, err := ownGroups()
 	if err != nil {
@@ -61,7 +61,7 @@ func Find() (Place, error) {
 	return p, nil
 }
 
-// try makes a group, and removes it.
+// tryMake makes a group, and removes it.
 func tryMake(in folder) error {
 	g, err := Place{Pids: in}.Make(Limits{})
 	if err != nil {
@@ -70,7 +70,8 @@ func tryMake(in folder) error {
 	return g.Remove()
 }
 
-// ownGroups are the groups that this process is in, by controller; "" is version 2's.
+// ownGroups returns the groups that this process is in, by controller; "" is the
+// controller of version 2.
 func ownGroups() (map[string]string, error) {
 	raw, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -90,13 +91,14 @@ func ownGroups() (map[string]string, error) {
 	return own, nil
 }
 
-// A mount is where a hierarchy of groups is to be seen.
+// A mount is a mounted hierarchy of groups.
 type mount struct {
 	root string // the group at its top
 	at   string
 }
 
-// readMounts finds the hierarchies that are mounted, by controller; "" is version 2's.
+// readMounts returns the mounted hierarchies by controller; "" is the controller of
+// version 2.
 func readMounts() (map[string]mount, error) {
 	raw, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -124,7 +126,7 @@ func readMounts() (map[string]mount, error) {
 	return mounts, nil
 }
 
-// folder is where a group lies, if it can be seen.
+// folderOf returns the folder of a group; false if the mount does not show that group.
 func (m mount) folderOf(group string) (string, bool) {
 	below, err := filepath.Rel(m.root, group)
 	if err != nil || below == ".." || strings.HasPrefix(below, "../") {
@@ -133,8 +135,8 @@ func (m mount) folderOf(group string) (string, bool) {
 	return filepath.Join(m.at, below), true
 }
 
-// divide finds the group of version 2 below which groups can be made, and lets it
-// divide what it may take of each controller.
+// enableControllers finds the group of version 2 below which groups can be made, enables
+// its controllers for the groups below, and puts the group into at for each of them.
 func (m mount) enableControllers(group string, at map[string]folder) error {
 	own, ok := m.folderOf(group)
 	if !ok {
@@ -143,10 +145,10 @@ func (m mount) enableControllers(group string, at map[string]folder) error {
 	parent := filepath.Dir(own)
 	switch {
 	case hasDelegationMark(parent) || filepath.Base(own) == ownLeaf && m.isDelegated(parent):
-		own = parent // which need not divide yet what it may take
+		own = parent // whose controllers may not be enabled yet
 	case len(readControllers(own, "cgroup.controllers")) == 0:
-		return nil // they are version 1's
-	case isRoot(own): // which may have both
+		return nil // the controllers are version 1's
+	case isRoot(own): // the machine's own group may have both processes and groups
 		if own != m.at {
 			return nil
 		}
@@ -159,7 +161,7 @@ func (m mount) enableControllers(group string, at map[string]folder) error {
 	}
 	var failed error
 	for _, controller := range readControllers(own, "cgroup.controllers") {
-		// What is divided already needs no writing, and cannot always be written.
+		// A controller that is enabled already need not be written, and cannot always be.
 		if !slices.Contains(readControllers(own, "cgroup.subtree_control"), controller) {
 			failed = errors.Join(failed, write(own, "cgroup.subtree_control", "+"+controller))
 		}
@@ -170,7 +172,8 @@ func (m mount) enableControllers(group string, at map[string]folder) error {
 	return failed
 }
 
-// wanted reads which controllers a file of a group names, of those that are used here.
+// readControllers returns the controllers that a file of a group names, of the two that
+// are used here.
 func readControllers(dir, file string) (controllers []string) {
 	raw, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
@@ -184,13 +187,14 @@ func readControllers(dir, file string) (controllers []string) {
 	return controllers
 }
 
-// delegated tells whether the system has left a group to whoever is in it: by a mark,
-// or, in a container, because nothing is seen above it.
+// isDelegated reports whether the system has left a group to whoever is in it: the group
+// has a mark, or, in a container, nothing above it can be seen.
 func (m mount) isDelegated(dir string) bool {
 	return hasDelegationMark(dir) || dir == m.at && !isRoot(dir)
 }
 
-// marked tells whether a group has the mark that systemd makes on what it delegates.
+// hasDelegationMark reports whether a group has the mark that systemd puts on a group
+// that it delegates.
 func hasDelegationMark(dir string) bool {
 	for _, name := range []string{"user.delegate", "trusted.delegate"} {
 		value := make([]byte, 8)
@@ -201,13 +205,14 @@ func hasDelegationMark(dir string) bool {
 	return false
 }
 
-// top tells whether a group is the machine's own, above all others.
+// isRoot reports whether a group is the machine's own, above all others.
 func isRoot(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "cgroup.type"))
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// moveDown moves this process to a group below its own, if it is alone in that.
+// moveDown moves this process to a group below its own, if no other process is in its
+// own.
 func moveDown(own string) error {
 	raw, err := os.ReadFile(filepath.Join(own, "cgroup.procs"))
 	if err != nil {
@@ -222,7 +227,7 @@ func moveDown(own string) error {
 	return write(filepath.Join(own, ownLeaf), "cgroup.procs", strconv.Itoa(os.Getpid()))
 }
 
-// write writes one of a group's files, which must be there.
+// write writes to one of a group's files, which must exist.
 func write(dir, file, text string) error {
 	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
 	if err != nil {

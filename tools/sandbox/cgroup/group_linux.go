@@ -17,10 +17,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prefix begins the names of groups.
+// groupPrefix begins the names of groups.
 const groupPrefix = "parley-command-"
 
-// removeTime is how long a group may take to be rid of processes that have ended.
+// removeTime is how long it may take until the processes that have ended have left a
+// group.
 const removeTime = time.Second
 
 // A Group is the control group of one command.
@@ -33,10 +34,10 @@ type Group struct {
 type part struct {
 	folder
 	parent string
-	lock   *os.File // held as long as somebody looks after the group
+	lock   *os.File // held as long as a process looks after the group
 }
 
-// Make makes a group.
+// Make makes a group with these limits.
 func (p Place) Make(limits Limits) (_ *Group, err error) {
 	g := &Group{in: p}
 	defer func() {
@@ -66,7 +67,7 @@ func (p Place) Make(limits Limits) (_ *Group, err error) {
 	return g, nil
 }
 
-// folders are where the parts of a group are made.
+// folders returns the folders in which the parts of a group are made.
 func (p Place) folders() (all []folder) {
 	for _, in := range []folder{p.Pids, p.Memory} {
 		if in.Path != "" && !slices.Contains(all, in) {
@@ -76,8 +77,8 @@ func (p Place) folders() (all []folder) {
 	return all
 }
 
-// make makes a part, and locks it. Between the two somebody may have taken it for
-// one that is left over, and have removed it.
+// make makes a part, and locks it. It tries again if another process has removed the part
+// before it was locked, as one that is left over.
 func (f folder) make() (part, error) {
 	for {
 		dir, err := os.MkdirTemp(f.Path, groupPrefix)
@@ -97,7 +98,7 @@ func (f folder) make() (part, error) {
 	}
 }
 
-// hold locks a group, if nobody does.
+// lockGroup locks a group, if nobody else has locked it.
 func lockGroup(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -109,7 +110,7 @@ func lockGroup(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// limitMemory bounds memory, of which none is swapped.
+// limitMemory bounds the part's memory, and lets none of it be swapped.
 func (p part) limitMemory(most string) error {
 	if !p.Unified {
 		err := write(p.Path, "memory.limit_in_bytes", most)
@@ -127,9 +128,10 @@ func (p part) limitMemory(most string) error {
 
 // Start starts a program inside: no process of it is ever outside.
 //
-// In version 2 the kernel makes it there. In version 1 it is where the thread is that
-// starts it, which goes there and comes back: to move the program once it runs would
-// wait for the whole machine, for ten milliseconds and more.
+// In version 2 the kernel creates the process in the group. In version 1 a process is
+// created in the group of the thread that starts it, so that thread joins the group and
+// comes back: moving the program once it runs would wait for the whole machine, for ten
+// milliseconds and more.
 func (g *Group) Start(cmd *exec.Cmd) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -149,8 +151,9 @@ func (g *Group) Start(cmd *exec.Cmd) (err error) {
 	return cmd.Start()
 }
 
-// Refused tells whether the group was refused processes or threads, and whether the
-// kernel has ended a process of it for its memory. What it was refused by Kill counts.
+// Refused reports whether the group was refused processes or threads, and whether the
+// kernel has ended a process of it for its memory. It also counts what Kill's own limit
+// refused.
 func (g *Group) Refused() (tasks, memory bool) {
 	for _, p := range g.parts {
 		tasks = tasks || p.hasEvent("pids.events", "max")
@@ -163,11 +166,11 @@ func (g *Group) Refused() (tasks, memory bool) {
 	return tasks, memory
 }
 
-// counted tells whether something has happened that a file counts.
+// hasEvent reports whether a file of the part counts at least one event of this name.
 func (p part) hasEvent(file, what string) bool {
 	raw, err := os.ReadFile(filepath.Join(p.Path, file))
 	if err != nil {
-		return false // the controller is another part's
+		return false // the controller belongs to another part
 	}
 	for line := range strings.Lines(string(raw)) {
 		if name, n, _ := strings.Cut(strings.TrimSpace(line), " "); name == what && n != "0" {
@@ -177,8 +180,8 @@ func (p part) hasEvent(file, what string) bool {
 	return false
 }
 
-// Kill lets the group have no more processes, and ends all that it has: it tells
-// whether there were any. Those that came meanwhile are ended by the next call.
+// Kill allows the group no more processes, and kills all that it has. It reports whether
+// there were any. The next call kills those that came meanwhile.
 func (g *Group) Kill() (some bool) {
 	for _, p := range g.parts {
 		some = p.kill() || some
@@ -186,9 +189,9 @@ func (g *Group) Kill() (some bool) {
 	return some
 }
 
-// kill tells whether there was anything to be ended.
+// kill kills the processes of a part, and reports whether there were any.
 func (p part) kill() bool {
-	_ = write(p.Path, "pids.max", "0") // where the controller is another part's there is no such file
+	_ = write(p.Path, "pids.max", "0") // the file is missing if the controller belongs to another part
 	raw, err := os.ReadFile(filepath.Join(p.Path, "cgroup.procs"))
 	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
 		return false
@@ -197,7 +200,7 @@ func (p part) kill() bool {
 		return true
 	}
 	for field := range strings.FieldsSeq(string(raw)) {
-		// 0 is a process that is not seen from here, or would be ourselves.
+		// 0 stands for a process that cannot be seen from here; to kill it would kill this process.
 		if pid, err := strconv.Atoi(field); err == nil && pid > 0 && pid != os.Getpid() {
 			_ = unix.Kill(pid, unix.SIGKILL) // it may have ended just now
 		}
@@ -205,8 +208,8 @@ func (p part) kill() bool {
 	return true
 }
 
-// Remove removes the group, which Kill has emptied. What cannot be removed is left to
-// Sweep.
+// Remove removes the group, which Kill has emptied. Sweep removes later what cannot be
+// removed now.
 func (g *Group) Remove() (err error) {
 	for _, p := range g.parts {
 		err = errors.Join(err, p.remove(), p.lock.Close())
@@ -215,7 +218,7 @@ func (g *Group) Remove() (err error) {
 	return err
 }
 
-// remove removes a part. A process that has ended may be in it for a moment more.
+// remove removes a part. A process that has ended may still be in the part for a moment.
 func (p part) remove() error {
 	for until := time.Now().Add(removeTime); ; time.Sleep(time.Millisecond) {
 		err := unix.Rmdir(p.Path)
@@ -228,7 +231,7 @@ func (p part) remove() error {
 	}
 }
 
-// Sweep ends and removes the groups that nobody looks after, because their processes
+// Sweep kills and removes the groups that no process looks after, because their processes
 // were killed.
 func (p Place) Sweep() {
 	for _, in := range p.folders() {
@@ -236,7 +239,7 @@ func (p Place) Sweep() {
 	}
 }
 
-// sweepBelow removes the groups below one.
+// sweepBelow sweeps the groups below a folder.
 func (f folder) sweepBelow() {
 	entries, err := os.ReadDir(f.Path)
 	if err != nil {
@@ -249,13 +252,13 @@ func (f folder) sweepBelow() {
 	}
 }
 
-// sweep removes a group, unless somebody looks after it.
+// sweep removes a group, unless a process holds its lock.
 func (f folder) sweep() error {
 	lock, err := lockGroup(f.Path)
 	if err != nil {
 		return err
 	}
-	f.sweepBelow() // a command may have been this program
+	f.sweepBelow() // a command may have been this program, with groups of its own
 	p := part{folder: f, lock: lock}
 	for until := time.Now().Add(removeTime); p.kill() && time.Now().Before(until); {
 		time.Sleep(time.Millisecond)

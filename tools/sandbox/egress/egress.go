@@ -1,7 +1,7 @@
 // Package egress is an HTTP proxy that lets a command reach the hosts that are allowed.
 //
-// It takes CONNECT and requests with an absolute URL. What is not on its list is
-// refused with a 403 that names the host.
+// The proxy accepts CONNECT and requests with an absolute URL. It refuses hosts that are
+// not on its list with a 403 that names the host.
 package egress
 
 import (
@@ -23,8 +23,9 @@ import (
 	"parley/tools/target"
 )
 
-// Check says what is wrong with an entry of the list: it is HOST, or *.DOMAIN for
-// all below a domain, for the ports 80 and 443; or either with :PORT.
+// Check returns what is wrong with an entry of the list; nil if nothing. An entry is
+// HOST, or *.DOMAIN for everything below a domain, for the ports 80 and 443; or either of
+// them with :PORT.
 func Check(entry string) error {
 	host, port := splitHostPort(entry)
 	if strings.Contains(entry, "/") {
@@ -52,7 +53,8 @@ func checkPort(port string) error {
 	return nil
 }
 
-// split parts a host from its port, if it has one. Brackets go.
+// splitHostPort splits an entry into its host and its port, which may be "". It removes
+// brackets.
 func splitHostPort(entry string) (host, port string) {
 	entry = strings.ToLower(entry)
 	if host, port, err := net.SplitHostPort(entry); err == nil {
@@ -67,21 +69,21 @@ type Proxy struct {
 	server    *http.Server
 	dial      *net.Dialer
 	transport *http.Transport
-	closed    chan struct{} // ends the connections that tunnels have taken over
+	closed    chan struct{} // closed to end the connections that tunnels have taken over
 	close     func()
 
 	mu      sync.Mutex
 	refused []string
 }
 
-// maxRefused bounds how many hosts are remembered that were refused.
+// maxRefused is how many refused hosts are remembered at most.
 const maxRefused = 20
 
-// New makes a proxy for those hosts.
+// New makes a proxy that allows these hosts.
 func New(allowed []string) *Proxy {
 	p := &Proxy{allowed: allowed, dial: &net.Dialer{Timeout: 20 * time.Second}, closed: make(chan struct{})}
 	p.close = sync.OnceFunc(func() { close(p.closed) })
-	p.transport = &http.Transport{ // Proxy is nil: what the environment says is not for this
+	p.transport = &http.Transport{ // Proxy is nil: the proxy ignores the environment's own proxy settings
 		DialContext: p.dialAllowed, ResponseHeaderTimeout: time.Minute, MaxResponseHeaderBytes: 256 << 10,
 		DisableCompression: true, IdleConnTimeout: 10 * time.Second,
 	}
@@ -89,7 +91,7 @@ func New(allowed []string) *Proxy {
 	return p
 }
 
-// Serve takes connections until the proxy is closed.
+// Serve serves connections until the proxy is closed.
 func (p *Proxy) Serve(l net.Listener) error {
 	if err := p.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -104,14 +106,14 @@ func (p *Proxy) Close() error {
 	return p.server.Close()
 }
 
-// Refused lists the hosts that were asked for and are not allowed.
+// Refused returns the hosts that were asked for and are not allowed.
 func (p *Proxy) Refused() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.refused)
 }
 
-// allows tells whether a host and port are on the list.
+// allows reports whether a host and port are on the list.
 func (p *Proxy) allows(host, port string) bool {
 	return slices.ContainsFunc(p.allowed, func(entry string) bool {
 		name, at := splitHostPort(entry)
@@ -123,7 +125,7 @@ func (p *Proxy) allows(host, port string) bool {
 	})
 }
 
-// ServeHTTP is one request of the command.
+// ServeHTTP serves one request of the command.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	asked, fallback := r.Host, "80"
 	switch {
@@ -159,9 +161,9 @@ func (p *Proxy) refuse(w http.ResponseWriter, host string) {
 	http.Error(w, fmt.Sprintf("parley: the host %s may not be reached: the operator allows hosts in [sandbox] network", host), http.StatusForbidden)
 }
 
-// connect reaches a host that is allowed. A name that leads to this machine, or to
-// what only machines of a cloud can ask, is refused: who answers for a name is not
-// always who wrote it down.
+// dialAllowed connects to a host that is allowed. It refuses a name that leads to this
+// machine, or to addresses that only machines of a cloud can reach: whoever answers for a
+// name need not be who allowed it.
 func (p *Proxy) dialAllowed(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _ := splitHostPort(address)
 	d := *p.dial
@@ -180,7 +182,7 @@ func (p *Proxy) dialAllowed(ctx context.Context, network, address string) (net.C
 	return d.DialContext(ctx, network, address)
 }
 
-// tunnel connects the command with a host, until either ends it.
+// tunnel connects the command with a host, until one of them ends the connection.
 func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, address string) {
 	far, err := p.dialAllowed(ctx, "tcp", address)
 	if err != nil {
@@ -208,7 +210,7 @@ func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, address strin
 	}
 	var back sync.WaitGroup
 	back.Go(func() {
-		_, _ = io.Copy(near, far) // whoever ends it ends it for both
+		_, _ = io.Copy(near, far) // an error ends the tunnel as an end does
 		halfClose(near)
 	})
 	_, _ = io.Copy(far, buffered)
@@ -216,32 +218,32 @@ func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, address strin
 	back.Wait()
 }
 
-// halfClose says that no more is sent.
+// halfClose tells the other end of a connection that no more is sent.
 func halfClose(c net.Conn) {
 	if c, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = c.CloseWrite() // it may be closed already
 	}
 }
 
-// forward sends a plain request on.
+// forward sends a plain request to its host, and the answer back.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 	out := r.Clone(r.Context())
 	out.RequestURI = ""
 	for _, name := range []string{"Connection", "Proxy-Connection", "Proxy-Authorization", "Proxy-Authenticate", "Keep-Alive", "Te", "Trailer", "Upgrade"} {
 		out.Header.Del(name)
 	}
-	out.Host = r.URL.Host // what is asked of the host is what was allowed
+	out.Host = r.URL.Host // the host gets the name that was allowed
 	resp, err := p.transport.RoundTrip(out)
 	if err != nil {
 		http.Error(w, "parley: "+err.Error(), http.StatusBadGateway)
 		return
 	}
-	defer func() { _ = resp.Body.Close() }() // it was read as far as anybody wants it
+	defer func() { _ = resp.Body.Close() }() // whoever wanted it has read it
 	for name, values := range resp.Header {
 		if name != "Connection" && name != "Keep-Alive" {
 			w.Header()[name] = values
 		}
 	}
 	w.WriteHeader(resp.StatusCode)
-	_, _ = io.Copy(w, resp.Body) // the command, or the host, may have enough
+	_, _ = io.Copy(w, resp.Body) // the command or the host may have ended the connection
 }

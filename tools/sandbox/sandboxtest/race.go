@@ -2,5 +2,5 @@
 
 package sandboxtest
 
-// Raced says that the tests look for races.
+// Raced reports whether the tests run with the race detector.
 const Raced = true

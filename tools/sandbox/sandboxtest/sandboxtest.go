@@ -1,4 +1,4 @@
-// Package sandboxtest runs tests whose commands are supervised without the race detector.
+// Package sandboxtest runs tests with a supervisor that is built without the race detector.
 package sandboxtest
 
 import (
@@ -8,17 +8,19 @@ import (
 	"path/filepath"
 )
 
-// program names the variable that holds the tests' program without the race detector.
+// program is the environment variable that names the tests' program without the race
+// detector.
 const program = "PARLEY_TEST_UNRACED"
 
-// Supervisor is the program that supervises the commands of the tests that Run runs: "",
-// which is the test's own, where no races are looked for.
+// Supervisor returns the program that supervises the commands of the tests that Run runs:
+// "", which means the tests' own program, unless they run with the race detector.
 func Supervisor() string { return os.Getenv(program) }
 
-// Run runs the tests of the package in whose folder it is. Where they look for races it
-// first builds the program that supervises their commands, and runs inside, without: the
-// race detector makes its start take a second and its memory many times as large, and
-// sees nothing there, because what runs side by side is in the tests.
+// Run runs the tests of the package in the current folder. If they run with the race
+// detector, Run first builds the program that supervises their commands without it: the
+// race detector makes the supervisor's start take a second and its memory many times as
+// large, and finds nothing there, because the concurrent code is in the tests' own
+// process.
 func Run(tests func() int) int {
 	if !Raced {
 		return tests()

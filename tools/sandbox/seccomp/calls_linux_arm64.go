@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 const arch = unix.AUDIT_ARCH_AARCH64
 
-// legacy are the calls that only older kinds of processors have.
+// legacy returns rules for the calls that only older kinds of processors have: none here.
 func legacy() []rule { return nil }
 
 // Chmod is a call that this kind of processor does not have.

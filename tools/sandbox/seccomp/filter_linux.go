@@ -9,14 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where a filter finds things: struct seccomp_data.
+// The offsets in struct seccomp_data, which a filter reads.
 const (
 	atNumber = 0
 	atArch   = 4
 	atArgs   = 16
 )
 
-// The answers.
+// A filter's answers to a call: run it, ask whoever holds the listener, or fail with an
+// error number.
 const (
 	allow  = 0x7fff0000
 	notify = 0x7fc00000
@@ -25,15 +26,16 @@ const (
 
 func errnoAnswer(e unix.Errno) uint32 { return refuse | uint32(e) }
 
-// A rule answers a call; where test is set, only calls that it matches.
+// A rule answers a call; if test is set, only calls that it matches.
 type rule struct {
 	call   uint32
 	answer uint32
 	test   test
 }
 
-// A test is a part of a filter that goes on with the answer at its end where the
-// call is to be answered, and past it where it is not.
+// A test is a part of a filter: for a call that it matches, the filter goes on with the
+// instruction after the test, which is the rule's answer; for any other call it skips
+// that.
 type test []unix.SockFilter
 
 func load(at uint32) unix.SockFilter {
@@ -46,7 +48,7 @@ func jump(how uint16, k uint32, yes, no int) unix.SockFilter {
 
 func answer(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k} }
 
-// low and high are the halves of an argument.
+// low and high return the offsets of the two halves of an argument.
 func low(n uint32) uint32  { return atArgs + 8*n }
 func high(n uint32) uint32 { return atArgs + 8*n + 4 }
 
@@ -69,7 +71,7 @@ func noneOf(n, mask uint32, values ...uint32) test {
 	return t
 }
 
-// Assemble makes the program of a filter, as the kernel and bubblewrap take it.
+// Assemble makes the program of a filter in the form that the kernel and bubblewrap read.
 func Assemble(f Filter) ([]byte, error) {
 	var raw []byte
 	for _, in := range Program(f) {
@@ -80,10 +82,10 @@ func Assemble(f Filter) ([]byte, error) {
 	return raw, nil
 }
 
-// Program is a filter as instructions.
+// Program returns a filter's instructions.
 func Program(f Filter) []unix.SockFilter {
 	program := []unix.SockFilter{
-		load(atArch), jump(unix.BPF_JEQ, arch, 1, 0), answer(errnoAnswer(unix.ENOSYS)), // calls of other kinds have other numbers
+		load(atArch), jump(unix.BPF_JEQ, arch, 1, 0), answer(errnoAnswer(unix.ENOSYS)), // calls of other architectures have other numbers
 		load(atNumber), jump(unix.BPF_JGE, 0x40000000, 0, 1), answer(errnoAnswer(unix.ENOSYS)), // likewise
 	}
 	rules := hardenedRules()
@@ -105,8 +107,8 @@ func answerAll(answer uint32, calls ...uint32) (rules []rule) {
 	return rules
 }
 
-// hardened refuses what no command needs and kernels were broken by, memory that
-// no limit counts, and networks that do not belong to a namespace.
+// hardenedRules refuse calls that no command needs and through which kernels were
+// attacked, memory that no limit counts, and networks that do not belong to a namespace.
 func hardenedRules() []rule {
 	missing := errnoAnswer(unix.ENOSYS)
 	rules := answerAll(missing,
@@ -119,8 +121,8 @@ func hardenedRules() []rule {
 		noneOf(0, 0, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)})
 }
 
-// closed refuses what leads to other processes of the same user and to any network.
-// A path that a call names is not a filter's to judge.
+// closedRules refuse what leads to other processes of the same user and to any network.
+// They do not judge the paths that calls name, which a filter cannot read.
 func closedRules() []rule {
 	const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
@@ -133,10 +135,10 @@ func closedRules() []rule {
 		legacy(),
 	)
 	return append(rules,
-		rule{unix.SYS_UTIMENSAT, notify, notZero(1)}, // without a path it is for an open file
+		rule{unix.SYS_UTIMENSAT, notify, notZero(1)}, // without a path the call changes an open file
 		rule{unix.SYS_CLONE, denied, someOf(0, namespaces)},
 		rule{unix.SYS_SOCKETPAIR, denied, noneOf(0, 0, unix.AF_UNIX)},
-		// A pair for datagrams could be turned to any socket that has a path.
+		// A pair of datagram sockets could be connected to any socket that has a path.
 		rule{unix.SYS_SOCKETPAIR, denied, noneOf(1, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.SOCK_STREAM, unix.SOCK_SEQPACKET)},
 		rule{unix.SYS_PRLIMIT64, denied, notZero(0)},
 		rule{unix.SYS_SCHED_SETAFFINITY, denied, notZero(0)},
@@ -148,7 +150,7 @@ func closedRules() []rule {
 	)
 }
 
-// Calls that the library has no names for yet; their numbers are the same everywhere.
+// Calls that the library does not name yet; their numbers are the same everywhere.
 const (
 	setxattrat    = 463
 	removexattrat = 466

@@ -4,10 +4,10 @@ package seccomp
 
 import "golang.org/x/sys/unix"
 
-// Assemble has no filter to make.
+// Assemble returns ErrArchitecture: there is no filter for this kind of processor.
 func Assemble(Filter) ([]byte, error) { return nil, ErrArchitecture }
 
-// Program has no filter to make.
+// Program returns nil: there is no filter for this kind of processor.
 func Program(Filter) []unix.SockFilter { return nil }
 
 // Chmod is a call that this kind of processor does not have.

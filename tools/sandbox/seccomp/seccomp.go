@@ -1,15 +1,15 @@
 // Package seccomp makes the filters that keep a sandboxed command from system calls.
 //
-// They are for what other walls leave open: calls that reach other processes of
-// the same user, memory that nobody counts, and networks that are no namespace's.
+// The filters close what the other walls leave open: calls that reach other processes of
+// the same user, memory that no limit counts, and networks that belong to no namespace.
 package seccomp
 
 import "errors"
 
-// ErrArchitecture says that there are no filters for this kind of processor.
+// ErrArchitecture means that there are no filters for this kind of processor.
 var ErrArchitecture = errors.New("there is no filter of system calls for this kind of processor")
 
-// A Filter is one of the filters that there are.
+// A Filter names one of the filters.
 type Filter int
 
 const (

@@ -5,32 +5,34 @@ import (
 	"runtime"
 )
 
-// init begins what this program was run for, where that is a supervisor, or what a
-// supervisor runs inside. It is the one init function of this program, because of when it
-// runs: Go initialises packages as soon as those that they import are, in the order of
-// their names. This package imports little, so it comes before the large libraries that
-// only the server needs. They take three times as long as all that a supervisor does
-// before it starts its command, and each command would wait for them twice. What is
-// imported here has to stay as small: TestASupervisorWaitsForNoLibrary says what is not.
+// init runs the supervisor, or what a supervisor runs inside, if this program was started
+// for that. It is the only init function of this program, because of when it runs: Go
+// initialises a package as soon as the packages that it imports are initialised, in the
+// order of their names. This package imports little, so it comes before the large
+// libraries that only the server needs. They take three times as long as everything that a
+// supervisor does before it starts its command, and each command would wait for them
+// twice. So this package must import little: TestASupervisorWaitsForNoLibrary names what
+// it may not import.
 func init() {
 	if code, asked := Main(os.Args, nil); asked {
 		os.Exit(code)
 	}
 }
 
-// Main carries out what this program runs itself for. It tells whether args, as in
-// os.Args, asked for that, and if so the exit code. Without a proxy it leaves what needs
-// one to whoever has it.
+// Main carries out the commands under which this program runs itself. asked reports
+// whether args, which has the form of os.Args, is such a command, and code is the exit
+// code then. If proxy is nil, Main leaves a command that needs a proxy to a later call
+// that has one.
 func Main(args []string, proxy func(hosts []string) Proxy) (code int, asked bool) {
 	if len(args) < 2 {
 		return 0, false
 	}
 	switch needsProxy := len(args) > 2 && args[2] == Proxying; {
 	case args[1] == enterCommand:
-		runtime.LockOSThread() // walls are a thread's; the one that puts them up becomes the command
+		runtime.LockOSThread() // walls hold for a thread; the thread that puts them up becomes the command
 		return enter(args[2:]), true
 	case args[1] == Command && (proxy != nil || !needsProxy):
-		runtime.LockOSThread() // a child is told when the thread that started it ends
+		runtime.LockOSThread() // a child gets a signal when the thread that started it ends
 		return supervise(proxy), true
 	}
 	return 0, false

@@ -18,16 +18,16 @@ import (
 	"parley/tools/sandbox/seccomp"
 )
 
-// entrance is where this program lies inside, for commands that need its proxy.
+// programInside is the path of this program inside, for commands that need its proxy.
 const programInside = "/run/parley"
 
-// tasksEach is how many threads there may be for each process that is allowed: the
-// kernel refuses more of them, and programs of today start many.
+// tasksEach is how many threads are allowed for each allowed process: the kernel's limit
+// counts threads, and many programs start several.
 const tasksEach = 8
 
-// startBubblewrap starts the command in namespaces of its own. It waits before its
-// first line until its limits are set from here: where bubblewrap sets it up, those
-// of processes count for the command alone.
+// startBubblewrap starts the command in namespaces of its own. The command waits before
+// its first instruction until its limits are set from here: after bubblewrap has set the
+// command up, its limit of processes counts the command alone.
 func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	var pipes pipes
 	defer func() { err = errors.Join(err, pipes.closeTheirs()) }()
@@ -83,14 +83,14 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 		err = errors.Join(err, preferForOOMKill(first.Child), s.lowerPriority(first.Child))
 	}
 	_, released := release.Write([]byte{1})
-	if released != nil && !errors.Is(released, unix.EPIPE) { // it has ended already, and says why
+	if released != nil && !errors.Is(released, unix.EPIPE) { // the child has ended already, and says why
 		err = errors.Join(err, released)
 	}
 	c.code = func(end error) (int, error) { return bubblewrapCode(words, status, end) }
 	return c, errors.Join(err, release.Close())
 }
 
-// command is what bubblewrap runs.
+// command returns the command line that bubblewrap runs inside.
 func (s *supervisor) command(pipes *pipes, args *[]string) ([]string, error) {
 	switch {
 	case s.Own:
@@ -98,22 +98,22 @@ func (s *supervisor) command(pipes *pipes, args *[]string) ([]string, error) {
 	case s.Args[0] == "sh":
 		return s.Args, nil
 	}
-	// A shell says of a program that there is none, and with which code it ends then.
+	// A shell reports a missing program, and with the usual exit code.
 	return append([]string{"sh", "-c", `exec "$0" "$@"`}, s.Args...), nil
 }
 
-// pipes are the files that a child gets beside its three.
+// pipes are the files that a child gets beside standard input, output and error.
 type pipes struct{ theirs []*os.File }
 
-// give adds a file, and returns the number that the child knows it by.
+// addFile adds a file, and returns the number by which the child knows it.
 func (p *pipes) addFile(f *os.File) string {
 	p.theirs = append(p.theirs, f)
 	return strconv.Itoa(2 + len(p.theirs))
 }
 
-// text adds a file that holds a text, however long. It is memory and no pipe: a pipe
-// takes some 64 KB and then waits for its reader, and the child that reads is started
-// after everything was written.
+// addText adds a file that holds a text of any length. The file is memory and no pipe: a
+// pipe holds some 64 KB and then waits for its reader, but the child that reads it is
+// started only after everything was written.
 func (p *pipes) addText(content []byte) (string, error) {
 	fd, err := unix.MemfdCreate("request", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -132,8 +132,9 @@ func (p *pipes) addText(content []byte) (string, error) {
 	return number, err
 }
 
-// program shows this program inside, as the file entrance. Where another has taken its
-// place since this one was started, it is copied: a path would lead to the other.
+// mountProgram shows this program inside as the file programInside. If its file was
+// replaced since this program was started, the program is copied: its path would lead to
+// the other file.
 func (p *pipes) mountProgram(args *[]string) error {
 	path, err := os.Executable()
 	if err != nil {
@@ -163,8 +164,8 @@ func (p *pipes) closeTheirs() (err error) {
 	return err
 }
 
-// bubblewrapCode is the exit code that bubblewrap has told of. Without one it has
-// not run the command.
+// bubblewrapCode returns the exit code that bubblewrap has reported. If it has reported
+// none, it has not run the command, and that is an error.
 func bubblewrapCode(words *json.Decoder, status io.Closer, end error) (int, error) {
 	defer func() { _ = status.Close() }() // it was read
 	for {
@@ -184,8 +185,8 @@ func bubblewrapCode(words *json.Decoder, status io.Closer, end error) (int, erro
 	return -1, errSetup
 }
 
-// limitTasks bounds how many processes and threads there may be in the namespace
-// of a process, in addition to as many others. The limit does not hold for root.
+// limitTasks bounds how many processes and threads there may be in the namespace of a
+// process, in addition to as many others. The limit does not hold for root.
 func (s *supervisor) limitTasks(pid int, others uint64) error {
 	if s.Processes == 0 {
 		return nil
@@ -198,8 +199,8 @@ func (s *supervisor) limitTasks(pid int, others uint64) error {
 	return err
 }
 
-// lowerPriority gives a command that runs as root a lower priority than its supervisor,
-// from which it has inherited a high one.
+// lowerPriority gives a command that runs as root a lower priority than its supervisor;
+// the command has inherited the supervisor's high one.
 func (s *supervisor) lowerPriority(pid int) error {
 	if !s.hasNoProcessLimit() {
 		return nil
@@ -210,17 +211,17 @@ func (s *supervisor) lowerPriority(pid int) error {
 	return nil
 }
 
-// preferForOOMKill has the kernel end the command before any other process when the
+// preferForOOMKill makes the kernel kill the command before any other process when the
 // machine runs out of memory.
 func preferForOOMKill(pid int) error {
 	err := os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ESRCH) {
-		return nil // it has ended; or the system allows it to nobody
+		return nil // the process has ended, or the system allows this to nobody
 	}
 	return err
 }
 
-// credential is whom the command runs as; nil is as this process.
+// credential returns the user that the command runs as; nil means the supervisor's.
 func (s *supervisor) credential() *syscall.Credential {
 	if s.UID < 0 {
 		return nil
@@ -228,7 +229,7 @@ func (s *supervisor) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(s.UID), Gid: uint32(s.GID)}
 }
 
-// walls are bubblewrap's arguments for what there is inside.
+// bubblewrapArgs returns the arguments of bubblewrap that say what there is inside.
 func (s *supervisor) bubblewrapArgs(pipes *pipes) ([]string, error) {
 	uid, gid := os.Getuid(), os.Getgid()
 	if s.UID >= 0 {
@@ -281,8 +282,9 @@ func (s *supervisor) bubblewrapArgs(pipes *pipes) ([]string, error) {
 	return args, nil
 }
 
-// places shows what is there for this command alone: the folders that it reads, and its
-// workspace. It starts in dir.
+// placeArgs returns the arguments that show what is there for this command alone: the
+// folders that it reads, and its workspace. dir is the folder in which the command
+// starts.
 func (s *supervisor) placeArgs() (args []string, dir string) {
 	for _, shown := range s.Shows {
 		args = append(args, "--ro-bind", shown.Path, shown.As)
@@ -308,7 +310,8 @@ func (s *supervisor) placeArgs() (args []string, dir string) {
 	return args, dir
 }
 
-// system shows the programs of this machine and what they need, read-only.
+// systemArgs returns the arguments that show this machine's programs and what they need,
+// read-only.
 func systemArgs(net bool) (args []string) {
 	args = []string{"--ro-bind", "/usr", "/usr"}
 	for _, name := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
@@ -330,7 +333,7 @@ func systemArgs(net bool) (args []string) {
 	return args
 }
 
-// settings are the files of /etc that programs need and that hold no secret.
+// etcFiles returns the files of /etc that programs need and that hold no secret.
 func etcFiles(net bool) []string {
 	names := []string{
 		"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/timezone",
@@ -344,9 +347,9 @@ func etcFiles(net bool) []string {
 	return names
 }
 
-// behindProxy gives the command a way to the hosts that are allowed, and to no
-// others: the namespace has no network, and what is connected to inside is a socket
-// whose other end is accepted by a proxy in this process.
+// behindProxy gives the command a way to the hosts that are allowed, and to no others:
+// its namespace has no network, and its connections inside go to a socket whose other end
+// a proxy in this process serves.
 func (s *supervisor) behindProxy(c *child, pipes *pipes, args *[]string) ([]string, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -366,8 +369,8 @@ func (s *supervisor) behindProxy(c *child, pipes *pipes, args *[]string) ([]stri
 	return s.enterArgs(pipes, args, entering{Listen: number})
 }
 
-// entered is what bubblewrap runs where this program does something inside before it
-// becomes the command.
+// enterArgs returns the command line that bubblewrap runs if this program does something
+// inside before it becomes the command.
 func (s *supervisor) enterArgs(pipes *pipes, args *[]string, e entering) ([]string, error) {
 	if err := pipes.mountProgram(args); err != nil {
 		return nil, err

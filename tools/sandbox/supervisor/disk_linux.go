@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// usage is what a folder holds.
+// usage is how much a folder holds.
 type usage struct {
 	bytes int64
 	items int
@@ -20,20 +20,19 @@ type usage struct {
 
 const (
 	diskBlock = 4096
-	// maxDepth and maxItems bound a look at a folder that the command may fill.
+	// maxDepth and maxItems bound how much of a folder is counted, which the command may fill.
 	maxDepth = 256
 	maxItems = 1_000_000
 )
 
-// Errors that make a folder one that cannot be measured.
+// The errors of a folder that cannot be measured.
 var (
 	errDeep = errors.New("it holds folders within folders without end")
 	errMany = errors.New("it holds more files than can be counted")
 )
 
-// measure adds up what a folder holds. It follows no link, whatever becomes of the
-// folder meanwhile. A folder in it that cannot be read is an error: it could hold
-// anything.
+// measure adds up what a folder holds. It follows no link, even if the folder changes
+// meanwhile. A folder in it that cannot be read is an error: it could hold anything.
 func measure(folder string) (usage, error) {
 	var u usage
 	fd, err := unix.Open(folder, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -43,7 +42,7 @@ func measure(folder string) (usage, error) {
 	return u, u.addFolder(os.NewFile(uintptr(fd), folder), 0)
 }
 
-// add counts what is in a folder, and closes it.
+// addFolder counts what is in a folder, and closes the folder.
 func (u *usage) addFolder(folder *os.File, depth int) (err error) {
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	for {
@@ -83,7 +82,7 @@ func (u *usage) addItem(above int, name string, depth int) error {
 	}
 	fd, err := openFolder(above, name)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
-		return nil // it is gone, or no folder any more
+		return nil // the item is gone, or no folder any more
 	}
 	if err != nil {
 		return &os.PathError{Op: "open", Path: name, Err: err}
@@ -91,11 +90,11 @@ func (u *usage) addItem(above int, name string, depth int) error {
 	return u.addFolder(os.NewFile(uintptr(fd), name), depth+1)
 }
 
-// closeFD closes a file that was only looked at.
+// closeFD closes a file that was only read; its error does not matter.
 func closeFD(fd int) { _ = unix.Close(fd) }
 
-// openFolder opens a folder to be counted. One that is closed to its owner is
-// opened again: it is the command's own, and could hold anything.
+// openFolder opens a folder to be counted. If its owner may not read it, openFolder
+// allows that first: the folder is the command's own, and could hold anything.
 func openFolder(above int, name string) (int, error) {
 	const how = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	fd, err := unix.Openat(above, name, unix.O_RDONLY|how, 0)
@@ -114,25 +113,25 @@ func openFolder(above int, name string) (int, error) {
 	return unix.Open(itself, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 }
 
-// TemporaryPrefix begins the names of folders for what one command leaves behind.
+// TemporaryPrefix begins the names of the folders for one command's temporary files.
 const TemporaryPrefix = "parley-command-"
 
-// staleAfter is older than any command gets.
+// staleAfter is longer than any command runs.
 const staleAfter = 24 * time.Hour
 
-// removeTree removes a folder with all that is in it, also where a command has
-// closed some of it to its owner.
+// removeTree removes a folder with all that is in it, even if a command has taken its
+// owner's rights to some of it.
 func removeTree(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}
-	if _, err := measure(dir); err != nil { // it opens what is closed
+	if _, err := measure(dir); err != nil { // measure makes the folders readable
 		return err
 	}
 	return os.RemoveAll(dir)
 }
 
-// Sweep removes what commands have left whose supervisor was killed.
+// Sweep removes the temporary files of commands whose supervisor was killed.
 func Sweep() {
 	entries, err := os.ReadDir(os.TempDir())
 	if err != nil {
@@ -146,10 +145,10 @@ func Sweep() {
 	}
 }
 
-// largestFile is how large one file of a folder may become: less than all that the
-// folder may hold, so that a program that has come to the end of it is told so, and
-// is not ended for the blocks of what lies beside.
+// largestFile returns how large one file of a folder may become. That is less than all
+// that the folder may hold, so that a program that fills its quota with one file gets an
+// error, and is not ended because of the blocks of what lies beside.
 func (q Quota) largestFile() int64 {
-	const room = 64 // a part of the quota
+	const room = 64 // the part of the quota that is left free is 1/room
 	return max(q.Bytes-max(q.Bytes/room, 16*diskBlock), diskBlock)
 }

@@ -13,38 +13,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// insideProxy is where the proxy is inside, on the loopback of the command's own network.
+// insideProxy is the proxy's address inside, on the loopback of the command's own network.
 const (
 	insideProxy = "127.0.0.1:3128"
 	insidePort  = 3128
 )
 
-// An entering is what is done inside before the command's program takes over.
+// An entering says what this program does inside before it becomes the command's program.
 type entering struct {
 	Args []string
-	Env  []string `json:",omitempty"` // nil leaves the environment
-	// Listen is the file by which a listening socket is handed out; "" is none.
+	Env  []string `json:",omitempty"` // nil leaves the environment as it is
+	// Listen is the number of the file over which a listening socket is sent out; "" is none.
 	Listen string `json:",omitempty"`
-	// Walls, if set, are put up around this process first.
+	// Walls, if set, are the walls that this process puts up around itself first.
 	Walls *landlockWalls `json:",omitempty"`
-	// Mounted, if set, is the folder that the command can write to. Whoever may write to the
-	// workspace could have put another in its place before it was mounted: then nothing is run.
+	// Mounted, if set, is the folder that the command can write to. Somebody who may write to
+	// the workspace could have replaced the folder before it was mounted: then nothing is run.
 	Mounted *place `json:",omitempty"`
 }
 
-// writesName is the variable that tells a command where it can write to.
+// writesName is the variable that tells a command the folder that it can write to.
 const writesName = "JOB_DIR"
 
-// A place is a folder, by its path and by what the filesystem knows it by.
+// A place identifies a folder, by its path and by its device and inode.
 type place struct {
 	Path     string
 	Dev, Ino uint64
 }
 
-// errMoved says that a folder is not the one that was meant.
+// errMoved means that a folder is not the one that was meant.
 var errMoved = errors.New("the folder that the command writes to was replaced meanwhile")
 
-// open opens the folder, if it is the one that was meant.
+// open opens the folder; it fails if another folder is at the path.
 func (p *place) open() (*os.File, error) {
 	f, err := os.OpenFile(p.Path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -60,7 +60,7 @@ func (p *place) open() (*os.File, error) {
 	return f, nil
 }
 
-// identify is the place of an open folder that is seen at a path.
+// placeOf returns the place of an open folder that has this path.
 func placeOf(f *os.File, path string) (*place, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
@@ -69,11 +69,12 @@ func placeOf(f *os.File, path string) (*place, error) {
 	return &place{Path: path, Dev: uint64(st.Dev), Ino: st.Ino}, nil
 }
 
-// descriptor is a path that leads to an open file, whatever becomes of its name.
+// fdPath returns a path that leads to an open file, even if the file was renamed.
 func fdPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
-// openWrites opens the folder that the command can write to, where that is not the whole
-// workspace, and lets root's command write to it. No link on the way is followed.
+// openWrites opens the folder that the command can write to, if that is not the whole
+// workspace, and makes it writable for a command of root's that runs as another user. It
+// follows no link on the way.
 func (s *supervisor) openWrites() error {
 	if s.Writes == "" {
 		return nil
@@ -96,10 +97,10 @@ func (s *supervisor) openWrites() error {
 	return s.writes.Chown(s.UID, s.GID)
 }
 
-// closeWrites closes the folder.
+// closeWrites closes that folder.
 func (s *supervisor) closeWrites() {
 	if s.writes != nil {
-		_ = s.writes.Close() // nothing was written to it by this process
+		_ = s.writes.Close() // this process has written nothing to it
 	}
 }
 
@@ -109,8 +110,7 @@ const (
 	codeNotFound = 127
 )
 
-// enter becomes the command, inside its walls. What fails is said to the file of
-// the walls' socket, or else to standard error.
+// enter becomes the command, inside its walls. It reports errors to standard error.
 func enter(args []string) int {
 	if len(args) != 1 {
 		return codeNotRun
@@ -160,8 +160,8 @@ func fileNumbered(number string) ([]byte, error) {
 	return raw, errors.Join(err, f.Close())
 }
 
-// handOut makes the socket that the command connects to, and hands it to whoever
-// has the other end of a file.
+// handOutSocket makes the socket to which the command connects, and sends it over a file
+// to the process at the other end.
 func handOutSocket(number string) error {
 	n, err := strconv.Atoi(number)
 	if err != nil {
@@ -181,7 +181,7 @@ func handOutSocket(number string) error {
 	return errors.Join(err, unix.Close(l), unix.Close(n))
 }
 
-// receive takes a file that was handed out.
+// receiveFile receives an open file that was sent over from.
 func receiveFile(from *os.File) (*os.File, error) {
 	defer func() { _ = from.Close() }() // it was read
 	space := make([]byte, unix.CmsgSpace(4))
@@ -200,11 +200,11 @@ func receiveFile(from *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(files[0]), "handed out"), nil
 }
 
-// serveInside lets a proxy serve the socket that is handed out from inside.
+// serveInside receives the socket that is sent from inside, and lets a proxy serve it.
 func serveInside(from *os.File, proxy Proxy) {
 	listening, err := receiveFile(from)
 	if err != nil {
-		return // the command was not run, and what ran it says why
+		return // the command was not run, and bubblewrap says why
 	}
-	_ = proxy.Serve(listening) // where that fails the command finds nobody there
+	_ = proxy.Serve(listening) // if that fails the command cannot connect
 }

@@ -15,12 +15,12 @@ import (
 	"parley/tools/sandbox/seccomp"
 )
 
-// A judge carries out what a command asks for by a path and Landlock has no rules
-// for: changing a file's mode and times. It does so for files that the command may
-// write to, and refuses it for all others.
+// A judge carries out system calls that change a file's mode and times by its path, for
+// which Landlock has no rules. It does so for files that the command may write to, and
+// refuses all others.
 type judge struct {
-	from    *os.File // the file by which the listener comes
-	uid     int      // whose files alone; -1 is this process's own
+	from    *os.File // the file over which the listener is sent
+	uid     int      // the user whose files may be changed; -1 means this process's own
 	folders []string
 }
 
@@ -37,7 +37,7 @@ func newJudge(from *os.File, uid int, folders ...string) *judge {
 	return j
 }
 
-// asked is struct seccomp_notif: a call that waits for its answer.
+// A notification is struct seccomp_notif: a system call that waits for its answer.
 type notification struct {
 	id   uint64
 	pid  uint32
@@ -48,7 +48,7 @@ type notification struct {
 	args [6]uint64
 }
 
-// answered is struct seccomp_notif_resp.
+// A notifyResponse is struct seccomp_notif_resp: the answer to a notification.
 type notifyResponse struct {
 	id     uint64
 	value  int64
@@ -56,13 +56,13 @@ type notifyResponse struct {
 	_      uint32
 }
 
-// run answers until no process of the command is left.
+// run answers calls until no process of the command is left.
 func (j *judge) run() {
 	listener, err := receiveFile(j.from)
 	if err != nil {
 		return // the command was not run, and its standard error says why
 	}
-	defer func() { _ = listener.Close() }() // nobody waits for an answer any more
+	defer func() { _ = listener.Close() }() // no call waits for an answer any more
 	fd := int(listener.Fd())
 	for {
 		events := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
@@ -74,7 +74,7 @@ func (j *judge) run() {
 		}
 		var call notification
 		if err := control(fd, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&call)); err != nil {
-			continue // it has ended meanwhile
+			continue // the process has ended meanwhile
 		}
 		answer := notifyResponse{id: call.id}
 		if err := j.carryOut(fd, &call); err != nil {
@@ -95,17 +95,17 @@ func control(fd int, what uint, with unsafe.Pointer) error {
 	return nil
 }
 
-// An act is what a call asks for.
+// An act is the change that a call asks for.
 type act struct {
-	mode     bool // else the times
+	mode     bool // whether the mode is to change; else the times
 	dir      int
 	path     uint64
 	noFollow bool
 	bits     uint32
-	times    uint64 // 0 is now
+	times    uint64 // 0 means now
 }
 
-// understand reads a call's arguments.
+// decodeCall reads a call's arguments.
 func decodeCall(call *notification) (act, error) {
 	a := &call.args
 	switch call.call {
@@ -121,7 +121,7 @@ func decodeCall(call *notification) (act, error) {
 	return act{}, unix.ENOSYS
 }
 
-// carryOut does what a call asks for, if it may be done.
+// carryOut makes the change that a call asks for, if it is allowed.
 func (j *judge) carryOut(listener int, call *notification) error {
 	act, err := decodeCall(call)
 	if err != nil {
@@ -142,7 +142,7 @@ func (j *judge) carryOut(listener int, call *notification) error {
 		return err
 	}
 	defer closeFD(file)
-	// Only now is it certain that the process is the one that has asked.
+	// Only now is it certain that the opened process is the one that has made the call.
 	if err := control(listener, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&call.id)); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (j *judge) carryOut(listener int, call *notification) error {
 	return unix.UtimesNanoAt(unix.AT_FDCWD, itself, times, 0)
 }
 
-// mayChange refuses a file that the command may not write to.
+// mayChange returns an error for a file that the command may not write to.
 func (j *judge) mayChange(file int, itself string) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(file, &st); err != nil {
@@ -177,8 +177,8 @@ func (j *judge) mayChange(file int, itself string) error {
 	return unix.EPERM
 }
 
-// open finds the file that a process means, from where the process is. It opens
-// nothing of it but its place.
+// open finds the file that a process names, as seen from the process's root and folder.
+// It opens the file only as a path, with O_PATH.
 func open(pid, dir int, name string, noFollow bool) (int, error) {
 	base := fmt.Sprintf("/proc/%d/cwd", pid)
 	if dir != unix.AT_FDCWD {
@@ -199,11 +199,11 @@ func open(pid, dir int, name string, noFollow bool) (int, error) {
 	return unix.Openat(from, name, how, 0)
 }
 
-// readText reads a text that ends with a NUL out of a process.
+// readText reads a text that ends with a NUL from a process's memory.
 func readText(pid int, at uint64) (string, error) {
 	text := make([]byte, 0, unix.PathMax)
 	for len(text) < unix.PathMax {
-		// What lies behind the end of a page may not be there.
+		// The page after this one may not be mapped.
 		part := make([]byte, min(uint64(unix.PathMax-len(text)), 4096-(at+uint64(len(text)))%4096))
 		n, err := readMemory(pid, at+uint64(len(text)), part)
 		if err != nil {
@@ -217,7 +217,7 @@ func readText(pid int, at uint64) (string, error) {
 	return "", unix.ENAMETOOLONG
 }
 
-// peek reads memory of a process.
+// readMemory reads memory of a process.
 func readMemory(pid int, at uint64, into []byte) (int, error) {
 	local := []unix.Iovec{{Base: &into[0]}}
 	local[0].SetLen(len(into))
@@ -228,7 +228,7 @@ func readMemory(pid int, at uint64, into []byte) (int, error) {
 	return n, err
 }
 
-// readTimespecs reads the two times of a call.
+// readTimespecs reads the two times of a call from the process's memory.
 func readTimespecs(pid int, at uint64) ([]unix.Timespec, error) {
 	raw := make([]byte, int(unsafe.Sizeof(unix.Timespec{}))*2)
 	if n, err := readMemory(pid, at, raw); err != nil || n < len(raw) {

@@ -19,26 +19,27 @@ import (
 	"parley/tools/sandbox/seccomp"
 )
 
-// LeastABI is the first version of Landlock that keeps a process from signalling
+// LeastABI is the first version of Landlock that keeps a process from sending signals to
 // those outside, and from their abstract sockets.
 const LeastABI = 6
 
-// LandlockVersion is the kernel's version of Landlock.
+// LandlockVersion returns the kernel's version of Landlock.
 func LandlockVersion() (int, error) { return landlocksys.LandlockGetABIVersion() }
 
-// landlockWalls are what is put up around a process that shares its namespaces.
+// landlockWalls describe the walls around a process that shares its namespaces with
+// others.
 type landlockWalls struct {
 	Read, ReadFiles []string
 	Write           []string
-	WriteIf         *place // likewise, if it is this very folder
+	WriteIf         *place // also writable, if it is this very folder
 	Devices         []string
 	UID, GID        int
-	Tasks           uint64 // processes and threads of this user, ours included; 0 is any
-	Listener        string // the file by which the calls are handed out that others judge
+	Tasks           uint64 // limit of this user's processes and threads, this program's included; 0 means none
+	Listener        string // the number of the file over which the listener for the judge's calls is sent
 }
 
-// mayWrite is the directory in which the command may write, beside its temporary one, and
-// the environment that tells it so.
+// writableDir returns the directory in which the command may write, beside its temporary
+// one, and the environment variable that tells the command so.
 func (s *supervisor) writableDir(tmp string) (dir string, env []string, err error) {
 	env = append(slices.Clone(s.Env), "HOME="+tmp, "TMPDIR="+tmp)
 	for _, shown := range s.Shows {
@@ -60,8 +61,8 @@ func (s *supervisor) writableDir(tmp string) (dir string, env []string, err erro
 	return dir, env, err
 }
 
-// startHere starts the command without namespaces of its own: within walls that its
-// first process puts up around itself, or in the mode None within none.
+// startWithoutNamespaces starts the command without namespaces of its own: within walls
+// that its first process puts up around itself, or, in the mode None, without walls.
 func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 	tmp, err := s.makeTemporary()
 	if err != nil {
@@ -104,7 +105,7 @@ func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 		return nil, err
 	}
 	c.cmd = exec.Command(ThisProgram, enterCommand, told) //nolint:noctx // attend ends it
-	c.cmd.Env = []string{"PATH=" + Path}                  // by which it finds the program
+	c.cmd.Env = []string{"PATH=" + Path}                  // used to find the program
 	c.cmd.Dir = filepath.Join(cmp.Or(s.Workspace, tmp), s.Dir)
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.cmd.ExtraFiles = pipes.theirs
@@ -115,18 +116,18 @@ func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 	if judge != nil {
 		go judge.run()
 	}
-	if s.Mode == None && s.group == nil { // walls have a limit of their own
+	if s.Mode == None && s.group == nil { // Landlock's walls have a limit of their own
 		pid := c.cmd.Process.Pid
 		return c, errors.Join(s.limitTasks(pid, s.otherTasks()), s.lowerPriority(pid))
 	}
 	return c, nil
 }
 
-// tasksBeside counts the processes and threads that count for a command where it
-// shares its namespaces, and are not its own.
+// otherTasks counts the processes and threads that count for a command which shares its
+// namespaces, and are not its own.
 func (s *supervisor) otherTasks() uint64 { return tasksOf(max(s.UID, os.Geteuid())) }
 
-// makeTemporary makes the folder for temporary files of one command.
+// makeTemporary makes the folder for a command's temporary files.
 func (s *supervisor) makeTemporary() (string, error) {
 	dir, err := os.MkdirTemp("", TemporaryPrefix)
 	if err != nil || s.UID < 0 {
@@ -176,12 +177,12 @@ func (s *supervisor) landlockWalls(tmp string) (_ *landlockWalls, err error) {
 	return w, nil
 }
 
-// putUp puts the walls up around this thread, which is to become the command.
+// enforce puts the walls up around this thread, which is to become the command.
 func (w *landlockWalls) enforce() error {
 	if err := preferForOOMKill(os.Getpid()); err != nil {
 		return err
 	}
-	if os.Geteuid() == 0 { // else it is where its supervisor is
+	if os.Geteuid() == 0 { // other users stay in the scope of their supervisor
 		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, commandNice); err != nil {
 			return err
 		}
@@ -208,7 +209,7 @@ func (w *landlockWalls) enforce() error {
 		defer func() { _ = f.Close() }() // it was only looked at
 		w.Write = append(w.Write, fdPath(f))
 	}
-	// V6 is wanted whole: BestEffort would put up less and say nothing.
+	// All of V6 is needed: BestEffort would put up less and report nothing.
 	err := landlock.V6.Restrict(
 		landlock.RODirs(existing(w.Read)...), landlock.ROFiles(existing(w.ReadFiles)...),
 		landlock.RWDirs(w.Write...).WithRefer(), landlock.RWFiles(existing(w.Devices)...))
@@ -221,12 +222,12 @@ func (w *landlockWalls) enforce() error {
 	return w.filterCalls()
 }
 
-// dropCapabilities takes from root what makes it more than a user.
+// dropCapabilities takes from root the rights that make it more than a user.
 func dropCapabilities() error {
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 		if errors.Is(err, unix.EPERM) {
-			break // who has none needs not drop any
+			break // a process without capabilities need not drop any
 		}
 		if err != nil && !errors.Is(err, unix.EINVAL) { // an older kernel has fewer
 			return err
@@ -240,8 +241,8 @@ func dropCapabilities() error {
 	return unix.Capset(&header, &none[0])
 }
 
-// filterCalls is the last wall. The calls that others are to judge are handed out
-// by a file.
+// filterCalls puts up the last wall, the filter of system calls. It sends the listener
+// for the calls that the judge decides over a file.
 func (w *landlockWalls) filterCalls() error {
 	number, err := strconv.Atoi(w.Listener)
 	if err != nil {

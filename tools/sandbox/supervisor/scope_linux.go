@@ -14,16 +14,17 @@ import (
 	"parley/tools/sandbox/cgroup"
 )
 
-// A scope is a domain of Landlock around one thread of the supervisor and all that
-// it starts, from which no signal gets out: a signal to all processes reaches those
-// of the command and no others. Without it a command that makes processes faster
-// than they are found could not be ended.
+// A scope is a domain of Landlock around one thread of the supervisor and all that the
+// thread starts. No signal gets out of it: a signal to all processes reaches those of the
+// command and no others. Without a scope, a command that makes processes faster than they
+// are found could not be ended.
 type scope struct {
-	thread int // the only one that is inside; 0 is none
+	thread int // the only thread that is inside; 0 means none
 }
 
-// enter puts this thread, which the caller has locked, into a scope of its own. It
-// is proven by the process that has started this one, which a signal must not reach.
+// enter puts this thread, which the caller has locked, into a scope of its own, and
+// proves that the scope works: a signal must not reach the process that has started this
+// one.
 func (s *scope) enter() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
@@ -45,8 +46,8 @@ func (s *scope) enter() error {
 	if err = errors.Join(err, unix.Close(rules)); err != nil {
 		return err
 	}
-	// Signal 0 asks for permission alone. Without the scope it is given: the parent
-	// is the same user's.
+	// Signal 0 only asks for permission. Without the scope the permission is given, because
+	// the parent has the same user.
 	if err := unix.Kill(os.Getppid(), 0); !errors.Is(err, unix.EPERM) {
 		return errors.New("the kernel does not keep signals inside")
 	}
@@ -54,30 +55,32 @@ func (s *scope) enter() error {
 	return nil
 }
 
-// proven tells whether this very thread is inside.
+// isInside reports whether this very thread is inside the scope.
 func (s *scope) isInside() bool { return s.thread != 0 && s.thread == unix.Gettid() }
 
-// before and behind are how a supervisor of root's and its command are placed when
-// there is more to do than the machine can: it has to get at a command that makes
-// processes as fast as it can.
+// supervisorNice and commandNice are the priorities of a supervisor that runs as root and
+// of its command when the machine is overloaded: the supervisor must be able to end a
+// command that makes processes as fast as it can.
 const supervisorNice, commandNice = -15, 5
 
-// hasNoProcessLimit tells whether the kernel allows the command any number of processes: it
-// runs as root, and in no control group.
+// hasNoProcessLimit reports whether the kernel allows the command any number of
+// processes: it runs as root, and in no control group.
 func (s *supervisor) hasNoProcessLimit() bool {
 	return os.Geteuid() == 0 && s.UID <= 0 && s.group == nil
 }
 
 const (
-	// lookEvery is how often it is looked what a command takes; rootEvery is that where
-	// it runs as root and in no control group: the kernel allows it any number of processes.
+	// lookEvery is the interval at which a command's memory and processes are measured;
+	// rootEvery is the interval for a command that runs as root and in no control group,
+	// to which the kernel allows any number of processes.
 	lookEvery = 100 * time.Millisecond
 	rootEvery = 20 * time.Millisecond
-	// waitsEvery is that for what does nothing most of the time, in a control group.
+	// waitsEvery is the interval for a command in a control group that does nothing most of
+	// the time.
 	waitsEvery = time.Second
 )
 
-// interval is how often it is looked what this command takes.
+// inspectInterval returns the interval at which this command is measured.
 func (s *supervisor) inspectInterval() time.Duration {
 	switch {
 	case s.hasNoProcessLimit():
@@ -88,8 +91,8 @@ func (s *supervisor) inspectInterval() time.Duration {
 	return lookEvery
 }
 
-// raisePriority gives the supervisor's threads more of the processor than the command that
-// it starts.
+// raisePriority gives the supervisor's threads a higher priority than the command that it
+// starts.
 func raisePriority() error {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -102,7 +105,7 @@ func raisePriority() error {
 		}
 		err = unix.Setpriority(unix.PRIO_PROCESS, id, supervisorNice)
 		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-			return nil // a root that may not: in a container
+			return nil // root in a container may not do so
 		}
 		if err != nil && !errors.Is(err, unix.ESRCH) {
 			return err
@@ -111,30 +114,31 @@ func raisePriority() error {
 	return nil
 }
 
-// kernelMemory is what the kernel needs to run a command, besides what the command
-// takes itself: a control group counts both.
+// kernelMemory is what the kernel needs to run a command, besides the command's own
+// memory: a control group counts both.
 const kernelMemory = 32 << 20
 
 // makeGroup makes the control group that the command is started in. Where no group can be
 // made, the supervisor's own measuring alone holds the command to its limits.
 //
-// The group's limits are looser than the configured ones, and only stop at once what goes
-// far beyond: a group counts threads and all memory, but the configuration limits
-// processes and the memory that is theirs. So the supervisor measures these in a group too.
+// The group's limits are looser than the configured ones, and only stop a command at once
+// that goes far beyond them: a group counts threads and all memory, but the configuration
+// limits processes and the memory that is theirs alone. So the supervisor also measures a
+// command in a group.
 func (s *supervisor) makeGroup() {
 	if !s.Groups.Found() {
 		return
 	}
 	limits := cgroup.Limits{Tasks: s.Processes * tasksEach}
 	if s.Memory > 0 {
-		limits.Memory = s.Memory + 2*s.Tmp + kernelMemory // files in memory are in two folders
+		limits.Memory = s.Memory + 2*s.Tmp + kernelMemory // temporary files are in memory, in two folders
 	}
 	if g, err := s.Groups.Make(limits); err == nil {
 		s.group = g
 	}
 }
 
-// startInGroup starts the command's first process.
+// startInGroup starts the command's first process, in the group if there is one.
 func (s *supervisor) startInGroup(cmd *exec.Cmd) error {
 	if s.group == nil {
 		return cmd.Start()
@@ -142,7 +146,7 @@ func (s *supervisor) startInGroup(cmd *exec.Cmd) error {
 	return s.group.Start(cmd)
 }
 
-// refusedByGroup says what the control group has refused the command; "" if nothing.
+// refusedByGroup returns what the control group has refused the command; "" if nothing.
 func (s *supervisor) refusedByGroup() (Reason, string) {
 	if s.group == nil {
 		return "", ""
@@ -157,8 +161,8 @@ func (s *supervisor) refusedByGroup() (Reason, string) {
 	return "", ""
 }
 
-// removeGroup removes the group, whose processes have ended. If that fails the next
-// start does it.
+// removeGroup removes the group, whose processes have ended. If that fails, the start of
+// the next command removes it.
 func (s *supervisor) removeGroup() {
 	if s.group != nil {
 		_ = s.group.Remove()

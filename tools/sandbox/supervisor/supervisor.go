@@ -1,11 +1,11 @@
-// Package supervisor is the process that stands beside each command of the sandbox: it
-// starts the command inside its walls, holds it to its limits, and ends it with all that
-// it has started when its time has come.
+// Package supervisor is the process that runs beside each command of the sandbox: it
+// starts the command inside its walls, holds the command to its limits, and ends it with
+// all that it has started when its time is over.
 //
-// The program runs itself to be one, once for each command. This file is what the two
-// processes say to each other. begin_linux.go is where that process begins,
-// watch_linux.go what it does; enter_linux.go is what happens inside before the command's
-// own program takes over.
+// The program runs itself as a supervisor, once for each command. This file defines the
+// messages between the two processes. begin_linux.go is where the supervisor begins,
+// watch_linux.go is what it does; enter_linux.go runs inside the walls before the
+// command's own program takes over.
 package supervisor
 
 import (
@@ -16,79 +16,80 @@ import (
 	"parley/tools/sandbox/cgroup"
 )
 
-// The commands of this program that nobody types: it runs itself under them.
+// The commands under which this program runs itself; no person types them.
 const (
 	Command = "sandbox-supervisor"
-	// Proxying, as the argument of Command, says that there is a list of hosts to be
-	// reached: then Main is needed, which is given the proxy.
+	// Proxying, as the argument of Command, means that the command may reach a list of
+	// hosts: then Main must run it, which gets the proxy.
 	Proxying     = "proxy"
 	enterCommand = "sandbox-enter"
 )
 
-// The files that the supervisor has beside the command's own three.
+// The supervisor's files beside standard input, output and error.
 const (
-	controlFD = 3 // a Request, then leases, each a line; its end ends the command
-	reportFD  = 4 // the Report
+	controlFD = 3 // from the caller: a Request, then leases, each a line; its end ends the command
+	reportFD  = 4 // to the caller: the Report
 )
 
-// A Mode is what the walls are made of.
+// A Mode says what the walls are made of.
 type Mode string
 
-// The modes that a command is run in.
+// The modes in which commands run.
 const (
 	Bubblewrap Mode = "bubblewrap" // namespaces
-	Landlock   Mode = "landlock"   // rules of the kernel, where there may be no namespaces
+	Landlock   Mode = "landlock"   // rules of the kernel, for machines without namespaces
 	None       Mode = "none"       // no walls at all
 )
 
-// A Request is what the supervisor is told to run, and how.
+// A Request says what the supervisor is to run, and how. Its fields mean the same as
+// those of the sandbox's Command and Config.
 type Request struct {
 	Mode      Mode
 	Bwrap     string // the program, in the mode Bubblewrap
 	Args      []string
-	Own       bool // Args are this program's
+	Own       bool // whether Args are arguments of this program
 	Env       []string
 	Workspace string // "" is none
 	Dir       string // below it
-	Writes    string // below it: all that the command can write to; "" is the whole
+	Writes    string // below it: all that the command can write to; "" means all of Workspace
 	WritesAll bool
-	ReadOnly  bool // it can write to nothing of Workspace
+	ReadOnly  bool // whether it can write to nothing of Workspace
 	Shows     []Shown
-	UID, GID  int // whom it runs as; -1 is as the supervisor
+	UID, GID  int // the user that it runs as; -1 means the supervisor's
 	Read      []string
 	FullNet   bool
 	Hosts     []string // reached through the proxy
 	Memory    int64    // bytes, as Tmp
 	Tmp       int64
 	Processes int
-	Groups    cgroup.Place // nowhere, where there are no control groups
+	Groups    cgroup.Place // nowhere if there are no control groups
 	Quota     Quota
-	Waits     bool // it runs for long and does nothing most of the time
-	// Times are nanoseconds of Clock. 0 is none.
+	Waits     bool // whether it runs for long and does nothing most of the time
+	// Times are nanoseconds of Clock; 0 means none.
 	Deadline int64
 	Lease    int64
 }
 
-// Proxied tells whether the command reaches hosts through a proxy.
+// Proxied reports whether the command reaches hosts through a proxy.
 func (r *Request) Proxied() bool { return len(r.Hosts) > 0 && !r.FullNet }
 
 // A Shown is a folder of this machine that a command can read.
 type Shown struct {
 	Path string
-	// As is where it lies inside, where the command has namespaces of its own; else it
-	// lies where it is.
+	// As is the path of the folder inside, if the command has namespaces of its own;
+	// otherwise its path is the same as outside.
 	As string
-	// Env is the variable that tells the command where it lies; "" is none.
+	// Env is the variable that tells the command the folder's path; "" means none.
 	Env string
 }
 
-// A Quota bounds a folder.
+// A Quota bounds how much a folder may hold.
 type Quota struct {
 	Bytes int64 // in blocks of 4 KiB
 	Items int   // files and folders
 }
 
-// A Report is how it went.
+// A Report says how a command ended.
 type Report struct {
 	ExitCode int
 	Killed   Reason   `json:",omitempty"`
@@ -96,8 +97,8 @@ type Report struct {
 	Refused  []string `json:",omitempty"`
 	Duration time.Duration
 	Grouped  bool `json:",omitempty"` // whether it ran in a control group
-	// Failure says why nothing was run, or nobody knows how it ended; Fault is
-	// what of it callers decide on.
+	// Failure says why nothing was run, or why nobody knows how the command ended; Fault is
+	// the part of Failure that callers act on.
 	Failure string `json:",omitempty"`
 	Fault   Fault  `json:",omitempty"`
 }
@@ -108,14 +109,14 @@ type Reason string
 // The reasons.
 const (
 	Timeout   Reason = "timeout"   // its deadline
-	Cancelled Reason = "cancelled" // whoever ran it wants it no longer
-	Lease     Reason = "lease"     // the process that ran it died, or stood still for too long
+	Cancelled Reason = "cancelled" // its caller's context was cancelled
+	Lease     Reason = "lease"     // the process that ran it died, or was paused for too long
 	Memory    Reason = "memory"
 	Processes Reason = "processes"
 	Disk      Reason = "disk"
 )
 
-// A Fault is what callers decide on.
+// A Fault is a kind of failure that callers act on.
 type Fault string
 
 // The faults.
@@ -124,32 +125,33 @@ const (
 	Setup Fault = "setup" // the walls could not be put up; standard error says why
 )
 
-// Errors that become faults.
+// Errors that Report gives as faults, and the one of a missing proxy.
 var (
 	errLate    = errors.New("it was too late to start the command")
 	errSetup   = errors.New("the walls of the sandbox could not be put up")
 	errNoProxy = errors.New("this supervisor was not told that a proxy is needed")
 )
 
-// inside is where the workspace lies in the mode Bubblewrap: at the same place on
-// every machine of a fleet, so that what is installed there works on each.
+// workspaceInside is the path of the workspace in the mode Bubblewrap: the same on every
+// machine of a fleet, so that what is installed there works on each.
 const workspaceInside = "/workspace"
 
-// insideWrites is where the folder lies that a command can write to, where that is not
-// its whole workspace. It is no place in the workspace: on the way there others could put
-// a link, and the folder would lie elsewhere.
+// insideWrites is the path of the folder that a command can write to, if that is not its
+// whole workspace. The path is none in the workspace: there others could replace a folder
+// on the way by a link, and the command would write elsewhere.
 const insideWrites = "/job"
 
-// ThisProgram is this program, also after its file was replaced.
+// ThisProgram is the path of this program, also after its file was replaced.
 const ThisProgram = "/proc/self/exe"
 
 // Path is the PATH of every command.
 const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// A Proxy lets a command reach hosts. Its type is another package's: what it is made of
-// would have to be initialised before any supervisor could begin.
+// A Proxy lets a command reach hosts. The type that implements it is in another package,
+// because the libraries that it uses would have to be initialised before any supervisor
+// could begin.
 type Proxy interface {
-	// Serve takes connections to a listening socket until the proxy is closed. It closes
+	// Serve serves connections to a listening socket until the proxy is closed. It closes
 	// the file.
 	Serve(listening *os.File) error
 	Refused() []string

@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A tree is what has come of this process.
+// A tree holds this process's children and all its descendants.
 type tree struct {
 	children []int
 	all      []int
 }
 
-// descendants finds the processes that have come of this one. A process that is
-// alive has only living parents up to this one, or was handed over to it: where no
-// child is found there is nothing below.
+// descendants finds the descendants of this process. A living process has only living
+// ancestors up to this one, or has become a child of this one: if no child is found there
+// are no descendants.
 func descendants() (tree, error) {
 	below, err := childrenOf(os.Getpid())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +41,7 @@ func descendants() (tree, error) {
 	return t, nil
 }
 
-// childrenOf lists the children of all threads of a process.
+// childrenOf returns the children of all threads of a process.
 func childrenOf(pid int) (children []int, err error) {
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
@@ -61,7 +61,7 @@ func childrenOf(pid int) (children []int, err error) {
 	return children, nil
 }
 
-// scan finds the descendants by looking at every process of the machine.
+// scanAll finds the descendants by reading every process of the machine.
 func scanAll() (tree, error) {
 	names, err := os.ReadDir("/proc")
 	if err != nil {
@@ -85,7 +85,8 @@ func scanAll() (tree, error) {
 	return t, nil
 }
 
-// stat is what a process is: its state, and its parent.
+// readStat returns what the kernel tells about a process: its state, its parent and more;
+// nil if the process is gone.
 func readStat(pid int) (fields []string) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -104,28 +105,29 @@ func parentOf(pid int) (int, bool) {
 	return parent, err == nil
 }
 
-// ended tells whether a process does nothing any more.
+// hasEnded reports whether a process has ended, though its parent may not have been told
+// yet.
 func hasEnded(pid int) bool {
 	fields := readStat(pid)
 	return len(fields) == 0 || fields[0] == "Z" || fields[0] == "X"
 }
 
-// reap takes away the children that have ended, but for the one that is waited
-// for elsewhere, and tells how many there were.
+// reap collects the children that have ended, except the one that another goroutine waits
+// for, and returns how many there were.
 func reap(children []int, own int) (reaped int) {
 	for _, pid := range children {
 		if pid == own {
 			continue
 		}
-		if of, err := unix.Wait4(pid, nil, unix.WNOHANG, nil); err == nil && of == pid { // else it is alive
+		if of, err := unix.Wait4(pid, nil, unix.WNOHANG, nil); err == nil && of == pid { // otherwise the child is alive
 			reaped++
 		}
 	}
 	return reaped
 }
 
-// memoryOf sums what processes take of memory that is theirs: not what they map of
-// files, which many share and the system can drop.
+// memoryOf adds up the memory of processes that is theirs alone, without what they map of
+// files: many processes share that, and the system can drop it.
 func memoryOf(pids []int) (bytes int64) {
 	for _, pid := range pids {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -19,8 +19,8 @@ import (
 	"parley/tools/sandbox/cgroup"
 )
 
-// Clock is the time since the machine was started, in nanoseconds, the same for all
-// processes. It runs on while one stands still, and while the machine sleeps.
+// Clock returns the time since the machine was started, in nanoseconds, the same for all
+// processes. It runs on while a process is paused, and while the machine sleeps.
 func Clock() int64 {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
@@ -29,9 +29,9 @@ func Clock() int64 {
 	return now.Nano()
 }
 
-// supervise runs one command and ends it when its time has come. It is a process
-// of its own, so that whatever becomes of the one that asked, somebody is there
-// to end the command.
+// supervise runs one command, ends it when its time is over, and returns the supervisor's
+// exit code. It runs in a process of its own, so that whatever becomes of the process
+// that wants the command, the command is ended.
 func supervise(proxy func(hosts []string) Proxy) int {
 	unix.CloseOnExec(controlFD)
 	unix.CloseOnExec(reportFD) // commands write no report
@@ -49,28 +49,29 @@ func supervise(proxy func(hosts []string) Proxy) int {
 	return 0
 }
 
-// A supervisor ends what it has started.
+// A supervisor runs one command and ends everything that the command has started.
 type supervisor struct {
 	Request
 	signals    <-chan os.Signal
 	lease      atomic.Int64
-	unwanted   chan struct{} // closed when nobody wants the command any longer
+	unwanted   chan struct{} // closed when the caller is gone or no longer wants the command
 	child      *child
 	scope      scope
-	group      *cgroup.Group              // nil where there are none
-	heldBefore usage                      // by the workspace, before
+	group      *cgroup.Group              // nil if there are no control groups
+	heldBefore usage                      // what the workspace held before the command
 	disk       time.Time                  // when the disk is to be measured next
-	proxy      func(hosts []string) Proxy // nil where none is needed
-	writes     *os.File                   // the folder that the command can write to; nil is the workspace
+	proxy      func(hosts []string) Proxy // nil if none is needed
+	writes     *os.File                   // the folder that the command can write to; nil means the workspace
 }
 
-// A child is the command with what stands around it.
+// A child is the command with the processes around it.
 type child struct {
 	cmd *exec.Cmd
-	// others is how many of its processes are not the command's.
+	// others is how many of the child's processes are not the command's.
 	others int
-	tmp    string // its folder for temporary files on this machine; "" is none
-	// code is the program's exit code once the child has ended, if it was run.
+	tmp    string // its folder for temporary files on this machine; "" means none
+	// code returns the program's exit code once the child has ended; it fails if the program
+	// was not run.
 	code    func(err error) (int, error)
 	refused func() []string
 	close   func() error
@@ -97,7 +98,7 @@ func (s *supervisor) run(control *os.File) Report {
 	}
 	s.lease.Store(s.Lease)
 	go s.readLeases(lines)
-	// Whose parent ends becomes a child of this process, and is ended with the rest.
+	// A process whose parent ends becomes a child of this one, and is ended with the rest.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return failureReport(err)
 	}
@@ -129,7 +130,8 @@ func (s *supervisor) run(control *os.File) Report {
 	return rep
 }
 
-// listen takes the news from whom the command is run for: until when it may go on.
+// readLeases reads from the caller until when the command may go on, again and again,
+// until the caller closes the pipe.
 func (s *supervisor) readLeases(lines *bufio.Reader) {
 	defer close(s.unwanted)
 	for {
@@ -143,7 +145,7 @@ func (s *supervisor) readLeases(lines *bufio.Reader) {
 	}
 }
 
-// start starts the child by the request's mode.
+// start starts the child in the request's mode.
 func (s *supervisor) start() (*child, error) {
 	if err := lowerLimit(unix.RLIMIT_CORE, 0); err != nil {
 		return nil, err
@@ -170,7 +172,8 @@ func (s *supervisor) start() (*child, error) {
 	return nil, fmt.Errorf("there is no mode %q", s.Mode)
 }
 
-// lower sets a limit of this process, and of what it starts, if it is higher.
+// lowerLimit lowers a limit of this process, and of what it starts, to most; a lower
+// limit stays.
 func lowerLimit(what int, most uint64) error {
 	var now unix.Rlimit
 	if err := unix.Getrlimit(what, &now); err != nil {
@@ -180,7 +183,7 @@ func lowerLimit(what int, most uint64) error {
 	return unix.Setrlimit(what, &unix.Rlimit{Cur: most, Max: most})
 }
 
-// attend waits for the child's end, or brings it about, and reports.
+// awaitChild waits until the child ends, or ends it, and returns the report.
 func (s *supervisor) awaitChild() Report {
 	ended := make(chan error, 1)
 	go func() { ended <- s.child.cmd.Wait() }()
@@ -214,7 +217,8 @@ func (s *supervisor) awaitChild() Report {
 	return rep
 }
 
-// watch waits until the child ends by itself, or is to be ended.
+// watch waits until the child ends by itself, or has to be ended; killed says why it has
+// to be.
 func (s *supervisor) watch(ended <-chan error) (killed Reason, detail string, end error) {
 	tick := time.NewTicker(s.inspectInterval())
 	defer tick.Stop()
@@ -238,7 +242,7 @@ func (s *supervisor) watch(ended <-chan error) (killed Reason, detail string, en
 	}
 }
 
-// rest is the time until the deadline.
+// timeLeft returns the time until the deadline.
 func (s *supervisor) timeLeft() time.Duration {
 	if s.Deadline == 0 {
 		return time.Hour
@@ -246,7 +250,7 @@ func (s *supervisor) timeLeft() time.Duration {
 	return max(0, time.Duration(s.Deadline-Clock()))
 }
 
-// expired tells whether the command's time is over.
+// expired returns why the command's time is over; "" if it is not.
 func (s *supervisor) expired() (Reason, string) {
 	now := Clock()
 	switch {
@@ -258,14 +262,14 @@ func (s *supervisor) expired() (Reason, string) {
 	return "", ""
 }
 
-// inspect looks whether the command takes more than it may.
+// checkUsage returns what the command takes too much of; "" if nothing.
 func (s *supervisor) checkUsage() (Reason, string) {
 	if killed, detail := s.refusedByGroup(); killed != "" {
 		return killed, detail
 	}
 	tree, err := descendants()
 	if err != nil {
-		return "", "" // what cannot be seen now is looked at again
+		return "", "" // what cannot be read now is read again the next time
 	}
 	reap(tree.children, s.child.cmd.Process.Pid)
 	if n := len(tree.all) - s.child.others; s.Processes > 0 && n > s.Processes {
@@ -276,7 +280,7 @@ func (s *supervisor) checkUsage() (Reason, string) {
 	}
 	if now := time.Now(); !now.Before(s.disk) {
 		over := s.overDisk()
-		// Walking through many files takes long: it takes a tenth of the time at most.
+		// Counting many files takes long, so it may take a tenth of the time at most.
 		pause := 9 * time.Since(now)
 		if s.Waits {
 			pause *= 10
@@ -312,8 +316,8 @@ func (s *supervisor) overDisk() string {
 	return ""
 }
 
-// overQuota says what the workspace holds too much. Where it held too much before,
-// it may not hold more: a command may be what makes it less.
+// overQuota says what the workspace holds too much of; "" if nothing. If it held too much
+// before the command, it may not hold more: the command may be there to make it less.
 func (s *supervisor) overQuota() string {
 	if s.Quota == (Quota{}) {
 		return ""
@@ -330,8 +334,8 @@ func (s *supervisor) overQuota() string {
 	return ""
 }
 
-// killAll ends every process that has come of the child, and returns when none is
-// left. No process escapes: whose parent ends becomes a child of this one. It never
+// killAll kills every descendant of the supervisor, and returns when none is left. No
+// process escapes: one whose parent ends becomes a child of the supervisor. killAll never
 // gives up, because nobody else would end them.
 func (s *supervisor) killAll() error {
 	own := 0
@@ -345,7 +349,7 @@ func (s *supervisor) killAll() error {
 		if s.scope.isInside() {
 			_ = unix.Kill(-1, unix.SIGKILL) // all at once, so that none can make another meanwhile
 		} else if own > 0 {
-			_ = unix.Kill(own, unix.SIGKILL) // where it leads a namespace, that ends with it
+			_ = unix.Kill(own, unix.SIGKILL) // if it is the first process of a namespace, the namespace ends with it
 		}
 		tree, err := descendants()
 		if err != nil {
@@ -354,7 +358,7 @@ func (s *supervisor) killAll() error {
 		alive := 0
 		for _, pid := range tree.all {
 			if pid == own && hasEnded(pid) {
-				continue // whoever waits for it takes it away
+				continue // another goroutine collects it
 			}
 			alive++
 			_ = unix.Kill(pid, unix.SIGKILL) // it may have ended just now
@@ -363,15 +367,15 @@ func (s *supervisor) killAll() error {
 		if alive == 0 {
 			return nil
 		}
-		// Who had ended needs no time for it. It is looked again all the same: what came of
-		// them meanwhile was not seen.
+		// Processes that had ended already need no time to end. The loop looks again all the
+		// same, because their latest children may not have been seen.
 		if reaped < alive && alive < 100 {
 			time.Sleep(time.Millisecond)
 		}
 	}
 }
 
-// exitCode is that of a process that was run directly.
+// exitCode returns the exit code of a process that was run directly.
 func exitCode(err error) (int, error) {
 	if err == nil {
 		return 0, nil
