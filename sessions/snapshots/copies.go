@@ -26,15 +26,15 @@ const (
 
 // A copier makes copies of files as long as there is room for them.
 type copier struct {
-	desk *desk
-	mu   sync.Mutex
-	used int64
-	have map[string]bool // by checksum; including copies that are being made
+	history *history
+	mu      sync.Mutex
+	used    int64
+	have    map[string]bool // by checksum; including copies that are being made
 }
 
 // newCopier returns a copier that knows the copies that exist.
-func (d *desk) newCopier() (*copier, error) {
-	k := &copier{desk: d, have: map[string]bool{}}
+func (d *history) newCopier() (*copier, error) {
+	k := &copier{history: d, have: map[string]bool{}}
 	names, err := d.names()
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (d *desk) newCopier() (*copier, error) {
 func (k *copier) fits(size int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.used+size <= k.desk.cfg.MaxBytes
+	return k.used+size <= k.history.cfg.MaxBytes
 }
 
 // claimRoom reserves the room for a copy. Had says that there is such a copy already;
@@ -69,7 +69,7 @@ func (k *copier) claimRoom(sum string, size int64) (had, room bool) {
 	if k.have[sum] {
 		return true, true
 	}
-	if k.used+size > k.desk.cfg.MaxBytes {
+	if k.used+size > k.history.cfg.MaxBytes {
 		return false, false
 	}
 	k.have[sum] = true
@@ -79,8 +79,8 @@ func (k *copier) claimRoom(sum string, size int64) (had, room bool) {
 
 // readFile computes a file's checksum and, if keep is not nil, makes a copy of the file.
 // It returns the zero Entry for a file that is gone.
-func (d *desk) readFile(ctx context.Context, root *os.Root, name string, keep *copier) (e Entry, err error) {
-	before, err := look(root, name)
+func (d *history) readFile(ctx context.Context, root *os.Root, name string, keep *copier) (e Entry, err error) {
+	before, err := lookAt(root, name)
 	if err != nil || !before.Mode.IsRegular() {
 		return before, ignoreMissing(err)
 	}
@@ -160,7 +160,7 @@ const maxInMemory = 1 << 20
 
 // keep computes a file's checksum, and makes a copy of it if there is none and there is
 // room.
-func (d *desk) keep(e *Entry, from io.Reader, keep *copier) error {
+func (d *history) keep(e *Entry, from io.Reader, keep *copier) error {
 	head, err := io.ReadAll(io.LimitReader(from, maxInMemory+1))
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (d *desk) keep(e *Entry, from io.Reader, keep *copier) error {
 
 // writeCopy writes a copy under a temporary name and then renames it. Fill writes the
 // content, and sum returns its checksum afterwards.
-func (d *desk) writeCopy(fill func(io.Writer) error, sum func() string) error {
+func (d *history) writeCopy(fill func(io.Writer) error, sum func() string) error {
 	temporary := newName()
 	f, err := d.dir.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -226,7 +226,7 @@ var errDamaged = errors.New("the copy is not there any more, or damaged")
 
 // writeFromCopy writes the copy of an entry's content to a file, and checks it by its
 // checksum.
-func (d *desk) writeFromCopy(f io.Writer, e Entry) (err error) {
+func (d *history) writeFromCopy(f io.Writer, e Entry) (err error) {
 	from, err := d.dir.Open(copyPrefix + e.Sum)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errDamaged

@@ -16,7 +16,7 @@ const recordsPerTurn = 4
 
 // prune removes the records that are too many or too old, and then the trees and copies
 // that no record names. It keeps the record that a kept undo refers to.
-func (d *desk) prune(records []Record) error {
+func (d *history) prune(records []Record) error {
 	var gone []Record
 	newest := records[len(records)-1]
 	turns := 0
@@ -42,7 +42,7 @@ func (d *desk) prune(records []Record) error {
 
 // sweep removes the trees and copies that neither a record nor the newest tree names, and
 // unfinished files.
-func (d *desk) sweep() error {
+func (d *history) sweep() error {
 	records, err := d.records()
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (d *desk) sweep() error {
 }
 
 // treeIf returns a tree if its name is needed; nil otherwise.
-func (d *desk) treeIf(name string, needed map[string]bool) *tree {
+func (d *history) treeIf(name string, needed map[string]bool) *tree {
 	if !needed[name] {
 		return nil
 	}

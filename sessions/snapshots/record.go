@@ -50,7 +50,7 @@ const (
 
 // name returns the name of the record's file.
 func (r *Record) name() string {
-	return fmt.Sprintf("%s%09d-%s", turnPrefix, r.N, hashed(r.Turn)[:16])
+	return fmt.Sprintf("%s%09d-%s", turnPrefix, r.N, hashName(r.Turn)[:16])
 }
 
 // Begin records what a turn finds, before the turn changes anything. It does nothing if
@@ -71,7 +71,7 @@ func (s *Store) Begin(ctx context.Context, p Place, a Act) error {
 	return nil
 }
 
-func (d *desk) begin(ctx context.Context, a Act, undoes int) (Record, error) {
+func (d *history) begin(ctx context.Context, a Act, undoes int) (Record, error) {
 	if err := d.makeFolder(); err != nil {
 		return Record{}, err
 	}
@@ -118,7 +118,7 @@ func (d *desk) begin(ctx context.Context, a Act, undoes int) (Record, error) {
 
 // closeOthers ends the records of turns that were cut off before their end was recorded:
 // everything that has changed until now counts as theirs.
-func (d *desk) closeOthers(records []Record, turn string, now *tree) error {
+func (d *history) closeOthers(records []Record, turn string, now *tree) error {
 	for _, r := range records {
 		if r.Open == "" || r.Turn == turn {
 			continue
@@ -143,7 +143,7 @@ func (s *Store) End(ctx context.Context, p Place, turn string) error {
 	return nil
 }
 
-func (d *desk) endTurn(ctx context.Context, turn string) error {
+func (d *history) endTurn(ctx context.Context, turn string) error {
 	r, err := d.recordOf(turn)
 	if err != nil || r.Open == "" {
 		return err
@@ -157,12 +157,12 @@ func (d *desk) endTurn(ctx context.Context, turn string) error {
 
 // recordOf returns the record of a turn; the zero Record if there is none that can be
 // read.
-func (d *desk) recordOf(turn string) (r Record, err error) {
+func (d *history) recordOf(turn string) (r Record, err error) {
 	names, err := d.names()
 	if err != nil {
 		return Record{}, err
 	}
-	suffix := "-" + hashed(turn)[:16]
+	suffix := "-" + hashName(turn)[:16]
 	for _, name := range slices.Backward(names) {
 		if !strings.HasPrefix(name, turnPrefix) || !strings.HasSuffix(name, suffix) {
 			continue
@@ -177,7 +177,7 @@ func (d *desk) recordOf(turn string) (r Record, err error) {
 
 // end writes the record of what a turn has changed until tree now, which is nil if that
 // cannot be known. A turn that has changed nothing leaves no record.
-func (d *desk) end(r *Record, now *tree) error {
+func (d *history) end(r *Record, now *tree) error {
 	was := d.tree(r.Open)
 	if now == nil || was == nil {
 		r.Problem = ErrTooMany.Error()
@@ -239,7 +239,7 @@ func mergeChanges(before, after []Change) []Change {
 	return slices.SortedFunc(maps.Values(all), func(a, b Change) int { return strings.Compare(string(a.Path), string(b.Path)) })
 }
 
-func (d *desk) save(r *Record, put func(name string, content []byte) error) error {
+func (d *history) save(r *Record, put func(name string, content []byte) error) error {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -248,7 +248,7 @@ func (d *desk) save(r *Record, put func(name string, content []byte) error) erro
 }
 
 // records reads all records of the history, the oldest first.
-func (d *desk) records() ([]Record, error) {
+func (d *history) records() ([]Record, error) {
 	names, err := d.names()
 	if err != nil {
 		return nil, err
@@ -276,11 +276,11 @@ func (d *desk) records() ([]Record, error) {
 }
 
 // recent returns the records that are not too old.
-func (d *desk) recent(all []Record) []Record {
+func (d *history) recent(all []Record) []Record {
 	return slices.DeleteFunc(all, func(r Record) bool { return d.isOld(r) })
 }
 
-func (d *desk) isOld(r Record) bool { return d.cfg.MaxAge > 0 && time.Since(r.At) > d.cfg.MaxAge }
+func (d *history) isOld(r Record) bool { return d.cfg.MaxAge > 0 && time.Since(r.At) > d.cfg.MaxAge }
 
 // A latest names the newest tree.
 type latest struct {
@@ -289,7 +289,7 @@ type latest struct {
 
 // latest returns the newest tree; nil if there is none. With it, files that nobody has
 // touched need not be read again.
-func (d *desk) latest() *tree {
+func (d *history) latest() *tree {
 	var l latest
 	if d.readJSON(latestName, &l) != nil {
 		return nil
@@ -298,7 +298,7 @@ func (d *desk) latest() *tree {
 }
 
 // tree reads a tree; it returns nil if there is none of that name.
-func (d *desk) tree(name string) *tree {
+func (d *history) tree(name string) *tree {
 	if !strings.HasPrefix(name, treePrefix) || d.dir == nil {
 		return nil
 	}
@@ -318,7 +318,7 @@ func (d *desk) tree(name string) *tree {
 
 // keepTree writes a tree, records it as the newest, and returns its name. It does not
 // wait for the disk: until a turn names the tree, it only saves work.
-func (d *desk) keepTree(t *tree) (string, error) {
+func (d *history) keepTree(t *tree) (string, error) {
 	var l latest
 	if d.readJSON(latestName, &l) == nil {
 		if last := d.tree(l.Tree); last != nil && last.covers(t) {
@@ -345,7 +345,7 @@ func (d *desk) keepTree(t *tree) (string, error) {
 }
 
 // sync waits until a tree is on the disk.
-func (d *desk) sync(name string) error {
+func (d *history) sync(name string) error {
 	f, err := d.dir.Open(name)
 	if err != nil {
 		return err
@@ -368,7 +368,7 @@ func (s *Store) Records(p Place) ([]Record, error) {
 }
 
 // ChangesSoFar returns what a turn that still runs has changed by now.
-func (s *Store) SoFar(ctx context.Context, p Place, r Record) ([]Change, error) {
+func (s *Store) ChangesSoFar(ctx context.Context, p Place, r Record) ([]Change, error) {
 	d, leave, err := s.openHistory(p)
 	if err != nil {
 		return nil, fmt.Errorf("look what a turn has changed: %w", err)

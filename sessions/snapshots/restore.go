@@ -28,7 +28,7 @@ const maxSynced = 256
 
 // A restorer restores what a turn has changed.
 type restorer struct {
-	desk    *desk
+	history *history
 	root    *os.Root // of the workspace
 	held    func(ctx context.Context) error
 	resumed bool // this undo was begun before, and cut off
@@ -74,7 +74,7 @@ func (r *restorer) step(ctx context.Context, c Change, do func(ctx context.Conte
 	if err := errors.Join(ctx.Err(), r.checkHeld(ctx)); err != nil {
 		return err
 	}
-	r.desk.cfg.Point("undo:step")
+	r.history.cfg.Point("undo:step")
 	err := do(ctx, c)
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -179,7 +179,7 @@ func (r *restorer) currentEntry(ctx context.Context, c Change) (*Entry, error) {
 	}
 	for _, known := range []*Entry{c.To, c.From} {
 		if known != nil && known.Sum != "" && known.Size == e.Size {
-			read, err := r.desk.readFile(ctx, r.root, string(c.Path), nil)
+			read, err := r.history.readFile(ctx, r.root, string(c.Path), nil)
 			return &read, err
 		}
 	}
@@ -192,7 +192,7 @@ func (r *restorer) look(name string) (Entry, error) {
 	if !r.isFolder(path.Dir(name), map[string]bool{".": true}) {
 		return Entry{}, fs.ErrNotExist
 	}
-	return look(r.root, name)
+	return lookAt(r.root, name)
 }
 
 // repository returns the folder .git that a path lies in; "" if it lies in none.
@@ -303,7 +303,7 @@ func (r *restorer) putBack(_ context.Context, c Change) (err error) {
 // hasContent reports whether a file has the content that it is to have.
 func (r *restorer) hasContent(name string, now, want Entry) bool {
 	if want.Sum != "" && now.Size == want.Size {
-		read, err := r.desk.readFile(context.Background(), r.root, name, nil)
+		read, err := r.history.readFile(context.Background(), r.root, name, nil)
 		return err == nil && read.Sum == want.Sum
 	}
 	return want.Sum == "" && now.sameContent(want)
@@ -318,12 +318,12 @@ func (r *restorer) isShared(name string) bool {
 
 // replace writes a file from its copy under a temporary name, and renames it.
 func (r *restorer) replace(name string, want Entry) (err error) {
-	temporary := path.Join(path.Dir(name), r.desk.cfg.Temporary())
+	temporary := path.Join(path.Dir(name), r.history.cfg.Temporary())
 	f, err := r.root.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	err = r.desk.writeFromCopy(f, want)
+	err = r.history.writeFromCopy(f, want)
 	if err == nil {
 		err = f.Chmod(want.Mode)
 	}

@@ -142,18 +142,18 @@ func (p Place) folder() string {
 	if p.Own {
 		own = p.Dir
 	}
-	return path.Join(sessionFolder(p.Session), hashed(own))
+	return path.Join(sessionFolder(p.Session), hashName(own))
 }
 
-func sessionFolder(session string) string { return path.Join(Folder, hashed(session)) }
+func sessionFolder(session string) string { return path.Join(Folder, hashName(session)) }
 
-func hashed(text string) string {
+func hashName(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:16])
 }
 
 // A history is the history of one place, while one caller works on it.
-type desk struct {
+type history struct {
 	*Store
 	place Place
 	dir   *os.Root // the history's folder; nil while there is none
@@ -161,10 +161,10 @@ type desk struct {
 
 // openHistory opens the history of a place for one caller openHistory a time, who calls leave in
 // the end.
-func (s *Store) openHistory(p Place) (d *desk, leave func(), err error) {
+func (s *Store) openHistory(p Place) (d *history, leave func(), err error) {
 	folder := p.folder()
 	unlock := s.lock(folder)
-	d = &desk{Store: s, place: p}
+	d = &history{Store: s, place: p}
 	if d.dir, err = s.root.OpenRoot(folder); err != nil {
 		d.dir, err = nil, ignoreMissing(err)
 	}
@@ -201,7 +201,7 @@ func (s *Store) lock(folder string) (unlock func()) {
 }
 
 // makeFolder makes the history's folder.
-func (d *desk) makeFolder() (err error) {
+func (d *history) makeFolder() (err error) {
 	if d.dir != nil {
 		return nil
 	}
@@ -213,12 +213,12 @@ func (d *desk) makeFolder() (err error) {
 }
 
 // write writes a file under a temporary name, renames it, and waits for the disk.
-func (d *desk) write(name string, content []byte) error {
+func (d *history) write(name string, content []byte) error {
 	return d.putFile(name, content, true, d.dir.Rename)
 }
 
 // create writes a new file; it returns fs.ErrExist if there is one of that name.
-func (d *desk) create(name string, content []byte) error {
+func (d *history) create(name string, content []byte) error {
 	return d.putFile(name, content, true, func(from, to string) error {
 		err := d.dir.Link(from, to)
 		if _, taken := d.dir.Lstat(to); err != nil && errors.Is(taken, fs.ErrNotExist) {
@@ -229,7 +229,7 @@ func (d *desk) create(name string, content []byte) error {
 }
 
 // putFile writes a file under a temporary name, and calls place to give it its own.
-func (d *desk) putFile(name string, content []byte, wait bool, place func(from, to string) error) error {
+func (d *history) putFile(name string, content []byte, wait bool, place func(from, to string) error) error {
 	temporary := newName()
 	f, err := d.dir.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -248,7 +248,7 @@ func (d *desk) putFile(name string, content []byte, wait bool, place func(from, 
 	return nil
 }
 
-func (d *desk) readJSON(name string, v any) error {
+func (d *history) readJSON(name string, v any) error {
 	if d.dir == nil {
 		return fs.ErrNotExist
 	}
@@ -262,10 +262,10 @@ func (d *desk) readJSON(name string, v any) error {
 	return nil
 }
 
-func (d *desk) removeIfThere(name string) error { return ignoreMissing(d.dir.Remove(name)) }
+func (d *history) removeIfThere(name string) error { return ignoreMissing(d.dir.Remove(name)) }
 
 // names lists the files of a history's folder, sorted; none if there is no folder.
-func (d *desk) names() ([]string, error) {
+func (d *history) names() ([]string, error) {
 	if d.dir == nil {
 		return nil, nil
 	}

@@ -84,7 +84,7 @@ func (b *bench) turn(id string, change func()) {
 
 func (b *bench) undo(id string, n int) (own, undone snapshots.Record) {
 	b.Helper()
-	own, undone, err := b.store.Undo(b.Context(), b.place, snapshots.Undoing{ID: id, N: n})
+	own, undone, err := b.store.Undo(b.Context(), b.place, snapshots.UndoRequest{ID: id, N: n})
 	must(b, err)
 	return own, undone
 }
@@ -221,7 +221,7 @@ func TestUndoRestoresEveryKindOfChange(t *testing.T) {
 	if again, _ := b.undo("u3", 0); again.N != own.N || !slices.Equal(restored(again), restored(own)) {
 		t.Errorf("asked again, the same undo gives %+v", again)
 	}
-	if _, _, err := b.store.Undo(t.Context(), b.place, snapshots.Undoing{ID: "u4"}); !errors.Is(err, snapshots.ErrNone) {
+	if _, _, err := b.store.Undo(t.Context(), b.place, snapshots.UndoRequest{ID: "u4"}); !errors.Is(err, snapshots.ErrNone) {
 		t.Errorf("with nothing left to undo: %v", err)
 	}
 }
@@ -418,7 +418,7 @@ func TestUndoAsksWhetherItIsHeld(t *testing.T) {
 	before := b.listing()
 	b.turn("t1", b.everyChange)
 	lost, n := errors.New("lost"), 0
-	_, _, err := b.store.Undo(t.Context(), b.place, snapshots.Undoing{ID: "u1", Held: func(context.Context) error {
+	_, _, err := b.store.Undo(t.Context(), b.place, snapshots.UndoRequest{ID: "u1", Held: func(context.Context) error {
 		if n++; n > 5 {
 			return lost
 		}
@@ -517,14 +517,14 @@ func TestChangesThatDoNotShowInTimes(t *testing.T) {
 func TestOnlyWhoMayUndoes(t *testing.T) {
 	b := newBench(t, nil)
 	b.turn("t1", func() { b.write("a", "x") })
-	_, _, err := b.store.Undo(t.Context(), b.place, snapshots.Undoing{ID: "u1", May: func(r snapshots.Record) bool { return r.Person == "telegram:7" }})
+	_, _, err := b.store.Undo(t.Context(), b.place, snapshots.UndoRequest{ID: "u1", May: func(r snapshots.Record) bool { return r.Person == "telegram:7" }})
 	if !errors.Is(err, snapshots.ErrNotTheirs) {
 		t.Errorf("somebody else: %v", err)
 	}
 	if _, err := os.Stat(b.path("a")); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := b.store.Undo(t.Context(), b.place, snapshots.Undoing{ID: "u1", N: 7}); !errors.Is(err, snapshots.ErrNone) {
+	if _, _, err := b.store.Undo(t.Context(), b.place, snapshots.UndoRequest{ID: "u1", N: 7}); !errors.Is(err, snapshots.ErrNone) {
 		t.Errorf("an unknown number: %v", err)
 	}
 }
@@ -561,7 +561,7 @@ func TestPruning(t *testing.T) {
 	if records, err := b.store.Records(b.place); err != nil || len(records) != 0 {
 		t.Errorf("of what is too old %d are listed, %v", len(records), err)
 	}
-	if _, _, err := b.store.Undo(t.Context(), b.place, snapshots.Undoing{ID: "late"}); !errors.Is(err, snapshots.ErrNone) {
+	if _, _, err := b.store.Undo(t.Context(), b.place, snapshots.UndoRequest{ID: "late"}); !errors.Is(err, snapshots.ErrNone) {
 		t.Errorf("undoing what is too old gives %v", err)
 	}
 	b.turn("last", func() { b.write("a", "last") })
@@ -594,7 +594,7 @@ func TestRemoveAndSweep(t *testing.T) {
 	if there, err := b.store.Remove(t.Context(), session); there || err != nil {
 		t.Errorf("removed twice: %v, %v", there, err)
 	}
-	if _, _, err := b.store.Undo(t.Context(), b.place, snapshots.Undoing{ID: "u"}); !errors.Is(err, snapshots.ErrNone) {
+	if _, _, err := b.store.Undo(t.Context(), b.place, snapshots.UndoRequest{ID: "u"}); !errors.Is(err, snapshots.ErrNone) {
 		t.Errorf("after the removal: %v", err)
 	}
 	b.turn("t2", func() { b.write("a", "y") })

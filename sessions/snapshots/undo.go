@@ -10,7 +10,7 @@ import (
 )
 
 // An UndoRequest is somebody's request to undo a turn.
-type Undoing struct {
+type UndoRequest struct {
 	ID     string // a repeated id continues what was cut off
 	Person string // who asks for it
 	Note   json.RawMessage
@@ -46,7 +46,7 @@ type Left struct {
 // Undo restores what a turn has found where nobody has changed it since. It returns the
 // record of the undo, with its result, and the record that it undoes. It returns ErrNone
 // if there is nothing to undo, and ErrNotTheirs if the person may not undo it.
-func (s *Store) Undo(ctx context.Context, p Place, u Undoing) (own, undone Record, err error) {
+func (s *Store) Undo(ctx context.Context, p Place, u UndoRequest) (own, undone Record, err error) {
 	d, leave, err := s.openHistory(p)
 	if err == nil {
 		defer leave()
@@ -58,7 +58,7 @@ func (s *Store) Undo(ctx context.Context, p Place, u Undoing) (own, undone Recor
 	return own, undone, nil
 }
 
-func (d *desk) undo(ctx context.Context, u Undoing) (own, undone Record, err error) {
+func (d *history) undo(ctx context.Context, u UndoRequest) (own, undone Record, err error) {
 	records, err := d.records()
 	if err != nil {
 		return own, undone, err
@@ -70,7 +70,7 @@ func (d *desk) undo(ctx context.Context, u Undoing) (own, undone Record, err err
 	if !resumed {
 		records = d.recent(records)
 	}
-	i := pick(records, u.N)
+	i := indexToUndo(records, u.N)
 	if i < 0 {
 		return own, undone, ErrNone
 	}
@@ -107,7 +107,7 @@ func (d *desk) undo(ctx context.Context, u Undoing) (own, undone Record, err err
 
 // indexToUndo returns the index of the record with that number, or for 0 of the newest
 // turn that is not undone; -1 if there is none.
-func pick(records []Record, n int) int {
+func indexToUndo(records []Record, n int) int {
 	for i, r := range slices.Backward(records) {
 		if r.N == n || n == 0 && r.Undoes == 0 && !IsUndone(records, r.N) {
 			return i
@@ -117,13 +117,13 @@ func pick(records []Record, n int) int {
 }
 
 // restoreRecord undoes the changes of a record, and writes the result.
-func (d *desk) restoreRecord(ctx context.Context, u Undoing, own *Record, undone Record, resumed bool) error {
+func (d *history) restoreRecord(ctx context.Context, u UndoRequest, own *Record, undone Record, resumed bool) error {
 	root, err := os.OpenRoot(d.place.Dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }() // a descriptor of a folder holds nothing that could be lost
-	r := &restorer{desk: d, root: root, held: u.Held, resumed: resumed}
+	r := &restorer{history: d, root: root, held: u.Held, resumed: resumed}
 	if err := r.restore(ctx, undone.Changes); err != nil {
 		return err
 	}

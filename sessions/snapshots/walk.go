@@ -20,17 +20,17 @@ const (
 
 // A walk makes the tree of a workspace.
 type walk struct {
-	ctx   context.Context //nolint:containedctx // it is one walk's
-	desk  *desk
-	base  *tree // an earlier tree, whose checksums and copies are valid for files that nobody has touched
-	next  *tree
-	stale []Name // files that have to be read
+	ctx     context.Context //nolint:containedctx // it is one walk's
+	history *history
+	base    *tree // an earlier tree, whose checksums and copies are valid for files that nobody has touched
+	next    *tree
+	stale   []Name // files that have to be read
 }
 
 // walk makes the tree of the workspace as it is now. If copies is true, it also copies
 // the content of each file, as far as the limits allow.
-func (d *desk) walk(ctx context.Context, base *tree, copies bool) (*tree, error) {
-	at, err := d.clock()
+func (d *history) walk(ctx context.Context, base *tree, copies bool) (*tree, error) {
+	at, err := d.filesystemTime()
 	if err != nil {
 		return nil, err
 	}
@@ -42,21 +42,21 @@ func (d *desk) walk(ctx context.Context, base *tree, copies bool) (*tree, error)
 	if base == nil {
 		base = &tree{}
 	}
-	w := &walk{ctx: ctx, desk: d, base: base, next: &tree{At: at, Entries: make(map[Name]Entry, len(base.Entries))}}
-	if err := w.folder(root, "", 1); err != nil {
+	w := &walk{ctx: ctx, history: d, base: base, next: &tree{At: at, Entries: make(map[Name]Entry, len(base.Entries))}}
+	if err := w.addFolder(root, "", 1); err != nil {
 		return nil, err
 	}
 	if copies {
-		w.missingCopies()
+		w.addMissingCopies()
 	}
-	if err := w.read(root, copies); err != nil {
+	if err := w.readStale(root, copies); err != nil {
 		return nil, err
 	}
 	return w.next, nil
 }
 
-// filesystemTime returns the current time by the filesystem's clock, in nanoseconds.
-func (d *desk) clock() (int64, error) {
+// filesystemTime returns the current time by the filesystem's filesystemTime, in nanoseconds.
+func (d *history) filesystemTime() (int64, error) {
 	name := newName()
 	f, err := d.dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -71,9 +71,9 @@ func (d *desk) clock() (int64, error) {
 	return e.Changed, nil
 }
 
-// addFolder adds the entries of a folder, which is opened from the one above it, so that
+// addFolder adds the entries of a addFolder, which is opened from the one above it, so that
 // the kernel need not walk the whole path of every item.
-func (w *walk) folder(dir *os.Root, above string, depth int) (err error) {
+func (w *walk) addFolder(dir *os.Root, above string, depth int) (err error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (w *walk) folder(dir *os.Root, above string, depth int) (err error) {
 	for {
 		names, err := f.Readdirnames(1024)
 		for _, name := range names {
-			if err := w.item(dir, name, path.Join(above, name), depth); err != nil {
+			if err := w.addItem(dir, name, path.Join(above, name), depth); err != nil {
 				return err
 			}
 		}
@@ -96,14 +96,14 @@ func (w *walk) folder(dir *os.Root, above string, depth int) (err error) {
 }
 
 // addItem adds one path, and everything in it if it is a folder.
-func (w *walk) item(dir *os.Root, name, full string, depth int) error {
+func (w *walk) addItem(dir *os.Root, name, full string, depth int) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	if w.desk.cfg.Leave(full) {
+	if w.history.cfg.Leave(full) {
 		return nil
 	}
-	e, err := look(dir, name)
+	e, err := lookAt(dir, name)
 	if err != nil {
 		return ignoreMissing(err)
 	}
@@ -124,15 +124,15 @@ func (w *walk) item(dir *os.Root, name, full string, depth int) error {
 	}
 	below, err := dir.OpenRoot(name)
 	if errors.Is(err, fs.ErrPermission) {
-		w.takeOver(full)
+		w.copyOldEntries(full)
 		return nil
 	}
 	if err != nil {
 		return ignoreMissing(err)
 	}
-	err = w.folder(below, full, depth+1)
+	err = w.addFolder(below, full, depth+1)
 	if errors.Is(err, fs.ErrPermission) {
-		w.takeOver(full)
+		w.copyOldEntries(full)
 		err = nil
 	}
 	return errors.Join(err, below.Close())
@@ -140,7 +140,7 @@ func (w *walk) item(dir *os.Root, name, full string, depth int) error {
 
 // copyOldEntries copies the entries of a folder that cannot be read from the earlier
 // tree.
-func (w *walk) takeOver(folder string) {
+func (w *walk) copyOldEntries(folder string) {
 	for name, e := range w.base.Entries {
 		if strings.HasPrefix(string(name), folder+"/") {
 			w.next.Entries[name] = e
@@ -149,7 +149,7 @@ func (w *walk) takeOver(folder string) {
 }
 
 // lookAt returns the system's data of a path, without its content.
-func look(dir *os.Root, name string) (Entry, error) {
+func lookAt(dir *os.Root, name string) (Entry, error) {
 	info, err := dir.Lstat(name)
 	if err != nil {
 		return Entry{}, err
@@ -171,7 +171,7 @@ func look(dir *os.Root, name string) (Entry, error) {
 
 // addMissingCopies marks as stale the files that nobody has touched and that have no copy
 // yet.
-func (w *walk) missingCopies() {
+func (w *walk) addMissingCopies() {
 	stale := make(map[Name]bool, len(w.stale))
 	for _, name := range w.stale {
 		stale[name] = true
@@ -183,15 +183,15 @@ func (w *walk) missingCopies() {
 	}
 }
 
-// readStale reads the files that have to be read, several at once.
-func (w *walk) read(root *os.Root, copies bool) error {
+// readStale reads the files that have to be readStale, several at once.
+func (w *walk) readStale(root *os.Root, copies bool) error {
 	if len(w.stale) == 0 {
 		return nil
 	}
 	var keep *copier
 	if copies {
 		var err error
-		if keep, err = w.desk.newCopier(); err != nil {
+		if keep, err = w.history.newCopier(); err != nil {
 			return err
 		}
 	}
@@ -200,7 +200,7 @@ func (w *walk) read(root *os.Root, copies bool) error {
 	reading.SetLimit(readAhead)
 	for i, name := range w.stale {
 		reading.Go(func() (err error) {
-			found[i], err = w.desk.readFile(ctx, root, string(name), keep)
+			found[i], err = w.history.readFile(ctx, root, string(name), keep)
 			return err
 		})
 	}

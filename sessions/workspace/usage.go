@@ -168,7 +168,7 @@ func (d *Dir) Quota() (bytes int64, items int) {
 
 // MarkChanged says that the directory was written to by another way than a Dir. So it is
 // measured again before the next write.
-func (d *Dir) Changed() error {
+func (d *Dir) MarkChanged() error {
 	s, err := d.workspaces.acquire(d.name)
 	if err != nil {
 		return err

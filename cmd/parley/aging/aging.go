@@ -47,7 +47,7 @@ func Unnamed(files []string, entries iter.Seq2[sessions.Entry, error]) ([]string
 		if len(owners) == 0 {
 			return nil, nil
 		}
-		named, err := namedBy(e)
+		named, err := ownersIn(e)
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +91,7 @@ func ownerOf(file string) string {
 }
 
 // ownersIn returns the owners, as ownerOf returns them, that an entry names.
-func namedBy(e sessions.Entry) ([]string, error) {
+func ownersIn(e sessions.Entry) ([]string, error) {
 	switch e.Kind {
 	case sessions.KindAttached:
 		// It may be about to be fetched: a turn that was cut off long ago goes on now.

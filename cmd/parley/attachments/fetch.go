@@ -74,7 +74,7 @@ func (k *Keeper) download(ctx context.Context, f agent.Fetching) ([]byte, error)
 	}
 	wait := firstWait
 	for try := 1; ; try++ {
-		raw, err := k.try(ctx, fetcher, f, most)
+		raw, err := k.tryDownload(ctx, fetcher, f, most)
 		if err == nil || ctx.Err() != nil {
 			return raw, errors.Join(err, ctx.Err())
 		}
@@ -111,7 +111,7 @@ func tooLarge(most int64) error {
 }
 
 // tryDownload reads a file once.
-func (k *Keeper) try(ctx context.Context, from channels.Fetcher, f agent.Fetching, most int64) (raw []byte, err error) {
+func (k *Keeper) tryDownload(ctx context.Context, from channels.Fetcher, f agent.Fetching, most int64) (raw []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	r, err := from.Fetch(ctx, f.At, bus.Attachment{Kind: f.Kind, Name: f.Name, Type: f.Type, Size: f.Size, Ref: f.Ref}, most)
@@ -149,9 +149,9 @@ func (k *Keeper) keep(ctx context.Context, f agent.Fetching, raw []byte) (sessio
 	if err != nil {
 		return got, fmt.Errorf("keep what came with a message: %w", err)
 	}
-	k.look(ctx, f, &got, raw)
+	k.addPicture(ctx, f, &got, raw)
 	if f.Kind == bus.Voice {
-		k.listen(ctx, f, &got, raw)
+		k.transcribe(ctx, f, &got, raw)
 	}
 	return got, ctx.Err()
 }
@@ -167,7 +167,7 @@ func (k *Keeper) writable(ctx context.Context, f agent.Fetching) (*workspace.Dir
 
 // transcribe adds the words of a voice message to got, or why they are not known. Words
 // of a forwarded message count as somebody else's.
-func (k *Keeper) listen(ctx context.Context, f agent.Fetching, got *sessions.Fetched, raw []byte) {
+func (k *Keeper) transcribe(ctx context.Context, f agent.Fetching, got *sessions.Fetched, raw []byte) {
 	var transcriber Transcriber
 	if k.cfg.Words != nil {
 		transcriber = k.cfg.Words()
@@ -204,7 +204,7 @@ func (k *Keeper) Discard(ctx context.Context, session string, paths []string) er
 
 // addPicture adds to got the picture that the model is shown, if the file is one that can
 // be shown. Otherwise it remains a file like any other.
-func (k *Keeper) look(ctx context.Context, f agent.Fetching, got *sessions.Fetched, raw []byte) {
+func (k *Keeper) addPicture(ctx context.Context, f agent.Fetching, got *sessions.Fetched, raw []byte) {
 	if !pictures.IsPicture(raw) {
 		return
 	}

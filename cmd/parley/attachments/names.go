@@ -51,7 +51,7 @@ func cut(text string, most int) string {
 }
 
 // usualExtensions returns the extensions that people know, for types that have several.
-func known() map[string]string {
+func usualExtensions() map[string]string {
 	return map[string]string{
 		"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp", "application/pdf": ".pdf", "text/plain": ".txt",
 		"text/csv": ".csv", "text/html": ".html", "audio/ogg": ".ogg", "application/ogg": ".ogg", "audio/mpeg": ".mp3", "audio/mp4": ".m4a", "audio/wave": ".wav",
@@ -62,7 +62,7 @@ func known() map[string]string {
 // extensionOf returns the extension for a MIME type; "" if it is not known.
 func extensionOf(typ string) string {
 	base, _, _ := mime.ParseMediaType(typ)
-	return known()[base]
+	return usualExtensions()[base]
 }
 
 // typeOf returns a file's type by its content. The sender's word counts only where the

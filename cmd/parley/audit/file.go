@@ -87,7 +87,7 @@ func (f *File) write(line []byte, at time.Time) error {
 		}
 	}
 	if f.size > 0 && (f.size+int64(len(line)) > f.most || day(at) != day(f.began)) {
-		if err := f.turn(); err != nil {
+		if err := f.rotate(); err != nil {
 			return err
 		}
 	}
@@ -101,7 +101,7 @@ func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // rotate renames the file, begins a new one, and deletes the oldest ones if there are too
 // many.
-func (f *File) turn() error {
+func (f *File) rotate() error {
 	if err := f.file.Close(); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (f *File) turn() error {
 	if err := f.open(); err != nil {
 		return err
 	}
-	old, err := f.asides()
+	old, err := f.rotatedFiles()
 	if err != nil || len(old) < parts {
 		return err
 	}
@@ -123,7 +123,7 @@ func (f *File) turn() error {
 }
 
 // rotatedFiles lists the rotated files, the oldest first.
-func (f *File) asides() ([]string, error) {
+func (f *File) rotatedFiles() ([]string, error) {
 	entries, err := os.ReadDir(filepath.Dir(f.path))
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (f *File) asides() ([]string, error) {
 func (f *File) drop(before time.Time) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	old, err := f.asides()
+	old, err := f.rotatedFiles()
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (f *File) remove(path string) (err error) {
 func (f *File) Forget(which func(sessions.AuditRecord) bool) (n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	old, err := f.asides()
+	old, err := f.rotatedFiles()
 	if err != nil {
 		return 0, fmt.Errorf("forget in the audit's files: %w", err)
 	}

@@ -150,11 +150,11 @@ type packer struct {
 
 func (p *packer) pack(databases []*os.File, root string) error {
 	for _, f := range databases {
-		if err := p.file(filepath.Base(f.Name()), f, 0o600); err != nil {
+		if err := p.packFile(filepath.Base(f.Name()), f, 0o600); err != nil {
 			return err
 		}
 	}
-	if err := p.sessions(root); err != nil {
+	if err := p.packSessions(root); err != nil {
 		return fmt.Errorf("workspaces: %w", err)
 	}
 	raw, err := json.MarshalIndent(p.manifest, "", "  ")
@@ -169,9 +169,9 @@ func (p *packer) pack(databases []*os.File, root string) error {
 	return err
 }
 
-// packSessions packs the directories of sessions. It leaves out files beside these, which
+// packSessions packs the directories of packSessions. It leaves out files beside these, which
 // belong to no session.
-func (p *packer) sessions(dir string) (err error) {
+func (p *packer) packSessions(dir string) (err error) {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -180,22 +180,22 @@ func (p *packer) sessions(dir string) (err error) {
 		return err
 	}
 	defer func() { _ = root.Close() }() // a descriptor of a directory holds nothing that could be lost
-	return p.folder(root, "", 0)
+	return p.packFolder(root, "", 0)
 }
 
-// packFolder packs everything in a folder. Each folder is opened from the one above it,
+// packFolder packs everything in a packFolder. Each packFolder is opened from the one above it,
 // so that no path is resolved again from the top for each of its items, however deep they
 // are.
-func (p *packer) folder(dir *os.Root, name string, depth int) error {
-	names, err := items(dir)
+func (p *packer) packFolder(dir *os.Root, name string, depth int) error {
+	names, err := namesIn(dir)
 	if err != nil {
-		return at(name, err)
+		return errorAt(name, err)
 	}
 	for _, item := range names {
 		if err := p.ctx(); err != nil {
 			return err
 		}
-		if err := p.item(dir, path.Join(name, item), item, depth); err != nil {
+		if err := p.packItem(dir, path.Join(name, item), item, depth); err != nil {
 			return err
 		}
 	}
@@ -203,19 +203,19 @@ func (p *packer) folder(dir *os.Root, name string, depth int) error {
 }
 
 // packItem packs one file or folder of a workspace.
-func (p *packer) item(dir *os.Root, full, name string, depth int) error {
+func (p *packer) packItem(dir *os.Root, full, name string, depth int) error {
 	info, err := dir.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // somebody has removed it meanwhile
 		return nil
 	case err != nil:
-		return at(full, err)
+		return errorAt(full, err)
 	case workspace.IsTemporary(name):
 		return nil // a write or a removal is under way
 	case !info.IsDir() && depth == 0:
 		return nil
 	case !info.IsDir():
-		return p.open(dir, full, name)
+		return p.packIfPlain(dir, full, name)
 	case depth == maxDepth:
 		p.manifest.TooDeep = append(p.manifest.TooDeep, full)
 		return nil
@@ -225,23 +225,23 @@ func (p *packer) item(dir *os.Root, full, name string, depth int) error {
 		return nil
 	}
 	if err != nil {
-		return at(full, err)
+		return errorAt(full, err)
 	}
 	defer func() { _ = below.Close() }() // as above
 	if err := p.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: path.Join(workspaces, full) + "/", Mode: 0o700, ModTime: p.manifest.At}); err != nil {
-		return at(full, err)
+		return errorAt(full, err)
 	}
-	return p.folder(below, full, depth+1)
+	return p.packFolder(below, full, depth+1)
 }
 
 // errorAt adds to an error which file or folder it is about.
-func at(name string, err error) error {
-	return fmt.Errorf("%q: %w", shown(name), err)
+func errorAt(name string, err error) error {
+	return fmt.Errorf("%q: %w", shortened(name), err)
 }
 
 // packIfPlain packs a file, or records it as skipped: a link, a pipe, or a file that has
 // another name, which may be outside of the workspace.
-func (p *packer) open(dir *os.Root, full, name string) error {
+func (p *packer) packIfPlain(dir *os.Root, full, name string) error {
 	// O_NONBLOCK keeps open from waiting at a pipe.
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -250,9 +250,9 @@ func (p *packer) open(dir *os.Root, full, name string) error {
 	if err == nil {
 		defer func() { _ = f.Close() }() // it was only read
 		var info fs.FileInfo
-		if info, err = f.Stat(); err == nil && info.Mode().IsRegular() && !linked(info) {
-			if err := p.file(path.Join(workspaces, full), f, info.Mode().Perm()); err != nil {
-				return at(full, err)
+		if info, err = f.Stat(); err == nil && info.Mode().IsRegular() && !hasOtherLinks(info) {
+			if err := p.packFile(path.Join(workspaces, full), f, info.Mode().Perm()); err != nil {
+				return errorAt(full, err)
 			}
 			return nil
 		}
@@ -261,10 +261,10 @@ func (p *packer) open(dir *os.Root, full, name string) error {
 	return nil
 }
 
-// packFile packs one file with the length that it has now, as the tar states the length
-// before the content. What somebody appends meanwhile is left out; if the file gets
+// packFile packs one packFile with the length that it has now, as the tar states the length
+// before the content. What somebody appends meanwhile is left out; if the packFile gets
 // shorter meanwhile, it is filled up with zeros.
-func (p *packer) file(name string, f *os.File, mode fs.FileMode) error {
+func (p *packer) packFile(name string, f *os.File, mode fs.FileMode) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -276,7 +276,7 @@ func (p *packer) file(name string, f *os.File, mode fs.FileMode) error {
 	}
 	sum := sha256.New()
 	both := io.MultiWriter(p.tar, sum)
-	n, err := io.Copy(both, &reader{p.ctx, io.LimitReader(f, size)})
+	n, err := io.Copy(both, &cancellableReader{p.ctx, io.LimitReader(f, size)})
 	if err != nil {
 		return err
 	}
@@ -290,12 +290,12 @@ func (p *packer) file(name string, f *os.File, mode fs.FileMode) error {
 func hexSum(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
 
 // A cancellableReader fails with the context's error once the context has ended.
-type reader struct {
+type cancellableReader struct {
 	ctx func() error
 	r   io.Reader
 }
 
-func (r *reader) Read(b []byte) (int, error) {
+func (r *cancellableReader) Read(b []byte) (int, error) {
 	if err := r.ctx(); err != nil {
 		return 0, err
 	}

@@ -36,10 +36,10 @@ type plan struct {
 	files, folders map[string]bool
 }
 
-// addFolder adds a folder and those above it, or says why they cannot be made.
-func (p *plan) folder(name string) error {
+// addFolder adds a addFolder and those above it, or says why they cannot be made.
+func (p *plan) addFolder(name string) error {
 	if depth := strings.Count(name, "/"); depth > maxDepth {
-		return fmt.Errorf("%q lies in %d folders, one below the other: at most %d can be restored", shown(name), depth, maxDepth)
+		return fmt.Errorf("%q lies in %d folders, one below the other: at most %d can be restored", shortened(name), depth, maxDepth)
 	}
 	for at, more := 0, true; more; {
 		end := len(name)
@@ -49,7 +49,7 @@ func (p *plan) folder(name string) error {
 		}
 		at, more = end+1, next >= 0
 		if part := name[:end]; p.files[part] {
-			return fmt.Errorf("%w: %q is a file and a folder", ErrDamaged, shown(part))
+			return fmt.Errorf("%w: %q is a file and a folder", ErrDamaged, shortened(part))
 		} else if !p.folders[part] {
 			p.folders[part] = true
 		}
@@ -57,20 +57,20 @@ func (p *plan) folder(name string) error {
 	return nil
 }
 
-// addFile adds a file, or says why it cannot be made.
-func (p *plan) file(name string) error {
+// addFile adds a addFile, or says why it cannot be made.
+func (p *plan) addFile(name string) error {
 	if p.files[name] {
-		return fmt.Errorf("%w: it holds %q twice", ErrDamaged, shown(name))
+		return fmt.Errorf("%w: it holds %q twice", ErrDamaged, shortened(name))
 	}
 	if p.folders[name] {
-		return fmt.Errorf("%w: %q is a file and a folder", ErrDamaged, shown(name))
+		return fmt.Errorf("%w: %q is a file and a folder", ErrDamaged, shortened(name))
 	}
 	p.files[name] = true
 	return nil
 }
 
 // shortened returns a name, shortened to fit on a line.
-func shown(name string) string {
+func shortened(name string) string {
 	const most = 200
 	if len(name) <= most {
 		return name

@@ -162,7 +162,7 @@ func finish(home string, point func(string)) error {
 		}
 		return err
 	}
-	return place(home, to, point)
+	return placeParts(home, to, point)
 }
 
 // setAside moves the old data into the directory that the file aside names. Until agreed is
@@ -192,9 +192,9 @@ func setAside(home, from string, point func(string)) error {
 	return errors.Join(syncDir(aside), syncDir(home))
 }
 
-// placeParts moves each part to its place. A part that is missing in from is in its place
+// placeParts moves each part to its placeParts. A part that is missing in from is in its placeParts
 // already.
-func place(home, from string, point func(string)) error {
+func placeParts(home, from string, point func(string)) error {
 	for _, part := range parts() {
 		err := os.Rename(filepath.Join(from, part), filepath.Join(home, part))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

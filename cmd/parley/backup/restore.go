@@ -77,7 +77,7 @@ func restore(ctx context.Context, r io.Reader, home string, o Options) (done Res
 	if err := errors.Join(finish(home, o.Point), Sweep(home)); err != nil {
 		return done, err
 	}
-	used, err := usedBy(home)
+	used, err := dataIn(home)
 	if err != nil {
 		return done, err
 	}
@@ -108,7 +108,7 @@ func restore(ctx context.Context, r io.Reader, home string, o Options) (done Res
 }
 
 // dataIn lists the names of the data that the home has already.
-func usedBy(home string) (used []string, err error) {
+func dataIn(home string) (used []string, err error) {
 	for _, name := range parts() {
 		_, err := os.Lstat(filepath.Join(home, name))
 		if err == nil {
@@ -124,9 +124,9 @@ func usedBy(home string) (used []string, err error) {
 // and unaltered. If planned is true it writes the databases only, and plans the files of
 // workspaces.
 func unpack(ctx context.Context, r io.Reader, dir string, planned bool) (m Manifest, err error) {
-	zipped, err := gzip.NewReader(&reader{ctx.Err, r})
+	zipped, err := gzip.NewReader(&cancellableReader{ctx.Err, r})
 	if err != nil {
-		return m, damaged(err)
+		return m, asDamaged(err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -142,14 +142,14 @@ func unpack(ctx context.Context, r io.Reader, dir string, planned bool) (m Manif
 	}
 	// The checksum of the compressed data is at its very end, behind the end of the tar.
 	if _, err := io.Copy(io.Discard, zipped); err != nil {
-		return m, damaged(err)
+		return m, asDamaged(err)
 	}
-	return u.manifest, u.check()
+	return u.manifest, u.checkManifest()
 }
 
 // asDamaged wraps a reading error in ErrDamaged, unless the context has ended the
 // reading.
-func damaged(err error) error {
+func asDamaged(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
@@ -173,18 +173,18 @@ func (u *unpacker) unpack() error {
 			return nil
 		}
 		if err != nil {
-			return damaged(err)
+			return asDamaged(err)
 		}
 		if u.listed {
 			return fmt.Errorf("%w: something stands behind its list", ErrDamaged)
 		}
 		switch {
 		case h.Typeflag == tar.TypeReg && h.Name == manifestName:
-			err = u.list()
+			err = u.readManifest()
 		case h.Typeflag == tar.TypeDir && isPart(strings.TrimSuffix(h.Name, "/")):
-			err = u.folder(strings.TrimSuffix(h.Name, "/"))
+			err = u.makeFolder(strings.TrimSuffix(h.Name, "/"))
 		case h.Typeflag == tar.TypeReg && isPart(h.Name):
-			err = u.file(h)
+			err = u.unpackFile(h)
 		default:
 			err = fmt.Errorf("%w: %q is nothing that a backup holds", ErrDamaged, h.Name)
 		}
@@ -201,50 +201,50 @@ func isPart(name string) bool {
 		strings.HasPrefix(name, workspaces+"/") && path.Clean(name) == name && filepath.IsLocal(name) && !strings.ContainsRune(name, 0)
 }
 
-// makeFolder makes a folder, or adds it to the plan.
-func (u *unpacker) folder(name string) error {
+// makeFolder makes a makeFolder, or adds it to the plan.
+func (u *unpacker) makeFolder(name string) error {
 	if u.plan != nil {
-		return u.plan.folder(name)
+		return u.plan.addFolder(name)
 	}
 	if _, err := u.trail.openDir(name); err != nil {
-		return at(name, err)
+		return errorAt(name, err)
 	}
 	return nil
 }
 
-// unpackFile writes a file, or adds it to the plan.
-func (u *unpacker) file(h *tar.Header) error {
+// unpackFile writes a unpackFile, or adds it to the plan.
+func (u *unpacker) unpackFile(h *tar.Header) error {
 	dir, name := path.Split(h.Name)
 	if dir != "" {
-		if err := u.folder(path.Clean(dir)); err != nil {
+		if err := u.makeFolder(path.Clean(dir)); err != nil {
 			return err
 		}
 	}
 	if u.plan != nil {
-		if err := u.plan.file(h.Name); err != nil {
+		if err := u.plan.addFile(h.Name); err != nil {
 			return err
 		}
 		if dir != "" {
-			return u.fill(h, nil)
+			return u.copyContent(h, nil)
 		}
 	}
 	in, err := u.trail.openDir(path.Clean(dir))
 	if err != nil {
-		return at(h.Name, err)
+		return errorAt(h.Name, err)
 	}
 	f, err := in.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w: it holds %q twice", ErrDamaged, shown(h.Name))
+		return fmt.Errorf("%w: it holds %q twice", ErrDamaged, shortened(h.Name))
 	}
 	if err != nil {
-		return at(h.Name, err)
+		return errorAt(h.Name, err)
 	}
-	return errors.Join(u.fill(h, f), f.Close())
+	return errors.Join(u.copyContent(h, f), f.Close())
 }
 
 // copyContent copies a file's content from the backup into f, and records its checksum.
 // If f is nil, it only reads.
-func (u *unpacker) fill(h *tar.Header, f *os.File) error {
+func (u *unpacker) copyContent(h *tar.Header, f *os.File) error {
 	sum := sha256.New()
 	read := &erringReader{r: u.tar}
 	to := io.Writer(sum)
@@ -253,10 +253,10 @@ func (u *unpacker) fill(h *tar.Header, f *os.File) error {
 	}
 	n, err := io.Copy(to, read)
 	if read.err != nil {
-		return damaged(read.err)
+		return asDamaged(read.err)
 	}
 	if err != nil {
-		return at(h.Name, err) // writing failed, and the backup is fine
+		return errorAt(h.Name, err) // writing failed, and the backup is fine
 	}
 	u.files[h.Name] = File{Name: h.Name, Size: n, SHA256: hexSum(sum)}
 	if f == nil {
@@ -284,16 +284,16 @@ func (f *erringReader) Read(b []byte) (int, error) {
 }
 
 // readManifest reads the manifest, which is the last entry.
-func (u *unpacker) list() error {
+func (u *unpacker) readManifest() error {
 	if err := json.NewDecoder(io.LimitReader(u.tar, maxManifest)).Decode(&u.manifest); err != nil {
-		return damaged(err)
+		return asDamaged(err)
 	}
 	u.listed = true
 	return nil
 }
 
 // checkManifest compares what was unpacked with the manifest.
-func (u *unpacker) check() error {
+func (u *unpacker) checkManifest() error {
 	switch {
 	case !u.listed:
 		return fmt.Errorf("%w: its list is missing", ErrDamaged)

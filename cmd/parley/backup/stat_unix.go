@@ -10,7 +10,7 @@ import (
 
 // hasOtherLinks reports whether a file has further hard links, which may be outside of
 // the workspace.
-func linked(info fs.FileInfo) bool {
+func hasOtherLinks(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && st.Nlink > 1
 }

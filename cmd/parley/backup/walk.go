@@ -13,7 +13,7 @@ import (
 const maxDepth = 128
 
 // namesIn lists the names in a folder, sorted.
-func items(dir *os.Root) (names []string, err error) {
+func namesIn(dir *os.Root) (names []string, err error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func syncTree(dir string) error {
 }
 
 func syncFolder(dir *os.Root) error {
-	names, err := items(dir)
+	names, err := namesIn(dir)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- b
 const parked = "parked"
 
 // askJSON is a request to people as the API sends it.
-type told struct {
+type askJSON struct {
 	ID        string          `json:"id"`
 	Kind      string          `json:"kind"`
 	Turn      string          `json:"turn"`
@@ -71,7 +71,7 @@ type told struct {
 }
 
 // ask returns the request in the form of package bus.
-func (a told) ask() *bus.Ask {
+func (a askJSON) ask() *bus.Ask {
 	ask := &bus.Ask{ID: a.ID, Kind: a.Kind, Tool: a.Tool}
 	for _, to := range a.To {
 		if at, err := bus.ParseAddress(to); err == nil {
@@ -83,9 +83,9 @@ func (a told) ask() *bus.Ask {
 
 // passAsk passes on the event that people are asked about a call, or that such a request
 // has ended.
-func (r *Conversation) takeAsk(ctx context.Context, n news, events chan<- bus.Event) error {
+func (r *Conversation) passAsk(ctx context.Context, n serverEvent, events chan<- bus.Event) error {
 	var a struct {
-		told
+		askJSON
 		Ask string `json:"ask"` // of one that has ended
 	}
 	if err := json.Unmarshal(n.data, &a); err != nil {
@@ -102,7 +102,7 @@ func (r *Conversation) takeAsk(ctx context.Context, n news, events chan<- bus.Ev
 // showAwaited passes on the requests of a turn that began to wait while nobody watched.
 func (r *Conversation) showAwaited(ctx context.Context, t pastTurn, events chan<- bus.Event) error {
 	var list struct {
-		Asks []told `json:"asks"`
+		Asks []askJSON `json:"asks"`
 	}
 	if err := r.Server.Get(ctx, "/v1/asks?session="+url.QueryEscape(r.Session), &list); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (r *Conversation) conclude(ctx context.Context, over map[string]pastTurn, e
 				continue
 			}
 			delete(over, e.Turn)
-			if err := r.ended(ctx, t, e, events); err != nil {
+			if err := r.passEnd(ctx, t, e, events); err != nil {
 				return err
 			}
 		}
@@ -174,7 +174,7 @@ func (r *Conversation) conclude(ctx context.Context, over map[string]pastTurn, e
 }
 
 // passEnd passes on the end of a turn, with its answer.
-func (r *Conversation) ended(ctx context.Context, t pastTurn, e sessions.Entry, events chan<- bus.Event) error {
+func (r *Conversation) passEnd(ctx context.Context, t pastTurn, e sessions.Entry, events chan<- bus.Event) error {
 	done, err := sessions.Decode[sessions.TurnDone](e)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (r *Conversation) ended(ctx context.Context, t pastTurn, e sessions.Entry, 
 }
 
 // maxEarlier is how many of a conversation's last entries Earlier reads.
-const mostEarlier = 1000
+const maxEarlier = 1000
 
 // Earlier returns what the person said before in this conversation, the oldest first. It
 // is read from the log, so that no history is stored beside it. If it cannot be read,
@@ -213,11 +213,11 @@ func (r *Conversation) Earlier(ctx context.Context) []string {
 	if at < 0 {
 		return nil
 	}
-	after := max(list.Sessions[at].Entries-mostEarlier, 0)
+	after := max(list.Sessions[at].Entries-maxEarlier, 0)
 	var page struct {
 		Entries []sessions.Entry `json:"entries"`
 	}
-	path = fmt.Sprintf("/v1/sessions/%s?limit=%d&after=%d", url.PathEscape(r.Session), mostEarlier, after)
+	path = fmt.Sprintf("/v1/sessions/%s?limit=%d&after=%d", url.PathEscape(r.Session), maxEarlier, after)
 	if err := r.Server.Get(ctx, path, &page); err != nil {
 		return nil
 	}

@@ -85,7 +85,7 @@ func (c *Client) send(ctx context.Context, method, path, key string, body any) (
 		header.Set("Idempotency-Key", key)
 	}
 	// A request that only reads, and one that has a key, may be repeated.
-	res, err := c.ask(ctx, method, path, header, raw, method == http.MethodGet || key != "")
+	res, err := c.sendRequest(ctx, method, path, header, raw, method == http.MethodGet || key != "")
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (c *Client) send(ctx context.Context, method, path, key string, body any) (
 
 // sendRequest makes a request. It is repeated once if the server could not be reached, or if
 // it may be repeated and was cut off.
-func (c *Client) ask(ctx context.Context, method, path string, header http.Header, body []byte, twice bool) (*http.Response, error) {
+func (c *Client) sendRequest(ctx context.Context, method, path string, header http.Header, body []byte, twice bool) (*http.Response, error) {
 	for first := true; ; first = false {
 		req, err := http.NewRequestWithContext(ctx, method, c.Base+path, bytes.NewReader(body))
 		if err != nil {
@@ -122,7 +122,7 @@ func (c *Client) ask(ctx context.Context, method, path string, header http.Heade
 }
 
 // A serverEvent is one server-sent event.
-type news struct {
+type serverEvent struct {
 	id, kind string
 	data     []byte
 }
@@ -132,12 +132,12 @@ var errCut = errors.New("the stream of events was cut off")
 
 // follow calls each for the events of a path after lastID, until ctx is done, the stream
 // is cut off, or each returns an error.
-func (c *Client) follow(ctx context.Context, path, lastID string, each func(news) error) error {
+func (c *Client) follow(ctx context.Context, path, lastID string, each func(serverEvent) error) error {
 	header := http.Header{}
 	if lastID != "" {
 		header.Set("Last-Event-ID", lastID)
 	}
-	res, err := c.ask(ctx, http.MethodGet, path, header, nil, true)
+	res, err := c.sendRequest(ctx, http.MethodGet, path, header, nil, true)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (c *Client) follow(ctx context.Context, path, lastID string, each func(news
 		return fmt.Errorf("the server answers %s", res.Status)
 	}
 	lines := bufio.NewReader(res.Body)
-	var n news
+	var n serverEvent
 	for {
 		line, err := lines.ReadString('\n')
 		if err != nil {
@@ -166,7 +166,7 @@ func (c *Client) follow(ctx context.Context, path, lastID string, each func(news
 					return err
 				}
 			}
-			n = news{}
+			n = serverEvent{}
 		}
 	}
 }

@@ -56,7 +56,7 @@ func (r *Conversation) Say(ctx context.Context, in bus.Inbound) error {
 }
 
 // ownID replaces the server's id of a message by the terminal's.
-func (r *Conversation) own(id string) string {
+func (r *Conversation) ownID(id string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	cause, _ := bus.Cause(id)
@@ -77,12 +77,12 @@ func (r *Conversation) Subscribe(ctx context.Context, _ bus.Feed, _ uint64) (ite
 		defer close(events)
 		last := ""
 		for ctx.Err() == nil {
-			_ = r.Server.follow(ctx, path, last, func(n news) error { // streams are cut off now and then, and resumed
+			_ = r.Server.follow(ctx, path, last, func(n serverEvent) error { // streams are cut off now and then, and resumed
 				up()
 				if n.id != "" {
 					last = n.id
 				}
-				return r.take(ctx, n, events)
+				return r.receive(ctx, n, events)
 			})
 			select {
 			case <-time.After(200 * time.Millisecond):
@@ -104,12 +104,12 @@ func (r *Conversation) Subscribe(ctx context.Context, _ bus.Feed, _ uint64) (ite
 }
 
 // receive handles one event of the stream.
-func (r *Conversation) take(ctx context.Context, n news, events chan<- bus.Event) error {
+func (r *Conversation) receive(ctx context.Context, n serverEvent, events chan<- bus.Event) error {
 	if n.kind == "snapshot" {
 		return r.catchUp(ctx, n.data, events)
 	}
 	if n.kind == bus.Asked || n.kind == bus.AskResolved {
-		return r.takeAsk(ctx, n, events)
+		return r.passAsk(ctx, n, events)
 	}
 	e := bus.Event{Type: n.kind}
 	if err := json.Unmarshal(n.data, &e); err != nil {
@@ -124,9 +124,9 @@ func (r *Conversation) take(ctx context.Context, n news, events chan<- bus.Event
 
 // pass sends an event to the terminal, with the terminal's ids.
 func (r *Conversation) pass(ctx context.Context, e bus.Event, events chan<- bus.Event) {
-	e.Session, e.Turn = r.Session, r.own(e.Turn)
+	e.Session, e.Turn = r.Session, r.ownID(e.Turn)
 	for i, id := range e.Causes {
-		e.Causes[i] = r.own(id)
+		e.Causes[i] = r.ownID(id)
 	}
 	select {
 	case events <- e:
@@ -144,5 +144,5 @@ func (r *Conversation) show(ctx context.Context, key, text string) error {
 	if again {
 		return nil
 	}
-	return r.Deliver(ctx, channels.Part{Key: r.own(key), Text: text, Plain: text})
+	return r.Deliver(ctx, channels.Part{Key: r.ownID(key), Text: text, Plain: text})
 }

@@ -35,7 +35,7 @@ func Join(ctx context.Context, c server.Config) (joined *Client, leave func() er
 	if err := s.begin(ctx); err != nil {
 		return nil, nil, err
 	}
-	s.client.Retry = s.again
+	s.client.Retry = s.reconnect
 	return s.client, s.end, nil
 }
 
@@ -77,8 +77,8 @@ var errAway = errors.New("the server is away")
 // reconnect is called when the server could not be reached; it returns nil if the request
 // can be repeated. If the server was another command, which has ended, this process takes
 // its place. If it was a serve, reconnect waits for it: it is being restarted, and would
-// not start again if the home were taken.
-func (s *homeConn) again(ctx context.Context) error {
+// not start reconnect if the home were taken.
+func (s *homeConn) reconnect(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.leave != nil {
@@ -128,7 +128,7 @@ func (s *homeConn) host(ctx context.Context) (leave func() error, err error) {
 			return nil, err
 		}
 		if cfg.Bus.URL != "" {
-			return s.look(ctx)
+			return s.hostTemporary(ctx)
 		}
 	case server.Sender:
 		if err := home.RequireChannel(cfg); err != nil {
@@ -140,7 +140,7 @@ func (s *homeConn) host(ctx context.Context) (leave func() error, err error) {
 
 // hostTemporary serves the data that a fleet shares from a home that is removed after the
 // command: a command that only reads leaves nothing on this machine.
-func (s *homeConn) look(ctx context.Context) (leave func() error, err error) {
+func (s *homeConn) hostTemporary(ctx context.Context) (leave func() error, err error) {
 	dir, err := os.MkdirTemp("", "parley-")
 	if err != nil {
 		return nil, fmt.Errorf("make a home for the time of the command: %w", err)

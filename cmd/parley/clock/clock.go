@@ -198,7 +198,7 @@ func (c *Clock) fire(ctx context.Context, id string) (again time.Duration, err e
 			}
 			s = now
 		}
-		if err := c.say(ctx, s); errors.Is(err, bus.ErrFull) {
+		if err := c.publishSlot(ctx, s); errors.Is(err, bus.ErrFull) {
 			return fullRetry, nil // it waits, and what comes due meanwhile is missed, and told
 		} else if err != nil {
 			return 0, err
@@ -216,7 +216,7 @@ func (c *Clock) fire(ctx context.Context, id string) (again time.Duration, err e
 
 // publishSlot publishes a slot's text to its session, and tells people what was missed,
 // if the schedule's person may talk to the bot now.
-func (c *Clock) say(ctx context.Context, s schedules.Schedule) error {
+func (c *Clock) publishSlot(ctx context.Context, s schedules.Schedule) error {
 	at, err := bus.ParseAddress(s.Address)
 	if err != nil {
 		return err

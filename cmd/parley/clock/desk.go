@@ -82,13 +82,13 @@ func (d Desk) Add(ctx context.Context, call tools.Call, w schedule.Request) (sch
 		return schedule.Entry{}, err
 	}
 	c.Point("schedule:added")
-	d.wake(ctx, s)
+	d.setTimer(ctx, s)
 	return entry(s, call), nil
 }
 
 // setTimer sets the timer of a stored schedule. If that fails the slot is late, when the
 // sweep finds it.
-func (d Desk) wake(ctx context.Context, s schedules.Schedule) {
+func (d Desk) setTimer(ctx context.Context, s schedules.Schedule) {
 	if err := d.Clock.setTimer(ctx, s); err != nil {
 		d.Clock.Log.Warn("a schedule has no timer yet", slog.String("schedule", s.ID), slog.Any("error", err))
 	}
@@ -132,7 +132,7 @@ func (d Desk) Added(ctx context.Context, call tools.Call) (schedule.Entry, bool,
 	if err != nil {
 		return schedule.Entry{}, false, err
 	}
-	d.wake(ctx, s) // who was cut off may not have come to it
+	d.setTimer(ctx, s) // who was cut off may not have come to it
 	return entry(s, call), true, nil
 }
 

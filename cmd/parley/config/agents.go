@@ -13,12 +13,12 @@ import (
 	"parley/tools/sandbox/egress"
 )
 
-// An Agent is what one agent may do.
+// An Agent has the settings of one agent.
 type Agent struct {
 	Name         string
 	Capabilities []tools.Permission
-	// MayMessage names targets and addresses (CHANNEL:CHAT[/THREAD]), as written;
-	// an entry with a colon is an address.
+	// MayMessage lists the targets and addresses (CHANNEL:CHAT[/THREAD]) to which the
+	// agent may send messages, as written; an entry with a colon is an address.
 	MayMessage        []string
 	MaxToolIterations int
 	ToolErrorLimit    int
@@ -26,14 +26,15 @@ type Agent struct {
 	ContextTokens     int
 	Queue             string // "steer" or "followup"
 	Rules             Rules
-	Prompt            string   // the operator's own words to it
-	MCP               []string // the MCP servers whose tools it has; nil: those that name it
-	Skills            []string // those of the operator's that it has; nil is all
+	Prompt            string   // the operator's own words to the agent
+	MCP               []string // the MCP servers whose tools it has; nil: the servers that name the agent
+	Skills            []string // the operator's skills that it has; nil means all
 	Model             string   // no effect yet
-	Day               int64    // what its models may cost in a day, in micro-dollars; 0 is not bounded
+	Day               int64    // what its models may cost in a day, in micro-dollars; 0 means no limit
 }
 
-// agentSettings are the settings of an agent, each with the field above that it fills.
+// agentSettings declares the settings of an agent, each with the field of Agent that it
+// fills.
 func agentSettings() []setting {
 	return []setting{
 		{key: "capabilities", kind: asTexts, def: []string{"file_read", "file_write"},
@@ -54,16 +55,16 @@ func agentSettings() []setting {
 	}
 }
 
-// Schedule bounds what people may have done later.
+// Schedule has the limits of the schedules that people may make.
 type Schedule struct {
-	TimeZone string        // where a conversation has none; "" is the machine's
+	TimeZone string        // for conversations without one of their own; "" means the machine's
 	Most     int           // of one person
-	Least    time.Duration // between two times of one
+	Least    time.Duration // the shortest time between two slots of a schedule
 }
 
-// Heartbeat has an agent look at a checklist every so often.
+// Heartbeat says how often an agent looks at a checklist, and who is told.
 type Heartbeat struct {
-	Every     time.Duration // 0 is never
+	Every     time.Duration // 0 means never
 	File      string        // absolute
 	Agent     string
 	To        []string // targets and addresses, as written
@@ -71,7 +72,7 @@ type Heartbeat struct {
 	Day       int64 // micro-dollars
 }
 
-// scheduleSections are the settings of what agents do at times.
+// scheduleSections declares the settings of what agents do at certain times.
 func scheduleSections() []section {
 	return []section{
 		{name: "schedule", settings: []setting{
@@ -90,7 +91,7 @@ func scheduleSections() []section {
 	}
 }
 
-// checkHeartbeat looks whether a heartbeat has what it needs.
+// checkHeartbeat reports what a heartbeat needs and lacks.
 func (l *loader) checkHeartbeat() {
 	if !l.mentioned("heartbeat.every") {
 		return // it is off
@@ -109,7 +110,7 @@ func (l *loader) checkHeartbeat() {
 	l.checkPlaces("heartbeat.to", true)
 }
 
-// checkSchedule looks whether the time zone is one.
+// checkSchedule reports a time zone that does not exist.
 func (l *loader) checkSchedule() {
 	zone := l.str("schedule.time_zone")
 	if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
@@ -117,7 +118,7 @@ func (l *loader) checkSchedule() {
 	}
 }
 
-// agentSections are the settings of agents and of the models that answer for them.
+// agentSections declares the settings of agents and of the models that answer for them.
 func agentSections() []section {
 	return []section{
 		{name: "model", settings: append(modelSettings(func(c any) *Model { return &c.(*Config).Model }, environment{"OPENAI_MODEL", "OPENAI_BASE_URL", "OPENAI_API_KEY"}),
@@ -127,7 +128,7 @@ func agentSections() []section {
 	}
 }
 
-// An MCPServer is one whose tools agents use: a program, or a service at a URL.
+// An MCPServer is a server whose tools agents use: a program, or a service at a URL.
 type MCPServer struct {
 	Name    string
 	Command string
@@ -137,20 +138,21 @@ type MCPServer struct {
 	Network []string // as Sandbox.Network
 	URL     string
 	Headers []string // NAME: VALUE
-	// ClientID and ClientSecret are what its authorization server knows Parley by; "" has it
-	// registered by itself.
+	// ClientID and ClientSecret are the credentials by which the server's authorization
+	// server knows Parley; if they are "", Parley registers itself.
 	ClientID     string
 	ClientSecret Secret
 	Questions    string // "refuse" or "defaults"
 	Tools        []string
 	Timeout      time.Duration
-	Agents       []string // that have its tools, also where they say so
+	Agents       []string // that have its tools, besides the agents that name the server
 }
 
-// maxServerName is the longest name of a server: those of its tools begin with it.
+// maxServerName is the most letters of a server's name, because the names of its tools
+// begin with it.
 const maxServerName = 32
 
-// mcpSections are the settings of MCP servers.
+// mcpSections declares the settings of MCP servers.
 func mcpSections() []section {
 	return []section{{name: "mcp", named: true, settings: []setting{
 		{key: "command", kind: asText, example: `"mcp-server-git"`, since: first, fills: into(func(m *MCPServer) any { return &m.Command })},
@@ -169,7 +171,7 @@ func mcpSections() []section {
 	}}}
 }
 
-// checkMCP looks whether each server can be reached, and has somebody to use it.
+// checkMCP reports servers that cannot be reached, or that no agent uses.
 func (l *loader) checkMCP() {
 	for _, name := range l.names["mcp"] {
 		table := "mcp." + name
@@ -202,7 +204,8 @@ func (l *loader) checkMCP() {
 	}
 }
 
-// checkMCPAgents wants to be told who has the tools: nobody has them unasked.
+// checkMCPAgents reports a server if no setting says which agents have its tools, because
+// no agent has them by default.
 func (l *loader) checkMCPAgents(table, server string) {
 	path := table + ".agents"
 	chosen := slices.ContainsFunc(l.names["agents"], func(agent string) bool {
@@ -219,8 +222,8 @@ func (l *loader) checkMCPAgents(table, server string) {
 	}
 }
 
-// checkMCPLists looks whether what stands in lists can mean something. What may be secret
-// is not repeated.
+// checkMCPLists reports entries of a server's lists that make no sense. It does not
+// repeat what may be secret.
 func (l *loader) checkMCPLists(table string) {
 	network := l.list(table + ".network")
 	for i, host := range network {
@@ -242,7 +245,7 @@ func (l *loader) checkMCPLists(table string) {
 	l.checkHeaders(table, `["Authorization: Bearer ${MCP_TOKEN}"]`)
 }
 
-// checkHeaders looks whether each header of a table is one.
+// checkHeaders reports entries of a table's headers that are no headers.
 func (l *loader) checkHeaders(table, example string) {
 	for i, pair := range l.list(table + ".headers") {
 		if name, value, ok := strings.Cut(pair, ":"); !ok || name == "" || strings.ContainsAny(name, " \t\r\n\x00") || strings.ContainsAny(value, "\r\n\x00") {
@@ -251,9 +254,9 @@ func (l *loader) checkHeaders(table, example string) {
 	}
 }
 
-// shareOut says of each server which agents have its tools: those that have chosen it, and
-// of those that have chosen none the ones that it names.
-func shareOut(k *kept, servers map[string]MCPServer, agents map[string]Agent) {
+// assignServers sets each server's Agents to those that have its tools: the agents that
+// name the server, and of the agents that name none those that the server names.
+func assignServers(k *parsed, servers map[string]MCPServer, agents map[string]Agent) {
 	for name, server := range servers {
 		has := []string{}
 		for _, agent := range slices.Sorted(maps.Keys(agents)) {
@@ -270,8 +273,8 @@ func shareOut(k *kept, servers map[string]MCPServer, agents map[string]Agent) {
 	}
 }
 
-// secretIn is what of NAME=VALUE or NAME: VALUE nobody is to see: the value's last word,
-// where the name is one of a secret.
+// secretIn returns the part of NAME=VALUE or NAME: VALUE that nobody may see: the value's
+// last word, if the name is that of a secret.
 func secretIn(pair string) []string {
 	i := strings.IndexAny(pair, "=:")
 	if i < 0 {

@@ -13,21 +13,21 @@ import (
 	"parley/tools"
 )
 
-// kept is what a Config was made of: for showing it, and for comparing it with
-// the next one.
-type kept struct {
+// parsed is what a Config was made of, for showing it and for comparing it with the next
+// one.
+type parsed struct {
 	file, home string
 	sought     Sought
 	sections   []section
 	names      map[string][]string // of the tables that operators name, sorted
-	values     map[string]*value   // complete, by path
+	values     map[string]*value   // complete with defaults, by path
 	notices    []string
 	serving    []Problem
 	answering  []Problem
 }
 
 func (l *loader) build() (*Config, error) {
-	k := &kept{home: l.home, sought: l.sought, sections: l.sections, names: l.names, values: l.values, serving: l.serving, answering: l.answering}
+	k := &parsed{home: l.home, sought: l.sought, sections: l.sections, names: l.names, values: l.values, serving: l.serving, answering: l.answering}
 	if l.file != "" {
 		k.file = filepath.Join(l.folder, filepath.Base(l.file))
 	}
@@ -35,8 +35,8 @@ func (l *loader) build() (*Config, error) {
 	return k.config()
 }
 
-// config makes the typed form of the values.
-func (k *kept) config() (*Config, error) {
+// config makes a Config of the values.
+func (k *parsed) config() (*Config, error) {
 	c := &Config{File: k.file, Home: k.home, Sought: k.sought, kept: k, Targets: map[string][]bus.Address{}}
 	for i := range k.sections {
 		if sec := &k.sections[i]; !sec.named {
@@ -48,10 +48,10 @@ func (k *kept) config() (*Config, error) {
 	c.Channels = filled(k, "channels", func(name string) Channel { return Channel{Name: name} })
 	c.Webhooks = filled(k, "webhooks", func(name string) Webhook { return Webhook{Name: name} })
 	c.MCP = filled(k, "mcp", func(name string) MCPServer { return MCPServer{Name: name} })
-	shareOut(k, c.MCP, c.Agents)
+	assignServers(k, c.MCP, c.Agents)
 	c.Tokens = filled(k, "tokens", func(name string) Token { return Token{Name: name} })
-	c.Limits.TokensWritten = k.written("limits.user_tokens_day")
-	c.Budget.Written = k.capped()
+	c.Limits.TokensWritten = k.isSet("limits.user_tokens_day")
+	c.Budget.Written = k.capsCost()
 	for name, channel := range c.Channels {
 		channel.PublicURL = cmp.Or(channel.PublicURL, c.HTTP.PublicURL)
 		c.Channels[name] = channel
@@ -72,27 +72,27 @@ func (k *kept) config() (*Config, error) {
 	return c, nil
 }
 
-// written tells whether a setting is the operator's own.
-func (k *kept) written(path string) bool {
+// isSet reports whether the operator has set a setting.
+func (k *parsed) isSet(path string) bool {
 	v, ok := k.values[path]
 	return ok && v.from != (origin{})
 }
 
-// capped tells whether the operator bounds what models may cost.
-func (k *kept) capped() bool {
+// capsCost reports whether the operator has bounded what models may cost.
+func (k *parsed) capsCost() bool {
 	for _, key := range []string{"user_day", "session_day", "day", "month"} {
-		if k.written("budget." + key) {
+		if k.isSet("budget." + key) {
 			return true
 		}
 	}
-	if k.written("heartbeat.day") {
+	if k.isSet("heartbeat.day") {
 		return true
 	}
-	return slices.ContainsFunc(k.names["agents"], func(name string) bool { return k.written("agents." + name + ".day") })
+	return slices.ContainsFunc(k.names["agents"], func(name string) bool { return k.isSet("agents." + name + ".day") })
 }
 
-// filled makes the T of each table of a section.
-func filled[T any](k *kept, tables string, empty func(name string) T) map[string]T {
+// filled makes a T of each table of a section, by name.
+func filled[T any](k *parsed, tables string, empty func(name string) T) map[string]T {
 	i := slices.IndexFunc(k.sections, func(s section) bool { return s.name == tables })
 	all := map[string]T{}
 	for _, name := range k.names[tables] {
@@ -104,17 +104,17 @@ func filled[T any](k *kept, tables string, empty func(name string) T) map[string
 }
 
 // fill puts the values of a table's settings into the fields of its owner.
-func (k *kept) fill(sec *section, table string, owner any) {
+func (k *parsed) fill(sec *section, table string, owner any) {
 	for i := range sec.settings {
 		set := &sec.settings[i]
 		if v, ok := k.values[table+"."+set.key]; ok && set.fills != nil {
-			put(set.fills(owner), v.v)
+			store(set.fills(owner), v.v)
 		}
 	}
 }
 
-// put stores a decoded value where a declaration points to.
-func put(field, v any) {
+// store assigns a decoded value to the field that a declaration points to.
+func store(field, v any) {
 	switch f := field.(type) {
 	case *string:
 		*f = v.(string)
@@ -148,9 +148,9 @@ func put(field, v any) {
 	}
 }
 
-// CheckServe says what stops a server that every other command can live with:
-// channels that hear people while no model answers them, and what is wrong with
-// variables that only a server needs. Its error is an *Error.
+// CheckServe returns what keeps a server from starting although other commands can work:
+// channels that hear people while no model answers them, and mistakes in variables that
+// only a server needs. Its error is an *Error.
 func (c *Config) CheckServe() error {
 	return problems(slices.Concat(c.kept.serving, c.kept.answering))
 }
@@ -158,12 +158,12 @@ func (c *Config) CheckServe() error {
 // CheckGateway is CheckServe for a process whose channels are answered by others.
 func (c *Config) CheckGateway() error { return problems(c.kept.serving) }
 
-// Notices are what the operator should know, one line each: settings without
-// effect yet, keys that are going away, a key that is not used.
+// Notices returns what the operator should know, one line each: settings without effect
+// yet, keys that will be removed, a key that is not used.
 func (c *Config) Notices() []string { return c.kept.notices }
 
-// tables are the section's tables that can hold settings.
-func (l *loader) tables(sec *section) []string {
+// settingTables returns the names of the section's settingTables that can hold settings.
+func (l *loader) settingTables(sec *section) []string {
 	if !sec.named {
 		return []string{sec.name}
 	}
@@ -177,8 +177,8 @@ func (l *loader) tables(sec *section) []string {
 	return tables
 }
 
-// withoutEffect names what is set and not built yet, a table at a time where
-// nothing of it is.
+// withoutEffect returns a notice for each setting that is set but has no effect yet, or
+// one for the whole table if none of its settings has an effect.
 func (l *loader) withoutEffect() []string {
 	var notices []string
 	tell := func(at origin, key, what string) {
@@ -186,7 +186,7 @@ func (l *loader) withoutEffect() []string {
 	}
 	for i := range l.sections {
 		sec := &l.sections[i]
-		for _, table := range l.tables(sec) {
+		for _, table := range l.settingTables(sec) {
 			at, written := l.places[table]
 			switch {
 			case written && sec.hasNoEffectYet():
@@ -211,7 +211,7 @@ func (l *loader) settingsWithout(sec *section, table string, tell func(at origin
 			continue
 		}
 		for j, s := range l.list(path) {
-			if set.laterWord(s) {
+			if set.hasNoEffectYetAs(s) {
 				tell(l.element(path, j), path, strconv.Quote(s)+": "+notYet)
 			}
 		}

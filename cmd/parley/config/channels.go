@@ -10,25 +10,26 @@ import (
 	"parley/tools/spelling"
 )
 
-// A Platform is what the settings of its channels are checked against.
+// A Platform holds what the settings of its channels are checked against.
 type Platform struct {
 	Name  string // as in platform = "telegram"
 	Title string // as people write it: "Telegram"
-	// Receives are the ways in which a channel of it can hear people, the usual one
-	// first: values of the setting receive.
+	// Receives lists the ways in which a channel of the platform can receive what people
+	// say, the usual one first: values of the setting receive.
 	Receives []string
-	// Members says that access = "members" works: the platform knows who belongs
-	// to the workspace and who is a guest.
+	// Members says that access = "members" works: the platform knows who belongs to the
+	// workspace and who is a guest.
 	Members bool
-	// Tokens are those that a channel of it needs.
+	// Tokens are the tokens that a channel of the platform needs.
 	Tokens []PlatformToken
-	// OtherTokens are how tokens begin that people take for one of these.
+	// OtherTokens are the beginnings of tokens that people mistake for one of these.
 	OtherTokens []string
-	// IsUserID tells an id of a user from names and addresses, and UserIDRemedy says
-	// where to find one; without the function every text is taken for an id.
+	// IsUserID reports whether a text is an id of a user and not a name or an address,
+	// and UserIDRemedy says where to find the id. If IsUserID is nil, every text counts
+	// as an id.
 	IsUserID     func(id string) bool
 	UserIDRemedy string
-	// IsGroupID and GroupIDRemedy are the same for groups and channels.
+	// IsGroupID and GroupIDRemedy do the same for groups and channels.
 	IsGroupID     func(id string) bool
 	GroupIDRemedy string
 }
@@ -36,19 +37,20 @@ type Platform struct {
 // A PlatformToken is one of the tokens that a platform gives a bot.
 type PlatformToken struct {
 	Key      string // the setting, "bot_token" or "app_token"
-	Env      string // the variable that fills it, and switches the platform on where there is no file
-	Begins   string // how the platform's tokens of this kind begin; "" is not known
+	Env      string // the variable that fills it, and makes a channel of the platform if there is no file
+	Begins   string // how the platform's tokens of this kind begin; "" if that is not known
 	ChatOnly bool   // a channel that only sends needs none
-	Receive  string // the way of receiving that needs it; "" is every one
+	Receive  string // the way of receiving that needs it; "" means every way
 }
 
-// byHTTP is the way of receiving in which the platform makes the requests.
+// byHTTP is the value of the setting receive with which the platform sends requests to
+// the server.
 const byHTTP = "http"
 
-// botToken is the setting that each platform's account has.
+// botToken is the setting that every platform's channel has.
 const botToken = "bot_token"
 
-// token is the platform's token of that setting, or nil.
+// token returns the platform's token of that setting, or nil.
 func (p Platform) token(key string) *PlatformToken {
 	for i := range p.Tokens {
 		if p.Tokens[i].Key == key {
@@ -58,8 +60,8 @@ func (p Platform) token(key string) *PlatformToken {
 	return nil
 }
 
-// names are the names of platforms.
-func names(platforms []Platform) []string {
+// platformNames returns the platformNames of platforms.
+func platformNames(platforms []Platform) []string {
 	var all []string
 	for _, p := range platforms {
 		all = append(all, p.Name)
@@ -67,8 +69,8 @@ func names(platforms []Platform) []string {
 	return all
 }
 
-// platform is the platform of that name. One that is not known, and is reported,
-// has nothing to be checked.
+// platform returns the platform of that name. For an unknown one, which is reported
+// elsewhere, it returns a Platform against which nothing is checked.
 func (l *loader) platform(name string) Platform {
 	for _, p := range l.opts.Platforms {
 		if p.Name == name {
@@ -78,8 +80,9 @@ func (l *loader) platform(name string) Platform {
 	return Platform{Name: name}
 }
 
-// titles are the platforms that have something, as people write them.
-func (l *loader) titles(have func(Platform) bool) string {
+// titlesThatHave returns the titlesThatHave of the platforms for which have is true, as the
+// beginning of a sentence.
+func (l *loader) titlesThatHave(have func(Platform) bool) string {
 	var all []string
 	for _, p := range l.opts.Platforms {
 		if have(p) {
@@ -92,8 +95,8 @@ func (l *loader) titles(have func(Platform) bool) string {
 	return strings.Join(all, "") + " has"
 }
 
-// addChannels makes a channel of each platform that the environment has a bot's
-// token for. It does so only where there is no file.
+// addChannels adds a channel for each platform of whose bot the environment has a token.
+// It is called only if there is no file.
 func (l *loader) addChannels() {
 	for _, p := range l.opts.Platforms {
 		token := p.token(botToken)
@@ -108,7 +111,7 @@ func (l *loader) addChannels() {
 	slices.Sort(l.names["channels"])
 }
 
-// fillTokens gives channels the tokens that they leave out.
+// fillTokens takes the tokens that channels leave out from the environment.
 func (l *loader) fillTokens() {
 	channels := l.section("channels")
 	for _, name := range l.names["channels"] {
@@ -131,7 +134,7 @@ func (l *loader) checkChannel(name string) {
 	if platform.Name == "" {
 		if !l.mentioned(path + ".platform") {
 			remedy := l.writeKey("channels", "platform")
-			if near := spelling.Nearest(name, names(l.opts.Platforms)); near != "" {
+			if near := spelling.Nearest(name, platformNames(l.opts.Platforms)); near != "" {
 				remedy = "did you mean [channels." + near + "]? Else " + remedy
 			}
 			l.report(at, path, "its name is no platform's, and it has no platform", remedy)
@@ -151,8 +154,7 @@ func (l *loader) checkChannel(name string) {
 	l.checkChats(path+".chats", platform)
 }
 
-// checkTokens looks whether a channel has the tokens that its platform gives out,
-// and no other.
+// checkTokens reports tokens that a channel lacks or that its platform does not have.
 func (l *loader) checkTokens(path string, platform Platform) {
 	for _, set := range l.section("channels").settings {
 		if !set.secret {
@@ -162,27 +164,27 @@ func (l *loader) checkTokens(path string, platform Platform) {
 		token := platform.token(set.key)
 		switch {
 		case token == nil && l.mentioned(key):
-			l.report(l.places[key], key, "only "+l.titles(func(p Platform) bool { return p.token(set.key) != nil })+" one", "remove it")
+			l.report(l.places[key], key, "only "+l.titlesThatHave(func(p Platform) bool { return p.token(set.key) != nil })+" one", "remove it")
 		case token == nil:
 		case l.mentioned(key):
 			l.checkMistaken(key, platform, *token)
-		case token.Receive != "" && token.Receive != l.receives(path, platform):
+		case token.Receive != "" && token.Receive != l.receiveMode(path, platform):
 		case !token.ChatOnly || l.str(path+".mode") == "chat":
 			l.report(l.places[path], key, "is missing", "write "+set.key+` = "${`+token.Env+`}", or set `+token.Env)
 		}
 	}
 }
 
-// receives is how a channel hears people.
-func (l *loader) receives(path string, platform Platform) string {
+// receiveMode returns the way in which a channel receiveMode what people say.
+func (l *loader) receiveMode(path string, platform Platform) string {
 	if way := l.str(path + ".receive"); way != "" || len(platform.Receives) == 0 {
 		return way
 	}
 	return platform.Receives[0]
 }
 
-// checkReceive looks whether a channel can hear people in the way that is set, and
-// whether what only that way needs is there.
+// checkReceive reports a way of receiving that the platform does not have, and settings
+// that only another way needs.
 func (l *loader) checkReceive(name string, platform Platform) {
 	path := "channels." + name
 	at, way := l.places[path+".receive"], l.str(path+".receive")
@@ -204,7 +206,8 @@ func (l *loader) checkReceive(name string, platform Platform) {
 	}
 }
 
-// checkHTTPChannel looks at what a platform needs to make requests.
+// checkHTTPChannel reports what is missing for the platform to send requests to the
+// server.
 func (l *loader) checkHTTPChannel(path string, at origin) {
 	if l.str(path+".mode") == "send" {
 		l.report(at, path+".receive", `contradicts mode = "send": the channel receives nothing`, "remove one of the two")
@@ -226,8 +229,8 @@ func (l *loader) checkHTTPChannel(path string, at origin) {
 	}
 }
 
-// checkMistaken names a token that stands in the place of another: the platform
-// says only that it is not valid.
+// checkMistaken reports a token of the wrong kind, because the platform would say only
+// that it is not valid.
 func (l *loader) checkMistaken(key string, platform Platform, token PlatformToken) {
 	remedy := "write the one that begins with " + token.Begins
 	report := func(begins, remedy string) {
@@ -251,7 +254,7 @@ func (l *loader) checkAccess(path string, platform Platform) {
 		return // written wrong, and reported
 	}
 	if policy == "members" && !platform.Members {
-		l.report(l.places[path+".access"], path+".access", "only "+l.titles(func(p Platform) bool { return p.Members })+` "members"`,
+		l.report(l.places[path+".access"], path+".access", "only "+l.titlesThatHave(func(p Platform) bool { return p.Members })+` "members"`,
 			`write "pairing" (an owner admits each person), or "list" with allow_from`)
 	}
 	if allow, ok := l.places[path+".allow_from"]; ok && policy != "list" {
@@ -263,7 +266,8 @@ func (l *loader) checkAccess(path string, platform Platform) {
 	}
 }
 
-// checkPeople looks at ids of users, which stand without their channel.
+// checkPeople reports entries that are no ids of users, or that have their channel's name
+// before them.
 func (l *loader) checkPeople(path string, platform Platform) {
 	for i, id := range l.list(path) {
 		if _, user, ok := strings.Cut(id, ":"); ok {
@@ -276,17 +280,17 @@ func (l *loader) checkPeople(path string, platform Platform) {
 	}
 }
 
-// mentions are the values of a channel's mention.
+// mentions returns the values that the setting mention can have.
 func mentions() []string { return []string{"always", "threads", "never"} }
 
-// chats decodes the groups in which a channel's bot listens.
+// chats decodes the list of groups in which a channel's bot listens.
 func (d *decoder) chats(v any) (any, *fault) {
 	items, ok := v.([]any)
 	if !ok {
-		return nil, d.wants("a list", v)
+		return nil, d.wrongType("a list", v)
 	}
 	if len(items) == 0 {
-		return nil, &fault{wrong: "names no chat", remedy: "remove it, if the bot is to listen in every chat that it is in; else " + d.like()}
+		return nil, &fault{wrong: "names no chat", remedy: "remove it, if the bot is to listen in every chat that it is in; else " + d.exampleRemedy()}
 	}
 	list := []Chat{}
 	for i, item := range items {
@@ -303,7 +307,7 @@ func (d *decoder) chats(v any) (any, *fault) {
 	return list, nil
 }
 
-// chat decodes a chat's id, or a table of it and of what holds there.
+// chat decodes a chat's id, or a table with the id and the settings of that chat.
 func (d *decoder) chat(v any) (chat Chat, f *fault) {
 	table, ok := v.(map[string]any)
 	if !ok {
@@ -316,7 +320,7 @@ func (d *decoder) chat(v any) (chat Chat, f *fault) {
 	}
 	id, ok := table["chat"]
 	if !ok {
-		return chat, &fault{wrong: "a chat without its id", remedy: d.like()}
+		return chat, &fault{wrong: "a chat without its id", remedy: d.exampleRemedy()}
 	}
 	if n, ok := id.(int64); ok {
 		id = strconv.FormatInt(n, 10)
@@ -325,7 +329,7 @@ func (d *decoder) chat(v any) (chat Chat, f *fault) {
 		return chat, f
 	}
 	if chat.Chat == "" {
-		return chat, &fault{wrong: "a chat without its id", remedy: d.like()}
+		return chat, &fault{wrong: "a chat without its id", remedy: d.exampleRemedy()}
 	}
 	if said, ok := table["mention"]; ok {
 		if chat.Mention, f = d.text(said); f != nil {
@@ -338,7 +342,7 @@ func (d *decoder) chat(v any) (chat Chat, f *fault) {
 	return chat, nil
 }
 
-// shownChats are chats in types that JSON has.
+// shownChats converts chats into types that JSON has.
 func shownChats(chats []Chat) []any {
 	list := []any{}
 	for _, c := range chats {
@@ -351,7 +355,8 @@ func shownChats(chats []Chat) []any {
 	return list
 }
 
-// checkChats looks at ids of groups, which stand without their channel.
+// checkChats reports entries that are no ids of groups, or that have their channel's name
+// before them.
 func (l *loader) checkChats(path string, platform Platform) {
 	v := l.values[path]
 	if v == nil {
@@ -368,7 +373,8 @@ func (l *loader) checkChats(path string, platform Platform) {
 	}
 }
 
-// checkTwin refuses two channels that would take each other's messages.
+// checkTwin reports two channels with the same token, which would receive each other's
+// messages.
 func (l *loader) checkTwin(name string, seen map[string]string) {
 	path := "channels." + name
 	token := l.str(path + ".bot_token")

@@ -14,7 +14,7 @@ import (
 	"parley/tools/spelling"
 )
 
-// check looks at what only shows when everything is known.
+// check reports what is wrong between settings, once all are known.
 func (l *loader) check() {
 	seen := map[string]string{}
 	for _, name := range l.names["channels"] {
@@ -46,7 +46,7 @@ func (l *loader) check() {
 	l.checkModels()
 }
 
-// list is a setting's texts, and none where it has none.
+// list returns a setting's texts; nil if it has none.
 func (l *loader) list(path string) []string {
 	if v, ok := l.values[path]; ok {
 		return v.v.([]string)
@@ -54,8 +54,8 @@ func (l *loader) list(path string) []string {
 	return nil
 }
 
-// report puts a problem where it belongs: what only the environment asked for
-// stops serve alone.
+// report records a problem. If only the environment has the value, the problem stops
+// serve but no other command.
 func (l *loader) report(at origin, key, what, remedy string) {
 	p := at.at(key, &fault{wrong: what, remedy: remedy})
 	if at.env != "" {
@@ -65,7 +65,7 @@ func (l *loader) report(at origin, key, what, remedy string) {
 	l.found = append(l.found, p)
 }
 
-// element is where one element of a list stands.
+// element returns the origin of one element of a list.
 func (l *loader) element(path string, i int) origin {
 	at := l.places[path]
 	if at.file != "" {
@@ -74,7 +74,7 @@ func (l *loader) element(path string, i int) origin {
 	return at
 }
 
-// writeKey is the remedy for a key that has to be one of a few words.
+// writeKey returns the remedy for a key whose value must be one of a few words.
 func (l *loader) writeKey(section, key string) string {
 	words := l.section(section).find(key).words()
 	quoted := make([]string, len(words))
@@ -98,7 +98,7 @@ func (l *loader) checkBusNeedsStore() {
 		"set [store] url or DATABASE_URL, or leave the bus out")
 }
 
-// checkPlaces looks whether each place of a list leads somewhere.
+// checkPlaces reports places of a list that lead nowhere.
 func (l *loader) checkPlaces(path string, targets bool) {
 	v, ok := l.values[path]
 	if !ok || v.from == (origin{}) {
@@ -132,7 +132,8 @@ func (l *loader) checkMany(path string, at origin, to []string) {
 	}
 }
 
-// place says what is wrong with an address, or with a target where one may stand.
+// place returns what is wrong with an address, or with a target if targets are allowed;
+// nil if nothing is.
 func (l *loader) place(s string, targets bool) *fault {
 	directory := outbox.Directory{Channels: l.names["channels"]}
 	if targets {
@@ -164,8 +165,9 @@ func (l *loader) place(s string, targets bool) *fault {
 	return f
 }
 
-// hears is a table that needs a model, and what is wrong with it without one; "" is none.
-func (l *loader) hears() (path string, without *fault) {
+// needsModel returns a table that needs a model, and the fault if there is none; "" if no
+// table needs one.
+func (l *loader) needsModel() (path string, without *fault) {
 	const remedy = `set OPENAI_API_KEY; or [model] base_url for a server of your own; or [model] name = "demo"; or `
 	for _, name := range l.names["channels"] {
 		if path := "channels." + name; l.str(path+".mode") == "chat" {
@@ -180,10 +182,10 @@ func (l *loader) hears() (path string, without *fault) {
 	return "", nil
 }
 
-// checkModel stops a server whose channels would hear people and have nobody to
-// answer them.
+// checkModel reports channels or webhooks that nothing would answer because no model is
+// configured.
 func (l *loader) checkModel() {
-	hears, what := l.hears()
+	hears, what := l.needsModel()
 	name, base, key := l.str("model.name"), l.str("model.base_url"), l.str("model.api_key")
 	if hears == "" || name == demoName {
 		return
@@ -207,7 +209,7 @@ func (l *loader) checkModel() {
 	}
 }
 
-// A Problem is one thing that is wrong, and what to do about it. It never holds
+// A Problem is one mistake in the configuration, and what to do about it. It never holds
 // a secret.
 type Problem struct {
 	File   string `json:"file,omitempty"`
@@ -218,7 +220,7 @@ type Problem struct {
 	Remedy string `json:"remedy"`
 }
 
-// String is file:line: key: what is wrong: remedy.
+// String returns "file:line: key: what is wrong: remedy".
 func (p Problem) String() string {
 	var parts []string
 	for _, part := range []string{origin{p.File, p.Line, p.Var}.place(), p.Key, p.Wrong, p.Remedy} {
@@ -229,12 +231,12 @@ func (p Problem) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// An Error is every problem that was found, in the order of the file.
+// An Error has every problem that was found, in the order of the file.
 type Error struct {
 	Problems []Problem `json:"problems"`
 }
 
-// Error is one problem a line.
+// Error returns one problem on each line.
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -243,15 +245,15 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// A SettingError says which setting keeps the server from starting, though the
-// configuration itself is good, and what to do.
+// A SettingError says which setting keeps the server from starting although the
+// configuration itself is valid, and what to do.
 type SettingError struct {
 	Where  string // file:line or where else the value comes from; may be empty
 	Key    string
 	Remedy string
 }
 
-// Error says where the setting stands, its name and what to do.
+// Error returns where the setting is, its name and what to do.
 func (e *SettingError) Error() string {
 	if e.Where == "" {
 		return e.Key + ": " + e.Remedy
@@ -259,7 +261,7 @@ func (e *SettingError) Error() string {
 	return e.Where + ": " + e.Key + ": " + e.Remedy
 }
 
-// problems makes an *Error of what was found, or nil.
+// problems returns an *Error of the problems; nil if there are none.
 func problems(found []Problem) error {
 	if len(found) == 0 {
 		return nil
@@ -278,7 +280,7 @@ type origin struct {
 	env  string
 }
 
-// place is the origin, and "" for a default.
+// place returns the origin in words; "" for a default.
 func (o origin) place() string {
 	switch {
 	case o.env != "":
@@ -289,20 +291,20 @@ func (o origin) place() string {
 	return o.file
 }
 
-// at makes a problem of this place.
+// at returns a Problem for a fault at this origin.
 func (o origin) at(key string, f *fault) Problem {
 	return Problem{File: o.file, Line: o.line, Var: o.env, Key: key, Wrong: f.wrong, Remedy: f.remedy}
 }
 
-// A fault is what is wrong with a value, before its place is known.
+// A fault says what is wrong with a value, before its place is known.
 type fault struct {
 	wrong  string
 	remedy string
-	index  int // of the list element at fault, counted from 1; 0 is the whole
+	index  int // of the wrong list element, counted from 1; 0 means the whole value
 }
 
-// oneOf is the remedy for a word that is not among the known ones: the nearest,
-// or all of them.
+// oneOf returns the remedy for a word that is not among the known ones: the nearest of
+// them, or all.
 func oneOf(word string, known []string) string {
 	if near := spelling.Nearest(word, known); near != "" {
 		return fmt.Sprintf("write %q", near)

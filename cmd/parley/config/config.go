@@ -1,11 +1,11 @@
-// Package config is what the operator has set, from file and environment, checked.
+// Package config reads and checks the operator's settings, from file and environment.
 //
-// One table, in declarations.go, declares every setting once: its type, default,
-// bounds and example, since when it has an effect, and when a reload takes it. Load
-// reads the file against it, lets the environment fill the gaps, and reports everything
-// that is wrong at once, each with its place and a remedy. What it returns is resolved:
-// nobody else looks at the file, the environment or a default. Each value remembers
-// where it came from.
+// One table, in declarations.go, declares every setting once: its type, default, bounds
+// and example, since when it has an effect, and when a reload takes it. Load reads the
+// file against it, lets the environment fill the gaps, and reports everything that is
+// wrong at once, each with its place and a remedy. What it returns is resolved: no other
+// code looks at the file, the environment or a default. Each value remembers where it
+// came from.
 //
 // The files: config.go is what is set, declarations.go and the files of single sections
 // (agents.go, channels.go, http.go, tools.go) are what can be set. Load (load.go) reads
@@ -25,25 +25,25 @@ import (
 	"parley/bus"
 )
 
-// Options says where to look.
+// Options says where to look for settings, and what to check them against.
 type Options struct {
-	File string // from --config; "" looks in the usual places
-	Home string // from --home; "" is $PARLEY_HOME or ~/.parley
-	// LookLocal takes ./parley.toml too. Only what the operator runs on purpose
-	// does that: a chat in a stranger's checkout must not obey its file.
+	File string // from --config; "" means the usual places
+	Home string // from --home; "" means $PARLEY_HOME or ~/.parley
+	// LookLocal reads ./parley.toml too. Only commands that the operator runs on purpose
+	// do that: a chat in a stranger's checkout must not obey its file.
 	LookLocal bool
-	// WithoutSecrets is for commands that use no key and no token: one that
-	// cannot be read stops none of them. Its value is then of no use.
+	// WithoutSecrets is for commands that use no key and no token: a secret that cannot
+	// be read does not stop them. Its value is of no use then.
 	WithoutSecrets bool
-	// Platforms are those that a channel can be on.
+	// Platforms are the platforms that a channel can be on.
 	Platforms []Platform
-	// CheckTemplate says what is wrong with a webhook's template; nil checks none.
+	// CheckTemplate returns what is wrong with a webhook's template; nil checks none.
 	CheckTemplate func(text string) error
-	// CheckRule says which tool a rule names that is none of Tools, "" if it is one,
-	// and why a rule cannot be read; nil checks none.
+	// CheckRule returns the tool that a rule names if it is none of Tools, otherwise "",
+	// and an error if the rule cannot be read; nil checks none.
 	CheckRule func(rule string) (unknown string, err error)
 	Tools     []string
-	// CheckHook says why a program cannot be asked about calls; nil checks none.
+	// CheckHook returns why a program cannot be asked about calls; nil checks none.
 	CheckHook func(command string) error
 	// Env looks up an environment variable; nil is os.LookupEnv.
 	Env func(name string) (string, bool)
@@ -63,13 +63,13 @@ type Config struct {
 	Schedule  Schedule
 	Heartbeat Heartbeat
 	Budget    Budget
-	Models    map[string]Model // by name, those that are asked in Model's place
+	Models    map[string]Model // by name; the models that are asked when Model does not answer
 	Agents    map[string]Agent // by name; "main" is always there
 	Channels  map[string]Channel
 	Targets   map[string][]bus.Address
 	Tools     Tools
 	Web       Web
-	// Transcribe is what writes down voice messages.
+	// Transcribe is the service that writes down voice messages.
 	Transcribe Transcribe
 	Sandbox    Sandbox
 	Jobs       Jobs
@@ -79,13 +79,13 @@ type Config struct {
 	HTTPAccess
 	Keeping
 
-	kept *kept
+	kept *parsed
 }
 
-// A Secret is a text that no output shows; string(s) reveals it.
+// A Secret is a text that no output shows; string(s) returns it.
 type Secret string
 
-// hidden stands for a secret wherever one would be shown.
+// hidden replaces a secret wherever one would be shown.
 const hidden = "***"
 
 // String hides the secret.
@@ -105,15 +105,15 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // LogValue hides the secret.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// Workspace is where sessions keep their files.
+// Workspace says where sessions keep their files, and how much.
 type Workspace struct {
 	Root  string // absolute
 	MaxMB int    // of one session
-	// UndoTurns is how many turns of a session can be undone; 0 is none.
+	// UndoTurns is how many turns of a session can be undone; 0 means none.
 	UndoTurns int
 }
 
-// Keeping is where things are kept, and for how long.
+// Keeping says where data is kept, and for how long.
 type Keeping struct {
 	Workspace Workspace
 	Bus       Bus
@@ -122,60 +122,60 @@ type Keeping struct {
 	Knowledge Knowledge
 }
 
-// Bus is where messages wait; without a URL, in the home.
+// Bus says where messages wait: at a URL, or in the home if there is none.
 type Bus struct {
 	URL    Secret // it may hold a password
 	Prefix string
 }
 
-// Store is where the log is; without a URL, in the home.
+// Store says where the logs are: at a URL, or in the home if there is none.
 type Store struct {
 	URL Secret // it may hold a password
 }
 
-// Retention is how long what was said is kept.
+// Retention says how long what was said is kept.
 type Retention struct {
-	Days int // 0 is for ever
+	Days int // 0 means for ever
 }
 
 // Knowledge is a folder of the operator's that all agents read.
 type Knowledge struct {
-	Dir string // "" is none
+	Dir string // "" means none
 }
 
-// Serve is how the server runs.
+// Serve says how the server runs.
 type Serve struct {
 	Drain       time.Duration // how long a shutdown waits for turns in flight
 	MaxInFlight int           // turns at once in this process
 }
 
-// Log is how the program logs.
+// Log says how the program logs.
 type Log struct {
 	Level  slog.Level
 	Format string // "text", "json", or "": text on a terminal, else JSON
 }
 
-// Limits bounds what people and queues may take.
+// Limits bounds what people and queues may use.
 type Limits struct {
-	UserTurns     int   // at once, of one person who is not an owner
-	UserTurnsHour int   // within an hour
-	UserTokensDay int64 // within a day
-	// TokensWritten says that UserTokensDay is the operator's own.
+	UserTurns     int   // turns at once, of one person who is not an owner
+	UserTurnsHour int   // turns within an hour
+	UserTokensDay int64 // tokens within a day
+	// TokensWritten says that the operator has set UserTokensDay.
 	TokensWritten bool
 	Waiting       int // messages in one session, those being answered included
 	Outbound      int // messages for one address
 }
 
-// Approvals is how people are asked whether a tool call may run.
+// Approvals says how people are asked whether a tool call may run.
 type Approvals struct {
 	Expires time.Duration // after which nobody needs to answer any more
 	To      []string      // targets and addresses, as written; none is the conversation
 }
 
-// Tell is how owners are told what they have to see to.
+// Tell says how owners are told of things that need their attention.
 type Tell struct {
 	To    []string      // targets and addresses, as written; none is where each owner talks to the bot alone
-	After time.Duration // for which a channel is down before they are told
+	After time.Duration // how long a channel is down before they are told
 }
 
 // A Channel is one account on one platform.
@@ -185,8 +185,8 @@ type Channel struct {
 	Mode     string // "chat", or "send": it receives nothing
 	BotToken Secret
 	AppToken Secret // Slack's
-	// Receive is how it hears people: "socket", "poll" or "http"; "" is the platform's
-	// usual way.
+	// Receive is how the channel receives what people say: "socket", "poll" or "http"; ""
+	// means the platform's usual way.
 	Receive       string
 	SigningSecret Secret // of Slack's requests
 	PublicURL     string // where the platform reaches the server; no trailing slash
@@ -198,39 +198,39 @@ type Channel struct {
 	FilesMB       int    // of one file, each way
 	Agent         string // who answers
 	History       int    // how many messages of a thread are read that were said before the bot is called into it; 0 is none
-	Reactions     string // of which the agent hears: ReactionsThumbs or ReactionsAll
+	Reactions     string // which reactions the agent is told of: ReactionsThumbs or ReactionsAll
 	Introduce     string // who is told what the bot is: IntroduceOnce or IntroduceNever
-	About         string // what is added to that
+	About         string // what is added to the introduction
 	Session       string // what has a conversation of its own: SessionThread, SessionChannel or SessionUser
 }
 
-// DefaultFilesMB is how large a file may be where nothing else is set.
+// DefaultFilesMB is how large a file may be, in MB, if nothing else is set.
 const DefaultFilesMB = 20
 
 // DefaultHistory is how many messages of a thread are read that were said before the bot
-// is called into it, where nothing else is set.
+// is called into it, if nothing else is set.
 const DefaultHistory = 20
 
-// Which reactions to its answers an agent hears of.
+// The values of Channel.Reactions: which reactions to its answers an agent is told of.
 const (
 	ReactionsThumbs = "thumbs" // 👍 and 👎, which are kept as ratings
 	ReactionsAll    = "all"
 )
 
-// Who is told what the bot is.
+// The values of Channel.Introduce: who is told what the bot is.
 const (
 	IntroduceOnce  = "once" // each person, at the first contact
 	IntroduceNever = "never"
 )
 
-// What has a conversation of its own.
+// The values of Channel.Session: what has a conversation of its own.
 const (
 	SessionThread  = "thread"  // each thread, and a chat outside of its threads
 	SessionChannel = "channel" // each chat with all its threads
 	SessionUser    = "user"    // in groups each person, in each thread
 )
 
-// ByHTTP says that the platform makes requests for what people say.
+// ByHTTP reports whether the platform sends what people say by requests to the server.
 func (c Channel) ByHTTP() bool { return c.Receive == byHTTP }
 
 // ChannelsByName lists the channels in the order of their names.
@@ -242,13 +242,13 @@ func (c *Config) ChannelsByName() []Channel {
 	return list
 }
 
-// Access is who may talk to the bot on a channel. Its people are the platform's
-// ids of users, without the channel's name.
+// Access says who may talk to the bot on a channel. Its people are the platform's ids of
+// users, without the channel's name.
 type Access struct {
 	Policy    string // "pairing", "list", "members" or "open"
 	AllowFrom []string
 	Owners    []string
-	Approvers []string // may approve what conversations on the channel ask for
+	Approvers []string // people who may approve what conversations on the channel ask for
 	Chats     []Chat   // the groups in which the bot listens; nil is all
 	Mention   string   // when it listens there: "always", "threads" or "never"
 }
@@ -256,7 +256,7 @@ type Access struct {
 // A Chat is a group in which the bot listens.
 type Chat struct {
 	Chat    string // the platform's id
-	Mention string // "" is the channel's
+	Mention string // "" means the channel's setting
 }
 
 // Load finds the home and the configuration file, reads the file, fills what it

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// A kind is how a setting is written.
+// A kind says how the value of a setting is written.
 type kind int
 
 const (
 	asText     kind = iota // a string
-	asPath                 // a string, from the file's folder on
+	asPath                 // a path, relative to the file's folder
 	asURL                  // a URL of one of the setting's schemes
 	asListen               // HOST:PORT, or "" for off
 	asDuration             // a string like "10s" or "2d"
@@ -27,7 +27,7 @@ const (
 	asOpaque               // a table that a later release reads
 )
 
-// Names that the program itself gives a meaning.
+// Names to which the program itself gives a meaning.
 const (
 	MainAgent = "main" // the agent that is always there
 
@@ -38,7 +38,8 @@ const (
 	github       = "github"
 )
 
-// Since when a setting, or one of its values, has an effect.
+// The values of since: from which release on a setting, or one of its values, has an
+// effect.
 const (
 	first  = "0.1"           // the first release
 	notYet = "no effect yet" // it is accepted, and the operator is told so
@@ -50,50 +51,50 @@ type reloading int
 const (
 	afterRestart reloading = iota
 	atOnce
-	// withChannels is at once where no channel came or went. Else what changed may
-	// lead to a channel that does not run yet, and waits for the restart with it.
+	// withChannels means at once if no channel was added or removed. Otherwise the
+	// changed setting may lead to a channel that does not run yet, and waits for the
+	// restart with it.
 	withChannels
 )
 
-// A setting declares one key that the file may hold. Everything that is known of
-// a setting stands here: reading, checking, showing, filling in and reloading it
-// look it up.
+// A setting declares one key that the file may hold. Everything that is known about a
+// setting is here, for reading, checking, showing, filling in and reloading it.
 type setting struct {
-	// key is its name in its table. One in a table of its own below that has a dot:
+	// key is the setting's name in its table. A dot in it stands for a table below:
 	// "shell.timeout" in [agents.NAME] is timeout in [agents.NAME.shell].
 	key        string
 	kind       kind
-	def        any      // the default, decoded; an inHome; nil is none
+	def        any      // the default, decoded, or an inHome; nil means none
 	least      int64    // of a number; micro-dollars for money, nanoseconds for durations
 	large      bool     // a count that may pass 32 bits
-	zeroIsOff  bool     // of a number: its least is 0, which is none at all
+	zeroIsOff  bool     // of a number: its smallest value is 0, which means none at all
 	oneOf      []choice // the only values
 	schemes    []string // of a URL
-	parameters []string // that may stand behind a URL
+	parameters []string // the query parameters that a URL may have
 	env        string   // the variable that fills it
-	inChat     bool     // what is wrong with that variable stops a chat too
-	example    string   // as it is written in a file; left out: the default
+	inChat     bool     // a mistake in that variable stops a chat too
+	example    string   // as it is written in a file; "" means the default
 	secret     bool
-	mayBeEmpty bool // of a secret: "" says that none is to be sent
+	mayBeEmpty bool // of a secret: "" means that none is sent
 	since      string
 	reload     reloading
-	// fills gives the field that takes the value: of the Config, or of what the
-	// table describes (an *Agent, a *Channel …).
+	// fills returns a pointer to the field that gets the value: one of the Config, or of
+	// what the table describes (an *Agent, a *Channel …).
 	fills func(owner any) any
 }
 
-// into makes fills of a function that points to the field of a T.
+// into makes the function for fills from one that returns a pointer to a field of a T.
 func into[T any](field func(*T) any) func(any) any {
 	return func(owner any) any { return field(owner.(*T)) }
 }
 
-// inHome is the default of a path: so called, in the home.
+// inHome is the default of a path: a file or folder of that name in the home.
 type inHome string
 
 // A choice is a value that a setting can have.
 type choice struct{ name, since string }
 
-// built are values that have an effect, and unbuilt those that do not yet.
+// built makes choices that have an effect, and unbuilt choices that do not have one yet.
 func built(names ...string) []choice   { return choices(first, names) }
 func unbuilt(names ...string) []choice { return choices(notYet, names) }
 
@@ -105,10 +106,10 @@ func choices(since string, names []string) []choice {
 	return all
 }
 
-// hasNoEffectYet tells whether no release reads the setting yet.
+// hasNoEffectYet reports whether no release reads the setting yet.
 func (s setting) hasNoEffectYet() bool { return s.since == notYet }
 
-// words are the values that the setting can have; nil is any.
+// words returns the values that the setting can have; nil means any.
 func (s setting) words() []string {
 	var words []string
 	for _, c := range s.oneOf {
@@ -117,35 +118,41 @@ func (s setting) words() []string {
 	return words
 }
 
-// laterWord says that a value has no effect yet.
-func (s setting) laterWord(word string) bool { return slices.Contains(s.oneOf, choice{word, notYet}) }
+// hasNoEffectYetAs reports whether this value of the setting has no effect yet.
+func (s setting) hasNoEffectYetAs(word string) bool {
+	return slices.Contains(s.oneOf, choice{word, notYet})
+}
 
-// like is an example of the setting's value, in TOML.
-func (s setting) like() string {
+// exampleValue returns an example of the setting's value, in TOML.
+func (s setting) exampleValue() string {
 	if s.example == "" {
-		return written((&value{set: &s, v: s.def}).shown())
+		return toTOML((&value{set: &s, v: s.def}).shown())
 	}
 	return s.example
 }
 
-// localHost says that an address may leave its host out: a PostgreSQL socket is
+// mayOmitHost reports whether an address may leave its host out: a PostgreSQL socket is
 // named by a parameter.
-func (s setting) localHost() bool { return slices.Contains(s.schemes, "postgres") }
+func (s setting) mayOmitHost() bool { return slices.Contains(s.schemes, "postgres") }
 
 // A section is a table of the file.
 type section struct {
 	name   string
-	named  bool      // its tables are called by the operator: [channels.NAME]
-	byName string    // the key that a table's own name fills where it is left out
+	named  bool      // the operator names its tables: [channels.NAME]
+	byName string    // the key that is filled with the table's own name if it is left out
 	reload reloading // when a reload opens and closes its tables
 	// settings are in the order in which they are shown.
 	settings []setting
 }
 
-// leaf says that the section's keys themselves are the operator's: [targets].
-func (s section) leaf() bool { return s.named && len(s.settings) == 1 && s.settings[0].key == "" }
+// keysAreNames reports whether the operator names the section's keys themselves:
+// [targets].
+func (s section) keysAreNames() bool {
+	return s.named && len(s.settings) == 1 && s.settings[0].key == ""
+}
 
-// depth is how many names stand before a setting's key: section, and table.
+// depth returns how many names come before a setting's key: the section, and perhaps the
+// table.
 func (s section) depth() int {
 	if s.named {
 		return 2
@@ -153,12 +160,12 @@ func (s section) depth() int {
 	return 1
 }
 
-// hasNoEffectYet tells whether no release reads any setting of the section yet.
+// hasNoEffectYet reports whether no release reads any setting of the section yet.
 func (s section) hasNoEffectYet() bool {
 	return !slices.ContainsFunc(s.settings, func(set setting) bool { return !set.hasNoEffectYet() })
 }
 
-// find is the setting of that key, or nil.
+// find returns the setting with that key, or nil.
 func (s section) find(key string) *setting {
 	for i := range s.settings {
 		if s.settings[i].key == key {
@@ -168,9 +175,9 @@ func (s section) find(key string) *setting {
 	return nil
 }
 
-// keys are what stands directly in the section's table, or in one of those below
-// it: "" is the table itself, "shell" the one of "shell.timeout". There are none
-// in a table that does not exist.
+// keys returns the keys directly in the section's table, or in one of the tables below
+// it: "" is the section's table itself, "shell" the one of "shell.timeout". It returns
+// none for a table that does not exist.
 func (s section) keys(table string) []string {
 	var keys []string
 	for _, set := range s.settings {
@@ -189,13 +196,13 @@ func (s section) keys(table string) []string {
 	return keys
 }
 
-// declarations is every setting there is, in the order in which they are shown. A
-// section that has a file of its own (agents.go, tools.go …) is declared there, below the
-// type that its settings fill; the others are declared here. A new setting needs its
-// line, the field that it fills, and its line in docs/configuration.md. The platforms
-// are those that a channel can be on.
+// declarations returns every setting, in the order in which they are shown. A section
+// that has a file of its own (agents.go, tools.go …) is declared there, below the type
+// that its settings fill; the others are declared here. A new setting needs its line, the
+// field that it fills, and its line in docs/configuration.md. The platforms are those
+// that a channel can be on.
 func declarations(platforms []Platform) []section {
-	return slices.Concat(processSections(), agentSections(), channelSections(names(platforms)), httpSections(), toolSections(), sandboxSections(), jobSections(), mcpSections(), skillSections(), webSections(), transcribeSections(), auditSections(), scheduleSections(), budgetSections())
+	return slices.Concat(processSections(), agentSections(), channelSections(platformNames(platforms)), httpSections(), toolSections(), sandboxSections(), jobSections(), mcpSections(), skillSections(), webSections(), transcribeSections(), auditSections(), scheduleSections(), budgetSections())
 }
 
 func processSections() []section {
@@ -344,11 +351,11 @@ func noticeSettings() []setting {
 	}
 }
 
-// A retiredKey was given up: it still works as its successor says, and warns for
-// two releases.
+// A retiredKey is a key that was given up: for two releases it still works like its
+// successor, with a warning.
 type retiredKey struct {
 	old string // section and key, as in "limits.turns"
-	now string // the key of the same section that took its place; "" is none
+	now string // the key of the same section that replaces it; "" if there is none
 	tip string // what to write instead
 }
 

@@ -14,16 +14,17 @@ import (
 	"unicode"
 )
 
-// A decoder turns what the file or the environment holds into a setting's value.
+// A decoder converts the value in the file or the environment into the type of its
+// setting.
 type decoder struct {
 	set     *setting
-	key     string // as it is written, for the remedy
+	key     string // the key as it is written, for the remedy
 	x       *expander
 	literal bool // the file itself holds a secret
 }
 
-// found names the type of a TOML value.
-func found(v any) string {
+// typeInWords returns the type of a TOML value in words.
+func typeInWords(v any) string {
 	switch v.(type) {
 	case string:
 		return "a text"
@@ -41,17 +42,17 @@ func found(v any) string {
 	return "a date or time"
 }
 
-// wants is the fault of a wrong type.
-func (d *decoder) wants(want string, v any) *fault {
-	return &fault{wrong: "wants " + want + ", found " + found(v), remedy: d.like()}
+// wrongType returns the fault of a value of the wrong type.
+func (d *decoder) wrongType(want string, v any) *fault {
+	return &fault{wrong: "wants " + want + ", found " + typeInWords(v), remedy: d.exampleRemedy()}
 }
 
-// like is a remedy by example.
-func (d *decoder) like() string {
+// exampleRemedy returns a remedy that shows an example of the setting.
+func (d *decoder) exampleRemedy() string {
 	if d.set.key == "" {
-		return "write for example " + d.key + " = " + d.set.like()
+		return "write for example " + d.key + " = " + d.set.exampleValue()
 	}
-	return "write for example " + d.set.key[strings.LastIndexByte(d.set.key, '.')+1:] + " = " + d.set.like()
+	return "write for example " + d.set.key[strings.LastIndexByte(d.set.key, '.')+1:] + " = " + d.set.exampleValue()
 }
 
 func (d *decoder) decode(v any) (any, *fault) {
@@ -63,7 +64,7 @@ func (d *decoder) decode(v any) (any, *fault) {
 	case asTruth:
 		yes, ok := v.(bool)
 		if !ok {
-			return nil, d.wants("true or false", v)
+			return nil, d.wrongType("true or false", v)
 		}
 		return yes, nil
 	case asTexts, asPaths, asPeople:
@@ -76,7 +77,7 @@ func (d *decoder) decode(v any) (any, *fault) {
 		return d.routes(v)
 	case asOpaque:
 		if _, ok := v.(map[string]any); !ok {
-			return nil, d.wants("a table", v)
+			return nil, d.wrongType("a table", v)
 		}
 		return hidden, nil
 	case asText, asPath, asURL, asListen, asDuration:
@@ -89,11 +90,11 @@ func (d *decoder) decode(v any) (any, *fault) {
 	panic("a kind of setting without a decoder")
 }
 
-// text is a string, expanded.
+// text decodes a string and replaces its references.
 func (d *decoder) text(v any) (string, *fault) {
 	s, ok := v.(string)
 	if !ok {
-		return "", d.wants("a text in quotes", v)
+		return "", d.wrongType("a text in quotes", v)
 	}
 	whole, own, f := d.x.expand(s)
 	if f != nil {
@@ -114,7 +115,7 @@ func (d *decoder) text(v any) (string, *fault) {
 	return whole, nil
 }
 
-// secret refuses what cannot be a key or a token.
+// secret returns a fault for a text that cannot be a key or a token.
 func (d *decoder) secret(s string) *fault {
 	if s == "" && !d.set.mayBeEmpty {
 		return &fault{wrong: "is empty", remedy: "give it a value, or remove the line"}
@@ -125,13 +126,13 @@ func (d *decoder) secret(s string) *fault {
 	return nil
 }
 
-// scalar reads an expanded text; written is what the file has for it, which is
-// what a message may repeat.
+// scalar decodes a text whose references are replaced. Written is the text as the file
+// has it, which a message may repeat.
 func (d *decoder) scalar(s, written string) (any, *fault) {
 	switch d.set.kind {
 	case asPath:
 		if s == "" {
-			return nil, &fault{wrong: "is empty", remedy: d.like()}
+			return nil, &fault{wrong: "is empty", remedy: d.exampleRemedy()}
 		}
 		return d.path(s), nil
 	case asURL:
@@ -142,7 +143,7 @@ func (d *decoder) scalar(s, written string) (any, *fault) {
 		}
 		_, port, err := net.SplitHostPort(s)
 		if n, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil || n == 0 {
-			return nil, &fault{wrong: fmt.Sprintf("%q is not HOST:PORT", written), remedy: d.like() + `, or "" for off`}
+			return nil, &fault{wrong: fmt.Sprintf("%q is not HOST:PORT", written), remedy: d.exampleRemedy() + `, or "" for off`}
 		}
 		return s, nil
 	case asDuration:
@@ -155,14 +156,14 @@ func (d *decoder) scalar(s, written string) (any, *fault) {
 	}
 }
 
-// url checks an address. It may hold a password, so that no message repeats it.
+// url checks an address. The address may hold a password, so no message repeats it.
 func (d *decoder) url(s string) (any, *fault) {
-	if !d.set.localHost() {
+	if !d.set.mayOmitHost() {
 		s = strings.TrimRight(s, "/")
 	}
 	u, err := url.Parse(s)
-	if err != nil || u.Host == "" && !d.set.localHost() || !slices.Contains(d.set.schemes, u.Scheme) {
-		return nil, &fault{wrong: "not an address that begins with " + strings.Join(d.set.schemes, ":// or ") + "://", remedy: d.like()}
+	if err != nil || u.Host == "" && !d.set.mayOmitHost() || !slices.Contains(d.set.schemes, u.Scheme) {
+		return nil, &fault{wrong: "not an address that begins with " + strings.Join(d.set.schemes, ":// or ") + "://", remedy: d.exampleRemedy()}
 	}
 	if strings.HasPrefix(u.Scheme, "http") && (u.User != nil || d.hasForeignParameters(u) || u.Fragment != "") {
 		// Clients put the addresses that they ask into their errors, and paths are added to these.
@@ -171,7 +172,8 @@ func (d *decoder) url(s string) (any, *fault) {
 	return s, nil
 }
 
-// hasForeignParameters tells whether a URL has others than it may have.
+// hasForeignParameters reports whether a URL has other parameters than the setting
+// allows.
 func (d *decoder) hasForeignParameters(u *url.URL) bool {
 	for name := range u.Query() {
 		if !slices.Contains(d.set.parameters, name) {
@@ -184,7 +186,7 @@ func (d *decoder) hasForeignParameters(u *url.URL) bool {
 func (d *decoder) duration(s, written string) (any, *fault) {
 	took, ok := parseDuration(s)
 	if !ok {
-		return nil, &fault{wrong: fmt.Sprintf("%q is not a duration", written), remedy: d.like()}
+		return nil, &fault{wrong: fmt.Sprintf("%q is not a duration", written), remedy: d.exampleRemedy()}
 	}
 	if int64(took) < d.set.least {
 		return nil, d.tooSmall(strconv.Quote(time.Duration(d.set.least).String()))
@@ -192,7 +194,7 @@ func (d *decoder) duration(s, written string) (any, *fault) {
 	return took, nil
 }
 
-// parseDuration reads Go's durations, with d for days in front.
+// parseDuration parses Go's durations, with d for days in front.
 func parseDuration(s string) (time.Duration, bool) {
 	days, rest, ok := strings.Cut(s, "d")
 	if !ok {
@@ -211,8 +213,8 @@ func parseDuration(s string) (time.Duration, bool) {
 	return took + more, err == nil && more >= 0 && took+more >= took
 }
 
-// tooSmall is the fault of a number under its least: 0 never means unlimited, and where
-// zeroIsOff it means none.
+// tooSmall returns the fault of a number below the smallest one: 0 never means unlimited,
+// and with zeroIsOff it means none.
 func (d *decoder) tooSmall(least string) *fault {
 	return &fault{wrong: "too small: the smallest is " + least, remedy: "leave it out for the default; nothing means unlimited"}
 }
@@ -220,7 +222,7 @@ func (d *decoder) tooSmall(least string) *fault {
 func (d *decoder) count(v any) (any, *fault) {
 	n, ok := v.(int64)
 	if !ok {
-		return nil, d.wants("an integer", v)
+		return nil, d.wrongType("an integer", v)
 	}
 	if n < d.set.least {
 		return nil, d.tooSmall(strconv.FormatInt(d.set.least, 10))
@@ -232,7 +234,7 @@ func (d *decoder) count(v any) (any, *fault) {
 	return n, nil
 }
 
-// money gives micro-dollars.
+// money decodes dollars into micro-dollars.
 func (d *decoder) money(v any) (any, *fault) {
 	var dollars float64
 	switch n := v.(type) {
@@ -241,7 +243,7 @@ func (d *decoder) money(v any) (any, *fault) {
 	case float64:
 		dollars = n
 	default:
-		return nil, d.wants("dollars, like 2 or 2.0", v)
+		return nil, d.wrongType("dollars, like 2 or 2.0", v)
 	}
 	if math.IsNaN(dollars) || dollars > 1e9 {
 		return nil, &fault{wrong: "too large: the largest is 1000000000", remedy: "write a smaller one"}
@@ -253,7 +255,7 @@ func (d *decoder) money(v any) (any, *fault) {
 	return micro, nil
 }
 
-// dollarsOf writes micro-dollars as dollars.
+// dollarsOf formats micro-dollars as dollars.
 func dollarsOf(micro int64) string {
 	s := fmt.Sprintf("%d.%06d", micro/1e6, micro%1e6)
 	s = strings.TrimRight(s, "0")
@@ -263,11 +265,11 @@ func dollarsOf(micro int64) string {
 	return s
 }
 
-// list decodes texts and people.
+// list decodes a list of texts, paths or people.
 func (d *decoder) list(v any) (any, *fault) {
 	items, ok := v.([]any)
 	if !ok {
-		return nil, d.wants("a list", v)
+		return nil, d.wrongType("a list", v)
 	}
 	list := []string{}
 	for i, item := range items {
@@ -293,7 +295,7 @@ func (d *decoder) list(v any) (any, *fault) {
 	return list, nil
 }
 
-// path is where a path leads from the file's folder on.
+// path returns an absolute path; a relative one begins at the file's folder.
 func (d *decoder) path(s string) string {
 	if !filepath.IsAbs(s) {
 		s = filepath.Join(d.x.l.folder, s)
@@ -301,8 +303,8 @@ func (d *decoder) path(s string) string {
 	return filepath.Clean(s)
 }
 
-// places decodes targets and addresses. Whether they lead anywhere is checked
-// when all channels are known.
+// places decodes targets and addresses. Whether they lead anywhere is checked when all
+// channels are known.
 func (d *decoder) places(v any) (any, *fault) {
 	if s, ok := v.(string); ok && d.set.key != "" {
 		v = []any{s}
@@ -313,7 +315,7 @@ func (d *decoder) places(v any) (any, *fault) {
 	}
 	places := list.([]string)
 	if len(places) == 0 {
-		return nil, &fault{wrong: "names no place", remedy: d.like()}
+		return nil, &fault{wrong: "names no place", remedy: d.exampleRemedy()}
 	}
 	return places, nil
 }
@@ -321,7 +323,7 @@ func (d *decoder) places(v any) (any, *fault) {
 func (d *decoder) routes(v any) (any, *fault) {
 	items, ok := v.([]any)
 	if !ok {
-		return nil, d.wants("a list of tables", v)
+		return nil, d.wrongType("a list of tables", v)
 	}
 	var list []Route
 	for i, item := range items {
@@ -339,7 +341,7 @@ func (d *decoder) route(v any) (Route, *fault) {
 	r := Route{Match: map[string]string{}}
 	table, ok := v.(map[string]any)
 	if !ok {
-		return r, d.wants("a table in each place", v)
+		return r, d.wrongType("a table in each place", v)
 	}
 	for _, key := range slices.Sorted(maps.Keys(table)) {
 		if key != "match" && key != "to" {
@@ -352,7 +354,7 @@ func (d *decoder) route(v any) (Route, *fault) {
 	}
 	match, _ := table["match"].(map[string]any)
 	if len(match) == 0 {
-		return r, &fault{wrong: "a route needs match, a table of texts", remedy: d.like()}
+		return r, &fault{wrong: "a route needs match, a table of texts", remedy: d.exampleRemedy()}
 	}
 	for name, want := range match {
 		if r.Match[name], f = d.text(want); f != nil {
@@ -362,15 +364,14 @@ func (d *decoder) route(v any) (Route, *fault) {
 	return r, nil
 }
 
-// routeTo reads where a route leads; an empty list is nowhere: what matches is
-// dropped.
+// routeTo decodes where a route leads. An empty list drops what matches.
 func (d *decoder) routeTo(v any) ([]string, *fault) {
 	if none, ok := v.([]any); ok && len(none) == 0 {
 		return []string{}, nil
 	}
 	to, f := d.places(v)
 	if f != nil {
-		return nil, &fault{wrong: "a route needs to: a target, an address or a list of them ([] drops what matches)", remedy: d.like()}
+		return nil, &fault{wrong: "a route needs to: a target, an address or a list of them ([] drops what matches)", remedy: d.exampleRemedy()}
 	}
 	return to.([]string), nil
 }

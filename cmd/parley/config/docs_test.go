@@ -30,7 +30,7 @@ func undocumented(sections []section, page string) (wrong []string) {
 	for _, sec := range sections {
 		for _, set := range sec.settings {
 			path := sec.name + "." + set.key
-			if sec.leaf() {
+			if sec.keysAreNames() {
 				for name := range lines {
 					known[name] = known[name] || strings.HasPrefix(name, path)
 				}
@@ -41,7 +41,7 @@ func undocumented(sections []section, page string) (wrong []string) {
 			switch {
 			case !named:
 				wrong = append(wrong, path+" is not named")
-			case set.def != nil && !says(text, written((&value{set: &set, v: set.def}).shown())):
+			case set.def != nil && !says(text, toTOML((&value{set: &set, v: set.def}).shown())):
 				wrong = append(wrong, path+" does not say its default")
 			case set.hasNoEffectYet() && !strings.Contains(text, notYet):
 				wrong = append(wrong, path+" has no effect yet, and does not say so")

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// str is a setting's text, and "" where it has none.
+// str returns a setting's text; "" if it has none.
 func (l *loader) str(path string) string {
 	if v, ok := l.values[path]; ok {
 		return v.v.(string)
@@ -16,14 +16,14 @@ func (l *loader) str(path string) string {
 	return ""
 }
 
-// mentioned says that the file or the environment has something for a path,
-// good or bad.
+// mentioned reports whether the file or the environment has something for a path, valid
+// or not.
 func (l *loader) mentioned(path string) bool {
 	_, ok := l.places[path]
 	return ok
 }
 
-// takeEnv lets the environment fill what the file leaves out.
+// takeEnv takes the settings that the file leaves out from the environment.
 func (l *loader) takeEnv() {
 	for i := range l.sections {
 		sec := &l.sections[i]
@@ -32,7 +32,7 @@ func (l *loader) takeEnv() {
 			if set.env == "" || l.mentioned(sec.name+"."+set.key) {
 				continue
 			}
-			if sec.name == "model" && (l.str("model.name") == demoName || l.keepsKey(set)) {
+			if sec.name == "model" && (l.str("model.name") == demoName || l.withholdsKey(set)) {
 				continue
 			}
 			l.takeVar(set, sec.name+"."+set.key, set.env)
@@ -44,9 +44,9 @@ func (l *loader) takeEnv() {
 	l.fillTokens()
 }
 
-// keepsKey says that the environment's key is not meant for the server that the
-// file names.
-func (l *loader) keepsKey(set *setting) bool {
+// withholdsKey reports whether the environment's key must not be sent, because the file
+// names another server.
+func (l *loader) withholdsKey(set *setting) bool {
 	base, ok := l.places["model.base_url"]
 	if !set.secret || !ok || base.file == "" {
 		return false
@@ -60,8 +60,8 @@ func (l *loader) keepsKey(set *setting) bool {
 	return true
 }
 
-// takeVar takes a setting from a variable. What is wrong with a variable that
-// other programs know too stops serve, and nothing else: a chat needs none of them.
+// takeVar takes a setting from a variable. A mistake in a variable that other programs
+// know too stops serve and no other command: a chat needs none of them.
 func (l *loader) takeVar(set *setting, path, name string) {
 	text, ok := l.env(name)
 	if !ok {
@@ -86,7 +86,7 @@ func (l *loader) section(name string) *section {
 	return &l.sections[i]
 }
 
-// complete gives every setting that is built, and was left out, its default.
+// complete gives every setting that has an effect, and was left out, its default.
 func (l *loader) complete() {
 	if l.str("model.name") == demoName {
 		delete(l.values, "model.base_url")
@@ -103,7 +103,7 @@ func (l *loader) complete() {
 			continue
 		}
 		for _, name := range l.names[sec.name] {
-			if sec.leaf() {
+			if sec.keysAreNames() {
 				continue
 			}
 			if sec.name == "agents" {
@@ -130,7 +130,7 @@ func (l *loader) fill(sec *section, prefix string) {
 	}
 }
 
-// inherit gives an agent what [agents.defaults] says.
+// inherit gives an agent the values of [agents.defaults] that it does not set itself.
 func (l *loader) inherit(sec *section, name string) {
 	for i := range sec.settings {
 		key := sec.settings[i].key
@@ -143,8 +143,8 @@ func (l *loader) inherit(sec *section, name string) {
 	}
 }
 
-// fillName takes a table's own name for the key that it fills: a channel's
-// platform, a webhook's kind.
+// fillName uses a table's own name as the value of the key byName: a channel's platform,
+// a webhook's kind.
 func (l *loader) fillName(sec *section, name string) {
 	path := sec.name + "." + name + "." + sec.byName
 	if set := sec.find(sec.byName); set != nil && !l.mentioned(path) && slices.Contains(set.words(), name) {
@@ -152,11 +152,11 @@ func (l *loader) fillName(sec *section, name string) {
 	}
 }
 
-// maxSecretFile bounds what ${file:…} reads.
+// maxSecretFile is the largest file, in bytes, that ${file:…} reads.
 const maxSecretFile = 64 << 10
 
-// An expander replaces ${VAR} and ${file:PATH} in the strings of one value, and
-// remembers what it was made of.
+// An expander replaces ${VAR} and ${file:PATH} in the strings of one value, and records
+// what it has replaced.
 type expander struct {
 	l        *loader
 	verbatim bool     // from the environment: taken as it is
@@ -164,7 +164,8 @@ type expander struct {
 	fromFile bool
 }
 
-// expand gives the text and what of it the file itself holds.
+// expand returns a text with its references replaced, and the parts of it that the file
+// itself holds.
 func (x *expander) expand(s string) (whole, own string, f *fault) {
 	if x.verbatim || !strings.Contains(s, "${") {
 		return s, s, nil
@@ -206,7 +207,7 @@ func (x *expander) lookUp(ref string) (string, *fault) {
 		x.fromFile = true
 		return x.l.secretFile(name)
 	}
-	if !variable(ref) {
+	if !isVariable(ref) {
 		// What stands there may be a secret put in the wrong place: it is not repeated.
 		return "", &fault{wrong: "${…} holds no variable's name", remedy: "write ${VAR} or ${file:PATH}, or $${ for the characters themselves"}
 	}
@@ -218,8 +219,8 @@ func (x *expander) lookUp(ref string) (string, *fault) {
 	return text, nil
 }
 
-// variable says that a name can be an environment variable's.
-func variable(name string) bool {
+// isVariable reports whether a name can be an environment isVariable's.
+func isVariable(name string) bool {
 	for i, c := range []byte(name) {
 		letter := c == '_' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 		if !letter && (i == 0 || c < '0' || '9' < c) {
@@ -229,7 +230,7 @@ func variable(name string) bool {
 	return name != ""
 }
 
-// secretFile reads a file that a value refers to, less one newline at its end.
+// secretFile reads a file that a value refers to, without one newline at its end.
 func (l *loader) secretFile(name string) (string, *fault) {
 	path := name
 	if !filepath.IsAbs(path) {

@@ -8,54 +8,55 @@ import (
 	"strings"
 )
 
-// HTTPAccess is who may come in over HTTP, and what they may do.
+// HTTPAccess says who may send requests over HTTP, and what they may do.
 type HTTPAccess struct {
 	HTTP     HTTP
 	Tokens   map[string]Token   // by name
 	Webhooks map[string]Webhook // by name
 }
 
-// HTTP is where the server listens.
+// HTTP says where the server listens.
 type HTTP struct {
-	Listen string   // HOST:PORT; "" is off
+	Listen string   // HOST:PORT; "" means off
 	Hosts  []string // names that it answers to, beside its addresses and loopback's names
-	// PublicURL is where others reach it through a proxy; no trailing slash.
+	// PublicURL is where others reach the server through a proxy; no trailing slash.
 	PublicURL string
 }
 
-// A Token is a program's key.
+// A Token is a key with which a program may use the API.
 type Token struct {
 	Name  string
 	Token Secret
-	// May holds "send", "agent", "read", "approve", "metrics", "admin" and "send:TARGET",
-	// where TARGET may be an address too.
+	// May lists what the token allows: "send", "agent", "read", "approve", "metrics",
+	// "admin" and "send:TARGET", where TARGET may be an address too.
 	May []string
 }
 
-// A Webhook is where another service posts.
+// A Webhook is a path of the server to which another service posts.
 type Webhook struct {
 	Name     string
 	Kind     string   // "alertmanager", "github" or "json"
-	Token    Secret   // "" where it signs
-	Secret   Secret   // of the signature; "" where it sends the token
+	Token    Secret   // "" if the service signs its requests
+	Secret   Secret   // key of the signature; "" if the service sends the token
 	To       []string // targets and addresses, as written, for what no route takes
 	Routes   []Route  // the first that matches decides
-	Template string   // "" is the kind's own
-	// Agent is who is given what is posted; "" is nobody, and it is said to To.
+	Template string   // "" means the kind's own
+	// Agent is the agent that is given what is posted; if it is "", a message is sent to
+	// To.
 	Agent string
-	Group string // template: by what plain JSON belongs together for the agent
+	Group string // template of the group to which plain JSON belongs for the agent
 }
 
-// A Route sends what matches to its own places.
+// A Route sends posts that match to its own places.
 type Route struct {
 	Match map[string]string
 	To    []string // targets and addresses, as written; none drops what matches
 }
 
-// shortestToken keeps tokens from being guessed.
+// shortestToken is the least length of a token, so that it cannot be guessed.
 const shortestToken = 16
 
-// checkHTTP looks at what stands before the server: addresses, keys, webhooks.
+// checkHTTP reports mistakes in the server's names, tokens and webhooks.
 func (l *loader) checkHTTP() {
 	for i, host := range l.list("http.hosts") {
 		if strings.ContainsAny(host, "/:@ ") || strings.Trim(host, ".") == "" {
@@ -110,7 +111,7 @@ func (l *loader) checkWebhook(name string) {
 	}
 }
 
-// checkWebhookAgent looks at what a webhook needs to start turns.
+// checkWebhookAgent reports what is wrong with a webhook that starts turns.
 func (l *loader) checkWebhookAgent(path, kind string) {
 	agent := l.str(path + ".agent")
 	if l.mentioned(path+".group") && (agent == "" || kind == alertmanager || kind == github) {
@@ -180,7 +181,8 @@ func (l *loader) checkToken(name string, seen map[string]string) {
 	}
 }
 
-// exposed notices a server that others can reach, and that serves none of them.
+// exposed returns a notice if others can reach the server although it accepts none of
+// them.
 func (l *loader) exposed() []string {
 	listen := l.str("http.listen")
 	if listen == "" || len(l.names["tokens"])+len(l.names["webhooks"]) > 0 || l.hearsByHTTP() {
@@ -199,7 +201,7 @@ func (l *loader) exposed() []string {
 	}).String()}
 }
 
-// hearsByHTTP tells whether the platform of some channel makes requests.
+// hearsByHTTP reports whether the platform of some channel sends requests to the server.
 func (l *loader) hearsByHTTP() bool {
 	return slices.ContainsFunc(l.names["channels"], func(name string) bool { return l.str("channels."+name+".receive") == byHTTP })
 }

@@ -14,20 +14,20 @@ import (
 	"parley/cmd/parley/config/positions"
 )
 
-// maxFile bounds the configuration file.
+// maxFile is the largest size of the configuration file, in bytes.
 const maxFile = 1 << 20
 
-// A value is a setting that has one.
+// A value is the value of a setting, with where it came from.
 type value struct {
 	path   string // "channels.telegram.access"
 	set    *setting
 	v      any // string, int64, time.Duration, []string or []Route
 	from   origin
-	refs   []string // the ${…} it was made of
+	refs   []string // the ${…} that it was made of
 	hidden bool     // not to be shown, though its setting is not a secret one
 }
 
-// A loader collects what is set and what is wrong.
+// A loader collects the values of settings, and what is wrong with them.
 type loader struct {
 	opts     Options
 	sections []section
@@ -38,19 +38,19 @@ type loader struct {
 	sought Sought
 
 	values  map[string]*value
-	places  map[string]origin // of every table and key that is mentioned, wrong ones too
+	places  map[string]origin // of every table and key that is mentioned, including wrong ones
 	names   map[string][]string
 	found   []Problem // what stops every command
 	serving []Problem // what stops serve alone
-	// answering is what stops it where it is to answer.
+	// answering has the problems that stop a server which answers.
 	answering []Problem
 	warnings  []string
 }
 
-// A document is the file that was read.
+// A document is the configuration file that was read.
 type document struct {
-	file      string // as the operator calls it; "" when there is none
-	folder    string // where it stands, absolute
+	file      string // the path as the operator wrote it; "" when there is none
+	folder    string // its folder, absolute
 	positions *positions.Positions
 	literals  []origin // where the file itself holds a secret
 }
@@ -79,7 +79,7 @@ func load(o Options, sections []section, retired []retiredKey) (*Config, error) 
 	return l.build()
 }
 
-// env is a variable that is set to something.
+// env returns a variable's value; false if it is not set, or empty.
 func (l *loader) env(name string) (string, bool) {
 	v, ok := l.opts.Env(name)
 	return v, ok && v != ""
@@ -89,7 +89,7 @@ func (l *loader) wrong(o origin, key, what, remedy string) {
 	l.found = append(l.found, o.at(key, &fault{wrong: what, remedy: remedy}))
 }
 
-// lineOf is where a path of the file stands.
+// lineOf returns the place of a key in the file.
 func (l *loader) lineOf(path ...string) origin {
 	return origin{file: l.file, line: l.positions.Of(path...)}
 }
@@ -115,7 +115,7 @@ func (l *loader) findHome() {
 	l.home = abs
 }
 
-// findFile is the configuration file's path and whether it must be there.
+// findFile returns the configuration file's path and whether it must exist.
 func (l *loader) findFile() (file string, named bool, from origin) {
 	if l.opts.File != "" {
 		return l.opts.File, true, origin{}
@@ -134,8 +134,8 @@ func (l *loader) findFile() (file string, named bool, from origin) {
 	return filepath.Join(l.home, "parley.toml"), false, origin{}
 }
 
-// Place is where a command's configuration file is, or is to be: the named one, else that
-// of the home.
+// Place returns where a command's configuration file is, or would be: the named one, else
+// that of the home.
 func Place(o Options) (string, error) {
 	if o.Env == nil {
 		o.Env = os.LookupEnv
@@ -153,18 +153,18 @@ func Place(o Options) (string, error) {
 	return abs, nil
 }
 
-// Sought is where the configuration file was looked for, for telling somebody who
-// expected another one.
+// Sought says where the configuration file was looked for, to tell somebody who expected
+// another one.
 type Sought struct {
-	// Places are those that were looked at before none was found, in words; empty
-	// where a file was found.
+	// Places lists the places that were looked at, in words, if no file was found; empty
+	// if one was found.
 	Places []string
-	// Unread is a ./parley.toml that is there and was passed over on purpose; "" if
-	// there is none, or if a file was named.
+	// Unread is a ./parley.toml that exists and was ignored on purpose; "" if there is
+	// none, or if a file was named.
 	Unread string
 }
 
-// seek finds out where a file is looked for.
+// seek returns where a file is looked for.
 func (l *loader) seek() (s Sought) {
 	file, named, _ := l.findFile()
 	if named {
@@ -201,8 +201,8 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// String says that no file was found and where it was looked for; it is empty where
-// one was found.
+// String says that no file was found and where it was looked for; it is empty if one was
+// found.
 func (s Sought) String() string {
 	if len(s.Places) == 0 {
 		return ""
@@ -210,7 +210,7 @@ func (s Sought) String() string {
 	return "no configuration file was found; looked at --config (not given), " + strings.Join(s.Places, ", ")
 }
 
-// readFile parses the file; false means that there is nothing to take from it.
+// readFile parses the file; it returns false if there is nothing to take from it.
 func (l *loader) readFile() (map[string]any, bool) {
 	file, named, from := l.findFile()
 	if file == "" {
@@ -253,9 +253,9 @@ func (l *loader) parse(doc []byte) (map[string]any, bool) {
 	return tree, true
 }
 
-// parserWords is what the parser says of a fault. It names keys and single
-// characters, but quotes a number that it cannot read, and that may be a secret
-// without its quotes: what follows the first quotation mark is left out.
+// parserWords returns what the parser says about a mistake. It names keys and single
+// characters, but quotes a number that it cannot read, and that may be a secret without
+// its quotes. So everything from the first quotation mark on is left out.
 func parserWords(err *toml.DecodeError) string {
 	words, _, cut := strings.Cut(strings.TrimPrefix(err.Error(), "toml: "), `"`)
 	if cut {
@@ -264,7 +264,7 @@ func parserWords(err *toml.DecodeError) string {
 	return words
 }
 
-// readBounded reads a file that is a file, and not too large.
+// readBounded reads a regular file that is not too large.
 func readBounded(path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -284,7 +284,7 @@ var (
 	errTooLarge = errors.New("too large")
 )
 
-// reason is an error without the path that its message repeats.
+// reason returns an error's text without the path that it repeats.
 func reason(err error) string {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err.Error()
@@ -292,16 +292,16 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// openToOthers says that others than the owner can read the file, and how its
-// mode reads. What a container or a service manager mounts for its programs is
-// exempt: there the mount is the guard.
+// openToOthers reports whether others than the owner can read the file, and returns its
+// mode in digits. What a container or a service manager mounts for its programs is
+// exempt: there the mount protects the file.
 func (l *loader) openToOthers(path string) (string, bool) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm()&0o044 == 0 {
 		return "", false
 	}
-	// The second is where systemd has its services' credentials, also for whoever
-	// calls a command with a service's configuration.
+	// The second is where systemd keeps its services' credentials, also for a command
+	// that is called with a service's configuration.
 	mounts := []string{"/run/secrets", "/run/credentials"}
 	if dir, ok := l.env("CREDENTIALS_DIRECTORY"); ok {
 		mounts = append(mounts, dir)
@@ -323,7 +323,7 @@ func within(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// checkMode refuses a file that holds secrets and lets others read them.
+// checkMode reports a file that holds secrets and that others can read.
 func (l *loader) checkMode() {
 	if len(l.literals) == 0 {
 		return

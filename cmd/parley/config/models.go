@@ -9,26 +9,27 @@ import (
 	"parley/tools/spelling"
 )
 
-// Model is a model that answers.
+// Model has the settings of a model that answers.
 type Model struct {
-	// Name is the model's; "" leaves it open: gpt-5-mini at the default URL,
-	// elsewhere the first that the server lists.
+	// Name is the model's name. If it is "", it is gpt-5-mini at the default URL, and
+	// elsewhere the first model that the server lists.
 	Name    string
-	BaseURL string // "" is the default URL; no trailing slash
+	BaseURL string // "" means the default URL; no trailing slash
 	APIKey  Secret
 	Vision  string // "auto" or "off"
-	Window  int    // its context in tokens; 0: what is found out
-	// Reasoning is how much it is to reason, in its provider's word; "" leaves it to it.
+	Window  int    // its context in tokens; 0 means the size that is found out
+	// Reasoning is how much the model should reason, in its provider's word; "" leaves
+	// that to the provider.
 	Reasoning string
 	Headers   []string // "NAME: VALUE", with each request
-	Body      string   // a JSON object whose fields stand in each request; "" is none
+	Body      string   // a JSON object whose fields are added to each request; "" means none
 	// FirstToken is the longest wait for the beginning of an answer, and Idle the longest
-	// within one; 0 is the model's default.
+	// pause within one; 0 means the model's default.
 	FirstToken time.Duration
 	Idle       time.Duration
-	// What a million tokens cost, in micro-dollars. Whether they are set, Origin knows.
+	// The prices of a million tokens, in micro-dollars. Origin says whether they are set.
 	PriceInput, PriceCached, PriceOutput int64
-	// Fallback names the models that are asked, in order, where this one does not answer.
+	// Fallback names the models that are asked, in order, if this one does not answer.
 	Fallback []string
 	Demo     bool // the built-in demo was asked for; the rest is empty then
 	// Configured says that something can answer: a base URL, a key or the demo.
@@ -39,7 +40,8 @@ type Model struct {
 // An environment names the variables that fill the settings of a model.
 type environment struct{ name, baseURL, apiKey string }
 
-// modelSettings are the settings of one model, which of finds in what its table describes.
+// modelSettings declares the settings of one model. The function of returns the Model
+// within what their table describes.
 func modelSettings(of func(owner any) *Model, env environment) []setting {
 	return []setting{
 		{key: "name", kind: asText, env: env.name, example: `"gpt-5-mini"`, since: first, fills: func(o any) any { return &of(o).Name }},
@@ -63,15 +65,15 @@ func modelSettings(of func(owner any) *Model, env environment) []setting {
 // Budget bounds what models may cost, in micro-dollars.
 type Budget struct {
 	UserDay    int64  // of one person in a day
-	SessionDay int64  // of one conversation in a day; 0 is not bounded
-	Day, Month int64  // of all
+	SessionDay int64  // of one conversation in a day; 0 means no limit
+	Day, Month int64  // of everybody
 	TellAt     int    // percent of a cap at which owners are told
-	Prices     string // the file with the list of prices; "" is the program's own
-	// Written says that a cap is the operator's own, here or of an agent.
+	Prices     string // the file with the list of prices; "" means the program's own list
+	// Written says that the operator has set a cap, here or for an agent.
 	Written bool
 }
 
-// budgetSections are the settings of what models may cost.
+// budgetSections declares the settings of what models may cost.
 func budgetSections() []section {
 	return []section{{name: "budget", settings: []setting{
 		{key: "user_day", kind: asMoney, def: int64(2_000_000), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.UserDay })},
@@ -83,8 +85,8 @@ func budgetSections() []section {
 	}}}
 }
 
-// checkModels looks whether each model beside the first can be asked, and whether each
-// that is to be asked in the first one's place is there.
+// checkModels reports further models that cannot be asked, and fallbacks that do not
+// exist.
 func (l *loader) checkModels() {
 	tables := []string{"model"}
 	for _, name := range l.names["models"] {

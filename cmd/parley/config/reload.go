@@ -7,23 +7,21 @@ import (
 	"strings"
 )
 
-// Changes names the settings in which two configurations differ. It holds no
-// values.
+// Changes lists the settings in which two configurations differ, without their values.
 type Changes struct {
 	Live    []string // in effect at once
 	Restart []string // in effect after a restart
 }
 
-// Reload takes from next what a running process can change: who may talk, the
-// limits on people, where agents may write, and who comes in over HTTP. It
-// returns old with that changed, and what differs. Both it was given stay as
-// they are.
+// Reload returns old with the settings from next that a running process can change: who
+// may talk, the limits on people, where agents may write, and who may send requests over
+// HTTP. It also returns what differs. It changes neither old nor next.
 func Reload(old, next *Config) (*Config, Changes, error) {
 	r := reload{
 		old: old.kept, next: next.kept, steady: slices.Equal(old.kept.names["channels"], next.kept.names["channels"]),
 		values: maps.Clone(old.kept.values), names: maps.Clone(old.kept.names),
 	}
-	r.tables()
+	r.addTables()
 	paths := maps.Clone(r.old.values)
 	maps.Copy(paths, r.next.values)
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
@@ -37,18 +35,18 @@ func Reload(old, next *Config) (*Config, Changes, error) {
 }
 
 type reload struct {
-	old, next *kept
-	// steady says that both have the same channels. Where they differ, a new
-	// target may lead to a channel that does not run yet.
+	old, next *parsed
+	// steady says that both have the same channels. If they differ, a new target may lead
+	// to a channel that does not run yet.
 	steady  bool
 	values  map[string]*value
 	names   map[string][]string
 	changes Changes
 }
 
-// tables notes which channels, agents, webhooks and tokens the new file has added to the
-// old one, and which it has removed.
-func (r *reload) tables() {
+// addTables records which channels, agents, webhooks and tokens the new file has added,
+// and which it has removed.
+func (r *reload) addTables() {
 	for i := range r.old.sections {
 		sec := &r.old.sections[i]
 		if !sec.named {
@@ -57,7 +55,7 @@ func (r *reload) tables() {
 		if r.opens(sec) {
 			r.names[sec.name] = r.next.names[sec.name]
 		}
-		if sec.leaf() {
+		if sec.keysAreNames() {
 			continue
 		}
 		for _, name := range slices.Concat(r.old.names[sec.name], r.next.names[sec.name]) {
@@ -73,10 +71,11 @@ func (r *reload) tables() {
 	}
 }
 
-// opens says that tables of the section can come and go while serving.
+// opens reports whether tables of the section can be added and removed while the server
+// runs.
 func (r *reload) opens(sec *section) bool { return r.takes(sec.reload) }
 
-// takes says that a running server can take such a change.
+// takes reports whether a running server can apply a change of that kind.
 func (r *reload) takes(when reloading) bool {
 	return when == atOnce || when == withChannels && r.steady
 }
@@ -85,7 +84,7 @@ func (r *reload) both(section, name string) bool {
 	return slices.Contains(r.old.names[section], name) && slices.Contains(r.next.names[section], name)
 }
 
-// setting compares one setting of the two.
+// setting compares one setting in both configurations, and applies or records its change.
 func (r *reload) setting(path string, set *setting) {
 	was, is := r.old.values[path], r.next.values[path]
 	if was != nil && is != nil && reflect.DeepEqual(was.v, is.v) {
@@ -97,7 +96,7 @@ func (r *reload) setting(path string, set *setting) {
 	}
 	parts := strings.Split(path, ".")
 	sec := r.section(parts[0])
-	if sec.named && !sec.leaf() && !r.both(parts[0], parts[1]) {
+	if sec.named && !sec.keysAreNames() && !r.both(parts[0], parts[1]) {
 		if r.opens(sec) {
 			r.take(path, is)
 		}

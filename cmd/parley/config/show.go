@@ -21,8 +21,8 @@ type Setting struct {
 	NoEffect bool   `json:"no_effect,omitempty"`
 }
 
-// Settings lists every setting that has a value, in the order of the sections,
-// without what is secret.
+// Settings lists every setting that has a value, in the order of the sections, with
+// secrets hidden.
 func (c *Config) Settings() []Setting {
 	var all []Setting
 	c.kept.each(func(_ string, v *value) {
@@ -31,8 +31,8 @@ func (c *Config) Settings() []Setting {
 	return all
 }
 
-// Origin says where a setting's value comes from: file and line, a variable, or
-// nothing where it is a default.
+// Origin returns where a setting's value comes from: file and line, or a variable; "" if
+// it is a default.
 func (c *Config) Origin(key string) string {
 	if c.kept == nil { // it was made by hand
 		return ""
@@ -45,8 +45,8 @@ func (c *Config) Origin(key string) string {
 	return ""
 }
 
-// each visits every value in order, with the table that it stands in.
-func (k *kept) each(visit func(table string, v *value)) {
+// each calls visit for every value in order, with the name of its table.
+func (k *parsed) each(visit func(table string, v *value)) {
 	for i := range k.sections {
 		sec := &k.sections[i]
 		tables := []string{""}
@@ -55,12 +55,12 @@ func (k *kept) each(visit func(table string, v *value)) {
 		}
 		for _, name := range tables {
 			table := sec.name
-			if sec.named && !sec.leaf() {
+			if sec.named && !sec.keysAreNames() {
 				table += "." + name
 			}
 			for j := range sec.settings {
 				path := table + "." + sec.settings[j].key
-				if sec.leaf() {
+				if sec.keysAreNames() {
 					path = table + "." + name
 				}
 				if v, ok := k.values[path]; ok {
@@ -71,7 +71,7 @@ func (k *kept) each(visit func(table string, v *value)) {
 	}
 }
 
-// source is where the value came from, in words.
+// source returns where the value came from, in words.
 func (v *value) source() string {
 	from := v.from.place()
 	if from == "" {
@@ -83,7 +83,7 @@ func (v *value) source() string {
 	return from
 }
 
-// shown is the value as anybody may see it, in types that JSON has.
+// shown returns the value as anybody may see it, in types that JSON has.
 func (v *value) shown() any {
 	if v.hidden || v.set.secret || v.set.kind == asOpaque {
 		if list, ok := v.v.([]string); ok && len(list) == 0 {
@@ -121,7 +121,7 @@ func (v *value) shown() any {
 	return v.v
 }
 
-// hasPassword says that an address holds what others must not read.
+// hasPassword reports whether an address holds something that others must not read.
 func hasPassword(u *url.URL) bool {
 	for name, values := range u.Query() {
 		name = strings.ToLower(name)
@@ -139,8 +139,8 @@ func hasPassword(u *url.URL) bool {
 	return password != ""
 }
 
-// withoutPassword is an address as it may be shown. Its parameters hold
-// passwords under too many names to tell them from the rest.
+// withoutPassword returns an address without its password and its parameters. Parameters
+// hold passwords under too many names to recognise all of them.
 func withoutPassword(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *Config) Print(w io.Writer) error {
 		if v.set.hasNoEffectYet() {
 			note += "; " + notYet
 		}
-		fmt.Fprintf(&out, "%s = %s  # %s\n", key, written(v.shown()), comment(note))
+		fmt.Fprintf(&out, "%s = %s  # %s\n", key, toTOML(v.shown()), comment(note))
 	})
 	if _, err := io.WriteString(w, out.String()); err != nil {
 		return fmt.Errorf("print the configuration: %w", err)
@@ -190,7 +190,7 @@ func (c *Config) Print(w io.Writer) error {
 	return nil
 }
 
-// MarshalJSON is what Print says, and the notices.
+// MarshalJSON returns what Print prints, and the notices.
 func (c *Config) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		File     string    `json:"file"`
@@ -200,7 +200,7 @@ func (c *Config) MarshalJSON() ([]byte, error) {
 	}{c.File, c.Home, c.Settings(), c.Notices()})
 }
 
-// comment keeps a text on its line.
+// comment returns a text without line breaks and control characters.
 func comment(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == utf8.RuneError {
@@ -210,8 +210,8 @@ func comment(s string) string {
 	}, s)
 }
 
-// written is a shown value in TOML.
-func written(v any) string {
+// toTOML returns a shown value in TOML.
+func toTOML(v any) string {
 	switch x := v.(type) {
 	case string:
 		return quoted(x)
@@ -224,7 +224,7 @@ func written(v any) string {
 	case []any:
 		items := make([]string, len(x))
 		for i, item := range x {
-			items[i] = writtenItem(item)
+			items[i] = itemToTOML(item)
 		}
 		return "[" + strings.Join(items, ", ") + "]"
 	case int64:
@@ -233,16 +233,16 @@ func written(v any) string {
 	return fmt.Sprint(v) // money, as it is
 }
 
-// writtenItem is one of a list of chats or of routes.
-func writtenItem(item any) string {
+// itemToTOML returns an item of a list of chats or of routes in TOML.
+func itemToTOML(item any) string {
 	table, ok := item.(map[string]any)
 	if !ok {
-		return written(item)
+		return toTOML(item)
 	}
 	if chat, ok := table["chat"]; ok {
-		return "{ chat = " + written(chat) + ", mention = " + written(table["mention"]) + " }"
+		return "{ chat = " + toTOML(chat) + ", mention = " + toTOML(table["mention"]) + " }"
 	}
-	return "{ match = " + matches(table["match"].(map[string]string)) + ", to = " + written(table["to"]) + " }"
+	return "{ match = " + matches(table["match"].(map[string]string)) + ", to = " + toTOML(table["to"]) + " }"
 }
 
 func matches(m map[string]string) string {
@@ -253,7 +253,7 @@ func matches(m map[string]string) string {
 	return "{ " + strings.Join(items, ", ") + " }"
 }
 
-// quoted is a text as TOML writes it.
+// quoted returns a text in quotes, as TOML writes it.
 func quoted(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -276,8 +276,8 @@ func quoted(s string) string {
 	return b.String()
 }
 
-// Secrets are the values that no output may show: what is declared, or was referred to,
-// as a secret, and passwords in addresses.
+// Secrets returns the values that no output may show: those that are declared, or were
+// referred to, as a secret, and passwords in addresses.
 func (c *Config) Secrets() []string {
 	var all []string
 	c.kept.each(func(_ string, v *value) {
@@ -289,16 +289,16 @@ func (c *Config) Secrets() []string {
 				all = append(all, secretIn(pair)...)
 			}
 		case v.hidden || v.set.secret:
-			all = append(all, texts(v.v)...)
+			all = append(all, textsIn(v.v)...)
 		case isText && v.set.kind == asURL:
-			all = append(all, password(text)...)
+			all = append(all, passwordOf(text)...)
 		}
 	})
 	return all
 }
 
-// texts are all texts within a value.
-func texts(v any) []string {
+// textsIn returns all textsIn within a value.
+func textsIn(v any) []string {
 	var all []string
 	switch v := v.(type) {
 	case string:
@@ -307,18 +307,19 @@ func texts(v any) []string {
 		return v
 	case []any:
 		for _, inner := range v {
-			all = append(all, texts(inner)...)
+			all = append(all, textsIn(inner)...)
 		}
 	case map[string]any:
 		for _, inner := range v {
-			all = append(all, texts(inner)...)
+			all = append(all, textsIn(inner)...)
 		}
 	}
 	return all
 }
 
-// password is that of an address, unless it is a word that the address holds anyway.
-func password(address string) []string {
+// passwordOf returns an address's passwordOf, unless it is a word that the address holds
+// anyway.
+func passwordOf(address string) []string {
 	u, err := url.Parse(address)
 	if err != nil || u.User == nil {
 		return nil

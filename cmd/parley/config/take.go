@@ -9,7 +9,7 @@ import (
 	"parley/tools/spelling"
 )
 
-// take reads the file's tree against the table of settings.
+// take reads the file's tree by the table of settings.
 func (l *loader) take(tree map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		i := slices.IndexFunc(l.sections, func(s section) bool { return s.name == name })
@@ -20,7 +20,7 @@ func (l *loader) take(tree map[string]any) {
 		sec := &l.sections[i]
 		table, ok := tree[name].(map[string]any)
 		if !ok {
-			l.wrong(l.lineOf(name), name, "wants a table, found "+found(tree[name]), "write "+header(sec, "NAME")+" on a line of its own, and its settings below")
+			l.wrong(l.lineOf(name), name, "wants a table, found "+typeInWords(tree[name]), "write "+header(sec, "NAME")+" on a line of its own, and its settings below")
 			continue
 		}
 		l.places[name] = l.lineOf(name)
@@ -42,15 +42,16 @@ func (l *loader) sectionNames() []string {
 	return names
 }
 
-// header is how a table of the section is opened.
+// header returns the line that begins a table of the section.
 func header(sec *section, name string) string {
-	if !sec.named || sec.leaf() {
+	if !sec.named || sec.keysAreNames() {
 		return "[" + sec.name + "]"
 	}
 	return "[" + sec.name + "." + name + "]"
 }
 
-// takeNamed reads [channels.NAME] and its like.
+// takeNamed reads the tables of a section whose tables the operator names, such as
+// [channels.NAME].
 func (l *loader) takeNamed(sec *section, tables map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		path := sec.name + "." + name
@@ -60,15 +61,15 @@ func (l *loader) takeNamed(sec *section, tables map[string]any) {
 			continue
 		}
 		table, ok := tables[name].(map[string]any)
-		if !ok && !sec.leaf() {
-			l.wrong(at, path, "wants a table, found "+found(tables[name]), "write "+header(sec, name)+" on a line of its own, and its settings below")
+		if !ok && !sec.keysAreNames() {
+			l.wrong(at, path, "wants a table, found "+typeInWords(tables[name]), "write "+header(sec, name)+" on a line of its own, and its settings below")
 			continue
 		}
 		l.places[path] = at
 		if name != defaults || sec.name != "agents" {
 			l.names[sec.name] = append(l.names[sec.name], name)
 		}
-		if sec.leaf() {
+		if sec.keysAreNames() {
 			full := []string{sec.name, name}
 			l.takeValue(&sec.settings[0], full, full, tables[name])
 			continue
@@ -79,10 +80,10 @@ func (l *loader) takeNamed(sec *section, tables map[string]any) {
 	}
 }
 
-// ownerName is what the local owner is called where tokens have their names.
+// ownerName is the name of the local owner among the names of tokens.
 const ownerName = "owner"
 
-// badName says why something cannot be called so.
+// badName returns why a name cannot be used; nil if it can.
 func badName(section, name string) *fault {
 	if (section == "channels" || section == "targets") && slices.Contains([]string{"agent", "web", "console"}, name) {
 		return &fault{wrong: "the name " + name + " is parley's own", remedy: "choose another"}
@@ -135,7 +136,7 @@ func (l *loader) takeTable(sec *section, full []string, v any) {
 	path := strings.Join(full, ".")
 	table, ok := v.(map[string]any)
 	if !ok {
-		l.wrong(l.lineOf(full...), path, "wants a table, found "+found(v), "write ["+path+"] on a line of its own, and its settings below")
+		l.wrong(l.lineOf(full...), path, "wants a table, found "+typeInWords(v), "write ["+path+"] on a line of its own, and its settings below")
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(table)) {
@@ -143,7 +144,7 @@ func (l *loader) takeTable(sec *section, full []string, v any) {
 	}
 }
 
-// takeValue decodes the value of a setting; written is where the file has it.
+// takeValue decodes the value of a setting; written is its path as the file has it.
 func (l *loader) takeValue(set *setting, full, written []string, v any) {
 	path := strings.Join(full, ".")
 	at := l.lineOf(written...)
@@ -172,11 +173,11 @@ func (l *loader) takeValue(set *setting, full, written []string, v any) {
 // unknown reports a key that no table has.
 func (l *loader) unknown(full, known []string) {
 	key := full[len(full)-1]
-	l.wrong(l.lineOf(full...), strings.Join(full, "."), "unknown key", l.meant(key, len(full) == 1, known))
+	l.wrong(l.lineOf(full...), strings.Join(full, "."), "unknown key", l.suggestion(key, len(full) == 1, known))
 }
 
-// meant is what an unknown key may have been meant to be.
-func (l *loader) meant(key string, top bool, known []string) string {
+// suggestion returns a remedy that says what an unknown key may have been suggestion to be.
+func (l *loader) suggestion(key string, top bool, known []string) string {
 	if near := spelling.Nearest(key, known); near != "" {
 		if top {
 			return "did you mean [" + near + "]?"
@@ -185,7 +186,7 @@ func (l *loader) meant(key string, top bool, known []string) string {
 	}
 	var homes []string
 	for i := range l.sections {
-		if sec := &l.sections[i]; !sec.leaf() && sec.find(key) != nil {
+		if sec := &l.sections[i]; !sec.keysAreNames() && sec.find(key) != nil {
 			homes = append(homes, header(sec, "NAME"))
 		}
 	}

@@ -14,14 +14,15 @@ import (
 	"parley/tools/spelling"
 )
 
-// Tools is what holds for the tools of all agents.
+// Tools has the settings that apply to the tools of all agents.
 type Tools struct {
 	Rules     Rules
 	Untrusted string // "ask" or "allow"
-	// Before and After are programs that are asked about calls and results, each with
-	// its arguments, parted by blanks.
+	// Before and After are programs that are asked about calls and results, each with its
+	// arguments, separated by blanks.
 	Before, After []string
-	// Redact are regular expressions of what is taken out of all that leaves an agent.
+	// Redact are regular expressions of texts that are removed from everything that
+	// leaves an agent.
 	Redact []string
 }
 
@@ -30,7 +31,7 @@ type Rules struct {
 	Deny, Ask, Allow []string
 }
 
-// toolSections are the settings of tools.
+// toolSections declares the settings of tools.
 func toolSections() []section {
 	settings := ruleSettings(func(owner any) *Rules { return &owner.(*Config).Tools.Rules })
 	settings = append(settings, setting{
@@ -52,7 +53,7 @@ func toolSections() []section {
 	}
 }
 
-// ruleSettings are the rules of all agents or of one.
+// ruleSettings declares the rules of all agents or of one.
 func ruleSettings(of func(owner any) *Rules) []setting {
 	rules := func(key, example string, list func(*Rules) *[]string) setting {
 		return setting{
@@ -67,14 +68,15 @@ func ruleSettings(of func(owner any) *Rules) []setting {
 	}
 }
 
-// Transcribe is what writes down voice messages; nothing does without a model.
+// Transcribe is the service that writes down voice messages; there is none without a
+// model.
 type Transcribe struct {
 	BaseURL string // "" is OpenAI's
 	APIKey  Secret
 	Model   string
 }
 
-// transcribeSections are the settings of what writes down voice messages.
+// transcribeSections declares the settings of that service.
 func transcribeSections() []section {
 	return []section{{name: "transcribe", settings: []setting{
 		{key: "base_url", kind: asURL, schemes: []string{"http", "https"}, example: `"http://127.0.0.1:8000/v1"`,
@@ -85,7 +87,7 @@ func transcribeSections() []section {
 	}}}
 }
 
-// checkRules looks whether each rule of a table can be read, and names a tool.
+// checkRules reports rules of a table that cannot be read or name no tool.
 func (l *loader) checkRules(table string) {
 	if l.opts.CheckRule == nil {
 		return
@@ -103,7 +105,7 @@ func (l *loader) checkRules(table string) {
 	}
 }
 
-// checkExpressions looks whether each regular expression can be used.
+// checkExpressions reports regular expressions that cannot be used.
 func (l *loader) checkExpressions() {
 	for i, text := range l.list("tools.redact") {
 		if _, _, err := tools.Pattern(text); err != nil {
@@ -112,7 +114,7 @@ func (l *loader) checkExpressions() {
 	}
 }
 
-// checkHooks looks whether each program that is asked about calls can be run.
+// checkHooks reports programs to ask about calls that cannot be run.
 func (l *loader) checkHooks() {
 	if l.opts.CheckHook == nil {
 		return
@@ -126,7 +128,7 @@ func (l *loader) checkHooks() {
 	}
 }
 
-// rule says what is wrong with a rule.
+// rule returns what is wrong with a rule; nil if nothing is.
 func (l *loader) rule(text string) *fault {
 	unknown, err := l.opts.CheckRule(text)
 	switch {
@@ -142,10 +144,10 @@ func (l *loader) rule(text string) *fault {
 	return &fault{wrong: fmt.Sprintf("no tool is called %q", unknown), remedy: "the tools are " + strings.Join(names, ", ")}
 }
 
-// Sandbox is what commands of agents run in.
+// Sandbox has the limits within which commands of agents run.
 type Sandbox struct {
 	Mode string // "auto", "bubblewrap", "landlock" or "none"
-	// Network is "none" or "full", alone, or hosts; empty is none.
+	// Network is "none" or "full", alone, or a list of hosts; empty means none.
 	Network   []string
 	MemoryMB  int
 	Processes int
@@ -154,13 +156,13 @@ type Sandbox struct {
 	Env       []string // names of variables
 }
 
-// The networks that are no hosts.
+// The values of Network that are not hosts.
 const (
 	NoNetwork   = "none"
 	FullNetwork = "full"
 )
 
-// RunsCommands tells whether an agent has a capability that is for running commands.
+// RunsCommands reports whether any agent has a capability for running commands.
 func (c *Config) RunsCommands() bool {
 	for _, a := range c.Agents {
 		if slices.Contains(a.Capabilities, tools.Shell) || slices.Contains(a.Capabilities, tools.Git) {
@@ -170,7 +172,7 @@ func (c *Config) RunsCommands() bool {
 	return false
 }
 
-// sandboxSections are the settings of the walls around commands.
+// sandboxSections declares the settings of the sandbox.
 func sandboxSections() []section {
 	return []section{
 		{name: "sandbox", settings: []setting{
@@ -186,7 +188,7 @@ func sandboxSections() []section {
 	}
 }
 
-// checkSandbox looks whether the lists can mean something.
+// checkSandbox reports entries of the sandbox's lists that make no sense.
 func (l *loader) checkSandbox() {
 	network := l.list("sandbox.network")
 	for i, host := range network {
@@ -221,10 +223,10 @@ type Jobs struct {
 	PerSession int // at once
 	PerPerson  int // at once, in all their conversations
 	Most       time.Duration
-	Write      bool // to all of the workspace
+	Write      bool // whether jobs may write to all of the workspace
 }
 
-// jobSections are the settings of commands in the background.
+// jobSections declares the settings of commands in the background.
 func jobSections() []section {
 	return []section{{name: "jobs", settings: []setting{
 		{key: "per_session", kind: asCount, def: int64(3), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Jobs.PerSession })},
@@ -234,25 +236,25 @@ func jobSections() []section {
 	}}}
 }
 
-// mostJob is the longest that a job may be allowed: what one leaves behind that is a day
-// old is taken for what a crash has left.
-const mostJob = 20 * time.Hour
+// maxJob is the longest time that a job may be allowed: what a job leaves behind is taken
+// for the remains of a crash after a day.
+const maxJob = 20 * time.Hour
 
-// checkJobs looks whether jobs end in time.
+// checkJobs reports a time limit of jobs that is too long.
 func (l *loader) checkJobs() {
-	if most, ok := l.values["jobs.most"].v.(time.Duration); ok && most > mostJob {
-		l.report(l.places["jobs.most"], "jobs.most", "a job may take no longer than "+mostJob.String(), `write for example most = "12h"`)
+	if most, ok := l.values["jobs.most"].v.(time.Duration); ok && most > maxJob {
+		l.report(l.places["jobs.most"], "jobs.most", "a job may take no longer than "+maxJob.String(), `write for example most = "12h"`)
 	}
 }
 
-// Skills are where the operator keeps skills, and which of them agents have.
+// Skills says where the operator keeps skills, and which of them agents have.
 type Skills struct {
-	Dirs    []string // absolute; nil is skills in the home, if it is there
-	Off     []string // that nobody has
-	Trusted []string // whose words count as the operator's own
+	Dirs    []string // absolute; nil means the folder skills in the home, if it exists
+	Off     []string // the skills that no agent has
+	Trusted []string // the skills whose words count as the operator's own
 }
 
-// skillSections are the settings of skills.
+// skillSections declares the settings of skills.
 func skillSections() []section {
 	return []section{{name: "skills", settings: []setting{
 		{key: "dirs", kind: asPaths, example: `["skills"]`, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Skills.Dirs })},
@@ -261,16 +263,16 @@ func skillSections() []section {
 	}}}
 }
 
-// Web is what agents with the capability "network" reach of the web.
+// Web says what agents with the capability "network" may reach of the web.
 type Web struct {
-	Search  string // "brave", "tavily" or "searxng"; "" is none
+	Search  string // "brave", "tavily" or "searxng"; "" means none
 	APIKey  Secret
-	BaseURL string // "" is the service's own; no trailing slash
+	BaseURL string // "" means the service's own URL; no trailing slash
 	// Allow and Deny are hosts, each a name, "*.NAME" or an address.
 	Allow, Deny []string
 }
 
-// webSections are the settings of the web tools.
+// webSections declares the settings of the web tools.
 func webSections() []section {
 	return []section{
 		{name: "web", settings: []setting{
@@ -288,8 +290,8 @@ func webSections() []section {
 	}
 }
 
-// checkWeb looks whether a search service has what it needs, and whether the lists
-// hold hosts: an entry that can mean none would allow or deny nothing unnoticed.
+// checkWeb reports what a search service lacks, and entries of the lists that are no
+// hosts: such an entry would allow or deny nothing, unnoticed.
 func (l *loader) checkWeb() {
 	search := l.str("web.search")
 	switch {
@@ -320,14 +322,14 @@ func isHost(host string) bool {
 	return strings.Trim(host, ".") != "" && !strings.ContainsAny(host, "/:@*[]%?# \t\n")
 }
 
-// Audit is where it is recorded what was done, beside the store.
+// Audit says where records of what was done are kept besides the store, and for how long.
 type Audit struct {
-	File  string // absolute; "" is none
-	Days  int    // that records are kept, there and in the store
-	MaxMB int    // of the file, with those that were set aside
+	File  string // absolute; "" means none
+	Days  int    // how many days records are kept, in the file and in the store
+	MaxMB int    // of the file and the rotated ones
 }
 
-// auditSections are the settings of the audit.
+// auditSections declares the settings of the audit.
 func auditSections() []section {
 	return []section{
 		{name: "audit", settings: []setting{

@@ -1,9 +1,8 @@
-// Package doctor checks what a bot needs before it serves, and says of each part
-// that is not in order what to change.
+// Package doctor checks what a bot needs before it serves, and says for each part that
+// has a fault what to change.
 //
-// doctor.go goes through the parts; local.go looks at what is on this machine,
-// fleet.go at what a fleet shares, model.go at the model, and
-// servers.go at MCP servers.
+// doctor.go goes through the parts; local.go checks this machine, fleet.go what a fleet
+// shares, model.go the models, and servers.go MCP servers.
 package doctor
 
 import (
@@ -27,10 +26,10 @@ import (
 	"parley/cmd/parley/skillfolders"
 )
 
-// patience is how long a part is waited for.
+// patience is how long doctor waits for the answer of a part.
 const patience = 20 * time.Second
 
-// A Finding is what doctor has to say about one part.
+// A Finding is the result of checking one part.
 type Finding struct {
 	Part   string `json:"part"`
 	State  string `json:"state"` // ok, note or wrong
@@ -44,10 +43,10 @@ const (
 	wrong = "wrong"
 )
 
-// Wrong tells whether something has to be changed.
+// Wrong reports whether something must be changed.
 func (f Finding) Wrong() bool { return f.State == wrong }
 
-// Examine checks everything that can be checked, and says what to change.
+// Examine checks everything that can be checked, and returns a finding for each part.
 func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	found := append([]Finding{checkFile(cfg), checkHome(cfg)}, checkData(cfg)...)
 	found = append(found, checkFiles(ctx, cfg)...)
@@ -72,7 +71,7 @@ func checkFile(cfg *config.Config) Finding {
 	return Finding{Part: "configuration", State: fine, Detail: cfg.File}
 }
 
-// checkHome finds out whether the home can be written and is its owner's alone.
+// checkHome checks that the home can be written and that only its owner can read it.
 func checkHome(cfg *config.Config) Finding {
 	f := Finding{Part: "home", Detail: cfg.Home}
 	info, err := os.Stat(cfg.Home)
@@ -89,7 +88,7 @@ func checkHome(cfg *config.Config) Finding {
 		return f
 	}
 	if err := home.CheckPermissions(cfg); err != nil {
-		f.State, f.Detail = wrong, err.Error() // it says what to do
+		f.State, f.Detail = wrong, err.Error() // the error says what to do
 		return f
 	}
 	if info.Mode().Perm()&0o077 != 0 {
@@ -120,7 +119,7 @@ func checkLock(ctx context.Context, cfg *config.Config) Finding {
 	return f
 }
 
-// checkChannel asks the platform whether it takes the token.
+// checkChannel asks the platform whether it accepts the channel's token.
 func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Finding {
 	f := Finding{Part: "channel " + c.Name, State: fine}
 	ch, err := platforms.Open(c, platforms.Given{Log: slog.New(slog.DiscardHandler)})
@@ -155,8 +154,8 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Fin
 	return f
 }
 
-// knownChats are those of a channel that the configuration names, and, while a server of
-// this home runs, those in which the bot was spoken to.
+// knownChats returns the chats of a channel that the configuration names and, while a
+// server of this home runs, those in which people have spoken to the bot.
 func knownChats(ctx context.Context, cfg *config.Config, c config.Channel) []channels.Chat {
 	var all []channels.Chat
 	know := func(a bus.Address) {
@@ -186,7 +185,7 @@ func knownChats(ctx context.Context, cfg *config.Config, c config.Channel) []cha
 	return all
 }
 
-// refused makes of it what a platform's refusal says.
+// refused returns the finding with the state and remedy for a platform's refusal.
 func (f Finding) refused(cfg *config.Config, channel string, refused *channels.SendError) Finding {
 	key := platforms.RefusedSetting(channel, refused)
 	f.State, f.Detail = wrong, fmt.Sprintf("the platform refuses the token (%s)", refused.Code)

@@ -19,10 +19,10 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// mostSkew is how far the clocks of a fleet may be apart.
-const mostSkew = time.Second
+// maxSkew is how far the clocks of a fleet may differ.
+const maxSkew = time.Second
 
-// checkBus looks at where mail waits.
+// checkBus checks the bus: Redis, or the file in the home.
 func checkBus(ctx context.Context, cfg *config.Config) []Finding {
 	if cfg.Bus.URL == "" {
 		return []Finding{checkLock(ctx, cfg)}
@@ -44,7 +44,7 @@ func checkBus(ctx context.Context, cfg *config.Config) []Finding {
 	return append([]Finding{ok}, judgeRedis(h)...)
 }
 
-// judgeRedis says what to change in a server's settings.
+// judgeRedis returns findings about a Redis server's settings.
 func judgeRedis(h redisbus.Health) (found []Finding) {
 	say := func(state, detail, remedy string) {
 		found = append(found, Finding{Part: "bus", State: state, Detail: detail, Remedy: remedy})
@@ -73,7 +73,7 @@ func judgeRedis(h redisbus.Health) (found []Finding) {
 	if h.MaxMemory > 0 && h.UsedMemory > h.MaxMemory/10*8 {
 		say(note, fmt.Sprintf("%d of %d MB are in use", h.UsedMemory>>20, h.MaxMemory>>20), "raise maxmemory before it is full: then nothing more can be taken in")
 	}
-	if h.Skew.Abs() >= mostSkew {
+	if h.Skew.Abs() >= maxSkew {
 		say(wrong, skewed("Redis", h.Skew), "let NTP set both clocks")
 	}
 	return found
@@ -84,7 +84,7 @@ func skewed(who string, skew time.Duration) string {
 		map[bool]string{true: "ahead of", false: "behind"}[skew > 0])
 }
 
-// settingOf names where a setting's value is to be changed.
+// settingOf returns a setting's key, and where its value can be changed if it is set.
 func settingOf(cfg *config.Config, key string) string {
 	if from := cfg.Origin(key); from != "" {
 		return key + " (" + from + ")"
@@ -92,7 +92,7 @@ func settingOf(cfg *config.Config, key string) string {
 	return key
 }
 
-// checkStore looks at where the logs and the book are, if that is elsewhere.
+// checkStore checks the database server of the logs and the book, if there is one.
 func checkStore(ctx context.Context, cfg *config.Config) []Finding {
 	if cfg.Store.URL == "" {
 		return nil
@@ -115,7 +115,7 @@ func checkStore(ctx context.Context, cfg *config.Config) []Finding {
 	return append([]Finding{ok}, judgePostgres(h)...)
 }
 
-// judgePostgres says what to change in a server's settings.
+// judgePostgres returns findings about a PostgreSQL server's settings.
 func judgePostgres(h sqldb.Health) (found []Finding) {
 	say := func(state, detail, remedy string) {
 		found = append(found, Finding{Part: "store", State: state, Detail: detail, Remedy: remedy})
@@ -154,20 +154,20 @@ func judgePostgres(h sqldb.Health) (found []Finding) {
 			say(note, fmt.Sprintf("the schema of the %s is version %d, and the next start makes it %d", schema.Name, has, knows), "replace the processes of a fleet one by one: this release and the one before work on it side by side")
 		}
 	}
-	if h.Skew.Abs() >= mostSkew {
+	if h.Skew.Abs() >= maxSkew {
 		say(wrong, skewed("PostgreSQL", h.Skew), "let NTP set both clocks")
 	}
 	return found
 }
 
-// missingTables tells whether the next start has tables to make.
+// missingTables reports whether the next start must create tables.
 func missingTables(h sqldb.Health) bool {
 	return slices.ContainsFunc([]sqldb.Schema{sqlstore.Schema(), sqlbook.Schema()}, func(s sqldb.Schema) bool {
 		return h.Versions[s.Name] < len(s.Postgres)
 	})
 }
 
-// checkWorkspace looks at where sessions keep their files.
+// checkWorkspace checks the directory in which sessions keep their files.
 func checkWorkspace(cfg *config.Config) Finding {
 	root := cfg.Workspace.Root
 	f := Finding{Part: "workspace", State: fine, Detail: root}
@@ -207,7 +207,7 @@ func checkWorkspace(cfg *config.Config) Finding {
 	return f
 }
 
-// probeWrite finds out whether files can be made in a directory, and removed.
+// probeWrite returns an error unless files can be made in a directory, and removed.
 func probeWrite(dir string) error {
 	probe, err := os.CreateTemp(dir, ".doctor-*")
 	if err != nil {
@@ -216,7 +216,8 @@ func probeWrite(dir string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// checkData looks whether what is in the home and where it is to be agree.
+// checkData checks that the data in the home matches the places that the configuration
+// names.
 func checkData(cfg *config.Config) []Finding {
 	var setting *config.SettingError
 	switch err := home.CheckData(cfg); {

@@ -20,7 +20,8 @@ import (
 	"parley/tools/sandbox"
 )
 
-// checkSandbox finds out, by running something, what commands of agents can run in.
+// checkSandbox finds out, by running a command, which sandbox commands of agents can run
+// in.
 func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.Catalog) Finding {
 	f := Finding{Part: "sandbox", State: fine}
 	box, err := sandbox.Open(ctx, walls.Of(cfg, slog.New(slog.DiscardHandler)))
@@ -51,7 +52,7 @@ func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.
 	return f
 }
 
-// boundedBy says what keeps commands to their memory and processes.
+// boundedBy returns in words how commands are kept to their memory and processes.
 func boundedBy(box *sandbox.Box) string {
 	if box.Groups() {
 		return "bounded by control groups"
@@ -59,7 +60,8 @@ func boundedBy(box *sandbox.Box) string {
 	return "looked after ten times a second, without control groups"
 }
 
-// checkSkills reads the operator's skills; it finds nothing where none are looked for.
+// checkSkills returns findings about the operator's skills; none if no skills are looked
+// for.
 func checkSkills(found *skillfolders.Catalog) (all []Finding) {
 	if len(found.Skills) > 0 {
 		var names []string
@@ -78,7 +80,7 @@ func checkSkills(found *skillfolders.Catalog) (all []Finding) {
 	return all
 }
 
-// checkPort finds out whether serve could listen where it is to.
+// checkPort checks that serve could listen on the configured address.
 func checkPort(ctx context.Context, cfg *config.Config) []Finding {
 	if cfg.HTTP.Listen == "" {
 		return nil
@@ -99,7 +101,7 @@ func checkPort(ctx context.Context, cfg *config.Config) []Finding {
 	return []Finding{f}
 }
 
-// checkFiles looks whether the home's databases are whole. It changes nothing.
+// checkFiles checks that the home's databases are undamaged. It changes nothing.
 func checkFiles(ctx context.Context, cfg *config.Config) (found []Finding) {
 	for _, file := range []string{home.BusFile, home.StoreFile, home.BookFile} {
 		path := filepath.Join(cfg.Home, file)

@@ -17,11 +17,11 @@ import (
 	"parley/tools"
 )
 
-// modelPatience is how long doctor waits for a model's answer: a server of one's
-// own may have to load it first.
+// modelPatience is how long doctor waits for a model's answer: one's own server may have
+// to load the model first.
 const modelPatience = 2 * time.Minute
 
-// checkModels asks each model something, as a turn would, and says what came of it.
+// checkModels asks each model something, as a turn would, and returns the results.
 func checkModels(ctx context.Context, cfg *config.Config) []Finding {
 	if cfg.Model.Demo {
 		return []Finding{{Part: "model", State: note, Detail: "the built-in demo answers, as model.name says", Remedy: "set OPENAI_API_KEY, or name another in [model]"}}
@@ -44,20 +44,20 @@ func checkModels(ctx context.Context, cfg *config.Config) []Finding {
 	return found
 }
 
-// checkModel asks one model.
+// checkModel asks one model something, and returns the result.
 func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding {
 	f := Finding{Part: m.Table, State: fine}
 	ctx, cancel := context.WithTimeout(ctx, modelPatience)
 	defer cancel()
 	who := m.Model.Info().Name + " at " + m.Server
 	began := time.Now()
-	answer, err := m.Model.Generate(ctx, smallTalk(), func(llm.Delta) {})
+	answer, err := m.Model.Generate(ctx, smallRequest(), func(llm.Delta) {})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		f.State, f.Detail = wrong, fmt.Sprintf("%s has not answered within %v", who, modelPatience)
 		f.Remedy = "look whether its server is overloaded, or still loads the model"
 	case err != nil:
-		f.State, f.Detail, f.Remedy = wrong, who+": "+told(err), remedyForModel(cfg, m.Table, err)
+		f.State, f.Detail, f.Remedy = wrong, who+": "+failureInWords(err), remedyForModel(cfg, m.Table, err)
 	case len(answer.Blocks) == 0 && answer.Stop != llm.StopLength:
 		f.State, f.Detail = wrong, who+" answered with nothing"
 		f.Remedy = "look whether it is a model for chats: " + settingOf(cfg, m.Table+".name")
@@ -70,7 +70,7 @@ func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding
 	return f
 }
 
-// windowOf says how much a model reads, and from where that is known.
+// windowOf returns in words how much a model reads, and where that is known from.
 func windowOf(m llm.Info) string {
 	if m.ContextTokens == 0 {
 		return "its server does not say how large its window is (set window if you know it)"
@@ -78,9 +78,9 @@ func windowOf(m llm.Info) string {
 	return fmt.Sprintf("it reads %d tokens, %s", m.ContextTokens, m.ContextFrom)
 }
 
-// smallTalk is the smallest request that has what a turn's requests have: it finds out, too,
-// whether a model takes tools.
-func smallTalk() llm.Request {
+// smallRequest returns the smallest request with all parts that a turn's requests have,
+// so that it also finds out whether a model accepts tools.
+func smallRequest() llm.Request {
 	return llm.Request{
 		System:    "Answer with the one word that you are asked for.",
 		Messages:  []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "Say ok."}}}},
@@ -92,8 +92,8 @@ func smallTalk() llm.Request {
 	}
 }
 
-// told is what failed, in the provider's own words or the network's.
-func told(err error) string {
+// failureInWords returns what failed, in the words of the provider or the network.
+func failureInWords(err error) string {
 	fault, ok := errors.AsType[*llm.Error](err)
 	if !ok {
 		return err.Error()
@@ -102,7 +102,7 @@ func told(err error) string {
 	return strings.TrimSuffix(what, ".")
 }
 
-// remedyForModel says which setting of a model's table to look at, and where it stands.
+// remedyForModel returns which setting of a model's table to look at, and where it is.
 func remedyForModel(cfg *config.Config, table string, err error) string {
 	set := func(key string) string { return settingOf(cfg, table+"."+key) }
 	fault, ok := errors.AsType[*llm.Error](err)

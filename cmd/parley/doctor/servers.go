@@ -15,7 +15,8 @@ import (
 	"parley/cmd/parley/mcpservers"
 )
 
-// checkServers has the server of this home ask each MCP server for its tools.
+// checkServers tells the server of this home to ask each MCP server for its tools, and
+// returns the results.
 func checkServers(ctx context.Context, cfg *config.Config) []Finding {
 	names := slices.Sorted(maps.Keys(cfg.MCP))
 	found := make([]Finding, len(names))
@@ -29,7 +30,7 @@ func checkServers(ctx context.Context, cfg *config.Config) []Finding {
 
 func checkServer(ctx context.Context, cfg *config.Config, name string) Finding {
 	f := Finding{Part: "mcp " + name, State: fine}
-	ctx, cancel := context.WithTimeout(ctx, 3*patience) // it may greet twice
+	ctx, cancel := context.WithTimeout(ctx, 3*patience) // it may connect twice
 	defer cancel()
 	var got mcpservers.Trial
 	err := client.Dial(cfg.Home).Do(ctx, http.MethodPost, "/v1/mcp/"+url.PathEscape(name)+"/test", "", nil, &got)
@@ -56,7 +57,7 @@ func checkServer(ctx context.Context, cfg *config.Config, name string) Finding {
 	return f
 }
 
-// reachedBy is the setting that says how a server is reached.
+// reachedBy returns the setting that says how a server is reached.
 func reachedBy(m config.MCPServer) string {
 	if m.URL != "" {
 		return "url"

@@ -8,14 +8,15 @@ import (
 	"parley/sessions"
 )
 
-// A Discarder removes single files of a session's directory, and counts those that were
-// there.
+// A Discarder removes single files from a session's directory, and returns how many of
+// them were there.
 type Discarder interface {
 	Discard(ctx context.Context, key string, paths []string) (int, error)
 }
 
-// erasePerson erases what a person has said from the logs. The files that they have sent
-// into conversations that others share go first, as the logs alone know them.
+// erasePerson erases what a person has said from the logs. It first removes the files
+// that the person has sent into conversations that others share, because only the logs
+// name them.
 func (e *Eraser) erasePerson(ctx context.Context, r *Receipt, t *target) (sessions.Erased, error) {
 	for _, key := range t.shared {
 		n, err := e.discardFilesOf(ctx, key, t.person)

@@ -6,16 +6,16 @@ import (
 	"parley/sessions"
 )
 
-// AuditFiles are files that hold audit records.
+// AuditFiles are the files that hold audit records.
 type AuditFiles interface {
-	// Forget empties the arguments of the records that are named and who caused them,
-	// and returns how many there were.
+	// Forget empties the arguments and the person of the records for which which returns
+	// true, and returns how many there were.
 	Forget(which func(sessions.AuditRecord) bool) (int, error)
 }
 
-// forgetAudit takes what is erased out of the files of the audit: what a person caused
-// or is named in, if there is one, and what was done in sessions. The store redacts its
-// records by itself.
+// forgetAudit removes what is erased from the audit's files: the arguments of what a
+// person (if it is not "") caused or is named in, and of what was done in the sessions of
+// whole. The store redacts its records by itself.
 func (e *Eraser) forgetAudit(r *Receipt, person string, whole []string) error {
 	if e.cfg.Audit == nil {
 		return nil

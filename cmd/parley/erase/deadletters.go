@@ -8,8 +8,9 @@ import (
 	"parley/bus"
 )
 
-// drop drops the dead letters that which picks.
-func (e *Eraser) drop(ctx context.Context, which func(bus.DeadLetter) bool) (n int, err error) {
+// dropDeadLetters drops the dead letters for which which returns true, and returns their
+// number.
+func (e *Eraser) dropDeadLetters(ctx context.Context, which func(bus.DeadLetter) bool) (n int, err error) {
 	topics, err := e.cfg.Bus.Topics(ctx)
 	if err != nil {
 		return 0, err
@@ -47,7 +48,8 @@ func (e *Eraser) drop(ctx context.Context, which func(bus.DeadLetter) bool) (n i
 
 const pageSize = 100
 
-// releaseFiles lets go of the files that a dead letter names, before it is dropped.
+// releaseFiles releases the references to the files of a dead letter, before it is
+// dropped.
 func (e *Eraser) releaseFiles(d bus.DeadLetter) error {
 	if !strings.HasPrefix(string(d.Topic), string(bus.OutboundTopic(""))) {
 		return nil

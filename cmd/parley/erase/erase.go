@@ -1,4 +1,5 @@
-// Package erase forgets what a person said, a session, or what is old, everywhere it was kept.
+// Package erase removes what a person said, a session, or everything that is old from
+// every place where it was kept.
 //
 // It works while the bot serves. It erases the mail first, and takes the leases of the
 // workers that hold it; then the audit's files, the workspaces and the book; and last the log, by which it
@@ -30,7 +31,8 @@ import (
 // maxRounds bounds how often an erasure looks again for what came in the meantime.
 const maxRounds = 3
 
-// forgotten is why a job is ended of which nobody is to hear any more.
+// forgotten is the cause with which the jobs of an erased session are stopped; nobody is
+// told of their end.
 const forgotten = "forgotten"
 
 // A Bus is the bus from which messages are erased. If it is a bus.Forgetter, waiting
@@ -44,9 +46,10 @@ type Bus interface {
 type Store interface {
 	sessions.Eraser
 	sessions.Reader
-	// StopJobs has what runs in the background for a session end.
+	// StopJobs asks the background jobs of a session to end.
 	StopJobs(ctx context.Context, session, id, cause string) (int, error)
-	// Spoke lists the sessions that ErasePerson would erase whole, and in part.
+	// SessionsOf lists the sessions that ErasePerson would erase whole, and those that it
+	// would erase in part.
 	Spoke(ctx context.Context, person string) (alone, shared []string, err error)
 }
 
@@ -57,12 +60,13 @@ type Book interface {
 	Chats(ctx context.Context) ([]channels.Chat, error)
 }
 
-// Workspaces removes the directories of sessions, and files of them.
+// Workspaces removes the directories of sessions, or files in them.
 type Workspaces interface {
 	Remove(ctx context.Context, key string) (bool, error)
-	// Old lists the files in a folder that were last written before a time.
+	// ListOld lists the files in a folder that were last written before a time.
 	Old(ctx context.Context, key, folder string, before time.Time) ([]string, error)
-	// DiscardOld removes those of some files that are still as old, and counts them.
+	// DiscardOld removes those of the files that are still older than before, and returns
+	// their number.
 	DiscardOld(ctx context.Context, key string, paths []string, before time.Time) (int, error)
 }
 
@@ -79,7 +83,7 @@ type Config struct {
 	Log  *slog.Logger
 }
 
-// An Eraser erases from all these places.
+// An Eraser erases from all places of its Config.
 type Eraser struct{ cfg Config }
 
 // New makes an Eraser.
@@ -161,7 +165,8 @@ type target struct {
 	eraseLog  func(*target) (sessions.Erased, error)
 }
 
-// eraseInRounds erases until again finds nothing that came in the meantime.
+// eraseInRounds erases a target repeatedly until again, which looks for what came in the
+// meantime, returns false.
 func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, again func() (bool, error)) error {
 	if _, err := again(); err != nil {
 		return err
@@ -177,8 +182,9 @@ func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, again
 			return err
 		}
 		if gone.Leases > 0 {
-			// A worker lost its lease. By now it is fenced off from the log as well, so what
-			// it has published in between is complete and can be erased.
+			// A worker lost its lease. By now it is fenced off from the log as well, so
+			// it can publish nothing more, and what it has published in between can be
+			// erased.
 			if _, err := e.eraseBeside(ctx, r, t); err != nil {
 				return err
 			}
@@ -189,7 +195,7 @@ func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, again
 	}
 }
 
-// eraseBeside erases everything but the log.
+// eraseBeside erases a target everywhere but in the log.
 func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Forgotten, error) {
 	what := sqlbook.Erasure{Sessions: t.alone, Person: t.person, Origin: t.origin, At: slices.Clone(t.addresses)}
 	if _, ok := e.cfg.Bus.(bus.Forgetter); ok {
@@ -252,11 +258,11 @@ func (e *Eraser) forget(ctx context.Context, r *Receipt, which func(bus.Topic, b
 		return f.Forget(ctx, which, keys...)
 	}
 	r.keep("what waits on the bus or is being answered", "this bus cannot take it out; erase again once that is through")
-	gone, err := e.drop(ctx, func(d bus.DeadLetter) bool { return which(d.Topic, d.Message) })
+	gone, err := e.dropDeadLetters(ctx, func(d bus.DeadLetter) bool { return which(d.Topic, d.Message) })
 	return bus.Forgotten{DeadLetters: gone}, err
 }
 
-// concerns tells whether a message is to be forgotten.
+// concerns reports whether a message is part of what the target erases.
 func (e *Eraser) concerns(ctx context.Context, t *target, topic bus.Topic, m bus.Message) bool {
 	switch {
 	case topic == bus.InboundTopic:
@@ -281,8 +287,8 @@ func (e *Eraser) concerns(ctx context.Context, t *target, topic bus.Topic, m bus
 	return false
 }
 
-// onBehalf is the person on whose behalf the agent said something in this session, if in
-// is the notice of that; "" for any other message.
+// onBehalf returns the person on whose behalf the agent said something in this session,
+// if in is the notice of that; "" for any other message.
 func onBehalf(in bus.Inbound) string {
 	if in.Kind != bus.Notice || len(in.Quotes) == 0 || in.Quotes[0].Kind != bus.Told {
 		return ""
@@ -290,7 +296,7 @@ func onBehalf(in bus.Inbound) string {
 	return in.Quotes[0].From.ID
 }
 
-// isPersons tells whether a message comes from a turn of the person. If the turn is no
+// isPersons reports whether a message comes from a turn of the person. If the turn is no
 // longer in the log it was theirs: it was there when the message was published, and has
 // been erased since.
 func (e *Eraser) isPersons(ctx context.Context, person string, out bus.Outbound) bool {
@@ -305,7 +311,7 @@ func (e *Eraser) isPersons(ctx context.Context, person string, out bus.Outbound)
 	return err == nil && entry.Person == person
 }
 
-// pairingOf is a person's pairing; the zero Pairing if there is none.
+// pairingOf returns a person's pairing; the zero Pairing if there is none.
 func (e *Eraser) pairingOf(ctx context.Context, person string) (channels.Pairing, error) {
 	all, err := e.cfg.Book.Pairings(ctx)
 	if err != nil {
@@ -328,8 +334,8 @@ func (e *Eraser) exists(ctx context.Context, key string) (bool, error) {
 	return true, nil // without an entry
 }
 
-// addressOf is where the session of a key takes place; false where others have theirs
-// in the same place.
+// addressOf returns where the session of a key takes place; false if other people have
+// their own sessions in the same place.
 func addressOf(key string) (bus.Address, bool) {
 	parts := strings.Split(key, ":")
 	for i := range parts {
@@ -353,7 +359,7 @@ func (e *Eraser) receipt(what string) Receipt {
 	return Receipt{What: what, At: time.Now().UTC(), Kept: slices.Clone(e.cfg.Kept)}
 }
 
-// addKept adds to a receipt what no erasure reaches.
+// addKept adds to a receipt what no erasure reaches, and logs the erasure.
 func (e *Eraser) addKept(r *Receipt) {
 	r.keep("the ids of messages", "so that none is answered a second time")
 	r.keep("backups that were made before", "erase them by hand")

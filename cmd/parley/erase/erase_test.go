@@ -432,10 +432,10 @@ func TestRetentionGoesOnWhereItWasCutOff(t *testing.T) {
 	h.RunDispatcher(channelstest.NewMemoryChannel())
 	h.WaitIdle()
 	before := time.Now().Add(time.Second)
-	if _, err := cutAfter(h, 0).Before(t.Context(), before); !errors.Is(err, errCut) {
+	if _, err := cutAfter(h, 0).EraseBefore(t.Context(), before); !errors.Is(err, errCut) {
 		t.Fatalf("cut off: %v", err)
 	}
-	if r, err := eraser(h).Before(t.Context(), before); err != nil || len(r.Workspaces) != 1 {
+	if r, err := eraser(h).EraseBefore(t.Context(), before); err != nil || len(r.Workspaces) != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if left := hometest.FilesContaining(t, h.Dir, secret); len(left) > 0 {

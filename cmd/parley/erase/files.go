@@ -6,18 +6,18 @@ import (
 	"parley/bus"
 )
 
-// Files removes the files that wait to be sent.
+// Files removes files that wait to be sent.
 type Files interface {
-	// Remove removes those of a session.
+	// Remove removes the files of a session, and reports whether there were any.
 	Remove(ctx context.Context, session string) (bool, error)
-	// Forget removes those of some messages of a session.
+	// Forget removes the files of some messages of a session.
 	Forget(ctx context.Context, session string, messages []string) error
-	// Release takes a message's references to files back.
+	// Release removes a message's references to files.
 	Release(message string, files []bus.FileRef) error
 }
 
-// forgetFiles removes what waits to be sent: of the sessions that are erased whole, and of
-// the messages that were taken off the bus.
+// forgetFiles removes the files that wait to be sent, of the sessions that are erased
+// whole and of the messages that were taken off the bus.
 func (e *Eraser) forgetFiles(ctx context.Context, t *target, messages []string) error {
 	for _, key := range t.alone {
 		if _, err := e.cfg.Files.Remove(ctx, key); err != nil {

@@ -10,11 +10,11 @@ import (
 	"parley/sessions"
 )
 
-// oldFiles removes from the conversations that go on the files of turns that were erased.
-// It looks at all of them: an earlier call may have been cut off once the turns were gone.
-// The log is read after the files were listed, and a file that somebody writes now is not
-// old any more, so a turn that runs loses none.
-func (e *Eraser) oldFiles(ctx context.Context, r *Receipt, before time.Time) error {
+// removeOldFiles removes the files of erased turns from conversations that go on. It
+// looks at all conversations, because an earlier call may have been cut off after the
+// turns were erased. The log is read after the files were listed, and a file that
+// somebody writes now is not old any more, so a turn that runs loses none.
+func (e *Eraser) removeOldFiles(ctx context.Context, r *Receipt, before time.Time) error {
 	for last, more := "", true; more; {
 		page, err := e.cfg.Store.List(ctx, last, pageSize)
 		if err != nil {

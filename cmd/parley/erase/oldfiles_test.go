@@ -111,11 +111,11 @@ func testOldFiles(t *testing.T, store *sqlstore.Store) {
 	}
 	cfg := config(h)
 	cfg.Store = cutStore{store, func() error { return errCut }}
-	if _, err := erase.New(cfg).Before(t.Context(), before); !errors.Is(err, errCut) {
+	if _, err := erase.New(cfg).EraseBefore(t.Context(), before); !errors.Is(err, errCut) {
 		t.Fatalf("cut off: %v", err)
 	}
 	cfg.Store = store
-	r, err := erase.New(cfg).Before(t.Context(), before)
+	r, err := erase.New(cfg).EraseBefore(t.Context(), before)
 	if err != nil || r.OldFiles != 5 || r.Empty() || !strings.Contains(r.String(), "5  old files of conversations that go on") {
 		t.Errorf("%v\n%s", err, r.String())
 	}
@@ -124,7 +124,7 @@ func testOldFiles(t *testing.T, store *sqlstore.Store) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if r, err = erase.New(cfg).Before(t.Context(), before); err != nil || r.OldFiles != 0 {
+	if r, err = erase.New(cfg).EraseBefore(t.Context(), before); err != nil || r.OldFiles != 0 {
 		t.Errorf("once more: %+v, %v", r, err)
 	}
 }
@@ -158,7 +158,7 @@ func TestOldDeadLettersLetGoOfTheirFiles(t *testing.T) {
 	dead := publish("dead")
 	bury(t, h, bus.OutboundTopic(hometest.Channel))
 	waits := publish("waits")
-	if _, err := eraser(h).Before(context.Background(), time.Now().Add(time.Hour)); err != nil {
+	if _, err := eraser(h).EraseBefore(context.Background(), time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if d := h.Depth(bus.OutboundTopic(hometest.Channel)); d.Dead != 0 || d.Waiting != 1 {

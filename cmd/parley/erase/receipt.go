@@ -20,15 +20,16 @@ type Receipt struct {
 	Bus        bus.Forgotten   `json:"bus"`
 	Book       sqlbook.Erased  `json:"book"`
 	Workspaces []string        `json:"workspaces"` // removed, by session
-	// Attachments are the files that were removed from conversations that others share.
+	// Attachments counts the files that were removed from conversations that others
+	// share.
 	Attachments int `json:"attachments,omitempty"`
-	// OldFiles are those that were removed from conversations that go on.
+	// OldFiles counts the files that were removed from conversations that go on.
 	OldFiles   int    `json:"old_files,omitempty"`
 	AuditFiles int    `json:"audit_files,omitempty"` // records in files that lost their arguments
 	Kept       []Kept `json:"kept"`
 }
 
-// Kept is something that was not erased.
+// Kept is something that was not erased, and why.
 type Kept struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
@@ -43,13 +44,13 @@ func (r *Receipt) keep(what, why string) {
 	r.Kept = append(r.Kept, Kept{what, why})
 }
 
-// Empty tells whether there was nothing to erase.
+// Empty reports whether there was nothing to erase.
 func (r *Receipt) Empty() bool {
 	return len(r.Log.Sessions) == 0 && r.Log.Entries == 0 && len(r.Workspaces) == 0 &&
 		r.Bus.Messages == 0 && r.Bus.DeadLetters == 0 && r.Book == sqlbook.Erased{} && r.AuditFiles == 0 && r.Attachments == 0 && r.OldFiles == 0
 }
 
-// String is the receipt as people read it.
+// String returns the receipt as people read it.
 func (r *Receipt) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Erased: %s, %s\n", r.What, r.At.Format(time.RFC3339))

@@ -18,9 +18,9 @@ const (
 	holdName    = "retention"
 )
 
-// Before erases what ended before a time. Messages that wait to be answered or sent are
-// kept, however old they are.
-func (e *Eraser) Before(ctx context.Context, before time.Time) (Receipt, error) {
+// EraseBefore erases what ended before a time. Messages that wait to be answered or sent
+// are kept, however old they are.
+func (e *Eraser) EraseBefore(ctx context.Context, before time.Time) (Receipt, error) {
 	r := e.receipt("what ended before " + before.UTC().Format(time.RFC3339))
 	if err := e.before(ctx, &r, before); err != nil {
 		return r, fmt.Errorf("erase what is old: %w", err)
@@ -55,10 +55,10 @@ func (e *Eraser) before(ctx context.Context, r *Receipt, before time.Time) error
 			r.Workspaces = append(r.Workspaces, key)
 		}
 	}
-	if err := e.oldFiles(ctx, r, before); err != nil {
+	if err := e.removeOldFiles(ctx, r, before); err != nil {
 		return err
 	}
-	r.Bus.DeadLetters, err = e.drop(ctx, func(d bus.DeadLetter) bool { return d.BuriedAt.Before(before) })
+	r.Bus.DeadLetters, err = e.dropDeadLetters(ctx, func(d bus.DeadLetter) bool { return d.BuriedAt.Before(before) })
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (e *Eraser) before(ctx context.Context, r *Receipt, before time.Time) error
 	return err
 }
 
-// orphans are the sessions whose logs were erased: now, or by an earlier call that was
+// orphans returns the sessions whose logs were erased now, or by an earlier call that was
 // interrupted before it erased the rest. The latter are found by their chats, which the
 // book still knows.
 func (e *Eraser) orphans(ctx context.Context, before time.Time, log sessions.Erased) ([]string, error) {
@@ -97,7 +97,7 @@ func (e *Eraser) orphans(ctx context.Context, before time.Time, log sessions.Era
 }
 
 // Run erases what is older than that many days, at once and then daily, until ctx is
-// done. In a fleet only the holder of "retention" does so.
+// done. In a fleet only the process that holds the lease "retention" erases.
 func (e *Eraser) Run(ctx context.Context, holder bus.Holder, days int) error {
 	err := bus.WhileHeld(ctx, holder, holdName, func(held context.Context) error {
 		e.retain(held, days)
@@ -112,7 +112,7 @@ func (e *Eraser) Run(ctx context.Context, holder bus.Holder, days int) error {
 func (e *Eraser) retain(held context.Context, days int) {
 	for held.Err() == nil {
 		next := retainEvery
-		if _, err := e.Before(held, time.Now().AddDate(0, 0, -days)); err != nil {
+		if _, err := e.EraseBefore(held, time.Now().AddDate(0, 0, -days)); err != nil {
 			if held.Err() != nil || errors.Is(err, bus.ErrClosed) {
 				return
 			}

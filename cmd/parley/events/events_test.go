@@ -59,7 +59,7 @@ func TestTurnsInAnHour(t *testing.T) {
 	var mu sync.Mutex
 	admitted, told := map[string]bool{}, map[string]string{}
 	var wg sync.WaitGroup
-	for i := range 2 * events.MostTurns {
+	for i := range 2 * events.MaxTurns {
 		wg.Go(func() {
 			refused, err := r.Admit(t.Context(), event("hook", i))
 			if err != nil {
@@ -76,10 +76,10 @@ func TestTurnsInAnHour(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(admitted) != events.MostTurns || len(told) != 1 {
+	if len(admitted) != events.MaxTurns || len(told) != 1 {
 		t.Errorf("%d turns begin, and people are told %d times", len(admitted), len(told))
 	}
-	for i := range 2 * events.MostTurns { // as after a crash
+	for i := range 2 * events.MaxTurns { // as after a crash
 		in := event("hook", i)
 		refused, err := r.Admit(t.Context(), in)
 		if err != nil || (refused == nil) != admitted[in.ID] || refused != nil && refused.Text != told[in.ID] {
@@ -98,7 +98,7 @@ func TestTurnsInAnHour(t *testing.T) {
 // People are not counted here, whatever they call themselves.
 func TestPeopleAreNotCounted(t *testing.T) {
 	r := newRig(t)
-	for i := range 2 * events.MostTurns {
+	for i := range 2 * events.MaxTurns {
 		in := bus.Inbound{ID: fmt.Sprint(i), From: bus.Person{ID: "slack:U1"}, At: bus.Address{Channel: "slack", Chat: "C1"}}
 		if refused, err := r.Admit(t.Context(), in); refused != nil || err != nil {
 			t.Fatalf("%+v, %v", refused, err)

@@ -13,12 +13,12 @@ import (
 
 // MaxTurns is how many turns a webhook may start in an hour, in the whole fleet and for
 // all groups together. Hours begin at the full hour.
-const MostTurns = 20
+const MaxTurns = 20
 
 // turnNotes is the subject of the notes that record which turns a webhook has started.
 // Each is about "NAME HOUR NUMBER" and holds the turn's id; one about "NAME HOUR full"
 // holds the id of the turn that told people that the limit is reached.
-const hourly = "webhook_turns"
+const turnNotes = "webhook_turns"
 
 // A Refusal says why an event starts no turn. Text is for people; "" if they were told
 // before.
@@ -33,7 +33,7 @@ func (d *Desk) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 	}
 	now := d.now().UTC()
 	hour := in.At.Chat + " " + now.Format("2006-01-02T15")
-	noted, err := d.Book.AllNoted(ctx, hourly)
+	noted, err := d.Book.AllNoted(ctx, turnNotes)
 	if err != nil {
 		return nil, fmt.Errorf("count the turns of a webhook: %w", err)
 	}
@@ -43,12 +43,12 @@ func (d *Desk) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 	if err := d.forgetHours(ctx, noted, now); err != nil {
 		return nil, err
 	}
-	for n := range MostTurns {
+	for n := range MaxTurns {
 		about := fmt.Sprintf("%s %02d", hour, n)
 		if slices.ContainsFunc(noted, func(r channels.Remark) bool { return r.About == about }) {
 			continue
 		}
-		by, err := d.Book.NoteFirst(ctx, hourly, about, in.ID)
+		by, err := d.Book.NoteFirst(ctx, turnNotes, about, in.ID)
 		if err != nil {
 			return nil, fmt.Errorf("count a turn of a webhook: %w", err)
 		}
@@ -56,7 +56,7 @@ func (d *Desk) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 			return nil, nil
 		}
 	}
-	by, err := d.Book.NoteFirst(ctx, hourly, hour+" full", in.ID)
+	by, err := d.Book.NoteFirst(ctx, turnNotes, hour+" full", in.ID)
 	if err != nil {
 		return nil, fmt.Errorf("note that a webhook was told of: %w", err)
 	}
@@ -64,7 +64,7 @@ func (d *Desk) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 		return &Refusal{}, nil
 	}
 	return &Refusal{Text: fmt.Sprintf("The webhook %s has started %d turns since %s UTC, which is the most in an hour. What it is posted until %s UTC starts none; it stands in the logs of its sessions.",
-		in.At.Chat, MostTurns, now.Format("15:00"), now.Add(time.Hour).Format("15:00"))}, nil
+		in.At.Chat, MaxTurns, now.Format("15:00"), now.Add(time.Hour).Format("15:00"))}, nil
 }
 
 // forgetHours removes the notes of hours that ended long ago.
@@ -73,7 +73,7 @@ func (d *Desk) forgetHours(ctx context.Context, noted []channels.Remark, now tim
 		if now.Sub(r.At) < 3*time.Hour {
 			continue
 		}
-		if err := d.Book.Note(ctx, hourly, r.About, ""); err != nil {
+		if err := d.Book.Note(ctx, turnNotes, r.About, ""); err != nil {
 			return fmt.Errorf("forget the turns of an hour that is over: %w", err)
 		}
 	}

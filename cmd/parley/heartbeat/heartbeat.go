@@ -1,10 +1,11 @@
-// Package heartbeat has an agent look at a checklist every so often, and tells people what it finds.
+// Package heartbeat lets an agent look at a checklist at intervals, and tells people what
+// it finds.
 //
-// Each beat is a message to a session of its own, AGENT:heartbeat:AGENT:DAY, whose id is
-// made of the beat's time: every worker publishes it, and one turn begins. What the agent
-// answers is for the channel "heartbeat", whose adapter is the Desk: it has no platform,
-// and publishes what it is given once more for the places that are to know, unless the
-// agent says that there is nothing.
+// Each beat is a message to a session of its own, AGENT:heartbeat:AGENT:DAY. Its id is
+// made of the beat's time, so all workers may publish it and one turn begins. The agent's
+// answer goes to the channel "heartbeat", whose adapter is the Desk: it has no platform,
+// and publishes each answer once more for the places that are to know, unless the agent
+// says that there is nothing to report.
 package heartbeat
 
 import (
@@ -26,24 +27,24 @@ import (
 	"parley/sessions"
 )
 
-// Name is the channel's.
+// Name is the name of this channel.
 const Name = "heartbeat"
 
-// Person is the id of the heartbeat of an agent.
+// Person returns the id of the person as whom an agent's heartbeat speaks.
 func Person(agent string) string { return Name + ":" + agent }
 
-// Nothing is what the agent says if nobody has to be told anything.
+// Nothing is the agent's answer if nobody needs to be told anything.
 const Nothing = "HEARTBEAT_OK"
 
 const (
-	lookEvery   = time.Minute // for settings that were read again
+	lookEvery   = time.Minute // how often the settings are looked at for changes
 	maxFile     = 32 << 10
-	failureNote = "heartbeat_failed" // subject of the note of the last failure that was told
+	failureNote = "heartbeat_failed" // subject of the note that records the last failure that people were told
 )
 
-// Settings are what is configured now.
+// Settings are the heartbeat's settings, as configured now.
 type Settings struct {
-	Every     time.Duration // 0 is never
+	Every     time.Duration // 0 means never
 	File      string
 	Agent     string
 	To        []bus.Address
@@ -51,46 +52,47 @@ type Settings struct {
 	Day       int64 // micro-dollars
 }
 
-// A Bus is what a Desk needs of the bus.
+// A Bus is the part of the bus that a Desk needs.
 type Bus interface {
 	bus.Bus
 	HasMail(ctx context.Context, topic bus.Topic, key string) (bool, error)
 }
 
-// A Store is what a Desk needs of the store.
+// A Store is the part of the store that a Desk needs.
 type Store interface {
 	sessions.Reader
 	sessions.Budget
 }
 
 // A Desk starts beats, and sends on what agents find. It is the channels.Channel of the
-// sessions in which they look.
+// sessions of heartbeats.
 type Desk struct {
 	Bus    Bus
 	Events bus.Events
 	Store  Store
 	Notes  channels.Notes
-	// Cost is what a person's turns have cost today, in micro-dollars, as far as it is known.
+	// Cost returns what a person's turns have cost today, in micro-dollars, as far as
+	// that is known.
 	Cost     func(ctx context.Context, person string) (int64, error)
 	Settings func() Settings
-	// Ready says why there can be no beat now; "" where there can.
+	// Ready returns why there can be no beat now; "" if there can.
 	Ready func(ctx context.Context) (why string, err error)
 	Log   *slog.Logger
 }
 
 var _ channels.Channel = (*Desk)(nil)
 
-// address is where the beats of a day are.
+// address returns the address of an agent's beats on a day.
 func address(agent string, at time.Time) bus.Address {
 	return bus.Address{Channel: Name, Chat: agent, Thread: at.UTC().Format(time.DateOnly)}
 }
 
-// Session is the key of the session at an address of Name's.
+// Session returns the key of the session at an address of this channel.
 func Session(at bus.Address) (string, error) {
 	return sessions.Key(at.Chat, at.Channel, at.Chat, at.Thread)
 }
 
-// Run starts the beats of its time, until ctx is done. Any number of processes may do so.
+// Run starts each beat when it is due, until ctx is done. Several processes may run it.
 func (d *Desk) Run(ctx context.Context) error {
 	last := time.Now()
 	for {
@@ -118,10 +120,10 @@ func (d *Desk) Run(ctx context.Context) error {
 	}
 }
 
-// beat says the checklist to the agent, if there is one, if the last beat is over, and if
-// what it may spend in a day is not spent.
+// beat publishes the checklist to the agent, if there is one, if the last beat is over,
+// and if the day's budget is not used up.
 func (d *Desk) beat(ctx context.Context, c Settings, slot time.Time) error {
-	list, err := read(c.File)
+	list, err := readChecklist(c.File)
 	if err != nil || list == "" {
 		return err
 	}
@@ -162,14 +164,15 @@ func (d *Desk) beat(ctx context.Context, c Settings, slot time.Time) error {
 	}), false)
 }
 
+// words returns the message of a beat with a checklist.
 func words(list string) string {
 	return "This is a look at a checklist, which comes round every so often. Go through it with your tools. " +
 		"If there is something that people have to know and that you have not told them today, answer with that alone: your answer is sent to them, and nobody can answer you here. " +
 		"If there is nothing, answer with " + Nothing + " and no other word: then nobody is disturbed.\n\n" + list
 }
 
-// read is the checklist; "" if nothing stands in it but headings and comments.
-func read(file string) (string, error) {
+// readChecklist returns the checklist; "" if it has only headings and comments.
+func readChecklist(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return "", fmt.Errorf("the checklist of heartbeat.file cannot be read: %w", err)
@@ -192,17 +195,19 @@ func read(file string) (string, error) {
 	return "", nil
 }
 
-// Receive waits for ctx: beats come in by Run.
+// Receive only waits for ctx, because beats come in by Run.
 func (*Desk) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
 	<-ctx.Done()
 	return nil
 }
 
-// Limits has none: what is sent on is rendered where it arrives.
+// Limits returns no limits of its own: answers are rendered by the channel that they are
+// sent on to.
 func (*Desk) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
 
-// Send publishes a part for each place that is to know, under ids that are made of the
-// part's. That there is nothing is told nobody, and that a beat failed once a day.
+// Send publishes a part once for each place that is to know. The new messages' ids are
+// made of the part's, so a repeated Send does nothing. It tells nobody that there is
+// nothing, and a failure only once a day.
 func (d *Desk) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	session, err := Session(to)
 	if err != nil {
@@ -223,7 +228,8 @@ func (d *Desk) Send(ctx context.Context, to bus.Address, part channels.Part) (st
 		err := bus.PublishOutbound(ctx, d.Bus, bus.Outbound{
 			ID: fmt.Sprintf("%s#to/%d", part.Key, n), To: place, Text: "**Heartbeat**\n\n" + part.Text, At: time.Now(),
 			Session: session, Turn: turn, Origin: Name,
-			// Who replies to it there is understood: the session there is told of it.
+			// The session at that place is told of it, so that a reply to it there is
+			// understood.
 			Told: &bus.Telling{For: bus.Person{ID: Person(to.Chat)}, At: to, Words: part.Text},
 		})
 		switch {
@@ -236,13 +242,14 @@ func (d *Desk) Send(ctx context.Context, to bus.Address, part channels.Part) (st
 	return part.Key, nil
 }
 
-// isNothing tells whether an answer says that there is nothing, whatever stands around it
-// that is no word.
+// isNothing reports whether an answer is the word Nothing, ignoring case and everything
+// around it that is no letter.
 func isNothing(text string) bool {
 	return strings.EqualFold(strings.TrimFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }), Nothing)
 }
 
-// knownFailure tells whether a turn failed on a day on which another failure was told.
+// knownFailure reports whether a turn failed on a day on which people were told of
+// another failure.
 func (d *Desk) knownFailure(ctx context.Context, session, turn, day string) (bool, error) {
 	failed := false
 	for e, err := range d.Store.Read(ctx, session, 1) {

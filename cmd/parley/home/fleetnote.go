@@ -8,21 +8,22 @@ import (
 	"parley/cmd/parley/jsonfile"
 )
 
-// fleetFile stands in the home of a process whose bot keeps its data elsewhere.
+// fleetFile is the name of the fleetNote in the home of a process whose bot keeps its
+// data elsewhere.
 const fleetFile = "fleet.json"
 
-// A fleetNote says where the data is of which a home has nothing. A command that
-// is called without the bot's configuration then knows that it is the wrong place,
-// and begins no data of its own there, which the next serve would not start beside.
+// A fleetNote says where a bot's data is if it is not in its home. A command that is
+// called without the bot's configuration then knows that it is in the wrong place, and
+// does not begin new data there, beside which the next serve would not start.
 type fleetNote struct {
 	Store  string `json:"store"`            // without secrets
-	Bus    string `json:"bus,omitempty"`    // without secrets; "" is the home
-	Config string `json:"config,omitempty"` // the file that said so
+	Bus    string `json:"bus,omitempty"`    // without secrets; "" means the home
+	Config string `json:"config,omitempty"` // the configuration file that names these places
 }
 
 func fleetPath(home string) string { return filepath.Join(home, fleetFile) }
 
-// remedy is what to do about it.
+// remedy returns what the operator should do, as the end of an error.
 func (n fleetNote) remedy() string {
 	if n.Config == "" {
 		return ": use the configuration that names it, with --config or the environment"

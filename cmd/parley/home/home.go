@@ -1,12 +1,12 @@
-// Package home opens what Parley remembers, and checks it before it is used: a
-// home that other users can write, data that would be forgotten because the
-// configuration names another store, and a workspace of another store are refused.
+// Package home opens the data of a bot, and checks it before it is used: it refuses a
+// home that other users can write, data that would be left behind because the
+// configuration names another store, and a workspace of another store.
 //
-// home.go opens and closes; homecheck.go, permissions.go and nodata.go refuse;
-// owner.go gives files to the home's owner where root runs this; workspace.go and
-// fleetnote.go note which store a directory belongs to, and releases.go what each
-// process understands; socket.go is where the
-// commands of this machine reach the process that has the home.
+// home.go opens and closes; homecheck.go, permissions.go and nodata.go refuse; owner.go
+// gives files to the home's owner if root runs the program; workspace.go and fleetnote.go
+// record which store a directory belongs to, and releases.go what each process
+// understands; socket.go makes the socket by which the commands of this machine reach the
+// process that has the home.
 package home
 
 import (
@@ -47,7 +47,7 @@ const (
 	BookFile     = "book.db"
 	TokenFile    = "token"
 	SocketFile   = "parley.sock"
-	TerminalsDir = "terminals" // of locks, one for each conversation in a terminal
+	TerminalsDir = "terminals" // folder of the locks, one for each conversation in a terminal
 )
 
 // StorePools is how many parts of a home have connections of their own to the
@@ -83,19 +83,19 @@ type store interface {
 	Close() error
 }
 
-// A Home is what Parley remembers, opened. With SQLite one process has it at a
-// time; with Redis and PostgreSQL each process has a home for its own matters,
-// and what it remembers is shared.
+// A Home is a bot's data, opened. With SQLite only one process has it at a time; with
+// Redis and PostgreSQL each process has a home for its own files, and the rest of the
+// data is shared.
 type Home struct {
 	Dir         string
 	Bus         carrier
 	Store       store
 	Book        *sqlbook.Book
 	Workspaces  *workspace.Workspaces
-	Outgoing    *outgoing.Store  // files that are to be sent
-	Snapshots   *snapshots.Store // what turns have changed
+	Outgoing    *outgoing.Store  // files that wait to be sent
+	Snapshots   *snapshots.Store // records of what turns have changed
 	override    WorkspaceOverride
-	overrideDir *workspace.Workspaces // the override's directory; nil where there is none
+	overrideDir *workspace.Workspaces // the override's directory; nil if there is none
 
 	owner     Owner  // of Dir
 	Root      string // of the workspaces
@@ -103,8 +103,9 @@ type Home struct {
 	self      string // this process's name among those that have the bus open
 }
 
-// A WorkspaceOverride is a person's own directory for the one session that they talk in. All
-// others, whose mail may wait here too, have nothing to do with it.
+// A WorkspaceOverride is a person's own directory that is used as the workspace of the
+// one session in which they talk. Other sessions, whose messages may wait here too, do
+// not use it.
 type WorkspaceOverride struct{ Dir, Session string }
 
 // Open opens the home of a configuration, creating it if need be.
@@ -161,7 +162,7 @@ func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slo
 	if err := errors.Join(MarkWorkspace(c), NoteWhereDataIs(c)); err != nil {
 		return h, err
 	}
-	return h, h.give()
+	return h, h.giveToOwner()
 }
 
 // openDatabases opens the bus, the store and the book. The bus is first: the lock of an
@@ -190,12 +191,13 @@ func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Lo
 	return both.Wait()
 }
 
-// give gives what was made here to whom the home belongs.
-func (h *Home) give() error {
+// giveToOwner makes the home's owner the owner of the files that this process has made.
+func (h *Home) giveToOwner() error {
 	return errors.Join(h.owner.GiveHome(h.Dir), h.rootOwner.GiveTree(h.Root))
 }
 
-// NameSetting says of what could not be opened which setting named it, if one did.
+// NameSetting adds to an error of opening something the setting that named it, if one
+// did.
 func NameSetting(c *config.Config, key string, err error) error {
 	if from := c.Origin(key); from != "" {
 		return fmt.Errorf("%s: %s: %w (parley doctor says more)", from, key, err)
@@ -203,12 +205,12 @@ func NameSetting(c *config.Config, key string, err error) error {
 	return err
 }
 
-// mostDaysUndone is for how long what a turn has changed can be undone at most.
-const mostDaysUndone = 30
+// maxUndoDays is how many days the changes of a turn can be undone at most.
+const maxUndoDays = 30
 
-// openSnapshots opens what is kept of the changes of turns.
+// openSnapshots opens the records of what turns have changed.
 func (h *Home) openSnapshots(c *config.Config) (err error) {
-	days := mostDaysUndone
+	days := maxUndoDays
 	if c.Retention.Days > 0 {
 		days = min(days, c.Retention.Days)
 	}
@@ -219,7 +221,7 @@ func (h *Home) openSnapshots(c *config.Config) (err error) {
 	return err
 }
 
-// IsOwn tells whether a session works in a person's own directory.
+// IsOwn reports whether a session works in a person's own directory.
 func (h *Home) IsOwn(session string) bool {
 	return h.overrideDir != nil && session == h.override.Session
 }
@@ -236,13 +238,13 @@ func (h *Home) Workspace(session string) (*workspace.Dir, error) {
 	return dir, h.rootOwner.givePath(h.Root, dir.Path())
 }
 
-// GiveOutgoing gives the files that are to be sent to whom the workspaces belong: who
-// keeps them need not be who sends them.
+// GiveOutgoing makes the owner of the workspaces the owner of the files that wait to be
+// sent: the user whose process keeps them need not be the user whose process sends them.
 func (h *Home) GiveOutgoing() error {
 	return h.rootOwner.GiveTree(filepath.Join(h.Root, outgoing.Folder))
 }
 
-// waitingBytes bounds what waits in one mailbox, in bytes.
+// waitingBytes bounds the messages that wait in one mailbox, in bytes.
 const waitingBytes = 64 << 20
 
 func openBus(ctx context.Context, c *config.Config, log *slog.Logger) (carrier, error) {
@@ -253,7 +255,8 @@ func openBus(ctx context.Context, c *config.Config, log *slog.Logger) (carrier, 
 	return orNil(redisbus.Open(ctx, redisbus.Config{URL: string(c.Bus.URL), Prefix: c.Bus.Prefix, Caps: caps, Log: log}))
 }
 
-// orNil keeps a failed opening from becoming an interface that is not nil.
+// orNil returns a nil interface with an error, because an interface that holds a nil
+// pointer would not be nil.
 func orNil[B carrier](b B, err error) (carrier, error) {
 	if err != nil {
 		return nil, err
@@ -261,8 +264,8 @@ func orNil[B carrier](b B, err error) (carrier, error) {
 	return b, nil
 }
 
-// Location is where a part of the home's memory is kept: in the shared database,
-// or in a file of its own.
+// Location returns where a part of the home's data is kept: in the shared database, or in
+// a file of its own.
 func Location(c *config.Config, file string) string {
 	if c.Store.URL != "" {
 		return string(c.Store.URL)
@@ -270,7 +273,7 @@ func Location(c *config.Config, file string) string {
 	return filepath.Join(c.Home, file)
 }
 
-// Close closes what is open, the bus last: its lock guards the rest.
+// Close closes everything that is open, the bus last, because its lock guards the rest.
 func (h *Home) Close() error {
 	var errs []error
 	for _, w := range []*workspace.Workspaces{h.overrideDir, h.Workspaces} {
@@ -285,7 +288,7 @@ func (h *Home) Close() error {
 		errs = append(errs, h.Outgoing.Close())
 	}
 	if h.Book != nil {
-		h.leave()
+		h.removeNote()
 		errs = append(errs, h.Book.Close())
 	}
 	if h.Store != nil {
@@ -294,10 +297,11 @@ func (h *Home) Close() error {
 	if h.Bus != nil {
 		errs = append(errs, h.Bus.Close())
 	}
-	return errors.Join(append(errs, h.give())...)
+	return errors.Join(append(errs, h.giveToOwner())...)
 }
 
-// Token is the owner's own, made at first use and readable by the owner alone.
+// Token returns the owner's token for the API. It is made at first use, in a file that
+// only the owner can read.
 func (h *Home) Token() (string, error) {
 	path := filepath.Join(h.Dir, TokenFile)
 	raw, err := os.ReadFile(path)

@@ -13,10 +13,10 @@ import (
 	"parley/cmd/parley/migrate"
 )
 
-// CheckData keeps a bot from forgetting: where the bus or the store is not
-// in the home, nothing may be left in the home that it would no longer look at;
-// and where they are, nothing may have been taken elsewhere. It also refuses a
-// shared bus without a shared store, whoever asks for it.
+// CheckData returns an error if a bot would lose sight of its data: if the bus or the
+// store is configured elsewhere while the home still has their data, or is in the home
+// although the data was moved elsewhere. It also refuses a shared bus without a shared
+// store.
 func CheckData(c *config.Config) error {
 	if c.Bus.URL != "" && c.Store.URL == "" {
 		return &config.SettingError{
@@ -63,7 +63,7 @@ func CheckData(c *config.Config) error {
 	return nil
 }
 
-// checkLeft looks for files that would be forgotten.
+// checkLeft returns an error if the home has files that would not be used any more.
 func checkLeft(c *config.Config, key string, files []string) error {
 	for _, file := range files {
 		path := filepath.Join(c.Home, file)
@@ -80,8 +80,8 @@ func checkLeft(c *config.Config, key string, files []string) error {
 	return nil
 }
 
-// checkArrived keeps a fleet from answering before everything is there that is
-// being taken to its store.
+// checkArrived returns an error while a migration to the store is not complete, so that
+// no process answers before all data is there.
 func checkArrived(ctx context.Context, c *config.Config) error {
 	if c.Store.URL == "" {
 		return nil

@@ -18,9 +18,8 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// A NothingError says that there is nothing to read, or nowhere to send, where a
-// command was to look. Most often another bot was meant, so it names the
-// configuration that is in force.
+// A NothingError says that a command has no data to read, or no channel to send to. Most
+// often another bot was meant, so it names the configuration in force.
 type NothingError struct {
 	what string
 	cfg  *config.Config
@@ -33,7 +32,7 @@ func noData(cfg *config.Config, what string) error {
 	return &NothingError{what + ": nothing to look at, and nothing was created", cfg}
 }
 
-// WhichConfig says which configuration is in force, and how to name another.
+// WhichConfig returns in words which configuration is in force, and how to name another.
 func WhichConfig(cfg *config.Config) string {
 	words := "the configuration is " + cfg.File
 	if cfg.File == "" {
@@ -42,11 +41,11 @@ func WhichConfig(cfg *config.Config) string {
 	return words + ": if the bot is another one, name its --config FILE and --home DIR"
 }
 
-// probeTimeout is how long a database may take to say what it holds.
+// probeTimeout is how long a database may take to answer what it holds.
 const probeTimeout = 20 * time.Second
 
-// RequireData fails where these files of the home are not there, or the store is
-// still empty: who only looks makes neither.
+// RequireData fails if these files of the home do not exist, or the store is still empty,
+// because a command that only reads makes neither.
 func RequireData(ctx context.Context, cfg *config.Config, files ...string) error {
 	var missing, there []string
 	for _, file := range files {
@@ -85,8 +84,8 @@ func RequireData(ctx context.Context, cfg *config.Config, files ...string) error
 	return nil
 }
 
-// Begin makes the data of a home, or the tables of a store, where there are none
-// yet and no other process is about to.
+// Begin makes the data of a home, or the tables of a store, if there are none yet and no
+// other process is making them.
 func Begin(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	err := RequireData(ctx, cfg, BusFile, StoreFile, BookFile)
 	if _, nothing := errors.AsType[*NothingError](err); !nothing {
@@ -102,7 +101,7 @@ func Begin(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	return h.Close()
 }
 
-// RequireChannel fails where nothing can be sent at all.
+// RequireChannel fails if no channel is configured, so that nothing can be sent.
 func RequireChannel(cfg *config.Config) error {
 	if len(cfg.Channels) > 0 {
 		return nil

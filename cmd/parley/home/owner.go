@@ -14,44 +14,47 @@ import (
 	"parley/cmd/parley/migrate"
 )
 
-// A Owner is who a home belongs to. Root may work in the home of a service that
-// runs under a user of its own; what root makes there is given to that user, who
-// could not use it otherwise.
+// An Owner is the user and group that a home belongs to. Root may work in the home of a
+// service that runs under a user of its own; the files that root makes there are given to
+// that user, who could not use them otherwise.
 type Owner struct{ uid, gid int }
 
-// nobodyElse is the owner of a home that needs nothing given: its own user's.
-func nobodyElse() Owner { return Owner{uid: -1, gid: -1} }
+// noOwner returns the Owner for a home in which nothing must be given to anybody, because
+// its own user runs the program.
+func noOwner() Owner { return Owner{uid: -1, gid: -1} }
 
-// OwnerOf finds out to whom a directory belongs, if root runs this and it is not
-// root's. Of one that is still to be made, it is the owner of where it will lie.
+// OwnerOf returns the owner of a directory if root runs the program and the directory is
+// not root's. If the directory does not exist yet, it returns the owner of the folder in
+// which it will be.
 func OwnerOf(dir string) Owner {
 	if os.Geteuid() != 0 {
-		return nobodyElse()
+		return noOwner()
 	}
 	for {
 		info, err := os.Stat(dir)
 		if err == nil {
 			stat, ok := info.Sys().(*syscall.Stat_t)
 			if !ok || stat.Uid == 0 {
-				return nobodyElse()
+				return noOwner()
 			}
 			return Owner{uid: int(stat.Uid), gid: int(stat.Gid)}
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			return nobodyElse()
+			return noOwner()
 		}
 		dir = up
 	}
 }
 
-// homeParts are how the names begin of what Parley makes in a home. The rest,
-// as a configuration, is the operator's.
+// homeParts returns the beginnings of the names of the files that Parley makes in a home.
+// The other files, such as a configuration, are the operator's.
 func homeParts() []string {
 	return []string{BusFile, StoreFile, BookFile, TokenFile, SocketFile, TerminalsDir, fleetFile, "before-restore-"}
 }
 
-// GiveHome gives the owner what root has made in a home, but for the workspaces.
+// GiveHome makes the owner the owner of everything that root has made in a home, except
+// the workspaces.
 func (o Owner) GiveHome(home string) error {
 	return o.within(home, func(root *os.Root) error {
 		entries, err := fs.ReadDir(root.FS(), ".")
@@ -69,12 +72,13 @@ func (o Owner) GiveHome(home string) error {
 	})
 }
 
-// GiveTree gives the owner what root has made anywhere below a directory.
+// GiveTree makes the owner the owner of everything that root has made below a directory.
 func (o Owner) GiveTree(dir string) error {
 	return o.within(dir, func(root *os.Root) error { return o.walk(root, ".") })
 }
 
-// givePath gives the owner the directories that lead from dir to path, which lies below it.
+// givePath makes the owner the owner of the directories that lead from dir to path, which
+// is below it.
 func (o Owner) givePath(dir, path string) error {
 	return o.within(dir, func(root *os.Root) error {
 		below, err := filepath.Rel(dir, path)
@@ -92,7 +96,7 @@ func (o Owner) givePath(dir, path string) error {
 // within opens a directory so that nothing outside of it can be given. One that
 // is not there has nothing to give.
 func (o Owner) within(dir string, do func(*os.Root) error) error {
-	if o == nobodyElse() {
+	if o == noOwner() {
 		return nil
 	}
 	root, err := os.OpenRoot(dir)
@@ -137,8 +141,8 @@ func (o Owner) give(root *os.Root, path string) error {
 	return nil
 }
 
-// checkWorkable refuses workspaces in which an agent's directory belongs to somebody
-// else: no turn of it could begin.
+// checkWorkable refuses workspaces in which an agent's directory belongs to another user,
+// because no turn of that agent could begin.
 func checkWorkable(c *config.Config) error {
 	path, err := Foreign(c.Workspace.Root, "*")
 	if err != nil {
@@ -151,8 +155,8 @@ func checkWorkable(c *config.Config) error {
 		"%s cannot be used by this user (uid %d), as when root has worked here: chown -R %d %s", path, os.Geteuid(), os.Geteuid(), c.Workspace.Root)}
 }
 
-// Unusable says of a part of the home that this user may not use where it lies,
-// whose it is, and what to do: others see only that the system does not permit it.
+// Unusable adds to a permission error about a part of the home who may not use it, and
+// what to do; other errors it returns as they are.
 func Unusable(dir string, err error) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
@@ -161,8 +165,8 @@ func Unusable(dir string, err error) error {
 		dir, os.Geteuid(), os.Geteuid(), dir, err)
 }
 
-// Foreign is a directory of the workspaces, among those that the patterns match,
-// that this user cannot work in; "" where there is none.
+// Foreign returns a directory of the workspaces, among those that match the patterns,
+// that this user cannot work in; "" if there is none.
 func Foreign(root string, patterns ...string) (string, error) {
 	for _, pattern := range patterns {
 		found, err := fs.Glob(os.DirFS(root), pattern)

@@ -2,7 +2,7 @@ package home
 
 import "golang.org/x/sys/unix"
 
-// peerOf is the user of the process at the other end of a socket.
+// peerOf returns the user of the process at the other end of a socket.
 func peerOf(fd int) (uid int, err error) {
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {

@@ -4,5 +4,6 @@ package home
 
 import "errors"
 
-// peerOf says that this system does not tell whose a socket's other end is.
+// peerOf returns errors.ErrUnsupported, because this system does not say which user has a
+// socket's other end.
 func peerOf(int) (uid int, err error) { return 0, errors.ErrUnsupported }

@@ -11,11 +11,11 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// othersMayWrite are the bits of a mode that let other users change something.
+// othersMayWrite has the bits of a mode that let other users change something.
 const othersMayWrite fs.FileMode = 0o022
 
-// homeFiles are the names in a home whose content decides what the bot does and
-// to whom it listens.
+// homeFiles returns the names in a home whose content decides what the bot does and to
+// whom it listens.
 func homeFiles() []string {
 	names := []string{TokenFile, "parley.toml", "workspaces", TerminalsDir}
 	for _, db := range []string{BusFile, StoreFile, BookFile} {
@@ -63,7 +63,7 @@ func CheckPermissions(c *config.Config) error {
 	return nil
 }
 
-// uidOf is the user that a file belongs to, where the system tells.
+// uidOf returns the user that a file belongs to; false if the system does not say.
 func uidOf(info fs.FileInfo) (uid int, ok bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// What a process understands of what others write is a number, which each release
-// that adds to it raises. Releases from before the first say nothing.
+// A process records as a number what it understands of the data that others write; each
+// release that adds to it raises the number. Releases from before the first number record
+// nothing.
 const (
 	understandsAsks   = 1 // turns that wait for people
 	understandsPeople = 2 // sessions of one person in a place that others share
@@ -20,12 +21,12 @@ const (
 	understands       = understandsParts
 )
 
-// endTimeout bounds how long a process takes to say that it ends.
+// endTimeout is how long a process may take to remove its note when it ends.
 const endTimeout = 2 * time.Second
 
-// announce notes what this process understands, for others who write what older
-// releases do not know. While one runs that cannot note it, because it may only read,
-// the others write nothing of that kind.
+// announce records what this process understands, for others who write what older
+// releases do not know. While a process runs that cannot record it, because it may only
+// read, the others write nothing of that kind.
 func (h *Home) announce(ctx context.Context, log *slog.Logger) error {
 	all, err := h.Bus.Processes(ctx)
 	if err != nil {
@@ -39,9 +40,9 @@ func (h *Home) announce(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// leave removes this process's note. A process that is killed leaves its note behind;
-// that does no harm, since the bus no longer lists the process.
-func (h *Home) leave() {
+// removeNote removes this process's note. A process that is killed leaves its note
+// behind; that does no harm, since the bus no longer lists the process.
+func (h *Home) removeNote() {
 	if h.self == "" {
 		return
 	}
@@ -50,8 +51,8 @@ func (h *Home) leave() {
 	_ = h.Book.NoteProcess(ctx, h.self, 0) // as good as killed then
 }
 
-// MayPark says why no turn may wait for people now; "" where it may. Processes of an
-// older release would not know what such a turn is.
+// MayPark returns why no turn may wait for people now; "" if turns may. Processes of an
+// older release would not understand such a turn.
 func (h *Home) MayPark(ctx context.Context) (why string, err error) {
 	able, err := h.allUnderstand(ctx, understandsAsks)
 	if err != nil || able {
@@ -60,25 +61,26 @@ func (h *Home) MayPark(ctx context.Context) (why string, err error) {
 	return "a process of an older release still serves", nil
 }
 
-// MayPart tells whether people may have sessions of their own in a place that they
-// share: processes of an older release would take the key of such a session for none.
+// MayPart reports whether people may have sessions of their own in a place that they
+// share: processes of an older release would not accept the key of such a session.
 func (h *Home) MayPart(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsPeople)
 }
 
-// MayGrow tells whether a draft may be a message that grows: a process of an older release
-// that takes over the channel could neither find it nor replace it with the answer.
+// MayGrow reports whether a draft may be a message that grows: a process of an older
+// release that takes over the channel could neither find it nor replace it with the
+// answer.
 func (h *Home) MayGrow(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsGrowth)
 }
 
-// MaySumUp tells whether a summary may stand for a part of a turn that goes on: a process of
-// an older release would take that turn for one of a conversation that has ended.
+// MaySumUp reports whether a summary may cover a part of a turn that goes on: a process
+// of an older release would take that turn for one of a conversation that has ended.
 func (h *Home) MaySumUp(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsParts)
 }
 
-// allUnderstand tells whether all processes that serve understand that much.
+// allUnderstand reports whether all processes that serve understand at least that much.
 func (h *Home) allUnderstand(ctx context.Context, least int) (bool, error) {
 	all, err := h.Bus.Processes(ctx)
 	if err != nil {
@@ -87,8 +89,8 @@ func (h *Home) allUnderstand(ctx context.Context, least int) (bool, error) {
 	return h.Book.Understand(ctx, all, least)
 }
 
-// MaySchedule says why nothing can be scheduled now; "" where it can. A process of an older
-// release would leave alone the sessions in which a schedule speaks.
+// MaySchedule returns why nothing can be scheduled now; "" if it can. A process of an
+// older release would not touch the sessions in which a schedule speaks.
 func (h *Home) MaySchedule(ctx context.Context) (why string, err error) {
 	able, err := h.allUnderstand(ctx, understandsTimes)
 	if err != nil || able {
@@ -97,16 +99,16 @@ func (h *Home) MaySchedule(ctx context.Context) (why string, err error) {
 	return "a process of an older release still serves", nil
 }
 
-// How long a process that has just begun to serve has to say what it understands, before a
-// file is refused on its account.
+// How long a file waits for a process that has just begun to serve to record what it
+// understands, before the file is refused because of that process.
 const (
 	sayWithin = 3 * time.Second
 	askEvery  = 200 * time.Millisecond
 )
 
-// MayNote says why files that come with messages, and pictures that tools show, cannot be
-// noted in a log now; "" where they can. A process of an older release would leave a session
-// alone that has such an entry.
+// MayNote returns why files that come with messages, and pictures that tools show, cannot
+// be recorded in a log now; "" if they can. A process of an older release would not touch
+// a session that has such an entry.
 func (h *Home) MayNote(ctx context.Context) (why string, err error) {
 	for deadline := time.Now().Add(sayWithin); ; {
 		if why, err = h.MayEnclose(ctx); err != nil || why == "" || time.Now().After(deadline) {
@@ -120,8 +122,9 @@ func (h *Home) MayNote(ctx context.Context) (why string, err error) {
 	}
 }
 
-// MayRunJobs says why nothing can be run in the background now; "" where it can. A process
-// of an older release would leave alone the sessions that are told of a job's end.
+// MayRunJobs returns why nothing can be run in the background now; "" if jobs can be run.
+// A process of an older release would not touch the sessions in which a job's end is
+// reported.
 func (h *Home) MayRunJobs(ctx context.Context) (why string, err error) {
 	able, err := h.allUnderstand(ctx, understandsJobs)
 	if err != nil || able {
@@ -130,8 +133,8 @@ func (h *Home) MayRunJobs(ctx context.Context) (why string, err error) {
 	return "a process of an older release still serves", nil
 }
 
-// MayEnclose says why no answer may have files now; "" where it may. A process of an older
-// release that goes on with the turn would send the text alone.
+// MayEnclose returns why no answer may have files now; "" if answers may. A process of an
+// older release that continues the turn would send the text alone.
 func (h *Home) MayEnclose(ctx context.Context) (why string, err error) {
 	able, err := h.allUnderstand(ctx, understandsFiles)
 	if err != nil || able {

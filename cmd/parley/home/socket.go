@@ -14,17 +14,18 @@ import (
 )
 
 const (
-	// maxSocketPath is what the kernels that we run on take.
+	// maxSocketPath is the longest path of a socket, in bytes, that the kernels we run on
+	// accept.
 	maxSocketPath = 103
-	// socketFolder begins the name of a folder that holds the socket of a home
-	// whose path is too long for one.
+	// socketFolder is the beginning of the name of a folder that holds the socket of a
+	// home whose path is too long for one.
 	socketFolder = "parley-"
 )
 
-// ListenSocket listens on the home's socket: in the home, or where that path is
-// too long for a socket, in a new folder of nobody else's to which a link in the
-// home leads. A socket that a dead process has left is in nobody's use: whoever
-// opens a home holds it alone.
+// ListenSocket listens on the home's socket. The socket is in the home or, if that path
+// is too long, in a new folder that only this user can open, to which a link in the home
+// leads. It replaces a socket that a dead process has left: only one process at a time
+// has a home open.
 func ListenSocket(home string, log *slog.Logger) (net.Listener, error) {
 	path := filepath.Join(home, SocketFile)
 	if err := removeSocket(path); err != nil {
@@ -52,7 +53,7 @@ func ListenSocket(home string, log *slog.Logger) (net.Listener, error) {
 	return &socketListener{Listener: l, path: path, log: log}, nil
 }
 
-// runtimeFolder is where the folders of sockets are made: the one that the
+// runtimeFolder returns the folder in which folders of sockets are made: the one that the
 // system gives this user, or else the one for temporary files.
 func runtimeFolder() string {
 	dir := os.Getenv("XDG_RUNTIME_DIR")
@@ -80,21 +81,21 @@ func removeSocket(path string) error {
 	return nil
 }
 
-// A socketListener takes connections of this user and of root alone.
+// A socketListener accepts connections only of this user and of root.
 type socketListener struct {
 	net.Listener
 	path string // in the home
 	log  *slog.Logger
 }
 
-// Accept waits for the next connection of somebody who may have one.
+// Accept waits for the next connection of a user who may have one.
 func (l *socketListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		err = ofUser(conn, 0, os.Geteuid())
+		err = checkUser(conn, 0, os.Geteuid())
 		if err == nil {
 			return conn, nil
 		}
@@ -103,13 +104,14 @@ func (l *socketListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends listening and takes the socket away.
+// Close ends listening and removes the socket.
 func (l *socketListener) Close() error {
 	return errors.Join(l.Listener.Close(), removeSocket(l.path))
 }
 
-// DialSocket connects to whoever serves a home: its owner, this user, or root.
-// Another user who has got a socket of theirs into its place is told nothing.
+// DialSocket connects to the process that serves a home if that runs as the home's owner,
+// this user, or root. It sends nothing to another user who has put a socket of theirs in
+// its place.
 func DialSocket(ctx context.Context, home string) (net.Conn, error) {
 	path := filepath.Join(home, SocketFile)
 	trusted := []int{0, os.Geteuid()}
@@ -129,14 +131,15 @@ func DialSocket(ctx context.Context, home string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := ofUser(conn, trusted...); err != nil {
+	if err := checkUser(conn, trusted...); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
 }
 
-// ofUser refuses a connection whose other end is the process of none of these users.
-func ofUser(conn net.Conn, users ...int) error {
+// checkUser returns an error unless the process at the other end of a connection belongs
+// to one of these users.
+func checkUser(conn net.Conn, users ...int) error {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {
 		return fmt.Errorf("a connection by way of %T tells no user", conn)

@@ -12,11 +12,12 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// MarkerFile names the store whose conversations a workspace root belongs to.
+// MarkerFile is the file in a workspace root that names the store whose conversations it
+// belongs to.
 const MarkerFile = ".parley-store"
 
-// MarkWorkspace makes sure that all processes over one store work in the same
-// files, and no others do: the first leaves the store's name in the root.
+// MarkWorkspace makes sure that all processes of one store, and no others, work in the
+// same files: the first one writes the store's name into the root.
 func MarkWorkspace(c *config.Config) error {
 	if c.Store.URL == "" {
 		return nil
@@ -47,8 +48,8 @@ func MarkWorkspace(c *config.Config) error {
 	return nil
 }
 
-// OwnRoot tells whether a fleet's conversations have their files in a home, which
-// is one process's.
+// OwnRoot reports whether a fleet's conversations have their files in a home, which
+// belongs to one process.
 func OwnRoot(c *config.Config) bool {
 	return c.Bus.URL != "" && inside(c.Home, c.Workspace.Root)
 }
@@ -58,7 +59,7 @@ func inside(dir, path string) bool {
 	return err == nil && filepath.IsLocal(below)
 }
 
-// StoreName is a store's address without the secrets in it.
+// StoreName returns a store's address without the secrets in it.
 func StoreName(place string) string {
 	u, err := url.Parse(place)
 	if err != nil {
@@ -67,7 +68,8 @@ func StoreName(place string) string {
 	return u.Host + u.Path
 }
 
-// BusName is a bus's address without the secrets in it.
+// BusName returns a bus's address without the secrets in it; "" if the bus is in the
+// home.
 func BusName(c *config.Config) string {
 	if c.Bus.URL == "" {
 		return ""

@@ -1,4 +1,5 @@
-// Package introduction says to people, at a first contact, what they talk to.
+// Package introduction writes the text that tells people, at a first contact, what they
+// talk to.
 package introduction
 
 import (
@@ -10,24 +11,24 @@ import (
 	"parley/channels/markup"
 )
 
-// Facts are what people are told.
+// Facts are the facts that people are told.
 type Facts struct {
-	About  string   // the operator's own words; "" is none
-	Owners []string // who runs it, by name
-	// Models are where texts are sent to be answered: hosts, or Local for a model within
-	// the program. None where this process does not know.
+	About  string   // the operator's own words; "" means none
+	Owners []string // the names of those who run the bot
+	// Models says where texts are sent to be answered: hosts, or Local for a model within
+	// the program. It is empty if this process does not know.
 	Models []string
-	Prefix string // of commands
-	Days   int    // how long what was said is kept; 0 is until somebody erases it
+	Prefix string // what commands begin with
+	Days   int    // how long what was said is kept; 0 means until somebody erases it
 }
 
-// Local is the Model of a bot that sends texts nowhere.
+// Local is the entry in Models of a bot that sends texts nowhere.
 const Local = "local"
 
-// mostOwners is how many people are named.
-const mostOwners = 3
+// maxOwners is how many owners are named at most.
+const maxOwners = 3
 
-// Text is the introduction, as Markdown.
+// Text returns the introduction, as Markdown.
 func Text(f Facts) string {
 	said := []string{"I am a bot: a program with a language model answers here, no person." + ownersInWords(f.Owners)}
 	switch {
@@ -54,7 +55,7 @@ func Text(f Facts) string {
 	return text
 }
 
-// placesInWords names where texts go.
+// placesInWords returns in words where texts are sent.
 func placesInWords(hosts []string) string {
 	var places []string
 	for _, host := range hosts {
@@ -69,16 +70,17 @@ func placesInWords(hosts []string) string {
 	return "models at " + strings.Join(places[:last], ", ") + " and " + places[last]
 }
 
-// ownersInWords is the sentence that names the people who run the bot; "" for none.
+// ownersInWords returns the sentence that names the people who run the bot; "" if there
+// are none.
 func ownersInWords(owners []string) string {
 	if len(owners) == 0 {
 		return ""
 	}
 	var names []string
-	for _, name := range owners[:min(len(owners), mostOwners)] {
+	for _, name := range owners[:min(len(owners), maxOwners)] {
 		names = append(names, markup.Verbatim(name))
 	}
-	if more := len(owners) - mostOwners; more > 0 {
+	if more := len(owners) - maxOwners; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	last := len(names) - 1
@@ -88,8 +90,8 @@ func ownersInWords(owners []string) string {
 	return " It is run by " + strings.Join(names, " and ") + "."
 }
 
-// Host is where the model at an address answers: its host, and its port if it has one
-// of its own. The address may hold what nobody is to see.
+// Host returns the host of a model's address, with its port if it has one. The rest of
+// the address may hold secrets.
 func Host(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 
 const (
 	mostListed = 20
-	stopWait   = 10 * time.Second // how long a stop waits for its end
+	stopWait   = 10 * time.Second // how long Stop waits for the job's end
 	lookAgain  = 100 * time.Millisecond
 )
 
 var _ jobs.Desk = (*Runner)(nil)
 
-// List implements jobs.Desk.
+// List implements jobs.Desk: it returns a session's newest jobs.
 func (r *Runner) List(ctx context.Context, session string) ([]jobs.Status, error) {
 	all, err := r.cfg.Store.JobsOf(ctx, session, mostListed)
 	if err != nil {
@@ -34,7 +34,7 @@ func (r *Runner) List(ctx context.Context, session string) ([]jobs.Status, error
 	return list, nil
 }
 
-// Find implements jobs.Desk.
+// Find implements jobs.Desk: it returns a job of a session, and the end of its output.
 func (r *Runner) Find(ctx context.Context, session, id string) (jobs.Status, string, error) {
 	j, err := r.find(ctx, session, id)
 	return statusOf(j), j.Output, err
@@ -64,7 +64,7 @@ func (r *Runner) find(ctx context.Context, session, id string) (sessions.Job, er
 	return sessions.Job{}, tools.Errorf(tools.InvalidArgs, "this conversation has no job %q: %s", tools.Clip(id, 64), there)
 }
 
-// Stop implements jobs.Desk.
+// Stop implements jobs.Desk: it asks a job to end, and waits a moment for that.
 func (r *Runner) Stop(ctx context.Context, session, id string) (jobs.Status, error) {
 	j, err := r.find(ctx, session, id)
 	if err != nil || j.State != sessions.JobRunning {
@@ -94,8 +94,8 @@ func (r *Runner) Stop(ctx context.Context, session, id string) (jobs.Status, err
 	}
 }
 
-// StopAll asks for the end of a session's jobs for a cause, and returns how many that were:
-// the same again gives the same. It implements agent.Jobs.
+// StopAll asks all jobs of a session to end for a cause, and returns their number; a
+// repeated call returns the same. It implements agent.Jobs.
 func (r *Runner) StopAll(ctx context.Context, session, cause string) (int, error) {
 	n, err := r.cfg.Store.StopJobs(ctx, session, "", cause)
 	if err == nil && n > 0 {
@@ -110,9 +110,9 @@ func (r *Runner) Count(ctx context.Context, session string) (int, error) {
 	return len(all), err
 }
 
-// Carrier names a job of a call's session that runs and reaches the network, "" if there
-// is none.
-func (r *Runner) Carrier(ctx context.Context, call tools.Call) (string, error) {
+// NetworkedJob names a running job of a call's session that reaches the network; "" if
+// there is none.
+func (r *Runner) NetworkedJob(ctx context.Context, call tools.Call) (string, error) {
 	all, err := r.cfg.Store.RunningJobs(ctx, call.Session)
 	if err != nil {
 		return "", fmt.Errorf("look for jobs that reach the network: %w", err)
@@ -126,7 +126,7 @@ func (r *Runner) Carrier(ctx context.Context, call tools.Call) (string, error) {
 	return "", nil
 }
 
-// hurry has it looked at once whether jobs of this process are to end.
+// hurry makes this process check at once whether any of its jobs must end.
 func (r *Runner) hurry() {
 	select {
 	case r.nudge <- struct{}{}:

@@ -1,14 +1,16 @@
-// Package jobs runs commands in the background: beyond the turn that starts them, until they end, are stopped, or this process does.
+// Package jobs runs commands in the background: they go on after the turn that starts
+// them, until they end, are stopped, or this process ends.
 //
-// A job has an id that is made of its call, a row in the store, and a hold on the bus under
-// the name job/ID. The row is written before the job is started, so an interrupted call
-// finds what it has begun. The job lives by the hold: a process that loses it ends the job,
-// and whoever gets it next finds a row that says "running" and tells the job as lost. Its
-// end is written to the row first, then published to the session under an id made of the
-// job's, and then noted as told; who dies in between leaves that to whoever gets the hold.
+// A job has an id that is made of its call's, a row in the store, and a hold on the bus
+// under the name job/ID. The row is written before the job is started, so an interrupted
+// call finds the job that it has begun. A process that loses the hold ends the job, and
+// the process that gets the hold next finds a row that says "running" and reports the job
+// as lost. The job's end is written to the row first, then published to the session under
+// an id made of the job's, and then recorded as reported; if a process dies in between,
+// the next holder does the rest.
 //
-// jobs.go starts jobs; run.go runs one to its end; watch.go sees what others want of the
-// jobs that run here, and what has become of those that ran elsewhere; tell.go says how a
+// jobs.go starts jobs; run.go runs one to its end; watch.go ends the jobs of this process
+// that others have stopped, and finds jobs whose process is gone; tell.go reports how a
 // job ended; desk.go answers questions about jobs; printed.go keeps what a job prints.
 package jobs
 
@@ -40,14 +42,14 @@ type Bus interface {
 	bus.Holder
 }
 
-// Settings are what the operator has set of jobs.
+// Settings are the operator's settings for jobs.
 type Settings struct {
 	Limits sessions.JobLimits
 	Most   time.Duration // how long a job may take
 	Write  bool          // whether jobs may write to all of their workspace
 }
 
-// Config is what a Runner works with.
+// Config holds the parts that a Runner works with.
 type Config struct {
 	Store    sessions.Jobs
 	Bus      Bus
@@ -57,30 +59,30 @@ type Config struct {
 	Place func(ctx context.Context, call tools.Call) (sandbox.Place, error)
 	// Create makes a file of a session's workspace, and opens it.
 	Create func(ctx context.Context, session, path string) (*os.File, error)
-	// Networked tells whether what a call runs reaches the network, or some of it.
+	// Networked reports whether the command of a call reaches any of the network.
 	Networked func(call tools.Call) bool
-	// Changed is told that a session's files may have changed.
+	// Changed is called when a session's files may have changed.
 	Changed func(call tools.Call)
-	// Redact takes out of a text what nobody is to see.
+	// Redact removes secrets from a text.
 	Redact func(text string) string
-	// Admit judges for whom a job ran.
+	// Admit decides whether the person for whom a job ran may still talk to the bot.
 	Admit occasion.Admit
-	// Ready says why no job may be started now; "" where one may.
+	// Ready returns why no job may be started now; "" if jobs may.
 	Ready func(ctx context.Context) (why string, err error)
 	// Audit keeps a record of a job that has ended.
 	Audit func(ctx context.Context, r sessions.AuditRecord) error
-	// Point, if set, is called where a test may kill the process.
+	// Point, if set, is called at each step after which a test may kill the process.
 	Point func(name string)
 	Log   *slog.Logger
 }
 
-// mostAtOnce bounds the jobs that one process runs.
-const mostAtOnce = 50
+// maxAtOnce is how many jobs one process runs at most.
+const maxAtOnce = 50
 
-// A Runner runs jobs, and looks after all of them.
+// A Runner runs jobs, and reports the ends of those whose process is gone.
 type Runner struct {
 	cfg   Config
-	nudge chan struct{} // somebody in this process wants a job to end
+	nudge chan struct{} // wakes obey: this process has asked a job to end
 	ready chan struct{} // closed once Run has begun
 
 	mu      sync.Mutex
@@ -90,7 +92,7 @@ type Runner struct {
 	jobs    sync.WaitGroup
 }
 
-// New makes a Runner; Run sets it to work.
+// New makes a Runner, which starts to work with Run.
 func New(cfg Config) *Runner {
 	if cfg.Point == nil {
 		cfg.Point = func(string) {}
@@ -98,21 +100,22 @@ func New(cfg Config) *Runner {
 	return &Runner{cfg: cfg, nudge: make(chan struct{}, 1), ready: make(chan struct{}), running: map[string]context.CancelCauseFunc{}}
 }
 
-// Running counts the jobs that run in this process.
+// Running returns the number of jobs that run in this process.
 func (r *Runner) Running() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.running)
 }
 
-// Why a job ends before its program does, beside its time and its hold.
+// The reasons why a job ends before its program does, besides its time limit and the loss
+// of its hold.
 var (
 	errStopped   = errors.New("somebody stopped the job")
 	errForgotten = errors.New("the job was forgotten")
 	errDrained   = errors.New("the process that ran the job has ended")
 )
 
-// idOf is the id of the job that a call starts.
+// idOf returns the id of the job that a call starts.
 func idOf(call tools.Call) string {
 	sum := sha256.Sum256([]byte(call.Session + "\x00" + call.Key))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:idLength])
@@ -120,28 +123,29 @@ func idOf(call tools.Call) string {
 
 const idLength = 10
 
-// Folder is where a job writes to in its workspace, and File has what it prints.
+// Folder returns the folder of its workspace in which a job writes its files.
 func Folder(id string) string { return "jobs/" + id }
 
-// File is the file of a workspace that has what a job prints.
+// File returns the path of the file in the workspace that has what a job prints.
 func File(id string) string { return Folder(id) + "/output.txt" }
 
-// started is what a model is told of a job that runs.
-type started struct {
+// startedJSON is the result of a call that has startedJSON a job.
+type startedJSON struct {
 	ID      string `json:"job_id"`
 	State   string `json:"state"`
 	Folder  string `json:"folder"`
 	File    string `json:"output_file"`
-	Until   string `json:"until"` // when it is ended at the latest
+	Until   string `json:"until"` // when the job is ended at the latest
 	Message string `json:"message"`
 }
 
-func startedResult(j sessions.Job) started {
-	return started{j.ID, j.State, Folder(j.ID), File(j.ID), j.Deadline.UTC().Format(time.RFC3339),
+func startedResult(j sessions.Job) startedJSON {
+	return startedJSON{j.ID, j.State, Folder(j.ID), File(j.ID), j.Deadline.UTC().Format(time.RFC3339),
 		"It goes on after this turn, and its end is told here by itself: there is no need to wait for it."}
 }
 
-// Start implements shell.Background.
+// Start implements shell.Background: it starts a job for a call, or returns the one that
+// an earlier attempt has started.
 func (r *Runner) Start(ctx context.Context, call tools.Call, o shell.Order) (any, error) {
 	if r.cfg.Sandbox == nil {
 		return nil, tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background here")
@@ -200,7 +204,7 @@ func (r *Runner) Start(ctx context.Context, call tools.Call, o shell.Order) (any
 	return startedResult(j), nil
 }
 
-// newJob is the job that a call asks for.
+// newJob returns the record of the job that a call asks for.
 func (r *Runner) newJob(call tools.Call, o shell.Order, set Settings) (sessions.Job, error) {
 	at, err := bus.ParseAddress(call.At)
 	if err != nil {
@@ -218,10 +222,11 @@ func (r *Runner) newJob(call tools.Call, o shell.Order, set Settings) (sessions.
 	}, nil
 }
 
-// maxCommand is how much of a command is kept.
+// maxCommand is how many bytes of a command are kept.
 const maxCommand = 1000
 
-// enter counts a job in, once Run has begun, and returns the context of all jobs.
+// enter adds a job to those that Run waits for, once Run has begun, and returns the
+// context of all jobs.
 func (r *Runner) enter(ctx context.Context) (context.Context, error) {
 	select {
 	case <-r.ready:
@@ -233,14 +238,15 @@ func (r *Runner) enter(ctx context.Context) (context.Context, error) {
 	switch {
 	case r.closing:
 		return nil, tools.Errorf(tools.ExecutionFailed, "this process is shutting down and starts no jobs: try again")
-	case len(r.running) >= mostAtOnce:
-		return nil, tools.Errorf(tools.ExecutionFailed, "%d jobs run in this process, which is the most that may: try again later", mostAtOnce)
+	case len(r.running) >= maxAtOnce:
+		return nil, tools.Errorf(tools.ExecutionFailed, "%d jobs run in this process, which is the most that may: try again later", maxAtOnce)
 	}
 	r.jobs.Add(1)
 	return r.base, nil
 }
 
-// hold takes the hold that a job lives by. It waits no longer than the call, and outlives it.
+// hold acquires the hold without which a job may not run. It waits no longer than the
+// call runs; the hold may last longer.
 func (r *Runner) hold(ctx, base context.Context, id string) (context.Context, func(), error) {
 	waiting, cancel := context.WithCancelCause(base)
 	given := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
@@ -260,8 +266,8 @@ func (r *Runner) hold(ctx, base context.Context, id string) (context.Context, fu
 
 func holdName(id string) string { return "job/" + id }
 
-// begin records a job. If the call is over by then the job is not to be started: whoever
-// has ended the turn has ended its jobs before.
+// begin records a job. If the call is over by then it returns an error and the job is not
+// started, because the end of the turn has stopped the turn's jobs before.
 func (r *Runner) begin(ctx context.Context, j sessions.Job, set Settings) error {
 	err := r.cfg.Store.BeginJob(ctx, j, set.Limits)
 	limit, full := errors.AsType[*sessions.JobLimitError](err)
@@ -282,7 +288,8 @@ func (r *Runner) begin(ctx context.Context, j sessions.Job, set Settings) error 
 	return errors.Join(context.Cause(ctx), err)
 }
 
-// Started implements shell.Background.
+// Started implements shell.Background: it returns the job that an earlier attempt of a
+// call has started; false if there is none.
 func (r *Runner) Started(ctx context.Context, call tools.Call) (any, bool, error) {
 	j, err := r.cfg.Store.Job(ctx, idOf(call))
 	if errors.Is(err, sessions.ErrNotFound) {

@@ -523,7 +523,7 @@ func TestWhichJobReachesTheNetwork(t *testing.T) {
 	r, _ := h.start()
 	named := func(c tools.Call) string {
 		t.Helper()
-		carrier, err := r.Carrier(t.Context(), c)
+		carrier, err := r.NetworkedJob(t.Context(), c)
 		must(t, err)
 		return carrier
 	}

@@ -8,25 +8,27 @@ import (
 )
 
 const (
-	// maxTail is how much of the end of what a job has printed is kept in the store, and
-	// lookBack how much before that is looked through for secrets that it cuts in two.
+	// maxTail is how many bytes of the end of a job's output are kept in the store.
+	// lookBack is how many bytes before these are searched for secrets that the cut would
+	// divide.
 	maxTail  = 16 << 10
 	lookBack = 4 << 10
-	// maxFile is how much from the beginning is kept in the workspace.
+	// maxFile is how many bytes from the beginning of the output are kept in the
+	// workspace.
 	maxFile = 8 << 20
 )
 
-// printed is what a job has printed.
+// printed collects what a job prints.
 type printed struct {
 	mu    sync.Mutex
 	file  *os.File // nil once it is full, or cannot be written
 	kept  int64    // in the file
 	tail  []byte
 	total int64
-	noted int64 // the total when the store was told last
+	noted int64 // the total at the last write to the store
 }
 
-// write takes in more. It is sandbox.Command.Output.
+// write adds output. It is used as sandbox.Command.Output.
 func (p *printed) write(more []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +52,7 @@ func (p *printed) write(more []byte) {
 	p.file = nil
 }
 
-// close ends the file.
+// close closes the file.
 func (p *printed) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,8 +62,8 @@ func (p *printed) close() {
 	}
 }
 
-// end is the end of what was printed, redacted, and how much that was in all. News is
-// false if the store was told of it before.
+// end returns the last part of the output, redacted, and the number of all bytes. News is
+// false if the store has it already.
 func (p *printed) end(redact func(string) string) (text string, total int64, news bool) {
 	p.mu.Lock()
 	raw, total, news := string(p.tail), p.total, p.total != p.noted

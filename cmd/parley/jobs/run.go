@@ -14,13 +14,14 @@ import (
 )
 
 const (
-	noteEvery = 2 * time.Second // how often the store is told what a job has printed
-	// endGrace is how long the ends of jobs may take to be recorded and told once this
-	// process is to end, or the hold is lost. Whoever gets the hold does it otherwise.
+	noteEvery = 2 * time.Second // how often a job's output is written to the store
+	// endGrace is how long the ends of jobs may take to be recorded and reported after
+	// this process is asked to end, or the hold is lost. Otherwise the next holder does
+	// it.
 	endGrace = 5 * time.Second
 )
 
-// run runs a job to its end, and tells its session.
+// run runs a job to its end, and reports the end to its session.
 func (r *Runner) run(ctx context.Context, j sessions.Job, call tools.Call, c sandbox.Command) {
 	log := r.cfg.Log.With(slog.String("job", j.ID), slog.String("session", j.Session), slog.String("person", j.Person))
 	defer r.deregister(j.ID)
@@ -31,7 +32,7 @@ func (r *Runner) run(ctx context.Context, j sessions.Job, call tools.Call, c san
 	r.end(ctx, j, log)
 }
 
-// register makes the context of a job that runs here from now on.
+// register adds a job to those that run here, and returns its context.
 func (r *Runner) register(held context.Context, id string) context.Context {
 	ctx, cancel := context.WithCancelCause(held)
 	r.mu.Lock()
@@ -47,7 +48,7 @@ func (r *Runner) deregister(id string) {
 	delete(r.running, id)
 }
 
-// carryOut runs the job's command, and returns the job as it is then.
+// carryOut runs the job's command, and returns the job with its end.
 func (r *Runner) carryOut(ctx context.Context, j sessions.Job, c sandbox.Command, out *printed, log *slog.Logger) sessions.Job {
 	file, err := r.cfg.Create(ctx, j.Session, File(j.ID))
 	if err != nil {
@@ -60,18 +61,18 @@ func (r *Runner) carryOut(ctx context.Context, j sessions.Job, c sandbox.Command
 	defer cancel()
 	over := make(chan struct{})
 	var noting sync.WaitGroup
-	noting.Go(func() { r.note(ctx, j.ID, out, over, log) })
+	noting.Go(func() { r.noteOutput(ctx, j.ID, out, over, log) })
 	began := time.Now()
 	result, err := r.cfg.Sandbox.Run(timed, c)
 	close(over)
 	noting.Wait()
-	j = ended(j, result, err, time.Since(began))
+	j = withEnd(j, result, err, time.Since(began))
 	j.Output, j.Printed, _ = out.end(r.cfg.Redact)
 	return j
 }
 
-// note tells the store what a job has printed so far, until it is over.
-func (r *Runner) note(ctx context.Context, id string, out *printed, over <-chan struct{}, log *slog.Logger) {
+// noteOutput writes to the store what a job has printed so far, until it is over.
+func (r *Runner) noteOutput(ctx context.Context, id string, out *printed, over <-chan struct{}, log *slog.Logger) {
 	tick := time.NewTicker(noteEvery)
 	defer tick.Stop()
 	for {
@@ -97,8 +98,8 @@ func failed(j sessions.Job, why string) sessions.Job {
 	return j
 }
 
-// ended is a job as its command has ended.
-func ended(j sessions.Job, result sandbox.Result, err error, took time.Duration) sessions.Job {
+// withEnd returns a job with the state in which its command has withEnd.
+func withEnd(j sessions.Job, result sandbox.Result, err error, took time.Duration) sessions.Job {
 	j.Ended = time.Now()
 	switch {
 	case errors.Is(err, errStopped):
@@ -127,7 +128,7 @@ func ended(j sessions.Job, result sandbox.Result, err error, took time.Duration)
 	return j
 }
 
-// end records the end of a job, and tells its session.
+// end records the end of a job, and reports it to the job's session.
 func (r *Runner) end(running context.Context, j sessions.Job, log *slog.Logger) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(running))
 	defer cancel()
@@ -152,7 +153,7 @@ func (r *Runner) end(running context.Context, j sessions.Job, log *slog.Logger) 
 	r.tellEnd(ctx, j.ID, log)
 }
 
-// untilDone does what may be repeated until it is done or ctx ends.
+// untilDone calls do until it returns nil or ctx ends.
 func (r *Runner) untilDone(ctx context.Context, log *slog.Logger, do func() error) error {
 	const longest = 2 * time.Second
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, longest) {

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	stopEvery  = 500 * time.Millisecond // how often it is asked whether jobs that run here are to end
-	watchEvery = 3 * time.Second        // how often it is asked which jobs there are to be watched
-	watchName  = "jobs"                 // what one process of a fleet holds, who watches for all
+	stopEvery  = 500 * time.Millisecond // how often a process checks whether its jobs must end
+	watchEvery = 3 * time.Second        // how often the watching process lists the jobs to be watched
+	watchName  = "jobs"                 // the hold of the one process in a fleet that watches all jobs
 )
 
-// Run runs the jobs that are started here until ctx is done. Then it ends them, tells them as
-// lost, and returns when none is left. Beside that it watches, if no other process does, for
-// jobs whose process is gone.
+// Run runs the jobs that are started here until ctx is done. Then it ends them, reports
+// them as lost, and returns when none is left. Besides, if no other process does, it
+// watches for jobs whose process is gone.
 func (r *Runner) Run(ctx context.Context) error {
 	base, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	r.mu.Lock()
@@ -48,7 +48,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// obey ends the jobs of this process that somebody wants to end, or has forgotten.
+// obey ends the jobs of this process that somebody has stopped or erased.
 func (r *Runner) obey(ctx context.Context) {
 	tick := time.NewTicker(stopEvery)
 	defer tick.Stop()
@@ -59,7 +59,7 @@ func (r *Runner) obey(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		mine := r.mine()
+		mine := r.runningHere()
 		if len(mine) == 0 {
 			continue
 		}
@@ -85,8 +85,9 @@ func (r *Runner) obey(ctx context.Context) {
 	}
 }
 
-// mine are the jobs that run here, and how each is ended.
-func (r *Runner) mine() map[string]context.CancelCauseFunc {
+// runningHere returns the jobs that run in this process, each with the function that ends
+// it.
+func (r *Runner) runningHere() map[string]context.CancelCauseFunc {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	mine := make(map[string]context.CancelCauseFunc, len(r.running))
@@ -94,7 +95,8 @@ func (r *Runner) mine() map[string]context.CancelCauseFunc {
 	return mine
 }
 
-// watch waits for the hold of each job whose end was not told, and tells it once it has that.
+// watch waits for the hold of each job whose end was not reported, and reports the end
+// once it has the hold.
 func (r *Runner) watch(held context.Context) {
 	var mu sync.Mutex
 	watched := map[string]bool{}
@@ -116,7 +118,7 @@ func (r *Runner) watch(held context.Context) {
 				continue
 			}
 			waiting.Go(func() {
-				r.outlive(held, j.ID)
+				r.takeOver(held, j.ID)
 				mu.Lock()
 				defer mu.Unlock()
 				delete(watched, j.ID)
@@ -130,8 +132,9 @@ func (r *Runner) watch(held context.Context) {
 	}
 }
 
-// outlive waits until nobody holds a job any more, and does what its process has left undone.
-func (r *Runner) outlive(ctx context.Context, id string) {
+// takeOver waits until nobody holds a job any more, and does what the job's process has
+// left undone.
+func (r *Runner) takeOver(ctx context.Context, id string) {
 	held, release, err := r.cfg.Bus.Hold(ctx, holdName(id))
 	if err != nil {
 		return // this process watches no longer

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// Read reads a T from a file. It is the zero T where there is no such file.
+// Read reads a T from a file. It returns the zero T if there is no such file.
 func Read[T any](path string) (v T, err error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -25,8 +25,8 @@ func Read[T any](path string) (v T, err error) {
 	return v, nil
 }
 
-// Replace writes v to a file that its owner alone may read. It does so durably, or
-// leaves the file as it was.
+// Replace writes v to a file that only its owner may read. The change is durable, or the
+// file stays as it was.
 func Replace(path string, v any) error {
 	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -35,8 +35,8 @@ func Replace(path string, v any) error {
 	return ReplaceBytes(path, append(raw, '\n'))
 }
 
-// ReplaceBytes is Replace with what the file is to hold. A crash may leave a file
-// path.new, which the next one overwrites.
+// ReplaceBytes does what Replace does with content that is already encoded. A crash may
+// leave a file path.new, which the next call overwrites.
 func ReplaceBytes(path string, raw []byte) error {
 	next := path + ".new"
 	f, err := os.OpenFile(next, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)

@@ -12,23 +12,23 @@ import (
 	"parley/tools/mcp/pins"
 )
 
-// A Server is one as it is told over HTTP.
+// A Server describes an MCP server in the API.
 type Server struct {
 	Name   string   `json:"name"`
-	Tools  []Tool   `json:"tools"`  // that agents have
-	Aside  []Tool   `json:"aside"`  // that wait for an owner
-	Agents []string `json:"agents"` // that have them
+	Tools  []Tool   `json:"tools"`  // tools that agents have
+	Aside  []Tool   `json:"aside"`  // tools that an owner has not accepted yet
+	Agents []string `json:"agents"` // agents that have the tools
 	Error  string   `json:"error,omitempty"`
 }
 
-// A Tool is one of a server's.
+// A Tool is a tool of a server.
 type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"schema"`
 }
 
-// List tells how all servers stand.
+// List returns the state of all servers.
 func (s *Servers) List() []Server {
 	all := []Server{}
 	for _, state := range s.States() {
@@ -49,9 +49,10 @@ func told(all []pins.Tool) []Tool {
 	return list
 }
 
-// ServeHTTP serves GET /v1/mcp, which lists the servers, GET and POST /v1/mcp/{name}/login,
-// with which somebody signs in to one, POST /v1/mcp/{name}/test, which asks one for its
-// tools now, and POST /v1/mcp/{name}/accept, with {"tool"} or without for all.
+// ServeHTTP serves GET /v1/mcp, which lists the servers; GET and POST
+// /v1/mcp/{name}/login, with which somebody signs in to one; POST /v1/mcp/{name}/test,
+// which asks one for its tools now; and POST /v1/mcp/{name}/accept, which accepts one
+// tool for {"tool": "NAME"}, or all for {}.
 func (s *Servers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case path.Base(r.URL.Path) == "login":
@@ -65,22 +66,22 @@ func (s *Servers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A Trial is what came of asking a server for its tools.
+// A Trial is the result of asking a server for its tools.
 type Trial struct {
-	Server             // how it stands now
+	Server             // its state now
 	Up           bool  `json:"up"`
 	Listed       int   `json:"listed"` // tools that can be used
 	Unusable     []Why `json:"unusable"`
-	Milliseconds int64 `json:"ms"` // until it was connected to and had listed them
+	Milliseconds int64 `json:"ms"` // until it was connected and had listed its tools
 }
 
-// A Why is why tools cannot be used.
+// A Why is a reason why tools cannot be used, and how many it applies to.
 type Why struct {
 	Reason string `json:"reason"`
 	Tools  int    `json:"tools"`
 }
 
-// test asks a server for its tools.
+// test serves a request to ask a server for its tools.
 func (s *Servers) test(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	if s.elsewhere && s.settings[name].Command != "" {
@@ -107,7 +108,7 @@ func (s *Servers) test(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, trial)
 }
 
-// accept accepts tools of a server.
+// accept serves a request to accept tools of a server.
 func (s *Servers) accept(w http.ResponseWriter, r *http.Request) {
 	var asked struct{ Tool string }
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10)).Decode(&asked); err != nil {

@@ -19,18 +19,18 @@ import (
 	"parley/tools/mcp/signin"
 )
 
-// Where browsers and authorization servers come.
+// The paths that browsers and authorization servers request.
 const (
 	// Path is the beginning of all these paths.
 	Path     = "/mcp/"
 	pagePath = Path + "client.json"
 )
 
-// newDesk makes what signs in to services.
+// newDesk makes the Desk that signs in to services.
 func newDesk(c Config) *signin.Desk {
 	desk := signin.Config{
 		Store:    notes{c.Notes},
-		Redirect: func(server string) string { return outside(c.Settings.HTTP) + Path + server + "/callback" },
+		Redirect: func(server string) string { return externalURL(c.Settings.HTTP) + Path + server + "/callback" },
 		Alone: func(ctx context.Context, name string, do func(context.Context) error) error {
 			held, release, err := c.Bus.Hold(ctx, name)
 			if err != nil {
@@ -46,8 +46,9 @@ func newDesk(c Config) *signin.Desk {
 	return signin.New(desk)
 }
 
-// outside is where browsers reach this server: its public URL, else on its own machine.
-func outside(c config.HTTP) string {
+// externalURL returns the URL at which browsers reach this server: its public URL, or
+// else one on its own machine.
+func externalURL(c config.HTTP) string {
 	if c.PublicURL != "" {
 		return c.PublicURL
 	}
@@ -61,16 +62,17 @@ func outside(c config.HTTP) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// A Begun is a sign-in that somebody goes on with in a browser.
+// A Begun is a sign-in that was begun and that somebody continues in a browser.
 type Begun struct {
 	ID    string    `json:"id"`
-	URL   string    `json:"url"`  // to open
-	Ends  string    `json:"ends"` // where the browser ends
+	URL   string    `json:"url"`  // the URL to open in a browser
+	Ends  string    `json:"ends"` // the address at which the browser ends
 	Until time.Time `json:"until"`
 }
 
-// login serves GET …/login?id=ID, which tells whether a sign-in is finished, and POST, which
-// begins one, or with {"address"} finishes one by where the browser has ended.
+// login serves GET …/login?id=ID, which reports whether a sign-in is finished, and POST,
+// which begins one, or with {"address"} finishes one by the address at which the browser
+// has ended.
 func (s *Servers) login(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	server, err := s.Login(name)
@@ -97,7 +99,7 @@ func (s *Servers) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if asked.Address != "" {
-		s.bring(w, r, name, asked.Address)
+		s.finishByAddress(w, r, name, asked.Address)
 		return
 	}
 	begun, err := s.desk.Begin(r.Context(), server)
@@ -108,8 +110,9 @@ func (s *Servers) login(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, Begun(begun))
 }
 
-// bring finishes a sign-in with an address that somebody has copied.
-func (s *Servers) bring(w http.ResponseWriter, r *http.Request, name, address string) {
+// finishByAddress finishes a sign-in with an address that somebody has copied from their
+// browser.
+func (s *Servers) finishByAddress(w http.ResponseWriter, r *http.Request, name, address string) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Query().Get("state") == "" {
 		refuse(w, http.StatusUnprocessableEntity, "bad_address", "this is not the address at which the browser ended: it has state= and code= in it")
@@ -122,7 +125,8 @@ func (s *Servers) bring(w http.ResponseWriter, r *http.Request, name, address st
 	answer(w, http.StatusOK, map[string]bool{"done": true})
 }
 
-// finish finishes a sign-in, and tells the owners.
+// finish finishes a sign-in, and tells the owners. With an error it returns the HTTP
+// status to answer.
 func (s *Servers) finish(ctx context.Context, name string, query url.Values) (status int, err error) {
 	err = s.desk.Finish(ctx, name, query)
 	switch {
@@ -138,15 +142,15 @@ func (s *Servers) finish(ctx context.Context, name string, query url.Values) (st
 	return http.StatusOK, nil
 }
 
-// Visit serves GET /mcp/{name}/callback, where the browser of who signs in ends, and GET
-// /mcp/client.json, by which authorization servers know who asks. Neither needs a token:
-// the state is what nobody else knows.
+// ServeBrowser serves GET /mcp/{name}/callback, where the browser of somebody who signs
+// in ends, and GET /mcp/client.json, by which authorization servers learn which client
+// asks. Neither needs a token: nobody else knows the sign-in's state.
 func (s *Servers) Visit(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	w.Header().Set("Cache-Control", "no-store")
 	if r.URL.Path == pagePath {
-		s.page(w)
+		s.clientPage(w)
 		return
 	}
 	name := r.PathValue("name")
@@ -162,16 +166,16 @@ func (s *Servers) Visit(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, text+"\n") // who has come may be gone
 }
 
-// page says who asks.
-func (s *Servers) page(w http.ResponseWriter) {
+// clientPage serves the description of Parley as a client.
+func (s *Servers) clientPage(w http.ResponseWriter) {
 	redirects := []string{}
 	for _, state := range s.States() {
 		if _, err := s.Login(state.Name); err == nil {
-			redirects = append(redirects, outside(s.http)+Path+state.Name+"/callback")
+			redirects = append(redirects, externalURL(s.http)+Path+state.Name+"/callback")
 		}
 	}
 	answer(w, http.StatusOK, map[string]any{
-		"client_id": outside(s.http) + pagePath, "client_name": "Parley", "redirect_uris": redirects,
+		"client_id": externalURL(s.http) + pagePath, "client_name": "Parley", "redirect_uris": redirects,
 		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"}, "token_endpoint_auth_method": "none",
 	})
 }

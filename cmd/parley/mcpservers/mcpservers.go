@@ -1,4 +1,5 @@
-// Package mcpservers makes the MCP servers of the settings, and says which agents have their tools.
+// Package mcpservers runs the MCP servers that are configured, and gives agents their
+// tools.
 package mcpservers
 
 import (
@@ -21,17 +22,17 @@ import (
 	"parley/tools/sandbox"
 )
 
-// Config is what the servers work with.
+// Config holds the parts that the servers work with.
 type Config struct {
 	Settings *config.Config
 	Sandbox  sandbox.Sandbox // nil: no programs are run
-	Notes    channels.Notes  // where it is kept what is accepted, and who has signed in
+	Notes    channels.Notes  // record which tools are accepted, and who has signed in
 	Bus      bus.Holder
 	Place    func(ctx context.Context, call tools.Call) (sandbox.Place, error)
 	Changed  func(call tools.Call)
 	Keep     func(ctx context.Context, call tools.Call, name string, content []byte) (path string, err error)
 	Show     func(ctx context.Context, call tools.Call, path string) (tools.Picture, error)
-	// Tell tells the owners.
+	// Tell sends a text to the owners.
 	Tell func(ctx context.Context, subject, text string)
 	// Elsewhere says that programs are run by other processes.
 	Elsewhere bool
@@ -39,7 +40,7 @@ type Config struct {
 	Log       *slog.Logger
 }
 
-// Servers are those of the settings.
+// Servers are the configured MCP servers.
 type Servers struct {
 	*mcp.Servers
 	Pins     *pins.Pins
@@ -56,7 +57,7 @@ type Servers struct {
 	sets map[string]set // tools of agents, by their names
 }
 
-// A set is an agent's tools, as they were at a version.
+// A set has an agent's tools, as they were at a version of the servers' tools.
 type set struct {
 	version int64
 	base    *tools.Set
@@ -90,7 +91,7 @@ func New(c Config) *Servers {
 	return s
 }
 
-// Load reads what is accepted of their tools.
+// Load reads which of the servers' tools are accepted.
 func (s *Servers) Load(ctx context.Context) error {
 	if len(s.settings) == 0 {
 		return nil
@@ -98,7 +99,7 @@ func (s *Servers) Load(ctx context.Context) error {
 	return s.Pins.Load(ctx)
 }
 
-// serverOf is a server as it is run.
+// serverOf converts a configured server into one that package mcp runs.
 func serverOf(m config.MCPServer) mcp.Server {
 	one := mcp.Server{Name: m.Name, Env: m.Env, Shared: m.Shared, URL: m.URL, Tools: m.Tools, Timeout: m.Timeout, Defaults: m.Questions == "defaults", ClientID: m.ClientID, ClientSecret: string(m.ClientSecret)}
 	if m.Command != "" {
@@ -123,7 +124,8 @@ func serverOf(m config.MCPServer) mcp.Server {
 // patience is how long the first turns wait for servers of which nothing is known yet.
 const patience = 5 * time.Second
 
-// With is an agent's tools with those of its servers. Owned says that it has those of all.
+// With returns an agent's tools together with those of its servers. Owned says that it
+// has the tools of all servers.
 func (s *Servers) With(ctx context.Context, base *tools.Set, agent string, owned bool) *tools.Set {
 	var names []string
 	for name, m := range s.settings {
@@ -151,9 +153,9 @@ func (s *Servers) With(ctx context.Context, base *tools.Set, agent string, owned
 	return all
 }
 
-// Outward tells whether a tool of a server may reach beyond its conversation: the network,
-// or what other conversations see. Known is false where the tool is of no server. A nil
-// Servers has none.
+// Outward reports whether a tool of a server may reach beyond its conversation: the
+// network, or what other conversations see. Known is false if the tool belongs to no
+// server. A nil Servers has no tools.
 func (s *Servers) Outward(tool string) (outward, known bool) {
 	if s == nil {
 		return true, false
@@ -166,10 +168,11 @@ func (s *Servers) Outward(tool string) (outward, known bool) {
 	return m.URL != "" || m.Shared || len(m.Network) > 0 && !slices.Contains(m.Network, config.NoNetwork), true
 }
 
-// notes keep in the book what is accepted.
+// notes stores in the book which tools are accepted.
 type notes struct{ channels.Notes }
 
-// Noted implements pins.Store.
+// Noted implements pins.Store: it returns the values of a subject's notes by what they
+// are about.
 func (n notes) Noted(ctx context.Context, subject string) (map[string]string, error) {
 	found, err := n.AllNoted(ctx, subject)
 	if err != nil {

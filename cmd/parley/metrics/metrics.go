@@ -25,18 +25,18 @@ import (
 
 const namespace = "parley"
 
-// Config is what Metrics looks up. Every function may be nil; then its metrics are
-// missing.
+// Config holds the functions by which Metrics looks things up. Every function may be nil;
+// then its metrics are missing.
 type Config struct {
 	Build Build
 	Fleet Fleet
-	// Channels says which of the channels that run here are connected.
+	// Channels returns which of the channels that run here are connected.
 	Channels func() map[string]bool
-	// Servers says which of the MCP servers were reached when that was last tried.
+	// Servers returns which of the MCP servers were reached at the last try.
 	Servers func() map[string]bool
-	// Jobs counts the jobs that run in this process.
+	// Jobs returns the number of jobs that run in this process.
 	Jobs func() int
-	// Dropped counts the events that were lost, since the start.
+	// Dropped returns the number of events that were lost since the start.
 	Dropped func() uint64
 	Log     *slog.Logger
 }
@@ -48,7 +48,7 @@ type Build struct {
 	Go       string `json:"go"`
 }
 
-// Metrics counts. It satisfies agent.Observer.
+// Metrics counts what happens in this process. It is an agent.Observer.
 type Metrics struct {
 	registry *prometheus.Registry
 	log      *slog.Logger
@@ -155,7 +155,7 @@ func (m *Metrics) Send(channel string) func(result string, took time.Duration) {
 	}
 }
 
-// Rated counts what people think of answers on a channel.
+// Rated returns the function that counts what people think of answers on a channel.
 func (m *Metrics) Rated(channel string) func(good bool) {
 	good, bad := m.ratings.WithLabelValues(channel, "good"), m.ratings.WithLabelValues(channel, "bad")
 	return func(verdict bool) {
@@ -192,8 +192,8 @@ func (m *Metrics) Model(try failover.Try) {
 	}
 }
 
-// Compaction implements agent.Observer.
+// Compaction counts an attempt to sum up a conversation, by its result.
 func (m *Metrics) Compaction(result string) { m.compactions.WithLabelValues(result).Inc() }
 
-// Failover counts that one model was asked in the place of another.
+// Failover counts that model to was asked instead of model from.
 func (m *Metrics) Failover(from, to string) { m.failovers.WithLabelValues(from, to).Inc() }

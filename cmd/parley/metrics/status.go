@@ -11,29 +11,29 @@ import (
 	"parley/bus"
 )
 
-// Fleet is what all processes share. Only one of them exports it, so that sums over the
-// fleet are right.
+// Fleet holds what all processes share. Only one of them exports its metrics, so that
+// sums over the fleet are right.
 type Fleet struct {
-	// Holder tells whether this process is the one that exports it; nil means always.
+	// Holder reports whether this process is the one that exports them; nil means always.
 	Holder func() bool
 	Bus    bus.Inspector
 	Book   Book
 }
 
-// A Book tells how many sends may or may not have arrived.
+// A Book counts the sends whose outcome is unknown, and the open requests to people.
 type Book interface {
-	// UnknownSends counts the messages of each channel of which nobody can tell
-	// whether they were sent. Channels without any may be missing.
+	// UnknownSends returns how many messages of each channel may or may not have been
+	// sent. Channels without any may be missing.
 	UnknownSends(ctx context.Context) (map[string]int, error)
-	// OpenAskCount counts the requests that people have not answered yet.
+	// OpenAskCount returns the number of requests that people have not answered yet.
 	OpenAskCount(ctx context.Context) (int, error)
 }
 
-// lookUpTime bounds how long a scrape waits for the bus and the book.
-const lookUpTime = 5 * time.Second
+// lookUpTimeout is how long a scrape waits for the bus and the book.
+const lookUpTimeout = 5 * time.Second
 
 // status is a collector that looks up, at each scrape, how full the queues are, which
-// channels are connected, and of how many sends the outcome is unknown.
+// channels are connected, and how many sends have an unknown outcome.
 type status struct {
 	Config
 	descriptions
@@ -62,14 +62,15 @@ func describe() descriptions {
 	}
 }
 
-// Describe implements prometheus.Collector.
+// Describe implements prometheus.Collector: it sends the descriptions of all metrics of
+// status.
 func (s *status) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{s.waiting, s.oldest, s.leased, s.dead, s.unknown, s.up, s.servers, s.asks} {
 		out <- d
 	}
 }
 
-// Collect implements prometheus.Collector.
+// Collect implements prometheus.Collector: it looks up the values and sends them.
 func (s *status) Collect(out chan<- prometheus.Metric) {
 	gauge := gauges(func(d *prometheus.Desc, v float64, label string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, label)
@@ -84,13 +85,13 @@ func (s *status) Collect(out chan<- prometheus.Metric) {
 	if s.Fleet.Holder != nil && !s.Fleet.Holder() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lookUpTime)
+	ctx, cancel := context.WithTimeout(context.Background(), lookUpTimeout)
 	defer cancel()
 	if s.Fleet.Bus != nil {
-		s.bus(ctx, channels, gauge)
+		s.exportTopics(ctx, channels, gauge)
 	}
 	if s.Fleet.Book != nil {
-		s.book(ctx, channels, gauge)
+		s.exportSends(ctx, channels, gauge)
 		if n, err := s.Fleet.Book.OpenAskCount(ctx); err != nil {
 			s.Log.Warn("open requests could not be counted for a scrape", slog.Any("error", err))
 		} else {
@@ -99,10 +100,10 @@ func (s *status) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// gauges exports one value of a metric.
+// gauges is a function that exports one value of a metric.
 type gauges func(d *prometheus.Desc, v float64, label string)
 
-// states exports which of some are up, and returns their names.
+// states exports for each name whether it is up, and returns the names.
 func (g gauges) states(d *prometheus.Desc, all map[string]bool) (names []string) {
 	for name, up := range all {
 		names = append(names, name)
@@ -115,9 +116,9 @@ func (g gauges) states(d *prometheus.Desc, all map[string]bool) (names []string)
 	return names
 }
 
-// bus exports every topic that exists, and also those that the configured channels will
-// have: an alert on a missing series would never fire.
-func (s *status) bus(ctx context.Context, channels []string, gauge gauges) {
+// exportTopics exports every topic that exists, and also those that the configured
+// channels will have: an alert on a missing series would never fire.
+func (s *status) exportTopics(ctx context.Context, channels []string, gauge gauges) {
 	topics, err := s.Fleet.Bus.Topics(ctx)
 	if err != nil {
 		s.Log.Warn("topics could not be listed for a scrape", slog.Any("error", err))
@@ -141,8 +142,8 @@ func (s *status) bus(ctx context.Context, channels []string, gauge gauges) {
 	}
 }
 
-// book exports the number of unknown sends of each channel, 0 too.
-func (s *status) book(ctx context.Context, channels []string, gauge gauges) {
+// exportSends exports the number of unknown sends of each channel, also if it is 0.
+func (s *status) exportSends(ctx context.Context, channels []string, gauge gauges) {
 	unknown, err := s.Fleet.Book.UnknownSends(ctx)
 	if err != nil {
 		s.Log.Warn("unknown sends could not be counted for a scrape", slog.Any("error", err))

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// A ToolCount is what has become of a tool's calls since the process was started.
+// A ToolCount counts a tool's calls and their results since the process was started.
 type ToolCount struct {
 	Tool      string
 	Calls     int64
-	Failed    int64 // timeouts among them
+	Failed    int64 // including timeouts
 	Timeouts  int64
 	Seconds   float64 // all calls together
 	LastError string
 	LastAt    *time.Time
 }
 
-// toolCounts are the counts by tool.
+// toolCounts has the counts of each tool.
 type toolCounts struct {
 	mu   sync.Mutex
 	tool map[string]ToolCount
@@ -41,7 +41,7 @@ func (c *toolCounts) add(tool, result string, d time.Duration) {
 	c.tool[tool] = n
 }
 
-// Tools tells of the tools that were called, by name.
+// Tools returns the counts of the tools that were called, by name.
 func (m *Metrics) Tools() []ToolCount {
 	m.tools.counts.mu.Lock()
 	defer m.tools.counts.mu.Unlock()

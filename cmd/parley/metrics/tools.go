@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// toolMetrics are those of tool calls.
+// toolMetrics are the metrics of tool calls.
 type toolMetrics struct {
 	calls     *prometheus.CounterVec
 	seconds   *prometheus.HistogramVec
@@ -19,7 +19,7 @@ type toolMetrics struct {
 	asks      *prometheus.CounterVec
 	schedules *prometheus.CounterVec
 	lost      prometheus.Counter
-	counts    *toolCounts // the same for people
+	counts    *toolCounts // the same counts, for people to read
 }
 
 func newToolMetrics() toolMetrics {
@@ -68,7 +68,7 @@ func (m *Metrics) ScheduleFired(result string, n int) {
 	m.tools.schedules.WithLabelValues(result).Add(float64(n))
 }
 
-// AuditLost counts something that was done and has no audit record.
+// AuditLost counts an action that could not be recorded in the audit.
 func (m *Metrics) AuditLost() { m.tools.lost.Inc() }
 
 // Batch counts a group of calls that ran side by side.
@@ -78,7 +78,7 @@ func (m *Metrics) Batch(concurrency int, saved time.Duration) {
 	m.tools.saved.Add(max(0, saved.Seconds()))
 }
 
-// highest is a gauge that only rises.
+// highest is a gauge that keeps the highest value.
 type highest struct {
 	prometheus.Gauge
 	mu  sync.Mutex
@@ -98,5 +98,5 @@ func (h *highest) raise(to float64) {
 	}
 }
 
-// SandboxKill counts a command that was ended.
+// SandboxKill counts a command that the sandbox has ended, by the reason.
 func (m *Metrics) SandboxKill(reason string) { m.tools.kills.WithLabelValues(reason).Inc() }

@@ -18,7 +18,7 @@ import (
 // ErrDiffers says that the mail in the new bus is not the same as that in the old one.
 var ErrDiffers = errors.New("what was taken is not the same")
 
-// Mail counts what was copied of a bus.
+// Mail counts what was copied from a bus.
 type Mail struct {
 	Messages  int64 `json:"messages"`
 	Mailboxes int   `json:"mailboxes"`
@@ -30,13 +30,13 @@ type Mail struct {
 // knownAtOnce is how many known ids, or dead letters, are copied or read in one request.
 const knownAtOnce = 500
 
-// takeBus copies the mail: waiting messages, dead letters, known ids and pauses. Each step
-// can be repeated after a crash: the intake recognises what it has taken under this
-// migration's id.
+// copyBus copies the mail: waiting messages, dead letters, known ids and pauses. Each
+// step can be repeated after a crash: the intake recognises what it has received under
+// this migration's id.
 //
 // The new bus begins to count its fences above every fence that a log or the old bus has
 // seen. Otherwise the logs would refuse its first leases as outdated.
-func (m *migration) takeBus(ctx context.Context) error {
+func (m *migration) copyBus(ctx context.Context) error {
 	fence, err := m.from.store.Fence(ctx)
 	if err != nil {
 		return err
@@ -67,10 +67,10 @@ func (m *migration) takeBus(ctx context.Context) error {
 		}
 	}
 	m.Point("before the known ids")
-	if err := m.takeKnown(ctx); err != nil {
+	if err := m.copyKnownIDs(ctx); err != nil {
 		return err
 	}
-	if err := m.takePauses(ctx); err != nil {
+	if err := m.copyPauses(ctx); err != nil {
 		return err
 	}
 	if err := m.intake.Durable(ctx); err != nil {
@@ -81,9 +81,9 @@ func (m *migration) takeBus(ctx context.Context) error {
 	return m.compare(ctx, was)
 }
 
-// takeKnown copies the ids that were published lately, so that a message which a platform
-// delivers again is not answered twice.
-func (m *migration) takeKnown(ctx context.Context) error {
+// copyKnownIDs copies the ids that were published lately, so that a message which a
+// platform delivers again is not answered twice.
+func (m *migration) copyKnownIDs(ctx context.Context) error {
 	var last sqlitebus.Known
 	var ids []string
 	flush := func() error {
@@ -107,8 +107,8 @@ func (m *migration) takeKnown(ctx context.Context) error {
 	return flush()
 }
 
-// takePauses copies the pauses of topics that are not over yet.
-func (m *migration) takePauses(ctx context.Context) error {
+// copyPauses copies the pauses of topics that are not over yet.
+func (m *migration) copyPauses(ctx context.Context) error {
 	pauses, err := m.from.bus.Pauses(ctx)
 	if err != nil {
 		return err

@@ -110,7 +110,7 @@ func Run(ctx context.Context, c Config) (r *Report, err error) {
 		return nil, err
 	}
 	if !done {
-		if err := m.takeAll(ctx); err != nil {
+		if err := m.copyAll(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -123,7 +123,7 @@ func Run(ctx context.Context, c Config) (r *Report, err error) {
 	return &m.report, nil
 }
 
-// plan finds out which parts are to be copied, and under which id.
+// plan decides which parts are copied, and under which id.
 func (m *migration) plan() error {
 	note, err := Read(m.Home)
 	if err != nil {
@@ -251,23 +251,23 @@ func (m *migration) begin(ctx context.Context) (done bool, err error) {
 	return false, m.to.moves.begin(ctx, m.note.ID)
 }
 
-// takeAll copies the parts, and then records that they are complete.
-func (m *migration) takeAll(ctx context.Context) error {
+// copyAll copies the parts, and then records that they are complete.
+func (m *migration) copyAll(ctx context.Context) error {
 	if m.note.HasPart(PartStore) {
-		if err := m.takeStore(ctx); err != nil {
+		if err := m.copyStore(ctx); err != nil {
 			return err
 		}
 	}
 	if m.note.HasPart(PartBus) {
-		if err := m.takeBus(ctx); err != nil {
+		if err := m.copyBus(ctx); err != nil {
 			return err
 		}
 	}
 	return m.to.moves.finish(ctx, m.note.ID)
 }
 
-// takeStore copies the logs and the book.
-func (m *migration) takeStore(ctx context.Context) error {
+// copyStore copies the logs and the book.
+func (m *migration) copyStore(ctx context.Context) error {
 	move, err := m.to.moves.find(ctx, m.note.ID)
 	if err != nil {
 		return err
@@ -275,7 +275,7 @@ func (m *migration) takeStore(ctx context.Context) error {
 	m.report.Rows = map[string]int64{}
 	if !move.store {
 		m.Point("before the store")
-		rows, err := sqlstore.Copy(ctx, m.from.store, m.to.store, m.to.moves.within(m.note.ID, "store"))
+		rows, err := sqlstore.Copy(ctx, m.from.store, m.to.store, m.to.moves.recordCopied(m.note.ID, "store"))
 		if err != nil {
 			return fmt.Errorf("take the logs: %w", err)
 		}
@@ -284,7 +284,7 @@ func (m *migration) takeStore(ctx context.Context) error {
 	}
 	if !move.book {
 		m.Point("before the book")
-		rows, err := sqlbook.Copy(ctx, m.from.book, m.to.book, m.to.moves.within(m.note.ID, "book"))
+		rows, err := sqlbook.Copy(ctx, m.from.book, m.to.book, m.to.moves.recordCopied(m.note.ID, "book"))
 		if err != nil {
 			return fmt.Errorf("take the book: %w", err)
 		}

@@ -33,8 +33,8 @@ CREATE TABLE moves (
 
 func (t *moves) close() error { return t.db.Close() }
 
-// find tells how far a migration has come. It returns ErrOther while another one is under
-// way.
+// find returns how far a migration has come. It returns ErrOther while another one is
+// under way.
 func (t *moves) find(ctx context.Context, id string) (m move, err error) {
 	other, err := t.unfinished(ctx, id)
 	if err == nil && other {
@@ -52,7 +52,7 @@ func (t *moves) find(ctx context.Context, id string) (m move, err error) {
 	return m, nil
 }
 
-// unfinished tells whether a migration other than that one is under way.
+// unfinished reports whether a migration other than that one is under way.
 func (t *moves) unfinished(ctx context.Context, beside string) (yes bool, err error) {
 	err = t.db.Read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM moves WHERE done = 0 AND id <> ?)", beside).Scan(&yes)
 	if err != nil {
@@ -69,8 +69,9 @@ func (t *moves) begin(ctx context.Context, id string) error {
 	return nil
 }
 
-// within notes that a part was copied, in the transaction that copies it.
-func (t *moves) within(id, part string) func(*sqldb.Tx) error {
+// recordCopied returns a function that records in a transaction that a part was copied;
+// it is called in the transaction that copies it.
+func (t *moves) recordCopied(id, part string) func(*sqldb.Tx) error {
 	return func(tx *sqldb.Tx) error {
 		_, err := tx.Exec("UPDATE moves SET "+part+" = ? WHERE id = ?", time.Now().UnixMicro(), id)
 		return err
@@ -84,8 +85,8 @@ func (t *moves) finish(ctx context.Context, id string) error {
 	return nil
 }
 
-// Unfinished tells whether a migration to a database is under way, so that it must not be
-// served yet.
+// Unfinished reports whether a migration to a database is under way, so that it must not
+// be served yet.
 func Unfinished(ctx context.Context, url string) (yes bool, err error) {
 	t, err := openMoves(ctx, url)
 	if err != nil {

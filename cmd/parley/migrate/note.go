@@ -26,18 +26,19 @@ type Note struct {
 	Done  time.Time `json:"done,omitzero"`
 }
 
-// Unfinished tells whether a migration was begun and has not ended.
+// Unfinished reports whether a migration was begun and has not ended.
 func (n Note) Unfinished() bool { return n.ID != "" && n.Done.IsZero() }
 
-// HasPart tells whether the latest migration copies a part.
+// HasPart reports whether the latest migration copies a part.
 func (n Note) HasPart(part string) bool { return slices.Contains(n.Parts, part) }
 
-// Places names the places where the content of the home is now.
+// Places returns in words the places where the content of the home is now.
 func (n Note) Places() string {
 	return strings.Join(slices.DeleteFunc([]string{n.Store, n.Bus}, func(s string) bool { return s == "" }), " and ")
 }
 
-// Path is the file with a home's note. Deleting it gives the migration up.
+// Path returns the path of the file with a home's note. Deleting it gives the migration
+// up.
 func Path(home string) string { return filepath.Join(home, "moved.json") }
 
 // Read reads a home's note. It is empty if nothing was ever copied.

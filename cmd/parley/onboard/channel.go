@@ -14,7 +14,8 @@ import (
 	"parley/cmd/parley/platforms"
 )
 
-// A channel is what is written about a channel; without a platform there is none.
+// A channel has the settings of the channel that are written; without a platform there is
+// no channel.
 type channel struct {
 	platform, title string
 	tokens          []token
@@ -22,17 +23,17 @@ type channel struct {
 	owner           string
 }
 
-// A token is one that a platform gives a bot.
+// A token is a token that a platform gives a bot, and the setting that holds it.
 type token struct {
 	key string // the setting
 	secret
 }
 
-// noChannel is the choice of talking in the terminal alone.
+// noChannel is the choice to talk only in the terminal.
 const noChannel = "none"
 
-// chooseChannel finds out where people talk to the bot, and asks the platform who the bot
-// is: so it is known that it takes the tokens.
+// chooseChannel asks where people talk to the bot, and checks the tokens by asking the
+// platform who the bot is.
 func (c Command) chooseChannel(ctx context.Context, d *dialogue) (channel, error) {
 	p, err := c.choosePlatform(ctx, d)
 	if err != nil || p.Name == "" {
@@ -63,7 +64,7 @@ func (c Command) chooseChannel(ctx context.Context, d *dialogue) (channel, error
 	}
 }
 
-// choosePlatform finds out on which platform; the one without a name is none.
+// choosePlatform asks for the platform; one without a name means none.
 func (c Command) choosePlatform(ctx context.Context, d *dialogue) (config.Platform, error) {
 	all := platforms.Settings()
 	var among []choice
@@ -94,7 +95,7 @@ func (c Command) choosePlatform(ctx context.Context, d *dialogue) (config.Platfo
 	return config.Platform{}, &UsageError{fmt.Sprintf("there is no platform %q: one of %s, %s", name, strings.Join(names, ", "), noChannel)}
 }
 
-// tokens finds out those that a channel needs that receives in the usual way.
+// askTokens asks for the tokens that a channel needs which receives in the usual way.
 func (c Command) tokens(ctx context.Context, d *dialogue, p config.Platform) ([]token, error) {
 	files := map[string]string{"bot_token": c.TokenFile, "app_token": c.AppTokenFile}
 	flags := map[string]string{"bot_token": "--token-file", "app_token": "--app-token-file"}
@@ -115,7 +116,7 @@ func (c Command) tokens(ctx context.Context, d *dialogue, p config.Platform) ([]
 	return all, nil
 }
 
-// token finds out one token.
+// token reads one token from a file or the environment, or asks for it.
 func (d *dialogue) token(ctx context.Context, p config.Platform, t config.PlatformToken, file, flag string) (secret, error) {
 	if file != "" {
 		return readSecret(file)
@@ -143,7 +144,8 @@ func (d *dialogue) token(ctx context.Context, p config.Platform, t config.Platfo
 	return secret{value: typed}, err
 }
 
-// tryOut asks the platform who the bot is, and whether it has what it needs.
+// tryOut asks the platform who the bot is, and whether it has the permissions that it
+// needs.
 func (ch channel) tryOut(ctx context.Context) (who string, err error) {
 	c := config.Channel{Name: ch.platform, Platform: ch.platform, Mode: "chat", APIURL: ch.apiURL, RateLimit: "platform"}
 	for _, t := range ch.tokens {
@@ -171,7 +173,8 @@ func (ch channel) tryOut(ctx context.Context) (who string, err error) {
 	return who, err
 }
 
-// ownerOf finds out who owns the bot; "" leaves it to the link or code that serve prints.
+// askOwner asks for the id of the bot's owner; "" leaves it to the link or code that
+// serve prints.
 func (c Command) ownerOf(ctx context.Context, d *dialogue, p config.Platform) (string, error) {
 	id := c.Owner
 	for {
@@ -199,8 +202,8 @@ const (
 	noListen    = "none"
 )
 
-// chooseListen finds out where HTTP listens; "" is the usual place. It asks where another
-// program has that already, such as another bot's server.
+// chooseListen returns where HTTP listens; "" means the usual place. It asks only if
+// another program, such as another bot's server, listens there already.
 func (c Command) chooseListen(ctx context.Context, d *dialogue) (string, error) {
 	where := c.Listen
 	if where == "" {

@@ -18,19 +18,19 @@ import (
 type dialogue struct {
 	in   *os.File
 	out  io.Writer
-	asks bool // somebody is there to be asked
+	asks bool // there is somebody who can be asked
 }
 
 func (d *dialogue) say(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
 
-// errLeft says that whoever was asked has gone.
+// errLeft says that the person has ended the dialogue.
 var errLeft = errors.New("left before the end; nothing was written")
 
-// maxLine bounds what is typed as one answer.
+// maxLine is the longest answer, in bytes.
 const maxLine = 4096
 
-// line reads what is typed. It reads a byte at a time: what comes after the line belongs
-// to the next question, or to the program that is served then.
+// readLine reads a line that is typed. It reads a byte at a time, because what comes
+// after the line belongs to the next question, or to the program that is served then.
 func (d *dialogue) line() (string, error) {
 	var typed []byte
 	for one := make([]byte, 1); len(typed) < maxLine; {
@@ -47,8 +47,8 @@ func (d *dialogue) line() (string, error) {
 	return "", fmt.Errorf("more than %d characters were typed as one answer", maxLine)
 }
 
-// plain is what was typed as a text. Control characters come from keys that mean nothing
-// here, such as arrows, and no setting has any.
+// checkTyped returns what was typed as a text, or an error for control characters. These
+// come from keys that mean nothing here, such as arrows, and no setting has any.
 func plain(typed []byte) (string, error) {
 	text := strings.TrimSpace(string(typed))
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
@@ -57,8 +57,8 @@ func plain(typed []byte) (string, error) {
 	return text, nil
 }
 
-// await waits for what read gives, or until ctx is done. A read of a terminal cannot be
-// called off: the process ends then, and the read with it.
+// await waits for the result of read, or until ctx is done. A read of a terminal cannot
+// be cancelled: it goes on until the process ends.
 func await(ctx context.Context, read func() (string, error)) (string, error) {
 	type outcome struct {
 		text string
@@ -77,7 +77,7 @@ func await(ctx context.Context, read func() (string, error)) (string, error) {
 	}
 }
 
-// ask asks for a line; an empty one stands for what is usual.
+// ask asks for a line; an empty one means the usual answer.
 func (d *dialogue) ask(ctx context.Context, what, usual string) (string, error) {
 	if usual != "" {
 		what += " [" + usual + "]"
@@ -90,8 +90,9 @@ func (d *dialogue) ask(ctx context.Context, what, usual string) (string, error) 
 	return typed, err
 }
 
-// secret asks for what nobody is to see while it is typed. The terminal is told to show
-// nothing before the question is: who types fast is not shown either.
+// askSecret asks for a text that is not shown while it is typed. The terminal is told to
+// show nothing before the question is printed, so that a fast typist's first letters are
+// not shown either.
 func (d *dialogue) secret(ctx context.Context, what string) (string, error) {
 	fd := int(d.in.Fd())
 	before, err := term.MakeRaw(fd)
@@ -112,7 +113,7 @@ func (d *dialogue) secret(ctx context.Context, what string) (string, error) {
 	})
 }
 
-// confirm asks a question of yes and no.
+// confirm asks a yes-or-no question.
 func (d *dialogue) confirm(ctx context.Context, what string, usual bool) (bool, error) {
 	letters := "y/N"
 	if usual {

@@ -14,21 +14,22 @@ import (
 	"parley/tools/spelling"
 )
 
-// A model is what is written about the model.
+// A model has the settings of the model that are written.
 type model struct {
 	provider
 	name string
 	key  secret
 }
 
-// A secret is written by its place: a variable that has it, or a file of its own.
+// A secret is a key or token. The configuration only names its place: a variable that has
+// it, or a file of its own.
 type secret struct {
 	env   string // the variable
-	value string // with env, what it has now
+	value string // the secret itself; with env, the variable's present value
 }
 
-// chooseModel finds out who answers, and asks the server what models it has: so it is
-// known that it is there, and that it takes the key.
+// chooseModel asks which model answers, and checks the server and the key by asking the
+// server for its models.
 func (c Command) chooseModel(ctx context.Context, d *dialogue) (m model, err error) {
 	if m.provider, err = c.chooseProvider(ctx, d); err != nil || m.provider.name == demoProvider {
 		return m, err
@@ -54,8 +55,7 @@ func (c Command) chooseModel(ctx context.Context, d *dialogue) (m model, err err
 	}
 }
 
-// askAgain says why a server gives no list of its models, and finds out whether to try
-// another key.
+// askAgain says why a server lists no models, and asks whether to try another key.
 func (c Command) askAgain(ctx context.Context, d *dialogue, m model, err error) (bool, error) {
 	why := err.Error()
 	if refused, ok := errors.AsType[*llm.Error](err); ok {
@@ -77,7 +77,7 @@ func (c Command) askAgain(ctx context.Context, d *dialogue, m model, err error) 
 	return again, err
 }
 
-// chooseProvider finds out whose model answers.
+// chooseProvider asks whose model answers.
 func (c Command) chooseProvider(ctx context.Context, d *dialogue) (p provider, err error) {
 	name := c.Provider
 	if name == "" && c.BaseURL != "" {
@@ -115,7 +115,7 @@ func (c Command) chooseProvider(ctx context.Context, d *dialogue) (p provider, e
 	return p, nil
 }
 
-// otherServer finds out where a server is that is none of the table's.
+// otherServer asks for the address of a server that is not in the table.
 func (c Command) otherServer(ctx context.Context, d *dialogue) (provider, error) {
 	p := provider{name: otherProvider, baseURL: c.BaseURL, env: "OPENAI_API_KEY"}
 	if p.baseURL == "" && !d.asks {
@@ -130,7 +130,7 @@ func (c Command) otherServer(ctx context.Context, d *dialogue) (provider, error)
 	return p, nil
 }
 
-// key finds out the key that a provider wants.
+// askKey reads a provider's key from a file or the environment, or asks for it.
 func (c Command) key(ctx context.Context, d *dialogue, p provider) (secret, error) {
 	if c.KeyFile != "" {
 		return readSecret(c.KeyFile)
@@ -157,7 +157,7 @@ func (c Command) key(ctx context.Context, d *dialogue, p provider) (secret, erro
 	return secret{value: typed}, err
 }
 
-// readSecret reads a secret of a file.
+// readSecret reads a secret from a file.
 func readSecret(file string) (secret, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -170,10 +170,10 @@ func readSecret(file string) (secret, error) {
 	return secret{value: text}, nil
 }
 
-// mostShown is how many models are listed to choose from.
+// maxShown is how many models are listed to choose from.
 const mostShown = 30
 
-// chooseName finds out which of a server's models answers.
+// chooseName asks which of a server's models answers.
 func (c Command) chooseName(ctx context.Context, d *dialogue, p provider, names []string) (string, error) {
 	if c.Model != "" {
 		if len(names) > 0 && !slices.Contains(names, c.Model) {

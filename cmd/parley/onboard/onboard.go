@@ -1,9 +1,9 @@
-// Package onboard takes somebody from an empty home to the first answer of a bot: it asks
-// for a model and a channel, tries both out, and writes the settings.
+// Package onboard leads somebody from an empty home to the first answer of a bot: it asks
+// for a model and a channel, tries both, and writes the settings.
 //
-// onboard.go is the way through it; dialogue.go asks, model.go and channel.go find out what
-// to write, providers.go is the table of those whose models can be asked, and settings.go
-// writes the file and the secrets beside it.
+// onboard.go has the order of the steps; dialogue.go asks questions, model.go and
+// channel.go ask for the values to write, providers.go is the table of known providers of
+// models, and settings.go writes the file and the secrets beside it.
 package onboard
 
 import (
@@ -19,12 +19,12 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// A Program is what onboard hands over to once the settings are written. The command line
-// gives it.
+// A Program has the functions of the command line that onboard calls once the settings
+// are written.
 type Program struct {
-	// File is the configuration file that is to be written.
+	// File returns the path of the configuration file to write.
 	File func() (string, error)
-	// Ask puts a question to the agent, as it is configured now, and prints the answer.
+	// Ask sends a question to the agent, as it is configured now, and prints the answer.
 	Ask func(ctx context.Context, file, question string) error
 	// Serve serves the channels until ctx is done.
 	Serve func(ctx context.Context, file string) error
@@ -36,7 +36,8 @@ type UsageError struct{ problem string }
 // Error says what to do.
 func (e *UsageError) Error() string { return e.problem }
 
-// missing says which flag has to be given where nobody can be asked.
+// missing returns the error that names a flag which must be given because nobody can be
+// asked.
 func missing(flag, what string) error {
 	return &UsageError{fmt.Sprintf("nobody can be asked here, because this is no terminal: give %s (%s)", flag, what)}
 }
@@ -73,7 +74,8 @@ Examples:
   parley onboard --provider openai --key-file key.txt --channel telegram --token-file token.txt --start`
 }
 
-// question is what an agent is asked first, and demoQuestion what the demo understands.
+// question is the first question to an agent, and demoQuestion one that the demo
+// understands.
 const (
 	question     = "Say hello to me in one short sentence."
 	demoQuestion = "write hello to hello.txt then list the files"
@@ -118,8 +120,8 @@ func (c Command) Run(ctx context.Context, tty terminal.Terminal, p Program) erro
 	return c.begin(ctx, d, p, s)
 }
 
-// mayWrite finds out whether a file may be written, and under what name the one that
-// stands there is kept; "" where none does.
+// mayWrite returns an error if a file may not be written. Otherwise it returns the name
+// under which the present file is kept; "" if there is none.
 func (c Command) mayWrite(ctx context.Context, d *dialogue, file string) (old string, err error) {
 	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -141,7 +143,7 @@ func (c Command) mayWrite(ctx context.Context, d *dialogue, file string) (old st
 	return nameForOld(file), nil
 }
 
-// begin serves the channel if that is wanted, and says how to go on.
+// begin serves the channel if the person wants that, or says how to go on.
 func (c Command) begin(ctx context.Context, d *dialogue, p Program, s settings) error {
 	ch := s.channel
 	if ch.platform == "" {
@@ -163,7 +165,7 @@ func (c Command) begin(ctx context.Context, d *dialogue, p Program, s settings) 
 	return p.Serve(ctx, s.file)
 }
 
-// secretsFolder is where the secrets stand, beside the configuration file.
+// secretsFolder is the folder of the secrets, beside the configuration file.
 const secretsFolder = "secrets"
 
 func secretPath(file, name string) string {

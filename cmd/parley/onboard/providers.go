@@ -6,16 +6,16 @@ import (
 	"parley/agent/openai"
 )
 
-// A provider is somebody, or a program, whose models can be asked.
+// A provider is a company or a program whose models can be asked.
 type provider struct {
 	name, title string
 	baseURL     string
 	env         string // the variable in which its users have their key
-	model       string // the one to begin with; "" asks the server which it has
-	local       bool   // it runs on one's own machine and wants no key
+	model       string // the model to begin with; "" means to ask the server which models it has
+	local       bool   // it runs on the person's own machine and needs no key
 }
 
-// providers are those that are offered, in the order in which they are.
+// providers returns the providers that are offered, in that order.
 func providers() []provider {
 	return []provider{
 		{name: "openai", title: "OpenAI", baseURL: openai.DefaultURL, env: "OPENAI_API_KEY", model: openai.DefaultName},
@@ -33,13 +33,13 @@ func providers() []provider {
 	}
 }
 
-// The two that are none of these.
+// Two further choices that are not in the table.
 const (
 	otherProvider = "other" // any server that speaks OpenAI's chat completions
 	demoProvider  = "demo"  // the built-in model
 )
 
-// providerNamed is a provider of the table; false if it is none of them.
+// providerNamed returns the provider of that name; false if the table has none.
 func providerNamed(name string) (provider, bool) {
 	for _, p := range providers() {
 		if p.name == name {
@@ -49,7 +49,7 @@ func providerNamed(name string) (provider, bool) {
 	return provider{}, false
 }
 
-// offered are all that one can choose from.
+// offered returns all choices of a provider.
 func offered() []choice {
 	var all []choice
 	for _, p := range providers() {
@@ -60,5 +60,5 @@ func offered() []choice {
 		choice{demoProvider, "none yet: the built-in demo, which understands a handful of requests"})
 }
 
-// from is who a model is from, in words.
+// from returns in words who a model is from.
 func (p provider) from() string { return cmp.Or(p.title, p.baseURL) }

@@ -10,21 +10,23 @@ import (
 	"time"
 )
 
-// settings are what is written: a configuration file, and a file for each secret.
+// settings has the values that are written: a configuration file, and a file for each
+// secret.
 type settings struct {
 	file    string
-	old     string // what the file that stands there is renamed to; "" if none does
+	old     string // what the present file is renamed to; "" if there is none
 	model   model
 	channel channel
-	listen  string // where HTTP listens; "" is the usual place
+	listen  string // where HTTP listens; "" means the usual place
 }
 
-// nameForOld is what a file is renamed to that another takes the place of.
+// nameForOld returns the name to which a file is renamed when another replaces it.
 func nameForOld(file string) string {
 	return file + ".before-" + time.Now().Format("20060102-150405")
 }
 
-// write writes all of it. The configuration comes last: what it names is there then.
+// write writes all files. The configuration comes last, so that the files which it names
+// exist then.
 func (s settings) write() error {
 	for _, dir := range []string{filepath.Dir(s.file), filepath.Join(filepath.Dir(s.file), secretsFolder)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -44,7 +46,7 @@ func (s settings) write() error {
 	return replace(s.file, s.text())
 }
 
-// replace writes a file that its owner alone may read, in one step.
+// replace writes a file that only its owner may read, in one step.
 func replace(path, text string) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
@@ -64,7 +66,7 @@ func replace(path, text string) (err error) {
 	return nil
 }
 
-// secrets are those that get a file, by its name.
+// secrets returns the secrets that are written to files, by the names of these.
 func (s settings) secrets() map[string]string {
 	all := map[string]string{}
 	add := func(name string, held secret) {
@@ -79,7 +81,7 @@ func (s settings) secrets() map[string]string {
 	return all
 }
 
-// reference is how the file names a secret.
+// reference returns the text by which the configuration file refers to a secret.
 func (k secret) reference(name string) string {
 	if k.env != "" {
 		return "${" + k.env + "}"
@@ -87,7 +89,7 @@ func (k secret) reference(name string) string {
 	return "${file:" + secretsFolder + "/" + name + "}"
 }
 
-// text is the configuration file.
+// text returns the content of the configuration file.
 func (s settings) text() string {
 	var b strings.Builder
 	set := func(key, value, why string) {

@@ -14,11 +14,11 @@ import (
 type UnknownError struct {
 	What    string // "target" or "channel"
 	Name    string
-	Nearest string   // what a slip of the pen may have meant, or ""
-	Known   []string // what there is
+	Nearest string   // the known name that may have been meant, or ""
+	Known   []string // the names that exist
 }
 
-// Error says what there is instead.
+// Error names what exists instead.
 func (e *UnknownError) Error() string {
 	text := fmt.Sprintf("there is no %s %q", e.What, e.Name)
 	switch {
@@ -33,10 +33,10 @@ func (e *UnknownError) Error() string {
 // A Directory finds the addresses that people, programs and models name.
 type Directory struct {
 	Targets  map[string][]bus.Address // by name
-	Channels []string                 // those that have addresses
+	Channels []string                 // the names of channels that have addresses
 }
 
-// Find gives the addresses that a name stands for: a target's name, or an address
+// Find returns the addresses that a name stands for: a target's name, or an address
 // written as CHANNEL:CHAT[/THREAD]. Its errors are *UnknownError and *InvalidError.
 func (d Directory) Find(name string) ([]bus.Address, error) {
 	if to, ok := d.Targets[name]; ok {
@@ -55,7 +55,7 @@ func (d Directory) Find(name string) ([]bus.Address, error) {
 	return []bus.Address{a}, nil
 }
 
-// CheckChannel gives an *UnknownError for what names no channel.
+// CheckChannel returns an *UnknownError for a name of no channel.
 func (d Directory) CheckChannel(name string) error {
 	if slices.Contains(d.Channels, name) {
 		return nil

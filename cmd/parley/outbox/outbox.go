@@ -1,11 +1,12 @@
-// Package outbox accepts what programs want said, and tells what became of it.
+// Package outbox accepts messages that programs want to send, and reports whether they
+// were delivered.
 //
-// A request is recorded as a submission and then published, one outbound message for
-// each destination, under ids made of the submission's. Whoever dies between the two
-// leaves a record; the same request under the same Idempotency-Key finds it and
-// publishes again what the bus may not have, so that nothing is lost and
-// nothing is said twice. What became of a message is in the book that its
-// Dispatcher keeps; an Outbox only reads it.
+// A request is recorded as a submission and then published, one outbound message for each
+// destination, under ids made of the submission's. If the process dies between the two,
+// the record is left; the same request under the same Idempotency-Key finds it and
+// publishes again what the bus may not have, so that nothing is lost and nothing is said
+// twice. The state of a message is in the book that its Dispatcher keeps; an Outbox only
+// reads it.
 package outbox
 
 import (
@@ -28,7 +29,7 @@ const FallbackTarget = "fallback"
 // idPrefix begins the id of every submission.
 const idPrefix = "m_"
 
-// A Request is something to be said, at one or several places.
+// A Request is a text to be sent to one or several places.
 type Request struct {
 	Origin string   // the token's or webhook's name, or "owner"
 	To     []string // targets by name, or addresses: CHANNEL:CHAT[/THREAD]
@@ -45,7 +46,7 @@ type Request struct {
 	Digest string
 }
 
-// A Book is what an Outbox needs of the channels' book.
+// A Book is the part of the channels' book that an Outbox needs.
 type Book interface {
 	channels.Submissions
 	// Lookup returns a message as the Dispatcher has it; channels.ErrNoSend if
@@ -53,8 +54,8 @@ type Book interface {
 	Lookup(ctx context.Context, id string) (channels.Send, error)
 }
 
-// An Outbox accepts submissions and tells how they stand. Its functions are asked each
-// time, so that what they name may change while it is in use.
+// An Outbox accepts submissions and reports their states. Its functions are called each
+// time, so that their results may change while it is in use.
 type Outbox struct {
 	Bus  bus.Bus
 	Book Book

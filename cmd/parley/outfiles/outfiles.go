@@ -1,6 +1,7 @@
-// Package outfiles is the files that agents send: copied from a workspace, named on the bus, and removed once they were sent.
+// Package outfiles handles the files that agents send: they are copied from a workspace,
+// named on the bus, and removed once they were sent.
 //
-// outfiles.go takes files of a workspace and gives them to dispatchers, and sweep.go
+// outfiles.go copies files from a workspace and gives them to dispatchers, and sweep.go
 // removes what a crash has left.
 package outfiles
 
@@ -19,10 +20,11 @@ import (
 	"parley/tools"
 )
 
-// MostFiles is how many files one message may have.
+// MaxFiles is how many files one message may have.
 const MostFiles = 10
 
-// Files are those that wait to be sent. It is the enclosure.Store of dispatchers.
+// Files gives access to the files that wait to be sent. It is the enclosure.Store of
+// dispatchers.
 type Files struct{ Store *outgoing.Store }
 
 // A Dir is a session's directory.
@@ -31,20 +33,21 @@ type Dir interface {
 	Open(path string) (fs.File, error)
 }
 
-// A Letter is what files go with.
+// A Letter describes the messages that files are sent with.
 type Letter struct {
 	Session string
-	Call    string   // by which the session sends it
-	IDs     []string // of its messages on the bus
-	Most    int64    // bytes of one file
+	Call    string   // the tool call that sends the files
+	IDs     []string // ids of the messages on the bus
+	Most    int64    // the most bytes of one file
 }
 
-// mostTries is how often Keep begins anew: what it keeps may go under its hands, where
-// an earlier attempt at the same call was cut off and its messages are through just now.
+// maxTries is how often Keep tries: a copied file may be removed meanwhile, if an earlier
+// attempt at the same call was cut off and its messages are sent just now.
 const mostTries = 10
 
-// Keep copies files of a session's directory, and has the messages of a letter refer to
-// them. The same letter may be kept again. Its errors for the model are *tools.Error.
+// Keep copies files from a session's directory, and records that the messages of a letter
+// refer to them. The same letter may be kept again. Its errors for the model are
+// *tools.Error.
 func (f Files) Keep(ctx context.Context, l Letter, dir Dir, paths []string) (kept []bus.FileRef, err error) {
 	for range mostTries {
 		if kept, err = f.keepAll(ctx, l, dir, paths); err == nil {
@@ -125,7 +128,7 @@ func tooLarge(name string, size, most int64) *tools.Error {
 	return tools.Errorf(tools.InvalidArgs, "%q has %d bytes, and at most %d can be sent there: make it smaller, or send it in pieces", name, size, most)
 }
 
-// Read implements enclosure.Store.
+// Read implements enclosure.Store: it returns a file's content, or enclosure.ErrMissing.
 func (f Files) Read(file bus.FileRef) ([]byte, error) {
 	content, err := f.Store.Read(outgoing.File{Ref: file.Ref, SHA256: file.SHA256, Size: file.Size})
 	if errors.Is(err, outgoing.ErrMissing) {
@@ -134,7 +137,7 @@ func (f Files) Read(file bus.FileRef) ([]byte, error) {
 	return content, err
 }
 
-// Refer implements enclosure.Store.
+// Refer implements enclosure.Store: it records that a message refers to files.
 func (f Files) Refer(session, message string, files []bus.FileRef) error {
 	for _, ref := range refs(files) {
 		err := f.Store.Refer(outgoing.Reference{Ref: ref, Session: session, Message: message})
@@ -148,7 +151,7 @@ func (f Files) Refer(session, message string, files []bus.FileRef) error {
 	return nil
 }
 
-// Release implements enclosure.Store.
+// Release implements enclosure.Store: it removes a message's references to files.
 func (f Files) Release(message string, files []bus.FileRef) error {
 	var errs []error
 	for _, ref := range refs(files) {
@@ -157,7 +160,7 @@ func (f Files) Release(message string, files []bus.FileRef) error {
 	return errors.Join(errs...)
 }
 
-// refs are the folders that files are in: all of one call share one.
+// refs returns the folders that files are in, each once; all files of one call share one.
 func refs(files []bus.FileRef) []string {
 	var all []string
 	for _, f := range files {
@@ -168,14 +171,14 @@ func refs(files []bus.FileRef) []string {
 	return all
 }
 
-// Remove removes all that waits to be sent of a session, and tells whether there was
-// anything.
+// Remove removes all files of a session that wait to be sent, and reports whether there
+// were any.
 func (f Files) Remove(ctx context.Context, session string) (bool, error) {
 	return f.Store.Remove(ctx, session)
 }
 
-// Forget removes the files of messages that were taken off the bus, or that are made of
-// such a message's id.
+// Forget removes the files of messages that were taken off the bus, and of messages whose
+// ids are made of theirs.
 func (f Files) Forget(ctx context.Context, session string, messages []string) error {
 	all, err := f.Store.References(ctx, session)
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"parley/channels/markup"
 )
 
-// Shown are the paths of the files that an answer shows as images: ![what it is](path).
-// What is elsewhere, as a picture of the web, is none; nor is a link.
+// ShownPaths returns the paths of the files that an answer shows as images:
+// ![description](path). It leaves out images that are elsewhere, such as on the web, and
+// links.
 func Shown(text string) []string {
 	var paths []string
 	if !strings.Contains(text, "![") {
@@ -28,7 +29,7 @@ func Shown(text string) []string {
 	return paths
 }
 
-// isElsewhere tells of the address of an image that it is none of the workspace.
+// isElsewhere reports whether an image's address leads out of the workspace.
 func isElsewhere(to string) bool {
 	scheme, _, ok := strings.Cut(to, ":")
 	return strings.HasPrefix(to, "//") || strings.HasPrefix(to, "#") || ok && !strings.ContainsAny(scheme, "/. ")

@@ -15,8 +15,8 @@ import (
 
 const (
 	sweepEvery = 6 * time.Hour
-	// sweepAfter is how old a file is at least of which nobody knows: its call may still
-	// run.
+	// sweepAfter is the least age of an unknown file that is removed: the call of a
+	// younger one may still run.
 	sweepAfter = 24 * time.Hour
 	holdName   = "outgoing"
 )
@@ -25,7 +25,7 @@ const (
 // never published, or sent and not removed, because it died in between.
 type Sweeper struct {
 	Files Files
-	// Bus is asked what waits to be sent.
+	// Bus says which messages wait to be sent.
 	Bus  bus.Forgetter
 	Book channels.Sends
 	Log  *slog.Logger
@@ -52,8 +52,8 @@ func (s Sweeper) Run(ctx context.Context, holder bus.Holder) error {
 	return nil
 }
 
-// Sweep removes what was kept before a time and that nobody will send, and tells how
-// much it was.
+// Sweep removes the files that were kept before a time and that nobody will send, and
+// returns their number.
 func (s Sweeper) Sweep(ctx context.Context, before time.Time) (int, error) {
 	var waiting map[string]bool // the messages on the bus; read at the first need, since that reads all mail
 	return s.Files.Store.Sweep(ctx, before, func(r outgoing.Reference) (bool, error) {
@@ -73,7 +73,7 @@ func (s Sweeper) Sweep(ctx context.Context, before time.Time) (int, error) {
 	})
 }
 
-// waiting are the ids of all messages that are still to be sent.
+// waiting returns the ids of all messages that are still to be sent.
 func (s Sweeper) waiting(ctx context.Context) (map[string]bool, error) {
 	ids := map[string]bool{}
 	_, err := s.Bus.Forget(ctx, func(topic bus.Topic, m bus.Message) bool {

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// pieceBytes is how much goes into one file: every platform takes that.
+	// pieceBytes is how many bytes go into one file; every platform accepts that.
 	pieceBytes = 7 << 20
-	// lineBytes is the longest line, which then is a file of its own.
+	// lineBytes is the longest line, in bytes; such a line is a file of its own.
 	lineBytes = 10 << 20
 )
 
-// A line is an entry of the log as a person gets it.
+// A line is an entry of the log as it is exported.
 type line struct {
 	Session string          `json:"session"`
 	At      time.Time       `json:"at"`
@@ -33,14 +33,14 @@ type line struct {
 
 // The kinds of lines that are no entries of the log.
 const (
-	kindRating   = "rating"   // what the person thinks of an answer
-	kindSchedule = "schedule" // what they have the agent do later
-	kindMemory   = "memory"   // what is remembered of them
+	kindRating   = "rating"   // the person's verdict on an answer
+	kindSchedule = "schedule" // a schedule that the person has made
+	kindMemory   = "memory"   // what is remembered about the person
 )
 
-// export sends a person what they said, what was answered, what they think of answers, and
-// what they have scheduled, as files of JSON lines. Their ids and what stands in them are
-// the same if it is done again, but for what was changed meanwhile of the last two.
+// export sends a person what they said, what was answered, their verdicts on answers, and
+// what they have scheduled, as files of JSON lines. A repeated export sends the same
+// files under the same ids, except for what was changed meanwhile of the last two.
 func (d *Desk) export(ctx context.Context, id string, r request) error {
 	f := &exporting{desk: d, id: id, request: r}
 	alone, shared, err := d.Store.Spoke(ctx, r.Person)
@@ -117,7 +117,7 @@ func (f *exporting) addSchedules(ctx context.Context) error {
 	return nil
 }
 
-// addMemory adds what is remembered of the person, as it is now.
+// addMemory adds what is remembered about the person, as it is now.
 func (f *exporting) addMemory(ctx context.Context) error {
 	if f.desk.Memories == nil {
 		return nil
@@ -141,7 +141,7 @@ type exporting struct {
 	remembered            bool
 }
 
-// add puts a line into the file that is being made, or into the next.
+// add writes a line into the file that is being made, or into the next.
 func (f *exporting) add(ctx context.Context, l line) error {
 	raw, err := json.Marshal(l)
 	if err != nil {
@@ -173,8 +173,8 @@ func (f *exporting) send(ctx context.Context, text string) error {
 	return err
 }
 
-// lines are the entries of a session that a person said, and those that answer them. What
-// others said is not theirs.
+// linesOf yields the entries of a session that the person said, and those that answer
+// them. What others said is left out.
 func (d *Desk) lines(ctx context.Context, key string, r request) func(func(line, error) bool) {
 	return func(yield func(line, error) bool) {
 		theirs := map[string]bool{} // turns
@@ -202,7 +202,8 @@ func (d *Desk) lines(ctx context.Context, key string, r request) func(func(line,
 	}
 }
 
-// isTheirs tells whether an entry is what a person said, or an answer to it.
+// isTheirs reports whether an entry is what a person said, or an answer in a turn of
+// theirs.
 func isTheirs(e sessions.Entry, person string, turn bool) bool {
 	switch e.Kind {
 	case sessions.KindUser, sessions.KindCommand:

@@ -1,9 +1,9 @@
 // Package owndata lets a person erase, or have sent, what they said to the bot, by /forget and /export in a chat with it alone.
 //
-// Take answers the commands. What is to be done is noted in the book before the
-// platform is told that the command has arrived, and Run does it: so it is done however
+// Handle answers the commands. What must be done is recorded in the book before the
+// platform is told that the command has arrived, and Run does it. So it is done however
 // often a process dies, and its answer, whose id is made of the command's, is sent once.
-// export.go makes the file.
+// The file export.go makes the files of an export.
 package owndata
 
 import (
@@ -46,30 +46,30 @@ type Eraser interface {
 	Person(ctx context.Context, person string) (erase.Receipt, error)
 }
 
-// A Store is where what was said is kept.
+// A Store has the logs of what was said.
 type Store interface {
 	sessions.Reader
-	// Spoke lists the sessions in which nobody but the person has spoken, and the others
-	// in which they have.
+	// SessionsOf lists the sessions in which only the person has spoken, and those in
+	// which others have too.
 	Spoke(ctx context.Context, person string) (alone, shared []string, err error)
 }
 
-// Schedules are what people have the agent do later.
+// Schedules looks up the schedules of people.
 type Schedules interface {
 	Of(ctx context.Context, person string) ([]schedules.Schedule, error)
 }
 
-// Ratings are what a person thinks of answers.
+// Ratings looks up a person's verdicts on answers.
 type Ratings interface {
 	RatingsBy(ctx context.Context, person string) ([]channels.Rating, error)
 }
 
-// Memories are what is remembered of a person.
+// Memories looks up what is remembered about a person.
 type Memories interface {
 	Recall(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
 }
 
-// Config is what a Desk works with.
+// Config holds the parts that a Desk works with.
 type Config struct {
 	Notes channels.Notes
 	Bus   bus.Bus
@@ -86,7 +86,7 @@ type Config struct {
 	Now       func() time.Time // nil is time.Now
 }
 
-// A Desk takes the commands and carries them out.
+// A Desk receives the commands and carries them out.
 type Desk struct {
 	Config
 	wake chan struct{}
@@ -100,7 +100,7 @@ func New(c Config) *Desk {
 	return &Desk{Config: c, wake: make(chan struct{}, 1)}
 }
 
-// A request is what is to be done for a person.
+// A request is a command that must be carried out for a person.
 type request struct {
 	Do     string      `json:"do"`
 	Person string      `json:"person"`
@@ -109,8 +109,8 @@ type request struct {
 	Until  time.Time   `json:"until"` // what was said later is not exported
 }
 
-// Take answers a command of somebody who may talk to the bot. When it returns nil the
-// command is durable, or answered.
+// Handle answers a command of somebody who may talk to the bot. When it returns nil the
+// command is recorded durably, or answered.
 func (d *Desk) Take(ctx context.Context, in bus.Inbound) error {
 	if in.Group {
 		return d.reply(ctx, in, fmt.Sprintf("%s%s works in a chat with me alone: say it there.", d.Prefix(in.At.Channel), in.Text))
@@ -127,7 +127,7 @@ func (d *Desk) Take(ctx context.Context, in bus.Inbound) error {
 	return d.reply(ctx, in, fmt.Sprintf("Say `%[1]sforget` to read what would be erased, and `%[1]sforget yes` to erase it.", d.Prefix(in.At.Channel)))
 }
 
-// explain says what would be erased, and notes that it did.
+// explain tells the person what would be erased, and records that it has.
 func (d *Desk) explain(ctx context.Context, in bus.Inbound) error {
 	alone, shared, err := d.Store.Spoke(ctx, in.From.ID)
 	if err != nil {
@@ -178,7 +178,7 @@ func (d *Desk) takeExport(ctx context.Context, in bus.Inbound) error {
 	return d.Notes.Note(ctx, exported, in.From.ID, in.ID)
 }
 
-// note makes a request durable.
+// record makes a request durable, and wakes Run.
 func (d *Desk) note(ctx context.Context, in bus.Inbound) error {
 	raw, err := json.Marshal(request{Do: in.Text, Person: in.From.ID, To: in.At, Quote: in.ReplyTo, Until: d.Now()})
 	if err != nil {
@@ -194,13 +194,14 @@ func (d *Desk) note(ctx context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// reply answers a command itself. Who is answered again, because the answer to the
-// platform was lost, is so under the same id.
+// reply answers a command itself. If the command comes again, because the answer to the
+// platform was lost, its answer has the same id.
 func (d *Desk) reply(ctx context.Context, in bus.Inbound, text string) error {
 	return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(in.ID), To: in.At, ReplyTo: in.ReplyTo, Text: text})
 }
 
-// publish takes what a bus refuses for good as said: nobody could be told.
+// publish publishes a message. It returns nil for one that the bus refuses for good,
+// because nobody could be told.
 func (d *Desk) publish(ctx context.Context, out bus.Outbound) error {
 	out.At = d.Now()
 	err := bus.PublishOutbound(ctx, d.Bus, out)
@@ -211,8 +212,8 @@ func (d *Desk) publish(ctx context.Context, out bus.Outbound) error {
 	return err
 }
 
-// Run carries out what was noted, until ctx is done: what this process takes at once, and
-// after a while what another has left undone.
+// Run carries out the recorded requests, until ctx is done: those that this process
+// receives at once, and after a while those that another process has left undone.
 func (d *Desk) Run(ctx context.Context) error {
 	for {
 		d.sweep(ctx)
@@ -263,7 +264,7 @@ func (d *Desk) carryOut(ctx context.Context, id string, r request) error {
 	return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: told(receipt)})
 }
 
-// told is a receipt in words, for the person.
+// receiptInWords returns a receipt in words for the person.
 func told(r erase.Receipt) string {
 	var b strings.Builder
 	b.WriteString("It is erased.\n\n")

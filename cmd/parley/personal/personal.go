@@ -1,4 +1,6 @@
-// Package personal shows people what is remembered of them, and makes one person of somebody's accounts on several channels, by /memory and /link in a chat with the bot alone.
+// Package personal shows people what is remembered about them, and links somebody's
+// accounts on several channels to one person, by /memory and /link in a chat with the bot
+// alone.
 //
 // Each command is carried out before the platform is told that it has arrived. It may come
 // again; what it does is done once, and its answers have ids made of the command's.
@@ -21,7 +23,7 @@ const (
 	Link   = "link"
 )
 
-// A Book is what a Desk needs of the channels' book.
+// A Book is the part of the channels' book that a Desk needs.
 type Book interface {
 	channels.Links
 	Recall(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
@@ -37,10 +39,10 @@ type Desk struct {
 	Now    func() time.Time            // nil is time.Now
 }
 
-// Is tells of a command that it is one of these.
+// IsPersonal reports whether a command is one of these.
 func Is(command bus.Inbound) bool { return command.Text == Memory || command.Text == Link }
 
-// Take carries a command out. When it returns nil, that is done and answered.
+// Handle carries a command out. When it returns nil, the command is done and answered.
 func (d *Desk) Take(ctx context.Context, in bus.Inbound) error {
 	p := d.Prefix(in.At.Channel)
 	words := strings.ToLower(strings.Trim(strings.TrimSpace(in.Args), "`"))
@@ -64,10 +66,10 @@ func (d *Desk) Take(ctx context.Context, in bus.Inbound) error {
 	return d.link(ctx, in, words)
 }
 
-// mostShown is how much is shown in a message; what is longer goes as a file.
+// maxShown is how many bytes are shown in a message; longer content is sent as a file.
 const mostShown = 3000
 
-// show says what is remembered of a person.
+// show tells a person what is remembered about them.
 func (d *Desk) show(ctx context.Context, in bus.Inbound) error {
 	content, _, err := d.Book.Recall(ctx, channels.OfPerson, in.From.ID)
 	if err != nil {
@@ -86,7 +88,8 @@ func (d *Desk) show(ctx context.Context, in bus.Inbound) error {
 	return d.publish(ctx, in, out)
 }
 
-// offer gives somebody a code by which they say on another channel that they are the same.
+// offer gives somebody a code with which they prove on another channel that they are the
+// same person.
 func (d *Desk) offer(ctx context.Context, in bus.Inbound) error {
 	all, err := d.Book.Linked(ctx, in.From.ID)
 	if err != nil {
@@ -105,7 +108,7 @@ func (d *Desk) offer(ctx context.Context, in bus.Inbound) error {
 	return d.reply(ctx, in, text)
 }
 
-// link makes a person one with whoever made a code, and tells both.
+// link links a person with the person who made a code, and tells both.
 func (d *Desk) link(ctx context.Context, in bus.Inbound, code string) error {
 	all, err := d.Book.Link(ctx, channels.Linking{Code: code, Person: in.From.ID, Chat: in.At.String(), Cause: in.ID})
 	p := d.Prefix(in.At.Channel)
@@ -125,8 +128,8 @@ func (d *Desk) link(ctx context.Context, in bus.Inbound, code string) error {
 	return d.reply(ctx, in, fmt.Sprintf("You are linked with %s: I take you for one person, remember the same of you in both places and count your limits together. `%slink off` undoes it.", named(all, in.From.ID), p))
 }
 
-// unlink parts a person from the others. They are told first, so that who dies in between
-// tells them again, and under the same ids.
+// unlink separates a person from those they are linked with. These are told first, so
+// that after a crash in between they are told again, under the same ids.
 func (d *Desk) unlink(ctx context.Context, in bus.Inbound) error {
 	all, err := d.Book.Linked(ctx, in.From.ID)
 	if err != nil {
@@ -146,7 +149,7 @@ func (d *Desk) unlink(ctx context.Context, in bus.Inbound) error {
 	return d.reply(ctx, in, fmt.Sprintf("You are no longer linked with %s. What I remembered of you by then, each of you keeps.", named(all, in.From.ID)))
 }
 
-// tell tells somebody else of a command, where they talk to the bot alone.
+// tell tells a linked person of a command, in the chat where they talk to the bot alone.
 func (d *Desk) tell(ctx context.Context, in bus.Inbound, l channels.Link, suffix, text string) error {
 	at, err := bus.ParseAddress(l.Chat)
 	if err != nil || l.Person == in.From.ID {
@@ -159,7 +162,7 @@ func (d *Desk) reply(ctx context.Context, in bus.Inbound, text string) error {
 	return d.publish(ctx, in, bus.Outbound{Text: text})
 }
 
-// publish says something: where the command was said, if nothing else is set.
+// publish publishes a message: in the chat of the command, if nothing else is set.
 func (d *Desk) publish(ctx context.Context, in bus.Inbound, out bus.Outbound) error {
 	if out.ID == "" {
 		out.ID, out.To, out.ReplyTo = bus.ReplyID(in.ID), in.At, in.ReplyTo
@@ -175,7 +178,7 @@ func (d *Desk) publish(ctx context.Context, in bus.Inbound, out bus.Outbound) er
 	return err
 }
 
-// named lists those who are one with somebody.
+// namesOf lists the linked persons but one, in words.
 func named(all []channels.Link, but string) string {
 	var names []string
 	for _, l := range all {

@@ -1,6 +1,6 @@
-// Package platforms is the table of the platforms that a channel can be on: what
-// each asks of the settings, how its adapter is made, and how it is asked who the
-// bot is. It alone names the adapters.
+// Package platforms is the table of the platforms that a channel can be on: which
+// settings each needs, how its adapter is made, and how it is asked who the bot is. Only
+// this package names the adapters.
 package platforms
 
 import (
@@ -20,7 +20,7 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// A Book is what adapters must remember.
+// A Book stores what adapters must remember.
 type Book interface {
 	slack.Joins
 	slack.Cursors
@@ -28,32 +28,32 @@ type Book interface {
 	telegram.Book
 }
 
-// Given is what an adapter is given beside the settings of its channel. Without any
-// it is good for asking who the bot is.
+// Given has what an adapter is given besides the settings of its channel. Without any of
+// it an adapter can only ask who the bot is.
 type Given struct {
 	Book    Book
 	Mention channels.MentionIn
 	Log     *slog.Logger
 }
 
-// A platform is everything about one that stands outside of its adapter's folder.
-// A new one gets a row in platforms, below.
+// A platform has everything about a platform that is outside of its adapter's folder. A
+// new platform gets a row in platforms, below.
 type platform struct {
 	// Platform is what the settings of its channels are checked against.
 	config.Platform
-	// page is where it is explained, below docs.
+	// page is the page below docs that explains it.
 	page string
 	// open makes the adapter of a channel. An error about a setting other than the bot's
 	// token is a *settingError.
 	open func(c config.Channel, g Given) (channels.Channel, error)
 	// account asks the platform who the bot is.
 	account func(ctx context.Context, ch channels.Channel) (string, error)
-	// examine looks for doctor at what else the platform has to give. Its error is
-	// the platform's refusal or a *LackError; nil looks at nothing.
+	// examine checks for doctor what else the bot needs from the platform. Its error is
+	// the platform's refusal or a *LackError; nil checks nothing.
 	examine func(ctx context.Context, c config.Channel, ch channels.Channel, known []channels.Chat) error
 }
 
-// platforms are those that a channel can be on, in the order in which errors
+// platforms returns the platforms that a channel can be on, in the order in which errors
 // offer them.
 func platforms() []platform {
 	return []platform{
@@ -90,7 +90,7 @@ func platforms() []platform {
 	}
 }
 
-// Settings are what the settings of channels are checked against, one platform a row.
+// Settings returns what the settings of channels are checked against, one platform a row.
 func Settings() []config.Platform {
 	var all []config.Platform
 	for _, p := range platforms() {
@@ -99,14 +99,15 @@ func Settings() []config.Platform {
 	return all
 }
 
-// Page is where a platform is explained, below docs; "" where it is not known.
+// Page returns the page below docs that explains a platform; "" if the platform is not
+// known.
 func Page(platform string) string {
 	p, _ := named(platform)
 	return p.page
 }
 
-// named is a platform's row; false for channels that are on none, such as the
-// terminal.
+// platformNamed returns a platform's row; false for channels that are on none, such as
+// the terminal.
 func named(name string) (platform, bool) {
 	for _, p := range platforms() {
 		if p.Name == name {
@@ -116,8 +117,8 @@ func named(name string) (platform, bool) {
 	return platform{}, false
 }
 
-// Open makes the adapter of a channel's platform. SettingAtFault says which setting an
-// error is about.
+// Open makes the adapter of a channel. SettingAtFault returns the setting that an error
+// is about.
 func Open(c config.Channel, g Given) (channels.Channel, error) {
 	p, ok := named(c.Platform)
 	if !ok {
@@ -129,7 +130,8 @@ func Open(c config.Channel, g Given) (channels.Channel, error) {
 // answerTimeout is how long a platform may take to say who the bot is.
 const answerTimeout = 20 * time.Second
 
-// Account asks a channel's platform who the bot is; "" where it cannot be asked.
+// Account asks a channel's platform who the bot is, and returns the name; "" if it cannot
+// be asked.
 func Account(ctx context.Context, platform string, ch channels.Channel) (string, error) {
 	p, ok := named(platform)
 	if !ok {
@@ -140,8 +142,8 @@ func Account(ctx context.Context, platform string, ch channels.Channel) (string,
 	return p.account(ctx, ch)
 }
 
-// Examine looks at what else than the bot's account a channel's platform has to
-// give, also in the chats of the channel that are known. Its error is the platform's refusal or a *LackError.
+// Examine checks what the bot needs from a channel's platform besides its account, also
+// in the given chats of the channel. Its error is the platform's refusal or a *LackError.
 func Examine(ctx context.Context, c config.Channel, ch channels.Channel, known []channels.Chat) error {
 	p, ok := named(c.Platform)
 	if !ok || p.examine == nil {
@@ -152,10 +154,10 @@ func Examine(ctx context.Context, c config.Channel, ch channels.Channel, known [
 	return p.examine(ctx, c, ch, known)
 }
 
-// A LackError is what a platform does not give to the bot, and what to do about it.
+// A LackError says what a platform does not give to the bot, and what to do about it.
 type LackError struct {
 	Lack, Remedy string
-	// Perhaps says that it may be there when the bot serves.
+	// Perhaps says that it may be available when the bot serves.
 	Perhaps bool
 }
 
@@ -171,7 +173,7 @@ type settingError struct {
 func (e *settingError) Error() string { return e.err.Error() }
 func (e *settingError) Unwrap() error { return e.err }
 
-// SettingAtFault names the setting for which an adapter could not be made, and says
+// SettingAtFault returns the setting because of which an adapter could not be made, and
 // what is wrong with it.
 func SettingAtFault(channel string, err error) (key, wrong string) {
 	key, wrong = "bot_token", err.Error()
@@ -181,12 +183,13 @@ func SettingAtFault(channel string, err error) (key, wrong string) {
 	return "channels." + channel + "." + key, wrong
 }
 
-// RefusedSetting is the setting for which a platform refuses a channel's account.
+// RefusedSetting returns the setting because of which a platform refuses a channel's
+// account.
 func RefusedSetting(channel string, refused *channels.SendError) string {
 	return "channels." + channel + "." + cmp.Or(refused.Setting, "bot_token")
 }
 
-// RefusalRemedy says what to do about a platform's refusal of an account.
+// RefusalRemedy returns what to do about a platform's refusal of an account.
 func RefusalRemedy(refused *channels.SendError) string {
 	return cmp.Or(refused.Remedy, "set the one that the platform gave you")
 }
@@ -231,8 +234,8 @@ func slackAccount(ctx context.Context, ch channels.Channel) (string, error) {
 	return "@" + a.Username + " in " + a.TeamName, err
 }
 
-// examineSlack looks at the scopes that the app was granted, and whether a socket
-// can be opened.
+// examineSlack checks the scopes that the app was granted, and whether a socket can be
+// opened.
 func examineSlack(ctx context.Context, c config.Channel, ch channels.Channel, _ []channels.Chat) error {
 	sl := ch.(*slack.Channel)
 	a, err := sl.Check(ctx)
@@ -274,7 +277,7 @@ func discordAccount(ctx context.Context, ch channels.Channel) (string, error) {
 	return "@" + a.Username, err
 }
 
-// examineDiscord looks at what the developer portal and the servers let the bot do.
+// examineDiscord checks what the developer portal and the servers let the bot do.
 func examineDiscord(ctx context.Context, c config.Channel, ch channels.Channel, known []channels.Chat) error {
 	dc := ch.(*discord.Channel)
 	lacking, err := dc.LackingRights(ctx)
@@ -307,8 +310,8 @@ func examineDiscord(ctx context.Context, c config.Channel, ch channels.Channel, 
 	return examineChats(ctx, c, dc)
 }
 
-// examineChats looks for threads among the chats that are set: a thread belongs to its
-// channel, so nothing is set by naming one.
+// examineChats reports threads among the configured chats: a thread belongs to its
+// channel, so naming a thread has no effect.
 func examineChats(ctx context.Context, c config.Channel, dc *discord.Channel) error {
 	var ids []string
 	for _, chat := range c.Access.Chats {
@@ -329,10 +332,10 @@ func examineChats(ctx context.Context, c config.Channel, dc *discord.Channel) er
 	return nil
 }
 
-// mostNamed is how many places are named in which a bot lacks something.
+// maxNamed is how many places are named in which a bot lacks something.
 const mostNamed = 3
 
-// lackOfRights names where a bot lacks permissions.
+// lackOfRights returns the error that names where a bot lacks permissions.
 func lackOfRights(lacking []discord.LackOfRights) *LackError {
 	e := &LackError{Remedy: "give its role these permissions in the server's settings"}
 	var all []string

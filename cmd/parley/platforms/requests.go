@@ -14,11 +14,11 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// requestAddress is where a channel's platform makes its requests.
+// requestAddress returns the URL to which a channel's platform sends its requests.
 func requestAddress(c config.Channel) string { return c.PublicURL + "/channels/" + c.Name }
 
-// examineAddress looks whether requests to a channel's public address reach a server of
-// this bot's: one without a signature is then turned away as such.
+// examineAddress checks that requests to a channel's public address reach a server of
+// this bot: the server refuses one without a signature in a known way.
 func examineAddress(ctx context.Context, c config.Channel) error {
 	address := requestAddress(c)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, nil)
@@ -51,8 +51,8 @@ func examineAddress(ctx context.Context, c config.Channel) error {
 	}
 }
 
-// examineTelegram looks at the bot's webhook: there has to be one where Telegram makes
-// requests, and none where it is polled.
+// examineTelegram checks the bot's webhook: it must exist if Telegram sends requests, and
+// must not if Telegram is polled.
 func examineTelegram(ctx context.Context, c config.Channel, ch channels.Channel, _ []channels.Chat) error {
 	if c.Mode != "chat" {
 		return nil
@@ -86,8 +86,9 @@ func examineTelegram(ctx context.Context, c config.Channel, ch channels.Channel,
 	return examinePrivacy(ctx, c, ch.(*telegram.Channel))
 }
 
-// examinePrivacy looks whether Telegram gives the bot what it is to answer in groups. To
-// administrators of a group it gives all that is said there, which cannot be seen here.
+// examinePrivacy checks that Telegram gives the bot the messages that it must answer in
+// groups. To administrators of a group Telegram gives everything that is said there,
+// which cannot be seen here.
 func examinePrivacy(ctx context.Context, c config.Channel, ch *telegram.Channel) error {
 	never := string(channels.MentionNever)
 	answersAll := c.Access.Mention == never || slices.ContainsFunc(c.Access.Chats, func(chat config.Chat) bool { return chat.Mention == never })

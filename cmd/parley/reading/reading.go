@@ -1,8 +1,8 @@
 // Package reading reads chats for agents, on behalf of people who are in them.
 //
 // The chat of the conversation itself may always be read; another only if its channel
-// says that both the bot and the person who asks are in it. Where a platform tells bots
-// no history, what stands in the conversation's own log is read.
+// says that both the bot and the person who asks are in it. If a platform gives bots no
+// history, the conversation's own log is read instead.
 package reading
 
 import (
@@ -19,10 +19,10 @@ import (
 	"parley/tools/history"
 )
 
-// A Channel is one whose chats may be read.
+// A Channel is a channel whose chats may be read.
 type Channel struct {
 	channels.Channel
-	// Listens tells whether the bot listens in a group; elsewhere it reads nothing.
+	// Listens reports whether the bot listens in a group; in others it reads nothing.
 	Listens func(chat string) bool
 }
 
@@ -32,7 +32,7 @@ type Reader struct {
 	Log      sessions.Reader
 }
 
-// Read answers a question. Its errors are for the model.
+// Read returns the messages that a question asks for. Its errors are for the model.
 func (r Reader) Read(ctx context.Context, q history.Question) (history.Answer, error) {
 	own, err := bus.ParseAddress(q.From)
 	if err != nil {
@@ -47,13 +47,13 @@ func (r Reader) Read(ctx context.Context, q history.Question) (history.Answer, e
 		return r.readLog(ctx, own, q)
 	}
 	if !isOwn {
-		if err := r.mayRead(ctx, h, at, q.Person); err != nil {
+		if err := r.checkMayRead(ctx, h, at, q.Person); err != nil {
 			return history.Answer{}, err
 		}
 	}
 	said, older, err := h.History(ctx, at, q.Since, q.Limit)
 	if err != nil {
-		return history.Answer{}, failed(at, err)
+		return history.Answer{}, errorForModel(at, err)
 	}
 	a := history.Answer{Chat: at.String(), Older: older}
 	for _, u := range said {
@@ -62,8 +62,8 @@ func (r Reader) Read(ctx context.Context, q history.Question) (history.Answer, e
 	return a, nil
 }
 
-// find is the address that a question means, and whether it is that of the conversation
-// itself, or of the chat that it takes place in.
+// find returns the address that a question means, and whether it is the conversation
+// itself, or the chat that it takes place in.
 func (r Reader) find(ctx context.Context, own bus.Address, q history.Question) (at bus.Address, isOwn bool, err error) {
 	if q.Chat == "" && (q.Channel == "" || q.Channel == own.Channel) {
 		return own, true, nil
@@ -93,48 +93,50 @@ func (r Reader) find(ctx context.Context, own bus.Address, q history.Question) (
 	}
 	id, err := h.FindChat(ctx, chat)
 	if err != nil {
-		return at, false, failed(bus.Address{Channel: channel, Chat: chat}, err)
+		return at, false, errorForModel(bus.Address{Channel: channel, Chat: chat}, err)
 	}
 	if id == "" {
-		return at, false, denied(channel, chat)
+		return at, false, errDenied(channel, chat)
 	}
 	at = bus.Address{Channel: channel, Chat: id}
 	return at, at.Channel == own.Channel && at.Chat == own.Chat, nil
 }
 
+// has reports whether there is a channel of that name.
 func (r Reader) has(channel string) bool {
 	_, ok := r.Channels[channel]
 	return ok
 }
 
-// denied does not tell whether there is such a chat.
-func denied(channel, chat string) error {
+// errDenied returns the error for a chat that may not be read. It does not reveal whether
+// there is such a chat.
+func errDenied(channel, chat string) error {
 	return tools.Errorf(tools.PermissionDenied, "%q on %s cannot be read: you and the person who asks both have to be in it. This conversation can always be read: leave channel and chat out.", chat, channel)
 }
 
-// mayRead tells whether the person who asks may read another chat: they and the bot are in
-// it, and the bot listens there.
-func (r Reader) mayRead(ctx context.Context, h channels.Historian, at bus.Address, person string) error {
+// checkMayRead returns an error unless the person who asks may read another chat: they
+// and the bot are in it, and the bot listens there.
+func (r Reader) checkMayRead(ctx context.Context, h channels.Historian, at bus.Address, person string) error {
 	channel, _, _ := strings.Cut(person, ":")
 	if channel != at.Channel || !r.Channels[at.Channel].Listens(at.Chat) {
-		return denied(at.Channel, at.Chat)
+		return errDenied(at.Channel, at.Chat)
 	}
 	in, err := h.IsIn(ctx, at.Chat, person)
 	if err != nil {
-		return failed(at, err)
+		return errorForModel(at, err)
 	}
 	if !in {
-		return denied(at.Channel, at.Chat)
+		return errDenied(at.Channel, at.Chat)
 	}
 	return nil
 }
 
-// failed is an error of a platform, for the model.
-func failed(at bus.Address, err error) error {
+// errorForModel turns an error of a platform into one that the model reads.
+func errorForModel(at bus.Address, err error) error {
 	refusal, ok := errors.AsType[*channels.SendError](err)
 	switch {
 	case ok && refusal.Fault == channels.Rejected:
-		return denied(at.Channel, at.Chat)
+		return errDenied(at.Channel, at.Chat)
 	case ok && refusal.Limited:
 		return tools.Errorf(tools.ExecutionFailed, "%s wants to be asked less often: try again later, or read less", at.Channel)
 	case ok:
@@ -143,7 +145,7 @@ func failed(at bus.Address, err error) error {
 	return tools.Errorf(tools.ExecutionFailed, "%s did not answer: try again", at.Channel)
 }
 
-// readLog reads what the log of the conversation has, for platforms that tell bots no
+// readLog answers a question from the conversation's log, for platforms that give bots no
 // history.
 func (r Reader) readLog(ctx context.Context, own bus.Address, q history.Question) (history.Answer, error) {
 	a := history.Answer{Chat: own.String(), Note: fmt.Sprintf("%s tells bots nothing of what was said earlier: this is what was said to you here, and what you answered.", own.Channel)}

@@ -261,7 +261,7 @@ func (s *Server) skillPlace(ctx context.Context, call tools.Call, network bool) 
 func (s *Server) markChanged(call tools.Call) {
 	dir, err := s.home.Workspace(call.Session)
 	if err == nil {
-		err = dir.Changed()
+		err = dir.MarkChanged()
 	}
 	if err != nil {
 		s.log.Warn("a workspace cannot be measured", slog.Any("error", err))

@@ -14,22 +14,23 @@ import (
 	"parley/tools/skills/folder"
 )
 
-// Config is what Skills work with.
+// Config holds the parts that Skills work with.
 type Config struct {
 	// Workspace opens a session's workspace.
 	Workspace func(session string) (fs.FS, error)
-	// Agent is the agent of a session.
+	// Agent returns the agent of a session.
 	Agent func(session string) string
-	// Capabilities are what a session's agent may do.
+	// Capabilities returns what a session's agent may do.
 	Capabilities func(session string) []tools.Permission
-	// Runner runs the programs of skills; nil where nothing can be run.
+	// Runner returns what runs the programs of skills; nil if nothing can be run.
 	Runner func() *skills.Runner
-	// Watch makes tools that run programs in a workspace remember what strangers may have
-	// written there.
+	// Watch wraps tools that run programs in a workspace, so that they record which files
+	// strangers may have written.
 	Watch func([]tools.Tool) []tools.Tool
 }
 
-// Skills are those that agents have: the operator's, and those of each session's workspace.
+// Skills gives agents their skills: the operator's, and those of each session's
+// workspace.
 type Skills struct {
 	cfg     Config
 	catalog atomic.Pointer[Catalog]
@@ -39,13 +40,13 @@ type Skills struct {
 	sets map[string]set // tools, by agent and capabilities
 }
 
-// A set is an agent's tools, as they are over others.
+// A set has an agent's base tools, and all tools with those of its skills.
 type set struct {
 	catalog   *Catalog
 	base, all *tools.Set
 }
 
-// New makes Skills of the operator's.
+// New makes Skills of the operator's skills.
 func New(c Config, found *Catalog) *Skills {
 	s := &Skills{cfg: c, sets: map[string]set{}}
 	s.tool = skills.New(func(_ context.Context, call tools.Call) ([]skills.Skill, error) { return s.of(call.Session) })
@@ -53,10 +54,10 @@ func New(c Config, found *Catalog) *Skills {
 	return s
 }
 
-// Set has the turns that begin from now on have these in place of the operator's skills.
+// Set replaces the operator's skills for the turns that begin from now on.
 func (s *Skills) Set(found *Catalog) { s.catalog.Store(found) }
 
-// of are all skills that a session has, those of the operator first.
+// skillsOf returns all skills that a session has, those of the operator first.
 func (s *Skills) of(session string) ([]skills.Skill, error) {
 	catalog := s.catalog.Load()
 	of := catalog.Of(s.cfg.Agent(session))
@@ -69,8 +70,8 @@ func (s *Skills) of(session string) ([]skills.Skill, error) {
 	return slices.Concat(of, own.skills, own.hidden), err
 }
 
-// programs are the tools that a skill brings a session: those for which its agent has the
-// capabilities, and none where nothing can be run.
+// programs returns the tools that a skill adds to a session: those for which its agent
+// has the capabilities, and none if nothing can be run.
 func (s *Skills) programs(skill skills.Skill, session string) []tools.Tool {
 	has := s.cfg.Capabilities(session)
 	skill.Programs = slices.DeleteFunc(slices.Clone(skill.Programs), func(p folder.Program) bool {
@@ -92,7 +93,7 @@ func (s *Skills) programs(skill skills.Skill, session string) []tools.Tool {
 	return all
 }
 
-// WithPrograms are the names of the operator's skills that bring tools.
+// WithPrograms returns the names of the operator's skills that add tools.
 func (s *Skills) WithPrograms() []string { return s.catalog.Load().WithPrograms() }
 
 // Offline tells whether a tool is a program of a skill's that has no network.

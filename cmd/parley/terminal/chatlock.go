@@ -18,9 +18,9 @@ const (
 	mostTerminals = 100
 )
 
-// LockConversation takes a conversation for this terminal: the named one, or else
-// the first of default, default-2, … that no other terminal has, and tells said
-// when it is not the first. One that is named is joined even if another has it.
+// LockConversation locks a conversation for this terminal: the named one, or else the
+// first of default, default-2, … that no other terminal has. It writes to said if that is
+// not the first. A named conversation is joined even if another terminal has it.
 func LockConversation(homeDir, name string, said io.Writer) (chat string, unlock func(), err error) {
 	chat = name
 	if name == "" {
@@ -44,9 +44,10 @@ func LockConversation(homeDir, name string, said io.Writer) (chat string, unlock
 	}
 }
 
-// lockChat holds a conversation until unlock. The kernel frees it when the process
-// dies, however it dies, and no server needs to know: terminals share a machine
-// with the home. The file stays, as two terminals could else lock two of one name.
+// lockChat locks a conversation until unlock is called. The kernel frees it when the
+// process dies, however it dies, and no server needs to know: terminals share a machine
+// with the home. The file stays, as otherwise two terminals could lock two files of one
+// name.
 func lockChat(homeDir, chat string) (unlock func(), err error) {
 	dir := filepath.Join(homeDir, home.TerminalsDir)
 	of := home.OwnerOf(homeDir)

@@ -10,16 +10,16 @@ import (
 	"parley/channels/console"
 )
 
-// A Screen takes out of what is written to it whatever a terminal would obey:
-// most that a command prints was written by somebody else. In JSON, where such a
-// character stands in a string, it becomes its escape, which means the same.
+// A Screen is a writer that removes control characters which a terminal would obey,
+// because most that a command prints was written by somebody else. In JSON, such a
+// character in a string is replaced by its escape, which means the same.
 type Screen struct {
 	To   io.Writer
 	JSON bool   // what is written is JSON
-	rest []byte // the beginning of a character
+	rest []byte // the beginning of a character whose rest was not written yet
 }
 
-// Write writes what a terminal shows of b.
+// Write writes b without what a terminal would obey.
 func (s *Screen) Write(b []byte) (int, error) {
 	text := append(s.rest, b...)
 	out := make([]byte, 0, len(text))
@@ -40,7 +40,8 @@ func (s *Screen) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Cell is a text for one cell of a table: on one line, and as wide as it looks.
+// Cell returns a text for one cell of a table: on one line, and without control
+// characters.
 func Cell(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -53,8 +54,8 @@ func Cell(text string) string {
 	}, text)
 }
 
-// Hanging sets the further lines of what somebody said apart from the lines that
-// begin with who said it.
+// Hanging indents the further lines of what somebody said, so that they stand apart from
+// the lines that begin with who said it.
 func Hanging(text string) string {
 	return strings.ReplaceAll(text, "\n", "\n                     ")
 }

@@ -1,6 +1,6 @@
-// Package terminal is what the commands share of the terminal that they run in:
-// where they read and write, what they print of others' words, and which
-// conversation is this terminal's.
+// Package terminal has what commands need of the terminal that they run in: where they
+// read and write, how they print others' words safely, and which conversation belongs to
+// this terminal.
 package terminal
 
 import (

@@ -12,8 +12,8 @@ import (
 	"parley/sessions/workspace"
 )
 
-// Dirs removes sessions' directories, or files of them, with all that was kept of their
-// changes: a copy of what is to go must not stay.
+// Dirs removes sessions' directories, or files in them, together with the whole history
+// of their changes, because no copy of what is removed may stay.
 type Dirs struct {
 	*workspace.Workspaces
 	Store *snapshots.Store
@@ -35,7 +35,7 @@ func (d Dirs) Discard(ctx context.Context, key string, paths []string) (int, err
 	return d.Workspaces.Discard(ctx, key, paths)
 }
 
-// DiscardOld removes those of these files that are old enough.
+// DiscardOld removes those of the files that are still older than before.
 func (d Dirs) DiscardOld(ctx context.Context, key string, paths []string, before time.Time) (int, error) {
 	if len(paths) > 0 {
 		if _, err := d.Store.Remove(ctx, key); err != nil {
@@ -50,8 +50,8 @@ const (
 	holdName   = "undo"
 )
 
-// Run removes from time to time what is too old to be undone, until ctx is done. In a fleet
-// only the holder of "undo" does so.
+// Run removes at intervals what is too old to be undone, until ctx is done. In a fleet
+// only the process that holds "undo" removes it.
 func (d *Desk) Run(ctx context.Context, holder bus.Holder) error {
 	err := bus.WhileHeld(ctx, holder, holdName, func(held context.Context) error {
 		for held.Err() == nil {
@@ -71,14 +71,14 @@ func (d *Desk) Run(ctx context.Context, holder bus.Holder) error {
 	return nil
 }
 
-// Files removes the files that wait to be sent, and what was kept of the changes of the
-// same sessions.
+// Files removes the files that wait to be sent, together with the history of changes of
+// the same sessions.
 type Files struct {
 	outfiles.Files
 	Store *snapshots.Store
 }
 
-// Remove removes those of a session.
+// Remove removes the files of a session, and reports whether there were any.
 func (f Files) Remove(ctx context.Context, session string) (bool, error) {
 	if _, err := f.Store.Remove(ctx, session); err != nil {
 		return false, err
@@ -86,8 +86,8 @@ func (f Files) Remove(ctx context.Context, session string) (bool, error) {
 	return f.Files.Remove(ctx, session)
 }
 
-// Forget removes those of some messages of a session that others share. What is kept of its
-// changes goes whole: nobody can tell whose words a file had.
+// Forget removes the files of some messages of a session that others share. The history
+// of its changes is removed whole, because nobody can tell whose words a file had.
 func (f Files) Forget(ctx context.Context, session string, messages []string) error {
 	if _, err := f.Store.Remove(ctx, session); err != nil {
 		return err

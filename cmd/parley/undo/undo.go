@@ -1,8 +1,8 @@
-// Package undo lets people take back what turns have changed in a workspace, and lists it.
+// Package undo lets people undo what turns have changed in a workspace, and list it.
 //
-// undo.go tells the history of a workspace when a turn begins and ends to change it, and
-// carries out /undo; words.go says in words what came of it, and forget.go removes what is
-// to be forgotten or too old.
+// undo.go records in the history of a workspace when a turn begins and ends to change it,
+// and carries out /undo; words.go puts the results into words, and forget.go removes what
+// is erased or too old.
 package undo
 
 import (
@@ -24,23 +24,25 @@ import (
 	"parley/tools/guard"
 )
 
-// Config is what a Desk works with.
+// Config holds the parts that a Desk works with.
 type Config struct {
 	Store *snapshots.Store
-	// Open opens the directory that a session works in, and tells whether it is a person's own.
+	// Open opens the directory that a session works in, and reports whether it is a
+	// person's own.
 	Open func(session string) (dir *workspace.Dir, own bool, err error)
-	// Off tells that the operator wants nothing kept.
+	// Off reports whether the operator wants no history kept.
 	Off func() bool
 	Log *slog.Logger
 }
 
-// A Desk keeps what turns change. It is the agent.History of workers.
+// A Desk records what turns change. It is the agent.History of workers.
 type Desk struct{ cfg Config }
 
 // New makes a Desk.
 func New(cfg Config) *Desk { return &Desk{cfg} }
 
-// leavesFiles are the tools that have an effect, but none on the workspace.
+// leavesFiles returns the names of the tools that have an effect, but none on the
+// workspace.
 func leavesFiles() []string {
 	return []string{"message", "ask_user", "schedule", "job_stop", "chat_history", "web_fetch", "web_search"}
 }
@@ -53,7 +55,8 @@ func (d *Desk) place(session string) (*workspace.Dir, snapshots.Place, error) {
 	return dir, snapshots.Place{Session: session, Dir: dir.Path(), Own: own}, nil
 }
 
-// Begin implements agent.History.
+// Begin implements agent.History: it records what the turn of a call finds, unless the
+// call's tool changes no files.
 func (d *Desk) Begin(ctx context.Context, call tools.Call) error {
 	if d.cfg.Off() || slices.Contains(leavesFiles(), call.Name) {
 		return nil
@@ -69,7 +72,7 @@ func (d *Desk) Begin(ctx context.Context, call tools.Call) error {
 	return d.cfg.Store.Begin(ctx, place, snapshots.Act{Turn: call.Turn, Person: call.Person, Note: marks})
 }
 
-// End implements agent.History.
+// End implements agent.History: it records what a turn has changed.
 func (d *Desk) End(ctx context.Context, session, turn string) error {
 	_, place, err := d.place(session)
 	if err != nil {
@@ -78,7 +81,7 @@ func (d *Desk) End(ctx context.Context, session, turn string) error {
 	return d.cfg.Store.End(ctx, place, turn)
 }
 
-// Undo implements agent.History.
+// Undo implements agent.History: it carries out a command /undo, and returns the answer.
 func (d *Desk) Undo(ctx context.Context, w agent.Undoing) (string, error) {
 	s := speaker{prefix: w.Prefix}
 	word := strings.ToLower(strings.TrimSpace(w.Args))
@@ -98,7 +101,7 @@ func (d *Desk) Undo(ctx context.Context, w agent.Undoing) (string, error) {
 	if why, err := d.refusal(place, w, n, s); why != "" || err != nil {
 		return why, err
 	}
-	made, undone, err := d.cfg.Store.Undo(ctx, place, snapshots.Undoing{
+	made, undone, err := d.cfg.Store.Undo(ctx, place, snapshots.UndoRequest{
 		ID: w.ID, Person: w.Person, Note: d.marksNow(dir), N: n, Held: w.Held,
 		May: func(r snapshots.Record) bool { return w.May(r.Person) },
 	})
@@ -118,7 +121,7 @@ func (d *Desk) Undo(ctx context.Context, w agent.Undoing) (string, error) {
 	return s.undone(made, undone), nil
 }
 
-// refusal says why nothing is undone now; "" if it may be.
+// refusal returns why nothing is undone now; "" if it may be.
 func (d *Desk) refusal(place snapshots.Place, w agent.Undoing, n int, s speaker) (string, error) {
 	if w.Jobs > 0 {
 		return s.jobs(w.Jobs), nil
@@ -147,8 +150,8 @@ func (d *Desk) marksNow(dir *workspace.Dir) json.RawMessage {
 	return raw
 }
 
-// after marks again what was marked when the turn began, since its content may be back, and
-// has the directory measured anew.
+// restoreMarks marks again the files that were marked when the turn began, since their
+// content may be back, and lets the directory be measured again.
 func (d *Desk) after(dir *workspace.Dir, undone snapshots.Record) error {
 	var marks guard.Marks
 	if len(undone.Note) > 0 {
@@ -159,10 +162,10 @@ func (d *Desk) after(dir *workspace.Dir, undone snapshots.Record) error {
 	if err := guard.ChangeMarks(dir, marks.All, marks.Files, nil); err != nil {
 		return fmt.Errorf("mark what strangers may have written: %w", err)
 	}
-	return dir.Changed()
+	return dir.MarkChanged()
 }
 
-// list says what can be undone.
+// list returns the answer that lists what can be undone.
 func (d *Desk) list(w agent.Undoing, s speaker) (string, error) {
 	_, place, err := d.place(w.Session)
 	if err != nil {
@@ -189,7 +192,7 @@ func (d *Desk) Changes(ctx context.Context, call tools.Call) ([]changes.Turn, er
 	for _, r := range slices.Backward(all) {
 		made := r.Changes
 		if r.Open != "" && r.Turn == call.Turn {
-			if made, err = d.cfg.Store.SoFar(ctx, place, r); err != nil {
+			if made, err = d.cfg.Store.ChangesSoFar(ctx, place, r); err != nil {
 				return nil, err
 			}
 		}

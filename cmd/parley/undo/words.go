@@ -10,14 +10,14 @@ import (
 	"parley/sessions/snapshots"
 )
 
-// Bounds of what is said in a chat.
+// Limits of what is said in a chat.
 const (
 	mostNamed  = 12
 	mostListed = 10
 	mostName   = 80 // bytes
 )
 
-// A speaker says things where commands begin with prefix.
+// A speaker puts answers into words for a chat in which commands begin with prefix.
 type speaker struct{ prefix string }
 
 func (s speaker) usage() string {
@@ -47,7 +47,7 @@ func (s speaker) waiting() string {
 	return fmt.Sprintf("What I did there is not over: I wait for an answer. Give it, or say `%sstop`, and then undo.", s.prefix)
 }
 
-// undone says what came of an undo.
+// undone returns the answer that says what an undo has done.
 func (s speaker) undone(own, undone snapshots.Record) string {
 	if own.Result == nil {
 		return fmt.Sprintf("That cannot be undone: %s.", undone.Problem)
@@ -79,7 +79,7 @@ func (s speaker) undone(own, undone snapshots.Record) string {
 	return b.String()
 }
 
-// split tells apart what is there again, or as it was, and what is gone again.
+// split separates the paths that are restored from those that are removed again.
 func split(all []snapshots.Done) (back, removed []string) {
 	for _, d := range all {
 		name := quoted(shown(d.Path, d.Dir))
@@ -92,7 +92,7 @@ func split(all []snapshots.Done) (back, removed []string) {
 	return back, removed
 }
 
-// names writes a list of names, as many as are bearable.
+// names writes a list of names, at most mostNamed of them.
 func (s speaker) names(b *strings.Builder, what string, names []string) {
 	if len(names) == 0 {
 		return
@@ -163,7 +163,7 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 }
 
-// shown is a path as people and models see it.
+// shown returns a path as people and models see it.
 func shown(name snapshots.Name, dir bool) string {
 	text := strings.ToValidUTF8(string(name), "\uFFFD")
 	if dir {
@@ -172,7 +172,8 @@ func shown(name snapshots.Name, dir bool) string {
 	return text
 }
 
-// quoted is a name that can neither end its quotation nor begin a line.
+// quoted returns a name in backquotes, without characters that could end the quotation or
+// begin a line.
 func quoted(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '`' || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {

@@ -1,7 +1,8 @@
-// Package unit writes the unit by which systemd starts Parley and keeps it running.
+// Package unit writes the file by which systemd starts Parley and keeps it running.
 //
-// An ordinary user gets one of their own, which serves their home. Root gets the machine's,
-// which is deploy/parley.service for the program and the configuration that there are.
+// An ordinary user gets a unit of their own, which serves their home. Root gets the
+// machine's unit, which is deploy/parley.service with the paths of the program and the
+// configuration.
 package unit
 
 import (
@@ -15,15 +16,15 @@ import (
 	"strings"
 )
 
-// Name is the unit's.
+// Name is the name of the unit.
 const Name = "parley.service"
 
-// system is deploy/parley.service.
+// system is the content of deploy/parley.service.
 //
 //go:embed parley.service
 var system string
 
-// A Service is what the unit is to start.
+// A Service says what the unit starts.
 type Service struct {
 	Program string // absolute
 	Config  string // absolute; "" for none
@@ -37,7 +38,8 @@ type Problem struct{ text string }
 // Error says what to do.
 func (p *Problem) Error() string { return p.text }
 
-// Path is where the unit belongs, in the folders of the user whose environment it is.
+// Path returns where the unit belongs, in the folders of the user whose environment is
+// given.
 func (s Service) Path(env func(string) string) (string, error) {
 	if s.Root {
 		return filepath.Join("/etc/systemd/system", Name), nil
@@ -52,7 +54,7 @@ func (s Service) Path(env func(string) string) (string, error) {
 	return filepath.Join(folder, "systemd", "user", Name), nil
 }
 
-// Commands are those that start it, one a line.
+// Commands returns the commands that start the unit, one a line.
 func (s Service) Commands() []string {
 	if s.Root {
 		return []string{"systemctl daemon-reload", "systemctl enable --now parley"}
@@ -73,7 +75,7 @@ func (s Service) Text() (string, error) {
 	return s.machines()
 }
 
-// own is the unit of an ordinary user.
+// userUnit returns the unit of an ordinary user.
 func (s Service) own() string {
 	call := fmt.Sprintf("%q --home %q serve", s.Program, s.Home)
 	if s.Config != "" {
@@ -108,15 +110,15 @@ WantedBy=default.target
 `
 }
 
-// credentials is where the machine's unit finds its secrets, and credentialsSource where
-// root keeps them.
+// credentials is the folder in which the machine's unit finds its secrets, and
+// credentialsSource the folder in which root keeps them.
 const (
 	credentials       = "/run/credentials/parley.service/"
 	credentialsSource = "/etc/parley/credentials/"
 )
 
-// machines is the machine's unit: it runs under a user that exists while it runs, and
-// reads its secrets as credentials.
+// systemUnit returns the machine's unit: it runs under a user that exists while it runs,
+// and reads its secrets as credentials.
 func (s Service) machines() (string, error) {
 	if s.Config == "" {
 		return "", &Problem{"the machine's service needs a configuration that everybody may read: write /etc/parley/parley.toml, and name it with --config"}
@@ -149,7 +151,7 @@ func (s Service) machines() (string, error) {
 	return strings.Join(lines, ""), nil
 }
 
-// secretsOf are the names of the credentials that a configuration reads.
+// secretsOf returns the names of the credentials that a configuration reads.
 func secretsOf(config string) ([]string, error) {
 	secretFile := regexp.MustCompile(`\$\{file:([^}]*)\}`)
 	var names []string
@@ -175,7 +177,8 @@ func secretsOf(config string) ([]string, error) {
 	return names, nil
 }
 
-// readable finds out whether every user may read a file: the service's has no name yet.
+// checkReadable returns a *Problem unless every user may read a file, because the
+// service's user does not exist yet.
 func readable(file string) error {
 	for path, want := file, os.FileMode(0o004); ; path, want = filepath.Dir(path), 0o001 {
 		info, err := os.Stat(path)
@@ -191,8 +194,8 @@ func readable(file string) error {
 	}
 }
 
-// Write writes the unit. One that is there is replaced only if replace says so, and
-// os.ErrExist is returned else.
+// Write writes the unit. It replaces an existing one only if replace is true, and
+// otherwise returns os.ErrExist.
 func (s Service) Write(path string, replace bool) error {
 	text, err := s.Text()
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package walls makes of the settings what commands of agents run in.
+// Package walls opens the sandbox in which commands of agents run, as the settings
+// describe it.
 package walls
 
 import (
@@ -12,7 +13,7 @@ import (
 	"parley/tools/sandbox"
 )
 
-// Of is the sandbox that is configured, as Open of the package sandbox takes it.
+// SandboxConfig returns the configured sandbox in the form that sandbox.Open takes.
 func Of(c *config.Config, log *slog.Logger) sandbox.Config {
 	s := c.Sandbox
 	cfg := sandbox.Config{
@@ -27,17 +28,18 @@ func Of(c *config.Config, log *slog.Logger) sandbox.Config {
 	return cfg
 }
 
-// MayBeWrong tells whether the settings ask for what this machine may not have, so that
-// nobody is served before it is known. Else Open's error is never about them.
+// MayBeWrong reports whether the settings ask for something that this machine may not
+// have, so that nobody is served before that is known. If not, Open's error is never
+// about the settings.
 func MayBeWrong(c *config.Config) bool {
 	network := c.Sandbox.Network
 	return c.Sandbox.Mode != string(sandbox.Auto) || len(network) > 0 && !slices.Contains(network, config.NoNetwork)
 }
 
-// Later is a sandbox that may not be found yet: who runs something waits for it.
+// Later is a sandbox that may not be open yet: a caller that runs a command waits for it.
 type Later func() (sandbox.Sandbox, error)
 
-// Run implements sandbox.Sandbox.
+// Run implements sandbox.Sandbox: it waits for the sandbox and runs a command in it.
 func (l Later) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	box, err := l()
 	if err != nil {
@@ -49,9 +51,10 @@ func (l Later) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, erro
 	return box.Run(ctx, c)
 }
 
-// Open finds out what commands of agents can run in. Where nothing works there are no
-// commands: it returns nil, and the operator is told. A configuration that asks for what
-// cannot be had is a config.SettingError. Killed counts the commands that are ended.
+// Open finds out which sandbox works on this machine. If none works there are no
+// commands: it returns nil, and logs that for the operator. It returns a
+// config.SettingError for settings that cannot be met. Killed is called for each command
+// that the sandbox ends.
 func Open(ctx context.Context, c *config.Config, log *slog.Logger, killed func(reason string)) (sandbox.Sandbox, error) {
 	cfg := Of(c, log)
 	cfg.OnKill = func(reason sandbox.Reason) { killed(string(reason)) }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Channel looks whether a channel is in touch with its platform. Judges is as in Source;
-// it may be away for as long as patience.
+// Channel returns the Source that watches whether a channel is connected to its platform.
+// Judges is as in Source; the channel may be down for as long as patience.
 func Channel(name string, up, judges func() bool, patience time.Duration) Source {
 	id := "channel/" + name
 	return Source{

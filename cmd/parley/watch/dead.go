@@ -8,14 +8,15 @@ import (
 	"parley/bus"
 )
 
-// A DeadBus is a bus whose dead letters are looked at.
+// A DeadBus is a bus whose dead letters are counted.
 type DeadBus interface {
 	bus.Inspector
 	bus.DeadLetters
 }
 
-// DeadLetters looks whether messages were given up. What a Watch itself has told counts
-// for nothing: else a place that takes nothing would be told of that for ever.
+// DeadLetters returns the Source that watches for messages that were given up. Messages
+// that a Watch itself has sent do not count: otherwise a place that accepts nothing would
+// be told of that for ever.
 func DeadLetters(b DeadBus, judges func() bool) Source {
 	const id = "dead_letters"
 	d := &dead{bus: b, counted: map[bus.Topic]deadCount{}}
@@ -64,7 +65,7 @@ func (d *dead) count(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// told counts those dead letters of a topic that a Watch has told.
+// told counts the dead letters of a topic that a Watch itself has sent.
 func (d *dead) told(ctx context.Context, topic bus.Topic) (n int, err error) {
 	const page = 100
 	for after, more := "", true; more; {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Room is how much is free of a disk, in bytes.
+// Room is the free space and the size of a disk, in bytes.
 type Room struct{ Free, Size uint64 }
 
 const (
@@ -14,15 +14,16 @@ const (
 	mostFree  = 5 << 30
 )
 
-// low is below how many free bytes a disk is nearly full: a tenth of it, but at least
-// 200 MB and at most 5 GB.
+// low returns the number of free bytes below which a disk is nearly full: a tenth of it,
+// but at least 200 MB and at most 5 GB.
 func (r Room) low() uint64 { return min(max(r.Size/10, leastFree), mostFree) }
 
-// errNoRoom says that a system does not tell how full its disks are.
+// errNoRoom says that a system does not report how full its disks are.
 var errNoRoom = errors.New("this system does not tell how full its disks are")
 
-// Disk looks at the disk of a directory, which has a name in words, on a host; "" is one
-// that all processes of a fleet share. Room measures it, RoomOf if it is nil.
+// Disk returns the Source that watches the disk of a directory, which has a name in
+// words, on a host; host "" means a disk that all processes of a fleet share. Room
+// measures it; nil means RoomOf.
 func Disk(host, name, dir string, room func(dir string) (Room, error)) Source {
 	if room == nil {
 		room = RoomOf
@@ -55,7 +56,7 @@ func Disk(host, name, dir string, room func(dir string) (Room, error)) Source {
 	}
 }
 
-// megabytes is a size in words.
+// sizeInWords returns a size in words.
 func megabytes(n uint64) string {
 	if n >= 10<<30 {
 		return fmt.Sprintf("%d GB", n>>30)

@@ -8,20 +8,21 @@ import (
 
 // Workspaces are the folders of conversations.
 type Workspaces interface {
-	// Full lists those that were written to here and hold at least that part of what
-	// they may.
+	// ListFull lists the folders that this process has written to and that hold at least
+	// that part of their quota.
 	Full(part float64) []string
-	// Part measures how much of what it may one of them holds; 0 if there is none.
+	// UsedPart measures which part of its quota a folder holds; 0 if there is none.
 	Part(ctx context.Context, name string) (float64, error)
 }
 
 const (
 	nearlyFull = 0.9
 	roomAgain  = 0.8
-	mostFull   = 50 // of which owners are told
+	mostFull   = 50 // of which owners are told at most
 )
 
-// Quotas looks at folders that conversations have nearly filled.
+// Quotas returns the Source that watches for folders that conversations have nearly
+// filled.
 func Quotas(w Workspaces, megabytes int) Source {
 	const prefix = "quota/"
 	return Source{

@@ -2,5 +2,5 @@
 
 package watch
 
-// RoomOf is the room on the disk of a directory.
+// RoomOf returns errNoRoom, because this system does not report how full its disks are.
 func RoomOf(string) (Room, error) { return Room{}, errNoRoom }

@@ -4,7 +4,7 @@ package watch
 
 import "syscall"
 
-// RoomOf is the room on the disk of a directory.
+// RoomOf returns the free space and the size of a directory's disk.
 func RoomOf(dir string) (Room, error) {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {

@@ -1,7 +1,8 @@
-// Package watch looks for what owners have to see to, and tells them once, and once when it is over.
+// Package watch looks for problems that owners must see to, and tells them once, and once
+// again when a problem is over.
 //
-// watch.go remembers in the book what was told; channel.go, dead.go, disk.go and quota.go
-// look at channels, dead letters, disks and the folders of conversations.
+// watch.go records in the book what owners were told; channel.go, dead.go, disk.go and
+// quota.go watch channels, dead letters, disks and the folders of conversations.
 package watch
 
 import (
@@ -17,45 +18,47 @@ import (
 	"parley/channels"
 )
 
-// A Concern is something that owners have to see to.
+// A Concern is a problem that owners must see to.
 type Concern struct {
 	ID   string // names it for good
 	Text string
-	// Count is how many there are of it: owners are told again when it has grown, but not
-	// more often than once in an hour. 0 is of what does not count.
+	// Count is how many things the concern is about: owners are told again when it has
+	// grown, but at most once in an hour. It is 0 if there is nothing to count.
 	Count int
-	// Patience is how long it lasts before they are told.
+	// Patience is how long the concern must last before owners are told.
 	Patience time.Duration
 }
 
-// A Source looks at one part.
+// A Source watches one part.
 type Source struct {
-	// ID is that of its one concern or, with a slash at the end, what the ids of its
-	// concerns begin with.
+	// ID is the id of the part's only concern or, with a slash at the end, what the ids
+	// of its concerns begin with.
 	ID string
-	// Judges tells whether this process knows now how the part is: of all in a fleet one
-	// does, or each about what is its own.
+	// Judges reports whether this process is the one that watches the part now: one
+	// process watches for the whole fleet, or each watches its own.
 	Judges func() bool
-	// Look returns all that there is now. Those ids that were there before are open: of
-	// these it may take another measure.
+	// Look returns all concerns that there are now. The map open has the ids of those
+	// that were there before, to which it may apply another limit.
 	Look func(ctx context.Context, open map[string]bool) ([]Concern, error)
-	// Over is what is said when a concern is over; "" says nothing.
+	// Over returns the text that tells owners that a concern is over; "" tells them
+	// nothing.
 	Over func(id string) string
 }
 
-// has tells whether a concern of that id is of this part.
+// has reports whether a concern of that id belongs to this part.
 func (s Source) has(id string) bool {
 	return id == s.ID || strings.HasSuffix(s.ID, "/") && strings.HasPrefix(id, s.ID)
 }
 
-// Config is what a Watch works with.
+// Config holds the parts that a Watch works with.
 type Config struct {
 	Sources []Source
 	Notes   channels.Notes
-	// Tell tells the owners. The suffix makes ids of it: the same is told once.
+	// Tell sends a text to the owners. The messages' ids are made of suffix, so the same
+	// text is sent only once.
 	Tell func(ctx context.Context, suffix, text string) error
-	// Every is how often it looks, and Calm how long a concern must be gone until it is
-	// over.
+	// Every is how often the sources are looked at, and Calm how long a concern must be
+	// gone until it is over.
 	Every, Calm time.Duration
 	Log         *slog.Logger
 }
@@ -63,17 +66,17 @@ type Config struct {
 // ErrNobody says that no chat is known in which owners could be told.
 var ErrNobody = errors.New("no chat with an owner is known")
 
-// subject is that of the book's notes.
+// subject is the subject of the notes in the book.
 const subject = "concern"
 
-// again is how often owners are told that there is more of something.
+// tellAgainAfter is how soon owners are told again that a concern has grown.
 const again = time.Hour
 
-// A state is what is remembered of a concern.
+// A state is what the book remembers about a concern.
 type state struct {
 	Since time.Time `json:"since"`
 	Told  time.Time `json:"told,omitzero"`
-	Count int       `json:"count,omitempty"` // that was told
+	Count int       `json:"count,omitempty"` // the count that owners were told
 	Gone  time.Time `json:"gone,omitzero"`
 }
 
@@ -98,9 +101,9 @@ func Run(ctx context.Context, c Config) error {
 	}
 }
 
-// look looks at one part once. A concern that is new is only noted: owners are told when
-// the note has been read back, so that processes which find the same at the same time
-// tell it under the same id.
+// look looks at one part once. A new concern is only recorded: owners are told when the
+// note has been read back, so that processes which find the same at the same time tell it
+// under the same id.
 func (c Config) look(ctx context.Context, s Source) error {
 	noted, err := c.Notes.AllNoted(ctx, subject)
 	if err != nil {
@@ -133,7 +136,7 @@ func (c Config) look(ctx context.Context, s Source) error {
 	return nil
 }
 
-// standing deals with a concern that there is.
+// handlePresent records a concern that exists now, and tells owners if it is time.
 func (c Config) standing(ctx context.Context, one Concern, st state, known bool, now time.Time) error {
 	switch {
 	case !known:
@@ -156,7 +159,8 @@ func (c Config) standing(ctx context.Context, one Concern, st state, known bool,
 	return nil
 }
 
-// passing deals with a concern that there is no more.
+// handleGone records that a concern does not exist any more, and tells owners once it is
+// over.
 func (c Config) passing(ctx context.Context, s Source, id string, st state, now time.Time) error {
 	switch {
 	case st.Told.IsZero():
@@ -183,11 +187,11 @@ func (c Config) note(ctx context.Context, id string, st state) error {
 	return c.Notes.Note(ctx, subject, id, string(raw))
 }
 
-// suffix makes ids of what is told: the same for the same concern, and another when it
-// comes again.
+// suffix returns the suffix for the ids of messages: the same for the same concern, and
+// another when the concern comes again.
 func suffix(id string, st state, what string) string {
 	return "#concern/" + id[:min(len(id), 100)] + "/" + strconv.FormatInt(st.Since.UnixMicro(), 36) + "/" + what
 }
 
-// isTold tells of a message by its id that a Watch has told it.
+// isFromWatch reports whether a message's id says that a Watch has sent it.
 func isTold(id string) bool { return strings.Contains(id, "#concern/") }

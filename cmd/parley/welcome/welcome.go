@@ -1,4 +1,4 @@
-// Package welcome says to people what the bot may do for them.
+// Package welcome writes the text that tells people what the bot may do for them.
 package welcome
 
 import (
@@ -9,14 +9,14 @@ import (
 	"parley/tools"
 )
 
-// Facts are what the text is made of.
+// Facts has what the text is made of.
 type Facts struct {
 	Owner, Approver bool // what the person is
 	Capabilities    []tools.Permission
 	Prefix          string // what commands begin with
 }
 
-// Text is the text, in Markdown.
+// Text returns the text, in Markdown.
 func Text(f Facts) string {
 	var b strings.Builder
 	b.WriteString("Write to me here, or mention me in a channel that I am in. Each thread is a conversation of its own, with its own files and memory.\n\n")
