@@ -10,53 +10,55 @@ import (
 	"time"
 )
 
-// The kinds of asks.
+// The kinds of asks: what people decide or say.
 const (
 	AskApproval = "approval" // whether a tool call may run
-	AskQuestion = "question" // what a person has to say to something
+	AskQuestion = "question" // an answer in a person's own words
 )
 
-// The states of an ask. All but the first are for good.
+// The states of an ask. Once it has left AskOpen, the state does not change any more.
 const (
 	AskOpen      = "open"
 	AskAnswered  = "answered"
 	AskExpired   = "expired"   // nobody answered in time
-	AskWithdrawn = "withdrawn" // nobody needs to know any more
+	AskWithdrawn = "withdrawn" // nobody needs the answer any more
 )
 
-// The answers to an approval. That to a question is any text.
+// The answers to an approval. An answer to a question may be any text.
 const (
 	Approve        = "approve" // this call, once
-	ApproveSession = "session" // this call, and exactly the same in this conversation
+	ApproveSession = "session" // this call, and identical calls later in this conversation
 	Deny           = "deny"
 )
 
-// AskIDLength is how long the id of an ask is, of a-z and 2-7: people type it, and
-// platforms give a button little room.
+// AskIDLength is how many characters the id of an ask has, of a-z and 2-7: it is short
+// because people type it, and because platforms give a button little room.
 const AskIDLength = 10
 
-// An Ask is what a parked turn waits for.
+// An Ask is a request to people for which a parked turn waits: to approve a tool call, or
+// to answer a question.
 type Ask struct {
 	ID      string `json:"id"`
 	Kind    string `json:"kind"`
 	Session string `json:"session"`
 	Turn    string `json:"turn"`
 	Call    string `json:"call"`
-	// Person is whose turn it is: CHANNEL:USER.
+	// Person is the person whose turn waits: CHANNEL:USER.
 	Person string `json:"person"`
-	// Of an approval: the tool, the arguments that it would run with (as people may
-	// see them), why it needs one, and a sum of all that is approved.
+	// For an approval: the tool, the arguments with which it would run (as people may see
+	// them), the reason why it needs an approval, and a hash of everything that is
+	// approved.
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Reason    string          `json:"reason,omitempty"`
 	Hash      string          `json:"hash,omitempty"`
-	// Once is set if its conversation is over: an approval is for this call alone,
-	// whatever is answered.
+	// Once says that the conversation of the ask is over: an approval then holds for this
+	// call alone, whatever is answered.
 	Once bool `json:"once,omitempty"`
-	// Of a question.
+	// For a question: its text, and answers to choose from.
 	Question string   `json:"question,omitempty"`
 	Choices  []string `json:"choices,omitempty"`
-	// At is the conversation; Asked is where people are asked.
+	// At is the conversation; Asked are the addresses at which people are asked.
 	At      Address   `json:"address"`
 	Asked   []Address `json:"asked,omitempty"`
 	Made    time.Time `json:"made"`
@@ -64,41 +66,42 @@ type Ask struct {
 
 	State  string    `json:"state"`
 	Answer Answer    `json:"answer,omitzero"` // once answered
-	Ended  time.Time `json:"ended,omitzero"`  // when it ceased to be open
+	Ended  time.Time `json:"ended,omitzero"`  // when it left AskOpen
 }
 
-// An Answer is what somebody says to an ask.
+// An Answer is a person's answer to an ask.
 type Answer struct {
-	// Text is Approve, ApproveSession or Deny, or what is said to a question.
+	// Text is Approve, ApproveSession or Deny, or the answer to a question.
 	Text string `json:"text"`
-	// Reason is why it is denied.
+	// Reason says why the call is denied.
 	Reason string `json:"reason,omitempty"`
 	By     Person `json:"by,omitzero"`
-	// Cause is the id of the message or request that brought it: the same one may
-	// come again, and is no second answer.
+	// Cause is the id of the message or request that brought the answer: the same one may
+	// be delivered again, and does not count as a second answer.
 	Cause string `json:"cause,omitempty"`
 }
 
-// Why an answer is not taken.
+// The reasons why an answer is refused.
 var (
-	// ErrNoAsk says that there is no ask of that id.
+	// ErrNoAsk says that no ask has that id.
 	ErrNoAsk = errors.New("there is no such request")
-	// ErrMayNotAnswer says that somebody else has to answer.
+	// ErrMayNotAnswer says that this person may not answer the ask.
 	ErrMayNotAnswer = errors.New("somebody else has to answer")
-	// ErrBadAnswer says that the answer is none to this kind of ask.
+	// ErrBadAnswer says that this kind of ask has no such answer.
 	ErrBadAnswer = errors.New("that is no answer to this")
-	// ErrDecided says that the ask is not open any more.
+	// ErrDecided says that the ask has ended already.
 	ErrDecided = errors.New("it is decided already")
 )
 
-// AnswerRefused tells an answer that was not taken from one of which that is not known.
+// AnswerRefused reports whether an error means that an answer was refused for good; after
+// any other error nobody knows whether it was accepted.
 func AnswerRefused(err error) bool {
 	return errors.Is(err, ErrNoAsk) || errors.Is(err, ErrMayNotAnswer) || errors.Is(err, ErrBadAnswer) || errors.Is(err, ErrDecided)
 }
 
-// MayAnswer tells whether a person may answer. Owners may; an approval may be given
-// by approvers of the channel where the conversation is or where people are asked;
-// a question is answered by the person whose turn it is.
+// MayAnswer reports whether a person may answer the ask. Owners always may. An approval may
+// also be given by approvers of the channel where the conversation is or where people are
+// asked; a question by the person whose turn it is.
 func (a Ask) MayAnswer(who Person) bool {
 	switch {
 	case who.ID == "":
@@ -124,7 +127,7 @@ func (a Ask) MayAnswer(who Person) bool {
 	return false
 }
 
-// Takes tells whether an answer is one to this kind of ask.
+// Takes reports whether an answer is possible for this kind of ask.
 func (a Ask) Takes(answer Answer) bool {
 	if a.Kind == AskQuestion {
 		return answer.Text != ""
@@ -136,8 +139,8 @@ func (a Ask) Takes(answer Answer) bool {
 	return false
 }
 
-// Inbound is the mail that tells an ask's session how the ask ended. It is the same
-// however often it is published.
+// Inbound returns the mail that tells the ask's session how the ask ended. It has the ask's
+// id, so publishing it again has no effect.
 func (a Ask) Inbound() Inbound {
 	return Inbound{
 		ID: a.ID, Kind: Decided, From: a.Answer.By, At: a.At, SentAt: a.Ended,
@@ -145,14 +148,14 @@ func (a Ask) Inbound() Inbound {
 	}
 }
 
-// A Decision is how an ask ended.
+// A Decision says how an ask ended.
 type Decision struct {
 	State  string `json:"state"` // AskAnswered, AskExpired or AskWithdrawn
 	Text   string `json:"text,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// Ending says in words how an ask ended, and by whom.
+// Ending returns a text for people that says how an ask ended, and by whom.
 func (a Ask) Ending() string {
 	by := a.Answer.By.Called()
 	switch {
@@ -172,7 +175,7 @@ func (a Ask) Ending() string {
 	return "approved by " + by
 }
 
-// PublishAnswer tells an ask's session how the ask ended.
+// PublishAnswer publishes to the ask's session how the ask ended.
 func PublishAnswer(ctx context.Context, b Bus, a Ask) error {
 	return PublishNotice(ctx, b, a.Session, a.Inbound())
 }
@@ -183,20 +186,20 @@ const (
 	ScheduleTimer = "schedule" // a slot of a schedule is due
 )
 
-// A Timer is what is due at a time.
+// A Timer is something that is due at a certain time.
 type Timer struct {
 	Kind string `json:"kind"`
-	// ID is what it is about: of an AskTimer the ask, of a ScheduleTimer the schedule.
+	// ID names what is due: the ask of an AskTimer, the schedule of a ScheduleTimer.
 	ID string `json:"id"`
-	// Slot tells apart the times at which something is due more than once.
+	// Slot distinguishes the times of something that is due more than once.
 	Slot int64 `json:"slot,omitempty"`
-	// Session and Person are whose it is, so that it can be forgotten with them.
+	// Session and Person are the owners of the timer, so that it can be erased with them.
 	Session string `json:"session,omitempty"`
 	Person  string `json:"person,omitempty"`
 }
 
-// PublishTimer has a timer be due at a time. It has a mailbox of its own. There is one for
-// an id, or for each Slot of it.
+// PublishTimer publishes a timer that becomes due at that time, in a mailbox of its own.
+// There is one timer for each id, or for each Slot of an id.
 func PublishTimer(ctx context.Context, b Bus, t Timer, due time.Time) error {
 	body, err := json.Marshal(t)
 	if err != nil {
@@ -212,7 +215,7 @@ func PublishTimer(ctx context.Context, b Bus, t Timer, due time.Time) error {
 	return nil
 }
 
-// DecodeTimer reads what PublishTimer writes.
+// DecodeTimer reads a timer that PublishTimer has encoded.
 func DecodeTimer(body []byte) (Timer, error) {
 	var t Timer
 	if err := json.Unmarshal(body, &t); err != nil {
@@ -221,7 +224,7 @@ func DecodeTimer(body []byte) (Timer, error) {
 	return t, nil
 }
 
-// A Button answers something by a press: to press it is to say Says.
+// A Button below a message: to press it has the same effect as to say Says.
 type Button struct {
 	Label string `json:"label"`
 	Says  string `json:"says"`

@@ -1,10 +1,11 @@
-// Package bus is what is said and how it travels: messages in keyed mailboxes, leases on them, and events.
+// Package bus defines what is said and how it travels: messages in keyed mailboxes, leases
+// on them, and events.
 //
-// One mechanism serves every direction. A topic holds mailboxes, a mailbox is a
-// FIFO of messages under one key, and whoever works on a mailbox holds its
-// lease. Inbound mail is keyed by session, outbound mail by address, timers by
-// their own id. The package holds the contract and the payloads; sqlitebus and
-// redisbus implement it, and bustest is the suite that both pass.
+// One mechanism serves every direction. A topic holds mailboxes, a mailbox is a FIFO of
+// messages under one key, and the process that works on a mailbox holds its lease. The key
+// of inbound mail is the session, of outbound mail the address, of a timer its own id. The
+// package has the contract and the types of messages; sqlitebus and redisbus implement it,
+// and bustest is the suite that both pass.
 package bus
 
 import (
@@ -19,10 +20,10 @@ var (
 	// ErrFull says that the mailbox is at its cap. Nothing was stored, and the
 	// message's id may be used again.
 	ErrFull = errors.New("mailbox is full")
-	// ErrTooMuch is the ErrFull of a mailbox in which too many bytes wait.
+	// ErrTooMuch is the ErrFull of a mailbox whose waiting messages have too many bytes.
 	ErrTooMuch = fmt.Errorf("%w: too much waits in it", ErrFull)
-	// ErrFenced says that the lease or hold is no longer ours: another holder
-	// may be at work, so nothing outward may happen any more.
+	// ErrFenced says that this process no longer has the lease or hold: another one may be
+	// at work, so this one must do nothing outward any more.
 	ErrFenced = errors.New("lease is lost")
 	// ErrClosed says that the bus was closed.
 	ErrClosed = errors.New("bus is closed")
@@ -49,13 +50,14 @@ const (
 	TimersTopic  Topic = "timers"  // keyed by timer id
 )
 
-// OutboundTopic is the topic of what goes out through a channel, keyed by address.
+// OutboundTopic returns the topic of messages to be sent through a channel, keyed by
+// address.
 func OutboundTopic(channel string) Topic { return Topic("outbound/" + channel) }
 
-// A Message is one thing on its way through a mailbox.
+// A Message is one item in a mailbox.
 type Message struct {
-	// ID is unique within the topic: publishing it again today or tomorrow is
-	// accepted and does nothing.
+	// ID is unique within the topic: publishing it again today or tomorrow succeeds and has
+	// no effect.
 	ID string
 	// Key names the mailbox.
 	Key string
@@ -65,104 +67,105 @@ type Message struct {
 	// NotBefore, if set, keeps a mailbox from being claimed while this is its
 	// first message and the time has not come.
 	NotBefore time.Time
-	// Urgent mail is exempt from the cap and makes its mailbox due at once,
-	// whatever delays it. It keeps its place in the order.
+	// Urgent mail is exempt from the cap and can be claimed at once, even if its mailbox is
+	// delayed. It keeps its place in the order.
 	Urgent bool
-	// Bounded urgent mail goes past the cap by UrgentBeyond messages and no
-	// further: that of programs. It is a word to Publish and is not kept.
+	// Bounded, set for programs' messages, limits urgent mail: it may exceed the cap by
+	// UrgentBeyond messages and no more. Only Publish reads it, and does not store it.
 	Bounded bool
 	// Body is opaque to the bus.
 	Body []byte
 }
 
-// A Bus keeps topics of mailboxes. A mailbox is a FIFO of messages under one key.
+// A Bus stores topics of mailboxes. A mailbox is a FIFO of messages under one key.
 type Bus interface {
-	// Publish puts m at the end of its mailbox. When it returns nil, m is
-	// durable. An ID published lately (today or yesterday) is accepted and
-	// dropped. A mailbox at its cap gives ErrFull and does not burn the ID;
-	// what no bus would take gives ErrInvalid. Any other error means "not
-	// known to be durable": publish the same message again.
+	// Publish puts m at the end of its mailbox. When it returns nil, m is durable. If the
+	// ID was published lately (today or yesterday), Publish drops m and returns nil. If the
+	// mailbox is at its cap, it returns ErrFull and the ID may be used again; for a message
+	// that no bus would accept it returns ErrInvalid. After any other error nobody knows
+	// whether m is durable: publish the same message again.
 	Publish(ctx context.Context, topic Topic, m Message) error
 
-	// Claim waits for a mailbox with mail that is due and that nobody holds,
-	// and leases it. Mailboxes are served in the order in which they became
-	// due; one that still has mail when it is settled goes to the back. It
-	// outlives outages of the backend and returns only a lease, ctx's error or
-	// ErrClosed.
+	// Claim waits for a mailbox that has mail, is due and is held by nobody, and leases it.
+	// Mailboxes are served in the order in which they became due; one that still has mail
+	// when it is settled goes to the back of the queue. Claim survives outages of the
+	// backend and returns only a lease, ctx's error or ErrClosed.
 	Claim(ctx context.Context, topic Topic) (Lease, error)
 }
 
-// A Claim says what is held and under which number.
+// A Claim identifies a lease: the mailbox and the fence.
 type Claim struct {
 	Topic Topic
 	Key   string
-	// Fence grows with every claim of every mailbox, over restarts, loss of
-	// data and a change of bus: it begins at the server's clock in microseconds.
+	// Fence grows with every claim of every mailbox, over restarts, loss of data and a
+	// change of bus, because it begins at the server's clock in microseconds.
 	Fence int64
-	// Attempts counts the claims of this mailbox since something in it was last
-	// settled, this one included: 1 is the first. The bus never gives up by
-	// itself; who claims decides, so that somebody can tell the sender.
+	// Attempts counts the claims of this mailbox since a message of it was last settled,
+	// including this one: it begins at 1. The bus never gives a message up by itself; the
+	// claiming process decides, so that it can tell the sender.
 	Attempts int
 }
 
-// A Lease is the right to work on one mailbox until it is settled or lost. The
-// bus extends it in the background; it is lost when this process was paused or
-// cut off for longer than the lease time, and when it was held for longer than
-// the bus allows any turn to take.
+// A Lease is the right to work on one mailbox until it is settled or lost. The bus extends
+// it in the background. It is lost when this process was paused or cut off for longer than
+// the lease time, and when it was held for longer than the bus allows any turn to take.
 type Lease interface {
+	// Claim returns the mailbox and the fence of the lease.
 	Claim() Claim
 
-	// Mail returns the messages beyond that sequence number, in order and at
-	// least one, and waits while there are none: the way to steer. Mail(ctx, 0)
-	// of a fresh lease returns at once. ErrFenced once the lease is lost or settled.
+	// Mail returns the messages after that sequence number, in order and at least one, and
+	// waits while there are none: this is how a running turn gets new messages (steering).
+	// Mail(ctx, 0) of a fresh lease returns at once. It returns ErrFenced once the lease is
+	// lost or settled.
 	Mail(ctx context.Context, after int64) ([]Message, error)
 
-	// Held is asked before each outward effect. Nil means that the lease was
-	// ours when asked and will be for a moment; it waits while that is unknown
-	// (the backend is away) and returns ErrFenced once it is lost or settled.
+	// Held must be called before each outward effect. Nil means that this process had the
+	// lease when it asked and will have it for another moment. Held waits while that is
+	// unknown (the backend is away) and returns ErrFenced once the lease is lost or
+	// settled.
 	Held(ctx context.Context) error
 
-	// Lost is closed once it is certain that the lease is lost.
+	// Lost returns a channel that is closed once the lease is certainly lost.
 	Lost() <-chan struct{}
 
-	// Settle ends the lease: forgets or buries mail up to a number and gives
-	// back the rest. It is all or nothing. ErrFenced means that the lease is
-	// not ours any more; after an error whose outcome is unknown, Settle may be
-	// called again, and then ErrFenced is as good as nil.
+	// Settle ends the lease, all or nothing: it removes messages up to a number or turns
+	// them into dead letters, and gives back the rest. ErrFenced means that this process no
+	// longer has the lease. After an error whose outcome is unknown, Settle may be called
+	// again, and ErrFenced then means success as well as nil.
 	Settle(ctx context.Context, end End) error
 }
 
-// End says how a lease is settled. The zero End gives everything back at once
-// and counts the claim.
+// End says how to settle a lease. The zero End gives all mail back at once and counts the
+// claim as an attempt.
 type End struct {
-	// Done forgets the messages up to this sequence number.
+	// Done removes the messages up to this sequence number.
 	Done int64
 	// Dead turns the messages after Done and up to this sequence number into
 	// dead letters, with Reason.
 	Dead   int64
 	Reason string
-	// After keeps the rest of the mailbox from being claimed for that long, in
-	// its order; urgent mail ends the wait.
+	// After is for how long the rest of the mailbox cannot be claimed; its order stays, and
+	// urgent mail ends the wait.
 	After time.Duration
-	// Uncounted takes this claim out of Attempts: a shutdown, a rate limit, a
-	// full outbox is nobody's fault.
+	// Uncounted does not count this claim as an attempt, because its failure was nobody's
+	// fault: a shutdown, a rate limit, a full outbox.
 	Uncounted bool
 }
 
-// Caps bounds what waits in one mailbox of a topic.
+// Caps bounds the mail that may wait in one mailbox of a topic.
 type Caps struct {
 	Inbound  int // messages waiting in one session, those being answered included
 	Outbound int // messages waiting for one address
-	// Bytes bounds the bodies that wait in one mailbox, except for timers; 0
-	// means no bound. An empty mailbox takes any message. What one bus
-	// counts may differ by a few percent from what another does.
+	// Bytes bounds the bodies of the messages that wait in one mailbox, except for timers;
+	// 0 means no bound. An empty mailbox accepts any message. Buses may count bytes with a
+	// difference of a few percent.
 	Bytes int
 }
 
-// UrgentBeyond is how many messages bounded urgent mail may make wait beyond a cap.
+// UrgentBeyond is by how many messages bounded urgent mail may exceed a cap.
 const UrgentBeyond = 100
 
-// Room is how many messages and how many bytes may wait in the mailbox that takes
+// Room returns how many messages and how many bytes may wait in a mailbox for it to accept
 // m; 0 means that there is no bound.
 func (c Caps) Room(topic Topic, m Message) (count, size int) {
 	if topic == TimersTopic || m.Urgent && !m.Bounded {
@@ -175,7 +178,8 @@ func (c Caps) Room(topic Topic, m Message) (count, size int) {
 	return count, c.Bytes
 }
 
-// Of is the cap of a topic's mailboxes; 0 means that the topic has none.
+// Of returns the cap on the messages of a topic's mailboxes; 0 means that the topic has
+// none.
 func (c Caps) Of(topic Topic) int {
 	switch topic {
 	case InboundTopic:

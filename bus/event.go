@@ -6,41 +6,41 @@ import (
 	"iter"
 )
 
-// ErrGone says that the events after that id are no longer all held: read the
-// log for a snapshot and subscribe from now on.
+// ErrGone says that the bus no longer has all events after that id: read the log, and
+// subscribe without an id.
 var ErrGone = errors.New("events are no longer held")
 
-// The types of events. What is durable is in the session's log; events are news
-// for those who watch.
+// The types of events, with the fields of Event that they set. Events only inform those who
+// watch; the durable record is the session's log.
 const (
 	TurnStart    = "turn_start"    // Causes
 	BlockStart   = "block_start"   // Block, Kind; Tool and Call for a tool_use
 	BlockDelta   = "block_delta"   // Block, Kind, Delta
 	BlockStop    = "block_stop"    // Block, Kind
 	BlockReset   = "block_reset"   // the blocks from Block on are void: the model is asked again
-	Retried      = "retry"         // Retry: the model is asked again
-	Compacted    = "compaction"    // Compaction: the model is shown less of the past
+	Retried      = "retry"         // Retry: the model is asked again after an error
+	Compacted    = "compaction"    // Compaction: the model is shown less of the conversation
 	ToolStart    = "tool_start"    // Tool, Call, Delta = arguments in brief
 	ToolProgress = "tool_progress" // Tool, Call, Delta
 	ToolEnd      = "tool_end"      // Tool, Call, Error if it failed
-	TurnParked   = "parked"        // waits for somebody
-	Asked        = "ask"           // Ask: somebody is asked
+	TurnParked   = "parked"        // the turn waits for people
+	Asked        = "ask"           // Ask: people are asked
 	AskResolved  = "ask_resolved"  // Ask, which has ended
 	TurnComplete = "turn_complete" // Causes
 	TurnError    = "turn_error"    // Causes, Error
-	Limited      = "limited"       // a platform wants nothing in Route's chat, "" being the whole channel, for Delta (a duration); Call is who was told so. Only in channels' feeds
-	Spoken       = "message"       // Delta was said to the conversation; Call is the message's id. Only where watching is how it is read
+	Limited      = "limited"       // a platform wants nothing sent for Delta (a duration) in Route's chat, or in all chats if that is ""; Call is the process that was told so. Only in channels' feeds
+	Spoken       = "message"       // Delta was said in the conversation; Call is the message's id. Only where watching is the way to read answers
 )
 
-// Failure is an error as programs and models read it.
+// A Failure is an error in the form that programs and models read.
 type Failure struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// An Event is ephemeral news about a turn. Which fields are set depends on Type.
+// An Event is ephemeral news about a turn. Its Type says which fields are set.
 type Event struct {
-	// ID grows within a feed, over restarts too. The bus assigns it.
+	// ID grows within a feed, also over restarts. The bus assigns it.
 	ID uint64 `json:"-"`
 
 	Type    string  `json:"-"`
@@ -57,45 +57,45 @@ type Event struct {
 	Error  *Failure `json:"error,omitempty"`
 	Ask    *Ask     `json:"ask,omitempty"`
 	Retry  *Retry   `json:"retry,omitempty"`
-	// Compaction is how much less.
+	// Compaction says by how much the request became shorter.
 	Compaction *Compaction `json:"compaction,omitempty"`
 }
 
-// A Compaction is how many tokens the next request would have had, and has.
+// A Compaction gives the tokens of the next request, before and after shortening.
 type Compaction struct {
 	Before int `json:"before"`
 	After  int `json:"after"`
 }
 
-// A Retry is a further try to have a model answer.
+// A Retry is a further attempt to have a model answer.
 type Retry struct {
 	Attempt int    `json:"attempt"`  // from 2 on
-	AfterMS int64  `json:"after_ms"` // until then nobody is asked
+	AfterMS int64  `json:"after_ms"` // the wait before this attempt
 	From    string `json:"from,omitempty"`
-	To      string `json:"to,omitempty"` // another model than From where that one is given up
+	To      string `json:"to,omitempty"` // the model that is asked instead of From, if From was given up
 }
 
-// A Feed is what a watcher follows.
+// A Feed names a stream of events to which watchers subscribe.
 type Feed string
 
-// SessionFeed carries the events of one session.
+// SessionFeed names the feed with the events of one session.
 func SessionFeed(key string) Feed { return Feed("session/" + key) }
 
-// ChannelFeed carries the events of all turns whose reply goes through a channel.
+// ChannelFeed names the feed with the events of all turns whose reply goes through a
+// channel.
 func ChannelFeed(channel string) Feed { return Feed("channel/" + channel) }
 
-// Events carries news to watchers. It loses rather than waits: the log is the
-// truth.
+// Events carries events to watchers. It drops events rather than wait, because the log is
+// the record.
 type Events interface {
-	// Emit publishes e under its session and under the channel of its route. It
-	// never blocks and never fails; what cannot be kept up with is dropped and counted.
+	// Emit publishes e in the feeds of its session and of its route's channel. It never
+	// blocks and never fails; it drops and counts events that it cannot handle in time.
 	Emit(e Event)
 
-	// Subscribe follows a feed from the event after that id on; 0 means from
-	// now on. The subscription stands when it returns. The sequence ends when
-	// ctx does. A subscriber that is too slow loses the oldest, and gets
-	// ErrGone once as the error of the pair in their place. Subscribe itself
-	// gives ErrGone where the events after that id are no longer all held. The
-	// last few thousand of a session are.
+	// Subscribe follows a feed from the event after that id on; 0 means from now on. The
+	// subscription is active when Subscribe returns, and the sequence ends when ctx does. A
+	// subscriber that is too slow loses the oldest events, and gets one pair with the error
+	// ErrGone in their place. Subscribe itself returns ErrGone if the bus no longer has all
+	// events after that id; of a session it keeps the last few thousand.
 	Subscribe(ctx context.Context, feed Feed, after uint64) (iter.Seq2[Event, error], error)
 }

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// A Listener is told of the events of a channel. Neither method may take long:
-// the events behind wait meanwhile.
+// A Listener receives the events of a channel. Neither method may take long, because later
+// events wait meanwhile.
 type Listener interface {
+	// Heard handles one event.
 	Heard(e Event)
-	// Missed says that events were lost.
+	// Missed is called when events were lost.
 	Missed()
 }
 
 const subscribeAgain = time.Second // wait after a subscription that failed
 
-// Follow tells all listeners of a channel's events until ctx is done. It
-// subscribes again whenever the subscription ends, and each time says that events
-// were lost in between.
+// Follow passes a channel's events to all listeners until ctx is done. Whenever the
+// subscription ends, it subscribes again and calls Missed.
 func Follow(ctx context.Context, events Events, channel string, listeners ...Listener) {
 	missed := func() {
 		for _, l := range listeners {

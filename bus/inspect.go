@@ -5,28 +5,29 @@ import (
 	"time"
 )
 
-// Depth is the state of one topic.
+// A Depth counts the messages and mailboxes of one topic.
 type Depth struct {
 	Waiting int           // messages that nobody holds, due or not
 	Leased  int           // mailboxes being worked on
 	Delayed int           // mailboxes that are not due yet
 	Dead    int           // dead letters
-	Oldest  time.Duration // age of the oldest message that is waiting or worked on, from its publication
+	Oldest  time.Duration // age since publication of the oldest message that waits or is being worked on
 }
 
-// An Inspector tells how things stand.
+// An Inspector reports the state of the bus.
 type Inspector interface {
-	// Topics lists the topics that hold or lately held mail.
+	// Topics lists the topics that have mail or had some lately.
 	Topics(ctx context.Context) ([]Topic, error)
-	// Depth counts one topic; an unknown topic is empty.
+	// Depth returns the counts of one topic; they are zero for an unknown topic.
 	Depth(ctx context.Context, topic Topic) (Depth, error)
-	// HasMail tells whether a mailbox holds mail, due or not, leased or not.
+	// HasMail reports whether a mailbox contains mail, due or not, leased or not.
 	HasMail(ctx context.Context, topic Topic, key string) (bool, error)
 }
 
 // A Roster knows which processes have the bus open.
 type Roster interface {
-	// Processes names them, this one first. A name is one process's for good.
+	// Processes lists their names, this process's first. No two processes ever have the
+	// same name.
 	Processes(ctx context.Context) ([]string, error)
 }
 
@@ -35,36 +36,37 @@ type DeadLetter struct {
 	Topic    Topic
 	Message  Message
 	Reason   string
-	Attempts int // claims before it was given up
+	Attempts int // claims of its mailbox before it was given up
 	BuriedAt time.Time
 }
 
-// A DeadLetters store keeps dead letters until somebody decides about them. A letter is
-// named by its topic and its message's id.
+// DeadLetters stores dead letters until somebody decides about them. A dead letter is
+// identified by its topic and its message's id.
 type DeadLetters interface {
-	// DeadLetters lists those of a topic, oldest first, at most limit after
-	// that id ("" is the beginning).
+	// DeadLetters lists the dead letters of a topic, the oldest first: at most limit of
+	// them after that id, or from the beginning if it is "".
 	DeadLetters(ctx context.Context, topic Topic, after string, limit int) ([]DeadLetter, error)
-	// Replay publishes a letter again under a new id, the old one with "~n"
-	// (n = 1, 2, …), at the end of its mailbox, and forgets the letter, both or
-	// neither. It returns the new id. ErrNotFound, or ErrFull as for Publish.
+	// Replay publishes a dead letter again at the end of its mailbox, under a new id, the
+	// old one with "~n" (n = 1, 2, …), and removes the dead letter, both or neither. It
+	// returns the new id; ErrNotFound if there is no such dead letter, or ErrFull as
+	// Publish does.
 	Replay(ctx context.Context, topic Topic, id string) (newID string, err error)
-	// Drop forgets a letter. ErrNotFound if there is none.
+	// Drop removes a dead letter; ErrNotFound if there is none.
 	Drop(ctx context.Context, topic Topic, id string) error
 }
 
-// A Pauser stops a topic from being claimed for a while: a platform-wide rate
-// limit, maintenance. Leases already held go on.
+// A Pauser prevents claims of a topic's mailboxes for a while: for a platform-wide rate
+// limit, or for maintenance. Leases that are already held continue.
 type Pauser interface {
-	// Pause replaces an earlier pause; zero ends it.
+	// Pause begins a pause of that length, in place of an earlier one; zero ends the pause.
 	Pause(ctx context.Context, topic Topic, d time.Duration) error
 }
 
-// A Holder gives out names that one process of the fleet holds at a time: a
-// platform connection, a dispatcher.
+// A Holder gives out names, each of which only one process of the fleet holds at a time:
+// for a platform connection, or a dispatcher.
 type Holder interface {
-	// Hold waits until name is free and takes it. The returned context ends
-	// when the hold is lost (its cause is then ErrFenced), released, or ctx
-	// ends. Release gives the name back; it may be called more than once.
+	// Hold waits until name is free and takes it. The returned context ends when the hold
+	// is lost (with the cause ErrFenced), when it is released, or when ctx ends. release
+	// gives the name back; it may be called more than once.
 	Hold(ctx context.Context, name string) (held context.Context, release func(), err error)
 }

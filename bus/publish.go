@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// PublishOutbound puts an outbound message into the mailbox of its address. The
-// error is Publish's and names the message.
+// PublishOutbound puts an outbound message into the mailbox of its address. It returns
+// Publish's error, with the message's id.
 func PublishOutbound(ctx context.Context, b Bus, out Outbound) error {
 	return publishOutbound(ctx, b, out, Message{})
 }
 
-// PublishUrgentOutbound is PublishOutbound for what a full mailbox must not keep
-// out; bounded is Message.Bounded.
+// PublishUrgentOutbound is PublishOutbound for messages that a full mailbox must not
+// refuse; bounded is Message.Bounded.
 func PublishUrgentOutbound(ctx context.Context, b Bus, out Outbound, bounded bool) error {
 	return publishOutbound(ctx, b, out, Message{Urgent: true, Bounded: bounded})
 }
@@ -30,8 +30,8 @@ func publishOutbound(ctx context.Context, b Bus, out Outbound, m Message) error 
 	return nil
 }
 
-// PublishInbound puts what somebody says into a session's mailbox. The error is
-// Publish's and names the message. Urgent is Message.Urgent.
+// PublishInbound puts an inbound message into a session's mailbox. It returns Publish's
+// error, with the message's id. urgent is Message.Urgent.
 func PublishInbound(ctx context.Context, b Bus, session string, in Inbound, urgent bool) error {
 	body, err := in.Encode()
 	if err != nil {
@@ -43,15 +43,14 @@ func PublishInbound(ctx context.Context, b Bus, session string, in Inbound, urge
 	return nil
 }
 
-// PublishNotice puts a notice into a session's mailbox. It is urgent, so that a
-// full mailbox does not keep it out.
+// PublishNotice puts a notice into a session's mailbox. The notice is urgent, so that a
+// full mailbox does not refuse it.
 func PublishNotice(ctx context.Context, b Bus, session string, notice Inbound) error {
 	return PublishInbound(ctx, b, session, notice, true)
 }
 
-// IsRefusal tells of an error of Publish's that the bus has decided: what it does not
-// take now, it would not take a moment later. After any other error nobody knows
-// whether the message is durable.
+// IsRefusal reports whether an error of Publish is a decision of the bus, which it would
+// repeat a moment later. After any other error nobody knows whether the message is durable.
 func IsRefusal(err error) bool {
 	return errors.Is(err, ErrFull) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrClosed)
 }

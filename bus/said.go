@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// An Address is where one conversation takes place.
+// An Address is the place of a conversation.
 type Address struct {
 	Channel string `json:"channel"`          // the configured name of the adapter
 	Chat    string `json:"chat"`             // the platform's id of the chat
 	Thread  string `json:"thread,omitempty"` // the platform's id of the thread, if any
 }
 
-// String is the address as people write it: CHANNEL:CHAT or CHANNEL:CHAT/THREAD.
+// String returns the address as people write it: CHANNEL:CHAT or CHANNEL:CHAT/THREAD.
 func (a Address) String() string {
 	if a.Thread == "" {
 		return a.Channel + ":" + a.Chat
@@ -25,8 +25,8 @@ func (a Address) String() string {
 	return a.Channel + ":" + a.Chat + "/" + a.Thread
 }
 
-// ParseAddress reads what String writes. No platform's id has control
-// characters, which would reach terminals and headers.
+// ParseAddress reads an address in the form of String. It refuses control characters, which
+// no platform's id has and which would reach terminals and headers.
 func ParseAddress(s string) (Address, error) {
 	channel, rest, ok := strings.Cut(s, ":")
 	chat, thread, _ := strings.Cut(rest, "/")
@@ -39,8 +39,8 @@ func ParseAddress(s string) (Address, error) {
 	return Address{Channel: channel, Chat: chat, Thread: thread}, nil
 }
 
-// IsClean tells of a name, such as an address's, a file's or a session's, that it
-// is valid UTF-8 without control characters, line breaks and what changes the
+// IsClean reports whether a name, such as an address, a file name or a session's key, is
+// valid UTF-8 without control characters, line breaks and characters that change the
 // direction of writing.
 func IsClean(name string) bool {
 	return utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool {
@@ -48,23 +48,23 @@ func IsClean(name string) bool {
 	})
 }
 
-// A Person is who said something.
+// A Person is the sender of a message.
 type Person struct {
 	// ID is CHANNEL:USER, with the platform's id of the user.
 	ID string `json:"id"`
-	// Name is what the platform calls them, for the model and for people only:
-	// it proves nothing.
+	// Name is the person's name on the platform. It is only for the model and for people to
+	// read: it proves nothing.
 	Name string `json:"name,omitempty"`
-	// Owner is set by the gate for those who own the bot.
+	// Owner says that the person owns the bot; the gate sets it.
 	Owner bool `json:"owner,omitempty"`
-	// Approver is set by the gate for those who may approve what conversations on
-	// their channel ask for, and EveryApprover for those who may on all channels,
-	// but for themselves.
+	// Approver says that the person may approve tool calls of conversations on their
+	// channel, and EveryApprover that they may on all channels, but not their own calls.
+	// The gate sets both.
 	Approver      bool `json:"approver,omitempty"`
 	EveryApprover bool `json:"every_approver,omitempty"`
 }
 
-// Called is the name and the id, for people and models to read.
+// Called returns the name and the id, for people and models to read.
 func (p Person) Called() string {
 	if p.Name == "" || p.Name == p.ID {
 		return p.ID
@@ -76,28 +76,29 @@ func (p Person) Called() string {
 const (
 	Said    = "said"    // a person speaks to the agent
 	Command = "command" // a person gives a command: Text is its name without slash, Args the rest
-	Notice  = "notice"  // the system tells the session something; it never starts a turn
-	Decided = "decided" // what a parked turn waits for has ended: ID is the ask's, Decision how
-	Edited  = "edited"  // somebody changed what they said: Text and Attachments are as they are now, Of is the message
-	Deleted = "deleted" // somebody deleted what they said: Of is the message
-	Reacted = "reacted" // somebody reacted to a message: Reaction, Of is the message; Quotes may hold its text
-	// Scheduled is what somebody wanted to be said to the agent at this time: Schedule says by what.
+	Notice  = "notice"  // the system tells the session something; a notice never starts a turn
+	Decided = "decided" // an ask of a parked turn has ended: ID is the ask's, Decision says how
+	Edited  = "edited"  // a person changed an earlier message: Of is its id, Text and Attachments are the new content
+	Deleted = "deleted" // a person deleted an earlier message: Of is its id
+	Reacted = "reacted" // a person reacted to a message: Reaction is the emoji, Of the message's id; Quotes may contain its text
+	// Scheduled is a message to the agent that a schedule sends at its time: Schedule is
+	// the schedule's id.
 	Scheduled = "scheduled"
-	// JobEnded tells a session that a command has ended which ran in the background: From is
-	// for whom it ran, Text how it ended. It begins a turn of theirs, or joins one.
+	// JobEnded tells a session that a background command has ended: From is the person for
+	// whom it ran, Text says how it ended. It begins a turn of that person, or joins one.
 	JobEnded = "job_ended"
 )
 
-// saidWithFiles is the kind that a message of kind Said with attachments has on the
-// wire: a release from before attachments would answer its text and ignore the files.
+// saidWithFiles is the encoded kind of a Said message with attachments: a release from
+// before attachments would answer its text and ignore the files.
 const saidWithFiles = "said_with_files"
 
-// saidByProgram is the kind that a message of kind Said has on the wire if it quotes
-// what a program has posted: a release from before that would look for a person.
+// saidByProgram is the encoded kind of a Said message that quotes a program's post: a
+// release from before such posts would look for a person.
 const saidByProgram = "said_by_program"
 
-// KnownKind tells whether an inbound message's kind is one of this release. One
-// of another kind comes from a newer release and is left to it.
+// KnownKind reports whether this release knows an inbound message's kind. A message of
+// another kind comes from a newer release and is left to it.
 func KnownKind(kind string) bool {
 	switch kind {
 	case Said, Command, Notice, Decided, Edited, Deleted, Reacted, Scheduled, JobEnded:
@@ -106,50 +107,50 @@ func KnownKind(kind string) bool {
 	return false
 }
 
-// An Inbound is one thing said to the agent.
+// An Inbound is one message to the agent.
 type Inbound struct {
 	// ID is the same however often the platform delivers the message, and
 	// unique over all channels.
 	ID   string `json:"id"`
 	Kind string `json:"kind"`
-	// From is who says it. Of something Deleted it is empty where the platform does not tell
-	// whose words are gone: they are, whoever has said them.
+	// From is the sender. For a Deleted message it may be empty, where the platform does
+	// not say whose message was deleted: it is deleted whoever wrote it.
 	From Person  `json:"from"`
 	At   Address `json:"at"` // where it was said, and where the reply goes
-	// Group says that others read along.
+	// Group says that other people read the conversation.
 	Group bool `json:"group,omitempty"`
-	// Private says that From and the bot are alone, so that a turn may be shown what is
-	// remembered of From. Who begins a turn and says nothing of it keeps that from the turn.
-	// Releases from before it go by Group.
+	// Private says that From and the bot are alone, so that a turn may be shown the
+	// memories of From. A source that does not set it keeps the memories from the turn.
+	// Releases from before Private look at Group instead.
 	Private bool `json:"private"`
-	// Mentioned says that the bot was addressed: by name, by a reply to it, or
-	// because nobody else is there.
+	// Mentioned says that the bot was addressed: by name, by a reply to it, or because
+	// nobody else is there.
 	Mentioned bool      `json:"mentioned,omitempty"`
 	Text      string    `json:"text"`
 	Args      string    `json:"args,omitempty"`
 	ReplyTo   string    `json:"reply_to,omitempty"` // the platform's id of the message itself, for a reply that quotes it
 	SentAt    time.Time `json:"sent_at,omitzero"`
-	// Quotes is what the message carries of words that its sender did not write
-	// in it: what it forwards, and what it answers.
+	// Quotes are texts in the message that its sender did not write in it: what it
+	// forwards, and what it replies to.
 	Quotes []Quote `json:"quotes,omitempty"`
-	// Decision is how the ask ended that has the message's id.
+	// Decision says how the ask with this message's id ended.
 	Decision *Decision `json:"decision,omitempty"`
-	// More says that the platform announces further messages that belong to this
-	// one (an album, a text that the client has split), so that a turn waits a
-	// moment for them.
+	// More says that the platform announces further messages that belong to this one (an
+	// album, a text that the client has split), so that a turn waits a moment for them.
 	More bool `json:"more,omitempty"`
-	// Pressed says that it was not typed: somebody has pressed a button that says Text.
+	// Pressed says that the message was not typed: the person has pressed a button that
+	// says Text.
 	Pressed bool `json:"pressed,omitempty"`
-	// Attachments are the files that came with it.
+	// Attachments are the files that came with the message.
 	Attachments []Attachment `json:"attachments,omitempty"`
-	// Of is, of Edited, Deleted and Reacted, the ID that Receive gave, or would give,
-	// the message that it is about.
+	// Of is, for Edited, Deleted and Reacted, the ID of the message concerned, as Receive
+	// gave it or would give it.
 	Of string `json:"of,omitempty"`
 	// Reaction is an emoji, or :name: where the platform has no emoji for it.
 	Reaction string `json:"reaction,omitempty"`
 	// Removed says that the reaction was taken back.
 	Removed bool `json:"removed,omitempty"`
-	// Schedule is, of Scheduled, the schedule that says it.
+	// Schedule is, for Scheduled, the id of the schedule.
 	Schedule string `json:"schedule,omitempty"`
 }
 
@@ -161,38 +162,38 @@ const (
 	Document = "document"
 )
 
-// An Attachment is a file that came with a message. All but Ref is what the sender's
-// side says of it and proves nothing.
+// An Attachment is a file that came with a message. Everything but Ref is a claim of the
+// sender's side and proves nothing.
 type Attachment struct {
 	Kind string `json:"kind"`           // Picture, Voice, Video, Document
 	Name string `json:"name,omitempty"` // one line, no path
 	Type string `json:"type,omitempty"` // MIME type
-	Size int64  `json:"size,omitempty"` // bytes; 0 is not known
-	Ref  string `json:"ref"`            // by which its channel fetches it; holds no secret
+	Size int64  `json:"size,omitempty"` // bytes; 0 means unknown
+	Ref  string `json:"ref"`            // the reference by which its channel fetches it; contains no secret
 }
 
 // The kinds of quotes.
 const (
 	Forwarded = "forwarded" // somebody's words, passed on by the sender
-	Answered  = "answered"  // the message to which the sender replies, or the part of it that they marked
-	Told      = "told"      // what an agent has said here on somebody's behalf
+	Answered  = "answered"  // the message to which the sender replies, or the part of it that the sender marked
+	Told      = "told"      // what an agent has posted here on somebody's behalf
 	Earlier   = "earlier"   // what was said in a thread before the bot was called into it
 	Posted    = "posted"    // what a program has posted to a webhook: the message comes from no person
 )
 
-// A Quote is what was written elsewhere or earlier. The model is shown it as
-// quoted material, never as words of the message's sender.
+// A Quote is a text written elsewhere or earlier. The model is shown it as quoted material,
+// never as words of the message's sender.
 type Quote struct {
 	Kind string `json:"kind"`
-	// From is who wrote it; its ID is empty where the platform hides it.
+	// From is the writer; its ID is empty where the platform hides it.
 	From Person `json:"from,omitzero"`
-	// Chat is what people call the chat that it comes from, if it is another.
+	// Chat is the name of the chat from which it comes, if that is another one.
 	Chat string    `json:"chat,omitempty"`
 	At   time.Time `json:"at,omitzero"` // when it was written
 	Text string    `json:"text"`
 }
 
-// Encode is the body of an inbound message.
+// Encode returns the message as the body of a bus message.
 func (in Inbound) Encode() ([]byte, error) {
 	switch {
 	case in.Kind != Said:
@@ -204,7 +205,7 @@ func (in Inbound) Encode() ([]byte, error) {
 	return json.Marshal(in)
 }
 
-// DecodeInbound reads what Encode writes.
+// DecodeInbound decodes a body that Encode has made.
 func DecodeInbound(body []byte) (Inbound, error) {
 	var read struct {
 		Inbound
@@ -221,7 +222,8 @@ func DecodeInbound(body []byte) (Inbound, error) {
 	return in, nil
 }
 
-// IsPrivate is Inbound.Private as it was written; nil is of a release from before it.
+// IsPrivate returns Inbound.Private from its encoded form; nil comes from a release from
+// before that field, and then the opposite of group counts.
 func IsPrivate(written *bool, group bool) bool {
 	if written == nil {
 		return !group
@@ -229,88 +231,88 @@ func IsPrivate(written *bool, group bool) bool {
 	return *written
 }
 
-// IsPosted tells of a message that a program's post is what it brings.
+// IsPosted reports whether the message brings a program's post.
 func (in Inbound) IsPosted() bool {
 	return len(in.Quotes) > 0 && in.Quotes[0].Kind == Posted
 }
 
-// An Outbound is one thing said to people.
+// An Outbound is one message to people.
 type Outbound struct {
-	// ID names it for good: the same id is sent once.
+	// ID identifies the message for good: each id is sent once.
 	ID string  `json:"id"`
 	To Address `json:"to"`
 	// Text is Markdown.
 	Text string `json:"text"`
-	// ReplyTo is the platform's id of the message that it answers, if it is to quote it.
+	// ReplyTo is the platform's id of the message to quote; "" quotes none.
 	ReplyTo string `json:"reply_to,omitempty"`
-	// Session and Turn say what it comes from; news of its delivery go back
-	// there. Both are empty for what no session said.
+	// Session and Turn name the session and turn that wrote the message; news of its
+	// delivery go there. Both are empty for messages that no session wrote.
 	Session string `json:"session,omitempty"`
 	Turn    string `json:"turn,omitempty"`
-	// Causes are the messages that it answers, where these are more than the one
-	// that the turn is named after.
+	// Causes are the ids of the messages that it answers, if these are more than the one
+	// after which the turn is named.
 	Causes []string `json:"causes,omitempty"`
-	// Failed says that it is the reply of a turn that failed: it says why, and is
-	// no answer.
+	// Failed says that the turn failed: the message says why, and is no answer.
 	Failed bool `json:"failed,omitempty"`
-	// At is when it was said: what cannot be sent is given up by its age.
+	// At is when it was written: a message that cannot be sent is given up by its age.
 	At time.Time `json:"at,omitzero"`
-	// Expires is when it is too old to be worth sending; zero is never.
+	// Expires is the time after which it is not worth sending; zero means never.
 	Expires time.Time `json:"expires,omitzero"`
-	// Subject ties together messages about one thing, within one sender (Origin)
-	// and address: a later one edits the earlier where the platform can, else it
-	// goes into its thread.
+	// Subject connects messages about the same thing, within one sender (Origin) and
+	// address: a later one edits the earlier where the platform can, and else goes into its
+	// thread.
 	Subject string `json:"subject,omitempty"`
-	// Origin is who or what had it said, where no session did: a token's or a
-	// webhook's name.
+	// Origin is the sender if no session wrote it: the name of a token or a webhook.
 	Origin string `json:"origin,omitempty"`
-	// Fallback is where it goes if it cannot be delivered to To.
+	// Fallback are the addresses to which it goes if it cannot be delivered to To.
 	Fallback []Address `json:"fallback,omitempty"`
 	File     *File     `json:"file,omitempty"`
-	// Files are files that workers and gateways share and that the message only names.
+	// Files are files that workers and gateways share; the message only names them.
 	Files []FileRef `json:"files,omitempty"`
-	// Whole says that all of the text is said in the chat, however long it is.
+	// Whole says that the whole text must appear in the chat, however long it is.
 	Whole bool `json:"whole,omitempty"`
-	// Told says on whose behalf an agent says it in another chat than the one in
-	// which it was asked; nil for replies, and for what no agent says.
+	// Told is set if an agent posts this, on somebody's behalf, in another chat than the
+	// one in which it was asked; nil otherwise.
 	Told *Telling `json:"told,omitempty"`
-	// Buttons are offered below the text where the platform has any; the text says
-	// what to do without.
+	// Buttons are shown below the text where the platform has buttons; the text says how to
+	// answer without them.
 	Buttons []Button `json:"buttons,omitempty"`
-	// Needs names what a dispatcher must understand to send it. One that does
-	// not leaves the message to another release, and what is behind it too.
+	// Needs names features that a dispatcher must understand to send the message. A
+	// dispatcher that does not understand one leaves the message, and those behind it, to
+	// another release.
 	Needs []string `json:"needs,omitempty"`
 }
 
-// A Telling is on whose behalf something is said. Text alone says it in words
-// as well, for whoever reads it and for releases that do not know this.
+// A Telling says on whose behalf an agent posts something. The message's text says it too,
+// for people, and for releases that do not know this field.
 type Telling struct {
 	For Person  `json:"for"`
 	At  Address `json:"at"` // the conversation in which the agent was asked
-	// Words is what was to be told, without the words about who had it said.
+	// Words is the text to be told, without the words about the person on whose behalf it
+	// is.
 	Words string `json:"words"`
 }
 
-// A File goes with a message.
+// A File is sent with a message, which contains it.
 type File struct {
 	Name string `json:"name"`
 	Data []byte `json:"data"`
 }
 
-// A FileRef names a file that goes with a message and is kept elsewhere until it was sent.
+// A FileRef names a file that is sent with a message and stored elsewhere until then.
 type FileRef struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"` // of its content, in hexadecimal digits
-	Ref    string `json:"ref"`    // where it is kept
-	Path   string `json:"path"`   // in the workspace of the session that sends it
+	Ref    string `json:"ref"`    // where it is stored
+	Path   string `json:"path"`   // its path in the workspace of the session that sends it
 }
 
-// NeedFiles is what a dispatcher must understand to send a message that names files: a
-// release from before them would send the text alone.
+// NeedFiles is the need of a message that names files: a dispatcher from before them would
+// send the text alone.
 const NeedFiles = "files"
 
-// Encode is the body of an outbound message.
+// Encode returns the message as the body of a bus message.
 func (out Outbound) Encode() ([]byte, error) {
 	if len(out.Files) > 0 && !slices.Contains(out.Needs, NeedFiles) {
 		out.Needs = append(slices.Clip(out.Needs), NeedFiles)
@@ -318,7 +320,7 @@ func (out Outbound) Encode() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// DecodeOutbound reads what Encode writes.
+// DecodeOutbound decodes a body that Encode has made.
 func DecodeOutbound(body []byte) (Outbound, error) {
 	var out Outbound
 	if err := json.Unmarshal(body, &out); err != nil {

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// ClaimEach claims mailboxes of a topic until ctx is done, and gives each lease to
-// work in a goroutine of its own, at most atOnce at a time. It returns as soon as
-// it claims no more: nil after ctx has ended, else what Claim returned. Work may
-// still go on then; wait returns once all of it is over.
+// ClaimEach claims mailboxes of a topic until ctx is done, and calls work for each lease in
+// a goroutine of its own, at most atOnce at a time. It returns as soon as it stops
+// claiming: nil after ctx has ended, else Claim's error. Calls of work may still run then;
+// wait returns once they have ended.
 func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Lease)) (wait func(), err error) {
 	var running sync.WaitGroup
-	// A place is taken before a lease is: a lease that waited for one would be kept
-	// from another process that has room.
+	// A place is taken before a lease is: a lease that waited for a place would be kept
+	// from another process that has one free.
 	places := make(chan struct{}, atOnce)
 	for {
 		select {
@@ -36,14 +36,14 @@ func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Le
 	}
 }
 
-// RetrySettle settles a lease, again and again while that fails, until it is
-// certain that the lease is over or ctx ends: the bus goes on extending a lease that
-// nobody settles, and nobody else would get the mailbox. Each try takes at most
-// tryFor. A failure that is followed by another try goes to failed first.
+// RetrySettle settles a lease, and tries again until it is certain that the lease is over
+// or ctx ends: the bus extends a lease that nobody settles, so nobody else would get the
+// mailbox. Each attempt takes at most tryFor. After each failure that is followed by
+// another attempt it calls failed.
 func RetrySettle(ctx context.Context, lease Lease, end End, tryFor time.Duration, failed func(error)) {
 	const most = 5 * time.Second
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, most) {
-		// A try is not cut off with ctx: whatever was done is settled once more.
+		// An attempt does not end with ctx: what was done is settled once more.
 		try, cancel := context.WithTimeout(context.WithoutCancel(ctx), tryFor)
 		err := lease.Settle(try, end)
 		cancel()
@@ -61,9 +61,9 @@ func RetrySettle(ctx context.Context, lease Lease, end End, tryFor time.Duration
 	}
 }
 
-// WhileHeld does work while this process holds a name. Held ends with the hold; if that
-// was lost to another process, WhileHeld waits for the name and does the work again. It
-// returns nil after ctx has ended, else what Hold or work returned.
+// WhileHeld calls work while this process holds a name. The context held ends with the
+// hold; if the hold was lost to another process, WhileHeld waits for the name and calls
+// work again. It returns nil after ctx has ended, else the error of Hold or work.
 func WhileHeld(ctx context.Context, h Holder, name string, work func(held context.Context) error) error {
 	for {
 		held, release, err := h.Hold(ctx, name)

@@ -24,13 +24,15 @@ const (
 	longRetry  = 250 * time.Millisecond
 )
 
-// jitter is between half of d and d, so that processes do not all retry at once.
+// jitter returns a random time between half of d and d, so that processes do not all retry
+// at once.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
 // A backoff is the wait before the last attempt, without jitter. It doubles from one
-// attempt to the next; zero begins anew.
+// attempt to the next; zero starts again from the shortest.
 type backoff time.Duration
 
+// next returns the wait before the next attempt.
 func (b *backoff) next() time.Duration {
 	*b = backoff(min(max(2*time.Duration(*b), shortRetry), longRetry))
 	return jitter(time.Duration(*b))
@@ -62,10 +64,10 @@ type call struct {
 	script script
 	keys   []string
 	args   []any
-	size   int // of the large args, about, in bytes
+	size   int // approximate size of the large args, in bytes
 
-	// decided is set by the sender that takes the call, or by the caller who withdraws
-	// it: whoever sets it first has decided whether the call is sent.
+	// decided is set either by the sender that takes the call, or by the caller who
+	// withdraws it: whichever sets it first decides whether the call is sent.
 	decided atomic.Bool
 	done    chan struct{}
 	reply   any
@@ -90,16 +92,17 @@ func (c *scriptBatcher) stop() {
 
 var errStopped = errors.New("batcher is stopped")
 
-// grace is how long run still waits after ctx has ended if the call is under way. A
-// caller who learns the outcome need not repeat the call.
+// grace is how long run still waits after ctx has ended if the call is under way: a caller
+// who learns the outcome need not repeat the call.
 const grace = 100 * time.Millisecond
 
-// run runs a script. It returns soon after ctx has ended; the script may run all
-// the same, then or later, unless the error is a notSent.
+// run runs a script. It returns soon after ctx has ended; the script may still run, then or
+// later, unless the error is a notSent.
 func (c *scriptBatcher) run(ctx context.Context, s script, keys []string, args ...any) (reply, error) {
 	return c.send(ctx, &call{script: s, keys: keys, args: args})
 }
 
+// send queues a call and waits for its reply.
 func (c *scriptBatcher) send(ctx context.Context, x *call) (reply, error) {
 	if err := ctx.Err(); err != nil {
 		return reply{}, err
@@ -116,7 +119,7 @@ func (c *scriptBatcher) send(ctx context.Context, x *call) (reply, error) {
 	case <-x.done:
 		return reply{x.reply}, x.err
 	case <-ctx.Done():
-	case <-c.stopped: // no sender takes a call from the queue any more
+	case <-c.stopped: // no sender reads the queue any more
 	}
 	if x.decided.CompareAndSwap(false, true) {
 		return reply{}, notSent{cmp.Or(ctx.Err(), errStopped)}
@@ -143,6 +146,7 @@ func (c *scriptBatcher) sendBatches() {
 	}
 }
 
+// gather collects the calls in the queue into a batch that begins with x.
 func (c *scriptBatcher) gather(x *call) (batch []*call) {
 	for size := 0; ; {
 		if x.decided.CompareAndSwap(false, true) {
@@ -206,24 +210,24 @@ func mayHaveRun(err error) bool {
 	return !ok || op.Op != "dial" // a failed dial has sent nothing
 }
 
-// wellAfter is how long no call may fail before Redis counts as well again. One call
-// that succeeds proves nothing: a server without memory refuses writes, and answers
-// all other calls.
+// wellAfter is how long no call may fail before Redis counts as working again. One
+// successful call proves nothing: a server without memory refuses writes, and answers all
+// other calls.
 const wellAfter = 5 * time.Second
 
-// health logs once that Redis fails, and once that it answers again.
+// health logs once that Redis fails, and once that it works again.
 type health struct {
 	log         *slog.Logger
 	ill         atomic.Bool
 	mu          sync.Mutex
 	illSince    time.Time
-	lastFailure time.Time // the last time
+	lastFailure time.Time // when a call failed last
 }
 
-// note takes note of how a call ended.
+// note records how a call ended.
 func (h *health) note(err error) {
 	if err == nil && !h.ill.Load() {
-		return // Redis was well and is; the usual case takes no lock
+		return // Redis worked and does; the usual case takes no lock
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -249,8 +253,8 @@ func (h *health) note(err error) {
 //go:embed scripts/*.lua scripts/shared/*.lua
 var sources embed.FS
 
-// A script is one of those in the folder scripts; each says there what it takes
-// and returns.
+// A script is one of the files in the folder scripts; each says there which arguments it
+// has and what it returns.
 type script int
 
 const (
@@ -274,6 +278,7 @@ const (
 	scriptCount
 )
 
+// String returns the name of the script's file.
 func (s script) String() string {
 	return [scriptCount]string{
 		"publish", "claim", "read", "extend", "settle", "giveback", "rewake", "nudge", "replay",
@@ -281,7 +286,7 @@ func (s script) String() string {
 	}[s]
 }
 
-// A scriptLibrary holds every script as the server gets it.
+// A scriptLibrary holds every script in the form in which the server gets it.
 type scriptLibrary [scriptCount]*redis.Script
 
 func readScripts() (l scriptLibrary, err error) {
@@ -295,8 +300,8 @@ func readScripts() (l scriptLibrary, err error) {
 	return l, nil
 }
 
-// source is the text of a script, preceded by those shared texts that its first line
-// names. The server runs them with every call, so a script names only what it needs.
+// source returns the text of a script, preceded by the shared texts that its first line
+// names. The server runs them with every call, so a script names only those that it needs.
 func source(name string) (string, error) {
 	text, err := sources.ReadFile("scripts/" + name + ".lua")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 const (
 	claimsAtOnce = 64
-	// pollMost is the longest time between two runs of the claim script for a topic
-	// with waiters: tokens may be lost with a connection.
+	// pollMost is the longest time between two runs of the claim script for a topic with
+	// waiters, because tokens may be lost with a connection.
 	pollMost = time.Second
 )
 
@@ -30,7 +30,7 @@ type claims struct {
 
 	listening    []*waitQueue // the queues that the blocking call listens for
 	listensUntil time.Time    // when that call ends by itself
-	nudged       bool         // whether it was asked to end earlier
+	nudged       bool         // that call was asked to end earlier
 
 	fetches sync.WaitGroup
 }
@@ -43,9 +43,9 @@ type waitQueue struct {
 	mayHaveMail bool      // fetch has to run the script once more: there may be mail
 	watched     bool      // the blocking call listens for it
 	nextLook    time.Time // when to run the script even if no token came
-	// hints are the mailboxes that the script will probably grant next. Every key that a
-	// script reads must be declared before it runs, so it can return the letters of a
-	// long mailbox only if its caller guessed that mailbox.
+	// hints are the mailboxes that the script will probably grant next. Redis demands that
+	// every key is declared before a script runs, so the script can return the letters of a
+	// mailbox only if its caller guessed that mailbox.
 	hints []string
 }
 
@@ -89,7 +89,7 @@ func (b *Bus) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
 	return nil, ctx.Err()
 }
 
-// decline gives back, in the background, a lease whose caller has gone.
+// decline gives back, in the background, a lease whose caller no longer waits.
 func (b *Bus) decline(q *waitQueue, l *lease) {
 	give := func() { b.giveBack(&q.keys, []*lease{l}) }
 	if !b.spawn(give) {
@@ -111,16 +111,16 @@ func (b *Bus) join(topic bus.Topic, grant chan *lease) (*waitQueue, *list.Elemen
 		c.queues[topic] = q
 	}
 	place := q.waiters.PushBack(grant)
-	// The blocking call gets a token when mail comes. But a mailbox that becomes due
-	// by time, before that call ends, brings no token, so the script must run.
+	// When mail comes, the blocking call gets a token. But a mailbox that becomes due by
+	// time before that call ends brings no token, so the script must run.
 	if !q.watched || q.nextLook.Before(c.listensUntil) {
 		b.fetchSoon(q, "")
 	}
 	return q, place
 }
 
-// fetchSoon has the claim script run. hint names the mailbox that it will probably
-// grant, so that its letters can come with the answer. claims.mu is held.
+// fetchSoon starts a run of the claim script. hint names the mailbox that it will probably
+// grant, so that its letters can come with the answer. The caller holds claims.mu.
 func (b *Bus) fetchSoon(q *waitQueue, hint string) {
 	q.mayHaveMail = true
 	if hint != "" {
@@ -156,8 +156,8 @@ func (b *Bus) fetch(q *waitQueue) {
 	}
 }
 
-// wanted is how many leases to ask for, one for each caller. If it is 0, fetch
-// ends, and the blocking call listens for the callers that still wait.
+// wanted returns how many leases to ask for, one for each caller, and the hints. If it
+// returns 0, fetch ends, and the blocking call listens for the callers that still wait.
 func (b *Bus) wanted(q *waitQueue) (n int, hints []string) {
 	c := b.claims
 	c.mu.Lock()
@@ -175,15 +175,15 @@ func (b *Bus) wanted(q *waitQueue) (n int, hints []string) {
 	return n, hints[:min(len(hints), n+1)]
 }
 
-// A claimed is what a run of the claim script returned.
+// A claimed is the result of a run of the claim script.
 type claimed struct {
 	leases   []*lease
-	nextLook time.Time // when a mailbox becomes due or a lease ends; zero if none will
-	hints    []string  // the mailboxes that are next in line
+	nextLook time.Time // when a mailbox becomes due or a lease ends; zero if neither will
+	hints    []string  // the next mailboxes in line
 }
 
-// runClaim runs the claim script. It makes the granted leases known to b.leases before
-// anybody gets them, because a note about a lease may come before the script's answer.
+// runClaim runs the claim script. It registers the granted leases in b.leases before any
+// caller gets them, because a note about a lease may arrive before the script's answer.
 func (b *Bus) runClaim(q *waitQueue, n int, hints []string) (claimed, error) {
 	k := &q.keys
 	keys := append(make([]string, 0, 8+len(hints)), b.keys.clock(), b.keys.contact(), k.pause, k.state, k.due, k.leased, k.wake, k.heads)
@@ -192,7 +192,7 @@ func (b *Bus) runClaim(q *waitQueue, n int, hints []string) (claimed, error) {
 		keys, args = append(keys, k.mail(key)), append(args, key)
 	}
 	b.leases.beginClaim()
-	sent := time.Now() // the terms are counted from here: the server grants them later
+	sent := time.Now() // the lease times are counted from here, because the server grants them later
 	r, err := b.batcher.run(context.Background(), claimScript, keys, args...)
 	a := claimed{}
 	for _, v := range r.at(1).list() {
@@ -212,13 +212,14 @@ func (b *Bus) runClaim(q *waitQueue, n int, hints []string) (claimed, error) {
 }
 
 // distribute gives leases to the waiting callers, in the order in which they came, and
-// returns the leases that nobody waits for any more to the server.
+// returns to the server the leases for which nobody waits any more.
 func (b *Bus) distribute(q *waitQueue, a claimed) {
 	if rest := b.claims.distribute(q, a); len(rest) > 0 {
 		b.giveBack(&q.keys, rest)
 	}
 }
 
+// distribute gives leases to the waiting callers, and returns the rest.
 func (c *claims) distribute(q *waitQueue, a claimed) (rest []*lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -240,7 +241,8 @@ func (c *claims) distribute(q *waitQueue, a claimed) (rest []*lease) {
 	return a.leases
 }
 
-// giveBack returns leases that nobody works on. These claims do not count.
+// giveBack returns to the server leases on which nobody works. These claims do not count as
+// attempts.
 func (b *Bus) giveBack(k *topicKeys, leases []*lease) {
 	for _, l := range leases {
 		b.leases.end(l, bus.ErrFenced)
@@ -248,8 +250,8 @@ func (b *Bus) giveBack(k *topicKeys, leases []*lease) {
 	b.returnLeases(context.Background(), k, false, leases)
 }
 
-// returnLeases returns leases to the server, and says whether the claims are to count.
-// If that fails, the leases run out.
+// returnLeases returns leases to the server; counted says whether the claims count as
+// attempts. If that fails, the leases run out.
 func (b *Bus) returnLeases(ctx context.Context, k *topicKeys, counted bool, leases []*lease) {
 	args := make([]any, 0, 1+2*len(leases))
 	args = append(args, flag(counted))

@@ -12,14 +12,14 @@ import (
 
 // How events are kept and carried.
 const (
-	streamEvents = 4096      // about how many events of a session can be read again
-	streamKept   = time.Hour // how long they can, after the last of them
+	streamEvents = 4096      // about how many events of a session are kept
+	streamKept   = time.Hour // how long they are kept after the last of them
 	bufferEvents = 8192      // how many events may wait to be sent
 	bufferBytes  = 16 << 20
 	emitAtOnce   = 128
 	emitBytes    = 256 << 10
-	// emitEvery is the wait between two calls. What many turns emit meanwhile is sent
-	// in one call.
+	// emitEvery is the wait between two calls. The events that many turns emit meanwhile
+	// are sent in one call.
 	emitEvery = 2 * time.Millisecond
 )
 
@@ -34,10 +34,10 @@ type eventBuffer struct {
 	bytes  int
 	gaps   map[destination]bool
 	filled chan struct{} // has a value when there is something to send
-	lost   uint64        // of events that were lost
+	lost   uint64        // number of events that were lost
 }
 
-// A destination is where an event goes: its session's feed, its channel's, or both.
+// A destination says where an event goes: its session's feed, its channel's, or both.
 type destination struct{ session, channel string }
 
 func destinationOf(e *bus.Event) destination { return destination{e.Session, e.Route.Channel} }
@@ -46,9 +46,10 @@ func newEventBuffer() *eventBuffer {
 	return &eventBuffer{gaps: map[destination]bool{}, filled: make(chan struct{}, 1)}
 }
 
-// Emit implements bus.Events.
+// Emit implements bus.Events: it buffers the event, to be sent soon.
 func (b *Bus) Emit(e bus.Event) { b.events.unsent.add(e) }
 
+// add appends an event, and drops the oldest events if the buffer is too large.
 func (r *eventBuffer) add(e bus.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,6 +62,7 @@ func (r *eventBuffer) add(e bus.Event) {
 	r.signal()
 }
 
+// signal wakes the sender.
 func (r *eventBuffer) signal() {
 	select {
 	case r.filled <- struct{}{}:
@@ -68,8 +70,8 @@ func (r *eventBuffer) signal() {
 	}
 }
 
-// countLost counts an event that will not be sent. Its caller holds r.mu, as do those
-// of markGap and removeFirst.
+// countLost counts an event that will not be sent. The caller holds r.mu, also for markGap
+// and removeFirst.
 func (r *eventBuffer) countLost(e *bus.Event) {
 	r.lost++
 	r.markGap(e)
@@ -93,6 +95,7 @@ func (r *eventBuffer) removeFirst(n int) {
 	r.events = r.events[n:]
 }
 
+// eventBytes returns about how much memory an event takes.
 func eventBytes(e *bus.Event) int {
 	n := 256 + len(e.Delta)
 	if e.Error != nil {
@@ -101,15 +104,16 @@ func eventBytes(e *bus.Event) int {
 	return n
 }
 
-// An outgoing is what is sent to a destination: an event or, if event is nil, a sign
+// An outgoing is one item to send to a destination: an event or, if event is nil, a sign
 // that events are missing.
 type outgoing struct {
 	destination
 	event *bus.Event
 }
 
-// nextBatch removes the events to be sent next. The sign that a feed lacks events
-// comes before the feed's next event, or, if the buffer has none of that feed, last.
+// nextBatch removes the next events to send from the buffer. The sign that a feed lacks
+// events comes before the feed's next event, or, if the buffer has no event of that feed,
+// at the end.
 func (r *eventBuffer) nextBatch() (batch []outgoing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,8 +143,8 @@ func (r *eventBuffer) nextBatch() (batch []outgoing) {
 	return batch
 }
 
-// loseBatch counts the events of a batch that could not be sent, and remembers the
-// gaps that they leave.
+// loseBatch counts the events of a batch that could not be sent, and remembers the gaps
+// that they leave.
 func (r *eventBuffer) loseBatch(batch []outgoing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,17 +158,17 @@ func (r *eventBuffer) loseBatch(batch []outgoing) {
 	r.signal()
 }
 
-// Dropped counts the events that this process has lost: those that it could not
-// send, and those that a watcher was too slow to read.
+// Dropped returns how many events this process has lost: those that it could not send, and
+// those that a watcher was too slow to read.
 func (b *Bus) Dropped() uint64 {
 	b.events.unsent.mu.Lock()
 	defer b.events.unsent.mu.Unlock()
 	return b.events.unsent.lost + b.events.lost.Load()
 }
 
-// sendEvents sends what is emitted until ctx is done. A batch whose outcome is unknown
-// is not sent again: watchers can make up for a gap that they are told of, but not
-// for events that come twice.
+// sendEvents sends emitted events until ctx is done. It does not send a batch again if its
+// outcome is unknown: watchers can make up for a gap that is reported, but not for events
+// that come twice.
 func (b *Bus) sendEvents(ctx context.Context) {
 	r := b.events.unsent
 	var retry backoff
@@ -188,8 +192,8 @@ func (b *Bus) sendEvents(ctx context.Context) {
 	}
 }
 
-// sendBatchWhole sends a batch also while the bus is being closed, since what is cut
-// off then is lost: its outcome is unknown, and nobody would send it again.
+// sendBatchWhole sends a batch and finishes it even if the bus is being closed, because a
+// batch that is cut off is lost: its outcome is unknown, and nobody would send it again.
 func (b *Bus) sendBatchWhole(ctx context.Context) (sent bool) {
 	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -217,8 +221,7 @@ func (b *Bus) sendBatch(ctx context.Context) (sent bool) {
 	return true
 }
 
-// sendLast sends, as the bus is closed, what was emitted last: the ends of turns, for
-// example.
+// sendLast sends the last events while the bus is being closed, such as the ends of turns.
 func (b *Bus) sendLast() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -233,6 +236,7 @@ func (r *eventBuffer) hasEvents() bool {
 	return len(r.events) > 0
 }
 
+// emitCall returns the keys and arguments with which the emit script sends a batch.
 func (b *Bus) emitCall(batch []outgoing) (keys []string, args []any) {
 	keys = []string{b.keys.clock()}
 	args = []any{streamKept.Milliseconds(), streamEvents}
@@ -256,8 +260,8 @@ func (b *Bus) emitCall(batch []outgoing) (keys []string, args []any) {
 	return keys, args
 }
 
-// wireEvent is an event as it stands in Redis, in JSON. Where events were dropped there is
-// an empty text instead of one, which tells subscribers that they have missed some.
+// wireEvent is an event as it is stored in Redis, in JSON. In place of dropped events there
+// is an empty text, which tells subscribers that they have missed some.
 type wireEvent struct {
 	Type    string      `json:"type"`
 	Session string      `json:"session,omitempty"`

@@ -25,8 +25,8 @@ const (
 // connection, and the watchers of one feed share one subscription.
 type events struct {
 	unsent  *eventBuffer
-	lost    atomic.Uint64 // events that some watcher was too slow for
-	forgets atomic.Uint64 // how often this process was told to forget events
+	lost    atomic.Uint64 // events for which some watcher was too slow
+	forgets atomic.Uint64 // counts the requests to forget events that this process has handled
 	pubsub  *redis.PubSub
 
 	// subscribing is held while SUBSCRIBE or UNSUBSCRIBE is written, so that the server
@@ -35,14 +35,14 @@ type events struct {
 
 	mu    sync.Mutex
 	feeds map[string]*feed // by the names of their Redis channels
-	// forgetAcks are closed when this process hears its own request to forget; the key
-	// is the request's id.
+	// forgetAcks are channels that are closed when this process receives its own request to
+	// forget; the key is the request's id.
 	forgetAcks map[string]chan struct{}
 }
 
 // A feed is a subscription of this process, shared by the feed's watchers.
 type feed struct {
-	confirmed  chan struct{} // closed once the server has confirmed the subscription
+	confirmed  chan struct{} // the server has confirmed it
 	subscribed bool          // whether it has
 	watchers   map[*watcher]bool
 	left       time.Time // when the last watcher left
@@ -61,7 +61,7 @@ type watcher struct {
 	filled chan struct{} // has a value when something was added
 }
 
-// push adds an event to the queue, and returns how many others it dropped for that.
+// push adds an event to the queue, and returns how many others it dropped to make room.
 func (w *watcher) push(e bus.Event) (lost uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,6 +84,7 @@ func (w *watcher) push(e bus.Event) (lost uint64) {
 	return lost
 }
 
+// pop removes the next event from past or queue; false if there is none.
 func (w *watcher) pop() (bus.Event, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,8 +102,8 @@ func (w *watcher) pop() (bus.Event, bool) {
 	return e, true
 }
 
-// Subscribe implements bus.Events. The last few thousand events of a session can be
-// read again until an hour after the last of them; those of a channel cannot.
+// Subscribe implements bus.Events. The last few thousand events of a session can be read
+// again until an hour after the last of them; those of a channel cannot.
 func (b *Bus) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.Seq2[bus.Event, error], error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -143,8 +144,8 @@ func (b *Bus) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.
 	return b.follow(ctx, w, after), nil
 }
 
-// past reads the events after an id from the session's stream. The stream is cut at
-// its beginning, so it still has all of them if it has the event with that id.
+// past reads the events after an id from the session's stream. Streams are trimmed at the
+// beginning, so a stream that still has the event with that id has all later ones.
 func (b *Bus) past(ctx context.Context, name bus.Feed, after uint64) ([]bus.Event, error) {
 	var list []redis.XMessage
 	var err error
@@ -181,8 +182,8 @@ func (b *Bus) past(ctx context.Context, name bus.Feed, after uint64) ([]bus.Even
 	return past[1:], nil
 }
 
-// follow yields the events of the past, then those that come. An event that was read
-// as past and also came by the subscription is yielded once.
+// follow yields the past events, then new ones. It yields an event only once that was both
+// read as past and received by the subscription.
 func (b *Bus) follow(ctx context.Context, w *watcher, last uint64) iter.Seq2[bus.Event, error] {
 	return func(yield func(bus.Event, error) bool) {
 		for ctx.Err() == nil {
@@ -210,8 +211,8 @@ func (b *Bus) follow(ctx context.Context, w *watcher, last uint64) iter.Seq2[bus
 	}
 }
 
-// addWatcher adds a watcher to a feed. If the feed is fresh, the caller has to
-// subscribe to it.
+// addWatcher adds a watcher to a feed. If it returns fresh, the caller has to subscribe to
+// the feed.
 func (s *events) addWatcher(channel string, w *watcher) (f *feed, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,8 +225,8 @@ func (s *events) addWatcher(channel string, w *watcher) (f *feed, fresh bool) {
 	return f, fresh
 }
 
-// subscribe asks the server for a channel. It waits until dropIdleFeeds has written
-// its UNSUBSCRIBE, which may be of the same channel.
+// subscribe asks the server for a channel. It first waits until dropIdleFeeds has written
+// its UNSUBSCRIBE, which may be for the same channel.
 func (s *events) subscribe(channel string) {
 	s.subscribing.Lock()
 	defer s.subscribing.Unlock()
@@ -246,9 +247,9 @@ func (s *events) confirmed(f *feed) <-chan struct{} {
 	return f.confirmed
 }
 
-// dropIdleFeeds ends subscriptions that nobody has watched for a while. It ends only
-// those that are confirmed: if the confirmation of an ended one were still to come, it
-// would be taken for that of the channel's next subscription.
+// dropIdleFeeds ends subscriptions that nobody has watched for a while, but only confirmed
+// ones: a confirmation that arrived after the end would be taken for that of the channel's
+// next subscription.
 func (s *events) dropIdleFeeds() {
 	s.subscribing.Lock()
 	defer s.subscribing.Unlock()

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// windDown is how long a mailbox rests after it was taken from its holder. The
-	// holder may be in the middle of a request to a platform; meanwhile that ends and
-	// its outcome is written down.
+	// windDown is how long a mailbox rests after it was taken from its holder. The holder
+	// may be in the middle of a request to a platform; in this time the request ends and
+	// its outcome is recorded.
 	windDown     = 2 * time.Second
 	forgetAtOnce = 64 // letters removed by one script
 	deadAtOnce   = 16 // dead letters read by one call
 )
 
-// Forget implements bus.Forgetter.
+// Forget implements bus.Forgetter: it removes events, then mail, and dead letters last.
 func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) bool, sessions ...string) (done bus.Forgotten, err error) {
 	defer func() {
 		if err != nil {
@@ -53,8 +53,8 @@ func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) boo
 			}
 		}
 	}
-	// The dead letters come last: a holder may have buried a letter while the mailboxes
-	// were searched.
+	// The dead letters come last: a holder may have turned a letter into one while the
+	// mailboxes were searched.
 	for _, topic := range topics {
 		if err := b.forgetDead(ctx, topic, which, &done); err != nil {
 			return done, err
@@ -63,8 +63,8 @@ func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) boo
 	return done, nil
 }
 
-// forgetMail asks which about the letters of a mailbox that were published up to the
-// time upto, and removes those that it picks. The script finds a letter by its text,
+// forgetMail calls which for the letters of a mailbox that were published up to the time
+// upto, and removes those for which it returns true. The script finds a letter by its text,
 // because an earlier run of the script may have given it another number.
 func (b *Bus) forgetMail(
 	ctx context.Context, k *topicKeys, key string, upto int64, which func(bus.Topic, bus.Message) bool, done *bus.Forgotten,
@@ -115,6 +115,7 @@ func (b *Bus) forgetMail(
 	return nil
 }
 
+// forgetDead removes the dead letters of a topic for which which returns true.
 func (b *Bus) forgetDead(ctx context.Context, topic bus.Topic, which func(bus.Topic, bus.Message) bool, done *bus.Forgotten) error {
 	var picked []string
 	for after := ""; ; {
@@ -142,7 +143,7 @@ func (b *Bus) forgetDead(ctx context.Context, topic bus.Topic, which func(bus.To
 	return nil
 }
 
-// A forgetRequest tells all processes to forget the events of sessions.
+// A forgetRequest asks all processes to forget the events of sessions.
 type forgetRequest struct {
 	ID       string   `json:"id"`
 	By       string   `json:"by"` // the process that asks
@@ -170,7 +171,7 @@ func (b *Bus) forgetEvents(ctx context.Context, sessions []string) error {
 		select {
 		case <-heard:
 			return nil
-		case <-time.After(pollMost): // the connection broke and lost the request: ask again
+		case <-time.After(pollMost): // the connection broke and lost the request: send it again
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-b.closed:
@@ -194,15 +195,15 @@ func (b *Bus) forgetKept(ctx context.Context, sessions []string) error {
 	return b.client.Del(ctx, streams...).Err()
 }
 
-// handleForgetRequest does what a process of the fleet, perhaps this one, asks for.
+// handleForgetRequest does what a process of the fleet, perhaps this one, has asked for.
 func (b *Bus) handleForgetRequest(text string) {
 	var o forgetRequest
 	if json.Unmarshal([]byte(text), &o) != nil {
-		return // not from a bus
+		return // no bus has sent this
 	}
 	b.events.forget(o, o.By == b.self)
 	if o.By == b.self {
-		return // this process forgot before it asked; what it has to send now is newer
+		return // this process has forgotten before it asked; what it has to send now is newer
 	}
 	b.spawn(func() {
 		// This process may have added to the streams after the other one deleted them. If
@@ -243,9 +244,9 @@ func (s *events) dropForget(id string) {
 	delete(s.forgetAcks, id)
 }
 
-// forget removes the events of sessions from the queues of this process's watchers.
-// If this process had to send its own request twice, it receives it twice; the second
-// is ignored, as newer events may have come in between.
+// forget removes the events of sessions from the queues of this process's watchers. If this
+// process had to send its own request twice, it receives it twice; it ignores the second,
+// because newer events may have come in between.
 func (s *events) forget(o forgetRequest, own bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -271,8 +272,8 @@ func (w *watcher) forget(sessions []string) {
 	w.past, w.queue = replaceBySign(w.past, sessions), replaceBySign(w.queue, sessions)
 }
 
-// replaceBySign puts the sign that events are missing in the place of the events of
-// sessions, once for several in a row.
+// replaceBySign replaces the events of sessions by the sign that events are missing, one
+// sign for several events in a row.
 func replaceBySign(list []bus.Event, sessions []string) []bus.Event {
 	kept := list[:0]
 	for _, e := range list {
@@ -287,8 +288,8 @@ func replaceBySign(list []bus.Event, sessions []string) []bus.Event {
 	return kept
 }
 
-// setPast gives a watcher the events that it is to see first. It returns false if this
-// process was told to forget events since they were read: some of them may be those.
+// setPast gives a watcher the events that it should see first. It returns false if this
+// process was asked to forget events since they were read, because they may be among these.
 func (s *events) setPast(w *watcher, past []bus.Event, purges uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,25 +10,25 @@ import (
 	"parley/bus"
 )
 
-// closeTimeout bounds each step of Close that still tells the server something.
+// closeTimeout bounds each step of Close that still sends something to the server.
 const closeTimeout = time.Second
 
-// holds are the names that this process holds or waits for.
+// holds are the names that this process holds or for which it waits.
 type holds struct {
 	mu      sync.Mutex
 	held    map[*hold]bool
-	freeing map[string]chan struct{} // by names that callers of Hold wait for: closed when the name may have become free
+	freeing map[string]chan struct{} // by the names for which callers of Hold wait: closed when the name may have become free
 }
 
 func newHolds() *holds { return &holds{held: map[*hold]bool{}, freeing: map[string]chan struct{}{}} }
 
-// A hold is a name that is held under a fence.
+// A hold is a name that this process holds under a fence.
 type hold struct {
 	bus    *Bus
 	name   string
 	fence  int64
 	lose   context.CancelCauseFunc
-	expiry *time.Timer // ends the hold when it was not extended in time
+	expiry *time.Timer // ends the hold if it is not extended in time
 }
 
 // whenFree returns a channel that is closed when name may have become free.
@@ -41,6 +41,7 @@ func (h *holds) whenFree(name string) <-chan struct{} {
 	return h.freeing[name]
 }
 
+// nameFreed wakes the callers of Hold that wait for a name.
 func (h *holds) nameFreed(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -56,9 +57,9 @@ func (h *holds) list() []*hold {
 	return slices.Collect(maps.Keys(h.held))
 }
 
-// Hold implements bus.Holder. The name is free again once release is called, not
-// when ctx ends: until then the holder may still be winding down. A hold that cannot
-// be extended is lost a little before others can take it.
+// Hold implements bus.Holder. The name is free again once release is called, not when ctx
+// ends: until then the holder may still be finishing its work. A hold that cannot be
+// extended is lost a little before others can take it.
 func (b *Bus) Hold(ctx context.Context, name string) (held context.Context, release func(), err error) {
 	var retry backoff
 	for {
@@ -103,11 +104,12 @@ func (b *Bus) startHold(ctx context.Context, name string, fence int64, sent time
 	})
 }
 
-// length is how long after it was asked for a hold is surely ours; see grantedTime.
+// length is how long, after it was asked for, this process surely has a hold; see
+// grantedTime.
 func (h *hold) length() time.Duration { return h.bus.leases.length * 9 / 10 }
 
-// stopExtending removes the hold from those that are extended. It returns false if
-// that was done before.
+// stopExtending removes the hold from those that are extended. It returns false if that was
+// done before.
 func (h *hold) stopExtending() bool {
 	s := h.bus.holds
 	s.mu.Lock()
@@ -120,13 +122,14 @@ func (h *hold) stopExtending() bool {
 	return true
 }
 
+// lost ends a hold that was not extended in time, and tells its holder.
 func (h *hold) lost() {
 	if h.stopExtending() {
 		h.lose(bus.ErrFenced)
 	}
 }
 
-// release frees the name. If the server cannot be told, the name is free when the
+// release frees the name. If the server cannot be reached, the name becomes free when the
 // hold runs out.
 func (h *hold) release(ctx context.Context) {
 	if !h.stopExtending() {
@@ -164,6 +167,7 @@ func (b *Bus) extendHolds(ctx context.Context) error {
 	return nil
 }
 
+// extended records that the server has extended the hold.
 func (h *hold) extended(sent time.Time) {
 	s := h.bus.holds
 	s.mu.Lock()
@@ -173,7 +177,7 @@ func (h *hold) extended(sent time.Time) {
 	}
 }
 
-// releaseAllHolds frees all names as the bus is closed.
+// releaseAllHolds frees all names while the bus is being closed.
 func (b *Bus) releaseAllHolds() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 	"parley/bus"
 )
 
-// Topics implements bus.Inspector.
+// Topics implements bus.Inspector: it reads the list of topics in Redis.
 func (b *Bus) Topics(ctx context.Context) ([]bus.Topic, error) {
 	names, err := b.client.ZRange(ctx, b.keys.topics(), 0, -1).Result()
 	if err != nil {
@@ -29,7 +29,7 @@ func (b *Bus) Topics(ctx context.Context) ([]bus.Topic, error) {
 	return topics, nil
 }
 
-// now is the time by the clock that the scripts use, in microseconds.
+// now returns the time of the clock that the scripts use, in microseconds.
 func (b *Bus) now(ctx context.Context) (int64, error) {
 	pipe := b.client.Pipeline()
 	servers, clock := pipe.Time(ctx), pipe.MGet(ctx, b.keys.clock())
@@ -41,8 +41,8 @@ func (b *Bus) now(ctx context.Context) (int64, error) {
 
 const scanAtOnce = 500
 
-// Depth implements bus.Inspector. It looks at every mailbox that holds mail, a
-// part at a time, so its figures are not of one moment.
+// Depth implements bus.Inspector. It reads every mailbox that contains mail, some at a
+// time, so its figures are not of the same moment.
 func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, err error) {
 	k := b.keys.topic(topic)
 	now, err := b.now(ctx)
@@ -69,7 +69,7 @@ func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, err erro
 		for pair := range slices.Chunk(page, 2) {
 			leased, count, since, err := readBox(pair[1])
 			if err != nil {
-				continue // repair will see to it
+				continue // the repair will handle it
 			}
 			if !leased {
 				d.Waiting += count
@@ -85,7 +85,7 @@ func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, err erro
 	return d, nil
 }
 
-// HasMail implements bus.Inspector.
+// HasMail implements bus.Inspector: it looks for the mailbox's state.
 func (b *Bus) HasMail(ctx context.Context, topic bus.Topic, key string) (bool, error) {
 	k := b.keys.topic(topic)
 	has, err := b.client.HExists(ctx, k.state, key).Result()
@@ -95,8 +95,8 @@ func (b *Bus) HasMail(ctx context.Context, topic bus.Topic, key string) (bool, e
 	return has, nil
 }
 
-// boxes reads what a topic's mailboxes are, in pages of key, state, key, state, …
-// While many come and go one may be seen twice.
+// boxes reads the mailboxes of a topic, in pages of key, state, key, state, … While many
+// come and go, one may appear twice.
 func (b *Bus) boxes(ctx context.Context, k *topicKeys) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		for cursor, more := uint64(0), true; more; more = cursor != 0 {
@@ -110,7 +110,7 @@ func (b *Bus) boxes(ctx context.Context, k *topicKeys) iter.Seq2[[]string, error
 	}
 }
 
-// Pause implements bus.Pauser.
+// Pause implements bus.Pauser: a key with an expiry is the pause.
 func (b *Bus) Pause(ctx context.Context, topic bus.Topic, d time.Duration) error {
 	k := b.keys.topic(topic)
 	var err error
@@ -125,9 +125,8 @@ func (b *Bus) Pause(ctx context.Context, topic bus.Topic, d time.Duration) error
 	return nil
 }
 
-// Writable writes a key that expires at once, and returns an error if Redis did not
-// take it. Reading would prove nothing: a replica and a server without memory can
-// be read.
+// Writable writes a key that expires at once, and returns an error if Redis did not accept
+// it. Reading would prove nothing: a replica and a server without memory can be read.
 func (b *Bus) Writable(ctx context.Context) error {
 	if err := b.client.Set(ctx, b.keys.topic("").pause, "1", time.Millisecond).Err(); err != nil {
 		return fmt.Errorf("write to the bus: %w", b.closedOr(err))
@@ -135,8 +134,8 @@ func (b *Bus) Writable(ctx context.Context) error {
 	return nil
 }
 
-// DeadLetters implements bus.DeadLetters. Where the letter named by after has gone,
-// the list begins anew.
+// DeadLetters implements bus.DeadLetters. If the dead letter named by after no longer
+// exists, the list starts again from the beginning.
 func (b *Bus) DeadLetters(ctx context.Context, topic bus.Topic, after string, limit int) ([]bus.DeadLetter, error) {
 	k := b.keys.topic(topic)
 	ids, err := b.deadIDs(ctx, &k, after, limit)
@@ -181,8 +180,8 @@ func (b *Bus) deadIDs(ctx context.Context, k *topicKeys, after string, limit int
 	return ids, nil
 }
 
-// Replay implements bus.DeadLetters. A letter that was replayed and buried again goes
-// on counting: x, x~1, x~2.
+// Replay implements bus.DeadLetters. The number goes on for a letter that was replayed and
+// became a dead letter again: x, x~1, x~2.
 func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, error) {
 	k := b.keys.topic(topic)
 	text, err := b.client.HGet(ctx, k.dead, id).Result()
@@ -219,7 +218,7 @@ func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, e
 	}
 }
 
-// Drop implements bus.DeadLetters.
+// Drop implements bus.DeadLetters: it removes one dead letter.
 func (b *Bus) Drop(ctx context.Context, topic bus.Topic, id string) error {
 	k := b.keys.topic(topic)
 	r, err := b.batcher.run(ctx, dropScript, []string{k.dead, k.graves}, id)

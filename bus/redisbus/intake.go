@@ -14,38 +14,38 @@ import (
 	"parley/bus"
 )
 
-// Errors of an intake.
+// The errors of NewIntake and Begin.
 var (
-	// ErrOccupied says that Redis keeps a bus under this prefix already.
+	// ErrOccupied says that Redis already stores a bus under this prefix.
 	ErrOccupied = errors.New("redis keeps a bus under this prefix")
 	// ErrServed says that other processes have the bus open.
 	ErrServed = errors.New("other processes have the bus open")
 )
 
-// A Letter is a message that another bus keeps: one that waits in a mailbox, or a
-// dead letter.
+// A Letter is a message stored by another bus: one that waits in a mailbox, or a dead
+// letter.
 type Letter struct {
 	Topic    bus.Topic
 	Message  bus.Message
-	Replays  int       // how often it was a dead letter before
-	Attempts int       // of the first in a mailbox: how often the mailbox was claimed; of a dead one: before it was buried
+	Replays  int       // how many times it was a dead letter before
+	Attempts int       // of the first in a mailbox: how many times the mailbox was claimed; of a dead letter: how many times before it was given up
 	Due      time.Time // of the first in a mailbox: until when the mailbox waits
 	Reason   string    // of a dead letter: why it was given up
 	BuriedAt time.Time // of a dead letter
 }
 
-// An Intake stores what another bus keeps, all of it under one id. Each of its methods
-// may be called again with what was stored before, in another process too: whoever
-// was interrupted begins again from the first letter.
+// An Intake copies the content of another bus into this one, all of it under one id. Each
+// of its methods may be repeated with what was stored before, also in another process: a
+// migration that was interrupted begins again from the first letter.
 type Intake struct {
 	bus                               *Bus
 	id                                string
 	begin, takeLetter, takeDead, peek *redis.Script
 }
 
-// NewIntake checks whether b can take in another bus under an id, and changes nothing.
-// It returns ErrServed while other processes have b open, and ErrOccupied if b keeps
-// anything that was not taken in under this id.
+// NewIntake checks whether b can receive the content of another bus under an id, and
+// changes nothing. It returns ErrServed while other processes have b open, and ErrOccupied
+// if b stores anything that did not come in under this id.
 func NewIntake(ctx context.Context, b *Bus, id string) (*Intake, error) {
 	in := &Intake{bus: b, id: id}
 	for name, script := range map[string]**redis.Script{
@@ -70,7 +70,7 @@ func NewIntake(ctx context.Context, b *Bus, id string) (*Intake, error) {
 	return in, nil
 }
 
-// prefixPattern is the Redis pattern of names that begin with a prefix.
+// prefixPattern returns the Redis pattern of names that begin with a prefix.
 func prefixPattern(prefix string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(prefix) + "*"
 }
@@ -78,8 +78,8 @@ func prefixPattern(prefix string) string {
 // goneWithin is how long Redis may take to notice that a process has closed its connection.
 const goneWithin = 2 * time.Second
 
-// awaitOthersGone counts the other processes that have the bus open, once there are none
-// or Redis must have noticed that those that have just ended are gone.
+// awaitOthersGone returns how many other processes have the bus open, as soon as there are
+// none or Redis must have noticed those that have just ended.
 func (b *Bus) awaitOthersGone(ctx context.Context) (others int, err error) {
 	for begun := time.Now(); ; {
 		others, err = b.otherProcesses(ctx)
@@ -94,13 +94,14 @@ func (b *Bus) awaitOthersGone(ctx context.Context) (others int, err error) {
 	}
 }
 
-// otherProcesses counts the other processes that have the bus open.
+// otherProcesses returns how many other processes have the bus open.
 func (b *Bus) otherProcesses(ctx context.Context) (int, error) {
 	all, err := b.Processes(ctx)
 	return len(all) - 1, err
 }
 
-// Processes implements bus.Roster: each process listens on a channel of its own.
+// Processes implements bus.Roster: it lists the channels on which processes listen, of
+// which each has its own.
 func (b *Bus) Processes(ctx context.Context) ([]string, error) {
 	listening, err := b.client.PubSubChannels(ctx, prefixPattern(b.keys.notes(""))).Result()
 	if err != nil {
@@ -115,10 +116,10 @@ func (b *Bus) Processes(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-func (k keys) intake() string { return k.prefix + "moved" } // hash: the id of the intake, and the number of the last letter that it took
+func (k keys) intake() string { return k.prefix + "moved" } // hash: the id of the intake, and the number of the last letter that it stored
 
-// checkEmpty returns ErrOccupied if Redis has keys of the bus that opening it does not
-// make, unless an earlier run of this intake has made them.
+// checkEmpty returns ErrOccupied if Redis has keys of the bus other than those that opening
+// it makes, unless an earlier run of this intake has made them.
 func (in *Intake) checkEmpty(ctx context.Context) error {
 	b := in.bus
 	id, err := b.client.HGet(ctx, b.keys.intake(), "id").Result()
@@ -142,8 +143,8 @@ func (in *Intake) checkEmpty(ctx context.Context) error {
 	return nil
 }
 
-// Begin stores the intake's id, so that no other can begin, and raises the clock so
-// that fences go on above highest.
+// Begin stores the intake's id, so that no other intake can begin, and raises the clock so
+// that fences continue above highest.
 func (in *Intake) Begin(ctx context.Context, highest int64) error {
 	k := in.bus.keys
 	id, err := in.begin.Run(ctx, in.bus.client, []string{k.intake(), k.clock()}, in.id, highest).Text()
@@ -156,9 +157,9 @@ func (in *Intake) Begin(ctx context.Context, highest int64) error {
 	return nil
 }
 
-// TakeLetter puts a message that waits at the end of its mailbox. The caller has to
-// pass all messages in the order of their numbers on the other bus, also when it
-// begins again: the number of the last one tells which were taken already.
+// TakeLetter puts a waiting message at the end of its mailbox. The caller has to pass all
+// messages in the order of their numbers on the other bus, also when it begins again: the
+// number of the last one tells which were stored already.
 func (in *Intake) TakeLetter(ctx context.Context, l Letter) error {
 	b, m := in.bus, l.Message
 	k := b.keys.topic(l.Topic)
@@ -182,7 +183,7 @@ func (in *Intake) TakeLetter(ctx context.Context, l Letter) error {
 	}
 }
 
-// TakeDead stores a dead letter. They are listed in the order of the calls.
+// TakeDead stores a dead letter. Dead letters are listed in the order of the calls.
 func (in *Intake) TakeDead(ctx context.Context, l Letter) error {
 	m := l.Message
 	k := in.bus.keys.topic(l.Topic)
@@ -195,9 +196,8 @@ func (in *Intake) TakeDead(ctx context.Context, l Letter) error {
 	return nil
 }
 
-// TakeKnown remembers that messages with these ids were published on a day, counted
-// from 1970 in UTC. It comes after TakeLetter, which would refuse a message whose id
-// is known.
+// TakeKnown records that messages with these ids were published on a day, counted from 1970
+// in UTC. It must come after TakeLetter, which would refuse a message whose id is known.
 func (in *Intake) TakeKnown(ctx context.Context, topic bus.Topic, day int64, ids []string) error {
 	k := in.bus.keys.topic(topic)
 	forget := time.UnixMicro((day + 2) * dayLength).Add(time.Hour)
@@ -213,8 +213,8 @@ func (in *Intake) TakeKnown(ctx context.Context, topic bus.Topic, day int64, ids
 	return nil
 }
 
-// Letters reads what waits in all mailboxes: one after the other, and within
-// each in its order.
+// Letters reads the waiting messages of all mailboxes, one mailbox after the other, each in
+// its order.
 func (in *Intake) Letters(ctx context.Context) iter.Seq2[Letter, error] {
 	return func(yield func(Letter, error) bool) {
 		topics, err := in.bus.Topics(ctx)
@@ -243,8 +243,8 @@ func (in *Intake) Letters(ctx context.Context) iter.Seq2[Letter, error] {
 	}
 }
 
-// readMailbox yields the letters of one mailbox. It returns false if the reader wants
-// no more.
+// readMailbox yields the letters of one mailbox. It returns false if the reader wants no
+// more.
 func (in *Intake) readMailbox(ctx context.Context, k *topicKeys, key string, yield func(Letter, error) bool) bool {
 	for place := int64(0); ; {
 		answer, err := in.peek.Run(ctx, in.bus.client, []string{k.state, k.heads, k.mail(key)}, key, place).Slice()
@@ -274,8 +274,8 @@ func (in *Intake) readMailbox(ctx context.Context, k *topicKeys, key string, yie
 	}
 }
 
-// Durable waits until the server has written its append-only file to disk, if it has
-// one. A server that cannot be asked is given the time in which it should have.
+// Durable waits until the server has written its append-only file to disk, if it has one.
+// For a server that cannot be asked it waits as long as that should take.
 func (in *Intake) Durable(ctx context.Context) error {
 	synced, err := in.bus.client.Do(ctx, "WAITAOF", 1, 0, 2500).Slice()
 	if err == nil && len(synced) > 0 && (reply{synced[0]}).number() > 0 {
@@ -293,7 +293,8 @@ func (in *Intake) Durable(ctx context.Context) error {
 	}
 }
 
-// refused tells whether err is the server's answer, rather than a failure to reach it.
+// refused reports whether err is the server's answer, rather than a failure to reach the
+// server.
 func refused(err error) bool {
 	_, ok := errors.AsType[redis.Error](err)
 	return ok

@@ -8,15 +8,15 @@ import (
 	"parley/bus"
 )
 
-// keys names everything that a bus keeps in Redis. All names carry one hash tag, so
-// that a cluster keeps them on one node and scripts work there too.
+// keys builds the names of everything that a bus stores in Redis. All names carry one hash
+// tag, so that a cluster stores them on one node and scripts work there too.
 type keys struct {
 	prefix   string
-	channels string // begins the name of each channel
+	channels string // the beginning of each channel's name
 }
 
-// newKeys names what is in a server's database. Unlike keys, channels are those of
-// the whole server, so their names say which database they belong to.
+// newKeys returns the names for a server's database. Unlike keys, channels belong to the
+// whole server, so their names say which database they are for.
 func newKeys(prefix string, database int) keys {
 	k := keys{prefix: prefix + ":{0}:"}
 	k.channels = k.prefix
@@ -26,8 +26,8 @@ func newKeys(prefix string, database int) keys {
 	return k
 }
 
-func (k keys) clock() string    { return k.prefix + "clock" }   // the highest number given
-func (k keys) contact() string  { return k.prefix + "contact" } // when the fleet was last in touch, until when leases are spared
+func (k keys) clock() string    { return k.prefix + "clock" }   // the highest number given out
+func (k keys) contact() string  { return k.prefix + "contact" } // when the fleet last reached Redis, and until when leases are spared
 func (k keys) topics() string   { return k.prefix + "topics" }
 func (k keys) released() string { return k.channels + "released" } // channel: names that have become free
 
@@ -40,7 +40,7 @@ func (k keys) channel(feed bus.Feed) string   { return k.channels + "feed:" + st
 func (k keys) stream(feed bus.Feed) string    { return k.prefix + "events:" + string(feed) }
 func (k keys) topic(name bus.Topic) topicKeys { return newTopicKeys(k, name) }
 
-// topicKeys names what a bus keeps for one topic.
+// topicKeys has the names of everything that a bus stores for one topic.
 type topicKeys struct {
 	name   bus.Topic
 	part   string // the topic's name as part of a key
@@ -71,10 +71,11 @@ func newTopicKeys(k keys, name bus.Topic) topicKeys {
 
 func (t *topicKeys) mail(key string) string { return t.prefix + "mail:" + t.part + ":" + key }
 
-// seenBuckets is over how many sets the ids of a day are spread. Redis stands still
-// while it makes the table of a set larger, which takes long for a large set.
+// seenBuckets is over how many sets the ids of a day are spread. Redis blocks while it
+// enlarges the table of a set, which takes long for a large set.
 const seenBuckets = 256
 
+// seen returns the key of the set with the known ids of a day that would contain id.
 func (t *topicKeys) seen(day int64, id string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // never fails

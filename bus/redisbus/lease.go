@@ -10,7 +10,7 @@ import (
 	"parley/bus"
 )
 
-// A lease implements bus.Lease. It remembers what this process knows of the mailbox.
+// A lease implements bus.Lease. It caches what this process knows of the mailbox.
 type lease struct {
 	bus      *Bus
 	keys     *topicKeys
@@ -21,7 +21,7 @@ type lease struct {
 
 	mu      sync.Mutex // guards all below
 	term    grantedTime
-	over    error         // why the lease is over; nil while we do not know that it is
+	over    error         // why the lease is over; nil while it is not known to be
 	changed chan struct{} // closed at the next change; nil if nobody waits for one
 	cached  cachedMailbox
 }
@@ -34,23 +34,23 @@ type cachedMailbox struct {
 	settling bool          // Settle runs: if the server refuses the fence, Settle itself may be the reason
 }
 
-// A grantedTime is a time for which the server granted a lease, counted from when it was
-// asked: it ends before the server's own count does.
+// A grantedTime is the time for which the server granted a lease, counted from the request:
+// so it ends before the server's own count does.
 type grantedTime struct {
 	asked  time.Time
 	length time.Duration
 }
 
-// isRunning tells whether it has not run out, with a tenth as margin. It asks both
-// of Go's clocks: the monotonic one stands still while the machine sleeps, the
-// other can be set.
+// isRunning reports whether the time has not run out, with a tenth as margin. It looks at
+// both of Go's clocks: the monotonic one stands still while the machine sleeps, the other
+// can be set.
 func (t grantedTime) isRunning() bool {
 	now := time.Now()
 	elapsed := max(now.Sub(t.asked), now.Round(0).Sub(t.asked.Round(0)))
 	return elapsed < t.length-t.length/10
 }
 
-// newLease reads one granted lease of the claim script's answer.
+// newLease reads one granted lease from the claim script's answer.
 func (b *Bus) newLease(q *waitQueue, r reply, sent time.Time) *lease {
 	c := bus.Claim{Topic: q.keys.name, Key: r.at(0).text(), Fence: r.at(1).number(), Attempts: int(r.at(2).number())}
 	first, count := r.at(3).number(), r.at(4).number()
@@ -65,13 +65,13 @@ func (b *Bus) newLease(q *waitQueue, r reply, sent time.Time) *lease {
 	return l
 }
 
-// Claim implements bus.Lease.
+// Claim implements bus.Lease: it returns the mailbox and the fence.
 func (l *lease) Claim() bus.Claim { return l.claim }
 
-// Lost implements bus.Lease.
+// Lost implements bus.Lease: the channel is closed once the lease is lost.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
-// wakeWaiters wakes callers of Held and Mail. l.mu is held, as for nextChange.
+// wakeWaiters wakes callers of Held and Mail. The caller holds l.mu, also for nextChange.
 func (l *lease) wakeWaiters() {
 	if l.changed != nil {
 		close(l.changed)
@@ -87,7 +87,8 @@ func (l *lease) nextChange() <-chan struct{} {
 	return l.changed
 }
 
-// Held implements bus.Lease.
+// Held implements bus.Lease: while it is unknown whether the lease is held, it has the
+// lease extended and waits.
 func (l *lease) Held(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -100,7 +101,7 @@ func (l *lease) Held(ctx context.Context) error {
 		}
 		news := l.nextChange()
 		l.mu.Unlock()
-		l.bus.leases.extendNow() // nobody knows whether it is held: extend it, and wait for the outcome
+		l.bus.leases.extendNow() // nobody knows whether the lease is held: extend it, and wait for the outcome
 		select {
 		case <-news:
 		case <-ctx.Done():
@@ -137,8 +138,8 @@ func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 	}
 }
 
-// cachedMail returns the cached letters beyond after. If there are none, it returns what
-// to wait for, and whether the server has letters beyond after.
+// cachedMail returns the cached letters after that number. If there are none, it returns a
+// channel to wait for, and whether to ask the server because it has such letters.
 func (l *lease) cachedMail(after int64) (page []bus.Message, news <-chan struct{}, ask bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,15 +163,15 @@ func (l *lease) cachedMail(after int64) (page []bus.Message, news <-chan struct{
 	return page, l.nextChange(), true, nil
 }
 
-// markSeen notes that Mail returns these letters to the holder.
+// markSeen records that Mail returns these letters to the holder.
 func (k *cachedMailbox) markSeen(page []bus.Message) {
 	if len(page) > 0 {
 		k.seen = max(k.seen, page[len(page)-1].Seq)
 	}
 }
 
-// read asks the server for letters beyond after. An empty answer means that the
-// lease is lost.
+// read asks the server for letters after that number. An empty answer means that the lease
+// is lost.
 func (l *lease) read(ctx context.Context, after int64) ([]bus.Message, error) {
 	c := l.claim
 	r, err := l.bus.batcher.run(ctx, readScript, []string{l.keys.state, l.keys.heads, l.keys.mail(c.Key)}, c.Key, c.Fence, after)
@@ -195,7 +196,7 @@ func (l *lease) read(ctx context.Context, after int64) ([]bus.Message, error) {
 	return page, nil
 }
 
-// extended notes a new term and the number of the last letter.
+// extended records a new term and the number of the last letter.
 func (l *lease) extended(t grantedTime, last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -206,7 +207,7 @@ func (l *lease) extended(t grantedTime, last int64) {
 	}
 }
 
-// letterCame notes the number of a new letter.
+// letterCame records the number of a new letter.
 func (l *lease) letterCame(last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,8 +215,8 @@ func (l *lease) letterCame(last int64) {
 	l.wakeWaiters()
 }
 
-// refused ends the lease because the server refused its fence. While Settle runs it
-// does nothing: Settle may have ended the lease itself, and knows what to report.
+// refused ends the lease because the server refused its fence. While Settle runs it does
+// nothing: Settle may have ended the lease itself, and knows what to report.
 func (l *lease) refused() {
 	l.mu.Lock()
 	busy := l.cached.settling
@@ -225,10 +226,10 @@ func (l *lease) refused() {
 	}
 }
 
-// Settle implements bus.Lease. It retries until it knows the outcome or ctx ends.
-// If an answer was lost and the next attempt is fenced, the lost attempt has
-// settled the lease: only settling takes a lease that we still extend. If ctx ends
-// first, the lease is no longer extended and runs out.
+// Settle implements bus.Lease. It retries until it knows the outcome or ctx ends. If an
+// answer was lost and the next attempt is fenced, the lost attempt has settled the lease:
+// nothing but settling ends a lease that this process still extends. If ctx ends first, the
+// lease is no longer extended and runs out.
 func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -262,7 +263,7 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 			l.bus.leases.end(l, bus.ErrFenced)
 			return nil
 		}
-		// From here on a fenced answer may be the trace of our own attempt.
+		// From here on a fenced answer may be the result of an earlier attempt of ours.
 		unsure = unsure || mayHaveRun(err)
 		select {
 		case <-time.After(retry.next()):
@@ -277,9 +278,9 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	}
 }
 
-// beginSettle notes that the lease is being settled, so that a failed extension
-// does not report it as lost: it may be settled. It returns the highest number that
-// the holder has seen; urgent mail beyond it makes the mailbox due at once.
+// beginSettle records that the lease is being settled, so that a failed extension does not
+// report it as lost: it may be settled. It returns the highest number that the holder has
+// seen; urgent mail above it makes the mailbox due at once.
 func (l *lease) beginSettle() (seen int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -287,6 +288,7 @@ func (l *lease) beginSettle() (seen int64, err error) {
 	return l.cached.seen, l.over
 }
 
+// endSettle records that Settle has ended.
 func (l *lease) endSettle() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 // silenceMost is how long the server may send nothing before the connection is tested.
 const silenceMost = 2 * time.Second
 
-// listenForNotes receives what is published to this process until ctx is done: notes
-// about its leases, names that have become free, requests to forget, and events.
+// listenForNotes receives everything that is published to this process until ctx is done:
+// notes about its leases, names that have become free, requests to forget, and events.
 func (b *Bus) listenForNotes(ctx context.Context) {
 	s := b.events
 	var retry backoff
@@ -33,7 +33,7 @@ func (b *Bus) listenForNotes(ctx context.Context) {
 			b.handleHeard(heard)
 		case isTimeout(err) && !tested:
 			tested = true
-			_ = s.pubsub.Ping(ctx) // if the connection is broken, the next call says so
+			_ = s.pubsub.Ping(ctx) // if the connection is broken, the next call returns the error
 		default:
 			tested = false
 			s.connectionBroke()
@@ -50,9 +50,9 @@ func (b *Bus) listenForNotes(ctx context.Context) {
 	}
 }
 
-// receiveNote waits for the next message. After a ping the client has to take silence
-// for a broken connection and dial again. It does so if the context has the deadline,
-// and does not with ReceiveTimeout.
+// receiveNote waits for the next message. After a ping the client has to treat silence as a
+// broken connection and dial again. It does so if the context has the deadline, and does
+// not with ReceiveTimeout.
 func (b *Bus) receiveNote(ctx context.Context, tested bool) (any, error) {
 	if !tested {
 		return b.events.pubsub.ReceiveTimeout(ctx, silenceMost)
@@ -67,6 +67,7 @@ func isTimeout(err error) bool {
 	return ok && e.Timeout()
 }
 
+// handleHeard handles one message of the connection that listens.
 func (b *Bus) handleHeard(heard any) {
 	switch x := heard.(type) {
 	case *redis.Subscription:
@@ -102,9 +103,9 @@ func (s *events) confirm(channel string) {
 	}
 }
 
-// connectionBroke notes that the connection for events is broken. What is published
-// from then on is lost, so each watcher gets the sign that events are missing. Who
-// subscribes now has to wait for the confirmation on the next connection.
+// connectionBroke records that the connection for events is broken. What is published from
+// then on is lost, so each watcher gets the sign that events are missing. New subscribers
+// have to wait for the confirmation on the next connection.
 func (s *events) connectionBroke() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,6 +121,7 @@ func (s *events) connectionBroke() {
 	}
 }
 
+// deliver passes an event from a Redis channel to the watchers of its feed.
 func (s *events) deliver(channel, payload string) {
 	number, text, _ := strings.Cut(payload, " ")
 	id, err := strconv.ParseUint(number, 10, 64)
@@ -211,14 +213,14 @@ func (b *Bus) planListening() (lists []string, wait time.Duration) {
 	return lists, wait
 }
 
-// blockOn makes the blocking call. It returns an empty list if no token came in time.
+// blockOn makes the blocking call. It returns an empty list name if no token came in time.
 func (b *Bus) blockOn(ctx context.Context, lists []string, wait time.Duration) (list, token string, err error) {
 	args := make([]any, 0, len(lists)+2)
 	args = append(args, "blpop")
 	for _, list := range lists {
 		args = append(args, list)
 	}
-	// To BLPOP 0 means without end.
+	// For BLPOP 0 means without end.
 	args = append(args, strconv.FormatFloat(max(wait, time.Millisecond).Seconds(), 'f', 3, 64))
 	got, err := b.client.Do(ctx, args...).Result()
 	if err == redis.Nil { //nolint:errorlint // the client returns it bare
@@ -227,8 +229,8 @@ func (b *Bus) blockOn(ctx context.Context, lists []string, wait time.Duration) (
 	return reply{got}.at(0).text(), reply{got}.at(1).text(), err
 }
 
-// tokenCame starts a fetch for the topic whose token came. A token on our own nudge list
-// only ends the call, so that planListening runs again.
+// tokenCame starts a fetch for the topic whose token came. A token on this process's own
+// nudge list only ends the call, so that planListening runs again.
 func (b *Bus) tokenCame(list, token string) {
 	c := b.claims
 	c.mu.Lock()
@@ -245,15 +247,15 @@ func (b *Bus) tokenCame(list, token string) {
 			return
 		}
 		b.spawn(func() {
-			// If it fails, the other processes look by themselves within pollMost.
+			// If this fails, the other processes look by themselves within pollMost.
 			_, _ = b.batcher.run(context.Background(), rewakeScript, []string{list}, token)
 		})
 	}
 }
 
 // replan ends the blocking call early, so that planListening runs with the present waiters.
-// It pushes a token on this process's own nudge list, on which the call listens
-// too. claims.mu is held.
+// It pushes a token on this process's own nudge list, to which the call listens too. The
+// caller holds claims.mu.
 func (b *Bus) replan() {
 	c := b.claims
 	switch {
@@ -265,7 +267,7 @@ func (b *Bus) replan() {
 	case !c.nudged:
 		c.nudged = true
 		b.spawn(func() {
-			// If it fails, the call ends by itself within pollMost.
+			// If this fails, the call ends by itself within pollMost.
 			_, _ = b.batcher.run(context.Background(), nudgeScript, []string{c.keys.nudge(b.self)})
 		})
 	}

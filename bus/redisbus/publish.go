@@ -16,7 +16,7 @@ import (
 
 const dayLength = int64(24 * time.Hour / time.Microsecond)
 
-// Publish implements bus.Bus. It does not retry by itself: its caller may have to
+// Publish implements bus.Bus. It does not retry by itself, because its caller may have to
 // answer a platform in time.
 func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
 	if err := check(topic, m); err != nil {
@@ -36,6 +36,7 @@ func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error
 	return nil
 }
 
+// check returns an ErrInvalid if a message can never be accepted.
 func check(topic bus.Topic, m bus.Message) error {
 	for _, x := range []struct {
 		what string
@@ -58,6 +59,7 @@ func isName(s string, longest int) bool {
 	return s != "" && len(s) <= longest && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
 }
 
+// flag returns a boolean as an argument of a script.
 func flag(on bool) int {
 	if on {
 		return 1
@@ -65,6 +67,7 @@ func flag(on bool) int {
 	return 0
 }
 
+// acceptKeys returns the keys of a script that stores a message.
 func (b *Bus) acceptKeys(t *topicKeys, key, id string, day int64) []string {
 	return []string{
 		b.keys.clock(), b.keys.topics(), t.state, t.due, t.wake, t.heads, t.mail(key), t.seen(day, id), t.seen(day-1, id),
@@ -81,10 +84,10 @@ const (
 	answerGone  = "gone"
 )
 
-// accept runs a script that stores a message, and returns the script's answer. The
-// keys of the sets of known ids name the server's day, which must be declared
-// before the script can ask for it. If we guessed another day, the script stores
-// nothing and returns its own, and accept runs it again.
+// accept runs a script that stores a message, and returns the script's answer. The keys of
+// the sets of known ids contain the server's day, and must be declared before the script
+// can ask for it. If this process guessed another day, the script stores nothing and
+// returns the day, and accept runs it again.
 func (b *Bus) accept(ctx context.Context, ask func(day int64) *call) (string, error) {
 	for {
 		r, err := b.batcher.send(ctx, ask(b.day.Load()))
@@ -106,7 +109,7 @@ func (b *Bus) accept(ctx context.Context, ask func(day int64) *call) (string, er
 	}
 }
 
-// errMalformed says that a value in Redis is not one that this package writes.
+// errMalformed says that a value in Redis does not have the form that this package writes.
 var errMalformed = errors.New("not as it was written")
 
 // fields reads n numbers from the front of text, each followed by a space.
@@ -133,8 +136,8 @@ func part(text string, n int64) (part, rest string, err error) {
 	return text[:n], text[n:], nil
 }
 
-// readLetter reads a message as shared/letter.lua writes it, and how often it was
-// replayed.
+// readLetter reads a message as shared/letter.lua writes it, and returns how many times it
+// was replayed.
 func readLetter(text, key string, seq int64) (m bus.Message, replays int64, err error) {
 	n, rest, err := fields(text, 5)
 	if err != nil {
@@ -167,7 +170,7 @@ func readDead(text string, topic bus.Topic) (d bus.DeadLetter, replays int64, er
 	return d, replays, err
 }
 
-// The state of a mailbox, as scripts/shared/box.lua packs it.
+// The layout of a mailbox's state, as scripts/shared/box.lua packs it.
 const (
 	boxBytes = 52
 	boxOwner = 12 // bytes, the first
@@ -176,8 +179,8 @@ const (
 	boxFree  = "------------"
 )
 
-// readBox tells whether a mailbox is leased, how many letters it holds, and when the
-// first of them was published.
+// readBox reads a packed state: whether the mailbox is leased, how many letters it has, and
+// when the first of them was published.
 func readBox(packed string) (leased bool, count int, since int64, err error) {
 	if len(packed) != boxBytes {
 		return false, 0, 0, errMalformed
@@ -201,8 +204,8 @@ func fromMicro(us int64) time.Time {
 	return time.UnixMicro(us)
 }
 
-// A reply is what a script returned. Reading never panics: a value of another type
-// counts as empty, as somebody else may have written to Redis.
+// A reply is the result of a script. Its methods never panic: a value of another type
+// counts as empty, because somebody else may have written to Redis.
 type reply struct{ v any }
 
 func (r reply) list() []any {

@@ -1,4 +1,5 @@
-// Package redisbus is the bus of a fleet: any number of processes share the mail that one Redis keeps.
+// Package redisbus is the bus of a fleet: any number of processes share the mail that one
+// Redis stores.
 //
 // Every transition is one Lua script, so the server does all of it or nothing. A
 // lease is stored with the time at which it runs out, by the server's clock; each
@@ -54,13 +55,13 @@ const (
 type Config struct {
 	// URL is redis://, rediss:// or unix://, as redis-cli takes it.
 	URL string
-	// Prefix begins every key and channel; DefaultPrefix if empty. Buses of one
-	// prefix in one database are one bus.
+	// Prefix begins every key and channel; DefaultPrefix if empty. Processes with the same
+	// prefix in the same database share one bus.
 	Prefix string
 	// Caps bounds the mailboxes; zero means no bound.
 	Caps bus.Caps
-	// Lease is the time without a sign of life after which others take over;
-	// DefaultLease if zero. All processes have to agree on it.
+	// Lease is the time without a sign of life after which other processes take over;
+	// DefaultLease if zero. All processes have to use the same.
 	Lease time.Duration
 	// MaxHold bounds how long a lease may be held; DefaultMaxHold if zero.
 	MaxHold time.Duration
@@ -68,15 +69,15 @@ type Config struct {
 	Log *slog.Logger
 
 	dial   func(ctx context.Context, network, address string) (net.Conn, error) // for tests
-	hungUp chan struct{}                                                        // closed when nothing is to be dialled any more; may be nil
+	hungUp chan struct{}                                                        // closed when nothing should be dialled any more; may be nil
 }
 
-// A Bus satisfies every interface of package bus.
+// A Bus implements every interface of package bus.
 type Bus struct {
 	caps    bus.Caps
 	log     *slog.Logger
 	keys    keys
-	self    string // names this process among the fleet
+	self    string // this process's name in the fleet
 	client  *redis.Client
 	batcher *scriptBatcher
 	claims  *claims
@@ -89,7 +90,7 @@ type Bus struct {
 
 // lifecycle is what Open starts and Close ends.
 type lifecycle struct {
-	day    atomic.Int64 // what we take for the server's day (see accept)
+	day    atomic.Int64 // the day that this process takes for the server's (see accept)
 	stop   context.CancelFunc
 	hangUp func() // closes the connections, which ends every call
 	closed chan struct{}
@@ -97,8 +98,8 @@ type lifecycle struct {
 	work   sync.WaitGroup
 }
 
-// spawn runs f in a goroutine that Close waits for. It returns false, and does not
-// run f, if Close has begun.
+// spawn runs f in a goroutine for which Close waits. It returns false, and does not run f,
+// if Close has begun.
 func (l *lifecycle) spawn(f func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +110,7 @@ func (l *lifecycle) spawn(f func()) bool {
 	return true
 }
 
-// beginClose notes that the bus is closed. It returns false if it was already.
+// beginClose marks the bus as closed. It returns false if it already was.
 func (l *lifecycle) beginClose() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,8 +157,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Open reaches the server and looks at it: its error is ErrUnfit where mail
-// would not be safe there. While the server loads its data Open waits for it.
+// Open connects to the server and checks it: it returns ErrUnfit if mail would not be safe
+// there. While the server loads its data Open waits.
 func Open(ctx context.Context, c Config) (*Bus, error) {
 	c = c.withDefaults()
 	c.hungUp = make(chan struct{})
@@ -168,7 +169,7 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open bus: %w", err)
 	}
-	redis.SetLogger(discardLogger{}) // what it would log is returned as errors too, and health logs that once
+	redis.SetLogger(discardLogger{}) // its messages are returned as errors too, and health logs them once
 	client := redis.NewClient(options)
 	s, err := inspect(ctx, client)
 	if err == nil {
@@ -224,9 +225,9 @@ func (b *Bus) start(ctx context.Context) {
 // closeMost bounds how long Close waits for the server in all.
 const closeMost = 3 * time.Second
 
-// Close ends every claim, lease, hold and subscription, and gives back what is
-// held: mail that was being worked on can be claimed at once, and the claim counts.
-// While the server does not answer Close gives up on it soon.
+// Close ends every claim, lease, hold and subscription, and gives back leases and holds:
+// mail that was being worked on can be claimed at once, and the claim counts as an attempt.
+// If the server does not answer, Close soon gives up on it.
 func (b *Bus) Close() error {
 	if !b.beginClose() {
 		return nil
@@ -245,8 +246,8 @@ func (b *Bus) Close() error {
 	return nil
 }
 
-// closedOr is bus.ErrClosed if the bus is closed, else err. Closing the bus breaks calls
-// in many ways, and their callers are to get the same error.
+// closedOr returns bus.ErrClosed if the bus is closed, else err. Closing the bus breaks
+// calls in many ways, and their callers should all get the same error.
 func (b *Bus) closedOr(err error) error {
 	if b.isClosed() {
 		return bus.ErrClosed
@@ -257,5 +258,5 @@ func (b *Bus) closedOr(err error) error {
 // discardLogger keeps go-redis from writing to standard error.
 type discardLogger struct{}
 
-// Printf drops what it is given.
+// Printf implements the client's logger: it drops the message.
 func (discardLogger) Printf(context.Context, string, ...any) {}

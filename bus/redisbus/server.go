@@ -13,15 +13,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrUnfit says that a Redis server must not be trusted with mail as it is set up.
+// ErrUnfit says that a Redis server, as it is configured, must not be trusted with mail.
 var ErrUnfit = errors.New("redis is not fit to keep mail")
 
 // A Server describes a Redis server.
 type Server struct {
 	Version string // of Redis, or what another server claims to be
 	Policy  string // maxmemory-policy
-	AOF     bool   // whether it writes an append-only file
-	// Skew is how far its clock is ahead of ours, about.
+	AOF     bool   // it writes an append-only file
+	// Skew is about how far its clock is ahead of this machine's.
 	Skew time.Duration
 }
 
@@ -40,7 +40,7 @@ func (s Server) Fit() error {
 	return nil
 }
 
-// Inspect asks a server what Open asks, for a check before the start.
+// Inspect reads the description of a server that Open checks, for a check before the start.
 func Inspect(ctx context.Context, address string) (Server, error) {
 	options, err := parse(Config{URL: address})
 	if err != nil {
@@ -51,7 +51,7 @@ func Inspect(ctx context.Context, address string) (Server, error) {
 	return s, errors.Join(err, client.Close())
 }
 
-// inspect asks a server about itself. It waits while the server loads its data.
+// inspect reads the description of a server. It waits while the server loads its data.
 func inspect(ctx context.Context, client *redis.Client) (s Server, err error) {
 	for loading := true; loading; {
 		info, err := client.Info(ctx).Result()
@@ -105,7 +105,8 @@ const (
 	poolSize = 4096
 )
 
-// parse reads the address. Its errors do not repeat it, as it may hold a password.
+// parse parses the address. Its errors do not repeat the address, which may contain a
+// password.
 func parse(c Config) (*redis.Options, error) {
 	o, err := redis.ParseURL(c.URL)
 	if err != nil {
@@ -131,9 +132,9 @@ func parse(c Config) (*redis.Options, error) {
 	return o, nil
 }
 
-// dialRetrying dials until it succeeds or dialTimeout is over, so that a restarted
-// server is found as soon as it listens. It sets the deadline itself, as the
-// client's background dials have none.
+// dialRetrying dials until it succeeds or dialTimeout is over, so that a restarted server
+// is found as soon as it listens. It sets the deadline itself, because the client's
+// background dials have none.
 func (c Config) dialRetrying(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -153,10 +154,10 @@ func (c Config) dialRetrying(ctx context.Context, network, address string) (net.
 	}
 }
 
-// Health is what Probe finds out about a server, beyond what Inspect does.
+// Health is what Probe finds out about a server, in addition to what Inspect does.
 type Health struct {
 	Server
-	// Fsync is appendfsync: always, everysec or no; "" where the server tells nobody.
+	// it could not write its append-only file when it last tried
 	Fsync      string
 	AOFFails   bool  // it could not write its append-only file when it last tried
 	Replica    bool  // it follows another server
@@ -164,7 +165,7 @@ type Health struct {
 	MaxMemory  int64 // maxmemory; 0 means no limit
 }
 
-// Probe asks a server about itself, and changes nothing.
+// Probe reads the description and the health of a server, and changes nothing.
 func Probe(ctx context.Context, address string) (h Health, err error) {
 	options, err := parse(Config{URL: address})
 	if err != nil {
@@ -189,7 +190,7 @@ func Probe(ctx context.Context, address string) (h Health, err error) {
 	return h, nil
 }
 
-// read takes from the answer to INFO what readInfo does not.
+// read takes from the answer to INFO what readInfo leaves out.
 func (h *Health) read(info string) {
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")

@@ -26,7 +26,7 @@ type leases struct {
 	mu         sync.Mutex // taken before a lease's own mu
 	held       map[int64]*lease
 	claiming   int             // runs of the claim script that are under way
-	earlyNotes map[int64]int64 // by fence: notes that came before their lease did
+	earlyNotes map[int64]int64 // by fence: notes that arrived before their lease was known
 }
 
 func newLeases(length, maxHold time.Duration) *leases {
@@ -55,8 +55,8 @@ func (s *leases) endClaim(granted []*lease) {
 	}
 }
 
-// handleNote handles what a script has published about a lease: the number of a new
-// letter, or -1 if the forget script has taken the lease away.
+// handleNote handles what a script has published about a lease: the number of a new letter,
+// or -1 if the forget script has taken the lease away.
 func (s *leases) handleNote(fence, last int64) {
 	s.mu.Lock()
 	if l := s.held[fence]; l != nil && last < 0 {
@@ -72,7 +72,8 @@ func (s *leases) handleNote(fence, last int64) {
 	}
 }
 
-// end ends a lease that its holder is done with. It reports false if it was over.
+// end ends a lease with which its holder is done. It returns false if the lease was over
+// already.
 func (s *leases) end(l *lease, why error) bool {
 	s.mu.Lock()
 	delete(s.held, l.claim.Fence)
@@ -133,9 +134,9 @@ func (b *Bus) extendAll(ctx context.Context) {
 	}
 }
 
-// extendLeases extends all leases and returns when the next round is due, a third
-// of the lease time on. A failure in one topic does not keep others from it. A
-// lease at the end of MaxHold is lost.
+// extendLeases extends all leases and returns when the next round is due: after a third of
+// the lease time. A failure in one topic does not stop the others. A lease at the end of
+// MaxHold is lost.
 func (b *Bus) extendLeases(ctx context.Context) (next time.Duration, err error) {
 	next = b.leases.length / 3
 	for k, held := range b.leases.byTopic() {
@@ -176,13 +177,13 @@ func (b *Bus) extendSome(ctx context.Context, k *topicKeys, some []*lease) error
 	return nil
 }
 
-// term is the time to ask for l: the lease time, but not beyond MaxHold.
+// term returns the time to ask for l: the lease time, but not beyond MaxHold.
 func (s *leases) term(l *lease, sent time.Time) grantedTime {
 	return grantedTime{sent, max(0, min(s.length, l.until.Sub(sent)))}
 }
 
-// returnAllLeases returns all leases as the bus is closed. These claims count: their
-// holders may have begun to work.
+// returnAllLeases returns all leases while the bus is being closed. These claims count as
+// attempts, because their holders may have begun to work.
 func (b *Bus) returnAllLeases() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -199,12 +200,12 @@ func (b *Bus) returnAllLeases() {
 const (
 	repairName  = "bus/repair"
 	repairEvery = time.Minute
-	// topicKept is for how long a topic is listed after it last held mail.
+	// topicKept is for how long a topic stays in the list after it last had mail.
 	topicKept = 48 * time.Hour
 )
 
-// repair repairs the mailboxes of all topics, at once and then every minute. One
-// process of the fleet does so at a time: the one that holds repairName.
+// repair repairs the mailboxes of all topics, at once and then every minute. One process of
+// the fleet does so at a time: the one that holds repairName.
 func (b *Bus) repair(ctx context.Context) {
 	// Hold fails only when ctx or the bus has ended.
 	_ = bus.WhileHeld(ctx, b, repairName, func(held context.Context) error {
@@ -262,8 +263,8 @@ func (b *Bus) repairSome(ctx context.Context, k *topicKeys, page []string) (int6
 	return r.number(), err
 }
 
-// refreshTopic keeps a topic in the list of topics while it has mail or dead letters:
-// it moves its time there, which forgetTopics goes by.
+// refreshTopic keeps a topic in the list of topics while it has mail or dead letters: it
+// updates the topic's time there, by which forgetTopics decides.
 func (b *Bus) refreshTopic(ctx context.Context, k *topicKeys, empty bool) error {
 	if empty {
 		n, err := b.client.ZCard(ctx, k.graves).Result()

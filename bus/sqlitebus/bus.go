@@ -1,4 +1,5 @@
-// Package sqlitebus is the bus of one process: messages in a SQLite file, and the scheduler in memory.
+// Package sqlitebus is the bus of one process: messages in a SQLite file, and the scheduler
+// in memory.
 //
 // Messages, dead letters, known ids and pauses are rows. Which mailbox may be claimed,
 // and when, is kept in memory and rebuilt from the rows when the bus is opened. One
@@ -30,8 +31,7 @@ const DefaultMaxHold = 35 * time.Minute
 
 // Config says where the bus lives and what bounds it.
 type Config struct {
-	// Path is the database file. Beside it lies Path.lock, which refuses a
-	// second process.
+	// Path is the database file. The file Path.lock beside it refuses a second process.
 	Path string
 	// Caps bounds the mailboxes; zero means no bound.
 	Caps bus.Caps
@@ -41,8 +41,8 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// A Bus satisfies every interface of package bus. Its messages, dead letters
-// and pauses are durable; its events and holds live as long as the process.
+// A Bus implements every interface of package bus. Its messages, dead letters and pauses
+// are durable; its events and holds live as long as the process.
 type Bus struct {
 	*feeds
 	*holds
@@ -57,7 +57,7 @@ type Bus struct {
 	sched    *scheduler
 	sweptDay sweep
 
-	forgetting sync.Mutex // held while messages are forgotten
+	forgetting sync.Mutex // held while Forget runs
 }
 
 var _ interface {
@@ -71,8 +71,8 @@ var _ interface {
 	bus.Forgetter
 } = (*Bus)(nil)
 
-// Open opens or creates the bus. It gives an *InUseError while another process
-// has it open.
+// Open opens or creates the bus. It returns an *InUseError while another process has the
+// bus open.
 func Open(ctx context.Context, c Config) (*Bus, error) {
 	if c.MaxHold == 0 {
 		c.MaxHold = DefaultMaxHold
@@ -95,17 +95,16 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	return b, nil
 }
 
-// Close ends every claim, lease, hold and subscription, makes durable what was
-// accepted, and frees the file. Mail that was being worked on is found again by
-// the next Open.
+// Close ends every claim, lease, hold and subscription, makes accepted messages durable,
+// and frees the file. The next Open finds the mail that was being worked on.
 func (b *Bus) Close() error {
 	if !b.sched.close() {
 		return nil
 	}
 	b.holds.close()
 	b.feeds.close()
-	// The numbers that were reserved and not used are given back, so that the next
-	// process's fences begin at the wall clock.
+	// The reserved numbers that were not used are given back, so that the next process's
+	// fences begin at the wall clock.
 	last := b.clock.last.Load()
 	err := b.db.Write(context.Background(), func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(setMeta, metaClock, last)

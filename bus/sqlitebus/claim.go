@@ -9,13 +9,13 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// The shortest and longest wait between attempts to write a claim down.
+// The shortest and longest wait between attempts to record a claim.
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 2 * time.Second
 )
 
-// Claim implements bus.Bus.
+// Claim implements bus.Bus: it waits for a lease and records the claim.
 func (b *Bus) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
 	for retry := firstRetry; ; retry = min(2*retry, lastRetry) {
 		if err := ctx.Err(); err != nil {
@@ -49,13 +49,13 @@ const (
 	setState    = `UPDATE message SET attempts = ?, due = ? WHERE seq = ` + firstOf
 )
 
-// recordClaim writes down that the mailbox was claimed. A first claim need not be durable
-// before work begins: if a crash loses it, the next claim is called the first again,
-// and that is all. Later claims have to be durable first. Otherwise a message that
-// crashes the process would be tried for ever, always as the same attempt.
+// recordClaim records that the mailbox was claimed. A first claim need not be durable
+// before work begins: if a crash loses it, the next claim counts as the first again, which
+// does no harm. Later claims have to be durable first: otherwise a message that crashes the
+// process would be tried for ever, always as the same attempt.
 //
-// A fence must be below the reserve on disk before anybody gets it, or a process
-// started after a crash could give the same fence again.
+// A fence must be below the reserve on disk before a holder gets it: otherwise a process
+// started after a crash could give out the same fence again.
 func (b *Bus) recordClaim(l *lease) error {
 	c := l.claim
 	write := func(tx *sqldb.Tx) error {

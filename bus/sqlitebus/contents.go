@@ -9,31 +9,31 @@ import (
 	"parley/bus"
 )
 
-// The methods in this file read everything that the bus keeps, so that a migration can
+// The methods in this file read everything that the bus stores, so that a migration can
 // store it in another bus. Nobody may work with the bus meanwhile.
 
-// A Letter is a message as the bus keeps it: one that waits in a mailbox, or a dead
+// A Letter is a message as the bus stores it: one that waits in a mailbox, or a dead
 // letter.
 type Letter struct {
 	Topic    bus.Topic
 	Message  bus.Message
-	Replays  int       // how often it was a dead letter before
-	Attempts int       // of the first in a mailbox: how often the mailbox was claimed; of a dead one: before it was buried
+	Replays  int       // how many times it was a dead letter before
+	Attempts int       // of the first in a mailbox: how many times the mailbox was claimed; of a dead letter: how many times before it was given up
 	Due      time.Time // of the first in a mailbox: until when the mailbox waits
 	Reason   string    // of a dead letter: why it was given up
 	BuriedAt time.Time // of a dead letter
 }
 
-// Letters reads the messages that wait in all mailboxes, in the order of publication.
-// An id may have been published again days later. Then Letters gives the first only,
-// because a bus that takes both at once drops the second as a duplicate.
+// Letters reads the messages that wait in all mailboxes, in the order of publication. If an
+// id was published again days later, Letters returns only the first message, because a bus
+// that receives both at once would drop the second as a duplicate.
 func (b *Bus) Letters(ctx context.Context) iter.Seq2[Letter, error] {
 	return b.letters(ctx, `
 		SELECT topic, key, seq, id, urgent, not_before, body, replays, attempts, due, '', 0 FROM message
 		WHERE seq IN (SELECT min(seq) FROM message GROUP BY topic, id) ORDER BY seq`)
 }
 
-// Dead reads all dead letters, in the order in which they were buried.
+// Dead reads all dead letters, in the order in which they were given up.
 func (b *Bus) Dead(ctx context.Context) iter.Seq2[Letter, error] {
 	return b.letters(ctx, `
 		SELECT topic, key, seq, id, urgent, not_before, body, replays, attempts, 0, reason, buried FROM dead ORDER BY n`)
@@ -46,7 +46,7 @@ func (b *Bus) letters(ctx context.Context, query string) iter.Seq2[Letter, error
 			yield(Letter{}, fmt.Errorf("read letters: %w", err))
 			return
 		}
-		defer func() { _ = rows.Close() }() // rows.Err has told already
+		defer func() { _ = rows.Close() }() // rows.Err has reported errors already
 		for rows.Next() {
 			var l Letter
 			m := &l.Message
@@ -83,7 +83,7 @@ func (b *Bus) Known(ctx context.Context) iter.Seq2[Known, error] {
 			yield(Known{}, fmt.Errorf("read known ids: %w", err))
 			return
 		}
-		defer func() { _ = rows.Close() }() // rows.Err has told already
+		defer func() { _ = rows.Close() }() // rows.Err has reported errors already
 		for rows.Next() {
 			var k Known
 			if err := rows.Scan(&k.Topic, &k.Day, &k.ID); err != nil {
@@ -100,13 +100,13 @@ func (b *Bus) Known(ctx context.Context) iter.Seq2[Known, error] {
 	}
 }
 
-// Pauses returns the topics that were paused, and until when.
+// Pauses returns the paused topics, and until when they are.
 func (b *Bus) Pauses(ctx context.Context) (map[bus.Topic]time.Time, error) {
 	rows, err := b.db.Read.QueryContext(ctx, `SELECT topic, until FROM pause`)
 	if err != nil {
 		return nil, fmt.Errorf("read pauses: %w", err)
 	}
-	defer func() { _ = rows.Close() }() // rows.Err has told already
+	defer func() { _ = rows.Close() }() // rows.Err has reported errors already
 	pauses := map[bus.Topic]time.Time{}
 	for rows.Next() {
 		var topic bus.Topic
@@ -119,5 +119,6 @@ func (b *Bus) Pauses(ctx context.Context) (map[bus.Topic]time.Time, error) {
 	return pauses, rows.Err()
 }
 
-// Highest is above every fence and every event's id that the bus has given.
+// Highest returns a number above every fence and every event's id that the bus has given
+// out.
 func (b *Bus) Highest() int64 { return b.clock.next() }

@@ -12,7 +12,7 @@ import (
 	"parley/bus"
 )
 
-// How many events are kept for watchers who come later or read slowly.
+// How many events are kept for watchers that come later or read slowly.
 const (
 	feedEvents  = 4096             // events of one feed
 	eventsBytes = 32 << 20         // bytes of all feeds
@@ -21,11 +21,11 @@ const (
 )
 
 // feeds keeps events in memory. The events of a feed are in one slice, which all its
-// watchers read at their own pace. So an idle watcher costs next to nothing, and a
-// slow one holds up nobody.
+// watchers read at their own pace: so an idle watcher costs next to nothing, and a slow one
+// delays nobody.
 type feeds struct {
 	clock *clock
-	lost  atomic.Uint64 // events that some watcher was too slow for
+	lost  atomic.Uint64 // events for which some watcher was too slow
 
 	mu          sync.Mutex
 	byName      map[bus.Feed]*feed
@@ -36,8 +36,8 @@ type feeds struct {
 	closed      chan struct{}
 }
 
-// A feed holds the latest events of one bus.Feed. The i-th event since the feed's
-// beginning is events[i-start].
+// A feed holds the latest events of one bus.Feed. The i-th event since the feed's beginning
+// is events[i-start].
 type feed struct {
 	name        bus.Feed
 	ageElement  *list.Element // in byAge; nil if it holds no events
@@ -54,7 +54,7 @@ func newFeeds(c *clock) *feeds {
 	return &feeds{clock: c, byName: map[bus.Feed]*feed{}, lastDropped: born, last: born, closed: make(chan struct{})}
 }
 
-// Emit implements bus.Events.
+// Emit implements bus.Events: it adds the event to its session's and its channel's feed.
 func (f *feeds) Emit(e bus.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,8 +70,8 @@ func (f *feeds) Emit(e bus.Event) {
 	f.freeMemory(now)
 }
 
-// feed returns the feed of that name. Its caller holds f.mu, as do the callers of all
-// methods below that do not lock it themselves.
+// feed returns the feed of that name, and makes it if needed. The caller holds f.mu, as for
+// all methods below that do not lock it themselves.
 func (f *feeds) feed(name bus.Feed) *feed {
 	x := f.byName[name]
 	if x == nil {
@@ -118,9 +118,9 @@ func sizeOf(e *bus.Event) int {
 	return n
 }
 
-// freeMemory drops all events of feeds that had none for feedIdle. While all feeds
-// together still take too much, it drops the oldest events of the feed that has been
-// without a new one for longest.
+// freeMemory drops all events of feeds that had none for feedIdle. While all feeds together
+// still take too much, it drops the oldest events of the feed that has been without a new
+// one for longest.
 func (f *feeds) freeMemory(now time.Time) {
 	for f.byAge.Len() > 0 {
 		x := f.byAge.Front().Value.(*feed)
@@ -135,7 +135,7 @@ func (f *feeds) freeMemory(now time.Time) {
 	}
 }
 
-// removeIfUnused removes a feed that holds no event and that nobody watches.
+// removeIfUnused removes a feed without events and watchers.
 func (f *feeds) removeIfUnused(x *feed) {
 	if len(x.events) > 0 {
 		return
@@ -150,7 +150,7 @@ func (f *feeds) removeIfUnused(x *feed) {
 	}
 }
 
-// Subscribe implements bus.Events.
+// Subscribe implements bus.Events: a watcher reads the feed from its position on.
 func (f *feeds) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.Seq2[bus.Event, error], error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (f *feeds) Subscribe(ctx context.Context, name bus.Feed, after uint64) (ite
 	}, nil
 }
 
-// Dropped counts the events that watchers were too slow for.
+// Dropped returns how many events watchers were too slow for.
 func (f *feeds) Dropped() uint64 { return f.lost.Load() }
 
 func (f *feeds) isClosed() bool {
@@ -206,6 +206,7 @@ type watcher struct {
 	position int
 }
 
+// leave ends the subscription.
 func (w *watcher) leave() {
 	w.feeds.mu.Lock()
 	defer w.feeds.mu.Unlock()
@@ -213,7 +214,7 @@ func (w *watcher) leave() {
 	w.feeds.removeIfUnused(w.feed)
 }
 
-// read waits for the next event. Its error is ErrGone, ErrClosed or ctx's.
+// read waits for the next event. It fails with ErrGone, ErrClosed or ctx's error.
 func (w *watcher) read(ctx context.Context) (bus.Event, error) {
 	for {
 		e, news, err := w.next()
@@ -233,7 +234,7 @@ func (w *watcher) read(ctx context.Context) (bus.Event, error) {
 	}
 }
 
-// next returns the next event, or what to wait for.
+// next returns the next event, or a channel to wait for.
 func (w *watcher) next() (*bus.Event, <-chan struct{}, error) {
 	w.feeds.mu.Lock()
 	defer w.feeds.mu.Unlock()

@@ -10,12 +10,13 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// windDown is how long a mailbox rests after it was taken from its holder. The holder
-// may be in the middle of a request to a platform; meanwhile that ends and its outcome
-// is written down.
+// windDown is how long a mailbox rests after it was taken from its holder. The holder may
+// be in the middle of a request to a platform; in this time the request ends and its
+// outcome is recorded.
 const windDown = 2 * time.Second
 
-// Forget implements bus.Forgetter.
+// Forget implements bus.Forgetter: it removes mail, dead letters and events, and purges the
+// file.
 func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) bool, sessions ...string) (done bus.Forgotten, err error) {
 	b.forgetting.Lock()
 	defer b.forgetting.Unlock()
@@ -60,7 +61,7 @@ func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) boo
 	return done, b.db.Purge(ctx)
 }
 
-// pickedRows are the rows of one mailbox that are to be forgotten.
+// pickedRows are the rows of one mailbox to delete.
 type pickedRows struct {
 	topic bus.Topic
 	key   string
@@ -75,8 +76,8 @@ const (
 	lastDead    = `SELECT coalesce(max(n), 0) FROM dead`
 )
 
-// pickMessages asks which about each message that there is now, and returns the rows that
-// it picks, by mailbox.
+// pickMessages calls which for each message that exists now, and returns the rows of those
+// for which it returns true, by mailbox.
 func (b *Bus) pickMessages(ctx context.Context, query, last string, which func(bus.Topic, bus.Message) bool) ([]pickedRows, error) {
 	var upto int64
 	if err := b.db.Read.QueryRowContext(ctx, last).Scan(&upto); err != nil {
@@ -110,7 +111,7 @@ func (b *Bus) pickMessages(ctx context.Context, query, last string, which func(b
 	return list, nil
 }
 
-// A candidate is a message that forgetting may pick, in its row of the table.
+// A candidate is a message that which may pick, with its row in the table.
 type candidate struct {
 	row   int64
 	topic bus.Topic
@@ -122,7 +123,7 @@ func (b *Bus) pickPage(ctx context.Context, query string, after, upto int64) (pa
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = found.Close() }() // found.Err has told already
+	defer func() { _ = found.Close() }() // found.Err has reported errors already
 	for size := 0; size < pageBytes && found.Next(); {
 		var c candidate
 		var notBefore int64
@@ -136,7 +137,7 @@ func (b *Bus) pickPage(ctx context.Context, query string, after, upto int64) (pa
 	return page, found.Err()
 }
 
-// deleteRows deletes rows and counts them.
+// deleteRows deletes rows, and returns how many there were.
 func deleteRows(tx *sqldb.Tx, query string, rows []int64) (n int, err error) {
 	for _, row := range rows {
 		gone, err := tx.Exec(query, row)
@@ -148,7 +149,7 @@ func deleteRows(tx *sqldb.Tx, query string, rows []int64) (n int, err error) {
 	return n, nil
 }
 
-// sizeOfRows is how many bytes the bodies of waiting messages have.
+// sizeOfRows returns how many bytes the bodies of waiting messages have.
 func sizeOfRows(tx *sqldb.Tx, rows []int64) (n int, err error) {
 	for _, row := range rows {
 		var size int
@@ -160,14 +161,14 @@ func sizeOfRows(tx *sqldb.Tx, rows []int64) (n int, err error) {
 	return n, nil
 }
 
-// forgetMail deletes messages of one mailbox. Nobody else can claim it meanwhile.
+// forgetMail deletes messages of one mailbox. Nobody else can claim the mailbox meanwhile.
 func (b *Bus) forgetMail(ctx context.Context, p pickedRows) (n int, taken bool, err error) {
 	h := b.sched.seize(p.topic, p.key)
 	if h == nil {
 		return 0, false, nil // everything in it was settled meanwhile
 	}
-	// A message that is committed but not shown in the mailbox yet counts as published
-	// after Forget was called, so it stays.
+	// A message that is committed but not in the mailbox yet counts as published after
+	// Forget was called, so it stays.
 	h.rows = slices.DeleteFunc(p.rows, func(seq int64) bool { return seq > h.last })
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
 		if h.bytes, err = sizeOfRows(tx, h.rows); err != nil {
@@ -191,19 +192,20 @@ func (b *Bus) forgetMail(ctx context.Context, p pickedRows) (n int, taken bool, 
 // A seizure is a lease under which messages are removed from a mailbox.
 type seizure struct {
 	*lease
-	taken bool      // whether somebody else held the mailbox
+	taken bool      // somebody else held the mailbox
 	due   time.Time // when the mailbox may be claimed again
 	last  int64     // its highest number when it was seized
-	rows  []int64   // the messages that are removed
+	rows  []int64   // the messages to remove
 	bytes int       // of their bodies
 	left  leftover
 }
 
-// A leftover describes what is left of the messages that the mailbox held when it was
-// seized: their lowest and highest number, the highest urgent one, and when the first
-// was published and may be claimed.
+// A leftover describes the remaining messages of those that the mailbox held when it was
+// seized: their lowest and highest number, the highest urgent one, and when the first was
+// published and may be claimed.
 type leftover struct{ first, last, urgent, published, notBefore int64 }
 
+// readLeftover fills in h.left from the database.
 func (h *seizure) readLeftover(tx *sqldb.Tx) error {
 	const left = `
 		SELECT coalesce(min(seq), 0), coalesce(max(seq), 0), coalesce(max(CASE WHEN urgent THEN seq ELSE 0 END), 0)
@@ -217,7 +219,8 @@ func (h *seizure) readLeftover(tx *sqldb.Tx) error {
 }
 
 // seize takes a mailbox out of the queue, ends its wait, or takes it from its holder. It
-// returns nil if the mailbox is empty. If the holder is settling, seize waits for that.
+// returns nil if the mailbox is empty. If the holder is settling, seize waits for the end
+// of that.
 func (s *scheduler) seize(name bus.Topic, key string) *seizure {
 	for {
 		holder, h := s.trySeize(name, key)
@@ -257,7 +260,7 @@ func (s *scheduler) trySeize(name bus.Topic, key string) (*lease, *seizure) {
 }
 
 // seizeFrom takes a mailbox from its holder. It returns nil if the holder has lost or
-// settled it; holder.settling is held.
+// settled it. The caller holds holder.settling.
 func (s *scheduler) seizeFrom(holder *lease) *seizure {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -274,7 +277,7 @@ func (s *scheduler) seizeFrom(holder *lease) *seizure {
 	return h
 }
 
-// keepFromOthers makes the seizure the lease of x; s.mu is held.
+// keepFromOthers makes the seizure the lease of x. The caller holds s.mu.
 func (s *scheduler) keepFromOthers(x *box, h *seizure) {
 	h.lease = &lease{box: x, claim: bus.Claim{Topic: x.topic.name, Key: x.key}, lost: make(chan struct{})}
 	h.last = x.mail.last
@@ -292,7 +295,7 @@ func (s *scheduler) takeOut(h *seizure, n int) bool {
 	return n == 0 || h.box.mail.takeOut(h, n, &s.budget)
 }
 
-// handBack lets others claim what is left of the mailbox.
+// handBack lets others claim the rest of the mailbox.
 func (s *scheduler) handBack(h *seizure, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -303,7 +306,7 @@ func (s *scheduler) handBack(h *seizure, n int) {
 	s.endLease(h.lease, bus.ErrFenced)
 	x.mail.freeBeyond(&s.budget)
 	if n > 0 && (h.left.first == 0 || slices.Min(h.rows) < h.left.first) {
-		// The claims and the wait were those of the first message, which is gone.
+		// The claims and the wait belonged to the first message, which is gone.
 		x.attempts = 0
 		if !h.taken {
 			h.due = time.Time{}
@@ -317,7 +320,7 @@ func (s *scheduler) handBack(h *seizure, n int) {
 }
 
 // takeOut removes the n messages of h.rows, all of which are at or below h.last, and
-// returns whether the first of the rest is known. Messages that came later stay.
+// reports whether the first of the rest is known. Messages that came later stay.
 func (m *mailState) takeOut(h *seizure, n int, budget *int) bool {
 	m.n -= n
 	m.head = slices.DeleteFunc(m.head, func(l storedMessage) bool {
@@ -361,7 +364,7 @@ func (q *readyQueue) remove(x *box) {
 	}
 }
 
-// forget drops the events of sessions. In a channel's feed each is replaced by one
+// forget removes the events of sessions. In a channel's feed it replaces each by one
 // without text: the positions of the feed's watchers must stay valid.
 func (f *feeds) forget(sessions []string) {
 	f.mu.Lock()

@@ -8,21 +8,21 @@ import (
 	"parley/bus"
 )
 
-// holds gives out names to one holder at a time, in the order of asking.
+// holds gives out names, each to one holder at a time, in the order of the requests.
 type holds struct {
 	mu     sync.Mutex
 	names  map[string]*hold // the names that are held
 	closed bool
 }
 
-// A hold is a name that somebody holds, and who waits for it.
+// A hold is a name that somebody holds, with those who wait for it.
 type hold struct {
 	lose    context.CancelCauseFunc
-	waiters list.List // of chan struct{}: it gets a value when the name is handed on, and is closed with the bus
+	waiters list.List // of chan struct{}: each gets a value when the name becomes its own, and is closed with the bus
 }
 
-// Hold implements bus.Holder. The name is free again once release is called,
-// not when ctx ends: until then the holder may still be winding down.
+// Hold implements bus.Holder. The name is free again once release is called, not when ctx
+// ends: until then the holder may still be finishing its work.
 func (h *holds) Hold(ctx context.Context, name string) (held context.Context, release func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -51,7 +51,7 @@ func (h *holds) Hold(ctx context.Context, name string) (held context.Context, re
 		defer h.mu.Unlock()
 		x.waiters.Remove(place)
 		select {
-		case <-turn: // the name was handed on to this caller, who has gone
+		case <-turn: // the name was handed on to this caller, which no longer waits
 			h.handOn(name, x)
 		default:
 		}
@@ -66,7 +66,7 @@ func (h *holds) Hold(ctx context.Context, name string) (held context.Context, re
 	return held, release, nil
 }
 
-// begin makes its caller the holder of name. It is called with h.mu held, as is handOn.
+// begin makes the caller the holder of name. The caller holds h.mu, also for handOn.
 func (h *holds) begin(ctx context.Context, name string, x *hold) (context.Context, func()) {
 	held, lose := context.WithCancelCause(ctx)
 	x.lose = lose
@@ -81,7 +81,7 @@ func (h *holds) begin(ctx context.Context, name string, x *hold) (context.Contex
 	}
 }
 
-// handOn gives a name to the next who waits for it, or frees it.
+// handOn gives a name to the next caller that waits for it, or frees it.
 func (h *holds) handOn(name string, x *hold) {
 	if h.closed {
 		return

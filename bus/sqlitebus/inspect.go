@@ -14,7 +14,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Topics implements bus.Inspector.
+// Topics implements bus.Inspector: it lists the topics that the scheduler knows.
 func (b *Bus) Topics(ctx context.Context) ([]bus.Topic, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (b *Bus) Topics(ctx context.Context) ([]bus.Topic, error) {
 	return names, nil
 }
 
-// Depth implements bus.Inspector.
+// Depth implements bus.Inspector: it counts in memory, except for the dead letters.
 func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (bus.Depth, error) {
 	d := b.sched.depth(topic)
 	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM dead WHERE topic = ?`, topic).Scan(&d.Dead)
@@ -42,7 +42,7 @@ func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (bus.Depth, error) {
 	return d, nil
 }
 
-// HasMail implements bus.Inspector.
+// HasMail implements bus.Inspector: it looks at the mailbox in memory.
 func (b *Bus) HasMail(ctx context.Context, topic bus.Topic, key string) (bool, error) {
 	s := b.sched
 	s.mu.Lock()
@@ -106,8 +106,8 @@ func (b *Bus) Pause(ctx context.Context, topic bus.Topic, d time.Duration) error
 	return nil
 }
 
-// Writable writes and deletes a row, and returns an error if that did not become
-// durable. Reading would prove nothing: a full disk can be read.
+// Writable writes and deletes a row, and returns an error if that did not become durable.
+// Reading would prove nothing: a full disk can be read.
 func (b *Bus) Writable(ctx context.Context) error {
 	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
 		for _, do := range []string{`INSERT OR REPLACE INTO pause (topic, until) VALUES ('', 0)`, `DELETE FROM pause WHERE topic = ''`} {
@@ -126,14 +126,14 @@ func (b *Bus) Writable(ctx context.Context) error {
 const selectDead = `SELECT id, key, seq, urgent, not_before, attempts, reason, buried, body FROM dead
 	WHERE topic = ?1 AND n > coalesce((SELECT n FROM dead WHERE topic = ?1 AND id = ?2), 0) ORDER BY n LIMIT ?3`
 
-// DeadLetters implements bus.DeadLetters. Where the letter named by after has gone,
-// the list begins anew.
+// DeadLetters implements bus.DeadLetters. If the dead letter named by after no longer
+// exists, the list starts again from the beginning.
 func (b *Bus) DeadLetters(ctx context.Context, topic bus.Topic, after string, limit int) ([]bus.DeadLetter, error) {
 	rows, err := b.db.Read.QueryContext(ctx, selectDead, topic, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", b.translateRead(err))
 	}
-	defer func() { _ = rows.Close() }() // rows.Err has told already
+	defer func() { _ = rows.Close() }() // rows.Err has reported errors already
 	var list []bus.DeadLetter
 	for rows.Next() {
 		d := bus.DeadLetter{Topic: topic}
@@ -151,8 +151,8 @@ func (b *Bus) DeadLetters(ctx context.Context, topic bus.Topic, after string, li
 	return list, nil
 }
 
-// translateRead is translate for reads, whose errors do not tell that the database was
-// closed.
+// translateRead returns ErrClosed for an error of a read once the bus is closed: such
+// errors do not say that the database was closed.
 func (b *Bus) translateRead(err error) error {
 	if b.sched.isClosed() {
 		return bus.ErrClosed
@@ -162,7 +162,7 @@ func (b *Bus) translateRead(err error) error {
 
 const deleteDead = `DELETE FROM dead WHERE topic = ? AND id = ?`
 
-// Drop implements bus.DeadLetters.
+// Drop implements bus.DeadLetters: it deletes one dead letter.
 func (b *Bus) Drop(ctx context.Context, topic bus.Topic, id string) error {
 	var n int64
 	err := b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
@@ -178,8 +178,8 @@ func (b *Bus) Drop(ctx context.Context, topic bus.Topic, id string) error {
 	return nil
 }
 
-// Replay implements bus.DeadLetters. A letter that was replayed and buried again
-// goes on counting: x, x~1, x~2.
+// Replay implements bus.DeadLetters. The number goes on for a letter that was replayed and
+// became a dead letter again: x, x~1, x~2.
 func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, error) {
 	a := &arrival{topic: topic, storedMessage: storedMessage{published: time.Now().UnixMicro()}}
 	err := b.commit(ctx, a, func(tx *sqldb.Tx) error {
@@ -213,7 +213,7 @@ func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, e
 }
 
 // markNextID gives a the next id, x~1, x~2 and so on, that was not seen lately, and marks
-// that as seen.
+// it as seen.
 func markNextID(tx *sqldb.Tx, a *arrival, id string) error {
 	original := id
 	if a.replays > 0 {

@@ -12,7 +12,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A lease is held in memory: no other process can have the file open.
+// A lease exists in memory only, because no other process can have the file open.
 type lease struct {
 	bus         *Bus
 	box         *box
@@ -23,13 +23,13 @@ type lease struct {
 	settling    sync.Mutex  // held while it is being settled
 	settlingNow atomic.Bool // the same, for recordClaim, which must not wait
 
-	// Guarded by the scheduler's lock.
+	// The scheduler's lock guards these.
 	over    error         // why it is over; nil while it is held
 	changed chan struct{} // closed when mail comes or the lease ends; nil if nobody waits in Mail
 	seen    int64         // the highest number that Mail has returned
 }
 
-// wakeWaiters wakes the callers who wait in Mail.
+// wakeWaiters wakes the callers that wait in Mail.
 func (l *lease) wakeWaiters() {
 	if l.changed != nil {
 		close(l.changed)
@@ -37,13 +37,13 @@ func (l *lease) wakeWaiters() {
 	}
 }
 
-// Claim implements bus.Lease.
+// Claim implements bus.Lease: it returns the mailbox and the fence.
 func (l *lease) Claim() bus.Claim { return l.claim }
 
-// Lost implements bus.Lease.
+// Lost implements bus.Lease: the channel is closed once the lease is lost.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
-// Held implements bus.Lease.
+// Held implements bus.Lease: it is always known whether the lease is held.
 func (l *lease) Held(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -76,9 +76,9 @@ func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 	}
 }
 
-// knownMail returns the messages beyond after that are in memory. If the mailbox has
-// none beyond after, it returns a channel to wait for. If it returns neither, Mail has
-// to read the messages beyond after and up to last from disk.
+// knownMail returns the messages after that number that are in memory. If the mailbox has
+// none after it, it returns a channel to wait for. If it returns neither, Mail has to read
+// the messages after that number and up to last from disk.
 func (l *lease) knownMail(after int64) (out []bus.Message, last int64, news <-chan struct{}, err error) {
 	s := l.bus.sched
 	s.mu.Lock()
@@ -99,7 +99,7 @@ func (l *lease) knownMail(after int64) (out []bus.Message, last int64, news <-ch
 	return out, m.last, nil, nil
 }
 
-// returnPage returns what was read from disk, if the lease is still held.
+// returnPage returns a page that was read from disk, if the lease is still held.
 func (l *lease) returnPage(page []storedMessage, after int64) ([]bus.Message, error) {
 	s := l.bus.sched
 	s.mu.Lock()
@@ -121,14 +121,14 @@ func (l *lease) returnPage(page []storedMessage, after int64) ([]bus.Message, er
 const selectPage = `SELECT seq, id, urgent, not_before, published, body FROM message
 	WHERE topic = ? AND key = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`
 
-// page reads the first messages beyond after: as many as fit a page, and at least one
+// page reads the first messages after that number: as many as fit a page, and at least one
 // if there is any.
 func (b *Bus) page(ctx context.Context, c bus.Claim, after, last int64) (page []storedMessage, err error) {
 	rows, err := b.db.Read.QueryContext(ctx, selectPage, c.Topic, c.Key, after, last, pageMessages)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // rows.Err has told already
+	defer func() { _ = rows.Close() }() // rows.Err has reported errors already
 	for size := 0; size < pageBytes && rows.Next(); {
 		l := storedMessage{Message: bus.Message{Key: c.Key}}
 		var notBefore int64
@@ -142,7 +142,8 @@ func (b *Bus) page(ctx context.Context, c bus.Claim, after, last int64) (page []
 	return page, rows.Err()
 }
 
-// Settle implements bus.Lease.
+// Settle implements bus.Lease: it removes the settled messages in one transaction, and then
+// frees the mailbox.
 func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	l.settling.Lock()
 	defer l.settling.Unlock()
@@ -170,14 +171,14 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 type settlement struct {
 	claim    bus.Claim
 	end      bus.End
-	upto     int64 // the highest number that is forgotten or buried
+	upto     int64 // the highest number to remove or to turn into a dead letter
 	seen     int64 // the highest number that the holder has read
 	now, due time.Time
 
 	bytes    int  // of the bodies that are forgotten or buried
-	measured bool // whether bytes is known, or write has to find out
+	measured bool // bytes is known; otherwise write finds out
 	removed  int  // how many messages write has removed
-	attempts int  // what write has stored
+	attempts int  // the attempts that write has stored
 }
 
 const (
@@ -188,6 +189,7 @@ const (
 	deleteUpto = `DELETE FROM message WHERE topic = ? AND key = ? AND seq <= ?`
 )
 
+// write stores the settlement.
 func (st *settlement) write(tx *sqldb.Tx) error {
 	c := st.claim
 	if st.end.Dead > st.end.Done {
@@ -224,8 +226,8 @@ func (st *settlement) write(tx *sqldb.Tx) error {
 }
 
 // beginSettle removes the lease's deadline, so that the lease does not run out while the
-// settlement is written to disk. Until undoBeginSettle or finishSettle, messages can
-// only be added to the mailbox.
+// settlement is written to disk. Until undoBeginSettle or finishSettle, messages can only
+// be added to the mailbox.
 func (s *scheduler) beginSettle(l *lease, end bus.End) (*settlement, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,7 +264,7 @@ func (s *scheduler) applySettle(l *lease, st *settlement) (firstKnown bool) {
 	return l.box.mail.dropUpTo(st.upto, st.removed, &s.budget)
 }
 
-// findFirst reads the message that has become the first from disk. If that fails, the
+// findFirst reads from disk the message that has become the first. If that fails, the
 // mailbox counts as due: its next holder gets the same error from Mail, and retries.
 func (b *Bus) findFirst(x *box, st *settlement) {
 	b.sched.mu.Lock()
@@ -278,7 +280,7 @@ func (b *Bus) findFirst(x *box, st *settlement) {
 	x.mail.fill(page, &b.sched.budget)
 }
 
-// finishSettle ends the lease and lets others claim what is left of the mailbox.
+// finishSettle ends the lease and lets others claim the rest of the mailbox.
 func (s *scheduler) finishSettle(l *lease, st *settlement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,9 +13,10 @@ import (
 // An InUseError says that a process, perhaps this one, has the bus open.
 type InUseError struct {
 	Path string // of the database
-	PID  int    // 0 if it could not be found out
+	PID  int    // 0 if unknown
 }
 
+// Error names the database and, if known, the process that has it open.
 func (e *InUseError) Error() string {
 	if e.PID == 0 {
 		return e.Path + " is in use by another process"
@@ -23,9 +24,9 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("%s is in use by process %d", e.Path, e.PID)
 }
 
-// Lock keeps every process, this one included, from opening the bus at path until the
-// lock is closed. Backups and restores take it while they copy or replace the file.
-// It returns an *InUseError while a process has the bus open.
+// Lock keeps every process, this one included, from opening the bus at path until the lock
+// is closed. Backups and restores take it while they copy or replace the file. It returns
+// an *InUseError while a process has the bus open.
 func Lock(path string) (io.Closer, error) {
 	f, err := lockFile(path)
 	if err != nil {
@@ -34,9 +35,9 @@ func Lock(path string) (io.Closer, error) {
 	return f, nil
 }
 
-// lockFile takes the lock beside path. The kernel frees it when the process
-// dies, however it dies; the file itself stays, since removing it would let two
-// processes lock two files of one name.
+// lockFile takes the lock beside path. The kernel frees it when the process dies, however
+// that happens. The lock file itself stays, because removing it would let two processes
+// lock two files of the same name.
 func lockFile(path string) (*lockedFile, error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -54,11 +55,11 @@ func lockFile(path string) (*lockedFile, error) {
 	return &lockedFile{f}, nil
 }
 
-// A lockedFile is one that this process has locked.
+// A lockedFile is a file that this process has locked.
 type lockedFile struct{ file *os.File }
 
-// Close frees the lock first: a child that this process is just about to start has the
-// open file for a moment as well, and would keep the lock beyond its closing.
+// Close frees the lock before it closes the file: a child process that is just being
+// started has the open file for a moment as well, and would keep the lock longer.
 func (l *lockedFile) Close() error {
 	return errors.Join(flock(l.file, syscall.LOCK_UN), l.file.Close())
 }

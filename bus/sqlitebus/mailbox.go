@@ -8,9 +8,9 @@ import (
 	"parley/bus"
 )
 
-// How much memory mailboxes may take. The first messages of a mailbox are kept in
-// memory, so that those that are claimed soon after their publication are not read
-// from disk. All mailboxes share cacheBudget; beyond it only numbers are kept.
+// How much memory mailboxes may take. The first messages of a mailbox are kept in memory,
+// so that messages that are claimed soon after their publication are not read from disk.
+// All mailboxes share cacheBudget; beyond it only numbers are kept.
 const (
 	cacheBudget  = 8 << 20   // bytes
 	messageSize  = 256       // about how many bytes a message takes beside its body
@@ -39,7 +39,7 @@ type box struct {
 	arriving    []*arrival // messages that are being committed, in the order of their numbers
 	lease       *lease
 	deadline    time.Time
-	heapIndex   int  // its place in deadlines; -1 if it is not there
+	heapIndex   int  // its place in deadlines; -1 if it has none
 	next        *box // the next in the queue
 }
 
@@ -51,17 +51,17 @@ type storedMessage struct {
 
 func (l *storedMessage) size() int { return messageSize + len(l.Body) }
 
-// A mailState is what is known of the messages of a mailbox.
+// A mailState is what the scheduler knows of the messages of a mailbox.
 type mailState struct {
-	n         int             // how many there are
+	n         int             // number of messages
 	last      int64           // the highest number
-	urgent    int64           // the highest number that is urgent; 0 if none is
+	urgent    int64           // the highest urgent number; 0 if no message is urgent
 	published int64           // of the first
 	notBefore time.Time       // of the first
 	head      []storedMessage // the first messages, without a gap; the others are only on disk
 }
 
-// add adds a message. If it keeps it in memory, it charges its size to budget.
+// add adds a message. If it keeps the message in memory, it subtracts the size from budget.
 func (m *mailState) add(l storedMessage, budget *int) {
 	if m.n == 0 {
 		m.published, m.notBefore = l.published, l.NotBefore
@@ -77,8 +77,8 @@ func (m *mailState) add(l storedMessage, budget *int) {
 	}
 }
 
-// bytesUpto is how many bytes the bodies up to a number have. It returns false if not all
-// of them are in memory.
+// bytesUpto returns how many bytes the bodies up to a number have, and false if not all of
+// them are in memory.
 func (m *mailState) bytesUpto(seq int64) (n int, known bool) {
 	for i := range m.head {
 		if m.head[i].Seq > seq {
@@ -90,7 +90,7 @@ func (m *mailState) bytesUpto(seq int64) (n int, known bool) {
 }
 
 // dropUpTo removes the messages up to a number. It returns false if the first of the rest
-// is not in memory; then its caller has to read it and call fill.
+// is not in memory; then the caller has to read it and call fill.
 func (m *mailState) dropUpTo(upto int64, removed int, budget *int) bool {
 	m.n -= removed
 	if m.urgent <= upto {
@@ -107,8 +107,8 @@ func (m *mailState) dropUpTo(upto int64, removed int, budget *int) bool {
 	return m.n == 0 || len(m.head) > 0
 }
 
-// fill keeps the first messages, which were read from disk, unless some are in memory. It
-// may overdraw the budget, by one page for each lease at most.
+// fill stores the first messages, which were read from disk, unless some are in memory. It
+// may overdraw the budget, by at most one page for each lease.
 func (m *mailState) fill(first []storedMessage, budget *int) {
 	if len(m.head) > 0 || len(first) == 0 {
 		return
@@ -131,8 +131,8 @@ func (m *mailState) freeBeyond(budget *int) {
 	m.head = nil
 }
 
-// after returns copies of the messages beyond a number, or none if the first of them is
-// not in memory.
+// after returns copies of the messages after a number, or none if the first of these is not
+// in memory.
 func (m *mailState) after(seq int64) []bus.Message {
 	i := len(m.head)
 	for i > 0 && m.head[i-1].Seq > seq {
@@ -141,8 +141,8 @@ func (m *mailState) after(seq int64) []bus.Message {
 	return cloneMessages(m.head[i:])
 }
 
-// cloneMessages copies the bodies, because their reader may change them and the originals
-// may be read again.
+// cloneMessages copies the bodies, because the reader may change them and the originals may
+// be read again.
 func cloneMessages(letters []storedMessage) []bus.Message {
 	var out []bus.Message
 	for _, l := range letters {
@@ -180,7 +180,7 @@ func (q *readyQueue) popFront() *box {
 	return x
 }
 
-// deadlines is a heap of boxes by their deadlines.
+// deadlines is a heap of boxes, ordered by their deadlines.
 type deadlines []*box
 
 func (a deadlines) Len() int           { return len(a) }
@@ -190,14 +190,14 @@ func (a deadlines) Swap(i, j int) {
 	a[i].heapIndex, a[j].heapIndex = i, j
 }
 
-// Push is for package heap.
+// Push implements heap.Interface.
 func (a *deadlines) Push(x any) {
 	b := x.(*box)
 	b.heapIndex = len(*a)
 	*a = append(*a, b)
 }
 
-// Pop is for package heap.
+// Pop implements heap.Interface.
 func (a *deadlines) Pop() any {
 	old := *a
 	b := old[len(old)-1]

@@ -7,15 +7,15 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// How far ahead of use numbers are reserved on disk. A crash skips at most so many, and
-// a write is needed only when they are used up.
+// How far ahead of their use numbers are reserved on disk. A crash skips at most that many,
+// and a write is needed only when they are used up.
 const (
 	clockAhead = 30 * time.Second
 	seqAhead   = 1 << 16
 )
 
-// A clock gives microseconds that only grow, also if the wall clock is set back. A
-// number below reserved will not be given again after a crash.
+// A clock gives out microseconds that only grow, also if the wall clock is set back.
+// Numbers below reserved are not given out again after a crash.
 type clock struct {
 	last     atomic.Int64
 	reserved atomic.Int64
@@ -28,6 +28,7 @@ func newClock(last int64) *clock {
 	return c
 }
 
+// next gives out the next number.
 func (c *clock) next() int64 {
 	for {
 		last := c.last.Load()
@@ -38,9 +39,9 @@ func (c *clock) next() int64 {
 	}
 }
 
-// A sequence numbers messages in the order in which they are committed: only the
-// database's writer takes numbers. One sequence serves all mailboxes, so that nothing
-// has to be remembered of an empty one.
+// A sequence numbers messages in the order in which they are committed: only the database's
+// writer takes numbers. One sequence serves all mailboxes, so that nothing needs to be
+// stored for an empty one.
 type sequence struct {
 	last     int64
 	reserved atomic.Int64
@@ -52,9 +53,9 @@ func newSequence(last int64) *sequence {
 	return s
 }
 
-// next takes a number within tx. While the reserve is used up, each caller raises it in
-// its own transaction, until committed learns that one of those has become durable:
-// a transaction that only began may still be rolled back.
+// next takes a number within tx. Once the reserve is used up, each caller raises it in its
+// own transaction, until committed learns that one of these has become durable: a
+// transaction that only began may still be rolled back.
 func (s *sequence) next(tx *sqldb.Tx) (int64, error) {
 	s.last++
 	if s.last > s.reserved.Load() {
@@ -65,7 +66,7 @@ func (s *sequence) next(tx *sqldb.Tx) (int64, error) {
 	return s.last, nil
 }
 
-// committed notes that a number has become durable, and with it the reserve that was
+// committed records that a number has become durable, and with it the reserve that was
 // raised for it.
 func (s *sequence) committed(seq int64) {
 	if reserved := s.reserved.Load(); seq > reserved {
@@ -73,7 +74,7 @@ func (s *sequence) committed(seq int64) {
 	}
 }
 
-// reserve notes up to where numbers are reserved on disk.
+// reserve records up to which number the disk has a reserve.
 func (c *clock) reserve(upto int64) {
 	for {
 		old := c.reserved.Load()

@@ -19,13 +19,13 @@ type arrival struct {
 	topic   bus.Topic
 	replays int
 
-	refused error // why it was not stored, if the database is not the reason
+	refused error // why it was not stored, if not because of the database
 	box     *box  // its mailbox, once it has a number
-	decided bool  // whether it is known if it was stored
-	stored  bool  // whether it was
+	decided bool  // it is known whether it was stored
+	stored  bool  // it was stored
 }
 
-// Publish implements bus.Bus.
+// Publish implements bus.Bus: it stores the message in one transaction.
 func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
 	if err := check(topic, m); err != nil {
 		return err
@@ -40,6 +40,7 @@ func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error
 	return nil
 }
 
+// check returns an ErrInvalid if a message can never be accepted.
 func check(topic bus.Topic, m bus.Message) error {
 	switch {
 	case topic == "":
@@ -59,7 +60,7 @@ func isName(s string, longest int) bool {
 }
 
 const (
-	// markSeen changes a row if the id is new: not seen on that day or the one before.
+	// markSeen changes a row only if the id is new: not seen on that day or the one before.
 	markSeen = `INSERT OR IGNORE INTO seen (day, topic, id)
 		SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM seen WHERE day = ?1 - 1 AND topic = ?2 AND id = ?3)`
 	isSeen        = `SELECT EXISTS (SELECT 1 FROM seen WHERE day IN (?1, ?1 - 1) AND topic = ?2 AND id = ?3)`
@@ -67,12 +68,12 @@ const (
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
-// today is the day of a time in microseconds.
+// today returns the day of a time in microseconds.
 func today(us int64) int64 { return us / (24 * time.Hour).Microseconds() }
 
 // commit runs write, which stores a or refuses it, and tells the scheduler when that is
-// durable. If the database rolls the transaction back it runs write again, so what the
-// first run has done in memory is undone first.
+// durable. If the database rolls the transaction back, it runs write again; so each run
+// first undoes in memory what an earlier run did.
 func (b *Bus) commit(ctx context.Context, a *arrival, write func(*sqldb.Tx) error) error {
 	if b.sched.isClosed() {
 		return bus.ErrClosed
@@ -92,9 +93,9 @@ func (b *Bus) commit(ctx context.Context, a *arrival, write func(*sqldb.Tx) erro
 	return a.refused
 }
 
-// storeNew stores a if its id is new and its mailbox has room. If there is no room, the
-// id is not marked as seen, so that it can be published again. A message that was stored
-// before is accepted also by a full mailbox.
+// storeNew stores a if its id is new and its mailbox has room. If there is no room, it does
+// not mark the id as seen, so that it can be published again. Even a full mailbox accepts a
+// message that was stored before.
 func (b *Bus) storeNew(tx *sqldb.Tx, a *arrival) error {
 	day := today(a.published)
 	if full := b.lacksRoom(a); full != nil {
@@ -152,8 +153,9 @@ func (b *Bus) lacksRoom(a *arrival) error {
 	return nil
 }
 
-// enqueue adds a to the messages of its mailbox that are being committed. It and dequeue
-// run on the database's writer, so those messages are in the order of their commits.
+// enqueue adds a to the messages of its mailbox that are being committed. Both enqueue and
+// dequeue run on the database's writer, so those messages are in the order of their
+// commits.
 func (s *scheduler) enqueue(a *arrival) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +171,7 @@ func (s *scheduler) enqueue(a *arrival) {
 	x.arriving = append(x.arriving, a)
 }
 
-// dequeue undoes enqueue when the transaction was rolled back and is to run again.
+// dequeue undoes enqueue when the transaction was rolled back and will run again.
 func (s *scheduler) dequeue(a *arrival) {
 	if a.box == nil {
 		return
@@ -188,8 +190,8 @@ func (s *scheduler) dequeue(a *arrival) {
 	s.showArrivals(x)
 }
 
-// committed notes whether a was stored. Publishers learn that in any order, but their
-// messages become visible in the order of their numbers, so that a holder who has
+// committed records whether a was stored. Publishers learn the outcome in any order, but
+// their messages become visible in the order of their numbers, so that a holder that has
 // read up to a number has missed none below it.
 func (s *scheduler) committed(a *arrival, stored bool) {
 	s.mu.Lock()
@@ -220,6 +222,8 @@ func (s *scheduler) showArrivals(x *box) {
 	s.removeIfEmpty(x)
 }
 
+// showArrival puts one stored message into the mailbox, and makes the mailbox due if
+// needed.
 func (s *scheduler) showArrival(x *box, l storedMessage) {
 	x.mail.add(l, &s.budget)
 	switch x.state {
@@ -241,13 +245,13 @@ func (s *scheduler) isClosed() bool {
 	return s.closed
 }
 
-// A sweep remembers up to which day ids have been forgotten.
+// A sweep remembers the last day for which old ids were deleted.
 type sweep struct{ done atomic.Int64 }
 
 const sweepRows = 256
 
 // sweep deletes known ids of the day before yesterday and earlier, some with each
-// publication: to delete those of a whole day at once would hold up every write.
+// publication: deleting those of a whole day at once would delay every write.
 func (b *Bus) sweep(day int64) {
 	if b.sweptDay.done.Load() >= day {
 		return

@@ -11,14 +11,14 @@ import (
 	"parley/bus"
 )
 
-// A scheduler decides who gets which mailbox, and when. It is all in memory, and is
-// rebuilt when the bus is opened. It has one timer, for the earliest of all deadlines
-// and pauses.
+// A scheduler decides who gets which mailbox, and when. All of it is in memory, and is
+// rebuilt when the bus is opened. It has one timer, for the earliest of all deadlines and
+// pauses.
 type scheduler struct {
 	maxHold time.Duration
 	clock   *clock
 
-	mu        sync.Mutex // guards all below and every box and lease
+	mu        sync.Mutex // guards everything below, and every box and lease
 	topics    map[bus.Topic]*topic
 	deadlines deadlines // boxes that are delayed or leased, the earliest first
 	timer     *time.Timer
@@ -27,22 +27,22 @@ type scheduler struct {
 	closed    bool
 }
 
-// A topic is what the scheduler knows of one.
+// A topic is what the scheduler knows of one topic.
 type topic struct {
 	name    bus.Topic
 	boxes   map[string]*box // the mailboxes that hold mail or are about to
 	ready   readyQueue
 	waiters list.List // of chan *lease, each with room for one
 	paused  time.Time // until when nothing may be claimed
-	used    bool      // whether it has ever held mail or was paused
+	used    bool      // it has ever held mail or was paused
 }
 
 func newScheduler(c *clock, maxHold time.Duration) *scheduler {
 	return &scheduler{maxHold: maxHold, clock: c, topics: map[bus.Topic]*topic{}, budget: cacheBudget}
 }
 
-// topic returns the topic of that name. Its caller holds s.mu, as do the callers of all
-// methods below that do not lock it themselves.
+// topic returns the topic of that name, and makes it if needed. The caller holds s.mu, as
+// for all methods below that do not lock it themselves.
 func (s *scheduler) topic(name bus.Topic) *topic {
 	t := s.topics[name]
 	if t == nil {
@@ -70,9 +70,9 @@ func (s *scheduler) restoreMailbox(name bus.Topic, x *box, due time.Time) {
 	s.schedule(x, due, 0)
 }
 
-// schedule makes x claimable, once due has come and its first message's NotBefore too.
-// Urgent mail ends any wait if its number is above seen: whoever asked for the wait did
-// not know of it.
+// schedule makes x claimable, once both due and its first message's NotBefore have come.
+// Urgent mail whose number is above seen ends any wait, because whoever asked for the wait
+// did not know of it.
 func (s *scheduler) schedule(x *box, due time.Time, seen int64) {
 	if x.mail.notBefore.After(due) {
 		due = x.mail.notBefore
@@ -92,7 +92,7 @@ func (s *scheduler) makeReady(x *box) {
 	s.grantReady(x.topic)
 }
 
-// grantReady leases the mailboxes that are ready to the callers of Claim who wait.
+// grantReady leases ready mailboxes to waiting callers of Claim.
 func (s *scheduler) grantReady(t *topic) {
 	if s.closed || !t.paused.IsZero() && t.paused.After(time.Now()) {
 		return
@@ -117,8 +117,8 @@ func (s *scheduler) grant(x *box) *lease {
 	return l
 }
 
-// waitForLease waits until a mailbox is leased to its caller. If that happens while ctx
-// ends, the mailbox goes back to the front, as if it had not been claimed.
+// waitForLease waits until a mailbox is leased to the caller. If ctx ends at that moment,
+// the mailbox goes back to the front, as if it had not been claimed.
 func (s *scheduler) waitForLease(ctx context.Context, name bus.Topic) (*lease, error) {
 	s.mu.Lock()
 	if s.closed {
@@ -155,7 +155,7 @@ func (s *scheduler) waitForLease(ctx context.Context, name bus.Topic) (*lease, e
 	return nil, ctx.Err()
 }
 
-// giveBack undoes a grant that its claimer never learned of.
+// giveBack undoes a grant of which the caller of Claim never learned.
 func (s *scheduler) giveBack(l *lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,8 +170,8 @@ func (s *scheduler) giveBack(l *lease) {
 	s.grantReady(x.topic)
 }
 
-// endLease takes the mailbox from its holder. The caller has to put it into another state
-// than idle, or remove it.
+// endLease takes the mailbox from its holder. The caller has to change the mailbox's state
+// from idle to another, or remove the mailbox.
 func (s *scheduler) endLease(l *lease, why error) {
 	l.over = why
 	l.box.lease = nil
@@ -186,7 +186,7 @@ func (s *scheduler) lose(l *lease, why error) {
 	close(l.lost)
 }
 
-// removeIfEmpty removes x if it holds nothing and nothing is being committed to it.
+// removeIfEmpty removes x if it has no message and none is being committed to it.
 func (s *scheduler) removeIfEmpty(x *box) {
 	if x.state == idle && x.mail.n == 0 && len(x.arriving) == 0 {
 		delete(x.topic.boxes, x.key)
@@ -218,6 +218,7 @@ func (s *scheduler) close() bool {
 	return true
 }
 
+// pause lets nothing of a topic be claimed until that time.
 func (s *scheduler) pause(name bus.Topic, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,13 +244,13 @@ func (s *scheduler) removeDeadline(x *box) {
 	}
 }
 
-// longestSleep bounds how long the timer sleeps while something waits for a time. A
-// timer stands still while the machine is suspended, and does not notice that the
-// clock is set forward.
+// longestSleep bounds how long the timer sleeps while something waits for a time: a timer
+// stands still while the machine is suspended, and does not notice that the clock is set
+// forward.
 const longestSleep = time.Minute
 
-// wakeAt makes the timer call wake at that time or earlier. When a deadline is removed
-// the timer stays as it is; then it calls wake once for nothing.
+// wakeAt makes the timer call wake at that time or earlier. When a deadline is removed the
+// timer stays as it is, and calls wake once for nothing.
 func (s *scheduler) wakeAt(at time.Time) {
 	if latest := time.Now().Add(longestSleep); !at.IsZero() && at.After(latest) {
 		at = latest

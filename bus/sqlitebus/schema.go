@@ -9,9 +9,10 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// migrations make the tables. Times are microseconds since 1970. How often a mailbox was
-// claimed and until when it waits is in the row of its first message (attempts, due) and
-// is deleted with it, so that an empty mailbox leaves nothing.
+// migrations returns the statements that make the tables. Times are microseconds since
+// 1970. The number of a mailbox's claims and the end of its wait are in the row of its
+// first message (attempts, due) and are deleted with it, so that an empty mailbox leaves
+// nothing.
 func migrations() []string {
 	return []string{`
 CREATE TABLE message (
@@ -57,8 +58,8 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 
 // The names in table meta.
 const (
-	metaClock = "clock" // every fence ever given is below
-	metaSeq   = "seq"   // every sequence number ever given is at or below
+	metaClock = "clock" // above every fence ever given out
+	metaSeq   = "seq"   // the highest sequence number that may have been given out
 )
 
 const (
@@ -68,7 +69,8 @@ const (
 )
 
 // load reserves numbers and builds the scheduler from the rows. It reserves them before
-// anything is given out, as numbers must not repeat even if this process crashes at once.
+// anything is given out, because numbers must not repeat even if this process crashes at
+// once.
 func (b *Bus) load(ctx context.Context, maxHold time.Duration) error {
 	var stamp, seq int64
 	now := time.Now()
@@ -112,7 +114,7 @@ func (b *Bus) loadTopics(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // rows.Err has told already
+	defer func() { _ = rows.Close() }() // rows.Err has reported errors already
 	for rows.Next() {
 		var name bus.Topic
 		var until int64
@@ -124,10 +126,10 @@ func (b *Bus) loadTopics(ctx context.Context) error {
 	return rows.Err()
 }
 
-// loadMailboxes restores the mailboxes in the order of their first messages. When each
-// became due is not stored, and this order is the nearest to it. Bodies stay on disk
-// until somebody asks for them. A mailbox may have been worked on before a crash, so
-// its next claim has to be durable first.
+// loadMailboxes restores the mailboxes in the order of their first messages, which is
+// nearest to the order in which they became due: that is not stored. Bodies stay on disk
+// until somebody asks for them. A mailbox may have been worked on before a crash, so its
+// next claim has to be durable first.
 func (b *Bus) loadMailboxes(ctx context.Context) error {
 	rows, err := b.db.Read.QueryContext(ctx, `
 		SELECT m.topic, m.key, m.published, m.not_before, m.attempts, m.due, g.n, g.last, g.urgent, g.bytes
@@ -139,7 +141,7 @@ func (b *Bus) loadMailboxes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // rows.Err has told already
+	defer func() { _ = rows.Close() }() // rows.Err has reported errors already
 	for rows.Next() {
 		var topic bus.Topic
 		var notBefore, due int64
@@ -155,7 +157,7 @@ func (b *Bus) loadMailboxes(ctx context.Context) error {
 	return rows.Err()
 }
 
-// toMicro and fromMicro keep the zero time as 0.
+// toMicro and fromMicro convert times for the tables; the zero time is 0.
 func toMicro(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

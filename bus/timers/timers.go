@@ -1,7 +1,7 @@
-// Package timers does what is due at a time.
+// Package timers calls handlers at the times at which timers are due.
 //
-// A timer is mail of a topic of its own, which the bus gives out once it is due. What a
-// timer is for says its kind, and for each kind there is a Handler.
+// A timer is a message in a topic of its own, which the bus lets be claimed only once it is
+// due. A timer's kind says what it is for, and each kind has a Handler.
 package timers
 
 import (
@@ -15,24 +15,24 @@ import (
 
 const (
 	atOnce    = 16
-	fireTime  = 30 * time.Second // bounds what is done for one mailbox, and a try to settle it
-	leaveTo   = 30 * time.Second // wait where a newer release knows what a timer is for
+	fireTime  = 30 * time.Second // bounds the work on one mailbox, and an attempt to settle it
+	leaveTo   = 30 * time.Second // wait for a newer release, if this one does not know a timer's kind
 	afterFail = 5 * time.Second
 )
 
-// A Handler does what a timer of one kind is for. It may be called again for the same
-// one. If it says for how long, the timer is due again after that; after an error it is
+// A Handler handles a due timer of one kind. It may be called again for the same timer. If
+// `again` is not 0, the timer becomes due again after that time; after an error it becomes
 // due again soon.
 type Handler func(ctx context.Context, t bus.Timer) (again time.Duration, err error)
 
-// A Clock does what timers are for.
+// A Clock calls the handlers of due timers.
 type Clock struct {
 	Bus      bus.Bus
 	Handlers map[string]Handler // by bus.Timer.Kind
 	Log      *slog.Logger
 }
 
-// Run does what is due until ctx is done. Any number of processes may do so at a time.
+// Run handles due timers until ctx is done. Any number of processes may run it at a time.
 func (c *Clock) Run(ctx context.Context) error {
 	wait, err := bus.ClaimEach(ctx, c.Bus, bus.TimersTopic, atOnce, func(lease bus.Lease) {
 		work := context.WithoutCancel(ctx)
@@ -47,7 +47,7 @@ func (c *Clock) Run(ctx context.Context) error {
 	return nil
 }
 
-// fire does what the timers of a mailbox are for, and says how to settle it.
+// fire calls the handlers for the timers of a mailbox, and returns how to settle it.
 func (c *Clock) fire(ctx context.Context, lease bus.Lease) (end bus.End) {
 	ctx, cancel := context.WithTimeout(ctx, fireTime)
 	defer cancel()
