@@ -10,41 +10,42 @@ import (
 	"parley/bus"
 )
 
-// What only some channels can do. Every optional interface of a Channel is asserted
-// here and nowhere else.
+// Optional interfaces: abilities that only some channels have. Every optional interface of
+// a Channel is asserted here and nowhere else.
 
-// A Typer shows that the bot is at work in a chat. What it shows fades within
-// the period that it returns, so it is called again until the answer is there.
+// A Typer shows that the bot is at work in a chat. The sign fades within the period that
+// Typing returns, so the caller repeats the call until the answer is there.
 type Typer interface {
 	Typing(ctx context.Context, to bus.Address) (fades time.Duration, err error)
 }
 
 // A Reconciler finds out whether a part whose sending was cut off has arrived.
 type Reconciler interface {
-	// FindSent returns the platform's id of the part, and false if it is certain
-	// that it was not sent. An error means that nobody can tell.
+	// FindSent returns the platform's id of the part and true if the part has arrived, and
+	// false if it is certain that the part was not sent. An error means that nobody can tell.
 	FindSent(ctx context.Context, to bus.Address, part Part) (id string, sent bool, err error)
 }
 
 // An Editor replaces the text of a part that was sent.
 type Editor interface {
-	// Edit is Send for the part with that id of the platform's. Rejected means
-	// that this one cannot be edited (any more).
+	// Edit replaces the text of the part with the platform's id `id`; errors are those of
+	// Channel.Send. The fault Rejected means that this part cannot be edited (any more).
 	Edit(ctx context.Context, to bus.Address, id string, part Part) error
 }
 
-// A FileSender sends a file, with a part's text beside it.
+// A FileSender sends a file together with a part's text.
 type FileSender interface {
 	SendFile(ctx context.Context, to bus.Address, file bus.File, part Part) (id string, err error)
 }
 
-// A FileLimiter takes files up to a size.
+// A FileLimiter knows the largest file that its platform accepts from a bot.
 type FileLimiter interface {
-	// MostFileBytes is how large a file may be that a bot sends.
+	// MostFileBytes returns how large a file that a bot sends may be.
 	MostFileBytes() int64
 }
 
-// MostFileBytes is how large a file may be that goes to a channel, and at most that.
+// MostFileBytes returns how large a file sent to a channel may be: the channel's limit, and
+// never more than most.
 func MostFileBytes(ch Channel, most int64) int64 {
 	if l, ok := ability[FileLimiter](ch); ok {
 		return min(most, l.MostFileBytes())
@@ -52,58 +53,62 @@ func MostFileBytes(ch Channel, most int64) int64 {
 	return most
 }
 
-// An Inviter makes a link by which a person's first message carries a code.
+// An Inviter makes links that open a chat with the bot, in which the person's first message
+// carries a code.
 type Inviter interface {
 	// Invite returns the link, or "" while the account's name is not known.
 	Invite(code string) string
 }
 
-// A MembershipChecker knows who belongs to the place that the account lives in: full
-// members of a workspace, no guests, no strangers from connected workspaces, no bots.
+// A MembershipChecker knows who belongs to the bot account's home on the platform (a
+// workspace): its full members, but no guests, no strangers from connected workspaces and
+// no bots.
 type MembershipChecker interface {
-	// Member tells whether the person is one. An error means that it is not
-	// known now; the message is then handed again.
+	// Member reports whether the person is a full member. An error means that nobody can
+	// tell now; Receive then hands on the person's message again later.
 	Member(ctx context.Context, person string) (bool, error)
 }
 
-// AsMembershipChecker is the channel as a MembershipChecker; false if it is none.
+// AsMembershipChecker returns the channel as a MembershipChecker; false if it is none.
 func AsMembershipChecker(ch Channel) (MembershipChecker, bool) { return ability[MembershipChecker](ch) }
 
-// A TimeZoner knows in which time zones people live.
+// A TimeZoner looks up the time zones of people.
 type TimeZoner interface {
-	// TimeZone is the name of a person's time zone, such as Europe/Berlin; "" if the
+	// TimeZone returns the name of a person's time zone, such as Europe/Berlin; "" if the
 	// platform does not know it.
 	TimeZone(ctx context.Context, person string) (string, error)
 }
 
-// AsTimeZoner is the channel as a TimeZoner; false if it is none.
+// AsTimeZoner returns the channel as a TimeZoner; false if it is none.
 func AsTimeZoner(ch Channel) (TimeZoner, bool) { return ability[TimeZoner](ch) }
 
-// AsTyper is the channel as a Typer; false if it is none.
+// AsTyper returns the channel as a Typer; false if it is none.
 func AsTyper(ch Channel) (Typer, bool) { return ability[Typer](ch) }
 
 // A ThreadReader reads what was said in threads before the bot was called into them.
 type ThreadReader interface {
 	// Before returns, as quotes of the kind Earlier, the newest messages of a thread that
-	// stand before one that Receive has handed on, the oldest first and at most so many;
-	// where there are more, the one that began the thread is among them. It returns none
-	// where the bot takes part in the thread already. Its errors are *SendError.
+	// precede `in`, a message that Receive has handed on. The oldest comes first. Of more
+	// than `most` messages it returns `most`, the one that began the thread among them. It
+	// returns none where the bot takes part in the thread already. Its errors are
+	// *SendError.
 	Before(ctx context.Context, in bus.Inbound, most int) ([]bus.Quote, error)
 }
 
-// AsThreadReader is the channel as a ThreadReader; false if it is none.
+// AsThreadReader returns the channel as a ThreadReader; false if it is none.
 func AsThreadReader(ch Channel) (ThreadReader, bool) { return ability[ThreadReader](ch) }
 
-// AsHost is the channel as a Host; false if it is none.
+// AsHost returns the channel as a Host; false if it is none.
 func AsHost(ch Channel) (Host, bool) { return ability[Host](ch) }
 
-// A Captioner takes less text beside a file than in a message without one.
+// A Captioner accepts less text beside a file than in a message without one.
 type Captioner interface {
-	// CaptionLength is how much, in the unit of Limits.Length.
+	// CaptionLength returns the most text beside a file, in the unit of Limits.Length.
 	CaptionLength() int
 }
 
-// CaptionLength is how long a text beside a file may be.
+// CaptionLength returns how long a text beside a file may be: the channel's own limit, or
+// `length` if it has none.
 func CaptionLength(ch Channel, length int) int {
 	if c, ok := ability[Captioner](ch); ok {
 		return c.CaptionLength()
@@ -111,44 +116,49 @@ func CaptionLength(ch Channel, length int) int {
 	return length
 }
 
-// AsEditor is the channel as an Editor; false if it is none.
+// AsEditor returns the channel as an Editor; false if it is none.
 func AsEditor(ch Channel) (Editor, bool) { return ability[Editor](ch) }
 
-// A Previewer shows an answer while it is being made as something that is no message: it
-// fades by itself, and is gone once a message is sent to the chat.
+// A Previewer shows an unfinished answer as something that is no message: the preview fades
+// by itself, and is gone once a message is sent to the chat.
 type Previewer interface {
-	// Previews is how often an answer may be shown anew in a chat; 0 is that nothing can
-	// be shown so there.
+	// Previews returns the least time between two previews in a chat; 0 means that the chat
+	// cannot show any.
 	Previews(chat string) time.Duration
-	// Preview shows what there is of the answer of a turn, and returns when that fades.
-	// Its errors are *SendError: Rejected where nothing can be shown so.
+	// Preview shows the part of a turn's answer that exists so far, and returns after what
+	// time the preview fades. Its errors are *SendError: Rejected where the chat shows no
+	// previews.
 	Preview(ctx context.Context, to bus.Address, turn string, part Part) (fades time.Duration, err error)
 }
 
-// AsPreviewer is the channel as a Previewer; false if it is none.
+// AsPreviewer returns the channel as a Previewer; false if it is none.
 func AsPreviewer(ch Channel) (Previewer, bool) { return ability[Previewer](ch) }
 
-// ErrTooLarge says that an attachment is larger than it may be.
+// ErrTooLarge says that an attachment is larger than the caller allows.
 var ErrTooLarge = errors.New("it is larger than it may be")
 
-// A Fetcher fetches what came with a message.
+// A Fetcher downloads the attachments of messages.
 type Fetcher interface {
-	// Fetch opens an attachment with the platform's credentials, wherever Receive
-	// runs. The reader gives at most most bytes and then ErrTooLarge. Errors are
-	// *SendError: Rejected where it is gone for good.
+	// Fetch opens an attachment with the platform's credentials; it works in every process,
+	// whichever one runs Receive. The reader returns at most `most` bytes and then
+	// ErrTooLarge. Errors are *SendError: Rejected where the attachment is gone for good.
 	Fetch(ctx context.Context, at bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error)
 }
 
-// Bounded is a reader that gives at most most bytes, and then ErrTooLarge.
-func Bounded(from io.ReadCloser, most int64) io.ReadCloser { return &bounded{from: from, left: most} }
+// LimitReader returns a reader that reads at most `most` bytes of `from`, and then fails with
+// ErrTooLarge if there are more.
+func LimitReader(from io.ReadCloser, most int64) io.ReadCloser {
+	return &limitedReader{from: from, left: most}
+}
 
-type bounded struct {
+type limitedReader struct {
 	from io.ReadCloser
 	left int64
 }
 
-// Read reads on; whether there is more than there may be shows only behind the last byte.
-func (b *bounded) Read(p []byte) (int, error) {
+// Read reads on. Only a read behind the last allowed byte shows whether `from` is too
+// large.
+func (b *limitedReader) Read(p []byte) (int, error) {
 	if b.left > 0 {
 		n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
 		b.left -= int64(n)
@@ -160,75 +170,77 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return 0, ErrTooLarge
 }
 
-// Close closes what it reads.
-func (b *bounded) Close() error { return b.from.Close() }
+// Close closes the underlying reader.
+func (b *limitedReader) Close() error { return b.from.Close() }
 
-// AsFetcher is the channel as a Fetcher; false if it is none.
+// AsFetcher returns the channel as a Fetcher; false if it is none.
 func AsFetcher(ch Channel) (Fetcher, bool) { return ability[Fetcher](ch) }
 
-// AsFileSender is the channel as a FileSender; false if it is none.
+// AsFileSender returns the channel as a FileSender; false if it is none.
 func AsFileSender(ch Channel) (FileSender, bool) { return ability[FileSender](ch) }
 
-// AsReconciler is the channel as a Reconciler; false if it is none.
+// AsReconciler returns the channel as a Reconciler; false if it is none.
 func AsReconciler(ch Channel) (Reconciler, bool) { return ability[Reconciler](ch) }
 
-// A Reactor shows at a person's message what becomes of it.
+// A Reactor marks a person's message with a reaction that shows what became of it.
 type Reactor interface {
-	// Seen shows that a message is in good hands, Answered that its answer was
-	// sent, and Failed that there is none: the turn failed, or the message was not
-	// taken. The message is named by the ID that Receive gave it.
+	// Seen shows that the bot has the message safely, Answered that its answer was sent,
+	// and Failed that there is no answer: the turn failed, or the message was refused.
+	// Callers name the message by the ID that Receive gave it.
 	Seen(ctx context.Context, at bus.Address, message string) error
 	Answered(ctx context.Context, at bus.Address, message string) error
 	Failed(ctx context.Context, at bus.Address, message string) error
 }
 
-// A Replier has replies come from another address than the message was sent to.
+// A Replier says where replies to a message are posted, on platforms where that is not the
+// address to which the message was sent.
 type Replier interface {
-	// ReplyAddress is where a reply to the message with that id of the platform's
-	// would be said, which was sent to that address. Its errors are *SendError.
+	// ReplyAddress returns the address at which a reply would appear to the message that
+	// was sent to `to` and has the platform's id `id`. Its errors are *SendError.
 	ReplyAddress(ctx context.Context, to bus.Address, id string) (bus.Address, error)
 }
 
-// AsReplier is the channel as a Replier; false if it is none.
+// AsReplier returns the channel as a Replier; false if it is none.
 func AsReplier(ch Channel) (Replier, bool) { return ability[Replier](ch) }
 
-// AsReactor is the channel as a Reactor; false if it is none.
+// AsReactor returns the channel as a Reactor; false if it is none.
 func AsReactor(ch Channel) (Reactor, bool) { return ability[Reactor](ch) }
 
-// A Whisperer says something in a chat that one person alone sees.
+// A Whisperer posts a text into a chat so that one person alone sees it.
 type Whisperer interface {
-	// Whisper says it to the user with that id. Its errors are *SendError.
+	// Whisper shows the part to the user with that id only. Its errors are *SendError.
 	Whisper(ctx context.Context, to bus.Address, user string, part Part) error
-	// Alone is where a person, named as in bus.Person, talks to the bot alone.
+	// Alone returns the address of the private chat of the bot with a person, who is named
+	// as in bus.Person.
 	Alone(ctx context.Context, person string) (bus.Address, error)
 }
 
-// AsWhisperer is the channel as a Whisperer; false if it is none.
+// AsWhisperer returns the channel as a Whisperer; false if it is none.
 func AsWhisperer(ch Channel) (Whisperer, bool) { return ability[Whisperer](ch) }
 
-// A Refusal is what is wrong with the place to which a message could not be sent.
+// A Refusal says what is wrong with the place to which a message could not be sent.
 type Refusal string
 
-// The refusals. "" says that nothing is wrong with the place: another message may
-// be sent there.
+// The refusals. "" means that nothing is wrong with the place: another message may be sent
+// there.
 const (
-	NoSuchChat    Refusal = "no_such_chat" // or the bot is not in it
+	NoSuchChat    Refusal = "no_such_chat" // no such chat, or the bot is not in it
 	NotInChat     Refusal = "not_in_chat"
 	ChatArchived  Refusal = "chat_archived"
-	PersonRefuses Refusal = "person_refuses" // takes no messages of the bot
+	PersonRefuses Refusal = "person_refuses" // the person accepts no messages from the bot
 	NoRights      Refusal = "no_rights"
-	PlaceRefused  Refusal = "place_refused" // something else
+	PlaceRefused  Refusal = "place_refused" // the place is refused for another reason
 )
 
-// A RefusalReader knows what its platform's codes say about a place.
+// A RefusalReader translates its platform's error codes into refusals.
 type RefusalReader interface {
-	// Refusal reads the Code of a SendError whose Fault is Rejected. The book keeps
-	// these codes, so it reads those of earlier releases too.
+	// Refusal translates the Code of a SendError whose Fault is Rejected. Because the book
+	// keeps these codes, it also translates those of earlier releases.
 	Refusal(code string) Refusal
 }
 
-// RefusalOf is what a channel's code says about a place; "" where the channel does
-// not tell.
+// RefusalOf translates a channel's error code into what is wrong with the place; "" where
+// nothing is, or the channel cannot translate codes.
 func RefusalOf(ch Channel, code string) Refusal {
 	if r, ok := ability[RefusalReader](ch); ok {
 		return r.Refusal(code)
@@ -236,19 +248,20 @@ func RefusalOf(ch Channel, code string) Refusal {
 	return ""
 }
 
-// An HTTPReceiver can be told by requests of its platform's what people say, in place
-// of a connection of its own: each goes to any process of the fleet in which Receive
-// runs. It checks by itself that they are the platform's.
+// An HTTPReceiver can receive what people say by HTTP requests of its platform, instead of
+// over a connection of its own. Each request may go to any process of the fleet in which
+// Receive runs. The channel itself checks that requests come from the platform.
 type HTTPReceiver interface {
-	// ServeHTTP answers a request: with 200 once what it brings is published as Receive
-	// was told to, and with 503 where it cannot be published now, or Receive does not run.
+	// ServeHTTP answers a request with 200 once the messages in it are published by the
+	// function that Receive was given, and with 503 if they cannot be published now or
+	// Receive does not run.
 	http.Handler
-	// ReceivesHTTP tells whether the channel is set to be told so.
+	// ReceivesHTTP reports whether the channel is configured to receive by HTTP requests.
 	ReceivesHTTP() bool
 }
 
-// AsHTTPReceiver is the channel as what takes its platform's requests; false if it is
-// not set to.
+// AsHTTPReceiver returns the channel as the handler of its platform's requests, and false
+// if the channel is no HTTPReceiver or not configured as one.
 func AsHTTPReceiver(ch Channel) (http.Handler, bool) {
 	r, ok := ability[HTTPReceiver](ch)
 	return r, ok && r.ReceivesHTTP()
@@ -259,15 +272,15 @@ type Connector interface {
 	Connected() bool
 }
 
-// Connected tells whether a channel is in touch with its platform; one that
-// cannot tell is taken to be.
+// Connected reports whether a channel is in touch with its platform; a channel that is no
+// Connector counts as connected.
 func Connected(ch Channel) bool {
 	c, ok := ability[Connector](ch)
 	return !ok || c.Connected()
 }
 
-// InviteLink is the link by which a person's first message carries the code;
-// "" where the channel makes none, or cannot yet.
+// InviteLink returns a link that opens a chat with the bot, in which the person's first
+// message carries the code; "" where the channel makes no such links, or cannot yet.
 func InviteLink(ch Channel, code string) string {
 	if i, ok := ability[Inviter](ch); ok {
 		return i.Invite(code)
@@ -275,12 +288,13 @@ func InviteLink(ch Channel, code string) string {
 	return ""
 }
 
-// A Prefixer is a channel on which commands begin otherwise than with a slash.
+// A Prefixer is a channel on which commands do not begin with a slash.
 type Prefixer interface {
 	CommandPrefix() string
 }
 
-// CommandPrefix is what people begin a command with on a channel.
+// CommandPrefix returns what a command begins with on a channel: "/" unless the channel is
+// a Prefixer.
 func CommandPrefix(ch Channel) string {
 	if p, ok := ability[Prefixer](ch); ok {
 		return p.CommandPrefix()
@@ -288,26 +302,28 @@ func CommandPrefix(ch Channel) string {
 	return "/"
 }
 
+// ability asserts the optional interface A of a channel.
 func ability[A any](ch Channel) (A, bool) {
 	a, ok := ch.(A)
 	return a, ok
 }
 
-// A Historian reads what people have said in a chat. Its errors are *SendError; Rejected
-// where the bot is not in the chat, or there is none.
+// A Historian reads back what people have said in a chat. Its errors are *SendError:
+// Rejected where there is no such chat, or the bot is not in it.
 type Historian interface {
-	// History returns the newest of what was said at an address since then, at most so
-	// many, oldest first: in a thread, or in a chat with its threads. The zero time is
-	// since ever. More says that there is older.
+	// History returns the newest utterances at an address since that time, at most `most`
+	// of them, oldest first: those of a thread, or of a chat with all its threads. The zero
+	// time means from the beginning. `more` reports that there are older ones since that
+	// time.
 	History(ctx context.Context, at bus.Address, since time.Time, most int) (said []Utterance, more bool, err error)
-	// IsIn tells whether a person, named as in bus.Person, is in a chat.
+	// IsIn reports whether a person, named as in bus.Person, is a member of a chat.
 	IsIn(ctx context.Context, chat, person string) (bool, error)
-	// FindChat gives the id of a chat that the bot is in, by what people call it; "" if
-	// there is none.
+	// FindChat returns the id of the chat that people call by that name, among those that
+	// the bot is in; "" if there is none.
 	FindChat(ctx context.Context, name string) (chat string, err error)
 }
 
-// An Utterance is something that was said in a chat, by a person or a bot.
+// An Utterance is one message that a person or a bot posted in a chat.
 type Utterance struct {
 	At     time.Time
 	From   bus.Person
@@ -315,5 +331,5 @@ type Utterance struct {
 	Text   string
 }
 
-// AsHistorian is the channel as a Historian; false if it is none.
+// AsHistorian returns the channel as a Historian; false if it is none.
 func AsHistorian(ch Channel) (Historian, bool) { return ability[Historian](ch) }

@@ -8,30 +8,32 @@ import (
 	"parley/channels/markup"
 )
 
-// A ButtonShower shows the buttons of a part, in Send and Edit. A press is published as
-// a message of who pressed it, with Pressed set, the button's Says as its Text and the
-// id of the message with the button as ReplyTo; its id is the same however often the
-// platform delivers it. The platform is told that a press has arrived only after publish
-// has returned nil, or ErrNotAdmitted.
+// A ButtonShower shows the buttons of a part, in Send and Edit. It publishes a press as a
+// message of the person who pressed, with Pressed set, the button's Says as its Text and
+// the id of the message with the button as ReplyTo; its id is the same however often the
+// platform delivers the press. The channel acknowledges a press to the platform only after
+// publish has returned nil or ErrNotAdmitted.
 type ButtonShower interface {
-	// MostButtons is how many a part may have, and how long their Says may be, in bytes.
+	// MostButtons returns how many buttons a part may have, and how many bytes long their
+	// Says may be.
 	MostButtons() (count, bytes int)
 }
 
-// ErrNotAdmitted says of a press of a button that whoever pressed it may not talk to
-// the bot. The press was not taken; a ButtonShower tells them so and does not hand it
+// ErrNotAdmitted says that the person who pressed a button may not talk to the bot. The
+// press was not published; a ButtonShower tells the person so and does not hand it on
 // again.
 var ErrNotAdmitted = errors.New("whoever pressed the button may not talk to the bot")
 
-// NotAdmitted is what a ButtonShower tells them.
+// NotAdmitted is what a ButtonShower shows to a person who may not talk to the bot and
+// presses a button.
 const NotAdmitted = "This bot does not know you, so your press does nothing."
 
-// mostLabel is how long a button's label is shown, in UTF-16 units: no platform takes
-// fewer.
-const mostLabel = 75
+// maxLabelUnits is the longest label that buttons show, in UTF-16 units: every platform accepts
+// that many.
+const maxLabelUnits = 75
 
-// ShownButtons are those of the buttons that a channel can show, with labels as they are
-// shown; none where it shows none.
+// ShownButtons returns those buttons that the channel can show, with their labels shortened
+// as needed; none where the channel shows no buttons.
 func ShownButtons(ch Channel, all []bus.Button) []bus.Button {
 	s, ok := ability[ButtonShower](ch)
 	if !ok {
@@ -48,16 +50,16 @@ func ShownButtons(ch Channel, all []bus.Button) []bus.Button {
 	return shown
 }
 
-// shortLabel is a label in one line, and says where it was cut.
+// shortLabel returns a label on one line, cut with "…" if it is too long.
 func shortLabel(label string) string {
 	label = markup.OneLine(label, len(label))
 	units, cut := 0, 0
 	for i, r := range label {
-		if units += utf16.RuneLen(r); units < mostLabel {
+		if units += utf16.RuneLen(r); units < maxLabelUnits {
 			cut = i + len(string(r))
 		}
 	}
-	if units <= mostLabel {
+	if units <= maxLabelUnits {
 		return label
 	}
 	return label[:cut] + "…"

@@ -1,16 +1,16 @@
 // Package channels is how people are reached: what a channel is, and what its side of the bot must remember.
 //
-// A Channel (channels.go) is one account on one chat platform; abilities.go is what
-// only some can do, buttons (buttons.go) and places that people open (welcome.go) among
-// it; mention.go is what they heed in groups. Adapters know nothing of retries,
-// deduplication, splitting or permissions; they translate. For them there are
-// commands.go (what people mean by /stop), reachability.go, lease_check.go, the
-// transport under which they call their platform, and channels/backoff. book.go is the
-// Book: what was sent, who was admitted, and what people were asked.
+// A Channel (channels.go) is one account on one chat platform. abilities.go holds what only
+// some channels can do, buttons.go and welcome.go (places that people open) two more of
+// these; mention.go says what in groups is meant for the bot. Adapters know nothing of
+// retries, deduplication, splitting or permissions; they translate. They use commands.go
+// (what people mean by /stop), reachability.go, lease_check.go (the transport under which
+// they call their platform) and channels/backoff. book.go is the Book: what was sent, who
+// was admitted, and what people were asked.
 //
-// channels/gateway publishes what people say; channels/dispatch sends what the bot
-// says. Both keep to channels/pacing and show channels/reactions. channels/asks decides
-// what people were asked, by their answers and by the time.
+// channels/gateway publishes what people say; channels/dispatch sends what the bot says.
+// Both keep to channels/pacing and show channels/reactions. channels/asks ends what people
+// were asked, by their answers or when its time is over.
 package channels
 
 import (
@@ -28,13 +28,12 @@ import (
 // A Channel is one account on one chat platform. channelstest.RunChannel checks what
 // is promised here, and in abilities.go, on each adapter with a fake of its platform.
 type Channel interface {
-	// Receive hands what people say to publish until ctx is done. It tells the
-	// platform that a message has arrived only after publish has returned nil;
-	// when publish fails it hands the same message again, a little later, and
-	// nothing of the same chat before it. Outages are survived with backoff; it
-	// returns a *SendError of kind Stop when the platform refuses this account.
-	// publish may be called for several chats at once. An ErrUnjudged of publish is
-	// about one person: the others of the chat need not wait for them.
+	// Receive hands what people say to publish until ctx is done. It acknowledges a message
+	// to the platform only after publish has returned nil; when publish fails it hands on
+	// the same message again, a little later, and nothing of the same chat before it. It
+	// survives outages with backoff; it returns a *SendError of kind Stop when the platform
+	// refuses this account. It may call publish for several chats at once. An ErrUnjudged
+	// of publish is about one person: other people's messages of the chat need not wait.
 	Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error
 
 	// Send delivers one part, rendered in the dialect of Limits and within them,
@@ -42,58 +41,61 @@ type Channel interface {
 	// error counts as Unknown.
 	Send(ctx context.Context, to bus.Address, part Part) (id string, err error)
 
-	// Limits says how the channel is to be talked to.
+	// Limits returns what the platform demands of those who send.
 	Limits() Limits
 }
 
-// ErrUnjudged says that nobody can tell now whether the sender of a message may
-// talk to the bot, because the platform does not say who they are.
+// ErrUnjudged says that nobody can tell now whether the sender of a message may talk to the
+// bot, because the platform does not say who the sender is.
 var ErrUnjudged = errors.New("the platform does not tell now who this is")
 
-// A Part is one message as the platform takes it.
+// A Part is one message in the form in which a platform accepts it; a long text becomes
+// several parts.
 type Part struct {
 	// Key names the part for good: the message's id and the part's number.
 	Key string
-	// Text is in the channel's dialect, Plain the same without markup, for
-	// platforms that refuse a text whose markup they cannot read.
+	// Text is in the channel's dialect. Plain is the same without markup, for platforms
+	// that refuse a text whose markup they cannot read.
 	Text  string
 	Plain string
-	// Markdown is the same where the platform shows it better than Text; "" is nothing
-	// better. A platform that does not take it shows Text.
+	// Markdown is the same text as Markdown, where the platform shows that better than
+	// Text; "" means that it does not. A platform that refuses it is sent Text.
 	Markdown string
 	// ReplyTo is the platform's id of the message to quote; "" quotes none.
 	ReplyTo string
-	// Under is the platform's id of an earlier message that this belongs to: the
-	// part goes into its thread, or quotes it. "" is none.
+	// Under is the platform's id of an earlier message to which this part belongs: the part
+	// goes into its thread, or quotes it. "" means none.
 	Under string
-	// File is the name of the file that goes with it; "" is none.
+	// File is the name of the file that is sent with the part; "" means none.
 	File string
-	// Buttons are shown below the text, by a ButtonShower. An edit without any
-	// removes those that there are.
+	// Buttons are shown below the text, by a ButtonShower. An edit without any removes
+	// existing buttons.
 	Buttons []bus.Button
-	// Growing says of what only shows an answer while it is being made how far that is;
-	// nil of all else. See Limits.Streams.
+	// Growing is set only for a part that shows an unfinished answer, and says how far the
+	// answer is; otherwise it is nil. See Limits.Streams.
 	Growing *Growth
 }
 
-// A Growth is what there is of an answer that is being made.
+// A Growth is the state of an answer that is being made.
 type Growth struct {
-	// Turn is the turn's id: that of the message that it answers, where one began it.
+	// Turn is the id of the turn, which is the id of the message that began it, if a
+	// message did.
 	Turn string
-	// Answer counts what a turn says: after a tool has run it begins another.
+	// Answer numbers the texts that a turn says: after a tool has run the turn begins
+	// another.
 	Answer int
 	Text   string // Markdown, as it was said
-	// Step counts the tools that the turn has begun. Doing is what the last of them does, as
-	// Markdown, and Title the same as it is; "" is none.
+	// Step counts the tools that the turn has begun. Doing describes the last of them as
+	// Markdown, and Title describes it without markup; "" means none.
 	Step         int
 	Doing, Title string
 }
 
-// PartKey is the key of the n-th part, counted from 0, of the message with that id.
+// PartKey returns the key of part n, counted from 0, of the message with that id.
 func PartKey(id string, n int) string { return id + "/" + strconv.Itoa(n) }
 
-// AnsweredTurn is the turn of whose answer a part with that key is one; false if it
-// is a part of something else.
+// AnsweredTurn returns the turn to whose answer the part with that key belongs; false if
+// the part belongs to something else.
 func AnsweredTurn(key string) (turn string, ok bool) {
 	id := key[:max(0, strings.LastIndexByte(key, '/'))]
 	turn = bus.ReplyCause(id)
@@ -103,44 +105,44 @@ func AnsweredTurn(key string) (turn string, ok bool) {
 	return turn, true
 }
 
-// Limits is what a platform asks of those who send.
+// Limits is what a platform demands of those who send.
 type Limits struct {
 	Dialect markup.Dialect
-	Length  int // of one part, in the dialect's unit
-	// EditBytes bounds what takes the place of a text, beside Length: in bytes of
-	// UTF-8, as it is sent. 0 is no other bound.
+	Length  int // the longest text of one part, in the dialect's unit
+	// EditBytes is a further bound on a text that replaces another: its bytes as UTF-8. 0
+	// means that Length is the only bound.
 	EditBytes int
 	// Markdown says that parts may have Part.Markdown.
 	Markdown bool
-	// Streams says that parts may have Part.Growing: there are messages that grow. To
-	// FindSent one is named so too.
+	// Streams says that parts may have Part.Growing, because the platform has messages that
+	// grow. The part that FindSent is given for such a message has Growing too.
 	Streams bool
 	Chat    Pace
-	Group   Pace // of chats for which IsGroup holds; zero is Chat
-	Account Pace // all chats together
-	// IsGroup tells which pace a chat has; nil means that there are no groups.
+	Group   Pace // the pace in each chat for which IsGroup is true; zero means that Chat applies
+	Account Pace // the pace of all chats together
+	// IsGroup reports whether a chat is a group; nil means that there are no groups.
 	IsGroup func(chat string) bool
-	// DraftEvery is how often an answer may be shown anew in a chat while it is
-	// being made, by an Editor; 0 shows none before it is whole.
+	// DraftEvery is the least time between two edits by which an Editor shows an unfinished
+	// answer in a chat; 0 means that answers are shown only when they are finished.
 	DraftEvery time.Duration
-	// Drafts is the pace of edits in all chats together. A draft that is begun
-	// counts too: its last edit is the answer.
+	// Drafts is the pace of edits in all chats together. Beginning a draft counts as well,
+	// for the last edit, which is the answer.
 	Drafts Pace
 }
 
-// A Pace is how often something may be sent: Burst at once, then one in Every.
-// The zero Pace is unlimited.
+// A Pace bounds how often something may be sent: Burst at once, then one in every period
+// Every. The zero Pace is unlimited.
 type Pace struct {
 	Every time.Duration
 	Burst int
 }
 
-// A Fault says what a failed send means.
+// A Fault says what a failed send means for the next attempt.
 type Fault string
 
 // The faults.
 const (
-	// Retry: it was not sent; try again, not before RetryAfter.
+	// Retry: the part was not sent; try again, not before RetryAfter.
 	Retry Fault = "retry"
 	// Rejected: this message or this place will never work.
 	Rejected Fault = "rejected"
@@ -150,25 +152,25 @@ const (
 	Unknown Fault = "unknown"
 )
 
-// A SendError is why a platform did not take something.
+// A SendError says why a platform refused a request, or why a request failed.
 type SendError struct {
 	Fault      Fault
-	RetryAfter time.Duration // with Retry: what the platform asks for; 0 where it asks for nothing
-	// Limited says, with Retry, that it was a rate limit: it is not counted as
-	// an attempt. Account says that the limit is the whole account's.
+	RetryAfter time.Duration // with Retry: the wait that the platform asks for; 0 where it asks for none
+	// Limited says, with Retry, that a rate limit was the cause: the send does not count as
+	// an attempt. Account says that the limit is that of the whole account.
 	Limited bool
 	Account bool
-	// Setting is, with Stop, which of the channel's settings is at fault, "" being
-	// bot_token; Remedy is what the operator is to do, "" being to set another.
+	// Setting names, with Stop, the setting of the channel that is at fault; "" stands for
+	// bot_token. Remedy says what the operator should do; "" stands for setting another value.
 	Setting string
 	Remedy  string
-	// MovedTo is the chat's new id, where the platform says that it has one.
+	// MovedTo is the chat's new id, if the platform says that the chat has one.
 	MovedTo string
-	Code    string // the platform's, for logs and metrics: never a text that somebody wrote
+	Code    string // the platform's code, for logs and metrics: never a text that somebody wrote
 	Err     error
 }
 
-// Error is the fault, the platform's code and the cause.
+// Error returns the fault, the platform's code and the cause.
 func (e *SendError) Error() string {
 	if e.Err == nil {
 		return fmt.Sprintf("%s (%s)", e.Fault, e.Code)
@@ -176,5 +178,5 @@ func (e *SendError) Error() string {
 	return fmt.Sprintf("%s (%s): %v", e.Fault, e.Code, e.Err)
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *SendError) Unwrap() error { return e.Err }

@@ -7,14 +7,15 @@ import (
 	"parley/bus"
 )
 
-// Commands are the names of the commands that a chat has.
+// Commands lists the names of the commands that people can give in a chat.
 func Commands() []string {
 	return []string{"new", "stop", "status", "usage", "context", "compact", "approve", "deny", "answer", "forget", "export", "memory", "link", "undo", "help"}
 }
 
-// AsCommand makes a command of what begins with a slash and the name of one that
-// is known; /start is what platforms send to begin with, and means help. Other
-// words with a slash are ordinary text.
+// AsCommand turns a message that begins with a slash and the name of a known command into
+// that command; `urgent` reports that it must not wait for the running turn. It reads
+// /start, which platforms send when a chat begins, as help. Other words with a slash stay
+// ordinary text.
 func AsCommand(in bus.Inbound) (said bus.Inbound, urgent bool) {
 	in.Kind = bus.Said
 	first, args := cutWord(in.Text)
@@ -36,8 +37,8 @@ func AsCommand(in bus.Inbound) (said bus.Inbound, urgent bool) {
 	return in, urgent
 }
 
-// IsOwnData tells of a command that it is about its sender: what they said, what is
-// remembered of them, and who they are on other channels.
+// IsOwnData reports whether a command concerns the sender's own data: what they said, what
+// is remembered of them, and who they are on other channels.
 func IsOwnData(command bus.Inbound) bool {
 	if command.Kind != bus.Command {
 		return false
@@ -49,8 +50,8 @@ func IsOwnData(command bus.Inbound) bool {
 	return false
 }
 
-// Answers tells of a command that it answers a request by its id.
-func Answers(command bus.Inbound) bool {
+// AnswersAsk reports whether a command answers an ask whose id it names.
+func AnswersAsk(command bus.Inbound) bool {
 	switch command.Text {
 	case "approve", "deny", "answer":
 	default:
@@ -61,6 +62,7 @@ func Answers(command bus.Inbound) bool {
 	return len(id) == bus.AskIDLength && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
+// cutWord splits a text at its first white space into the first word and the trimmed rest.
 func cutWord(text string) (first, rest string) {
 	text = strings.TrimSpace(text)
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {

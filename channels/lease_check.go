@@ -9,40 +9,42 @@ import (
 	"time"
 )
 
-// errLate says that a request was not sent because its process was paused and has
-// lost the lease meanwhile: another process may send the same by now.
-var errLate = errors.New("too late to be sent")
+// errLeaseLost says that a request was not sent because its process was paused and has lost the
+// lease meanwhile: another process may be sending the same message by now.
+var errLeaseLost = errors.New("too late to be sent")
 
-// LeasePatience is how long after a check a lease may be taken as held: less than
-// what is left of one that is.
+// LeasePatience is how long after a successful check the process may assume that it still
+// holds the lease: less than the time that the lease then has left.
 const LeasePatience = 2 * time.Second
 
-// A LeaseCheck is how to find out whether this process still holds the lease under
-// which it sends: when it asked the last time, and how to ask again.
+// A LeaseCheck finds out whether this process still holds the lease under which it sends:
+// Asked is the time of the last check, and Ask checks again and fails if the lease is gone.
 type LeaseCheck struct {
 	Asked time.Time
 	Ask   func(context.Context) error
 }
 
+// leaseCheckKey is the context key of a LeaseCheck.
 type leaseCheckKey struct{}
 
-// WithLeaseCheck has a LeaseCheckedTransport check the lease before it sends the
-// requests that are made with ctx.
+// WithLeaseCheck returns a context for requests: a LeaseCheckedTransport checks the lease
+// before it sends a request that was made with it.
 func WithLeaseCheck(ctx context.Context, r LeaseCheck) context.Context {
 	return context.WithValue(ctx, leaseCheckKey{}, r)
 }
 
-// LeaseCheckedTransport is a transport for adapters. Just before it sends a request's
-// body it checks the lease again if the process was paused since the last check: by
-// now another process may hold the lease and send the same. If the lease is gone,
-// the request fails and nothing has left.
+// LeaseCheckedTransport wraps a transport for adapters. Just before it sends a request's
+// body it checks the lease again if the process was paused since the last check, because by
+// now another process may hold the lease and send the same message. If the lease is gone,
+// the request fails before anything was sent.
 func LeaseCheckedTransport(next http.RoundTripper) http.RoundTripper {
 	return leaseCheckedTransport{next}
 }
 
 type leaseCheckedTransport struct{ next http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper: it sends the request with a body that checks the
+// lease when it is read.
 func (p leaseCheckedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	r, bound := ctx.Value(leaseCheckKey{}).(LeaseCheck)
@@ -63,35 +65,38 @@ func (p leaseCheckedTransport) RoundTrip(req *http.Request) (*http.Response, err
 	return p.next.RoundTrip(late)
 }
 
-// CloseIdleConnections is what http.Client looks for.
+// CloseIdleConnections closes the idle connections of the wrapped transport; http.Client
+// looks for this method.
 func (p leaseCheckedTransport) CloseIdleConnections() {
 	(&http.Client{Transport: p.next}).CloseIdleConnections()
 }
 
-// A leaseCheckedBody checks the lease when net/http reads it, which is right before
-// the headers and the body are written together: so a body whose read fails leaves
-// the platform nothing to act on.
+// A leaseCheckedBody checks the lease when net/http reads it, which is right before the
+// headers and the body are written together: if that read fails, the platform has received
+// nothing to act on.
 type leaseCheckedBody struct {
 	io.ReadCloser
 	ctx   context.Context // of the request whose body this is
 	check LeaseCheck
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader: it checks the lease if the last check is too old, and then
+// reads the body.
 func (b *leaseCheckedBody) Read(into []byte) (int, error) {
 	if now := time.Now(); now.Sub(b.check.Asked) > LeasePatience {
 		if err := b.check.Ask(b.ctx); err != nil {
-			return 0, fmt.Errorf("%w: %w", errLate, err)
+			return 0, fmt.Errorf("%w: %w", errLeaseLost, err)
 		}
 		b.check.Asked = now
 	}
 	return b.ReadCloser.Read(into)
 }
 
-// FaultOf reads a channel's error; what is not a SendError is of unknown outcome.
+// FaultOf returns a channel's error as a SendError; any other error becomes one of the
+// fault Unknown.
 func FaultOf(err error) *SendError {
-	if errors.Is(err, errLate) {
-		return &SendError{Fault: Retry, Code: "late", Err: errLate}
+	if errors.Is(err, errLeaseLost) {
+		return &SendError{Fault: Retry, Code: "late", Err: errLeaseLost}
 	}
 	if fault, ok := errors.AsType[*SendError](err); ok {
 		return fault

@@ -43,7 +43,7 @@ func TestARequestIsNotSentAfterItsLeaseIsLost(t *testing.T) {
 		if err == nil {
 			resp.Body.Close()
 		}
-		if late := errors.Is(err, errLate); late != c.late || !c.late && err != nil {
+		if late := errors.Is(err, errLeaseLost); late != c.late || !c.late && err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if fault := FaultOf(err); c.late && fault.Fault != Retry {

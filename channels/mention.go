@@ -1,26 +1,26 @@
 package channels
 
-// A Mention says when what people say in a group is meant for the bot.
+// A Mention says which messages in a group are meant for the bot.
 type Mention string
 
-// The mentions. In a chat of one person with the bot everything is meant for it.
+// The mentions. In a private chat of one person with the bot every message is meant for it.
 const (
-	// MentionAlways: it has to be addressed each time, by name or by a reply to it.
+	// MentionAlways: messages that address the bot, by its name or as a reply to it.
 	MentionAlways Mention = "always"
-	// MentionThreads: that, and what is said in a thread that it takes part in.
+	// MentionThreads: those, and all messages in a thread in which the bot takes part.
 	MentionThreads Mention = "threads"
-	// MentionNever: everything that is said there.
+	// MentionNever: all messages of the group, whether or not they mention the bot.
 	MentionNever Mention = "never"
-	// MentionNowhere: nothing, as if it were not there.
+	// MentionNowhere: no messages, as if the bot were not there.
 	MentionNowhere Mention = "nowhere"
 )
 
-// MentionIn tells what holds in a group. Adapters are given one, so that they hand on
-// nothing, and look nothing up, about what is not meant for the bot. It may change
-// while they run.
+// MentionIn returns which messages in a group are meant for the bot. Adapters are given
+// such a function so that they do not hand on the other messages, nor look anything up
+// about them. Its answers may change while they run.
 type MentionIn func(chat string) Mention
 
-// In is what holds in that chat; MentionThreads where nobody has said.
+// In returns the Mention of a chat; MentionThreads if m is nil.
 func (m MentionIn) In(chat string) Mention {
 	if m == nil {
 		return MentionThreads

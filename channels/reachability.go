@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 )
 
-// A Reachability remembers whether a platform was reached when it was last tried:
-// what makes a channel a Connector. It begins as reached.
+// A Reachability remembers whether the last call reached the platform; an adapter that
+// embeds it is a Connector. A new one counts as reached.
 type Reachability struct{ lost atomic.Bool }
 
-// Note notes how a call of the platform ended. That somebody ended it on this
-// side, or that the platform asks for patience or takes offence at one message,
-// says nothing against the contact.
+// Note records how a call of the platform ended. An error does not count against the
+// connection if this side cancelled the call, or if the platform answered with a rate limit
+// or refused that one message.
 func (c *Reachability) Note(err error) {
 	if errors.Is(err, context.Canceled) {
 		return
@@ -24,5 +24,5 @@ func (c *Reachability) Note(err error) {
 	c.lost.Store(lost)
 }
 
-// Connected tells whether the platform was reached.
+// Connected reports whether the last call reached the platform.
 func (c *Reachability) Connected() bool { return !c.lost.Load() }

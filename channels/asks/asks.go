@@ -1,11 +1,11 @@
-// Package asks takes what people answer to the questions of parked turns.
+// Package asks takes people's answers to the questions of parked turns.
 //
-// The book decides: of all the answers to one ask, from whatever channel, one is
-// taken, in one step. Then the ask's session is told by mail that has the ask's own
-// id. Whoever dies between the two leaves an ask in the book of which the log does
-// not know, and Run tells the session later.
+// The book decides: of all the answers to one ask, from whatever channel, one is accepted,
+// in one step. Then mail with the ask's own id tells the ask's session. A process that dies
+// between the two leaves an ended ask in the book which the session's log does not contain;
+// Run then tells the session later.
 //
-// timers.go lets asks expire.
+// timers.go ends asks whose time is over.
 package asks
 
 import (
@@ -19,22 +19,24 @@ import (
 	"parley/channels"
 )
 
-// grantLives is how long an approval for a session lasts.
-const grantLives = 24 * time.Hour
+// grantLifetime is how long an approval that holds for a whole session lasts.
+const grantLifetime = 24 * time.Hour
 
-// A Desk opens asks, takes the answers and lets asks expire.
+// A Desk is where asks are handled in one process: it opens them, accepts answers and lets
+// them expire.
 type Desk struct {
 	Bus  bus.Bus
 	Book channels.Asks
-	// MayPark says why nobody can be asked now; "" where somebody can. Nil is always.
+	// MayPark returns why no ask can be opened now, or "" if one can. A nil MayPark always
+	// allows it.
 	MayPark func(ctx context.Context) (why string, err error)
-	// Ended, if set, is told how an ask has ended here: approved, session, denied,
-	// answered, expired or withdrawn.
+	// Ended, if set, is called with the result of each ask that ended in this process:
+	// approved, session, denied, answered, expired or withdrawn.
 	Ended func(result string)
 	Log   *slog.Logger
 }
 
-// Ready says why nobody can be asked now; "" where somebody can.
+// Ready returns why no ask can be opened now, or "" if one can.
 func (d *Desk) Ready(ctx context.Context) (why string, err error) {
 	if d.MayPark == nil {
 		return "", nil
@@ -42,7 +44,7 @@ func (d *Desk) Ready(ctx context.Context) (why string, err error) {
 	return d.MayPark(ctx)
 }
 
-// Open records an ask and has it expire in time. It may be called again.
+// Open records an ask and sets the timer of its expiry. It may be repeated.
 func (d *Desk) Open(ctx context.Context, ask bus.Ask) error {
 	if err := d.Book.OpenAsk(ctx, ask); err != nil {
 		return err
@@ -50,14 +52,15 @@ func (d *Desk) Open(ctx context.Context, ask bus.Ask) error {
 	return d.setTimer(ctx, ask)
 }
 
+// setTimer publishes the timer that lets the ask expire.
 func (d *Desk) setTimer(ctx context.Context, ask bus.Ask) error {
 	t := bus.Timer{Kind: bus.AskTimer, ID: ask.ID, Session: ask.Session, Person: ask.Person}
 	return bus.PublishTimer(ctx, d.Bus, t, ask.Expires)
 }
 
-// Answer takes what somebody says to an ask, and returns the ask as it is then. Its
-// errors are bus.ErrNoAsk, bus.ErrMayNotAnswer, bus.ErrBadAnswer and bus.ErrDecided;
-// any other means that it is not known whether the answer was taken: give it again.
+// Answer gives somebody's answer to an ask, and returns the ask as it is afterwards. Its
+// errors are bus.ErrNoAsk, bus.ErrMayNotAnswer, bus.ErrBadAnswer and bus.ErrDecided; after
+// any other error nobody knows whether the answer was accepted, and the caller repeats it.
 func (d *Desk) Answer(ctx context.Context, id string, answer bus.Answer) (bus.Ask, error) {
 	ask, err := d.Book.LookupAsk(ctx, id)
 	if err != nil {
@@ -75,44 +78,46 @@ func (d *Desk) Answer(ctx context.Context, id string, answer bus.Answer) (bus.As
 		return ask, err
 	}
 	if !ours && ask.State == bus.AskOpen { // it is late
-		if ask, err = d.end(ctx, id, bus.AskExpired); err != nil {
+		if ask, err = d.endAsk(ctx, id, bus.AskExpired); err != nil {
 			return ask, err
 		}
 	}
-	// Also where somebody else has decided: they may not have come to this.
-	if err := d.tell(ctx, ask); err != nil {
+	// Tell the session also where somebody else has decided: that process may have died
+	// before it did.
+	if err := d.notifySession(ctx, ask); err != nil {
 		return ask, err
 	}
 	if !ours {
 		return ask, bus.ErrDecided
 	}
 	if was == bus.AskOpen {
-		d.report(ask)
+		d.reportResult(ask)
 	}
 	return ask, nil
 }
 
-// Withdraw ends an ask whose answer nobody needs any more, and returns it. An answer
-// that was taken before stands.
+// Withdraw ends an ask whose answer nobody needs any more, and returns it. An answer that
+// was accepted before remains.
 func (d *Desk) Withdraw(ctx context.Context, id string) (bus.Ask, error) {
-	ask, err := d.end(ctx, id, bus.AskWithdrawn)
+	ask, err := d.endAsk(ctx, id, bus.AskWithdrawn)
 	if errors.Is(err, bus.ErrNoAsk) { // nobody was asked yet, or it was forgotten
 		return bus.Ask{ID: id, State: bus.AskWithdrawn}, nil
 	}
 	return ask, err
 }
 
-// end ends an ask without an answer, if it is open.
-func (d *Desk) end(ctx context.Context, id, state string) (bus.Ask, error) {
+// endAsk ends an ask without an answer, if the ask is open, and returns it as it is then.
+func (d *Desk) endAsk(ctx context.Context, id, state string) (bus.Ask, error) {
 	ask, ours, err := d.Book.EndAsk(ctx, id, state, bus.Answer{})
 	if ours {
-		d.report(ask)
+		d.reportResult(ask)
 	}
 	return ask, err
 }
 
-// tell tells the ask's session how the ask has ended. Who withdraws one knows.
-func (d *Desk) tell(ctx context.Context, ask bus.Ask) error {
+// notifySession publishes to the ask's session how the ask has ended, unless it is open or was
+// withdrawn: whoever withdraws an ask knows.
+func (d *Desk) notifySession(ctx context.Context, ask bus.Ask) error {
 	if ask.State == bus.AskOpen || ask.State == bus.AskWithdrawn {
 		return nil
 	}
@@ -122,7 +127,8 @@ func (d *Desk) tell(ctx context.Context, ask bus.Ask) error {
 	return nil
 }
 
-func (d *Desk) report(ask bus.Ask) {
+// reportResult logs how an ask has ended and calls Ended.
+func (d *Desk) reportResult(ask bus.Ask) {
 	result := ask.State
 	if ask.State == bus.AskAnswered && ask.Kind == bus.AskApproval {
 		result = map[string]string{bus.Approve: "approved", bus.ApproveSession: "session", bus.Deny: "denied"}[ask.Answer.Text]
@@ -134,16 +140,17 @@ func (d *Desk) report(ask bus.Ask) {
 	}
 }
 
-// Told notes that the session's log has how an ask has ended.
+// Told records that the session's log contains how an ask has ended.
 func (d *Desk) Told(ctx context.Context, id string) error { return d.Book.NoteTold(ctx, id) }
 
-// Granted tells whether what has that hash was approved for the session and still is,
-// and by whom.
+// Granted reports whether the call with that hash was approved for the whole session and
+// the approval still holds, and who gave it.
 func (d *Desk) Granted(ctx context.Context, session, hash string) (by string, ok bool, err error) {
-	return d.Book.Granted(ctx, session, hash, time.Now().Add(-grantLives))
+	return d.Book.Granted(ctx, session, hash, time.Now().Add(-grantLifetime))
 }
 
-// EndGrants ends what was approved for a session, also by asks that are open now.
+// EndGrants ends all approvals that hold for a whole session, also those that open asks may
+// still get.
 func (d *Desk) EndGrants(ctx context.Context, session string) error {
 	return d.Book.EndGrants(ctx, session)
 }

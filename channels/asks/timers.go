@@ -11,23 +11,24 @@ import (
 
 const (
 	sweepEvery = time.Minute
-	// sweepAge is how long whoever decides has to tell the session, before it is
-	// told by the sweep.
+	// sweepAge is how long the process that ended an ask has to tell the session, before
+	// the sweep does.
 	sweepAge = 15 * time.Second
-	// renewEvery is how often each open ask gets its timer again, which a bus that
-	// has lost its data has lost too.
+	// renewEvery is how often each open ask gets its timer again: a bus that lost its data
+	// has lost the timers too.
 	renewEvery = time.Hour
 )
 
-// Run tells sessions what they should have been told, until ctx is done, and gives asks
-// their timers again. Any number of processes may do so at a time.
+// Run repeats, until ctx is done, what was cut off: it tells sessions how their asks ended
+// and publishes the timers of open asks again. Any number of processes may run it at a
+// time.
 func (d *Desk) Run(ctx context.Context) error {
-	d.sweepAll(ctx)
+	d.runSweeps(ctx)
 	return nil
 }
 
-// Fire is what a timer of the kind bus.AskTimer is for: it lets an ask expire whose time
-// has come. If it has not, it says how long that takes.
+// Fire handles a timer of the kind bus.AskTimer: it ends the ask if its time is over. If it
+// is not, Fire returns after what time to fire again.
 func (d *Desk) Fire(ctx context.Context, t bus.Timer) (again time.Duration, err error) {
 	ask, err := d.expire(ctx, t.ID)
 	if err == nil && ask.State == bus.AskOpen { // the clocks differ
@@ -36,20 +37,20 @@ func (d *Desk) Fire(ctx context.Context, t bus.Timer) (again time.Duration, err 
 	return again, err
 }
 
-// expire ends an ask whose time has come, and tells its session how it has ended.
+// expire ends an ask whose time is over, and tells its session.
 func (d *Desk) expire(ctx context.Context, id string) (bus.Ask, error) {
-	ask, err := d.end(ctx, id, bus.AskExpired)
+	ask, err := d.endAsk(ctx, id, bus.AskExpired)
 	if errors.Is(err, bus.ErrNoAsk) { // it was forgotten
 		return bus.Ask{State: bus.AskWithdrawn}, nil
 	}
 	if err != nil {
 		return ask, err
 	}
-	return ask, d.tell(ctx, ask)
+	return ask, d.notifySession(ctx, ask)
 }
 
-// sweepAll heals, again and again, what was cut off or lost.
-func (d *Desk) sweepAll(ctx context.Context) {
+// runSweeps sweeps once a minute until ctx is done.
+func (d *Desk) runSweeps(ctx context.Context) {
 	ticks := time.NewTicker(sweepEvery)
 	defer ticks.Stop()
 	renewed := time.Time{}
@@ -70,8 +71,8 @@ func (d *Desk) sweepAll(ctx context.Context) {
 	}
 }
 
-// sweep tells sessions what they were not told, lets expire what has no timer any
-// more, and with renew gives every open ask its timer again.
+// sweep tells sessions of ended asks which their logs do not contain and ends open asks
+// whose time is over; with `renew` it also publishes the timer of every open ask again.
 func (d *Desk) sweep(ctx context.Context, renew bool) error {
 	late := time.Now().Add(-sweepAge)
 	untold, err := d.Book.UntoldAsks(ctx, late)
@@ -79,7 +80,7 @@ func (d *Desk) sweep(ctx context.Context, renew bool) error {
 		return err
 	}
 	for _, ask := range untold {
-		if err := d.tell(ctx, ask); err != nil {
+		if err := d.notifySession(ctx, ask); err != nil {
 			return err
 		}
 	}

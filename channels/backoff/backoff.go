@@ -1,4 +1,4 @@
-// Package backoff is how long to wait between attempts that fail, for every adapter.
+// Package backoff computes how long adapters wait between failing attempts.
 package backoff
 
 import (
@@ -7,26 +7,27 @@ import (
 	"time"
 )
 
-// first is the longest that the first wait may be.
-const first = 200 * time.Millisecond
+// longestFirst is the upper bound of the first wait.
+const longestFirst = 200 * time.Millisecond
 
-// A Series is a series of growing waits. The zero Series begins anew.
+// A Series is a series of growing waits. The zero Series has not waited yet.
 type Series struct{ last time.Duration }
 
-// Next is the wait before the next attempt: between half and all of a length that
-// doubles up to most, so that processes cut off together do not come back together.
+// Next returns the wait before the next attempt: between half and all of a length that
+// doubles with each call, up to most, so that processes that were cut off together do not
+// come back together.
 func (s *Series) Next(most time.Duration) time.Duration {
-	s.last = min(max(2*s.last, first), most)
+	s.last = min(max(2*s.last, longestFirst), most)
 	return s.last/2 + rand.N(s.last/2)
 }
 
-// Began tells whether there was a wait since the series began anew.
-func (s *Series) Began() bool { return s.last > 0 }
+// HasWaited reports whether Next was called since the series began or was reset.
+func (s *Series) HasWaited() bool { return s.last > 0 }
 
 // Reset begins the series anew.
 func (s *Series) Reset() { s.last = 0 }
 
-// Sleep waits; it is false if ctx ended first.
+// Sleep waits that long, and returns false if ctx ended first.
 func Sleep(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

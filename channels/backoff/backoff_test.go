@@ -13,7 +13,7 @@ import (
 func TestWaitsGrow(t *testing.T) {
 	var s backoff.Series
 	for range 3 {
-		if s.Began() {
+		if s.HasWaited() {
 			t.Error("a series that was reset has begun")
 		}
 		for _, length := range []time.Duration{200, 400, 800, 1000, 1000} {

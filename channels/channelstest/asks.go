@@ -40,7 +40,7 @@ func testAsks(t *testing.T, s suite) {
 		}
 		must(t, b.OpenAsk(ctx, newAsk(id, lives)))
 	}
-	must(t, b.OpenAsk(ctx, bus.Ask{ID: "a", Tool: "another"})) // it stays as it is
+	must(t, b.OpenAsk(ctx, bus.Ask{ID: "a", Tool: "another"})) // a known ask stays as it is
 	b = s.reopen(t, b)
 	got, err := b.LookupAsk(ctx, "a")
 	must(t, err)
@@ -64,7 +64,7 @@ func testAskEnds(t *testing.T, b Book) {
 	if ask, ours, err := b.EndAsk(ctx, "old", bus.AskAnswered, approval("c:own", "m0")); err != nil || ours || ask.State != bus.AskOpen {
 		t.Errorf("it was answered too late: %v %v %v", ask.State, ours, err)
 	}
-	for range 2 { // the same message again is the same answer
+	for range 2 { // the same message again counts as the same answer
 		ask, ours, err := b.EndAsk(ctx, "a", bus.AskAnswered, approval("c:own", "m1"))
 		if err != nil || !ours || ask.State != bus.AskAnswered || ask.Answer.By.ID != "c:own" || ask.Answer.By.Name != "N" || ask.Ended.IsZero() {
 			t.Errorf("answered %+v, %v, %v", ask, ours, err)
@@ -88,7 +88,7 @@ func testAskEnds(t *testing.T, b Book) {
 		}
 		return ids
 	}
-	if got := fmt.Sprint(untold()); got != "[a old]" { // who withdraws knows
+	if got := fmt.Sprint(untold()); got != "[a old]" { // whoever withdraws an ask knows
 		t.Errorf("untold are %s", got)
 	}
 	must(t, b.NoteTold(ctx, "a"))

@@ -1,10 +1,11 @@
-// Package channelstest holds the suites that every channel and every book passes, and a channel in memory for tests.
+// Package channelstest has the conformance suites for every channel and every book, and a
+// channel in memory for tests.
 //
-// RunChannel (channel.go) plays with an adapter and a fake of its platform's API. Its
-// checks are in channel_receive.go, channel_send.go, channel_faults.go (what each
-// failed call means) and channel_limits.go (what is too long). RunBook (book.go) checks
-// a book. MemoryChannel (memory_channel.go) is a channel for the tests of those who use
-// one: it needs no fake, as it is one.
+// RunChannel (channel.go) tests an adapter together with a fake of its platform's API. Its
+// checks are in channel_receive.go, channel_send.go, channel_faults.go (what each failed
+// call means), channel_abilities.go (buttons and attachments) and channel_limits.go (long
+// texts). RunBook (book.go) tests a book. MemoryChannel (memory_channel.go) is a channel
+// for tests of code that uses channels: it needs no fake, because it is one.
 package channelstest
 
 import (
@@ -21,7 +22,7 @@ import (
 	"parley/channels"
 )
 
-// A Book is one that was opened.
+// A Book is everything that a book implements, with Close.
 type Book interface {
 	channels.Book
 	channels.Submissions
@@ -33,18 +34,18 @@ type Book interface {
 	Close() error
 }
 
-// A Harness tells the suite how to come by a book.
+// A Harness gives the suite access to one implementation of the book.
 type Harness struct {
-	// New makes an empty place for a book, a file's path or a database's URL,
-	// that goes away with the test.
+	// New makes an empty place for a book, a file's path or a database's URL, which is
+	// removed after the test.
 	New func(t testing.TB) string
-	// Open opens the book at a place, which it may have open already, as another
-	// process would.
+	// Open opens the book at a place, like another process would: the place may already be
+	// open.
 	Open func(t testing.TB, place string) Book
 }
 
-// RunBook checks every promise of channels.Book. It kills children with -9 that
-// run the test it was called from.
+// RunBook checks every promise of channels.Book. It starts child processes that run the
+// test from which it was called, and kills them with SIGKILL.
 func RunBook(t *testing.T, h Harness) {
 	if inChild(t, h) {
 		return
@@ -105,7 +106,7 @@ func (s suite) reopen(t *testing.T, b Book) Book {
 	return s.open(t)
 }
 
-// An opened book may be closed by its test and at its end.
+// An opened book may be closed both by its test and by the cleanup after it.
 type opened struct {
 	Book
 	closed bool
@@ -148,7 +149,7 @@ func testBegin(t *testing.T, s suite) {
 		t.Fatalf("first: %+v, fresh %v", known, fresh)
 	}
 	must(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: channels.Sent, PlatformID: "p1"}))
-	for _, late := range []string{channels.Queued, channels.Sending, channels.Drafted} { // of whoever was paused
+	for _, late := range []string{channels.Queued, channels.Sending, channels.Drafted} { // from a process that was paused
 		must(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: late}))
 	}
 	must(t, b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Sending, Interrupted: 2}))
@@ -229,7 +230,8 @@ func testNoSend(t *testing.T, s suite) {
 	}
 }
 
-// What a model says may hold any byte, and ids come from elsewhere.
+// testOddText uses texts with unusual bytes: a model's text may contain any byte, and ids
+// come from outside.
 func testOddText(t *testing.T, s suite) {
 	b := s.open(t)
 	for _, odd := range []string{"nul \x00 in it", "\xff\xfe", `\x00`, "'; DROP TABLE sends; --", "שלום 👩‍👩‍👧"} {
@@ -285,7 +287,8 @@ func testChats(t *testing.T, s suite) {
 	}
 }
 
-// writeForever is what a child does until it is killed: it says what returned.
+// writeForever records sends until its process is killed, and reports each call that has
+// returned.
 func writeForever(ctx context.Context, b Book, say func(string)) error {
 	for i := 0; ; i++ {
 		id := fmt.Sprint("m", i)

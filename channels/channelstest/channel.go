@@ -14,61 +14,60 @@ import (
 	"parley/testlog"
 )
 
-// A FakePlatform is the API of a chat platform on this machine, as RunChannel
-// plays with it. The bot has one account there. Chats are numbered from 1; in each
-// the same one person talks to the bot alone. What goes wrong in a fake itself ends
-// the test that New was given.
+// A FakePlatform is a chat platform's API on this machine, for RunChannel. The bot has one
+// account there. Chats are numbered from 1; each is the private chat of one person with the
+// bot. A failure inside the fake ends the test that New was given.
 type FakePlatform interface {
-	// Channel makes a channel to the account, as a process does that has just
-	// begun: it shares nothing with earlier ones but what outlives a process.
+	// Channel makes a channel to the account, like a newly started process: it shares
+	// nothing with earlier channels except what outlives a process.
 	Channel(log *slog.Logger) channels.Channel
-	// Address is where the messages of a chat come from and go to.
+	// Address returns the address of a chat.
 	Address(chat int) bus.Address
-	// Say has the person of a chat say something to the bot.
+	// Say makes the person of a chat say something to the bot.
 	Say(chat int, text string)
-	// Unacknowledged counts the messages that the platform would bring again.
+	// Unacknowledged returns how many messages the platform would deliver again.
 	Unacknowledged() int
 	// Shown lists the bot's messages in a chat as people see them, in order.
 	Shown(chat int) []ShownMessage
-	// Break has every call of that kind end in trouble, until Mend.
+	// Break makes every call of that kind fail in that way, until Mend.
 	Break(call Call, trouble Trouble)
 	Mend()
-	// Calls counts the calls of that kind that have arrived, failed ones too.
+	// Calls returns how many calls of that kind have arrived, failed ones included.
 	Calls(call Call) int
-	// Down cuts every connection and refuses new ones until Up. What people say
-	// meanwhile is kept for the bot.
+	// Down cuts every connection and refuses new ones until Up. The platform keeps for the
+	// bot what people say meanwhile.
 	Down()
 	Up()
 }
 
-// A PressingPlatform is one on which people press buttons.
+// A PressingPlatform is a FakePlatform on which people press buttons.
 type PressingPlatform interface {
-	// Press has the person of a chat press the button with that label below the
-	// message with that id, and returns whether the platform was told that this has
-	// arrived.
+	// Press makes the person of a chat press the button with that label below the message
+	// with that id. told reports whether the channel has acknowledged the press.
 	Press(chat int, id, label string) (told func() bool)
 }
 
-// A TypingPlatform is one that shows in some places alone that the bot is at work.
+// A TypingPlatform is a FakePlatform that shows only in some places that the bot is at
+// work.
 type TypingPlatform interface {
-	// TypingAddress is such a place in a chat.
+	// TypingAddress returns such a place in a chat.
 	TypingAddress(chat int) bus.Address
 }
 
-// A ShownMessage is one of the bot's messages.
+// A ShownMessage is one of the bot's messages as people see it.
 type ShownMessage struct {
-	ID   string // as Send returned it; "" where nothing outside of the channel knows it
-	Text string // without markup; beside a file its caption
-	File string // the file's name; "" where there is none
-	// Buttons are the labels of those below the text.
+	ID   string // the id that Send returned; "" where only the channel knows it
+	Text string // without markup; the caption of a file
+	File string // the file's name; "" if it has none
+	// Buttons are the labels of the buttons below the text.
 	Buttons []string
 }
 
 // A Call is a kind of calls of a platform's API.
 type Call string
 
-// The kinds of calls. Each stands for the one call by which its effect is had: of
-// the several that a file may take it is the one that shows it.
+// The kinds of calls. Each stands for the one call that has the effect: of the several
+// calls that sending a file may need, the one that shows the file.
 const (
 	Sending   Call = "send a text"
 	Editing   Call = "edit a text"
@@ -78,11 +77,11 @@ const (
 	Receiving Call = "ask for what people say"
 )
 
-// A Trouble is how a call goes wrong.
+// A Trouble is a way in which a call fails.
 type Trouble string
 
-// The troubles. Where the platform or somebody before it answers with a text, the
-// text holds Words.
+// The troubles. Where the platform, or a proxy before it, answers with a text, that text
+// contains Words.
 const (
 	RateLimited    Trouble = "refused for RetryAfter"         // nothing was done
 	PlaceRefused   Trouble = "refused for this chat for good" // nothing was done
@@ -96,13 +95,13 @@ const (
 	HangAfter      Trouble = "never answered, though it was done"
 )
 
-// RetryAfter is what a platform asks for that is asked too often.
+// RetryAfter is the wait that the fake asks for with a rate limit.
 const RetryAfter = time.Second
 
-// Words stand for what a person wrote, and may be in no error and in no log.
+// Words stands for what a person wrote; no error and no log may contain it.
 const Words = "words-of-somebody"
 
-// A Feature is what a channel may lack by its nature.
+// A Feature is something that a channel may lack by its nature.
 type Feature string
 
 // The features.
@@ -113,21 +112,21 @@ const (
 	Network          Feature = "a platform's API"
 )
 
-// A ChannelHarness tells RunChannel about one adapter.
+// A ChannelHarness gives RunChannel access to one adapter.
 type ChannelHarness struct {
-	// New starts a fake in which nothing was said, and ends it with the test.
+	// New starts a fake in which nothing was said, and stops it after the test.
 	New func(t testing.TB) FakePlatform
-	// Secrets are the tokens of the account. None may be in an error or in a log.
+	// Secrets are the tokens of the account. No error and no log may contain one.
 	Secrets []string
-	// Lacks says why the channel has not a feature. The checks that need it are
-	// skipped with these words. A channel that lacks Inbound has to refuse Receive.
+	// Lacks says why the channel lacks a feature. The checks that need it are skipped with
+	// these words. A channel that lacks Inbound has to refuse Receive.
 	Lacks map[Feature]string
-	// TakesUpTo is the longest text that the platform takes, in the unit of
-	// Limits.Length; 0 is Limits.Length itself.
+	// TakesUpTo is the longest text that the platform accepts, in the unit of
+	// Limits.Length; 0 means Limits.Length itself.
 	TakesUpTo int
 }
 
-// A channelCheck is one promise of channels.Channel.
+// A channelCheck tests one promise of channels.Channel.
 type channelCheck struct {
 	promise string
 	needs   []Feature
@@ -166,9 +165,9 @@ func channelChecks() []channelCheck {
 	}
 }
 
-// RunChannel checks every promise of channels.Channel on an adapter, and those of
-// the abilities that it has. After each check, no secret of the account's and no
-// word of anybody's may be in the log.
+// RunChannel checks every promise of channels.Channel on an adapter, and those of the
+// optional interfaces that it implements. After each check it fails if the log contains a
+// secret of the account or anybody's words.
 func RunChannel(t *testing.T, h ChannelHarness) {
 	for _, check := range channelChecks() {
 		t.Run(check.promise, func(t *testing.T) {
@@ -183,10 +182,10 @@ func RunChannel(t *testing.T, h ChannelHarness) {
 	}
 }
 
-// patience bounds every wait that is expected to end.
+// patience bounds every wait for something that should happen.
 const patience = 60 * time.Second
 
-// A channelRun is one check at work.
+// A channelRun is the state of one running check.
 type channelRun struct {
 	*testing.T
 	ChannelHarness
@@ -197,17 +196,18 @@ type channelRun struct {
 
 func newChannelRun(t *testing.T, h ChannelHarness) *channelRun {
 	r := &channelRun{T: t, ChannelHarness: h, platform: h.New(t), log: new(testlog.Buffer)}
-	t.Cleanup(func() { r.checkSecrecy("the log", r.log.String()) }) // after what runs has ended
+	t.Cleanup(func() { r.checkSecrecy("the log", r.log.String()) }) // after everything else has ended
 	r.channel = r.restarted()
 	return r
 }
 
-// restarted is the channel of the next process.
+// restarted returns a channel like that of the next process.
 func (r *channelRun) restarted() channels.Channel {
 	return r.platform.Channel(slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }
 
-// checkSecrecy fails the test if a text that leaves the adapter has in it what may not.
+// checkSecrecy fails the test if a text that leaves the adapter contains a secret or a
+// person's words.
 func (r *channelRun) checkSecrecy(what, text string) {
 	r.Helper()
 	for _, secret := range r.Secrets {
@@ -220,7 +220,8 @@ func (r *channelRun) checkSecrecy(what, text string) {
 	}
 }
 
-// faultOf is an error as the contract has it: typed, with a code, and free of secrets.
+// faultOf returns an error as a SendError, and fails the test unless it is one, has a code
+// and contains no secrets.
 func (r *channelRun) faultOf(what string, err error) *channels.SendError {
 	r.Helper()
 	fault, ok := errors.AsType[*channels.SendError](err)
@@ -234,7 +235,8 @@ func (r *channelRun) faultOf(what string, err error) *channels.SendError {
 	return fault
 }
 
-// Until waits for a condition that nothing announces.
+// Until waits for a condition that nothing announces, and fails the test if it does not
+// come true.
 func Until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -249,17 +251,17 @@ func Until(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// until waits as Until does.
+// until waits like Until.
 func (r *channelRun) until(what string, holds func() bool) {
 	r.Helper()
 	Until(r, what, holds)
 }
 
-// say has the person of a chat say something with Words behind it.
+// say makes the person of a chat say a text followed by Words.
 func (r *channelRun) say(chat int, text string) { r.platform.Say(chat, text+" "+Words) }
 
-// receive runs Receive and returns how to end it, which gives its error. Publish is
-// given the texts without Words.
+// receive runs Receive and returns a function that ends it and returns its error. publish
+// is given the texts without Words.
 func (r *channelRun) receive(ch channels.Channel, publish func(context.Context, bus.Inbound) error) (stop func() error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	ended := make(chan error, 1)
@@ -279,6 +281,6 @@ func (r *channelRun) receive(ch channels.Channel, publish func(context.Context, 
 			return nil
 		}
 	})
-	r.Cleanup(func() { _ = stop() }) // the checks that look at the error have asked before
+	r.Cleanup(func() { _ = stop() }) // a check that wants the error has called stop before
 	return stop
 }

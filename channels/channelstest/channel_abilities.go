@@ -13,8 +13,7 @@ import (
 	"parley/channels"
 )
 
-// buttoned is a part with buttons, which are all that the channel can show of those that
-// it is given.
+// buttoned returns a part with those of some extreme buttons that the channel can show.
 func (r *channelRun) buttoned(key string) channels.Part {
 	r.Helper()
 	part := plainPart(key, "may I?")
@@ -110,16 +109,16 @@ func checkPress(r *channelRun) {
 	}
 }
 
-// An AttachingPlatform is one on which people send files.
+// An AttachingPlatform is a FakePlatform on which people send files.
 type AttachingPlatform interface {
-	// Attach has the person of a chat say something and send a file with it.
+	// Attach makes the person of a chat say something and send a file with it.
 	Attach(chat int, text, name string, content []byte)
-	// Detach has all files be gone.
+	// Detach removes all files from the platform.
 	Detach()
 }
 
-// checkAttachments has a file come, and fetches it: also by a channel that has not heard
-// of it, as a worker's.
+// checkAttachments lets a file arrive and fetches it, also by a second channel that has not
+// received the message, like that of a worker.
 func checkAttachments(r *channelRun) {
 	if _, can := channels.AsFetcher(r.channel); !can {
 		r.Skip("the channel fetches no files")
@@ -149,7 +148,7 @@ func checkAttachments(r *channelRun) {
 	if err != nil || !bytes.Equal(got, content) {
 		r.Errorf("fetched %d bytes, %v, want %d", len(got), err, len(content))
 	}
-	a.Size = 0 // nobody has said how large it is
+	a.Size = 0 // the platform has not said how large it is
 	if _, err := r.fetch(fetcher, in.At, a, int64(len(content))-1); !errors.Is(err, channels.ErrTooLarge) {
 		r.Errorf("of a file that is too large: %v", err)
 	}
@@ -166,7 +165,7 @@ func checkAttachments(r *channelRun) {
 	r.platform.Up()
 }
 
-// fetch reads a file to its end.
+// fetch downloads an attachment to its end.
 func (r *channelRun) fetch(from channels.Fetcher, at bus.Address, a bus.Attachment, most int64) ([]byte, error) {
 	r.Helper()
 	file, err := from.Fetch(r.Context(), at, a, most)

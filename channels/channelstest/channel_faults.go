@@ -9,17 +9,18 @@ import (
 	"parley/channels"
 )
 
-// shortTime is for calls that never end: the adapter is to give up when it is over.
+// shortTime is the deadline of calls that never end: the adapter should give up when it is
+// over.
 const shortTime = 300 * time.Millisecond
 
-// An expectation is what a trouble is to mean.
+// An expectation says which fault a trouble should cause.
 type expectation struct {
 	trouble Trouble
 	fault   channels.Fault
 	shown   int // messages in the chat afterwards
 }
 
-// sendExpectations are those of calls that must not be made twice.
+// sendExpectations returns the expectations for calls that must not be made twice.
 func sendExpectations() []expectation {
 	return []expectation{
 		{RateLimited, channels.Retry, 0},
@@ -35,8 +36,8 @@ func sendExpectations() []expectation {
 	}
 }
 
-// checkFault makes a call in trouble, and checks what the adapter says of it and
-// that it has not called again by itself.
+// checkFault makes a call in trouble, and checks which error the adapter returns and that
+// it has not repeated the call by itself.
 func (r *channelRun) checkFault(kind Call, want expectation, call func(context.Context) error) {
 	r.Helper()
 	ctx, cancel := r.Context(), func() {}
@@ -66,7 +67,7 @@ func (r *channelRun) checkFault(kind Call, want expectation, call func(context.C
 	}
 }
 
-// bounded is the error of a call that has to end.
+// bounded returns the error of a call, and fails the test if the call does not end.
 func (r *channelRun) bounded(what string, call func() error) error {
 	r.Helper()
 	ended := make(chan error, 1)
@@ -120,8 +121,8 @@ func checkFileFaults(r *channelRun) {
 
 func someFile() bus.File { return bus.File{Name: "log.txt", Data: []byte("lines")} }
 
-// checkEditFaults also checks that an edit takes the place of the text. An edit may
-// be repeated, so an adapter may give its unknown outcome as a failure.
+// checkEditFaults also checks that an edit replaces the text. An edit may be repeated, so
+// an adapter may report an unknown outcome as a failure.
 func checkEditFaults(r *channelRun) {
 	editor, can := channels.AsEditor(r.channel)
 	if !can {

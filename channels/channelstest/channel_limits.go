@@ -8,8 +8,9 @@ import (
 	"parley/channels/markup"
 )
 
-// checkLimits has what was rendered within the limits taken as it is: no text is too
-// long, and no markup is unreadable, for which an adapter might send it again plain.
+// checkLimits checks that the platform accepts what was rendered within the limits: no text
+// is too long, and no markup is invalid, for which an adapter might send the text again
+// without markup.
 func checkLimits(r *channelRun) {
 	limits := r.channel.Limits()
 	length := limits.Length
@@ -44,7 +45,7 @@ func checkLimits(r *channelRun) {
 	}
 }
 
-// bytesOf is a text of that many bytes, in characters of two.
+// bytesOf returns a text of that many bytes, in characters of two bytes.
 func bytesOf(n int) string { return strings.Repeat("é", n/2) }
 
 func checkTooLong(r *channelRun) {

@@ -16,22 +16,22 @@ import (
 
 var errStore = errors.New("the store is away")
 
-// A store is where a check has messages published to. Like a bus it drops the
-// ids that it knows.
+// A store is where a check publishes messages. Like a bus it drops messages whose ids it
+// knows.
 type store struct {
 	run *channelRun
 
 	mu     sync.Mutex
 	known  map[string]bool
 	kept   []bus.Inbound
-	atWork map[string]bool // by chat: a message of it is being published
+	atWork map[string]bool // chats of which a message is being published
 }
 
 func newStore(r *channelRun) *store {
 	return &store{run: r, known: map[string]bool{}, atWork: map[string]bool{}}
 }
 
-// publish keeps a message.
+// publish stores a message.
 func (s *store) publish(_ context.Context, in bus.Inbound) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +45,8 @@ func (s *store) publish(_ context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// begin notes that a message of a chat is being published, until end is called.
+// begin records that a message of a chat is being published, until end is called, and fails
+// the test if another one of that chat is.
 func (s *store) begin(in bus.Inbound) (end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,14 +68,14 @@ func (s *store) all() []bus.Inbound {
 	return slices.Clone(s.kept)
 }
 
-// wait waits for that many messages.
+// wait waits until that many messages were published.
 func (s *store) wait(n int) []bus.Inbound {
 	s.run.Helper()
 	s.run.until(fmt.Sprintf("%d messages", n), func() bool { return len(s.all()) >= n })
 	return s.all()
 }
 
-// texts are what was published of a chat.
+// texts returns the texts that were published from an address.
 func (s *store) texts(at bus.Address) (texts []string) {
 	for _, in := range s.all() {
 		if in.At == at {
@@ -84,6 +85,7 @@ func (s *store) texts(at bus.Address) (texts []string) {
 	return texts
 }
 
+// want fails the test unless exactly these texts were published from a chat.
 func (s *store) want(chat int, texts ...string) {
 	s.run.Helper()
 	if got := s.texts(s.run.platform.Address(chat)); !slices.Equal(got, texts) {
@@ -132,7 +134,7 @@ func checkFailedPublish(r *channelRun) {
 		defer kept.begin(in)()
 		if in.Text == "first" {
 			ids[in.ID] = true
-			// An acknowledgement that came too early has arrived by the third time.
+			// An acknowledgement sent too early has arrived by the third attempt.
 			n := failures.Add(1)
 			if got := r.platform.Unacknowledged(); !unacknowledged && got < 2 {
 				r.Errorf("%d of 2 messages are kept after %d failures to publish the first", got, n-1)
@@ -182,7 +184,7 @@ func checkRestart(r *channelRun) {
 }
 
 func checkOrder(r *channelRun) {
-	const chats, each = 12, 20 // more than Telegram gives at once
+	const chats, each = 12, 20 // more than Telegram delivers at once
 	want := []string{}
 	for i := range each {
 		want = append(want, fmt.Sprint("m", i))
@@ -194,7 +196,7 @@ func checkOrder(r *channelRun) {
 			}
 		}
 	}
-	say(0, each/2) // before anybody listens
+	say(0, each/2) // before anything receives
 	kept := newStore(r)
 	var mu sync.Mutex
 	failed := map[string]bool{}
@@ -232,7 +234,7 @@ func checkSideBySide(r *channelRun) {
 		return kept.publish(ctx, in)
 	})
 	r.say(1, "hello")
-	<-stuck // what the others say comes later, and not in one batch with it
+	<-stuck // so that the others' messages come later, and not in one batch with it
 	for chat := range others {
 		r.say(chat+2, "hello")
 	}
@@ -258,8 +260,8 @@ func checkOutage(r *channelRun) {
 	}
 }
 
-// checkReceivingLimited counts to three, as a channel may have two connections, each
-// of which is refused once before it is to wait.
+// checkReceivingLimited counts to three, because a channel may have two connections, each
+// of which is refused once before it has to wait.
 func checkReceivingLimited(r *channelRun) {
 	began := time.Now()
 	r.platform.Break(Receiving, RateLimited)

@@ -12,8 +12,8 @@ import (
 	"parley/channels"
 )
 
-// plainPart is a part without markup. It holds Words, so that the errors and the log
-// of a check in which it is sent can be searched for them.
+// plainPart returns a part without markup. It contains Words, so that a check that sends it
+// can search its errors and its log for them.
 func plainPart(key, text string) channels.Part {
 	text += " " + Words
 	return channels.Part{Key: key, Text: text, Plain: text}
@@ -38,8 +38,8 @@ func checkSent(r *channelRun) {
 	}
 }
 
-// checkUnreachable calls through a channel without open connections: of what goes
-// into one that is just being closed nobody can tell whether it arrived.
+// checkUnreachable uses a channel without open connections: nobody can tell whether a call
+// arrived on a connection that is just being closed.
 func checkUnreachable(r *channelRun) {
 	r.platform.Down()
 	connector, tells := r.channel.(channels.Connector)
@@ -85,8 +85,8 @@ func checkFindSent(r *channelRun) {
 	}
 }
 
-// checkFound checks what FindSent says of a part against what the chat shows. One that
-// is not there it may not be able to exclude.
+// checkFound compares the result of FindSent with what the chat shows. For a part that is
+// not there, FindSent may return an error.
 func (r *channelRun) checkFound(finder channels.Reconciler, chat int, part channels.Part) {
 	r.Helper()
 	id, sent, err := finder.FindSent(r.Context(), r.platform.Address(chat), part)
@@ -135,7 +135,7 @@ func checkLeaseChecked(r *channelRun) {
 		}
 	}
 	for name, call := range calls {
-		// A pause before there is a connection must be noticed too.
+		// A pause before the connection exists must be noticed too.
 		var connected, asked atomic.Bool
 		ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 		err := call(channels.WithLeaseCheck(ctx, channels.LeaseCheck{

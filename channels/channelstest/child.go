@@ -9,13 +9,14 @@ import (
 	"testing"
 )
 
-// childPlace is set for a child, and names the place of its book.
+// childPlace is the environment variable that makes a process a child; its value is the
+// place of the child's book.
 const childPlace = "CHANNELSTEST_CHILD"
 
-// saidPrefix marks what a child says among what the testing package prints.
+// saidPrefix marks a child's reports among the output of the testing package.
 const saidPrefix = "said: "
 
-// inChild runs a child's part, if this process is one.
+// inChild runs the child's part and returns true, if this process is a child.
 func inChild(t *testing.T, h Harness) bool {
 	place := os.Getenv(childPlace)
 	if place == "" {
@@ -26,8 +27,8 @@ func inChild(t *testing.T, h Harness) bool {
 	return true
 }
 
-// killedChild runs this very test in a child, kills it with -9 once it has said
-// so many lines, and returns all that it said.
+// killedChild runs the same test in a child process, kills it with SIGKILL once it has
+// reported that many lines, and returns all that it reported.
 func killedChild(t *testing.T, place string, lines int) []string {
 	t.Helper()
 	name, _, _ := strings.Cut(t.Name(), "/")

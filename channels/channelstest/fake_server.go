@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// A FakeServer is the HTTP server of a fake platform, which a test takes away and
-// brings back under the same address. It is the Up and Down of a FakePlatform.
+// A FakeServer is the HTTP server of a fake platform. A test can stop it and start it again
+// under the same address; it implements Up and Down of a FakePlatform.
 type FakeServer struct {
-	URL string // by which the channel reaches it
+	URL string // the URL at which the channel reaches it
 
 	t      testing.TB
 	server server
@@ -19,7 +19,7 @@ type server interface {
 	Close() error
 }
 
-// StartServer starts a server, until the test ends.
+// StartServer starts a server that runs until the test ends.
 func StartServer(t testing.TB, s server) *FakeServer {
 	f := &FakeServer{t: t, server: s}
 	f.start("127.0.0.1:0")
@@ -36,7 +36,7 @@ func (f *FakeServer) start(addr string) {
 	f.URL = reached
 }
 
-// Up brings the server back.
+// Up starts the server again.
 func (f *FakeServer) Up() {
 	f.t.Helper()
 	at, err := url.Parse(f.URL)
@@ -46,7 +46,7 @@ func (f *FakeServer) Up() {
 	f.start(at.Host)
 }
 
-// Down takes the server away.
+// Down stops the server.
 func (f *FakeServer) Down() {
 	f.t.Helper()
 	if err := f.server.Close(); err != nil {

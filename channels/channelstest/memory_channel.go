@@ -11,13 +11,13 @@ import (
 	"parley/channels"
 )
 
-// A MemoryChannel is a channel whose platform is in memory. It records what
-// it was sent, and fails as it is told.
+// A MemoryChannel is a channel whose platform is in memory. It records what was sent, and
+// fails when its functions say so.
 type MemoryChannel struct {
 	// Offers is what Limits returns.
 	Offers channels.Limits
-	// OnSend, if set, decides about each send, edits and files too, before it is
-	// recorded: whether it arrives, and what its sender is told.
+	// OnSend, if set, is called for each send, edits and files included, before it is
+	// recorded: it decides whether the part arrives, and which error the sender gets.
 	OnSend func(ctx context.Context, to bus.Address, part channels.Part) (arrives bool, err error)
 
 	listening chan struct{}
@@ -27,20 +27,21 @@ type MemoryChannel struct {
 	sent []Arrival
 }
 
-// An Arrival is a part as the platform got it.
+// An Arrival is a part as the platform received it.
 type Arrival struct {
 	To   bus.Address
 	Part channels.Part
 	ID   string
 	At   time.Time
-	Edit bool      // it took the place of the text that was there
-	File *bus.File // came with it, if any
+	Edit bool      // the part replaced the text of an earlier one
+	File *bus.File // the file that came with it, if any
 }
 
-// NewMemoryChannel makes a channel without limits, of plain text.
+// NewMemoryChannel makes a channel for plain text, without limits.
 func NewMemoryChannel() *MemoryChannel { return &MemoryChannel{listening: make(chan struct{})} }
 
-// Receive implements channels.Channel. It may be called once.
+// Receive implements channels.Channel: it lets Say publish until ctx is done. It may be
+// called once.
 func (c *MemoryChannel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	c.publish = publish
 	close(c.listening)
@@ -48,8 +49,7 @@ func (c *MemoryChannel) Receive(ctx context.Context, publish func(context.Contex
 	return ctx.Err()
 }
 
-// Say hands a message over and returns what the bot's side said to it: nil is
-// an acknowledgement.
+// Say publishes a message and returns the error of publish: nil is an acknowledgement.
 func (c *MemoryChannel) Say(ctx context.Context, in bus.Inbound) error {
 	select {
 	case <-c.listening:
@@ -59,12 +59,12 @@ func (c *MemoryChannel) Say(ctx context.Context, in bus.Inbound) error {
 	}
 }
 
-// Send implements channels.Channel.
+// Send implements channels.Channel: it records the part.
 func (c *MemoryChannel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	return c.take(ctx, Arrival{To: to, Part: part})
 }
 
-// take records what arrives; what has no id is new and gets one.
+// take records a part that arrives; a part without an id is new and gets one.
 func (c *MemoryChannel) take(ctx context.Context, a Arrival) (string, error) {
 	arrives, err := true, error(nil)
 	if c.OnSend != nil {
@@ -84,17 +84,17 @@ func (c *MemoryChannel) take(ctx context.Context, a Arrival) (string, error) {
 	return a.ID, nil
 }
 
-// Limits implements channels.Channel.
+// Limits implements channels.Channel: it returns Offers.
 func (c *MemoryChannel) Limits() channels.Limits { return c.Offers }
 
-// Sent is all that has arrived, in order.
+// Sent returns all parts that have arrived, in order.
 func (c *MemoryChannel) Sent() []Arrival {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.sent)
 }
 
-// Texts are the texts that have arrived in a chat, in order.
+// Texts returns the texts that have arrived in a chat, in order.
 func (c *MemoryChannel) Texts(chat string) []string {
 	var texts []string
 	for _, a := range c.Sent() {
@@ -105,7 +105,7 @@ func (c *MemoryChannel) Texts(chat string) []string {
 	return texts
 }
 
-// A TypingChannel also shows that the bot is at work.
+// A TypingChannel is a MemoryChannel that also shows that the bot is at work.
 type TypingChannel struct {
 	*MemoryChannel
 
@@ -113,7 +113,7 @@ type TypingChannel struct {
 	shown []Arrival
 }
 
-// Typing implements channels.Typer.
+// Typing implements channels.Typer: it records the call.
 func (c *TypingChannel) Typing(_ context.Context, to bus.Address) (time.Duration, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,7 +121,7 @@ func (c *TypingChannel) Typing(_ context.Context, to bus.Address) (time.Duration
 	return 5 * time.Second, nil
 }
 
-// Shown is when the bot was shown at work, and where.
+// Shown returns where and when the bot was shown at work.
 func (c *TypingChannel) Shown() []Arrival {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,13 +131,13 @@ func (c *TypingChannel) Shown() []Arrival {
 // A ButtonChannel is an EditingChannel that also shows buttons.
 type ButtonChannel struct{ *EditingChannel }
 
-// MostButtons implements channels.ButtonShower.
+// MostButtons implements channels.ButtonShower: three buttons of 64 bytes.
 func (ButtonChannel) MostButtons() (count, bytes int) { return 3, 64 }
 
-// A TracingChannel can tell what has arrived.
+// A TracingChannel is a MemoryChannel that can tell what has arrived.
 type TracingChannel struct{ *MemoryChannel }
 
-// FindSent implements channels.Reconciler.
+// FindSent implements channels.Reconciler: it looks for the part's key among the arrivals.
 func (c TracingChannel) FindSent(_ context.Context, _ bus.Address, part channels.Part) (string, bool, error) {
 	for _, a := range c.Sent() {
 		if a.Part.Key == part.Key {
@@ -147,14 +147,15 @@ func (c TracingChannel) FindSent(_ context.Context, _ bus.Address, part channels
 	return "", false, nil
 }
 
-// A ThreadingChannel has replies stand in a thread below what they reply to.
+// A ThreadingChannel is a MemoryChannel in which replies go into a thread below the
+// message.
 type ThreadingChannel struct {
 	*MemoryChannel
-	// OnReply, if set, decides whether it can be told where a reply would stand.
+	// OnReply, if set, returns the error of ReplyAddress.
 	OnReply func() error
 }
 
-// ReplyAddress implements channels.Replier.
+// ReplyAddress implements channels.Replier: the thread has the message's id.
 func (c ThreadingChannel) ReplyAddress(_ context.Context, to bus.Address, id string) (bus.Address, error) {
 	if c.OnReply != nil {
 		if err := c.OnReply(); err != nil {
@@ -165,27 +166,27 @@ func (c ThreadingChannel) ReplyAddress(_ context.Context, to bus.Address, id str
 	return to, nil
 }
 
-// A ReactingChannel also shows what becomes of people's messages.
+// A ReactingChannel is a MemoryChannel that also shows reactions at people's messages.
 type ReactingChannel struct {
 	*MemoryChannel
-	// OnReact, if set, decides about each reaction.
+	// OnReact, if set, returns the error of each reaction.
 	OnReact func(kind, message string) error
 
 	mu    sync.Mutex
 	shown []string
 }
 
-// Seen implements channels.Reactor.
+// Seen implements channels.Reactor: it records the reaction.
 func (c *ReactingChannel) Seen(_ context.Context, at bus.Address, message string) error {
 	return c.react("seen", at, message)
 }
 
-// Answered implements channels.Reactor.
+// Answered implements channels.Reactor: it records the reaction.
 func (c *ReactingChannel) Answered(_ context.Context, at bus.Address, message string) error {
 	return c.react("answered", at, message)
 }
 
-// Failed implements channels.Reactor.
+// Failed implements channels.Reactor: it records the reaction.
 func (c *ReactingChannel) Failed(_ context.Context, at bus.Address, message string) error {
 	return c.react("failed", at, message)
 }
@@ -202,23 +203,24 @@ func (c *ReactingChannel) react(kind string, at bus.Address, message string) err
 	return nil
 }
 
-// Reactions are those that were shown, in order.
+// Reactions returns the reactions that were shown, in order.
 func (c *ReactingChannel) Reactions() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.shown)
 }
 
-// An EditingChannel also lets texts be replaced, and takes files.
+// An EditingChannel is a MemoryChannel that can also edit texts and send files.
 type EditingChannel struct {
 	*MemoryChannel
 	// Caption is what CaptionLength returns.
 	Caption int
-	// OnEdit, if set, decides about each edit before OnSend does.
+	// OnEdit, if set, returns the error of each edit; it is called before OnSend.
 	OnEdit func(id string) error
 }
 
-// Edit implements channels.Editor.
+// Edit implements channels.Editor: it records the new text, unless that is too long for an
+// edit.
 func (c *EditingChannel) Edit(ctx context.Context, to bus.Address, id string, part channels.Part) error {
 	if c.OnEdit != nil {
 		if err := c.OnEdit(id); err != nil {
@@ -232,16 +234,16 @@ func (c *EditingChannel) Edit(ctx context.Context, to bus.Address, id string, pa
 	return err
 }
 
-// SendFile implements channels.FileSender.
+// SendFile implements channels.FileSender: it records the part with its file.
 func (c *EditingChannel) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
 	return c.take(ctx, Arrival{To: to, Part: part, File: &file})
 }
 
-// CaptionLength implements channels.Captioner.
+// CaptionLength implements channels.Captioner: it returns Caption.
 func (c *EditingChannel) CaptionLength() int { return c.Caption }
 
-// Shown is what a chat shows, edits in place: each text with what it is under
-// and the name of its file.
+// Shown returns what people see in a chat, with edits applied: each text with the message
+// that it is under and the name of its file.
 func (c *EditingChannel) Shown(chat string) []string {
 	var shown []string
 	at := map[string]int{}
@@ -266,7 +268,7 @@ func (c *EditingChannel) Shown(chat string) []string {
 	return shown
 }
 
-// Refusal implements channels.RefusalReader.
+// Refusal implements channels.RefusalReader: it knows two codes.
 func (c *MemoryChannel) Refusal(code string) channels.Refusal {
 	switch code {
 	case "chat_not_found":

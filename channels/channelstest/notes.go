@@ -38,7 +38,7 @@ func testNotes(t *testing.T, s suite) {
 	}
 }
 
-// testNoteRace has several processes note the same first.
+// testNoteRace lets several processes call NoteFirst for the same thing at once.
 func testNoteRace(t *testing.T, s suite) {
 	books := []Book{s.open(t), s.open(t)}
 	for round := range 10 {

@@ -30,7 +30,7 @@ func testRequests(t *testing.T, s suite) {
 	if _, ok, err := b.Paired(t.Context(), "c:7"); ok || err != nil {
 		t.Errorf("somebody who asked is paired: %v, %v", ok, err)
 	}
-	// Whoever was told a code cannot approve it by saying it.
+	// The stranger who was told a code cannot approve the request by saying it.
 	if _, err := b.Admit(t.Context(), channels.Admission{Code: asked.Code, Person: "c:7", Chat: "c:70"}); !errors.Is(err, channels.ErrNoCode) {
 		t.Errorf("a request was used as an offer: %v", err)
 	}
@@ -143,7 +143,8 @@ func testOffers(t *testing.T, s suite) {
 	testStandingOffer(t, s, b, code)
 }
 
-// testStandingOffer has several make an offer where none stands: it is one.
+// testStandingOffer lets several processes make an offer at once where there is none: all
+// must get the same.
 func testStandingOffer(t *testing.T, s suite, b channels.Pairings, used string) {
 	other := s.open(t)
 	var codes [10]string
@@ -225,7 +226,7 @@ func testNames(t *testing.T, s suite) {
 			t.Errorf("names are %q, want %q", got, want)
 		}
 	}
-	must(t, b.Meet(t.Context(), channels.Chat{Address: at, Session: "main:c:70"})) // the platform does not tell this time
+	must(t, b.Meet(t.Context(), channels.Chat{Address: at, Session: "main:c:70"})) // the platform does not give the name this time
 	if _, err := b.Admit(t.Context(), channels.Admission{Code: asked.Code}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,7 @@ import (
 	"parley/channels"
 )
 
-// answered records an answer of a turn whose parts were sent under these ids of the
-// platform's.
+// answered records an answer of a turn whose parts have these ids on the platform.
 func answered(t *testing.T, b Book, session, turn string, ids ...string) {
 	t.Helper()
 	send := letter(bus.ReplyID(turn), ids...)
@@ -32,7 +31,7 @@ func testRatings(t *testing.T, s suite) {
 	answered(t, b, "main:c:1:2", "c:t:1", "p1", "p2")
 	begin(t, b, channels.Send{ID: "c:t:1#draft", To: bus.Address{Channel: "c", Chat: "1", Thread: "2"}, Session: "main:c:1:2", Parts: []channels.SentPart{{State: channels.Drafted}}})
 	must(t, b.Mark(t.Context(), "c:t:1#draft", 0, channels.SentPart{State: channels.Sent, PlatformID: "p1"}))
-	answered(t, b, "", "c:t:9", "p9") // of a release that does not note the session
+	answered(t, b, "", "c:t:9", "p9") // from a release that does not record the session
 	day := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	rating := func(person, message string, good bool) channels.Rating {
 		return channels.Rating{Person: person, At: bus.Address{Channel: "c", Chat: "1"}, Message: message, Good: good, Rated: day}
@@ -87,7 +86,7 @@ func testRatings(t *testing.T, s suite) {
 	}
 	b = s.reopen(t, b)
 	want("opened again", "c:7 p1 good", "c:8 p2 bad")
-	must(t, b.Unrate(t.Context(), rating("c:8", "p2", true))) // which it is not any more
+	must(t, b.Unrate(t.Context(), rating("c:8", "p2", true))) // that is no longer the rating
 	must(t, b.Unrate(t.Context(), rating("c:7", "p1", true)))
 	want("taken back", "c:8 p2 bad")
 	answered(t, b, "main:c:3", "c:t:3", "p7")
@@ -110,7 +109,7 @@ func testRatings(t *testing.T, s suite) {
 	}
 }
 
-// people are who is one with somebody, by their ids.
+// people returns the ids of all who are linked with a person.
 func people(t *testing.T, b Book, person string) string {
 	t.Helper()
 	all, err := b.Linked(t.Context(), person)
@@ -123,6 +122,7 @@ func people(t *testing.T, b Book, person string) string {
 	return strings.Join(ids, " ")
 }
 
+// link links person with another one by a code.
 func link(t *testing.T, b Book, with, person, cause string) []channels.Link {
 	t.Helper()
 	code, err := b.OfferLink(t.Context(), channels.Offer{Person: with, Chat: "chat of " + with, Cause: cause})
@@ -132,7 +132,7 @@ func link(t *testing.T, b Book, with, person, cause string) []channels.Link {
 	return all
 }
 
-// recalls checks what is remembered of a person.
+// recalls checks the memory of a person.
 func recalls(t *testing.T, b Book, person, want string) {
 	t.Helper()
 	if got, _, err := b.Recall(t.Context(), channels.OfPerson, person); err != nil || got != want {
@@ -140,6 +140,7 @@ func recalls(t *testing.T, b Book, person, want string) {
 	}
 }
 
+// remember appends a text to a memory.
 func remember(t *testing.T, b Book, scope, owner, call, text string) {
 	t.Helper()
 	must(t, b.Remember(t.Context(), scope, owner, call, false, false, func(old string) (string, error) { return strings.TrimPrefix(old+"\n\n"+text, "\n\n"), nil }))
@@ -188,7 +189,8 @@ func testLinks(t *testing.T, s suite) {
 	if got := people(t, b, "c:1"); got != "c:1 d:1 e:1" {
 		t.Errorf("three are %s", got)
 	}
-	// Whose account it is goes, and what is remembered stays with both sides.
+	// The account loses the person after whom it is named, and both sides keep the
+	// memories.
 	others, err := b.Unlink(t.Context(), "c:1")
 	must(t, err)
 	if len(others) != 2 || people(t, b, "d:1") != "d:1 e:1" || people(t, b, "c:1") != "" {
@@ -208,7 +210,8 @@ func testLinks(t *testing.T, s suite) {
 	}
 }
 
-// A code is used once, whoever tries at the same time.
+// testLinkRace checks that a code works once, even if several people use it at the same
+// time.
 func testLinkRace(t *testing.T, s suite) {
 	b := s.open(t)
 	code, err := b.OfferLink(t.Context(), channels.Offer{Person: "c:1", Chat: "chat"})

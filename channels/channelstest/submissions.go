@@ -12,7 +12,7 @@ import (
 	"parley/channels"
 )
 
-// newSubmission is one as an API would hand it in.
+// newSubmission returns a submission like an API would hand it in.
 func newSubmission(id, origin, key, digest string) channels.Submission {
 	return channels.Submission{
 		ID: id, Origin: origin, Key: key, Digest: digest, At: time.Now().Truncate(time.Microsecond),
@@ -21,6 +21,7 @@ func newSubmission(id, origin, key, digest string) channels.Submission {
 	}
 }
 
+// accept calls Accept and fails the test on an error.
 func accept(t *testing.T, b Book, p channels.Submission) (channels.Submission, bool) {
 	t.Helper()
 	known, fresh, err := b.Accept(t.Context(), p)
@@ -28,7 +29,8 @@ func accept(t *testing.T, b Book, p channels.Submission) (channels.Submission, b
 	return known, fresh
 }
 
-// sameSubmission compares what was accepted; times may come back in another zone.
+// sameSubmission reports whether two submissions are equal; times may come back in another
+// zone.
 func sameSubmission(a, b channels.Submission) bool {
 	if !a.At.Equal(b.At) || !a.Expires.Equal(b.Expires) {
 		return false
@@ -53,7 +55,7 @@ func testSubmissions(t *testing.T, s suite) {
 	for id, p := range map[string]channels.Submission{
 		"m_4": newSubmission("m_4", "cd", "key", "another"), // keys belong to their origin
 		"m_5": newSubmission("m_5", "ci", "", "digest"),
-		"m_6": newSubmission("m_6", "ci", "", "digest"), // no key is no key
+		"m_6": newSubmission("m_6", "ci", "", "digest"), // an empty key is none
 	} {
 		if _, fresh := accept(t, b, p); !fresh {
 			t.Errorf("%s is taken for an earlier one", id)
@@ -72,8 +74,8 @@ func testSubmissions(t *testing.T, s suite) {
 	}
 }
 
-// What expires at the beginning of the count, or before it, has expired; what has
-// no such time has not.
+// testSubmissionsExpireAtAnyTime uses extreme times: an expiry at or before 1970 has
+// passed, and the zero time means no expiry.
 func testSubmissionsExpireAtAnyTime(t *testing.T, s suite) {
 	b := s.open(t)
 	for i, at := range []time.Time{{}, time.Unix(0, 0), time.Unix(-1, 0), time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)} {
@@ -180,7 +182,8 @@ func testSubjects(t *testing.T, s suite) {
 	}
 }
 
-// testKinds is about parts that edit, go under others, carry a file, or fail before they are tried.
+// testKinds uses parts that edit, go under other messages, carry a file, or are recorded as
+// failed.
 func testKinds(t *testing.T, s suite) {
 	b := s.open(t)
 	begun := letter("m", "edits", "under", "file")
@@ -212,6 +215,7 @@ func testKinds(t *testing.T, s suite) {
 	wantParts(t, b, "f", []channels.SentPart{{State: channels.Failed, Code: "expired"}, {State: channels.Failed, Code: "expired"}})
 }
 
+// wantParts fails the test unless a send has exactly these parts.
 func wantParts(t *testing.T, b Book, id string, want []channels.SentPart) {
 	t.Helper()
 	seen, err := b.Lookup(t.Context(), id)

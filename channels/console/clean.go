@@ -5,56 +5,57 @@ import (
 	"unicode"
 )
 
-// Obeyed tells whether a terminal would act on a character of a text instead of
-// showing it: all control characters, with which escape sequences begin, but
-// newlines and tabs, and those that turn the direction of what follows.
-func Obeyed(r rune) bool {
+// IsTerminalControl reports whether a terminal would act on a character instead of showing it: true
+// for all control characters (with which escape sequences begin) except newline and tab,
+// and for those that change the direction of the text after them.
+func IsTerminalControl(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// clean takes out of a text what a terminal would obey. What is no UTF-8 becomes
-// a replacement character.
+// clean removes from a text the characters on which a terminal would act. Invalid UTF-8
+// becomes a replacement character.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
-		if Obeyed(r) {
+		if IsTerminalControl(r) {
 			return -1
 		}
 		return r
 	}, s)
 }
 
-// wordsShown is how many characters a line of news shows of a text.
-const wordsShown = 72
+// newsLineLength is how many characters of a text are shown in a one-line message about it.
+const newsLineLength = 72
 
-// oneLine is a text on one line, no longer than wordsShown.
+// oneLine returns a text on one line, cut to newsLineLength characters.
 func oneLine(s string) string {
 	runes := []rune(strings.Join(strings.Fields(clean(s)), " "))
-	if len(runes) > wordsShown {
-		return string(runes[:wordsShown-1]) + "…"
+	if len(runes) > newsLineLength {
+		return string(runes[:newsLineLength-1]) + "…"
 	}
 	return string(runes)
 }
 
-// visibleCharacters is what is left of a text without spaces and what a terminal obeys. Two
-// texts with the same visibleCharacters look the same to those who have read one of them.
+// visibleCharacters returns a text without spaces and without the characters on which a
+// terminal acts. Two texts with the same visible characters look the same to a person who
+// has read one of them.
 func visibleCharacters(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || Obeyed(r) {
+		if unicode.IsSpace(r) || IsTerminalControl(r) {
 			return -1
 		}
 		return r
 	}, s)
 }
 
-// afterShown is what follows in a text once those characters of it were seen; false if
-// they are not its beginning.
+// afterShown returns the rest of a text after its beginning, whose visible characters are
+// those of seen; false if the text does not begin with them.
 func afterShown(text, seen string) (string, bool) {
 	seen = visibleCharacters(seen)
 	if seen == "" {
 		return text, true
 	}
 	for i, r := range text {
-		if unicode.IsSpace(r) || Obeyed(r) {
+		if unicode.IsSpace(r) || IsTerminalControl(r) {
 			continue
 		}
 		if !strings.HasPrefix(seen, string(r)) {

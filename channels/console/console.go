@@ -1,18 +1,16 @@
 // Package console is the channel to the person at the terminal.
 //
-// It is a channel like any other: what is typed is published, and what is
-// answered is sent to it. Beside that it follows the session's events, so that
-// text and tool calls show while they happen; what has been shown so is not
-// printed again when it is sent.
+// It is a channel like any other: the lines that are typed are published, and answers are
+// sent to it. It also follows the session's events, so that text and tool calls appear
+// while they happen; when the answer is then sent, only what was not shown yet is printed.
 //
-// What answers a message, whoever it comes from, has an id that begins with the
-// message's and "#": that is how an answer is told from what else is said here.
+// The id of an answer, to whomever's message, begins with the message's id and "#": by this
+// the console tells answers from other messages.
 //
-// The files, in reading order: console.go is the channel; talk.go talks at a
-// terminal, once.go asks a single question; screen.go shows turns, request.go asks
-// about calls, window.go and
-// prompt.go are the lower end of the terminal with the line that is typed; clean.go
-// removes characters that a terminal would act on.
+// The files, in reading order: console.go is the channel; talk.go holds a conversation at a
+// terminal, once.go asks a single question; screen.go shows turns, request.go asks whether
+// tool calls may run, window.go and prompt.go are the lower end of the terminal with the
+// line that is typed; clean.go removes characters on which a terminal would act.
 package console
 
 import (
@@ -32,52 +30,53 @@ import (
 	"parley/channels/markup"
 )
 
-// The channel's name and its person. They are in no configuration.
+// The channel's name and its only person. They appear in no configuration.
 const (
 	Name  = "console"
 	Owner = Name + ":owner"
 )
 
-// ErrFailed says that the one message was not answered; the rest of the error
-// says why, for people.
+// ErrFailed says that the one message got no answer; the rest of the error tells people
+// why.
 var ErrFailed = errors.New("no answer")
 
 const (
 	stopText = "/stop"
-	// otherChatWait is how long a message waits that belongs to another terminal.
+	// otherChatWait is how long a message waits before the next attempt if it belongs to
+	// another terminal.
 	otherChatWait = time.Minute
 )
 
-// A Watcher follows what the turns of a session do. A bus.Events is one.
+// A Watcher subscribes to the events of a session's turns. A bus.Events is one.
 type Watcher interface {
 	Subscribe(ctx context.Context, feed bus.Feed, after uint64) (iter.Seq2[bus.Event, error], error)
 }
 
-// Config says where to talk and what about.
+// Config says which conversation to hold, and where to read and write.
 type Config struct {
 	Chat    string // the conversation's name, and the chat of its address
 	Session string // its session's key, for the events
-	// Once is one message to say instead of talking: its answer alone is
-	// printed. Where it is empty and In is no terminal, all of In is the message.
+	// Once is a single message to send instead of holding a conversation; only its answer
+	// is printed. If Once is empty and In is no terminal, all of In is the message.
 	Once string
 	// JSON prints the one answer, or why there is none, as a JSON object.
 	JSON   bool
 	In     io.Reader
 	Out    io.Writer
-	Err    io.Writer // for what is no answer while Once is set; nil discards it
-	Events Watcher   // nil: answers are printed when they are whole
-	// Banner is said first, and Leaving when the person goes before the answer
-	// is there, where people talk.
+	Err    io.Writer // receives everything but the answer while Once is set; nil discards it
+	Events Watcher   // nil: answers are printed only when they are complete
+	// In a conversation, Banner is printed first, and Leaving when the person leaves before
+	// the answer has arrived.
 	Banner, Leaving string
-	// Earlier is what the person said before, the oldest first: the arrow keys
-	// bring it back.
+	// Earlier is what the person typed in earlier conversations, the oldest first, for the
+	// arrow keys.
 	Earlier []string
-	// Refuse, if set, says what is wrong with a text that is not to be sent; ""
-	// is nothing.
+	// Refuse, if set, returns why a text must not be sent; "" if it may.
 	Refuse func(text string) string
 	Log    *slog.Logger
 }
 
+// refusalOf returns why a text must not be sent; "" if it may.
 func (c Config) refusalOf(text string) string {
 	if c.Refuse == nil {
 		return ""
@@ -85,20 +84,20 @@ func (c Config) refusalOf(text string) string {
 	return c.Refuse(text)
 }
 
-// isCommand tells what is answered without a turn.
+// isCommand reports whether a text is a command, which is answered without a turn.
 func isCommand(text string) bool { return strings.HasPrefix(text, "/") }
 
-// A Channel is the terminal. It is a channels.Channel for one conversation.
+// A Channel is the terminal, as a channels.Channel for one conversation.
 type Channel struct {
 	cfg    Config
-	page   *plainOutput // what is written where nobody types at a terminal
+	page   *plainOutput // the output where nobody types at a terminal
 	screen *screen
-	once   *once // nil where people talk
+	once   *once // nil in a conversation
 }
 
 var _ channels.Channel = (*Channel)(nil)
 
-// New makes a channel. It reads nothing before Receive.
+// New makes a channel. It reads no input before Receive.
 func New(cfg Config) (*Channel, error) {
 	if cfg.Chat == "" || cfg.In == nil || cfg.Out == nil {
 		return nil, errors.New("console: chat, input and output are needed")
@@ -111,20 +110,21 @@ func New(cfg Config) (*Channel, error) {
 	}
 	p := &plainOutput{out: cfg.Out}
 	c := &Channel{cfg: cfg, page: p, screen: newScreen(p, bus.Address{Channel: Name, Chat: cfg.Chat})}
-	if _, typed := terminal(cfg.In); cfg.Once != "" || !typed {
+	if _, typed := terminalFD(cfg.In); cfg.Once != "" || !typed {
 		c.once = newOnce(cfg)
 	}
 	return c, nil
 }
 
-// Limits has none: a terminal scrolls.
+// Limits returns only the dialect: a terminal scrolls, and so limits no text.
 func (c *Channel) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
 
-// Receive publishes what is typed. When the person has had enough, and when the
-// one message is answered, it returns io.EOF; an answer that failed gives an
-// ErrFailed; when ctx is done it returns nil.
+// Receive publishes what is typed. It returns io.EOF when the person ends the conversation
+// or the one message is answered, ErrFailed if that answer failed, and nil when ctx is
+// done.
 //
-// It waits for what it started, but for a read of In that nothing can interrupt.
+// It waits for the goroutines that it started, except for a read of In that nothing can
+// interrupt.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
@@ -144,26 +144,26 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 		watching.Go(func() { c.watch(news) })
 	}
 	if c.once != nil {
-		return c.ask(ctx, publish)
+		return c.askOnce(ctx, publish)
 	}
 	return c.publishTyped(ctx, publish, typed)
 }
 
-// watch shows what the session's turns do, until its subscription ends.
+// watch shows the events of the session's turns, until the subscription ends.
 func (c *Channel) watch(news iter.Seq2[bus.Event, error]) {
 	for e, err := range news {
 		switch {
 		case err != nil:
 			c.cfg.Log.Debug("events were missed", slog.Any("error", err))
 		case c.once != nil:
-			c.once.event(e)
+			c.once.handleEvent(e)
 		default:
-			c.screen.event(e)
+			c.screen.handleEvent(e)
 		}
 	}
 }
 
-// Send prints what was not shown yet.
+// Send prints what was not shown yet of an answer or another message.
 func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	if to.Chat != c.cfg.Chat {
 		return "", &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: otherChatWait, Code: "other_chat"}
@@ -173,7 +173,7 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 		err = c.once.send(ctx, part)
 	} else {
 		c.screen.send(ctx, part)
-		err = c.page.failed()
+		err = c.page.writeError()
 	}
 	if err != nil {
 		return "", &channels.SendError{Fault: channels.Unknown, Code: "output", Err: err}
@@ -181,8 +181,8 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 	return rand.Text(), nil
 }
 
-// said is a message of the person's.
-func (c *Channel) said(text string) bus.Inbound {
+// personMessage returns a text as a message of the person at the terminal.
+func (c *Channel) personMessage(text string) bus.Inbound {
 	return bus.Inbound{
 		ID:        Name + ":" + rand.Text(),
 		Kind:      bus.Said,
@@ -194,7 +194,7 @@ func (c *Channel) said(text string) bus.Inbound {
 	}
 }
 
-// publish hands in over however often that takes. Its error is ctx's.
+// publish calls the given publish until it succeeds. It fails only when ctx ends.
 func (c *Channel) publish(ctx context.Context, publish func(context.Context, bus.Inbound) error, in bus.Inbound) error {
 	const first, most = 100 * time.Millisecond, 5 * time.Second
 	for wait := first; ; wait = min(2*wait, most) {
@@ -207,7 +207,7 @@ func (c *Channel) publish(ctx context.Context, publish func(context.Context, bus
 		}
 		if wait == first {
 			if c.once == nil {
-				c.screen.tell("this could not be stored yet; trying on")
+				c.screen.printNote("this could not be stored yet; trying on")
 			}
 			c.cfg.Log.Debug("a message is not stored yet; trying on", slog.String("message", in.ID), slog.Any("error", err))
 		}

@@ -15,12 +15,12 @@ import (
 	"parley/channels"
 )
 
-// eventLag is how long an answer waits for the news that its turn has ended,
-// which left before it.
+// eventLag is how long an answer waits for the event that its turn has ended, which was
+// emitted before the answer was sent.
 const eventLag = time.Second
 
-// ask says one message and waits for its answer.
-func (c *Channel) ask(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
+// askOnce sends the one message, and returns when its answer was printed.
+func (c *Channel) askOnce(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	text := c.cfg.Once
 	if text == "" {
 		var err error
@@ -34,7 +34,7 @@ func (c *Channel) ask(ctx context.Context, publish func(context.Context, bus.Inb
 	if wrong := c.cfg.refusalOf(text); wrong != "" {
 		return fmt.Errorf("%w: %s", ErrFailed, wrong)
 	}
-	in := c.said(text)
+	in := c.personMessage(text)
 	c.once.expect(in.ID, isCommand(text))
 	if err := c.publish(ctx, publish, in); err != nil {
 		return nil // ctx is done
@@ -47,7 +47,7 @@ func (c *Channel) ask(ctx context.Context, publish func(context.Context, bus.Inb
 	}
 }
 
-// readAll reads a whole message, or as far as one may be long; "" if ctx ends.
+// readAll reads In up to its end or the longest allowed message; "" if ctx ends first.
 func readAll(ctx context.Context, in io.Reader) (string, error) {
 	type all struct {
 		text []byte
@@ -72,20 +72,20 @@ func readAll(ctx context.Context, in io.Reader) (string, error) {
 	}
 }
 
-// A once waits for the answer to one message and prints it alone.
+// A once waits for the answer to one message and prints only that.
 type once struct {
 	session  string
 	json     bool
 	out, err io.Writer
-	result   chan error // of Receive; one
+	result   chan error // what Receive returns; sent once
 
-	mu     sync.Mutex
-	id     string          // of the message
-	plain  bool            // it is a command, which no turn answers
-	turns  map[string]bool // those that answer it: its own, or one it was steered into
-	ended  map[string]bus.Event
-	change chan struct{} // closed when ended grows
-	over   bool
+	mu      sync.Mutex
+	id      string          // of the message
+	command bool            // the message is a command, which no turn answers
+	turns   map[string]bool // the turns that answer the message: its own, or one that it was steered into
+	ended   map[string]bus.Event
+	change  chan struct{} // closed when ended grows
+	over    bool
 }
 
 func newOnce(cfg Config) *once {
@@ -98,15 +98,16 @@ func newOnce(cfg Config) *once {
 	}
 }
 
+// expect sets the id of the message whose answer is awaited.
 func (o *once) expect(id string, command bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.id, o.plain = id, command
+	o.id, o.command = id, command
 	o.turns[id] = true
 }
 
-// event takes notice of turns that end.
-func (o *once) event(e bus.Event) {
+// handleEvent records the end of turns, and ends Receive if the message will get no answer.
+func (o *once) handleEvent(e bus.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch e.Type {
@@ -128,11 +129,11 @@ func (o *once) event(e bus.Event) {
 	close(o.change)
 	o.change = make(chan struct{})
 	if o.turns[e.Turn] && e.Type == bus.TurnError && (e.Error == nil || e.Error.Message == "") {
-		o.finish(failed(e)) // nothing more will be said
+		o.finish(errFromEvent(e)) // the turn sends no message
 	}
 }
 
-// finish ends Receive. o.mu is held.
+// finish makes Receive return err. The caller holds o.mu.
 func (o *once) finish(err error) {
 	if o.over {
 		return
@@ -141,7 +142,8 @@ func (o *once) finish(err error) {
 	o.result <- err
 }
 
-func failed(e bus.Event) error {
+// errFromEvent returns an ErrFailed with the reason that an event gives.
+func errFromEvent(e bus.Event) error {
 	if e.Error == nil {
 		return ErrFailed
 	}
@@ -151,11 +153,11 @@ func failed(e bus.Event) error {
 	return fmt.Errorf("%w: %s", ErrFailed, clean(e.Error.Message))
 }
 
-// send prints the answer. What else is said here meanwhile goes beside it.
+// send prints a part of the answer to Out. Other messages to this chat go to Err.
 func (o *once) send(ctx context.Context, part channels.Part) error {
 	var end bus.Event
 	if turn, answers := bus.Cause(part.Key); answers {
-		end = o.wait(ctx, turn)
+		end = o.waitForEnd(ctx, turn)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -164,13 +166,13 @@ func (o *once) send(ctx context.Context, part channels.Part) error {
 	case !o.turns[turn] || o.over:
 		return printLine(o.err, part.Text)
 	case !strings.HasPrefix(part.Key, bus.ReplyID(turn)):
-		o.finish(fmt.Errorf("%w: %s", ErrFailed, clean(part.Text))) // it was not taken at all
+		o.finish(fmt.Errorf("%w: %s", ErrFailed, clean(part.Text))) // the message was not accepted at all
 		return nil
 	case end.Type == bus.TurnError:
-		o.finish(failed(end))
+		o.finish(errFromEvent(end))
 		return nil
 	}
-	if err := o.answer(part.Text); err != nil {
+	if err := o.printAnswer(part.Text); err != nil {
 		o.finish(err)
 		return err
 	}
@@ -178,8 +180,8 @@ func (o *once) send(ctx context.Context, part channels.Part) error {
 	return nil
 }
 
-// answer prints the answer.
-func (o *once) answer(text string) error {
+// printAnswer prints the answer.
+func (o *once) printAnswer(text string) error {
 	if !o.json {
 		return printLine(o.out, text)
 	}
@@ -189,15 +191,16 @@ func (o *once) answer(text string) error {
 	}{o.session, text})
 }
 
-// wait gives the end of a turn, waiting a moment for it where it is to be expected.
-func (o *once) wait(ctx context.Context, turn string) bus.Event {
+// waitForEnd returns the event that ended a turn; if the turn has not ended yet, it waits up to
+// eventLag.
+func (o *once) waitForEnd(ctx context.Context, turn string) bus.Event {
 	timer := time.NewTimer(eventLag)
 	defer timer.Stop()
 	for {
 		o.mu.Lock()
 		end, ended := o.ended[turn]
 		change := o.change
-		skip := ended || o.id == "" || (o.plain && turn == o.id) || o.over
+		skip := ended || o.id == "" || (o.command && turn == o.id) || o.over
 		o.mu.Unlock()
 		if skip {
 			return end
@@ -212,6 +215,7 @@ func (o *once) wait(ctx context.Context, turn string) bus.Event {
 	}
 }
 
+// printLine writes a text and a newline, without characters on which a terminal acts.
 func printLine(w io.Writer, text string) error {
 	_, err := fmt.Fprintln(w, strings.TrimRight(clean(text), "\n"))
 	return err

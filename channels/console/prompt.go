@@ -11,22 +11,22 @@ import (
 const (
 	promptText  = "› "
 	workingText = "… working; Ctrl-C stops it"
-	// mostTypedLines is how much of a long message is in sight while it is typed.
+	// mostTypedLines is how many lines of a long message are visible while it is typed.
 	mostTypedLines = 8
 )
 
-// A prompt is the window's content: what is going on, and the editor of the line
-// that is typed. The editor is a library's; here stands what the keys of a
-// conversation mean.
+// A prompt is the content of the window: what the turn is doing, and the editor of the line
+// that is typed. The editor comes from a library; this file says what keys mean in a
+// conversation.
 type prompt struct {
 	window  *window
 	editor  textarea.Model
 	history history
 
-	now      passage
-	question string // what waits for the person's word
-	busy     bool
-	over     bool
+	unfinished passage
+	question   string // the request that waits for the person's decision
+	busy       bool
+	over       bool
 }
 
 func newPrompt(w *window, earlier []string) *prompt {
@@ -40,12 +40,12 @@ func newPrompt(w *window, earlier []string) *prompt {
 	e.KeyMap.Paste, e.KeyMap.CopySelection = key.NewBinding(key.WithDisabled()), key.NewBinding(key.WithDisabled())
 	e.Focus()
 	p := &prompt{window: w, editor: e, history: newHistory(earlier)}
-	p.label(promptText)
+	p.setPrefix(promptText)
 	return p
 }
 
-// label sets what stands before the line that is typed.
-func (p *prompt) label(text string) {
+// setPrefix sets the text to the left of the typed line.
+func (p *prompt) setPrefix(text string) {
 	width := len([]rune(text))
 	p.editor.SetPromptFunc(width, func(at textarea.PromptInfo) string {
 		if at.LineNumber == 0 {
@@ -56,34 +56,34 @@ func (p *prompt) label(text string) {
 	p.editor.SetWidth(int(p.window.width.Load()))
 }
 
-// Init starts nothing: a cursor that blinks is the terminal's own.
+// Init implements tea.Model and starts nothing: the terminal itself makes the cursor blink.
 func (p *prompt) Init() tea.Cmd { return nil }
 
-// Update takes in a key, news of the turn, or a new size.
+// Update implements tea.Model: it handles a key, news of the turn, or a new size.
 func (p *prompt) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		p.window.resized(msg.Width, msg.Height)
+		p.window.setSize(msg.Width, msg.Height)
 		p.editor.SetWidth(msg.Width)
 		return p, nil
 	case passage:
-		p.now = msg
+		p.unfinished = msg
 		return p, nil
 	case waiting:
 		p.busy = bool(msg)
 		return p, nil
 	case asking:
 		if p.question = string(msg); p.question != "" {
-			p.label(answerText)
+			p.setPrefix(answerText)
 		} else {
-			p.label(promptText)
+			p.setPrefix(promptText)
 		}
 		return p, nil
 	case closing:
 		p.over = true
 		return p, tea.Quit
 	case tea.KeyPressMsg:
-		if done, cmd := p.key(msg.String()); done {
+		if done, cmd := p.handleKey(msg.String()); done {
 			return p, cmd
 		}
 	}
@@ -92,19 +92,20 @@ func (p *prompt) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return p, cmd
 }
 
-// key does what a key means to the conversation; false leaves it to the editor.
-func (p *prompt) key(name string) (done bool, cmd tea.Cmd) {
+// handleKey does what a key means in a conversation; done is false if the editor should handle
+// the handleKey.
+func (p *prompt) handleKey(name string) (done bool, cmd tea.Cmd) {
 	switch name {
 	case "enter":
 		p.send()
 	case "ctrl+c":
 		if p.editor.Length() > 0 {
-			p.show("")
+			p.setText("")
 			break
 		}
 		select {
 		case p.window.interrupts <- struct{}{}:
-		default: // one is on its way
+		default: // an interrupt is already on its way
 		}
 	case "ctrl+d":
 		if p.editor.Length() > 0 {
@@ -117,14 +118,14 @@ func (p *prompt) key(name string) (done bool, cmd tea.Cmd) {
 			return false, nil
 		}
 		if line, ok := p.history.previous(p.editor.Value()); ok {
-			p.show(line)
+			p.setText(line)
 		}
 	case "down":
 		if p.editor.Line() < p.editor.LineCount()-1 || p.editor.LineInfo().RowOffset < p.editor.LineInfo().Height-1 {
 			return false, nil
 		}
 		if line, ok := p.history.next(); ok {
-			p.show(line)
+			p.setText(line)
 		}
 	default:
 		return false, nil
@@ -132,7 +133,8 @@ func (p *prompt) key(name string) (done bool, cmd tea.Cmd) {
 	return true, nil
 }
 
-// send hands over what was typed. If nobody takes it now it stays in the line.
+// send hands the typed text to the conversation. If the queue is full, the text stays in
+// the line.
 func (p *prompt) send() {
 	text := strings.TrimSpace(p.editor.Value())
 	if text == "" {
@@ -141,25 +143,25 @@ func (p *prompt) send() {
 	select {
 	case p.window.lines <- text:
 		p.history.add(text)
-		p.show("")
+		p.setText("")
 	default:
 	}
 }
 
-// show puts a text into the line, to be edited.
-func (p *prompt) show(text string) {
+// setText puts a text into the line, for editing.
+func (p *prompt) setText(text string) {
 	p.editor.SetValue(text)
 	p.editor.MoveToEnd()
 }
 
-// View draws the window. At its end nothing of it stays.
+// View implements tea.Model: it draws the window, or nothing once the conversation is over.
 func (p *prompt) View() tea.View {
 	if p.over {
 		return tea.NewView("")
 	}
 	asked := p.window.linesOf(passage{text: p.question})
-	lines := p.window.linesOf(p.now.end())
-	if most := max(int(p.window.height.Load())-p.window.mostAbove()-p.editor.Height()-len(asked), 1); len(lines) > most {
+	lines := p.window.linesOf(p.unfinished.tail())
+	if most := max(int(p.window.height.Load())-p.window.linesPerPrint()-p.editor.Height()-len(asked), 1); len(lines) > most {
 		lines = lines[len(lines)-most:]
 	}
 	if p.busy && len(lines) == 0 {
@@ -173,15 +175,15 @@ func (p *prompt) View() tea.View {
 	return v
 }
 
-// mostRemembered is how many lines can be called back.
+// mostRemembered is how many typed lines the arrow keys can bring back.
 const mostRemembered = 500
 
-// A history is what was typed before, the newest last, and the place in it to
-// which the arrow keys have gone.
+// A history is the lines typed before, the newest last, and the position to which the arrow
+// keys have moved.
 type history struct {
 	lines []string
 	at    int    // an index of lines; len(lines) is the line that is being typed
-	typed string // that line
+	typed string // the line that was being typed when the arrow keys left it
 }
 
 func newHistory(earlier []string) history {
@@ -192,7 +194,7 @@ func newHistory(earlier []string) history {
 	return h
 }
 
-// add remembers a line, but for repetitions.
+// add appends a line, unless it repeats the last one.
 func (h *history) add(line string) {
 	if n := len(h.lines); n == 0 || h.lines[n-1] != line {
 		h.lines = append(h.lines, line)
@@ -203,7 +205,8 @@ func (h *history) add(line string) {
 	h.at, h.typed = len(h.lines), ""
 }
 
-// previous is the line before; what is being typed is kept for the way forth.
+// previous returns the line before the present position, and false at the first. It keeps
+// the line that is being typed, so that next can bring it back.
 func (h *history) previous(typing string) (string, bool) {
 	if h.at == 0 {
 		return "", false
@@ -215,7 +218,7 @@ func (h *history) previous(typing string) (string, bool) {
 	return h.lines[h.at], true
 }
 
-// next is the line after, in the end what was being typed.
+// next returns the line after the present position, at last the one that was being typed.
 func (h *history) next() (string, bool) {
 	if h.at == len(h.lines) {
 		return "", false

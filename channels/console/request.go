@@ -8,22 +8,22 @@ import (
 	"parley/bus"
 )
 
-// The answers to a request, and how they are asked for.
+// The prompt for a decision about a request, and the explanation of the answers.
 const (
 	answerText = "y/n/s › "
 	answersAre = "y runs it · n refuses it, n WHY says why · s runs it, and again whenever exactly this is called in this conversation"
 )
 
-// requests are the approvals that wait for the person at the terminal. The first one is
-// asked about, the others after it.
+// requests are the approvals for which the person at the terminal is asked. The person
+// decides about the first one, then about the next.
 type requests struct {
 	open []bus.Ask
-	// exchanged says that the one that was asked about was decided elsewhere: what is
-	// typed next may still be meant for it.
+	// exchanged says that the request shown was decided elsewhere and another one took its
+	// place: the next typed line may still be meant for the old one.
 	exchanged bool
 }
 
-// add takes in a request that people are asked about here.
+// add adds a request, if people are asked about it in this chat.
 func (r *requests) add(a *bus.Ask, here bus.Address) {
 	if a == nil || a.Kind != bus.AskApproval || len(a.Asked) > 0 && !slices.Contains(a.Asked, here) {
 		return
@@ -33,8 +33,8 @@ func (r *requests) add(a *bus.Ask, here bus.Address) {
 	}
 }
 
-// drop forgets a request that has ended.
-func (r *requests) drop(id string) {
+// remove removes a request that has ended.
+func (r *requests) remove(id string) {
 	at := slices.IndexFunc(r.open, func(a bus.Ask) bool { return a.ID == id })
 	if at < 0 {
 		return
@@ -43,7 +43,7 @@ func (r *requests) drop(id string) {
 	r.exchanged = len(r.open) > 0 && (r.exchanged || at == 0)
 }
 
-// question is what the terminal asks now; "" if nothing is.
+// question returns what the terminal asks now; "" if no request is open.
 func (r *requests) question() string {
 	if len(r.open) == 0 {
 		return ""
@@ -51,8 +51,9 @@ func (r *requests) question() string {
 	return fmt.Sprintf("%s waits for your word (%s): %s", oneLine(r.open[0].Tool), r.open[0].ID, answersAre)
 }
 
-// command is the command that a typed line stands for, if it decides about what is asked
-// now; wrong says why it is not taken for one.
+// command returns the command for a typed line that decides about the present request;
+// wrong says why a line that looks like a decision is not taken as one. Both are "" for any
+// other line.
 func (r *requests) command(text string) (command, wrong string) {
 	if len(r.open) == 0 {
 		return "", ""
@@ -77,17 +78,17 @@ func (r *requests) command(text string) (command, wrong string) {
 	return command, ""
 }
 
-// decides gives the command that a line stands for where the person is asked about a
-// call; taken is false where it is said to the agent.
-func (s *screen) decides(text string) (command string, taken bool) {
+// takeDecision returns the command for a typed line if it decides about the present request;
+// taken is false if the line is meant for the agent.
+func (s *screen) takeDecision(text string) (command string, taken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	command, wrong := s.requests.command(text)
 	if wrong != "" {
-		s.on.print(passage{text: wrong})
+		s.display.print(passage{text: wrong})
 	}
 	if command != "" {
-		s.on.ask(s.requests.question())
+		s.display.showQuestion(s.requests.question())
 	}
 	return command, command != "" || wrong != ""
 }

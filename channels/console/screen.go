@@ -17,18 +17,19 @@ const (
 	bullet = "· "
 	dimOn  = "\x1b[2m"
 	dimOff = "\x1b[0m"
-	// newsLag is how long what is sent waits for the news of its turn, so that
-	// the end of the text is not printed before its middle.
+	// newsLag is how long a sent message waits for the events of its turn, so that the end
+	// of the text is not printed before its middle.
 	newsLag = 250 * time.Millisecond
 )
 
-// A block is a piece of what a turn says, as far as it is known.
+// A block is one block of a turn's output, as far as it has arrived.
 type block struct {
 	n    int
 	kind string
 	text strings.Builder
 }
 
+// passage returns the block as a passage to show; blocks that are no text are dimmed.
 func (b *block) passage() passage {
 	return passage{text: b.text.String(), markdown: b.kind == blockText, dim: b.kind != blockText}
 }
@@ -38,82 +39,84 @@ const (
 	blockThinking = "thinking"
 )
 
-// A turn is what has been shown of one.
+// A turn is what the screen has shown of one turn.
 type turn struct {
-	texts []*block // its blocks of text, the one that is growing included
-	over  bool     // nothing more of it is news
+	texts []*block // its blocks of text, including the one that is growing
+	over  bool     // later events of the turn are ignored
 }
 
-// A display is what a screen shows things on.
+// A display is where a screen shows its passages.
 type display interface {
-	print(passage) // what is finished
-	now(passage)   // what is going on, in its place; the empty passage ends that
-	wait(busy bool)
-	ask(question string) // what waits for the person's word, in its place; "" ends that
+	print(passage)                // prints a finished passage
+	showUnfinished(passage)       // replaces the passage that is not finished; the empty passage removes it
+	setBusy(busy bool)            // shows whether an answer is awaited
+	showQuestion(question string) // replaces the question for the person's decision; "" removes it
 }
 
-// A screen shows a conversation as it goes on.
+// A screen shows a conversation while it goes on.
 type screen struct {
-	mu      sync.Mutex
-	on      display
-	growing *block   // what the model is saying
-	calls   []toolAt // those that run
-	busy    bool     // an answer is awaited
-	mine    map[string]bool
-	turns   map[string]*turn
-	latest  string        // the turn that was last heard of
-	change  chan struct{} // closed when a turn is over
+	mu          sync.Mutex
+	display     display
+	growing     *block     // the block that the model is saying
+	calls       []callLine // the tool calls that are running
+	busy        bool       // an answer is awaited
+	ownMessages map[string]bool
+	turns       map[string]*turn
+	latest      string        // the turn of the last event
+	change      chan struct{} // closed when a turn has ended
 
 	here     bus.Address
 	requests requests
 }
 
-// A toolAt is the line of a tool call that runs.
-type toolAt struct{ call, line string }
+// A callLine is the line that shows one running tool call.
+type callLine struct{ call, line string }
 
 func newScreen(on display, here bus.Address) *screen {
-	return &screen{on: on, here: here, mine: make(map[string]bool), turns: make(map[string]*turn), change: make(chan struct{})}
+	return &screen{display: on, here: here, ownMessages: make(map[string]bool), turns: make(map[string]*turn), change: make(chan struct{})}
 }
 
-// attach shows everything on another display from now on.
+// attach makes the screen use another display from now on.
 func (s *screen) attach(on display) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.on = on
+	s.display = on
 }
 
-// typed shows what the person has sent off; on a page it was never seen.
-func (s *screen) typed(text string) {
+// showTyped prints what the person has sent, in a window, which clears the typed line;
+// elsewhere the showTyped text stays visible.
+func (s *screen) showTyped(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, window := s.on.(*window); window {
-		s.on.print(passage{text: promptText + text})
+	if _, window := s.display.(*window); window {
+		s.display.print(passage{text: promptText + text})
 	}
 }
 
-// asked notes the id of what was typed; a command is answered without a turn.
-func (s *screen) asked(id, text string) {
+// recordAsked records the id of a message of the person's; a command is answered without a turn.
+func (s *screen) recordAsked(id, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mine[id] = isCommand(text)
-	s.await(true)
+	s.ownMessages[id] = isCommand(text)
+	s.setBusy(true)
 }
 
+// isBusy reports whether an answer is awaited.
 func (s *screen) isBusy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.busy
 }
 
-// tell shows a line that is nobody's answer.
-func (s *screen) tell(text string) {
+// printNote prints a line that belongs to no answer.
+func (s *screen) printNote(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.on.print(passage{text: text})
+	s.display.print(passage{text: text})
 }
 
-// event shows one piece of news.
-func (s *screen) event(e bus.Event) {
+// handleEvent shows one event of a turn.
+func (s *screen) handleEvent(e bus.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.turns[e.Turn]
@@ -127,82 +130,82 @@ func (s *screen) event(e bus.Event) {
 	s.latest = e.Turn
 	switch e.Type {
 	case bus.TurnStart:
-		s.await(true)
+		s.setBusy(true)
 	case bus.BlockStart, bus.BlockDelta:
-		s.say(t, e)
+		s.growBlock(t, e)
 	case bus.BlockStop:
-		s.finish()
+		s.finishBlock()
 	case bus.BlockReset:
-		s.reset(t, e.Block)
+		s.withdrawBlocks(t, e.Block)
 	case bus.ToolStart:
-		s.finish()
-		s.calls = append(s.calls, toolAt{e.Call, strings.TrimRight(bullet+oneLine(e.Tool)+" "+oneLine(e.Delta), " ") + " …"})
-		s.running()
+		s.finishBlock()
+		s.calls = append(s.calls, callLine{e.Call, strings.TrimRight(bullet+oneLine(e.Tool)+" "+oneLine(e.Delta), " ") + " …"})
+		s.showRunningCalls()
 	case bus.ToolProgress:
 		s.toolProgress(e)
 	case bus.ToolEnd:
 		s.toolEnd(e)
 	case bus.Asked:
 		s.requests.add(e.Ask, s.here)
-		s.on.ask(s.requests.question())
+		s.display.showQuestion(s.requests.question())
 	case bus.AskResolved:
 		if e.Ask != nil {
-			s.requests.drop(e.Ask.ID)
+			s.requests.remove(e.Ask.ID)
 		}
-		s.on.ask(s.requests.question())
+		s.display.showQuestion(s.requests.question())
 	case bus.Compacted:
 		if c := e.Compaction; c != nil {
-			s.finish()
-			s.on.print(passage{text: fmt.Sprintf("%sless of the past is shown to the model: about %d tokens in place of %d", bullet, c.After, c.Before)})
+			s.finishBlock()
+			s.display.print(passage{text: fmt.Sprintf("%sless of the past is shown to the model: about %d tokens in place of %d", bullet, c.After, c.Before)})
 		}
 	case bus.TurnParked:
-		s.finish()
-		s.await(false)
+		s.finishBlock()
+		s.setBusy(false)
 	case bus.TurnComplete, bus.TurnError:
-		s.end(t, e)
+		s.endTurn(t, e)
 	}
 }
 
-// say shows a block as it grows, what the model only thinks dimmed.
-func (s *screen) say(t *turn, e bus.Event) {
+// growBlock shows a growing block of the model's output; its thinking is dimmed.
+func (s *screen) growBlock(t *turn, e bus.Event) {
 	if e.Kind != blockText && e.Kind != blockThinking {
 		return
 	}
 	if b := s.growing; b == nil || b.n != e.Block || b.kind != e.Kind || e.Type == bus.BlockStart {
-		s.finish()
+		s.finishBlock()
 		s.growing = &block{n: e.Block, kind: e.Kind}
 		if e.Kind == blockText {
 			t.texts = append(t.texts, s.growing)
 		}
 	}
 	s.growing.text.WriteString(e.Delta)
-	s.on.now(s.growing.passage())
+	s.display.showUnfinished(s.growing.passage())
 }
 
-// toolProgress shows beside a call that runs how far it is.
+// toolProgress shows the progress of a running tool call in its line.
 func (s *screen) toolProgress(e bus.Event) {
 	for i := range s.calls {
 		if s.calls[i].call == e.Call && s.growing == nil {
 			line, _, _ := strings.Cut(s.calls[i].line, " … ")
 			s.calls[i].line = strings.TrimSuffix(line, " …") + " … " + oneLine(e.Delta)
-			s.running()
+			s.showRunningCalls()
 		}
 	}
 }
 
-// finish prints the block that was growing.
-func (s *screen) finish() {
+// finishBlock prints the block that was growing, as finished.
+func (s *screen) finishBlock() {
 	b := s.growing
 	if b == nil {
 		return
 	}
 	s.growing = nil
-	s.on.now(passage{})
-	s.on.print(b.passage())
+	s.display.showUnfinished(passage{})
+	s.display.print(b.passage())
 }
 
-// reset takes back what was shown from a block on: the model is asked again.
-func (s *screen) reset(t *turn, from int) {
+// withdrawBlocks withdraws an answer's blocks from a number on: the model is asked again.
+func (s *screen) withdrawBlocks(t *turn, from int) {
 	kept := t.texts[:0]
 	void := false
 	for _, b := range t.texts {
@@ -216,28 +219,29 @@ func (s *screen) reset(t *turn, from int) {
 	if s.growing != nil && s.growing.n >= from {
 		void = void || s.growing.text.Len() > 0
 		s.growing = nil
-		s.on.now(passage{})
+		s.display.showUnfinished(passage{})
 	}
 	if void {
-		s.on.print(passage{text: bullet + "the answer broke off and begins again"})
+		s.display.print(passage{text: bullet + "the answer broke off and begins again"})
 	}
 }
 
-// running shows the calls that run.
-func (s *screen) running() {
+// showRunningCalls shows the lines of the running tool calls.
+func (s *screen) showRunningCalls() {
 	lines := make([]string, len(s.calls))
 	for i, c := range s.calls {
 		lines[i] = c.line
 	}
-	s.on.now(passage{text: strings.Join(lines, "\n")})
+	s.display.showUnfinished(passage{text: strings.Join(lines, "\n")})
 }
 
+// toolEnd prints a finished tool call with its outcome.
 func (s *screen) toolEnd(e bus.Event) {
 	outcome := " ok"
 	if e.Error != nil {
 		outcome = " failed: " + oneLine(e.Error.Code)
 	}
-	line := bullet + oneLine(e.Tool) + " …" // of a call whose beginning was missed
+	line := bullet + oneLine(e.Tool) + " …" // for a call whose beginning was missed
 	for i, c := range s.calls {
 		if c.call == e.Call {
 			line = c.line
@@ -245,29 +249,29 @@ func (s *screen) toolEnd(e bus.Event) {
 			break
 		}
 	}
-	s.running()
-	s.on.print(passage{text: line + outcome})
+	s.showRunningCalls()
+	s.display.print(passage{text: line + outcome})
 }
 
-// end notes that a turn is over. Its answer is still to be sent, unless it has none.
-func (s *screen) end(t *turn, e bus.Event) {
+// endTurn records that a turn has ended. Its answer, if it has one, is still to be sent.
+func (s *screen) endTurn(t *turn, e bus.Event) {
 	t.over = true
-	// A text whose end was not heard of is in the answer: printed now it would be in two.
+	// A text whose end was missed is part of the answer: printed now, it would appear twice.
 	if s.growing == nil || s.growing.kind != blockText || e.Type == bus.TurnError {
-		s.finish()
-		s.on.now(passage{})
+		s.finishBlock()
+		s.display.showUnfinished(passage{})
 	}
 	s.calls = nil
 	close(s.change)
 	s.change = make(chan struct{})
 	if e.Type == bus.TurnError && (e.Error == nil || e.Error.Message == "") {
-		s.await(false)
+		s.setBusy(false)
 	}
 }
 
-// send shows what was sent, without what was shown of it already.
+// send prints a sent message, without what was already shown of it.
 func (s *screen) send(ctx context.Context, part channels.Part) {
-	s.settle(ctx, part)
+	s.waitForEvents(ctx, part)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id, _ := bus.Cause(part.Key)
@@ -275,22 +279,22 @@ func (s *screen) send(ctx context.Context, part channels.Part) {
 	rest := part.Text
 	if t != nil && id != part.Key {
 		s.dropShownBlock(t)
-		rest = t.unseen(part.Text)
+		rest = t.unseenRest(part.Text)
 	}
-	s.on.print(passage{text: rest, markdown: true})
-	_, mine := s.mine[id]
-	if !mine && t == nil { // said by the way
+	s.display.print(passage{text: rest, markdown: true})
+	_, mine := s.ownMessages[id]
+	if !mine && t == nil { // a message that answers nothing
 		return
 	}
-	s.turns[id] = &turn{over: true} // late news of it is none
-	delete(s.mine, id)
+	s.turns[id] = &turn{over: true} // later events of this turn are ignored
+	delete(s.ownMessages, id)
 	if last := s.turns[s.latest]; last == nil || last.over {
 		s.forgetOldTurns()
-		s.await(false)
+		s.setBusy(false)
 	}
 }
 
-// dropShownBlock forgets the block that was growing when the whole answer came: it is in there.
+// dropShownBlock removes the block that was growing: the complete answer contains it.
 func (s *screen) dropShownBlock(t *turn) {
 	n := len(t.texts)
 	if s.growing == nil || n == 0 || t.texts[n-1] != s.growing {
@@ -298,10 +302,10 @@ func (s *screen) dropShownBlock(t *turn) {
 	}
 	t.texts = t.texts[:n-1]
 	s.growing = nil
-	s.on.now(passage{})
+	s.display.showUnfinished(passage{})
 }
 
-// forgetOldTurns drops what nothing will ask for, but for the latest turns.
+// forgetOldTurns removes ended turns, all but the newest.
 func (s *screen) forgetOldTurns() {
 	const most = 64
 	for id, t := range s.turns {
@@ -314,8 +318,8 @@ func (s *screen) forgetOldTurns() {
 	}
 }
 
-// unseen is what of a text was not shown while the turn went on.
-func (t *turn) unseen(text string) string {
+// unseenRest returns the rest of an answer that was not shown while the turn went on.
+func (t *turn) unseenRest(text string) string {
 	for i := range t.texts {
 		var seen strings.Builder
 		for _, b := range t.texts[i:] {
@@ -331,15 +335,15 @@ func (t *turn) unseen(text string) string {
 	return text
 }
 
-// settle waits a moment until the news of the turn that a part answers has been shown.
-func (s *screen) settle(ctx context.Context, part channels.Part) {
+// waitForEvents waits up to newsLag until the events of the turn that a part answers are shown.
+func (s *screen) waitForEvents(ctx context.Context, part channels.Part) {
 	id, answers := bus.Cause(part.Key)
 	timer := time.NewTimer(newsLag)
 	defer timer.Stop()
 	for {
 		s.mu.Lock()
 		t, change := s.turns[id], s.change
-		command, mine := s.mine[id]
+		command, mine := s.ownMessages[id]
 		awaited := (t != nil && !t.over) || (t == nil && mine && !command)
 		s.mu.Unlock()
 		if !answers || !awaited {
@@ -355,20 +359,20 @@ func (s *screen) settle(ctx context.Context, part channels.Part) {
 	}
 }
 
-// await says whether an answer is awaited. s.mu is held.
-func (s *screen) await(busy bool) {
+// setBusy sets whether an answer is awaited. The caller holds s.mu.
+func (s *screen) setBusy(busy bool) {
 	if s.busy != busy {
 		s.busy = busy
-		s.on.wait(busy)
+		s.display.setBusy(busy)
 	}
 }
 
-// A plainOutput is a display that is no terminal: what is finished is written to it, as
-// it came, and what the model only thinks is not, lest it be taken for the answer.
+// A plainOutput is a display for an output that is no terminal. It writes finished passages
+// as they are, except the model's thinking, which could be taken for the answer.
 type plainOutput struct {
 	mu  sync.Mutex
 	out io.Writer
-	err error // the first of out
+	err error // the first error of out
 }
 
 func (p *plainOutput) print(text passage) {
@@ -382,14 +386,14 @@ func (p *plainOutput) print(text passage) {
 	}
 }
 
-func (*plainOutput) now(passage) {}
+func (*plainOutput) showUnfinished(passage) {}
 
-func (*plainOutput) wait(bool) {}
+func (*plainOutput) setBusy(bool) {}
 
-func (p *plainOutput) ask(question string) { p.print(passage{text: question}) }
+func (p *plainOutput) showQuestion(question string) { p.print(passage{text: question}) }
 
-// failed is why the page could not be written to.
-func (p *plainOutput) failed() error {
+// writeError returns the first error of writing.
+func (p *plainOutput) writeError() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err

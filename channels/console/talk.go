@@ -16,8 +16,8 @@ import (
 	"parley/bus"
 )
 
-// terminal tells whether a stream is one, and gives its descriptor.
-func terminal(stream any) (int, bool) {
+// terminalFD reports whether a stream is a terminal, and returns its file descriptor.
+func terminalFD(stream any) (int, bool) {
 	f, ok := stream.(interface{ Fd() uintptr })
 	if !ok {
 		return 0, false
@@ -26,20 +26,21 @@ func terminal(stream any) (int, bool) {
 	return fd, term.IsTerminal(fd)
 }
 
-// size is the terminal's; false where none can be written all over: one that does
-// not know its size (a serial line), or that cannot move its cursor.
-func (c *Channel) size() (width, height int, ok bool) {
-	fd, shown := terminal(c.cfg.Out)
-	if _, typed := terminal(c.cfg.In); !typed || !shown || os.Getenv("TERM") == "dumb" {
+// terminalSize returns the terminal's size; false where a window cannot be drawn: on a terminal
+// that does not know its terminalSize (a serial line) or cannot move its cursor.
+func (c *Channel) terminalSize() (width, height int, ok bool) {
+	fd, shown := terminalFD(c.cfg.Out)
+	if _, typed := terminalFD(c.cfg.In); !typed || !shown || os.Getenv("TERM") == "dumb" {
 		return 0, 0, false
 	}
 	width, height, err := term.GetSize(fd)
 	return width, height, err == nil && width > 0 && height > 0
 }
 
-// makesLinks tells whether the terminal says of itself that it makes links of the escape
-// sequence for them; it cannot be asked. Within another program that draws it (tmux)
-// nobody knows. FORCE_HYPERLINK decides, as it does for other programs.
+// makesLinks reports whether the terminal, judged by its environment variables, turns the
+// escape sequence for hyperlinks into links; a terminal cannot be asked. Inside another
+// program that draws for it (tmux) nobody knows. FORCE_HYPERLINK decides, as it does for
+// other programs.
 func makesLinks(getenv func(string) string) bool {
 	switch getenv("FORCE_HYPERLINK") {
 	case "":
@@ -51,7 +52,7 @@ func makesLinks(getenv func(string) string) bool {
 	if getenv("TMUX") != "" || getenv("STY") != "" {
 		return false
 	}
-	const fixed = 5001 // the first VTE of which no link ends the terminal
+	const fixed = 5001 // the first version of VTE that no hyperlink crashes
 	if version, err := strconv.Atoi(getenv("VTE_VERSION")); err == nil && version >= fixed {
 		return true
 	}
@@ -60,16 +61,18 @@ func makesLinks(getenv func(string) string) bool {
 		getenv("WT_SESSION") != "" || getenv("KONSOLE_VERSION") != "" || getenv("DOMTERM") != ""
 }
 
-// keyboard is what a conversation is typed with: lines, Ctrl-C, and the end of both.
+// A keyboard delivers what a person types in a conversation: lines, Ctrl-C, and the end of
+// the input.
 type keyboard struct {
 	lines      <-chan string
 	interrupts <-chan struct{}
 	ended      <-chan error
 }
 
-// openTerminal opens what a conversation is typed and shown on; leave closes it.
+// openTerminal opens the terminal for a conversation, or plain input and output where no
+// window can be drawn; leave closes it.
 func (c *Channel) openTerminal(ctx context.Context) (t keyboard, leave func()) {
-	width, height, ok := c.size()
+	width, height, ok := c.terminalSize()
 	if !ok {
 		lines, ended := make(chan string), make(chan error, 1)
 		go func() { ended <- c.publishLines(ctx, lines) }() // a read of In cannot be interrupted
@@ -80,19 +83,19 @@ func (c *Channel) openTerminal(ctx context.Context) (t keyboard, leave func()) {
 	running.Go(w.run)
 	c.screen.attach(w)
 	if c.cfg.Banner != "" {
-		c.screen.tell(c.cfg.Banner)
+		c.screen.printNote(c.cfg.Banner)
 	}
 	return keyboard{w.lines, w.interrupts, w.ended}, func() {
 		w.close()
 		running.Wait()
 		c.screen.attach(c.page)
 		if c.screen.isBusy() && c.cfg.Leaving != "" {
-			c.screen.tell(c.cfg.Leaving)
+			c.screen.printNote(c.cfg.Leaving)
 		}
 	}
 }
 
-// publishTyped publishes what is typed, and /stop for Ctrl-C while an answer is awaited.
+// publishTyped publishes each typed line, and /stop for Ctrl-C while an answer is awaited.
 func (c *Channel) publishTyped(ctx context.Context, publish func(context.Context, bus.Inbound) error, t keyboard) error {
 	stopping := false
 	for {
@@ -114,26 +117,26 @@ func (c *Channel) publishTyped(ctx context.Context, publish func(context.Context
 		case "/quit", "/exit":
 			return io.EOF
 		}
-		c.screen.typed(text)
-		if command, taken := c.screen.decides(text); taken {
-			if command != "" && c.publish(ctx, publish, c.said(command)) != nil {
+		c.screen.showTyped(text)
+		if command, taken := c.screen.takeDecision(text); taken {
+			if command != "" && c.publish(ctx, publish, c.personMessage(command)) != nil {
 				return nil // ctx is done
 			}
 			continue
 		}
 		if wrong := c.cfg.refusalOf(text); wrong != "" {
-			c.screen.tell(wrong)
+			c.screen.printNote(wrong)
 			continue
 		}
-		in := c.said(text)
-		c.screen.asked(in.ID, text)
+		in := c.personMessage(text)
+		c.screen.recordAsked(in.ID, text)
 		if err := c.publish(ctx, publish, in); err != nil {
 			return nil // ctx is done
 		}
 	}
 }
 
-// publishLines reads lines where there is no editing them.
+// publishLines reads lines from an input without an editor.
 func (c *Channel) publishLines(ctx context.Context, lines chan<- string) error {
 	s := bufio.NewScanner(c.cfg.In)
 	s.Buffer(nil, bus.MaxBody)

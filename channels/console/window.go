@@ -14,40 +14,40 @@ import (
 	"parley/channels/markup"
 )
 
-// A window is the lower end of a terminal: what is going on now, and beneath it
-// the line that is typed. What is finished is printed above and scrolls away, so
-// neither ever lands inside the other.
+// A window is the lower end of a terminal: what the turn is doing now, and under it the
+// line that is typed. Finished passages are printed above the window and scroll away, so
+// neither ever disturbs the other.
 type window struct {
 	program  *tea.Program
 	width    atomic.Int64
 	height   atomic.Int64
 	markdown *markup.Renderer
-	links    bool // the terminal makes links
+	links    bool // the terminal shows hyperlinks
 
-	lines      chan string   // what was typed and sent off
+	lines      chan string   // lines that were typed and sent
 	interrupts chan struct{} // Ctrl-C at an empty line
-	ended      chan error    // why nothing more will be typed; io.EOF after Ctrl-D
+	ended      chan error    // why the typing has ended; io.EOF after Ctrl-D
 }
 
-// mostTyped is how many lines may have been sent off and not be taken yet.
-const mostTyped = 16
+// maxQueuedLines is how many sent lines may wait to be received.
+const maxQueuedLines = 16
 
-// framesPerSecond is how often the window is drawn at most.
+// framesPerSecond is how many times a second the window is drawn at most.
 const framesPerSecond = 30
 
 func newWindow(in io.Reader, out io.Writer, width, height int, earlier []string) *window {
 	w := &window{
 		markdown: markup.New(), links: makesLinks(os.Getenv),
-		lines: make(chan string, mostTyped), interrupts: make(chan struct{}, 1), ended: make(chan error, 1),
+		lines: make(chan string, maxQueuedLines), interrupts: make(chan struct{}, 1), ended: make(chan error, 1),
 	}
-	w.resized(width, height)
+	w.setSize(width, height)
 	w.program = tea.NewProgram(newPrompt(w, earlier),
 		tea.WithInput(in), tea.WithOutput(out), tea.WithFPS(framesPerSecond),
 		tea.WithoutSignalHandler()) // the caller has one
 	return w
 }
 
-// run shows the window until something ends it, and leaves the terminal as it was.
+// run shows the window until something ends it, and restores the terminal.
 func (w *window) run() {
 	_, err := w.program.Run()
 	switch {
@@ -59,25 +59,25 @@ func (w *window) run() {
 	w.ended <- err
 }
 
-// close ends run; nothing of the window stays on the terminal.
+// close ends run and removes the window from the terminal.
 func (w *window) close() { w.program.Send(closing{}) }
 
 type closing struct{}
 
-// resized notes the terminal's size.
-func (w *window) resized(width, height int) {
+// setSize stores the terminal's new size.
+func (w *window) setSize(width, height int) {
 	w.width.Store(int64(width))
 	w.height.Store(int64(height))
 }
 
-// mostAbove is how many lines are put above the window at once. The terminal has to have
-// room for them beside the window, as it was drawn last: what has no room scrolls away, and
-// nothing takes it back.
-func (w *window) mostAbove() int { return max(int(w.height.Load())/3, 1) }
+// linesPerPrint is how many lines are printed above the window at once. The terminal must have
+// room for them beside the window as it was drawn last: lines without room would scroll
+// away, and nothing could bring them back.
+func (w *window) linesPerPrint() int { return max(int(w.height.Load())/3, 1) }
 
-// print puts a finished passage above, in parts.
+// print prints a finished passage above the window, in portions.
 func (w *window) print(p passage) {
-	lines, most := w.linesOf(p), w.mostAbove()
+	lines, most := w.linesOf(p), w.linesPerPrint()
 	for len(lines) > 0 {
 		n := min(most, len(lines))
 		w.program.Println(strings.Join(lines[:n], "\n"))
@@ -85,27 +85,27 @@ func (w *window) print(p passage) {
 	}
 }
 
-// showUnfinished shows what is not finished yet, in place of what was shown so before.
-func (w *window) now(p passage) { w.program.Send(p) }
+// showUnfinished shows an unfinished passage in the window, in place of the one before.
+func (w *window) showUnfinished(p passage) { w.program.Send(p) }
 
-// wait says whether an answer is awaited.
-func (w *window) wait(busy bool) { w.program.Send(waiting(busy)) }
+// setBusy shows whether an answer is awaited.
+func (w *window) setBusy(busy bool) { w.program.Send(waiting(busy)) }
 
 type waiting bool
 
-// ask says what waits for the person's word.
-func (w *window) ask(question string) { w.program.Send(asking(question)) }
+// showQuestion shows the request that waits for the person's decision.
+func (w *window) showQuestion(question string) { w.program.Send(asking(question)) }
 
 type asking string
 
-// A passage is a text that is shown as one.
+// A passage is a text that is shown as a unit, as plain text or Markdown, dimmed or not.
 type passage struct {
 	text     string
 	markdown bool
 	dim      bool
 }
 
-// linesOf is a passage as the terminal shows it, lines broken between words.
+// linesOf returns a passage as lines for the terminal, broken between words.
 func (w *window) linesOf(p passage) []string {
 	width := int(w.width.Load())
 	text := strings.Trim(clean(p.text), "\n")
@@ -124,14 +124,15 @@ func (w *window) linesOf(p passage) []string {
 	return lines
 }
 
-// mostGrowing is how much of a growing passage is looked at, in bytes: the rest
-// is above the window's edge.
-const mostGrowing = 8 << 10
+// maxGrowingBytes is how many bytes of a growing passage are rendered: what comes before is
+// above the window's edge.
+const maxGrowingBytes = 8 << 10
 
-// end is the end of a passage that grows, from the beginning of a line.
-func (p passage) end() passage {
-	if len(p.text) > mostGrowing {
-		p.text = p.text[len(p.text)-mostGrowing:]
+// tail returns the last maxGrowingBytes bytes of a growing passage, from the beginning of a
+// line.
+func (p passage) tail() passage {
+	if len(p.text) > maxGrowingBytes {
+		p.text = p.text[len(p.text)-maxGrowingBytes:]
 		if i := strings.IndexByte(p.text, '\n'); i >= 0 {
 			p.text = p.text[i+1:]
 		}
@@ -139,7 +140,7 @@ func (p passage) end() passage {
 	return p
 }
 
-// wrap breaks lines between words, and words only where they are longer than a line.
+// wrap breaks lines between words, and inside words only if they are longer than a line.
 func wrap(text string, width int) string {
 	if width <= 0 {
 		return text

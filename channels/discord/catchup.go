@@ -220,7 +220,7 @@ func (u *catchUp) readDirectChats(ctx context.Context) {
 			}
 			return
 		}
-		if !wait.series.Began() && ctx.Err() == nil {
+		if !wait.series.HasWaited() && ctx.Err() == nil {
 			u.channel.log.LogAttrs(ctx, slog.LevelWarn, "it cannot be read where the bot was spoken to; trying on", slog.Any("error", err))
 		}
 		if !wait.pause(ctx, err) {

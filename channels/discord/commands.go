@@ -75,7 +75,7 @@ func (c *Channel) offerCommands(ctx context.Context, application string) {
 		}
 		refusal, ok := errors.AsType[*channels.SendError](err)
 		again := ok && refusal.Fault == channels.Retry
-		if !wait.series.Began() {
+		if !wait.series.HasWaited() {
 			c.log.LogAttrs(ctx, slog.LevelWarn, "Discord does not offer the commands; people may write them all the same",
 				slog.Bool("again", again), slog.Any("error", err))
 		}

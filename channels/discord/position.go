@@ -56,7 +56,7 @@ func (p *position) load(ctx context.Context) error {
 			}
 			return nil
 		}
-		if !wait.series.Began() && ctx.Err() == nil {
+		if !wait.series.HasWaited() && ctx.Err() == nil {
 			p.channel.log.LogAttrs(ctx, slog.LevelWarn, "the cursor cannot be read; trying on", slog.Any("error", err))
 		}
 		if !wait.pause(ctx, err) {

@@ -43,7 +43,7 @@ func (p *publisher) deliver(ctx context.Context, n *laneItem) bool {
 		if err == nil {
 			return true
 		}
-		if !wait.series.Began() && ctx.Err() == nil {
+		if !wait.series.HasWaited() && ctx.Err() == nil {
 			p.channel.log.LogAttrs(ctx, slog.LevelWarn, "a message is not stored yet; trying on",
 				slog.String("chat", n.channel), slog.Uint64("message", n.id), slog.Any("error", err))
 		}

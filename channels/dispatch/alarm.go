@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// An alarm lets one goroutine sleep until something is due, however many others
-// make it due. The zero alarm is not usable.
+// An alarm wakes one sleeping goroutine when something is due, however many others ring it.
+// Only newAlarm makes a usable one.
 type alarm struct{ rung chan struct{} }
 
 func newAlarm() alarm { return alarm{make(chan struct{}, 1)} }
 
-// ring has run look again at once. A second ring before that changes nothing.
+// ring makes run call its work at once. A second ring before that has no effect.
 func (a alarm) ring() {
 	select {
 	case a.rung <- struct{}{}:
@@ -19,9 +19,8 @@ func (a alarm) ring() {
 	}
 }
 
-// run calls work until ctx is done: first at once, and then whenever the alarm rings
-// or as much time has passed as work has asked for. Work that asks for none, with 0,
-// sleeps until the alarm rings.
+// run calls work until ctx is done: once at the start, and then whenever the alarm rings or
+// the time that work has returned is over. If work returns 0, only a ring wakes it.
 func (a alarm) run(ctx context.Context, work func() (sleep time.Duration)) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()

@@ -13,8 +13,8 @@ import (
 	"parley/channels/markup"
 )
 
-// deliver sends one message, from the first part that is not known to be sent. Its
-// error is nil once the message is through, and else a *deliveryError.
+// deliver sends one message, beginning with the first part that is not known to be sent. It
+// returns nil once the message needs nothing more, and else a *deliveryError.
 func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message, attempts int) error {
 	out, err := bus.DecodeOutbound(m.Body)
 	if err != nil || out.To.Chat == "" {
@@ -28,7 +28,7 @@ func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message,
 	if need, ok := unknownNeed(out.Needs); ok {
 		r.Log.Warn("message needs what this release does not know and is left to another", slog.String("channel", r.Name),
 			slog.String("id", m.ID), slog.String("need", markup.Verbatim(need)))
-		return later(unknownNeedWait)
+		return giveBackFor(unknownNeedWait)
 	}
 	d := &delivery{run: r, lease: lease, out: out, to: out.To, record: channels.Send{ID: m.ID, To: out.To}, attempts: attempts, enclosures: enclosure.Of(out)}
 	if out.IsReply() {
@@ -41,20 +41,20 @@ func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message,
 	}
 	how, failed := errors.AsType[*deliveryError](err)
 	if !failed || how.discarded || how.bury != "" {
-		r.drafts.passed(work, out)
+		r.drafts.noteFinished(work, out)
 		d.releaseFiles()
 	}
 	if failed && how.discarded {
 		return nil
 	}
-	if !failed && d.arrived() {
+	if !failed && d.hasArrived() {
 		r.reactions.Answered(out)
 	}
 	return err
 }
 
-// recovering works on what may panic: that is tried again like anything else that
-// goes wrong, and then given up.
+// recovering calls work, and turns a panic into an error: the message is tried again like
+// after any other failure, and given up after leastAttempts.
 func (d *delivery) recovering(work func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -68,23 +68,23 @@ func (d *delivery) recovering(work func() error) (err error) {
 	return work()
 }
 
-// send takes each part as far as it goes.
+// send sends the message's parts in their order, each as far as the platform lets it.
 func (d *delivery) send(ctx, work context.Context) error {
 	fresh, err := d.begin(ctx, work)
 	if err != nil {
 		return err
 	}
 	if parts := d.record.Parts; len(parts) > 0 && parts[0].Edits != "" {
-		// From here on the draft is this message, whoever goes on: were it still
-		// one after the edit, the turn's next message would replace it again.
-		d.drafts.endFor(work, d.out, parts[0].Edits)
+		// From here on this message owns the draft, whoever continues it: if it were still
+		// a draft after the edit, the turn's next message would replace it again.
+		d.drafts.releaseDraft(work, d.out, parts[0].Edits)
 	}
 	for i := range d.record.Parts {
 		if i > 0 && ctx.Err() != nil {
-			return later(0)
+			return giveBackFor(0)
 		}
-		// A part that the platform refuses in one way may be tried in another.
-		for !d.settled(i) {
+		// A part that the platform refuses in one form may be sent in another.
+		for !d.isSettled(i) {
 			if err := d.sendPart(ctx, work, i, fresh); err != nil {
 				return err
 			}
@@ -97,26 +97,26 @@ func (d *delivery) send(ctx, work context.Context) error {
 			return err
 		}
 	}
-	if err := d.noteInSession(work); err != nil {
+	if err := d.notifyReplySession(work); err != nil {
 		return err
 	}
 	return nil
 }
 
-// begin records the message and its parts, unless the book knows it. Fresh means
-// that the first part was noted as sending just now, by us.
+// begin records the message and its parts, unless the book knows it. fresh reports that
+// this call has just recorded the first part as sending.
 func (d *delivery) begin(ctx, work context.Context) (fresh bool, err error) {
-	// The book notes the first part as sending, so the pace is waited for before.
-	if !d.expired() {
+	// Begin records the first part as sending, so this waits for the pace before.
+	if !d.hasExpired() {
 		if err := d.waitForPace(ctx); err != nil {
 			return false, err
 		}
 	}
 	parts, err := d.planParts(work)
 	if err != nil {
-		return false, d.bookFailed(err)
+		return false, d.errFromBook(err)
 	}
-	if d.expired() {
+	if d.hasExpired() {
 		for i := range parts {
 			parts[i] = channels.SentPart{State: channels.Failed, Code: expired, File: parts[i].File}
 		}
@@ -124,17 +124,17 @@ func (d *delivery) begin(ctx, work context.Context) (fresh bool, err error) {
 	d.record.Parts = parts
 	known, fresh, err := d.Book.Begin(work, d.record)
 	if err != nil {
-		return false, d.bookFailed(err)
+		return false, d.errFromBook(err)
 	}
 	d.record = known
-	d.point("send:begun")
+	d.crashPoint("send:begun")
 	return fresh, nil
 }
 
-// partExpired says so of a part: a message of which something has arrived is sent
-// whole, however late.
+// partExpired reports whether a part must not be sent any more because the message has
+// expired. A message of which a part has arrived is sent whole, however late.
 func (d *delivery) partExpired(i int) bool {
-	if !d.expired() {
+	if !d.hasExpired() {
 		return false
 	}
 	for _, p := range d.record.Parts[:i] {
@@ -145,10 +145,11 @@ func (d *delivery) partExpired(i int) bool {
 	return true
 }
 
-// sendPart does the next thing for one part. InHand says that it was noted as sending just now, by us.
+// sendPart does the next step for one part. inHand says that this process has just recorded
+// the part as sending.
 func (d *delivery) sendPart(ctx, work context.Context, i int, inHand bool) error {
 	switch p := d.record.Parts[i]; p.State {
-	case channels.Failed: // cut off in the middle of giving up
+	case channels.Failed: // giving the message up was cut off
 		return d.giveUp(work, p.Code)
 	case channels.Sending:
 		if inHand {
@@ -164,7 +165,7 @@ func (d *delivery) sendPart(ctx, work context.Context, i int, inHand bool) error
 		if d.partExpired(i) {
 			return d.giveUp(work, expired)
 		}
-		if err := d.waitAndCheckLease(ctx, work); err != nil { // or the book's news might be another's
+		if err := d.waitAndCheckLease(ctx, work); err != nil { // without the lease this could overwrite what another process recorded
 			return err
 		}
 		p.State = channels.Sending
@@ -175,8 +176,8 @@ func (d *delivery) sendPart(ctx, work context.Context, i int, inHand bool) error
 	return d.transmit(work, i)
 }
 
-// resolveCutOff deals with a part that was found as sending. Settled means that
-// there is nothing more to be done for it.
+// resolveCutOff handles a part that was found as sending, which means that its send was cut
+// off. settled reports that the part needs nothing more.
 func (d *delivery) resolveCutOff(ctx, work context.Context, i int) (settled bool, err error) {
 	p := d.record.Parts[i]
 	if p.Edits != "" && d.partExpired(i) {
@@ -197,7 +198,7 @@ func (d *delivery) resolveCutOff(ctx, work context.Context, i int) (settled bool
 		case err == nil && sent:
 			p.State, p.PlatformID = channels.Sent, id
 			return true, d.mark(work, i, p)
-		case err == nil: // certainly not sent: it goes out as if for the first time
+		case err == nil: // certainly not sent: send it as if for the first time
 			return false, nil
 		case fault.Fault == channels.Retry:
 			d.noteFailure(fault)
@@ -216,7 +217,8 @@ func (d *delivery) resolveCutOff(ctx, work context.Context, i int) (settled bool
 
 const unknownNeedWait = 30 * time.Second // wait where another release has to send
 
-// unknownNeed is the first need that this release does not know.
+// unknownNeed returns the first need that this release does not know, and whether there is
+// one.
 func unknownNeed(needs []string) (string, bool) {
 	known := []string{bus.NeedFiles}
 	for _, need := range needs {

@@ -11,7 +11,7 @@ import (
 	"parley/channels/enclosure"
 )
 
-// Codes of the dispatcher's own, beside the platforms'.
+// Codes that the dispatcher itself records, beside the platforms' codes.
 const (
 	undecodable    = "undecodable"
 	panicked       = "panicked"
@@ -27,24 +27,25 @@ type delivery struct {
 	*run
 	lease    bus.Lease
 	out      bus.Outbound
-	to       bus.Address   // out.To, or where that moved
-	record   channels.Send // as the book has it; its ID is the message's on the bus
+	to       bus.Address   // out.To, or the chat's new id if it moved
+	record   channels.Send // as the book has it; its ID is also the message's on the bus
 	attempts int
-	paced    bool              // the pace was waited for and not yet used
-	markdown map[string]string // of rendered texts, once it was needed
+	paced    bool              // waitForPace has reserved a send that was not made yet
+	markdown map[string]string // the Markdown of each rendered text; made when first needed
 
-	enclosures []enclosure.Enclosure // the files that go with it
+	enclosures []enclosure.Enclosure // the files that go with the message
 }
 
-// settled tells whether nothing more is to be done for a part: it was sent, nobody
-// will ever know, or it is a file that the message goes without.
-func (d *delivery) settled(i int) bool {
+// isSettled reports whether a part needs nothing more: it was sent, or nobody will ever know
+// whether it was, or it is a file that the message goes without.
+func (d *delivery) isSettled(i int) bool {
 	p := d.record.Parts[i]
 	return p.State == channels.Sent || p.State == channels.Unsure || isLeftOut(p)
 }
 
-// arrived tells whether all of the message was sent, but for files that it goes without.
-func (d *delivery) arrived() bool {
+// hasArrived reports whether the whole message was sent, apart from files that it goes
+// without.
+func (d *delivery) hasArrived() bool {
 	sent := false
 	for _, p := range d.record.Parts {
 		if p.State != channels.Sent && !isLeftOut(p) {
@@ -55,13 +56,13 @@ func (d *delivery) arrived() bool {
 	return sent
 }
 
-// expired says that the message is too old to be worth sending.
-func (d *delivery) expired() bool {
+// hasExpired reports whether the message is past its expiry.
+func (d *delivery) hasExpired() bool {
 	return !d.out.Expires.IsZero() && !time.Now().Before(d.out.Expires)
 }
 
-// waitForPace waits until the pace allows a send. A message that would have to wait
-// for long is given back to the bus instead.
+// waitForPace waits until the pace allows a send. If that would take long, it returns an
+// error that gives the message back to the bus.
 func (d *delivery) waitForPace(ctx context.Context) error {
 	if d.paced {
 		return nil
@@ -71,15 +72,15 @@ func (d *delivery) waitForPace(ctx context.Context) error {
 	case errors.Is(err, bus.ErrFenced):
 		return &deliveryError{leaseLost: true}
 	case err != nil:
-		return later(0)
+		return giveBackFor(0)
 	case after > 0:
-		return later(after)
+		return giveBackFor(after)
 	}
 	d.paced = true
 	return nil
 }
 
-// waitAndCheckLease waits for the pace and asks for the lease.
+// waitAndCheckLease waits until the pace allows a send, and then checks the lease.
 func (d *delivery) waitAndCheckLease(ctx, work context.Context) error {
 	if err := d.waitForPace(ctx); err != nil {
 		return err
@@ -87,9 +88,9 @@ func (d *delivery) waitAndCheckLease(ctx, work context.Context) error {
 	return d.checkLease(work)
 }
 
-// checkLease asks the bus whether the mailbox is still ours. It is called before each
-// call of the platform and before each change of the book that another process,
-// holding the mailbox by now, may have made otherwise.
+// checkLease asks the bus whether this process still holds the mailbox. It must be called
+// before each call of the platform, and before each change of the book that could
+// contradict what another process, holding the mailbox by now, has recorded.
 func (d *delivery) checkLease(work context.Context) error {
 	err := d.lease.Held(work)
 	switch {
@@ -99,24 +100,27 @@ func (d *delivery) checkLease(work context.Context) error {
 		d.Log.Warn("lease was lost before a send", slog.String("channel", d.Name), slog.String("id", d.record.ID))
 		return &deliveryError{leaseLost: true}
 	}
-	return later(0)
+	return giveBackFor(0)
 }
 
-// mark notes what became of a part.
+// mark records in the book the state of a part.
 func (d *delivery) mark(work context.Context, i int, now channels.SentPart) error {
 	err := d.writeToBook(work, d.lease.Lost(), func(ctx context.Context) error { return d.Book.Mark(ctx, d.record.ID, i, now) })
 	if err != nil {
-		return d.bookFailed(err)
+		return d.errFromBook(err)
 	}
 	d.record.Parts[i] = now
 	return nil
 }
 
-func (d *delivery) bookFailed(err error) error {
+// errFromBook logs an error of the book and returns one that tries the message again a
+// little later.
+func (d *delivery) errFromBook(err error) error {
 	d.Log.Error("book could not be used", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-	return later(storageWait)
+	return giveBackFor(storageWait)
 }
 
+// platformPart returns part i in the form in which the channel sends it.
 func (d *delivery) platformPart(i int) channels.Part {
 	p := d.record.Parts[i]
 	part := channels.Part{Key: channels.PartKey(d.record.ID, i), Text: p.Text, Plain: p.Plain, Under: p.Under, Markdown: d.markdownOf(p)}
@@ -132,8 +136,9 @@ func (d *delivery) platformPart(i int) channels.Part {
 	return part
 }
 
-// markdownOf is a part as Markdown, where the channel shows that better than its text. The
-// book does not keep it: it is made again of the message, and is of a part if its text is.
+// markdownOf returns a part as Markdown, where the channel shows that better than its text,
+// and else "". The book does not store it, so it is rendered again from the message; it
+// belongs to a part if the part's text is the same.
 func (d *delivery) markdownOf(p channels.SentPart) string {
 	if !d.limits.Markdown || p.File {
 		return ""
@@ -151,20 +156,21 @@ func (d *delivery) markdownOf(p channels.SentPart) string {
 	return d.markdown[p.Text]
 }
 
-// buttons are shown with the message's last part. What is to be replaced later gets
-// them only where that takes them away again: as one text that may be edited.
+// buttons returns the buttons to show with the message's last part. A message about a
+// subject, which a later one replaces, has buttons only if that edit removes them again: if
+// it is one text that may be edited.
 func (d *delivery) buttons() []bus.Button {
 	if len(d.out.Buttons) == 0 || d.record.Parts[len(d.record.Parts)-1].File {
 		return nil
 	}
-	if d.out.Subject != "" && !d.replaces(d.record.Parts) {
+	if d.out.Subject != "" && !d.canReplace(d.record.Parts) {
 		return nil
 	}
 	return channels.ShownButtons(d.Channel, d.out.Buttons)
 }
 
-// markUnsent notes that a part was certainly not sent; if the lease is lost by now,
-// the part may be in another's hands and is left alone.
+// markUnsent records that a part was certainly not sent. If the lease is lost by now, it
+// changes nothing, because another process may be sending the part.
 func (d *delivery) markUnsent(work context.Context, i int) error {
 	if err := d.checkLease(work); err != nil {
 		return err
@@ -174,7 +180,8 @@ func (d *delivery) markUnsent(work context.Context, i int) error {
 	return d.mark(work, i, p)
 }
 
-// retryLater gives the message back until the platform may take it.
+// retryLater returns an error that gives the message back to the bus until the platform may
+// accept it.
 func (d *delivery) retryLater(work context.Context, fault *channels.SendError) error {
 	if !fault.Limited {
 		after := max(fault.RetryAfter, backoff(d.attempts, longestBackoff))
@@ -183,29 +190,30 @@ func (d *delivery) retryLater(work context.Context, fault *channels.SendError) e
 		}
 		return &deliveryError{after: after}
 	}
-	asked := d.pace.Limited(d.to.Chat, fault)
+	asked := d.pace.NoteLimit(d.to.Chat, fault)
 	if fault.Account {
-		// The pace here already waits; the pause also tells whoever takes over.
+		// The pacer of this process already waits; pausing the topic also tells a process
+		// that takes over.
 		if err := d.Bus.Pause(work, bus.OutboundTopic(d.Name), asked); err != nil {
 			d.Log.Warn("topic could not be paused", slog.String("channel", d.Name), slog.Any("error", err))
 		}
 	}
-	return later(asked + backoff(1, longestBackoff))
+	return giveBackFor(asked + backoff(1, longestBackoff))
 }
 
-// A deliveryError is why a delivery ended before its message was through, and what
-// is to become of the message. Without more it is given back to the bus at once, and
-// that counts as an attempt.
+// A deliveryError says why a delivery ended before its message was finished, and what to do
+// with the message. With no field set, the message goes back to the bus at once, and the
+// delivery counts as an attempt.
 type deliveryError struct {
-	discarded bool          // nothing: it is through without being sent, and nobody misses it
-	bury      string        // it is put with the dead letters, for this reason; "" does not
-	after     time.Duration // it is given back, and not given out before then
-	uncounted bool          // giving it back is no attempt: it is not the message's fault
-	leaseLost bool          // another process has it, so nothing may be done any more
+	discarded bool          // remove it without sending: nobody misses it
+	bury      string        // make it a dead letter for this reason; "" means not to
+	after     time.Duration // give it back, and do not claim it again before that time
+	uncounted bool          // giving it back does not count as an attempt: it is not the message's fault
+	leaseLost bool          // do nothing with it: another process holds its mailbox
 	refused   error         // the platform refuses the account; no delivery can succeed
 }
 
-// Error says what is to become of the message.
+// Error says what to do with the message.
 func (e *deliveryError) Error() string {
 	switch {
 	case e.discarded:
@@ -220,16 +228,17 @@ func (e *deliveryError) Error() string {
 	return "to be tried again after " + e.after.String()
 }
 
-// Unwrap is the platform's refusal, if it is one.
+// Unwrap returns the platform's refusal of the account, or nil.
 func (e *deliveryError) Unwrap() error { return e.refused }
 
-// later gives a message back because of something that is not its fault.
-func later(after time.Duration) *deliveryError {
+// giveBackFor returns an error that gives a message back for a while because of something that is
+// not its fault.
+func giveBackFor(after time.Duration) *deliveryError {
 	return &deliveryError{after: after, uncounted: true}
 }
 
-// settles writes into end what is to become of the message m when its mailbox is settled.
-func (e *deliveryError) settles(end *bus.End, m bus.Message) {
+// applyTo copies into end what to do with the message m when its mailbox is settled.
+func (e *deliveryError) applyTo(end *bus.End, m bus.Message) {
 	if e.bury != "" {
 		end.Dead, end.Reason = m.Seq, e.bury
 		return

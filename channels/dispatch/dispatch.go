@@ -1,17 +1,18 @@
-// Package dispatch takes what the bot says from the bus and sends it, once, in order and in pace.
+// Package dispatch sends the bot's messages from the bus to the platform: each once, in
+// order, and within the rate limits.
 //
-// Read dispatch.go first: the Dispatcher and what its parts share while it runs.
-// mailbox.go claims mailboxes and settles them. deliver.go is the way of one message,
-// part by part, with the book written before and after each step; delivery.go is the
-// message on that way, and how it may end. plan.go says as which parts a message is
-// sent, transmit.go hands one part to the platform and decides about what comes back,
-// and give_up.go says when a message is given up and what happens then. notices.go
-// tells sessions what was told in their chats. failure_streaks.go counts what fails in
-// a row, and retry_schedule.go plans when it is tried again.
+// Read dispatch.go first: the Dispatcher and what its parts share while it runs. mailbox.go
+// claims mailboxes and settles them. deliver.go sends one message part by part, with a
+// record in the book before and after each step; delivery.go is the message while it is
+// sent, and how that may end. plan.go decides into which parts a message is split,
+// transmit.go hands one part to the platform and handles its answer, and give_up.go says
+// when a message is given up and what happens then. notices.go tells sessions what was
+// posted in their chats. failure_streaks.go counts failures in a row, and retry_schedule.go
+// plans when to try again.
 //
-// The rest shows people that the bot is at work: typing.go, and drafts.go, which
-// follows what turns say; draft_schedule.go decides what is shown when, and
-// draft_calls.go calls the platform. Both sleep by an alarm (alarm.go).
+// The rest shows people that the bot is at work: typing.go, and drafts.go, which follows
+// what turns say; draft_schedule.go decides what to show when, and draft_calls.go calls the
+// platform. Both sleep by an alarm (alarm.go).
 package dispatch
 
 import (
@@ -38,68 +39,70 @@ type Carrier interface {
 	bus.Inspector
 }
 
-// A Dispatcher sends what the bot says through one channel. It holds
-// "dispatch/NAME", so one process of the fleet does so and pace is exact. What
-// is said to one address goes out in order; addresses do not wait for each other.
+// A Dispatcher sends the bot's messages through one channel. It works while it has the hold
+// "dispatch/NAME", so one process of the fleet sends for a channel and can keep its pace
+// exactly. Messages to one address are sent in order; addresses do not wait for each other.
 //
-// Each part is in the book as sending before the platform is called, and what
-// became of it is noted right after. A part that is found as sending was cut
-// off: the platform is asked if it can tell; where nobody can, it is counted as
-// interrupted, and Policy.OnUnknown decides. An edit that was cut off is
-// repeated: it says the same again.
+// The book records each part as sending before the platform is called, and the outcome
+// right after. A part that is found as sending was cut off: the platform is asked whether
+// it arrived, if it can tell; otherwise the send counts as interrupted, and
+// Policy.OnUnknown decides. An edit that was cut off is repeated, which does no harm.
 type Dispatcher struct {
 	Name    string // the channel's, in the configuration
 	Channel channels.Channel
 	Bus     Carrier
 	Book    channels.Sends
-	// Subjects, if set, ties messages about one thing together: a later one
-	// replaces the earlier where the channel can edit, else it goes under it.
+	// Subjects, if set, connects messages about the same subject: a later one replaces the
+	// earlier where the channel can edit, and else is posted under it.
 	Subjects channels.Subjects
-	// Drafts, if set, lets answers be shown while they are being made, where the
-	// channel asks for that.
+	// Drafts, if set, lets the Dispatcher show unfinished answers, on channels that can
+	// show them.
 	Drafts channels.Drafts
-	// Files, if set, has the files that messages name.
+	// Files, if set, stores the files that messages name.
 	Files enclosure.Store
-	// MayShorten tells whether what a session says at great length may go as a file, with
-	// its beginning in the chat: all who may go on with the message know how. Nil is no.
+	// MayShorten reports whether a very long text of a session may be sent as a file, with
+	// its beginning in the chat: true if all processes that may continue the message know
+	// how. Nil means no.
 	MayShorten func(ctx context.Context) bool
-	// MayGrow, if set, tells whether a draft may be begun as a message that grows: all who
-	// may have to replace it know how.
+	// MayGrow, if set, reports whether a draft may be begun as a message that grows: true
+	// if all processes that may have to replace it know how.
 	MayGrow func(ctx context.Context) bool
 	Policy  Policy
-	// Notify, if set, is told of what was given up before it is buried. It may
-	// be told of the same message more than once.
+	// Notify, if set, is called for a message that is given up, before it becomes a dead
+	// letter. It may be called more than once for the same message.
 	Notify func(ctx context.Context, out bus.Outbound, reason string) error
-	// SessionAt, if set, gives the session that a reply at an address would reach;
-	// false where no agent listens. That session learns what was told there.
+	// SessionAt, if set, returns the session that a reply at an address would reach, and
+	// false where no agent listens. That session is told what was posted there.
 	SessionAt func(at bus.Address) (session string, ok bool)
 	Log       *slog.Logger
-	// Observe, if set, is told of each send whose outcome counts: "sent",
-	// "failed" or "unknown", and how long the platform took.
+	// Observe, if set, is called for each send whose outcome counts, with "sent", "failed"
+	// or "unknown" and how long the platform took.
 	Observe func(result string, took time.Duration)
-	// Point, if set, is called where a crash would matter: tests kill there.
+	// Point, if set, is called with a name wherever a crash would matter: tests kill the
+	// process there.
 	Point func(name string)
 }
 
-// Policy is how hard a Dispatcher tries. A zero field means its default.
+// Policy says how long and how often a Dispatcher tries. A zero field means its default.
 type Policy struct {
-	// OnUnknown is what to do about a part of which nobody can tell whether it
-	// was sent: "resend" (default) or "drop".
+	// OnUnknown says what to do with a part if nobody can tell whether it was sent:
+	// "resend" (default) or "drop".
 	OnUnknown string
-	// GiveUp is the age from which a message is given up that has been tried at
-	// least ten times: a day.
+	// GiveUp is the age at which a message is given up, once it has been tried ten times.
+	// Default: a day.
 	GiveUp time.Duration
-	// FallbackAfter is how long sends to an address must have failed, at least
-	// five times, before what is as old and has a fallback goes there: 15 minutes.
+	// FallbackAfter is for messages with a fallback: a message of this age goes to its
+	// fallback once sends to its address have failed for this long and five times. Default:
+	// 15 minutes.
 	FallbackAfter time.Duration
-	// Drain is how long sends may go on after Run was told to stop: 10 s.
+	// Drain is how long sends may continue after Run was told to stop. Default: 10 s.
 	Drain time.Duration
-	// Timeout bounds one send: a minute; a file may take five times as long.
+	// Timeout bounds one send; a file may take five times as long. Default: a minute.
 	Timeout time.Duration
-	// AtOnce is how many addresses are sent to at once: 256.
+	// AtOnce bounds the addresses to which messages are sent at once. Default: 256.
 	AtOnce int
-	// Stream is how answers are shown while they are made: "" as the platform shows it
-	// best, StreamEdit as messages that are edited, StreamOff not at all.
+	// Stream says how unfinished answers are shown: "" in the way that looks best on the
+	// platform, StreamEdit as messages that are edited, StreamOff not at all.
 	Stream string
 }
 
@@ -109,7 +112,7 @@ const (
 	StreamOff  = "off"
 )
 
-// drop is the other policy of OnUnknown.
+// drop is the other value of OnUnknown.
 const drop = "drop"
 
 func (d Policy) withDefaults() Policy {
@@ -131,15 +134,15 @@ func (d Policy) withDefaults() Policy {
 	return d
 }
 
-// mostFiles is how many files are sent at once, each of which is in memory.
+// mostFiles is how many files are sent at once; each of them is in memory.
 const mostFiles = 4
 
 // longestHold is how long one mailbox is worked on before others get their turn.
 const longestHold = pacing.LongestWait
 
-// Run sends until ctx is done, lets the sends in flight finish, and returns
-// nil. It returns the channel's error when the platform refuses this account;
-// nothing is given up then.
+// Run sends messages until ctx is done, lets sends in flight finish, and returns nil. If
+// the platform refuses this account, it returns the channel's error and gives no message
+// up.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	r := newRun(d)
 	err := bus.WhileHeld(ctx, d.Bus, "dispatch/"+d.Name, func(held context.Context) error {
@@ -161,7 +164,7 @@ type run struct {
 	policy    Policy
 	limits    channels.Limits
 	pace      *pacing.Pacer
-	typing    *typing // nil where the channel shows none, as are the next two
+	typing    *typing // nil where the channel shows none; likewise the next two
 	drafts    *drafts
 	reactions *reactions.Reactions
 	moved     *movedChats
@@ -169,7 +172,7 @@ type run struct {
 	retries   *retrySchedule
 	renderer  *markup.Renderer
 
-	filesAtOnce chan struct{} // has one for each file in memory
+	filesAtOnce chan struct{} // holds one value for each file in memory
 }
 
 func newRun(d *Dispatcher) *run {
@@ -187,23 +190,27 @@ func newRun(d *Dispatcher) *run {
 	return p
 }
 
-func (r *run) point(name string) {
+// crashPoint calls Point, if it is set.
+func (r *run) crashPoint(name string) {
 	if r.Point != nil {
 		r.Point(name)
 	}
 }
 
+// observe calls Observe, if it is set.
 func (r *run) observe(result string, took time.Duration) {
 	if r.Observe != nil {
 		r.Observe(result, took)
 	}
 }
 
+// render renders a text for the platform, split into parts.
 func (r *run) render(text string) []channels.SentPart {
 	return asParts(r.renderer.Render(text, r.limits.Dialect, r.limits.Length))
 }
 
-// renderEdit is render where the first part takes the place of a text.
+// renderEdit is render for a text whose first part replaces another, and so must fit into
+// an edit.
 func (r *run) renderEdit(text string) []channels.SentPart {
 	return asParts(r.renderer.RenderFirst(text, r.limits.Dialect, r.limits.EditBytes, r.limits.Length))
 }
@@ -216,9 +223,9 @@ func asParts(pieces []markup.Piece) []channels.SentPart {
 	return parts
 }
 
-// writeToBook repeats a write until the book has taken it: a part that the platform
-// has and the book does not know of would be sent a second time. It gives up when the
-// lease is lost, or Policy.Drain after work has ended.
+// writeToBook repeats a write until it succeeds: a part that the platform has and the book
+// does not know of would be sent twice. It gives up when the lease is lost, or Policy.Drain
+// after work has ended.
 func (r *run) writeToBook(work context.Context, lost <-chan struct{}, write func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(work))
 	defer cancel()

@@ -15,18 +15,17 @@ import (
 	"parley/channels/markup"
 )
 
-// A draftCall is one call for a draft.
+// A draftCall is one call of the platform that shows a draft.
 type draftCall struct {
 	*draft
 	id, text string
-	length   int // of what was said, in characters
+	length   int // of the model's text, in characters
 	growth   channels.Growth
-	unknown  bool // whether it is posted is to be found out first
+	unknown  bool // first find out whether an earlier process has posted the draft
 	last     bool // the edit that closes the draft of a turn without an answer
 }
 
-// makeCall makes one call. It is finished even when ctx is done: what is on its way
-// to the platform is better known than not.
+// makeCall makes one call, and finishes it even when ctx is done, so that its outcome is known.
 func (d *drafts) makeCall(ctx, work context.Context, one draftCall) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -69,16 +68,15 @@ func (d *drafts) makeCall(ctx, work context.Context, one draftCall) {
 	if !d.stillOurs(ctx, work, one) {
 		return
 	}
-	if same { // it says already how the turn has ended
+	if same { // the draft already says how the turn has ended
 		d.closeDraft(work, one.draft, one.id)
 		return
 	}
 	err := d.editor.Edit(channels.WithLeaseCheck(work, channelLeaseCheck(ctx, asked)), to, one.id, part)
-	d.noteEdit(work, one, part, err)
+	d.handleEditResult(work, one, part, err)
 }
 
-// preview shows a draft as a preview. Where the platform does not take that, the draft goes
-// on as a message.
+// preview shows a draft as a preview; if the platform refuses, the draft becomes a message.
 func (d *drafts) preview(ctx, work context.Context, one draftCall, to bus.Address, part channels.Part) {
 	if part.Text == "" {
 		d.update(one.draft, func(x *draft) { x.shown = "" })
@@ -88,21 +86,21 @@ func (d *drafts) preview(ctx, work context.Context, one draftCall, to bus.Addres
 	fault := channels.FaultOf(err)
 	switch {
 	case err == nil:
-		d.update(one.draft, func(x *draft) { x.shown, x.again = part.Text, time.Now().Add(fades/2) })
+		d.update(one.draft, func(x *draft) { x.shown, x.repeatPreviewAt = part.Text, time.Now().Add(fades/2) })
 	case fault.Fault == channels.Rejected:
 		d.Log.Info("answers are not shown as previews", slog.String("channel", d.Name), slog.String("code", fault.Code))
 		d.update(one.draft, func(x *draft) { x.previews, x.shown, x.dirty = 0, "", true })
-	default: // of unknown outcome too: it may be shown again
-		d.noteRefusal(one, fault)
+	default: // after an unknown outcome too: repeating a preview does no harm
+		d.handleDraftError(one, fault)
 	}
 }
 
-// signLength is room for the sign of how much more there is.
-const signLength = 120
+// moreNoteLength is the room for the note that says how long the answer is, in Limits' unit.
+const moreNoteLength = 120
 
-// draftPart is what a draft shows: of an answer that is longer than one message its
-// beginning, and how much there is by now, so that it can be seen to go on. A
-// draft that has begun is edited, so it keeps to what an edit may be.
+// draftPart returns what to show of a draft. Of an answer longer than one message it shows
+// the beginning and the present length, so that people see it grow. The text fits into an
+// edit, because a draft is edited.
 func (d *drafts) draftPart(work context.Context, one draftCall) channels.Part {
 	part := channels.Part{Key: channels.PartKey(one.turn+draftSuffix, 0)}
 	if d.limits.Streams && d.policy.Stream != StreamEdit && !one.last && (one.id != "" || d.mayGrow(work)) {
@@ -116,11 +114,11 @@ func (d *drafts) draftPart(work context.Context, one draftCall) channels.Part {
 	if len(pieces) == 1 {
 		return part
 	}
-	if d.limits.Length < 2*signLength {
+	if d.limits.Length < 2*moreNoteLength {
 		return part // there is hardly room for more
 	}
-	first := max(d.limits.EditBytes-signLength, 0)
-	start := d.renderer.RenderFirst(one.text, d.limits.Dialect, first, d.limits.Length-signLength)[0]
+	first := max(d.limits.EditBytes-moreNoteLength, 0)
+	start := d.renderer.RenderFirst(one.text, d.limits.Dialect, first, d.limits.Length-moreNoteLength)[0]
 	words := "_… (%d characters so far; the whole comes at the end)_"
 	if one.last {
 		words = "_… (Stopped after %d characters.)_"
@@ -130,12 +128,11 @@ func (d *drafts) draftPart(work context.Context, one draftCall) channels.Part {
 	return part
 }
 
-// mayGrow tells whether a draft may be begun as a message that grows.
+// mayGrow reports whether a draft may be begun as a message that grows.
 func (d *drafts) mayGrow(work context.Context) bool { return d.MayGrow == nil || d.MayGrow(work) }
 
-// stillOurs asks, before an edit, whether the draft is still this process's to show.
-// After a pause another may have replaced it with the answer, which would be
-// gone with the edit.
+// stillOurs looks up, before an edit, whether this process may still edit the draft: after a
+// pause another one may have replaced it with the answer, which the edit would overwrite.
 func (d *drafts) stillOurs(ctx, work context.Context, one draftCall) bool {
 	asked := time.Now()
 	known, err := d.Book.Lookup(work, one.turn+draftSuffix)
@@ -146,22 +143,24 @@ func (d *drafts) stillOurs(ctx, work context.Context, one draftCall) bool {
 	case err == nil && known.Parts[0].State != channels.Drafted:
 		d.update(one.draft, func(x *draft) { x.platformID, x.state = "", draftClosed })
 		return false
-	case err != nil || paused(ctx, asked):
+	case err != nil || mayHaveLostHold(ctx, asked):
 		d.update(one.draft, func(x *draft) { x.dirty, x.nextCall = true, time.Now().Add(storageWait) })
 		return false
-	case known.Parts[0].PlatformID == "": // it could not be noted when it was posted
+	case known.Parts[0].PlatformID == "": // its id could not be recorded when it was posted
 		d.mark(work, one.draft, channels.SentPart{State: channels.Drafted, PlatformID: one.id})
 	}
 	return true
 }
 
-// paused says that others may have had the channel since then.
-func paused(held context.Context, since time.Time) bool {
+// mayHaveLostHold reports whether this process stood still so long, or has ended its hold, that
+// others may use the channel since that time.
+func mayHaveLostHold(held context.Context, since time.Time) bool {
 	return held.Err() != nil || time.Since(since) > channels.LeasePatience
 }
 
-// channelLeaseCheck is the right to show drafts, which goes with the channel. In a process
-// that stood still the alarm that ends it rings a moment late.
+// channelLeaseCheck returns the lease check for drafts: this process may show them while it
+// has the hold of the channel. After a pause of the process the timer that ends the hold
+// fires a moment late, so the check waits for it.
 func channelLeaseCheck(held context.Context, asked time.Time) channels.LeaseCheck {
 	return channels.LeaseCheck{Asked: asked, Ask: func(context.Context) error {
 		select {
@@ -176,15 +175,15 @@ func channelLeaseCheck(held context.Context, asked time.Time) channels.LeaseChec
 // alarmDelay is far more than a timer that is due takes to fire.
 const alarmDelay = 100 * time.Millisecond
 
-// postDraft posts a draft. It is in the book before, so that nobody posts it again.
+// postDraft records a draft in the book, so that nobody posts it again, and posts it.
 func (d *drafts) postDraft(ctx, work context.Context, one draftCall, to bus.Address, part channels.Part) {
 	asked := time.Now()
 	if _, err := d.Book.Lookup(work, bus.ReplyID(one.turn)); err == nil {
-		d.update(one.draft, func(x *draft) { x.state = draftClosed }) // the end of the turn was missed
+		d.update(one.draft, func(x *draft) { x.state = draftClosed }) // the event of the turn's end was missed
 		return
 	}
-	// What an earlier holder of the channel has left for later comes first: the
-	// answer that replaces the draft would stand above it.
+	// Mail that an earlier holder of the channel has left is sent first: the answer that
+	// replaces the draft would otherwise appear above it.
 	if has, err := d.Bus.HasMail(work, bus.OutboundTopic(d.Name), one.key); err != nil || has {
 		d.update(one.draft, func(x *draft) { x.dirty, x.nextCall = true, time.Now().Add(d.limits.DraftEvery) })
 		return
@@ -199,29 +198,29 @@ func (d *drafts) postDraft(ctx, work context.Context, one draftCall, to bus.Addr
 		d.Log.Debug("turn has had its draft", slog.String("channel", d.Name), slog.String("turn", one.turn), slog.String("state", known.State()))
 		d.update(one.draft, func(x *draft) { x.state = draftClosed })
 		if p := known.Parts[0]; p.State == channels.Drafted && p.PlatformID == "" {
-			d.resolveUnknown(work, one.draft) // we did, and were not told
+			d.resolveUnknown(work, one.draft) // this process has sent it without getting an answer
 		}
 		return
 	}
-	d.point("draft:begun")
-	if paused(ctx, asked) {
+	d.crashPoint("draft:begun")
+	if mayHaveLostHold(ctx, asked) {
 		d.mark(work, one.draft, channels.SentPart{State: channels.Failed, Code: "not_sent"})
 		d.update(one.draft, func(x *draft) { x.state = draftClosed })
 		return
 	}
 	id, err := d.Channel.Send(channels.WithLeaseCheck(work, channelLeaseCheck(ctx, asked)), to, part)
-	d.point("draft:sent")
-	if paused(ctx, asked) && d.settledByAnother(work, one) {
+	d.crashPoint("draft:sent")
+	if mayHaveLostHold(ctx, asked) && d.isSettledByAnother(work, one) {
 		return
 	}
 	if err == nil {
 		d.mark(work, one.draft, channels.SentPart{State: channels.Drafted, PlatformID: id})
-		d.point("draft:marked")
+		d.crashPoint("draft:marked")
 		d.update(one.draft, func(x *draft) { x.platformID, x.shown = id, part.Text })
 		return
 	}
 	fault := channels.FaultOf(err)
-	d.noteRefusal(one, fault)
+	d.handleDraftError(one, fault)
 	if fault.Fault == channels.Unknown {
 		d.resolveUnknown(work, one.draft)
 		return
@@ -230,9 +229,9 @@ func (d *drafts) postDraft(ctx, work context.Context, one draftCall, to bus.Addr
 	d.update(one.draft, func(x *draft) { x.state = draftClosed })
 }
 
-// settledByAnother says that another process has found out meanwhile what became of a
-// draft. What it has noted stands.
-func (d *drafts) settledByAnother(work context.Context, one draftCall) bool {
+// isSettledByAnother reports whether another process has meanwhile found out what became of a
+// draft. What that process has recorded stays.
+func (d *drafts) isSettledByAnother(work context.Context, one draftCall) bool {
 	known, err := d.Book.Lookup(context.WithoutCancel(work), one.turn+draftSuffix)
 	if err != nil || known.Parts[0].State == channels.Drafted && known.Parts[0].PlatformID == "" {
 		return false
@@ -241,23 +240,23 @@ func (d *drafts) settledByAnother(work context.Context, one draftCall) bool {
 	return true
 }
 
-// resolveUnknown finds out whether a draft was posted. Where nobody can tell, it is
-// left at that: it is not posted again, and the answer does not replace it.
+// resolveUnknown finds out whether a draft was posted. If nobody can tell, the draft is
+// neither posted again nor replaced by the answer.
 func (d *drafts) resolveUnknown(work context.Context, x *draft) {
 	part := channels.SentPart{State: channels.Unsure, Interrupted: 1}
 	if r, can := channels.AsReconciler(d.Channel); can {
 		to := x.to
 		to.Chat = d.moved.current(to.Chat)
-		// The time of the call that was cut off may be up.
+		// The context of the call that was cut off may have timed out.
 		asking, cancel := context.WithTimeout(context.WithoutCancel(work), draftTimeout)
 		wanted := channels.Part{Key: channels.PartKey(x.turn+draftSuffix, 0)}
-		if d.limits.Streams { // whatever it is set to now
+		if d.limits.Streams { // also if the setting has changed since
 			wanted.Growing = new(channels.Growth)
 		}
 		id, sent, err := findSent(asking, r, to, wanted)
 		cancel()
 		switch {
-		case err == nil && sent && !d.isAnothers(x, id):
+		case err == nil && sent && !d.belongsToOtherTurn(x, id):
 			part = channels.SentPart{State: channels.Drafted, PlatformID: id}
 		case err == nil:
 			part = channels.SentPart{State: channels.Failed, Code: "not_sent"}
@@ -275,9 +274,9 @@ func (d *drafts) resolveUnknown(work context.Context, x *draft) {
 	})
 }
 
-// isAnothers tells whether a message shows what another turn says: those that grow have
-// no key.
-func (d *drafts) isAnothers(x *draft, id string) bool {
+// belongsToOtherTurn reports whether a message is the draft of another turn: messages that grow
+// have no key by which FindSent could tell them apart.
+func (d *drafts) belongsToOtherTurn(x *draft, id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, other := range d.turns {
@@ -288,7 +287,7 @@ func (d *drafts) isAnothers(x *draft, id string) bool {
 	return false
 }
 
-// findSent asks the platform for a part, again where it puts that off.
+// findSent asks the platform whether a part was sent, and repeats that if asked to wait.
 func findSent(ctx context.Context, r channels.Reconciler, to bus.Address, part channels.Part) (id string, sent bool, err error) {
 	for tries := 0; ; tries++ {
 		id, sent, err = r.FindSent(ctx, to, part)
@@ -304,13 +303,13 @@ func findSent(ctx context.Context, r channels.Reconciler, to bus.Address, part c
 	}
 }
 
-// noteEdit deals with what came of an edit.
-func (d *drafts) noteEdit(work context.Context, one draftCall, part channels.Part, err error) {
-	d.point("draft:edited")
+// handleEditResult handles the outcome of an edit.
+func (d *drafts) handleEditResult(work context.Context, one draftCall, part channels.Part, err error) {
+	d.crashPoint("draft:edited")
 	if err == nil {
 		d.update(one.draft, func(x *draft) { x.shown = part.Text })
 	} else {
-		d.noteRefusal(one, channels.FaultOf(err))
+		d.handleDraftError(one, channels.FaultOf(err))
 	}
 	if !one.last {
 		return
@@ -325,12 +324,12 @@ func (d *drafts) noteEdit(work context.Context, one draftCall, part channels.Par
 	}
 }
 
-// noteRefusal keeps a chat quiet for as long as the platform asks, and a draft that
-// cannot be edited as it is.
-func (d *drafts) noteRefusal(one draftCall, fault *channels.SendError) {
+// handleDraftError handles an error of the platform: it pauses the chat for as long as the
+// platform asks, and closes a draft that cannot be edited.
+func (d *drafts) handleDraftError(one draftCall, fault *channels.SendError) {
 	d.Log.Info("draft was not shown", slog.String("channel", d.Name), slog.String("turn", one.turn),
 		slog.String("fault", string(fault.Fault)), slog.String("code", fault.Code))
-	d.pace.Limited(d.moved.current(one.to.Chat), fault)
+	d.pace.NoteLimit(d.moved.current(one.to.Chat), fault)
 	d.update(one.draft, func(x *draft) {
 		if fault.Fault == channels.Rejected || fault.Fault == channels.Stop {
 			x.state = draftClosed
@@ -340,7 +339,7 @@ func (d *drafts) noteRefusal(one draftCall, fault *channels.SendError) {
 	})
 }
 
-// markdown is what a draft is to show, as Markdown; "" is nothing yet.
+// markdown returns what a draft should show, as Markdown; "" while there is nothing.
 func (x *draft) markdown() string {
 	texts := x.texts()
 	switch {
@@ -357,24 +356,23 @@ func (x *draft) markdown() string {
 	return strings.Join(texts, "\n\n")
 }
 
-// brief is a short line about a tool, as Markdown.
-func brief(about string) string {
+// briefLine returns a short line about a tool call, as Markdown.
+func briefLine(about string) string {
 	if utf8.RuneCountInString(about) > draftLine {
 		about = string([]rune(about)[:draftLine]) + "…"
 	}
 	return markup.Verbatim(about)
 }
 
-// todoTool is the tool whose progress is the list of what the turn is about to do: a line
-// of how far it is, and one for each item.
+// todoTool is the name of the tool whose progress text is the turn's list of tasks: a first
+// line that says how far it is, and one line for each task.
 const todoTool = "todo_write"
 
-// A todoList is what a turn is about to do, as its newest call of todoTool told it, which
-// may be in pieces.
+// A todoList is a turn's newest list of tasks by todoTool; its text may arrive in pieces.
 type todoList struct{ call, text string }
 
-// heard takes in what a tool does, and gives what of it goes into the line about that.
-func (l *todoList) heard(e bus.Event) string {
+// update adds a progress event to the list, and returns the text for the line about the tool.
+func (l *todoList) update(e bus.Event) string {
 	if e.Tool != todoTool || e.Type != bus.ToolProgress {
 		return e.Delta
 	}
@@ -386,7 +384,7 @@ func (l *todoList) heard(e bus.Event) string {
 	return far
 }
 
-// markdown is the list, as a paragraph of its own.
+// markdown returns the list as one paragraph, or nothing if it has no items.
 func (l *todoList) markdown() []string {
 	_, items, any := strings.Cut(l.text, "\n")
 	if !any {

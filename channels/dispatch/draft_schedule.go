@@ -13,13 +13,13 @@ import (
 	"parley/channels"
 )
 
-// loadLeft are the drafts of earlier processes, however long the book takes: a
-// message that is to replace one must not pass it by.
+// loadLeft returns the drafts that earlier processes have left. It repeats until the book
+// answers: a message that should replace one of them must not be sent before.
 func (d *drafts) loadLeft(ctx context.Context) []*draft {
 	for wait := firstBackoff; ; wait = min(2*wait, longestHold) {
 		known, err := d.Drafts.Drafts(ctx, d.Name)
 		if err == nil {
-			return d.adopt(ctx, known)
+			return d.adoptDrafts(ctx, known)
 		}
 		if ctx.Err() != nil {
 			return nil
@@ -33,7 +33,9 @@ func (d *drafts) loadLeft(ctx context.Context) []*draft {
 	}
 }
 
-func (d *drafts) adopt(ctx context.Context, known []channels.Send) []*draft {
+// adoptDrafts turns recorded drafts into drafts of this process, and closes those that are too
+// old.
+func (d *drafts) adoptDrafts(ctx context.Context, known []channels.Send) []*draft {
 	var left []*draft
 	for _, send := range known {
 		x := newDraft(strings.TrimSuffix(send.ID, draftSuffix), send.To)
@@ -51,10 +53,10 @@ func (d *drafts) adopt(ctx context.Context, known []channels.Send) []*draft {
 	return left
 }
 
-// schedule calls the platform whenever a draft is due.
+// schedule calls the platform for drafts, each when it is due, until ctx is done.
 func (d *drafts) schedule(ctx, work context.Context, wg *sync.WaitGroup) {
 	d.alarm.run(ctx, func() (sleep time.Duration) {
-		calls, sleep := d.due(time.Now())
+		calls, sleep := d.dueCalls(time.Now())
 		for _, one := range calls {
 			wg.Go(func() { d.makeCall(ctx, work, one) })
 		}
@@ -62,9 +64,9 @@ func (d *drafts) schedule(ctx, work context.Context, wg *sync.WaitGroup) {
 	})
 }
 
-// due collects the calls that are to be made now, and says for how long there is
-// nothing more to do, 0 being until the alarm rings.
-func (d *drafts) due(now time.Time) (ready []draftCall, wait time.Duration) {
+// dueCalls returns the calls to make now, and for how long nothing more is due; 0 means until
+// the alarm rings.
+func (d *drafts) dueCalls(now time.Time) (ready []draftCall, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.forgetIdle(now)
@@ -79,13 +81,13 @@ func (d *drafts) due(now time.Time) (ready []draftCall, wait time.Duration) {
 	for _, x := range all {
 		at, due := d.dueAt(x)
 		switch {
-		case !due: // an earlier one has the address now
+		case !due: // another draft uses the address now
 			continue
 		case at.After(now):
 		case len(d.calls) >= draftsAtOnce:
-			d.keptBack[x.key] = true
+			d.waiting[x.key] = true
 			at = now.Add(draftPause)
-		case d.startsCall(x, now):
+		case d.prepareCall(x, now):
 			ready = append(ready, draftCall{draft: x, id: x.platformID, text: x.markdown(), length: x.length(), growth: x.growth(), unknown: x.state == draftUnknown, last: x.phase == turnSilent})
 			continue
 		default:
@@ -103,22 +105,22 @@ func (d *drafts) due(now time.Time) (ready []draftCall, wait time.Duration) {
 	return ready, max(d.wakesAt.Sub(now), draftPause)
 }
 
-// startsCall begins a call for a draft, unless there is nothing to show or no room
-// for it in the pace.
-func (d *drafts) startsCall(x *draft, now time.Time) bool {
+// prepareCall prepares the call for a draft, and reports false if there is nothing to show
+// or the pace has no room.
+func (d *drafts) prepareCall(x *draft, now time.Time) bool {
 	if x.state != draftUnknown {
 		if x.markdown() == "" {
 			x.dirty = false
 			if x.previews > 0 {
-				x.shown = "" // it fades
+				x.shown = "" // the preview fades by itself
 			}
 			return false
 		}
 		every := cmp.Or(x.previews, d.limits.DraftEvery)
-		// With all hands on mail there may be some for this address too.
-		if len(d.working) >= d.policy.AtOnce || !d.pace.Spare(d.moved.current(x.to.Chat), now) {
+		// With all workers busy there may be mail for this address too.
+		if len(d.working) >= d.policy.AtOnce || !d.pace.TakeIfSpare(d.moved.current(x.to.Chat), now) {
 			x.nextCall = now.Add(every)
-			x.again = x.nextCall
+			x.repeatPreviewAt = x.nextCall
 			return false
 		}
 		x.nextCall = now.Add(every)
@@ -129,7 +131,7 @@ func (d *drafts) startsCall(x *draft, now time.Time) bool {
 	return true
 }
 
-// forgetIdle forgets turns of which nothing was heard for long, and pauses that are over.
+// forgetIdle forgets turns without events for a long time, and pauses that are over.
 func (d *drafts) forgetIdle(now time.Time) {
 	for turn, x := range d.turns {
 		idle := now.Sub(x.lastHeard)
@@ -144,9 +146,9 @@ func (d *drafts) forgetIdle(now time.Time) {
 	}
 }
 
-// takeFor is the platform's id of the draft that a message replaces: that of its turn
-// where it goes. "" is none. Its address's mail is being worked on.
-func (d *drafts) takeFor(work context.Context, out bus.Outbound) string {
+// draftToReplace returns the platform's id of the draft that a message replaces: the draft of its
+// turn at its address, or "" if there is none. The caller must have blocked the address.
+func (d *drafts) draftToReplace(work context.Context, out bus.Outbound) string {
 	x := d.draftFor(out)
 	if x == nil {
 		return ""
@@ -165,7 +167,8 @@ func (d *drafts) takeFor(work context.Context, out bus.Outbound) string {
 	return x.platformID
 }
 
-// draftFor is the draft of a message's turn, if it is where the message goes.
+// draftFor returns the draft of a message's turn, if the draft is at the message's address;
+// else nil.
 func (d *drafts) draftFor(out bus.Outbound) *draft {
 	if d == nil || out.Turn == "" {
 		return nil
@@ -178,27 +181,28 @@ func (d *drafts) draftFor(out bus.Outbound) *draft {
 	return nil
 }
 
-// passed says that a message of its turn is through. What is said about a subject leaves
-// a draft that it has not taken to what the turn says next.
-func (d *drafts) passed(work context.Context, out bus.Outbound) {
+// noteFinished records that a message of its turn is finished. A message about a subject that did
+// not replace the draft leaves the draft for the turn's next message.
+func (d *drafts) noteFinished(work context.Context, out bus.Outbound) {
 	if x := d.draftFor(out); x != nil && out.Subject == "" {
 		d.mu.Lock()
 		id := x.platformID
 		d.mu.Unlock()
-		d.endFor(work, out, id)
+		d.releaseDraft(work, out, id)
 	}
 }
 
-// endFor says that a message of its turn has taken that draft's place, or is about to, or
-// is through without one: "".
-func (d *drafts) endFor(work context.Context, out bus.Outbound, id string) {
+// releaseDraft records that a message of its turn has replaced the draft with that id of the
+// platform's, or is about to. The id "" means that the message is finished without
+// replacing one.
+func (d *drafts) releaseDraft(work context.Context, out bus.Outbound, id string) {
 	x := d.draftFor(out)
 	if x == nil {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if id != x.platformID { // it has replaced something else
+	if id != x.platformID { // the message has replaced something else
 		return
 	}
 	if id != "" {
@@ -209,12 +213,12 @@ func (d *drafts) endFor(work context.Context, out bus.Outbound, id string) {
 	d.forgetIfDone(x)
 }
 
-// start begins with the drafts that earlier processes have left.
+// start adopts the drafts that earlier processes have left, and begins to schedule calls.
 func (d *drafts) start(ctx, work context.Context, wg *sync.WaitGroup) {
 	left := d.loadLeft(ctx)
 	d.mu.Lock()
 	d.turns, d.quietUntil, d.calls = map[string]*draft{}, map[string]time.Time{}, map[string]chan struct{}{}
-	d.working, d.leftOver, d.keptBack = map[string]int{}, map[string]bool{}, map[string]bool{}
+	d.working, d.leftOver, d.waiting = map[string]int{}, map[string]bool{}, map[string]bool{}
 	for _, x := range left {
 		d.turns[x.turn] = x
 	}

@@ -16,101 +16,104 @@ import (
 )
 
 const (
-	// draftDelay spares the turns that are answered sooner a draft.
+	// draftDelay is the age of a turn at which its draft appears; faster turns need none.
 	draftDelay   = time.Second
-	draftTimeout = 10 * time.Second // of one call
-	draftsAtOnce = 16               // calls
-	draftTries   = 3                // to close one
+	draftTimeout = 10 * time.Second // for one call of the platform
+	draftsAtOnce = 16               // calls of the platform
+	draftTries   = 3                // attempts to close a draft
 	draftPause   = 50 * time.Millisecond
-	draftBytes   = 16 << 10 // of an answer; no platform shows more in one message
-	// A turn of which nothing is heard is forgotten, the later if it has a draft.
+	draftBytes   = 16 << 10 // kept of one answer; no platform shows more in one message
+	// A turn without events is forgotten after draftIdle, or after draftKept if it has a
+	// draft.
 	draftIdle = 10 * time.Minute
 	draftKept = 24 * time.Hour
-	draftLine = 80 // runes about what a tool does
+	draftLine = 80 // characters about what a tool does
 )
 
-// textBlock is the kind of a block that people are to read.
+// textBlock is the kind of a block that holds text for people.
 const textBlock = "text"
 
-// drafts shows answers while they are being made: as one message for each
-// turn, posted once the turn has taken a moment, edited in place, and replaced by
-// the first message of the turn that goes to the same address. It does its best
-// and no more: it makes room for whatever is to be sent, in order and in pace.
+// drafts shows unfinished answers: one message for each turn, posted once the turn has
+// taken a moment, edited in place, and replaced by the turn's first message to the same
+// address. It shows them only as far as that delays no message: ordinary mail always comes
+// first.
 //
-// One goroutine decides what to show, a few call the platform. Work on a mailbox
-// and a call for a draft exclude each other, address by address.
+// One goroutine decides what to show, a few others call the platform. For each address
+// either its mail is worked on or a draft call runs, never both.
 type drafts struct {
 	*run
 	editor channels.Editor
-	// previewer is what shows answers otherwise than as messages; nil shows none so.
+	// previewer shows answers as previews instead of messages; nil if the channel cannot or
+	// should not.
 	previewer channels.Previewer
-	alarm     alarm // rings where the earliest time may have changed
+	alarm     alarm // rings when the earliest due time may have changed
 
 	mu         sync.Mutex
 	turns      map[string]*draft
-	quietUntil map[string]time.Time     // chats that are shown nothing before
+	quietUntil map[string]time.Time     // chats in which no draft is shown before that time
 	calls      map[string]chan struct{} // addresses for which a call is under way
-	working    map[string]int           // addresses whose mail is worked on
-	leftOver   map[string]bool          // addresses where mail is left over
-	keptBack   map[string]bool          // addresses where one of these keeps a draft back
-	wakesAt    time.Time                // when plan wakes by itself; zero is never
+	working    map[string]int           // addresses whose mail is being worked on, by number of workers
+	leftOver   map[string]bool          // addresses with mail that could not be sent yet
+	waiting    map[string]bool          // addresses where a draft waits because of mail or a call
+	wakesAt    time.Time                // when the schedule wakes by itself; zero means never
 }
 
 // A draft is what one turn shows before it has answered.
 type draft struct {
 	turn string
 	to   bus.Address
-	key  string // the address's mailbox
+	key  string // the key of the address's mailbox
 
-	said      []saidBlock // by the model, in its newest answer
-	omitted   int         // characters of it that are not kept
-	answers   int         // that were begun before it
-	openBlock int         // the block that is being said; -1 is none
-	steps     int         // tools that were begun
+	blocks    []saidBlock // what the model has said in its newest answer, by blocks
+	omitted   int         // characters of that answer that are not kept
+	answers   int         // answers that were begun before it
+	openBlock int         // the block that the model is saying; -1 means none
+	steps     int         // tool calls that were begun
 	toolText  string      // what the newest tool call is about
 	toolLine  string      // the same as Markdown, on one line
-	toolRan   bool        // a tool, since the model said something
-	todo      todoList    // what the turn is about to do
+	toolRan   bool        // a tool has run since the model last said something
+	todo      todoList    // the turn's list of tasks
 	lastHeard time.Time
 
-	// previews is how often it is shown by previews, of which nothing has to be kept; 0 is
-	// as a message.
-	previews time.Duration
-	again    time.Time // when a preview has to be shown again, lest it fade
+	// previews is the least time between two previews, of which nothing is recorded; 0
+	// means that the draft is a message.
+	previews        time.Duration
+	repeatPreviewAt time.Time // when to repeat a preview so that it does not fade
 
-	platformID string // the platform's; "" while nothing is posted
-	shown      string // as it was rendered
+	platformID string // the platform's id of the draft; "" while nothing is posted
+	shown      string // the rendered text that the platform shows
 	nextCall   time.Time
 	state      draftState
 	phase      turnPhase
-	dirty      bool // there is something that is not shown
-	tries      int  // to show the last edit of a turn that has ended without a word
+	dirty      bool // something new is not shown yet
+	tries      int  // attempts to make the last edit of a turn that ended without an answer
 }
 
+// A saidBlock is the text of one block of the model's answer.
 type saidBlock struct {
 	block int
 	text  string
 }
 
-// A draftState is whether what a turn says may be shown by its draft.
+// A draftState says whether new text of a turn may be shown in its draft.
 type draftState int
 
 const (
-	draftShown   draftState = iota // or about to be, once there is something to show
-	draftUnknown                   // an earlier process may have posted it: that is found out first
-	draftClosed                    // nothing new is shown of this turn any more
+	draftShown   draftState = iota // it may, now or once there is something to show
+	draftUnknown                   // first find out whether an earlier process has posted the draft
+	draftClosed                    // nothing new of this turn is shown any more
 )
 
-// A turnPhase is what is known of the turn itself.
+// A turnPhase says how far the turn itself is.
 type turnPhase int
 
 const (
 	turnRuns   turnPhase = iota
-	turnOver             // it has ended or waits for somebody: the draft is left to be replaced
-	turnSilent           // it has ended without a word, so nothing will replace the draft
+	turnOver             // it has ended or waits for people: its message will replace the draft
+	turnSilent           // it has ended without an answer, so no message will replace the draft
 )
 
-// newDrafts is nil where a channel has no drafts.
+// newDrafts returns nil where the channel shows no drafts; the methods accept that.
 func newDrafts(p *run) *drafts {
 	e, can := channels.AsEditor(p.Channel)
 	if !can || p.limits.DraftEvery <= 0 || p.Drafts == nil || p.policy.Stream == StreamOff {
@@ -127,15 +130,17 @@ func newDraft(turn string, to bus.Address) *draft {
 	return &draft{turn: turn, to: to, key: to.String(), openBlock: -1}
 }
 
-// Missed forgets what the answers said so far, as they would be shown with gaps.
+// Missed implements bus.Listener: it drops the text of all answers, which would now be
+// shown with gaps.
 func (d *drafts) Missed() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, x := range d.turns {
-		x.said, x.omitted, x.openBlock = nil, 0, -1
+		x.blocks, x.omitted, x.openBlock = nil, 0, -1
 	}
 }
 
+// Heard implements bus.Listener: it updates the draft of the event's turn.
 func (d *drafts) Heard(e bus.Event) {
 	if e.Turn == "" || e.Route.Chat == "" {
 		return
@@ -160,16 +165,16 @@ func (d *drafts) Heard(e bus.Event) {
 	x.lastHeard = now
 	switch e.Type {
 	case bus.TurnComplete, bus.TurnError, bus.TurnParked:
-		d.ended(x, e)
+		d.handleTurnEnd(x, e)
 	default:
 		x.apply(e)
 	}
 	d.wakeFor(x)
 }
 
-// ended leaves a draft to what the turn has to say; one that has nothing to say
-// takes its draft back itself.
-func (d *drafts) ended(x *draft, e bus.Event) {
+// handleTurnEnd handles the end of a turn: its message will replace the draft, or, if the turn has
+// no message, the draft itself says that the turn has stopped.
+func (d *drafts) handleTurnEnd(x *draft, e bus.Event) {
 	x.phase = turnOver
 	if e.Type == bus.TurnError && (e.Error == nil || e.Error.Message == "") {
 		x.phase, x.nextCall = turnSilent, time.Now()
@@ -177,19 +182,19 @@ func (d *drafts) ended(x *draft, e bus.Event) {
 	d.forgetIfDone(x)
 }
 
-// forgetIfDone forgets a turn that is over and has no draft to be replaced.
+// forgetIfDone forgets a turn that has ended and has no draft to replace.
 func (d *drafts) forgetIfDone(x *draft) {
 	if x.phase != turnRuns && x.platformID == "" && x.state != draftUnknown && d.calls[x.key] == nil {
 		delete(d.turns, x.turn)
 	}
 }
 
-// apply keeps up with what a turn does.
+// apply updates the draft by an event of its turn.
 func (x *draft) apply(e bus.Event) {
-	x.phase = turnRuns // it goes on if it was parked
+	x.phase = turnRuns // a parked turn has continued
 	switch e.Type {
 	case bus.TurnStart:
-		x.said, x.omitted, x.openBlock = nil, 0, -1
+		x.blocks, x.omitted, x.openBlock = nil, 0, -1
 		return
 	case bus.BlockStart:
 		x.openBlock = -1
@@ -204,52 +209,52 @@ func (x *draft) apply(e bus.Event) {
 		x.appendText(e.Block, e.Delta)
 	case bus.BlockReset:
 		x.openBlock, x.omitted = -1, 0
-		x.said = slices.DeleteFunc(x.said, func(s saidBlock) bool { return s.block >= e.Block })
+		x.blocks = slices.DeleteFunc(x.blocks, func(s saidBlock) bool { return s.block >= e.Block })
 	case bus.ToolStart, bus.ToolProgress:
 		if e.Type == bus.ToolStart {
 			x.steps++
 		}
-		x.toolRan, x.toolText = true, e.Tool+" "+x.todo.heard(e)
-		x.toolLine = brief(x.toolText)
+		x.toolRan, x.toolText = true, e.Tool+" "+x.todo.update(e)
+		x.toolLine = briefLine(x.toolText)
 	default:
 		return
 	}
 	x.dirty = true
 }
 
-// appendText notes what the model says. What is too long to be shown is counted. What it
-// says after a tool has run is an answer of its own.
+// appendText adds a piece of the model's answer. Text too long to be shown is only counted.
+// What the model says after a tool has run begins a new answer.
 func (x *draft) appendText(block int, text string) {
 	if x.toolRan {
-		x.said, x.omitted, x.toolRan, x.toolText, x.toolLine = nil, 0, false, "", ""
+		x.blocks, x.omitted, x.toolRan, x.toolText, x.toolLine = nil, 0, false, "", ""
 		x.answers++
 	}
 	size := 0
-	for _, s := range x.said {
+	for _, s := range x.blocks {
 		size += len(s.text)
 	}
 	if size > draftBytes {
 		x.omitted += utf8.RuneCountInString(text)
 		return
 	}
-	if n := len(x.said); n == 0 || x.said[n-1].block != block {
-		x.said = append(x.said, saidBlock{block: block})
+	if n := len(x.blocks); n == 0 || x.blocks[n-1].block != block {
+		x.blocks = append(x.blocks, saidBlock{block: block})
 	}
-	x.said[len(x.said)-1].text += text
+	x.blocks[len(x.blocks)-1].text += text
 }
 
-// length is how many characters the model has said.
+// length returns how many characters the model has said.
 func (x *draft) length() int {
 	n := x.omitted
-	for _, s := range x.said {
+	for _, s := range x.blocks {
 		n += utf8.RuneCountInString(s.text)
 	}
 	return n
 }
 
-// texts are what the model has said, block by block.
+// texts returns what the model has said, block by block.
 func (x *draft) texts() (texts []string) {
-	for _, s := range x.said {
+	for _, s := range x.blocks {
 		if text := strings.TrimSpace(strings.ToValidUTF8(s.text, "")); text != "" {
 			texts = append(texts, text)
 		}
@@ -257,13 +262,13 @@ func (x *draft) texts() (texts []string) {
 	return texts
 }
 
-// growth is the same for a message that grows.
+// growth returns the state of the answer, for a message that grows.
 func (x *draft) growth() channels.Growth {
 	return channels.Growth{Turn: x.turn, Answer: x.answers, Text: strings.Join(x.texts(), "\n\n"), Step: x.steps, Doing: x.toolLine, Title: markup.OneLine(x.toolText, draftLine)}
 }
 
-// blockAddress keeps drafts away from an address whose mail is to be worked on, and
-// waits for the call under way, so that people see the mail below the draft.
+// blockAddress stops drafts at an address whose mail is to be worked on, and waits for the
+// call under way, so that people see the mail below the draft.
 func (d *drafts) blockAddress(key string) {
 	if d == nil {
 		return
@@ -277,7 +282,8 @@ func (d *drafts) blockAddress(key string) {
 	}
 }
 
-// unblockAddress lets drafts in again, unless mail is left over: that comes first.
+// unblockAddress lets drafts continue at an address, unless mail is left there, which goes
+// first.
 func (d *drafts) unblockAddress(key string, leftOver bool) {
 	if d == nil {
 		return
@@ -294,15 +300,15 @@ func (d *drafts) unblockAddress(key string, leftOver bool) {
 	d.releaseHeld(key)
 }
 
-// releaseHeld wakes what was kept back at an address.
+// releaseHeld wakes the schedule if a draft waits at an address.
 func (d *drafts) releaseHeld(key string) {
-	if d.keptBack[key] {
-		delete(d.keptBack, key)
+	if d.waiting[key] {
+		delete(d.waiting, key)
 		d.alarm.ring()
 	}
 }
 
-// wakeFor wakes the planning goroutine if a draft is due before it would wake.
+// wakeFor wakes the schedule if a draft is due before the schedule would wake by itself.
 func (d *drafts) wakeFor(x *draft) {
 	at, due := d.dueAt(x)
 	if due && (d.wakesAt.IsZero() || at.Before(d.wakesAt)) {
@@ -310,33 +316,34 @@ func (d *drafts) wakeFor(x *draft) {
 	}
 }
 
-// wantsCall tells whether there is something to do about a draft at all.
-func (x *draft) wantsCall() bool {
+// needsCall reports whether a draft needs a call of the platform.
+func (x *draft) needsCall() bool {
 	switch {
 	case x.state == draftUnknown:
 		return true
 	case x.phase == turnSilent && x.platformID != "":
-		return true // even a closed draft is told that the turn has stopped
+		return true // even a closed draft shows that the turn has stopped
 	case x.previews > 0:
 		return (x.dirty || x.shown != "") && x.phase == turnRuns && x.state == draftShown
 	}
 	return x.dirty && x.phase == turnRuns && x.state == draftShown
 }
 
-// dueAt is when the platform is to be called for a draft; false if it is not.
+// dueAt returns when to call the platform for a draft; false if it needs no call, or its
+// address is busy.
 func (d *drafts) dueAt(x *draft) (time.Time, bool) {
-	if !x.wantsCall() {
+	if !x.needsCall() {
 		return time.Time{}, false
 	}
 	if d.working[x.key] > 0 || d.leftOver[x.key] || d.calls[x.key] != nil {
-		d.keptBack[x.key] = true
+		d.waiting[x.key] = true
 		return time.Time{}, false
 	}
 	at := x.nextCall
 	if x.previews > 0 && !x.dirty {
-		at = x.again
+		at = x.repeatPreviewAt
 	}
-	for _, later := range []time.Time{d.quietUntil[x.to.Chat], d.pace.Until(d.moved.current(x.to.Chat))} {
+	for _, later := range []time.Time{d.quietUntil[x.to.Chat], d.pace.PausedUntil(d.moved.current(x.to.Chat))} {
 		if later.After(at) {
 			at = later
 		}
@@ -344,21 +351,22 @@ func (d *drafts) dueAt(x *draft) (time.Time, bool) {
 	return at, true
 }
 
-// draftSuffix makes a turn's id the id of its draft in the book.
+// draftSuffix is appended to a turn's id to make the id of its draft in the book.
 const draftSuffix = "#draft"
 
+// update changes a draft by how while the mutex is held.
 func (d *drafts) update(x *draft, how func(*draft)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	how(x)
 }
 
-// mark writes into the book what became of a draft. If that fails, the next process
-// finds the draft as it was before.
+// mark records in the book the state of a draft. If that fails, the next process finds the
+// draft as it was before.
 func (d *drafts) mark(work context.Context, x *draft, now channels.SentPart) {
 	err := d.writeToBook(work, nil, func(ctx context.Context) error {
 		err := d.Book.Mark(ctx, x.turn+draftSuffix, 0, now)
-		if errors.Is(err, channels.ErrNoSend) { // it was erased
+		if errors.Is(err, channels.ErrNoSend) { // the record was erased
 			return nil
 		}
 		return err
@@ -368,9 +376,9 @@ func (d *drafts) mark(work context.Context, x *draft, now channels.SentPart) {
 	}
 }
 
-// closeDraft ends a draft that is not to be replaced any more.
+// closeDraft records that a draft is finished as it is and will not be replaced.
 func (d *drafts) closeDraft(work context.Context, x *draft, id string) {
 	d.mark(work, x, channels.SentPart{State: channels.Sent, PlatformID: id})
-	d.point("draft:closed")
+	d.crashPoint("draft:closed")
 	d.update(x, func(x *draft) { x.platformID, x.state = "", draftClosed })
 }

@@ -7,14 +7,15 @@ import (
 	"parley/bus"
 )
 
-// failureStreaks hold since when, and how often in a row, sends to an address have
-// failed. What is forgotten, at random when it is full or because the process
-// ended, is found out again.
+// failureStreaks counts the failed sends to each address since the last success, and
+// remembers when they began. Entries that are lost, at random when it is full or because
+// the process ended, build up again.
 type failureStreaks struct {
 	mu sync.Mutex
 	at map[bus.Address]failureStreak
 }
 
+// A failureStreak is the failures in a row at one address.
 type failureStreak struct {
 	since time.Time
 	tries int
@@ -22,13 +23,16 @@ type failureStreak struct {
 
 func newFailureStreaks() *failureStreaks { return &failureStreaks{at: map[bus.Address]failureStreak{}} }
 
-func (f *failureStreaks) of(a bus.Address) (since time.Time, tries int) {
+// lookup returns since when, and how many times in a row, sends to an address have failed;
+// zeros if the last one succeeded.
+func (f *failureStreaks) lookup(a bus.Address) (since time.Time, tries int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	streak := f.at[a]
 	return streak.since, streak.tries
 }
 
+// add counts a failed send to an address.
 func (f *failureStreaks) add(a bus.Address) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -43,17 +47,19 @@ func (f *failureStreaks) add(a bus.Address) {
 	f.at[a] = streak
 }
 
-func (f *failureStreaks) end(a bus.Address) {
+// reset forgets the failures at an address.
+func (f *failureStreaks) reset(a bus.Address) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.at, a)
 }
 
-// maxRemembered bounds each of the things that are remembered in memory about
-// addresses, chats and mailboxes. When one is full it forgets any entry, which only
-// makes the next send of that entry's take another try.
+// maxRemembered bounds each map in memory that is about addresses, chats or mailboxes. A
+// full map forgets any one entry, which only costs the next send of that entry one more
+// attempt.
 const maxRemembered = 4096
 
+// forgetOne deletes any one entry of a map.
 func forgetOne[K comparable, V any](m map[K]V) {
 	for old := range m {
 		delete(m, old)
@@ -61,8 +67,8 @@ func forgetOne[K comparable, V any](m map[K]V) {
 	}
 }
 
-// movedChats remembers the new ids of chats that moved, so that each costs one
-// refused send only; it forgets at random when it is full.
+// movedChats remembers the new ids of chats that moved, so that each move costs only one
+// refused send. When full it forgets an entry at random.
 type movedChats struct {
 	mu sync.Mutex
 	to map[string]string
@@ -70,6 +76,7 @@ type movedChats struct {
 
 func newMovedChats() *movedChats { return &movedChats{to: map[string]string{}} }
 
+// current returns the chat's new id if it is known to have moved, else chat itself.
 func (m *movedChats) current(chat string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

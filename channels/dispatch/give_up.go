@@ -13,19 +13,20 @@ import (
 )
 
 const (
-	// leastAttempts is how often a message must have been tried before it is given up.
+	// leastAttempts is how many times a message must have been tried before it is given up.
 	leastAttempts = 10
-	// leastBeforeFallback is how often sends to an address must have failed.
+	// leastBeforeFallback is how many sends in a row to an address must have failed before
+	// its messages go to their fallbacks.
 	leastBeforeFallback = 5
 )
 
-// shouldGiveUp tells whether a message that cannot be sent has been tried for long
-// enough. Where there is a fallback, it is used once the platform has
-// failed for a while: not for the message's own failures alone, so that what
-// waits behind it for the same address need not wait as long again.
+// shouldGiveUp reports whether a message that cannot be sent has been tried long enough. A
+// message with a fallback is given up once sends to its address have failed for
+// FallbackAfter. All sends to the address count, not only the message's own, so that
+// messages behind it need not wait as long again.
 func (d *delivery) shouldGiveUp() bool {
 	if len(d.out.Fallback) > 0 {
-		since, tries := d.streaks.of(d.out.To)
+		since, tries := d.streaks.lookup(d.out.To)
 		after := d.policy.FallbackAfter
 		if tries >= leastBeforeFallback && time.Since(since) > after && time.Since(d.out.At) > after {
 			return true
@@ -34,8 +35,8 @@ func (d *delivery) shouldGiveUp() bool {
 	return d.triedLongEnough()
 }
 
-// triedLongEnough says so of a message for its own sake. One that does not say when it was
-// said is judged by what its attempts must have taken.
+// triedLongEnough reports whether the message itself has been tried long enough. If it does
+// not say when it was written, its age is estimated from the number of its attempts.
 func (d *delivery) triedLongEnough() bool {
 	if d.attempts < leastAttempts {
 		return false
@@ -46,18 +47,18 @@ func (d *delivery) triedLongEnough() bool {
 	return time.Since(d.out.At) > d.policy.GiveUp
 }
 
-// noteFailure notes that the platform has failed to take something, and not because
-// it was asked too often.
+// noteFailure counts that the platform did not accept something, unless a rate limit was
+// the reason.
 func (d *delivery) noteFailure(fault *channels.SendError) {
 	if !fault.Limited {
 		d.streaks.add(d.out.To)
 	}
 }
 
-// giveUp gives a message up: what was not sent of it will not be, the session is
-// told, it goes to where it can be delivered, and is buried. What has expired
-// or says nothing is not buried and goes nowhere: nobody wants it, so there is
-// nothing to look into and nothing to be replayed.
+// giveUp gives a message up: its unsent parts are marked as failed, its session is told, it
+// goes to its fallback, and it becomes a dead letter. A message that has expired or is
+// empty is neither sent elsewhere nor kept as a dead letter: nobody wants it, so there is
+// nothing to look into or to replay.
 func (d *delivery) giveUp(work context.Context, code string) error {
 	if err := d.checkLease(work); err != nil {
 		return err
@@ -66,7 +67,7 @@ func (d *delivery) giveUp(work context.Context, code string) error {
 		code = string(channels.Rejected)
 	}
 	for i, p := range d.record.Parts {
-		if p.State == channels.Failed || d.settled(i) {
+		if p.State == channels.Failed || d.isSettled(i) {
 			continue
 		}
 		p.State, p.Code = channels.Failed, code
@@ -74,7 +75,7 @@ func (d *delivery) giveUp(work context.Context, code string) error {
 			return err
 		}
 	}
-	d.point("send:failed")
+	d.crashPoint("send:failed")
 	if code == expired {
 		if err := d.withdrawUnreplaced(work); err != nil {
 			return err
@@ -97,12 +98,12 @@ func (d *delivery) giveUp(work context.Context, code string) error {
 	if err := d.sendToFallback(work, code); err != nil {
 		return err
 	}
-	d.point("send:elsewhere")
+	d.crashPoint("send:elsewhere")
 	return &deliveryError{bury: code}
 }
 
-// withdrawUnreplaced withdraws the draft whose place the message was to take, and did
-// not in time: nothing else would ever replace it. The edit may be repeated.
+// withdrawUnreplaced ends the draft that the message should have replaced and did not:
+// nothing else would replace it. Repeating the edit does no harm.
 func (d *delivery) withdrawUnreplaced(work context.Context) error {
 	first := d.record.Parts[0]
 	if first.Edits == "" || first.PlatformID != "" || d.out.Turn == "" {
@@ -110,10 +111,10 @@ func (d *delivery) withdrawUnreplaced(work context.Context) error {
 	}
 	draft, err := d.Book.Lookup(work, d.out.Turn+draftSuffix)
 	if errors.Is(err, channels.ErrNoSend) {
-		return nil // it was to take the place of an earlier message about its subject
+		return nil // it should have replaced an earlier message about its subject
 	}
 	if err != nil {
-		return d.bookFailed(err)
+		return d.errFromBook(err)
 	}
 	if draft.Parts[0].PlatformID != first.Edits {
 		return nil
@@ -121,7 +122,7 @@ func (d *delivery) withdrawUnreplaced(work context.Context) error {
 	return d.withdrawDraft(work, first.Edits)
 }
 
-// notifySession tells the session, where one has said it.
+// notifySession tells the message's session, by Notify, that the message was given up.
 func (d *delivery) notifySession(work context.Context, code string) error {
 	if d.Notify == nil {
 		return nil
@@ -130,15 +131,15 @@ func (d *delivery) notifySession(work context.Context, code string) error {
 	out.ID = d.record.ID
 	if err := d.Notify(work, out, code); err != nil && !errors.Is(err, bus.ErrInvalid) {
 		d.Log.Warn("session could not be told", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-		return later(storageWait)
+		return giveBackFor(storageWait)
 	}
 	return nil
 }
 
-// leaveUnknown leaves it at not knowing whether a part has arrived.
+// leaveUnknown gives up finding out whether a part has arrived.
 func (d *delivery) leaveUnknown(work context.Context, i int) error {
 	d.Log.Warn("nobody can tell whether a message was sent", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Int("part", i))
-	// Once it is noted as unknown nobody comes back to it.
+	// Once it is recorded as unknown nobody handles it again, so the fallback comes first.
 	if err := d.sendToFallback(work, unknownOutcome); err != nil {
 		return err
 	}
@@ -148,20 +149,22 @@ func (d *delivery) leaveUnknown(work context.Context, i int) error {
 	return d.mark(work, i, p)
 }
 
-// sendToFallback publishes a message that is given up to its fallback, saying where
-// it could not be delivered and why. It goes no further from there.
+// sendToFallback publishes a message that is given up to its fallback addresses, with a
+// sentence that says where it could not be delivered and why. The copies have no fallback
+// of their own.
 func (d *delivery) sendToFallback(work context.Context, code string) error {
 	for n, to := range d.out.Fallback {
 		if to == d.out.To || to.Chat == "" {
 			continue
 		}
 		out := bus.Outbound{
-			ID: bus.FallbackID(d.record.ID, n), To: to, Text: d.misdelivered(code) + "\n\n" + d.out.Text,
+			ID: bus.FallbackID(d.record.ID, n), To: to, Text: d.undeliveredText(code) + "\n\n" + d.out.Text,
 			Session: d.out.Session, Turn: d.out.Turn, At: time.Now(), Expires: d.out.Expires,
 			Subject: d.out.Subject, Origin: d.out.Origin, File: d.out.File, Files: d.out.Files, Needs: d.out.Needs,
 		}
 		if out.Subject != "" {
-			// The same said to two places may meet here, and is two messages.
+			// Copies of messages to two places may meet at one fallback; they must not
+			// replace each other.
 			out.Subject += " for " + d.out.To.String()
 		}
 		err := d.referFiles(out)
@@ -171,26 +174,28 @@ func (d *delivery) sendToFallback(work context.Context, code string) error {
 		switch {
 		case err == nil:
 		case errors.Is(err, bus.ErrInvalid):
-			// It stays where dead letters are.
+			// It remains as a dead letter only.
 			d.Log.Error("message cannot go to its fallback", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-		default: // full, or the bus is away: it is not given up before that is over
+		default: // full, or the bus is away: keep the message until that is over
 			d.Log.Warn("fallback could not be used", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-			return later(storageWait)
+			return giveBackFor(storageWait)
 		}
 	}
 	return nil
 }
 
+// publish puts a message on the bus.
 func (d *delivery) publish(work context.Context, out bus.Outbound) error {
 	if out.To == d.out.To {
-		// The mailbox that is worked on here gets room only once this is done.
+		// This address's mailbox gets room only when the present work on it is settled.
 		return bus.PublishUrgentOutbound(work, d.Bus, out, false)
 	}
 	return bus.PublishOutbound(work, d.Bus, out)
 }
 
-// misdelivered says of a message that it did not reach its address, and why.
-func (d *delivery) misdelivered(code string) string {
+// undeliveredText returns a sentence for people: the message did not reach its address, and
+// why.
+func (d *delivery) undeliveredText(code string) string {
 	to := d.out.To
 
 	if code == unknownOutcome {
@@ -199,7 +204,7 @@ func (d *delivery) misdelivered(code string) string {
 	return fmt.Sprintf("This could not be delivered to %s: %s.", markup.Verbatim(to.String()), d.reasonInWords(code))
 }
 
-// reasonInWords says to people why a message was given up.
+// reasonInWords returns, for people, why a message was given up.
 func (d *delivery) reasonInWords(code string) string {
 	switch code {
 	case gaveUp:
@@ -224,17 +229,16 @@ func (d *delivery) reasonInWords(code string) string {
 	return "the platform refused it (" + markup.Verbatim(code) + ")"
 }
 
-// explainRefusal tells a chat that an answer to it will not come, where the platform has
-// taken offence at the answer and not at the chat. It has an id of its own, made
-// of the answer's, so it is said once; and no session, so that nothing is said of
-// what becomes of it.
+// explainRefusal tells a chat that an answer will not come, if the platform has refused the
+// answer's content and not the chat. The explanation's id is made of the answer's, so it is
+// posted once; it has no session, so that its own fate is reported to nobody.
 func (d *delivery) explainRefusal(work context.Context, code string) error {
 	if d.out.Session == "" || d.out.Told != nil || len(d.out.Fallback) > 0 || !d.isAboutContent(code) {
 		return nil
 	}
 	text := "I had an answer here"
 	for i := range d.record.Parts {
-		if d.settled(i) {
+		if d.isSettled(i) {
 			text = "There is more to this answer"
 		}
 	}
@@ -247,14 +251,14 @@ func (d *delivery) explainRefusal(work context.Context, code string) error {
 		d.Log.Error("chat cannot be told that its answer was refused", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
 	default:
 		d.Log.Warn("chat could not be told that its answer was refused", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-		return later(storageWait)
+		return giveBackFor(storageWait)
 	}
-	d.point("send:excused")
+	d.crashPoint("send:excused")
 	return nil
 }
 
-// isAboutContent tells of a code that another message could still be sent to the
-// same place.
+// isAboutContent reports whether a code refuses only this message's content, so that
+// another message could still be sent to the same place.
 func (d *delivery) isAboutContent(code string) bool {
 	switch code {
 	case expired, gaveUp, unknownOutcome, badAddress:

@@ -12,12 +12,12 @@ import (
 	"parley/channels"
 )
 
-// serve claims and sends until held ends or the platform refuses the account,
-// and returns when nothing is in flight any more.
+// serve claims mailboxes and sends their mail until held ends or the platform refuses the
+// account, and returns when no send is in flight. It returns the platform's refusal.
 func (r *run) serve(held context.Context) error {
 	ctx, stop := context.WithCancelCause(held)
 	defer stop(nil)
-	// Sends that were begun may end after ctx is done, until cut is called.
+	// Sends in flight may finish after ctx is done, until cut is called.
 	work, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	var running sync.WaitGroup
@@ -28,7 +28,7 @@ func (r *run) serve(held context.Context) error {
 	return refused
 }
 
-// startIndicators starts what lets people see the bot at work.
+// startIndicators starts what shows people that the bot is at work.
 func (r *run) startIndicators(ctx, work context.Context, running *sync.WaitGroup) {
 	listeners := []bus.Listener{r.pace}
 	if r.typing != nil {
@@ -46,8 +46,8 @@ func (r *run) startIndicators(ctx, work context.Context, running *sync.WaitGroup
 	running.Go(func() { bus.Follow(ctx, r.Bus, r.Name, listeners...) })
 }
 
-// claimAll works on mailboxes, at most AtOnce at a time, until ctx is done; it
-// cuts off what is still at work Drain later.
+// claimAll claims mailboxes and calls work for them, at most AtOnce at a time, until ctx is
+// done. It returns after all work has ended; Drain later it cuts off what still runs.
 func (r *run) claimAll(ctx context.Context, stop context.CancelCauseFunc, work func(bus.Lease) error, cut func()) error {
 	var refused error
 	var once sync.Once
@@ -69,55 +69,55 @@ func (r *run) claimAll(ctx context.Context, stop context.CancelCauseFunc, work f
 	return refused
 }
 
-// workMailbox sends the mail of one address and settles once. Its error is the
-// platform's refusal of the account.
+// workMailbox sends the mail of one address and settles its mailbox once. It returns the
+// platform's refusal of the account, or nil.
 func (r *run) workMailbox(ctx, work context.Context, lease bus.Lease) error {
 	key := lease.Claim().Key
 	r.drafts.blockAddress(key)
 	end := r.sendMail(ctx, work, lease)
-	r.drafts.unblockAddress(key, end.left)
+	r.drafts.unblockAddress(key, end.mailLeft)
 	if end.leaseLost {
-		return nil // whoever holds the mailbox now settles it
+		return nil // the process that holds the mailbox now settles it
 	}
 	bus.RetrySettle(work, lease, end.End, r.policy.Drain, func(err error) {
 		r.Log.Warn("mail could not be settled", slog.String("channel", r.Name), slog.String("address", key), slog.Any("error", err))
 	})
-	r.point("send:settled")
+	r.crashPoint("send:settled")
 	return end.refused
 }
 
-// A mailboxEnd is how work on a mailbox has ended.
+// A mailboxEnd says how work on a mailbox has ended.
 type mailboxEnd struct {
 	bus.End
-	left      bool  // mail that is still to be sent
-	leaseLost bool  // so it is not to be settled here
+	mailLeft  bool  // the mailbox has mail that is still to be sent
+	leaseLost bool  // this process must not settle the mailbox
 	refused   error // the platform refuses the account
 }
 
-// sendMail works through the mail that is there and says how to settle it.
+// sendMail sends the waiting mail of a mailbox and returns how to settle it.
 func (r *run) sendMail(ctx, work context.Context, lease bus.Lease) (end mailboxEnd) {
 	began := time.Now()
 	key := lease.Claim().Key
 	if wait := r.retries.remaining(key, channels.Connected(r.Channel)); wait > 0 {
-		return mailboxEnd{End: bus.End{Uncounted: true, After: wait}, left: true}
+		return mailboxEnd{End: bus.End{Uncounted: true, After: wait}, mailLeft: true}
 	}
 	mail, err := lease.Mail(work, 0)
 	if err != nil {
 		r.Log.Warn("mail could not be read", slog.String("channel", r.Name), slog.String("address", key), slog.Any("error", err))
-		return mailboxEnd{End: bus.End{Uncounted: true, After: time.Second}, left: true, leaseLost: errors.Is(err, bus.ErrFenced)}
+		return mailboxEnd{End: bus.End{Uncounted: true, After: time.Second}, mailLeft: true, leaseLost: errors.Is(err, bus.ErrFenced)}
 	}
 	for i, m := range mail {
 		if ctx.Err() != nil || i > 0 && time.Since(began) > longestHold {
-			end.Uncounted, end.left = true, true
+			end.Uncounted, end.mailLeft = true, true
 			return end
 		}
-		attempts := 1 // only the first was tried when the mailbox was claimed before
+		attempts := 1 // earlier claims of the mailbox tried only its first message
 		if i == 0 {
 			attempts = lease.Claim().Attempts
 		}
 		if how, failed := errors.AsType[*deliveryError](r.deliver(ctx, work, lease, m, attempts)); failed {
-			how.settles(&end.End, m)
-			end.left = how.bury == "" || i+1 < len(mail)
+			how.applyTo(&end.End, m)
+			end.mailLeft = how.bury == "" || i+1 < len(mail)
 			end.leaseLost, end.refused = how.leaseLost, how.refused
 			return end
 		}

@@ -14,12 +14,12 @@ import (
 	"parley/channels/markup"
 )
 
-// noteInSession lets the session of a chat know what was told there on somebody's behalf,
-// so that a reply finds an agent that knows what it is about. It is published
-// once the message is known to have arrived, and before its mail is settled: who
-// is cut off here publishes it again, under the same id.
-func (d *delivery) noteInSession(work context.Context) error {
-	if d.out.Told == nil || d.SessionAt == nil || !d.arrived() {
+// notifyReplySession tells the session of a chat what was posted there on somebody's behalf, so
+// that a reply reaches an agent that knows what it is about. It publishes this notice once
+// the message is known to have arrived, and before its mail is settled: after a crash in
+// between, the notice is published again under the same id.
+func (d *delivery) notifyReplySession(work context.Context) error {
+	if d.out.Told == nil || d.SessionAt == nil || !d.hasArrived() {
 		return nil
 	}
 	at, err := d.replyAddress(work)
@@ -36,13 +36,13 @@ func (d *delivery) noteInSession(work context.Context) error {
 		d.Log.Error("what was told cannot be noted in its session", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
 	case err != nil:
 		d.Log.Warn("what was told could not be noted in its session", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-		return later(storageWait)
+		return giveBackFor(storageWait)
 	}
-	d.point("send:told")
+	d.crashPoint("send:told")
 	return nil
 }
 
-// replyAddress is where a reply to the message would be said.
+// replyAddress returns the address at which a reply to the message would appear.
 func (d *delivery) replyAddress(work context.Context) (bus.Address, error) {
 	r, ok := channels.AsReplier(d.Channel)
 	if !ok {
@@ -57,7 +57,7 @@ func (d *delivery) replyAddress(work context.Context) (bus.Address, error) {
 	return at, nil
 }
 
-// firstSent is the platform's id of the first part that was sent.
+// firstSent returns the platform's id of the first part that was sent; "" if none was.
 func (d *delivery) firstSent() string {
 	for _, p := range d.record.Parts {
 		if p.State == channels.Sent {
@@ -67,8 +67,8 @@ func (d *delivery) firstSent() string {
 	return ""
 }
 
-// toldNotice is what the session learns. Its text is for releases that do not
-// show quotes.
+// toldNotice returns the notice for the session. Its text is for releases that do not show
+// quotes.
 func toldNotice(send channels.Send, told *bus.Telling, at bus.Address) bus.Inbound {
 	return bus.Inbound{
 		ID: bus.DerivedID(send.ID, "#told"), Kind: bus.Notice, At: at, SentAt: time.Now(),
@@ -79,9 +79,9 @@ func toldNotice(send channels.Send, told *bus.Telling, at bus.Address) bus.Inbou
 	}
 }
 
-// TellSession is a Dispatcher's Notify that tells the session which said a
-// message that it was not delivered. The notice has an id of its own made of
-// the message's, so it arrives once.
+// TellSession returns a function for Dispatcher.Notify: it tells the session that wrote a
+// message that the message was not delivered. The id of the notice is made of the
+// message's, so the notice arrives once.
 func TellSession(b bus.Bus) func(ctx context.Context, out bus.Outbound, reason string) error {
 	return func(ctx context.Context, out bus.Outbound, reason string) error {
 		if out.Session == "" {
@@ -97,33 +97,35 @@ func TellSession(b bus.Bus) func(ctx context.Context, out bus.Outbound, reason s
 	}
 }
 
-// The codes of files that a message goes without: this, and the platform's own.
+// A file that a message goes without is recorded as failed with leftOutPrefix and a code:
+// fileMissing, or the platform's own.
 const (
 	leftOutPrefix = "file:"
 	fileMissing   = "file_missing"
 )
 
-// isLeftOut tells of a part that it is a file that the message goes without.
+// isLeftOut reports whether a part is a file that the message goes without.
 func isLeftOut(p channels.SentPart) bool {
 	return p.State == channels.Failed && p.File && strings.HasPrefix(p.Code, leftOutPrefix)
 }
 
-// mayLeaveOut tells whether a message goes on without the file of a part: one that it
-// only names and that is refused, or missing, while the place is not refused.
+// mayLeaveOut reports whether a message may go on without the file of a part: the message
+// only names the file, and the file is missing or the platform refuses it but not the
+// place.
 func (d *delivery) mayLeaveOut(i int, code string) bool {
 	e, ok := d.enclosureOf(i)
-	return ok && (e.Named() || e.IsText()) && d.record.Parts[i].Text == "" && (code == fileMissing || d.isAboutContent(code))
+	return ok && (e.IsReference() || e.IsText()) && d.record.Parts[i].Text == "" && (code == fileMissing || d.isAboutContent(code))
 }
 
-// leaveOut lets a message go on without a file. The session that sends it is told, and
-// in the conversation itself so are the people, under ids made of the message's.
-func (d *delivery) leaveOut(work context.Context, i int, code string) error {
+// leaveOutFile lets a message go on without a file. The sending session is told, and in its own
+// conversation the people are told too, by messages whose ids are made of the message's.
+func (d *delivery) leaveOutFile(work context.Context, i int, code string) error {
 	if err := d.checkLease(work); err != nil {
 		return err
 	}
 	e, _ := d.enclosureOf(i)
 	if e.IsText() {
-		return d.sayWhole(work, i, code)
+		return d.publishWhole(work, i, code)
 	}
 	why := "it is not there any more"
 	if code != fileMissing {
@@ -140,7 +142,7 @@ func (d *delivery) leaveOut(work context.Context, i int, code string) error {
 		})
 		if err != nil && !errors.Is(err, bus.ErrInvalid) {
 			d.Log.Warn("session could not be told of a file", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-			return later(storageWait)
+			return giveBackFor(storageWait)
 		}
 	}
 	out := bus.Outbound{
@@ -149,28 +151,29 @@ func (d *delivery) leaveOut(work context.Context, i int, code string) error {
 	}
 	if err := d.publish(work, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
 		d.Log.Warn("chat could not be told of a file", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-		return later(storageWait)
+		return giveBackFor(storageWait)
 	}
-	d.point("send:leftout")
+	d.crashPoint("send:leftout")
 	p := d.record.Parts[i]
 	p.State, p.Code = channels.Failed, leftOutPrefix+code
 	return d.mark(work, i, p)
 }
 
-// sayWhole says in the chat all of a text that the platform does not take as a file.
-func (d *delivery) sayWhole(work context.Context, i int, code string) error {
+// publishWhole publishes a long text as ordinary messages, after the platform has refused it as
+// a file.
+func (d *delivery) publishWhole(work context.Context, i int, code string) error {
 	out := bus.Outbound{ID: bus.DerivedID(d.record.ID, "#whole"), To: d.out.To, Text: d.out.Text, Session: d.out.Session, At: time.Now(), Whole: true}
 	if err := d.publish(work, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
 		d.Log.Warn("a long text could not be said", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-		return later(storageWait)
+		return giveBackFor(storageWait)
 	}
 	p := d.record.Parts[i]
 	p.State, p.Code = channels.Failed, leftOutPrefix+code
 	return d.mark(work, i, p)
 }
 
-// referFiles notes that another message names the files of this one. Where they are not
-// there any more, that message says so.
+// referFiles records that another message names the files of this one. If they no longer
+// exist, that message will say so.
 func (d *delivery) referFiles(out bus.Outbound) error {
 	if len(out.Files) == 0 || d.Files == nil {
 		return nil
@@ -181,8 +184,8 @@ func (d *delivery) referFiles(out bus.Outbound) error {
 	return nil
 }
 
-// releaseFiles lets go of the files that the message names: it is through. What cannot
-// be let go is swept up later.
+// releaseFiles releases the files that a finished message names. If that fails, a later
+// sweep removes them.
 func (d *delivery) releaseFiles() {
 	if len(d.out.Files) == 0 || d.Files == nil {
 		return
@@ -190,5 +193,5 @@ func (d *delivery) releaseFiles() {
 	if err := d.Files.Release(d.record.ID, d.out.Files); err != nil {
 		d.Log.Warn("files of a message that is through could not be removed", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
 	}
-	d.point("send:released")
+	d.crashPoint("send:released")
 }

@@ -10,13 +10,13 @@ import (
 	"parley/channels/enclosure"
 )
 
-// planParts says how the message is to be said here: as which parts, and whether they
-// replace or follow an earlier message about the same thing.
+// planParts decides into which parts the message is split on this channel, and whether they
+// replace or follow an earlier message about the same subject.
 //
-// The newest text about a subject replaces the one before it, so that an alert
-// turns into its resolution; where that cannot be, it goes under it. A text is
-// replaced as a whole or not at all, and by one message: what has to be split is
-// posted under the earlier one too.
+// The newest text about a subject replaces the one before, so that an alert turns into its
+// resolution; where it cannot, it is posted under that one. A text is replaced as a whole
+// or not at all, and by one message: a text that has to be split is posted under the
+// earlier one too.
 func (d *delivery) planParts(ctx context.Context) ([]channels.SentPart, error) {
 	text, files := d.out.Text, d.enclosures
 	if _, can := channels.AsFileSender(d.Channel); !can {
@@ -30,22 +30,23 @@ func (d *delivery) planParts(ctx context.Context) ([]channels.SentPart, error) {
 		files = append(slices.Clip(files), enclosure.OfText(d.out))
 	}
 	all := files
-	// A file beside a text could not be replaced by a later text alone. One that is only
-	// named may turn out to be missing, or be refused, and its text is to arrive then.
-	if len(files) == 1 && !files[0].Named() && (d.out.Subject == "" || text == "") {
-		if caption := d.caption(text, parts); caption != nil {
+	// A file beside a text cannot be replaced by a later text alone. A file that is only
+	// named may turn out to be missing, or be refused, and then its text should still
+	// arrive.
+	if len(files) == 1 && !files[0].IsReference() && (d.out.Subject == "" || text == "") {
+		if caption := d.captionPart(text, parts); caption != nil {
 			parts, files = []channels.SentPart{*caption}, nil
 		}
 	}
 	parts = append(parts, fileParts(files)...)
-	if len(parts) == 0 { // there is nothing to see in it
+	if len(parts) == 0 { // nothing in it would be visible
 		return []channels.SentPart{{State: channels.Failed, Code: empty}}, nil
 	}
 	if d.Subjects == nil || d.out.Subject == "" {
-		// A draft of the same turn turns into what is said, beside a file too.
-		if draft := d.drafts.takeFor(ctx, d.out); draft != "" && len(d.render(text)) > 0 {
+		// A draft of the same turn becomes this message, also where a file follows.
+		if draft := d.drafts.draftToReplace(ctx, d.out); draft != "" && len(d.render(text)) > 0 {
 			if parts = d.renderEdit(text); long {
-				parts = beginning(parts, d.render(goesOn))
+				parts = beginning(parts, d.render(moreNotice))
 			}
 			parts[0].Edits = draft
 			parts = append(parts, fileParts(all)...)
@@ -56,9 +57,9 @@ func (d *delivery) planParts(ctx context.Context) ([]channels.SentPart, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for what was said earlier: %w", err)
 	}
-	if earlier == "" { // a question turns its turn's draft into itself, as an answer does
-		earlier = d.drafts.takeFor(ctx, d.out)
-		if d.replaces(parts) {
+	if earlier == "" { // a question replaces its turn's draft, as an answer does
+		earlier = d.drafts.draftToReplace(ctx, d.out)
+		if d.canReplace(parts) {
 			parts[0].Edits = earlier
 		}
 		return parts, nil
@@ -66,20 +67,20 @@ func (d *delivery) planParts(ctx context.Context) ([]channels.SentPart, error) {
 	for i := range parts {
 		parts[i].Under = earlier
 	}
-	if d.replaces(parts) {
+	if d.canReplace(parts) {
 		parts[0].Edits, parts[0].Under = earlier, ""
 	}
 	return parts, nil
 }
 
-// replaces says that these parts are of a message that may take another's place.
-func (d *delivery) replaces(parts []channels.SentPart) bool {
+// canReplace reports whether these parts may replace an earlier message.
+func (d *delivery) canReplace(parts []channels.SentPart) bool {
 	_, can := channels.AsEditor(d.Channel)
 	return can && !parts[0].File && (len(parts) == 1 || parts[1].File) && d.mayEdit(parts[0])
 }
 
-// mayEdit tells whether a part is short enough to take the place of another. The book
-// has dropped the text of a part that was sent; it is rendered again then.
+// mayEdit reports whether a part is short enough for an edit. The book has dropped the text
+// of a part that was sent; then it is rendered again.
 func (d *delivery) mayEdit(p channels.SentPart) bool {
 	text := p.Text
 	if all := d.render(d.out.Text); text == "" && len(all) > 0 {
@@ -88,8 +89,9 @@ func (d *delivery) mayEdit(p channels.SentPart) bool {
 	return d.limits.EditBytes == 0 || len(text) <= d.limits.EditBytes
 }
 
-// caption is the file's part with the text beside it; nil where that is too long.
-func (r *run) caption(text string, parts []channels.SentPart) *channels.SentPart {
+// captionPart returns the file's part with the text beside it; nil if the text is too long for
+// that.
+func (r *run) captionPart(text string, parts []channels.SentPart) *channels.SentPart {
 	switch most := channels.CaptionLength(r.Channel, r.limits.Length); {
 	case len(parts) == 0:
 		return &channels.SentPart{File: true}
@@ -101,40 +103,40 @@ func (r *run) caption(text string, parts []channels.SentPart) *channels.SentPart
 	return &channels.SentPart{Text: parts[0].Text, Plain: parts[0].Plain, File: true}
 }
 
-// bindSubject notes which of the platform's messages stands for the subject from now on:
-// the first about it, then what replaced it; what went under it does not. The
-// note may be made again and says the same.
+// bindSubject records which of the platform's messages shows the subject from now on: the
+// first about it, then each that replaced it, but not messages posted under it. Repeating
+// the record does no harm.
 func (d *delivery) bindSubject(work context.Context) error {
 	first := d.record.Parts[0]
 	if d.Subjects == nil || d.out.Subject == "" || first.State != channels.Sent || first.PlatformID == "" {
 		return nil
 	}
 	id := first.PlatformID
-	// A text that could have replaced the earlier one and stands under it was
-	// refused as an edit: the earlier one cannot be edited any more.
-	if first.Under != "" && !d.replaces(d.record.Parts) {
+	// A text that could have replaced the earlier one but is posted under it was refused as
+	// an edit: so the earlier one cannot be edited any more.
+	if first.Under != "" && !d.canReplace(d.record.Parts) {
 		id = first.Under
 	}
 	err := d.writeToBook(work, d.lease.Lost(), func(ctx context.Context) error {
 		return d.Subjects.Bind(ctx, d.out.Origin, d.out.Subject, d.out.To, id)
 	})
 	if err != nil {
-		return d.bookFailed(err)
+		return d.errFromBook(err)
 	}
-	d.point("send:tied")
+	d.crashPoint("send:tied")
 	return nil
 }
 
-// What is too long for a chat: a text in more messages than mostMessages. It goes as a file
-// then, and of its messages the first that many are shown, and that there is more.
+// A text that needs more than mostMessages messages is sent as a file; the chat shows the
+// first firstShown of those messages, and moreNotice.
 const (
 	mostMessages = 15
 	firstShown   = 2
-	goesOn       = "_(There is more: the whole text is in the file below.)_"
+	moreNotice   = "_(There is more: the whole text is in the file below.)_"
 )
 
-// shorten shortens what a session says at great length, where the channel takes files; long
-// says that it did.
+// shorten cuts a very long text of a session, where the channel accepts files; long reports
+// whether it did.
 func (d *delivery) shorten(ctx context.Context, parts []channels.SentPart) (shown []channels.SentPart, long bool) {
 	_, can := channels.AsFileSender(d.Channel)
 	size := int64(len(d.out.Text))
@@ -142,14 +144,15 @@ func (d *delivery) shorten(ctx context.Context, parts []channels.SentPart) (show
 		size > channels.MostFileBytes(d.Channel, size) || d.MayShorten == nil || !d.MayShorten(ctx) {
 		return parts, false
 	}
-	return beginning(parts, d.render(goesOn)), true
+	return beginning(parts, d.render(moreNotice)), true
 }
 
+// beginning returns the first firstShown parts, followed by more.
 func beginning(parts, more []channels.SentPart) []channels.SentPart {
 	return append(slices.Clip(parts[:min(len(parts), firstShown)]), more...)
 }
 
-// fileParts are the parts of files that go without a text.
+// fileParts returns one part without text for each file.
 func fileParts(files []enclosure.Enclosure) []channels.SentPart {
 	parts := make([]channels.SentPart, len(files))
 	for i := range parts {
@@ -158,8 +161,8 @@ func fileParts(files []enclosure.Enclosure) []channels.SentPart {
 	return parts
 }
 
-// enclosureOf is the file that goes with a part: the first that has one has the first
-// file. False where there is none.
+// enclosureOf returns the file that goes with a part: the first part with a file has the
+// message's first file, and so on. It returns false if the part has none.
 func (d *delivery) enclosureOf(part int) (enclosure.Enclosure, bool) {
 	if !d.record.Parts[part].File {
 		return enclosure.Enclosure{}, false

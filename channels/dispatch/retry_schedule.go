@@ -7,30 +7,30 @@ import (
 )
 
 const (
-	// lookEvery is how often a mailbox that waits after a failure is claimed to see
-	// whether the platform is well again: at most every lookRarely once it has waited
-	// for long. All that wait share looksPerSecond.
+	// lookEvery is the time between two claims of a waiting mailbox, which check whether
+	// the platform works again; it grows to lookRarely for one that has waited long. All
+	// waiting mailboxes together are claimed at most looksPerSecond times.
 	lookEvery      = 3 * time.Second
 	lookRarely     = 30 * time.Second
 	looksPerSecond = 50
 	lookLeeway     = time.Second
 	earlyTryEvery  = time.Minute
-	// probeEvery is how often one of them is sent from before its time to find
-	// that out, more rarely the longer it waits.
+	// probeEvery is the time between two early sends that test whether the platform works
+	// again; it grows with the length of the outage.
 	probeEvery = 10 * time.Second
 )
 
 const (
 	firstBackoff   = time.Second
 	longestBackoff = 5 * time.Minute
-	// unknownBackoff is longer: a send after one of unknown outcome may be a
+	// unknownBackoff is longer, because a send after one of unknown outcome may be a
 	// repetition that people see.
 	unknownBackoff = 15 * time.Minute
-	storageWait    = 5 * time.Second // after a failure of the book's or the bus's
+	storageWait    = 5 * time.Second // after a failure of the book or the bus
 )
 
-// backoff is how long to wait after so many attempts: anything up to a bound
-// that doubles, so that what failed together is not tried together again.
+// backoff returns how long to wait after that many attempts: a random time below a bound
+// that doubles, so that messages that failed together are not tried together again.
 func backoff(attempts int, longest time.Duration) time.Duration {
 	bound := longest
 	if attempts < 20 {
@@ -39,35 +39,36 @@ func backoff(attempts int, longest time.Duration) time.Duration {
 	return 100*time.Millisecond + rand.N(bound)
 }
 
-// A retrySchedule remembers what waits because a platform has failed, so that an outage
-// is not followed by the waits that it has made long. Each mailbox is given back
-// to the bus for a moment only; until its wait is over it is sent from sooner
-// once the platform is known to be well again, and then not again within a
-// minute, or as the one by which that is found out. What is forgotten, because
-// the process has ended or there is no room, is only tried sooner.
+// A retrySchedule remembers the mailboxes that wait because the platform has failed, so
+// that their waits, which grow long in an outage, end soon after it. Each mailbox goes back
+// to the bus for a short time only, and is looked at again. Before its wait is over, mail
+// is sent from it once the platform works again (then not again within a minute), or as the
+// one probe that finds that out. Entries that are lost, because the process ended or there
+// is no room, only cause earlier attempts.
 type retrySchedule struct {
-	mu        sync.Mutex
-	mailboxes map[string]mailboxWait // by mailbox
-	lastTry   time.Time              // anything
-	failing   bool                   // since the last success
-	wellSince time.Time              // when it was found to be well again
+	mu           sync.Mutex
+	mailboxes    map[string]mailboxWait // by key
+	lastTry      time.Time              // the last early send of any mailbox
+	failing      bool                   // no send has succeeded since the last failure
+	workingSince time.Time              // when the platform was found to work again
 }
 
-// A mailboxWait is how long one mailbox waits, and why.
+// A mailboxWait says until when one mailbox waits, and why.
 type mailboxWait struct {
-	firstFailure time.Time // it failed
-	lastFailure  time.Time // it failed the last time
+	firstFailure time.Time // when its sends began to fail
+	lastFailure  time.Time // when its last send failed
 	until        time.Time
-	nextLook     time.Time // the bus gives it out
-	earlyTry     time.Time // it was sent from before its time
-	unsent       bool      // nothing of it can have arrived
+	nextLook     time.Time // when the bus lets it be claimed next
+	earlyTry     time.Time // when mail was last sent from it before its time
+	unsent       bool      // nothing of its message can have arrived
 	unreachable  bool      // the platform was out of reach
 }
 
 func newRetrySchedule() *retrySchedule { return &retrySchedule{mailboxes: map[string]mailboxWait{}} }
 
-// add notes a failure after which a mailbox is to wait, and returns when it is to
-// be looked at.
+// add records a failure after which a mailbox should wait that long, and returns when to
+// look at it. sure says that nothing of its message can have arrived, lost that the
+// platform was out of reach.
 func (s *retrySchedule) add(key string, after time.Duration, sure, lost bool) time.Duration {
 	now := time.Now()
 	s.mu.Lock()
@@ -84,7 +85,7 @@ func (s *retrySchedule) add(key string, after time.Duration, sure, lost bool) ti
 	return s.planLook(key, now)
 }
 
-// planLook plans the next look at a mailbox. s.mu is held.
+// planLook returns after what time to claim a mailbox again. The caller holds s.mu.
 func (s *retrySchedule) planLook(key string, now time.Time) time.Duration {
 	one := s.mailboxes[key]
 	every := max(lookEvery, min(now.Sub(one.firstFailure)/60, lookRarely), time.Duration(len(s.mailboxes))*time.Second/looksPerSecond)
@@ -94,17 +95,17 @@ func (s *retrySchedule) planLook(key string, now time.Time) time.Duration {
 	return after
 }
 
-// remaining is how much longer a mailbox that was claimed is to wait; 0 sends from it
-// now. Connected says that the platform is in reach.
+// remaining returns how much longer a claimed mailbox should wait; 0 means to send from it
+// now. connected says that the platform is in reach.
 func (s *retrySchedule) remaining(key string, connected bool) time.Duration {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one, known := s.mailboxes[key]
-	well := s.wellSince.After(one.lastFailure) || one.unreachable && connected
+	well := s.workingSince.After(one.lastFailure) || one.unreachable && connected
 	switch {
 	case !known, !now.Before(one.until),
-		one.nextLook.Sub(now) > lookLeeway: // something urgent has come
+		one.nextLook.Sub(now) > lookLeeway: // something urgent has arrived in it
 	case well && now.Sub(one.earlyTry) > earlyTryEvery:
 		one.earlyTry = now
 		s.mailboxes[key] = one
@@ -116,12 +117,12 @@ func (s *retrySchedule) remaining(key string, connected bool) time.Duration {
 	return 0
 }
 
-// platformWell notes that the platform is well: it has taken, or refused, something.
-func (s *retrySchedule) platformWell() {
+// notePlatformWorks records that the platform works: it has accepted or refused something.
+func (s *retrySchedule) notePlatformWorks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failing {
-		s.failing, s.wellSince = false, time.Now()
+		s.failing, s.workingSince = false, time.Now()
 	}
 }
 

@@ -10,10 +10,11 @@ import (
 	"parley/channels/enclosure"
 )
 
-// filePatience is how many times longer than a text a file may take.
+// filePatience is how many times longer than a text a file may take to send.
 const filePatience = 5
 
-// transmit hands a part that is noted as sending to the platform.
+// transmit hands to the platform a part that is recorded as sending, and records the
+// outcome.
 func (d *delivery) transmit(work context.Context, i int) error {
 	d.paced = false
 	moved := false
@@ -22,21 +23,21 @@ func (d *delivery) transmit(work context.Context, i int) error {
 		if err := d.checkLease(work); err != nil {
 			return err
 		}
-		d.point("send:held")
+		d.crashPoint("send:held")
 		if time.Since(asked) > channels.LeasePatience {
-			continue // this process was paused after it asked: another may hold the mailbox by now
+			continue // this process was paused after the check: another may hold the mailbox by now
 		}
 		d.typing.suppress(d.to, d.out.Turn)
 		began := time.Now()
 		id, err := d.callPlatform(channels.WithLeaseCheck(work, channels.LeaseCheck{Asked: asked, Ask: d.lease.Held}), i)
 		took := time.Since(began)
-		d.point("send:sent")
+		d.crashPoint("send:sent")
 		if err == nil {
 			d.observe("sent", took)
-			d.streaks.end(d.out.To)
-			d.retries.platformWell()
+			d.streaks.reset(d.out.To)
+			d.retries.notePlatformWorks()
 			err := d.markArrived(work, i, id)
-			d.point("send:marked")
+			d.crashPoint("send:marked")
 			return err
 		}
 		fault := channels.FaultOf(err)
@@ -50,7 +51,7 @@ func (d *delivery) transmit(work context.Context, i int) error {
 	}
 }
 
-// callPlatform calls the platform: to edit, to send a file, or to send a text.
+// callPlatform edits a message, sends a file, or sends a text, as the part demands.
 func (d *delivery) callPlatform(work context.Context, i int) (id string, err error) {
 	p, part := d.record.Parts[i], d.platformPart(i)
 	timeout := d.policy.Timeout
@@ -61,7 +62,7 @@ func (d *delivery) callPlatform(work context.Context, i int) (id string, err err
 	defer cancel()
 	switch {
 	case p.Edits != "":
-		// What was planned before a restart may not be possible after it.
+		// A part planned as an edit before a restart may not be possible now.
 		e, can := channels.AsEditor(d.Channel)
 		if !can {
 			return "", &channels.SendError{Fault: channels.Rejected, Code: "cannot_edit"}
@@ -73,7 +74,7 @@ func (d *delivery) callPlatform(work context.Context, i int) (id string, err err
 	return d.Channel.Send(ctx, d.to, part)
 }
 
-// sendFile sends the file of a part. Few are in memory at a time.
+// sendFile sends the file of a part. It bounds how many files are in memory at a time.
 func (d *delivery) sendFile(ctx context.Context, i int, part channels.Part) (id string, err error) {
 	s, can := channels.AsFileSender(d.Channel)
 	e, has := d.enclosureOf(i)
@@ -96,8 +97,8 @@ func (d *delivery) sendFile(ctx context.Context, i int, part channels.Part) (id 
 	return s.SendFile(ctx, d.to, file, part)
 }
 
-// markArrived notes that the platform has taken a part. If the lease was lost while
-// it did, another may have dealt with the part meanwhile, and that stands.
+// markArrived records that the platform has accepted a part. If the lease was lost during
+// the call and another process has handled the part meanwhile, that process's record stays.
 func (d *delivery) markArrived(work context.Context, i int, id string) error {
 	p := d.record.Parts[i]
 	select {
@@ -112,26 +113,26 @@ func (d *delivery) markArrived(work context.Context, i int, id string) error {
 	return d.mark(work, i, p)
 }
 
-// handleFault decides about a part that the platform did not take. Its error is nil
-// if the part is settled, or is to be tried in another way at once.
+// handleFault decides what to do about a part that the platform did not accept. It returns
+// nil if the part is settled, or is to be tried at once in another form.
 func (d *delivery) handleFault(work context.Context, i int, fault *channels.SendError, took time.Duration) error {
 	d.Log.Warn("send failed", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Int("part", i),
 		slog.String("fault", string(fault.Fault)), slog.String("code", fault.Code), slog.Int("attempts", d.attempts))
 	edit := d.record.Parts[i].Edits != ""
 	switch {
 	case fault.Fault == channels.Rejected:
-		d.streaks.end(d.out.To)
-		d.retries.platformWell()
+		d.streaks.reset(d.out.To)
+		d.retries.notePlatformWorks()
 		if can, err := d.prepareNextBest(work, i); can {
 			return err
 		}
 		d.observe("failed", took)
 		if d.mayLeaveOut(i, fault.Code) {
-			return d.leaveOut(work, i, fault.Code)
+			return d.leaveOutFile(work, i, fault.Code)
 		}
 		return d.giveUp(work, fault.Code)
 	case fault.Fault == channels.Stop:
-		how := later(firstBackoff)
+		how := giveBackFor(firstBackoff)
 		if failed, ok := errors.AsType[*deliveryError](d.markUnsent(work, i)); ok {
 			how = failed
 		}
@@ -148,11 +149,11 @@ func (d *delivery) handleFault(work context.Context, i int, fault *channels.Send
 		}
 		return d.retryLater(work, fault)
 	}
-	// Nobody can tell: it stays noted as sending, and is dealt with as what was
-	// cut off when it is claimed again.
+	// Nobody can tell whether it was sent: it stays recorded as sending, and resolveCutOff
+	// handles it when the mailbox is claimed again.
 	d.observe("unknown", took)
 	if work.Err() != nil {
-		return later(0)
+		return giveBackFor(0)
 	}
 	if d.noteFailure(fault); d.shouldGiveUp() {
 		if err := d.checkLease(work); err != nil {
@@ -163,10 +164,9 @@ func (d *delivery) handleFault(work context.Context, i int, fault *channels.Send
 	return &deliveryError{after: d.retries.add(d.lease.Claim().Key, backoff(d.attempts, unknownBackoff), false, !channels.Connected(d.Channel))}
 }
 
-// prepareNextBest prepares a part that the platform has refused for the next best way
-// of saying it: a message that cannot be edited is answered, and where it cannot
-// even be answered, the part stands alone; a draft is not answered. Can is false
-// if there is none.
+// prepareNextBest changes a part that the platform has refused to the next best form:
+// instead of an edit, a message under the earlier one; where that is refused too, a message
+// on its own. A draft gets no message under it. can reports whether there was such a form.
 func (d *delivery) prepareNextBest(work context.Context, i int) (can bool, err error) {
 	p := d.record.Parts[i]
 	switch {
@@ -192,12 +192,12 @@ func (d *delivery) prepareNextBest(work context.Context, i int) (can bool, err e
 	return true, d.mark(work, i, p)
 }
 
-// withdrawn is the text of a draft that could not be replaced.
+// withdrawn is the text that replaces a draft which the answer could not replace.
 const withdrawn = "_(The answer is below.)_"
 
-// withdrawDraft ends a draft that the message cannot replace, so that it does not stand
-// beside it as a second one that breaks off. One that cannot be changed at all
-// is left; while that is not known, the message waits, for as long as any does.
+// withdrawDraft changes the text of a draft that the message cannot replace, so that no
+// broken-off answer stays beside the message. A draft that cannot be changed at all stays;
+// while that is unknown the message waits, as long as any message does.
 func (d *delivery) withdrawDraft(work context.Context, draft string) error {
 	e, can := channels.AsEditor(d.Channel)
 	if !can {

@@ -11,47 +11,49 @@ import (
 )
 
 const (
-	// typingDelay spares those turns a call that are answered at once.
+	// typingDelay is the age of a turn at which the sign appears; faster turns need none.
 	typingDelay   = 300 * time.Millisecond
 	typingLongest = 30 * time.Minute
 	typingTimeout = 5 * time.Second
-	typingFades   = 5 * time.Second // where the channel does not say
+	typingFades   = 5 * time.Second // if the channel does not say when the sign fades
 )
 
-// typing shows people where the bot is at work. It is one goroutine however many
-// chats there are, and it sleeps while no turn runs.
+// typing shows people where the bot is at work. It uses one goroutine for all chats, which
+// sleeps while no turn runs.
 type typing struct {
 	typer channels.Typer
-	pace  *pacing.Pacer // for the pauses that platforms ask for
-	alarm alarm         // rings where the earliest time may have changed
+	pace  *pacing.Pacer // knows the pauses that platforms ask for
+	alarm alarm         // rings when the earliest due time may have changed
 
 	mu      sync.Mutex
 	turns   map[bus.Address]*typingTurn
-	wakesAt time.Time // when the goroutine wakes without being woken; zero is never
-	// showing is the call under way and how to end it.
+	wakesAt time.Time // when the goroutine wakes by itself; zero means never
+	// showing is the address of the call under way, and cancelCall cancels it.
 	showing    bus.Address
 	cancelCall context.CancelFunc
 }
 
+// A typingTurn is the sign for one turn at an address.
 type typingTurn struct {
 	turn       string
 	next       time.Time // when the sign is to be shown again
 	end        time.Time
-	suppressed bool // something was sent meanwhile
+	suppressed bool // something was sent meanwhile, so the sign is not shown
 }
 
 func newTyping(t channels.Typer, pace *pacing.Pacer) *typing {
 	return &typing{typer: t, pace: pace, alarm: newAlarm(), turns: map[bus.Address]*typingTurn{}}
 }
 
-// Missed forgets all turns where events were lost: rather no sign than one that
-// never ends.
+// Missed implements bus.Listener: after lost events it forgets all turns, because no sign
+// is better than one that never ends.
 func (t *typing) Missed() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	clear(t.turns)
 }
 
+// Heard implements bus.Listener: it starts, continues or ends the sign of the event's turn.
 func (t *typing) Heard(e bus.Event) {
 	if e.Route.Chat == "" {
 		return
@@ -71,8 +73,8 @@ func (t *typing) Heard(e bus.Event) {
 		delete(t.turns, e.Route)
 		return
 	case bus.BlockStart, bus.ToolStart:
-		// The turn goes on after something was sent: it may show again, but not
-		// so soon that it could be news from before the send.
+		// The turn goes on after something was sent, so the sign may appear again, but not
+		// so soon that this event could be from before the send.
 		if at == nil || at.turn != e.Turn || !at.suppressed {
 			return
 		}
@@ -85,8 +87,8 @@ func (t *typing) Heard(e bus.Event) {
 	}
 }
 
-// suppress keeps an address from being shown at work once something is sent
-// there. A nil typing shows nothing anyway.
+// suppress removes the sign at an address after something was sent there. A nil typing
+// ignores the call.
 func (t *typing) suppress(to bus.Address, turn string) {
 	if t == nil {
 		return
@@ -103,24 +105,24 @@ func (t *typing) suppress(to bus.Address, turn string) {
 	}
 }
 
-// show shows the bot at work wherever that is due, until ctx is done.
+// show shows the sign wherever it is due, until ctx is done.
 func (t *typing) show(ctx context.Context) {
 	t.alarm.run(ctx, func() (sleep time.Duration) {
 		for {
-			to, call, wait := t.due(ctx)
+			to, call, wait := t.nextDue(ctx)
 			if call == nil {
 				return wait
 			}
 			fades, err := t.typer.Typing(call, to)
-			t.pace.Limited(to.Chat, err)
-			t.shown(to, fades, err)
+			t.pace.NoteLimit(to.Chat, err)
+			t.planNext(to, fades, err)
 		}
 	})
 }
 
-// due returns where the bot is to be shown at work now, with the context of the call; or how
-// long there is nothing to do, 0 being until the alarm rings.
-func (t *typing) due(ctx context.Context) (to bus.Address, call context.Context, wait time.Duration) {
+// nextDue returns the address at which to show the sign now, with the context of that call; or
+// a nil context and for how long nothing is nextDue, 0 meaning until the alarm rings.
+func (t *typing) nextDue(ctx context.Context) (to bus.Address, call context.Context, wait time.Duration) {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,7 +132,7 @@ func (t *typing) due(ctx context.Context) (to bus.Address, call context.Context,
 			delete(t.turns, address)
 			continue
 		}
-		if quiet := t.pace.Until(address.Chat); quiet.After(at.next) {
+		if quiet := t.pace.PausedUntil(address.Chat); quiet.After(at.next) {
 			at.next = quiet
 		}
 		if !at.suppressed && (first == nil || at.next.Before(first.next)) {
@@ -151,8 +153,8 @@ func (t *typing) due(ctx context.Context) (to bus.Address, call context.Context,
 	return to, call, 0
 }
 
-// shown plans the next time, early enough that the sign does not fade.
-func (t *typing) shown(to bus.Address, fades time.Duration, err error) {
+// planNext plans when to show the sign again, early enough that it does not fade.
+func (t *typing) planNext(to bus.Address, fades time.Duration, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.cancelCall()

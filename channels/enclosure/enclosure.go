@@ -1,7 +1,8 @@
-// Package enclosure is the files that go with a message, and what is said of them to platforms and people.
+// Package enclosure holds the files that go with a message, and the texts about them for
+// platforms and people.
 //
-// A message carries a file whole (bus.File), or names it (bus.FileRef): then a Store has
-// it, which workers and gateways share.
+// A message either carries a file whole (bus.File) or names it (bus.FileRef): a named file
+// is in a Store that workers and gateways share.
 package enclosure
 
 import (
@@ -14,40 +15,40 @@ import (
 	"parley/channels/markup"
 )
 
-// ErrMissing says that a file that a message names is not there, or not the same any more.
+// ErrMissing says that a file named by a message is not there, or has changed.
 var ErrMissing = errors.New("the file is not there any more")
 
-// A Store has the files that messages name. Each message that names some refers to
-// them until it is through; with the last reference they go.
+// A Store holds the files that messages name. Each message that names files has references
+// to them until it is delivered or given up; with its last reference a file is deleted.
 type Store interface {
-	// Read returns a file's content; ErrMissing if it is not there.
+	// Read returns a file's content; ErrMissing if the store does not have it.
 	Read(f bus.FileRef) ([]byte, error)
-	// Refer notes that a message of a session names these files, before it is
-	// published; ErrMissing if they are not there.
+	// Refer records that a message of a session names these files, before the message is
+	// published; ErrMissing if the store does not have them.
 	Refer(session, message string, files []bus.FileRef) error
-	// Release takes a message's references back.
+	// Release removes a message's references.
 	Release(message string, files []bus.FileRef) error
 }
 
 // An Enclosure is one file that goes with a message.
 type Enclosure struct {
-	Name string // as platforms and people are told of it
+	Name string // its name as platforms and people see it
 	Size int64
 
 	inline []byte
 	ref    *bus.FileRef
-	text   bool // the message's own text
+	text   bool // the content is the message's own text
 }
 
-// OfText is the message's text as a file, for where it is too long for a chat.
+// OfText returns the message's text as a file, for a text that is too long for a chat.
 func OfText(out bus.Outbound) Enclosure {
 	return Enclosure{Name: "message.md", Size: int64(len(out.Text)), inline: []byte(out.Text), text: true}
 }
 
-// IsText tells whether the file is the message's own text.
+// IsText reports whether the file is the message's own text.
 func (e Enclosure) IsText() bool { return e.text }
 
-// Of are the files that go with a message, in their order.
+// Of returns the files that go with a message, in their order.
 func Of(out bus.Outbound) []Enclosure {
 	var all []Enclosure
 	if f := out.File; f != nil {
@@ -59,11 +60,11 @@ func Of(out bus.Outbound) []Enclosure {
 	return all
 }
 
-// Named tells whether the message names the file, and does not carry it.
-func (e Enclosure) Named() bool { return e.ref != nil }
+// IsReference reports whether the message names the file instead of carrying it.
+func (e Enclosure) IsReference() bool { return e.ref != nil }
 
-// Load is the file with its content. ErrMissing if a store does not have it, or there
-// is no store.
+// Load returns the file with its content. It returns ErrMissing if the store does not have
+// the file, or there is no store.
 func (e Enclosure) Load(s Store) (bus.File, error) {
 	if e.ref == nil {
 		return bus.File{Name: e.Name, Data: e.inline}, nil
@@ -78,7 +79,7 @@ func (e Enclosure) Load(s Store) (bus.File, error) {
 	return bus.File{Name: e.Name, Data: content}, nil
 }
 
-// NotAttached stands in for the file where none can be sent.
+// NotAttached returns the sentence that replaces the file where it cannot be sent.
 func (e Enclosure) NotAttached() string {
 	if e.ref != nil && e.ref.Path != "" {
 		return fmt.Sprintf("(The file %s of %s is in the workspace.)", markup.Verbatim(e.ref.Path), formatSize(e.Size))
@@ -86,10 +87,10 @@ func (e Enclosure) NotAttached() string {
 	return fmt.Sprintf("(The file %s of %s could not be attached here.)", markup.Verbatim(e.Name), formatSize(e.Size))
 }
 
-// longestName is what file systems take, in bytes.
+// longestName is the longest file name that file systems accept, in bytes.
 const longestName = 255
 
-// cleanName is a file's name as platforms are told of it: nothing in it ends a
+// cleanName returns a file name that is safe to show to platforms: nothing in it ends a
 // header, names a folder or changes the direction of writing.
 func cleanName(name string) string {
 	var kept strings.Builder
@@ -108,6 +109,7 @@ func cleanName(name string) string {
 	return "file"
 }
 
+// formatSize returns a size for people: bytes, kB or MB.
 func formatSize(bytes int64) string {
 	switch {
 	case bytes == 1:

@@ -17,20 +17,20 @@ import (
 
 const (
 	welcomeEvery  = 5 * time.Second
-	welcomeWithin = 24 * time.Hour // of the admission
-	longestName   = 64             // of a stranger, in characters
+	welcomeWithin = 24 * time.Hour // how long after the admission somebody is still told of it
+	longestName   = 64             // the longest name of a stranger that owners are shown, in characters
 )
 
-// rememberOwner notes where an owner talks to the bot alone, for owners of whom the
-// configuration names the id and nobody the chat.
+// rememberOwner remembers in memory the private chat of an owner, for owners whose ids the
+// configuration names: it does not name their chats.
 func (d *intake) rememberOwner(in bus.Inbound) {
 	if in.From.Owner && !in.Group {
 		d.ownerChats.Store(in.From.ID, bus.Address{Channel: in.At.Channel, Chat: in.At.Chat})
 	}
 }
 
-// noteName notes what the platform calls a person, for those who read who is paired.
-// Nothing depends on it.
+// noteName stores the person's name on the platform, for those who list the pairings.
+// Nothing else depends on it.
 func (d *intake) noteName(ctx context.Context, who bus.Person) {
 	if who.Name == "" {
 		return
@@ -40,9 +40,9 @@ func (d *intake) noteName(ctx context.Context, who bus.Person) {
 	}
 }
 
-// announceRequest tells the owners of the channel, each in the chat with them alone,
-// that somebody asks to be admitted: once a day for each person, and no more than
-// a few in an hour. Of the stranger's words nothing is passed on.
+// announceRequest tells each owner of the channel, in the owner's private chat, that
+// somebody asks to be admitted: once a day for each person who asks, and only a few times
+// an hour in all. The stranger's words are not passed on.
 func (d *intake) announceRequest(ctx context.Context, in bus.Inbound, asked channels.Pairing) {
 	select {
 	case d.requested <- struct{}{}:
@@ -67,8 +67,8 @@ func (d *intake) announceRequest(ctx context.Context, in bus.Inbound, asked chan
 	}
 }
 
-// findOwnerChats are where the owners of the channel talk to the bot alone, as far as
-// that is known.
+// findOwnerChats returns the private chats of the channel's owners, as far as they are
+// known.
 func (d *intake) findOwnerChats(ctx context.Context) ([]bus.Address, error) {
 	pairings, err := d.Pairings.Pairings(ctx)
 	if err != nil {
@@ -91,12 +91,12 @@ func (d *intake) findOwnerChats(ctx context.Context) ([]bus.Address, error) {
 	return chats, nil
 }
 
-// welcome tells those who have asked that they are admitted now, which happens in
-// another process. It looks while somebody waits for that, and once in the
-// beginning: a message's id is of the admission, so it is sent once.
-func (d *intake) welcome(ctx context.Context) {
+// runWelcomes tells people who asked to be admitted that they are now admitted; the admission
+// itself happens in another process. It looks once at the start, and again and again while
+// somebody waits. The message's id is made from the admission, so it is sent once.
+func (d *intake) runWelcomes(ctx context.Context) {
 	for {
-		if waiting := d.welcomeAll(ctx); !waiting {
+		if waiting := d.welcomeAdmitted(ctx); !waiting {
 			select {
 			case <-d.requested:
 			case <-ctx.Done():
@@ -111,8 +111,9 @@ func (d *intake) welcome(ctx context.Context) {
 	}
 }
 
-// welcomeAll tells whether there is somebody still to be told.
-func (d *intake) welcomeAll(ctx context.Context) (waiting bool) {
+// welcomeAdmitted tells everybody who was newly admitted, and reports whether somebody still
+// waits.
+func (d *intake) welcomeAdmitted(ctx context.Context) (waiting bool) {
 	pairings, err := d.Pairings.Pairings(ctx)
 	if err != nil {
 		return true
@@ -138,7 +139,8 @@ func (d *intake) welcomeAll(ctx context.Context) (waiting bool) {
 	return waiting
 }
 
-// publishOwn publishes something of the gateway's own, and tells whether it could.
+// publishOwn publishes a message of the gateway itself. It reports false if that should be
+// tried again.
 func (d *intake) publishOwn(ctx context.Context, out bus.Outbound) bool {
 	err := bus.PublishOutbound(ctx, d.Bus, out)
 	if err != nil {

@@ -16,26 +16,25 @@ import (
 	"parley/channels/pacing"
 )
 
-// explain marks a message that was not taken, and tells its address why, at most
-// once a minute, quoting it where the platform can.
+// explain marks a message that was not accepted, and posts the reason in its chat or
+// thread, at most once a minute for each address, as a reply where the platform can.
 func (d *intake) explain(in bus.Inbound, text string) {
 	if d.reactions != nil {
 		d.reactions.Refused(in)
 		text += " What I did not take is marked."
 	}
-	d.guests.enqueueOnce(in.At.String(), explainEvery, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo, compose: fixedText(text)})
+	d.toAdmitted.enqueueOnce(in.At.String(), explainEvery, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo, compose: fixedText(text)})
 }
 
-// refuse tells a stranger who they are and what would admit them: in a chat of
-// their own, and where others read along so that they alone see it, if the
-// platform can do that.
+// refuse tells a stranger their id and what would admit them: in a private chat openly, and
+// in a group so that they alone see it, if the platform can do that.
 func (d *intake) refuse(in bus.Inbound) {
 	person, at := in.From.ID, in.At
 	t := autoReply{key: in.ID + "#refused", to: at, compose: func(ctx context.Context) (string, error) {
-		return d.refusal(ctx, in, at)
+		return d.refusalText(ctx, in, at)
 	}}
 	if !in.Group {
-		d.strangers.enqueueOnce(person, refuseEvery, t)
+		d.toStrangers.enqueueOnce(person, refuseEvery, t)
 		return
 	}
 	w, can := channels.AsWhisperer(d.Channel)
@@ -43,28 +42,31 @@ func (d *intake) refuse(in bus.Inbound) {
 		return
 	}
 	whisper := d.whisperTo(in)
-	t.to, t.whom = whisper.to, whisper.whom
+	t.to, t.onlyFor = whisper.to, whisper.onlyFor
 	t.compose = func(ctx context.Context) (string, error) {
 		alone, err := w.Alone(ctx, person)
 		if err != nil {
 			return "", fmt.Errorf("find a person's own chat: %w", err)
 		}
-		return d.refusal(ctx, in, alone)
+		return d.refusalText(ctx, in, alone)
 	}
-	d.strangers.enqueueOnce("whisper "+person, whisperEvery, t)
+	d.toStrangers.enqueueOnce("whisper "+person, whisperEvery, t)
 }
 
-// whisperTo is a reply where a message was said, for its sender alone.
+// whisperTo returns an automatic reply in the place of a message, visible to its sender
+// alone.
 func (d *intake) whisperTo(in bus.Inbound) autoReply {
 	to := in.At
-	if to.Thread == in.ReplyTo { // the thread that it would begin is not there yet
+	if to.Thread == in.ReplyTo { // the message itself would begin that thread, which does not exist yet
 		to.Thread = ""
 	}
 	_, user, _ := strings.Cut(in.From.ID, ":")
-	return autoReply{to: to, whom: user}
+	return autoReply{to: to, onlyFor: user}
 }
 
-func (d *intake) refusal(ctx context.Context, in bus.Inbound, at bus.Address) (string, error) {
+// refusalText returns the text that tells a stranger what would admit them, by the channel's
+// policy. For the policy "pairing" it records their request in the book.
+func (d *intake) refusalText(ctx context.Context, in bus.Inbound, at bus.Address) (string, error) {
 	person := in.From.ID
 	who := fmt.Sprintf("You are `%s`, and this bot does not know you yet.", person)
 	switch d.Gate.settings().policy() {
@@ -74,7 +76,7 @@ func (d *intake) refusal(ctx context.Context, in bus.Inbound, at bus.Address) (s
 		if err != nil {
 			return "", fmt.Errorf("ask for admission: %w", err)
 		}
-		if asked.Approved { // meanwhile
+		if asked.Approved { // an owner approved the request meanwhile
 			return "You are admitted now. Please say it again.", nil
 		}
 		d.noteName(ctx, in.From)
@@ -89,6 +91,7 @@ func (d *intake) refusal(ctx context.Context, in bus.Inbound, at bus.Address) (s
 	return who, nil
 }
 
+// fixedText returns a compose function that returns always the same text.
 func fixedText(text string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return text, nil }
 }
@@ -99,9 +102,9 @@ const (
 	autoReplyTries   = 3
 )
 
-// An autoReplier says things that nobody asked the agent for: why a message was not
-// taken. It sends past the bus and the book, by its own goroutine, and rather
-// says nothing than delays anybody or repeats itself.
+// An autoReplier posts messages that no agent wrote, such as why a message was not
+// accepted. It has a goroutine of its own and bypasses the bus and the book; when in doubt
+// it posts nothing rather than delay anybody or repeat itself.
 type autoReplier struct {
 	ch     channels.Channel
 	now    func() time.Time
@@ -110,28 +113,29 @@ type autoReplier struct {
 	queue  chan autoReply
 
 	mu     sync.Mutex
-	lately map[time.Duration]*recent
+	lately map[time.Duration]*recentKeys
 }
 
+// An autoReply is one message or act that waits in the queue of an autoReplier.
 type autoReply struct {
 	tries   int
 	key     string
 	to      bus.Address
-	whom    string // the user who alone is to see it; "" is everybody
+	onlyFor string // the user who alone sees it; "" means everybody
 	replyTo string // the platform's id of the message to quote, if any
 	compose func(context.Context) (string, error)
-	sent    func(context.Context, error) // if set, is told how it ended
-	// act is done instead of composing and sending a text, where it is set.
+	sent    func(context.Context, error) // if set, called with the outcome
+	// act, if set, is called instead of composing and sending a text.
 	act func(context.Context) error
 }
 
 func newAutoReplier(ch channels.Channel, now func() time.Time, quiet *pacing.Pacer, pace *rate.Limiter) *autoReplier {
-	return &autoReplier{ch: ch, now: now, pauses: quiet, pace: pace, queue: make(chan autoReply, autoReplyQueue), lately: map[time.Duration]*recent{}}
+	return &autoReplier{ch: ch, now: now, pauses: quiet, pace: pace, queue: make(chan autoReply, autoReplyQueue), lately: map[time.Duration]*recentKeys{}}
 }
 
-// enqueueOnce says it unless something was said to that person or address lately.
-// What the pace or the queue has no room for is not counted as said: whoever
-// speaks again is told then.
+// enqueueOnce queues a reply unless one was queued for that person or address within the
+// period. A reply for which the rate limit or the queue has no room does not count, so the
+// person's next message gets one.
 func (t *autoReplier) enqueueOnce(whom string, every time.Duration, next autoReply) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,6 +152,7 @@ func (t *autoReplier) enqueueOnce(whom string, every time.Duration, next autoRep
 	}
 }
 
+// enqueue queues a reply, and reports false if the rate limit or the queue has no room.
 func (t *autoReplier) enqueue(next autoReply) bool {
 	if !t.pace.AllowN(t.now(), 1) {
 		return false
@@ -160,6 +165,7 @@ func (t *autoReplier) enqueue(next autoReply) bool {
 	}
 }
 
+// run sends queued replies until ctx is done.
 func (t *autoReplier) run(ctx context.Context) {
 	for {
 		select {
@@ -173,9 +179,10 @@ func (t *autoReplier) run(ctx context.Context) {
 	}
 }
 
-// postpone lets what goes to a chat wait in which the platform wants nothing now.
+// postpone reports true if the platform asks for a pause in the reply's chat; it then
+// queues the reply again after the pause, unless that was tried too often.
 func (t *autoReplier) postpone(next autoReply) bool {
-	wait := time.Until(t.pauses.Until(next.to.Chat))
+	wait := time.Until(t.pauses.PausedUntil(next.to.Chat))
 	if wait <= 0 {
 		return false
 	}
@@ -183,32 +190,33 @@ func (t *autoReplier) postpone(next autoReply) bool {
 		time.AfterFunc(wait, func() {
 			select {
 			case t.queue <- next:
-			default: // there is no room, and it is late
-				next.ended(context.Background(), errLate)
+			default: // the queue is full, and the reply is late anyway
+				next.reportOutcome(context.Background(), errPausedTooLong)
 			}
 		})
 		return true
 	}
-	next.ended(context.Background(), errLate)
+	next.reportOutcome(context.Background(), errPausedTooLong)
 	return true
 }
 
-// errLate says that the platform wanted nothing for too long.
-var errLate = errors.New("the platform wants nothing now")
+// errPausedTooLong says that a reply was dropped because the platform's pauses lasted too long.
+var errPausedTooLong = errors.New("the platform wants nothing now")
 
-// send does its best: there is nobody to tell that somebody could not be told.
+// send composes and sends a reply once; a failure is reported to nobody but the reply's
+// sent function.
 func (t *autoReplier) send(ctx context.Context, next autoReply) {
 	ctx, cancel := context.WithTimeout(ctx, autoReplyTimeout)
 	defer cancel()
 	if next.act != nil {
-		if t.pauses.Limited(next.to.Chat, next.act(ctx)) > 0 {
+		if t.pauses.NoteLimit(next.to.Chat, next.act(ctx)) > 0 {
 			t.postpone(next)
 		}
 		return
 	}
 	text, err := next.compose(ctx)
 	if err != nil {
-		next.ended(ctx, err)
+		next.reportOutcome(ctx, err)
 		return
 	}
 	limits := t.ch.Limits()
@@ -218,21 +226,24 @@ func (t *autoReplier) send(ctx context.Context, next autoReply) {
 	}
 	part := channels.Part{Key: next.key, Text: pieces[0].Text, Plain: pieces[0].Plain, ReplyTo: next.replyTo}
 	err = t.deliver(ctx, next, part)
-	if t.pauses.Limited(next.to.Chat, err) > 0 && t.postpone(next) {
+	if t.pauses.NoteLimit(next.to.Chat, err) > 0 && t.postpone(next) {
 		return
 	}
-	next.ended(ctx, err)
+	next.reportOutcome(ctx, err)
 }
 
-func (r autoReply) ended(ctx context.Context, err error) {
+// reportOutcome calls the reply's sent function, if it has one.
+func (r autoReply) reportOutcome(ctx context.Context, err error) {
 	if r.sent != nil {
 		r.sent(ctx, err)
 	}
 }
 
+// deliver sends a part, as a whisper if the reply is for one person alone and the platform
+// can.
 func (t *autoReplier) deliver(ctx context.Context, next autoReply, part channels.Part) error {
-	if w, can := channels.AsWhisperer(t.ch); can && next.whom != "" {
-		return w.Whisper(ctx, next.to, next.whom, part)
+	if w, can := channels.AsWhisperer(t.ch); can && next.onlyFor != "" {
+		return w.Whisper(ctx, next.to, next.onlyFor, part)
 	}
 	_, err := t.ch.Send(ctx, next.to, part)
 	return err

@@ -9,12 +9,13 @@ import (
 	"parley/bus"
 )
 
-// takeChange takes that somebody who may talk to the bot has edited or deleted what they
-// said, where the session knows the message or has mail: what was not meant for the bot is
-// not published now either. Nobody is told why theirs is not taken.
-func (d *intake) takeChange(ctx context.Context, in bus.Inbound) error {
+// handleChange publishes to the session that a person edited or deleted one of their
+// messages, if the session knows that message or has waiting mail: a message that was not
+// meant for the bot is not published now either. A person whose change is not accepted is
+// not told why.
+func (d *intake) handleChange(ctx context.Context, in bus.Inbound) error {
 	if in.Kind == bus.Deleted && in.From.ID == "" {
-		return d.takeDeletion(ctx, in)
+		return d.handleDeletion(ctx, in)
 	}
 	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
 	if err != nil || !ok {
@@ -22,7 +23,7 @@ func (d *intake) takeChange(ctx context.Context, in bus.Inbound) error {
 	}
 	key, err := d.Route(ctx, in)
 	if err != nil {
-		return nil //nolint:nilerr // the bot knows nothing that was said where there is no session
+		return nil //nolint:nilerr // without a session the bot knows nothing that was said there
 	}
 	known := false
 	if d.Knows != nil {
@@ -39,13 +40,13 @@ func (d *intake) takeChange(ctx context.Context, in bus.Inbound) error {
 		return nil
 	}
 	in.From.Owner = owner
-	return d.tell(ctx, key, in)
+	return d.publishUpdate(ctx, key, in)
 }
 
-// takeDeletion takes that a message is gone of which the platform does not tell who has said
-// it. Where a session knows it, that tells. Else it may wait to be read, in the conversation
-// that all share there.
-func (d *intake) takeDeletion(ctx context.Context, in bus.Inbound) error {
+// handleDeletion handles a deletion for which the platform does not say who wrote the
+// message. If a session knows the message, that tells the author. Otherwise the message may
+// still wait to be read, in the conversation that all share there.
+func (d *intake) handleDeletion(ctx context.Context, in bus.Inbound) error {
 	if d.Whose != nil {
 		session, person, err := d.Whose(ctx, in)
 		if err != nil {
@@ -53,12 +54,12 @@ func (d *intake) takeDeletion(ctx context.Context, in bus.Inbound) error {
 		}
 		if session != "" {
 			in.From.ID = person
-			return d.tell(ctx, session, in)
+			return d.publishUpdate(ctx, session, in)
 		}
 	}
 	key, err := d.Route(ctx, in)
 	if err != nil {
-		return nil //nolint:nilerr // nothing waits where there is no session
+		return nil //nolint:nilerr // without a session nothing waits
 	}
 	waits, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
 	if err != nil {
@@ -67,12 +68,12 @@ func (d *intake) takeDeletion(ctx context.Context, in bus.Inbound) error {
 	if !waits {
 		return nil
 	}
-	return d.tell(ctx, key, in)
+	return d.publishUpdate(ctx, key, in)
 }
 
-// tell publishes news of a message to a session. What is refused is left out: it is no
-// message that somebody waits for.
-func (d *intake) tell(ctx context.Context, session string, in bus.Inbound) error {
+// publishUpdate publishes a change or reaction to a session. If the bus refuses it, it logs that
+// and drops it: nobody waits for an answer to it.
+func (d *intake) publishUpdate(ctx context.Context, session string, in bus.Inbound) error {
 	err := bus.PublishInbound(ctx, d.Bus, session, in, in.Kind == bus.Deleted)
 	if errors.Is(err, bus.ErrFull) || errors.Is(err, bus.ErrInvalid) {
 		d.Log.Warn("news of a message could not be taken", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
@@ -81,7 +82,7 @@ func (d *intake) tell(ctx context.Context, session string, in bus.Inbound) error
 	return err
 }
 
-// waits tells whether a turn of a session waits for people.
+// waits reports whether a turn of the session waits for people.
 func (d *intake) waits(ctx context.Context, session string) bool {
 	if d.Waits == nil {
 		return false

@@ -18,34 +18,35 @@ const (
 	byPairing = "pairing"
 	byList    = "list"
 	byMembers = "members"
-	byNobody  = "open"
+	byAnybody = "open"
 )
 
-// Access says who may talk to the bot on a channel. Users are named by the
-// platform's id alone, without the channel.
+// Access is the settings that say who may talk to the bot on a channel. They name users by
+// the platform's id alone, without the channel.
 type Access struct {
-	// Policy is "pairing" (also if empty: whom an owner has approved), "list"
+	// Policy is "pairing" (people whom an owner has approved; also if empty), "list"
 	// (AllowFrom), "members" (full members of the workspace) or "open" (anybody).
 	Policy    string
 	AllowFrom []string
 	Owners    []string
-	// Approvers may talk to the bot, and approve what conversations ask for.
+	// Approvers may talk to the bot, and may approve the tool calls of which conversations
+	// ask.
 	Approvers []string
-	// Chats are the groups in which the bot listens; nil is all of them. A chat of one
-	// person with the bot is none.
+	// Chats are the groups in which the bot listens; nil means all of them. Private chats
+	// are not listed.
 	Chats []Chat
-	// Mention is when it listens there, where Chats does not say otherwise; "" is
-	// channels.MentionThreads.
+	// Mention says which messages in those groups are meant for the bot, where Chats does
+	// not say otherwise; "" means channels.MentionThreads.
 	Mention channels.Mention
 }
 
 // A Chat is a group in which the bot listens, named by the platform's id alone.
 type Chat struct {
 	ID      string
-	Mention channels.Mention // "" is what Access says
+	Mention channels.Mention // "" means that of Access
 }
 
-// mention is what holds in a group.
+// mention returns which messages in a group are meant for the bot.
 func (a Access) mention(chat string) channels.Mention {
 	all := cmp.Or(a.Mention, channels.MentionThreads)
 	if a.Chats == nil {
@@ -58,6 +59,7 @@ func (a Access) mention(chat string) channels.Mention {
 	return cmp.Or(a.Chats[i].Mention, all)
 }
 
+// policy returns the policy, with "pairing" for an empty one.
 func (a Access) policy() string {
 	if a.Policy == "" {
 		return byPairing
@@ -65,10 +67,10 @@ func (a Access) policy() string {
 	return a.Policy
 }
 
-// CheckAccess says what is wrong with the settings, for this channel.
+// CheckAccess returns an error if the settings are wrong for this channel.
 func CheckAccess(ch channels.Channel, a Access) error {
 	switch a.policy() {
-	case byPairing, byNobody:
+	case byPairing, byAnybody:
 	case byList:
 		if len(a.AllowFrom) == 0 && len(a.Owners) == 0 {
 			return errors.New(`access = "list" admits nobody: name users in allow_from or owners`)
@@ -86,20 +88,20 @@ func CheckAccess(ch channels.Channel, a Access) error {
 	return nil
 }
 
-// A Gate keeps the settings by which people are let in. They may be replaced
-// while it is in use. The zero Gate admits by pairing.
+// A Gate holds the current Access of a channel. The settings may be replaced while the gate
+// is in use. The zero Gate admits by pairing.
 type Gate struct {
 	access atomic.Pointer[Access]
 }
 
-// Set replaces the settings, from the next message on.
+// Set replaces the settings; the next message is judged by the new ones.
 func (g *Gate) Set(a Access) {
 	a.AllowFrom, a.Owners, a.Approvers = slices.Clone(a.AllowFrom), slices.Clone(a.Owners), slices.Clone(a.Approvers)
 	a.Chats = slices.Clone(a.Chats)
 	g.access.Store(&a)
 }
 
-// Mention tells when what is said in a group is meant for the bot. It is a
+// Mention returns which messages in a group are meant for the bot. It is a
 // channels.MentionIn.
 func (g *Gate) Mention(chat string) channels.Mention { return g.settings().mention(chat) }
 
@@ -110,23 +112,24 @@ func (g *Gate) settings() Access {
 	return Access{}
 }
 
-// approves tells whether a person is one of the settings' approvers.
+// approves reports whether the settings name the person as an approver.
 func (g *Gate) approves(who bus.Person) bool {
 	_, user, _ := strings.Cut(who.ID, ":")
 	return slices.Contains(g.settings().Approvers, user)
 }
 
-// Judge tells whether a person may talk to the bot now, outside of a message of theirs,
-// and returns them with the rights that they have. ErrUnjudged is as of a message.
+// Judge reports whether a person may talk to the bot now, apart from any message of theirs,
+// and returns the person with the rights that they have. It returns ErrUnjudged as for a
+// message.
 func (g *Gate) Judge(ctx context.Context, ch channels.Channel, book channels.Pairings, who bus.Person) (bus.Person, bool, error) {
 	owner, ok, err := g.admits(ctx, ch, book, who)
 	who.Owner, who.Approver = owner, ok && g.approves(who)
 	return who, ok && err == nil, err
 }
 
-// admits judges a person. Owners always pass: those of the settings, and those
-// whom the book knows; and so do approvers. The book is asked each time, because another process may
-// write to it.
+// admits reports whether a person may talk to the bot, and whether they are an owner. It
+// always admits owners, both those of the settings and those in the book, and approvers. It
+// reads the book each time, because another process may write to it.
 func (g *Gate) admits(ctx context.Context, ch channels.Channel, book channels.Pairings, who bus.Person) (owner, ok bool, err error) {
 	access := g.settings()
 	_, user, _ := strings.Cut(who.ID, ":")
@@ -144,7 +147,7 @@ func (g *Gate) admits(ctx context.Context, ch channels.Channel, book channels.Pa
 		return false, true, nil
 	}
 	switch access.policy() {
-	case byNobody:
+	case byAnybody:
 		return false, true, nil
 	case byPairing:
 		return false, known && paired.Approved, nil

@@ -1,14 +1,14 @@
-// Package gateway lets in what those say who may talk to the bot, and publishes it.
+// Package gateway publishes to the bus what people say on a channel, if they may talk to
+// the bot.
 //
-// Read gateway.go first: the way of a message from the channel to the bus. gate.go
-// judges who may talk to the bot. admission.go tells owners of those who ask to be
-// admitted, and these that they were; introduction.go tells people what the bot is, and
-// opened.go shows them what it may do for them where they open a place of the bot's;
-// ratings.go keeps what they think of answers, and changes.go takes what they edit and
-// delete; earlier.go reads what was said in a thread
-// before the bot is called into it;
-// auto_reply.go tells people why a message was not taken, past the bus and the book.
-// recent.go remembers, within bounds, what was done lately, so that it is not repeated.
+// Read gateway.go first: it takes a message from the channel to the bus. gate.go judges who
+// may talk to the bot. admission.go tells owners who asks to be admitted, and those people
+// that they were; introduction.go tells people what the bot is, and opened.go what it may
+// do for them when they open a place of the bot's. ratings.go stores what people think of
+// answers, changes.go publishes what they edit and delete, and earlier.go reads a thread's
+// messages from before the bot was called into it. auto_reply.go tells people why a message
+// was not accepted, bypassing the bus and the book. recent.go remembers, within bounds,
+// what was done lately, so that it is not repeated.
 package gateway
 
 import (
@@ -34,66 +34,66 @@ type Bus interface {
 	bus.Inspector
 }
 
-// A Gateway lets in what those say who may talk to the bot, and publishes it.
-// Nothing of what others say is kept or logged, and what is not meant for the
-// bot is passed over.
+// A Gateway receives the messages of one channel and publishes those that are meant for the
+// bot, if their senders may talk to it. It neither stores nor logs what other people say.
 type Gateway struct {
 	Name    string // the channel's, in the configuration
 	Channel channels.Channel
 	Bus     Bus
-	// Events, if set, tells and is told of the pauses that the platform asks for.
+	// Events, if set, carries the platform's pauses to and from other processes.
 	Events bus.Events
 	Gate   *Gate
-	// Route gives a message its session. With ErrNotNow it is handed again later; any
-	// other error says that there is none.
+	// Route returns the session for a message. With ErrNotNow the message is handed on
+	// again later; any other error means that there is no session for it.
 	Route    func(context.Context, bus.Inbound) (session string, err error)
 	Chats    channels.Chats
 	Pairings channels.Pairings
-	// Knows, if set, tells whether a session knows a message.
+	// Knows, if set, reports whether a session's log contains a message.
 	Knows func(ctx context.Context, session, message string) (bool, error)
-	// Whose, if set, finds the session that knows the message which a change is of, and who
-	// has said it; "" where none does.
+	// Whose, if set, finds the session whose log contains the message that was edited or
+	// deleted, and the person who wrote it; "" where no session does.
 	Whose func(ctx context.Context, change bus.Inbound) (session, person string, err error)
-	// Waits, if set, tells whether a turn of a session waits for people.
+	// Waits, if set, reports whether a turn of a session waits for people.
 	Waits func(ctx context.Context, session string) (bool, error)
-	// OwnData, if set, answers channels.IsOwnData. When it returns nil the command is
-	// durable.
+	// OwnData, if set, carries out commands of which channels.IsOwnData is true. When it
+	// returns nil the command is durable.
 	OwnData func(context.Context, bus.Inbound) error
-	// Introduction, if set, is what is said at a first contact; "" is nothing. Notes
-	// remembers to whom.
+	// Introduction, if set, returns the text for a person's first contact; "" means none.
+	// Notes remembers who has had it.
 	Introduction func(context.Context) (string, error)
 	Notes        channels.Notes
-	// History, if set, is how many messages are read that were said in a thread before
-	// the bot is called into it.
+	// History, if set, returns how many earlier messages of a thread to read when the bot
+	// is called into it.
 	History func() int
-	// Ratings, if set, keeps what people think of answers by their 👍 and 👎, and Rated
-	// is told of each.
+	// Ratings, if set, stores people's opinions of answers, which they give by 👍 and 👎;
+	// Rated is called for each.
 	Ratings channels.Ratings
 	Rated   func(good bool)
-	// AllReactions, if set, tells whether sessions hear of other reactions than thumbs.
+	// AllReactions, if set, reports whether sessions are told of reactions other than
+	// thumbs, too.
 	AllReactions func() bool
-	// Owned, if set, is told of a person who has become an owner by a code.
+	// Owned, if set, is called when a person has become an owner by a code.
 	Owned func(ctx context.Context, person string)
-	// About, if set, says to somebody who may talk to the bot what it may do for them in
-	// a session, in Markdown.
+	// About, if set, returns a text in Markdown that tells somebody who may talk to the bot
+	// what it may do for them in a session.
 	About func(session string, opened bus.Inbound) string
 	Log   *slog.Logger
 	Now   func() time.Time // nil is time.Now
 }
 
-// ErrNotNow says that a message cannot be taken now, and can be soon.
+// ErrNotNow says that a message cannot be accepted now, but soon can.
 var ErrNotNow = errors.New("it cannot be taken now")
 
-// Run receives until ctx is done, then returns nil. Its errors are the
-// channel's: the platform refuses this account.
+// Run receives messages until ctx is done, then returns nil. It returns the channel's error
+// if the platform refuses this account.
 func (g *Gateway) Run(ctx context.Context) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d := newIntake(g)
 	var wg sync.WaitGroup
-	wg.Go(func() { d.strangers.run(inner) })
-	wg.Go(func() { d.guests.run(inner) })
-	wg.Go(func() { d.welcome(inner) })
+	wg.Go(func() { d.toStrangers.run(inner) })
+	wg.Go(func() { d.toAdmitted.run(inner) })
+	wg.Go(func() { d.runWelcomes(inner) })
 	if d.reactions != nil {
 		wg.Go(func() { d.reactions.Run(inner) })
 	}
@@ -113,33 +113,33 @@ func (g *Gateway) Run(ctx context.Context) error {
 }
 
 const (
-	refuseEvery   = 5 * time.Minute // a stranger, in a chat of their own
-	whisperEvery  = time.Hour       // a stranger, where others read along
-	explainEvery  = time.Minute     // an address
+	refuseEvery   = 5 * time.Minute // for a stranger in a private chat
+	whisperEvery  = time.Hour       // for a stranger in a group
+	explainEvery  = time.Minute     // for an address
 	guessEvery    = 2 * time.Second
-	noteChatEvery = time.Hour // an address; the note may have been erased
+	noteChatEvery = time.Hour // for an address; the note may have been erased meanwhile
 	maxPanics     = 3
 )
 
-// An intake is a Gateway at work.
+// An intake is a Gateway at work, with what it remembers in memory.
 type intake struct {
 	*Gateway
-	strangers  *autoReplier
-	guests     *autoReplier
-	guesses    *rate.Limiter // of owner's codes, all people together
-	guessed    *recent
-	notedChats *recent
-	panics     *recent // by message and count
-	reacted    *recent // by person and count
-	reactions  *reactions.Reactions
-	pace       *pacing.Pacer // for the pauses that the platform asks for
+	toStrangers     *autoReplier
+	toAdmitted      *autoReplier
+	codeRate        *rate.Limiter // limits attempts at owner's codes, of all people together
+	codeAttempts    *recentKeys
+	notedChats      *recentKeys
+	panics          *recentKeys // messages whose handling panicked, by id and number of the panic
+	recentReactions *recentKeys // people's reactions, by person and number
+	reactions       *reactions.Reactions
+	pace            *pacing.Pacer // knows the pauses that the platform asks for
 
-	introduced        *recent       // those who were told what the bot is
-	announcedRequests *recent       // their requests, to the owners
-	announcementPace  *rate.Limiter // of such announcements
-	welcomed          *recent       // those who were admitted
-	requested         chan struct{} // somebody waits to be admitted
-	ownerChats        sync.Map      // where they talk to the bot alone, by their ids
+	introduced        *recentKeys   // people who were told what the bot is
+	announcedRequests *recentKeys   // people whose requests were announced to the owners
+	announcementPace  *rate.Limiter // limits these announcements
+	welcomed          *recentKeys   // people who were told that they are admitted
+	requested         chan struct{} // signals that somebody waits to be admitted
+	ownerChats        sync.Map      // the owners' private chats, by the owners' ids
 }
 
 func newIntake(g *Gateway) *intake {
@@ -151,16 +151,16 @@ func newIntake(g *Gateway) *intake {
 	pace := pacing.New(g.Name, g.Channel.Limits(), g.Events)
 	return &intake{
 		Gateway: g, pace: pace,
-		// A flood of strangers costs one message a second; until it comes to
-		// that, each is answered at once.
-		strangers:  newAutoReplier(g.Channel, g.Now, pace, rate.NewLimiter(1, 30)),
-		guests:     newAutoReplier(g.Channel, g.Now, pace, rate.NewLimiter(10, 30)),
-		guesses:    rate.NewLimiter(10, 30),
-		guessed:    newRecent(guessEvery),
-		notedChats: newRecent(noteChatEvery),
-		panics:     newRecent(0),
-		reacted:    newRecent(reactionsEvery),
-		reactions:  reactions.New(g.Channel, g.Name, g.Log, pace),
+		// A flood of strangers costs one message a second; below that rate each stranger is
+		// answered at once.
+		toStrangers:     newAutoReplier(g.Channel, g.Now, pace, rate.NewLimiter(1, 30)),
+		toAdmitted:      newAutoReplier(g.Channel, g.Now, pace, rate.NewLimiter(10, 30)),
+		codeRate:        rate.NewLimiter(10, 30),
+		codeAttempts:    newRecent(guessEvery),
+		notedChats:      newRecent(noteChatEvery),
+		panics:          newRecent(0),
+		recentReactions: newRecent(reactionsEvery),
+		reactions:       reactions.New(g.Channel, g.Name, g.Log, pace),
 
 		introduced:        newRecent(0),
 		announcedRequests: newRecent(0),
@@ -170,10 +170,10 @@ func newIntake(g *Gateway) *intake {
 	}
 }
 
-// accept is what the channel publishes through. A panic on behalf of one
-// message is returned as an error, so that the platform hands it again; one
-// that panics three times would block its chat for ever, so it is then taken as
-// received and the chat is told.
+// accept is the function to which the channel hands its messages. If handling a message
+// panics, accept returns an error, so that the platform delivers the message again. A
+// message that panics three times would block its chat for ever, so accept then
+// acknowledges it and tells the chat.
 func (d *intake) accept(ctx context.Context, in bus.Inbound) (err error) {
 	defer func() {
 		p := recover()
@@ -191,29 +191,31 @@ func (d *intake) accept(ctx context.Context, in bus.Inbound) (err error) {
 		d.explain(in, "I cannot read this message; something in it is too much for me.")
 		err = nil
 	}()
-	return d.take(ctx, in)
+	return d.handle(ctx, in)
 }
 
-func (d *intake) take(ctx context.Context, in bus.Inbound) error {
+// handle handles one event of the channel by its kind: it judges the sender and publishes
+// what is meant for the bot.
+func (d *intake) handle(ctx context.Context, in bus.Inbound) error {
 	if in.Kind == channels.Opened {
-		return d.welcomeTo(ctx, in)
+		return d.showWelcome(ctx, in)
 	}
 	if in.Group && d.Gate.Mention(in.At.Chat) == channels.MentionNowhere {
 		return nil
 	}
 	if in.Pressed {
-		return d.takePress(ctx, in)
+		return d.handlePress(ctx, in)
 	}
 	switch in.Kind {
 	case bus.Reacted:
-		return d.takeReaction(ctx, in)
+		return d.handleReaction(ctx, in)
 	case bus.Edited, bus.Deleted:
-		return d.takeChange(ctx, in)
+		return d.handleChange(ctx, in)
 	}
 	if in.Group && !in.Mentioned {
-		return d.overhear(ctx, in)
+		return d.handleUnaddressed(ctx, in)
 	}
-	if owned, err := d.takeOwnerCode(ctx, in); owned || err != nil {
+	if owned, err := d.redeemOwnerCode(ctx, in); owned || err != nil {
 		return err
 	}
 	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
@@ -229,13 +231,13 @@ func (d *intake) take(ctx context.Context, in bus.Inbound) error {
 	return d.publish(ctx, in)
 }
 
-// takePress takes the command that a button says, from whoever may talk to the bot. In
-// a group it needs no mention: the button is the bot's. It neither asks for admission
-// nor makes the chat one in which the bot was spoken to.
-func (d *intake) takePress(ctx context.Context, in bus.Inbound) error {
+// handlePress publishes the command of a button that somebody pressed, if they may talk to
+// the bot. In a group a press needs no mention, because the button is the bot's. It neither
+// asks for admission nor records the chat as one in which people spoke to the bot.
+func (d *intake) handlePress(ctx context.Context, in bus.Inbound) error {
 	said, urgent := channels.AsCommand(in)
 	if said.Kind != bus.Command {
-		return nil // no button of ours says it
+		return nil // no button of this bot has such a text
 	}
 	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
 	if err != nil {
@@ -255,19 +257,20 @@ func (d *intake) takePress(ctx context.Context, in bus.Inbound) error {
 	if errors.Is(err, ErrNotNow) {
 		return err
 	}
-	if err != nil { // it would be no other a moment later
+	if err != nil { // another attempt would fail the same way
 		d.Log.Error("a press could not be taken", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
-		d.guests.enqueueOnce(in.At.String(), explainEvery, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo,
+		d.toAdmitted.enqueueOnce(in.At.String(), explainEvery, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo,
 			compose: fixedText("I could not take what you have pressed. Please write it instead.")})
 	}
 	return nil
 }
 
-// overhear takes of what is said in a group, and not to the bot, that somebody who
-// may talk to it says /stop while it works there, or answers a request by its id.
-func (d *intake) overhear(ctx context.Context, in bus.Inbound) error {
+// handleUnaddressed handles a group message that is not addressed to the bot. From people who may
+// talk to the bot it publishes /stop while the bot works there, and a command that answers
+// an ask by its id; it ignores everything else.
+func (d *intake) handleUnaddressed(ctx context.Context, in bus.Inbound) error {
 	said, _ := channels.AsCommand(in)
-	stops, answers := said.Text == "stop" && said.Args == "", channels.Answers(said)
+	stops, answers := said.Text == "stop" && said.Args == "", channels.AnswersAsk(said)
 	if said.Kind != bus.Command || !stops && !answers {
 		return nil
 	}
@@ -280,7 +283,7 @@ func (d *intake) overhear(ctx context.Context, in bus.Inbound) error {
 		return err
 	}
 	if err != nil {
-		return nil //nolint:nilerr // the bot works in no session that there is not
+		return nil //nolint:nilerr // without a session the bot does not work there
 	}
 	if !answers {
 		working, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
@@ -295,15 +298,15 @@ func (d *intake) overhear(ctx context.Context, in bus.Inbound) error {
 	return d.publish(ctx, in)
 }
 
-// takeOwnerCode makes an owner of the person who says an owner's code to the bot alone.
-// Guesses are bounded, for each person and for all, and a wrong one is treated
-// like anything else that the person might say.
-func (d *intake) takeOwnerCode(ctx context.Context, in bus.Inbound) (bool, error) {
+// redeemOwnerCode makes a person an owner if they say an owner's code in a private chat, and
+// reports whether it did. The number of attempts is limited, for each person and for all; a
+// wrong code is treated like any other message.
+func (d *intake) redeemOwnerCode(ctx context.Context, in bus.Inbound) (bool, error) {
 	code := ownerCode(in.Text)
 	if in.Group || code == "" || len(d.Gate.settings().Owners) > 0 {
 		return false, nil
 	}
-	if !d.guessed.add(in.From.ID, d.Now()) || !d.guesses.AllowN(d.Now(), 1) {
+	if !d.codeAttempts.add(in.From.ID, d.Now()) || !d.codeRate.AllowN(d.Now(), 1) {
 		return false, nil
 	}
 	chat := bus.Address{Channel: in.At.Channel, Chat: in.At.Chat}
@@ -312,7 +315,7 @@ func (d *intake) takeOwnerCode(ctx context.Context, in bus.Inbound) (bool, error
 		return false, nil
 	}
 	if err != nil {
-		d.guessed.forget(in.From.ID) // it will be handed again
+		d.codeAttempts.forget(in.From.ID) // the message will be handed on again
 		return false, fmt.Errorf("admit an owner: %w", err)
 	}
 	d.noteName(ctx, in.From)
@@ -320,10 +323,12 @@ func (d *intake) takeOwnerCode(ctx context.Context, in bus.Inbound) (bool, error
 		d.Owned(ctx, in.From.ID)
 	}
 	d.Log.Info("the bot has an owner", slog.String("channel", d.Name), slog.String("person", in.From.ID))
-	d.guests.enqueue(autoReply{key: in.ID + "#owner", to: in.At, compose: fixedText("You own this bot now. Say " + channels.CommandPrefix(d.Channel) + "help to see what it understands.")})
+	d.toAdmitted.enqueue(autoReply{key: in.ID + "#owner", to: in.At, compose: fixedText("You own this bot now. Say " + channels.CommandPrefix(d.Channel) + "help to see what it understands.")})
 	return true, nil
 }
 
+// publish routes an admitted person's message to its session and puts it on the bus;
+// commands about a person's own data go to OwnData.
 func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
 	if said, _ := channels.AsCommand(in); channels.IsOwnData(said) && d.OwnData != nil && (in.Kind == bus.Said || in.Kind == "") {
 		return d.OwnData(ctx, said)
@@ -339,7 +344,7 @@ func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
 	}
 	d.introduce(ctx, in)
 	said, urgent := channels.AsCommand(in)
-	said = d.withEarlier(ctx, said)
+	said = d.addEarlier(ctx, said)
 	said.Private = !said.Group
 	err = bus.PublishInbound(ctx, d.Bus, key, said, urgent)
 	switch {
@@ -360,10 +365,10 @@ func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// noteChat notes where the bot was spoken to, once for each address in a while. The
-// message is durable already, so a failure only postpones the note to the next
-// message; but of a group's thread, which needs no further mention from now on,
-// the next would not come this far, so there the message is handed again.
+// noteChat records the address at which somebody spoke to the bot, once in a while for each
+// address. The message is already durable, so after a failure the next message records the
+// address. In a group's thread, however, later messages need no mention only because of
+// this record, so there noteChat returns the error and the message is handed on again.
 func (d *intake) noteChat(ctx context.Context, in bus.Inbound, session string) error {
 	at := in.At.String()
 	if !d.notedChats.add(at, d.Now()) {

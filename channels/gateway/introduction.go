@@ -11,11 +11,11 @@ import (
 // introduced is the subject of the book's notes about who was told what the bot is.
 const introduced = "introduced"
 
-// introduce says at a first contact what the bot is: once to a person, where the two
-// talk alone or so that this person alone sees it, and where the platform has nothing
-// of that kind, once in a group. What is noted in the book is not said again; who dies
-// before the note says it again under the same id, and it is sent once. It holds no
-// message up: what cannot be said now is said at the next.
+// introduce tells people at their first contact what the bot is: each person once, in a
+// private chat or by a whisper, or, on platforms that cannot whisper, each group once. The
+// book notes who was told, so nobody is told twice; after a crash before the note, the
+// message is published again under the same id and still sent once. introduce does not
+// delay the person's message: if it fails, the next message tries again.
 func (d *intake) introduce(ctx context.Context, in bus.Inbound) {
 	if d.Introduction == nil || d.Notes == nil || in.From.Owner {
 		return
@@ -36,6 +36,8 @@ func (d *intake) introduce(ctx context.Context, in bus.Inbound) {
 	}
 }
 
+// introduceTo publishes the introduction unless the book notes that it was done, and notes
+// it.
 func (d *intake) introduceTo(ctx context.Context, in bus.Inbound, about string) error {
 	known, err := d.Notes.Noted(ctx, introduced, about)
 	if err != nil || known.Value != "" {
@@ -60,8 +62,8 @@ func (d *intake) introduceTo(ctx context.Context, in bus.Inbound, about string) 
 	return d.Notes.Note(ctx, introduced, about, in.At.String())
 }
 
-// whisperIntroduction introduces the bot to one person among others. Such a message goes
-// past the bus, so it is noted once it is sent.
+// whisperIntroduction introduces the bot to one person in a group. The whisper bypasses the
+// bus, so it is noted in the book only after it was sent.
 func (d *intake) whisperIntroduction(in bus.Inbound, text string) {
 	whisper := d.whisperTo(in)
 	whisper.key, whisper.compose = bus.DerivedID(in.From.ID, "#"+introduced), fixedText(text)
@@ -74,7 +76,7 @@ func (d *intake) whisperIntroduction(in bus.Inbound, text string) {
 			d.Log.Warn("somebody was not told what the bot is", slog.String("channel", d.Name), slog.String("about", in.From.ID), slog.Any("error", err))
 		}
 	}
-	if !d.guests.enqueue(whisper) {
-		d.introduced.forget(in.From.ID) // there is no room now
+	if !d.toAdmitted.enqueue(whisper) {
+		d.introduced.forget(in.From.ID) // there was no room in the queue
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"parley/channels"
 )
 
-// openedEvery is how often somebody who opens a place of the bot's again and again is
-// shown it anew.
+// openedEvery is the least time between two welcomes for a person who opens a place of the
+// bot's again and again.
 const openedEvery = 10 * time.Second
 
-// welcomeTo shows somebody who has opened a place of the bot's what it may do for them,
-// or that they may not talk to it. Nothing of it is kept, and nobody is asked to admit
-// them: for that they have to say something.
-func (d *intake) welcomeTo(ctx context.Context, in bus.Inbound) error {
+// showWelcome shows a person who opened a place of the bot's what the bot may do for them, or
+// that they may not talk to it. It stores nothing and asks nobody to admit them: for that
+// the person has to write something.
+func (d *intake) showWelcome(ctx context.Context, in bus.Inbound) error {
 	host, can := channels.AsHost(d.Channel)
 	if !can {
 		return nil
@@ -28,15 +28,15 @@ func (d *intake) welcomeTo(ctx context.Context, in bus.Inbound) error {
 		return err
 	}
 	in.From.Owner, in.From.Approver = owner, d.Gate.approves(in.From)
-	who, replier := "stranger", d.strangers
+	who, replier := "stranger", d.toStrangers
 	if ok {
-		who, replier = "guest", d.guests
+		who, replier = "guest", d.toAdmitted
 	}
 	key := fmt.Sprintf("%s %s %s %s", who, in.From.ID, in.At, in.Args)
 	replier.enqueueOnce(key, openedEvery, autoReply{to: in.At, act: func(ctx context.Context) error {
-		w := channels.Welcome{Admitted: ok, Text: d.whyNot(in.From.ID)}
+		w := channels.Welcome{Admitted: ok, Text: d.notAdmittedText(in.From.ID)}
 		if ok {
-			w.Text = d.about(ctx, in)
+			w.Text = d.aboutText(ctx, in)
 		}
 		err := host.Welcome(ctx, in, w)
 		if err != nil {
@@ -47,8 +47,8 @@ func (d *intake) welcomeTo(ctx context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// about is what the bot may do for somebody who may talk to it, and what it is.
-func (d *intake) about(ctx context.Context, in bus.Inbound) string {
+// aboutText returns what the bot is, and what it may do for a person who may talk to it.
+func (d *intake) aboutText(ctx context.Context, in bus.Inbound) string {
 	text := "Just write to me."
 	if d.About != nil {
 		session, err := d.Route(ctx, in)
@@ -67,8 +67,8 @@ func (d *intake) about(ctx context.Context, in bus.Inbound) string {
 	return strings.TrimSpace(text + "\n\n" + intro)
 }
 
-// whyNot says to somebody whom the gate does not admit what would admit them.
-func (d *intake) whyNot(person string) string {
+// notAdmittedText returns a text that tells a person who is not admitted what would admit them.
+func (d *intake) notAdmittedText(person string) string {
 	text := fmt.Sprintf("You may not talk to this bot: you are `%s`, and it does not know you yet.", person)
 	_, user, _ := strings.Cut(person, ":")
 	switch d.Gate.settings().policy() {

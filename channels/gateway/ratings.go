@@ -11,24 +11,25 @@ import (
 	"parley/channels/markup"
 )
 
-// verdict is what a reaction says of an answer; false if it says nothing of the kind.
-// Thumbs come in colours.
-func verdict(reaction string) (good, ok bool) {
+// readThumb reads a reaction as an opinion of an answer; ok is false if it is no thumb.
+// Thumbs come in several skin colours.
+func readThumb(reaction string) (good, ok bool) {
 	thumb := strings.TrimRight(reaction, "\U0001F3FB\U0001F3FC\U0001F3FD\U0001F3FE\U0001F3FF\uFE0F")
 	return thumb == "👍", thumb == "👍" || thumb == "👎"
 }
 
-// A person's reactions other than thumbs are told of so many in a while.
+// Sessions are told of at most maxReactions of a person's reactions other than thumbs in
+// the period reactionsEvery.
 const (
-	mostReactions  = 5
+	maxReactions   = 5
 	reactionsEvery = 10 * time.Minute
 )
 
-// takeReaction keeps what somebody who may talk to the bot thinks of an answer, and
-// forgets it where they take it back; the session hears of it. Of other reactions it hears
-// where that is set, and else they are passed over.
-func (d *intake) takeReaction(ctx context.Context, in bus.Inbound) error {
-	good, ok := verdict(in.Reaction)
+// handleReaction stores or removes the rating of an answer that a person gave by a reaction,
+// if they may talk to the bot, and tells the session. Of reactions other than thumbs it
+// tells the session if AllReactions allows that, and else ignores them.
+func (d *intake) handleReaction(ctx context.Context, in bus.Inbound) error {
+	good, ok := readThumb(in.Reaction)
 	if d.Ratings == nil || !ok && (d.AllReactions == nil || !d.AllReactions()) {
 		return nil
 	}
@@ -40,7 +41,7 @@ func (d *intake) takeReaction(ctx context.Context, in bus.Inbound) error {
 		Good: good, Rated: in.SentAt,
 	}
 	if !ok {
-		return d.takeOtherReaction(ctx, in, r)
+		return d.handleOtherReaction(ctx, in, r)
 	}
 	if in.Removed {
 		return d.Ratings.Unrate(ctx, r)
@@ -56,23 +57,24 @@ func (d *intake) takeReaction(ctx context.Context, in bus.Inbound) error {
 		d.Rated(good)
 	}
 	in.At = kept.At
-	return d.tell(ctx, kept.Session, in)
+	return d.publishUpdate(ctx, kept.Session, in)
 }
 
-// takeOtherReaction has the session of an answer hear of a reaction that is no thumb.
-func (d *intake) takeOtherReaction(ctx context.Context, in bus.Inbound, r channels.Rating) error {
+// handleOtherReaction tells the answer's session of a reaction that is no thumb.
+func (d *intake) handleOtherReaction(ctx context.Context, in bus.Inbound, r channels.Rating) error {
 	answer, known, err := d.Ratings.Rated(ctx, r)
 	if err != nil || !known {
 		return err
 	}
-	for n := range mostReactions {
-		if d.reacted.add(in.From.ID+" "+strconv.Itoa(n), d.Now()) {
-			in.At, in.Reaction = answer.At, markup.OneLine(in.Reaction, mostReaction)
-			return d.tell(ctx, answer.Session, in)
+	for n := range maxReactions {
+		if d.recentReactions.add(in.From.ID+" "+strconv.Itoa(n), d.Now()) {
+			in.At, in.Reaction = answer.At, markup.OneLine(in.Reaction, maxEmojiName)
+			return d.publishUpdate(ctx, answer.Session, in)
 		}
 	}
 	return nil
 }
 
-// mostReaction bounds the name of an emoji, which people choose for their own.
-const mostReaction = 40
+// maxEmojiName bounds the name of an emoji in characters, because people choose the names
+// of custom ones.
+const maxEmojiName = 40

@@ -8,14 +8,14 @@ import (
 	"parley/channels/markup/document"
 )
 
-// Blank tells of a Markdown text that there is nothing to see in it: Render
-// makes no piece of such a text, so it cannot be said to anybody.
+// Blank reports whether a Markdown text has nothing visible in it. Render makes no piece of
+// such a text, so it cannot be sent to anybody.
 func Blank(md string) bool { return isBlank(document.Unescape(document.Clean(md))) }
 
-// isBlank tells of a text in which there is nothing to see.
+// isBlank reports whether a text has nothing visible in it.
 func isBlank(s string) bool { return strings.TrimLeftFunc(s, isUnseen) == "" }
 
-// isUnseen tells of a character that platforms draw as nothing: blanks, control
+// isUnseen reports whether platforms draw a character as nothing: true for blanks, control
 // and format characters, fillers and variation selectors.
 func isUnseen(r rune) bool {
 	const brailleBlank = '\u2800'
@@ -23,7 +23,7 @@ func isUnseen(r rune) bool {
 		unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// Verbatim is Markdown that shows a name and does nothing else.
+// Verbatim returns Markdown that shows a name literally, as code.
 func Verbatim(name string) string {
 	shown := strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r == '`' || !unicode.IsPrint(r) {
@@ -37,8 +37,9 @@ func Verbatim(name string) string {
 	return "`" + shown + "`"
 }
 
-// OneLine is a name as people are shown it: without control characters and those
-// that turn the direction of writing, its spaces single, and cut to so many characters.
+// OneLine returns a text on one line for people: without control characters and characters
+// that change the direction of writing, with single spaces, and cut to at most most
+// characters.
 func OneLine(s string, most int) string {
 	clean := strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Bidi_Control, r) {
@@ -53,18 +54,17 @@ func OneLine(s string, most int) string {
 	return string(runes[:min(len(runes), most)])
 }
 
-// Emoji is the emoji that platforms and people call by a name such as "tada"; false if
-// there is none.
+// Emoji returns the emoji that has a name such as "tada"; false if there is none.
 func Emoji(name string) (string, bool) { return document.Emoji(name) }
 
-// WithEmoji is a text in which names of emoji between colons, as in :tada:, are the
-// emoji. Names that no emoji has stay, and so does what is in code.
+// WithEmoji replaces names of emoji between colons, as in :tada:, by the emoji. It leaves
+// unknown names and everything in code as it is.
 func WithEmoji(text string) string {
 	if strings.Count(text, ":") < 2 {
 		return text
 	}
 	var b strings.Builder
-	end := 0 // of the last emoji
+	end := 0 // end of the last emoji
 	for i := 0; i < len(text); {
 		n := 1
 		switch text[i] {
@@ -88,8 +88,8 @@ func WithEmoji(text string) string {
 	return b.String()
 }
 
-// codeLength is the length of the code with whose backticks a text begins; of the
-// backticks alone if it does not end.
+// codeLength returns the length of the code span that begins the text; if the span has no
+// end, the length of its opening backticks.
 func codeLength(text string) int {
 	n := 1
 	for n < len(text) && text[n] == '`' {

@@ -11,7 +11,8 @@ import (
 	"parley/channels/markup/document"
 )
 
-// plainStart is the text of spans, no more of it than could fit, and a little.
+// plainStart returns the beginning of the spans' text, a little more than could fit into
+// room.
 func plainStart(spans []document.Span, room int) string {
 	var b strings.Builder
 	n := 0
@@ -27,6 +28,7 @@ func plainStart(spans []document.Span, room int) string {
 	return b.String()
 }
 
+// runeStart returns the largest index up to i at which a character of s begins.
 func runeStart(s string, i int) int {
 	for i > 0 && i < len(s) && !utf8.RuneStart(s[i]) {
 		i--
@@ -34,9 +36,9 @@ func runeStart(s string, i int) int {
 	return min(i, len(s))
 }
 
-// niceCut is where to cut s at most at byte at: behind a line, a sentence or a
-// word if that does not waste half of the room, else behind what is seen as one
-// character.
+// niceCut returns where to cut s, at most at byte at: behind a line, a sentence or a word
+// if that wastes less than half of the room, else between two characters as people see
+// them.
 func niceCut(s string, at int) int {
 	if at >= len(s) {
 		return len(s)
@@ -63,8 +65,8 @@ func niceCut(s string, at int) int {
 	return lastCharacter(s, at)
 }
 
-// lastCharacter is the last bound between what is seen as one character each;
-// where a single one is longer, it has to be cut.
+// lastCharacter returns the last boundary up to at between two characters as people see
+// them; a single one that is longer has to be cut.
 func lastCharacter(s string, at int) int {
 	start := 0
 	for i := at - 1; i > 0; i-- {
@@ -88,12 +90,12 @@ func lastCharacter(s string, at int) int {
 	return end
 }
 
-// isWord tells of a byte that is an ASCII letter or digit.
+// isWord reports whether a byte is an ASCII letter or digit.
 func isWord(c byte) bool {
 	return c < utf8.RuneSelf && (unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)))
 }
 
-// headSpans are the spans before a byte of their text.
+// headSpans returns the spans before a byte position of their text.
 func headSpans(spans []document.Span, at int) []document.Span {
 	for i, s := range spans {
 		if at <= len(s.Text) {
@@ -105,8 +107,8 @@ func headSpans(spans []document.Span, at int) []document.Span {
 	return spans
 }
 
-// tailSpans are the spans from there on. They take the place of the spans that
-// are cut: a long text is cut many times.
+// tailSpans returns the spans from a byte position of their text on. It reuses the slice
+// that it cuts, because a long text is cut many times.
 func tailSpans(spans []document.Span, at int) []document.Span {
 	for i, s := range spans {
 		if at <= len(s.Text) {
@@ -118,6 +120,7 @@ func tailSpans(spans []document.Span, at int) []document.Span {
 	return nil
 }
 
+// trimEnd removes white space from the end of the spans' text.
 func trimEnd(spans []document.Span) []document.Span {
 	for n := len(spans); n > 0; n = len(spans) {
 		last := spans[n-1]
@@ -130,6 +133,7 @@ func trimEnd(spans []document.Span) []document.Span {
 	return nil
 }
 
+// trimStart removes white space from the beginning of the spans' text.
 func trimStart(spans []document.Span) []document.Span {
 	for len(spans) > 0 {
 		spans[0].Text = strings.TrimLeftFunc(spans[0].Text, unicode.IsSpace)
@@ -141,8 +145,8 @@ func trimStart(spans []document.Span) []document.Span {
 	return nil
 }
 
-// codeCut is where to cut a line of code at most at byte at: behind blanks, else
-// behind what parts words, if that does not waste half of the room.
+// codeCut returns where to cut a line of code, at most at byte at: behind blanks, else
+// behind a character that separates words, if that wastes less than half of the room.
 func codeCut(s string, at int) int {
 	if at >= len(s) {
 		return len(s)
@@ -162,8 +166,8 @@ func codeCut(s string, at int) int {
 	return lastCharacter(s, at)
 }
 
-// brokenCode parts a line of code into lines of at most a width, behind blanks or what
-// parts words if there are any nearby. No width is boundless.
+// brokenCode breaks a line of code into lines no wider than width, behind blanks or
+// characters that separate words if there are any nearby. Width 0 means no limit.
 func brokenCode(line string, width int) (lines []string) {
 	for width > 0 {
 		at, used, state := 0, 0, -1
@@ -181,7 +185,7 @@ func brokenCode(line string, width int) (lines []string) {
 		}
 		cut := codeCut(line, at)
 		if strings.TrimSpace(line[:cut]) == "" {
-			cut = at // behind nothing but the indentation
+			cut = at // at would be behind nothing but the indentation
 		}
 		lines = append(lines, line[:cut])
 		line = line[cut:]

@@ -8,54 +8,56 @@ import (
 	"parley/channels/markup/document"
 )
 
-// A dialect writes blocks for one platform.
+// A dialect renders blocks for one platform.
 type dialect interface {
-	// block writes a whole block, well formed by itself.
+	// block renders a whole block, well formed by itself.
 	block(b document.Block) string
-	// size is what a text takes up.
+	// size returns how much of a message a rendered text takes up.
 	size(text string) size
-	// most is what one message takes whose length is bounded.
+	// most returns the largest size of a message whose length is at most limit.
 	most(limit int) size
-	// links tells whether a span's link is written as one, in messages of that length,
-	// or as text.
+	// links reports whether the dialect renders a span's link as a link, in messages of at
+	// most limit units; otherwise the target is written as text.
 	links(s document.Span, limit int) bool
-	// form is how a table is shown.
+	// form returns the form in which the dialect shows a table.
 	form(table document.Block) form
-	// join puts written blocks together.
+	// join appends rendered blocks to a text, with what separates them.
 	join(to *strings.Builder, frags []frag)
-	// harmless takes from a text without markup what would act all the same.
+	// harmless changes a text without markup so that nothing in it acts all the same, such
+	// as calling everybody.
 	harmless(plain string) string
 }
 
-// A twofold dialect has a second form, for what its platform shows better otherwise.
+// A twofold dialect also has a second, richer form for blocks that its platform shows
+// better in that form.
 type twofold interface {
 	rich(b document.Block) richText
-	// joinRich puts the written blocks of a piece together in that form; "" where it
+	// joinRich joins the rendered blocks of a piece in the richer form; "" if that form
 	// shows nothing better.
 	joinRich(frags []frag) string
 }
 
-// A form is how a dialect shows a table.
+// A form is a way to show a table.
 type form uint8
 
 const (
-	asTable   form = iota // as the dialect writes tables
-	inColumns             // laid out, where all characters are of one width
+	asTable   form = iota // in the dialect's own syntax for tables
+	inColumns             // laid out in columns, where all characters have the same width
 	asRecords             // row by row, each cell behind the name of its column
 )
 
-// A frag is a written block.
+// A frag is a rendered block.
 type frag struct {
 	text   string
 	plain  string
-	bare   string // plain without where links lead
+	bare   string // plain without the targets of links
 	size   size
 	gap    bool
-	head   bool // a heading, which belongs to what follows
+	head   bool // a heading, which should stay with the block after it
 	within *document.Container
 	quote  bool
 	rich   richText
-	record *document.Block // the row of a table that it is
+	record *document.Block // the row of a table that this block shows; nil for others
 }
 
 func (f frag) separator() string {
@@ -65,35 +67,37 @@ func (f frag) separator() string {
 	return "\n"
 }
 
-// A richText is a block as it is written for a markdown block of Slack's.
+// A richText is a block rendered for Slack's markdown block.
 type richText struct {
 	text   string
-	table  string // with a table in it, which a message may have one of; "" is none
-	better bool   // the text shows more than it would elsewhere
+	table  string // the text shows more than in the ordinary form
+	better bool   // the text shows more than in the ordinary form
 }
 
-// A syntax is how a dialect writes what is within a block.
+// A syntax renders what is inside a block.
 type syntax interface {
-	// shown is which of bold, italic and strike a span is to have.
+	// shown returns which of bold, italic and strike a span should have.
 	shown(s document.Span) document.Style
-	// open and close write a mark: one style, or a link. Next is what comes
-	// behind it, 0 at the end.
+	// open and close write the beginning and the end of a mark: one style, or a link. next
+	// is the character behind the mark, 0 at the end.
 	open(b *strings.Builder, m mark)
 	close(b *strings.Builder, m mark, next rune)
-	// text writes a span's text, with code's marks if it is code; lineStart
-	// says that nothing but a marker is before it in its line.
+	// text writes a span's text, with the marks of code if it is code; lineStart says that
+	// at most a list marker precedes it on its line.
 	text(b *strings.Builder, s document.Span, lineStart bool)
-	// bare writes a link that is its own text.
+	// bare writes a link whose text is its target.
 	bare(b *strings.Builder, s document.Span)
-	// linksInside says that a link's text can have no marks within.
+	// linksInside reports that a link's text cannot contain marks.
 	linksInside() bool
 }
 
+// A mark is one style or one link that begins and ends in a text.
 type mark struct {
 	style document.Style
 	url   string
 }
 
+// on reports whether a span has the mark.
 func (m mark) on(s document.Span, shown document.Style) bool {
 	if m.url != "" {
 		return s.URL == m.url && !s.IsBare()
@@ -101,11 +105,11 @@ func (m mark) on(s document.Span, shown document.Style) bool {
 	return shown&m.style != 0
 }
 
-// lookAhead bounds how far is looked for where a mark ends.
+// lookAhead bounds how many spans are searched for the end of a mark.
 const lookAhead = 32
 
-// writeInline writes spans so that marks are nested: where several begin, the
-// one that lasts longest is outside.
+// writeInline writes spans so that their marks are nested: where several begin together,
+// the one that lasts longest is outermost.
 func writeInline(b *strings.Builder, x syntax, spans []document.Span) {
 	var active []mark
 	lineStart := true
@@ -141,7 +145,7 @@ func writeInline(b *strings.Builder, x syntax, spans []document.Span) {
 	}
 }
 
-// begins are the marks that the first span has beside the active, outermost first.
+// begins returns the marks of the first span that are not active yet, outermost first.
 func begins(x syntax, spans []document.Span, active []mark) []mark {
 	s := spans[0]
 	shown := x.shown(s)
@@ -184,7 +188,7 @@ func inlineText(x syntax, spans []document.Span) string {
 	return b.String()
 }
 
-// inBold is a heading where there are no headings.
+// inBold returns a heading's spans in bold, for platforms without headings.
 func inBold(spans []document.Span) []document.Span {
 	all := make([]document.Span, len(spans))
 	for i, s := range spans {
@@ -196,13 +200,14 @@ func inBold(spans []document.Span) []document.Span {
 	return all
 }
 
-// isQuoted tells of a block that a quote is shown as.
+// isQuoted reports whether a block is shown with the marks of a quote.
 func isQuoted(b document.Block) bool {
 	return (b.Kind == document.Paragraph || b.Kind == document.Heading || b.Kind == document.Record) && b.Quotes() > 0
 }
 
-// isShort tells whether the target of a link takes up but a part of a message in which
-// it is counted. Those of Telegram's own scheme lead nowhere elsewhere.
+// isShort reports whether a link's target takes up only a small part of a message in which
+// targets count. It is false for targets in Telegram's own scheme, which lead nowhere on
+// other platforms.
 func isShort(s document.Span, limit int) bool {
 	if strings.HasPrefix(s.URL, "tg:") {
 		return false
@@ -214,7 +219,7 @@ func quoted(text string) string {
 	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
 }
 
-// indented is a text with blanks before each line.
+// indented returns a text with the indent before each line.
 func indented(indent, text string) string {
 	if indent == "" {
 		return text
@@ -224,7 +229,7 @@ func indented(indent, text string) string {
 
 const ruleText = "———"
 
-// zeroWidth parts what must not be read together.
+// zeroWidth is an invisible character that separates what must not be read together.
 const zeroWidth = "\u200b"
 
 func joinLines(to *strings.Builder, frags []frag) {

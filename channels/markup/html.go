@@ -7,18 +7,18 @@ import (
 	"parley/channels/markup/document"
 )
 
-// page is HTML for a page. Nothing in it is loaded or run: there are no pictures, no
-// attributes but of links, code and cells, and of HTML in the text it makes text.
+// page is the dialect of HTML pages. The HTML loads and runs nothing: it has no pictures,
+// no attributes except of links, code and cells, and HTML in the source becomes text.
 type page struct{}
 
-// size counts what is seen, which the ends of lines between tags are not.
+// size counts what is visible; line ends between tags are not.
 func (page) size(text string) size {
 	return size{units: telegramSize(strings.ReplaceAll(text, ">\n", ">")).units, bytes: len(text)}
 }
 
 func (page) most(limit int) size { return limitedByLength(limit) }
 
-// links lead to the web or to a mailbox.
+// links allows links to the web and to a mailbox.
 func (page) links(s document.Span, _ int) bool {
 	scheme, _, _ := strings.Cut(strings.ToLower(s.URL), ":")
 	return len(s.URL) <= document.MostLink && (scheme == "http" || scheme == "https" || scheme == "mailto")
@@ -79,7 +79,7 @@ func (x page) table(b document.Block) string {
 	return t.String()
 }
 
-// join opens and closes quotes, lists and items around the blocks that stand in them.
+// join opens and closes quotes, lists and items around the blocks inside them.
 func (page) join(all *strings.Builder, frags []frag) {
 	var to strings.Builder
 	var open []*document.Container
@@ -101,7 +101,7 @@ func (page) join(all *strings.Builder, frags []frag) {
 	all.WriteString(strings.TrimSpace(to.String()))
 }
 
-// pathTo are the containers that one stands in, outermost first, and itself.
+// pathTo returns the containers around a container, outermost first, and itself at the end.
 func pathTo(c *document.Container) (path []*document.Container) {
 	for ; c != nil; c = c.In {
 		path = append([]*document.Container{c}, path...)
@@ -109,9 +109,8 @@ func pathTo(c *document.Container) (path []*document.Container) {
 	return path
 }
 
-// closeContainers writes the closing tags of the open containers, but for the first keep of
-// them. The tag of the outermost list stays open if the next container is another item of
-// that list.
+// closeContainers writes the closing tags of the open containers except the first keep. The
+// tag of the outermost list stays open if the next container is another item of that list.
 func closeContainers(to *strings.Builder, open []*document.Container, keep int, next []*document.Container) {
 	for i := len(open) - 1; i >= keep; i-- {
 		c := open[i]

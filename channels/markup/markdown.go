@@ -8,18 +8,19 @@ import (
 	"parley/channels/markup/document"
 )
 
-// marks is Markdown, where it must be written anew.
+// marks is the dialect of Markdown, in one of its flavours.
 type marks struct{ of flavour }
 
-// A flavour is somebody's Markdown.
+// A flavour is the variant of Markdown that a reader understands.
 type flavour uint8
 
 const (
 	commonMark flavour = iota
-	// discord knows no tables, three levels of headings, and no character references;
-	// it may not call everyone.
+	// discord has no tables, only three levels of headings, and no character references;
+	// the text must not call everyone.
 	discord
-	// slackBlock is that of Slack's markdown blocks. There <!here> calls as well.
+	// slackBlock is the Markdown of Slack's markdown blocks. There <!here> calls everyone
+	// as well.
 	slackBlock
 )
 
@@ -41,7 +42,7 @@ func (x marks) block(b document.Block) string {
 	if x.of == commonMark || x.of == slackBlock && isQuoted(b) {
 		return indented(b.Indent, text)
 	}
-	return text // only at a line's beginning there is a quote or a block of code
+	return text // quotes and blocks of code must begin at a line's beginning
 }
 
 func (x marks) unindented(b document.Block) string {
@@ -64,7 +65,7 @@ func (x marks) unindented(b document.Block) string {
 	default:
 		text = inlineText(x, b.Spans)
 		if x.of == slackBlock {
-			text = strings.ReplaceAll(text, "\n", "  \n") // else it would be a space
+			text = strings.ReplaceAll(text, "\n", "  \n") // a plain line break would become a space
 		}
 	}
 	if isQuoted(b) {
@@ -83,13 +84,13 @@ func (x marks) heading(b document.Block) string {
 	}
 	text := strings.ReplaceAll(inlineText(x, b.Spans), "\n", " ")
 	if strings.HasSuffix(text, "#") {
-		text = text[:len(text)-1] + `\#` // or it would belong to the marks
+		text = text[:len(text)-1] + `\#` // otherwise the # would count as one of the heading's marks
 	}
 	return strings.Repeat("#", b.Level) + " " + text
 }
 
-// fenced is a code block. Where a longer fence may not be understood, a fence within it
-// is taken apart.
+// fenced returns a code block. In flavours that may not understand a longer fence, it
+// separates the characters of a fence inside the code.
 func (x marks) fenced(info, code string) string {
 	fence := "```"
 	if x.of != commonMark {
@@ -101,7 +102,7 @@ func (x marks) fenced(info, code string) string {
 	return fence + info + "\n" + code + "\n" + fence
 }
 
-// table writes a table's rows.
+// table returns a table's rows as lines.
 func (x marks) table(b document.Block) string {
 	var t strings.Builder
 	row := func(cells []document.Cell) {
@@ -127,7 +128,7 @@ func (x marks) table(b document.Block) string {
 	return t.String()
 }
 
-// inCell escapes what would end a cell, in code too.
+// inCell escapes characters that would end a cell, in code too.
 func inCell(c document.Cell) []document.Span {
 	spans := make([]document.Span, len(c))
 	for i, s := range c {
@@ -201,7 +202,7 @@ func (x marks) text(b *strings.Builder, s document.Span, lineStart bool) {
 	}
 }
 
-// code is code as it may stand within its marks.
+// code changes code so that it may stand between its marks.
 func (x marks) code(text string) string {
 	if x.of != slackBlock || !strings.Contains(text, "<") {
 		return text
@@ -227,8 +228,8 @@ func (x marks) bare(b *strings.Builder, s document.Span) {
 	}
 }
 
-// needsBrackets tells of a link that is its own text that without brackets it would not
-// be read as it is, behind what stands before it.
+// needsBrackets reports whether a link whose text is its target would be misread without
+// brackets, behind the text before it.
 func needsBrackets(before, link string) bool {
 	last, _ := utf8.DecodeLastRuneInString(before)
 	return strings.Contains(link, ":") &&
@@ -236,7 +237,7 @@ func needsBrackets(before, link string) bool {
 			!strings.HasPrefix(link, "http"))
 }
 
-// writeCode uses as many ticks as the text does not have.
+// writeCode writes a code span with more backticks in a row than the text contains.
 func writeCode(b *strings.Builder, text string) {
 	ticks := "`"
 	for strings.Contains(text, ticks) {
@@ -249,13 +250,13 @@ func writeCode(b *strings.Builder, text string) {
 	b.WriteString(ticks + text + ticks)
 }
 
-// escape writes text so that nothing in it is read as a mark.
+// escape writes text so that no character in it is read as a mark.
 func (x marks) escape(b *strings.Builder, s string, lineStart, inLink bool) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
 		case c == '_' && x.of != discord && i > 0 && i+1 < len(s) && isWord(s[i-1]) && isWord(s[i+1]):
-			// Within a word it is no mark, and may be of an emoji's name.
+			// Within a word an underscore is no mark, and may belong to an emoji's name.
 		case strings.IndexByte("\\*_~`|[", c) >= 0, inLink && c == ']':
 			b.WriteByte('\\')
 		case lineStart && (c == '#' || c == '>' || c == '-' || c == '+'):
@@ -282,8 +283,9 @@ func (x marks) escape(b *strings.Builder, s string, lineStart, inLink bool) {
 	}
 }
 
-// reference escapes what Discord does not read: tags, character references, lines below
-// a heading or a table's header, and names of emoji.
+// reference escapes the beginning of s if it would be read as a tag, a character reference,
+// the line below a heading or a table's header, or the name of an emoji; it reports whether
+// it wrote something.
 func (x marks) reference(b *strings.Builder, s string, lineStart bool) bool {
 	switch c := s[0]; {
 	case c == '<' && x.of == slackBlock:

@@ -1,37 +1,36 @@
 // Package markup renders one Markdown text for each platform, split to its limit.
 //
-// Package document reads the text; here it is written. markup.go names the dialects, and
-// render.go is the way of a text: parsed, and put into pieces by split.go, tables by
-// rows.go, cut at the places of cuts.go where a piece is full, as size.go counts.
-// dialect.go is what each dialect has to do, and how styles and links nest; plain.go,
-// markdown.go, slack.go, telegram.go, html.go and terminal.go do it, with tables.go for
-// tables where there are none. characters.go knows of single characters: those that nobody
-// sees, and the emoji.
+// Package document parses the text; this package renders it. markup.go names the dialects,
+// and render.go takes a text through all steps: parsing, splitting into pieces (split.go;
+// rows.go for tables), with cuts where a piece is full (cuts.go) by its size (size.go).
+// dialect.go says what each dialect must do, and nests styles and links; plain.go,
+// markdown.go, slack.go, telegram.go, html.go and terminal.go are the dialects, with
+// tables.go for platforms without tables. characters.go is about single characters:
+// invisible ones, and emoji.
 //
-// TestShow prints what becomes of a file, for eyes: go test ./channels/markup -run TestShow
-// -v -show FILE.
+// TestShow prints how a file is rendered, for people to look at: go test ./channels/markup
+// -run TestShow -v -show FILE.
 package markup
 
 import "parley/channels/markup/document"
 
-// A Dialect is how a platform writes formatted text.
+// A Dialect is a platform's way to write formatted text.
 type Dialect string
 
 // The dialects, with the unit in which their platforms count length.
 const (
-	// Plain is the text without markup, as it would be typed. UTF-16 units.
+	// Plain is the text without markup, as a person would type it. UTF-16 units.
 	Plain Dialect = "plain"
-	// Markdown is passed on as it is. UTF-16 units.
+	// Markdown is the text itself, unchanged. UTF-16 units.
 	Markdown Dialect = "markdown"
-	// TelegramHTML is Telegram's HTML, counted in UTF-16 units of what remains
-	// when the tags are parsed.
+	// TelegramHTML is Telegram's HTML. Its unit is UTF-16 units of the text without tags.
 	TelegramHTML Dialect = "telegram"
 	// SlackMrkdwn is Slack's own markup. UTF-16 units.
 	SlackMrkdwn Dialect = "slack"
-	// DiscordMarkdown is Discord's. UTF-16 units.
+	// DiscordMarkdown is Discord's Markdown. UTF-16 units.
 	DiscordMarkdown Dialect = "discord"
-	// HTML is for pages: its links lead to the web or to a mailbox, it loads nothing and
-	// runs nothing. UTF-16 units of what is seen.
+	// HTML is for pages: its links lead to the web or to a mailbox, and it neither loads
+	// nor runs anything. UTF-16 units of the visible text.
 	HTML Dialect = "html"
 	// Terminal is text with the escape sequences of a terminal's styles. UTF-16 units.
 	Terminal Dialect = "terminal"
@@ -41,16 +40,15 @@ const (
 type Piece struct {
 	Text  string // in the dialect
 	Plain string // the same without markup
-	// Markdown, of SlackMrkdwn alone, is the same for a markdown block; "" where that
-	// would show nothing better.
+	// Markdown, set for SlackMrkdwn only, is the same text for a markdown block; "" where
+	// that would not look better.
 	Markdown string
 }
 
-// A Renderer renders; it may be used by many goroutines at once.
+// A Renderer renders Markdown; many goroutines may use it at once.
 type Renderer struct {
 	parser *document.Parser
 }
 
-// New makes a Renderer. That costs more than rendering a short text, so it is
-// worth keeping.
+// New makes a Renderer. That costs more than rendering a short text, so keep the Renderer.
 func New() *Renderer { return &Renderer{parser: document.NewParser()} }

@@ -6,9 +6,9 @@ import (
 	"parley/channels/markup/document"
 )
 
-// plainDialect is text without markup, as it would be typed.
+// plainDialect renders text without markup, as a person would type it.
 type plainDialect struct {
-	bareLinks bool // says nothing of where links lead
+	bareLinks bool // leaves out the targets of links
 }
 
 func (plainDialect) size(text string) size { return inUnits(text) }

@@ -10,35 +10,33 @@ import (
 )
 
 const (
-	// leastLimit is the smallest limit that is kept to: below it there is no
-	// room for the marks around a single word.
+	// leastLimit is the smallest limit that Render obeys: a smaller one has no room for the
+	// marks around a single word.
 	leastLimit = 64
-	// mostParsed bounds what is parsed at once: some Markdown takes time that
+	// mostParsed bounds how many bytes are parsed at once: some Markdown takes time that
 	// grows faster than its length.
 	mostParsed = 128 << 10
 )
 
-// Images are the destinations of the images in a Markdown text, as they are written.
+// Images returns the destinations of the images in a Markdown text, as they are written.
 func Images(md string) []string { return document.NewParser().Images(document.Clean(md)) }
 
-// Render renders Markdown in a dialect, in pieces of at most limit units each;
-// 0 does not split, and less than 64 is taken for 64. Each piece is well formed
-// by itself, and none is blank. Cuts fall between blocks where possible, else
-// between sentences or words, and never inside what is seen as one character; a
-// code block is closed and opened again, a table's header is repeated. Text that
-// is no Markdown comes through as it is.
+// Render renders Markdown in a dialect, in pieces of at most limit units each; 0 means one
+// piece, and less than 64 counts as 64. Each piece is well formed by itself, and none is
+// blank. Cuts fall between blocks where possible, else between sentences or words, and
+// never inside a character as people see it. A code block that is cut is closed and opened
+// again; a table repeats its header. Text that is no Markdown stays as it is.
 func (r *Renderer) Render(md string, d Dialect, limit int) []Piece {
 	return r.renderWithin(md, d, limit, 0)
 }
 
-// Render is Renderer.Render for those who render rarely.
+// Render is Renderer.Render for callers that render rarely.
 func Render(md string, d Dialect, limit int) []Piece { return New().Render(md, d, limit) }
 
-// RenderFirst is Render where the text of the first piece is no longer than so
-// many bytes of UTF-8 either: some platforms count so where a text takes the
-// place of another.
+// RenderFirst is Render with a further bound for the first piece: its text has at most
+// first bytes of UTF-8. Some platforms count bytes in a text that replaces another.
 func (r *Renderer) RenderFirst(md string, d Dialect, first, limit int) []Piece {
-	for most := first; ; most = most * 9 / 10 { // marks between blocks may cost more than was reckoned
+	for most := first; ; most = most * 9 / 10 { // marks between blocks may take more than was estimated
 		pieces := r.renderWithin(md, d, limit, most)
 		if len(pieces) == 0 || len(pieces[0].Text) <= first || most <= leastLimit {
 			return pieces
@@ -46,7 +44,7 @@ func (r *Renderer) RenderFirst(md string, d Dialect, first, limit int) []Piece {
 	}
 }
 
-// renderWithin is Render; first, if it is not 0, bounds the first piece in bytes.
+// renderWithin is Render; first, if not 0, bounds the first piece in bytes.
 func (r *Renderer) renderWithin(md string, d Dialect, limit, first int) []Piece {
 	pieces := r.renderIn(md, dialectOf(d), limit, first)
 	if d == Markdown && limit == 0 && len(pieces) > 0 {
@@ -109,7 +107,7 @@ func dialectOf(d Dialect) dialect {
 	return plainDialect{}
 }
 
-// isTaken tells whether a text without any Markdown is taken as it is.
+// isTaken reports whether a text without any Markdown can be used unchanged in one piece.
 func isTaken(d dialect, text string, limit, first int) bool {
 	switch d := d.(type) {
 	case page:
@@ -130,8 +128,8 @@ func joinPlain(pieces []Piece) string {
 	return strings.Join(all, "\n\n")
 }
 
-// isPlain tells of a text that it certainly holds no Markdown, nor anything
-// that a dialect escapes. Most short replies are such, and are not parsed.
+// isPlain reports whether a text certainly contains neither Markdown nor a character that a
+// dialect escapes. Most short replies are such texts, and need no parsing.
 func isPlain(md string) bool {
 	lineStart := true
 	for i := range len(md) {
@@ -151,7 +149,7 @@ func isPlain(md string) bool {
 				return false
 			}
 		case c == '.', c == ':':
-			// Not "www.x" nor "scheme://x".
+			// This excludes "www.x" and "scheme://x".
 			if i+1 < len(md) && md[i+1] != ' ' && md[i+1] != '\n' {
 				return false
 			}
@@ -163,7 +161,8 @@ func isPlain(md string) bool {
 	return true
 }
 
-// cutParsed cuts off what is parsed at once, at an empty line if there is one.
+// cutParsed splits off at most mostParsed bytes to parse at once, at an empty line if there
+// is one.
 func cutParsed(md string) (part, rest string) {
 	if len(md) <= mostParsed {
 		return md, ""
@@ -181,7 +180,7 @@ func cutParsed(md string) (part, rest string) {
 	return md[:i], md[i:]
 }
 
-// units is the length in UTF-16.
+// units returns the length of s in UTF-16 units.
 func units(s string) (n int) {
 	for _, r := range s {
 		n += utf16.RuneLen(r)

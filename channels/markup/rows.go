@@ -6,8 +6,8 @@ import (
 	"parley/channels/markup/document"
 )
 
-// addTable puts a table into pieces, each of which repeats its header. Where its rows
-// are too wide to be read in columns, or one too long for a piece, they are records.
+// addTable adds a table, split into pieces that each repeat its header. Where its rows are
+// too wide for columns, or one row is too long for a piece, it adds the rows as records.
 func (a *assembly) addTable(b document.Block) {
 	how := a.dialect.form(b)
 	if how != asRecords {
@@ -33,7 +33,7 @@ func (a *assembly) addTable(b document.Block) {
 	}
 	for len(b.Rows) > 0 {
 		n := longest(len(b.Rows), func(n int) bool { return a.fits(rowsOf(b, n), a.room(b.Gap)) })
-		if n == 0 { // it fits into the next
+		if n == 0 { // the first row fits into the next piece
 			a.flush(true)
 			continue
 		}
@@ -45,14 +45,14 @@ func (a *assembly) addTable(b document.Block) {
 	}
 }
 
-// rowsOf is a table of the first n rows.
+// rowsOf returns a table of the first n rows.
 func rowsOf(b document.Block, n int) document.Block {
 	b.Rows = b.Rows[:n]
 	return b
 }
 
-// everyRowFits tells whether a piece has room for each row and the header, and the
-// header does not take up most of it.
+// everyRowFits reports whether a piece has room for the header and any one row, and the
+// header takes up at most half of it.
 func (a *assembly) everyRowFits(b document.Block) bool {
 	head := rowsOf(b, 0)
 	if !a.fits(head, a.limit.half()) {
@@ -61,7 +61,7 @@ func (a *assembly) everyRowFits(b document.Block) bool {
 	room := a.limit.minus(a.write(head).size)
 	for i, row := range b.Rows {
 		if most := longestRow(row, b.Widths); most <= room.units && most <= room.bytes {
-			continue // as most do; writing each would take long
+			continue // true for most rows; rendering each would take long
 		}
 		one := b
 		one.Rows = b.Rows[i : i+1]
@@ -72,7 +72,7 @@ func (a *assembly) everyRowFits(b document.Block) bool {
 	return true
 }
 
-// longestRow is more than what a row takes up in any dialect, in bytes.
+// longestRow returns an upper bound of a row's size in any dialect, in bytes.
 func longestRow(row []document.Cell, widths []int) int {
 	const marks, escape = 32, 6
 	n := sum(widths) + len(widths)*marks
@@ -84,10 +84,10 @@ func longestRow(row []document.Cell, widths []int) int {
 	return n
 }
 
-// cutFields parts a record between its lines, or within one, where the rest has the name
-// of its column again.
+// cutFields cuts a record between its lines, or within one line, whose rest then repeats
+// the name of its column.
 func (a *assembly) cutFields(b document.Block, room size) (head, tail document.Block) {
-	b.Of = nil // its parts are not
+	b.Of = nil // a part of a row is no whole record
 	head, tail = b, b
 	tail.Gap = false
 	with := func(fields ...document.Field) document.Block {
@@ -103,7 +103,7 @@ func (a *assembly) cutFields(b document.Block, room size) (head, tail document.B
 	}
 	next := b.Fields[n]
 	if !a.fits(with(document.Field{Name: next.Name}), a.limit.half()) {
-		next = document.Field{Value: slices.Concat(next.Name, next.Value)} // as long as a text
+		next = document.Field{Value: slices.Concat(next.Name, next.Value)} // its name is as long as a text
 	}
 	at := a.cutAt(next.Value, room, must, func(spans []document.Span) document.Block {
 		return with(append(head.Fields, document.Field{Name: next.Name, Value: spans})...)

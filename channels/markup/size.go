@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// A size is what a text takes up of what a platform takes in one message.
+// A size is how much a text takes up of the several limits of a message.
 type size struct {
-	units  int // as the platform counts its length
-	bytes  int // as it is sent
+	units  int // length as the platform counts it
+	bytes  int // bytes as sent
 	marks  int // formatted pieces
-	weight int // of the marks, in bytes: above all of where links lead
+	weight int // of the marks, in bytes: mostly the targets of links
 }
 
 func (s size) plus(o size) size {
@@ -25,39 +25,39 @@ func (s size) within(o size) bool {
 	return s.units <= o.units && s.bytes <= o.bytes && s.marks <= o.marks && s.weight <= o.weight
 }
 
-// isLittleOf tells that hardly anything is left of the whole.
+// isLittleOf reports whether s is less than a third of o in some respect.
 func (s size) isLittleOf(o size) bool {
 	return s.units < o.units/3 || s.bytes < o.bytes/3 || s.marks < o.marks/3 || s.weight < o.weight/3
 }
 
-// half is as much of a message's length, and all else.
+// half returns the size with half of the length and everything else unchanged.
 func (s size) half() size {
 	s.units /= 2
 	return s
 }
 
-// limitedByLength is the size of a message of which only the length is bounded.
+// limitedByLength returns the limit of a message of which only the length is bounded.
 func limitedByLength(limit int) size {
 	return size{limit, math.MaxInt / 2, math.MaxInt / 2, math.MaxInt / 2}
 }
 
-// inUnits is the size of a text whose marks are seen as the rest is.
+// inUnits returns the size of a text whose marks count like the rest of it.
 func inUnits(text string) size { return size{units: units(text), bytes: len(text)} }
 
-// quoteMarks is what a quote may cost beside its text.
+// quoteMarks returns what the marks of a quote may take up.
 func quoteMarks() size { return size{bytes: 2 * len("</blockquote>"), marks: 1, weight: 24} }
 
-// What Telegram takes in one message, whatever its length: of more formatted
-// pieces it leaves the rest out without a word, and where they are too heavy
-// together or the text with its tags is too long, it refuses the message. The
-// last two are somewhat less than what it was seen to take.
+// Telegram's limits of one message, whatever its length. Of more formatted pieces it
+// silently leaves the rest out; if they are too heavy together, or the text with its tags
+// is too long, it refuses the message. The last two are a little less than what it was seen
+// to accept.
 const (
 	telegramMarks  = 100
 	telegramWeight = 8000
 	telegramBytes  = 30_000
 )
 
-// telegramSize is the size of Telegram's HTML.
+// telegramSize returns the size of a text in Telegram's HTML.
 func telegramSize(text string) size {
 	s := size{bytes: len(text)}
 	for text != "" {
@@ -75,12 +75,12 @@ func telegramSize(text string) size {
 			s.units++
 		}
 		i = strings.Index(text, end) + 1
-		if i == 0 { // cannot be: it was escaped
+		if i == 0 { // impossible, because it was escaped
 			i = len(text)
 		}
 		if tag := text[:i]; tag[0] == '<' && tag[1] != '/' {
 			s.weight += len(tag) + 10
-			if !strings.HasPrefix(tag, "<code ") { // part of its pre
+			if !strings.HasPrefix(tag, "<code ") { // a <code> inside a <pre> counts with that
 				s.marks++
 			}
 		}

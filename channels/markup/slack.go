@@ -8,8 +8,8 @@ import (
 	"parley/channels/markup/document"
 )
 
-// slack is Slack's mrkdwn. It has no escapes but for & < >, so a star or an
-// underscore that is meant as such may be read as a mark.
+// slack is the dialect of Slack's mrkdwn. It can escape only & < >, so a literal star or
+// underscore may be read as a mark.
 type slack struct{}
 
 func (slack) size(text string) size { return inUnits(text) }
@@ -40,8 +40,8 @@ func (x slack) block(b document.Block) string {
 	return text
 }
 
-// rich writes a block for a markdown block. A table is written as code too, for where
-// there may not be another table.
+// rich renders a block for a markdown block. A table is also rendered as code, for messages
+// that already have a table.
 func (slack) rich(b document.Block) richText {
 	x := marks{slackBlock}
 	switch b.Kind {
@@ -56,16 +56,17 @@ func (slack) rich(b document.Block) richText {
 }
 
 const (
-	// mostRich is what Slack takes in the markdown blocks of a message, in UTF-16 units.
+	// mostRich is the most text that Slack accepts in the markdown blocks of a message, in
+	// UTF-16 units.
 	mostRich = 12_000
-	// mostExpanded is somewhat less than the blocks that Slack takes in a message: it
-	// makes several of a markdown block.
+	// mostExpanded is a little less than the number of blocks that Slack accepts in a
+	// message: it turns one markdown block into several.
 	mostExpanded = 40
-	// A table of Slack's has no more rows, the header among them, and columns.
+	// Slack's tables have at most this many rows, including the header, and columns.
 	mostRichRows, mostRichColumns = 100, 20
 )
 
-// joinRich makes a table of the longest of a piece's tables.
+// joinRich renders the longest table of a piece as a real table.
 func (slack) joinRich(frags []frag) string {
 	var parts []richPart
 	longest := -1
@@ -95,7 +96,7 @@ func (slack) joinRich(frags []frag) string {
 		case i == 0:
 		case p.within != nil && parts[i-1].within != nil && !p.gap:
 			b.WriteString("\n")
-		default: // or one would go on with the other
+		default: // otherwise one block would continue the other
 			b.WriteString("\n\n")
 		}
 		if i == longest {
@@ -110,13 +111,13 @@ func (slack) joinRich(frags []frag) string {
 	return b.String()
 }
 
-// A richPart is a block of a piece: one frag, or the records of a table.
+// A richPart is one block of a piece, or all records of one table.
 type richPart struct {
 	frag
-	of int // so many frags
+	of int // how many frags it stands for
 }
 
-// richTable is a table as Slack makes one of it; "" if it does not.
+// richTable renders a table as Slack shows tables; "" if it is too large for that.
 func richTable(b document.Block) string {
 	if len(b.Rows) >= mostRichRows || len(b.Head) > mostRichColumns {
 		return ""
@@ -124,8 +125,8 @@ func richTable(b document.Block) string {
 	return marks{slackBlock}.table(b)
 }
 
-// recordsOfOneTable are the rows of the table with whose record frags begin; none if it
-// is no record, or part of one.
+// recordsOfOneTable returns the rows of the table whose records begin frags; none if the
+// first frag is no record, or only a part of one.
 func recordsOfOneTable(frags []frag) (rows []*document.Block) {
 	for _, f := range frags {
 		if f.record == nil || len(rows) > 0 && &f.record.Head[0] != &rows[0].Head[0] {
@@ -136,7 +137,7 @@ func recordsOfOneTable(frags []frag) (rows []*document.Block) {
 	return rows
 }
 
-// tableOf is a table of such rows.
+// tableOf returns a table of these rows.
 func tableOf(rows []*document.Block) document.Block {
 	table := *rows[0]
 	table.Rows = nil
@@ -168,7 +169,7 @@ func (m mark) slackMark() string {
 	return "~"
 }
 
-// open parts a mark from a word before it: within one Slack sees none.
+// open separates a mark from a word before it: within a word Slack sees no mark.
 func (slack) open(b *strings.Builder, m mark) {
 	if m.url != "" {
 		b.WriteString("<" + escapeSlack(m.url) + "|")
@@ -191,7 +192,7 @@ func (slack) close(b *strings.Builder, m mark, next rune) {
 	}
 }
 
-// text leaves an emoji its name: it is the workspace's.
+// text writes the name of an emoji, because the workspace may have its own.
 func (slack) text(b *strings.Builder, s document.Span, _ bool) {
 	if s.Emoji != "" {
 		b.WriteString(":" + s.Emoji + ":")
@@ -205,8 +206,8 @@ func (slack) text(b *strings.Builder, s document.Span, _ bool) {
 	b.WriteString(neutral(apart(text)))
 }
 
-// apart parts a ~ that is meant as such from the word behind it, if another would
-// end what it begins: for Slack one ~ strikes out.
+// apart separates a literal ~ from the word behind it, if another ~ would end what it
+// begins: Slack strikes out text between single ~.
 func apart(s string) string {
 	if strings.Count(s, "~") < 2 {
 		return s
@@ -227,15 +228,16 @@ func apart(s string) string {
 	return b.String() + s[done:]
 }
 
-// startsStrike tells whether a ~ could begin what is struck out: it is at a word's
-// beginning.
+// startsStrike reports whether the ~ at this position could begin struck-out text, because
+// it is at a word's beginning.
 func startsStrike(s string, at int) bool {
 	before, _ := utf8.DecodeLastRuneInString(s[:at])
 	after, _ := utf8.DecodeRuneInString(s[at+1:])
 	return !unicode.IsLetter(before) && !unicode.IsDigit(before) && before != '~' && !unicode.IsSpace(after) && after != '~'
 }
 
-// endOfStrike is the next ~ of a line, if it is at a word's end, else -1.
+// endOfStrike returns the position of the next ~ of the line if that is at a word's end,
+// else -1.
 func endOfStrike(s string, from int) int {
 	line, _, _ := strings.Cut(s[from:], "\n")
 	i := strings.IndexByte(line, '~')
@@ -245,7 +247,8 @@ func endOfStrike(s string, from int) int {
 	return from + i
 }
 
-// bare leaves it to Slack to make a link of a mailbox.
+// bare writes a mailbox as text, which Slack itself turns into a link, and any other link
+// in brackets.
 func (slack) bare(b *strings.Builder, s document.Span) {
 	if s.IsMail() {
 		b.WriteString(escapeSlack(s.Text))
@@ -256,7 +259,7 @@ func (slack) bare(b *strings.Builder, s document.Span) {
 
 func escapeSlack(s string) string { return escape(s, "&<>") }
 
-// neutral keeps words that call everybody from doing so.
+// neutral separates words such as @here from their @, so that they do not call everybody.
 func neutral(s string) string {
 	if !strings.Contains(s, "@") {
 		return s
@@ -267,7 +270,8 @@ func neutral(s string) string {
 	return s
 }
 
-// partTicks keeps a fence within a code block from ending it.
+// partTicks separates the characters of a fence inside a code block, so that it does not
+// end the block.
 func partTicks(s string) string {
 	return strings.ReplaceAll(s, "```", "``"+zeroWidth+"`")
 }

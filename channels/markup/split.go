@@ -9,19 +9,20 @@ import (
 	"parley/channels/markup/document"
 )
 
-// An assembly puts written blocks together, piece by piece. Both forms of a
+// An assembly joins rendered blocks into pieces. Both the formatted and the plain form of a
 // piece keep to the limit.
 type assembly struct {
 	dialect dialect
 	plain   plainDialect
-	limit   size // of the piece; no units are no limit at all
-	rest    size // of all pieces but the first
+	limit   size // of the present piece; 0 units mean no limit
+	rest    size // limit of all pieces but the first
 
 	frags  []frag
 	used   size
 	pieces []Piece
 }
 
+// write renders a block.
 func (a *assembly) write(b document.Block) frag {
 	f := frag{gap: b.Gap, within: b.Within, quote: isQuoted(b), head: b.Kind == document.Heading, record: b.Of}
 	if b.Kind == document.Record {
@@ -42,7 +43,7 @@ func (a *assembly) write(b document.Block) frag {
 		f.size = f.size.plus(quoteMarks())
 	}
 	if f.text != f.plain {
-		// Where links lead may be left out of the plain form, if it is too long.
+		// If the plain form is too long, it may leave out the targets of links.
 		if slices.ContainsFunc(b.Spans, func(s document.Span) bool { return s.URL != "" }) {
 			f.bare = a.dialect.harmless(plainDialect{bareLinks: true}.block(b))
 		}
@@ -51,7 +52,7 @@ func (a *assembly) write(b document.Block) frag {
 	return f
 }
 
-// room is what is left in the piece for one more block.
+// room returns how much room the present piece has for one more block.
 func (a *assembly) room(gap bool) size {
 	if len(a.frags) == 0 {
 		return a.limit
@@ -60,12 +61,13 @@ func (a *assembly) room(gap bool) size {
 	return a.limit.minus(a.used.plus(size{units: n, bytes: n}))
 }
 
+// put appends a rendered block to the present piece.
 func (a *assembly) put(f frag) {
 	a.used = a.limit.minus(a.room(f.gap)).plus(f.size)
 	a.frags = append(a.frags, f)
 }
 
-// add puts a block into the piece, or into the next, or cuts it.
+// add adds a block to the present piece, or to the next, or cuts it over several.
 func (a *assembly) add(b document.Block) {
 	if b.Kind == document.Table {
 		a.addTable(b)
@@ -86,7 +88,7 @@ func (a *assembly) add(b document.Block) {
 		head, tail := a.cut(b, a.room(b.Gap))
 		if head.IsEmpty() {
 			if len(a.frags) == 0 {
-				return // nothing is left but space
+				return // only white space is left
 			}
 			a.flush(false)
 			continue
@@ -101,7 +103,8 @@ func (a *assembly) add(b document.Block) {
 	a.put(a.write(b))
 }
 
-// putWhole puts a block into the piece or, if it fits there, into the next.
+// putWhole puts a block uncut into the present piece or, if it fits there, into the next;
+// false if it fits into neither.
 func (a *assembly) putWhole(b document.Block) bool {
 	if longerThan(b, a.limit.units) {
 		return false
@@ -120,8 +123,9 @@ func (a *assembly) putWhole(b document.Block) bool {
 	return fits
 }
 
-// longest is the largest n up to most for which something fits; if it does for one n, it
-// does for all below. Little more is tried than what fits: most may be far more.
+// longest returns the largest n up to most for which fits is true; fits must be true for
+// all smaller n then. It tries values little larger than the result, because most may be
+// far larger.
 func longest(most int, fits func(n int) bool) int {
 	beyond := 1
 	for beyond <= most && fits(beyond) {
@@ -131,11 +135,12 @@ func longest(most int, fits func(n int) bool) int {
 	return known + sort.Search(min(beyond, most+1)-known-1, func(i int) bool { return !fits(known + i + 1) })
 }
 
+// fits reports whether a block fits into room.
 func (a *assembly) fits(b document.Block, room size) bool {
 	return !longerThan(b, room.units) && a.write(b).size.within(room)
 }
 
-// longerThan tells cheaply of a block that is certainly too long to be worth writing.
+// longerThan reports cheaply that a block is certainly too long to be worth rendering.
 func longerThan(b document.Block, limit int) bool {
 	n := 0
 	more := func(spans []document.Span) bool {
@@ -164,7 +169,7 @@ func longerThan(b document.Block, limit int) bool {
 	return more(b.Spans)
 }
 
-// flush ends the piece. A heading at its end goes on to the next one, if carry.
+// flush ends the present piece. With carry, a heading at its end moves to the next piece.
 func (a *assembly) flush(carry bool) {
 	var next []frag
 	if n := len(a.frags); carry && n > 1 && a.frags[n-1].head && a.frags[n-1].size.units < a.limit.units/4 {
@@ -187,8 +192,8 @@ func (a *assembly) flush(carry bool) {
 	}
 }
 
-// plainForm is the piece without markup. Of what would make it too long, it is
-// left out where the last links lead.
+// plainForm returns the piece without markup. If it would be too long, the last links lose
+// their targets.
 func (a *assembly) plainForm() string {
 	total := 0
 	for i, f := range a.frags {
@@ -197,7 +202,7 @@ func (a *assembly) plainForm() string {
 		}
 		total += units(f.plain)
 	}
-	full := len(a.frags) // of so many the full form is written
+	full := len(a.frags) // how many frags are written with targets
 	for a.limit.units > 0 && total > a.limit.units && full > 0 {
 		full--
 		total -= units(a.frags[full].plain) - units(a.frags[full].bare)
@@ -216,8 +221,8 @@ func (a *assembly) plainForm() string {
 	return plain.String()
 }
 
-// onlyLinks writes out targets that the dialect does not make links of, as text that
-// can be cut.
+// onlyLinks writes the targets that the dialect does not render as links into the text,
+// where they can be cut.
 func (a *assembly) onlyLinks(spans []document.Span) {
 	for i, s := range spans {
 		if s.URL == "" || a.dialect.links(s, a.limit.units) {
@@ -230,7 +235,7 @@ func (a *assembly) onlyLinks(spans []document.Span) {
 	}
 }
 
-// cut parts a block so that the head takes no more than room.
+// cut splits a block so that the head fits into room.
 func (a *assembly) cut(b document.Block, room size) (head, tail document.Block) {
 	switch b.Kind {
 	case document.CodeBlock:
@@ -255,8 +260,8 @@ func (a *assembly) cut(b document.Block, room size) (head, tail document.Block) 
 	return head, tail
 }
 
-// cutAt is where in a text to cut it, so that the block with what is before fits into
-// room; 0 if nothing of it does, unless some must.
+// cutAt returns where in a text to cut it so that the block with the text before fits into
+// room; 0 if nothing of it fits, unless must is set.
 func (a *assembly) cutAt(spans []document.Span, room size, must bool, with func([]document.Span) document.Block) int {
 	flat := plainStart(spans, room.units)
 	k := runeStart(flat, sort.Search(len(flat), func(n int) bool {
@@ -272,7 +277,8 @@ func (a *assembly) cutAt(spans []document.Span, room size, must bool, with func(
 	return at
 }
 
-// cutLines parts a code block between lines; a line that is too long by itself is cut.
+// cutLines cuts a code block between lines, and a line that is too long by itself within
+// it.
 func (a *assembly) cutLines(b document.Block, room size) (head, tail document.Block) {
 	head, tail = b, b
 	tail.Gap = false

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// phoneWidth is how many columns a table may have on platforms that are read on
-	// phones: beyond it lines break, and nothing stands below anything.
+	// phoneWidth is how wide a table may be, in characters, on platforms that are read on
+	// phones: a wider one would be broken into lines, and its columns lost.
 	phoneWidth = 32
-	// deskWidth is so where a wider window can be expected.
+	// deskWidth is the same for platforms where a wider window can be expected.
 	deskWidth = 72
 )
 
-// columnsUpTo lays a table out in columns, if it is no wider.
+// columnsUpTo returns inColumns if the table is no wider than width, else asRecords.
 func columnsUpTo(width int, t document.Block) form {
 	if sum(columnWidths(t))+(len(t.Head)-1)*len(columnGap) > width {
 		return asRecords
@@ -26,7 +26,7 @@ func columnsUpTo(width int, t document.Block) form {
 	return inColumns
 }
 
-// columnGap is between columns.
+// columnGap separates columns.
 const columnGap = " | "
 
 func sum(widths []int) (n int) {
@@ -36,12 +36,12 @@ func sum(widths []int) (n int) {
 	return n
 }
 
-// cellText is what a cell says, in one line.
+// cellText returns the text of a cell on one line.
 func cellText(c document.Cell) string {
 	return strings.ReplaceAll(document.Text(c, true), "\n", " ")
 }
 
-// columnWidths is how wide the widest cell of each column is, on a screen.
+// columnWidths returns the width on a screen of the widest cell of each column.
 func columnWidths(t document.Block) []int {
 	if t.Widths != nil {
 		return t.Widths
@@ -55,7 +55,7 @@ func columnWidths(t document.Block) []int {
 	return widths
 }
 
-// layout is a table as lines of a code block.
+// layout returns a table as lines of a code block.
 func layout(t document.Block) string {
 	widths := columnWidths(t)
 	dashes := make([]string, len(widths))
@@ -91,13 +91,13 @@ func alignOf(align []document.Align, column int) document.Align {
 	return document.Unaligned
 }
 
-// aligned fills a text up to a width.
+// aligned pads a text with blanks to a width.
 func aligned(text string, width int, a document.Align) string {
 	left, right := padding(uniseg.StringWidth(text), width, a)
 	return strings.Repeat(" ", left) + text + strings.Repeat(" ", right)
 }
 
-// padding is how many blanks stand before and behind a text that is so wide.
+// padding returns how many blanks go before and behind a text of that width.
 func padding(text, width int, a document.Align) (left, right int) {
 	pad := max(0, width-text)
 	switch a {
@@ -109,11 +109,11 @@ func padding(text, width int, a document.Align) (left, right int) {
 	return left, pad - left
 }
 
-// noValue stands for an empty cell.
+// noValue is shown for an empty cell.
 const noValue = "–"
 
-// records are the rows of a table, each a paragraph with a line for each cell. A table
-// without rows is one of its header.
+// records returns the rows of a table, each as a paragraph with a line for each cell. A
+// table without rows becomes one paragraph of its header.
 func records(t document.Block) []document.Block {
 	record := document.Block{Kind: document.Record, Within: t.Within, Indent: t.Indent, Gap: t.Gap}
 	names := make([][]document.Span, len(t.Head))
@@ -143,7 +143,7 @@ func records(t document.Block) []document.Block {
 	return all
 }
 
-// fields pairs each cell of a row with the name of its column; an empty row has none.
+// fields pairs each cell of a row with the name of its column; an empty row has no fields.
 func fields(names [][]document.Span, row []document.Cell) []document.Field {
 	if !slices.ContainsFunc(row, func(c document.Cell) bool { return len(c) > 0 }) {
 		return nil
@@ -160,7 +160,7 @@ func fields(names [][]document.Span, row []document.Cell) []document.Field {
 		if len(value) == 0 {
 			continue
 		}
-		f := document.Field{Value: slices.Clone(value)} // it may be cut
+		f := document.Field{Value: slices.Clone(value)} // a copy, because it may be cut
 		if len(name) > 0 {
 			f.Name = slices.Concat(name, []document.Span{{Text: ":", Style: document.Bold}, {Text: " "}})
 		}
@@ -170,13 +170,13 @@ func fields(names [][]document.Span, row []document.Cell) []document.Field {
 }
 
 const (
-	// mostName is how long the name of a column is behind the first record, in bytes.
+	// mostName is how many bytes of a column's name later records repeat.
 	mostName = 60
-	// mostNames is how much of the names of all records of a table is always fine.
+	// mostNames is how many bytes of repeated names a table may always have.
 	mostNames = 16 << 10
 )
 
-// shortened are names as they are repeated: together they take up no more than a few
+// shortened returns the names as records repeat them: together they take up at most a few
 // times the table, which may have thousands of rows.
 func shortened(names [][]document.Span, t document.Block) [][]document.Span {
 	size, cells := 0, 1
@@ -200,7 +200,7 @@ func shortened(names [][]document.Span, t document.Block) [][]document.Span {
 	return short
 }
 
-// recordSpans is a record as the text of a paragraph.
+// recordSpans returns a record as the text of a paragraph.
 func recordSpans(fields []document.Field) []document.Span {
 	var spans []document.Span
 	for i, f := range fields {
@@ -212,8 +212,8 @@ func recordSpans(fields []document.Field) []document.Span {
 	return spans
 }
 
-// fitted narrows the widest columns so that all fit into a width, and none is narrower than
-// its words; false if too little would be left.
+// fitted narrows the widest columns so that all together fit into a width, and none is
+// narrower than its words; false if a column would become too narrow.
 func fitted(natural, words []int, width int) ([]int, bool) {
 	capped := func(most int) (widths []int, total int) {
 		for i, n := range natural {
@@ -223,7 +223,7 @@ func fitted(natural, words []int, width int) ([]int, bool) {
 		}
 		return widths, total
 	}
-	// So many columns more than the least are too many.
+	// The smallest number of columns above leastColumn that is too wide.
 	over := sort.Search(max(width, 0), func(n int) bool {
 		_, total := capped(leastColumn + n)
 		return total > width
@@ -235,8 +235,7 @@ func fitted(natural, words []int, width int) ([]int, bool) {
 	return widths, total <= width
 }
 
-// longestWord is the width of the longest run of a text that is broken only where it has
-// to be.
+// longestWord returns the width of the longest part of a text that should not be broken.
 func longestWord(text string) (most int) {
 	run, state := 0, -1
 	for text != "" {

@@ -6,8 +6,8 @@ import (
 	"parley/channels/markup/document"
 )
 
-// telegram is Telegram's HTML. Code has no other marks beside it, and quotes
-// hold no code blocks: Telegram nests neither.
+// telegram is the dialect of Telegram's HTML. Code has no other marks beside it, and quotes
+// contain no code blocks, because Telegram nests neither.
 type telegram struct{}
 
 func (telegram) size(text string) size { return telegramSize(text) }
@@ -16,7 +16,7 @@ func (telegram) most(limit int) size {
 	return size{limit, telegramBytes, telegramMarks, telegramWeight}
 }
 
-// links takes no look at the limit: where links lead is not counted.
+// links ignores the limit, because Telegram does not count the targets of links.
 func (telegram) links(s document.Span, _ int) bool { return len(s.URL) <= document.MostLink }
 
 func (telegram) form(table document.Block) form { return columnsUpTo(phoneWidth, table) }
@@ -106,7 +106,7 @@ func (telegram) bare(b *strings.Builder, s document.Span) { b.WriteString(escape
 
 func escapeHTML(s string) string { return escape(s, `&<>"`) }
 
-// escape writes as entities those of & < > " that are among which.
+// escape writes those of the characters & < > " that which contains as entities.
 func escape(s, which string) string {
 	i := strings.IndexAny(s, which)
 	if i < 0 {

@@ -9,14 +9,14 @@ import (
 	"parley/channels/markup/document"
 )
 
-// A Screen is what a terminal shows.
+// A Screen describes a terminal.
 type Screen struct {
-	Width int  // in columns; 0 is not known, and no line is broken
-	Links bool // it makes links of the escape sequence for them (OSC 8)
+	Width int  // in columns; 0 means unknown, and then no line is broken
+	Links bool // the terminal shows links by their escape sequence (OSC 8)
 }
 
-// RenderTerminal renders Markdown as a terminal of that width shows it: broken between
-// words, in lines that each hold their styles.
+// RenderTerminal renders Markdown for a terminal of that width: broken between words, into
+// lines that each have their styles complete.
 func (r *Renderer) RenderTerminal(md string, s Screen) string {
 	pieces := r.renderIn(md, terminal{screen: s}, 0, 0)
 	if len(pieces) == 0 {
@@ -25,9 +25,9 @@ func (r *Renderer) RenderTerminal(md string, s Screen) string {
 	return pieces[0].Text
 }
 
-// terminal is text as a terminal shows it: styles are escape sequences, each of
-// which is ended by its own counterpart, so that they may overlap. Other escape
-// sequences cannot get through, not even as a character reference (&#27;).
+// terminal is the dialect of terminals: styles are escape sequences, each ended by its own
+// counterpart, so that they may overlap. Other escape sequences are removed, even if
+// written as a character reference (&#27;).
 type terminal struct{ screen Screen }
 
 func (terminal) size(text string) size { return inUnits(text) }
@@ -40,7 +40,7 @@ func (terminal) form(document.Block) form { return asTable }
 
 func (x terminal) block(b document.Block) string {
 	bars := strings.Repeat(quoteBar, b.Quotes())
-	width := 0 // of what is not before the block
+	width := 0 // without what precedes the block
 	if x.screen.Width > 0 {
 		width = max(x.screen.Width-uniseg.StringWidth(b.Indent+bars), leastWidth)
 	}
@@ -66,11 +66,11 @@ func (x terminal) block(b document.Block) string {
 
 const (
 	quoteBar = "│ "
-	// leastWidth is kept to however narrow the terminal is.
+	// leastWidth is the least width of a text, however narrow the terminal is.
 	leastWidth = 8
 )
 
-// code is a code block: its language above it, and the lines indented.
+// code returns a code block: its language above it, and its lines indented.
 func (x terminal) code(b document.Block, width int) []string {
 	const indent = "  "
 	var lines []string
@@ -85,8 +85,8 @@ func (x terminal) code(b document.Block, width int) []string {
 	return lines
 }
 
-// paragraph breaks a text between words. What a list's marker stands before is
-// indented as far as it.
+// paragraph breaks a text between words. Lines after a list's marker are indented as far as
+// the first.
 func (x terminal) paragraph(spans []document.Span, width int) []string {
 	var lines []string
 	for _, line := range linesOf(x.withTargets(spans)) {
@@ -110,7 +110,7 @@ func (x terminal) paragraph(spans []document.Span, width int) []string {
 }
 
 // table lays a table out so that it fits the terminal: the text of wide columns is broken
-// into lines. Where even that leaves too little for a column, the rows are records.
+// into lines. If that leaves too little room for a column, the rows are shown as records.
 func (x terminal) table(b document.Block, width int) []string {
 	cells := make([][][]document.Span, 0, len(b.Rows)+1)
 	natural, words := make([]int, len(b.Head)), make([]int, len(b.Head))
@@ -145,7 +145,7 @@ func (x terminal) table(b document.Block, width int) []string {
 	lines = append(lines, between)
 	for i, row := range cells[1:] {
 		if i > 0 && sum(widths) < sum(natural) {
-			lines = append(lines, between) // or nobody sees where a row ends
+			lines = append(lines, between) // otherwise the end of a row would be invisible
 		}
 		before := len(lines)
 		lines = append(lines, x.row(row, widths, b.Align)...)
@@ -159,12 +159,13 @@ func (x terminal) table(b document.Block, width int) []string {
 const (
 	barGap      = " │ "
 	leastColumn = 6
-	mostWord    = 16 // of a longer word a column may have less
-	// mostRowLines is how high a row may be: of a higher one the columns are hard to follow.
+	mostWord    = 16 // a column may be narrower than a longer word
+	// mostRowLines is how many lines high a row may be: columns of higher rows are hard to
+	// follow.
 	mostRowLines = 8
 )
 
-// row is a row of a table, as many lines as its longest cell has.
+// row returns a row of a table, with as many lines as its highest cell has.
 func (x terminal) row(cells [][]document.Span, widths []int, align []document.Align) []string {
 	parts := make([][][]document.Span, len(widths))
 	height := 1
@@ -193,7 +194,7 @@ func (x terminal) row(cells [][]document.Span, widths []int, align []document.Al
 	return lines
 }
 
-// records are the rows of a table, one below the other.
+// records returns the rows of a table as records, one below the other.
 func (x terminal) records(b document.Block, width int) []string {
 	var lines []string
 	for i, record := range records(b) {
@@ -205,7 +206,7 @@ func (x terminal) records(b document.Block, width int) []string {
 	return lines
 }
 
-// withTargets writes where links lead behind them, if the terminal makes no links.
+// withTargets writes the targets of links behind them, if the terminal shows no links.
 func (x terminal) withTargets(spans []document.Span) []document.Span {
 	if x.screen.Links {
 		return spans
@@ -221,7 +222,7 @@ func (x terminal) withTargets(spans []document.Span) []document.Span {
 	return all
 }
 
-// linesOf parts spans at the ends of lines.
+// linesOf splits spans at line ends.
 func linesOf(spans []document.Span) [][]document.Span {
 	lines := [][]document.Span{nil}
 	for _, s := range spans {
@@ -238,7 +239,7 @@ func linesOf(spans []document.Span) [][]document.Span {
 	return lines
 }
 
-// brokenSpans are the lines that spans take up at a width.
+// brokenSpans breaks spans into lines no wider than width.
 func brokenSpans(spans []document.Span, width int) [][]document.Span {
 	var lines [][]document.Span
 	rest := append([]document.Span(nil), spans...)
@@ -249,23 +250,23 @@ func brokenSpans(spans []document.Span, width int) [][]document.Span {
 	return lines
 }
 
-// broken parts a text into lines of at most a width, each with the blanks at its end. A
-// word that is longer than a line is broken where it has to be, and an address nowhere
-// else: terminals make links of whole ones. No width is boundless.
+// broken breaks a text into lines no wider than width, each with the blanks at its end. A
+// word longer than a line is broken where it has to be, and a URL nowhere else, because
+// terminals recognize only whole ones. Width 0 means no limit.
 func broken(text string, width int) []string {
 	if width <= 0 || text == "" {
 		return []string{text}
 	}
 	var lines []string
-	start, used := 0, 0    // of the line
-	word, wordUsed := 0, 0 // where the line may be broken last, and its width up to there
+	start, used := 0, 0    // of the present line
+	word, wordUsed := 0, 0 // where the line could be broken last, and its width up to there
 	may := false           // the line may be broken before the next character
 	at, state, rest := 0, -1, text
 	for rest != "" {
 		var c string
 		var bounds int
 		c, rest, bounds, state = uniseg.StepString(rest, state)
-		const wide = 2 // as characters of scripts without blanks are
+		const wide = 2 // the width of characters in scripts without blanks
 		w := bounds >> uniseg.ShiftWidth
 		blank := strings.TrimSpace(c) == ""
 		if may && w == wide {
@@ -299,7 +300,7 @@ func (terminal) shown(s document.Span) document.Style {
 	return s.Style & (document.Bold | document.Italic | document.Strike)
 }
 
-// The escape sequences of what is no mark.
+// The escape sequences that no mark writes.
 const (
 	escCode    = "\x1b[36m"
 	escCodeEnd = "\x1b[39m"
@@ -360,7 +361,7 @@ func (x terminal) bare(b *strings.Builder, s document.Span) {
 	x.close(b, mark{url: s.URL}, 0)
 }
 
-// withoutControls takes out what a terminal would obey.
+// withoutControls removes characters on which a terminal would act.
 func withoutControls(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {

@@ -1,7 +1,8 @@
-// Package pacing keeps to the paces of a platform, and to the pauses that it asks for.
+// Package pacing keeps to the rate limits of a platform, and to the pauses that the
+// platform asks for.
 //
-// pacing.go counts what is sent, against channels.Limits; pause.go is what a platform
-// asks for beyond that, and how other processes hear of it.
+// pacing.go counts what is sent against channels.Limits; pause.go applies the pauses that a
+// platform asks for beyond that, and exchanges them with other processes.
 package pacing
 
 import (
@@ -14,64 +15,70 @@ import (
 	"parley/channels"
 )
 
-// LongestWait is the longest wait for which a mailbox may be held meanwhile.
+// LongestWait is the longest time that a sender may wait while it holds a mailbox.
 const LongestWait = 30 * time.Second
 
-// A Pacer keeps to the paces of a platform. It remembers only chats to which
-// something was sent so lately that it still matters.
+// A Pacer makes senders wait as the platform's limits demand. It remembers only chats to
+// which something was sent so lately that the limits still depend on it.
 type Pacer struct {
 	limits channels.Limits
 
-	mu      sync.Mutex
-	chats   map[string]*bucket
-	account bucket
-	drafts  bucket
-	swept   int // chats left by the last sweep
+	mu          sync.Mutex
+	chats       map[string]*bucket
+	account     bucket
+	drafts      bucket
+	keptAtSweep int // how many chats the last sweep left
 
-	// How others who send through the same account are told of pauses, and by
-	// which name; tell is nil where there are none.
+	// Other processes that send through the same account are told of pauses by tell, which
+	// is nil where there are none. The name is the channel's; the id tells this process's
+	// own events from theirs.
 	name, id string
-	tell     func(bus.Event)
+	emit     func(bus.Event)
 }
 
-// A bucket is the moment by which everything let through so far would have been
-// spread out evenly, and the moment before which nothing is let through.
+// A bucket is the state of one rate limit. `even` is the moment by which everything let
+// through so far would have been spread out evenly; before `blocked` nothing is let
+// through.
 type bucket struct {
-	even    time.Time
-	blocked time.Time
+	evenUntil    time.Time
+	blockedUntil time.Time
 }
 
-// New is the pacer of the channel with that name. If events is set, others
-// who send through the same account are told there of the pauses that the platform
-// asks for; follow the channel's events with it, and it hears of theirs.
+// New returns the pacer of the channel with that name. If events is set, the pacer
+// announces there each pause that the platform asks for, to others who send through the
+// same account. To hear of their pauses, follow the channel's events with it.
 func New(name string, limits channels.Limits, events bus.Events) *Pacer {
 	p := &Pacer{limits: limits, chats: map[string]*bucket{}, name: name, id: rand.Text()}
 	if events != nil {
-		p.tell = events.Emit
+		p.emit = events.Emit
 	}
 	return p
 }
 
-// take lets one through in wait from now; beyond most it takes nothing.
-func (b *bucket) take(p channels.Pace, now time.Time, most time.Duration) (wait time.Duration) {
-	even := b.even
+// reserve reserves one send and returns how long to wait for it. If the wait is longer than
+// `most`, nothing is reserved.
+func (b *bucket) reserve(p channels.Pace, now time.Time, most time.Duration) (wait time.Duration) {
+	even := b.evenUntil
 	if even.Before(now) {
 		even = now
 	}
-	wait = max(0, b.blocked.Sub(now))
+	wait = max(0, b.blockedUntil.Sub(now))
 	if p.Every > 0 {
 		wait = max(wait, even.Sub(now)-time.Duration(max(p.Burst, 1)-1)*p.Every)
 	}
 	if wait > most {
 		return wait
 	}
-	b.even = even.Add(p.Every)
+	b.evenUntil = even.Add(p.Every)
 	return wait
 }
 
-func (b *bucket) idle(now time.Time) bool { return !b.even.After(now) && !b.blocked.After(now) }
+// isIdle reports whether forgetting the bucket would change nothing.
+func (b *bucket) isIdle(now time.Time) bool {
+	return !b.evenUntil.After(now) && !b.blockedUntil.After(now)
+}
 
-// paceOf is the pace of a chat.
+// paceOf returns the pace that applies to a chat.
 func (p *Pacer) paceOf(chat string) channels.Pace {
 	if p.limits.Group != (channels.Pace{}) && p.limits.IsGroup != nil && p.limits.IsGroup(chat) {
 		return p.limits.Group
@@ -79,14 +86,14 @@ func (p *Pacer) paceOf(chat string) channels.Pace {
 	return p.limits.Chat
 }
 
-// Wait waits until the chat and then the account may be sent to. If either would
-// take longer than a mailbox may be held, it returns how long instead. What the
-// platform asks for meanwhile is waited for as well.
+// Wait waits until the limits of the chat and of the account let one message through. If
+// either would take longer than a mailbox may be held, it returns how long instead. It also
+// waits out pauses that the platform asks for meanwhile.
 func (p *Pacer) Wait(ctx context.Context, lost <-chan struct{}, chat string) (later time.Duration, err error) {
-	for again := true; again; again = p.Until(chat).After(time.Now()) {
+	for again := true; again; again = p.PausedUntil(chat).After(time.Now()) {
 		for _, take := range []func(time.Time) time.Duration{
-			func(now time.Time) time.Duration { return p.takeChat(chat, now) },
-			p.takeAccount,
+			func(now time.Time) time.Duration { return p.reserveChat(chat, now) },
+			p.reserveAccount,
 		} {
 			wait := take(time.Now())
 			if wait > LongestWait {
@@ -100,6 +107,7 @@ func (p *Pacer) Wait(ctx context.Context, lost <-chan struct{}, chat string) (la
 	return 0, nil
 }
 
+// sleep waits, and fails when ctx ends or the lease is lost first.
 func sleep(ctx context.Context, lost <-chan struct{}, wait time.Duration) error {
 	if wait <= 0 {
 		return nil
@@ -116,13 +124,16 @@ func sleep(ctx context.Context, lost <-chan struct{}, wait time.Duration) error 
 	}
 }
 
-func (p *Pacer) takeAccount(now time.Time) time.Duration {
+// reserveAccount reserves one send of the account's limit, and returns how long to wait for
+// it.
+func (p *Pacer) reserveAccount(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.account.take(p.limits.Account, now, LongestWait)
+	return p.account.reserve(p.limits.Account, now, LongestWait)
 }
 
-func (p *Pacer) takeChat(chat string, now time.Time) time.Duration {
+// reserveChat reserves one send of the chat's limit, and returns how long to wait for it.
+func (p *Pacer) reserveChat(chat string, now time.Time) time.Duration {
 	pace := p.paceOf(chat)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,54 +142,55 @@ func (p *Pacer) takeChat(chat string, now time.Time) time.Duration {
 		if pace == (channels.Pace{}) {
 			return 0
 		}
-		b = p.add(chat, now)
+		b = p.addChat(chat, now)
 	}
-	return b.take(pace, now, LongestWait)
+	return b.reserve(pace, now, LongestWait)
 }
 
-// add makes room by forgetting the idle whenever the number has doubled.
-func (p *Pacer) add(chat string, now time.Time) *bucket {
-	if len(p.chats) >= max(1024, 2*p.swept) {
+// addChat returns a new bucket for the chat. Whenever the number of chats has doubled it first
+// forgets the idle ones.
+func (p *Pacer) addChat(chat string, now time.Time) *bucket {
+	if len(p.chats) >= max(1024, 2*p.keptAtSweep) {
 		for name, b := range p.chats {
-			if b.idle(now) {
+			if b.isIdle(now) {
 				delete(p.chats, name)
 			}
 		}
-		p.swept = len(p.chats)
+		p.keptAtSweep = len(p.chats)
 	}
 	b := &bucket{}
 	p.chats[chat] = b
 	return b
 }
 
-// Spare lets through what is of no consequence, if that keeps nobody waiting who
-// has something to say: half of each burst is left to them.
-func (p *Pacer) Spare(chat string, now time.Time) bool {
+// TakeIfSpare reports whether something unimportant may be sent now, and counts it if so. It
+// leaves half of each burst to important messages, so that these never wait for it.
+func (p *Pacer) TakeIfSpare(chat string, now time.Time) bool {
 	pace := p.paceOf(chat)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b := p.chats[chat]
 	if b == nil {
 		if b = (&bucket{}); pace != (channels.Pace{}) {
-			b = p.add(chat, now)
+			b = p.addChat(chat, now)
 		}
 	}
-	if !b.spares(pace, now) || !p.account.spares(p.limits.Account, now) || p.drafts.take(p.limits.Drafts, now, 0) > 0 {
+	if !b.leavesHalf(pace, now) || !p.account.leavesHalf(p.limits.Account, now) || p.drafts.reserve(p.limits.Drafts, now, 0) > 0 {
 		return false
 	}
-	b.take(pace, now, 0)
-	p.account.take(p.limits.Account, now, 0)
+	b.reserve(pace, now, 0)
+	p.account.reserve(p.limits.Account, now, 0)
 	return true
 }
 
-// spares tells whether one more leaves half of the burst.
-func (b *bucket) spares(p channels.Pace, now time.Time) bool {
-	if b.blocked.After(now) {
+// leavesHalf reports whether half of the burst remains after one more send.
+func (b *bucket) leavesHalf(p channels.Pace, now time.Time) bool {
+	if b.blockedUntil.After(now) {
 		return false
 	}
 	if p.Every <= 0 {
 		return true
 	}
 	burst := max(p.Burst, 1)
-	return max(b.even.Sub(now), 0)+p.Every <= time.Duration(burst-max(burst/2, 1))*p.Every
+	return max(b.evenUntil.Sub(now), 0)+p.Every <= time.Duration(burst-max(burst/2, 1))*p.Every
 }

@@ -8,16 +8,15 @@ import (
 	"parley/channels"
 )
 
-// What a platform asks for holds for everything that goes to that chat, or
-// through that account: messages, edits, drafts, typing, reactions and what the
-// gate says. Gateway and Dispatcher may run in two processes; each tells the
-// other by an event, which is news and no more: who misses it is told by the
-// platform.
+// A pause that a platform asks for holds for everything that goes to that chat, or through
+// that account: messages, edits, drafts, typing, reactions and what the gate says. Gateway
+// and Dispatcher may run in two processes; each announces a pause to the other by an event,
+// which may get lost: a process that misses it is told by the platform itself.
 
-// Limited takes note of an error by which the platform asks for patience, if it
-// is one: nothing goes to the chat, or anywhere, before that is over. It returns
-// how long that is.
-func (p *Pacer) Limited(chat string, err error) time.Duration {
+// NoteLimit records the pause if err is a rate limit: nothing goes to the chat, or to any
+// chat of the account, before the pause is over. It returns the length of the pause, 0 if
+// err is something else.
+func (p *Pacer) NoteLimit(chat string, err error) time.Duration {
 	fault, ok := errors.AsType[*channels.SendError](err)
 	if !ok || !fault.Limited {
 		return 0
@@ -27,13 +26,14 @@ func (p *Pacer) Limited(chat string, err error) time.Duration {
 		chat = ""
 	}
 	p.pause(chat, time.Now().Add(pause))
-	if p.tell != nil {
-		p.tell(bus.Event{Type: bus.Limited, Route: bus.Address{Channel: p.name, Chat: chat}, Call: p.id, Delta: pause.String()})
+	if p.emit != nil {
+		p.emit(bus.Event{Type: bus.Limited, Route: bus.Address{Channel: p.name, Chat: chat}, Call: p.id, Delta: pause.String()})
 	}
 	return pause
 }
 
-// Heard takes note of what another process was told.
+// Heard implements bus.Listener: it applies a pause that another process was told by the
+// platform.
 func (p *Pacer) Heard(e bus.Event) {
 	if e.Type != bus.Limited || e.Call == p.id {
 		return
@@ -43,18 +43,18 @@ func (p *Pacer) Heard(e bus.Event) {
 	}
 }
 
-// Missed implements bus.Listener: a pause of which it does not hear is told to
-// this process by the platform too.
+// Missed implements bus.Listener and does nothing: if an event with a pause was lost, the
+// platform tells this process too.
 func (p *Pacer) Missed() {}
 
-// leastPause is waited for where the platform does not say how long.
+// leastPause is the shortest pause, also where the platform does not say how long.
 const leastPause = time.Second
 
-// longestPause bounds what is believed of another process.
+// longestPause bounds a pause that another process announces.
 const longestPause = 24 * time.Hour
 
-// pause lets nothing through to a chat, "" being all of them, before then. What
-// waited goes on at the usual pace, not with a burst.
+// pause lets nothing through to a chat, or to all chats if chat is "", before `until`. What
+// waited then goes on at the usual pace, not with a burst.
 func (p *Pacer) pause(chat string, until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,25 +62,25 @@ func (p *Pacer) pause(chat string, until time.Time) {
 	if chat != "" {
 		pace = p.paceOf(chat)
 		if b = p.chats[chat]; b == nil {
-			b = p.add(chat, time.Now())
+			b = p.addChat(chat, time.Now())
 		}
 	}
-	if !until.After(b.blocked) {
+	if !until.After(b.blockedUntil) {
 		return
 	}
-	b.blocked = until
-	if empty := until.Add(time.Duration(max(pace.Burst, 1)-1) * pace.Every); empty.After(b.even) {
-		b.even = empty
+	b.blockedUntil = until
+	if empty := until.Add(time.Duration(max(pace.Burst, 1)-1) * pace.Every); empty.After(b.evenUntil) {
+		b.evenUntil = empty
 	}
 }
 
-// Until is when the pause of a chat, or of all of them, is over.
-func (p *Pacer) Until(chat string) time.Time {
+// PausedUntil returns when the pause of a chat, or of the whole account, is over.
+func (p *Pacer) PausedUntil(chat string) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	until := p.account.blocked
-	if b := p.chats[chat]; b != nil && b.blocked.After(until) {
-		until = b.blocked
+	until := p.account.blockedUntil
+	if b := p.chats[chat]; b != nil && b.blockedUntil.After(until) {
+		until = b.blockedUntil
 	}
 	return until
 }

@@ -1,4 +1,4 @@
-// Package reactions shows at people's messages what becomes of them.
+// Package reactions marks people's messages with reactions that show what became of them.
 package reactions
 
 import (
@@ -14,11 +14,11 @@ import (
 const (
 	reactionQueue   = 256
 	reactionTimeout = 5 * time.Second
-	maxCauses       = 4096 // turns of which several messages are remembered
+	maxCauses       = 4096 // how many turns with several messages are remembered
 )
 
-// Reactions shows at people's messages what becomes of them, beside all else:
-// what there is no room for is not shown.
+// Reactions marks people's messages in the background. When its queue is full, it drops
+// reactions.
 type Reactions struct {
 	reactor channels.Reactor
 	channel string
@@ -27,25 +27,25 @@ type Reactions struct {
 	pauses  Pauses
 
 	mu     sync.Mutex
-	causes map[string][]string // of turns that have ended lately
+	causes map[string][]string // the messages of each turn that ended lately, by turn
 }
 
-// Pauses are those that the platform asks for.
+// Pauses knows the pauses that the platform asks for.
 type Pauses interface {
-	// Until is when the pause of a chat is over.
-	Until(chat string) time.Time
-	// Limited takes note of an error by which the platform asks for one, and
-	// returns how long it is.
-	Limited(chat string, err error) time.Duration
+	// PausedUntil returns when the pause of a chat is over.
+	PausedUntil(chat string) time.Time
+	// NoteLimit records the pause if err is a rate limit, and returns how long it is.
+	NoteLimit(chat string, err error) time.Duration
 }
 
+// A reaction is one call of the platform that waits in the queue.
 type reaction struct {
 	at      bus.Address
 	message string
 	show    func(context.Context, bus.Address, string) error
 }
 
-// New is nil where a channel shows none.
+// New returns nil where the channel shows no reactions; all methods accept that.
 func New(ch channels.Channel, name string, log *slog.Logger, pauses Pauses) *Reactions {
 	r, can := channels.AsReactor(ch)
 	if !can {
@@ -54,22 +54,22 @@ func New(ch channels.Channel, name string, log *slog.Logger, pauses Pauses) *Rea
 	return &Reactions{reactor: r, channel: name, log: log, pauses: pauses, queue: make(chan reaction, reactionQueue), causes: map[string][]string{}}
 }
 
-// Seen shows that a message is durable.
+// Seen marks a message as safely stored.
 func (r *Reactions) Seen(in bus.Inbound) {
 	if r != nil && in.Kind == bus.Said {
-		r.show(reaction{in.At, in.ID, r.reactor.Seen})
+		r.enqueue(reaction{in.At, in.ID, r.reactor.Seen})
 	}
 }
 
-// Refused shows that a message was not taken.
+// Refused marks a message as not accepted.
 func (r *Reactions) Refused(in bus.Inbound) {
 	if r != nil && in.Kind != bus.Command {
-		r.show(reaction{in.At, in.ID, r.reactor.Failed})
+		r.enqueue(reaction{in.At, in.ID, r.reactor.Failed})
 	}
 }
 
-// Answered shows that a turn's reply was sent, at each message that it answers:
-// that it is the answer, or why there is none.
+// Answered marks each message that a turn's reply answers, once the reply was sent. The
+// reply is the answer, or says why there is none.
 func (r *Reactions) Answered(out bus.Outbound) {
 	if r == nil || !out.IsReply() {
 		return
@@ -79,7 +79,7 @@ func (r *Reactions) Answered(out bus.Outbound) {
 	delete(r.causes, out.Turn)
 	r.mu.Unlock()
 	if len(out.Causes) > 0 {
-		causes = out.Causes // what has happened is news, and this is a record
+		causes = out.Causes // the event with the causes may be lost; the message itself has them on record
 	}
 	if len(causes) == 0 {
 		causes = []string{out.Turn}
@@ -89,18 +89,19 @@ func (r *Reactions) Answered(out bus.Outbound) {
 		show = r.reactor.Failed
 	}
 	for _, message := range causes {
-		r.show(reaction{out.To, message, show})
+		r.enqueue(reaction{out.To, message, show})
 	}
 }
 
-func (r *Reactions) show(one reaction) {
+// enqueue queues a reaction, or drops it if the queue is full.
+func (r *Reactions) enqueue(one reaction) {
 	select {
 	case r.queue <- one:
 	default:
 	}
 }
 
-// Heard keeps in mind which messages a turn answers.
+// Heard implements bus.Listener: it remembers which messages an ended turn answers.
 func (r *Reactions) Heard(e bus.Event) {
 	if e.Type != bus.TurnComplete && e.Type != bus.TurnError || len(e.Causes) < 2 {
 		return
@@ -111,31 +112,32 @@ func (r *Reactions) Heard(e bus.Event) {
 		if len(r.causes) < maxCauses {
 			break
 		}
-		delete(r.causes, turn) // any one: what is forgotten is shown less exactly
+		delete(r.causes, turn) // forget any one: its reaction then appears only at the turn's first message
 	}
 	r.causes[e.Turn] = e.Causes
 }
 
-// Missed implements bus.Listener: a reply whose causes are not known is shown at
-// the message that its turn is named after.
+// Missed implements bus.Listener and does nothing: without the event, the reaction appears
+// only at the message after which the turn is named.
 func (r *Reactions) Missed() {}
 
-// Run calls the platform, one reaction after the other. While that asks for
-// patience in a chat, reactions there are left out.
+// Run calls the platform for one queued reaction after the other, until ctx is done. During
+// a pause of a chat it drops the reactions there.
 func (r *Reactions) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case one := <-r.queue:
-			if !r.pauses.Until(one.at.Chat).After(time.Now()) {
-				r.call(ctx, one)
+			if !r.pauses.PausedUntil(one.at.Chat).After(time.Now()) {
+				r.callPlatform(ctx, one)
 			}
 		}
 	}
 }
 
-func (r *Reactions) call(ctx context.Context, one reaction) {
+// callPlatform asks the platform to show one reaction; a panic of the adapter is only logged.
+func (r *Reactions) callPlatform(ctx context.Context, one reaction) {
 	defer func() {
 		if p := recover(); p != nil {
 			channels.LogPanic(r.log, "reaction", r.channel, one.message, p)
@@ -146,6 +148,6 @@ func (r *Reactions) call(ctx context.Context, one reaction) {
 	err := one.show(ctx, one.at, one.message)
 	if err != nil {
 		r.log.Debug("reaction was not shown", slog.String("channel", r.channel), slog.String("id", one.message), slog.Any("error", err))
-		r.pauses.Limited(one.at.Chat, err)
+		r.pauses.NoteLimit(one.at.Chat, err)
 	}
 }

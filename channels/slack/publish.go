@@ -150,7 +150,7 @@ func (p *publisher) isPublished(m *message) bool {
 // pauseAndLog logs the first failure to publish a message, and waits before the next
 // attempt. It returns false if ctx ended first.
 func (p *publisher) pauseAndLog(ctx context.Context, wait *retryWait, m *message, err error) bool {
-	if !wait.series.Began() && ctx.Err() == nil {
+	if !wait.series.HasWaited() && ctx.Err() == nil {
 		p.channel.log.LogAttrs(ctx, slog.LevelWarn, "a message is not stored yet; trying on",
 			slog.String("message", p.channel.messageID(m, p.me)), slog.Any("error", err))
 	}
@@ -352,7 +352,7 @@ func slashText(words string) string {
 	switch {
 	case said.Kind != bus.Command:
 		return words
-	case bare != words, said.Args == "", channels.Answers(said), channels.IsOwnData(said) && strings.EqualFold(said.Args, "yes"), len(first) == 2 && strings.EqualFold(first[0], "start"):
+	case bare != words, said.Args == "", channels.AnswersAsk(said), channels.IsOwnData(said) && strings.EqualFold(said.Args, "yes"), len(first) == 2 && strings.EqualFold(first[0], "start"):
 		return "/" + bare
 	}
 	return words

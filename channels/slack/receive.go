@@ -86,7 +86,7 @@ func (c *Channel) awaitIdentity(ctx context.Context) (Account, error) {
 		if ok && refusal.Fault == channels.Stop {
 			return me, err
 		}
-		if !wait.series.Began() {
+		if !wait.series.HasWaited() {
 			c.log.LogAttrs(ctx, slog.LevelWarn, "Slack cannot be reached; trying on", slog.Any("error", err))
 		}
 		if !wait.pause(ctx, err) {

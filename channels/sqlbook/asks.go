@@ -12,10 +12,11 @@ import (
 	"parley/sessions/sqldb"
 )
 
-const keepAsks = 30 * 24 * time.Hour // that have ended
+const keepAsks = 30 * 24 * time.Hour // of asks that have ended
 
-// schemaAsks adds what parked turns wait for, and which releases serve. An ask's body
-// is what was asked, as JSON, and its answer what was said to it.
+// schemaAsks adds the asks for which parked turns wait, and what each running process
+// understands. The body of an ask is what people were asked, as JSON, and its answer is
+// what they said.
 const schemaAsks = `
 CREATE TABLE asks (
 	id       TEXT PRIMARY KEY,
@@ -47,18 +48,19 @@ CREATE TABLE processes (
 
 const askFields = `body, state, answer, ended`
 
+// scanAsk reads an ask from the columns askFields.
 func scanAsk(scan func(...any) error) (bus.Ask, error) {
 	var body, state, answer string
 	var ended int64
 	if err := scan(&body, &state, &answer, &ended); err != nil {
 		return bus.Ask{}, err
 	}
-	untext(&body, &answer)
+	restoreTexts(&body, &answer)
 	var ask bus.Ask
 	if err := json.Unmarshal([]byte(body), &ask); err != nil {
 		return bus.Ask{}, fmt.Errorf("decode an ask: %w", err)
 	}
-	ask.State, ask.Ended = state, moment(ended)
+	ask.State, ask.Ended = state, timeOf(ended)
 	if answer != "" {
 		if err := json.Unmarshal([]byte(answer), &ask.Answer); err != nil {
 			return bus.Ask{}, fmt.Errorf("decode an answer: %w", err)
@@ -67,7 +69,7 @@ func scanAsk(scan func(...any) error) (bus.Ask, error) {
 	return ask, nil
 }
 
-// OpenAsk implements channels.Asks.
+// OpenAsk implements channels.Asks: it inserts the ask unless its id is known.
 func (b *Book) OpenAsk(ctx context.Context, ask bus.Ask) error {
 	ask.State, ask.Answer, ask.Ended = bus.AskOpen, bus.Answer{}, time.Time{}
 	body, err := json.Marshal(ask)
@@ -80,7 +82,7 @@ func (b *Book) OpenAsk(ctx context.Context, ask bus.Ask) error {
 		}
 		_, err := tx.Exec(`INSERT INTO asks (id, session, person, hash, body, made, expires, state, cause, answerer, answer, ended, told, granted)
 			VALUES (?, ?, ?, ?, ?, ?, ?, 'open', '', '', '', 0, 1, ?) ON CONFLICT (id) DO NOTHING`,
-			append(texts(ask.ID, ask.Session, ask.Person, ask.Hash, string(body)), stamp(ask.Made), stamp(ask.Expires), -bit(ask.Once))...)
+			append(textArgs(ask.ID, ask.Session, ask.Person, ask.Hash, string(body)), stamp(ask.Made), stamp(ask.Expires), -bit(ask.Once))...)
 		return err
 	})
 	if err != nil {
@@ -89,9 +91,9 @@ func (b *Book) OpenAsk(ctx context.Context, ask bus.Ask) error {
 	return nil
 }
 
-// LookupAsk implements channels.Asks.
+// LookupAsk implements channels.Asks: it reads one ask by its id.
 func (b *Book) LookupAsk(ctx context.Context, id string) (bus.Ask, error) {
-	ask, err := scanAsk(b.db.Read.QueryRowContext(ctx, `SELECT `+askFields+` FROM asks WHERE id = ?`, texts(id)...).Scan)
+	ask, err := scanAsk(b.db.Read.QueryRowContext(ctx, `SELECT `+askFields+` FROM asks WHERE id = ?`, textArgs(id)...).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return bus.Ask{}, bus.ErrNoAsk
 	}
@@ -101,8 +103,8 @@ func (b *Book) LookupAsk(ctx context.Context, id string) (bus.Ask, error) {
 	return ask, nil
 }
 
-// EndAsk implements channels.Asks. Whether the ask is open is asked and changed by one
-// statement, so of two who answer at the same time one finds it ended.
+// EndAsk implements channels.Asks. One statement both checks that the ask is open and ends
+// it, so of two concurrent answers one finds the ask ended.
 func (b *Book) EndAsk(ctx context.Context, id, state string, answer bus.Answer) (ask bus.Ask, ours bool, err error) {
 	said := ""
 	if state == bus.AskAnswered {
@@ -114,9 +116,10 @@ func (b *Book) EndAsk(ctx context.Context, id, state string, answer bus.Answer) 
 	}
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
 		now := stamp(time.Now())
-		// What is withdrawn is not told: who withdraws it knows.
+		// The session is not told of a withdrawn ask, because whoever withdraws an ask
+		// knows.
 		query := `UPDATE asks SET state = ?, cause = ?, answerer = ?, answer = ?, ended = ?, told = ?, granted = CASE WHEN granted < 0 THEN granted ELSE ? END WHERE id = ? AND state = 'open'`
-		args := append(texts(state, answer.Cause, answer.By.ID, said), now, bit(state == bus.AskWithdrawn),
+		args := append(textArgs(state, answer.Cause, answer.By.ID, said), now, bit(state == bus.AskWithdrawn),
 			bit(state == bus.AskAnswered && answer.Text == bus.ApproveSession), sqldb.Text(id))
 		switch state {
 		case bus.AskAnswered:
@@ -129,7 +132,7 @@ func (b *Book) EndAsk(ctx context.Context, id, state string, answer bus.Answer) 
 			return err
 		}
 		ask, err = scanAsk(func(dest ...any) error {
-			return tx.Get(`SELECT `+askFields+` FROM asks WHERE id = ?`, texts(id), dest...)
+			return tx.Get(`SELECT `+askFields+` FROM asks WHERE id = ?`, textArgs(id), dest...)
 		})
 		ours = changed > 0 || ask.State == state && state == bus.AskAnswered &&
 			answer.Cause != "" && answer.Cause == ask.Answer.Cause && answer.Text == ask.Answer.Text
@@ -144,79 +147,80 @@ func (b *Book) EndAsk(ctx context.Context, id, state string, answer bus.Answer) 
 	return ask, ours, nil
 }
 
-// NoteTold implements channels.Asks.
+// NoteTold implements channels.Asks: it marks an ask as recorded in the session's log.
 func (b *Book) NoteTold(ctx context.Context, id string) error {
-	if _, err := b.db.Exec(ctx, `UPDATE asks SET told = 1 WHERE id = ? AND told = 0`, texts(id)...); err != nil {
+	if _, err := b.db.Exec(ctx, `UPDATE asks SET told = 1 WHERE id = ? AND told = 0`, textArgs(id)...); err != nil {
 		return fmt.Errorf("note that an ask is told: %w", err)
 	}
 	return nil
 }
 
-// OpenAsks implements channels.Asks.
+// OpenAsks implements channels.Asks: it lists the open asks, the oldest first.
 func (b *Book) OpenAsks(ctx context.Context) ([]bus.Ask, error) {
-	return list(ctx, b.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE state = 'open' ORDER BY made, id`)
+	return queryAll(ctx, b.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE state = 'open' ORDER BY made, id`)
 }
 
-// Waits implements channels.Asks.
+// Waits implements channels.Asks: it reports whether the session has an open ask.
 func (b *Book) Waits(ctx context.Context, session string) (bool, error) {
 	var n int
-	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM asks WHERE session = ? AND state = 'open'`, texts(session)...).Scan(&n)
+	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM asks WHERE session = ? AND state = 'open'`, textArgs(session)...).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("look for open asks: %w", err)
 	}
 	return n > 0, nil
 }
 
-// UntoldAsks implements channels.Asks.
+// UntoldAsks implements channels.Asks: it lists ended asks that NoteTold has not marked.
 func (b *Book) UntoldAsks(ctx context.Context, before time.Time) ([]bus.Ask, error) {
-	return list(ctx, b.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE told = 0 AND ended < ? ORDER BY ended, id`, stamp(before))
+	return queryAll(ctx, b.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE told = 0 AND ended < ? ORDER BY ended, id`, stamp(before))
 }
 
-// Granted implements channels.Asks.
+// Granted implements channels.Asks: it looks for an approval that still holds for the whole
+// session.
 func (b *Book) Granted(ctx context.Context, session, hash string, since time.Time) (by string, ok bool, err error) {
 	err = b.db.Read.QueryRowContext(ctx, `SELECT answerer FROM asks WHERE session = ? AND hash = ? AND granted = 1 AND ended > ? ORDER BY ended DESC LIMIT 1`,
-		append(texts(session, hash), stamp(since))...).Scan(&by)
+		append(textArgs(session, hash), stamp(since))...).Scan(&by)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	}
 	if err != nil {
 		return "", false, fmt.Errorf("look for an approval: %w", err)
 	}
-	untext(&by)
+	restoreTexts(&by)
 	return by, true, nil
 }
 
-// EndGrants implements channels.Asks. An open ask of which nothing can be granted any
-// more has -1, which stays when it ends.
+// EndGrants implements channels.Asks. It sets granted to -1 also for open asks: that value
+// stays when they end, so they cannot be approved for the whole session any more.
 func (b *Book) EndGrants(ctx context.Context, session string) error {
-	if _, err := b.db.Exec(ctx, `UPDATE asks SET granted = -1 WHERE session = ? AND (granted = 1 OR state = 'open')`, texts(session)...); err != nil {
+	if _, err := b.db.Exec(ctx, `UPDATE asks SET granted = -1 WHERE session = ? AND (granted = 1 OR state = 'open')`, textArgs(session)...); err != nil {
 		return fmt.Errorf("end approvals: %w", err)
 	}
 	return nil
 }
 
-// pruneAsks deletes asks that ended long ago.
+// pruneAsks deletes asks that ended more than keepAsks ago.
 func pruneAsks(tx *sqldb.Tx, now time.Time) error {
 	_, err := tx.Exec(`DELETE FROM asks WHERE id IN (SELECT id FROM asks WHERE ended > 0 AND ended < ? ORDER BY ended LIMIT ?)`,
-		stamp(now.Add(-keepAsks)), pruneMost)
+		stamp(now.Add(-keepAsks)), pruneLimit)
 	return err
 }
 
-// eraseAsks forgets what was asked in a person's turns, and what they answered in
-// those of others.
+// eraseAsks deletes the asks of a person's own turns, and the person's answers in the turns
+// of others.
 func eraseAsks(tx *sqldb.Tx, done *Erased, person string) error {
-	if err := count(tx, &done.Asks, `DELETE FROM asks WHERE person = ?`, sqldb.Text(person)); err != nil {
+	if err := execCounting(tx, &done.Asks, `DELETE FROM asks WHERE person = ?`, sqldb.Text(person)); err != nil {
 		return err
 	}
-	if err := count(tx, &done.Asks, `DELETE FROM asks WHERE answerer = ? AND told <> 0`, sqldb.Text(person)); err != nil {
+	if err := execCounting(tx, &done.Asks, `DELETE FROM asks WHERE answerer = ? AND told <> 0`, sqldb.Text(person)); err != nil {
 		return err
 	}
-	return loseAnswerer(tx, done, person)
+	return removeAnswerer(tx, done, person)
 }
 
-// loseAnswerer takes a person out of answers that their sessions are still to be told of:
-// the turns of others wait for what was decided.
-func loseAnswerer(tx *sqldb.Tx, done *Erased, person string) error {
+// removeAnswerer removes a person's id from answers that other sessions are still to be told
+// of: these answers must stay, because turns wait for them.
+func removeAnswerer(tx *sqldb.Tx, done *Erased, person string) error {
 	found, err := tx.Query(`SELECT id, answer FROM asks WHERE answerer = ? AND told = 0`, sqldb.Text(person))
 	if err != nil {
 		return err
@@ -226,7 +230,7 @@ func loseAnswerer(tx *sqldb.Tx, done *Erased, person string) error {
 		var id, raw string
 		var answer bus.Answer
 		err = found.Scan(&id, &raw)
-		if untext(&raw); err == nil {
+		if restoreTexts(&raw); err == nil {
 			err = json.Unmarshal([]byte(raw), &answer)
 		}
 		if err == nil {
@@ -243,14 +247,14 @@ func loseAnswerer(tx *sqldb.Tx, done *Erased, person string) error {
 		return err
 	}
 	for id, answer := range kept {
-		if err := count(tx, &done.Asks, `UPDATE asks SET answerer = '', cause = '', answer = ? WHERE id = ?`, texts(answer, id)...); err != nil {
+		if err := execCounting(tx, &done.Asks, `UPDATE asks SET answerer = '', cause = '', answer = ? WHERE id = ?`, textArgs(answer, id)...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// OpenAskCount counts the asks that nobody has answered yet.
+// OpenAskCount returns how many asks are open.
 func (b *Book) OpenAskCount(ctx context.Context) (n int, err error) {
 	if err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM asks WHERE state = 'open'`).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count open asks: %w", err)

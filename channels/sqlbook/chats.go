@@ -10,12 +10,12 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Meet implements channels.Chats.
+// Meet implements channels.Chats: it inserts the chat, or updates its person and name.
 func (b *Book) Meet(ctx context.Context, chat channels.Chat) error {
 	at := chat.Address
 	person, name := sqldb.Text(chat.Person), nameText(chat.Name)
 	known := 0
-	query, args := `SELECT count(*) FROM chats WHERE channel = ? AND chat = ? AND thread = ?`, texts(at.Channel, at.Chat, at.Thread)
+	query, args := `SELECT count(*) FROM chats WHERE channel = ? AND chat = ? AND thread = ?`, textArgs(at.Channel, at.Chat, at.Thread)
 	if name != "" {
 		query, args = query+` AND person = ? AND name = ?`, append(args, person, name)
 	}
@@ -26,28 +26,29 @@ func (b *Book) Meet(ctx context.Context, chat channels.Chat) error {
 	_, err = b.db.Exec(ctx, `INSERT INTO chats (channel, chat, thread, session, shared, seen, person, name) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (channel, chat, thread) DO UPDATE SET person = excluded.person, name = excluded.name
 		WHERE excluded.name <> ''`,
-		append(texts(at.Channel, at.Chat, at.Thread, chat.Session), bit(chat.Group), stamp(chat.Seen), person, name)...)
+		append(textArgs(at.Channel, at.Chat, at.Thread, chat.Session), bit(chat.Group), stamp(chat.Seen), person, name)...)
 	if err != nil {
 		return fmt.Errorf("note a chat: %w", err)
 	}
 	return nil
 }
 
-// Chats implements channels.Chats.
+// Chats implements channels.Chats: it lists all chats, sorted by address.
 func (b *Book) Chats(ctx context.Context) ([]channels.Chat, error) {
-	return list(ctx, b.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen, person, name FROM chats ORDER BY channel, chat, thread`)
+	return queryAll(ctx, b.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen, person, name FROM chats ORDER BY channel, chat, thread`)
 }
 
 func scanChat(scan func(...any) error) (c channels.Chat, err error) {
 	var group int
 	var seen int64
 	err = scan(&c.Address.Channel, &c.Address.Chat, &c.Address.Thread, &c.Session, &group, &seen, &c.Person, &c.Name)
-	untext(&c.Address.Channel, &c.Address.Chat, &c.Address.Thread, &c.Session, &c.Person, &c.Name)
-	c.Group, c.Seen = group != 0, moment(seen)
+	restoreTexts(&c.Address.Channel, &c.Address.Chat, &c.Address.Thread, &c.Session, &c.Person, &c.Name)
+	c.Group, c.Seen = group != 0, timeOf(seen)
 	return c, err
 }
 
-func list[T any](ctx context.Context, db *sql.DB, scan func(func(...any) error) (T, error), query string, args ...any) (all []T, err error) {
+// queryAll runs a query and returns what scan makes of each row.
+func queryAll[T any](ctx context.Context, db *sql.DB, scan func(func(...any) error) (T, error), query string, args ...any) (all []T, err error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the book: %w", err)

@@ -14,17 +14,17 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// keptCalls is of how many calls it is known that they have written a memory.
+// keptCalls is how many of the calls that wrote a memory are remembered with it.
 const keptCalls = 50
 
-// A memoryRow is what is remembered of one owner.
+// A memoryRow is the stored memory of one owner.
 type memoryRow struct {
 	content   string
 	untrusted bool
-	calls     []string // that wrote it, the newest last
+	calls     []string // the keys of the tool calls that wrote it, the newest last
 }
 
-// Recall implements channels.Memories.
+// Recall implements channels.Memories: it reads one memory by RecallFor.
 func (b *Book) Recall(ctx context.Context, scope, owner string) (string, bool, error) {
 	agent, person := owner, ""
 	if scope == channels.OfPerson {
@@ -37,20 +37,20 @@ func (b *Book) Recall(ctx context.Context, scope, owner string) (string, bool, e
 	return ofAgent.Content, ofAgent.Untrusted, err
 }
 
-// RecallFor implements channels.Memories.
+// RecallFor implements channels.Memories: one query reads both memories.
 func (b *Book) RecallFor(ctx context.Context, agent, person string) (ofAgent, ofPerson channels.Memory, err error) {
 	type row struct {
 		scope string
 		channels.Memory
 	}
-	found, err := list(ctx, b.db.Read, func(scan func(...any) error) (r row, err error) {
+	found, err := queryAll(ctx, b.db.Read, func(scan func(...any) error) (r row, err error) {
 		var untrusted int
 		err = scan(&r.scope, &r.Content, &untrusted)
-		untext(&r.Content)
+		restoreTexts(&r.Content)
 		r.Untrusted = untrusted != 0
 		return r, err
 	}, `SELECT scope, content, untrusted FROM memories WHERE (scope = 'agent' AND owner = ?)
-		OR (scope = 'person' AND owner = coalesce((SELECT account FROM links WHERE person = ?), ?))`, texts(agent, person, person)...)
+		OR (scope = 'person' AND owner = coalesce((SELECT account FROM links WHERE person = ?), ?))`, textArgs(agent, person, person)...)
 	if err != nil {
 		return ofAgent, ofPerson, fmt.Errorf("recall: %w", err)
 	}
@@ -64,7 +64,8 @@ func (b *Book) RecallFor(ctx context.Context, agent, person string) (ofAgent, of
 	return ofAgent, ofPerson, nil
 }
 
-// Remember implements channels.Memories.
+// Remember implements channels.Memories: it reads, changes and writes the memory in one
+// transaction.
 func (b *Book) Remember(ctx context.Context, scope, owner, call string, overwrite, untrusted bool, change func(old string) (string, error)) error {
 	var refused error
 	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -95,7 +96,8 @@ func (b *Book) Remember(ctx context.Context, scope, owner, call string, overwrit
 	return refused
 }
 
-// Forget implements channels.Memories.
+// Forget implements channels.Memories: it deletes the memory and purges the database's
+// files.
 func (b *Book) Forget(ctx context.Context, scope, owner string) error {
 	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
 		account := owner
@@ -105,7 +107,7 @@ func (b *Book) Forget(ctx context.Context, scope, owner string) error {
 				return err
 			}
 		}
-		_, err := tx.Exec(`DELETE FROM memories WHERE scope = ? AND owner = ?`, texts(scope, account)...)
+		_, err := tx.Exec(`DELETE FROM memories WHERE scope = ? AND owner = ?`, textArgs(scope, account)...)
 		return err
 	})
 	if err == nil {
@@ -117,21 +119,23 @@ func (b *Book) Forget(ctx context.Context, scope, owner string) error {
 	return nil
 }
 
+// readMemory reads the memory of an owner; the zero memoryRow if there is none.
 func readMemory(tx *sqldb.Tx, scope, owner string) (m memoryRow, err error) {
 	var untrusted int
 	var calls string
-	err = tx.Get(`SELECT content, untrusted, calls FROM memories WHERE scope = ? AND owner = ?`, texts(scope, owner), &m.content, &untrusted, &calls)
+	err = tx.Get(`SELECT content, untrusted, calls FROM memories WHERE scope = ? AND owner = ?`, textArgs(scope, owner), &m.content, &untrusted, &calls)
 	if errors.Is(err, sql.ErrNoRows) {
 		return memoryRow{}, nil
 	}
 	if err != nil {
 		return m, err
 	}
-	untext(&m.content, &calls)
+	restoreTexts(&m.content, &calls)
 	m.untrusted = untrusted != 0
 	return m, json.Unmarshal([]byte(calls), &m.calls)
 }
 
+// writeMemory stores the memory of an owner, with its newest keptCalls calls.
 func writeMemory(tx *sqldb.Tx, scope, owner string, m memoryRow) error {
 	calls, err := json.Marshal(m.calls[max(0, len(m.calls)-keptCalls):])
 	if err != nil { // texts always marshal
@@ -139,20 +143,20 @@ func writeMemory(tx *sqldb.Tx, scope, owner string, m memoryRow) error {
 	}
 	_, err = tx.Exec(`INSERT INTO memories (scope, owner, content, untrusted, calls, changed) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (scope, owner) DO UPDATE SET content = excluded.content, untrusted = excluded.untrusted, calls = excluded.calls, changed = excluded.changed`,
-		append(texts(scope, owner, m.content), bit(m.untrusted), sqldb.Text(string(calls)), stamp(time.Now()))...)
+		append(textArgs(scope, owner, m.content), bit(m.untrusted), sqldb.Text(string(calls)), stamp(time.Now()))...)
 	return err
 }
 
-// mergeMemories gives what is remembered of one account to another.
+// mergeMemories moves the memory of one account to another, beside what that one has.
 func mergeMemories(tx *sqldb.Tx, from, to string) error {
 	if err := copyMemories(tx, from, to); err != nil {
 		return err
 	}
-	_, err := tx.Exec(`DELETE FROM memories WHERE scope = 'person' AND owner = ?`, texts(from)...)
+	_, err := tx.Exec(`DELETE FROM memories WHERE scope = 'person' AND owner = ?`, textArgs(from)...)
 	return err
 }
 
-// copyMemories adds what is remembered of one account to what is of another.
+// copyMemories adds the memory of one account to that of another.
 func copyMemories(tx *sqldb.Tx, from, to string) error {
 	old, err := readMemory(tx, channels.OfPerson, from)
 	if err != nil || old.content == "" {

@@ -9,7 +9,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// schemaNotes is what the bot has to remember of what it told.
+// schemaNotes adds the table of channels.Notes.
 const schemaNotes = `
 CREATE TABLE IF NOT EXISTS notes (
 	subject TEXT NOT NULL,
@@ -19,9 +19,9 @@ CREATE TABLE IF NOT EXISTS notes (
 	PRIMARY KEY (subject, about)
 )`
 
-// Note implements channels.Notes.
+// Note implements channels.Notes: it replaces or deletes a value.
 func (b *Book) Note(ctx context.Context, subject, about, value string) error {
-	query, args := `DELETE FROM notes WHERE subject = ? AND about = ?`, texts(subject, about)
+	query, args := `DELETE FROM notes WHERE subject = ? AND about = ?`, textArgs(subject, about)
 	if value != "" {
 		query = `INSERT INTO notes (subject, about, value, noted) VALUES (?, ?, ?, ?)
 			ON CONFLICT (subject, about) DO UPDATE SET value = excluded.value, noted = excluded.noted`
@@ -33,9 +33,10 @@ func (b *Book) Note(ctx context.Context, subject, about, value string) error {
 	return nil
 }
 
-// NoteFirst implements channels.Notes.
+// NoteFirst implements channels.Notes: it inserts a value unless there is one, and returns
+// the stored value.
 func (b *Book) NoteFirst(ctx context.Context, subject, about, value string) (string, error) {
-	args := append(texts(subject, about, value), stamp(time.Now()))
+	args := append(textArgs(subject, about, value), stamp(time.Now()))
 	if _, err := b.db.Exec(ctx, `INSERT INTO notes (subject, about, value, noted) VALUES (?, ?, ?, ?) ON CONFLICT (subject, about) DO NOTHING`, args...); err != nil {
 		return "", fmt.Errorf("write a note: %w", err)
 	}
@@ -43,29 +44,30 @@ func (b *Book) NoteFirst(ctx context.Context, subject, about, value string) (str
 	return kept.Value, err
 }
 
-// Noted implements channels.Notes.
+// Noted implements channels.Notes: it reads one remark.
 func (b *Book) Noted(ctx context.Context, subject, about string) (channels.Remark, error) {
-	found, err := list(ctx, b.db.Read, scanRemark, `SELECT about, value, noted FROM notes WHERE subject = ? AND about = ?`, texts(subject, about)...)
+	found, err := queryAll(ctx, b.db.Read, scanRemark, `SELECT about, value, noted FROM notes WHERE subject = ? AND about = ?`, textArgs(subject, about)...)
 	if err != nil || len(found) == 0 {
 		return channels.Remark{}, err
 	}
 	return found[0], nil
 }
 
-// AllNoted implements channels.Notes.
+// AllNoted implements channels.Notes: it lists a subject's remarks, sorted by what they are
+// about.
 func (b *Book) AllNoted(ctx context.Context, subject string) ([]channels.Remark, error) {
-	return list(ctx, b.db.Read, scanRemark, `SELECT about, value, noted FROM notes WHERE subject = ? ORDER BY about`, texts(subject)...)
+	return queryAll(ctx, b.db.Read, scanRemark, `SELECT about, value, noted FROM notes WHERE subject = ? ORDER BY about`, textArgs(subject)...)
 }
 
 func scanRemark(scan func(...any) error) (r channels.Remark, err error) {
 	var noted int64
 	err = scan(&r.About, &r.Value, &noted)
-	untext(&r.About, &r.Value)
-	r.At = moment(noted)
+	restoreTexts(&r.About, &r.Value)
+	r.At = timeOf(noted)
 	return r, err
 }
 
-// eraseNotes forgets what was noted about a person.
+// eraseNotes deletes the notes about a person.
 func eraseNotes(tx *sqldb.Tx, person string) error {
 	_, err := tx.Exec(`DELETE FROM notes WHERE about = ?`, sqldb.Text(person))
 	return err

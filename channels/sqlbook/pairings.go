@@ -15,29 +15,30 @@ import (
 )
 
 const (
-	requestLives = time.Hour
-	offerLives   = time.Hour
-	mostRequests = 1000
-	// alphabet has no characters that are taken for one another.
+	requestLifetime = time.Hour
+	offerLifetime   = time.Hour
+	maxRequests     = 1000
+	// alphabet has no characters that people take for one another.
 	alphabet   = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 	codeLength = 8
 )
 
 const pairingFields = `person, chat, code, approved, owner, changed, expires, name`
 
+// scanPairing reads a pairing from the columns pairingFields.
 func scanPairing(scan func(...any) error) (p channels.Pairing, err error) {
 	var approved, owner int
 	var changed, expires int64
 	err = scan(&p.Person, &p.Chat, &p.Code, &approved, &owner, &changed, &expires, &p.Name)
-	untext(&p.Person, &p.Chat, &p.Name)
-	p.Approved, p.Owner, p.At, p.Expires = approved != 0, owner != 0, moment(changed), moment(expires)
+	restoreTexts(&p.Person, &p.Chat, &p.Name)
+	p.Approved, p.Owner, p.At, p.Expires = approved != 0, owner != 0, timeOf(changed), timeOf(expires)
 	return p, err
 }
 
 // getPairing returns the pairing of a person; false if there is none.
 func getPairing(tx *sqldb.Tx, person string) (channels.Pairing, bool, error) {
 	p, err := scanPairing(func(dest ...any) error {
-		return tx.Get(`SELECT `+pairingFields+` FROM pairings WHERE person = ?`, texts(person), dest...)
+		return tx.Get(`SELECT `+pairingFields+` FROM pairings WHERE person = ?`, textArgs(person), dest...)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return channels.Pairing{}, false, nil
@@ -45,6 +46,7 @@ func getPairing(tx *sqldb.Tx, person string) (channels.Pairing, bool, error) {
 	return p, err == nil, err
 }
 
+// putPairing inserts or replaces the pairing of a person.
 func putPairing(tx *sqldb.Tx, p channels.Pairing) error {
 	_, err := tx.Exec(`INSERT INTO pairings (`+pairingFields+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (person) DO UPDATE SET chat = excluded.chat, code = excluded.code, approved = excluded.approved,
@@ -53,7 +55,7 @@ func putPairing(tx *sqldb.Tx, p channels.Pairing) error {
 	return err
 }
 
-// Ask implements channels.Pairings.
+// Ask implements channels.Pairings: it returns the person's open request, or makes one.
 func (b *Book) Ask(ctx context.Context, person, chat string) (asked channels.Pairing, err error) {
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
 		now := time.Now()
@@ -70,7 +72,7 @@ func (b *Book) Ask(ctx context.Context, person, chat string) (asked channels.Pai
 		if err := makeRoom(tx, now); err != nil {
 			return err
 		}
-		asked = channels.Pairing{Person: person, Chat: chat, Code: newCode(), At: moment(stamp(now)), Expires: moment(stamp(now.Add(requestLives)))}
+		asked = channels.Pairing{Person: person, Chat: chat, Code: newCode(), At: timeOf(stamp(now)), Expires: timeOf(stamp(now.Add(requestLifetime)))}
 		return putPairing(tx, asked)
 	})
 	if err != nil {
@@ -79,18 +81,18 @@ func (b *Book) Ask(ctx context.Context, person, chat string) (asked channels.Pai
 	return asked, nil
 }
 
-// makeRoom deletes expired requests, and so many of the oldest others that there is
-// room for one more.
+// makeRoom deletes expired requests, and as many of the oldest others as needed for one
+// more to stay within maxRequests.
 func makeRoom(tx *sqldb.Tx, now time.Time) error {
 	if _, err := tx.Exec(`DELETE FROM pairings WHERE approved = 0 AND expires <= ?`, stamp(now)); err != nil {
 		return err
 	}
 	var open int
-	if err := tx.Get(`SELECT count(*) FROM pairings WHERE approved = 0`, nil, &open); err != nil || open < mostRequests {
+	if err := tx.Get(`SELECT count(*) FROM pairings WHERE approved = 0`, nil, &open); err != nil || open < maxRequests {
 		return err
 	}
 	_, err := tx.Exec(`DELETE FROM pairings WHERE person IN (
-		SELECT person FROM pairings WHERE approved = 0 ORDER BY expires, person LIMIT ?)`, open-mostRequests+1)
+		SELECT person FROM pairings WHERE approved = 0 ORDER BY expires, person LIMIT ?)`, open-maxRequests+1)
 	return err
 }
 
@@ -111,14 +113,14 @@ func newCode() string {
 	}
 }
 
-// normalizeCode writes a code as it is stored, whatever case, spaces and dashes a person
-// used.
+// normalizeCode returns a code in its stored form, whatever case, spaces and dashes a
+// person used.
 func normalizeCode(code string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(code))
 }
 
-// Admit implements channels.Pairings. A code that a person says in a chat can only be
-// an owner's code: nobody approves their own request.
+// Admit implements channels.Pairings. A code said in a chat can only be an owner's code:
+// nobody approves their own request.
 func (b *Book) Admit(ctx context.Context, by channels.Admission) (channels.Pairing, error) {
 	by.Code = normalizeCode(by.Code)
 	if by.Code == "" {
@@ -140,8 +142,8 @@ func (b *Book) Admit(ctx context.Context, by channels.Admission) (channels.Pairi
 	return channels.Pairing{}, channels.ErrNoCode
 }
 
-// admit uses up a code. If it returns good together with an error, the commit's
-// outcome is unknown and the code may be used up.
+// admit uses up a code and stores the admission. If it returns good together with an error,
+// the commit's outcome is unknown and the code may be used up.
 func (b *Book) admit(ctx context.Context, by channels.Admission) (admitted channels.Pairing, good bool, err error) {
 	use := approveRequest
 	if by.Person != "" {
@@ -160,8 +162,9 @@ func (b *Book) admit(ctx context.Context, by channels.Admission) (admitted chann
 	return admitted, good, err
 }
 
-// committedEarlier looks whether an admission was written by a commit of this process
-// whose answer was lost. The person must still be paired as that commit wrote it.
+// committedEarlier reports whether an admission was stored by a commit of this process
+// whose answer was lost, and returns the pairing. The person must still be paired as that
+// commit wrote it.
 func (b *Book) committedEarlier(ctx context.Context, by channels.Admission) (channels.Pairing, bool) {
 	was, ok := b.doubtfulAdmissions.Load(by)
 	if !ok {
@@ -176,23 +179,24 @@ func (b *Book) committedEarlier(ctx context.Context, by channels.Admission) (cha
 	return is, true
 }
 
-// isOwnersCode tells whether a code is an owner's. It only reads, so that guessing codes
-// causes no writes.
+// isOwnersCode reports whether a code is an owner's code of the channel. It only reads, so
+// that guessing codes causes no writes.
 func (b *Book) isOwnersCode(ctx context.Context, by channels.Admission) (bool, error) {
 	channel, _, _ := strings.Cut(by.Person, ":")
 	var n int
 	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM offers WHERE channel = ? AND code = ? AND made > ?`,
-		append(texts(channel, by.Code), stamp(time.Now().Add(-offerLives)))...).Scan(&n)
+		append(textArgs(channel, by.Code), stamp(time.Now().Add(-offerLifetime)))...).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("look up an offer: %w", err)
 	}
 	return n > 0, nil
 }
 
+// approveRequest approves the request that has the code; good is false if there is none.
 func approveRequest(tx *sqldb.Tx, by channels.Admission, now time.Time) (channels.Pairing, bool, error) {
 	p, err := scanPairing(func(dest ...any) error {
 		return tx.Get(`SELECT `+pairingFields+` FROM pairings WHERE code = ? AND approved = 0 AND expires > ?`,
-			append(texts(by.Code), stamp(now)), dest...)
+			append(textArgs(by.Code), stamp(now)), dest...)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, false, nil
@@ -200,14 +204,16 @@ func approveRequest(tx *sqldb.Tx, by channels.Admission, now time.Time) (channel
 	if err != nil {
 		return p, false, err
 	}
-	p.Approved, p.Code, p.At, p.Expires = true, "", moment(stamp(now)), time.Time{}
+	p.Approved, p.Code, p.At, p.Expires = true, "", timeOf(stamp(now)), time.Time{}
 	return p, true, putPairing(tx, p)
 }
 
+// makeOwner uses up an owner's code and makes the person who said it an owner; good is
+// false if the code is not valid.
 func makeOwner(tx *sqldb.Tx, by channels.Admission, now time.Time) (p channels.Pairing, good bool, err error) {
 	channel, _, _ := strings.Cut(by.Person, ":")
 	n, err := tx.Exec(`DELETE FROM offers WHERE channel = ? AND code = ? AND made > ?`,
-		append(texts(channel, by.Code), stamp(now.Add(-offerLives)))...)
+		append(textArgs(channel, by.Code), stamp(now.Add(-offerLifetime)))...)
 	if err != nil || n == 0 {
 		return p, false, err
 	}
@@ -217,50 +223,51 @@ func makeOwner(tx *sqldb.Tx, by channels.Admission, now time.Time) (p channels.P
 	if err != nil || owners > 0 {
 		return p, false, err
 	}
-	p = channels.Pairing{Person: by.Person, Chat: by.Chat, Approved: true, Owner: true, At: moment(stamp(now))}
+	p = channels.Pairing{Person: by.Person, Chat: by.Chat, Approved: true, Owner: true, At: timeOf(stamp(now))}
 	return p, true, putPairing(tx, p)
 }
 
-// OfferOwner implements channels.Pairings. The code is too long to be guessed.
+// OfferOwner implements channels.Pairings: it stores a new code, too long to be guessed.
 func (b *Book) OfferOwner(ctx context.Context, channel string) (string, error) {
 	code := rand.Text()
 	_, err := b.db.Exec(ctx, `INSERT INTO offers (channel, code, made) VALUES (?, ?, ?)
 		ON CONFLICT (channel) DO UPDATE SET code = excluded.code, made = excluded.made`,
-		append(texts(channel, code), stamp(time.Now()))...)
+		append(textArgs(channel, code), stamp(time.Now()))...)
 	if err != nil {
 		return "", fmt.Errorf("offer %s: %w", channel, err)
 	}
 	return code, nil
 }
 
-// StandingOffer implements channels.Pairings.
+// StandingOffer implements channels.Pairings: it replaces an offer only if that has
+// expired.
 func (b *Book) StandingOffer(ctx context.Context, channel string) (code string, err error) {
 	now := time.Now()
-	old := stamp(now.Add(-offerLives))
+	old := stamp(now.Add(-offerLifetime))
 	err = b.db.Get(ctx, `INSERT INTO offers (channel, code, made) VALUES (?, ?, ?)
 		ON CONFLICT (channel) DO UPDATE SET code = CASE WHEN offers.made > ? THEN offers.code ELSE excluded.code END,
 		made = CASE WHEN offers.made > ? THEN offers.made ELSE excluded.made END RETURNING code`,
-		append(texts(channel, rand.Text()), stamp(now), old, old), &code)
+		append(textArgs(channel, rand.Text()), stamp(now), old, old), &code)
 	if err != nil {
 		return "", fmt.Errorf("offer %s: %w", channel, err)
 	}
 	return code, nil
 }
 
-// Pairings implements channels.Pairings.
+// Pairings implements channels.Pairings: it lists admissions and open requests, by person.
 func (b *Book) Pairings(ctx context.Context) ([]channels.Pairing, error) {
-	return list(ctx, b.db.Read, scanPairing, `SELECT `+pairingFields+` FROM pairings WHERE approved = 1 OR expires > ? ORDER BY person`, stamp(time.Now()))
+	return queryAll(ctx, b.db.Read, scanPairing, `SELECT `+pairingFields+` FROM pairings WHERE approved = 1 OR expires > ? ORDER BY person`, stamp(time.Now()))
 }
 
-// Paired implements channels.Pairings.
+// Paired implements channels.Pairings: it reads a person's admission.
 func (b *Book) Paired(ctx context.Context, person string) (channels.Pairing, bool, error) {
 	const query = `SELECT ` + pairingFields + ` FROM pairings WHERE person = ? AND approved = 1`
 	p, err := scanPairing(func(dest ...any) error {
-		if b.db.Postgres() { // shares a round trip with other statements of the channel
-			_, err := b.db.Group(ctx, query, texts(person), dest...)
+		if b.db.Postgres() { // on PostgreSQL, shares a round trip with other statements of the channel
+			_, err := b.db.Group(ctx, query, textArgs(person), dest...)
 			return err
 		}
-		return b.db.Read.QueryRowContext(ctx, query, texts(person)...).Scan(dest...)
+		return b.db.Read.QueryRowContext(ctx, query, textArgs(person)...).Scan(dest...)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return channels.Pairing{}, false, nil
@@ -271,9 +278,9 @@ func (b *Book) Paired(ctx context.Context, person string) (channels.Pairing, boo
 	return p, true, nil
 }
 
-// Revoke implements channels.Pairings.
+// Revoke implements channels.Pairings: it deletes a person's admission or request.
 func (b *Book) Revoke(ctx context.Context, person string) error {
-	n, err := b.db.Exec(ctx, `DELETE FROM pairings WHERE person = ?`, texts(person)...)
+	n, err := b.db.Exec(ctx, `DELETE FROM pairings WHERE person = ?`, textArgs(person)...)
 	if err != nil {
 		return fmt.Errorf("revoke: %w", err)
 	}

@@ -14,16 +14,16 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// schemaNames is what platforms call people, for those who read a list of them.
+// schemaNames adds the names of people on their platforms, which lists for the owner show.
 const schemaNames = `
 ALTER TABLE pairings ADD COLUMN name TEXT NOT NULL DEFAULT '';
 ALTER TABLE chats ADD COLUMN person TEXT NOT NULL DEFAULT '';
 ALTER TABLE chats ADD COLUMN name TEXT NOT NULL DEFAULT ''`
 
-// longestName is how much of a name is kept.
+// longestName is how much of a name is stored.
 const longestName = 128 // bytes
 
-// nameText is a name as it is kept.
+// nameText returns a name in its stored form, cut to longestName.
 func nameText(name string) string {
 	if len(name) > longestName {
 		name = strings.ToValidUTF8(name[:longestName], "")
@@ -31,7 +31,7 @@ func nameText(name string) string {
 	return sqldb.Text(name)
 }
 
-// SetName implements channels.Pairings.
+// SetName implements channels.Pairings: it updates the person's name if it has changed.
 func (b *Book) SetName(ctx context.Context, person, name string) error {
 	kept := nameText(name)
 	if _, err := b.db.Exec(ctx, `UPDATE pairings SET name = ? WHERE person = ? AND name <> ?`, kept, sqldb.Text(person), kept); err != nil {
@@ -40,7 +40,7 @@ func (b *Book) SetName(ctx context.Context, person, name string) error {
 	return nil
 }
 
-// eraseName forgets what a person was called.
+// eraseName deletes the stored names of a person.
 func eraseName(tx *sqldb.Tx, person string) error {
 	for _, query := range []string{
 		`UPDATE pairings SET name = '' WHERE person = ? AND name <> ''`,
@@ -53,7 +53,8 @@ func eraseName(tx *sqldb.Tx, person string) error {
 	return nil
 }
 
-// schemaPeople is which people are one, and what agents remember beyond a conversation.
+// schemaPeople adds the links between people, and what agents remember beyond a
+// conversation.
 const schemaPeople = `
 CREATE TABLE links (
 	person  TEXT PRIMARY KEY,
@@ -80,7 +81,7 @@ CREATE TABLE memories (
 	PRIMARY KEY (scope, owner)
 )`
 
-// lockPeople admits one transaction at a time that changes links or memories.
+// lockPeople makes transactions that change links or memories run one after the other.
 func (b *Book) lockPeople(tx *sqldb.Tx) error {
 	if !b.db.Postgres() {
 		return nil
@@ -89,14 +90,14 @@ func (b *Book) lockPeople(tx *sqldb.Tx) error {
 	return err
 }
 
-const linkCodeLives = 10 * time.Minute
+const linkCodeLifetime = 10 * time.Minute
 
-// OfferLink implements channels.Links.
+// OfferLink implements channels.Links: it returns the code of the same Cause, or makes one.
 func (b *Book) OfferLink(ctx context.Context, o channels.Offer) (code string, err error) {
 	made := strings.ToLower(rand.Text()[:10])
 	now := time.Now()
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
-		err := tx.Get(`SELECT code FROM link_codes WHERE person = ? AND cause = ? AND expires > ?`, append(texts(o.Person, o.Cause), stamp(now)), &code)
+		err := tx.Get(`SELECT code FROM link_codes WHERE person = ? AND cause = ? AND expires > ?`, append(textArgs(o.Person, o.Cause), stamp(now)), &code)
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
@@ -105,7 +106,7 @@ func (b *Book) OfferLink(ctx context.Context, o channels.Offer) (code string, er
 			return err
 		}
 		_, err = tx.Exec(`INSERT INTO link_codes (code, person, chat, cause, expires) VALUES (?, ?, ?, ?, ?)`,
-			append(texts(code, o.Person, o.Chat, o.Cause), stamp(now.Add(linkCodeLives)))...)
+			append(textArgs(code, o.Person, o.Chat, o.Cause), stamp(now.Add(linkCodeLifetime)))...)
 		return err
 	})
 	if err != nil {
@@ -114,7 +115,7 @@ func (b *Book) OfferLink(ctx context.Context, o channels.Offer) (code string, er
 	return code, nil
 }
 
-// Link implements channels.Links.
+// Link implements channels.Links: it uses up the code and joins the two people's accounts.
 func (b *Book) Link(ctx context.Context, l channels.Linking) (all []channels.Link, err error) {
 	refused := false
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -130,7 +131,7 @@ func (b *Book) Link(ctx context.Context, l channels.Linking) (all []channels.Lin
 			return err
 		}
 		if slices.ContainsFunc(all, func(o channels.Link) bool { return o.Person == l.Person && o.Cause == l.Cause }) {
-			return nil // it was done, and the answer was lost
+			return nil // the command was done before, and its answer was lost
 		}
 		var first, chat string
 		err = tx.Get(`SELECT person, chat FROM link_codes WHERE code = ? AND expires > ? AND person <> ?`,
@@ -142,8 +143,8 @@ func (b *Book) Link(ctx context.Context, l channels.Linking) (all []channels.Lin
 		if err != nil {
 			return err
 		}
-		untext(&first, &chat)
-		all, err = join(tx, l, account, first, chat)
+		restoreTexts(&first, &chat)
+		all, err = joinAccounts(tx, l, account, first, chat)
 		return err
 	})
 	if err == nil && refused {
@@ -155,8 +156,8 @@ func (b *Book) Link(ctx context.Context, l channels.Linking) (all []channels.Lin
 	return all, nil
 }
 
-// join makes one of the people of an account and of whoever made a code.
-func join(tx *sqldb.Tx, l channels.Linking, account, first, chat string) ([]channels.Link, error) {
+// joinAccounts puts all people of an account onto the account of first, who made the code.
+func joinAccounts(tx *sqldb.Tx, l channels.Linking, account, first, chat string) ([]channels.Link, error) {
 	if _, err := tx.Exec(`DELETE FROM link_codes WHERE code = ?`, sqldb.Text(l.Code)); err != nil {
 		return nil, err
 	}
@@ -166,13 +167,13 @@ func join(tx *sqldb.Tx, l channels.Linking, account, first, chat string) ([]chan
 	}
 	const put = `INSERT INTO links (person, account, chat, cause, linked) VALUES (?, ?, ?, ?, ?) ON CONFLICT (person) DO UPDATE SET chat = excluded.chat`
 	now := stamp(time.Now())
-	if _, err := tx.Exec(put, append(texts(first, to, chat, ""), now)...); err != nil {
+	if _, err := tx.Exec(put, append(textArgs(first, to, chat, ""), now)...); err != nil {
 		return nil, err
 	}
-	if _, err := tx.Exec(`UPDATE links SET account = ? WHERE account = ?`, texts(to, account)...); err != nil {
+	if _, err := tx.Exec(`UPDATE links SET account = ? WHERE account = ?`, textArgs(to, account)...); err != nil {
 		return nil, err
 	}
-	if _, err := tx.Exec(put+`, cause = excluded.cause, account = excluded.account`, append(texts(l.Person, to, l.Chat, l.Cause), now)...); err != nil {
+	if _, err := tx.Exec(put+`, cause = excluded.cause, account = excluded.account`, append(textArgs(l.Person, to, l.Chat, l.Cause), now)...); err != nil {
 		return nil, err
 	}
 	if to != account {
@@ -183,13 +184,14 @@ func join(tx *sqldb.Tx, l channels.Linking, account, first, chat string) ([]chan
 	return linkedTo(tx, to)
 }
 
-// Unlink implements channels.Links.
+// Unlink implements channels.Links: it separates the person, and both sides keep the
+// memories.
 func (b *Book) Unlink(ctx context.Context, person string) (others []channels.Link, err error) {
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := b.lockPeople(tx); err != nil {
 			return err
 		}
-		others, err = part(tx, person, true)
+		others, err = splitAccount(tx, person, true)
 		return err
 	})
 	if err != nil {
@@ -198,9 +200,10 @@ func (b *Book) Unlink(ctx context.Context, person string) (others []channels.Lin
 	return others, nil
 }
 
-// part parts a person from those with whom they are one, and returns these. With keep each
-// side has what was remembered; else the others have nothing of it.
-func part(tx *sqldb.Tx, person string, keep bool) (others []channels.Link, err error) {
+// splitAccount separates a person from the others of their account, and returns these. With keep
+// each side keeps the memories; otherwise they stay with the person, and the others have
+// none.
+func splitAccount(tx *sqldb.Tx, person string, keep bool) (others []channels.Link, err error) {
 	account, err := accountOf(tx, person)
 	if err != nil {
 		return nil, err
@@ -212,7 +215,7 @@ func part(tx *sqldb.Tx, person string, keep bool) (others []channels.Link, err e
 	if len(others) == 0 {
 		return nil, nil
 	}
-	left := account // whose account is that of the others from now on
+	left := account // left is the person whose name the others' account has from now on
 	if account == person {
 		left = others[0].Person
 	}
@@ -228,10 +231,10 @@ func part(tx *sqldb.Tx, person string, keep bool) (others []channels.Link, err e
 	if _, err := tx.Exec(`DELETE FROM links WHERE person = ?`, sqldb.Text(person)); err != nil {
 		return nil, err
 	}
-	if _, err := tx.Exec(`UPDATE links SET account = ? WHERE account = ?`, texts(left, account)...); err != nil {
+	if _, err := tx.Exec(`UPDATE links SET account = ? WHERE account = ?`, textArgs(left, account)...); err != nil {
 		return nil, err
 	}
-	if len(others) == 1 { // who is alone has no link
+	if len(others) == 1 { // a person who is alone has no link
 		if _, err := tx.Exec(`DELETE FROM links WHERE person = ?`, sqldb.Text(others[0].Person)); err != nil {
 			return nil, err
 		}
@@ -239,9 +242,9 @@ func part(tx *sqldb.Tx, person string, keep bool) (others []channels.Link, err e
 	return others, nil
 }
 
-// Linked implements channels.Links.
+// Linked implements channels.Links: it lists all people of the person's account.
 func (b *Book) Linked(ctx context.Context, person string) ([]channels.Link, error) {
-	all, err := list(ctx, b.db.Read, scanLink, `SELECT person, account, chat, cause FROM links
+	all, err := queryAll(ctx, b.db.Read, scanLink, `SELECT person, account, chat, cause FROM links
 		WHERE account = (SELECT account FROM links WHERE person = ?) ORDER BY linked, person`, sqldb.Text(person))
 	if err != nil {
 		return nil, fmt.Errorf("list who is linked: %w", err)
@@ -251,18 +254,18 @@ func (b *Book) Linked(ctx context.Context, person string) ([]channels.Link, erro
 
 func scanLink(scan func(...any) error) (l channels.Link, err error) {
 	err = scan(&l.Person, &l.Account, &l.Chat, &l.Cause)
-	untext(&l.Person, &l.Account, &l.Chat, &l.Cause)
+	restoreTexts(&l.Person, &l.Account, &l.Chat, &l.Cause)
 	return l, err
 }
 
-// Account is the person in whose name another is counted: themselves if they are linked to
-// nobody.
+// Account returns the person under whose name a person is counted: themselves if they have
+// no links.
 func (b *Book) Account(ctx context.Context, person string) (string, error) {
-	found, err := list(ctx, b.db.Read, func(scan func(...any) error) (account string, err error) {
+	found, err := queryAll(ctx, b.db.Read, func(scan func(...any) error) (account string, err error) {
 		err = scan(&account)
-		untext(&account)
+		restoreTexts(&account)
 		return account, err
-	}, `SELECT account FROM links WHERE person = ?`, texts(person)...)
+	}, `SELECT account FROM links WHERE person = ?`, textArgs(person)...)
 	if err != nil {
 		return "", fmt.Errorf("look for whose account it is: %w", err)
 	}
@@ -272,21 +275,21 @@ func (b *Book) Account(ctx context.Context, person string) (string, error) {
 	return found[0], nil
 }
 
-// accountOf is the person on whose account another is; themselves if they are linked to
-// nobody.
+// accountOf returns the name of a person's account: the person themselves if they have no
+// links.
 func accountOf(tx *sqldb.Tx, person string) (string, error) {
 	var account string
-	err := tx.Get(`SELECT account FROM links WHERE person = ?`, texts(person), &account)
+	err := tx.Get(`SELECT account FROM links WHERE person = ?`, textArgs(person), &account)
 	if errors.Is(err, sql.ErrNoRows) {
 		return person, nil
 	}
-	untext(&account)
+	restoreTexts(&account)
 	return account, err
 }
 
-// linkedTo lists who is on an account.
+// linkedTo lists the people of an account.
 func linkedTo(tx *sqldb.Tx, account string) (all []channels.Link, err error) {
-	rows, err := tx.Query(`SELECT person, account, chat, cause FROM links WHERE account = ? ORDER BY linked, person`, texts(account)...)
+	rows, err := tx.Query(`SELECT person, account, chat, cause FROM links WHERE account = ? ORDER BY linked, person`, textArgs(account)...)
 	if err != nil {
 		return nil, err
 	}
@@ -301,18 +304,18 @@ func linkedTo(tx *sqldb.Tx, account string) (all []channels.Link, err error) {
 	return all, rows.Err()
 }
 
-// erasePeople forgets what is remembered of a person, and with whom they are one.
+// erasePeople deletes the memories of a person and the person's links.
 func erasePeople(tx *sqldb.Tx, done *Erased, person string) error {
 	account, err := accountOf(tx, person)
 	if err != nil {
 		return err
 	}
-	if err := count(tx, &done.Memories, `DELETE FROM memories WHERE scope = 'person' AND owner = ?`, texts(account)...); err != nil {
+	if err := execCounting(tx, &done.Memories, `DELETE FROM memories WHERE scope = 'person' AND owner = ?`, textArgs(account)...); err != nil {
 		return err
 	}
-	if _, err := part(tx, person, false); err != nil {
+	if _, err := splitAccount(tx, person, false); err != nil {
 		return err
 	}
-	_, err = tx.Exec(`DELETE FROM link_codes WHERE person = ?`, texts(person)...)
+	_, err = tx.Exec(`DELETE FROM link_codes WHERE person = ?`, textArgs(person)...)
 	return err
 }

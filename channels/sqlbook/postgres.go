@@ -11,12 +11,13 @@ import (
 
 // This file holds the statements that differ on PostgreSQL.
 
-// asPostgres has PostgreSQL sort a schema's texts by their bytes, as SQLite does.
+// asPostgres changes a schema so that PostgreSQL sorts texts by their bytes, as SQLite
+// does.
 func asPostgres(schema string) string { return strings.ReplaceAll(schema, "TEXT", `TEXT COLLATE "C"`) }
 
-// lockPairings admits one transaction at a time to the pairings, so that what it reads
-// of them stays true until it commits. Reads outside of transactions do not wait.
-// SQLite has one writer anyway.
+// lockPairings makes transactions that change pairings run one after the other, so that
+// what a transaction reads of them stays true until it commits. Reads outside of
+// transactions do not wait. SQLite has only one writer anyway.
 func (b *Book) lockPairings(tx *sqldb.Tx) error {
 	if !b.db.Postgres() {
 		return nil
@@ -25,7 +26,7 @@ func (b *Book) lockPairings(tx *sqldb.Tx) error {
 	return err
 }
 
-// beginAtOnce does in one round trip what begin does in several.
+// beginAtOnce is the statement that does in one round trip what begin does in several.
 const beginAtOnce = `
 WITH made AS (
 	INSERT INTO sends (id, channel, chat, thread, begun, session) VALUES ($1, $2, $3, $4, $5, $13)
@@ -38,6 +39,8 @@ WITH made AS (
 )
 SELECT EXISTS (SELECT 1 FROM made)`
 
+// beginAtOnce records a send with its parts on PostgreSQL; fresh is false if its id is
+// known.
 func (b *Book) beginAtOnce(ctx context.Context, send channels.Send, now time.Time) (fresh bool, err error) {
 	column := func(of func(channels.SentPart) string) []string {
 		list := make([]string, len(send.Parts))
@@ -50,7 +53,7 @@ func (b *Book) beginAtOnce(ctx context.Context, send channels.Send, now time.Tim
 	for i, p := range send.Parts {
 		files[i] = int32(bit(p.File))
 	}
-	args := append(texts(send.ID, send.To.Channel, send.To.Chat, send.To.Thread), stamp(now),
+	args := append(textArgs(send.ID, send.To.Channel, send.To.Chat, send.To.Thread), stamp(now),
 		column(func(p channels.SentPart) string { return p.State }),
 		column(func(p channels.SentPart) string { return p.Text }),
 		column(func(p channels.SentPart) string { return p.Plain }),

@@ -8,10 +8,11 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// keepProcesses is how long a process is remembered that has not said that it ends.
+// keepProcesses is how long the record of a process is kept that never said that it ends.
 const keepProcesses = 90 * 24 * time.Hour
 
-// NoteProcess implements channels.Processes.
+// NoteProcess implements channels.Processes: it replaces the process's record, and deletes
+// old ones.
 func (b *Book) NoteProcess(ctx context.Context, name string, understands int) error {
 	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
 		if _, err := tx.Exec(`DELETE FROM processes WHERE name = ? OR noted < ?`, sqldb.Text(name), stamp(time.Now().Add(-keepProcesses))); err != nil {
@@ -29,11 +30,12 @@ func (b *Book) NoteProcess(ctx context.Context, name string, understands int) er
 	return nil
 }
 
-// Understand implements channels.Processes.
+// Understand implements channels.Processes: it looks for names with too low a number, or
+// none.
 func (b *Book) Understand(ctx context.Context, names []string, least int) (bool, error) {
-	able, err := list(ctx, b.db.Read, func(scan func(...any) error) (name string, err error) {
+	able, err := queryAll(ctx, b.db.Read, func(scan func(...any) error) (name string, err error) {
 		err = scan(&name)
-		untext(&name)
+		restoreTexts(&name)
 		return name, err
 	}, `SELECT name FROM processes WHERE understands >= ?`, least)
 	if err != nil {

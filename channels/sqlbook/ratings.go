@@ -9,8 +9,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// schemaRatings is what people think of answers, and what finds an answer by the
-// platform's id of it.
+// schemaRatings adds the ratings of answers, and an index that finds an answer by its id on
+// the platform.
 const schemaRatings = `
 ALTER TABLE sends ADD COLUMN session TEXT NOT NULL DEFAULT '';
 CREATE INDEX parts_by_platform_id ON parts (platform_id) WHERE platform_id <> '';
@@ -28,7 +28,8 @@ CREATE TABLE ratings (
 );
 CREATE INDEX ratings_by_session ON ratings (session)`
 
-// Rate implements channels.Ratings in one transaction.
+// Rate implements channels.Ratings in one transaction: it finds the answer and stores the
+// rating.
 func (b *Book) Rate(ctx context.Context, r channels.Rating) (kept channels.Rating, changed bool, err error) {
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		kept, changed = r, false
@@ -38,7 +39,7 @@ func (b *Book) Rate(ctx context.Context, r channels.Rating) (kept channels.Ratin
 		}
 		n, err := tx.Exec(`INSERT INTO ratings (person, channel, chat, message, thread, session, turn, good, rated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (person, channel, chat, message) DO UPDATE SET good = excluded.good, rated = excluded.rated WHERE ratings.good <> excluded.good`,
-			append(texts(r.Person, r.At.Channel, r.At.Chat, r.Message, kept.At.Thread, kept.Session, kept.Turn), bit(r.Good), stamp(r.Rated))...)
+			append(textArgs(r.Person, r.At.Channel, r.At.Chat, r.Message, kept.At.Thread, kept.Session, kept.Turn), bit(r.Good), stamp(r.Rated))...)
 		changed = n > 0
 		return err
 	})
@@ -48,7 +49,7 @@ func (b *Book) Rate(ctx context.Context, r channels.Rating) (kept channels.Ratin
 	return kept, changed, nil
 }
 
-// Rated implements channels.Ratings.
+// Rated implements channels.Ratings: it finds the answer to which a message belongs.
 func (b *Book) Rated(ctx context.Context, r channels.Rating) (found channels.Rating, ok bool, err error) {
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		found = r
@@ -61,11 +62,12 @@ func (b *Book) Rated(ctx context.Context, r channels.Rating) (found channels.Rat
 	return found, ok, nil
 }
 
-// findAnswer finds of which turn a message is an answer; false if it is none. What shows
-// an answer while it is made has the same id of the platform's, and is another send.
+// findAnswer fills in the session, turn and thread of the answer to which a message
+// belongs; known is false if it belongs to none. A draft has the same id on the platform as
+// the answer that replaced it, but is a send of its own.
 func findAnswer(tx *sqldb.Tx, r *channels.Rating) (known bool, err error) {
 	rows, err := tx.Query(`SELECT s.id, s.thread, s.session FROM parts p JOIN sends s ON s.id = p.send
-		WHERE p.platform_id = ? AND p.platform_id <> '' AND s.channel = ? AND s.chat = ? AND s.session <> ''`, texts(r.Message, r.At.Channel, r.At.Chat)...)
+		WHERE p.platform_id = ? AND p.platform_id <> '' AND s.channel = ? AND s.chat = ? AND s.session <> ''`, textArgs(r.Message, r.At.Channel, r.At.Chat)...)
 	if err != nil {
 		return false, err
 	}
@@ -75,7 +77,7 @@ func findAnswer(tx *sqldb.Tx, r *channels.Rating) (known bool, err error) {
 		if err := rows.Scan(&id, &r.At.Thread, &r.Session); err != nil {
 			return false, err
 		}
-		untext(&id, &r.At.Thread, &r.Session)
+		restoreTexts(&id, &r.At.Thread, &r.Session)
 		if turn, ok := channels.AnsweredTurn(channels.PartKey(id, 0)); ok {
 			r.Turn, known = turn, true
 			break
@@ -84,30 +86,31 @@ func findAnswer(tx *sqldb.Tx, r *channels.Rating) (known bool, err error) {
 	return known, rows.Err()
 }
 
-// Unrate implements channels.Ratings.
+// Unrate implements channels.Ratings: it deletes the rating if its opinion is still the
+// same.
 func (b *Book) Unrate(ctx context.Context, r channels.Rating) error {
 	_, err := b.db.Exec(ctx, `DELETE FROM ratings WHERE person = ? AND channel = ? AND chat = ? AND message = ? AND good = ?`,
-		append(texts(r.Person, r.At.Channel, r.At.Chat, r.Message), bit(r.Good))...)
+		append(textArgs(r.Person, r.At.Channel, r.At.Chat, r.Message), bit(r.Good))...)
 	if err != nil {
 		return fmt.Errorf("forget a rating: %w", err)
 	}
 	return nil
 }
 
-// Ratings implements channels.Ratings.
+// Ratings implements channels.Ratings: it lists a session's ratings, the oldest first.
 func (b *Book) Ratings(ctx context.Context, session string) ([]channels.Rating, error) {
 	return b.ratings(ctx, "session", session)
 }
 
-// RatingsBy implements channels.Ratings.
+// RatingsBy implements channels.Ratings: it lists a person's ratings, the oldest first.
 func (b *Book) RatingsBy(ctx context.Context, person string) ([]channels.Rating, error) {
 	return b.ratings(ctx, "person", person)
 }
 
-// ratings lists those that have this in a column.
+// ratings lists the ratings that have that value in a column.
 func (b *Book) ratings(ctx context.Context, column, value string) ([]channels.Rating, error) {
-	all, err := list(ctx, b.db.Read, scanRating, `SELECT person, channel, chat, thread, message, session, turn, good, rated
-		FROM ratings WHERE `+column+` = ? ORDER BY rated, person, message`, texts(value)...)
+	all, err := queryAll(ctx, b.db.Read, scanRating, `SELECT person, channel, chat, thread, message, session, turn, good, rated
+		FROM ratings WHERE `+column+` = ? ORDER BY rated, person, message`, textArgs(value)...)
 	if err != nil {
 		return nil, fmt.Errorf("list ratings: %w", err)
 	}
@@ -118,7 +121,7 @@ func scanRating(scan func(...any) error) (r channels.Rating, err error) {
 	var good int
 	var rated int64
 	err = scan(&r.Person, &r.At.Channel, &r.At.Chat, &r.At.Thread, &r.Message, &r.Session, &r.Turn, &good, &rated)
-	untext(&r.Person, &r.At.Channel, &r.At.Chat, &r.At.Thread, &r.Message, &r.Session, &r.Turn)
-	r.Good, r.Rated = good != 0, moment(rated)
+	restoreTexts(&r.Person, &r.At.Channel, &r.At.Chat, &r.At.Thread, &r.Message, &r.Session, &r.Turn)
+	r.Good, r.Rated = good != 0, timeOf(rated)
 	return r, err
 }

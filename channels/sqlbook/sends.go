@@ -16,15 +16,15 @@ import (
 const (
 	keepSends  = 30 * 24 * time.Hour
 	pruneEvery = 256
-	pruneMost  = 512
-	mostDoubts = 100_000
+	pruneLimit = 512
+	maxDoubts  = 100_000
 )
 
 // Begin implements channels.Sends in one transaction. If the answer of an earlier
 // Begin was lost, the send that it may have recorded is still this caller's.
 func (b *Book) Begin(ctx context.Context, send channels.Send) (known channels.Send, fresh bool, err error) {
-	now := b.doubts.since(send.ID, time.Now())
-	known = begun(send, now)
+	now := b.doubts.beginTime(send.ID, time.Now())
+	known = recordOf(send, now)
 	if b.db.Postgres() {
 		fresh, err = b.beginAtOnce(ctx, known, now)
 	} else {
@@ -36,7 +36,7 @@ func (b *Book) Begin(ctx context.Context, send channels.Send) (known channels.Se
 	if err == nil && !fresh {
 		known, err = b.read(ctx, send.ID)
 	}
-	doubted := b.doubts.ended(send.ID, now, err)
+	doubted := b.doubts.recordOutcome(send.ID, now, err)
 	// If an earlier Begin committed but its answer was lost, this send is still ours:
 	// that caller sent nothing, and nobody has changed the send since.
 	fresh = fresh || err == nil && doubted && untouched(known, now)
@@ -49,7 +49,7 @@ func (b *Book) Begin(ctx context.Context, send channels.Send) (known channels.Se
 	return known, fresh, nil
 }
 
-// untouched tells whether a send is still as Begin recorded it at that time.
+// untouched reports whether a send is still as Begin recorded it at that time.
 func untouched(send channels.Send, at time.Time) bool {
 	for i, p := range send.Parts {
 		first := p.State == channels.Sending || p.State == channels.Drafted && p.PlatformID == ""
@@ -60,16 +60,16 @@ func untouched(send channels.Send, at time.Time) bool {
 	return stamp(send.At) == stamp(at)
 }
 
-// doubts holds the sends whose Begin failed in this process: it may have committed
-// all the same. Each is kept with the time of its first Begin.
+// doubts remembers the sends whose Begin failed in this process, although it may have
+// committed. Each is kept with the time of its first Begin.
 type doubts struct {
 	mu sync.Mutex
 	at map[string]time.Time
 }
 
-// since is the time of a send's first Begin if that is in doubt, or else now. The
-// repetition uses the same time, by which it knows its own record.
-func (d *doubts) since(id string, now time.Time) time.Time {
+// beginTime returns the time of a send's first Begin if that is in doubt, and else now. The
+// repeated Begin uses the same time, by which it recognizes its own record.
+func (d *doubts) beginTime(id string, now time.Time) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if at, ok := d.at[id]; ok {
@@ -78,15 +78,15 @@ func (d *doubts) since(id string, now time.Time) time.Time {
 	return now
 }
 
-// ended notes the outcome of a Begin, and tells whether an earlier one was in doubt.
-func (d *doubts) ended(id string, at time.Time, err error) bool {
+// recordOutcome records the outcome of a Begin, and reports whether an earlier one was in doubt.
+func (d *doubts) recordOutcome(id string, at time.Time, err error) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	_, doubted := d.at[id]
 	switch {
 	case err == nil:
 		delete(d.at, id)
-	case len(d.at) < mostDoubts:
+	case len(d.at) < maxDoubts:
 		if d.at == nil {
 			d.at = map[string]time.Time{}
 		}
@@ -95,10 +95,10 @@ func (d *doubts) ended(id string, at time.Time, err error) bool {
 	return doubted
 }
 
-// begin records a send unless its id is known.
+// begin inserts a send with its parts; fresh is false if its id is known.
 func begin(tx *sqldb.Tx, send channels.Send, now time.Time) (fresh bool, err error) {
 	n, err := tx.Exec(`INSERT INTO sends (id, channel, chat, thread, session, begun) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		append(texts(send.ID, send.To.Channel, send.To.Chat, send.To.Thread, send.Session), stamp(now))...)
+		append(textArgs(send.ID, send.To.Channel, send.To.Chat, send.To.Thread, send.Session), stamp(now))...)
 	if err != nil || n == 0 {
 		return false, err
 	}
@@ -113,8 +113,8 @@ func begin(tx *sqldb.Tx, send channels.Send, now time.Time) (fresh bool, err err
 	return true, nil
 }
 
-// begun is a send as Begin records it.
-func begun(send channels.Send, now time.Time) channels.Send {
+// recordOf returns a send in the form in which Begin records it.
+func recordOf(send channels.Send, now time.Time) channels.Send {
 	parts := make([]channels.SentPart, len(send.Parts))
 	for i, p := range send.Parts {
 		if p.State == channels.Failed {
@@ -129,12 +129,12 @@ func begun(send channels.Send, now time.Time) channels.Send {
 			parts[i].State = channels.Sending
 		}
 	}
-	send.Parts, send.At = parts, moment(stamp(now))
+	send.Parts, send.At = parts, timeOf(stamp(now))
 	return send
 }
 
-// Mark implements channels.Sends in one statement. A finished part loses its texts
-// and is never moved back to sending: the caller may have been paused while another
+// Mark implements channels.Sends in one statement. A finished part loses its texts and is
+// never moved back to sending, because the caller may have been paused while another
 // process finished the part. For the same reason interruptions only grow.
 func (b *Book) Mark(ctx context.Context, id string, part int, now channels.SentPart) error {
 	const set = `UPDATE parts SET state = ?, platform_id = ?, interrupted = CASE WHEN interrupted < ? THEN ? ELSE interrupted END, code = ?, edits = ?, under = ?, changed = ?`
@@ -149,7 +149,7 @@ func (b *Book) Mark(ctx context.Context, id string, part int, now channels.SentP
 	n, err := b.db.Group(ctx, query, []any{now.State, sqldb.Text(now.PlatformID), now.Interrupted, now.Interrupted, sqldb.Text(now.Code),
 		sqldb.Text(now.Edits), sqldb.Text(now.Under), stamp(time.Now()), sqldb.Text(id), part})
 	if err == nil && n == 0 {
-		err = b.isPart(ctx, id, part)
+		err = b.checkPart(ctx, id, part)
 	}
 	if err != nil {
 		return fmt.Errorf("mark part %d of send %s: %w", part, id, err)
@@ -157,8 +157,8 @@ func (b *Book) Mark(ctx context.Context, id string, part int, now channels.SentP
 	return nil
 }
 
-// isPart returns ErrNoSend if there is no such part.
-func (b *Book) isPart(ctx context.Context, id string, part int) error {
+// checkPart returns channels.ErrNoSend if the book has no such part.
+func (b *Book) checkPart(ctx context.Context, id string, part int) error {
 	var one int
 	err := b.db.Read.QueryRowContext(ctx, `SELECT 1 FROM parts WHERE send = ? AND part = ?`, sqldb.Text(id), part).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -167,7 +167,7 @@ func (b *Book) isPart(ctx context.Context, id string, part int) error {
 	return err
 }
 
-// Lookup implements channels.Sends.
+// Lookup implements channels.Sends: it reads a send with its parts.
 func (b *Book) Lookup(ctx context.Context, id string) (channels.Send, error) {
 	send, err := b.read(ctx, id)
 	if err != nil {
@@ -176,7 +176,7 @@ func (b *Book) Lookup(ctx context.Context, id string) (channels.Send, error) {
 	return send, nil
 }
 
-// read reads a send and its parts in one query, so that both are of one moment.
+// read reads a send and its parts by one query, so that both are of the same moment.
 func (b *Book) read(ctx context.Context, id string) (send channels.Send, err error) {
 	rows, err := b.db.Read.QueryContext(ctx, `SELECT s.channel, s.chat, s.thread, s.session, s.begun, p.state, p.body, p.plain, p.platform_id,
 		p.interrupted, p.code, p.edits, p.under, p.file, p.changed
@@ -192,13 +192,13 @@ func (b *Book) read(ctx context.Context, id string) (send channels.Send, err err
 			return channels.Send{}, err
 		}
 		if !found {
-			found, send = true, channels.Send{ID: id, To: r.to, Session: r.session, At: moment(r.begun)}
+			found, send = true, channels.Send{ID: id, To: r.to, Session: r.session, At: timeOf(r.begun)}
 		}
 		if !r.state.Valid { // a message without parts
 			continue
 		}
 		send.Parts = append(send.Parts, r.part())
-		if at := moment(r.changed.Int64); at.After(send.At) {
+		if at := timeOf(r.changed.Int64); at.After(send.At) {
 			send.At = at
 		}
 	}
@@ -211,7 +211,7 @@ func (b *Book) read(ctx context.Context, id string) (send channels.Send, err err
 	return send, nil
 }
 
-// A sendRow is a send with one of its parts, or with none.
+// A sendRow is one row of read: a send with one of its parts, or with none.
 type sendRow struct {
 	to                                           bus.Address
 	session                                      string
@@ -223,11 +223,12 @@ type sendRow struct {
 func (r *sendRow) scan(rows *sql.Rows) error {
 	err := rows.Scan(&r.to.Channel, &r.to.Chat, &r.to.Thread, &r.session, &r.begun, &r.state, &r.body, &r.plain, &r.sent,
 		&r.interrupted, &r.code, &r.edits, &r.under, &r.file, &r.changed)
-	untext(&r.to.Channel, &r.to.Chat, &r.to.Thread, &r.session, &r.body.String, &r.plain.String, &r.sent.String, &r.code.String,
+	restoreTexts(&r.to.Channel, &r.to.Chat, &r.to.Thread, &r.session, &r.body.String, &r.plain.String, &r.sent.String, &r.code.String,
 		&r.edits.String, &r.under.String)
 	return err
 }
 
+// part returns the row's part.
 func (r *sendRow) part() channels.SentPart {
 	return channels.SentPart{
 		Text: r.body.String, Plain: r.plain.String, State: r.state.String, Edits: r.edits.String, Under: r.under.String,
@@ -235,13 +236,13 @@ func (r *sendRow) part() channels.SentPart {
 	}
 }
 
-// prune deletes old finished sends, at most pruneMost at a time. It runs every
-// pruneEvery sends, so it keeps up with them.
+// prune deletes old finished sends, at most pruneLimit at a time. Because it runs every
+// pruneEvery sends, it keeps up with them.
 func prune(tx *sqldb.Tx, now time.Time) error {
 	const old = `SELECT id FROM sends WHERE begun < ? AND NOT EXISTS (
 		SELECT 1 FROM parts WHERE parts.send = sends.id AND state IN ('queued', 'sending')) ORDER BY begun, id LIMIT ?`
 	before := stamp(now.Add(-keepSends))
-	if _, err := tx.Exec(`DELETE FROM parts WHERE send IN (`+old+`)`, before, pruneMost); err != nil {
+	if _, err := tx.Exec(`DELETE FROM parts WHERE send IN (`+old+`)`, before, pruneLimit); err != nil {
 		return err
 	}
 	// Old sends without parts are those whose parts were just deleted.
@@ -252,11 +253,11 @@ func prune(tx *sqldb.Tx, now time.Time) error {
 // schemaDrafts adds an index of the few parts that are drafts.
 const schemaDrafts = `CREATE INDEX parts_drafts ON parts (send) WHERE state = '` + channels.Drafted + `'`
 
-// Drafts implements channels.Drafts.
+// Drafts implements channels.Drafts: it lists a channel's drafts, the oldest first.
 func (b *Book) Drafts(ctx context.Context, channel string) ([]channels.Send, error) {
-	ids, err := list(ctx, b.db.Read, func(scan func(...any) error) (id string, err error) {
+	ids, err := queryAll(ctx, b.db.Read, func(scan func(...any) error) (id string, err error) {
 		err = scan(&id)
-		untext(&id)
+		restoreTexts(&id)
 		return id, err
 	}, `SELECT send FROM parts JOIN sends ON sends.id = send WHERE state = '`+channels.Drafted+`' AND channel = ? ORDER BY begun, send`, sqldb.Text(channel))
 	if err != nil {

@@ -1,15 +1,17 @@
-// Package sqlbook keeps the book of the channels in a SQL database.
+// Package sqlbook stores the book of the channels in a SQL database.
 //
-// Several processes may have the same database open: what one writes the others read
-// at once, so that a command may approve a pairing while the bot serves.
+// Several processes may have the same database open: each reads at once what another has
+// written, so that a command may approve a pairing while the bot serves.
 //
 // The files, in reading order: sqlbook.go opens the book, copies it to another database,
 // and has its first tables; sends.go records what is sent, part by part; submissions.go
 // what programs have posted; pairings.go who may talk to the bot; chats.go and threads.go
-// where people did, and how far chats were read; people.go what people are called, and who
-// is one with whom; memory.go what agents remember of them; notes.go what was told;
-// ratings.go what people think of answers; status.go counts for metrics; erase.go erases;
-// postgres.go has the statements that differ on PostgreSQL.
+// where people have spoken to the bot, and how far chats were read; people.go the names of
+// people, and which of them are the same human; memory.go what agents remember of them;
+// asks.go what parked turns wait for; processes.go what running processes understand;
+// notes.go what the bot has told people; ratings.go what people think of answers; status.go
+// counts for metrics; erase.go erases; postgres.go has the statements that differ on
+// PostgreSQL.
 package sqlbook
 
 import (
@@ -29,7 +31,7 @@ type Book struct {
 	db                 *sqldb.DB
 	begins             atomic.Uint64 // calls of Begin; every pruneEvery of them prunes sends
 	doubts             doubts
-	submissions        atomic.Uint64 // calls of tidy; every pruneEvery of them prunes submissions
+	submissions        atomic.Uint64 // calls of pruneSometimes; every pruneEvery of them prunes submissions
 	doubtfulAdmissions sync.Map      // by channels.Admission: the channels.Pairing that a commit of unknown outcome may have written
 }
 
@@ -61,7 +63,7 @@ func Open(ctx context.Context, place string) (*Book, error) {
 // Close finishes the writes under way and closes the book.
 func (b *Book) Close() error { return b.db.Close() }
 
-// Times are microseconds since 1970, truths 0 or 1.
+// Times are stored as microseconds since 1970, booleans as 0 or 1.
 const schema = `
 CREATE TABLE IF NOT EXISTS sends (
 	id      TEXT PRIMARY KEY,
@@ -110,8 +112,9 @@ CREATE TABLE IF NOT EXISTS chats (
 	PRIMARY KEY (channel, chat, thread)
 )`
 
-// texts converts texts to a form that every database can hold.
-func texts(list ...string) []any {
+// textArgs returns the strings as arguments of a statement, in a form that every database can
+// store.
+func textArgs(list ...string) []any {
 	held := make([]any, len(list))
 	for i, s := range list {
 		held[i] = sqldb.Text(s)
@@ -119,15 +122,15 @@ func texts(list ...string) []any {
 	return held
 }
 
-// untext converts texts that were read back, in place.
-func untext(list ...*string) {
+// restoreTexts converts strings that were read from the database back, in place.
+func restoreTexts(list ...*string) {
 	for _, s := range list {
 		*s = sqldb.Untext(*s)
 	}
 }
 
-// stamp is a time as the tables keep it. 0 is no time, so the first microsecond of
-// 1970 is kept as the second.
+// stamp returns a time in its stored form. 0 means no time, so the first microsecond of
+// 1970 is stored as the second.
 func stamp(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -135,13 +138,15 @@ func stamp(t time.Time) int64 {
 	return cmp.Or(t.UnixMicro(), 1)
 }
 
-func moment(stamp int64) time.Time {
+// timeOf returns the time of a stored stamp.
+func timeOf(stamp int64) time.Time {
 	if stamp == 0 {
 		return time.Time{}
 	}
 	return time.UnixMicro(stamp)
 }
 
+// bit returns a boolean in its stored form.
 func bit(b bool) int {
 	if b {
 		return 1
@@ -149,13 +154,13 @@ func bit(b bool) int {
 	return 0
 }
 
-// CheckEmpty returns a *sqldb.NotEmptyError if a table of to has rows.
+// CheckEmpty returns a *sqldb.NotEmptyError if a table of the book to has rows.
 func CheckEmpty(ctx context.Context, from, to *Book) error {
 	return sqldb.CheckEmpty(ctx, from.db, to.db)
 }
 
-// Copy copies everything from a book in SQLite to one in PostgreSQL, all of it or
-// nothing; see [sqldb.Transfer].
+// Copy copies a whole book from SQLite to PostgreSQL, or nothing of it; see
+// [sqldb.Transfer].
 func Copy(ctx context.Context, from, to *Book, within func(*sqldb.Tx) error) (rows map[string]int64, err error) {
 	return sqldb.Transfer(ctx, from.db, to.db, within)
 }

@@ -7,17 +7,18 @@ import (
 	"parley/channels"
 )
 
-type tally struct {
+// A channelCount is a number of messages of one channel.
+type channelCount struct {
 	channel string
 	n       int
 }
 
-// UnknownSends counts the messages of each channel of which nobody can tell
-// whether they were sent. Channels without any are missing.
+// UnknownSends counts, for each channel, the messages of which nobody can tell whether they
+// were sent. It leaves out channels without any.
 func (b *Book) UnknownSends(ctx context.Context) (map[string]int, error) {
-	counts, err := list(ctx, b.db.Read, func(scan func(...any) error) (t tally, err error) {
+	counts, err := queryAll(ctx, b.db.Read, func(scan func(...any) error) (t channelCount, err error) {
 		err = scan(&t.channel, &t.n)
-		untext(&t.channel)
+		restoreTexts(&t.channel)
 		return t, err
 	}, `SELECT channel, count(DISTINCT send) FROM parts JOIN sends ON sends.id = send WHERE state = '`+channels.Unsure+`' GROUP BY channel`)
 	if err != nil {

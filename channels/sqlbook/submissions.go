@@ -19,10 +19,10 @@ const (
 	keepSubjects    = 30 * 24 * time.Hour
 )
 
-// schemaPosts adds the tables of notifications: what programs have posted, under
-// which idempotency keys and about which subjects; and the columns of parts that
-// edit another, belong to another, or carry a file. Keys have a table of their own,
-// as a key may be used again after a day.
+// schemaPosts adds the tables of submissions: what programs have posted, their idempotency
+// keys and their subjects; and the columns of parts that edit another, belong to another,
+// or carry a file. Keys have a table of their own, because a key may be used again after a
+// day.
 const schemaPosts = `
 CREATE TABLE posts (
 	id           TEXT PRIMARY KEY,
@@ -63,7 +63,7 @@ func (b *Book) Accept(ctx context.Context, p channels.Submission) (known channel
 	if p.At.IsZero() {
 		p.At = time.Now()
 	}
-	p.At, p.Expires = moment(stamp(p.At)), moment(stamp(p.Expires))
+	p.At, p.Expires = timeOf(stamp(p.At)), timeOf(stamp(p.Expires))
 	places, err := json.Marshal(p.Destinations)
 	if err != nil {
 		return channels.Submission{}, false, fmt.Errorf("accept submission %s: %w", p.ID, err)
@@ -77,13 +77,13 @@ func (b *Book) Accept(ctx context.Context, p channels.Submission) (known channel
 		if id == p.ID {
 			n, err := tx.Exec(`INSERT INTO posts (id, origin, idem, digest, destinations, expires, made)
 				VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-				append(texts(p.ID, p.Origin, p.Key, p.Digest, string(places)), stamp(p.Expires), stamp(p.At))...)
+				append(textArgs(p.ID, p.Origin, p.Key, p.Digest, string(places)), stamp(p.Expires), stamp(p.At))...)
 			if err != nil || n > 0 {
 				fresh = n > 0
 				return err
 			}
 		}
-		known, err = scanSubmission(func(dest ...any) error { return tx.Get(submissionByID, texts(id), dest...) })
+		known, err = scanSubmission(func(dest ...any) error { return tx.Get(submissionByID, textArgs(id), dest...) })
 		return err
 	})
 	switch {
@@ -92,42 +92,43 @@ func (b *Book) Accept(ctx context.Context, p channels.Submission) (known channel
 	case known.Digest != p.Digest:
 		return channels.Submission{}, false, fmt.Errorf("accept submission %s: %w", p.ID, channels.ErrOtherBody)
 	}
-	b.tidy()
+	b.pruneSometimes()
 	return known, fresh, nil
 }
 
-// claimKey returns the id of the submission that has p's key: p's own, unless another submission
-// has used the key within a day.
+// claimKey returns the id of the submission that owns p's key: p itself, unless another
+// submission has used the key within a day.
 func claimKey(tx *sqldb.Tx, p channels.Submission) (id string, err error) {
 	if p.Key == "" {
 		return p.ID, nil
 	}
 	n, err := tx.Exec(`INSERT INTO post_keys (origin, idem, post, made) VALUES (?, ?, ?, ?)
 		ON CONFLICT (origin, idem) DO UPDATE SET post = excluded.post, made = excluded.made WHERE post_keys.made < ?`,
-		append(texts(p.Origin, p.Key, p.ID), stamp(p.At), stamp(p.At.Add(-keepKeys)))...)
+		append(textArgs(p.Origin, p.Key, p.ID), stamp(p.At), stamp(p.At.Add(-keepKeys)))...)
 	if err != nil || n > 0 {
 		return p.ID, err
 	}
-	err = tx.Get(`SELECT post FROM post_keys WHERE origin = ? AND idem = ?`, texts(p.Origin, p.Key), &id)
+	err = tx.Get(`SELECT post FROM post_keys WHERE origin = ? AND idem = ?`, textArgs(p.Origin, p.Key), &id)
 	return sqldb.Untext(id), err
 }
 
 const submissionByID = `SELECT id, origin, idem, digest, destinations, expires, made FROM posts WHERE id = ?`
 
+// scanSubmission reads a submission from the columns of submissionByID.
 func scanSubmission(scan func(...any) error) (p channels.Submission, err error) {
 	var places string
 	var expires, made int64
 	if err := scan(&p.ID, &p.Origin, &p.Key, &p.Digest, &places, &expires, &made); err != nil {
 		return channels.Submission{}, err
 	}
-	untext(&p.ID, &p.Origin, &p.Key, &p.Digest, &places)
-	p.Expires, p.At = moment(expires), moment(made)
+	restoreTexts(&p.ID, &p.Origin, &p.Key, &p.Digest, &places)
+	p.Expires, p.At = timeOf(expires), timeOf(made)
 	return p, json.Unmarshal([]byte(places), &p.Destinations)
 }
 
-// Submission implements channels.Submissions.
+// Submission implements channels.Submissions: it reads one submission by its id.
 func (b *Book) Submission(ctx context.Context, id string) (channels.Submission, error) {
-	p, err := scanSubmission(b.db.Read.QueryRowContext(ctx, submissionByID, texts(id)...).Scan)
+	p, err := scanSubmission(b.db.Read.QueryRowContext(ctx, submissionByID, textArgs(id)...).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = channels.ErrNoSend
 	}
@@ -137,41 +138,41 @@ func (b *Book) Submission(ctx context.Context, id string) (channels.Submission, 
 	return p, nil
 }
 
-// Bind implements channels.Subjects.
+// Bind implements channels.Subjects: it replaces the id that is stored for the subject.
 func (b *Book) Bind(ctx context.Context, origin, subject string, at bus.Address, platformID string) error {
 	_, err := b.db.Exec(ctx, `INSERT INTO subjects (origin, subject, channel, chat, thread, platform_id, used) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (origin, subject, channel, chat, thread) DO UPDATE SET platform_id = excluded.platform_id, used = excluded.used`,
-		append(texts(origin, subject, at.Channel, at.Chat, at.Thread, platformID), stamp(time.Now()))...)
+		append(textArgs(origin, subject, at.Channel, at.Chat, at.Thread, platformID), stamp(time.Now()))...)
 	if err != nil {
 		return fmt.Errorf("bind a subject: %w", err)
 	}
-	b.tidy()
+	b.pruneSometimes()
 	return nil
 }
 
-// Bound implements channels.Subjects.
+// Bound implements channels.Subjects: it reads the id that is stored for the subject.
 func (b *Book) Bound(ctx context.Context, origin, subject string, at bus.Address) (platformID string, err error) {
 	err = b.db.Read.QueryRowContext(ctx, `SELECT platform_id FROM subjects
 		WHERE origin = ? AND subject = ? AND channel = ? AND chat = ? AND thread = ?`,
-		texts(origin, subject, at.Channel, at.Chat, at.Thread)...).Scan(&platformID)
+		textArgs(origin, subject, at.Channel, at.Chat, at.Thread)...).Scan(&platformID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("look up a subject: %w", err)
 	}
-	untext(&platformID)
+	restoreTexts(&platformID)
 	return platformID, nil
 }
 
-// tidy deletes old rows in the background, every pruneEvery calls.
-func (b *Book) tidy() {
+// pruneSometimes starts to delete old submissions in the background, at every pruneEvery-th call.
+func (b *Book) pruneSometimes() {
 	if b.submissions.Add(1)%pruneEvery == 0 {
 		b.db.Start(func(tx *sqldb.Tx) error { return pruneSubmissions(tx, time.Now()) }) // the next call deletes what this one leaves
 	}
 }
 
-// pruneSubmissions deletes old submissions, keys and subjects, at most pruneMost of each.
+// pruneSubmissions deletes old submissions, keys and subjects, at most pruneLimit of each.
 func pruneSubmissions(tx *sqldb.Tx, now time.Time) error {
 	for _, old := range []struct {
 		query  string
@@ -182,7 +183,7 @@ func pruneSubmissions(tx *sqldb.Tx, now time.Time) error {
 		{`DELETE FROM subjects WHERE (origin, subject, channel, chat, thread) IN (
 			SELECT origin, subject, channel, chat, thread FROM subjects WHERE used < ? ORDER BY used LIMIT ?)`, now.Add(-keepSubjects)},
 	} {
-		if _, err := tx.Exec(old.query, stamp(old.before), pruneMost); err != nil {
+		if _, err := tx.Exec(old.query, stamp(old.before), pruneLimit); err != nil {
 			return err
 		}
 	}

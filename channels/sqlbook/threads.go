@@ -11,40 +11,41 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// schemaCursors adds the table of how far each chat was read.
+// schemaCursors adds the table that says how far each chat was read.
 const schemaCursors = `
 CREATE TABLE cursors (
 	place  TEXT PRIMARY KEY,
 	cursor TEXT NOT NULL
 )`
 
-// Joined tells whether an admitted person has spoken to the bot in a thread, and since
-// when.
+// Joined reports whether somebody who is admitted has spoken to the bot in a thread, and
+// when first.
 func (b *Book) Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error) {
 	var seen int64
 	err = b.db.Read.QueryRowContext(ctx, `SELECT seen FROM chats WHERE channel = ? AND chat = ? AND thread = ?`,
-		texts(at.Channel, at.Chat, at.Thread)...).Scan(&seen)
+		textArgs(at.Channel, at.Chat, at.Thread)...).Scan(&seen)
 	if errors.Is(err, sql.ErrNoRows) {
 		return time.Time{}, false, nil
 	}
 	if err != nil {
 		return time.Time{}, false, fmt.Errorf("look up a thread: %w", err)
 	}
-	return moment(seen), true, nil
+	return timeOf(seen), true, nil
 }
 
-// Threads lists the threads of a chat in which an admitted person has spoken to the
-// bot.
+// Threads lists the threads of a chat in which somebody who is admitted has spoken to the
+// bot, the earliest first.
 func (b *Book) Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error) {
-	return list(ctx, b.db.Read, func(scan func(...any) error) (bus.Address, error) {
+	return queryAll(ctx, b.db.Read, func(scan func(...any) error) (bus.Address, error) {
 		at := bus.Address{Channel: chat.Channel, Chat: chat.Chat}
 		err := scan(&at.Thread)
-		untext(&at.Thread)
+		restoreTexts(&at.Thread)
 		return at, err
-	}, `SELECT thread FROM chats WHERE channel = ? AND chat = ? AND thread <> '' ORDER BY seen`, texts(chat.Channel, chat.Chat)...)
+	}, `SELECT thread FROM chats WHERE channel = ? AND chat = ? AND thread <> '' ORDER BY seen`, textArgs(chat.Channel, chat.Chat)...)
 }
 
-// Cursor returns what SetCursor stored last for an address; "" if nothing was.
+// Cursor returns the position that SetCursor stored last for an address; "" if there is
+// none.
 func (b *Book) Cursor(ctx context.Context, at bus.Address) (string, error) {
 	var cursor string
 	err := b.db.Read.QueryRowContext(ctx, `SELECT cursor FROM cursors WHERE place = ?`, sqldb.Text(at.String())).Scan(&cursor)
@@ -54,7 +55,7 @@ func (b *Book) Cursor(ctx context.Context, at bus.Address) (string, error) {
 	return sqldb.Untext(cursor), nil
 }
 
-// SetCursor stores how far a chat was read.
+// SetCursor stores up to which position a chat was read.
 func (b *Book) SetCursor(ctx context.Context, at bus.Address, cursor string) error {
 	_, err := b.db.Exec(ctx, `INSERT INTO cursors (place, cursor) VALUES (?, ?) ON CONFLICT (place) DO UPDATE SET cursor = excluded.cursor`,
 		sqldb.Text(at.String()), sqldb.Text(cursor))

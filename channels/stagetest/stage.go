@@ -1,4 +1,5 @@
-// Package stagetest is the stage on which tests let a gateway or a dispatcher play: a real bus and book, and a platform in memory.
+// Package stagetest gives tests of a gateway or a dispatcher their surroundings: a real bus
+// and book, and a platform in memory.
 package stagetest
 
 import (
@@ -15,7 +16,7 @@ import (
 	"parley/channels/sqlbook"
 )
 
-// A Stage is a bus and a book with a platform before them.
+// A Stage is a bus, a book and a platform in memory, with a log.
 type Stage struct {
 	Bus      *sqlitebus.Bus
 	Book     *sqlbook.Book
@@ -24,8 +25,8 @@ type Stage struct {
 	Close    func()
 }
 
-// Open opens the parts in a directory made before a bubble; what it starts must be
-// closed within.
+// Open opens the stage with files in a directory that was made before the synctest bubble
+// began; the test must call Close within the bubble.
 func Open(t *testing.T, dir string, c sqlitebus.Config) *Stage {
 	t.Helper()
 	c.Path = filepath.Join(dir, "bus.db")
@@ -44,8 +45,9 @@ func Open(t *testing.T, dir string, c sqlitebus.Config) *Stage {
 	}
 }
 
-// openBus waits for a lock that a child has inherited, which another test was
-// just forking: it lets go as soon as it runs its own program.
+// openBus opens the bus, and waits if its lock is held by a child process that another test
+// has just forked and that inherited it: the child releases the lock as soon as it executes
+// its own program.
 func openBus(t *testing.T, c sqlitebus.Config) *sqlitebus.Bus {
 	t.Helper()
 	for patience := time.After(10 * time.Second); ; {
@@ -64,10 +66,11 @@ func openBus(t *testing.T, c sqlitebus.Config) *sqlitebus.Bus {
 	}
 }
 
-// Logger writes to Log.
+// Logger returns a logger that writes to Log.
 func (s *Stage) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(s.Log, nil)) }
 
-// Mail is what waits in the inbound topic, claimed and given back.
+// Mail returns the messages that wait in the inbound topic; it claims them and gives them
+// back.
 func (s *Stage) Mail(t *testing.T) []bus.Inbound {
 	t.Helper()
 	var all []bus.Inbound
@@ -98,7 +101,7 @@ func (s *Stage) Mail(t *testing.T) []bus.Inbound {
 	return all
 }
 
-// Said is what a person says to the bot, alone with it.
+// Said returns a message of a person to the bot in their private chat.
 func Said(id, user, text string) bus.Inbound {
 	return bus.Inbound{
 		ID: id, From: bus.Person{ID: "c:" + user, Name: "Mallory"}, At: bus.Address{Channel: "c", Chat: user},
@@ -106,7 +109,7 @@ func Said(id, user, text string) bus.Inbound {
 	}
 }
 
-// Depth is how much lies in a topic.
+// Depth returns how many messages wait in a topic.
 func (s *Stage) Depth(t *testing.T, topic bus.Topic) bus.Depth {
 	t.Helper()
 	d, err := s.Bus.Depth(t.Context(), topic)

@@ -94,7 +94,7 @@ func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, mo
 		return nil, unreachable("download", err)
 	}
 	if resp.StatusCode == http.StatusOK {
-		return channels.Bounded(resp.Body, most), nil
+		return channels.LimitReader(resp.Body, most), nil
 	}
 	_ = resp.Body.Close() // what it says is for nobody
 	e := &channels.SendError{Fault: channels.Retry, Code: "http_" + strconv.Itoa(resp.StatusCode), Err: fmt.Errorf("download: HTTP status %d", resp.StatusCode)}

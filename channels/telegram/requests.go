@@ -154,7 +154,7 @@ func (c *Channel) keepWebhook(ctx context.Context, secret string) error {
 			if ok && refusal.Fault == channels.Stop {
 				return err
 			}
-			if !wait.Began() {
+			if !wait.HasWaited() {
 				c.log.LogAttrs(ctx, slog.LevelWarn, "Telegram does not take the webhook yet; trying on", slog.String("url", c.webhook), slog.Any("error", err))
 			}
 			if pause = wait.Next(mostWait); ok {
@@ -221,7 +221,7 @@ func (c *Channel) removeWebhook(ctx context.Context) error {
 		if ok && refusal.Fault == channels.Stop {
 			return err
 		}
-		if !wait.Began() {
+		if !wait.HasWaited() {
 			c.log.LogAttrs(ctx, slog.LevelWarn, "the bot's webhook cannot be removed yet; trying on", slog.Any("error", err))
 		}
 		pause := wait.Next(mostWait)

@@ -50,7 +50,7 @@ func TestWhatOthersSaidIsShownAndNotObeyed(t *testing.T) {
 	w.WaitSaid(2, 1)
 	for _, args := range [][]string{{"sessions", "main:telegram:2"}, {"sessions"}, {"chats"}, {"status"}, {"dead-letters"}} {
 		out, err := w.Command(args...).CombinedOutput()
-		if err != nil || strings.ContainsFunc(string(out), console.Obeyed) {
+		if err != nil || strings.ContainsFunc(string(out), console.IsTerminalControl) {
 			t.Errorf("%q prints %q, %v", args, out, err)
 		}
 	}

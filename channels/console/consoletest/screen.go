@@ -1,4 +1,5 @@
-// Package consoletest shows what a person sees of a terminal that a console has written to.
+// Package consoletest computes what a person sees on a terminal after a console has written
+// to it.
 package consoletest
 
 import (
@@ -7,17 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// An emulator is what a person sees of a terminal: it obeys the escape sequences by
-// which a cursor is moved and lines are erased, inserted and scrolled.
+// An emulator computes what a terminal shows: it obeys the escape sequences that move the
+// cursor and erase, insert and scroll lines.
 type emulator struct {
 	width, height int
-	rows          [][]rune // all that was ever shown; the last height of them are in sight
-	x, y          int      // y counts from the top of what is in sight
+	rows          [][]rune // all rows ever shown; the last height of them are visible
+	x, y          int      // y counts from the topmost visible row
 	wrap          bool     // the next character begins a new line
 }
 
-// Seen is what a terminal of that size shows of what was written to it, with
-// what has scrolled away above, without trailing blanks.
+// Seen returns what a terminal of that size shows after written was written to it: the rows
+// that have scrolled away first, then the visible ones, without trailing blanks.
 func Seen(written string, width, height int) string {
 	g := &emulator{width: width, height: height, rows: make([][]rune, height)}
 	for written != "" {
@@ -27,7 +28,7 @@ func Seen(written string, width, height int) string {
 		}
 		r, n := utf8.DecodeRuneInString(written)
 		if r == utf8.RuneError && n == 1 {
-			break // the end of what was read so far
+			break // the end of what was written so far
 		}
 		written = written[n:]
 		g.put(r)
@@ -39,8 +40,10 @@ func Seen(written string, width, height int) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
+// top returns the index of the topmost visible row.
 func (g *emulator) top() int { return len(g.rows) - g.height }
 
+// put writes one character at the cursor, or obeys it if it is a control character.
 func (g *emulator) put(r rune) {
 	switch r {
 	case '\r':
@@ -70,8 +73,10 @@ func (g *emulator) put(r rune) {
 	}
 }
 
+// row returns the row of the cursor.
 func (g *emulator) row() *[]rune { return &g.rows[g.top()+g.y] }
 
+// down moves the cursor one row down, and scrolls at the bottom.
 func (g *emulator) down() {
 	if g.y++; g.y == g.height {
 		g.rows = append(g.rows, nil)
@@ -79,7 +84,7 @@ func (g *emulator) down() {
 	}
 }
 
-// escape obeys one sequence and gives what follows it.
+// escape obeys one escape sequence and returns the text after it.
 func (g *emulator) escape(s string) string {
 	if s == "" {
 		return ""
@@ -91,7 +96,7 @@ func (g *emulator) escape(s string) string {
 		return s[1:]
 	}
 	if s[0] != '[' {
-		if end := strings.IndexAny(s, "\a\x1b"); (s[0] == ']' || s[0] == 'P') && end >= 0 { // a title, a question
+		if end := strings.IndexAny(s, "\a\x1b"); (s[0] == ']' || s[0] == 'P') && end >= 0 { // a title or a question to the terminal
 			return strings.TrimPrefix(s[end+1:], "\\")
 		}
 		return s[1:]
@@ -106,15 +111,16 @@ func (g *emulator) escape(s string) string {
 	return s[2+end:]
 }
 
-// number is a parameter; 0 where there is none.
+// number returns a parameter of a sequence; 0 if it is missing.
 func number(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n
 }
 
+// control obeys one control sequence with its parameters n and m.
 func (g *emulator) control(final byte, n, m int, body string) {
 	if strings.ContainsAny(body, "?><=$ ") {
-		return // modes and questions
+		return // modes and questions to the terminal
 	}
 	one := max(n, 1)
 	g.wrap = g.wrap && final == 'm'
@@ -164,7 +170,7 @@ func (g *emulator) control(final byte, n, m int, body string) {
 	}
 }
 
-// erase empties the line: behind the cursor, before it, or all of it.
+// erase empties the cursor's line: behind the cursor (0), before it (1), or all of it.
 func (g *emulator) erase(how int) {
 	switch how {
 	case 0:
@@ -176,6 +182,7 @@ func (g *emulator) erase(how int) {
 	}
 }
 
+// blank overwrites columns of the cursor's row with spaces.
 func (g *emulator) blank(from, to int) {
 	row := *g.row()
 	for i := from; i < min(to, len(row)); i++ {

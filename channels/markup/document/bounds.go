@@ -9,28 +9,29 @@ import (
 )
 
 const (
-	// mostMarks bounds how many marks of one block are looked at; those behind
-	// are text. Where a mark ends depends on those before it, so that the time
-	// for a block grows with their square.
+	// mostMarks bounds how many marks of one block are parsed; later ones are text. Where a
+	// mark ends depends on those before it, so the time for a block grows with the square
+	// of their number.
 	mostMarks = 1000
-	// mostCells bounds a table: rows that are too short are filled up, so that a
-	// table can be far larger than its text.
+	// mostCells bounds the cells of a table: short rows are filled up, so that a table can
+	// be far larger than its text.
 	mostCells = 8192
 )
 
-// A parse is one of a text, with the marks of the block that is being read.
+// A parse is the state of parsing one text, with the number of marks in the present block.
 type parse struct {
 	parser.Context
 	block ast.Node
 	marks int
 
-	emojiEnd int // where in the text the last emoji ends
+	emojiEnd int // position in the text behind the last emoji
 }
 
-// bounded is a parser that gives up on a block with too many marks.
+// bounded is an inline parser that stops parsing marks in a block with too many.
 type bounded struct{ parser.InlineParser }
 
-// Parse implements parser.InlineParser.
+// Parse implements parser.InlineParser: it counts the mark, and parses it unless the block
+// has too many.
 func (b bounded) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	p, ok := pc.(*parse)
 	if !ok {
@@ -39,8 +40,8 @@ func (b bounded) Parse(parent ast.Node, block text.Reader, pc parser.Context) as
 	if p.block != parent {
 		p.block, p.marks = parent, 0
 	}
-	// The parser of bare links is called at blanks and at a line's beginning. It
-	// looks at one word there and no further, so that this is no mark.
+	// The parser of bare links is called at blanks and at a line's beginning. It reads only
+	// one word there, so that call does not count as a mark.
 	if line, _ := block.PeekLine(); !isPunct(line[0]) {
 		return b.InlineParser.Parse(parent, block, pc)
 	}
@@ -50,23 +51,24 @@ func (b bounded) Parse(parent ast.Node, block text.Reader, pc parser.Context) as
 	return b.InlineParser.Parse(parent, block, pc)
 }
 
-// CloseBlock implements parser.CloseBlocker.
+// CloseBlock implements parser.CloseBlocker: it passes the call on.
 func (b bounded) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
 	if c, ok := b.InlineParser.(parser.CloseBlocker); ok {
 		c.CloseBlock(parent, block, pc)
 	}
 }
 
-// smallTables makes tables of paragraphs, unless they would have too many cells.
+// smallTables turns paragraphs into tables, unless these would have too many cells.
 type smallTables struct{ parser.ParagraphTransformer }
 
-// Transform implements parser.ParagraphTransformer.
+// Transform implements parser.ParagraphTransformer: it passes on paragraphs that are small
+// enough.
 func (t smallTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
 	lines, columns := node.Lines(), 0
 	for i := range lines.Len() {
 		line := lines.At(i)
 		row := line.Value(reader.Source())
-		if len(bytes.Trim(row, "|:- \t\n")) == 0 { // only such a line makes a table
+		if len(bytes.Trim(row, "|:- \t\n")) == 0 { // only such a line makes the paragraph a table
 			columns = max(columns, bytes.Count(bytes.Trim(row, "| \t\n"), []byte("|"))+1)
 		}
 	}

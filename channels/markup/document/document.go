@@ -1,23 +1,24 @@
-// Package document reads Markdown as people and models write it in chats, and makes blocks of spans of it.
+// Package document parses Markdown as people and models write it in chats into blocks of
+// spans.
 //
-// parse.go puts the parser together; formulas.go, emphasis.go, emoji.go and bounds.go
-// are where it differs from CommonMark, tame.go and bounds.go keep it from taking long.
-// tree.go makes blocks of what it has read, and inline.go spans.
+// parse.go configures the parser; formulas.go, emphasis.go and emoji.go are where it
+// differs from CommonMark; tame.go and bounds.go keep it from taking long. tree.go turns
+// the parsed tree into blocks, and inline.go into spans.
 package document
 
 import "strings"
 
-// A Style is how a span looks.
+// A Style is a combination of the ways in which a span is marked.
 type Style uint8
 
-// The styles; a span has any of them at once.
+// The styles; a span may have several at once.
 const (
 	Bold Style = 1 << iota
 	Italic
 	Strike
 	Code
-	// Marker is a list's bullet or number: it is written as it is, and what
-	// follows it still begins a line.
+	// Marker is a list's bullet or number: it is written literally, and the text after it
+	// still counts as the beginning of a line.
 	Marker
 )
 
@@ -26,10 +27,10 @@ type Span struct {
 	Text  string
 	Style Style
 	URL   string
-	Emoji string // the name of an emoji that was written by it; Text is its character
+	Emoji string // the name of an emoji that was written by its name; Text is its character
 }
 
-// A Kind is what a block is.
+// A Kind is the kind of a block.
 type Kind uint8
 
 // The kinds of blocks.
@@ -38,11 +39,11 @@ const (
 	Heading
 	CodeBlock
 	Table
-	Record // a row of a table, as lines; Parse makes none
+	Record // a row of a table, shown as lines; Parse makes none
 	Rule
 )
 
-// A Block is what the splitter would rather not cut.
+// A Block is a part of a text that the splitter avoids cutting.
 type Block struct {
 	Kind  Kind
 	Spans []Span   // of a paragraph or heading
@@ -50,29 +51,29 @@ type Block struct {
 	Info  string   // of a code block: its language
 	Level int      // of a heading
 
-	Head   []Cell // of a table: its first row, which names the columns
+	Head   []Cell // of a table: its first row, with the names of the columns
 	Rows   [][]Cell
 	Align  []Align
-	Widths []int // of a table: those of its columns, where it is but a part of one
+	Widths []int // of a table: the widths of its columns, if this is only a part of the table
 
 	Fields []Field // of a record
-	Of     *Block  // of a whole record: a table of nothing but its row
+	Of     *Block  // of a whole record: a table of only this row
 
-	Within *Container // what it stands in; nil is the text itself
-	Indent string     // before its lines and the marks of quotes; text has that of its item as a span
-	Gap    bool       // an empty line is before it
+	Within *Container // the innermost quote or list item around it; nil at the top level
+	Indent string     // goes before its lines and the marks of quotes; text has the indent of its item as a span
+	Gap    bool       // an empty line precedes it
 }
 
 // A Cell is one field of a table.
 type Cell []Span
 
-// A Field is a cell behind the name of its column.
+// A Field is a cell with the name of its column.
 type Field struct {
 	Name  []Span
 	Value Cell
 }
 
-// An Align says where the text of a column stands.
+// An Align says how the text of a column is aligned.
 type Align uint8
 
 // The alignments.
@@ -83,20 +84,20 @@ const (
 	Right
 )
 
-// A Container is a quote, or an item of a list.
+// A Container is a quote or an item of a list.
 type Container struct {
-	In     *Container // the one that it stands in
-	List   *List      // whose item it is; nil is a quote
+	In     *Container // the container around it
+	List   *List      // the list whose item it is; nil for a quote
 	Number int        // of an item of an ordered list
 }
 
-// A List is what items are of.
+// A List is a list to which items belong.
 type List struct {
 	Ordered bool
 	Tight   bool // its items are lines, not paragraphs
 }
 
-// Quotes is how many quotes a block stands in.
+// Quotes returns how many quotes are around a block.
 func (b Block) Quotes() (n int) {
 	for c := b.Within; c != nil; c = c.In {
 		if c.List == nil {
@@ -106,24 +107,24 @@ func (b Block) Quotes() (n int) {
 	return n
 }
 
-// IsEmpty tells of a block that says nothing.
+// IsEmpty reports whether a block has no content.
 func (b Block) IsEmpty() bool {
 	return len(b.Spans) == 0 && len(b.Lines) == 0 && len(b.Rows) == 0 && len(b.Fields) == 0
 }
 
-// IsBare tells of a link that is its own text.
+// IsBare reports whether a span is a link whose text is its target.
 func (s Span) IsBare() bool {
 	return s.URL != "" && (s.Text == s.URL || "http://"+s.Text == s.URL || s.IsMail())
 }
 
-// IsMail tells of an address that is its own text.
+// IsMail reports whether a span is a mail address that links to itself.
 func (s Span) IsMail() bool {
 	address, ok := strings.CutPrefix(s.URL, "mailto:")
 	return ok && s.Text == address
 }
 
-// Text is what spans say without markup; with targets, where a link leads stands
-// behind its text.
+// Text returns the text of spans without markup; with targets, the target of each link
+// follows its text.
 func Text(spans []Span, targets bool) string {
 	var b strings.Builder
 	b.Grow(len(spans) * 24)

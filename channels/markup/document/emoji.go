@@ -9,11 +9,11 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// longestName is more than the name of any emoji has, in bytes.
+// longestName is more than the length of any emoji's name, in bytes.
 const longestName = 64
 
-// Emoji is the emoji of a name such as "tada"; false if none has it. It knows GitHub's
-// names, and of Slack's those of flags and of skin tones.
+// Emoji returns the emoji with a name such as "tada"; false if there is none. It knows
+// GitHub's names, and Slack's names of flags and skin tones.
 func Emoji(name string) (string, bool) {
 	if e, ok := emojis.Github().Get(name); ok && e.IsUnicode() {
 		return string(e.Unicode), true
@@ -29,9 +29,10 @@ func Emoji(name string) (string, bool) {
 	return "", false
 }
 
-// ReadEmoji reads a name between colons, such as :tada:, at the beginning of a text.
-// Before is the character before it, 0 if that is none or an emoji. Names that no emoji
-// has are none, nor is what is part of a word or a number: 1:100:2, std::key::x.
+// ReadEmoji reads an emoji's name between colons, such as :tada:, at the beginning of s.
+// before is the character in front of s, or 0 if there is none or it is an emoji. ok is
+// false for unknown names, and for what is part of a word or a number: 1:100:2,
+// std::key::x.
 func ReadEmoji(before rune, s string) (name, character string, ok bool) {
 	if before == ':' || before < 0x80 && isWord(byte(before)) {
 		return "", "", false
@@ -45,7 +46,7 @@ func ReadEmoji(before rune, s string) (name, character string, ok bool) {
 	return name, character, ok
 }
 
-// nameEnd is where the colon behind a name is, 0 if there is none.
+// nameEnd returns the position of the colon behind a name, 0 if there is none.
 func nameEnd(s string) int {
 	if s == "" || s[0] != ':' {
 		return 0
@@ -63,13 +64,13 @@ func nameEnd(s string) int {
 
 func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 
-// emojiNames parses the names of emoji.
+// emojiNames is the inline parser of emoji written by their names.
 type emojiNames struct{}
 
-// Trigger implements parser.InlineParser.
+// Trigger implements parser.InlineParser: names begin with a colon.
 func (emojiNames) Trigger() []byte { return []byte{':'} }
 
-// Parse implements parser.InlineParser.
+// Parse implements parser.InlineParser: it reads one emoji's name.
 func (emojiNames) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	line, segment := block.PeekLine()
 	before := block.PrecendingCharacter()
@@ -89,14 +90,14 @@ func (emojiNames) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.No
 	return &emoji{name: name, character: character}
 }
 
-// An emoji is one that was written by its name.
+// An emoji is the syntax node of an emoji written by its name.
 type emoji struct {
 	ast.BaseInline
 	name, character string
 }
 
-// Kind implements ast.Node.
+// Kind implements ast.Node: it pretends to be a string.
 func (*emoji) Kind() ast.NodeKind { return ast.KindString }
 
-// Dump implements ast.Node.
+// Dump implements ast.Node, for debugging.
 func (e *emoji) Dump(source []byte, level int) { ast.DumpHelper(e, source, level, nil, nil) }

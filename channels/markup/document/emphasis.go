@@ -7,14 +7,14 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// emphasis parses * and _ as CommonMark does, but for a star between letters or
-// digits, which in chats is a product or a name.
+// emphasis parses * and _ as CommonMark does, except a star between letters or digits,
+// which in chats is a product or part of a name.
 type emphasis struct{}
 
-// Trigger implements parser.InlineParser.
+// Trigger implements parser.InlineParser: emphasis begins with * or _.
 func (emphasis) Trigger() []byte { return []byte{'*', '_'} }
 
-// Parse implements parser.InlineParser.
+// Parse implements parser.InlineParser: it reads one run of stars or underscores.
 func (emphasis) Parse(_ ast.Node, reader text.Reader, pc parser.Context) ast.Node {
 	before := reader.PrecendingCharacter()
 	line, segment := reader.PeekLine()
@@ -34,24 +34,25 @@ func (emphasis) Parse(_ ast.Node, reader text.Reader, pc parser.Context) ast.Nod
 	return node
 }
 
-// IsDelimiter implements parser.DelimiterProcessor.
+// IsDelimiter implements parser.DelimiterProcessor: * and _ are delimiters.
 func (emphasis) IsDelimiter(b byte) bool { return b == '*' || b == '_' }
 
-// CanOpenCloser implements parser.DelimiterProcessor.
+// CanOpenCloser implements parser.DelimiterProcessor: a delimiter ends only one of the same
+// character.
 func (emphasis) CanOpenCloser(opener, closer *parser.Delimiter) bool {
 	return opener.Char == closer.Char
 }
 
-// OnMatch implements parser.DelimiterProcessor.
+// OnMatch implements parser.DelimiterProcessor: it makes the node of the emphasis.
 func (emphasis) OnMatch(consumes int) ast.Node { return ast.NewEmphasis(consumes) }
 
-// strikethrough parses ~~ alone: one ~ is a range or an estimate in a chat.
+// strikethrough parses only ~~, because in chats one ~ is a range or an estimate.
 type strikethrough struct{}
 
-// Trigger implements parser.InlineParser.
+// Trigger implements parser.InlineParser: strikethrough begins with ~.
 func (strikethrough) Trigger() []byte { return []byte{'~'} }
 
-// Parse implements parser.InlineParser.
+// Parse implements parser.InlineParser: it reads one run of tildes.
 func (strikethrough) Parse(_ ast.Node, reader text.Reader, pc parser.Context) ast.Node {
 	before := reader.PrecendingCharacter()
 	line, segment := reader.PeekLine()
@@ -71,13 +72,14 @@ func (strikethrough) Parse(_ ast.Node, reader text.Reader, pc parser.Context) as
 	return node
 }
 
-// IsDelimiter implements parser.DelimiterProcessor.
+// IsDelimiter implements parser.DelimiterProcessor: ~ is the delimiter.
 func (strikethrough) IsDelimiter(b byte) bool { return b == '~' }
 
-// CanOpenCloser implements parser.DelimiterProcessor.
+// CanOpenCloser implements parser.DelimiterProcessor: a delimiter ends one of the same
+// character.
 func (strikethrough) CanOpenCloser(opener, closer *parser.Delimiter) bool {
 	return opener.Char == closer.Char
 }
 
-// OnMatch implements parser.DelimiterProcessor.
+// OnMatch implements parser.DelimiterProcessor: it makes the node of the struck-out text.
 func (strikethrough) OnMatch(int) ast.Node { return tables.NewStrikethrough() }

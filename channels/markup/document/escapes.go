@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Clean makes valid UTF-8 with plain newlines and without control characters,
+// Clean returns the text as valid UTF-8 with plain newlines and without control characters,
 // which platforms refuse or drop.
 func Clean(md string) string {
 	if utf8.ValidString(md) && strings.IndexFunc(md, isControl) < 0 {
@@ -28,7 +28,7 @@ func isControl(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\t' || r == 0x7f
 }
 
-// Unescape resolves backslashes before punctuation, and entities.
+// Unescape resolves backslashes before punctuation, and character references such as &amp;.
 func Unescape(s string) string {
 	if !strings.ContainsAny(s, `\&`) {
 		return s
@@ -50,9 +50,9 @@ func Unescape(s string) string {
 	return b.String()
 }
 
-// entity is the entity with which a text begins, and what it stands for; a lone
-// & stands for itself. HTML knows some without a semicolon, Markdown does not:
-// in "?a=1&region=2;" nothing is one.
+// entity reads the character reference that begins a text, and returns it with the
+// character that it stands for; a lone & stands for itself. HTML knows some references
+// without a semicolon, Markdown does not: "?a=1&region=2;" contains none.
 func entity(s string) (name, character string) {
 	const longest = 40
 	end := strings.IndexByte(s[:min(len(s), longest)], ';')
@@ -70,7 +70,7 @@ func entity(s string) (name, character string) {
 	}
 	character = html.UnescapeString(name)
 	if character != ";" && strings.HasSuffix(character, ";") {
-		return "&", "&" // none, or only its beginning is one
+		return "&", "&" // no reference, or only its beginning is one
 	}
 	return name, character
 }

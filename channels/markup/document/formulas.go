@@ -9,17 +9,17 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// formulas parses \( … \) and \[ … \], between which models write mathematics:
-// what is in there stays as it is, with its backslashes.
+// formulas is the inline parser of \( … \) and \[ … \], between which models write
+// mathematics: the content stays as it is, with its backslashes.
 type formulas struct{}
 
-// mostFormula bounds how far the end of a formula is looked for, in bytes.
+// mostFormula bounds how many bytes are searched for the end of a formula.
 const mostFormula = 2000
 
-// Trigger implements parser.InlineParser.
+// Trigger implements parser.InlineParser: formulas begin with a backslash.
 func (formulas) Trigger() []byte { return []byte{'\\'} }
 
-// Parse implements parser.InlineParser.
+// Parse implements parser.InlineParser: it reads one formula.
 func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	line, _ := block.PeekLine()
 	if len(line) < 2 || line[1] != '(' && line[1] != '[' {
@@ -62,8 +62,8 @@ func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node 
 	return formula
 }
 
-// endOf is where a line has the end of a formula, -1 if nowhere. Behind another backslash
-// it is none.
+// endOf returns the position in a line of the end of a formula, or -1. An end behind
+// another backslash does not count.
 func endOf(line, end []byte) int {
 	for at := 0; ; {
 		i := bytes.Index(line[at:], end)
@@ -79,11 +79,11 @@ func endOf(line, end []byte) int {
 	}
 }
 
-// formulaMark tells a formula from a code span, which it otherwise resembles.
+// formulaMark distinguishes the node of a formula from a code span, whose type it shares.
 const formulaMark = "formula"
 
-// isFormula tells whether what stands in such brackets is mathematics. Square
-// brackets are also written so to keep them from being a link, as in \[x\].
+// isFormula reports whether the text between such brackets is mathematics. People also
+// write square brackets like this so that they are no link, as in \[x\].
 func isFormula(bracket byte, inside []byte) bool {
 	if !bytes.ContainsFunc(inside, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 		return false

@@ -8,14 +8,14 @@ import (
 	tables "github.com/yuin/goldmark/extension/ast"
 )
 
-// inline is the text of a block, as spans.
+// inline returns the text of a block as spans.
 func (t *tree) inline(n ast.Node) []Span {
 	var s []Span
 	t.collect(&s, n, 0, "")
 	return coalesce(s)
 }
 
-// coalesce joins what looks the same.
+// coalesce joins neighbouring spans that look the same.
 func coalesce(spans []Span) []Span {
 	joined := spans[:0]
 	for i := 0; i < len(spans); {
@@ -57,7 +57,7 @@ func (t *tree) collect(to *[]Span, parent ast.Node, st Style, url string) {
 		case *ast.Link:
 			t.link(to, n, linkTarget(n.Destination), st)
 		case *ast.Image:
-			if url != "" { // a badge: what counts is where it leads
+			if url != "" { // for a badge, the link counts more than the picture
 				t.collect(to, n, st, url)
 				continue
 			}
@@ -97,8 +97,8 @@ func (t *tree) text(to *[]Span, n *ast.Text, st Style, url string) {
 	}
 }
 
-// newline is never within a style: not every platform carries one over lines. Blanks
-// before it are none.
+// newline adds a line end without any style, because not every platform continues a style
+// over lines. It removes blanks before the line end.
 func (t *tree) newline(to *[]Span) {
 	for n := len(*to); n > 0 && (*to)[n-1].Style&(Code|Marker) == 0; n = len(*to) {
 		last := &(*to)[n-1]
@@ -123,7 +123,7 @@ func (t *tree) codeSpan(to *[]Span, n ast.Node, st Style, url string) {
 	put(to, strings.ReplaceAll(b.String(), "\n", " "), st|Code, url)
 }
 
-// formula is written as it came; a line of it that begins anew is indented.
+// formula adds a formula as it was written; each of its later lines is indented.
 func (t *tree) formula(to *[]Span, n ast.Node, st Style, url string) {
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		line, ok := c.(*ast.Text)
@@ -152,7 +152,7 @@ func (t *tree) rawHTML(to *[]Span, n *ast.RawHTML, st Style, url string) {
 	}
 }
 
-// link keeps the target of a link that leads nowhere from a chat as text.
+// link adds a link; a target that leads nowhere from a chat is written as text.
 func (t *tree) link(to *[]Span, n ast.Node, target string, st Style) {
 	before := len(*to)
 	if !isLink(target) {
@@ -168,7 +168,7 @@ func (t *tree) link(to *[]Span, n ast.Node, target string, st Style) {
 	}
 }
 
-// isLink tells of a target that may be a link; others could run or open things.
+// isLink reports whether a target may be a link; others could run or open something.
 func isLink(target string) bool {
 	scheme, rest, ok := strings.Cut(target, ":")
 	if !ok || len(rest) < 2 || strings.ContainsAny(target, unsafe+"\t\n") {
@@ -188,8 +188,8 @@ func linkTarget(written []byte) string { return encoded(Unescape(string(written)
 // unsafe are characters that may end a link where it is written.
 const unsafe = " <>\"`|\\"
 
-// encoded has the characters of a link's target that may not stand in it written by
-// their numbers, as browsers do.
+// encoded percent-encodes the characters that may not stand in a link's target, as browsers
+// do.
 func encoded(target string) string {
 	if !strings.ContainsAny(target, unsafe) || !strings.Contains(target, "://") {
 		return target

@@ -10,13 +10,12 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// A Parser reads Markdown; it may be used by many goroutines at once.
+// A Parser parses Markdown; many goroutines may use it at once.
 type Parser struct {
 	markdown parser.Parser
 }
 
-// NewParser makes a Parser. That costs more than reading a short text, so it is
-// worth keeping.
+// NewParser makes a Parser. That costs more than parsing a short text, so keep the Parser.
 func NewParser() *Parser {
 	inline := []util.PrioritizedValue{
 		util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
@@ -30,7 +29,7 @@ func NewParser() *Parser {
 		util.Prioritized(emojiNames{}, 600),
 		util.Prioritized(bounded{extension.NewLinkifyParser()}, 999),
 	}
-	// No link reference definitions: in a chat they are lines that somebody
+	// Link reference definitions are not parsed: in a chat they are lines that somebody
 	// wants to read, and parsed they would vanish.
 	return &Parser{markdown: parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
@@ -40,7 +39,7 @@ func NewParser() *Parser {
 	)}
 }
 
-// Parse reads a Markdown text, which Clean has passed.
+// Parse parses a Markdown text that Clean has returned.
 func (p *Parser) Parse(md string) []Block {
 	source := []byte(tame(md))
 	t := tree{source: source}
@@ -52,11 +51,11 @@ func (p *Parser) parse(source []byte) ast.Node {
 	return p.markdown.Parse(text.NewReader(source), parser.WithContext(&parse{Context: parser.NewContext()}))
 }
 
-// Images are the destinations of the images in a Markdown text, in their order and each
-// once. What looks like one in code is none.
+// Images returns the destinations of the images in a Markdown text, in their order and each
+// once. It ignores what looks like an image in code.
 func (p *Parser) Images(md string) []string {
 	var all []string
-	// The walk has no error of its own.
+	// The walk returns no error of its own.
 	_ = ast.Walk(p.parse([]byte(tame(md))), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		image, ok := n.(*ast.Image)
 		if !ok || !entering {

@@ -2,17 +2,17 @@ package document
 
 import "strings"
 
-// MostLink is how long the target of a link may be, in bytes; longer ones are text.
+// MostLink is how long a link's target may be, in bytes; a link with a longer one is text.
 const MostLink = 2000
 
 const (
-	mostNested = 16 // lists and quotes within each other
+	mostNested = 16 // levels of lists and quotes within each other
 	mostIndent = 64 // columns before the text of a line
 )
 
-// tame escapes what no person writes and what would take the parser time that
-// grows with the square of the text: quotes and lists nested without end, links
-// whose target never ends.
+// tame escapes what no person writes and what would cost the parser time that grows with
+// the square of the text: quotes and lists nested very deep, and links whose target never
+// ends.
 func tame(md string) string {
 	if strings.Contains(md, "](") {
 		md = tameLinks(md)
@@ -29,8 +29,8 @@ func tame(md string) string {
 				b = &strings.Builder{}
 			}
 			b.WriteString(md[done : start+at])
-			// Indentation beyond any sense is cut; the marker that is too many,
-			// or that comes so late, is escaped.
+			// Excessive indentation is cut; a marker that nests too deep, or stands behind
+			// that indentation, is escaped.
 			done = start + at + leadingSpace(md[start+at:end])
 			if done < end && strings.IndexByte(">-+*.)", md[done]) >= 0 {
 				b.WriteByte('\\')
@@ -47,8 +47,8 @@ func tame(md string) string {
 
 func leadingSpace(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
 
-// tooDeep is where in a line the nesting or the indentation is too deep; -1 if
-// it is not.
+// tooDeep returns the position in a line where the nesting or the indentation is too deep,
+// or -1.
 func tooDeep(line string) int {
 	nested, spaces := 0, 0
 	for i := 0; i < len(line); i++ {
@@ -83,7 +83,7 @@ func tooDeep(line string) int {
 	return -1
 }
 
-// isRun tells of a line that is a rule.
+// isRun reports whether a line is a rule, such as ***.
 func isRun(line string) bool {
 	return (line[0] == '-' || line[0] == '*') && strings.Trim(line, line[:1]+" \t\n") == ""
 }
@@ -91,7 +91,7 @@ func isRun(line string) bool {
 func tameLinks(md string) string {
 	var b strings.Builder
 	done := 0
-	space := -1 // the next white space, once it was looked for
+	space := -1 // the next white space, once searched for
 	for at := 0; ; {
 		i := strings.Index(md[at:], "](")
 		if i < 0 {

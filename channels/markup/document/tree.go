@@ -9,16 +9,16 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// A tree makes a list of blocks of a document: what nests becomes prefixes and
-// flags, so that nothing behind it needs to know of nesting.
+// A tree turns a parsed document into a list of blocks: nesting becomes prefixes and flags,
+// so that later steps need to know nothing of it.
 type tree struct {
 	source []byte
 	blocks []Block
 
 	within *Container
-	indent string // of the lines of the list item
-	first  string // instead of indent, before the item's first line
-	outer  string // indent of what the outermost quote stands in
+	indent string // indent of the lines of the present list item
+	first  string // what goes before the item's first line instead of indent
+	outer  string // indent of what contains the outermost quote
 	gap    bool
 }
 
@@ -45,7 +45,7 @@ func (t *tree) walk(parent ast.Node) {
 		case *ast.List:
 			t.list(n)
 		case *tables.Table:
-			t.gap = true // the parser does not tell
+			t.gap = true // the parser does not say whether there was one
 			t.table(n)
 		default:
 			t.add(Block{Kind: Paragraph, Spans: t.inline(n)})
@@ -53,7 +53,7 @@ func (t *tree) walk(parent ast.Node) {
 	}
 }
 
-// add puts the list item's marker before the block, if it is the first in one.
+// add appends a block; the first block of a list item gets the item's marker.
 func (t *tree) add(b Block) {
 	prefix := t.indent
 	if t.first != "" {
@@ -65,7 +65,7 @@ func (t *tree) add(b Block) {
 			b.Spans = append([]Span{{Text: prefix, Style: Marker}}, b.Spans...)
 		}
 		t.first = ""
-	case t.first != "": // a code block right behind the marker
+	case t.first != "": // a code block directly behind the marker
 		t.add(Block{Kind: Paragraph})
 	}
 	b.Within, b.Indent = t.within, t.outer
@@ -79,14 +79,14 @@ func (t *tree) add(b Block) {
 	t.blocks = append(t.blocks, b)
 }
 
-// enter walks what stands in a container.
+// enter walks the content of a container.
 func (t *tree) enter(c *Container, n ast.Node) {
 	c.In, t.within = t.within, c
 	t.walk(n)
 	t.within = c.In
 }
 
-// quote walks a quote. Within an item it is indented as a whole.
+// quote walks a quote. A quote inside a list item is indented as a whole.
 func (t *tree) quote(n ast.Node) {
 	indent, outer := t.indent, t.outer
 	if t.first == "" {
@@ -113,7 +113,7 @@ func (t *tree) list(list *ast.List) {
 			number++
 		}
 		begin := indent
-		if t.first != "" { // a list right within an item
+		if t.first != "" { // a list directly within an item
 			begin = t.first
 		}
 		t.first = begin + mark
@@ -128,14 +128,14 @@ func (t *tree) item(within *Container, n ast.Node) {
 	if t.first == "" {
 		return
 	}
-	// Nothing was in it.
+	// The item was empty.
 	t.first = strings.TrimRight(t.first, " ")
 	t.within = within
 	t.add(Block{Kind: Paragraph})
 	t.within = within.In
 }
 
-// html has HTML be read: no platform takes it.
+// html adds HTML as text to read, because no platform accepts it.
 func (t *tree) html(n *ast.HTMLBlock) {
 	lines := t.lines(n.Lines())
 	if n.HasClosure() {
@@ -159,7 +159,7 @@ func (t *tree) table(n *tables.Table) {
 		}[a])
 	}
 	indent := t.indent
-	t.indent = "" // the lines of a cell are not those of the item
+	t.indent = "" // the lines of a cell are not indented like those of the item
 	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
 		var cells []Cell
 		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
@@ -184,7 +184,7 @@ func (t *tree) lines(segments *text.Segments) []string {
 	return lines
 }
 
-// language is the first word of an info string, if it looks like a language.
+// language returns the first word of an info string if it looks like a language, else "".
 func language(info []byte) string {
 	s := Unescape(string(info))
 	if len(s) > 32 || strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+#-_.") != "" {

@@ -114,7 +114,7 @@ func (f *Fetcher) Fetch(ctx context.Context, a bus.Attachment, most int64) (io.R
 		_ = resp.Body.Close() // what it says is for nobody
 		return nil, err
 	}
-	return channels.Bounded(resp.Body, most), nil
+	return channels.LimitReader(resp.Body, most), nil
 }
 
 // trusts reports whether the token may be sent to an address: one of Slack's hosts over

@@ -26,7 +26,7 @@ func (s *Screen) Write(b []byte) (int, error) {
 	for len(text) > 0 && utf8.FullRune(text) {
 		r, size := utf8.DecodeRune(text)
 		switch {
-		case !console.Obeyed(r):
+		case !console.IsTerminalControl(r):
 			out = utf8.AppendRune(out, r)
 		case s.JSON && r <= 0xFFFF && r != '\r':
 			out = fmt.Appendf(out, `\u%04x`, r)
@@ -47,7 +47,7 @@ func Cell(text string) string {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case console.Obeyed(r):
+		case console.IsTerminalControl(r):
 			return -1
 		}
 		return r

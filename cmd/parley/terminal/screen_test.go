@@ -44,7 +44,7 @@ func TestScreen(t *testing.T) {
 		t.Fatal(err)
 	}
 	var back map[string]string
-	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back["text"] != evil || strings.ContainsFunc(out.String(), console.Obeyed) {
+	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back["text"] != evil || strings.ContainsFunc(out.String(), console.IsTerminalControl) {
 		t.Errorf("as JSON it is %q, %v", out.String(), err)
 	}
 	if got := Cell("a\nb\tc" + evil); strings.ContainsAny(got, "\n\t\x1b") || !strings.HasPrefix(got, "a b ca]0;") {
