@@ -181,6 +181,7 @@ func (c *cli) onboardProgram(tty terminal.Terminal) onboard.Program {
 	}
 }
 
+// exitCode prints the error of a command, if there is one, and returns the exit code.
 func exitCode(err error, tty terminal.Terminal) int {
 	if err == nil {
 		return exitDone

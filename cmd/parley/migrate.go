@@ -68,7 +68,7 @@ func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 	if err != nil {
 		return explainMigrateError(err, to)
 	}
-	r := migrateReport{report, whatIsLeft(to, root)}
+	r := migrateReport{report, nextSteps(to, root)}
 	if flags.JSON {
 		return json.NewEncoder(tty.Out).Encode(r)
 	}
@@ -108,8 +108,8 @@ func explainMigrateError(err error, to *config.Config) error {
 	return err
 }
 
-// whatIsLeft returns what the operator has to do by hand.
-func whatIsLeft(to *config.Config, root string) []string {
+// nextSteps returns what the operator has to do by hand after a migration.
+func nextSteps(to *config.Config, root string) []string {
 	var next []string
 	if root != to.Workspace.Root && isNotEmpty(root) {
 		next = append(next, fmt.Sprintf("copy the sessions' files before the first serve: cp -a %s/. %s/", root, to.Workspace.Root))

@@ -66,6 +66,8 @@ func (c sendCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 	})
 }
 
+// requestBody returns the body of the request; it reads the text from standard input if
+// neither a text nor a file was given.
 func (c sendCmd) requestBody(tty terminal.Terminal) (map[string]any, error) {
 	if c.Text == "" && c.File == "" {
 		raw, err := io.ReadAll(io.LimitReader(tty.In, maxFile))
@@ -111,6 +113,7 @@ func (c sendCmd) awaitOutcome(ctx context.Context, server *client.Client, s outb
 	return s, nil
 }
 
+// isPending reports whether a destination has no outcome yet.
 func isPending(s outbox.Status) bool {
 	for _, d := range s.Destinations {
 		if d.State == channels.Queued {

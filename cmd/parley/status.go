@@ -192,7 +192,7 @@ func (c logsCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 				}
 				fmt.Fprintln(w, report.AuditLine(r))
 			}
-			if err := w.Flush(); err != nil { // page by page: what was read is shown whatever the next one says
+			if err := w.Flush(); err != nil { // after each page, so that it is shown even if the next page fails
 				return err
 			}
 			if after = page.Next; after == 0 {

@@ -87,6 +87,7 @@ func (e *AbsentError) Remedy() string {
 	return joinAttempts(e.Tried, "; or ", func(a Attempt) string { return a.Remedy })
 }
 
+// joinAttempts says each attempt in words, with between standing between them.
 func joinAttempts(tried []Attempt, between string, words func(Attempt) string) string {
 	all := make([]string, len(tried))
 	for i, a := range tried {

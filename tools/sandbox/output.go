@@ -17,6 +17,8 @@ type output struct {
 	total      int64
 }
 
+// Write keeps as much of p as there is room for; the end of the output replaces older
+// bytes.
 func (o *output) Write(p []byte) (int, error) {
 	o.shared.Lock()
 	defer o.shared.Unlock()

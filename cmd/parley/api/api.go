@@ -40,7 +40,7 @@ type Config struct {
 	// Schedules holds what people have the agent do later.
 	Schedules Schedules
 	Agent     Agent
-	Channels  func() []string // that are configured, whoever connects them
+	Channels  func() []string // the names of the configured channels, even if another process connects them
 	Health    Health
 	Metrics   http.Handler
 	Audit     Audit
@@ -105,6 +105,7 @@ type Timeouts struct {
 
 const defaultTimeout = 15 * time.Second
 
+// withDefaults replaces zero fields by their defaults.
 func (t Timeouts) withDefaults() Timeouts {
 	for _, d := range []*time.Duration{&t.Body, &t.Write, &t.Quiet} {
 		if *d <= 0 {
@@ -153,6 +154,7 @@ type route struct {
 	kind, result string // what the audit records of the request; "" if nothing
 }
 
+// routes lists everything that the API serves.
 func (a *API) routes() []route {
 	return []route{
 		{pattern: "POST /v1/messages", may: caller.maySendSomewhere, serve: a.postMessage},
@@ -197,7 +199,7 @@ func (a *API) routes() []route {
 // scope, then everything else.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ans := &response{ResponseWriter: w, control: http.NewResponseController(w), began: time.Now()}
-	defer a.finish(ans, r)
+	defer a.finishRequest(ans, r)
 	a.setDeadlines(ans, r)
 	if err := a.checkHostAndOrigin(r); err != nil {
 		ans.refuse(err)
@@ -261,8 +263,8 @@ func (a *API) setReadDeadline(w *response, r *http.Request) {
 	_ = w.control.SetReadDeadline(time.Now().Add(a.cfg.Timeouts.Body + megabytes*a.cfg.Timeouts.Body/8))
 }
 
-// finish logs a request, and answers one whose handler panicked.
-func (a *API) finish(w *response, r *http.Request) {
+// finishRequest logs a request, and answers one whose handler panicked.
+func (a *API) finishRequest(w *response, r *http.Request) {
 	if w.large {
 		<-a.largeBodies
 	}

@@ -123,6 +123,8 @@ func decode(raw []byte, fields ...field) (sizes map[string]int, err error) {
 	return sizes, nil
 }
 
+// unknownField refuses a field that does not exist, and names the one that was probably
+// meant.
 func unknownField(name string, fields []field) *refusal {
 	known := make([]string, len(fields))
 	for i, f := range fields {

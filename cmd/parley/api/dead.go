@@ -75,6 +75,8 @@ func deadLetterPath(w *response, r *http.Request) (topic bus.Topic, id string) {
 	return bus.Topic(r.PathValue("topic")), w.id
 }
 
+// asNotFound returns a "not found" for the caller if a dead letter does not exist, else
+// err as it is.
 func asNotFound(err error) error {
 	if errors.Is(err, bus.ErrNotFound) || errors.Is(err, errNoLetter) {
 		return notFound("there is no such dead letter; mind that topic and id are percent-encoded in a path")

@@ -39,6 +39,7 @@ type message struct {
 	session string
 }
 
+// readMessage reads the body of POST /v1/messages; digest is a hash of the body.
 func (a *API) readMessage(w *response, r *http.Request) (m message, digest string, err error) {
 	raw, err := a.readJSONBody(w, r, maxBody)
 	if err != nil {
@@ -195,6 +196,7 @@ func badSessionName() *refusal {
 	return unprocessable("bad_session", `"session" is to be a name without control characters and slashes, or a session's key`)
 }
 
+// agentSessionKey returns the key of the agent's session at an address.
 func (a *API) agentSessionKey(at bus.Address) (string, error) {
 	return sessions.Key(a.cfg.Agent.Name, at.Channel, at.Chat, at.Thread)
 }

@@ -102,6 +102,8 @@ func (a *API) listSessions(w *response, r *http.Request) error {
 	return w.json(http.StatusOK, page)
 }
 
+// listVisible returns the sessions behind the key after that a caller may read, at most
+// limit; more is true if others follow.
 func (a *API) listVisible(ctx context.Context, c caller, after string, limit int) (list []sessions.Info, more bool, err error) {
 	list = []sessions.Info{}
 	for {
@@ -173,6 +175,7 @@ type rating struct {
 	At     time.Time `json:"at"`
 }
 
+// ratings returns what people think of a session's answers.
 func (a *API) ratings(ctx context.Context, session string) (all []rating, err error) {
 	kept, err := a.cfg.People.Ratings(ctx, session)
 	for _, r := range kept {

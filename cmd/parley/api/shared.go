@@ -28,8 +28,8 @@ const (
 // A snapshotCache makes snapshots and shares them: many watchers who come at once cost
 // one reading of the log.
 type snapshotCache struct {
-	log   sessions.Reader
-	slots chan struct{}
+	log       sessions.Reader
+	readSlots chan struct{}
 
 	mu   sync.Mutex
 	kept map[string]*cacheSlot
@@ -37,13 +37,13 @@ type snapshotCache struct {
 
 // A cacheSlot holds one session's snapshot for everybody who wants it.
 type cacheSlot struct {
-	turn chan struct{} // its holder reads the log; the others wait for it
-	last *cachedSnapshot
-	used int // how many callers of get use it
+	lock     chan struct{} // its holder reads the log; the others wait for it
+	snapshot *cachedSnapshot
+	users    int // how many callers of get use it
 }
 
 func newSnapshotCache(log sessions.Reader) *snapshotCache {
-	return &snapshotCache{log: log, slots: make(chan struct{}, maxSnapshotReads), kept: map[string]*cacheSlot{}}
+	return &snapshotCache{log: log, readSlots: make(chan struct{}, maxSnapshotReads), kept: map[string]*cacheSlot{}}
 }
 
 // get returns a session's snapshot of now or later. A session that does not exist yet has
@@ -52,24 +52,24 @@ func (v *snapshotCache) get(ctx context.Context, key string) (*cachedSnapshot, e
 	s := v.acquire(key)
 	defer v.release(key, s)
 	select {
-	case s.turn <- struct{}{}:
+	case s.lock <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	defer func() { <-s.turn }()
+	defer func() { <-s.lock }()
 	info, err := v.log.Info(ctx, key)
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 		return nil, err
 	}
-	if s.last != nil && s.last.info == info {
-		return s.last, nil
+	if s.snapshot != nil && s.snapshot.info == info {
+		return s.snapshot, nil
 	}
 	select {
-	case v.slots <- struct{}{}:
+	case v.readSlots <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	defer func() { <-v.slots }()
+	defer func() { <-v.readSlots }()
 	told, err := readSnapshot(ctx, v.log, key, info.Entries)
 	if errors.Is(err, sessions.ErrNotFound) { // the session was erased just now
 		told, err = &snapshotBuilder{}, nil
@@ -77,8 +77,8 @@ func (v *snapshotCache) get(ctx context.Context, key string) (*cachedSnapshot, e
 	if err != nil {
 		return nil, err
 	}
-	s.last, err = told.render(info)
-	return s.last, err
+	s.snapshot, err = told.render(info)
+	return s.snapshot, err
 }
 
 // acquire returns the slot of a session, and counts the caller as its user.
@@ -87,10 +87,10 @@ func (v *snapshotCache) acquire(key string) *cacheSlot {
 	defer v.mu.Unlock()
 	s := v.kept[key]
 	if s == nil {
-		s = &cacheSlot{turn: make(chan struct{}, 1)}
+		s = &cacheSlot{lock: make(chan struct{}, 1)}
 		v.kept[key] = s
 	}
-	s.used++
+	s.users++
 	return s
 }
 
@@ -99,8 +99,8 @@ func (v *snapshotCache) acquire(key string) *cacheSlot {
 func (v *snapshotCache) release(key string, s *cacheSlot) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	s.used--
-	if s.used > 0 || v.kept[key] != s {
+	s.users--
+	if s.users > 0 || v.kept[key] != s {
 		return
 	}
 	if len(v.kept) > maxCachedSnapshots {

@@ -52,6 +52,7 @@ type snapshotBuilder struct {
 	size  int
 }
 
+// A turnBlocks is a turn of a snapshot with its blocks and their size.
 type turnBlocks struct {
 	state  turnState
 	blocks []block
@@ -104,13 +105,14 @@ func readSnapshot(ctx context.Context, log sessions.Reader, key string, until in
 	return c, nil
 }
 
+// add adds an entry of the log, which must follow the entries before it.
 func (c *snapshotBuilder) add(e sessions.Entry) error {
 	if e.Kind == sessions.KindTurnStarted {
 		c.turns = append(c.turns, &turnBlocks{state: turnState{Turn: e.Turn, Causes: []string{}, State: running}})
 		c.trim()
 		return nil
 	}
-	t := c.turn(e.Turn)
+	t := c.findTurn(e.Turn)
 	if t == nil {
 		return nil
 	}
@@ -151,7 +153,8 @@ func (c *snapshotBuilder) add(e sessions.Entry) error {
 	return nil
 }
 
-func (c *snapshotBuilder) turn(id string) *turnBlocks {
+// findTurn returns the turn with this id; nil if the builder does not have it.
+func (c *snapshotBuilder) findTurn(id string) *turnBlocks {
 	for i := len(c.turns) - 1; i >= 0; i-- {
 		if c.turns[i].state.Turn == id {
 			return c.turns[i]

@@ -66,8 +66,8 @@ type viewer struct {
 	snapshots *snapshotCache
 	out       *stream
 
-	logged map[string]int  // how many blocks of each turn the last snapshot had; nil before one was needed
-	holes  map[string]bool // the turns that have a hole
+	snapshotBlocks map[string]int  // how many blocks of each turn the last snapshot had; nil before one was needed
+	holes          map[string]bool // the turns that have a hole
 }
 
 // begin subscribes to the session's events, and sends a snapshot if one is needed.
@@ -95,7 +95,7 @@ func (v *viewer) sendSnapshot(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read session %s for a snapshot: %w", v.key, err)
 	}
-	v.logged, v.holes = told.blockCounts, map[string]bool{}
+	v.snapshotBlocks, v.holes = told.blockCounts, map[string]bool{}
 	for _, turn := range told.runningTurns {
 		v.holes[turn] = true
 	}
@@ -120,8 +120,8 @@ func (v *viewer) follow(ctx context.Context, news iter.Seq2[bus.Event, error]) e
 
 // sendEvent sends an event, unless the last snapshot has it already.
 func (v *viewer) sendEvent(ctx context.Context, e bus.Event) error {
-	if v.logged != nil {
-		old, err := v.compare(ctx, e)
+	if v.snapshotBlocks != nil {
+		old, err := v.inSnapshot(ctx, e)
 		if old || err != nil {
 			return err
 		}
@@ -133,10 +133,10 @@ func (v *viewer) sendEvent(ctx context.Context, e bus.Event) error {
 	return v.out.send(id, e.Type, eventData(e))
 }
 
-// compare reports whether the snapshot already has an event, and ends a hole that the
-// event closes.
-func (v *viewer) compare(ctx context.Context, e bus.Event) (old bool, err error) {
-	next := v.logged[e.Turn]
+// inSnapshot reports whether the last snapshot already has an event, and ends a hole that
+// the event closes.
+func (v *viewer) inSnapshot(ctx context.Context, e bus.Event) (old bool, err error) {
+	next := v.snapshotBlocks[e.Turn]
 	switch e.Type {
 	case bus.BlockDelta, bus.BlockStop:
 		return e.Block < next, nil
@@ -240,6 +240,8 @@ func frameOf(id, kind string, data any) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// write sends a frame, an event or comment in its wire form. If the watcher does not take
+// it in time, the stream ends.
 func (s *stream) write(frame []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -90,6 +90,7 @@ func (d *Desk) sumOwnAndAll(ctx context.Context, person string, people []bill.Su
 	return own, all, nil
 }
 
+// addSums adds two sums field by field.
 func addSums(a, b bill.Sum) bill.Sum {
 	return bill.Sum{
 		Calls: a.Calls + b.Calls, Input: a.Input + b.Input, Cached: a.Cached + b.Cached, Output: a.Output + b.Output, Reasoning: a.Reasoning + b.Reasoning,

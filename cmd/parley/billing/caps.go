@@ -54,6 +54,7 @@ type watchedCap struct {
 	setting string
 }
 
+// watchedCaps returns the caps on all and on each agent that are set.
 func (c Caps) watchedCaps() (all []watchedCap) {
 	if c.Day > 0 {
 		all = append(all, watchedCap{bill.Cap{Most: c.Day}, "all", "[budget] day"})
@@ -69,6 +70,8 @@ func (c Caps) watchedCaps() (all []watchedCap) {
 	return all
 }
 
+// warningText tells owners how much of the cap is used, where micro is that amount in
+// micro-dollars.
 func (c watchedCap) warningText(micro int64, now time.Time) string {
 	span := "today"
 	if c.of.Month {

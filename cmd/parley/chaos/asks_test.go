@@ -184,7 +184,7 @@ func (s *storm) checkUnheld() {
 	client := s.client()
 	for i := range s.chats[:4] {
 		n := len(s.said[i])
-		s.say(i, askApproval)
+		s.sendNext(i, askApproval)
 		at, args := s.chats[i].address(), s.said[i][n].approvalOf()
 		parleytest.WaitFor(s.T, "an answer in "+at, func() bool {
 			left := slices.DeleteFunc(leftovers(s.keys(client)), func(key string) bool { return strings.Contains(key, string(bus.TimersTopic)) })
@@ -204,6 +204,7 @@ type askSeen struct {
 	ended []sessions.AskEnded
 }
 
+// addParked remembers the asks of a turn that begins to wait.
 func (l *logAudit) addParked(e sessions.Entry) {
 	parked, err := sessions.Decode[sessions.TurnParked](e)
 	if err != nil || len(parked.Asks) == 0 {
@@ -227,6 +228,7 @@ func (l *logAudit) addParked(e sessions.Entry) {
 	}
 }
 
+// addUnparked checks that all asks of a turn have ended when it goes on.
 func (l *logAudit) addUnparked(e sessions.Entry) {
 	t := l.turns[e.Turn]
 	if !t.waits {
@@ -240,6 +242,7 @@ func (l *logAudit) addUnparked(e sessions.Entry) {
 	}
 }
 
+// addAskEnded remembers that an ask has ended.
 func (l *logAudit) addAskEnded(e sessions.Entry) {
 	end, err := sessions.Decode[sessions.AskEnded](e)
 	a := l.asks[end.Ask]

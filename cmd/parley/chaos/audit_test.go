@@ -87,6 +87,7 @@ func (s *storm) audit() *audit {
 	return a
 }
 
+// addViolation records that a promise was broken.
 func (a *audit) addViolation(format string, args ...any) {
 	a.violations = append(a.violations, fmt.Sprintf(format, args...))
 }
@@ -139,6 +140,8 @@ func (a *audit) findSlowestAnswer() {
 	}
 }
 
+// readBook checks that the book and the store have nothing that is not sent or not
+// finished, and reads which sends were interrupted.
 func (a *audit) readBook() {
 	a.interruptedBy = map[string]int{}
 	for _, row := range sqldbtest.Query(a.storm.T, "pgx", a.storm.pg.URL(), "SELECT send, sum(interrupted) FROM parts GROUP BY send") {
@@ -255,8 +258,8 @@ func (a *audit) readTold(store *sqlstore.Store) {
 	}
 }
 
-// expect records that a text has to be shown at an address, and the id of its send.
-func (a *audit) expect(address, text, send string) {
+// expectText records that a text has to be shown at an address, and the id of its send.
+func (a *audit) expectText(address, text, send string) {
 	if a.expected[address] == nil {
 		a.expected[address] = map[string][]string{}
 	}

@@ -21,8 +21,8 @@ func pause(random *rand.Rand, least, more time.Duration, over <-chan struct{}) b
 	}
 }
 
-// longStop returns for how long a process is stopped: longer than a lease.
-func longStop(random *rand.Rand) time.Duration {
+// pauseLength returns for how long a process is paused: longer than a lease.
+func pauseLength(random *rand.Rand) time.Duration {
 	return 6*time.Second + time.Duration(random.Int64N(int64(3*time.Second)))
 }
 
@@ -36,7 +36,7 @@ func breakMembers(s *storm, random *rand.Rand, over <-chan struct{}) {
 			s.countFault("killed a " + m.role)
 		case act < 7:
 			m.signal(syscall.SIGSTOP, 0)
-			<-time.After(longStop(random))
+			<-time.After(pauseLength(random))
 			m.signal(syscall.SIGCONT, 0)
 			s.countFault("stopped a " + m.role)
 		default:
@@ -61,7 +61,7 @@ func breakServers(s *storm, random *rand.Rand, over <-chan struct{}) {
 			s.countFault("killed Redis")
 		case 1:
 			s.redis.Signal(syscall.SIGSTOP)
-			<-time.After(longStop(random))
+			<-time.After(pauseLength(random))
 			s.redis.Signal(syscall.SIGCONT)
 			s.countFault("stopped Redis")
 		case 2:
@@ -71,7 +71,7 @@ func breakServers(s *storm, random *rand.Rand, over <-chan struct{}) {
 			s.countFault("killed PostgreSQL")
 		case 3:
 			resume := s.pg.Stop()
-			<-time.After(longStop(random))
+			<-time.After(pauseLength(random))
 			resume()
 			s.countFault("stopped PostgreSQL")
 		}

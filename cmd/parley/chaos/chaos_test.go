@@ -32,14 +32,15 @@ func TestChaos(t *testing.T) {
 		if text == "random" {
 			seed = uint64(rand.Uint32())
 		}
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { chaos(t, seed) })
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { runChaos(t, seed) })
 		t.Run(fmt.Sprintf("schedules, seed %d", seed), func(t *testing.T) { slotsThroughChaos(t, seed, 3*time.Minute, "every 3s", "every 7s", "* * * * *") })
 		t.Run(fmt.Sprintf("jobs, seed %d", seed), func(t *testing.T) { jobsThroughChaos(t, seed, 3*time.Minute) })
 		t.Run(fmt.Sprintf("events, seed %d", seed), func(t *testing.T) { eventsThroughChaos(t, seed, 3*time.Minute, 4, 4) })
 	}
 }
 
-func chaos(t *testing.T, seed uint64) {
+// runChaos runs a full fleet through a storm once and checks what it has left.
+func runChaos(t *testing.T, seed uint64) {
 	s := newStorm(fullFleet(t), seed, *chaosChats, max(1, *chaosMessages / *chaosChats), 8*time.Second)
 	s.armCrashpoints()
 	s.run(5*time.Minute, breakMembers, breakMembers, breakServers, breakPlatforms)
@@ -58,7 +59,7 @@ func chaos(t *testing.T, seed uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = f.WriteString(a.row() + "\n")
+	_, err = f.WriteString(a.tableRow() + "\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +68,8 @@ func chaos(t *testing.T, seed uint64) {
 	}
 }
 
-// row returns the run as a line of the table in docs/reliability.md.
-func (a *audit) row() string {
+// tableRow returns the run as a line of the table in docs/reliability.md.
+func (a *audit) tableRow() string {
 	s := a.storm
 	sum := func(faults ...string) (n int) {
 		for fault, times := range s.faults {

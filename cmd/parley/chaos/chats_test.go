@@ -156,7 +156,7 @@ func (f *fleet) sentTo(address string) (all []delivered) {
 				d.at = m.Edited
 			}
 			if m.File != nil {
-				d.text = fileSeen(m.File.Name, m.File.Data)
+				d.text = fileEntry(m.File.Name, m.File.Data)
 			}
 			all = append(all, d)
 		}
@@ -176,18 +176,20 @@ func (f *fleet) sentTo(address string) (all []delivered) {
 	return all
 }
 
+// textOrFile returns a message in the form in which the audit compares it: its text, or
+// the entry of its file.
 func textOrFile(text, file string, content []byte) string {
 	if file != "" {
-		return fileSeen(file, content)
+		return fileEntry(file, content)
 	}
 	return withoutExcuse(normalizeTold(text))
 }
 
-// toldBy returns the form in which the audit compares a text that the agent said in
+// toldText returns the form in which the audit compares a text that the agent said in
 // another chat on a person's behalf.
-func toldBy(person, text string) string { return person + " has told: " + text }
+func toldText(person, text string) string { return person + " has told: " + text }
 
-// normalizeTold brings a message on somebody's behalf into toldBy's form, whatever the
+// normalizeTold brings a message on somebody's behalf into toldText's form, whatever the
 // platform made of it. Other texts stay as they are.
 func normalizeTold(text string) string {
 	head, words, ok := strings.Cut(text, " to tell you:\n\n")
@@ -196,5 +198,5 @@ func normalizeTold(text string) string {
 	if !ok || !named || !closed {
 		return text
 	}
-	return toldBy(person, strings.TrimPrefix(words, "> "))
+	return toldText(person, strings.TrimPrefix(words, "> "))
 }

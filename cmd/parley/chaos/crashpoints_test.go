@@ -17,8 +17,8 @@ import (
 // two steps of the protocol matter most and last microseconds; so processes also kill or
 // stop themselves there, at crashpoints.
 
-// pointsOf returns the crashpoints of a process of that role.
-func pointsOf(role string) []string {
+// crashpointsOf returns the crashpoints of a process of that role.
+func crashpointsOf(role string) []string {
 	if role == gateway {
 		return []string{
 			"send:begun", "send:held", "send:sent", "send:marked", "send:settled", "send:released",
@@ -32,12 +32,13 @@ func pointsOf(role string) []string {
 	}
 }
 
-// crashpoint draws the environment variable that names the crashpoint at which a process
-// of that role stops or kills itself. It holds for the process's next start.
-func (s *storm) crashpoint(role string) []string {
+// drawCrashpoint draws at random the environment variable that names the crashpoint at
+// which a process of that role stops or kills itself. It holds for the process's next
+// start.
+func (s *storm) drawCrashpoint(role string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	points := pointsOf(role)
+	points := crashpointsOf(role)
 	if only := s.points[role]; only != nil {
 		points = only
 	}
@@ -61,7 +62,7 @@ func (s *storm) continueStopped(random *rand.Rand, over <-chan struct{}) {
 		for m := range s.stoppedByThemselves() {
 			switch at, known := until[m]; {
 			case !known:
-				until[m] = time.Now().Add(longStop(random))
+				until[m] = time.Now().Add(pauseLength(random))
 				s.countFault("stopped a " + m.role + " at a line")
 			case time.Now().After(at):
 				delete(until, m)

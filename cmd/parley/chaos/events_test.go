@@ -27,25 +27,25 @@ const (
 	eventAgent = "looker" // the agent that gets the events
 )
 
-// A hook is a webhook whose events go to an agent. The agent's findings go to a chat of
-// the hook's own.
-type hook struct {
+// An eventHook is a webhook whose events go to an agent. The agent's findings go to a
+// chat of the hook's own.
+type eventHook struct {
 	name, kind string
 	chat       int64
 }
 
 // newHooks makes each webhooks of each kind.
-func newHooks(each int) (all []hook) {
+func newHooks(each int) (all []eventHook) {
 	for n := range each {
 		for i, kind := range []string{webhook.Alertmanager, webhook.GitHub, webhook.JSON} {
-			all = append(all, hook{fmt.Sprintf("%s-%d", kind, n), kind, -10_000 - int64(10*n+i)})
+			all = append(all, eventHook{fmt.Sprintf("%s-%d", kind, n), kind, -10_000 - int64(10*n+i)})
 		}
 	}
 	return all
 }
 
-// settings returns the webhook's part of the configuration.
-func (h hook) settings() string {
+// configText returns the webhook's part of the configuration.
+func (h eventHook) configText() string {
 	how := fmt.Sprintf("token = %q", postToken)
 	switch h.kind {
 	case webhook.GitHub:
@@ -58,7 +58,7 @@ func (h hook) settings() string {
 
 // An eventGroup holds the events that are posted to a webhook about one thing.
 type eventGroup struct {
-	hook
+	eventHook
 	n        int // no other group of any webhook has it
 	events   int
 	accepted chan struct{} // closed once all of it is
@@ -79,7 +79,7 @@ func (g *eventGroup) name() string {
 }
 
 func (g *eventGroup) session() (string, error) {
-	return sessions.Key(eventAgent, "webhook", g.hook.name, g.name())
+	return sessions.Key(eventAgent, "webhook", g.eventHook.name, g.name())
 }
 
 // mark returns the name of an event in what is posted, and in reports.
@@ -135,7 +135,7 @@ func (g *eventGroup) request(s *storm, gateway string, event int, began time.Tim
 	case webhook.GitHub:
 		body = fmt.Sprintf(`{"action":"opened","issue":{"number":%d,"title":%q},"repository":{"full_name":"o/r"},"sender":{"login":"l"}}`, g.n, g.mark(event))
 	}
-	r, err := http.NewRequest(http.MethodPost, "http://"+gateway+"/webhooks/"+g.hook.name, strings.NewReader(body))
+	r, err := http.NewRequest(http.MethodPost, "http://"+gateway+"/webhooks/"+g.eventHook.name, strings.NewReader(body))
 	if err != nil {
 		panic(err) // it is well formed
 	}
@@ -156,7 +156,7 @@ func (g *eventGroup) request(s *storm, gateway string, event int, began time.Tim
 type eventStorm struct {
 	*storm
 	gateways []string
-	hooks    []hook
+	hooks    []eventHook
 	groups   []*eventGroup
 }
 
@@ -185,10 +185,11 @@ func (e *eventStorm) model(r agenttest.Request) agenttest.Response {
 			return look.When(g.accepted).After(time.Duration(looks) * 20 * time.Millisecond)
 		}
 	}
-	return agenttest.Reply(report(marks)).After(rand.N(300 * time.Millisecond))
+	return agenttest.Reply(reportText(marks)).After(rand.N(300 * time.Millisecond))
 }
 
-func report(marks []string) string { return "found: " + strings.Join(marks, " ") + answerEnd }
+// reportText returns the model's report about these events.
+func reportText(marks []string) string { return "found: " + strings.Join(marks, " ") + answerEnd }
 
 // TestFleetReportsEachEventOnce has programs post storms of events, and their twins, to two
 // gateways: whatever becomes of these, of the workers, and of Redis and PostgreSQL, the events
@@ -203,9 +204,9 @@ func eventsThroughChaos(t *testing.T, seed uint64, during time.Duration, hooks, 
 	var settings strings.Builder
 	settings.WriteString("\n[agents." + eventAgent + "]\nqueue = \"steer\"\n")
 	for _, h := range e.hooks {
-		settings.WriteString(h.settings())
+		settings.WriteString(h.configText())
 		for range groups {
-			g := &eventGroup{hook: h, n: len(e.groups), events: 8, accepted: make(chan struct{}), ids: map[string]bool{}}
+			g := &eventGroup{eventHook: h, n: len(e.groups), events: 8, accepted: make(chan struct{}), ids: map[string]bool{}}
 			if g.n%5 == 0 {
 				g.events = 100
 			}
@@ -283,7 +284,7 @@ func (e *eventStorm) audit() {
 	}
 	defer store.Close()
 	interrupted, repeats, failed, events := 0, 0, 0, 0
-	for _, row := range e.rows("SELECT sum(interrupted) FROM parts") {
+	for _, row := range e.queryRows("SELECT sum(interrupted) FROM parts") {
 		_, _ = fmt.Sscan(row, &interrupted)
 	}
 	known := map[int64]int{} // of the messages in a chat, those that say what they are to say
@@ -294,7 +295,7 @@ func (e *eventStorm) audit() {
 		for id, turn := range turns {
 			if turn.state != sessions.TurnCompleted {
 				failed++
-			} else if done++; turn.says != report(turn.marks) {
+			} else if done++; turn.says != reportText(turn.marks) {
 				t.Errorf("turn %s was given %v and says %q", id, turn.marks, turn.says)
 			}
 			n := 0

@@ -132,8 +132,8 @@ func stripKindPrefix(text string) string {
 	return text
 }
 
-// fileSeen returns the entry that stands for a file among what an address was sent.
-func fileSeen(name string, content []byte) string { return "file " + name + " " + digest(content) }
+// fileEntry returns the entry that stands for a file among what an address was sent.
+func fileEntry(name string, content []byte) string { return "file " + name + " " + digest(content) }
 
 // A seenFile is a file that came with a message, as the model sees it.
 type seenFile struct {
@@ -234,7 +234,7 @@ func failFiles(s *storm, random *rand.Rand) {
 // call that sends them, and content names them.
 func (l *logAudit) expectFiles(address, send, content string, paths []string) {
 	for _, text := range l.filesShown(content, paths) {
-		l.expect(address, text, send)
+		l.expectText(address, text, send)
 		l.sentFiles++
 	}
 }
@@ -247,7 +247,7 @@ func (l *logAudit) filesShown(content string, paths []string) (all []string) {
 			l.addViolation("%s: %s was to be sent with %q, and nobody has asked for it", l.key, name, content)
 			continue
 		}
-		all = append(all, fileSeen(path.Base(name), l.said[i].file()))
+		all = append(all, fileEntry(path.Base(name), l.said[i].file()))
 	}
 	return all
 }

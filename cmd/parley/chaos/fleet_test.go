@@ -133,24 +133,24 @@ may_message = [%q, %q]
 // A member is one process of a fleet. Like a service it is started again whenever it
 // ends, until end is called.
 type member struct {
-	f      *fleet
-	name   string
-	role   string
-	listen string   // where it serves HTTP; "" if nowhere
-	more   []string // added to the environment of its first start
-	stderr *parleytest.SyncBuffer
-	done   chan struct{}
-	over   chan struct{} // closed by end
-	starts atomic.Int64
+	f        *fleet
+	name     string
+	role     string
+	listen   string   // where it serves HTTP; "" if nowhere
+	firstEnv []string // added to the environment of its first start
+	stderr   *parleytest.SyncBuffer
+	done     chan struct{}
+	over     chan struct{} // closed by end
+	starts   atomic.Int64
 
 	mu  sync.Mutex
 	cmd *exec.Cmd
 	// release is what its next start runs: nil means the program of this checkout.
 	release      *release
-	told         bool          // the test has told the process to end, or killed it
+	toldToEnd    bool          // the test has told the process to end, or killed it
 	restartDelay time.Duration // before the next start
-	// before is how often its earlier starts have begun to serve.
-	before int
+	// earlierStarts is how often its earlier starts have begun to serve.
+	earlierStarts int
 	// stopped is set between the test's SIGSTOP and its SIGCONT.
 	stopped bool
 }
@@ -159,7 +159,7 @@ type member struct {
 // the environment of its first start.
 func (f *fleet) join(name, role string, more ...string) *member {
 	f.T.Helper()
-	return f.add(&member{name: name, role: role, more: more})
+	return f.add(&member{name: name, role: role, firstEnv: more})
 }
 
 // add starts a member, and waits until it serves.
@@ -197,7 +197,7 @@ func (m *member) countStarts() int { return strings.Count(m.stderr.String(), `"m
 func (m *member) isServing() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.told && m.countStarts() > m.before
+	return !m.toldToEnd && m.countStarts() > m.earlierStarts
 }
 
 func (m *member) run() {
@@ -207,8 +207,8 @@ func (m *member) run() {
 		cmd.Stderr = m.stderr
 		cmd.Env = append(cmd.Env, "PARLEY_ONCE_URL="+m.f.once.url)
 		if m.starts.Load() == 0 {
-			cmd.Env = append(cmd.Env, m.more...)
-		} else if more := m.f.atStart(); more != nil {
+			cmd.Env = append(cmd.Env, m.firstEnv...)
+		} else if more := m.f.currentCrashpoints(); more != nil {
 			cmd.Env = append(cmd.Env, more(m.role)...)
 		}
 		m.mu.Lock()
@@ -218,9 +218,9 @@ func (m *member) run() {
 			return
 		default:
 		}
-		m.before = m.countStarts()
+		m.earlierStarts = m.countStarts()
 		err := cmd.Start()
-		m.cmd, m.told, m.stopped = cmd, false, false
+		m.cmd, m.toldToEnd, m.stopped = cmd, false, false
 		m.mu.Unlock()
 		if err != nil {
 			m.f.T.Errorf("start %s: %v", m.name, err)
@@ -230,7 +230,7 @@ func (m *member) run() {
 		err = cmd.Wait()
 		m.mu.Lock()
 		rest := m.restartDelay
-		if !m.told {
+		if !m.toldToEnd {
 			m.f.addUnexpectedEnd(m, err)
 			rest = 500 * time.Millisecond
 		}
@@ -243,7 +243,9 @@ func (m *member) run() {
 	}
 }
 
-func (f *fleet) atStart() func(string) []string {
+// currentCrashpoints returns the function that chooses a process's crashpoint; nil if
+// there is none.
+func (f *fleet) currentCrashpoints() func(string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.crashpoints
@@ -271,7 +273,7 @@ func (m *member) signal(s syscall.Signal, rest time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.restartDelay = rest
-	m.told = m.told || s == syscall.SIGKILL || s == syscall.SIGTERM
+	m.toldToEnd = m.toldToEnd || s == syscall.SIGKILL || s == syscall.SIGTERM
 	m.stopped = s == syscall.SIGSTOP || m.stopped && s != syscall.SIGCONT
 	if m.cmd != nil {
 		_ = m.cmd.Process.Signal(s) // it may have ended

@@ -146,7 +146,7 @@ func (s *storm) runJobs(person int64, mark string, random *rand.Rand, over <-cha
 // reported and everybody has said what they had to.
 func (s *storm) endJobs(mark string) {
 	s.T.Helper()
-	open := func(which string) int { return len(s.rows("SELECT id FROM jobs WHERE " + which)) }
+	open := func(which string) int { return len(s.queryRows("SELECT id FROM jobs WHERE " + which)) }
 	for i := range 6 {
 		s.Telegram.Say(int64(firstPerson+i), int64(firstPerson+i), "/stop")
 	}
@@ -157,7 +157,8 @@ func (s *storm) endJobs(mark string) {
 	s.waitUntil(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(s.keys(client))) == 0 })
 }
 
-func (s *storm) rows(query string) []string {
+// queryRows runs a query on the fleet's PostgreSQL.
+func (s *storm) queryRows(query string) []string {
 	return sqldbtest.Query(s.T, "pgx", s.pg.URL(), query)
 }
 
@@ -183,7 +184,7 @@ func (s *storm) auditJobs() {
 	}
 	defer store.Close()
 	interrupted := 0
-	for _, row := range s.rows("SELECT sum(interrupted) FROM parts") {
+	for _, row := range s.queryRows("SELECT sum(interrupted) FROM parts") {
 		_, _ = fmt.Sscan(row, &interrupted)
 	}
 	ends := map[string]int{}

@@ -27,6 +27,7 @@ type logAudit struct {
 	spoiled bool            // whether a turn was given up
 }
 
+// A turnSeen is a turn as a log has it.
 type turnSeen struct {
 	waits, waited   bool // whether it waits for people now, and whether it ever did
 	cut             bool // whether a call did not run to its end: its result says cancelled or unknown
@@ -35,6 +36,7 @@ type turnSeen struct {
 	causes          int // how many messages it answers
 }
 
+// A callSeen is a tool call as a log has it.
 type callSeen struct {
 	use              sessions.ToolUse
 	turn             string
@@ -50,6 +52,7 @@ func newLogAudit(a *audit, key string, p *chat, said []request) *logAudit {
 	return &logAudit{audit: a, key: key, address: address, person: p.person(), said: said, turns: map[string]*turnSeen{}, calls: map[string]*callSeen{}, asks: map[string]*askSeen{}, missing: map[string]bool{}}
 }
 
+// addEntry checks an entry against those before it, and remembers it.
 func (l *logAudit) addEntry(e sessions.Entry) {
 	switch e.Kind {
 	case sessions.KindTurnStarted:
@@ -81,12 +84,14 @@ func (l *logAudit) addEntry(e sessions.Entry) {
 	case sessions.KindTurnUnparked:
 		l.addUnparked(e)
 	case sessions.KindPublished:
-		if !l.turns[e.Turn].waits { // else it says that people were asked
+		if !l.turns[e.Turn].waits { // while it waits, the entry says only that people were asked
 			l.turns[e.Turn].published++
 		}
 	}
 }
 
+// addCall checks an entry about a tool call: that the model asked for it, that it began,
+// or its result.
 func (l *logAudit) addCall(e sessions.Entry) {
 	c := l.calls[e.Call]
 	if e.Kind == sessions.KindToolUse {
@@ -188,6 +193,7 @@ func countedFile(all []request) (text string) {
 	return text
 }
 
+// addTurnDone checks the end of a turn, and records what people must be shown of it.
 func (l *logAudit) addTurnDone(e sessions.Entry) {
 	done, err := sessions.Decode[sessions.TurnDone](e)
 	t := l.turns[e.Turn]
@@ -215,7 +221,7 @@ func (l *logAudit) addTurnDone(e sessions.Entry) {
 		l.addViolation("%s: turn %s ended and said nothing", l.key, e.Turn)
 	}
 	for _, r := range done.Outbound {
-		l.expect(l.address, platformText(r.Text), r.ID)
+		l.expectText(l.address, platformText(r.Text), r.ID)
 		l.replyFiles(r)
 		l.checkSightings(r.Text)
 		if l.spoiled && strings.Contains(r.Text, " failed: ") {
@@ -253,11 +259,11 @@ func (l *logAudit) finish() {
 		}
 		l.noteLeftFiles(c, c.turn+"#"+id)
 		if to.Address != l.address {
-			to.Content = toldBy(l.person, to.Content)
+			to.Content = toldText(l.person, to.Content)
 		}
 		switch c.code {
 		case "":
-			l.expect(to.Address, to.Content, c.turn+"#"+id)
+			l.expectText(to.Address, to.Content, c.turn+"#"+id)
 			l.expectFiles(to.Address, c.turn+"#"+id, to.Content, to.Files)
 		case string(tools.OutcomeUnknown):
 			for _, text := range append(l.filesShown(to.Content, to.Files), to.Content) {

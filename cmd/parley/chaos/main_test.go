@@ -7,10 +7,10 @@
 // The files, in reading order: fleet_test.go starts processes, and starts them again when
 // they end; chats_test.go is where people talk; storm_test.go is what they say, and the
 // model that answers it; break_test.go and crashpoints_test.go kill and stop processes;
-// once_tool_test.go is a tool whose calls cannot be undone; asks_test.go is what people have
-// to approve or to answer; jobs_test.go is what they have run in the background, schedules_test.go what is due at
-// times, and events_test.go what programs post to an agent; audit_test.go and
-// log_audit_test.go check what came of it. The tests are in storm_test.go (two minutes of
+// once_tool_test.go is a tool whose calls cannot be undone; asks_test.go has what people
+// must approve or answer, jobs_test.go their background commands, schedules_test.go their
+// schedules, and events_test.go the events that programs post to an agent; audit_test.go
+// and log_audit_test.go check the results. The tests are in storm_test.go (two minutes of
 // chaos), chaos_test.go (the long run), takeover_test.go and paused_test.go (one failure
 // at a time).
 package chaos

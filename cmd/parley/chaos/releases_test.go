@@ -182,14 +182,14 @@ func TestFleetChangesReleases(t *testing.T) {
 func (s *storm) changeReleases(random *rand.Rand, older *release) {
 	gateways, workers := s.inRole(gateway), s.inRole(worker)
 	first := s.Telegram.Say(editor, editor, "hello")
-	s.wantSaid(editor, "you said hello")
+	s.requireMessages(editor, "you said hello")
 
 	s.changeRelease(random, nil, workers...)
 	s.Telegram.Say(receiver, receiver, sendFile)
 	s.awaitLog("the message with a file to be left to a newer release", gateways, `"message needs what this release does not know and is left to another"`, "files")
 	s.changeRelease(random, nil, gateways...)
 	s.Telegram.Attach(reader, reader, "document", "figures.txt", []byte("1 2 3"), map[string]any{"caption": readFile})
-	s.wantSaid(reader, "a file came with it: yes")
+	s.requireMessages(reader, "a file came with it: yes")
 
 	s.changeRelease(random, older, workers...)
 	s.Telegram.Say(reader, reader, "hello again")
@@ -199,11 +199,11 @@ func (s *storm) changeReleases(random *rand.Rand, older *release) {
 	s.awaitLog("the log with a file to be left to a newer release", workers, left, `"attached"`)
 	s.awaitLog("the edit to be left to a newer release", workers, left, `"edited"`)
 	s.changeRelease(random, nil, workers[0])
-	s.wantSaid(reader, "a file came with it: yes", "you said hello again")
-	s.wantSaid(editor, "you said hello", "I know what you changed: yes")
+	s.requireMessages(reader, "a file came with it: yes", "you said hello again")
+	s.requireMessages(editor, "you said hello", "I know what you changed: yes")
 	s.changeRelease(random, nil, workers[1:]...)
 
-	s.wantSaid(receiver, "here it is", "", "sent")
+	s.requireMessages(receiver, "here it is", "", "sent")
 	if sent := s.Telegram.Sent(receiver); len(sent) > 1 && sent[1].File == nil {
 		s.T.Errorf("%+v was sent, want a file", sent)
 	}
@@ -246,10 +246,10 @@ func (f *fleet) awaitLog(waitedFor string, members []*member, message, detail st
 	})
 }
 
-// wantSaid waits until a chat has as many messages of the bot's as want, and compares
-// their texts. It also waits until the book knows that they were sent: a gateway that is
-// killed before would send the last again.
-func (f *fleet) wantSaid(chat int64, want ...string) {
+// requireMessages waits until a chat has as many messages of the bot's as want, and
+// compares their texts. It also waits until the book knows that they were sent: a gateway
+// that is killed before would send the last again.
+func (f *fleet) requireMessages(chat int64, want ...string) {
 	f.T.Helper()
 	if got := f.WaitSaid(chat, len(want)); !slices.Equal(got, want) {
 		f.T.Errorf("chat %d was sent %q, want %q", chat, got, want)

@@ -131,7 +131,7 @@ func stormModel(r agenttest.Request) agenttest.Response {
 	for i, s := range all {
 		before := results
 		var calls []agenttest.ToolCall
-		if calls, results = s.next(results); len(calls) > 0 {
+		if calls, results = s.nextCalls(results); len(calls) > 0 {
 			return agenttest.Calls(calls...).After(pause)
 		}
 		if s.attaches() {
@@ -173,9 +173,10 @@ func isUnknownOutcome(result string) bool {
 // had stood still for too long before it. The model has to repeat it then.
 func wasTooLate(result string) bool { return strings.Contains(result, workspace.ErrLate.Error()) }
 
-// next goes through the results of earlier calls and returns the calls that the request
-// still needs. If it needs none, rest has the results of the next request's calls.
-func (s request) next(results []string) (calls []agenttest.ToolCall, rest []string) {
+// nextCalls goes through the results of earlier calls and returns the calls that the
+// request still needs. If it needs none, rest has the results of the next request's
+// calls.
+func (s request) nextCalls(results []string) (calls []agenttest.ToolCall, rest []string) {
 	for round := 0; ; round++ {
 		calls := s.calls(round)
 		for len(calls) > 0 {
@@ -285,7 +286,7 @@ func newStorm(f *fleet, seed uint64, chats, each int, lull time.Duration) *storm
 func (s *storm) armCrashpoints() {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
-	s.fleet.crashpoints = s.crashpoint
+	s.fleet.crashpoints = s.drawCrashpoint
 	s.fleet.killed = func(role string) { s.countFault("killed a " + role + " at a line") }
 	s.waking.Go(func() { s.continueStopped(rand.New(rand.NewPCG(s.seed, 998)), s.stopWaking) })
 }
@@ -345,7 +346,7 @@ func (s *storm) talk(i int, random *rand.Rand) {
 		for deadline := time.Now().Add(2 * time.Minute); n-s.answered(i) > 5 && time.Now().Before(deadline); {
 			<-time.After(50 * time.Millisecond) // the bot would refuse more: limits.waiting
 		}
-		s.say(i, what)
+		s.sendNext(i, what)
 		s.awaitAnswered(i, n)
 	}
 }
@@ -377,8 +378,8 @@ func (s *storm) awaitAnswered(i, n int) {
 	}
 }
 
-// say sends the next message in a chat.
-func (s *storm) say(i int, what string) {
+// sendNext sends the next message in a chat.
+func (s *storm) sendNext(i int, what string) {
 	s.mu.Lock()
 	m := request{who: s.chats[i].who, n: len(s.said[i]), what: what, here: s.chats[i].name(), at: time.Now()}
 	s.said[i] = append(s.said[i], m)

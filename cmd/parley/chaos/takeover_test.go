@@ -112,7 +112,7 @@ func rollingRestart(s *storm, _ *rand.Rand, _ <-chan struct{}) {
 func (m *member) isDown() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.told && m.cmd.Process.Signal(syscall.Signal(0)) != nil
+	return m.toldToEnd && m.cmd.Process.Signal(syscall.Signal(0)) != nil
 }
 
 func TestRedisAwayForHalfAMinute(t *testing.T) {

@@ -66,6 +66,7 @@ func (s *Server) healthy(ctx context.Context) error {
 	return nil
 }
 
+// limits returns what people and models may use, by the settings in force.
 func (s *Server) limits() agent.Limits {
 	c := s.settings.Load()
 	l, beat, budget := c.Limits, c.Heartbeat, c.Budget
@@ -92,7 +93,7 @@ func (s *Server) agentOf(ctx context.Context, session string) (agent.Agent, erro
 	return agent.Agent{
 		Name: name, Model: s.model, Known: all, Tools: s.skills.With(s.mcp.With(ctx, s.grantedTools(all, s.capabilities(session)), name, isOwnerTerminal(session)), session),
 		Prompt: s.buildPrompt, Keep: s.keepResult, Named: s.fingerprintInputs, Untrusted: s.promptUntrusted,
-		Enclose: s.encloseShown, Picture: s.files.Picture, Fetch: s.files.Fetch, MayNote: s.home.MayNote, MaySumUp: s.home.MaySumUp, Discard: s.discard,
+		Enclose: s.encloseShown, Picture: s.files.Picture, Fetch: s.files.Fetch, MayNote: s.home.MayNote, MaySumUp: s.home.MaySumUp, Discard: s.discardFiles,
 		Guard: s.decide, Before: guarding.before, After: guarding.after, Redact: guarding.redact,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
 		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.contextWindow(a.ContextTokens), Day: a.Day, Steer: a.Queue == "steer",
@@ -239,6 +240,7 @@ func (s *Server) memoryFiles(ctx context.Context, who agent.Asker) (files []prom
 	}, ofAgent.Untrusted || ofPerson.Untrusted, nil
 }
 
+// opener adapts a file system's Open for prompt.Read.
 func opener(files fs.FS) func(string) (io.ReadCloser, error) {
 	return func(name string) (io.ReadCloser, error) { return files.Open(name) }
 }
@@ -249,6 +251,7 @@ func agentName(session string) string {
 	return name
 }
 
+// channelOf returns the channel in a person's id.
 func channelOf(person string) string {
 	name, _, _ := strings.Cut(person, ":")
 	return name

@@ -59,6 +59,7 @@ func openEndpoints(cfg *config.Config, b platforms.Book, log *slog.Logger) ([]*e
 	return opened, nil
 }
 
+// accessOf returns a channel's settings for who may talk to the bot.
 func accessOf(c config.Channel) gateway.Access {
 	a := gateway.Access{
 		Policy: c.Access.Policy, AllowFrom: c.Access.AllowFrom, Owners: c.Access.Owners, Approvers: c.Access.Approvers,
@@ -88,7 +89,7 @@ func (s *Server) runGateways(ctx context.Context) error {
 			Owned: s.auditOwner,
 		}
 		if _, ok := channels.AsHTTPReceiver(l.channel); ok {
-			return s.retryWhileRefused(ctx, l, gw.Run) // any process may be asked
+			return s.retryWhileRefused(ctx, l, gw.Run) // the platform's requests may reach any process
 		}
 		return s.retryWhileRefused(ctx, l, func(ctx context.Context) error { return s.receiveWhileHeld(ctx, l, gw) })
 	})
@@ -256,6 +257,7 @@ func (l *endpoint) sessionAt(at bus.Address) (string, error) {
 	return sessionKey(l.config.Agent, at)
 }
 
+// sessionKey returns the key of an agent's session at an address.
 func sessionKey(agent string, at bus.Address) (string, error) {
 	return sessions.Key(agent, at.Channel, at.Chat, at.Thread)
 }
@@ -334,6 +336,7 @@ func (s *Server) refusedAccountError(l *endpoint, refused *channels.SendError) e
 	return &config.SettingError{Where: s.settings.Load().Origin(key), Key: key, Remedy: remedyOf(l.config.Platform, refused)}
 }
 
+// remedyOf says what the operator can do about a platform's refusal.
 func remedyOf(platform string, refused *channels.SendError) string {
 	return fmt.Sprintf("%s refuses this token (%s): %s", platform, refused.Code,
 		platforms.RefusalRemedy(refused))

@@ -103,7 +103,7 @@ func onBehalf(who bus.Person, from bus.Address, what string) string {
 	if name := plainName(who.Name); name != "" {
 		id = name + " (" + id + ")"
 	}
-	if who.ID == from.Channel+":"+from.Chat { // the two alone
+	if who.ID == from.Channel+":"+from.Chat { // a chat of that person and the bot
 		return id + " asks me to " + what + ":"
 	}
 	return id + " asks me, in " + codeSpan(bus.Address{Channel: from.Channel, Chat: from.Chat}.String()) + ", to " + what + ":"
@@ -147,7 +147,7 @@ func quoteMarkdown(text string) string {
 // replySession returns the session that a reply at an address would reach; false where no
 // agent listens.
 func (s *Server) replySession(at bus.Address) (session string, ok bool) {
-	if s.model == nil && s.settings.Load().Bus.URL == "" { // in a fleet, workers have it
+	if s.model == nil && s.settings.Load().Bus.URL == "" { // in a fleet the workers have the model
 		return "", false
 	}
 	if at.Channel == events.Name {

@@ -168,8 +168,9 @@ func (s *Server) newHistory() *undo.Desk {
 	})
 }
 
-// discard removes files that came with a message, and the copies of them that undo keeps.
-func (s *Server) discard(ctx context.Context, session string, paths []string) error {
+// discardFiles removes files that came with a message, and the copies of them that undo
+// keeps.
+func (s *Server) discardFiles(ctx context.Context, session string, paths []string) error {
 	if _, err := s.home.Snapshots.Remove(ctx, session); err != nil {
 		return err
 	}

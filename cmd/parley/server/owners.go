@@ -146,7 +146,7 @@ func (s *Server) watchConcerns(ctx context.Context) {
 	defer beside.Wait()
 	c := s.settings.Load()
 	after := c.Tell.After
-	sources := []watch.Source{watch.Disk(s.host(), "the home", s.home.Dir, nil)}
+	sources := []watch.Source{watch.Disk(s.hostName(), "the home", s.home.Dir, nil)}
 	if s.role.Works() {
 		if c.Store.URL != "" && !home.OwnRoot(c) {
 			sources = append(sources, watch.Disk("", "the conversations' files", s.home.Root, nil))
@@ -156,14 +156,14 @@ func (s *Server) watchConcerns(ctx context.Context) {
 	if s.role.Receives() {
 		var holds atomic.Bool
 		beside.Go(func() {
-			_ = bus.WhileHeld(ctx, s.home.Bus, "notices", func(held context.Context) error { // it ends with the bus
+			_ = bus.WhileHeld(ctx, s.home.Bus, "notices", func(held context.Context) error { // the only error is that the bus was closed
 				holds.Store(true)
 				<-held.Done()
 				holds.Store(false)
 				return nil
 			})
 		})
-		sources = append(sources, watch.DeadLetters(s.home.Bus, holds.Load), billing.Source(s.home.Store.Money().Spent, s.caps, holds.Load))
+		sources = append(sources, watch.DeadLetters(s.home.Bus, holds.Load), billing.Source(s.home.Store.Money().Spent, s.currentCaps, holds.Load))
 		for _, l := range s.channels {
 			if l.config.Platform == "" {
 				continue
@@ -175,14 +175,14 @@ func (s *Server) watchConcerns(ctx context.Context) {
 			sources = append(sources, watch.Channel(l.name, l.isConnected, judges, after))
 		}
 	}
-	_ = watch.Run(ctx, watch.Config{ // it ends with ctx alone
+	_ = watch.Run(ctx, watch.Config{ // Run ends only with ctx
 		Sources: sources, Notes: s.home.Book, Tell: s.notifyOwnersOnce, Log: s.log,
 		Every: min(30*time.Second, max(after/6, 100*time.Millisecond)), Calm: min(time.Minute, after),
 	})
 }
 
-// caps returns what models may cost, by the settings in force.
-func (s *Server) caps() billing.Caps {
+// currentCaps returns what models may cost, by the settings in force.
+func (s *Server) currentCaps() billing.Caps {
 	c := s.settings.Load()
 	caps := billing.Caps{UserDay: c.Budget.UserDay, Day: c.Budget.Day, Month: c.Budget.Month, TellAt: c.Budget.TellAt, Agents: map[string]int64{}}
 	for name, a := range c.Agents {
@@ -195,7 +195,7 @@ func (s *Server) caps() billing.Caps {
 func (s *Server) newBilling() *billing.Desk {
 	d := &billing.Desk{Usage: s.home.Store.Bill().Usage, Account: s.home.Book.Account}
 	if s.model != nil && s.model.Info().Price != (llm.Price{}) {
-		d.Caps = s.caps
+		d.Caps = s.currentCaps
 	}
 	return d
 }
@@ -215,10 +215,10 @@ const defaultCaps = "default caps"
 // once.
 func (s *Server) announceDefaultCaps(ctx context.Context) error {
 	if s.billing.Caps == nil {
-		return nil // nothing is held against them
+		return nil // no cap holds without known prices
 	}
 	c := s.settings.Load()
-	text, notes := billing.DefaultCapsText(s.caps(), func(key string) bool { return c.Origin("budget."+key) != "" })
+	text, notes := billing.DefaultCapsText(s.currentCaps(), func(key string) bool { return c.Origin("budget."+key) != "" })
 	told, err := s.home.Book.Noted(ctx, defaultCaps, "")
 	if err != nil {
 		return err
@@ -238,8 +238,8 @@ func (s *Server) announceDefaultCaps(ctx context.Context) error {
 	return s.home.Book.Note(ctx, defaultCaps, "", strings.Join(append(known, notes...), " "))
 }
 
-// host returns the name of this machine.
-func (s *Server) host() string {
+// hostName returns the name of this machine.
+func (s *Server) hostName() string {
 	name, err := os.Hostname()
 	if err != nil {
 		return "this machine"
@@ -303,7 +303,7 @@ func (s *Server) modelPlaces() []string {
 	switch {
 	case c.Model.Demo || !c.Model.Configured && s.model != nil:
 		return []string{introduction.Local}
-	case !c.Model.Configured: // others answer
+	case !c.Model.Configured: // other processes answer
 		return nil
 	}
 	hosts := []string{introduction.Host(cmp.Or(c.Model.BaseURL, openai.DefaultURL))}

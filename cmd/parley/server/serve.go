@@ -31,7 +31,7 @@ func (s *Server) Serve(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	address := o.Listen // a worker alone is asked nothing, unless it is told to listen
+	address := o.Listen // a process that only works listens on HTTP only if --listen says so
 	if s.role.Receives() {
 		address = cmp.Or(o.Listen, s.settings.Load().HTTP.Listen)
 	}

@@ -90,7 +90,7 @@ type Server struct {
 	version     string
 	started     time.Time
 	cancelProbe func()       // ends the search for a sandbox that Open began
-	point       func(string) // kill points, in chaos builds alone
+	point       func(string) // called where a test may kill the process; nil but in chaos builds
 	trail       *audit.Trail
 	// auditFile is nil where none is configured.
 	auditFile *audit.File
@@ -112,7 +112,7 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	secrets := &atomic.Pointer[redact.Redactor]{}
 	secrets.Store(known) // setGuard adds what the home holds
 	c.Log = slog.New(redact.Handler(c.Log.Handler(), secrets.Load))
-	counting := &atomic.Pointer[metrics.Metrics]{} // nil while the walls are only tried out
+	counting := &atomic.Pointer[metrics.Metrics]{} // nil while the sandbox is only being tried
 	trying, giveUp := context.WithCancel(ctx)
 	walled := probeSandbox(trying, c, func(reason string) {
 		if m := counting.Load(); m != nil {
@@ -121,7 +121,7 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	})
 	leave := func() {
 		giveUp()
-		_, _ = walled() // what it gives was for those who have asked
+		_, _ = walled() // its result matters only to earlier callers
 	}
 	defer func() {
 		if err != nil {
@@ -208,9 +208,9 @@ func probeSandbox(ctx context.Context, c Config, killed func(reason string)) fun
 	}
 	found := sync.OnceValues(func() (sandbox.Sandbox, error) { return walls.Open(ctx, c.Settings, c.Log, killed) })
 	if c.Role == Reader {
-		return found // it may run nothing
+		return found // the command may need no sandbox, so nothing begins yet
 	}
-	go func() { _, _ = found() }() // who asks is given what comes of it
+	go func() { _, _ = found() }() // later callers get the result
 	return found
 }
 
@@ -291,7 +291,7 @@ func Host(ctx context.Context, c Config) (leave func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// The command leaves by itself, in order, also when it is interrupted.
+	// The command calls leave itself, also when it is interrupted, so ctx must not stop the server.
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)
 	go func() {

@@ -153,7 +153,7 @@ func (m mount) enableControllers(group string, at map[string]folder) error {
 			return nil
 		}
 	case m.isDelegated(own):
-		if err := moveDown(own); err != nil {
+		if err := moveToLeaf(own); err != nil {
 			return err
 		}
 	default:
@@ -213,7 +213,7 @@ func isRoot(dir string) bool {
 
 // moveDown moves this process to a group below its own, if no other process is in its
 // own.
-func moveDown(own string) error {
+func moveToLeaf(own string) error {
 	raw, err := os.ReadFile(filepath.Join(own, "cgroup.procs"))
 	if err != nil {
 		return err

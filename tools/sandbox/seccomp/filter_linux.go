@@ -24,6 +24,7 @@ const (
 	refuse = 0x00050000
 )
 
+// errnoAnswer returns the answer that makes a call fail with an error number.
 func errnoAnswer(e unix.Errno) uint32 { return refuse | uint32(e) }
 
 // A rule answers a call; if test is set, only calls that it matches.
@@ -38,33 +39,37 @@ type rule struct {
 // that.
 type test []unix.SockFilter
 
+// load returns the instruction that loads a word of struct seccomp_data.
 func load(at uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
 }
 
+// jump returns the instruction that compares the loaded word with k, and skips yes or no
+// instructions.
 func jump(how uint16, k uint32, yes, no int) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | how | unix.BPF_K, Jt: uint8(yes), Jf: uint8(no), K: k}
 }
 
+// answer returns the instruction that ends the filter with an answer.
 func answer(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k} }
 
-// low and high return the offsets of the two halves of an argument.
-func low(n uint32) uint32  { return atArgs + 8*n }
-func high(n uint32) uint32 { return atArgs + 8*n + 4 }
+// lowHalf and highHalf return the offsets of the two halves of an argument.
+func lowHalf(n uint32) uint32  { return atArgs + 8*n }
+func highHalf(n uint32) uint32 { return atArgs + 8*n + 4 }
 
 // notZero matches calls whose argument is not 0.
 func notZero(n uint32) test {
-	return test{load(low(n)), jump(unix.BPF_JEQ, 0, 0, 2), load(high(n)), jump(unix.BPF_JEQ, 0, 1, 0)}
+	return test{load(lowHalf(n)), jump(unix.BPF_JEQ, 0, 0, 2), load(highHalf(n)), jump(unix.BPF_JEQ, 0, 1, 0)}
 }
 
 // someOf matches calls that have one of the flags.
-func someOf(n, flags uint32) test {
-	return test{load(low(n)), jump(unix.BPF_JSET, flags, 0, 1)}
+func hasAnyFlag(n, flags uint32) test {
+	return test{load(lowHalf(n)), jump(unix.BPF_JSET, flags, 0, 1)}
 }
 
 // noneOf matches calls whose argument, less the bits of mask, is none of the values.
-func noneOf(n, mask uint32, values ...uint32) test {
-	t := test{load(low(n)), {Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: ^mask}}
+func isNoneOf(n, mask uint32, values ...uint32) test {
+	t := test{load(lowHalf(n)), {Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: ^mask}}
 	for i, v := range values {
 		t = append(t, jump(unix.BPF_JEQ, v, len(values)-i, 0))
 	}
@@ -100,6 +105,7 @@ func Program(f Filter) []unix.SockFilter {
 	return append(program, answer(allow))
 }
 
+// answerAll returns a rule with this answer for each call.
 func answerAll(answer uint32, calls ...uint32) (rules []rule) {
 	for _, call := range calls {
 		rules = append(rules, rule{call: call, answer: answer})
@@ -118,7 +124,7 @@ func hardenedRules() []rule {
 		unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET,
 		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_KEXEC_LOAD, unix.SYS_FANOTIFY_INIT)
 	return append(rules, rule{unix.SYS_SOCKET, errnoAnswer(unix.EAFNOSUPPORT),
-		noneOf(0, 0, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)})
+		isNoneOf(0, 0, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)})
 }
 
 // closedRules refuse what leads to other processes of the same user and to any network.
@@ -136,10 +142,10 @@ func closedRules() []rule {
 	)
 	return append(rules,
 		rule{unix.SYS_UTIMENSAT, notify, notZero(1)}, // without a path the call changes an open file
-		rule{unix.SYS_CLONE, denied, someOf(0, namespaces)},
-		rule{unix.SYS_SOCKETPAIR, denied, noneOf(0, 0, unix.AF_UNIX)},
+		rule{unix.SYS_CLONE, denied, hasAnyFlag(0, namespaces)},
+		rule{unix.SYS_SOCKETPAIR, denied, isNoneOf(0, 0, unix.AF_UNIX)},
 		// A pair of datagram sockets could be connected to any socket that has a path.
-		rule{unix.SYS_SOCKETPAIR, denied, noneOf(1, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.SOCK_STREAM, unix.SOCK_SEQPACKET)},
+		rule{unix.SYS_SOCKETPAIR, denied, isNoneOf(1, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.SOCK_STREAM, unix.SOCK_SEQPACKET)},
 		rule{unix.SYS_PRLIMIT64, denied, notZero(0)},
 		rule{unix.SYS_SCHED_SETAFFINITY, denied, notZero(0)},
 		rule{unix.SYS_SCHED_SETSCHEDULER, denied, notZero(0)},

@@ -30,7 +30,7 @@ const tasksEach = 8
 // command up, its limit of processes counts the command alone.
 func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	var pipes pipes
-	defer func() { err = errors.Join(err, pipes.closeTheirs()) }()
+	defer func() { err = errors.Join(err, pipes.closeAll()) }()
 	status, statusEnd, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &child{others: 2, close: func() error { return nil }}
+	c := &child{extraProcesses: 2, close: func() error { return nil }}
 	args := []string{"--json-status-fd", pipes.addFile(statusEnd), "--block-fd", pipes.addFile(wait)}
 	walls, err := s.bubblewrapArgs(&pipes)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	case s.Proxied():
 		command, err = s.behindProxy(c, &pipes, &args)
 	case s.writes != nil:
-		command, err = s.enterArgs(&pipes, &args, entering{})
+		command, err = s.enterArgs(&pipes, &args, enterRequest{})
 	}
 	if err != nil {
 		return nil, err
@@ -66,12 +66,12 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	c.cmd = exec.Command(s.Bwrap, args...) //nolint:noctx // attend ends it
 	c.cmd.Env = []string{}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	c.cmd.ExtraFiles = pipes.theirs
+	c.cmd.ExtraFiles = pipes.childFiles
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL, Credential: s.credential()}
 	if err := s.startInGroup(c.cmd); err != nil {
 		return nil, errors.Join(err, status.Close(), release.Close())
 	}
-	err = pipes.closeTheirs()
+	err = pipes.closeAll()
 	words := json.NewDecoder(status)
 	var first struct {
 		Child int `json:"child-pid"`
@@ -103,12 +103,12 @@ func (s *supervisor) command(pipes *pipes, args *[]string) ([]string, error) {
 }
 
 // pipes are the files that a child gets beside standard input, output and error.
-type pipes struct{ theirs []*os.File }
+type pipes struct{ childFiles []*os.File }
 
 // addFile adds a file, and returns the number by which the child knows it.
 func (p *pipes) addFile(f *os.File) string {
-	p.theirs = append(p.theirs, f)
-	return strconv.Itoa(2 + len(p.theirs))
+	p.childFiles = append(p.childFiles, f)
+	return strconv.Itoa(2 + len(p.childFiles))
 }
 
 // addText adds a file that holds a text of any length. The file is memory and no pipe: a
@@ -156,11 +156,12 @@ func (p *pipes) mountProgram(args *[]string) error {
 	return nil
 }
 
-func (p *pipes) closeTheirs() (err error) {
-	for _, f := range p.theirs {
+// closeAll closes this process's copies of the files.
+func (p *pipes) closeAll() (err error) {
+	for _, f := range p.childFiles {
 		err = errors.Join(err, f.Close())
 	}
-	p.theirs = nil
+	p.childFiles = nil
 	return err
 }
 
@@ -366,12 +367,12 @@ func (s *supervisor) behindProxy(c *child, pipes *pipes, args *[]string) ([]stri
 		*args = append(*args, "--setenv", name, at)
 	}
 	*args = append(*args, "--setenv", "NODE_USE_ENV_PROXY", "1")
-	return s.enterArgs(pipes, args, entering{Listen: number})
+	return s.enterArgs(pipes, args, enterRequest{Listen: number})
 }
 
 // enterArgs returns the command line that bubblewrap runs if this program does something
 // inside before it becomes the command.
-func (s *supervisor) enterArgs(pipes *pipes, args *[]string, e entering) ([]string, error) {
+func (s *supervisor) enterArgs(pipes *pipes, args *[]string, e enterRequest) ([]string, error) {
 	if err := pipes.mountProgram(args); err != nil {
 		return nil, err
 	}

@@ -27,8 +27,8 @@ const (
 
 // The errors of a folder that cannot be measured.
 var (
-	errDeep = errors.New("it holds folders within folders without end")
-	errMany = errors.New("it holds more files than can be counted")
+	errTooDeep = errors.New("it holds folders within folders without end")
+	errTooMany = errors.New("it holds more files than can be counted")
 )
 
 // measure adds up what a folder holds. It follows no link, even if the folder changes
@@ -61,6 +61,7 @@ func (u *usage) addFolder(folder *os.File, depth int) (err error) {
 	}
 }
 
+// addItem counts an item of a folder, and all that is in it if it is a folder.
 func (u *usage) addItem(above int, name string, depth int) error {
 	var st unix.Stat_t
 	err := unix.Fstatat(above, name, &st, unix.AT_SYMLINK_NOFOLLOW)
@@ -74,11 +75,11 @@ func (u *usage) addItem(above int, name string, depth int) error {
 	u.bytes += max(diskBlock, (st.Blocks*512+diskBlock-1)/diskBlock*diskBlock)
 	switch {
 	case u.items > maxItems:
-		return errMany
+		return errTooMany
 	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
 		return nil
 	case depth >= maxDepth:
-		return errDeep
+		return errTooDeep
 	}
 	fd, err := openFolder(above, name)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {

@@ -19,8 +19,9 @@ const (
 	insidePort  = 3128
 )
 
-// An entering says what this program does inside before it becomes the command's program.
-type entering struct {
+// An enterRequest says what this program does inside before it becomes the command's
+// program.
+type enterRequest struct {
 	Args []string
 	Env  []string `json:",omitempty"` // nil leaves the environment as it is
 	// Listen is the number of the file over which a listening socket is sent out; "" is none.
@@ -29,14 +30,14 @@ type entering struct {
 	Walls *landlockWalls `json:",omitempty"`
 	// Mounted, if set, is the folder that the command can write to. Somebody who may write to
 	// the workspace could have replaced the folder before it was mounted: then nothing is run.
-	Mounted *place `json:",omitempty"`
+	Mounted *folderID `json:",omitempty"`
 }
 
 // writesName is the variable that tells a command the folder that it can write to.
 const writesName = "JOB_DIR"
 
-// A place identifies a folder, by its path and by its device and inode.
-type place struct {
+// A folderID identifies a folder, by its path and by its device and inode.
+type folderID struct {
 	Path     string
 	Dev, Ino uint64
 }
@@ -45,7 +46,7 @@ type place struct {
 var errMoved = errors.New("the folder that the command writes to was replaced meanwhile")
 
 // open opens the folder; it fails if another folder is at the path.
-func (p *place) open() (*os.File, error) {
+func (p *folderID) open() (*os.File, error) {
 	f, err := os.OpenFile(p.Path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -60,13 +61,13 @@ func (p *place) open() (*os.File, error) {
 	return f, nil
 }
 
-// placeOf returns the place of an open folder that has this path.
-func placeOf(f *os.File, path string) (*place, error) {
+// placeOf returns the folderID of an open folder that has this path.
+func placeOf(f *os.File, path string) (*folderID, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return nil, err
 	}
-	return &place{Path: path, Dev: uint64(st.Dev), Ino: st.Ino}, nil
+	return &folderID{Path: path, Dev: uint64(st.Dev), Ino: st.Ino}, nil
 }
 
 // fdPath returns a path that leads to an open file, even if the file was renamed.
@@ -115,8 +116,8 @@ func enter(args []string) int {
 	if len(args) != 1 {
 		return codeNotRun
 	}
-	var e entering
-	raw, err := fileNumbered(args[0])
+	var e enterRequest
+	raw, err := readNumberedFile(args[0])
 	if err == nil {
 		err = json.Unmarshal(raw, &e)
 	}
@@ -150,7 +151,8 @@ func enter(args []string) int {
 	return codeNotRun
 }
 
-func fileNumbered(number string) ([]byte, error) {
+// readNumberedFile reads the open file with this number, and closes it.
+func readNumberedFile(number string) ([]byte, error) {
 	n, err := strconv.Atoi(number)
 	if err != nil {
 		return nil, err

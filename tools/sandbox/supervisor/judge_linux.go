@@ -24,6 +24,7 @@ type judge struct {
 	folders []string
 }
 
+// newJudge makes a judge; folders are those in which the command may change files.
 func newJudge(from *os.File, uid int, folders ...string) *judge {
 	j := &judge{from: from, uid: uid}
 	if uid < 0 {
@@ -73,30 +74,31 @@ func (j *judge) run() {
 			return
 		}
 		var call notification
-		if err := control(fd, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&call)); err != nil {
+		if err := ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&call)); err != nil {
 			continue // the process has ended meanwhile
 		}
 		answer := notifyResponse{id: call.id}
-		if err := j.carryOut(fd, &call); err != nil {
+		if err := j.applyChange(fd, &call); err != nil {
 			number, ok := errors.AsType[syscall.Errno](err)
 			if !ok {
 				number = unix.EPERM
 			}
 			answer.failed = -int32(number)
 		}
-		_ = control(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&answer)) // it may have ended
+		_ = ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&answer)) // it may have ended
 	}
 }
 
-func control(fd int, what uint, with unsafe.Pointer) error {
+// ioctl makes the system call of that name.
+func ioctl(fd int, what uint, with unsafe.Pointer) error {
 	if _, _, failed := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), uintptr(what), uintptr(with)); failed != 0 {
 		return failed
 	}
 	return nil
 }
 
-// An act is the change that a call asks for.
-type act struct {
+// A fileChange is the change of a file's mode or times that a call asks for.
+type fileChange struct {
 	mode     bool // whether the mode is to change; else the times
 	dir      int
 	path     uint64
@@ -106,23 +108,23 @@ type act struct {
 }
 
 // decodeCall reads a call's arguments.
-func decodeCall(call *notification) (act, error) {
+func decodeCall(call *notification) (fileChange, error) {
 	a := &call.args
 	switch call.call {
 	case seccomp.Chmod:
-		return act{mode: true, dir: unix.AT_FDCWD, path: a[0], bits: uint32(a[1])}, nil
+		return fileChange{mode: true, dir: unix.AT_FDCWD, path: a[0], bits: uint32(a[1])}, nil
 	case unix.SYS_FCHMODAT:
-		return act{mode: true, dir: int(int32(a[0])), path: a[1], bits: uint32(a[2])}, nil
+		return fileChange{mode: true, dir: int(int32(a[0])), path: a[1], bits: uint32(a[2])}, nil
 	case unix.SYS_FCHMODAT2:
-		return act{mode: true, dir: int(int32(a[0])), path: a[1], bits: uint32(a[2]), noFollow: a[3]&unix.AT_SYMLINK_NOFOLLOW != 0}, nil
+		return fileChange{mode: true, dir: int(int32(a[0])), path: a[1], bits: uint32(a[2]), noFollow: a[3]&unix.AT_SYMLINK_NOFOLLOW != 0}, nil
 	case unix.SYS_UTIMENSAT:
-		return act{dir: int(int32(a[0])), path: a[1], times: a[2], noFollow: a[3]&unix.AT_SYMLINK_NOFOLLOW != 0}, nil
+		return fileChange{dir: int(int32(a[0])), path: a[1], times: a[2], noFollow: a[3]&unix.AT_SYMLINK_NOFOLLOW != 0}, nil
 	}
-	return act{}, unix.ENOSYS
+	return fileChange{}, unix.ENOSYS
 }
 
-// carryOut makes the change that a call asks for, if it is allowed.
-func (j *judge) carryOut(listener int, call *notification) error {
+// applyChange makes the change that a call asks for, if it is allowed.
+func (j *judge) applyChange(listener int, call *notification) error {
 	act, err := decodeCall(call)
 	if err != nil {
 		return err
@@ -137,13 +139,13 @@ func (j *judge) carryOut(listener int, call *notification) error {
 			return err
 		}
 	}
-	file, err := open(int(call.pid), act.dir, name, act.noFollow)
+	file, err := openPath(int(call.pid), act.dir, name, act.noFollow)
 	if err != nil {
 		return err
 	}
 	defer closeFD(file)
 	// Only now is it certain that the opened process is the one that has made the call.
-	if err := control(listener, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&call.id)); err != nil {
+	if err := ioctl(listener, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&call.id)); err != nil {
 		return err
 	}
 	itself := fmt.Sprintf("/proc/self/fd/%d", file)
@@ -177,9 +179,9 @@ func (j *judge) mayChange(file int, itself string) error {
 	return unix.EPERM
 }
 
-// open finds the file that a process names, as seen from the process's root and folder.
-// It opens the file only as a path, with O_PATH.
-func open(pid, dir int, name string, noFollow bool) (int, error) {
+// openPath finds the file that a process names, as seen from the process's current folder
+// or from an open one. It opens the file as a path alone, without the right to read it.
+func openPath(pid, dir int, name string, noFollow bool) (int, error) {
 	base := fmt.Sprintf("/proc/%d/cwd", pid)
 	if dir != unix.AT_FDCWD {
 		base = fmt.Sprintf("/proc/%d/fd/%d", pid, dir)

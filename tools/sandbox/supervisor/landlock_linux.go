@@ -31,7 +31,7 @@ func LandlockVersion() (int, error) { return landlocksys.LandlockGetABIVersion()
 type landlockWalls struct {
 	Read, ReadFiles []string
 	Write           []string
-	WriteIf         *place // also writable, if it is this very folder
+	WriteIf         *folderID // also writable, if it is this very folder
 	Devices         []string
 	UID, GID        int
 	Tasks           uint64 // limit of this user's processes and threads, this program's included; 0 means none
@@ -78,12 +78,12 @@ func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e := entering{Args: s.Args, Env: env}
+	e := enterRequest{Args: s.Args, Env: env}
 	if s.Own {
 		e.Args = append([]string{ThisProgram}, s.Args...)
 	}
 	var pipes pipes
-	defer func() { err = errors.Join(err, pipes.closeTheirs()) }()
+	defer func() { err = errors.Join(err, pipes.closeAll()) }()
 	var judge *judge
 	if s.Mode == Landlock {
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -108,7 +108,7 @@ func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 	c.cmd.Env = []string{"PATH=" + Path}                  // used to find the program
 	c.cmd.Dir = filepath.Join(cmp.Or(s.Workspace, tmp), s.Dir)
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	c.cmd.ExtraFiles = pipes.theirs
+	c.cmd.ExtraFiles = pipes.childFiles
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL, Credential: s.credential()}
 	if err := s.startInGroup(c.cmd); err != nil {
 		return nil, err
@@ -136,6 +136,7 @@ func (s *supervisor) makeTemporary() (string, error) {
 	return dir, os.Chown(dir, s.UID, s.GID)
 }
 
+// landlockWalls returns the walls of the command; tmp is its folder for temporary files.
 func (s *supervisor) landlockWalls(tmp string) (_ *landlockWalls, err error) {
 	w := &landlockWalls{
 		Read:  append([]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}, s.Read...),

@@ -70,25 +70,25 @@ func (s *supervisor) hasNoProcessLimit() bool {
 }
 
 const (
-	// lookEvery is the interval at which a command's memory and processes are measured;
-	// rootEvery is the interval for a command that runs as root and in no control group,
+	// measureEvery is the interval at which a command's memory and processes are measured;
+	// rootMeasureEvery is the interval for a command that runs as root and in no control group,
 	// to which the kernel allows any number of processes.
-	lookEvery = 100 * time.Millisecond
-	rootEvery = 20 * time.Millisecond
-	// waitsEvery is the interval for a command in a control group that does nothing most of
+	measureEvery     = 100 * time.Millisecond
+	rootMeasureEvery = 20 * time.Millisecond
+	// idleMeasureEvery is the interval for a command in a control group that does nothing most of
 	// the time.
-	waitsEvery = time.Second
+	idleMeasureEvery = time.Second
 )
 
 // inspectInterval returns the interval at which this command is measured.
 func (s *supervisor) inspectInterval() time.Duration {
 	switch {
 	case s.hasNoProcessLimit():
-		return rootEvery
+		return rootMeasureEvery
 	case s.Waits && s.group != nil:
-		return waitsEvery
+		return idleMeasureEvery
 	}
-	return lookEvery
+	return measureEvery
 }
 
 // raisePriority gives the supervisor's threads a higher priority than the command that it

@@ -96,6 +96,7 @@ func readStat(pid int) (fields []string) {
 	return strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
 }
 
+// parentOf returns the parent of a process; false if the process is gone.
 func parentOf(pid int) (int, bool) {
 	fields := readStat(pid)
 	if len(fields) < 2 {

@@ -67,9 +67,9 @@ type supervisor struct {
 // A child is the command with the processes around it.
 type child struct {
 	cmd *exec.Cmd
-	// others is how many of the child's processes are not the command's.
-	others int
-	tmp    string // its folder for temporary files on this machine; "" means none
+	// extraProcesses is how many of the child's processes are not the command's.
+	extraProcesses int
+	tmp            string // its folder for temporary files on this machine; "" means none
 	// code returns the program's exit code once the child has ended; it fails if the program
 	// was not run.
 	code    func(err error) (int, error)
@@ -77,6 +77,8 @@ type child struct {
 	close   func() error
 }
 
+// failureReport returns the report of a command that was not run, or whose end nobody
+// knows.
 func failureReport(err error) Report {
 	switch {
 	case errors.Is(err, errLate):
@@ -87,6 +89,7 @@ func failureReport(err error) Report {
 	return Report{Failure: err.Error()}
 }
 
+// run reads the request and runs its command; the report says how it ended.
 func (s *supervisor) run(control *os.File) Report {
 	lines := bufio.NewReader(control)
 	line, err := lines.ReadBytes('\n')
@@ -272,7 +275,7 @@ func (s *supervisor) checkUsage() (Reason, string) {
 		return "", "" // what cannot be read now is read again the next time
 	}
 	reap(tree.children, s.child.cmd.Process.Pid)
-	if n := len(tree.all) - s.child.others; s.Processes > 0 && n > s.Processes {
+	if n := len(tree.all) - s.child.extraProcesses; s.Processes > 0 && n > s.Processes {
 		return Processes, fmt.Sprintf("it had %d processes, at most %d are allowed", n, s.Processes)
 	}
 	if used := memoryOf(tree.all); s.Memory > 0 && used > s.Memory {
@@ -286,12 +289,12 @@ func (s *supervisor) checkUsage() (Reason, string) {
 			pause *= 10
 		}
 		s.disk = time.Now().Add(pause)
-		return reasonOf(over), over
+		return reasonFor(over), over
 	}
 	return "", ""
 }
 
-func reasonOf(over string) Reason {
+func reasonFor(over string) Reason {
 	if over == "" {
 		return ""
 	}
