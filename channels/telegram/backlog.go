@@ -9,36 +9,36 @@ import (
 	"parley/channels/backoff"
 )
 
-// stuckWait is the longest that a poller waits between two polls while messages cannot be
-// stored. Meanwhile it does not have Telegram hold a poll: Telegram would answer at once,
-// with the updates that are not stored yet.
-const stuckWait = time.Second
+// maxStuckWait is the longest wait between two polls while messages cannot be stored.
+// Meanwhile Telegram is not asked to hold a poll: it would answer at once, with the
+// updates that are not stored yet.
+const maxStuckWait = time.Second
 
 // A backlog holds the updates that Telegram has given and that are not handled yet.
-// Telegram keeps them as well: it gives at most a hundred from the first of them on, and
-// that bounds the backlog too. A chat whose message cannot be stored holds up no other
-// chat, unless a hundred updates have come since.
+// Telegram keeps them as well: it gives at most a hundred from the first of them on, which
+// bounds the backlog too. A chat whose message cannot be stored delays no other chat,
+// unless a hundred updates have come since.
 type backlog struct {
 	publisher *publisher
 	handling  sync.WaitGroup // a goroutine for each chat of waiting
-	pause     backoff.Series // between two polls while something is open
+	pause     backoff.Series // between two polls while updates are unhandled
 
-	mu      sync.Mutex
-	next    int64             // the first update that Telegram has not given yet; 0 is any
-	open    map[int64]bool    // by update: given, and not handled
-	waiting map[int64][]heard // by chat, in order: what that chat's goroutine has still to handle
-	handled chan struct{}     // is closed once nothing is open
+	mu         sync.Mutex
+	next       int64                // the first update that Telegram has not given yet; 0 accepts any
+	unhandled  map[int64]bool       // by id: updates that were given and are not handled
+	waiting    map[int64][]received // by chat: what its goroutine has still to handle, in order
+	allHandled chan struct{}        // closed once no update is unhandled
 }
 
-// newBacklog starts with nothing.
+// newBacklog makes an empty backlog that publishes through p.
 func newBacklog(p *publisher) *backlog {
 	handled := make(chan struct{})
 	close(handled)
-	return &backlog{publisher: p, open: map[int64]bool{}, waiting: map[int64][]heard{}, handled: handled}
+	return &backlog{publisher: p, unhandled: map[int64]bool{}, waiting: map[int64][]received{}, allHandled: handled}
 }
 
-// add starts to handle the updates that were not given before, chats side by side and each
-// chat in its order. What ctx's end leaves unhandled stays open.
+// add starts to handle the updates that were not given before: chats in parallel, each
+// chat in its order. Updates that are not handled when ctx ends stay unhandled.
 func (b *backlog) add(ctx context.Context, batch []update) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -47,7 +47,7 @@ func (b *backlog) add(ctx context.Context, batch []update) {
 			continue
 		}
 		b.next = u.ID + 1
-		h, ok, err := u.read()
+		h, ok, err := u.decode()
 		if err != nil {
 			// Nothing that is tried again later would make it readable.
 			b.publisher.channel.log.LogAttrs(ctx, slog.LevelError, "an update cannot be read and is left out", slog.Int64("update", u.ID))
@@ -55,10 +55,10 @@ func (b *backlog) add(ctx context.Context, batch []update) {
 		if !ok {
 			continue
 		}
-		if len(b.open) == 0 {
-			b.handled = make(chan struct{})
+		if len(b.unhandled) == 0 {
+			b.allHandled = make(chan struct{})
 		}
-		b.open[u.ID] = true
+		b.unhandled[u.ID] = true
 		queue, worked := b.waiting[h.chat]
 		b.waiting[h.chat] = append(queue, h)
 		if !worked {
@@ -81,43 +81,44 @@ func (b *backlog) handleChat(ctx context.Context, chat int64) {
 		b.waiting[chat] = queue[1:]
 		b.mu.Unlock()
 
-		if !b.publisher.publishHeard(ctx, h) {
+		if !b.publisher.publishReceived(ctx, h) {
 			return // ctx has ended: the chat keeps its place in waiting, so that nothing overtakes h
 		}
 		b.mu.Lock()
-		delete(b.open, h.update)
-		if len(b.open) == 0 {
-			close(b.handled)
+		delete(b.unhandled, h.update)
+		if len(b.unhandled) == 0 {
+			close(b.allHandled)
 		}
 		b.mu.Unlock()
 	}
 }
 
-// offset is the first update that is not handled: Telegram may forget all before it.
+// offset returns the id of the first unhandled update: Telegram may forget all before it.
 func (b *backlog) offset() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	first := b.next
-	for id := range b.open {
+	for id := range b.unhandled {
 		first = min(first, id)
 	}
 	return first
 }
 
-// forgetOffset accepts any update as new. The caller knows that nothing is open.
+// forgetOffset makes the backlog accept any update as new. The caller knows that no update
+// is unhandled.
 func (b *backlog) forgetOffset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.next = 0
 }
 
-// wait returns once everything is handled, or when it is time to ask for what else has
-// come although something is still open.
-func (b *backlog) wait(ctx context.Context) {
+// waitForNextPoll returns once all updates are handled, or when it is time to poll for
+// more although some are not.
+func (b *backlog) waitForNextPoll(ctx context.Context) {
 	b.mu.Lock()
-	handled := b.handled
+	handled := b.allHandled
 	b.mu.Unlock()
-	pause := time.NewTimer(b.pause.Next(stuckWait))
+	pause := time.NewTimer(b.pause.Next(maxStuckWait))
 	defer pause.Stop()
 	select {
 	case <-handled:
@@ -127,9 +128,9 @@ func (b *backlog) wait(ctx context.Context) {
 	}
 }
 
-// empty reports whether everything is handled.
-func (b *backlog) empty() bool {
+// isEmpty reports whether all updates are handled.
+func (b *backlog) isEmpty() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.open) == 0
+	return len(b.unhandled) == 0
 }

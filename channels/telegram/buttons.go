@@ -15,26 +15,27 @@ import (
 )
 
 const (
-	// What Telegram takes of buttons: how many below a message, and of what each
-	// brings back when it is pressed, in bytes.
-	mostButtons   = 100
-	mostPressData = 64
-	// answerTimeout bounds the answer to a press. Who has pressed sees for about as
-	// long that it is on its way.
+	// What Telegram accepts of buttons: how many below a message, and how many bytes of
+	// data each sends back when it is pressed.
+	maxButtons    = 100
+	maxButtonData = 64
+	// answerTimeout bounds the answer to a press. For about as long the person who has
+	// pressed sees that the press is being handled.
 	answerTimeout = 10 * time.Second
 )
 
-// MostButtons implements channels.ButtonShower. Where nobody receives, nobody hears of a
-// press.
+// MostButtons implements channels.ButtonShower: it returns how many buttons a message may
+// have, and how many bytes each may carry. Without a receiver nobody would learn of a
+// press, so a Channel that only sends returns 0, 0.
 func (c *Channel) MostButtons() (count, bytes int) {
 	if c.sendsOnly {
 		return 0, 0
 	}
-	return mostButtons, mostPressData
+	return maxButtons, maxButtonData
 }
 
-// keyboard shows buttons below a message, each in a row of its own. Nil, not an empty
-// one, shows none, and removes those that there are.
+// keyboard returns buttons in the form in which Telegram shows them, each in a row of its
+// own. Nil, and not an empty keyboard, shows none and removes the existing ones.
 func keyboard(buttons []bus.Button) models.ReplyMarkup {
 	if len(buttons) == 0 {
 		return nil
@@ -46,8 +47,9 @@ func keyboard(buttons []bus.Button) models.ReplyMarkup {
 	return models.InlineKeyboardMarkup{InlineKeyboard: rows}
 }
 
-// pressedAt is the message with the button, as far as Telegram shows it.
-func pressedAt(q *models.CallbackQuery) *models.Message {
+// pressedMessage returns the message with the pressed button, as far as Telegram describes
+// it.
+func pressedMessage(q *models.CallbackQuery) *models.Message {
 	switch {
 	case q.Message.Message != nil:
 		return q.Message.Message
@@ -57,9 +59,10 @@ func pressedAt(q *models.CallbackQuery) *models.Message {
 	return new(models.Message) // of no chat that the bot is in
 }
 
-// press is what a press says to the agent; false if it is of no button of the bot's.
-func (c *Channel) press(q *models.CallbackQuery) (bus.Inbound, bool) {
-	m := pressedAt(q)
+// pressInbound translates a press into what the agent gets; false if the press is not of a
+// button of the bot's.
+func (c *Channel) pressInbound(q *models.CallbackQuery) (bus.Inbound, bool) {
+	m := pressedMessage(q)
 	if m.Chat.ID == 0 || q.From.IsBot || strings.TrimSpace(q.Data) == "" {
 		return bus.Inbound{}, false
 	}
@@ -67,7 +70,7 @@ func (c *Channel) press(q *models.CallbackQuery) (bus.Inbound, bool) {
 	in := bus.Inbound{
 		ID:        c.name + ":" + strconv.FormatInt(c.id, 10) + ":press:" + q.ID,
 		Kind:      bus.Said,
-		From:      bus.Person{ID: c.person(q.From.ID), Name: displayName(&q.From)},
+		From:      bus.Person{ID: c.personID(q.From.ID), Name: displayName(&q.From)},
 		At:        bus.Address{Channel: c.name, Chat: strconv.FormatInt(m.Chat.ID, 10)},
 		Group:     !private,
 		Mentioned: true,
@@ -81,12 +84,12 @@ func (c *Channel) press(q *models.CallbackQuery) (bus.Inbound, bool) {
 	return in, true
 }
 
-// publishPress publishes one press, and then tells who has pressed that it has arrived,
-// or that it counts for nothing. It is false if ctx ended first.
+// publishPress publishes one press, and then tells the person who has pressed that it has
+// arrived, or that it has no effect. It returns false if ctx ended first.
 func (p *publisher) publishPress(ctx context.Context, q *models.CallbackQuery) bool {
 	words := ""
-	if in, ok := p.channel.press(q); ok {
-		err := p.surely(ctx, in.ID, func() error { return p.publishAt(ctx, in) })
+	if in, ok := p.channel.pressInbound(q); ok {
+		err := p.retryUntilStored(ctx, in.ID, func() error { return p.publishAtOrigin(ctx, in) })
 		switch {
 		case errors.Is(err, channels.ErrNotAdmitted):
 			words = channels.NotAdmitted
@@ -99,15 +102,15 @@ func (p *publisher) publishPress(ctx context.Context, q *models.CallbackQuery) b
 	return true
 }
 
-// pressAnswer is what answerCallbackQuery takes.
+// A pressAnswer is the parameters of answerCallbackQuery.
 type pressAnswer struct {
 	ID    string `json:"callback_query_id"`
 	Text  string `json:"text,omitempty"`
-	Alert bool   `json:"show_alert,omitempty"` // to be closed by who has pressed
+	Alert bool   `json:"show_alert,omitempty"` // the person must close the words
 }
 
-// answerPress ends the wait of who has pressed a button, and shows them words, if there
-// are any.
+// answerPress tells Telegram that a press was handled, and shows words to the person who
+// has pressed, unless they are "".
 func (c *Channel) answerPress(ctx context.Context, id, words string) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()

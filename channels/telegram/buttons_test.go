@@ -13,7 +13,7 @@ import (
 
 // asking is a part with a button.
 func asking(text string) channels.Part {
-	p := part(text)
+	p := span(text)
 	p.Buttons = []bus.Button{{Label: "Approve", Says: "/approve abc"}}
 	return p
 }
@@ -21,8 +21,8 @@ func asking(text string) channels.Part {
 // answered waits for the answer to a press.
 func answered(t *testing.T, r *rig, press string) telegramtest.Press {
 	t.Helper()
-	until(t, "the answer to the press", func() bool { return r.server.Pressed(press).Answered })
-	return r.server.Pressed(press)
+	until(t, "the answer to the press", func() bool { return r.server.PressResult(press).Answered })
+	return r.server.PressResult(press)
 }
 
 func TestAPressInAGroupIsHeardInItsTopic(t *testing.T) {
@@ -87,10 +87,10 @@ func TestPressesOfMessagesThatAreTooOldOrNotOursAreSurvived(t *testing.T) {
 	receive(t, r.Channel, box.publish)
 	from := map[string]any{"id": 5, "is_bot": false, "first_name": "Ann"}
 	chat := map[string]any{"id": -7, "type": "supergroup"}
-	r.server.Update(map[string]any{"callback_query": map[string]any{"id": "inline", "from": from, "inline_message_id": "x", "chat_instance": "1", "data": "/approve abc"}})
-	r.server.Update(map[string]any{"callback_query": map[string]any{"id": "game", "from": from, "chat_instance": "1", "game_short_name": "g"}})
-	r.server.Update(map[string]any{"callback_query": map[string]any{"id": 7}})
-	r.server.Update(map[string]any{"callback_query": map[string]any{"id": "old", "from": from, "chat_instance": "1", "data": "/approve abc",
+	r.server.QueueUpdate(map[string]any{"callback_query": map[string]any{"id": "inline", "from": from, "inline_message_id": "x", "chat_instance": "1", "data": "/approve abc"}})
+	r.server.QueueUpdate(map[string]any{"callback_query": map[string]any{"id": "game", "from": from, "chat_instance": "1", "game_short_name": "g"}})
+	r.server.QueueUpdate(map[string]any{"callback_query": map[string]any{"id": 7}})
+	r.server.QueueUpdate(map[string]any{"callback_query": map[string]any{"id": "old", "from": from, "chat_instance": "1", "data": "/approve abc",
 		"message": map[string]any{"chat": chat, "message_id": 3, "date": 0}}})
 	in := box.wait(t, 1)[0]
 	if in.At != at("-7") || in.ReplyTo != "3" || !strings.HasSuffix(in.ID, ":old") {

@@ -13,23 +13,23 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// maxName bounds what the model is shown as a person's name, in characters.
+// maxName is the longest name of a person that the model is shown, in characters.
 const maxName = 64
 
-// A part is where a piece of a text begins and ends, in bytes.
-type part struct{ from, to int }
+// A span is a piece of a text, from its first byte to the byte after its last.
+type span struct{ from, to int }
 
-// entities are the marks in a message's text.
-func entities(m *models.Message) []models.MessageEntity {
+// textEntities returns the formatted pieces of a message's text or caption.
+func textEntities(m *models.Message) []models.MessageEntity {
 	if m.Text != "" {
 		return m.Entities
 	}
 	return m.CaptionEntities
 }
 
-// textWithLinks is a text as it would be typed: the address of each link is put in
-// brackets behind its words. The part named out is left out.
-func textWithLinks(text string, marks []models.MessageEntity, out part) string {
+// textWithLinks returns a text as it would be typed: the address of each link is put in
+// brackets behind its words. The span out is left out.
+func textWithLinks(text string, marks []models.MessageEntity, out span) string {
 	type link struct {
 		at  int
 		url string
@@ -39,7 +39,7 @@ func textWithLinks(text string, marks []models.MessageEntity, out part) string {
 		if e.Type != models.MessageEntityTypeTextLink || e.URL == "" || e.Length <= 0 {
 			continue
 		}
-		from, to := byteAt(text, e.Offset), byteAt(text, e.Offset+e.Length)
+		from, to := byteOffset(text, e.Offset), byteOffset(text, e.Offset+e.Length)
 		to = from + len(strings.TrimRightFunc(text[from:to], unicode.IsSpace))
 		if to > from && strings.TrimSuffix(e.URL, "/") != strings.TrimSuffix(text[from:to], "/") {
 			links = append(links, link{max(to, out.to), e.URL})
@@ -57,8 +57,8 @@ func textWithLinks(text string, marks []models.MessageEntity, out part) string {
 	return b.String()
 }
 
-// byteAt is the byte at which so many UTF-16 units of a text are over.
-func byteAt(text string, units int) int {
+// byteOffset returns the byte of a text that begins after that many UTF-16 units.
+func byteOffset(text string, units int) int {
 	for i, r := range text {
 		if units <= 0 {
 			return i
@@ -68,7 +68,7 @@ func byteAt(text string, units int) int {
 	return len(text)
 }
 
-// units is the length in UTF-16.
+// units returns the length of a text in UTF-16 units.
 func units(s string) (n int) {
 	for _, r := range s {
 		n += utf16.RuneLen(r)
@@ -76,15 +76,15 @@ func units(s string) (n int) {
 	return n
 }
 
-// fullText describes what a message holds, its media in brackets before its text.
+// fullText returns a message's media in brackets, followed by its text.
 func fullText(m *models.Message) string {
-	kind, _ := content(m)
-	return strings.TrimSpace(kind + " " + textWithLinks(m.Text+m.Caption, entities(m), part{}))
+	kind, _ := describeContent(m)
+	return strings.TrimSpace(kind + " " + textWithLinks(m.Text+m.Caption, textEntities(m), span{}))
 }
 
-// content tells what a message holds beside text, in brackets; false if it is
-// not something that a person said: joins, pins and the like.
-func content(m *models.Message) (string, bool) {
+// describeContent names what a message contains besides text, in brackets; false if no
+// person says anything in it, as in joins and pins.
+func describeContent(m *models.Message) (string, bool) {
 	switch {
 	case m.Text != "":
 		return "", true
@@ -109,11 +109,11 @@ func content(m *models.Message) (string, bool) {
 	case m.Dice != nil:
 		return "[dice: " + strconv.Itoa(m.Dice.Value) + "]", true
 	}
-	return rareContent(m)
+	return describeRareContent(m)
 }
 
-// rareContent is what content is for the kinds that are seldom sent.
-func rareContent(m *models.Message) (string, bool) {
+// describeRareContent is describeContent for the kinds that are seldom sent.
+func describeRareContent(m *models.Message) (string, bool) {
 	switch {
 	case m.Venue != nil: // comes with a location
 		return bracketed("venue", joinNonEmpty(m.Venue.Title, m.Venue.Address, coordinates(m.Venue.Location))), true
@@ -151,7 +151,7 @@ func joinNonEmpty(texts ...string) string {
 	return strings.Join(some, ", ")
 }
 
-// bracketed is a kind with what it is called, on one line.
+// bracketed returns "[kind: called]" on one line, or "[kind]" if called is empty.
 func bracketed(kind, called string) string {
 	if called = markup.OneLine(called, 500); called == "" {
 		return "[" + kind + "]"
@@ -159,7 +159,7 @@ func bracketed(kind, called string) string {
 	return "[" + kind + ": " + called + "]"
 }
 
-// displayName is what a person calls themselves, fit to be shown.
+// displayName returns a person's first and last name, on one line.
 func displayName(u *models.User) string {
 	return markup.OneLine(u.FirstName+" "+u.LastName, maxName)
 }

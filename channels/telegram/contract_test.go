@@ -68,7 +68,7 @@ func (p *platform) Press(chat int, id, label string) (told func() bool) {
 		p.t.Fatal(err)
 	}
 	press := p.PressButton(int64(chat), int64(chat), message, label)
-	return func() bool { return p.Pressed(press).Answered }
+	return func() bool { return p.PressResult(press).Answered }
 }
 
 func method(call channelstest.Call) string {

@@ -13,11 +13,11 @@ import (
 
 func TestEdit(t *testing.T) {
 	r := newRig(t)
-	id, err := r.Send(t.Context(), at("5"), part("<b>one</b>"))
+	id, err := r.Send(t.Context(), at("5"), span("<b>one</b>"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []channels.Part{part("<b>two</b>"), part("<b>two</b>"), {Text: "<what>3</b>", Plain: "3 <b"}} {
+	for _, p := range []channels.Part{span("<b>two</b>"), span("<b>two</b>"), {Text: "<what>3</b>", Plain: "3 <b"}} {
 		if err := r.Edit(t.Context(), at("5"), id, p); err != nil {
 			t.Errorf("edit to %q: %v", p.Text, err)
 		}
@@ -38,7 +38,7 @@ func TestWhatCannotBeEditedIsRejected(t *testing.T) {
 	for _, c := range []struct{ id, code string }{
 		{"999", "edit_not_found"}, {"1", "not_editable"}, {file, "not_editable"}, {"x", "bad_id"},
 	} {
-		err := r.Edit(t.Context(), at("5"), c.id, part("new"))
+		err := r.Edit(t.Context(), at("5"), c.id, span("new"))
 		if e := sendError(t, err); e.Fault != channels.Rejected || e.Code != c.code {
 			t.Errorf("message %s: got %v, want %s", c.id, e, c.code)
 		}
@@ -51,7 +51,7 @@ func TestSendFile(t *testing.T) {
 	for i := range data {
 		data[i] = byte(i * i)
 	}
-	first, err := r.Send(t.Context(), at("-7"), part("report"))
+	first, err := r.Send(t.Context(), at("-7"), span("report"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,13 +90,13 @@ func TestSendFile(t *testing.T) {
 // TestFaultsOfEditsAndFiles shows that they fail as sends do.
 func TestFaultsOfEditsAndFiles(t *testing.T) {
 	r := newRig(t)
-	if _, err := r.Send(t.Context(), at("5"), part("one")); err != nil {
+	if _, err := r.Send(t.Context(), at("5"), span("one")); err != nil {
 		t.Fatal(err)
 	}
 	calls := map[string]func(context.Context) error{
-		"editMessageText": func(ctx context.Context) error { return r.Edit(ctx, at("5"), "1", part("two")) },
+		"editMessageText": func(ctx context.Context) error { return r.Edit(ctx, at("5"), "1", span("two")) },
 		"sendDocument": func(ctx context.Context) error {
-			_, err := r.SendFile(ctx, at("5"), bus.File{Name: "f", Data: []byte("x")}, part("look"))
+			_, err := r.SendFile(ctx, at("5"), bus.File{Name: "f", Data: []byte("x")}, span("look"))
 			return err
 		},
 	}

@@ -17,11 +17,12 @@ import (
 	"parley/channels/markup"
 )
 
-// maxDownload is what Telegram's own server lets bots download.
+// maxDownload is the largest file, in bytes, that Telegram's own server lets bots
+// download.
 const maxDownload = 20 << 20
 
-// attachments are the files that came with a message, and those of the message of
-// somebody else that it answers, as in "what is in this picture?".
+// attachments returns the files of a message, and those of another person's message that
+// it replies to, as in "what is in this picture?".
 func (c *Channel) attachments(m *models.Message) []bus.Attachment {
 	files := filesOf(m)
 	if r := m.ReplyToMessage; r != nil && (r.From == nil || r.From.ID != c.id) {
@@ -30,7 +31,8 @@ func (c *Channel) attachments(m *models.Message) []bus.Attachment {
 	return files
 }
 
-// filesOf are the files of a message. A moving picture comes with a document that is the same.
+// filesOf returns the files of a message. An animation has a document with the same
+// content, which is left out.
 func filesOf(m *models.Message) []bus.Attachment {
 	switch {
 	case len(m.Photo) > 0:
@@ -40,33 +42,35 @@ func filesOf(m *models.Message) []bus.Attachment {
 				largest = p
 			}
 		}
-		return one(bus.Picture, "", "image/jpeg", int64(largest.FileSize), largest.FileID)
+		return oneAttachment(bus.Picture, "", "image/jpeg", int64(largest.FileSize), largest.FileID)
 	case m.Voice != nil:
-		return one(bus.Voice, "", m.Voice.MimeType, m.Voice.FileSize, m.Voice.FileID)
+		return oneAttachment(bus.Voice, "", m.Voice.MimeType, m.Voice.FileSize, m.Voice.FileID)
 	case m.Audio != nil:
-		return one(bus.Document, m.Audio.FileName, m.Audio.MimeType, m.Audio.FileSize, m.Audio.FileID)
+		return oneAttachment(bus.Document, m.Audio.FileName, m.Audio.MimeType, m.Audio.FileSize, m.Audio.FileID)
 	case m.VideoNote != nil:
-		return one(bus.Video, "", "video/mp4", int64(m.VideoNote.FileSize), m.VideoNote.FileID)
+		return oneAttachment(bus.Video, "", "video/mp4", int64(m.VideoNote.FileSize), m.VideoNote.FileID)
 	case m.Video != nil:
-		return one(bus.Video, m.Video.FileName, m.Video.MimeType, m.Video.FileSize, m.Video.FileID)
+		return oneAttachment(bus.Video, m.Video.FileName, m.Video.MimeType, m.Video.FileSize, m.Video.FileID)
 	case m.Animation != nil:
-		return one(bus.Video, m.Animation.FileName, m.Animation.MimeType, m.Animation.FileSize, m.Animation.FileID)
+		return oneAttachment(bus.Video, m.Animation.FileName, m.Animation.MimeType, m.Animation.FileSize, m.Animation.FileID)
 	case m.Document != nil:
-		return one(bus.Document, m.Document.FileName, m.Document.MimeType, m.Document.FileSize, m.Document.FileID)
+		return oneAttachment(bus.Document, m.Document.FileName, m.Document.MimeType, m.Document.FileSize, m.Document.FileID)
 	}
 	return nil
 }
 
-func one(kind, name, typ string, size int64, id string) []bus.Attachment {
+// oneAttachment returns one file as a list; nil if the file has no id.
+func oneAttachment(kind, name, typ string, size int64, id string) []bus.Attachment {
 	if id == "" {
 		return nil
 	}
 	return []bus.Attachment{{Kind: kind, Name: markup.OneLine(name, 200), Type: typ, Size: size, Ref: id}}
 }
 
-// Fetch downloads a file: Telegram says where it is now, below the address with the token.
+// Fetch implements channels.Fetcher: it asks Telegram where a file is now, and downloads
+// it, up to most bytes. The address contains the token.
 func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
-	if a.Size > most || a.Size > maxDownload && c.own {
+	if a.Size > most || a.Size > maxDownload && c.isOfficialServer {
 		return nil, channels.ErrTooLarge
 	}
 	var file struct {
@@ -85,13 +89,13 @@ func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, mo
 	case file.Path == "" || path.IsAbs(file.Path) || path.Clean(file.Path) != file.Path || strings.HasPrefix(file.Path, "../") || strings.ContainsAny(file.Path, "?#%\\"):
 		return nil, &channels.SendError{Fault: channels.Rejected, Code: "no_path", Err: errors.New("getFile: names no file that can be downloaded")}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.files+file.Path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.fileBase+file.Path, nil)
 	if err != nil {
 		return nil, fmt.Errorf("prepare a download: %w", withoutURL(err))
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, unreachable("download", err)
+		return nil, unreachableError("download", err)
 	}
 	if resp.StatusCode == http.StatusOK {
 		return channels.LimitReader(resp.Body, most), nil

@@ -10,20 +10,22 @@ import (
 	"parley/channels/backoff"
 )
 
-// A menuEntry is a command in the list that Telegram's apps show at the slash.
+// A menuEntry is one command in the list that Telegram's apps show when somebody types a
+// slash.
 type menuEntry struct {
 	Command     string `json:"command"`
 	Description string `json:"description"`
 }
 
-// A menu is a list of commands, and where it is shown: everywhere, or in chats of one
+// A menu is a list of commands and where it is shown: everywhere, or in chats of one
 // person with the bot.
 type menu struct {
 	Commands []menuEntry       `json:"commands"`
 	Scope    map[string]string `json:"scope"`
 }
 
-func menus() []menu {
+// commandMenus returns the lists of commands for all chats and for chats with one person.
+func commandMenus() []menu {
 	everywhere := []menuEntry{
 		{"new", "Begin a new conversation; files and memory stay"},
 		{"stop", "End what I am doing"},
@@ -45,12 +47,12 @@ func menus() []menu {
 	}
 }
 
-// showMenu has Telegram's apps list the commands, unless the bot's owner has made a list
-// of their own: that one is left. It tries until Telegram takes or refuses it.
+// showMenu makes Telegram's apps list the commands, unless the bot's owner has set a list
+// of their own, which stays. It retries until Telegram accepts or refuses the list.
 func (c *Channel) showMenu(ctx context.Context) {
 	var wait backoff.Series
 	for ctx.Err() == nil {
-		err := c.setMenus(ctx)
+		err := c.setMenusOnce(ctx)
 		refusal, ok := errors.AsType[*channels.SendError](err)
 		if err == nil || ok && (refusal.Fault == channels.Stop || refusal.Fault == channels.Rejected) {
 			if err != nil {
@@ -58,7 +60,7 @@ func (c *Channel) showMenu(ctx context.Context) {
 			}
 			return
 		}
-		pause := wait.Next(mostWait)
+		pause := wait.Next(maxTelegramWait)
 		if ok {
 			pause = max(pause, refusal.RetryAfter)
 		}
@@ -68,8 +70,9 @@ func (c *Channel) showMenu(ctx context.Context) {
 	}
 }
 
-func (c *Channel) setMenus(ctx context.Context) error {
-	for _, m := range menus() {
+// setMenusOnce makes one attempt of showMenu.
+func (c *Channel) setMenusOnce(ctx context.Context) error {
+	for _, m := range commandMenus() {
 		var shown []menuEntry
 		if err := c.call(ctx, "getMyCommands", menu{Scope: m.Scope}, &shown); err != nil {
 			return err

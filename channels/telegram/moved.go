@@ -14,67 +14,73 @@ import (
 	"parley/channels"
 )
 
-// A Book is what must outlive the process, and what the processes share.
+// A Book keeps what must outlive the process, and what the processes share.
 type Book interface {
 	channels.Notes
 	// Joined reports whether the bot was spoken to at an address.
 	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
 }
 
-// A group that becomes a supergroup gets another id. Its conversation goes on under the
-// old one, here and in all that Parley keeps, and only Telegram is told the new one.
-// These are the subjects of the notes that say so, one for each direction.
+// A group that becomes a supergroup gets another id. Parley keeps its conversation under the
+// old id everywhere, and uses the new one only towards Telegram. These are the subjects
+// under which the book notes the ids, one for each direction.
 const (
 	movedTo   = "moved to"
 	movedFrom = "moved from"
 )
 
-// unmovedFor is how long it is believed that a group has not moved.
-const unmovedFor = time.Minute
+// unmovedKept is how long a moves trusts that a group has not moved before it asks the
+// book again.
+const unmovedKept = time.Minute
 
-// A moves remembers what the book has of groups that moved.
+// A moves looks up in the book which groups have moved to another id, and caches the
+// answers.
 type moves struct {
 	book    Book
 	channel string
 
-	mu    sync.Mutex
-	known map[string]move // by subject and chat
+	mu     sync.Mutex
+	cached map[string]move // by subject and chat
 }
 
+// A move is a cached answer of the book.
 type move struct {
-	chat  string // "" is: it has not moved
-	until time.Time
+	chat  string    // the other id; "" if the group has not moved
+	until time.Time // when an answer "" expires
 }
 
+// newMoves makes a moves for the channel of that name.
 func newMoves(book Book, channel string) *moves {
-	return &moves{book: book, channel: channel, known: map[string]move{}}
+	return &moves{book: book, channel: channel, cached: map[string]move{}}
 }
 
-// now is the id that Telegram knows a chat by.
-func (m *moves) now(ctx context.Context, chat string) (string, error) {
+// currentID returns the id that Telegram now uses for a chat.
+func (m *moves) currentID(ctx context.Context, chat string) (string, error) {
 	return m.lookup(ctx, movedTo, chat)
 }
 
-// origin is the id that Parley knows a chat by.
-func (m *moves) origin(ctx context.Context, chat string) (string, error) {
+// originalID returns the id under which Parley keeps a chat.
+func (m *moves) originalID(ctx context.Context, chat string) (string, error) {
 	return m.lookup(ctx, movedFrom, chat)
 }
 
+// lookup returns the id that the book notes for a chat under a subject, or chat itself if
+// it notes none.
 func (m *moves) lookup(ctx context.Context, subject, chat string) (string, error) {
 	if !isGroup(chat) {
 		return chat, nil
 	}
 	key, now := subject+" "+chat, time.Now()
 	m.mu.Lock()
-	found, ok := m.known[key]
+	found, ok := m.cached[key]
 	m.mu.Unlock()
 	if !ok || found.chat == "" && now.After(found.until) {
 		noted, err := m.book.Noted(ctx, subject, m.channel+":"+chat)
 		if err != nil {
 			return "", fmt.Errorf("look up where a group has moved: %w", err)
 		}
-		found = move{noted.Value, now.Add(unmovedFor)}
-		m.keep(key, found)
+		found = move{noted.Value, now.Add(unmovedKept)}
+		m.remember(key, found)
 	}
 	if found.chat == "" {
 		return chat, nil
@@ -82,16 +88,17 @@ func (m *moves) lookup(ctx context.Context, subject, chat string) (string, error
 	return found.chat, nil
 }
 
-func (m *moves) keep(key string, found move) {
+// remember caches an answer of the book.
+func (m *moves) remember(key string, found move) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.known[key] = found
+	m.cached[key] = found
 }
 
-// note writes into the book that a group has a new id. Its conversation goes on under the
-// old one, unless the bot was spoken to under the new id already: then that conversation
-// is the group's, and only what is sent to the old id is sent to the new one.
-func (m *moves) note(ctx context.Context, from, to string) error {
+// recordMove notes in the book that a group has a new id. Its conversation goes on under
+// the old one, unless people have spoken to the bot under the new id already: then that is
+// the group's conversation, and only messages to the old id are redirected to the new one.
+func (m *moves) recordMove(ctx context.Context, from, to string) error {
 	old, young := m.channel+":"+from, m.channel+":"+to
 	_, spoken, err := m.book.Joined(ctx, bus.Address{Channel: m.channel, Chat: to})
 	if err != nil {
@@ -109,14 +116,15 @@ func (m *moves) note(ctx context.Context, from, to string) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.known, movedFrom+" "+to)
-	delete(m.known, movedTo+" "+from)
+	delete(m.cached, movedFrom+" "+to)
+	delete(m.cached, movedTo+" "+from)
 	return nil
 }
 
-// publishMove keeps what a message says about its group having moved, trying until it
-// is kept; handled is false if it says nothing of the kind, and ok if ctx ended first.
-func (p *publisher) publishMove(ctx context.Context, m *models.Message) (handled, ok bool) {
+// recordMessageMove records a group's move if a message reports one, retrying until the
+// book has it. handled is false if the message reports none; ok is false if ctx ended
+// first.
+func (p *publisher) recordMessageMove(ctx context.Context, m *models.Message) (handled, ok bool) {
 	from, to := m.Chat.ID, m.MigrateToChatID
 	if m.MigrateFromChatID != 0 {
 		from, to = m.MigrateFromChatID, m.Chat.ID
@@ -124,8 +132,8 @@ func (p *publisher) publishMove(ctx context.Context, m *models.Message) (handled
 	if to == 0 {
 		return false, true
 	}
-	err := p.surely(ctx, "a group's move", func() error {
-		return p.channel.moves.note(ctx, strconv.FormatInt(from, 10), strconv.FormatInt(to, 10))
+	err := p.retryUntilStored(ctx, "a group's move", func() error {
+		return p.channel.moves.recordMove(ctx, strconv.FormatInt(from, 10), strconv.FormatInt(to, 10))
 	})
 	if err == nil {
 		p.channel.log.LogAttrs(ctx, slog.LevelInfo, "a group has become a supergroup; its conversation goes on",
@@ -134,10 +142,10 @@ func (p *publisher) publishMove(ctx context.Context, m *models.Message) (handled
 	return true, err == nil
 }
 
-// ReplyAddress implements channels.Replier: what is said in a group that has moved is
-// said under its old id.
+// ReplyAddress implements channels.Replier: replies in a group that has moved come under
+// its original id.
 func (c *Channel) ReplyAddress(ctx context.Context, to bus.Address, _ string) (bus.Address, error) {
-	chat, err := c.moves.origin(ctx, to.Chat)
+	chat, err := c.moves.originalID(ctx, to.Chat)
 	if err != nil {
 		return bus.Address{}, &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
 	}
@@ -145,7 +153,7 @@ func (c *Channel) ReplyAddress(ctx context.Context, to bus.Address, _ string) (b
 	return to, nil
 }
 
-// noBook is a Book that remembers nothing.
+// noBook is the Book of a Channel that has none: it remembers nothing.
 type noBook struct{}
 
 func (noBook) Note(context.Context, string, string, string) error { return nil }

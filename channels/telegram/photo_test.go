@@ -35,7 +35,7 @@ func TestPicturesAreSeen(t *testing.T) {
 		{[]byte("\x89PNG\r\n\x1a\nwrong"), false}, // none
 	}
 	for _, f := range files {
-		if _, err := r.SendFile(t.Context(), at("5"), bus.File{Name: "chart.png", Data: f.content}, part("look")); err != nil {
+		if _, err := r.SendFile(t.Context(), at("5"), bus.File{Name: "chart.png", Data: f.content}, span("look")); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,22 +13,23 @@ import (
 	"parley/bus"
 )
 
-func upload(file bus.File) *models.InputFileUpload {
+// inputFile returns a file in the form in which go-telegram/bot uploads it.
+func inputFile(file bus.File) *models.InputFileUpload {
 	return &models.InputFileUpload{Filename: cmp.Or(file.Name, "file"), Data: bytes.NewReader(file.Data)}
 }
 
-// What Telegram takes as a photo: in bytes, in pixels of both sides together, and how
-// much longer one side may be than the other.
+// What Telegram accepts as a photo: its size in bytes, the pixels of both sides together,
+// and how many times longer one side may be than the other.
 const (
-	mostPhoto  = 10_000_000
-	mostSides  = 10_000
-	mostAspect = 20
+	maxPhotoBytes  = 10_000_000
+	maxPhotoSides  = 10_000
+	maxPhotoAspect = 20
 )
 
-// isPhoto reports whether Telegram shows a file as a picture. It is of a few kinds, and
-// not as large as others may be.
+// isPhoto reports whether Telegram accepts a file as a photo: a PNG or JPEG image within
+// the limits of photos.
 func isPhoto(content []byte) bool {
-	if len(content) > mostPhoto {
+	if len(content) > maxPhotoBytes {
 		return false
 	}
 	var c image.Config
@@ -41,6 +42,6 @@ func isPhoto(content []byte) bool {
 	default:
 		return false
 	}
-	return err == nil && c.Width > 0 && c.Height > 0 && c.Width+c.Height <= mostSides &&
-		c.Width <= mostAspect*c.Height && c.Height <= mostAspect*c.Width
+	return err == nil && c.Width > 0 && c.Height > 0 && c.Width+c.Height <= maxPhotoSides &&
+		c.Width <= maxPhotoAspect*c.Height && c.Height <= maxPhotoAspect*c.Width
 }

@@ -18,23 +18,24 @@ import (
 )
 
 const (
-	pollSeconds = 50               // how long the server may hold a poll
-	pollGrace   = 15 * time.Second // for the way there and back
-	// pollBatch is the most that Telegram gives at once.
+	pollSeconds = 50               // how long Telegram may hold a poll
+	pollGrace   = 15 * time.Second // for the request's way there and back
+	// pollBatch is how many updates Telegram gives at once at most.
 	pollBatch = 100
-	// forgetOffsetAfter is how long no update must have come before the offset is
-	// forgotten: after a week Telegram may number updates anew, from a lower id too.
+	// forgetOffsetAfter is the time without updates after which the offset is forgotten:
+	// after a week Telegram may number updates anew, even from a lower id.
 	forgetOffsetAfter = 6 * 24 * time.Hour
 	// confirmTimeout bounds the confirmation at shutdown.
 	confirmTimeout = 2 * time.Second
-	// conflict is Telegram's code while somebody else polls the same bot, and
-	// conflictEvery how often that is logged.
-	conflict      = "409"
-	conflictEvery = time.Minute
+	// codeConflict is Telegram's code while another process polls the same bot, and
+	// conflictLogEvery the least time between two logs of that.
+	codeConflict     = "409"
+	conflictLogEvery = time.Minute
 )
 
-// Receive hands what people say to publish until ctx is done, and then returns
-// nil. The first poll goes out at once; who the bot is, is found out meanwhile.
+// Receive passes what people say to publish until ctx is done, and then returns nil. Its
+// error is of kind Stop: Telegram refuses the account. The first poll goes out at once;
+// the bot's name is learned in parallel.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	var learning sync.WaitGroup
 	defer learning.Wait()
@@ -50,8 +51,8 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	if err := c.removeWebhook(ctx); err != nil {
 		return err
 	}
-	c.polling.Store(true)
-	defer c.polling.Store(false)
+	c.isPolling.Store(true)
+	defer c.isPolling.Store(false)
 
 	p := &poller{publisher: &publisher{channel: c, publish: publish}, lastUpdate: time.Now()}
 	p.backlog = newBacklog(p.publisher)
@@ -63,27 +64,27 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	return err
 }
 
-// A publisher publishes what updates bring, for one run of Receive.
+// A publisher publishes the content of updates, for one run of Receive.
 type publisher struct {
 	channel   *Channel
 	publish   func(context.Context, bus.Inbound) error
-	answering sync.WaitGroup // answers to presses that are on their way
+	answering sync.WaitGroup // answers to presses in progress
 }
 
-// A poller is one run of Receive that polls.
+// A poller is one run of Receive that polls Telegram.
 type poller struct {
 	*publisher
 	backlog *backlog
 	wait    backoff.Series
 
-	confirmed      int64 // the next that Telegram was last told
+	confirmed      int64 // the offset of the last successful poll
 	lastUpdate     time.Time
-	outageCode     string    // the code of the outage; "" while there is none
+	outageCode     string    // the error code of the current outage; "" if there is none
 	outageLogged   bool      // this outage was logged
-	conflictLogged time.Time // when a second poller was logged last
+	conflictLogged time.Time // when another poller was logged last
 }
 
-// pollParams is what getUpdates takes.
+// pollParams are the parameters of getUpdates.
 type pollParams struct {
 	Offset  int64    `json:"offset,omitempty"`
 	Limit   int      `json:"limit"`
@@ -91,8 +92,8 @@ type pollParams struct {
 	Allowed []string `json:"allowed_updates"`
 }
 
-// An update holds its message as it came: one that we cannot read must not keep
-// the others from being read.
+// An update holds its message undecoded: a message that we cannot decode must not keep the
+// other updates from being read.
 type update struct {
 	ID       int64           `json:"update_id"`
 	Message  json.RawMessage `json:"message"`
@@ -101,8 +102,8 @@ type update struct {
 	Reaction json.RawMessage `json:"message_reaction"`
 }
 
-// poll asks once for what comes from the first unhandled update on, and thereby lets
-// Telegram forget what came before.
+// poll asks Telegram for updates from the first unhandled one on, waiting up to that many
+// seconds for one. Telegram then forgets earlier updates.
 func (p *poller) poll(ctx context.Context, limit, seconds int) ([]update, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+pollGrace)
 	defer cancel()
@@ -114,7 +115,7 @@ func (p *poller) poll(ctx context.Context, limit, seconds int) ([]update, error)
 		Timeout: seconds,
 		Allowed: allowedUpdates(),
 	}, &batch)
-	p.channel.polls.Note(err)
+	p.channel.pollReachability.Note(err)
 	if err != nil {
 		return nil, err
 	}
@@ -122,11 +123,11 @@ func (p *poller) poll(ctx context.Context, limit, seconds int) ([]update, error)
 	return batch, nil
 }
 
-// run polls and hands on until ctx is done or the account is refused.
+// run polls, and publishes the updates, until ctx is done or Telegram refuses the account.
 func (p *poller) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		seconds := pollSeconds
-		if p.outageCode != "" || !p.backlog.empty() {
+		if p.outageCode != "" || !p.backlog.isEmpty() {
 			seconds = 0 // to know at once when the outage is over, and what else has come
 		}
 		batch, err := p.poll(ctx, pollBatch, seconds)
@@ -138,7 +139,7 @@ func (p *poller) run(ctx context.Context) error {
 			if ok && refusal.Fault == channels.Stop {
 				return err
 			}
-			if !p.outage(ctx, err, refusal) {
+			if !p.handleOutage(ctx, err, refusal) {
 				return nil
 			}
 			continue
@@ -151,25 +152,25 @@ func (p *poller) run(ctx context.Context) error {
 			p.backlog.forgetOffset()
 		}
 		p.backlog.add(ctx, batch)
-		p.backlog.wait(ctx)
+		p.backlog.waitForNextPoll(ctx)
 	}
 	return nil
 }
 
-// outage says once that Telegram cannot be polled, and waits before the next
-// attempt. It is false if ctx ended.
-func (p *poller) outage(ctx context.Context, err error, refusal *channels.SendError) bool {
-	wait, code := p.wait.Next(mostWait), "timeout"
+// handleOutage logs, once for each outage, that polling fails, and waits before the next
+// attempt. It returns false if ctx ended.
+func (p *poller) handleOutage(ctx context.Context, err error, refusal *channels.SendError) bool {
+	wait, code := p.wait.Next(maxTelegramWait), "timeout"
 	if refusal != nil {
 		wait, code = max(wait, refusal.RetryAfter), refusal.Code
 	}
 	if p.outageCode != code {
 		p.outageCode = code
 		// Two who poll one bot take it from each other several times a second.
-		if now := time.Now(); code != conflict || now.Sub(p.conflictLogged) > conflictEvery {
+		if now := time.Now(); code != codeConflict || now.Sub(p.conflictLogged) > conflictLogEvery {
 			p.outageLogged = true
 			p.logOutage(ctx, code, slog.Any("error", err))
-			if code == conflict {
+			if code == codeConflict {
 				p.conflictLogged = now
 			}
 		}
@@ -177,11 +178,11 @@ func (p *poller) outage(ctx context.Context, err error, refusal *channels.SendEr
 	return backoff.Sleep(ctx, wait)
 }
 
-// logOutage logs an outage, and what the operator is to do about it.
+// logOutage logs an outage, and what the operator should do about it.
 func (p *poller) logOutage(ctx context.Context, code string, attr slog.Attr) {
 	log := p.channel.log
 	switch code {
-	case conflict:
+	case codeConflict:
 		log.LogAttrs(ctx, slog.LevelWarn,
 			"another process polls this bot, or a webhook is set: stop the other process or call deleteWebhook; trying on", attr)
 	case "429":
@@ -191,7 +192,7 @@ func (p *poller) logOutage(ctx context.Context, code string, attr slog.Attr) {
 	}
 }
 
-// endOutage notes that a poll has succeeded, and logs it where an outage was logged.
+// endOutage records that a poll has succeeded, and logs it if the outage was logged.
 func (p *poller) endOutage(ctx context.Context) {
 	p.wait.Reset()
 	if p.outageCode == "" {
@@ -204,8 +205,9 @@ func (p *poller) endOutage(ctx context.Context) {
 	p.outageLogged = false
 }
 
-// confirm tells Telegram at shutdown what was handled, so that the next start
-// does not get it again. If it fails, what comes again is known by its id.
+// confirm tells Telegram at shutdown which updates were handled, so that the next start
+// does not get them again. If that fails, updates that come again are recognised by their
+// ids.
 func (p *poller) confirm(ctx context.Context) {
 	if offset := p.backlog.offset(); offset == 0 || offset == p.confirmed {
 		return
@@ -217,19 +219,21 @@ func (p *poller) confirm(ctx context.Context) {
 	}
 }
 
-// A heard is what a person has said or pressed, in an update.
-type heard struct {
-	update  int64
-	chat    int64
-	message *models.Message
-	edited  bool                  // it was said earlier, and reads so now
-	press   *models.CallbackQuery // in place of the message
-	reacted *models.MessageReactionUpdated
+// A received is what one update contains: a message, a press of a button, or a change of
+// reactions.
+type received struct {
+	update   int64
+	chat     int64
+	message  *models.Message
+	edited   bool                           // the message is an older one whose text has changed
+	press    *models.CallbackQuery          // instead of the message
+	reaction *models.MessageReactionUpdated // instead of the message
 }
 
-// read reads an update; false if nobody has said or pressed anything in it.
-func (u update) read() (heard, bool, error) {
-	h := heard{update: u.ID}
+// decode decodes an update; false if it contains neither a message nor a press nor a
+// reaction.
+func (u update) decode() (received, bool, error) {
+	h := received{update: u.ID}
 	switch {
 	case len(u.Message)+len(u.Edited) > 0:
 		m, err := readMessage(slices.Concat(u.Message, u.Edited)) // never both
@@ -242,21 +246,22 @@ func (u update) read() (heard, bool, error) {
 		if err := json.Unmarshal(u.Press, q); err != nil {
 			return h, false, fmt.Errorf("read a press: %w", err)
 		}
-		h.press, h.chat = q, pressedAt(q).Chat.ID
+		h.press, h.chat = q, pressedMessage(q).Chat.ID
 	case len(u.Reaction) > 0:
 		r := new(models.MessageReactionUpdated)
 		if err := json.Unmarshal(u.Reaction, r); err != nil {
 			return h, false, fmt.Errorf("read a reaction: %w", err)
 		}
-		h.reacted, h.chat = r, r.Chat.ID
+		h.reaction, h.chat = r, r.Chat.ID
 	default:
 		return h, false, nil
 	}
 	return h, true, nil
 }
 
-// readMessage reads a message. What it is quoted from may be of a kind that is newer
-// than we are; then it is of unknown origin, and no less a quote.
+// readMessage decodes a message. Its origin, or the message that it replies to, may be of
+// a kind newer than this release; then the rest is decoded, and a forwarded message counts
+// as one of unknown origin.
 func readMessage(raw json.RawMessage) (*models.Message, error) {
 	m := new(models.Message)
 	err := json.Unmarshal(raw, m)
@@ -280,14 +285,15 @@ func readMessage(raw json.RawMessage) (*models.Message, error) {
 	return m, nil
 }
 
-// publishHeard publishes what one update has brought. It is false if ctx ended first.
-func (p *publisher) publishHeard(ctx context.Context, h heard) bool {
+// publishReceived publishes the content of one update, retrying until that succeeds. It
+// returns false if ctx ended first.
+func (p *publisher) publishReceived(ctx context.Context, h received) bool {
 	switch {
 	case h.press != nil:
 		return p.publishPress(ctx, h.press)
-	case h.reacted != nil:
-		for _, in := range p.channel.reactions(h.reacted) {
-			if p.surely(ctx, in.ID, func() error { return p.publishAt(ctx, in) }) != nil {
+	case h.reaction != nil:
+		for _, in := range p.channel.reactionsInbound(h.reaction) {
+			if p.retryUntilStored(ctx, in.ID, func() error { return p.publishAtOrigin(ctx, in) }) != nil {
 				return false
 			}
 		}
@@ -296,27 +302,28 @@ func (p *publisher) publishHeard(ctx context.Context, h heard) bool {
 	return p.publishMessage(ctx, h.message, h.edited)
 }
 
-// publishMessage publishes one message. It is false if ctx ended first.
+// publishMessage publishes one message, retrying until that succeeds. It returns false if
+// ctx ended first.
 func (p *publisher) publishMessage(ctx context.Context, m *models.Message, edited bool) bool {
-	if moved, ok := p.publishMove(ctx, m); moved {
+	if moved, ok := p.recordMessageMove(ctx, m); moved {
 		return ok
 	}
-	return p.surely(ctx, fmt.Sprint(m.Chat.ID, ":", m.ID), func() error {
-		in, ok, err := p.channel.inbound(ctx, m)
+	return p.retryUntilStored(ctx, fmt.Sprint(m.Chat.ID, ":", m.ID), func() error {
+		in, ok, err := p.channel.messageInbound(ctx, m)
 		if err != nil || !ok {
 			return err
 		}
 		if edited {
 			in = asEdit(in, m)
 		}
-		return p.publishAt(ctx, in)
+		return p.publishAtOrigin(ctx, in)
 	}) == nil
 }
 
-// publishAt publishes something where it was said, which of a group that has moved is
-// where it was before.
-func (p *publisher) publishAt(ctx context.Context, in bus.Inbound) error {
-	chat, err := p.channel.moves.origin(ctx, in.At.Chat)
+// publishAtOrigin publishes a message under its chat's original id, if the chat is a group
+// that has moved.
+func (p *publisher) publishAtOrigin(ctx context.Context, in bus.Inbound) error {
+	chat, err := p.channel.moves.originalID(ctx, in.At.Chat)
 	if err != nil {
 		return err
 	}
@@ -324,9 +331,9 @@ func (p *publisher) publishAt(ctx context.Context, in bus.Inbound) error {
 	return p.publish(ctx, in)
 }
 
-// surely stores something, however often that takes. Its error is ctx's, or
-// ErrNotAdmitted.
-func (p *publisher) surely(ctx context.Context, what string, store func() error) error {
+// retryUntilStored calls store until it succeeds. Its error is that of ctx, or
+// ErrNotAdmitted. what names the message in the log.
+func (p *publisher) retryUntilStored(ctx context.Context, what string, store func() error) error {
 	var wait backoff.Series
 	for failures := 0; ; failures++ {
 		err := store()
@@ -340,7 +347,7 @@ func (p *publisher) surely(ctx context.Context, what string, store func() error)
 			p.channel.log.LogAttrs(ctx, slog.LevelWarn, "a message is not stored yet; trying on",
 				slog.String("message", what), slog.Any("error", err))
 		}
-		if !backoff.Sleep(ctx, wait.Next(ownWait)) {
+		if !backoff.Sleep(ctx, wait.Next(maxOwnWait)) {
 			return ctx.Err()
 		}
 	}

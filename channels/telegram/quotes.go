@@ -7,57 +7,57 @@ import (
 	"parley/channels/markup"
 )
 
-// maxQuote bounds a quoted text, in characters. Telegram's own bound for a
-// message is the same number of UTF-16 units; what is longer comes from
-// somewhere else, or has many links.
+// maxQuote is the longest quoted text, in characters. Telegram's own bound for a message
+// is the same number of UTF-16 units; a longer text comes from elsewhere, or has many
+// links.
 const maxQuote = 4096
 
-// quotes are what a message carries of words that its sender did not write in
-// it: what it passes on, and what it answers.
+// quotes returns what a message contains that its sender did not write in it: the message
+// that it forwards, and the one that it replies to.
 func (c *Channel) quotes(m *models.Message) []bus.Quote {
 	var all []bus.Quote
 	if m.ForwardOrigin != nil {
-		q := c.origin(m.ForwardOrigin)
-		q.Kind, q.Text = bus.Forwarded, bounded(fullText(m))
+		q := c.originQuote(m.ForwardOrigin)
+		q.Kind, q.Text = bus.Forwarded, cutQuote(fullText(m))
 		all = append(all, q)
 	}
-	if q := c.answered(m); q.Text != "" {
-		q.Kind, q.Text = bus.Answered, bounded(q.Text)
+	if q := c.answeredQuote(m); q.Text != "" {
+		q.Kind, q.Text = bus.Answered, cutQuote(q.Text)
 		all = append(all, q)
 	}
 	return all
 }
 
-// answered is the message to which another replies, or the part of it that was
-// marked; its text is empty if there is none. Service messages have no text, so
-// the beginning of a forum's topic, which every message of the topic seems to
-// answer, is none.
-func (c *Channel) answered(m *models.Message) bus.Quote {
+// answeredQuote returns the message to which m replies, or the part of it that its sender
+// has selected; the text is empty if there is none. Service messages have no text, so the
+// beginning of a forum's topic, to which every message of the topic seems to reply, gives
+// an empty quote.
+func (c *Channel) answeredQuote(m *models.Message) bus.Quote {
 	var q bus.Quote
 	switch {
 	case m.ReplyToMessage != nil:
-		q = c.author(m.ReplyToMessage)
+		q = c.authorQuote(m.ReplyToMessage)
 		q.Text = fullText(m.ReplyToMessage)
 	case m.ExternalReply != nil:
 		e := m.ExternalReply
-		q = c.origin(&e.Origin)
+		q = c.originQuote(&e.Origin)
 		if e.Chat != nil && e.Chat.ID != m.Chat.ID {
 			q.Chat = chatName(e.Chat)
 		}
 		q.Text = fullText(externalMessage(e))
 	}
 	if m.Quote != nil && (m.Quote.IsManual || q.Text == "" || m.ReplyToMessage == nil) {
-		q.Text = textWithLinks(m.Quote.Text, m.Quote.Entities, part{})
+		q.Text = textWithLinks(m.Quote.Text, m.Quote.Entities, span{})
 	}
 	return q
 }
 
-// author is who wrote a message, and when.
-func (c *Channel) author(m *models.Message) bus.Quote {
+// authorQuote returns a quote with the author and the date of a message, without its text.
+func (c *Channel) authorQuote(m *models.Message) bus.Quote {
 	if m.ForwardOrigin != nil {
-		return c.origin(m.ForwardOrigin)
+		return c.originQuote(m.ForwardOrigin)
 	}
-	q := bus.Quote{At: date(m.Date)}
+	q := bus.Quote{At: momentOf(m.Date)}
 	switch {
 	case m.SenderChat != nil && m.SenderChat.ID != m.Chat.ID: // in the name of a channel
 		q.From.Name, q.Chat = markup.OneLine(m.AuthorSignature, maxName), chatName(m.SenderChat)
@@ -67,34 +67,36 @@ func (c *Channel) author(m *models.Message) bus.Quote {
 			q.From.Name = signed
 		}
 	case m.From != nil:
-		q.From = bus.Person{ID: c.person(m.From.ID), Name: displayName(m.From)}
+		q.From = bus.Person{ID: c.personID(m.From.ID), Name: displayName(m.From)}
 	}
 	return q
 }
 
-// origin is where a message comes from.
-func (c *Channel) origin(o *models.MessageOrigin) bus.Quote {
+// originQuote returns a quote with the author and the date of a forwarded message's
+// original, without its text.
+func (c *Channel) originQuote(o *models.MessageOrigin) bus.Quote {
 	var q bus.Quote
 	switch {
 	case o.MessageOriginUser != nil:
 		u := o.MessageOriginUser
-		q.From = bus.Person{ID: c.person(u.SenderUser.ID), Name: displayName(&u.SenderUser)}
-		q.At = date(u.Date)
+		q.From = bus.Person{ID: c.personID(u.SenderUser.ID), Name: displayName(&u.SenderUser)}
+		q.At = momentOf(u.Date)
 	case o.MessageOriginHiddenUser != nil:
 		q.From.Name = markup.OneLine(o.MessageOriginHiddenUser.SenderUserName, maxName)
-		q.At = date(o.MessageOriginHiddenUser.Date)
+		q.At = momentOf(o.MessageOriginHiddenUser.Date)
 	case o.MessageOriginChat != nil:
-		q = signed(&o.MessageOriginChat.SenderChat, o.MessageOriginChat.AuthorSignature)
-		q.At = date(o.MessageOriginChat.Date)
+		q = signedQuote(&o.MessageOriginChat.SenderChat, o.MessageOriginChat.AuthorSignature)
+		q.At = momentOf(o.MessageOriginChat.Date)
 	case o.MessageOriginChannel != nil:
-		q = signed(&o.MessageOriginChannel.Chat, o.MessageOriginChannel.AuthorSignature)
-		q.At = date(o.MessageOriginChannel.Date)
+		q = signedQuote(&o.MessageOriginChannel.Chat, o.MessageOriginChannel.AuthorSignature)
+		q.At = momentOf(o.MessageOriginChannel.Date)
 	}
 	return q
 }
 
-// signed is what was written in the name of a chat.
-func signed(chat *models.Chat, by *string) bus.Quote {
+// signedQuote returns a quote of something written in the name of a chat, signed by a
+// person or not.
+func signedQuote(chat *models.Chat, by *string) bus.Quote {
 	q := bus.Quote{Chat: chatName(chat)}
 	if by != nil {
 		q.From.Name = markup.OneLine(*by, maxName)
@@ -102,7 +104,7 @@ func signed(chat *models.Chat, by *string) bus.Quote {
 	return q
 }
 
-// chatName is what people call a chat.
+// chatName returns the name that people see of a chat.
 func chatName(chat *models.Chat) string {
 	if name := markup.OneLine(chat.Title, maxName); name != "" {
 		return name
@@ -113,8 +115,8 @@ func chatName(chat *models.Chat) string {
 	return markup.OneLine(chat.FirstName+" "+chat.LastName, maxName)
 }
 
-// externalMessage is the message of another chat that is answered, as far as Telegram
-// shows it.
+// externalMessage returns a message of another chat to which somebody replies here, as far
+// as Telegram describes it.
 func externalMessage(e *models.ExternalReplyInfo) *models.Message {
 	return &models.Message{
 		Photo: e.Photo, Sticker: e.Sticker, Voice: e.Voice, Audio: e.Audio, VideoNote: e.VideoNote, Video: e.Video,
@@ -124,8 +126,8 @@ func externalMessage(e *models.ExternalReplyInfo) *models.Message {
 	}
 }
 
-// bounded is a quoted text, cut where it is too long.
-func bounded(text string) string {
+// cutQuote cuts a quoted text after maxQuote characters.
+func cutQuote(text string) string {
 	if len(text) <= maxQuote {
 		return text
 	}

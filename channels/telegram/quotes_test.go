@@ -129,7 +129,7 @@ func TestWhatAMessageAnswersComesAlong(t *testing.T) {
 
 func TestAnAnswerToTheBotQuotesTheBot(t *testing.T) {
 	said := received(t, func(r *rig) {
-		id, err := r.Send(t.Context(), at("-7"), part("it is <b>four</b>"))
+		id, err := r.Send(t.Context(), at("-7"), span("it is <b>four</b>"))
 		if err != nil || id != "1" {
 			t.Fatal(id, err)
 		}

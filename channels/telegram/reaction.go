@@ -9,19 +9,19 @@ import (
 	"parley/bus"
 )
 
-// reactions are what somebody has changed about their reactions to a message: those that
-// they have taken back, and then those that are new. Who reacts in the name of a group
-// has no name here. Telegram does not tell whose message it is.
-func (c *Channel) reactions(r *models.MessageReactionUpdated) []bus.Inbound {
+// reactionsInbound translates a change of somebody's reactions to a message: first those
+// that they have removed, then those that they have added. A person who reacts in the name
+// of a group is not named, so that gives nil. Telegram does not say whose message it is.
+func (c *Channel) reactionsInbound(r *models.MessageReactionUpdated) []bus.Inbound {
 	if r.User == nil || r.User.IsBot {
 		return nil
 	}
-	before, after := emojis(r.OldReaction), emojis(r.NewReaction)
+	before, after := emojisOf(r.OldReaction), emojisOf(r.NewReaction)
 	chat, message := strconv.FormatInt(r.Chat.ID, 10), strconv.Itoa(r.MessageID)
 	own := c.name + ":" + strconv.FormatInt(c.id, 10) + ":" + chat + ":"
 	in := bus.Inbound{
-		Kind: bus.Reacted, From: bus.Person{ID: c.person(r.User.ID), Name: displayName(r.User)}, Mentioned: true, Of: own + message,
-		At: bus.Address{Channel: c.name, Chat: chat}, Group: r.Chat.Type != models.ChatTypePrivate, SentAt: date(r.Date),
+		Kind: bus.Reacted, From: bus.Person{ID: c.personID(r.User.ID), Name: displayName(r.User)}, Mentioned: true, Of: own + message,
+		At: bus.Address{Channel: c.name, Chat: chat}, Group: r.Chat.Type != models.ChatTypePrivate, SentAt: momentOf(r.Date),
 	}
 	var all []bus.Inbound
 	add := func(list, except []string, removed bool) {
@@ -43,8 +43,8 @@ func (c *Channel) reactions(r *models.MessageReactionUpdated) []bus.Inbound {
 	return all
 }
 
-// emojis are the reactions that are emoji: those that people have made have a number.
-func emojis(all []models.ReactionType) (list []string) {
+// emojisOf returns the reactions that are plain emoji: custom ones have only a number.
+func emojisOf(all []models.ReactionType) (list []string) {
 	for _, one := range all {
 		if one.ReactionTypeEmoji != nil {
 			list = append(list, one.ReactionTypeEmoji.Emoji)

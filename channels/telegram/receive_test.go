@@ -165,8 +165,8 @@ func TestTwoPollersTakeTurnsAndLoseNothing(t *testing.T) {
 
 func TestUpdatesThatAreNoMessagesOrUnreadableAreLeftOut(t *testing.T) {
 	r := newRig(t)
-	r.server.Update(map[string]any{"edited_message": map[string]any{"message_id": 1}})
-	r.server.Update(map[string]any{"message": map[string]any{"message_id": "not a number"}})
+	r.server.QueueUpdate(map[string]any{"edited_message": map[string]any{"message_id": 1}})
+	r.server.QueueUpdate(map[string]any{"message": map[string]any{"message_id": "not a number"}})
 	r.server.Say(1, 1, "hello")
 	box := newMailbox()
 	receive(t, r.Channel, box.publish)

@@ -20,38 +20,38 @@ import (
 )
 
 const (
-	// webhookSecret is the subject under which the book has the secret of a channel's
+	// webhookSecret is the subject under which the book keeps the secret of a channel's
 	// webhook, the same for all processes.
 	webhookSecret = "webhook secret"
-	// webhookEvery is how often it is looked whether Telegram still has the webhook.
-	webhookEvery = 5 * time.Minute
-	// publishTime is how long publishing is tried before Telegram is asked to come again:
-	// less than the request waits.
-	publishTime = 20 * time.Second
-	// mostRequests is how many requests Telegram makes at a time.
-	mostRequests = 100
+	// webhookCheckEvery is how often a process checks that Telegram still has the webhook.
+	webhookCheckEvery = 5 * time.Minute
+	// publishTimeout is how long publishing is tried before Telegram is asked to repeat the
+	// request: less than the time that the request waits.
+	publishTimeout = 20 * time.Second
+	// maxRequests is how many requests Telegram may make at a time.
+	maxRequests = 100
 )
 
-// allowedUpdates are the kinds of updates that Telegram is asked for.
+// allowedUpdates returns the kinds of updates that Telegram is asked for.
 func allowedUpdates() []string {
 	return []string{
 		models.AllowedUpdateMessage, models.AllowedUpdateEditedMessage, models.AllowedUpdateCallbackQuery, models.AllowedUpdateMessageReaction,
 	}
 }
 
-// ReceivesHTTP implements channels.HTTPReceiver.
+// ReceivesHTTP implements channels.HTTPReceiver: with a webhook Telegram makes requests.
 func (c *Channel) ReceivesHTTP() bool { return c.webhook != "" }
 
-// ServeHTTP implements channels.HTTPReceiver.
+// ServeHTTP implements channels.HTTPReceiver: it answers one request of Telegram's.
 func (c *Channel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := webhook.Handler{Deliveries: c.requests}
+	h := webhook.Handler{Deliveries: c.deliveries}
 	if secret := c.secret.Load(); secret != nil {
 		h.Secret = *secret
 	}
 	h.ServeHTTP(w, r)
 }
 
-// receiveRequests is Receive where Telegram makes requests.
+// receiveRequests is Receive for a channel with a webhook.
 func (c *Channel) receiveRequests(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -61,15 +61,16 @@ func (c *Channel) receiveRequests(ctx context.Context, publish func(context.Cont
 	}
 	c.secret.Store(&secret)
 	var working sync.WaitGroup
-	working.Go(func() { c.takeRequests(ctx, &publisher{channel: c, publish: publish}) })
+	working.Go(func() { c.handleRequests(ctx, &publisher{channel: c, publish: publish}) })
 	err = c.keepWebhook(ctx, secret)
 	cancel()
 	working.Wait()
 	return err
 }
 
-// sharedSecret is the secret by which Telegram's requests are known, which whoever comes
-// first has made for all processes. It tries until the book answers; its error is ctx's.
+// sharedSecret returns the secret by which Telegram's requests are recognised. The first
+// process makes it for all others. It retries until the book answers; its error is that of
+// ctx.
 func (c *Channel) sharedSecret(ctx context.Context) (string, error) {
 	var wait backoff.Series
 	for {
@@ -78,15 +79,15 @@ func (c *Channel) sharedSecret(ctx context.Context) (string, error) {
 			return secret, nil
 		}
 		c.log.LogAttrs(ctx, slog.LevelWarn, "the webhook's secret cannot be read; trying on", slog.Any("error", err))
-		if !backoff.Sleep(ctx, wait.Next(ownWait)) {
+		if !backoff.Sleep(ctx, wait.Next(maxOwnWait)) {
 			return "", ctx.Err()
 		}
 	}
 }
 
-// takeRequests publishes what Telegram's requests bring until ctx is done. Telegram makes
-// no second request of a chat before the first is answered.
-func (c *Channel) takeRequests(ctx context.Context, p *publisher) {
+// handleRequests publishes the updates of Telegram's requests until ctx is done. Telegram
+// makes no second request for a chat before the first is answered.
+func (c *Channel) handleRequests(ctx context.Context, p *publisher) {
 	var working sync.WaitGroup
 	defer func() {
 		working.Wait()
@@ -94,7 +95,7 @@ func (c *Channel) takeRequests(ctx context.Context, p *publisher) {
 	}()
 	for {
 		select {
-		case d := <-c.requests:
+		case d := <-c.deliveries:
 			working.Go(func() { d.Answer(p.publishUpdate(ctx, d.Update)) })
 		case <-ctx.Done():
 			return
@@ -102,26 +103,27 @@ func (c *Channel) takeRequests(ctx context.Context, p *publisher) {
 	}
 }
 
-// publishUpdate publishes what a request has brought, and reports whether it is published,
-// or nothing that ever could be.
+// publishUpdate publishes the update of one request. It returns true if the update is
+// published, or never could be because it cannot be decoded or nobody has said anything in
+// it.
 func (p *publisher) publishUpdate(ctx context.Context, raw json.RawMessage) bool {
-	ctx, cancel := context.WithTimeout(ctx, publishTime)
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	var u update
 	err := json.Unmarshal(raw, &u)
-	var h heard
+	var h received
 	var ok bool
 	if err == nil {
-		h, ok, err = u.read()
+		h, ok, err = u.decode()
 	}
 	if err != nil {
 		p.channel.log.LogAttrs(ctx, slog.LevelError, "an update cannot be read and is left out", slog.Int64("update", u.ID))
 		return true
 	}
-	return !ok || p.publishHeard(ctx, h)
+	return !ok || p.publishReceived(ctx, h)
 }
 
-// webhookParams is what setWebhook takes.
+// webhookParams are the parameters of setWebhook.
 type webhookParams struct {
 	URL     string   `json:"url"`
 	Secret  string   `json:"secret_token"`
@@ -129,23 +131,23 @@ type webhookParams struct {
 	Allowed []string `json:"allowed_updates"`
 }
 
-// A WebhookState is what Telegram tells of a bot's webhook.
+// A WebhookState is Telegram's description of a bot's webhook.
 type WebhookState struct {
-	URL       string `json:"url"` // "" is none
+	URL       string `json:"url"` // "" if there is no webhook
 	Waiting   int    `json:"pending_update_count"`
 	LastError string `json:"last_error_message"`
 	FailedAt  int64  `json:"last_error_date"`
 }
 
-// keepWebhook has Telegram make its requests here, until ctx is done or the account is
-// refused. Every process does: they all say the same.
+// keepWebhook sets the bot's webhook, and sets it again whenever it was changed, until ctx
+// is done or Telegram refuses the account. Every process does so with the same values.
 func (c *Channel) keepWebhook(ctx context.Context, secret string) error {
 	var wait backoff.Series
 	var failedAt int64
 	for set := false; ctx.Err() == nil; {
 		state, err := c.checkWebhook(ctx, secret, set)
-		c.calls.Note(err)
-		pause := webhookEvery
+		c.callReachability.Note(err)
+		pause := webhookCheckEvery
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -157,7 +159,7 @@ func (c *Channel) keepWebhook(ctx context.Context, secret string) error {
 			if !wait.HasWaited() {
 				c.log.LogAttrs(ctx, slog.LevelWarn, "Telegram does not take the webhook yet; trying on", slog.String("url", c.webhook), slog.Any("error", err))
 			}
-			if pause = wait.Next(mostWait); ok {
+			if pause = wait.Next(maxTelegramWait); ok {
 				pause = max(pause, refusal.RetryAfter)
 			}
 		default:
@@ -173,7 +175,8 @@ func (c *Channel) keepWebhook(ctx context.Context, secret string) error {
 	return nil
 }
 
-// checkWebhook sets the webhook, unless it was set before and Telegram still has it.
+// checkWebhook sets the webhook, unless this process has set it before and Telegram still
+// has it.
 func (c *Channel) checkWebhook(ctx context.Context, secret string, set bool) (WebhookState, error) {
 	var state WebhookState
 	if set {
@@ -186,10 +189,10 @@ func (c *Channel) checkWebhook(ctx context.Context, secret string, set bool) (We
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	var done bool
-	return state, c.call(ctx, "setWebhook", webhookParams{URL: c.webhook, Secret: secret, Most: mostRequests, Allowed: allowedUpdates()}, &done)
+	return state, c.call(ctx, "setWebhook", webhookParams{URL: c.webhook, Secret: secret, Most: maxRequests, Allowed: allowedUpdates()}, &done)
 }
 
-// Webhook asks Telegram for the bot's webhook.
+// Webhook asks Telegram for the state of the bot's webhook.
 func (c *Channel) Webhook(ctx context.Context) (WebhookState, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -197,9 +200,9 @@ func (c *Channel) Webhook(ctx context.Context) (WebhookState, error) {
 	return state, c.call(ctx, "getWebhookInfo", nil, &state)
 }
 
-// removeWebhook takes back the webhook that a channel has set when it received by
-// requests: while there is one, Telegram refuses polls. It tries until that is done, or
-// the account is refused; what another program has set stays.
+// removeWebhook removes the webhook that a process of Parley's has set earlier: while
+// there is one, Telegram refuses polls. It retries until the webhook is removed or
+// Telegram refuses the account. A webhook that another program has set stays.
 func (c *Channel) removeWebhook(ctx context.Context) error {
 	var wait backoff.Series
 	for {
@@ -224,7 +227,7 @@ func (c *Channel) removeWebhook(ctx context.Context) error {
 		if !wait.HasWaited() {
 			c.log.LogAttrs(ctx, slog.LevelWarn, "the bot's webhook cannot be removed yet; trying on", slog.Any("error", err))
 		}
-		pause := wait.Next(mostWait)
+		pause := wait.Next(maxTelegramWait)
 		if ok {
 			pause = cmp.Or(max(pause, refusal.RetryAfter), pause)
 		}

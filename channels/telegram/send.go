@@ -20,44 +20,44 @@ import (
 )
 
 const (
-	sendTimeout = 30 * time.Second
-	fileTimeout = 4 * time.Minute
-	typingFades = 5 * time.Second
-	// generalTopic is the thread of a forum's first topic. Telegram refuses it
-	// in a message and wants it in a chat action.
+	sendTimeout    = 30 * time.Second
+	fileTimeout    = 4 * time.Minute
+	typingDuration = 5 * time.Second
+	// generalTopic is the thread of a forum's first topic. Telegram refuses that thread
+	// in a message, and demands it in a chat action.
 	generalTopic = 1
 )
 
-// Send delivers one part and returns its message id. A text whose markup
-// Telegram cannot read is sent once more without.
+// Send writes one part into a chat and returns the id of the message. A text whose markup
+// Telegram cannot read is sent once more without markup.
 func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
-	chat, thread, err := c.place(ctx, to)
+	chat, thread, err := c.target(ctx, to)
 	if err != nil {
 		return "", err
 	}
 	return sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
-		return c.post(ctx, chat, sendTimeout, func(ctx context.Context) (*models.Message, error) {
+		return c.sendMessage(ctx, chat, sendTimeout, func(ctx context.Context) (*models.Message, error) {
 			return c.library.SendMessage(ctx, &bot.SendMessageParams{
 				ChatID: chat, MessageThreadID: messageThread(thread), Text: text, ParseMode: mode,
-				LinkPreviewOptions: noPreview(), ReplyParameters: quoted(part), ReplyMarkup: keyboard(part.Buttons),
+				LinkPreviewOptions: noPreview(), ReplyParameters: replyParameters(part), ReplyMarkup: keyboard(part.Buttons),
 			})
 		})
 	})
 }
 
-// SendFile delivers a file with the part's text as its caption: a picture as one that is
-// seen, where Telegram takes it as such.
+// SendFile sends a file with the part's text as its caption and returns the id of the
+// message. A picture is sent as a photo if Telegram accepts it as one.
 func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
-	chat, thread, err := c.place(ctx, to)
+	chat, thread, err := c.target(ctx, to)
 	if err != nil {
 		return "", err
 	}
 	if isPhoto(file.Data) {
 		id, err := sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
-			return c.post(ctx, chat, fileTimeout, func(ctx context.Context) (*models.Message, error) {
+			return c.sendMessage(ctx, chat, fileTimeout, func(ctx context.Context) (*models.Message, error) {
 				return c.library.SendPhoto(ctx, &bot.SendPhotoParams{
-					ChatID: chat, MessageThreadID: messageThread(thread), Caption: text, ParseMode: mode, ReplyParameters: quoted(part),
-					Photo: upload(file),
+					ChatID: chat, MessageThreadID: messageThread(thread), Caption: text, ParseMode: mode, ReplyParameters: replyParameters(part),
+					Photo: inputFile(file),
 				})
 			})
 		})
@@ -66,25 +66,26 @@ func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, p
 		}
 	}
 	return sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
-		return c.post(ctx, chat, fileTimeout, func(ctx context.Context) (*models.Message, error) {
+		return c.sendMessage(ctx, chat, fileTimeout, func(ctx context.Context) (*models.Message, error) {
 			return c.library.SendDocument(ctx, &bot.SendDocumentParams{
-				ChatID: chat, MessageThreadID: messageThread(thread), Caption: text, ParseMode: mode, ReplyParameters: quoted(part),
-				Document: upload(file),
+				ChatID: chat, MessageThreadID: messageThread(thread), Caption: text, ParseMode: mode, ReplyParameters: replyParameters(part),
+				Document: inputFile(file),
 			})
 		})
 	})
 }
 
-// MostFileBytes is what the Bot API takes of a bot.
+// MostFileBytes returns the largest file, in bytes, that the Bot API accepts from a bot.
 func (c *Channel) MostFileBytes() int64 { return 50_000_000 }
 
-// CaptionLength is what Telegram takes beside a file.
+// CaptionLength returns the longest text that Telegram accepts beside a file, in UTF-16
+// units.
 func (c *Channel) CaptionLength() int { return captionLength }
 
-// Edit replaces the text of a message. One that says the same already is as good
-// as edited.
+// Edit replaces the text and the buttons of a message. A message that has them already
+// counts as edited.
 func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part channels.Part) error {
-	chat, _, err := c.place(ctx, to)
+	chat, _, err := c.target(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 		return &channels.SendError{Fault: channels.Rejected, Code: "bad_id", Err: errors.New("the message's id is not a number")}
 	}
 	_, err = sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
-		return c.post(ctx, chat, sendTimeout, func(ctx context.Context) (*models.Message, error) {
+		return c.sendMessage(ctx, chat, sendTimeout, func(ctx context.Context) (*models.Message, error) {
 			return c.library.EditMessageText(ctx, &bot.EditMessageTextParams{
 				ChatID: chat, MessageID: message, Text: text, ParseMode: mode, LinkPreviewOptions: noPreview(),
 				ReplyMarkup: keyboard(part.Buttons),
@@ -106,50 +107,50 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 	return err
 }
 
-// sendReadable sends a part's text with its markup, and once more without where
-// Telegram refuses that because of what it says. A refusal means that nothing
-// was sent.
+// sendReadable sends a part's text with its markup, and once more without if Telegram may
+// have refused the markup. A refusal means that nothing was sent.
 func sendReadable(part channels.Part, send func(text string, mode models.ParseMode) (string, error)) (string, error) {
 	id, err := send(part.Text, models.ParseModeHTML)
-	if part.Plain == "" || part.Plain == part.Text || !perhapsMarkup(err) {
+	if part.Plain == "" || part.Plain == part.Text || !mayBeAboutMarkup(err) {
 		return id, err
 	}
 	return send(part.Plain, "")
 }
 
-// perhapsMarkup tells that a call was refused for its markup, or for something
-// that is not known.
-func perhapsMarkup(err error) bool {
+// mayBeAboutMarkup reports whether a call was refused for its markup, or for an unknown
+// reason.
+func mayBeAboutMarkup(err error) bool {
 	return hasCode(err, badMarkup) || hasCode(err, tooLong) || hasCode(err, empty) || hasCode(err, badRequest)
 }
 
-// post makes one call that leaves a message and returns its id; its errors are
-// *channels.SendError.
-func (c *Channel) post(ctx context.Context, chat any, timeout time.Duration, call func(context.Context) (*models.Message, error)) (string, error) {
+// sendMessage makes one call that sends or edits a message, and returns the message's id.
+// Its errors are *channels.SendError.
+func (c *Channel) sendMessage(ctx context.Context, chat any, timeout time.Duration, call func(context.Context) (*models.Message, error)) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	ctx, t := follow(ctx)
+	ctx, t := withRequestTrace(ctx)
 	m, err := call(ctx)
 	if err != nil {
 		err := sendError(err, t)
-		c.calls.Note(err)
+		c.callReachability.Note(err)
 		if old, ok := chat.(int64); ok && err.MovedTo != "" {
 			// What cannot be kept now is learned again from the next refusal.
-			if err := c.moves.note(ctx, strconv.FormatInt(old, 10), err.MovedTo); err != nil {
+			if err := c.moves.recordMove(ctx, strconv.FormatInt(old, 10), err.MovedTo); err != nil {
 				c.log.LogAttrs(ctx, slog.LevelWarn, "a group has moved, which is not kept yet", slog.Any("error", err))
 			}
 		}
 		return "", err
 	}
-	c.calls.Note(nil)
+	c.callReachability.Note(nil)
 	return strconv.Itoa(m.ID), nil
 }
 
+// noPreview returns the option that shows no previews of links.
 func noPreview() *models.LinkPreviewOptions {
 	return &models.LinkPreviewOptions{IsDisabled: new(true)}
 }
 
-// messageThread is a thread as it is named in a message.
+// messageThread returns the thread as a message names it: 0 for the general topic.
 func messageThread(thread int) int {
 	if thread == generalTopic {
 		return 0
@@ -157,9 +158,9 @@ func messageThread(thread int) int {
 	return thread
 }
 
-// quoted names the message that a part answers. Telegram has no threads below a
-// message: what belongs to one quotes it.
-func quoted(part channels.Part) *models.ReplyParameters {
+// replyParameters names the message that a part replies to, or else belongs to: Telegram
+// has no threads below a message. It returns nil if there is none.
+func replyParameters(part channels.Part) *models.ReplyParameters {
 	id, err := strconv.Atoi(cmp.Or(part.ReplyTo, part.Under))
 	if err != nil {
 		return nil
@@ -167,18 +168,19 @@ func quoted(part channels.Part) *models.ReplyParameters {
 	return &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
 }
 
-// Typing shows that the bot is at work.
+// Typing shows in a chat that the bot is typing, and returns for how long Telegram shows
+// it.
 func (c *Channel) Typing(ctx context.Context, to bus.Address) (time.Duration, error) {
-	chat, thread, err := c.place(ctx, to)
+	chat, thread, err := c.target(ctx, to)
 	if err != nil {
 		return 0, err
 	}
 	if id, ok := chat.(int64); ok && thread == 0 && c.forums.has(id) {
 		thread = generalTopic // without a topic it is shown in none
 	}
-	ctx, cancel := context.WithTimeout(ctx, typingFades)
+	ctx, cancel := context.WithTimeout(ctx, typingDuration)
 	defer cancel()
-	ctx, t := follow(ctx)
+	ctx, t := withRequestTrace(ctx)
 	_, err = c.library.SendChatAction(ctx, &bot.SendChatActionParams{
 		ChatID:          chat,
 		MessageThreadID: thread,
@@ -187,30 +189,32 @@ func (c *Channel) Typing(ctx context.Context, to bus.Address) (time.Duration, er
 	if err != nil {
 		return 0, sendError(err, t)
 	}
-	return typingFades, nil
+	return typingDuration, nil
 }
 
-// previewEvery is how often an answer is shown anew by a preview, previewFades how long
-// Telegram shows one, and previewsAgain how long an account that has none is not asked
-// for any.
+// previewEvery is the time between two previews of an answer, previewDuration how long
+// Telegram shows one, and retryPreviewsAfter how long an account that was refused a preview
+// does not try another.
 const (
-	previewEvery  = 1500 * time.Millisecond
-	previewFades  = 30 * time.Second
-	previewsAgain = 6 * time.Hour
+	previewEvery       = 1500 * time.Millisecond
+	previewDuration    = 30 * time.Second
+	retryPreviewsAfter = 6 * time.Hour
 )
 
-// Previews implements channels.Previewer: Telegram has them in chats with one person.
+// Previews implements channels.Previewer: it returns the time between two previews in a
+// chat, or 0 if the chat has none. Telegram has previews only in chats with one person.
 func (c *Channel) Previews(chat string) time.Duration {
 	refused := c.noPreviews.Load()
-	if isGroup(chat) || refused != 0 && time.Since(time.Unix(refused, 0)) < previewsAgain {
+	if isGroup(chat) || refused != 0 && time.Since(time.Unix(refused, 0)) < retryPreviewsAfter {
 		return 0
 	}
 	return previewEvery
 }
 
-// Preview implements channels.Previewer.
+// Preview implements channels.Previewer: it shows what there is of a turn's answer, and
+// returns for how long Telegram shows it.
 func (c *Channel) Preview(ctx context.Context, to bus.Address, turn string, part channels.Part) (time.Duration, error) {
-	chat, thread, err := c.place(ctx, to)
+	chat, thread, err := c.target(ctx, to)
 	if err != nil {
 		return 0, err
 	}
@@ -219,7 +223,7 @@ func (c *Channel) Preview(ctx context.Context, to bus.Address, turn string, part
 	_, err = sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 		defer cancel()
-		ctx, t := follow(ctx)
+		ctx, t := withRequestTrace(ctx)
 		_, err := c.library.SendMessageDraft(ctx, &bot.SendMessageDraftParams{
 			ChatID: chat, MessageThreadID: messageThread(thread), DraftID: strconv.Itoa(int(draft.Sum32()>>1 | 1)), Text: text, ParseMode: mode,
 		})
@@ -234,18 +238,20 @@ func (c *Channel) Preview(ctx context.Context, to bus.Address, turn string, part
 	if hasCode(err, "no_previews") || hasCode(err, badRequest) {
 		c.noPreviews.Store(time.Now().Unix())
 	}
-	return previewFades, err
+	return previewDuration, err
 }
 
-// place reads an address, of a group that has moved where it is now.
-func (c *Channel) place(ctx context.Context, to bus.Address) (chat any, thread int, err error) {
-	if to.Chat, err = c.moves.now(ctx, to.Chat); err != nil {
+// target returns the chat and thread of an address as Telegram knows them: for a group
+// that has moved, under its current id.
+func (c *Channel) target(ctx context.Context, to bus.Address) (chat any, thread int, err error) {
+	if to.Chat, err = c.moves.currentID(ctx, to.Chat); err != nil {
 		return nil, 0, &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
 	}
 	return parseAddress(to)
 }
 
-// parseAddress reads an address: a chat is a number or the @name of a public one.
+// parseAddress returns the chat and thread of an address. The chat is a number, or the
+// @name of a public one.
 func parseAddress(to bus.Address) (chat any, thread int, err error) {
 	chat = to.Chat
 	if !strings.HasPrefix(to.Chat, "@") {
@@ -261,8 +267,8 @@ func parseAddress(to bus.Address) (chat any, thread int, err error) {
 	return chat, thread, nil
 }
 
-// sendError says what a failed send means. The library's own texts are left
-// behind: Telegram's descriptions can quote what was to be sent.
+// sendError classifies a failed send. It drops the texts of go-telegram/bot: Telegram's
+// descriptions can quote the message to be sent.
 func sendError(err error, t *requestTrace) *channels.SendError {
 	if limited, ok := errors.AsType[*bot.TooManyRequestsError](err); ok {
 		return &channels.SendError{
@@ -282,15 +288,15 @@ func sendError(err error, t *requestTrace) *channels.SendError {
 	case errors.Is(err, bot.ErrorNotFound):
 		return &channels.SendError{Fault: channels.Stop, Code: "404", Err: bot.ErrorNotFound}
 	case errors.Is(err, bot.ErrorForbidden):
-		return &channels.SendError{Fault: channels.Rejected, Code: reason(err, "403"), Err: bot.ErrorForbidden}
+		return &channels.SendError{Fault: channels.Rejected, Code: refusalCode(err, "403"), Err: bot.ErrorForbidden}
 	case errors.Is(err, bot.ErrorBadRequest):
-		return &channels.SendError{Fault: channels.Rejected, Code: reason(err, badRequest), Err: bot.ErrorBadRequest}
+		return &channels.SendError{Fault: channels.Rejected, Code: refusalCode(err, badRequest), Err: bot.ErrorBadRequest}
 	}
-	return unanswered(err, t)
+	return unansweredError(err, t)
 }
 
-// unanswered is for sends that the Bot API said nothing readable about.
-func unanswered(err error, t *requestTrace) *channels.SendError {
+// unansweredError classifies a failed send to which the Bot API gave no readable answer.
+func unansweredError(err error, t *requestTrace) *channels.SendError {
 	status := int(t.status.Load())
 	switch {
 	case status == 0 && t.written.Load():
@@ -306,27 +312,26 @@ func unanswered(err error, t *requestTrace) *channels.SendError {
 	return &channels.SendError{Fault: channels.Unknown, Code: "http_" + strconv.Itoa(status), Err: fmt.Errorf("HTTP status %d", status)}
 }
 
-// Codes that are acted upon.
+// The codes that decide what happens next.
 const (
 	badMarkup   = "bad_markup"
 	tooLong     = "too_long"
 	empty       = "empty"
 	badPhoto    = "bad_photo"
-	badRequest  = "400" // for a reason that is not known
+	badRequest  = "400" // for an unknown reason
 	notModified = "not_modified"
 )
 
-// hasCode reports whether a call was refused for that reason.
+// hasCode reports whether a call was refused with that code.
 func hasCode(err error, code string) bool {
 	refusal, ok := errors.AsType[*channels.SendError](err)
 	return ok && refusal.Code == code
 }
 
-// reason names a refusal. Telegram gives nothing but a text for people to tell
-// them apart by; a text that is not known keeps the status as its code. What
-// depends on it is only whether there is a second try without markup, and an
-// edit that changes nothing.
-func reason(err error, status string) string {
+// refusalCode returns a code for a refusal. Telegram distinguishes refusals only by a text
+// for people; for an unknown text the code is the status. Only two decisions depend on it:
+// whether a text is sent once more without markup, and whether an edit changed nothing.
+func refusalCode(err error, status string) string {
 	text := strings.ToLower(err.Error())
 	for _, known := range [...]struct{ text, code string }{
 		{"can't parse entities", badMarkup},
@@ -359,7 +364,8 @@ func reason(err error, status string) string {
 	return status
 }
 
-// Refusal implements channels.RefusalReader, for the codes that reason gives.
+// Refusal implements channels.RefusalReader: it says why a send was refused, by the codes
+// of refusalCode; "" if the code says nothing about the place.
 func (c *Channel) Refusal(code string) channels.Refusal {
 	switch code {
 	case "chat_not_found":

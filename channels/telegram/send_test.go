@@ -18,7 +18,7 @@ import (
 
 func at(chat string) bus.Address { return bus.Address{Channel: "tg", Chat: chat} }
 
-func part(text string) channels.Part {
+func span(text string) channels.Part {
 	return channels.Part{Key: "k#0", Text: text, Plain: strings.NewReplacer("<b>", "", "</b>", "").Replace(text)}
 }
 
@@ -200,7 +200,7 @@ func TestRefusalsOfTheBotAPI(t *testing.T) {
 	} {
 		c.fault.Times, c.fault.Chat = 1, 5
 		r.server.Fail(c.fault)
-		_, err := r.Send(t.Context(), at("5"), part("hi"))
+		_, err := r.Send(t.Context(), at("5"), span("hi"))
 		e := sendError(t, err)
 		if strings.Contains(e.Error(), "somebody") {
 			t.Errorf("%d: the error holds a text: %v", c.fault.Status, e)
@@ -228,7 +228,7 @@ func TestTextsThatTelegramNeverTakesAreRejected(t *testing.T) {
 		}
 	}
 	for _, to := range []bus.Address{at("bob"), {Channel: "tg", Chat: "5", Thread: "x"}} {
-		_, err := r.Send(t.Context(), to, part("hi"))
+		_, err := r.Send(t.Context(), to, span("hi"))
 		if e := sendError(t, err); e.Fault != channels.Rejected {
 			t.Errorf("%v: got %v, want rejected", to, e)
 		}
@@ -238,7 +238,7 @@ func TestTextsThatTelegramNeverTakesAreRejected(t *testing.T) {
 // A connection that the server has closed meanwhile is found out before anything leaves.
 func TestSendOverAConnectionThatTheServerHasClosedIsTriedAgain(t *testing.T) {
 	r := newRig(t)
-	_, err := r.Send(t.Context(), at("5"), part("first"))
+	_, err := r.Send(t.Context(), at("5"), span("first"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestSendOverAConnectionThatTheServerHasClosedIsTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the closed connection is known", func() bool {
-		_, err = r.Send(t.Context(), at("5"), part("hi"))
+		_, err = r.Send(t.Context(), at("5"), span("hi"))
 		return sendError(t, err).Fault == channels.Retry
 	})
 }
@@ -257,7 +257,7 @@ func TestTLSThatFailsMayBeRetried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Send(t.Context(), at("5"), part("hi"))
+	_, err = c.Send(t.Context(), at("5"), span("hi"))
 	if e := sendError(t, err); e.Fault != channels.Retry {
 		t.Errorf("got %v, want retry", e)
 	}
@@ -282,7 +282,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Send(t.Context(), at("5"), part("hi"))
+	_, err = c.Send(t.Context(), at("5"), span("hi"))
 	if e := sendError(t, err); e.Fault != channels.Retry || e.Code != "http_307" {
 		t.Errorf("got %v", e)
 	}
@@ -293,7 +293,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 
 func BenchmarkSend(b *testing.B) {
 	r := newRig(b)
-	p := part("<b>hello</b> world")
+	p := span("<b>hello</b> world")
 	for b.Loop() {
 		if _, err := r.Send(b.Context(), at("5"), p); err != nil {
 			b.Fatal(err)
@@ -304,7 +304,7 @@ func BenchmarkSend(b *testing.B) {
 // BenchmarkSendTogether is BenchmarkSend from several chats at once.
 func BenchmarkSendTogether(b *testing.B) {
 	r := newRig(b)
-	p := part("<b>hello</b> world")
+	p := span("<b>hello</b> world")
 	b.SetParallelism(16)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

@@ -1,20 +1,19 @@
 // Package telegram is the channel to one Telegram bot account.
 //
-// Receiving is a long poll of its own: Telegram forgets an update as soon as a
-// later one is asked for, so the next poll is sent only after everything of the
-// last one has been published. Or Telegram makes requests (package webhook), each of
-// which is answered once what it brings is published. Sending goes through go-telegram/bot, with an
-// HTTP client underneath that knows whether a request had begun to leave when
-// it failed: what certainly was not sent may be sent again, anything else is
-// unknown.
+// Updates are received by a long poll of our own: Telegram forgets an update as soon as a
+// poll asks for a later one, so a poll confirms only updates that are published. Or Telegram
+// makes requests (package webhook), each of which is answered once its update is published.
+// Messages are sent through go-telegram/bot, with an HTTP client underneath that knows
+// whether a failed request had begun to leave: a request that certainly was not sent may be
+// repeated, the outcome of any other is unknown.
 //
 // The files, in reading order: telegram.go is the channel and its settings; poll.go
-// receives, and requests.go does where Telegram makes requests; moved.go follows groups
-// whose ids change; translate.go, content.go and quotes.go turn an update into a message for the
-// agent, and files.go fetches what came with it; send.go sends and edits, and photos.go knows
-// which files are shown as pictures; buttons.go
-// shows buttons and takes presses; menu.go lists the commands, and reaction.go reads
-// reactions; wire.go is the HTTP client, its errors and its waits.
+// receives by polls, with the unpublished updates in backlog.go, and requests.go by requests;
+// moved.go follows groups whose ids change; translate.go, content.go and quotes.go translate
+// an update into a message for the agent, and files.go fetches its files; send.go sends and
+// edits, and photos.go knows which files are shown as pictures; buttons.go shows buttons and
+// receives presses; menu.go lists the commands, and reaction.go reads reactions; wire.go is
+// the HTTP client, its errors and its waits.
 package telegram
 
 import (
@@ -42,67 +41,67 @@ const DefaultAPIURL = "https://api.telegram.org"
 
 // The values of Config.RateLimit.
 const (
-	PlatformPace = "platform" // what Telegram asks of bots; the default
-	NoPace       = "none"     // for a Bot API server of one's own
+	PlatformPace = "platform" // keeps to the rate limits that Telegram sets for bots; the default
+	NoPace       = "none"     // sends without rate limits, for a Bot API server of one's own
 )
 
-// messageLength is what Telegram takes in one message, in UTF-16 units of the
-// text without its tags.
+// messageLength is the longest message that Telegram accepts, in UTF-16 units of the text
+// without its tags.
 const messageLength = 4096
 
-// captionLength is the same for the text beside a file.
+// captionLength is the longest text beside a file, in the same units.
 const captionLength = 1024
 
-// checkTimeout is how long Telegram may take to say who the bot is.
+// checkTimeout bounds the call that asks Telegram who the bot is.
 const checkTimeout = 10 * time.Second
 
-// Config says which account to use and how to reach it.
+// Config says which bot account to use and how to reach it.
 type Config struct {
 	Name      string // the channel's configured name
-	Token     string // as BotFather gives it
+	Token     string // the bot's token, as BotFather gives it
 	APIURL    string // another Bot API server; "" is DefaultAPIURL
 	RateLimit string // PlatformPace or NoPace; "" is PlatformPace
-	SendsOnly bool   // nobody receives for this account
-	// Webhook has Telegram make its requests to that address, in place of being polled.
+	SendsOnly bool   // true if no process receives for this account
+	// Webhook is the address to which Telegram makes requests; "" polls Telegram instead.
 	Webhook string
-	// Book is what must outlive the process; nil remembers nothing.
+	// Book keeps what must outlive the process; with nil nothing is remembered.
 	Book Book
-	// Mention is when what is said in a group is meant for the bot.
+	// Mention says in which groups a message must mention the bot to be meant for it.
 	Mention channels.MentionIn
 	Log     *slog.Logger
-	HTTP    *http.Client // nil: one of our own
+	HTTP    *http.Client // nil: the Channel makes its own client
 }
 
-// A Channel is one Telegram bot account. It is a channels.Channel and shows
-// typing and buttons, edits, sends files and makes invitations.
+// A Channel is one Telegram bot account. It is a channels.Channel, and it shows typing and
+// buttons, edits, sends files and makes invitations.
 type Channel struct {
-	name      string
-	id        int64 // the account's, from its token
-	base      string
-	files     string // the address below which files are
-	own       bool   // the server is Telegram's own
-	http      *http.Client
-	library   *bot.Bot
-	paced     bool
-	sendsOnly bool
-	mention   channels.MentionIn
-	webhook   string                // where Telegram makes its requests; "" polls
-	requests  chan webhook.Delivery // what those bring
-	secret    atomic.Pointer[string]
-	book      Book
-	moves     *moves
-	forums    forums
-	// noPreviews is since when Telegram takes no previews, in seconds; 0 is not known.
+	name             string
+	id               int64  // the account's, from its token
+	methodBase       string // the URL of the API's methods, with the token
+	fileBase         string // the URL of files, with the token
+	isOfficialServer bool   // the server is DefaultAPIURL
+	http             *http.Client
+	library          *bot.Bot
+	paced            bool
+	sendsOnly        bool
+	mention          channels.MentionIn
+	webhook          string                 // the address to which Telegram makes requests; "" polls
+	deliveries       chan webhook.Delivery  // the updates of those requests
+	secret           atomic.Pointer[string] // the secret by which Telegram's requests are recognised
+	book             Book
+	moves            *moves
+	forums           forums
+	// noPreviews is the Unix time at which Telegram refused a preview; 0 if it has not.
 	noPreviews atomic.Int64
 	log        *slog.Logger
 
-	polling atomic.Bool           // it receives: then it is the polls that tell
-	polls   channels.Reachability // by getUpdates
-	calls   channels.Reachability // by everything else
+	isPolling        atomic.Bool           // polls tell whether Telegram is reached
+	pollReachability channels.Reachability // whether the last getUpdates reached Telegram
+	callReachability channels.Reachability // whether the last other call reached Telegram
 
-	known   chan struct{} // closed once account is set
-	once    sync.Once
-	account atomic.Pointer[Account]
+	accountKnown chan struct{} // closed once account is set
+	accountOnce  sync.Once
+	account      atomic.Pointer[Account]
 }
 
 var (
@@ -121,7 +120,7 @@ var (
 	_ channels.Replier       = (*Channel)(nil)
 )
 
-// New makes a channel. It talks to nobody yet.
+// New makes a Channel and checks its settings. It makes no call yet.
 func New(c Config) (*Channel, error) {
 	if c.Name == "" {
 		return nil, errors.New("telegram: the channel has no name")
@@ -138,20 +137,20 @@ func New(c Config) (*Channel, error) {
 		server = DefaultAPIURL
 	}
 	ch := &Channel{
-		name:      c.Name,
-		id:        id,
-		base:      server + "/bot" + c.Token + "/",
-		files:     server + "/file/bot" + c.Token + "/",
-		own:       server == DefaultAPIURL,
-		http:      c.HTTP,
-		paced:     c.RateLimit != NoPace,
-		sendsOnly: c.SendsOnly,
-		mention:   c.Mention,
-		webhook:   c.Webhook,
-		requests:  make(chan webhook.Delivery),
-		book:      c.Book,
-		log:       c.Log,
-		known:     make(chan struct{}),
+		name:             c.Name,
+		id:               id,
+		methodBase:       server + "/bot" + c.Token + "/",
+		fileBase:         server + "/file/bot" + c.Token + "/",
+		isOfficialServer: server == DefaultAPIURL,
+		http:             c.HTTP,
+		paced:            c.RateLimit != NoPace,
+		sendsOnly:        c.SendsOnly,
+		mention:          c.Mention,
+		webhook:          c.Webhook,
+		deliveries:       make(chan webhook.Delivery),
+		book:             c.Book,
+		log:              c.Log,
+		accountKnown:     make(chan struct{}),
 	}
 	if ch.book == nil {
 		ch.book = noBook{}
@@ -176,8 +175,8 @@ func New(c Config) (*Channel, error) {
 	return ch, nil
 }
 
-// accountID reads the account's id, which stands before the colon. Its errors
-// say what is wrong with a token and show nothing of it.
+// accountID returns the account's id, which is the part of the token before the colon. Its
+// errors say what is wrong with a token, without showing any of it.
 func accountID(token string) (int64, error) {
 	if token == "" {
 		return 0, errors.New("it is empty")
@@ -199,17 +198,17 @@ func accountID(token string) (int64, error) {
 	return id, nil
 }
 
-// isNoTokenRune reports whether a character cannot be in a token, which is put into a
+// isNoTokenRune reports whether a character cannot be in a token, which becomes part of a
 // URL's path.
 func isNoTokenRune(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 }
 
-// draftEvery is how often an answer is shown anew in a group, which has 20 messages a
-// minute for everything.
+// draftEvery is the time between two edits of a draft in a group, where Telegram allows 20
+// messages a minute in all.
 const draftEvery = 4 * time.Second
 
-// Limits says how Telegram is to be talked to.
+// Limits returns the dialect, the lengths and the rate limits that Telegram demands.
 func (c *Channel) Limits() channels.Limits {
 	l := channels.Limits{
 		Dialect:    markup.TelegramHTML,
@@ -226,48 +225,49 @@ func (c *Channel) Limits() channels.Limits {
 	return l
 }
 
-// isGroup tells groups and channels, whose ids are negative or names, from people.
+// isGroup reports whether a chat's id is that of a group or a channel, and not a person's:
+// it is negative or a name.
 func isGroup(chat string) bool {
 	return strings.HasPrefix(chat, "-") || strings.HasPrefix(chat, "@")
 }
 
-// An Account is the bot as Telegram knows it.
+// An Account is the bot's own user, as Telegram describes it.
 type Account struct {
 	ID       int64  `json:"id"`
 	Username string `json:"username"` // without @
 	Name     string `json:"first_name"`
-	// HearsGroups says that the bot is given what is said in groups without a mention of
-	// it, too: its privacy mode is off.
+	// HearsGroups is true if the bot also gets messages in groups that do not mention it:
+	// its privacy mode is off.
 	HearsGroups bool `json:"can_read_all_group_messages"`
 }
 
-// Check asks Telegram who the bot is. A token that is refused gives a
-// *channels.SendError of kind Stop.
+// Check asks Telegram who the bot is. A refused token gives a *channels.SendError of kind
+// Stop.
 func (c *Channel) Check(ctx context.Context) (Account, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	var a Account
 	err := c.call(ctx, "getMe", nil, &a)
-	c.calls.Note(err)
+	c.callReachability.Note(err)
 	if err != nil {
 		return Account{}, err
 	}
 	c.account.Store(&a)
-	c.once.Do(func() { close(c.known) })
+	c.accountOnce.Do(func() { close(c.accountKnown) })
 	return a, nil
 }
 
-// Connected reports whether Telegram was reached when it was last tried: by the
-// last poll, or where there are none, by the last call.
+// Connected reports whether Telegram was reached by the last poll or, without polls, by
+// the last call.
 func (c *Channel) Connected() bool {
-	if c.polling.Load() {
-		return c.polls.Connected()
+	if c.isPolling.Load() {
+		return c.pollReachability.Connected()
 	}
-	return c.calls.Connected()
+	return c.callReachability.Connected()
 }
 
-// Invite is the link by which a person's first message to the bot is
-// "/start CODE".
+// Invite returns a link that makes a person's first message to the bot "/start CODE"; ""
+// while the bot's name is not known.
 func (c *Channel) Invite(code string) string {
 	a := c.account.Load()
 	if a == nil || a.Username == "" {
@@ -276,7 +276,8 @@ func (c *Channel) Invite(code string) string {
 	return "https://t.me/" + a.Username + "?start=" + code
 }
 
-// learnName asks Telegram for the bot's name until it answers, unless the name is known.
+// learnName asks Telegram for the bot's name until Telegram answers, refuses the token, or
+// ctx ends.
 func (c *Channel) learnName(ctx context.Context) {
 	var wait backoff.Series
 	for c.account.Load() == nil {
@@ -289,16 +290,17 @@ func (c *Channel) learnName(ctx context.Context) {
 			return // the poll meets the same refusal and reports it
 		}
 		c.log.LogAttrs(ctx, slog.LevelDebug, "the bot's own name is not known yet", slog.Any("error", err))
-		if !backoff.Sleep(ctx, wait.Next(mostWait)) {
+		if !backoff.Sleep(ctx, wait.Next(maxTelegramWait)) {
 			return
 		}
 	}
 }
 
-// username waits until the bot's name is known.
-func (c *Channel) username(ctx context.Context) (string, error) {
+// awaitUsername waits until the bot's username is known, and returns it. Its error is that
+// of ctx.
+func (c *Channel) awaitUsername(ctx context.Context) (string, error) {
 	select {
-	case <-c.known:
+	case <-c.accountKnown:
 		return c.account.Load().Username, nil
 	case <-ctx.Done():
 		return "", ctx.Err()

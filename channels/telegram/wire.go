@@ -17,13 +17,13 @@ import (
 	"parley/channels"
 )
 
-// maxAnswer bounds what is read of one answer: a hundred updates of the longest
-// texts, with all that may come along, stay far below.
-const maxAnswer = 64 << 20
+// maxAnswerBytes bounds how much is read of one answer: a hundred updates with the longest
+// texts and all their additions stay far below.
+const maxAnswerBytes = 64 << 20
 
-// newClient makes an HTTP client for one account. It speaks HTTP/1.1, where a
-// poll that hangs blocks no send. Idle connections are given up before servers
-// usually do: a POST on one that is being closed is an unknown outcome.
+// newClient makes the HTTP client of one account. It speaks HTTP/1.1, where a hanging poll
+// blocks no send. It closes idle connections before servers usually do: a POST on a
+// connection that is being closed has an unknown outcome.
 func newClient() *http.Client {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -42,8 +42,8 @@ func newClient() *http.Client {
 	}
 }
 
-// proxyForHTTPS takes the environment's proxy for HTTPS only, where it cannot read
-// along. A Bot API server reached over plain HTTP is a neighbour.
+// proxyForHTTPS returns the environment's proxy for HTTPS requests only, whose content a
+// proxy cannot read. A Bot API server reached over plain HTTP is nearby and needs none.
 func proxyForHTTPS(req *http.Request) (*url.URL, error) {
 	if req.URL.Scheme != "https" {
 		return nil, nil
@@ -51,8 +51,8 @@ func proxyForHTTPS(req *http.Request) (*url.URL, error) {
 	return http.ProxyFromEnvironment(req)
 }
 
-// An answer is how the Bot API answers every call.
-type answer struct {
+// An apiAnswer is the JSON with which the Bot API answers every call.
+type apiAnswer struct {
 	OK         bool            `json:"ok"`
 	Result     json.RawMessage `json:"result"`
 	ErrorCode  int             `json:"error_code"`
@@ -62,15 +62,15 @@ type answer struct {
 	} `json:"parameters"`
 }
 
-// call makes one call of the Bot API that may be repeated. Its errors are
-// *channels.SendError of kind Retry or Stop, or ctx's, and hold neither the
-// token nor a text of anybody's.
+// call makes one call of the Bot API that may be repeated, and decodes its result. Its
+// errors are *channels.SendError of kind Retry or Stop, or those of ctx, and contain
+// neither the token nor the text of anybody's message.
 func (c *Channel) call(ctx context.Context, method string, params, result any) error {
 	body, err := json.Marshal(params)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", method, err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+method, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.methodBase+method, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("prepare %s: %w", method, withoutURL(err))
 	}
@@ -80,17 +80,17 @@ func (c *Channel) call(ctx context.Context, method string, params, result any) e
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s: %w", method, ctx.Err())
 		}
-		return unreachable(method, err)
+		return unreachableError(method, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // the answer is read by now, or given up
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
 	if err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s: %w", method, ctx.Err())
 		}
-		return unreachable(method, err)
+		return unreachableError(method, err)
 	}
-	var a answer
+	var a apiAnswer
 	if err := json.Unmarshal(data, &a); err != nil || (!a.OK && a.ErrorCode == 0) {
 		return &channels.SendError{
 			Fault: channels.Retry,
@@ -99,7 +99,7 @@ func (c *Channel) call(ctx context.Context, method string, params, result any) e
 		}
 	}
 	if !a.OK {
-		return refused(method, a)
+		return refusalError(method, a)
 	}
 	if err := json.Unmarshal(a.Result, result); err != nil {
 		return &channels.SendError{Fault: channels.Retry, Code: "unreadable", Err: fmt.Errorf("decode %s: %w", method, err)}
@@ -107,13 +107,13 @@ func (c *Channel) call(ctx context.Context, method string, params, result any) e
 	return nil
 }
 
-// unreachable is the error of a call that got no answer.
-func unreachable(method string, err error) error {
+// unreachableError returns the error of a call that got no answer.
+func unreachableError(method string, err error) error {
 	return &channels.SendError{Fault: channels.Retry, Code: "unreachable", Err: fmt.Errorf("%s: %w", method, withoutURL(err))}
 }
 
-// refused is the error of a call that the Bot API itself refused.
-func refused(method string, a answer) error {
+// refusalError returns the error of a call that the Bot API itself refused.
+func refusalError(method string, a apiAnswer) error {
 	e := &channels.SendError{
 		Fault: channels.Retry,
 		Code:  strconv.Itoa(a.ErrorCode),
@@ -134,7 +134,8 @@ func refused(method string, a answer) error {
 	return e
 }
 
-// withoutURL takes the URL, and with it the token, off an error of net/http.
+// withoutURL returns the cause inside an error of net/http, without the URL, which
+// contains the token.
 func withoutURL(err error) error {
 	for {
 		outer, ok := errors.AsType[*url.Error](err)
@@ -145,18 +146,20 @@ func withoutURL(err error) error {
 	}
 }
 
-// A requestTrace is what is known of one request of the library's.
+// A requestTrace records how far one request of go-telegram/bot came.
 type requestTrace struct {
-	written atomic.Bool  // some of it may have left
-	status  atomic.Int32 // of the answer; 0 while there is none
+	written atomic.Bool  // some bytes may have left this machine
+	status  atomic.Int32 // HTTP status of the answer; 0 while there is none
 }
 
-type tripKey struct{}
+// requestTraceKey is the context key of a *requestTrace.
+type requestTraceKey struct{}
 
-// follow makes a context by which the bufferingClient and the transport report on a request.
-func follow(ctx context.Context) (context.Context, *requestTrace) {
+// withRequestTrace returns a context for one request and the trace in which the
+// bufferingClient and net/http record how far that request came.
+func withRequestTrace(ctx context.Context) (context.Context, *requestTrace) {
 	t := new(requestTrace)
-	ctx = context.WithValue(ctx, tripKey{}, t)
+	ctx = context.WithValue(ctx, requestTraceKey{}, t)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		// The transport takes another connection only where nothing had left on
 		// the first. From a connection on nothing is certain: writing goes on
@@ -166,11 +169,11 @@ func follow(ctx context.Context) (context.Context, *requestTrace) {
 	}), t
 }
 
-// A bufferingClient sends the library's requests.
+// A bufferingClient sends the requests of go-telegram/bot with buffered bodies.
 type bufferingClient struct{ http *http.Client }
 
-// Do sends one request. The library streams bodies through a pipe; held whole,
-// a request of which nothing has left can go out on another connection.
+// Do sends one request. go-telegram/bot streams bodies through a pipe; Do holds the whole
+// body, so that a request of which nothing has left can go out on another connection.
 func (c bufferingClient) Do(req *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
@@ -183,13 +186,13 @@ func (c bufferingClient) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, withoutURL(err)
 	}
-	if t, ok := req.Context().Value(tripKey{}).(*requestTrace); ok {
+	if t, ok := req.Context().Value(requestTraceKey{}).(*requestTrace); ok {
 		t.status.Store(int32(resp.StatusCode))
 	}
 	return resp, nil
 }
 
 const (
-	mostWait = 30 * time.Second // for Telegram
-	ownWait  = 2 * time.Second  // for servers of our own: people wait for these
+	maxTelegramWait = 30 * time.Second // longest wait between attempts after an error of Telegram's
+	maxOwnWait      = 2 * time.Second  // longest wait after an error of our own servers: people wait for it
 )

@@ -1,9 +1,9 @@
-// Package web is the channel to programs and to terminals elsewhere: it has no platform.
+// Package web is the channel to programs and to terminals on other machines: it has no chat platform.
 //
-// What is said over HTTP comes in by Say, which is told whether it is durable,
-// so that whoever speaks is told too. What the agent replies is in the session's
-// log, and watchers have seen it being written; nothing is left to deliver. So
-// Send only acknowledges, and what waits for such an address never piles up.
+// A message that comes over HTTP is published by Say, which reports whether the message is
+// durable, so that its sender learns that too. The agent's replies are in the session's log,
+// and watchers have seen them being written; nothing is left to deliver. So Send only
+// acknowledges, and outbound messages for such an address never pile up.
 package web
 
 import (
@@ -14,46 +14,47 @@ import (
 	"parley/channels/markup"
 )
 
-// Name is the channel's. It is in no configuration.
+// Name is the channel's name. No configuration mentions it.
 const Name = "web"
 
-// Person is the id of whoever speaks with a token.
+// Person returns the person's id of those who speak with the API token of that name.
 func Person(token string) string { return Name + ":" + token }
 
-// Address is where whoever speaks with a token talks to the agent: in a session
-// by name, or in the token's first one if name is empty.
+// Address returns the address at which a token's user talks to the agent: in the session
+// of that name, or in the token's first session if name is empty.
 func Address(token, name string) bus.Address {
 	return bus.Address{Channel: Name, Chat: token, Thread: name}
 }
 
-// A Channel takes in what is said over HTTP. It is a channels.Channel.
+// A Channel publishes what is said over HTTP. It is a channels.Channel.
 type Channel struct{ bus bus.Bus }
 
 var _ channels.Channel = (*Channel)(nil)
 
-// New makes a channel that publishes on b.
+// New makes a Channel that publishes on b.
 func New(b bus.Bus) *Channel { return &Channel{bus: b} }
 
-// Say publishes what somebody says in a session, or the command that it is. When
-// it returns nil, it is durable; the same message again is accepted and dropped. bus.ErrFull if too
-// much waits in the session already, bus.ErrInvalid if it is too long; any other
-// error means "not known to be durable".
+// Say publishes a message in a session, or the command that the message is. After nil it
+// is durable; the same message again is accepted and dropped. The error is bus.ErrFull if
+// too many messages wait in the session already, bus.ErrInvalid if the message is too
+// long; any other error means "not known to be durable".
 func (c *Channel) Say(ctx context.Context, session string, in bus.Inbound) error {
 	in.Mentioned, in.Private = true, true // a token's sessions are its own
 	said, urgent := channels.AsCommand(in)
 	return bus.PublishInbound(ctx, c.bus, session, said, urgent)
 }
 
-// Receive waits for ctx: nothing comes from a platform.
+// Receive waits until ctx is done: there is no platform to receive from.
 func (c *Channel) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
 	<-ctx.Done()
 	return nil
 }
 
-// Send acknowledges. The part's key is its id: it names what the log has.
+// Send acknowledges a part without delivering it. It returns the part's key as its id, by
+// which the log names the part.
 func (c *Channel) Send(_ context.Context, _ bus.Address, part channels.Part) (string, error) {
 	return part.Key, nil
 }
 
-// Limits has none; watchers read Markdown.
+// Limits returns no limits, only the dialect: watchers read Markdown.
 func (c *Channel) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }

@@ -132,7 +132,7 @@ func TestButtonsDecideOnSlackAndTelegram(t *testing.T) {
 	sl.PressButton("C0OPS", "UGUEST", onSlack.TS, approve)
 	parleytest.WaitFor(t, "the stranger's refusal on Slack", func() bool { return len(sl.Whispers()) > 0 })
 	press := w.Telegram.PressButton(-5, 9, inGroup.ID, "Approve")
-	parleytest.WaitFor(t, "the stranger's refusal on Telegram", func() bool { return w.Telegram.Pressed(press).Text != "" })
+	parleytest.WaitFor(t, "the stranger's refusal on Telegram", func() bool { return w.Telegram.PressResult(press).Text != "" })
 	sl.PressButton("C0OPS", "U001", onSlack.TS, approve)
 	if got := slackSaid(t, sl, "C0OPS", 2)[1].Text; !strings.Contains(got, "may not decide") {
 		t.Errorf("whose turn it is was told %q", got)

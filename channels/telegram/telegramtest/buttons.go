@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What Telegram takes of buttons.
+// What Telegram accepts of buttons.
 const (
 	mostButtons   = 100
 	mostInRow     = 8
@@ -16,21 +16,21 @@ const (
 	mostPressText = 200
 )
 
-// A Button is one below a message.
+// A Button is one button below a message.
 type Button struct {
 	Label string `json:"text"`
 	Data  string `json:"callback_data"`
 }
 
-// A Press is what became of a press of a button.
+// A Press records how the bot answered a press of a button.
 type Press struct {
 	Answered bool
-	Text     string // that the presser is shown
+	Text     string // text that the person who pressed is shown
 	Alert    bool   // in a window
 }
 
-// buttons reads the keyboard of a call as Telegram does.
-func (p params) buttons() ([]Button, error) {
+// parseButtons reads the keyboard of a call, and refuses what Telegram refuses.
+func (p params) parseButtons() ([]Button, error) {
 	raw := p["reply_markup"]
 	if raw == "" {
 		return nil, nil
@@ -39,35 +39,35 @@ func (p params) buttons() ([]Button, error) {
 		Rows [][]Button `json:"inline_keyboard"`
 	}
 	if err := json.Unmarshal([]byte(raw), &keyboard); err != nil {
-		return nil, bad("can't parse reply keyboard markup JSON object")
+		return nil, badRequest("can't parse reply keyboard markup JSON object")
 	}
 	for _, row := range keyboard.Rows {
 		if len(row) > mostInRow {
-			return nil, bad("REPLY_MARKUP_TOO_LONG")
+			return nil, badRequest("REPLY_MARKUP_TOO_LONG")
 		}
 	}
 	all := slices.Concat(keyboard.Rows...)
 	if len(all) > mostButtons {
-		return nil, bad("REPLY_MARKUP_TOO_LONG")
+		return nil, badRequest("REPLY_MARKUP_TOO_LONG")
 	}
 	for _, b := range all {
 		switch {
 		case b.Label == "":
-			return nil, bad("can't parse inline keyboard button: text must be non-empty")
+			return nil, badRequest("can't parse inline keyboard button: text must be non-empty")
 		case b.Data == "":
-			return nil, bad("can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard")
+			return nil, badRequest("can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard")
 		case len(b.Data) > mostPressData:
-			return nil, bad("BUTTON_DATA_INVALID")
+			return nil, badRequest("BUTTON_DATA_INVALID")
 		}
 	}
 	return all, nil
 }
 
-// PressButton lets a user press the button with that label below a message of the
-// bot's, and returns the id of the press. A test that names none has a mistake.
+// PressButton presses the button with that label below a message of the bot, as that user,
+// and returns the id of the press. It panics if there is no such button.
 func (s *Server) PressButton(chat, user int64, message int, label string) string {
 	s.mu.Lock()
-	c := s.chat(chat)
+	c := s.findChat(chat)
 	data, thread := "", 0
 	for _, m := range c.sent {
 		if i := slices.IndexFunc(m.Buttons, func(b Button) bool { return b.Label == label }); m.ID == message && i >= 0 {
@@ -85,17 +85,17 @@ func (s *Server) PressButton(chat, user int64, message int, label string) string
 	return s.Press(chat, user, message, data, fields)
 }
 
-// Press lets a user press a button that brings the data, whether it is still there or
-// not, as an app may that has not seen the edit yet. The fields are added to the
-// message of the update.
+// Press presses a button with that data as that user, even if the message no longer has
+// it: the user's app may not have shown an edit yet. The fields are added to the message
+// of the update.
 func (s *Server) Press(chat, user int64, message int, data string, fields map[string]any) string {
-	shown := s.shown(chat, message)
+	shown := s.messageJSON(chat, message)
 	maps.Copy(shown, fields)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := fmt.Sprint("press", len(s.presses)+1)
 	s.presses[id] = new(Press)
-	if s.allowed != "" && !strings.Contains(s.allowed, `"callback_query"`) {
+	if s.allowedUpdates != "" && !strings.Contains(s.allowedUpdates, `"callback_query"`) {
 		return id // the bot has not asked for presses
 	}
 	s.enqueue(map[string]any{"callback_query": map[string]any{
@@ -104,23 +104,24 @@ func (s *Server) Press(chat, user int64, message int, data string, fields map[st
 	return id
 }
 
-// Pressed is what became of a press.
-func (s *Server) Pressed(id string) Press {
+// PressResult returns a press with the bot's answer so far.
+func (s *Server) PressResult(id string) Press {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return *s.presses[id]
 }
 
-// answerPress takes the answer to a press: one, and of a press that there was.
+// answerPress handles the bot's answer to a press: it accepts one answer, to a press that
+// exists.
 func (s *Server) answerPress(p params) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	press := s.presses[p["callback_query_id"]]
 	if press == nil || press.Answered {
-		return nil, bad("query is too old and response timeout expired or query ID is invalid")
+		return nil, badRequest("query is too old and response timeout expired or query ID is invalid")
 	}
 	if units(p["text"]) > mostPressText {
-		return nil, bad("MESSAGE_TOO_LONG")
+		return nil, badRequest("MESSAGE_TOO_LONG")
 	}
 	*press = Press{Answered: true, Text: p["text"], Alert: p["show_alert"] == "true"}
 	return []byte(`{"ok":true,"result":true}`), nil

@@ -5,33 +5,33 @@ import (
 	"strconv"
 )
 
-// sendMessageDraft shows a person what there is of an answer, until a message is sent to
-// them.
+// sendMessageDraft shows a person the draft of an answer, until a message is sent to them.
 func (s *Server) sendMessageDraft(p params) ([]byte, error) {
-	m, err := p.message(p["text"])
+	m, err := p.newMessage(p["text"])
 	if err != nil {
 		return nil, err
 	}
 	switch id, err := strconv.ParseInt(p["draft_id"], 10, 32); {
 	case err != nil || id == 0:
-		return nil, bad("DRAFT_ID_INVALID")
+		return nil, badRequest("DRAFT_ID_INVALID")
 	case m.Chat < 0:
-		return nil, bad("PEER_ID_INVALID")
+		return nil, badRequest("PEER_ID_INVALID")
 	case m.Text == "":
-		return nil, bad("message text is empty")
+		return nil, badRequest("message text is empty")
 	case units(m.Text) > mostUnits:
-		return nil, bad("message is too long")
+		return nil, badRequest("message is too long")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.chat(m.Chat)
+	c := s.findChat(m.Chat)
 	c.drafts = append(c.drafts, m.Text)
 	return []byte(`{"ok":true,"result":true}`), nil
 }
 
-// Drafts are the texts that were shown in a chat since the last message, in order.
+// Drafts returns the texts that were shown as drafts in a chat since the last message, in
+// order.
 func (s *Server) Drafts(chat int64) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.chat(chat).drafts)
+	return slices.Clone(s.findChat(chat).drafts)
 }

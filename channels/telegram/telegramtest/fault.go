@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// An Act is what goes wrong with a call.
+// An Act is a way in which a call fails.
 type Act int
 
 // The acts.
 const (
 	Refuse Act = iota // answers with Status, or with Raw
-	Drop              // cuts the connection; nothing happened
-	Hang              // never answers; nothing happened
-	Cut               // does it, then cuts the connection
-	Stall             // does it, then never answers
-	Slow              // does it and answers, after Delay
+	Drop              // cuts the connection; the call is not carried out
+	Hang              // never answers; the call is not carried out
+	Cut               // carries the call out, then cuts the connection
+	Stall             // carries the call out, then never answers
+	Slow              // carries the call out and answers, after Delay
 )
 
-// A Fault is ordered for calls to come.
+// A Fault is ordered for future calls.
 type Fault struct {
 	Method string // "" is every one
 	Chat   int64  // 0 is every one
@@ -32,18 +32,18 @@ type Fault struct {
 	Act    Act
 	Delay  time.Duration // before anything else
 
-	// Of Refuse.
+	// The following fields belong to Refuse.
 	Status      int
 	Description string
 	RetryAfter  int // seconds
-	// Limit, if set, tells of each call after how many seconds it may be made again. Those
-	// for which it is 0 are let through.
+	// Limit, if set, returns for each call after how many seconds it may be repeated. A
+	// call for which it returns 0 is let through.
 	Limit     func() int
 	MigrateTo int64  // the chat's new id
 	Raw       string // instead of an answer of the Bot API
 }
 
-// Fail orders a fault. The first that fits a call happens to it.
+// Fail orders a fault. Of several faults that fit a call the first one applies.
 func (s *Server) Fail(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,15 +53,16 @@ func (s *Server) Fail(f Fault) {
 	s.faults = append(s.faults, &f)
 }
 
-// Heal forgets all faults; calls that hang go on hanging.
+// Heal forgets all faults. Calls that hang keep hanging.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = nil
 }
 
-// begin counts a call and gives its fault, if one was ordered.
-func (s *Server) begin(method string, chat int64) *Fault {
+// countCall counts a call and returns the fault that was ordered for it; nil if there is
+// none.
+func (s *Server) countCall(method string, chat int64) *Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls[method]++
@@ -77,8 +78,9 @@ func (s *Server) begin(method string, chat int64) *Fault {
 	return nil
 }
 
-// before does what a fault does in place of the call; true if that is all.
-func (f *Fault) before(w http.ResponseWriter, r *http.Request) bool {
+// actBefore does what a fault does instead of the call; true if the call is not to be
+// carried out.
+func (f *Fault) actBefore(w http.ResponseWriter, r *http.Request) bool {
 	if f == nil {
 		return false
 	}
@@ -117,8 +119,9 @@ func (f *Fault) before(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// after does what a fault does in place of the answer; true if that is all.
-func (f *Fault) after(w http.ResponseWriter, r *http.Request) bool {
+// actAfter does what a fault does instead of the answer; true if nothing is to be
+// answered.
+func (f *Fault) actAfter(w http.ResponseWriter, r *http.Request) bool {
 	if f == nil {
 		return false
 	}
@@ -145,10 +148,10 @@ func cut(w http.ResponseWriter) {
 	_ = conn.Close() // it is being cut
 }
 
-// said is what the control path say takes.
-type said struct {
+// A sayRequest is the body of the control path say.
+type sayRequest struct {
 	Chat int64  `json:"chat"`
-	User int64  `json:"user"` // left out: the chat's
+	User int64  `json:"user"` // left out: the same number as the chat's
 	Text string `json:"text"`
 }
 
@@ -160,7 +163,7 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request, path string) {
 	w.Header().Set("Content-Type", "application/json")
 	switch path {
 	case "say":
-		var m said
+		var m sayRequest
 		if err := json.NewDecoder(r.Body).Decode(&m); err != nil || m.Chat == 0 {
 			http.Error(w, `{"error": "want {\"chat\": 1, \"user\": 1, \"text\": \"…\"}"}`, http.StatusBadRequest)
 			return

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// mostDownload is the largest file that bots may download.
+// mostDownload is the largest file, in bytes, that bots may download.
 const mostDownload = 20 << 20
 
-// Attach lets a user send a file: kind is Telegram's field for it, such as "document",
+// Attach sends a file as that user: kind is Telegram's field for it, such as "document",
 // "photo" or "voice". The fields are added to the message's own.
 func (s *Server) Attach(chat, user int64, kind, name string, content []byte, fields map[string]any) int {
 	s.mu.Lock()
@@ -38,8 +38,8 @@ func (s *Server) Attach(chat, user int64, kind, name string, content []byte, fie
 	return s.Post(chat, user, all)
 }
 
-// keepPixel keeps a picture of one pixel under an id.
-func (s *Server) keepPixel(id string) {
+// storePixel stores a picture of one pixel under an id.
+func (s *Server) storePixel(id string) {
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
 		panic(err) // a buffer takes all
@@ -52,27 +52,28 @@ func (s *Server) keepPixel(id string) {
 	s.files[id] = b.Bytes()
 }
 
-// Detach forgets every file.
+// Detach deletes every file.
 func (s *Server) Detach() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.files = map[string][]byte{}
 }
 
+// getFile answers the method of that name.
 func (s *Server) getFile(p params) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	content, ok := s.files[p["file_id"]]
 	switch {
 	case !ok:
-		return nil, bad("wrong file_id or the file is temporarily unavailable")
+		return nil, badRequest("wrong file_id or the file is temporarily unavailable")
 	case len(content) > mostDownload:
-		return nil, bad("file is too big")
+		return nil, badRequest("file is too big")
 	}
 	return fmt.Appendf(nil, `{"ok":true,"result":{"file_id":%q,"file_size":%d,"file_path":"documents/%[1]s"}}`, p["file_id"], len(content)), nil
 }
 
-// download serves /file/bot<token>/<path>.
+// download answers /file/bot<token>/<path>.
 func (s *Server) download(w http.ResponseWriter, path string) {
 	token, path, _ := strings.Cut(path, "/")
 	if token != s.token {

@@ -12,62 +12,65 @@ import (
 	"time"
 )
 
-// hookPause is between two attempts to deliver an update. Telegram's are longer.
+// hookPause is the time between two attempts to deliver an update. Telegram's is longer.
 const hookPause = 20 * time.Millisecond
 
-// A hook delivers updates by requests: those of a chat one after the other, each until it
-// is answered with 2xx, those of different chats side by side.
+// A hook delivers updates by requests: those of one chat one after the other, each until
+// it is answered with 2xx, those of different chats in parallel.
 type hook struct {
 	url, secret string
 	client      *http.Client
 	ctx         context.Context // ends with the hook
 	end         context.CancelFunc
 	running     sync.WaitGroup
-	busy        map[string]bool // lines with a request under way
-	failed      string          // what went wrong last
+	busy        map[string]bool // lines of updates with a request in progress, by lineKey
+	failed      string          // why the last failed request failed
 	failedAt    time.Time
 }
 
-// isSecret tells what Telegram takes as a webhook's secret.
-func isSecret(s string) bool {
+// isValidSecret reports whether Telegram accepts a text as a webhook's secret.
+func isValidSecret(s string) bool {
 	ok, _ := regexp.MatchString("^[A-Za-z0-9_-]{1,256}$", s) // the expression is good
 	return ok
 }
 
-// setWebhook delivers updates by requests from now on.
+// setWebhook answers the method of that name: from now on updates are delivered by
+// requests.
 func (s *Server) setWebhook(p params) ([]byte, error) {
 	u, err := url.Parse(p["url"])
 	if err != nil || u.Scheme != "https" && u.Hostname() != "127.0.0.1" { // a local server takes http
-		return nil, bad("bad webhook: An HTTPS URL must be provided for webhook")
+		return nil, badRequest("bad webhook: An HTTPS URL must be provided for webhook")
 	}
-	if secret := p["secret_token"]; secret != "" && !isSecret(secret) {
-		return nil, bad("secret token contains unallowed characters")
+	if secret := p["secret_token"]; secret != "" && !isValidSecret(secret) {
+		return nil, badRequest("secret token contains unallowed characters")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.allowed = p["allowed_updates"]
+	s.allowedUpdates = p["allowed_updates"]
 	if s.hook != nil && s.hook.url == p["url"] && s.hook.secret == p["secret_token"] {
 		return []byte(`{"ok":true,"result":true,"description":"Webhook is already set"}`), nil
 	}
-	s.endHook()
+	s.stopHook()
 	ctx, end := context.WithCancel(context.Background())
 	h := &hook{url: p["url"], secret: p["secret_token"], client: &http.Client{Timeout: time.Minute}, ctx: ctx, end: end, busy: map[string]bool{}}
 	s.hook = h
-	h.running.Go(func() { s.deliver(h) })
+	h.running.Go(func() { s.deliverToHook(h) })
 	return []byte(`{"ok":true,"result":true,"description":"Webhook was set"}`), nil
 }
 
+// deleteWebhook answers the method of that name: from now on updates are polled.
 func (s *Server) deleteWebhook() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.endHook()
+	s.stopHook()
 	return []byte(`{"ok":true,"result":true,"description":"Webhook was deleted"}`), nil
 }
 
+// webhookInfo answers getWebhookInfo.
 func (s *Server) webhookInfo() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	info := map[string]any{"url": "", "has_custom_certificate": false, "pending_update_count": len(s.queue)}
+	info := map[string]any{"url": "", "has_custom_certificate": false, "pending_update_count": len(s.unconfirmed)}
 	if s.hook != nil {
 		info["url"] = s.hook.url
 		if s.hook.failed != "" {
@@ -77,7 +80,8 @@ func (s *Server) webhookInfo() ([]byte, error) {
 	return json.Marshal(map[string]any{"ok": true, "result": info})
 }
 
-// Webhook is where updates are delivered by requests; "" while they are polled.
+// Webhook returns the address to which updates are delivered, and the secret; "" while
+// updates are polled.
 func (s *Server) Webhook() (address, secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,28 +91,29 @@ func (s *Server) Webhook() (address, secret string) {
 	return s.hook.url, s.hook.secret
 }
 
-// EndWebhook ends the requests, as the end of a test has to, and waits for those that are
-// under way.
+// EndWebhook ends the delivery by requests, as the end of a test has to, and waits for
+// requests in progress.
 func (s *Server) EndWebhook() {
 	s.mu.Lock()
 	h := s.hook
-	s.endHook()
+	s.stopHook()
 	s.mu.Unlock()
 	if h != nil {
 		h.running.Wait()
 	}
 }
 
-// endHook ends the requests. s.mu is held.
-func (s *Server) endHook() {
+// stopHook ends the delivery by requests. s.mu is held.
+func (s *Server) stopHook() {
 	if s.hook != nil {
 		s.hook.end()
 		s.hook = nil
 	}
 }
 
-// lineOf is whose updates an update comes behind.
-func lineOf(data []byte) string {
+// lineKey returns the key of an update's line: the updates of one line are delivered one
+// after another.
+func lineKey(data []byte) string {
 	var u struct {
 		Message struct {
 			Chat struct{ ID int64 }
@@ -121,16 +126,16 @@ func lineOf(data []byte) string {
 	return fmt.Sprint(u.Message.Chat.ID, " ", u.Press.From.ID)
 }
 
-// deliver makes requests until the hook ends.
-func (s *Server) deliver(h *hook) {
+// deliverToHook makes requests until the hook ends.
+func (s *Server) deliverToHook(h *hook) {
 	for {
 		s.mu.Lock()
 		wake := s.wakePoll
 		if !s.closed {
-			for _, u := range s.queue {
-				if !h.busy[u.line] {
-					h.busy[u.line] = true
-					h.running.Go(func() { s.post(h, u) })
+			for _, u := range s.unconfirmed {
+				if !h.busy[u.lineKey] {
+					h.busy[u.lineKey] = true
+					h.running.Go(func() { s.postAndAdvance(h, u) })
 				}
 			}
 		}
@@ -143,8 +148,8 @@ func (s *Server) deliver(h *hook) {
 	}
 }
 
-// post makes one request, and then lets the next of its line be made.
-func (s *Server) post(h *hook, u update) {
+// postAndAdvance makes one request, and then lets the next request of its line be made.
+func (s *Server) postAndAdvance(h *hook, u update) {
 	why := h.post(u)
 	if why != "" {
 		select {
@@ -154,21 +159,21 @@ func (s *Server) post(h *hook, u update) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h.busy[u.line] = false
+	h.busy[u.lineKey] = false
 	if why != "" {
 		h.failed, h.failedAt = why, time.Now()
 	} else if s.hook == h {
-		for i, waiting := range s.queue {
+		for i, waiting := range s.unconfirmed {
 			if waiting.id == u.id {
-				s.queue = append(s.queue[:i:i], s.queue[i+1:]...)
+				s.unconfirmed = append(s.unconfirmed[:i:i], s.unconfirmed[i+1:]...)
 				break
 			}
 		}
 	}
-	s.wake()
+	s.wakePolls()
 }
 
-// post tells what went wrong; "" is nothing.
+// post makes one request and returns what went wrong; "" if nothing did.
 func (h *hook) post(u update) string {
 	req, err := http.NewRequestWithContext(h.ctx, http.MethodPost, h.url, bytes.NewReader(u.json))
 	if err != nil {
@@ -187,8 +192,8 @@ func (h *hook) post(u update) string {
 	return ""
 }
 
-// Migrate makes a supergroup of a group: both are told, and whatever is sent to the old
-// id is refused.
+// Migrate turns a group into a supergroup: both chats get a message about it, and every
+// call for the old id is refused.
 func (s *Server) Migrate(from, to int64) {
 	s.Post(from, 0, map[string]any{"migrate_to_chat_id": to, "chat": map[string]any{"id": from, "type": "group"}})
 	s.mu.Lock()
@@ -197,6 +202,7 @@ func (s *Server) Migrate(from, to int64) {
 	s.Post(to, 0, map[string]any{"migrate_from_chat_id": from})
 }
 
+// movedTo returns the new id of a group that has become a supergroup; 0 if it has not.
 func (s *Server) movedTo(chat int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

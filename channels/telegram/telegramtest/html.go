@@ -7,20 +7,20 @@ import (
 	"unicode/utf16"
 )
 
-// What Telegram takes in one message.
+// What Telegram accepts in one message.
 const (
 	mostUnits   = 4096    // of a text, in UTF-16 units without its tags
 	mostCaption = 1024    // the same for the text beside a file
 	mostRaw     = 1 << 15 // bytes before the tags are read
-	// mostEntities is how many pieces of a text can be formatted. Those beyond
-	// are left out without a word.
+	// mostEntities is how many pieces of a text can be formatted. Further ones are left
+	// unformatted without an error.
 	mostEntities = 100
-	// mostWeight bounds what the entities take up together, above all where links
-	// lead. More is refused.
+	// mostWeight bounds the size of all entities together, above all the addresses of
+	// links. More is refused.
 	mostWeight = 9500
 )
 
-// units counts UTF-16 units.
+// units returns the length of a text in UTF-16 units.
 func units(s string) int {
 	n := 0
 	for _, r := range s {
@@ -29,15 +29,15 @@ func units(s string) int {
 	return n
 }
 
-// A hypertext is Telegram's HTML as it is read.
+// A hypertext is a decoded text of Telegram's HTML.
 type hypertext struct {
 	text     string
 	entities int
 	weight   int // of the entities, in bytes
 }
 
-// read reads Telegram's HTML.
-func read(s string) (hypertext, error) {
+// readHTML decodes Telegram's HTML.
+func readHTML(s string) (hypertext, error) {
 	var (
 		out  strings.Builder
 		open []string
@@ -81,7 +81,7 @@ func read(s string) (hypertext, error) {
 	return h, nil
 }
 
-// isTag tells the tags that Telegram reads.
+// isTag reports whether Telegram knows a tag.
 func isTag(name string) bool {
 	switch name {
 	case "b", "strong", "i", "em", "u", "ins", "s", "strike", "del", "span", "tg-spoiler", "tg-emoji", "a", "code", "pre", "blockquote":

@@ -14,26 +14,27 @@ type Command struct {
 	Description string `json:"description"`
 }
 
-// mostCommands is how many a list may have.
+// mostCommands is how many commands a list may have.
 const mostCommands = 100
 
-var goodCommand = regexp.MustCompile("^[a-z0-9_]{1,32}$")
+var commandPattern = regexp.MustCompile("^[a-z0-9_]{1,32}$")
 
-// Menu is the list of commands of a scope, such as "default".
+// Menu returns the list of commands of a scope, such as "default".
 func (s *Server) Menu(scope string) []Command {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.menus[scope])
 }
 
-// SetMenu sets one, as the bot's owner may.
+// SetMenu sets the list of commands of a scope, as the bot's owner may.
 func (s *Server) SetMenu(scope string, commands ...Command) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.menus[scope] = commands
 }
 
-func scopeOf(p params) string {
+// scopeType returns the type of the scope that a call names; "default" if it names none.
+func scopeType(p params) string {
 	var scope struct {
 		Type string `json:"type"`
 	}
@@ -43,33 +44,35 @@ func scopeOf(p params) string {
 	return scope.Type
 }
 
+// setMyCommands answers the method of that name.
 func (s *Server) setMyCommands(p params) ([]byte, error) {
 	var commands []Command
 	if err := json.Unmarshal([]byte(p["commands"]), &commands); err != nil || len(commands) > mostCommands {
-		return nil, bad("can't parse commands JSON object")
+		return nil, badRequest("can't parse commands JSON object")
 	}
 	for _, c := range commands {
-		if !goodCommand.MatchString(c.Command) || c.Description == "" || len(c.Description) > 256 {
-			return nil, bad("BOT_COMMAND_INVALID")
+		if !commandPattern.MatchString(c.Command) || c.Description == "" || len(c.Description) > 256 {
+			return nil, badRequest("BOT_COMMAND_INVALID")
 		}
 	}
-	s.SetMenu(scopeOf(p), commands...)
+	s.SetMenu(scopeType(p), commands...)
 	return []byte(`{"ok":true,"result":true}`), nil
 }
 
+// getMyCommands answers the method of that name.
 func (s *Server) getMyCommands(p params) ([]byte, error) {
-	shown := s.Menu(scopeOf(p))
+	shown := s.Menu(scopeType(p))
 	if shown == nil {
 		shown = []Command{}
 	}
 	return json.Marshal(map[string]any{"ok": true, "result": shown})
 }
 
-// React has a user change their reactions to a message to these emoji from those. Who
-// has not asked for such updates is told of none.
+// React changes a user's reactions to a message from these emoji to those. A bot that has
+// not asked for such updates gets none.
 func (s *Server) React(chat, user int64, message int, from, to []string) {
 	s.mu.Lock()
-	asked := strings.Contains(s.allowed, `"message_reaction"`)
+	asked := strings.Contains(s.allowedUpdates, `"message_reaction"`)
 	s.mu.Unlock()
 	if !asked {
 		return
@@ -81,7 +84,7 @@ func (s *Server) React(chat, user int64, message int, from, to []string) {
 		}
 		return all
 	}
-	s.Update(map[string]any{"message_reaction": map[string]any{
+	s.QueueUpdate(map[string]any{"message_reaction": map[string]any{
 		"chat": chatFields(chat), "message_id": message, "user": userFields(user), "date": time.Now().Unix(),
 		"old_reaction": kinds(from), "new_reaction": kinds(to),
 	}})

@@ -9,46 +9,49 @@ import (
 	"strings"
 )
 
-// fileName ends the name of a parameter that is the name of another's file.
+// fileName ends the name of a parameter that holds the file name of another parameter.
 const fileName = " filename"
 
-// params are a call's, as text; what is no text is JSON.
+// params are the parameters of a call, by name, as text; values that are not text are
+// JSON.
 type params map[string]string
 
-// number is a parameter that is a number, or 0.
-func (p params) number(name string) int64 {
+// intParam returns a parameter that is a number; 0 if it is missing or not a number.
+func (p params) intParam(name string) int64 {
 	n, _ := strconv.ParseInt(p[name], 10, 64) // 0 is as good as left out
 	return n
 }
 
-// parse reads parameters in any of the ways in which Telegram takes them.
-func parse(r *http.Request, body []byte) params {
+// parseParams reads parameters in each of the forms in which Telegram accepts them.
+func parseParams(r *http.Request, body []byte) params {
 	p := make(params)
 	kind := r.Header.Get("Content-Type")
 	switch {
 	case strings.HasPrefix(kind, "multipart/form-data"):
 		_, boundary, _ := strings.Cut(kind, "boundary=")
-		p.multipart(body, []byte("--"+strings.Trim(boundary, `"`)))
+		p.addMultipart(body, []byte("--"+strings.Trim(boundary, `"`)))
 	case strings.HasPrefix(kind, "application/json"):
-		p.json(body)
+		p.addJSON(body)
 	case len(body) > 0:
 		if form, err := url.ParseQuery(string(body)); err == nil {
-			p.form(form)
+			p.addForm(form)
 		}
 	}
 	if r.URL.RawQuery != "" {
-		p.form(r.URL.Query())
+		p.addForm(r.URL.Query())
 	}
 	return p
 }
 
-func (p params) form(values url.Values) {
+// addForm adds the fields of a form.
+func (p params) addForm(values url.Values) {
 	for name := range values {
 		p[name] = values.Get(name)
 	}
 }
 
-func (p params) json(body []byte) {
+// addJSON adds the fields of a JSON object.
+func (p params) addJSON(body []byte) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) != nil {
 		return // as a call without parameters
@@ -62,9 +65,9 @@ func (p params) json(body []byte) {
 	}
 }
 
-// multipart reads a form's fields, with no more work than that takes: the
+// addMultipart adds the fields of a multipart form, with as little work as possible: the
 // server shares its processors with the bot that is measured.
-func (p params) multipart(body, boundary []byte) {
+func (p params) addMultipart(body, boundary []byte) {
 	for {
 		i := bytes.Index(body, boundary)
 		if i < 0 {

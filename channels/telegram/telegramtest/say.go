@@ -8,21 +8,20 @@ import (
 	"unicode/utf16"
 )
 
-// kept is how many of the newest posts of a chat can be replied to.
-const kept = 256
+// keptPosts is how many of the newest posts of a chat can be replied to.
+const keptPosts = 256
 
-// Say lets a user write into a chat and returns the message's id. A chat below
-// zero is a group.
+// Say writes a message as that user and returns its id. A chat below zero is a group.
 func (s *Server) Say(chat, user int64, text string) int {
 	return s.Post(chat, user, map[string]any{"text": text})
 }
 
-// Post lets a user put a message of any kind into a chat: the fields are
-// Telegram's and may replace what is filled in. It returns the message's id.
+// Post writes a message of any kind as that user: fields are those of Telegram's JSON, and
+// may replace the usual ones. It returns the message's id.
 func (s *Server) Post(chat, user int64, fields map[string]any) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.chat(chat)
+	c := s.findChat(chat)
 	c.lastID++
 	id := c.lastID
 	m := map[string]any{
@@ -36,26 +35,27 @@ func (s *Server) Post(chat, user int64, fields map[string]any) int {
 		c.posts = make(map[int]map[string]any)
 	}
 	c.posts[id] = m
-	delete(c.posts, id-kept)
+	delete(c.posts, id-keptPosts)
 	s.enqueue(map[string]any{"message": m})
 	return id
 }
 
-// Reply lets a user answer a message of the chat, the bot's or another's. The
-// message that is answered comes along whole, but for what it answers itself.
+// Reply writes a reply to a message of the chat as that user. The update contains that
+// message, but not the one to which it replies itself.
 func (s *Server) Reply(chat, user int64, to int, fields map[string]any) int {
-	answered := s.shown(chat, to)
+	answered := s.messageJSON(chat, to)
 	delete(answered, "reply_to_message")
 	all := map[string]any{"reply_to_message": answered}
 	maps.Copy(all, fields)
 	return s.Post(chat, user, all)
 }
 
-// shown is a message of a chat as updates show it; a test that names none has a mistake.
-func (s *Server) shown(chat int64, id int) map[string]any {
+// messageJSON returns a message of a chat as updates show it. It panics if there is no
+// such message.
+func (s *Server) messageJSON(chat int64, id int) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.chat(chat)
+	c := s.findChat(chat)
 	if m := c.posts[id]; m != nil {
 		return maps.Clone(m)
 	}
@@ -75,46 +75,46 @@ func (s *Server) shown(chat int64, id int) map[string]any {
 	panic("telegramtest: chat " + strconv.FormatInt(chat, 10) + " has no message " + strconv.Itoa(id))
 }
 
-// Forward lets a user pass a message on. The origin is one of those that FromUser
-// and the like make; the fields are the content.
+// Forward forwards a message as that user. The origin is one that FromUser and its like
+// return; fields are the content.
 func (s *Server) Forward(chat, user int64, origin, fields map[string]any) int {
 	all := maps.Clone(fields)
 	all["forward_origin"] = origin
 	return s.Post(chat, user, all)
 }
 
-// FromUser is the origin of a user's message, at that time.
+// FromUser returns the origin of a user's message of that time.
 func FromUser(user int64, at time.Time) map[string]any {
 	return map[string]any{"type": "user", "date": at.Unix(), "sender_user": userFields(user)}
 }
 
-// FromHidden is that of one who hides their account from those who get their
-// messages passed on.
+// FromHidden returns the origin of a message of somebody who hides their account from
+// those who get their messages forwarded.
 func FromHidden(name string, at time.Time) map[string]any {
 	return map[string]any{"type": "hidden_user", "date": at.Unix(), "sender_user_name": name}
 }
 
-// FromGroup is that of a message in the name of a group.
+// FromGroup returns the origin of a message in the name of a group.
 func FromGroup(chat int64, title string, at time.Time) map[string]any {
-	return map[string]any{"type": "chat", "date": at.Unix(), "sender_chat": titled(chat, "supergroup", title)}
+	return map[string]any{"type": "chat", "date": at.Unix(), "sender_chat": titledChat(chat, "supergroup", title)}
 }
 
-// FromChannel is that of a channel's post, which may be signed.
+// FromChannel returns the origin of a channel's post, which may be signed.
 func FromChannel(chat int64, title, signature string, at time.Time) map[string]any {
-	origin := map[string]any{"type": "channel", "date": at.Unix(), "message_id": 1, "chat": titled(chat, "channel", title)}
+	origin := map[string]any{"type": "channel", "date": at.Unix(), "message_id": 1, "chat": titledChat(chat, "channel", title)}
 	if signature != "" {
 		origin["author_signature"] = signature
 	}
 	return origin
 }
 
-// Album lets a user post so many pictures together: as one message each, of
-// which the first has the caption.
+// Album posts that many pictures together as that user: one message each, the first with
+// the caption.
 func (s *Server) Album(chat, user int64, caption string, pictures int) []int {
 	group := strconv.FormatInt(time.Now().UnixNano(), 10)
 	ids := make([]int, pictures)
 	for i := range ids {
-		s.keepPixel("p" + strconv.Itoa(i))
+		s.storePixel("p" + strconv.Itoa(i))
 		fields := map[string]any{
 			"media_group_id": group,
 			"photo":          []any{map[string]any{"file_id": "p" + strconv.Itoa(i), "file_unique_id": "u" + strconv.Itoa(i), "width": 90, "height": 90}},
@@ -127,8 +127,8 @@ func (s *Server) Album(chat, user int64, caption string, pictures int) []int {
 	return ids
 }
 
-// Paste lets a user post a text of any length, split as Telegram's apps do: at
-// most 4,096 units each, at a line's end or a space where there is one.
+// Paste writes a text of any length as that user, split as Telegram's apps do: into
+// messages of at most 4,096 units, at a line's end or a space if there is one.
 func (s *Server) Paste(chat, user int64, text string) []int {
 	var ids []int
 	for text != "" {
@@ -152,24 +152,28 @@ func (s *Server) Paste(chat, user int64, text string) []int {
 	return ids
 }
 
+// userFields returns a user in Telegram's JSON.
 func userFields(id int64) map[string]any {
 	return map[string]any{"id": id, "is_bot": false, "first_name": "User " + strconv.FormatInt(id, 10)}
 }
 
+// chatFields returns a chat in Telegram's JSON.
 func chatFields(id int64) map[string]any { return map[string]any{"id": id, "type": chatType(id)} }
 
-func titled(id int64, kind, title string) map[string]any {
+// titledChat returns a chat with a title in Telegram's JSON.
+func titledChat(id int64, kind, title string) map[string]any {
 	return map[string]any{"id": id, "type": kind, "title": title}
 }
 
-// Edit lets a user change the text of a message, as often as they like within a second.
+// Edit changes the text of a user's message. That may happen several times within one
+// second.
 func (s *Server) Edit(chat int64, id int, text string) {
-	m := s.shown(chat, id)
+	m := s.messageJSON(chat, id)
 	m["text"], m["edit_date"] = text, time.Now().Unix()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.chat(chat).posts[id] = m
-	if s.allowed != "" && !strings.Contains(s.allowed, `"edited_message"`) {
+	s.findChat(chat).posts[id] = m
+	if s.allowedUpdates != "" && !strings.Contains(s.allowedUpdates, `"edited_message"`) {
 		return // the bot has not asked for edits
 	}
 	s.enqueue(map[string]any{"edited_message": m})

@@ -13,82 +13,83 @@ import (
 	"time"
 )
 
-// sendMessage checks a message as Telegram does, and keeps it.
+// sendMessage checks a message as Telegram does, and stores it.
 func (s *Server) sendMessage(p params) ([]byte, error) {
-	m, err := p.message(p["text"])
+	m, err := p.newMessage(p["text"])
 	if err != nil {
 		return nil, err
 	}
 	if m.Text == "" {
-		return nil, bad("message text is empty")
+		return nil, badRequest("message text is empty")
 	}
 	if units(m.Text) > mostUnits {
-		return nil, bad("message is too long")
+		return nil, badRequest("message is too long")
 	}
-	return s.keep(m, p)
+	return s.store(m, p)
 }
 
-// sendFile does so with a file, which is in the field of that name.
+// sendFile checks a message with a file, which is in the parameter of that name, and
+// stores it.
 func (s *Server) sendFile(p params, field string) ([]byte, error) {
-	m, err := p.message(p["caption"])
+	m, err := p.newMessage(p["caption"])
 	if err != nil {
 		return nil, err
 	}
 	name, attached := p[field+fileName]
 	if !attached || name == "" {
-		return nil, bad("there is no " + field + " in the request")
+		return nil, badRequest("there is no " + field + " in the request")
 	}
 	m.File = &File{Name: name, Size: len(p[field]), Data: []byte(p[field]), Photo: field == "photo"}
 	if m.File.Size == 0 {
-		return nil, bad("file must be non-empty")
+		return nil, badRequest("file must be non-empty")
 	}
 	if m.File.Photo {
 		_, notPNG := png.Decode(bytes.NewReader(m.File.Data))
 		if _, err := jpeg.Decode(bytes.NewReader(m.File.Data)); err != nil && notPNG != nil {
-			return nil, bad("IMAGE_PROCESS_FAILED")
+			return nil, badRequest("IMAGE_PROCESS_FAILED")
 		}
 	}
 	if units(m.Text) > mostCaption {
-		return nil, bad("message caption is too long")
+		return nil, badRequest("message caption is too long")
 	}
-	return s.keep(m, p)
+	return s.store(m, p)
 }
 
-// message is what is sent with a text, before it has an id.
-func (p params) message(raw string) (Message, error) {
+// newMessage returns a message with that text from a call's parameters, without an id.
+func (p params) newMessage(raw string) (Message, error) {
 	m := Message{
-		Chat:   p.number("chat_id"),
-		Thread: int(p.number("message_thread_id")),
+		Chat:   p.intParam("chat_id"),
+		Thread: int(p.intParam("message_thread_id")),
 		At:     time.Now(),
 	}
 	if m.Chat == 0 {
-		return Message{}, bad("chat not found")
+		return Message{}, badRequest("chat not found")
 	}
 	if m.Thread == 1 {
-		return Message{}, bad("message thread not found") // the first topic has none
+		return Message{}, badRequest("message thread not found") // the first topic has none
 	}
 	var err error
-	if m.Buttons, err = p.buttons(); err != nil {
+	if m.Buttons, err = p.parseButtons(); err != nil {
 		return Message{}, err
 	}
-	return m, p.see(&m, raw)
+	return m, p.setText(&m, raw)
 }
 
-// see notes how a text is read.
-func (p params) see(m *Message, raw string) error {
+// setText sets a message's text, as Telegram reads it in the call's parse mode.
+func (p params) setText(m *Message, raw string) error {
 	m.Raw, m.Mode, m.Text, m.Entities, m.Unformatted = raw, p["parse_mode"], strings.TrimSpace(raw), 0, 0
 	if m.Mode != "HTML" {
 		return nil
 	}
 	if len(raw) > mostRaw {
-		return bad("message is too long")
+		return badRequest("message is too long")
 	}
-	h, err := read(raw)
+	h, err := readHTML(raw)
 	if err != nil {
-		return bad("can't parse entities: " + err.Error())
+		return badRequest("can't parse entities: " + err.Error())
 	}
 	if h.weight > mostWeight {
-		return bad("ENTITIES_TOO_LONG")
+		return badRequest("ENTITIES_TOO_LONG")
 	}
 	m.Text = strings.TrimSpace(h.text)
 	m.Entities = min(h.entities, mostEntities)
@@ -96,25 +97,25 @@ func (p params) see(m *Message, raw string) error {
 	return nil
 }
 
-// keep puts a message into its chat.
-func (s *Server) keep(m Message, p params) ([]byte, error) {
+// store gives a message its id and puts it into its chat.
+func (s *Server) store(m Message, p params) ([]byte, error) {
 	var reply struct {
 		ID     int  `json:"message_id"`
 		Anyway bool `json:"allow_sending_without_reply"`
 	}
 	if quoted := p["reply_parameters"]; quoted != "" {
 		if err := json.Unmarshal([]byte(quoted), &reply); err != nil {
-			return nil, bad("can't parse reply parameters JSON object")
+			return nil, badRequest("can't parse reply parameters JSON object")
 		}
 		m.ReplyTo = reply.ID
 	}
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.chat(m.Chat)
+	c := s.findChat(m.Chat)
 	if m.ReplyTo > c.lastID {
 		if !reply.Anyway {
-			return nil, bad("message to be replied not found")
+			return nil, badRequest("message to be replied not found")
 		}
 		m.ReplyTo = 0
 	}
@@ -129,37 +130,37 @@ func (s *Server) keep(m Message, p params) ([]byte, error) {
 	return sentAnswer(m), nil
 }
 
-// editMessageText replaces a text as Telegram does.
+// editMessageText answers the method of that name.
 func (s *Server) editMessageText(p params) ([]byte, error) {
 	var now Message
-	err := p.see(&now, p["text"])
+	err := p.setText(&now, p["text"])
 	if err == nil {
-		now.Buttons, err = p.buttons()
+		now.Buttons, err = p.parseButtons()
 	}
 	switch {
 	case err != nil:
 		return nil, err
 	case now.Text == "":
-		return nil, bad("message text is empty")
+		return nil, badRequest("message text is empty")
 	case units(now.Text) > mostUnits:
-		return nil, bad("message is too long")
+		return nil, badRequest("message is too long")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, id := s.chat(p.number("chat_id")), int(p.number("message_id"))
+	c, id := s.findChat(p.intParam("chat_id")), int(p.intParam("message_id"))
 	i := slices.IndexFunc(c.sent, func(m Message) bool { return m.ID == id })
 	if i < 0 {
 		if id > 0 && id <= c.lastID {
-			return nil, bad("message can't be edited") // somebody else's
+			return nil, badRequest("message can't be edited") // somebody else's
 		}
-		return nil, bad("message to edit not found")
+		return nil, badRequest("message to edit not found")
 	}
 	m := &c.sent[i]
 	if m.File != nil {
-		return nil, bad("there is no text in the message to edit")
+		return nil, badRequest("there is no text in the message to edit")
 	}
 	if m.Raw == p["text"] && m.Mode == p["parse_mode"] && slices.Equal(m.Buttons, now.Buttons) {
-		return nil, bad("message is not modified: specified new message content and reply markup are exactly the same")
+		return nil, badRequest("message is not modified: specified new message content and reply markup are exactly the same")
 	}
 	// What was returned of the message before is not to change.
 	m.Earlier = append(slices.Clip(m.Earlier), m.Text)
@@ -169,7 +170,7 @@ func (s *Server) editMessageText(p params) ([]byte, error) {
 	return sentAnswer(*m), nil
 }
 
-// sentAnswer is what Telegram says of a message that it took.
+// sentAnswer returns Telegram's answer about a message that it has accepted.
 func sentAnswer(m Message) []byte {
 	out := make([]byte, 0, 160+len(m.Text))
 	out = append(out, `{"ok":true,"result":{"message_id":`...)
@@ -192,10 +193,11 @@ type refusal struct {
 	migrateTo  int64
 }
 
-// Error is Telegram's description.
+// Error returns Telegram's description.
 func (r refusal) Error() string { return r.text }
 
-func bad(text string) refusal {
+// badRequest returns a refusal with status 400.
+func badRequest(text string) refusal {
 	return refusal{status: http.StatusBadRequest, text: "Bad Request: " + text}
 }
 

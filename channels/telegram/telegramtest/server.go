@@ -1,9 +1,8 @@
 // Package telegramtest is a Telegram Bot API server for tests, benchmarks and trying things by hand.
 //
-// It keeps Telegram's promises and not more: an update stays until a poll asks
-// for a later one, a second poll ends the first with a 409, markup that cannot
-// be read is refused, messages of a chat are numbered. Faults can be ordered
-// for any method and chat.
+// It keeps Telegram's promises and no more: an update stays until a poll asks for a later
+// one, a second poll ends the first with a 409, markup that cannot be read is refused, the
+// messages of a chat are numbered. Faults can be ordered for any method and chat.
 package telegramtest
 
 import (
@@ -22,34 +21,34 @@ import (
 	"time"
 )
 
-// A Message is one that the bot has sent, as the chat sees it.
+// A Message is one that the bot has sent, as its chat shows it.
 type Message struct {
 	ID      int       `json:"id"`
 	Chat    int64     `json:"chat"`
 	Thread  int       `json:"thread,omitempty"`
 	ReplyTo int       `json:"reply_to,omitempty"`
 	Text    string    `json:"text"` // without tags
-	Raw     string    `json:"raw"`  // as it came
+	Raw     string    `json:"raw"`  // as it was sent
 	Mode    string    `json:"mode,omitempty"`
 	At      time.Time `json:"at"`
-	// Edited is when the text was last replaced, and Earlier what it was before,
+	// Edited is when the text was last replaced, and Earlier are the texts before,
 	// oldest first.
 	Edited  time.Time `json:"edited,omitzero"`
 	Earlier []string  `json:"earlier,omitempty"`
 	File    *File     `json:"file,omitempty"` // Text is its caption
-	// Entities is how many pieces of the text are formatted, and Unformatted how
-	// many more were to be: Telegram leaves those out without a word.
+	// Entities is how many pieces of the text are formatted, and Unformatted how many
+	// more should have been: Telegram leaves these out without an error.
 	Entities    int      `json:"entities,omitempty"`
 	Unformatted int      `json:"unformatted,omitempty"`
 	Buttons     []Button `json:"buttons,omitempty"`
 }
 
-// A File is one that the bot has sent.
+// A File is a file that the bot has sent.
 type File struct {
 	Name string `json:"name"`
 	Size int    `json:"size"`
 	Data []byte `json:"-"`
-	// Photo says that it is seen as a picture.
+	// Photo is true if people see the file as a picture.
 	Photo bool `json:"-"`
 }
 
@@ -61,44 +60,45 @@ type Server struct {
 	http     *http.Server
 	listener net.Listener
 
-	mu          sync.Mutex
-	faults      []*Fault
-	chats       map[int64]*chat
-	calls       map[string]int
-	lastID      int64 // of an update
-	sends       int
-	presses     map[string]*Press    // by their ids
-	files       map[string][]byte    // that users have sent, by their ids
-	allowed     string               // the kinds of updates that the last poll asked for
-	queue       []update             // not confirmed
-	polls       int                  // begun; a poll that is not the last one is superseded
-	wakePoll    chan struct{}        // closed when the queue grows or another poll begins
-	hook        *hook                // takes the place of polls; nil while there is none
-	menus       map[string][]Command // by scope
-	hearsGroups atomic.Bool          // privacy mode is off
-	closed      bool
-	moved       map[int64]int64 // groups that have become supergroups
-	typedIn     map[int64]int   // by chat: the topic in which the bot was shown to type last; 0 is none
+	mu             sync.Mutex
+	faults         []*Fault
+	chats          map[int64]*chat
+	calls          map[string]int
+	lastID         int64 // the id of the last update
+	sends          int
+	presses        map[string]*Press    // by their ids
+	files          map[string][]byte    // files that users have sent, by their ids
+	allowedUpdates string               // the kinds of updates that the bot asked for last
+	unconfirmed    []update             // not confirmed
+	pollCount      int                  // polls begun; every poll but the last one is superseded
+	wakePoll       chan struct{}        // closed when an update is added or another poll begins
+	hook           *hook                // delivers in place of polls; nil while there is none
+	menus          map[string][]Command // by scope
+	hearsGroups    atomic.Bool          // the bot's privacy mode is off
+	closed         bool
+	moved          map[int64]int64 // groups that have become supergroups
+	typedIn        map[int64]int   // by chat: the topic in which the bot was shown to type last; 0 is none
 }
 
-// An update waits to be confirmed.
+// An update is one that the bot has not confirmed yet.
 type update struct {
 	id   int64
 	json []byte
-	line string // the chat, or for presses the person, whose updates come one after another
+	// The chat, or for presses the person, whose updates are delivered one after another.
+	lineKey string
 }
 
-// A chat is what is known of one.
+// A chat holds the messages of one chat.
 type chat struct {
 	lastID int
 	sent   []Message
-	drafts []string               // that were shown since the last message
-	posts  map[int]map[string]any // of users, the newest by their ids
+	drafts []string               // drafts that were shown since the last message
+	posts  map[int]map[string]any // the newest messages of users, by their ids
 	wake   chan struct{}          // closed when sent grows; nil while nobody waits
 }
 
-// New makes a server for the bot of that token, whose name is the username. It
-// serves nothing until Start, or as a handler.
+// New makes a server for the bot with that token and username. It serves nothing until
+// Start, unless it is used as a handler.
 func New(token, username string) *Server {
 	return &Server{
 		token:    token,
@@ -114,9 +114,8 @@ func New(token, username string) *Server {
 	}
 }
 
-// Start listens on addr ("127.0.0.1:0" takes any port) and returns the URL to
-// use as api_url. A server that was closed may be started again: it has
-// forgotten nothing.
+// Start listens on addr ("127.0.0.1:0" takes any port) and returns the URL to use as
+// api_url. A closed server may be started again, with everything that it has stored.
 func (s *Server) Start(addr string) (string, error) {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
 	if err != nil {
@@ -124,7 +123,7 @@ func (s *Server) Start(addr string) (string, error) {
 	}
 	s.mu.Lock()
 	s.closed = false
-	s.wake()
+	s.wakePolls()
 	s.mu.Unlock()
 	s.listener = l
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
@@ -148,14 +147,14 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Update queues an update of any kind and returns its id.
-func (s *Server) Update(fields map[string]any) int64 {
+// QueueUpdate queues an update of any kind and returns its id.
+func (s *Server) QueueUpdate(fields map[string]any) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.enqueue(fields)
 }
 
-// enqueue gives an update its id and wakes the poll. s.mu is held.
+// enqueue gives an update its id, queues it and wakes the polls. s.mu is held.
 func (s *Server) enqueue(fields map[string]any) int64 {
 	s.lastID++
 	u := map[string]any{"update_id": s.lastID}
@@ -164,58 +163,58 @@ func (s *Server) enqueue(fields map[string]any) int64 {
 	if err != nil {
 		panic("telegramtest: an update that is no JSON: " + err.Error()) // the test's mistake
 	}
-	s.queue = append(s.queue, update{s.lastID, data, lineOf(data)})
-	s.wake()
+	s.unconfirmed = append(s.unconfirmed, update{s.lastID, data, lineKey(data)})
+	s.wakePolls()
 	return s.lastID
 }
 
-// wake lets the polls look again. s.mu is held.
-func (s *Server) wake() {
+// wakePolls makes the waiting polls check again. s.mu is held.
+func (s *Server) wakePolls() {
 	close(s.wakePoll)
 	s.wakePoll = make(chan struct{})
 }
 
-// Unconfirmed is how many updates no poll has moved past yet.
+// Unconfirmed returns how many updates no poll has confirmed yet.
 func (s *Server) Unconfirmed() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.queue)
+	return len(s.unconfirmed)
 }
 
-// Calls is how often a method was called; failed calls count too.
+// Calls returns how often a method was called; failed calls count too.
 func (s *Server) Calls(method string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls[method]
 }
 
-// TypedIn is the topic of a chat in which the bot was shown to type last; 0 is none of them.
+// TypedIn returns the topic of a chat in which the bot was shown to type last; 0 if that
+// was in no topic.
 func (s *Server) TypedIn(chat int64) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.typedIn[chat]
 }
 
-// Sends is how many messages the bot has sent, all chats together.
+// Sends returns how many messages the bot has sent to all chats together.
 func (s *Server) Sends() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sends
 }
 
-// Sent is what the bot has sent to a chat, in order.
+// Sent returns the messages that the bot has sent to a chat, in order.
 func (s *Server) Sent(chat int64) []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Message(nil), s.chat(chat).sent...)
+	return append([]Message(nil), s.findChat(chat).sent...)
 }
 
-// WaitSent waits until the bot has sent at least n messages to a chat and
-// returns them.
+// WaitSent waits until the bot has sent at least n messages to a chat, and returns them.
 func (s *Server) WaitSent(ctx context.Context, chat int64, n int) ([]Message, error) {
 	for {
 		s.mu.Lock()
-		c := s.chat(chat)
+		c := s.findChat(chat)
 		if len(c.sent) >= n {
 			sent := append([]Message(nil), c.sent...)
 			s.mu.Unlock()
@@ -234,8 +233,8 @@ func (s *Server) WaitSent(ctx context.Context, chat int64, n int) ([]Message, er
 	}
 }
 
-// chat gives a chat, new or known. s.mu is held.
-func (s *Server) chat(id int64) *chat {
+// findChat returns a chat, and makes it if it is not known. s.mu is held.
+func (s *Server) findChat(id int64) *chat {
 	c := s.chats[id]
 	if c == nil {
 		c = new(chat)
@@ -244,6 +243,7 @@ func (s *Server) chat(id int64) *chat {
 	return c
 }
 
+// chatType returns Telegram's type of a chat: a negative id is a group's.
 func chatType(id int64) string {
 	if id < 0 {
 		return "supergroup"
@@ -251,7 +251,7 @@ func chatType(id int64) string {
 	return "private"
 }
 
-// ServeHTTP answers one call of the Bot API or of the control paths.
+// ServeHTTP answers one call of the Bot API, a download, or a control path.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if control, ok := strings.CutPrefix(r.URL.Path, "/_control/"); ok {
 		s.control(w, r, control)
@@ -270,17 +270,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the caller is gone
 	}
-	p := parse(r, body)
-	fault := s.begin(method, p.number("chat_id"))
-	if fault.before(w, r) {
+	p := parseParams(r, body)
+	fault := s.countCall(method, p.intParam("chat_id"))
+	if fault.actBefore(w, r) {
 		return
 	}
-	if to := s.movedTo(p.number("chat_id")); to != 0 {
+	if to := s.movedTo(p.intParam("chat_id")); to != 0 {
 		writeError(w, refusal{status: http.StatusBadRequest, text: "Bad Request: group chat was upgraded to a supergroup chat", migrateTo: to})
 		return
 	}
-	result, err := s.answer(r.Context(), method, p)
-	if fault.after(w, r) {
+	result, err := s.route(r.Context(), method, p)
+	if fault.actAfter(w, r) {
 		return
 	}
 	switch e, ok := errors.AsType[refusal](err); {
@@ -292,8 +292,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer does what a method does. An error that is no refusal is not answered.
-func (s *Server) answer(ctx context.Context, method string, p params) ([]byte, error) {
+// route passes a call to the handler of its method. An error that is not a refusal gets no
+// answer.
+func (s *Server) route(ctx context.Context, method string, p params) ([]byte, error) {
 	switch strings.ToLower(method) {
 	case "getupdates":
 		return s.getUpdates(ctx, p)
@@ -327,7 +328,7 @@ func (s *Server) answer(ctx context.Context, method string, p params) ([]byte, e
 	case "sendchataction":
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.typedIn[p.number("chat_id")] = int(p.number("message_thread_id"))
+		s.typedIn[p.intParam("chat_id")] = int(p.intParam("message_thread_id"))
 		return []byte(`{"ok":true,"result":true}`), nil
 	}
 	return nil, refusal{status: http.StatusNotFound, text: "Not Found"}

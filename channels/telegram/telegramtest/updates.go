@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// getUpdates forgets what the offset confirms, and waits for what it asks for.
+// getUpdates answers the method of that name: it drops the updates that the offset
+// confirms, and waits for others.
 func (s *Server) getUpdates(ctx context.Context, p params) ([]byte, error) {
-	limit := int(p.number("limit"))
+	limit := int(p.intParam("limit"))
 	if limit < 1 || limit > 100 {
 		limit = 100
 	}
-	timeout := time.NewTimer(time.Duration(p.number("timeout")) * time.Second)
+	timeout := time.NewTimer(time.Duration(p.intParam("timeout")) * time.Second)
 	defer timeout.Stop()
 
 	s.mu.Lock()
@@ -23,20 +24,20 @@ func (s *Server) getUpdates(ctx context.Context, p params) ([]byte, error) {
 			text:   "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first",
 		}
 	}
-	s.forget(p.number("offset"))
-	s.allowed = p["allowed_updates"]
-	s.polls++
-	me := s.polls
-	s.wake() // an older poll ends
+	s.dropConfirmed(p.intParam("offset"))
+	s.allowedUpdates = p["allowed_updates"]
+	s.pollCount++
+	me := s.pollCount
+	s.wakePolls() // an older poll ends
 	for {
-		if s.polls != me {
+		if s.pollCount != me {
 			return nil, refusal{
 				status: http.StatusConflict,
 				text:   "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running",
 			}
 		}
-		if len(s.queue) > 0 {
-			return s.batch(limit), nil
+		if len(s.unconfirmed) > 0 {
+			return s.firstUpdates(limit), nil
 		}
 		wake := s.wakePoll
 		s.mu.Unlock()
@@ -50,29 +51,30 @@ func (s *Server) getUpdates(ctx context.Context, p params) ([]byte, error) {
 			return nil, ctx.Err()
 		}
 		s.mu.Lock()
-		if over && s.polls == me {
-			return s.batch(limit), nil
+		if over && s.pollCount == me {
+			return s.firstUpdates(limit), nil
 		}
 	}
 }
 
-// forget drops what an offset confirms; one below zero keeps that many. s.mu is held.
-func (s *Server) forget(offset int64) {
+// dropConfirmed drops the updates that an offset confirms; a negative offset keeps that
+// many. s.mu is held.
+func (s *Server) dropConfirmed(offset int64) {
 	n := 0
 	if offset < 0 {
-		n = max(0, len(s.queue)+int(offset))
+		n = max(0, len(s.unconfirmed)+int(offset))
 	} else {
-		for n < len(s.queue) && s.queue[n].id < offset {
+		for n < len(s.unconfirmed) && s.unconfirmed[n].id < offset {
 			n++
 		}
 	}
-	s.queue = s.queue[n:]
+	s.unconfirmed = s.unconfirmed[n:]
 }
 
-// batch is an answer with the first updates of the queue. s.mu is held.
-func (s *Server) batch(limit int) []byte {
+// firstUpdates returns an answer with the first unconfirmed updates. s.mu is held.
+func (s *Server) firstUpdates(limit int) []byte {
 	out := []byte(`{"ok":true,"result":[`)
-	for i, u := range s.queue[:min(limit, len(s.queue))] {
+	for i, u := range s.unconfirmed[:min(limit, len(s.unconfirmed))] {
 		if i > 0 {
 			out = append(out, ',')
 		}

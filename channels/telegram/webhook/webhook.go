@@ -1,9 +1,9 @@
-// Package webhook takes the requests that Telegram makes of a bot, each of which brings one update.
+// Package webhook receives the requests that Telegram makes to a bot, each with one update.
 //
-// A request counts for nothing without the secret that Telegram was given. Its update is
-// handed over as a Delivery, and is answered with 200 once that says that it has arrived,
-// and with 503 otherwise: Telegram then makes it again, and nothing of the same chat
-// before it.
+// A request is ignored unless it contains the secret that Telegram was given. Its update is
+// handed over as a Delivery. The request is answered with 200 once the update has arrived,
+// and with 503 if it has not: Telegram then repeats the request, and makes no other of the
+// same chat before it.
 package webhook
 
 import (
@@ -16,11 +16,12 @@ import (
 )
 
 const (
-	// patience is how long a request waits to be answered. Telegram waits longer.
-	patience = 25 * time.Second
-	// retryAfter is told to whoever is turned away, in seconds.
+	// answerTimeout is how long a request waits for the Delivery's answer. Telegram waits
+	// longer.
+	answerTimeout = 25 * time.Second
+	// retryAfter is the Retry-After header of a request that is turned away, in seconds.
 	retryAfter = "1"
-	// secretHeader has the secret.
+	// secretHeader is the header with the secret.
 	secretHeader = "X-Telegram-Bot-Api-Secret-Token"
 )
 
@@ -30,7 +31,7 @@ type Delivery struct {
 	answered chan bool
 }
 
-// Answer says whether the update has arrived.
+// Answer says whether the update has arrived, and so how the request is answered.
 func (d Delivery) Answer(arrived bool) {
 	select {
 	case d.answered <- arrived:
@@ -38,15 +39,15 @@ func (d Delivery) Answer(arrived bool) {
 	}
 }
 
-// A Handler answers the requests that Telegram makes of one bot.
+// A Handler answers the requests that Telegram makes to one bot.
 type Handler struct {
-	Secret string // that Telegram was given; "" takes no request
-	// Deliveries is where those are handed over. While nobody takes them, requests are
-	// turned away.
+	Secret string // the secret that Telegram was given; with "" every request is turned away
+	// Deliveries receives the updates. While nobody receives from it, requests are turned
+	// away.
 	Deliveries chan<- Delivery
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP checks one request's secret, hands its update over, and answers it.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.Secret == "" {
 		turnAway(w)
@@ -71,15 +72,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
+// turnAway asks Telegram to repeat a request later.
 func turnAway(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", retryAfter)
 	http.Error(w, "it cannot be taken now", http.StatusServiceUnavailable)
 }
 
-// deliver hands an update over, and reports whether it has arrived.
+// deliver hands an update over, and reports whether it has arrived in time.
 func (h *Handler) deliver(r *http.Request, body []byte) bool {
 	d := Delivery{Update: body, answered: make(chan bool, 1)}
-	late := time.NewTimer(patience)
+	late := time.NewTimer(answerTimeout)
 	defer late.Stop()
 	select {
 	case h.Deliveries <- d:
