@@ -82,7 +82,7 @@ func (a fetchArgs) request(ctx context.Context, settings Settings) (r *http.Requ
 	return r, own, nil
 }
 
-// headers are those of the arguments, without those that the connection needs.
+// headers returns the headers of the arguments. It refuses those that the connection sets itself.
 func (a fetchArgs) headers() (http.Header, error) {
 	own := http.Header{}
 	for name, value := range a.Headers {
@@ -100,7 +100,7 @@ func (a fetchArgs) headers() (http.Header, error) {
 	return own, nil
 }
 
-// contentType is what a body is where the model does not say it.
+// contentType returns the content type of a body for which the model names none.
 func contentType(body string) string {
 	if json.Valid([]byte(body)) {
 		return "application/json"
