@@ -46,6 +46,8 @@ func readArgs(raw json.RawMessage) (value any, notes []string, err error) {
 	return nil, nil, errors.New("the arguments must be one JSON object, not a text")
 }
 
+// parseOrRepair parses a text as JSON. If that fails, it repairs the text first and adds to the
+// notes what it repaired.
 func parseOrRepair(text string, notes []string) (any, []string, error) {
 	value, err := parse([]byte(text), maxArgsDepth)
 	if err == nil || errors.Is(err, errDeep) {
@@ -214,6 +216,7 @@ func parse(raw []byte, depth int) (any, error) {
 	return value, nil
 }
 
+// A parser reads JSON values from a decoder token by token, to apply the checks of parse.
 type parser struct{ dec *json.Decoder }
 
 func (p *parser) parseValue(depth int) (any, error) {
@@ -271,6 +274,7 @@ func (p *parser) parseObject(depth int) (any, error) {
 	return object, err
 }
 
+// checkNumber refuses a number that is too long or whose exponent is too large.
 func checkNumber(n json.Number) error {
 	const maxExponent, maxDigits = 400, 400
 	_, exponent, found := strings.Cut(strings.ToLower(n.String()), "e")

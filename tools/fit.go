@@ -14,6 +14,8 @@ import (
 // leave a choice (anyOf and the like). Its notes say what was converted.
 type fitter struct{ notes []string }
 
+// fitValue returns a value converted to a type that its schema asks for; at is its path, for the
+// notes.
 func (f *fitter) fitValue(doc map[string]any, v any, at string) any {
 	types := typesOf(doc)
 	if len(types) > 0 && !slices.ContainsFunc(types, func(t string) bool { return isType(t, v) }) {
@@ -39,6 +41,7 @@ func (f *fitter) fitValue(doc map[string]any, v any, at string) any {
 	return v
 }
 
+// fitObject converts the members of an object in place, and drops optional ones that are null.
 func (f *fitter) fitObject(doc, object map[string]any, at string) {
 	properties, _ := doc["properties"].(map[string]any)
 	required, _ := doc["required"].([]any)
@@ -59,6 +62,7 @@ func (f *fitter) fitObject(doc, object map[string]any, at string) {
 	}
 }
 
+// noteConversion records that the value at a path was converted.
 func (f *fitter) noteConversion(at string, from, to any) {
 	if at == "" {
 		at = "the arguments"
@@ -73,6 +77,7 @@ func (f *fitter) addNote(note string) {
 	}
 }
 
+// convert converts a value to one of the types; false if none fits without loss.
 func convert(types []string, v any) (any, bool) {
 	switch v := v.(type) {
 	case json.Number:

@@ -28,6 +28,7 @@ type schema struct {
 	valid *jsonschema.Schema
 }
 
+// compileSchema compiles a JSON Schema, within the bounds.
 func compileSchema(raw json.RawMessage) (*schema, error) {
 	if len(raw) > maxSchemaBytes {
 		return nil, fmt.Errorf("it has %d bytes, at most %d are allowed", len(raw), maxSchemaBytes)
@@ -111,6 +112,7 @@ func (s *schema) describeUsage() string {
 	return Clip("Arguments: "+strings.Join(parts, ", "), 1024)
 }
 
+// requiredNames returns the names of the required arguments.
 func (s *schema) requiredNames() []string {
 	var names []string
 	list, _ := s.doc["required"].([]any)
@@ -163,6 +165,7 @@ func (s *schema) describeProblems(err error) string {
 	return strings.Join(said, "; ")
 }
 
+// describeProblem returns in words one reason why arguments do not fit.
 func (s *schema) describeProblem(e *jsonschema.ValidationError) string {
 	where := "the arguments"
 	if len(e.InstanceLocation) > 0 {
@@ -203,6 +206,7 @@ func quoteNames(names []string) string {
 	return b.String()
 }
 
+// joinValues writes values as JSON, separated by commas.
 func joinValues(values []any) string {
 	var b bytes.Buffer
 	for i, v := range values {

@@ -34,6 +34,8 @@ func run(context.Context, tools.Call, args) (any, error) {
 	return nil, tools.Errorf(tools.PermissionDenied, "Nobody can be asked from here: end the turn with the question instead.")
 }
 
+// buildQuestion makes the question from the arguments of a call, or returns what is wrong with
+// them.
 func buildQuestion(a args) (tools.Question, error) {
 	q := tools.Question{Text: strings.TrimSpace(a.Question)}
 	switch {

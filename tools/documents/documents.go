@@ -91,6 +91,7 @@ func (r Reader) Read(ctx context.Context, ask pages.Request) (pages.Shown, error
 	return pages.Shown{Content: joinPages(got), Pages: got.Count, Next: pages.Format(got.Next), Note: noteOf(got)}, nil
 }
 
+// timeLimit returns how long reading one document may take.
 func (r Reader) timeLimit() time.Duration { return cmp.Or(r.Time, defaultTime) }
 
 // runChild runs the child with a request and a document, and returns its answer.

@@ -112,6 +112,7 @@ func (s *search) searchFile(ctx context.Context, dir fs.FS, name string) error {
 	return err
 }
 
+// searchLines searches the lines of one file and records the matches with their context.
 func (s *search) searchLines(ctx context.Context, from *bufio.Reader, name string) error {
 	if start, err := from.Peek(sniffBytes); err != nil && !errors.Is(err, io.EOF) || isBinary(start) {
 		return ctx.Err() // a file that cannot be read is skipped, unless the call has ended

@@ -64,6 +64,7 @@ func (b fileTools) patch(ctx context.Context, call tools.Call, args patchArgs) (
 	return patchResult(list), nil
 }
 
+// patchResult returns what a patch has changed, for the model.
 func patchResult(list []filePatch) map[string][]patchedFile {
 	var files []patchedFile
 	for _, f := range list {
@@ -154,6 +155,7 @@ func readIfExists(dir Dir, path string) ([]byte, error) {
 	return nonNil(content), err
 }
 
+// nonNil returns content, or an empty slice for nil, because nil stands for no file.
 func nonNil(content []byte) []byte {
 	if content == nil {
 		return []byte{}
@@ -230,6 +232,7 @@ type intentChange struct {
 	New string `json:"new"`
 }
 
+// hashOf returns the hash of a content; "" for nil, which stands for no file.
 func hashOf(content []byte) string {
 	if content == nil {
 		return ""
@@ -238,6 +241,7 @@ func hashOf(content []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
+// writeIntent records the changes that a call is about to make.
 func writeIntent(dir Dir, call string, changes []change) error {
 	i := intent{Call: call, Files: map[string]intentChange{}}
 	for _, c := range changes {

@@ -109,6 +109,7 @@ func lineCount(line int, piece []byte) int {
 	return line
 }
 
+// A readFunc is a function that implements io.Reader.
 type readFunc func(p []byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }

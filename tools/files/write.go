@@ -67,6 +67,7 @@ func editMessage(args editArgs) map[string]string {
 	return map[string]string{"message": "Successfully edited " + args.Path}
 }
 
+// replaceOnce returns the content after an edit; it fails unless old_text occurs exactly once.
 func replaceOnce(old []byte, args editArgs) ([]byte, error) {
 	at := occurrences(old, args.OldText)
 	switch {
@@ -173,6 +174,8 @@ func isApplied(content []byte, args editArgs) (bool, error) {
 	return false, nil
 }
 
+// readWhole returns a file's content. It fails with fs.ErrInvalid if that is longer than
+// maxFileBytes.
 func readWhole(dir Dir, path string) (content []byte, err error) {
 	file, err := dir.Open(path)
 	if err != nil {

@@ -80,6 +80,7 @@ func New(cfg Config) (*Guard, error) {
 	return g, nil
 }
 
+// parsePolicy reads the rules of a policy.
 func parsePolicy(p Policy) (rules, error) {
 	var r rules
 	for _, list := range []struct {
@@ -233,6 +234,7 @@ func (r rules) checkAllowed(tool string, s subject) tools.Verdict {
 	return tools.Verdict{}
 }
 
+// askVerdict returns a verdict that has a person asked, with the reason.
 func askVerdict(format string, args ...any) tools.Verdict {
 	return tools.Verdict{Decision: tools.Ask, Reason: fmt.Sprintf(format, args...)}
 }

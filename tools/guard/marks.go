@@ -64,6 +64,7 @@ func ReadMarks(dir fs.FS) Marks {
 	return parseMarks(raw)
 }
 
+// parseMarks decodes marks; if they cannot be read, everything is marked.
 func parseMarks(raw []byte) Marks {
 	var m Marks
 	if json.Unmarshal(raw, &m) != nil {
@@ -185,6 +186,7 @@ const (
 	runsCommand           // may read and write any file
 )
 
+// fileUseOf returns what the tool of that name does with files.
 func fileUseOf(tool string) fileUse {
 	switch tool {
 	case "read_file", "memory_read", "image", "todo_read":

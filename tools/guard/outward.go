@@ -106,6 +106,7 @@ func (g *Guard) applyRuleOfTwo(call tools.Call) tools.Verdict {
 	return askBecauseUntrusted(what)
 }
 
+// askBecauseUntrusted returns a verdict that has a person asked about a call that would do what.
 func askBecauseUntrusted(what string) tools.Verdict {
 	return askVerdict("this conversation holds what strangers may have written, such as a web page or a forwarded message, and %s", what)
 }

@@ -126,6 +126,7 @@ func overlap(a, b []string) bool {
 	return holdsEitherWay(strings.HasPrefix, a[0], b[0]) && holdsEitherWay(strings.HasSuffix, a[len(a)-1], b[len(b)-1])
 }
 
+// holdsEitherWay reports whether holds is true for a and b in either order.
 func holdsEitherWay(holds func(text, part string) bool, a, b string) bool {
 	return holds(a, b) || holds(b, a)
 }

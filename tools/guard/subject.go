@@ -58,6 +58,7 @@ type arguments struct {
 	Headers map[string]string `json:"headers"`
 }
 
+// readArguments decodes those arguments of a call that the guard knows.
 func readArguments(call tools.Call) arguments {
 	var a arguments
 	_ = json.Unmarshal(call.Args, &a) // they fit the tool's schema; those of other tools are not looked at
@@ -90,6 +91,7 @@ func (g *Guard) subject(call tools.Call) subject {
 	return subject{texts: []part{{text: string(call.Args)}}}
 }
 
+// subjectOfLine returns what a shell line acts on: its commands.
 func subjectOfLine(line shellline.Line) subject {
 	s := subject{denied: line.Denied, opaque: line.Opaque}
 	for _, c := range line.Commands {

@@ -74,6 +74,8 @@ func (s *Servers) connect(ctx context.Context, one *server, place sandbox.Place,
 	return c, err
 }
 
+// greetsWithOlder reports whether the server is known to answer only the older protocol's
+// greeting.
 func (s *server) greetsWithOlder() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,6 +87,8 @@ type silentError struct{ limit time.Duration }
 
 func (e *silentError) Error() string { return fmt.Sprintf("it did not answer within %s", e.limit) }
 
+// connectOnce connects to a server within limit, with the given protocol version, or the newest
+// if that is "".
 func (s *Servers) connectOnce(ctx context.Context, one *server, place sandbox.Place, held time.Time, protocol string, limit time.Duration) (*connection, error) {
 	l, err := s.newLink(ctx, one, place, held)
 	if err != nil {

@@ -108,6 +108,7 @@ func sameJSON(text string, value any) bool {
 	return json.Unmarshal([]byte(text), &read) == nil && reflect.DeepEqual(read, value)
 }
 
+// block converts one piece of a server's answer.
 func (r *reader) block(ctx context.Context, c mcp.Content) (block, error) {
 	switch c := c.(type) {
 	case *mcp.TextContent:

@@ -53,6 +53,7 @@ func (s *Servers) canSignIn(one *server) bool {
 	return one.Web() && s.cfg.SignIn != nil
 }
 
+// signinServer returns the server in the form that package signin needs.
 func (s *server) signinServer() signin.Server {
 	return signin.Server{Name: s.Name, URL: s.URL, ClientID: s.ClientID, ClientSecret: s.ClientSecret}
 }
@@ -113,6 +114,7 @@ func (t *trips) sendSigned(r *http.Request) (*http.Response, error) {
 	return t.recordWanted(r.Context(), answer, err)
 }
 
+// send sends a request with a token, if there is one.
 func (t *trips) send(r *http.Request, token string) (*http.Response, error) {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)

@@ -52,6 +52,7 @@ func matchesAny(patterns []string, name string) bool {
 	return len(patterns) == 0
 }
 
+// matches reports whether a name matches a pattern in which * stands for any text.
 func matches(pattern, name string) bool {
 	first, rest, starred := strings.Cut(pattern, "*")
 	if !starred {

@@ -41,6 +41,7 @@ func newPool(s *Servers) *pool {
 	return &pool{Servers: s, open: map[key]*connection{}, opening: map[key]chan struct{}{}, failing: map[key]failing{}}
 }
 
+// keyOf returns the key of the connection that a call uses.
 func keyOf(one *server, call tools.Call) key {
 	if one.Shared {
 		return key{one.Name, ""}
@@ -102,6 +103,7 @@ func (p *pool) reserve(one *server, k key) (*connection, <-chan struct{}, error)
 	return nil, nil, nil
 }
 
+// counter returns the counter of the server's kind of connection.
 func (p *pool) counter(one *server) *int {
 	if one.Web() {
 		return &p.services
@@ -161,6 +163,7 @@ func (p *pool) openNew(ctx context.Context, one *server, k key, call tools.Call)
 	return c, nil
 }
 
+// connectFor connects in the place of a call's session, and records the outcome.
 func (p *pool) connectFor(ctx context.Context, one *server, call tools.Call) (*connection, error) {
 	var place sandbox.Place
 	if !one.Web() && !one.Shared {

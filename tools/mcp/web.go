@@ -56,6 +56,7 @@ func (s *service) received() int64 { return s.trips.answers.Load() }
 // leaveTime bounds how long it may take to tell a service that a connection ends.
 const leaveTime = 2 * time.Second
 
+// stop ends the link; its idle connections are closed after leaveTime.
 func (s *service) stop() {
 	s.once.Do(func() {
 		time.AfterFunc(leaveTime, s.trips.next.CloseIdleConnections)

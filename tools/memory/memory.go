@@ -132,6 +132,7 @@ func (k memoryTools) content(ctx context.Context, call tools.Call) (content []by
 	return content, err
 }
 
+// effectOf returns the effect of a write: overwriting, and writing to the shelf, may be repeated.
 func effectOf(args writeArgs) tools.Effect {
 	if args.Mode == "overwrite" || isShelved(args.Scope) {
 		return tools.Idempotent
@@ -164,6 +165,7 @@ func (k memoryTools) write(ctx context.Context, call tools.Call, args writeArgs)
 	return writeResult(args), nil
 }
 
+// writeResult returns what memory_write reports to the model.
 func writeResult(args writeArgs) map[string]string {
 	mode := args.Mode
 	if mode == "" {
@@ -185,6 +187,7 @@ func appendParagraph(old []byte, content string, most int) ([]byte, error) {
 	return checkSize(append(append(bytes.Clone(old), "\n\n"...), content...), most)
 }
 
+// checkSize refuses a memory of more than most bytes.
 func checkSize(content []byte, most int) ([]byte, error) {
 	if len(content) > most {
 		return nil, tools.Errorf(tools.ExecutionFailed, "the memory would have %d bytes, at most %d are allowed: read it and write what still matters with mode overwrite", len(content), most)

@@ -28,6 +28,7 @@ type Shelf interface {
 	Remember(ctx context.Context, scope, owner, call string, overwrite, untrusted bool, change func(old string) (string, error)) error
 }
 
+// isShelved reports whether a scope's memory is on the shelf and not in the session's file.
 func isShelved(scope string) bool { return scope != "" && scope != ofSession }
 
 // owner returns whose memory a call means. Only the person may read what is remembered of them,

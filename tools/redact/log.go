@@ -43,6 +43,7 @@ func (h *handler) WithGroup(name string) slog.Handler {
 	return &handler{h.Handler.WithGroup(name), h.redactor}
 }
 
+// redactAttr returns an attribute without secrets.
 func redactAttr(r *Redactor, a slog.Attr) slog.Attr {
 	switch v := a.Value.Resolve(); v.Kind() {
 	case slog.KindString:

@@ -70,6 +70,7 @@ func New(secrets, patterns []string) (*Redactor, error) {
 	return r, nil
 }
 
+// pairKey returns the two bytes at i as a number: an index of the Redactor's tables.
 func pairKey(s string, i int) int { return int(s[i]) | int(s[i+1])<<8 }
 
 // The bits of Redactor.pairBits.

@@ -16,6 +16,7 @@ func (r *Redactor) Stream() func(piece string, last bool) string {
 	return s.redactPiece
 }
 
+// A stream redacts one text that comes in pieces.
 type stream struct {
 	r    *Redactor
 	held string // what is kept back for the next piece
@@ -23,6 +24,7 @@ type stream struct {
 	inKey bool
 }
 
+// redactPiece returns what can be passed on after another piece.
 func (s *stream) redactPiece(piece string, last bool) string {
 	text := s.held + piece
 	s.held = ""

@@ -15,6 +15,7 @@ type rule struct {
 	block   bool // the token extends to the end of a block: a private key
 }
 
+// tokenRules returns the rules for the tokens of all known services.
 func tokenRules() []rule {
 	var all []rule
 	for _, prefix := range []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"} {

@@ -85,6 +85,7 @@ func New(desk Desk) tools.Tool {
 	}))
 }
 
+// A family holds what the calls of the tool schedule work with.
 type family struct{ desk Desk }
 
 func (t family) run(ctx context.Context, call tools.Call, a args) (any, error) {

@@ -99,6 +99,7 @@ func reconcile[Args any](s *shellTools) func(context.Context, tools.Call, Args) 
 	}
 }
 
+// errNoBackground returns the error for a job that cannot be run here.
 func errNoBackground() error {
 	return tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background here: run it without background")
 }

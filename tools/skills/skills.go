@@ -74,6 +74,7 @@ func New(of func(ctx context.Context, call tools.Call) ([]Skill, error)) tools.T
 	})
 }
 
+// unknownSkill returns the error for a skill that does not exist; it lists those that do.
 func unknownSkill(name string, all []Skill) error {
 	if len(all) == 0 {
 		return tools.Errorf(tools.InvalidArgs, "there are no skills here: go on without")
@@ -166,6 +167,7 @@ func (s Skill) fileNames(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
+// skip makes a walk leave out an entry, with everything below it if it is a folder.
 func skip(e fs.DirEntry) error {
 	if e.IsDir() {
 		return fs.SkipDir

@@ -98,6 +98,7 @@ func (k todoTools) read(ctx context.Context, call tools.Call, _ readArgs) (any, 
 	return now, nil
 }
 
+// write checks the list, stores it, and shows it to the people who watch.
 func (k todoTools) write(ctx context.Context, call tools.Call, args list) (any, error) {
 	if len(args.Items) > maxItems {
 		return nil, tools.Errorf(tools.InvalidArgs, "the list has %d items, at most %d are allowed: put several steps into one", len(args.Items), maxItems)

@@ -55,6 +55,7 @@ func (c *Caller) Try(ctx context.Context, name, args string) (string, error) {
 	return string(result.Content), err
 }
 
+// prepare finds the tool and checks the arguments, and returns the call to run.
 func (c *Caller) prepare(name, args string) (tools.Tool, tools.Call, error) {
 	call := c.Call
 	call.Name, call.Args = name, json.RawMessage(args)

@@ -57,6 +57,7 @@ func readAnswer(response *http.Response) (answer, error) {
 	return a, nil
 }
 
+// kindOf returns the kind of a body by its media type.
 func kindOf(mediaType string) kind {
 	switch {
 	case mediaType == "text/html", mediaType == "application/xhtml+xml":

@@ -146,6 +146,7 @@ func (c *cleaner) prepare(ctx context.Context, doc *html.Node) {
 	}
 }
 
+// attribute returns the value of an attribute; "" if the element has none.
 func attribute(n *html.Node, name string) string {
 	for _, a := range n.Attr {
 		if a.Key == name {

@@ -91,6 +91,7 @@ func compoundSelector() *regexp.Regexp {
 	return regexp.MustCompile(`^(\*|[A-Za-z][A-Za-z0-9-]*)?((?:[.#][A-Za-z0-9_-]+)*)$`)
 }
 
+// add adds the rule for one selector, given as the parts that compoundSelector matched.
 func (s *styleSheet) add(parts []string, style look) {
 	if parts == nil || parts[0] == "" {
 		return

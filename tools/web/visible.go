@@ -85,6 +85,7 @@ func (l look) isInvisibleColor() bool {
 	return color == "transparent" || color == ground || strings.HasPrefix(color, "rgba(") && isTransparent(color)
 }
 
+// isTransparent reports whether an rgba color is almost fully transparent.
 func isTransparent(color string) bool {
 	alpha := strings.TrimSuffix(color[strings.LastIndexAny(color, ",/")+1:], ")")
 	n, err := strconv.ParseFloat(strings.TrimSpace(alpha), 64)

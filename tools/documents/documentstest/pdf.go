@@ -136,6 +136,8 @@ func (p *PDF) Bytes() []byte {
 	return p.plain(p.objects, "")
 }
 
+// plain returns the file with a plain table of its objects and the given additions to its
+// trailer.
 func (p *PDF) plain(objects [][]byte, trailer string) []byte {
 	var out bytes.Buffer
 	out.WriteString("%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
@@ -159,6 +161,7 @@ func (p *PDF) plain(objects [][]byte, trailer string) []byte {
 	return out.Bytes()
 }
 
+// compressed returns the file with its objects, and their offsets, in compressed streams.
 func (p *PDF) compressed() []byte {
 	var out, heads, bodies bytes.Buffer
 	out.WriteString("%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")

@@ -36,6 +36,7 @@ func boundsError(err error) error {
 	return nil
 }
 
+// unpack opens an office file and finds its parts.
 func unpack(content []byte) (*archive, error) {
 	z, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
 	if err != nil {

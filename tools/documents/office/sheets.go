@@ -30,6 +30,7 @@ type sheet struct {
 	name, state, part string
 }
 
+// readSheets reads an XLSX file: it adds the rows of each sheet to parts.
 func readSheets(a *archive, main string, parts *pages.Parts) error {
 	b := &book{parts: parts}
 	links, err := a.relations(main)
@@ -118,6 +119,7 @@ type piece struct {
 	size    int
 }
 
+// sheet reads one sheet and adds its rows to the parts.
 func (b *book) sheet(a *archive, s sheet) error {
 	title := fmt.Sprintf("sheet %q", s.name)
 	if s.state == "hidden" || s.state == "veryHidden" {

@@ -11,6 +11,7 @@ import (
 	"parley/tools/documents/table"
 )
 
+// readSlides reads a PPTX file: it adds each slide to parts.
 func readSlides(a *archive, main string, parts *pages.Parts) error {
 	links, err := a.relations(main)
 	if err != nil {

@@ -26,6 +26,7 @@ type style struct {
 	list  listRef
 }
 
+// readWord reads a DOCX file: it adds its paragraphs, tables and notes to parts.
 func readWord(a *archive, main string, parts *pages.Parts) error {
 	w := &word{parts: parts, styles: map[string]style{}}
 	var err error
@@ -141,6 +142,7 @@ func (w *word) add(b block) {
 	}
 }
 
+// endList adds the collected items of a list to the document.
 func (w *word) endList() {
 	if len(w.items) > 0 {
 		w.parts.Add(strings.Join(w.items, "\n"))
@@ -211,6 +213,7 @@ func (w *word) row(r *reader) (cells []string, err error) {
 	return cells, err
 }
 
+// cell returns the text of a table cell, on one line, and how many columns the cell spans.
 func (w *word) cell(r *reader) (text string, span int, err error) {
 	var all []string
 	add := func(b block) {

@@ -27,6 +27,7 @@ type invocation struct {
 	piped   bool // it reads what another command prints
 }
 
+// markOpaque records why it is not known everything that the line runs; the first reason stays.
 func (c *collector) markOpaque(why string) {
 	if c.found.Opaque == "" {
 		c.found.Opaque = why
@@ -42,6 +43,7 @@ func (c *collector) addHidden(why string) {
 	}
 }
 
+// deny records why the line should not be run at all; the first reason stays.
 func (c *collector) deny(format string, args ...any) {
 	if c.found.Denied == "" {
 		c.found.Denied = strings.ReplaceAll(fmt.Sprintf(format, args...), Hole, "…")
@@ -138,6 +140,7 @@ func (c *collector) collectWord(w *syntax.Word) word {
 	return read
 }
 
+// collectCall collects a simple command with its assignments and redirections.
 func (c *collector) collectCall(call *syntax.CallExpr, redirs []*syntax.Redirect, piped bool) {
 	u := invocation{redirs: redirs, piped: piped}
 	for _, a := range call.Assigns {
@@ -149,6 +152,7 @@ func (c *collector) collectCall(call *syntax.CallExpr, redirs []*syntax.Redirect
 	c.collectCommand(u)
 }
 
+// readAssign returns an assignment as text, and collects the commands within it.
 func (c *collector) readAssign(a *syntax.Assign) string {
 	if a.Index != nil || a.Array != nil {
 		c.markOpaque("it fills a list as it runs")
@@ -165,6 +169,7 @@ func (c *collector) readAssign(a *syntax.Assign) string {
 	return name + "=" + value
 }
 
+// collectDeclaration collects a command such as export or declare.
 func (c *collector) collectDeclaration(d *syntax.DeclClause) {
 	u := invocation{words: []word{literal(d.Variant.Value)}}
 	for _, a := range d.Args {
@@ -173,6 +178,7 @@ func (c *collector) collectDeclaration(d *syntax.DeclClause) {
 	c.collectCommand(u)
 }
 
+// collectFunction collects the commands in the body of a function, and denies fork bombs.
 func (c *collector) collectFunction(f *syntax.FuncDecl) {
 	names := f.Names
 	if f.Name != nil {

@@ -16,6 +16,7 @@ type word struct {
 	path string
 }
 
+// literal returns a word that stands for itself.
 func literal(s string) word {
 	s = strings.ReplaceAll(s, Hole, "")
 	return word{s, s}
@@ -70,17 +71,20 @@ func whyComputed(n syntax.Node) string {
 	return ""
 }
 
+// writeHole adds a Hole to both texts.
 func (r *wordReader) writeHole() {
 	r.text.WriteString(Hole)
 	r.path.WriteString(Hole)
 }
 
+// writeBoth adds a known text to both texts.
 func (r *wordReader) writeBoth(s string) {
 	s = strings.ReplaceAll(s, Hole, "") // $'\0' ends a text; nothing else makes a NUL byte
 	r.text.WriteString(s)
 	r.path.WriteString(s)
 }
 
+// readQuoted reads a text in single quotes, and decodes the escapes of $'…'.
 func (r *wordReader) readQuoted(q *syntax.SglQuoted) {
 	if !q.Dollar {
 		r.writeBoth(q.Value)

@@ -96,6 +96,7 @@ func (p *Pins) Load(ctx context.Context) error {
 	return p.load(ctx)
 }
 
+// load does what Load does, for callers that hold change.
 func (p *Pins) load(ctx context.Context) error {
 	kept, err := p.store.Noted(ctx, accepted)
 	if err != nil {
@@ -223,6 +224,7 @@ func findTool(all []Tool, name string) (Tool, bool) {
 	return all[i], true
 }
 
+// lookup returns what is known of a server; false if nothing is.
 func (p *Pins) lookup(name string) (server, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -206,6 +206,7 @@ func (d *Desk) registration(found discovered, redirect string) *oauthex.ClientRe
 	return said
 }
 
+// styleFor returns how to send the client's credentials, by the methods that a server supports.
 func styleFor(methods []string) oauth2.AuthStyle {
 	for _, method := range []string{"client_secret_post", "client_secret_basic", "none"} {
 		if slices.Contains(methods, method) {
@@ -215,6 +216,7 @@ func styleFor(methods []string) oauth2.AuthStyle {
 	return oauth2.AuthStyleAutoDetect
 }
 
+// styleOf returns how to send the client's credentials by one method.
 func styleOf(method string) oauth2.AuthStyle {
 	if method == "client_secret_post" || method == "none" {
 		return oauth2.AuthStyleInParams

@@ -258,6 +258,7 @@ func (d *Desk) Done(ctx context.Context, server, id string) (bool, error) {
 	return l.ID == id && l.Access != "", err
 }
 
+// store stores a value as JSON.
 func (d *Desk) store(ctx context.Context, subject, about string, value any) error {
 	raw, err := json.Marshal(value)
 	if err != nil {

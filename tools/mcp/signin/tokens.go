@@ -62,6 +62,7 @@ func (l login) needsRenewal(s Server, refused string) bool {
 	return !l.isUsable(s) || l.Access == refused || ends && l.Refresh != ""
 }
 
+// tokenFor returns the token to send to a server; "" if it must not be sent.
 func (l login) tokenFor(s Server) string {
 	if !l.isUsable(s) {
 		return ""
@@ -101,6 +102,7 @@ func (d *Desk) Last(server string) string {
 	return d.known[server].Access
 }
 
+// remember updates what this process knows of a server's login.
 func (d *Desk) remember(server string, l login) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -210,6 +210,7 @@ func (p *Program) setNeeds() *Problem {
 	return nil
 }
 
+// need adds a capability that an agent must have.
 func (p *Program) need(capability tools.Permission) {
 	if !slices.Contains(p.Needs, capability) {
 		p.Needs = append(p.Needs, capability)
