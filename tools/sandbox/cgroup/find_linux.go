@@ -211,8 +211,8 @@ func isRoot(dir string) bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// moveDown moves this process to a group below its own, if no other process is in its
-// own.
+// moveToLeaf moves this process to the group ownLeaf below its own, if no other process
+// is in its own.
 func moveToLeaf(own string) error {
 	raw, err := os.ReadFile(filepath.Join(own, "cgroup.procs"))
 	if err != nil {

@@ -57,17 +57,18 @@ func answer(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RE
 func lowHalf(n uint32) uint32  { return atArgs + 8*n }
 func highHalf(n uint32) uint32 { return atArgs + 8*n + 4 }
 
-// notZero matches calls whose argument is not 0.
+// notZero matches calls whose argument n is not 0.
 func notZero(n uint32) test {
 	return test{load(lowHalf(n)), jump(unix.BPF_JEQ, 0, 0, 2), load(highHalf(n)), jump(unix.BPF_JEQ, 0, 1, 0)}
 }
 
-// someOf matches calls that have one of the flags.
+// hasAnyFlag matches calls whose argument n has one of the flags.
 func hasAnyFlag(n, flags uint32) test {
 	return test{load(lowHalf(n)), jump(unix.BPF_JSET, flags, 0, 1)}
 }
 
-// noneOf matches calls whose argument, less the bits of mask, is none of the values.
+// isNoneOf matches calls whose argument n, without the bits of mask, is none of the
+// values.
 func isNoneOf(n, mask uint32, values ...uint32) test {
 	t := test{load(lowHalf(n)), {Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: ^mask}}
 	for i, v := range values {
