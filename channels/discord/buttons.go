@@ -142,7 +142,7 @@ func (r *receiver) publishInteraction(ctx context.Context, d *interaction) {
 	case errors.Is(err, channels.ErrNotAdmitted):
 		words = channels.NotAdmitted
 	case err != nil && ctx.Err() != nil:
-		return // another process does not know of it, and Discord tells them that it failed
+		return // no other process knows the interaction, and Discord tells the person that it failed
 	case err != nil:
 		words = "This could not be stored, so it does nothing. Please do it again."
 		r.channel.log.LogAttrs(ctx, slog.LevelWarn, "what somebody did was not stored in time; they are told so", slog.Any("error", err))
@@ -162,7 +162,7 @@ func (r *receiver) publishInteractionOrRetry(ctx context.Context, d *interaction
 			err = r.publisher.publish(ctx, in)
 		}
 		if err == nil || errors.Is(err, channels.ErrNotAdmitted) || !wait.pause(ctx, err) {
-			return err //nolint:wrapcheck // do reads it
+			return err //nolint:wrapcheck // publishInteraction reads it
 		}
 	}
 }
@@ -176,8 +176,8 @@ func (c *Channel) interactionInbound(ctx context.Context, d *interaction) (bus.I
 	in := bus.Inbound{
 		ID: c.messageID(c.directory.botUser().ID, d.Channel, "press:"+d.ID), Kind: bus.Said, Text: d.typedText(), Mentioned: true,
 		At: c.replyAddress(p), Group: d.Guild != "", SentAt: snowflakeTime(d.ID),
-		// A command in a chat of one person's own is as good as typed: who is not known
-		// is told there how to be admitted.
+		// A command in a person's own chat with the bot counts as typed: a person who is
+		// not admitted is told there how to be.
 		Pressed: d.Type == discordgo.InteractionMessageComponent || d.Guild != "",
 	}
 	who, as := d.User, (*member)(nil)

@@ -281,7 +281,7 @@ func (u *catchUp) handleReadError(ctx context.Context, l *lane, from uint64, err
 	lasts := ok && refusal.Fault == channels.Rejected
 	level := slog.LevelWarn
 	if lasts {
-		level = slog.LevelDebug // a server tells of channels, too, that the bot may not see
+		level = slog.LevelDebug // a server also lists channels that the bot may not see
 		u.channel.directory.markUnreadable(l.id)
 		u.lanes.recordRead(l, from, from, true)
 	}

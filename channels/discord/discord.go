@@ -177,8 +177,8 @@ func New(c Config) (*Channel, error) {
 		return nil, fmt.Errorf("discord: prepare %s: %w", c.Name, err)
 	}
 	session.Client = clients.apiClient
-	// A retry is for the Dispatcher to decide: only it knows the book.
-	session.LogLevel = discordgo.LogError - 1 // what matters is returned as well
+	// Only the Dispatcher retries, because only it knows what the book says of a send.
+	session.LogLevel = discordgo.LogError - 1 // every error that matters is returned too
 	session.MaxRestRetries, session.ShouldRetryOnRateLimit = 0, false
 	ch := &Channel{
 		name: c.Name, token: token, session: session, paced: c.RateLimit != NoPace, apiURL: clients.apiURL, fileClient: clients.fileClient,
@@ -213,7 +213,7 @@ func tokenProblem(token string) string {
 func (c *Channel) Limits() channels.Limits {
 	l := channels.Limits{Dialect: markup.DiscordMarkdown, Length: messageLength, DraftEvery: draftEvery}
 	if c.paced {
-		// Five in any five seconds: a burst would make more of the next five.
+		// Discord allows five messages in any five seconds: a burst could exceed that.
 		l.Chat = channels.Pace{Every: time.Second, Burst: 1}
 		l.Account = channels.Pace{Every: time.Second / 45, Burst: 5}
 		l.Drafts = channels.Pace{Every: time.Second / 20, Burst: 10}
@@ -254,14 +254,14 @@ func (c *Channel) call(ctx context.Context, r request, result any) (err error) {
 	if r.kind == "" {
 		r.kind = "application/json"
 	}
-	// The library's limiter sleeps without asking ctx and keeps every chat for
-	// good. A fresh one never waits; the Dispatcher keeps the pace.
+	// discordgo's limiter ignores ctx while it sleeps, and never forgets a chat. A
+	// new limiter for each call never waits; the Dispatcher keeps the pace.
 	bucket := discordgo.NewRatelimiter().LockBucket(r.url)
 	data, err := c.session.RequestWithLockedBucket(r.method, r.url, r.kind, r.body, bucket, 0, discordgo.WithContext(ctx))
 	if err != nil {
 		e := sendError(err, t)
 		if e.Fault == channels.Unknown && r.method != http.MethodPost {
-			e.Fault = channels.Retry // looking, or writing the same over it, may be done again
+			e.Fault = channels.Retry // reading, or overwriting with the same, may be repeated
 		}
 		return e
 	}

@@ -113,7 +113,7 @@ func (c *Channel) openFile(ctx context.Context, address string, most int64) (io.
 	if resp.StatusCode == http.StatusOK {
 		return &boundedBody{ReadCloser: resp.Body, left: most}, nil
 	}
-	_ = resp.Body.Close() // nothing in it is of use
+	_ = resp.Body.Close() // the body of a refusal is not used
 	e := &channels.SendError{Fault: channels.Retry, Code: "http_" + strconv.Itoa(resp.StatusCode), Err: fmt.Errorf("HTTP status %d", resp.StatusCode)}
 	switch resp.StatusCode {
 	case http.StatusNotFound, http.StatusGone, http.StatusUnavailableForLegalReasons:

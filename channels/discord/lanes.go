@@ -138,7 +138,7 @@ func (s *lanes) next(ctx context.Context, l *lane) (*laneItem, time.Duration, bo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {
-		return nil, 0, false // what was not published holds the cursor back
+		return nil, 0, false // current stays: an unpublished item holds the cursor back
 	}
 	if l.current != nil {
 		l.current = nil

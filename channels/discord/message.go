@@ -274,7 +274,7 @@ func permissionsOf(user string, guild *discordgo.Guild, where *discordgo.Channel
 	if guild.OwnerID == user || may&discordgo.PermissionAdministrator != 0 {
 		return discordgo.PermissionAll
 	}
-	// First what holds for everybody, then for roles, then for the person.
+	// First the rules for everybody apply, then those for roles, then those for the person.
 	for _, concerns := range []func(o *discordgo.PermissionOverwrite) bool{
 		func(o *discordgo.PermissionOverwrite) bool { return o.ID == guild.ID },
 		func(o *discordgo.PermissionOverwrite) bool {

@@ -176,7 +176,7 @@ func (h *gaps) open(from, least uint64) {
 	}
 	h.dirty = true
 	if n := len(h.all); n > 0 && (h.all[n-1].to == 0 || h.all[n-1].to >= from) {
-		h.all[n-1].to = 0 // one that begins in another makes it longer
+		h.all[n-1].to = 0 // a gap that begins inside another prolongs it
 		return
 	}
 	h.all = append(h.all, gap{from: from})

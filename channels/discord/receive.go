@@ -39,8 +39,8 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	working.Go(func() { r.position.saveRegularly(ctx, c.timing.save) })
 	err := r.socket.Run(ctx)
 	cancel()
-	// The lanes end after what adds to them, and the cursor is saved after both, so that
-	// it names everything that was published.
+	// First the work that adds to the lanes ends, then the lanes; the cursor is saved last,
+	// so that it covers everything that was published.
 	r.beside.Wait()
 	r.lanes.running.Wait()
 	working.Wait()
@@ -85,12 +85,12 @@ func (c *Channel) findGateway(ctx context.Context) (socket.GatewayInfo, error) {
 	var g discordgo.GatewayBotResponse
 	if err := c.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointGatewayBot}, &g); err != nil {
 		if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Rejected {
-			refusal.Fault = channels.Retry // the next may be taken
+			refusal.Fault = channels.Retry // Discord may accept the next call
 		}
 		return socket.GatewayInfo{}, err
 	}
 	limit := g.SessionStartLimit
-	if limit.Total == 0 { // a server in Discord's place may know of none
+	if limit.Total == 0 { // a server in Discord's place may have no such limit
 		limit.Remaining = 1
 	}
 	return socket.GatewayInfo{
@@ -131,7 +131,7 @@ func (r *receiver) handle(ctx context.Context, e socket.Event) {
 	case "GUILD_DELETE":
 		var g guild
 		if json.Unmarshal(e.Data, &g) == nil {
-			r.catchUp.stopAwaitingGuild(g.ID) // it comes anew if it comes back
+			r.catchUp.stopAwaitingGuild(g.ID) // if the server comes back, GUILD_CREATE comes again
 		}
 	case "INTERACTION_CREATE":
 		r.receiveInteraction(ctx, e.Data)

@@ -100,7 +100,7 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 		return rejectedError("bad_id", errors.New("the message's id is not a number"))
 	}
 	p := newPost(part)
-	// These are of new messages alone. A message keeps what it answers.
+	// Only new messages have these. An edited message still replies to the same one.
 	p.Nonce, p.EnforceNonce, p.Reference = "", false, nil
 	if p.Components == nil {
 		p.Components = &[]discordgo.MessageComponent{}
@@ -173,7 +173,7 @@ func (c *Channel) react(ctx context.Context, at bus.Address, message, emoji stri
 	if err != nil {
 		return err
 	}
-	id := message[strings.LastIndex(message, ":")+1:] // Discord's own, which has no colon
+	id := message[strings.LastIndex(message, ":")+1:] // Discord's own id, which contains no colon
 	if !isID(id) {
 		return rejectedError("bad_id", errors.New("the message's id is not a number"))
 	}
@@ -200,7 +200,7 @@ func newPost(part channels.Part) post {
 	if len(part.Buttons) > 0 {
 		p.Components = new(buttonRows(part.Buttons))
 	}
-	// A thread would have to be made first; what belongs to a message answers it.
+	// Discord would need a new thread for parts that belong to a message; they reply to it.
 	if id := cmp.Or(part.ReplyTo, part.Under); isID(id) {
 		p.Reference = &discordgo.MessageReference{MessageID: id, FailIfNotExists: new(false)}
 	}
@@ -260,7 +260,7 @@ func sendError(err error, t *requestTrace) *channels.SendError {
 	case code == codeOverloaded:
 		e.Fault, e.Code = channels.Retry, strconv.Itoa(code)
 	case status >= 300 && status < 500 && !known:
-		e.Fault = channels.Retry // somebody on the way, not Discord, turned it away
+		e.Fault = channels.Retry // a proxy, not Discord, refused the request
 	case status >= 400 && status < 500:
 		e.Fault, e.Code = channels.Rejected, strconv.Itoa(cmp.Or(code, status))
 	}
@@ -280,7 +280,7 @@ func (c *Channel) Refusal(code string) channels.Refusal {
 		return channels.PersonRefuses
 	case "50013": // missing permissions
 		return channels.NoRights
-	case "10008", // unknown message, to be answered
+	case "10008", // unknown message: the one that is replied to
 		"50083", // the thread is archived
 		"50278", // no server in common with this user
 		"403", "404":

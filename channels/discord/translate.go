@@ -61,12 +61,12 @@ func (c *Channel) concernsBot(ctx context.Context, m *message, in bus.Inbound, c
 		return true, true, nil
 	case in.At.Thread != "" && holds == channels.MentionThreads:
 		since, joined, err := c.book.Joined(ctx, in.At)
-		// What was said before the bot joined the thread was said among people.
+		// Messages from before the bot joined the thread were meant for people.
 		if err != nil || joined && !in.SentAt.Before(since) {
 			return true, true, err //nolint:wrapcheck // the book's own says enough
 		}
 	}
-	// A command may be for it all the same: to stop, or to answer what it asks.
+	// A command may still be meant for the bot: to stop it, or to answer its question.
 	return false, strings.HasPrefix(m.Content, "/"), nil
 }
 
@@ -228,7 +228,7 @@ func (c *Channel) quotes(m *message) []bus.Quote {
 		if s.Message == nil || len(all) == maxQuotes {
 			continue
 		}
-		// Discord does not tell who wrote it.
+		// Discord does not say who wrote a forwarded message.
 		q := bus.Quote{Kind: bus.Forwarded, At: s.Message.At, Text: c.quotedText(s.Message)}
 		if m.Reference != nil && m.Reference.Channel != m.Channel {
 			q.Chat = markup.OneLine(c.directory.placeName(m.Reference.Channel), maxName)

@@ -47,12 +47,12 @@ func newClients(given *http.Client, apiURL string) (*clients, error) {
 	} else if standard, ok := http.DefaultTransport.(*http.Transport); ok {
 		t := standard.Clone()
 		t.MaxIdleConns, t.MaxIdleConnsPerHost = 64, 64
-		// Given up before servers usually do: a POST on a connection that is
-		// being closed is an unknown outcome.
+		// Idle connections are closed before servers usually close them: a POST on a
+		// connection that the server is closing has an unknown outcome.
 		t.IdleConnTimeout = 45 * time.Second
 		out.next = t
 	}
-	// Discord does not redirect, and whoever does may not learn the token.
+	// Discord does not redirect, and a server that does must not get the token.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &clients{
 		apiURL:     server,
@@ -114,7 +114,7 @@ func withRequestTrace(ctx context.Context) (context.Context, *requestTrace) {
 	t := new(requestTrace)
 	ctx = context.WithValue(ctx, requestTraceKey{}, t)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { t.written.Store(false) }, // another one is taken only where nothing had left
+		GetConn: func(string) { t.written.Store(false) }, // the transport takes another connection only if nothing was sent
 		GotConn: func(httptrace.GotConnInfo) { t.written.Store(true) },
 	}), t
 }
@@ -125,7 +125,7 @@ func withRequestTrace(ctx context.Context) (context.Context, *requestTrace) {
 // account as well.
 func (t *requestTrace) readRateLimit(resp *http.Response) {
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusalBytes))
-	_ = resp.Body.Close() // read as far as it matters
+	_ = resp.Body.Close() // as much was read as is needed
 	resp.Body = io.NopCloser(bytes.NewReader(data))
 	var said struct {
 		RetryAfter float64 `json:"retry_after"`
@@ -137,7 +137,7 @@ func (t *requestTrace) readRateLimit(resp *http.Response) {
 	if said.RetryAfter == 0 {
 		said.RetryAfter, _ = strconv.ParseFloat(resp.Header.Get("Retry-After"), 64) // 0 is as good as left out
 	}
-	// Months would not fit, and nobody waits for them.
+	// At most a day: months would overflow, and nobody waits for so long.
 	t.retryAfter = time.Duration(min(max(said.RetryAfter, 0), 86400) * float64(time.Second))
 	t.global = said.Global || resp.Header.Get("X-RateLimit-Scope") == "global"
 }

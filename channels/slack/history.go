@@ -103,7 +103,7 @@ func (c *Channel) readThread(ctx context.Context, try retrier, chat, root, oldes
 // Before implements channels.ThreadReader: it returns what was written in a thread before
 // a message, as quotes: the first message and the newest ones.
 func (c *Channel) Before(ctx context.Context, in bus.Inbound, most int) ([]bus.Quote, error) {
-	if in.At.Thread == "" || in.At.Thread == in.ReplyTo { // it begins the thread
+	if in.At.Thread == "" || in.At.Thread == in.ReplyTo { // the message begins the thread
 		return nil, nil
 	}
 	if _, joined, err := c.joins.Joined(ctx, in.At); err != nil || joined {
@@ -147,7 +147,7 @@ func (c *Channel) findSpeaker(ctx context.Context, me Account, chat, thread, tur
 	}
 	ts, ok := strings.CutPrefix(turn, c.messageID(&message{Channel: chat}, me))
 	if !ok || !isTS(ts) {
-		return "" // something else than a message began it
+		return "" // no message began the turn
 	}
 	user := ""
 	err := c.readThread(ctx, tryOnce, chat, thread, formatTS(parseTS(ts).Add(-time.Microsecond)), func(said slackgo.Message) bool {
@@ -187,7 +187,7 @@ func (c *Channel) FindSent(ctx context.Context, to bus.Address, part channels.Pa
 			return "", false, err
 		}
 	}
-	// Send posts a part beside the message it belongs to if that has no thread.
+	// If the message that a part belongs to has no thread, Send posts into the chat itself.
 	if f.id == "" && to.Thread == "" {
 		if err := c.readChat(ctx, tryOnce, chat, oldest, f.examine); err != nil {
 			return "", false, err
@@ -262,8 +262,8 @@ func notInShortcode(r rune) bool {
 }
 
 const (
-	readThreads  = 20 // of a chat that is read, the newest
-	membersPages = 50 // of a thousand each
+	readThreads  = 20 // threads that are read of a chat, the newest
+	membersPages = 50 // pages of members, a thousand each
 )
 
 // History implements channels.Historian: it returns the newest messages of a chat or a

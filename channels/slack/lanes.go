@@ -39,7 +39,7 @@ type lanes struct {
 	work       func(context.Context, *lane, *item)
 
 	mu      sync.Mutex
-	byKey   map[string]*lane // those that have items
+	byKey   map[string]*lane // the lanes that have items
 	waiting int
 	dropped time.Time      // when the oldest dropped message was sent; zero if none was
 	running sync.WaitGroup // the lanes' goroutines
@@ -134,7 +134,7 @@ func (s *lanes) next(ctx context.Context, l *lane) (*item, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {
-		return nil, 0 // l.now stays: a message that was not published holds the cursor back
+		return nil, 0 // l.current stays: an unpublished message holds the cursor back
 	}
 	if l.current != nil {
 		l.current = nil

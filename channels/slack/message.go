@@ -61,7 +61,7 @@ func (m *message) isSpeech(me Account) bool {
 	case "message":
 	case "app_mention":
 		if len(m.Edited) > 0 && string(m.Edited) != "null" {
-			return false // the mention was added later
+			return false // the mention was added by an edit
 		}
 	default:
 		return false

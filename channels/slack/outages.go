@@ -15,10 +15,10 @@ const (
 	// overlap is how much history before a gap is read again: an event may have been on
 	// its way when the last socket closed.
 	overlap = 30 * time.Second
-	// shortGap is the longest outage for which new messages do not have to wait
-	// for history. Slack redelivers by itself what it could not deliver just now,
-	// and a whole workspace that talks at once after a restart would queue for the
-	// little that Slack allows of reading history.
+	// shortGap is the longest outage after which new messages do not have to wait for
+	// history. Slack itself redelivers events that it could not deliver just now, and the
+	// messages of a busy workspace would all wait for the few reads of history that Slack
+	// allows.
 	shortGap = 20 * time.Second
 	// longestGap is how far back missed messages are read. People who asked earlier no
 	// longer wait for an answer.

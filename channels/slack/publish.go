@@ -44,7 +44,7 @@ func noAck() {}
 // If nobody can say now whether its sender may talk to the bot, it moves the message to
 // the sender's own lane. It returns false if ctx ended first.
 func (p *publisher) deliver(ctx context.Context, m *message, ack func()) bool {
-	if p.lanes.isAside(m) { // behind the sender's earlier messages
+	if p.lanes.isAside(m) { // so it comes behind the sender's earlier messages
 		p.lanes.setAside(ctx, m, ack)
 		return true
 	}
@@ -88,8 +88,8 @@ func (p *publisher) publishOnce(ctx context.Context, m *message) error {
 	}
 	in, concerns, err := p.channel.messageInbound(ctx, m, p.me)
 	if err != nil || !concerns {
-		// Such a message is not noted as published: Slack sends two events for a
-		// mention, and the one that is for the bot may come second.
+		// A message that is not meant for the bot is not recorded as published: Slack sends
+		// two events for a mention, and the one that is meant for the bot may come second.
 		return err
 	}
 	p.channel.lastSpeakers.put(threadKey(in.At.Chat, in.At.Thread), m.User)
@@ -111,7 +111,7 @@ func (p *publisher) publishChange(ctx context.Context, what change, ack func()) 
 	wait := &retryWait{most: maxOwnWait}
 	for ctx.Err() == nil {
 		err := p.publish(ctx, p.channel.changeInbound(ctx, what, p.me))
-		if err == nil || errors.Is(err, channels.ErrUnjudged) { // nobody waits for an answer to it
+		if err == nil || errors.Is(err, channels.ErrUnjudged) { // nobody waits for an answer to a change
 			ack()
 			return
 		}
@@ -188,7 +188,7 @@ func (s *actions) receiveAction(ctx context.Context, d interaction.Action, ack a
 		case errors.Is(err, channels.ErrNotAdmitted):
 			ack(nil)
 			s.tellNotAdmitted(ctx, d, in.At)
-		default: // Slack tells them that it failed, as there is no acknowledgement
+		default: // without an acknowledgement Slack tells the person that it failed
 			s.channel.log.LogAttrs(ctx, slog.LevelWarn, "what somebody did was not stored in time; Slack tells them so",
 				slog.String("kind", string(d.Kind)), slog.Any("error", err))
 		}
@@ -322,7 +322,7 @@ func (c *Channel) actionInbound(ctx context.Context, d interaction.Action, me Ac
 	case strings.HasPrefix(in.Text, "/"):
 		return in, commandReply{}, nil
 	}
-	return in, commandReply{Type: "in_channel"}, nil // who reads the answer reads what was asked
+	return in, commandReply{Type: "in_channel"}, nil // so that people who read the answer see the question
 }
 
 // quoteAskedMessage returns the message that a person asks about, and the messages that it

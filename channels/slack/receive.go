@@ -54,8 +54,8 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 		}
 	}
 	working.Go(func() { r.catchUp.run(ctx) })
-	// The lanes end after those that add to them, and the cursor is saved after
-	// both, so that it names everything that was published.
+	// First the goroutines that add to the lanes end, then the lanes; the cursor is saved
+	// last, so that it covers everything that was published.
 	working.Wait()
 	r.lanes.running.Wait()
 	r.actions.running.Wait()
@@ -192,7 +192,7 @@ func (r *receiver) handleEvent(ctx context.Context, payload json.RawMessage, ack
 		if ok {
 			r.actions.publishOpened(ctx, o)
 		}
-		ack(nil) // Slack repeats what is not acknowledged, whatever it is
+		ack(nil) // Slack repeats every event that is not acknowledged, even an unused one
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ func (c *Channel) Alone(ctx context.Context, person string) (bus.Address, error)
 // Slack from adding mentions and from showing previews of links.
 func textOptions(part channels.Part) []slackgo.MsgOption {
 	options := []slackgo.MsgOption{
-		slackgo.MsgOptionText(part.Text, false), // it is escaped already
+		slackgo.MsgOptionText(part.Text, false), // the text is escaped already
 		slackgo.MsgOptionParse(false),
 		slackgo.MsgOptionLinkNames(false),
 		slackgo.MsgOptionDisableLinkUnfurl(),
@@ -176,7 +176,7 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 	}
 	err = c.updateMessage(ctx, chat, id, part)
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Code == "streaming_state_conflict" {
-		// A process that is gone has left it open.
+		// A process that has ended since has left the stream open.
 		if err := repeatableOrNil(c.streams.End(ctx, chat, id)); err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 	if err != nil {
 		return err
 	}
-	_ = c.desk.ClearStatus(ctx, chat, to.Thread) // else Slack does so, a little later
+	_ = c.desk.ClearStatus(ctx, chat, to.Thread) // after an error Slack removes the status itself, a little later
 	return nil
 }
 
@@ -249,7 +249,7 @@ func (c *Channel) describeChat(ctx context.Context, chat string) (name string, t
 		return markup.OneLine(info.Name, maxName), info.IsIM || info.IsMember, nil
 	}
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Code == "channel_not_found" {
-		return "", false, nil // a private one, or one between other people
+		return "", false, nil // a private channel, or a chat between other people
 	}
 	return "", false, err
 }
@@ -305,10 +305,10 @@ func (c *Channel) Failed(ctx context.Context, at bus.Address, message string) er
 func (c *Channel) react(ctx context.Context, at bus.Address, message, name string) error {
 	ctx, t, done := startCall(ctx)
 	defer done()
-	// A message's id ends with Slack's own, which has no colon.
+	// A message's id on the bus ends with its ts, which contains no colon.
 	ts := message[strings.LastIndex(message, ":")+1:]
 	if !isTS(ts) {
-		return nil // nobody has written it: it was a slash command or a shortcut
+		return nil // it is not a message, but a slash command or a shortcut
 	}
 	err := c.api.AddReactionContext(ctx, name, slackgo.NewRefToMessage(at.Chat, ts))
 	if err == nil {

@@ -197,7 +197,7 @@ func New(c Config) (*Channel, error) {
 		slackgo.OptionAppLevelToken(c.AppToken),
 		slackgo.OptionAPIURL(root),
 		slackgo.OptionHTTPClient(client),
-		slackgo.OptionLog(log.New(io.Discard, "", 0)), // what matters is returned as well
+		slackgo.OptionLog(log.New(io.Discard, "", 0)), // every error that matters is returned too
 	)
 	var err error
 	if ch.files, err = files.New(root, c.BotToken, client); err != nil {

@@ -143,7 +143,7 @@ func (s *sockets) dial(ctx context.Context) (*socket, error) {
 			why = fmt.Errorf("the socket cannot be opened: %w", broken)
 		}
 		if resp != nil {
-			_ = resp.Body.Close() // the refusal's text says nothing that we could use
+			_ = resp.Body.Close() // the refusal's text is not used
 			why = fmt.Errorf("the socket cannot be opened: HTTP status %d", resp.StatusCode)
 		}
 		return nil, &channels.SendError{Fault: channels.Retry, Code: "no_socket", Err: why}
@@ -207,10 +207,10 @@ func (s *sockets) readFrames(ctx context.Context, k *socket) {
 		case "disconnect":
 			s.channel.log.LogAttrs(ctx, slog.LevelDebug, "a socket is replaced", slog.String("reason", safeCode(f.Reason)))
 			k.markLeaving()
-			k.drainUntil = time.Now().Add(drainTime) // it may bring events until Slack closes it
+			k.drainUntil = time.Now().Add(drainTime) // it may deliver events until Slack closes it
 		case events.Event, events.Interaction, events.Command:
 			s.handle(ctx, f.Type, f.Payload, func(show any) { s.ack(ctx, k, f.Envelope, show) })
-		default: // not used here, but Slack repeats what is not acknowledged
+		default: // an unused kind, which Slack repeats if it is not acknowledged
 			s.ack(ctx, k, f.Envelope, nil)
 		}
 	}
@@ -254,7 +254,7 @@ func (s *sockets) skipUnreadable(ctx context.Context, k *socket, data []byte) {
 	var loose map[string]json.RawMessage
 	id := ""
 	if json.Unmarshal(data, &loose) == nil {
-		_ = json.Unmarshal(loose["envelope_id"], &id) // "" then
+		_ = json.Unmarshal(loose["envelope_id"], &id) // a malformed id stays ""
 	}
 	s.channel.log.LogAttrs(ctx, slog.LevelError, "what a socket brought cannot be read and is left out",
 		slog.String("envelope", id), slog.Int("bytes", len(data)))
@@ -301,7 +301,7 @@ func (k *socket) sendPings(ctx context.Context, every time.Duration, ended <-cha
 	for {
 		select {
 		case <-tick.C:
-			// One that fails is met by the reader as silence.
+			// The reader notices a failed ping as silence.
 			_ = k.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout))
 		case <-ctx.Done():
 			_ = k.conn.Close() // ends the reader

@@ -50,7 +50,7 @@ func (c *Channel) messageInbound(ctx context.Context, m *message, me Account) (b
 	in.Mentioned = called || holds == channels.MentionNever
 	if !in.Mentioned {
 		since, joined, err := c.joins.Joined(ctx, in.At)
-		// Replies from before the bot joined the thread were said among people.
+		// Replies from before the bot joined the thread were meant for people.
 		if err != nil || !joined || in.SentAt.Before(since) {
 			return bus.Inbound{}, false, err
 		}
@@ -159,11 +159,11 @@ func asCommand(text string, called bool) string {
 	switch word {
 	case "stop", "status", "new", "help":
 		return "/" + word + rest
-	case "approve", "deny", "answer", "forget", "export", "memory", "link", "undo", "usage", "compact", "context": // are words that people say, too
+	case "approve", "deny", "answer", "forget", "export", "memory", "link", "undo", "usage", "compact", "context": // people use these words in messages too
 		if marked {
 			return "/" + word + rest
 		}
-	case "start": // comes before an owner's code
+	case "start": // followed by an owner's code
 		if marked {
 			return "/" + word + rest
 		}
@@ -188,7 +188,7 @@ func (c *Channel) resolveReferences(ctx context.Context, text string, me Account
 		ref := text[i+1 : i+end]
 		if strings.HasPrefix(ref, "@") && !strings.Contains(ref, "|") {
 			if names++; names > maxNames {
-				ref += "|" + ref[1:] // labelled with the id, so that it is not looked up
+				ref += "|" + ref[1:] // a label stops the name from being looked up; the id serves as one
 			}
 		}
 		b.WriteString(c.resolveReference(ctx, ref, me))

@@ -25,13 +25,13 @@ const callTimeout = 30 * time.Second
 // newClient makes the HTTP client of one app.
 func newClient() *http.Client {
 	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // whoever redirects may not learn the token
+		return http.ErrUseLastResponse // a server that redirects must not get the token
 	}}
 	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
 		t := standard.Clone()
 		t.MaxIdleConns, t.MaxIdleConnsPerHost = 128, 128
-		t.IdleConnTimeout = 45 * time.Second // before servers do: a POST on a closing connection is unknown
-		// Over HTTP/2 one connection that dies takes every call in flight along.
+		t.IdleConnTimeout = 45 * time.Second // before servers do: a POST on a closing connection has an unknown outcome
+		// Over HTTP/2 a connection that breaks would fail every call in flight.
 		t.ForceAttemptHTTP2 = false
 		t.Protocols = new(http.Protocols)
 		t.Protocols.SetHTTP1(true)
@@ -127,7 +127,7 @@ func refusalError(r slackgo.SlackErrorResponse) *channels.SendError {
 			e.Err = errors.New("the app lacks the scope " + safeCode(r.Needed))
 		}
 	case "internal_error", "fatal_error", "service_unavailable":
-		e.Fault = channels.Unknown // Slack may have done it all the same
+		e.Fault = channels.Unknown // Slack may have carried the call out nevertheless
 	case "ratelimited", "rate_limited":
 		e.Fault, e.Limited = channels.Retry, true
 	case "message_limit_exceeded":
@@ -178,7 +178,7 @@ func (w *retryWait) pause(ctx context.Context, err error) bool {
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok {
 		atLeast = refusal.RetryAfter
 		if !w.strict {
-			most = maxSlackWait // the error is Slack's, and so Slack is to be spared
+			most = maxSlackWait // after an error of Slack's, Slack gets time to recover
 		}
 	}
 	return backoff.Sleep(ctx, max(w.series.Next(most), atLeast))

@@ -20,7 +20,7 @@ const maxStuckWait = time.Second
 // unless a hundred updates have come since.
 type backlog struct {
 	publisher *publisher
-	handling  sync.WaitGroup // a goroutine for each chat of waiting
+	handling  sync.WaitGroup // one goroutine for each chat in waiting
 	pause     backoff.Series // between two polls while updates are unhandled
 
 	mu         sync.Mutex
@@ -49,7 +49,7 @@ func (b *backlog) add(ctx context.Context, batch []update) {
 		b.next = u.ID + 1
 		h, ok, err := u.decode()
 		if err != nil {
-			// Nothing that is tried again later would make it readable.
+			// Decoding it again later would fail in the same way.
 			b.publisher.channel.log.LogAttrs(ctx, slog.LevelError, "an update cannot be read and is left out", slog.Int64("update", u.ID))
 		}
 		if !ok {

@@ -53,10 +53,10 @@ func pressedMessage(q *models.CallbackQuery) *models.Message {
 	switch {
 	case q.Message.Message != nil:
 		return q.Message.Message
-	case q.Message.InaccessibleMessage != nil: // too old
+	case q.Message.InaccessibleMessage != nil: // the message is too old to be described
 		return &models.Message{ID: q.Message.InaccessibleMessage.MessageID, Chat: q.Message.InaccessibleMessage.Chat}
 	}
-	return new(models.Message) // of no chat that the bot is in
+	return new(models.Message) // the message of a chat that the bot is not in
 }
 
 // pressInbound translates a press into what the agent gets; false if the press is not of a
@@ -97,7 +97,7 @@ func (p *publisher) publishPress(ctx context.Context, q *models.CallbackQuery) b
 			return false
 		}
 	}
-	// Nothing waits for the answer: without one the app soon gives up by itself.
+	// Nobody needs the answer: without one the app soon stops waiting by itself.
 	p.answering.Go(func() { p.channel.answerPress(context.WithoutCancel(ctx), q.ID, words) })
 	return true
 }

@@ -100,7 +100,7 @@ func describeContent(m *models.Message) (string, bool) {
 		return "[video message]", true
 	case m.Video != nil:
 		return "[video]", true
-	case m.Animation != nil: // comes with a document
+	case m.Animation != nil: // has a Document too
 		return "[animation]", true
 	case m.Document != nil:
 		return bracketed("file", m.Document.FileName), true
@@ -115,7 +115,7 @@ func describeContent(m *models.Message) (string, bool) {
 // describeRareContent is describeContent for the kinds that are seldom sent.
 func describeRareContent(m *models.Message) (string, bool) {
 	switch {
-	case m.Venue != nil: // comes with a location
+	case m.Venue != nil: // has a Location too
 		return bracketed("venue", joinNonEmpty(m.Venue.Title, m.Venue.Address, coordinates(m.Venue.Location))), true
 	case m.Location != nil:
 		return "[location " + coordinates(*m.Location) + "]", true

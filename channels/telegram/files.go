@@ -79,7 +79,7 @@ func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, mo
 	}
 	err := c.call(ctx, "getFile", map[string]string{"file_id": a.Ref}, &file)
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Code == strconv.Itoa(http.StatusBadRequest) {
-		refusal.Fault = channels.Rejected // it will not be another file a moment later
+		refusal.Fault = channels.Rejected // the same call would fail again
 	}
 	switch {
 	case err != nil:
@@ -100,7 +100,7 @@ func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, mo
 	if resp.StatusCode == http.StatusOK {
 		return channels.LimitReader(resp.Body, most), nil
 	}
-	_ = resp.Body.Close() // what it says is for nobody
+	_ = resp.Body.Close() // the body of a refusal is not used
 	e := &channels.SendError{Fault: channels.Retry, Code: "http_" + strconv.Itoa(resp.StatusCode), Err: fmt.Errorf("download: HTTP status %d", resp.StatusCode)}
 	switch resp.StatusCode {
 	case http.StatusNotFound, http.StatusGone, http.StatusForbidden:

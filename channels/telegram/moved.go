@@ -17,7 +17,7 @@ import (
 // A Book keeps what must outlive the process, and what the processes share.
 type Book interface {
 	channels.Notes
-	// Joined reports whether the bot was spoken to at an address.
+	// Joined reports whether people have spoken to the bot at an address, and since when.
 	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
 }
 
@@ -104,8 +104,8 @@ func (m *moves) recordMove(ctx context.Context, from, to string) error {
 	if err != nil {
 		return fmt.Errorf("look up a group that has moved: %w", err)
 	}
-	// What is said under the new id is read as said under the old one before anything is
-	// sent to the new one for it.
+	// First messages from the new id are mapped to the old one, and only then are sends to
+	// the old id redirected to the new one.
 	if !spoken {
 		if _, err := m.book.NoteFirst(ctx, movedFrom, young, from); err != nil {
 			return fmt.Errorf("note that a group has moved: %w", err)

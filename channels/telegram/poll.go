@@ -128,7 +128,7 @@ func (p *poller) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		seconds := pollSeconds
 		if p.outageCode != "" || !p.backlog.isEmpty() {
-			seconds = 0 // to know at once when the outage is over, and what else has come
+			seconds = 0 // learn at once that the outage is over, or which updates have come
 		}
 		batch, err := p.poll(ctx, pollBatch, seconds)
 		switch {
@@ -166,7 +166,7 @@ func (p *poller) handleOutage(ctx context.Context, err error, refusal *channels.
 	}
 	if p.outageCode != code {
 		p.outageCode = code
-		// Two who poll one bot take it from each other several times a second.
+		// Two processes that poll one bot interrupt each other several times a second.
 		if now := time.Now(); code != codeConflict || now.Sub(p.conflictLogged) > conflictLogEvery {
 			p.outageLogged = true
 			p.logOutage(ctx, code, slog.Any("error", err))
@@ -236,7 +236,7 @@ func (u update) decode() (received, bool, error) {
 	h := received{update: u.ID}
 	switch {
 	case len(u.Message)+len(u.Edited) > 0:
-		m, err := readMessage(slices.Concat(u.Message, u.Edited)) // never both
+		m, err := readMessage(slices.Concat(u.Message, u.Edited)) // an update has only one of them
 		if err != nil {
 			return h, false, err
 		}

@@ -59,9 +59,9 @@ func (c *Channel) authorQuote(m *models.Message) bus.Quote {
 	}
 	q := bus.Quote{At: momentOf(m.Date)}
 	switch {
-	case m.SenderChat != nil && m.SenderChat.ID != m.Chat.ID: // in the name of a channel
+	case m.SenderChat != nil && m.SenderChat.ID != m.Chat.ID: // written in the name of a channel
 		q.From.Name, q.Chat = markup.OneLine(m.AuthorSignature, maxName), chatName(m.SenderChat)
-	case m.SenderChat != nil: // an admin who does not show who they are
+	case m.SenderChat != nil: // written by an anonymous admin
 		q.From.Name = chatName(m.SenderChat)
 		if signed := markup.OneLine(m.AuthorSignature, maxName); signed != "" {
 			q.From.Name = signed

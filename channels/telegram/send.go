@@ -134,7 +134,7 @@ func (c *Channel) sendMessage(ctx context.Context, chat any, timeout time.Durati
 		err := sendError(err, t)
 		c.callReachability.Note(err)
 		if old, ok := chat.(int64); ok && err.MovedTo != "" {
-			// What cannot be kept now is learned again from the next refusal.
+			// If the book cannot record the move now, the next refusal reports it again.
 			if err := c.moves.recordMove(ctx, strconv.FormatInt(old, 10), err.MovedTo); err != nil {
 				c.log.LogAttrs(ctx, slog.LevelWarn, "a group has moved, which is not kept yet", slog.Any("error", err))
 			}
@@ -176,7 +176,7 @@ func (c *Channel) Typing(ctx context.Context, to bus.Address) (time.Duration, er
 		return 0, err
 	}
 	if id, ok := chat.(int64); ok && thread == 0 && c.forums.has(id) {
-		thread = generalTopic // without a topic it is shown in none
+		thread = generalTopic // without a topic Telegram shows it nowhere
 	}
 	ctx, cancel := context.WithTimeout(ctx, typingDuration)
 	defer cancel()
@@ -306,7 +306,7 @@ func unansweredError(err error, t *requestTrace) *channels.SendError {
 	case status == http.StatusRequestEntityTooLarge:
 		return &channels.SendError{Fault: channels.Rejected, Code: "too_large", Err: fmt.Errorf("HTTP status %d", status)}
 	case status >= 300 && status < 500:
-		// Somebody on the way, not Telegram, turned it away.
+		// A proxy, not Telegram, refused the request.
 		return &channels.SendError{Fault: channels.Retry, Code: "http_" + strconv.Itoa(status), Err: fmt.Errorf("HTTP status %d", status)}
 	}
 	return &channels.SendError{Fault: channels.Unknown, Code: "http_" + strconv.Itoa(status), Err: fmt.Errorf("HTTP status %d", status)}

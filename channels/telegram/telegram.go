@@ -167,7 +167,7 @@ func New(c Config) (*Channel, error) {
 		bot.WithSkipGetMe(),
 		bot.WithServerURL(server),
 		bot.WithHTTPClient(0, bufferingClient{ch.http}),
-		bot.WithErrorsHandler(func(error) {}), // what matters is returned as well
+		bot.WithErrorsHandler(func(error) {}), // every error that matters is returned too
 	)
 	if err != nil {
 		return nil, fmt.Errorf("telegram: prepare %s: %w", c.Name, err)

@@ -56,10 +56,10 @@ func (c *Channel) messageInbound(ctx context.Context, m *models.Message) (bus.In
 		More:      hasContinuation(m),
 	}
 	in.Attachments = c.attachments(m)
-	// What is passed on was said to somebody else: its text is a quote, and the
-	// names and commands in it call nobody here.
+	// A forwarded message was written to somebody else: its text becomes a quote, and
+	// the names and commands in it call nobody here.
 	if m.ForwardOrigin == nil {
-		text := m.Text + m.Caption // never both
+		text := m.Text + m.Caption // a message has only one of them
 		call, own, err := c.findAddressee(ctx, text, private)
 		if err != nil {
 			return bus.Inbound{}, false, err
@@ -200,7 +200,7 @@ func isNameByte(b byte) bool {
 // pointsAtBot reports whether a message is meant for the bot without naming it: it replies
 // to one of the bot's messages, or has a link to the bot.
 func (c *Channel) pointsAtBot(m *models.Message) bool {
-	// In a forum every message that answers nothing answers the topic's beginning.
+	// In a forum every message without a reply seems to reply to the topic's beginning.
 	if r := m.ReplyToMessage; r != nil && r.From != nil && r.From.ID == c.id && r.ForumTopicCreated == nil {
 		return true
 	}

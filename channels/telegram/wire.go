@@ -37,7 +37,7 @@ func newClient() *http.Client {
 			TLSHandshakeTimeout:   10 * time.Second,
 			ExpectContinueTimeout: time.Second,
 		}),
-		// A Bot API server does not redirect, and whoever does may not learn the token.
+		// A Bot API server does not redirect, and another that does must not get the token.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -82,7 +82,7 @@ func (c *Channel) call(ctx context.Context, method string, params, result any) e
 		}
 		return unreachableError(method, err)
 	}
-	defer func() { _ = resp.Body.Close() }() // the answer is read by now, or given up
+	defer func() { _ = resp.Body.Close() }() // the answer was read, or is given up
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
 	if err != nil {
 		if ctx.Err() != nil {
@@ -121,10 +121,10 @@ func refusalError(method string, a apiAnswer) error {
 	}
 	switch a.ErrorCode {
 	case http.StatusBadRequest:
-		if method == "setWebhook" { // it says what is wrong with the address, and cites nobody
+		if method == "setWebhook" { // the text says what is wrong with the address, and quotes nobody
 			e.Err = fmt.Errorf("%s: %s", method, a.Text)
 		}
-	case http.StatusUnauthorized, http.StatusNotFound: // revoked, and never a token
+	case http.StatusUnauthorized, http.StatusNotFound: // the token was revoked, or never existed
 		e.Fault = channels.Stop
 		e.Err = fmt.Errorf("%s: Telegram refuses the bot token", method)
 	case http.StatusTooManyRequests:
@@ -161,9 +161,9 @@ func withRequestTrace(ctx context.Context) (context.Context, *requestTrace) {
 	t := new(requestTrace)
 	ctx = context.WithValue(ctx, requestTraceKey{}, t)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		// The transport takes another connection only where nothing had left on
-		// the first. From a connection on nothing is certain: writing goes on
-		// beside a cancelled call, so that "nothing written yet" may be stale.
+		// The transport takes another connection only if nothing was sent on the first.
+		// Once it has a connection nothing is certain: writing goes on beside a
+		// cancelled call, so that "nothing written yet" may be out of date.
 		GetConn: func(string) { t.written.Store(false) },
 		GotConn: func(httptrace.GotConnInfo) { t.written.Store(true) },
 	}), t

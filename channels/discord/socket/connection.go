@@ -79,7 +79,7 @@ func dial(ctx context.Context, address string) (*connection, error) {
 		why = fmt.Errorf("the gateway's connection cannot be opened: %w", broken)
 	}
 	if resp != nil {
-		_ = resp.Body.Close() // the refusal's text says nothing that we could use
+		_ = resp.Body.Close() // the refusal's text is not used
 		why = fmt.Errorf("the gateway's connection cannot be opened: HTTP status %d", resp.StatusCode)
 	}
 	return nil, &channels.SendError{Fault: channels.Retry, Code: "no_gateway", Err: why}
@@ -105,7 +105,7 @@ func (c *connection) serve(ctx context.Context, s *Socket) error {
 		}
 	})
 	if err := c.beginOrResume(s); err != nil {
-		s.session.url = "" // other servers know the session as well
+		s.session.url = "" // other gateway servers know the session too
 		return err
 	}
 	beside.Go(func() { c.sendHeartbeats(ended) })
@@ -127,7 +127,7 @@ func (c *connection) serve(ctx context.Context, s *Socket) error {
 // beginOrResume waits for the gateway's hello and then asks it to begin a session, or to
 // resume the one that the Socket remembers.
 func (c *connection) beginOrResume(s *Socket) error {
-	_ = c.conn.SetReadDeadline(time.Now().Add(s.HelloTimeout)) // fails only where reading does
+	_ = c.conn.SetReadDeadline(time.Now().Add(s.HelloTimeout)) // fails only if reading fails too
 	f, err := c.read()
 	if err != nil {
 		return &channels.SendError{Fault: channels.Retry, Code: "no_hello", Err: errors.New("the gateway says nothing")}

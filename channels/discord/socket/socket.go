@@ -157,7 +157,7 @@ func (s *Socket) connect(ctx context.Context) error {
 	}
 	c, err := dial(ctx, address)
 	if err != nil {
-		s.session.url = "" // other servers know the session as well
+		s.session.url = "" // other gateway servers know the session too
 		return err
 	}
 	return c.serve(ctx, s)
@@ -207,7 +207,7 @@ func (s *Socket) checkAddress(address string) error {
 func withVersion(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
-		return address // dial says so
+		return address // dial reports the malformed address
 	}
 	if !strings.HasSuffix(u.Path, "/") {
 		u.Path += "/"

@@ -145,7 +145,7 @@ var errUnreadable = errors.New("this is no request of Slack's: want an event, an
 // "", a challenge that is to be sent back.
 func readRequest(r *http.Request, body []byte) (d Delivery, challenge string, err error) {
 	d = Delivery{acked: make(chan any, 1)}
-	d.Retry, _ = strconv.Atoi(r.Header.Get("X-Slack-Retry-Num")) // left out of a first attempt
+	d.Retry, _ = strconv.Atoi(r.Header.Get("X-Slack-Retry-Num")) // the first attempt has no such header
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/x-www-form-urlencoded" {
 		return d.readForm(body)
 	}
@@ -182,7 +182,7 @@ func (d Delivery) readForm(body []byte) (Delivery, string, error) {
 	}
 	if form.Get("command") == "" {
 		if form.Has("ssl_check") {
-			return d, "ok", nil // Slack looks from time to time whether somebody answers
+			return d, "ok", nil // Slack checks from time to time whether the address answers
 		}
 		return d, "", errUnreadable
 	}

@@ -111,7 +111,7 @@ func (f *Fetcher) Fetch(ctx context.Context, a bus.Attachment, most int64) (io.R
 		return nil, &channels.SendError{Fault: channels.Retry, Code: "unreachable", Err: fmt.Errorf("fetch a file: %w", err)}
 	}
 	if err := answerError(resp, a); err != nil {
-		_ = resp.Body.Close() // what it says is for nobody
+		_ = resp.Body.Close() // the body of a refusal is not used
 		return nil, err
 	}
 	return channels.LimitReader(resp.Body, most), nil

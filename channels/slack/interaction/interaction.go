@@ -52,7 +52,7 @@ func ReadInteractive(payload json.RawMessage) (Action, bool, error) {
 		User     struct {
 			ID   string `json:"id"`
 			Name string `json:"username"`
-			// Of a shortcut the name is called otherwise.
+			// Called is the name in the payload of a shortcut.
 			Called string `json:"name"`
 		} `json:"user"`
 		Channel struct {
@@ -94,12 +94,12 @@ func ReadInteractive(payload json.RawMessage) (Action, bool, error) {
 	default:
 		return Action{}, false, nil
 	}
-	if d.Thread == d.Message { // the message only began a thread
+	if d.Thread == d.Message { // the message began the thread, and was not written in it
 		d.Thread = ""
 	}
 	d.ID, d.At = string(d.Kind)+":"+d.User+":"+at, parseTS(at)
 	if d.Kind == Asked {
-		d.ID += ":about" // so that it does not end like the id of a message
+		d.ID += ":about" // so that the id does not end like a message's
 	}
 	return d, d.User != "" && d.Chat != "" && isTS(d.Message), nil
 }

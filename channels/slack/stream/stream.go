@@ -170,7 +170,7 @@ func (s *Streams) Append(ctx context.Context, chat, ts string, g channels.Growth
 	s.mu.Lock()
 	one := s.open[ts]
 	s.mu.Unlock()
-	if one == nil || one.ended { // calls for one message follow one another
+	if one == nil || one.ended { // calls for one message never run at the same time
 		return false, nil
 	}
 	more, ok := one.nextAddition(g)
@@ -192,7 +192,7 @@ func (s *Streams) Append(ctx context.Context, chat, ts string, g channels.Growth
 	case fault.Fault == channels.Retry, fault.Fault == channels.Stop:
 		return true, err
 	}
-	return false, nil // it was refused, or may be there: an edit shows the whole
+	return false, nil // Slack refused it, or may have appended it: an edit shows the whole text
 }
 
 // Stop ends a message that this process has begun, so that it can be edited. An error
@@ -215,7 +215,7 @@ func (s *Streams) End(ctx context.Context, chat, ts string) error {
 		return err
 	})
 	fault := channels.FaultOf(err)
-	if err != nil && fault.Fault != channels.Rejected { // Slack has ended it, or knows it not
+	if err != nil && fault.Fault != channels.Rejected { // Rejected: Slack has ended the stream, or does not know it
 		return err
 	}
 	s.mu.Lock()
