@@ -1,11 +1,11 @@
-// Package bill keeps what calls of models have cost, and what they may cost.
+// Package bill sums up what calls of models have cost, and bounds what they may cost.
 //
-// bill.go sums up what was used, budget.go bounds what is spent.
+// bill.go sums up usage, budget.go bounds spending.
 //
-// The log is where each call's usage stands, in the entry that is written with its answer;
-// the view "calls" shows these entries as rows. What is erased of a log leaves its numbers
-// in the table past_usage, by day, agent and model, without a person or a session. Days
-// and months are UTC's.
+// Each call's usage is recorded in the log, in the entry that is written with its answer;
+// the view "calls" shows these entries as rows. When entries are erased, their numbers
+// are added to the table past_usage, by day, agent and model, without a person or a
+// session. Days and months are in UTC.
 package bill
 
 import (
@@ -19,10 +19,10 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A By is what usage is summed up by.
+// A By says by what usage is summed up.
 type By string
 
-// What usage is summed up by.
+// The values of By.
 const (
 	ByDay     By = "day"
 	ByPerson  By = "person"
@@ -31,28 +31,28 @@ const (
 	ByModel   By = "model"
 )
 
-// AllBy are all of them.
+// AllBy returns all values of By.
 func AllBy() []By { return []By{ByDay, ByPerson, BySession, ByAgent, ByModel} }
 
-// A Sum is what some calls have used and cost.
+// A Sum has what a group of calls has used and cost.
 type Sum struct {
-	// Key is the day, person, session, agent or model; "" of a person or session that was
-	// erased, and of calls that were made for nobody.
+	// Key is the day, person, session, agent or model; "" for a person or session that
+	// was erased, and for calls that were made for nobody.
 	Key          string `json:"key"`
 	Calls        int64  `json:"calls"`
-	Input        int64  `json:"input"`     // tokens, cached ones included
+	Input        int64  `json:"input"`     // tokens, including cached ones
 	Cached       int64  `json:"cached"`    // of them
-	Output       int64  `json:"output"`    // tokens, those of reasoning included
+	Output       int64  `json:"output"`    // tokens, including those of reasoning
 	Reasoning    int64  `json:"reasoning"` // of them
 	Microdollars int64  `json:"microdollars"`
-	Estimated    int64  `json:"estimated"` // calls whose tokens no provider has counted
-	Unpriced     int64  `json:"unpriced"`  // calls of which it is not known what they cost
+	Estimated    int64  `json:"estimated"` // calls whose tokens were estimated, because no provider counted them
+	Unpriced     int64  `json:"unpriced"`  // calls whose cost is not known
 }
 
-// sums are the columns of a Sum beside its key.
+// sums are the columns of a Sum besides its key.
 const sums = "calls, input, cached, output, reasoning, microdollars, estimated, unpriced"
 
-// pastUsage is the table of what was erased.
+// pastUsage creates the table of the usage whose entries were erased.
 const pastUsage = `
 CREATE TABLE past_usage (
 	day          TEXT NOT NULL,
@@ -72,7 +72,7 @@ CREATE INDEX entries_usage ON entries (at) WHERE kind = 'usage';
 DROP VIEW usage;
 `
 
-// usageView sums calls up, for people who query by hand.
+// usageView creates a view that sums calls up, for people who query by hand.
 const usageView = `
 CREATE VIEW usage AS
 SELECT s.key AS session, c.person, c.agent, c.model, c.day,
@@ -84,8 +84,8 @@ UNION ALL
 SELECT '', '', agent, model, day, calls, input, cached, output, reasoning, microdollars, estimated, unpriced FROM past_usage;
 `
 
-// SQLite adds the views and the table, for a schema that has entries and sessions, and a
-// view usage from before.
+// SQLite is the migration that adds the views and the table to a schema that has entries
+// and sessions, and an older view usage.
 const SQLite = pastUsage + `
 CREATE VIEW calls AS
 SELECT session, n, turn, kind, at, cause, person, substr(at, 1, 10) AS day,
@@ -101,8 +101,8 @@ SELECT session, n, turn, kind, at, cause, person, substr(at, 1, 10) AS day,
 FROM entries WHERE kind = 'usage' AND data <> '';
 ` + usageView
 
-// Postgres is SQLite for PostgreSQL. Documents with an escaped NUL are left out: it stores
-// them as text but cannot read them as JSON.
+// Postgres is the same migration for PostgreSQL. It leaves out documents with an escaped
+// NUL: PostgreSQL stores them as text but cannot read them as JSON.
 const Postgres = pastUsage + `
 CREATE VIEW calls AS
 SELECT session, n, turn, kind, at, cause, person, substr(at, 1, 10) AS day,
@@ -119,14 +119,14 @@ FROM entries, LATERAL (SELECT CASE WHEN position('\u0000' IN data) = 0 THEN data
 WHERE kind = 'usage' AND data <> '';
 ` + usageView
 
-// A Table is where it is kept. Several processes may work with the same one at a time.
+// A Table reads usage from a database. Several processes may use the same one at a time.
 type Table struct{ DB *sqldb.DB }
 
-// ErrUnknownBy says that usage cannot be summed up by that.
+// ErrUnknownBy says that a By has an unknown value.
 var ErrUnknownBy = errors.New("usage is summed up by day, person, session, agent or model")
 
-// Usage sums up what was used from the day of one time to that of another, by day,
-// person, session, agent or model.
+// Usage sums up what was used from the day of from to the day of to, by day, person,
+// session, agent or model.
 func (t Table) Usage(ctx context.Context, by By, from, to time.Time) (all []Sum, err error) {
 	key, past, join := "", "''", ""
 	switch by {
@@ -165,8 +165,8 @@ func (t Table) Usage(ctx context.Context, by By, from, to time.Time) (all []Sum,
 	return all, found.Err()
 }
 
-// Keep keeps the numbers of the calls among the entries for which a condition holds, which
-// are about to be erased.
+// Keep adds to past_usage the numbers of the calls among the entries for which a
+// condition holds, and which are about to be erased.
 func Keep(tx *sqldb.Tx, which string, args ...any) error {
 	_, err := tx.Exec(`
 		INSERT INTO past_usage (day, agent, model, `+sums+`)
@@ -183,8 +183,8 @@ func Keep(tx *sqldb.Tx, which string, args ...any) error {
 	return nil
 }
 
-// Dollars writes micro-dollars as dollars: with cents where there is at least one, else
-// as exactly as is worth reading.
+// Dollars formats micro-dollars as dollars: with two decimals from one cent on, and
+// smaller amounts with up to six.
 func Dollars(micro int64) string {
 	if micro == 0 {
 		return "$0"

@@ -15,22 +15,22 @@ import (
 
 // A Cap is the most that something may cost in a day or a month.
 type Cap struct {
-	// Of names whom it holds for: Person, Session or Agent; "" is all.
+	// Of names whom the cap is for: Person, Session or Agent; "" means everybody.
 	Of    string
-	Month bool // else it is for a day
+	Month bool // true: the cap is for a month; false: for a day
 	Most  int64
 }
 
-// Person is what a cap on a person is of.
+// Person returns the value of Cap.Of for a person.
 func Person(id string) string { return "person:" + id }
 
-// Session is what a cap on a session is of.
+// Session returns the value of Cap.Of for a session.
 func Session(key string) string { return "session:" + key }
 
-// Agent is what a cap on an agent is of.
+// Agent returns the value of Cap.Of for an agent.
 func Agent(name string) string { return "agent:" + name }
 
-// period is the day or the month of a time, as the counters have it.
+// period returns the day or the month of a time, as the counters store it.
 func (c Cap) period(at time.Time) string {
 	if c.Month {
 		return at.UTC().Format("2006-01")
@@ -38,7 +38,7 @@ func (c Cap) period(at time.Time) string {
 	return at.UTC().Format(time.DateOnly)
 }
 
-// Opens is when the next day or month begins.
+// Opens returns when the next day or month begins, with nothing spent.
 func (c Cap) Opens(at time.Time) time.Time {
 	y, m, d := at.UTC().Date()
 	if c.Month {
@@ -49,27 +49,27 @@ func (c Cap) Opens(at time.Time) time.Time {
 
 // A Reservation sets an amount aside before calls are made that may cost it.
 type Reservation struct {
-	ID   string // the same id reserves once
+	ID   string // the same id reserves only once
 	Cost int64  // micro-dollars
-	Caps []Cap  // all hold
+	Caps []Cap  // all of them must hold
 	At   time.Time
 }
 
-// An OverError says which cap a reservation would go over.
+// An OverError says which cap a reservation would exceed.
 type OverError struct{ Cap Cap }
 
-// Error names the cap.
+// Error returns a message that names the cap.
 func (e *OverError) Error() string {
 	return fmt.Sprintf("over the cap of %d micro-dollars of %q", e.Cap.Most, e.Cap.Of)
 }
 
-// Budgets adds the tables of what is spent and set aside; {bytes} is a text that is sorted
-// by its bytes.
+// Budgets is the migration that adds the tables of what is spent and set aside; {bytes}
+// stands for a text type that is sorted by its bytes.
 //
-// A counter is the sum of its shards. Each process writes to a shard of its own, so that no
-// two of them wait for one another, and reads all of them to compare the sum with its cap.
-// It does not see what others set aside in the same moment: a sum passes its cap by that at
-// most.
+// A counter is the sum of its shards. Each process writes to a shard of its own, so that
+// no two of them wait for one another, and reads all of them to compare the sum with its
+// cap. It does not see what others set aside in the same moment, so a sum may exceed its
+// cap by that much.
 const Budgets = `
 CREATE TABLE counters (
 	period  {bytes} NOT NULL,     -- a day or a month
@@ -86,9 +86,10 @@ CREATE TABLE charges (
 );
 `
 
-// shards is of how many a process takes one at random. Two that have the same one lose
-// nothing, but wait for each other's writes, so there are many. A counter has a row for
-// each process that wrote to it in its day or month.
+// shards is the number of shards, of which each process takes one at random. Two
+// processes that have the same one lose nothing, but wait for each other's writes, so
+// there are many. A counter has a row for each process that wrote to it in its day or
+// month.
 const shards = 1 << 40
 
 // A Budget bounds what models may cost, over all processes.
@@ -101,8 +102,9 @@ type Budget struct {
 // NewBudget makes a process's budget.
 func NewBudget(db *sqldb.DB) *Budget { return &Budget{db: db, shard: rand.Int64N(shards)} }
 
-// Reserve sets an amount aside, all or none: *OverError where a sum would go over its cap.
-// What is never settled stays: the calls may have been made.
+// Reserve sets an amount aside for all caps or for none. It returns an *OverError if a
+// sum would exceed its cap. A reservation that is never settled stays, because the calls
+// may have been made.
 func (b *Budget) Reserve(ctx context.Context, r Reservation) error {
 	if r.Cost < 0 {
 		return fmt.Errorf("reserve for %s: %d micro-dollars are less than none", r.ID, r.Cost)
@@ -126,10 +128,11 @@ func (b *Budget) Reserve(ctx context.Context, r Reservation) error {
 	return nil
 }
 
-// sum is what a counter holds.
+// sum is the query for the value of a counter.
 const sum = "SELECT coalesce(sum(micro), 0) FROM counters WHERE period = ? AND subject = ?"
 
-// reserve returns the number of the cap that holds it off, from 1 on; 0 if none does.
+// reserve makes a reservation. It returns the number of the cap that forbids it, from 1
+// on; 0 if none does.
 func (b *Budget) reserve(ctx context.Context, r Reservation) (over int, err error) {
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
 		over = 0
@@ -162,9 +165,9 @@ func (b *Budget) reserve(ctx context.Context, r Reservation) (over int, err erro
 	return over, err
 }
 
-// reserveAtOnce is reserve in one statement. It returns whether the reservation is known,
-// and the cap that holds it off. If another makes the same one meanwhile, the statement
-// fails on its key and runs again.
+// reserveAtOnce does what reserve does in one statement. It returns whether the
+// reservation is known, and the number of the cap that forbids it. If another process
+// makes the same one meanwhile, the statement fails on its key and runs again.
 const reserveAtOnce = `
 WITH known AS (
 	SELECT 1 FROM charges WHERE id = $1
@@ -197,8 +200,9 @@ func (b *Budget) reserveAtOnce(ctx context.Context, r Reservation) (over int, er
 	return over, err
 }
 
-// counters are the counters that a reservation is in, and their caps, as JSON. Of arrays
-// PostgreSQL would look how long they are, and plan the statement anew each time.
+// counters returns the counters that a reservation is added to, and their caps, as JSON.
+// With arrays PostgreSQL would check their lengths, and plan the statement anew each
+// time.
 func (r Reservation) counters() (string, error) {
 	type counter struct {
 		N       int    `json:"n"`
@@ -214,12 +218,12 @@ func (r Reservation) counters() (string, error) {
 	return string(raw), err
 }
 
-// maxCost bounds what one reservation costs, so that a provider that reports nonsense
-// cannot make a sum overflow.
+// maxCost is the most that one reservation can cost, so that a provider that reports
+// nonsense cannot make a sum overflow.
 const maxCost = 1 << 40
 
-// Settle replaces a reservation, which is the one that was made, by what the calls have
-// cost. To settle an unknown or settled one does nothing.
+// Settle replaces a reservation, which must be the one that was made, by what the calls
+// have cost. It does nothing for an unknown or already settled one.
 func (b *Budget) Settle(ctx context.Context, r Reservation, cost int64) error {
 	settle := b.settle
 	if b.db.Postgres() {
@@ -252,10 +256,10 @@ func (b *Budget) settle(ctx context.Context, r Reservation, cost int64) error {
 	})
 }
 
-// settleAtOnce is settle in one statement. Of two at once, the second waits for the row
-// and then finds it gone. It is written so that PostgreSQL looks each counter up by its
-// key; for an UPDATE it would read the whole table. A counter that was forgotten meanwhile
-// stays so.
+// settleAtOnce does what settle does in one statement. Of two at once, the second waits
+// for the row and then finds it gone. It is written so that PostgreSQL looks each counter
+// up by its key; for an UPDATE it would read the whole table. It does not add counters
+// that were removed meanwhile.
 const settleAtOnce = `
 WITH closed AS (
 	DELETE FROM charges WHERE id = $1 RETURNING shard, micro
@@ -274,7 +278,7 @@ func (b *Budget) settleAtOnce(ctx context.Context, r Reservation, cost int64) er
 	return err
 }
 
-// Spent is what is spent and set aside of a cap in the day or month of a time.
+// Spent returns what is spent and set aside for a cap in the day or month of a time.
 func (b *Budget) Spent(ctx context.Context, c Cap, at time.Time) (micro int64, err error) {
 	if err := b.db.Read.QueryRowContext(ctx, sum, c.period(at), sqldb.Text(c.Of)).Scan(&micro); err != nil {
 		return 0, fmt.Errorf("read what %q has spent: %w", c.Of, err)
@@ -283,12 +287,12 @@ func (b *Budget) Spent(ctx context.Context, c Cap, at time.Time) (micro int64, e
 }
 
 const (
-	keepDays   = 7 // of days' counters, and of what was set aside and never settled
+	keepDays   = 7 // of the counters of days, and of reservations that were never settled
 	keepMonths = 2
 )
 
-// sweep removes what is of days and months long past, once a day in each process. Nobody
-// waits for it; if it fails, the next one removes the same.
+// sweep removes the counters of days and months long past, once a day in each process.
+// Nobody waits for it; if it fails, the next one removes the same.
 func (b *Budget) sweep(at time.Time) {
 	today := day(at)
 	if b.swept.Swap(today) == today {

@@ -30,7 +30,7 @@ var (
 type Schedule struct {
 	ID      string `json:"id"`
 	Session string `json:"session"`
-	// Person is who made it, CHANNEL:USER, and Called what their platform calls them.
+	// Person is who made it, CHANNEL:USER, and PersonName the name that their platform shows.
 	Person     string `json:"person"`
 	PersonName string `json:"called,omitempty"`
 	Address    string `json:"address"` // of the conversation

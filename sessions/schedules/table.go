@@ -91,7 +91,7 @@ func (t Table) List(ctx context.Context, session string) ([]Schedule, error) {
 }
 
 // OfPerson returns the schedules of a person that are not over.
-func (t Table) Of(ctx context.Context, person string) ([]Schedule, error) {
+func (t Table) OfPerson(ctx context.Context, person string) ([]Schedule, error) {
 	return t.list(ctx, "person = ? AND slot + next > 0", textArgs(person)...)
 }
 

@@ -98,8 +98,8 @@ func erasedApprover(t *testing.T, p place) {
 		t.Errorf("what was decided is %v", decided)
 	}
 	if alone, shared, err := s.(interface {
-		Spoke(ctx context.Context, person string) (alone, shared []string, err error)
-	}).Spoke(t.Context(), berta); err != nil || len(alone)+len(shared) > 0 {
+		SessionsOf(ctx context.Context, person string) (alone, shared []string, err error)
+	}).SessionsOf(t.Context(), berta); err != nil || len(alone)+len(shared) > 0 {
 		t.Errorf("she spoke in %v and %v, %v", alone, shared, err)
 	}
 }

@@ -49,9 +49,9 @@ type backend interface {
 	close() error
 }
 
-// A Schema is what one component keeps in a database that it may share with
-// others. Each migration is a script that runs once, in order, with all others
-// or not at all.
+// A Schema describes the tables of one component in a database that it may share with
+// others. Each migration is a script that runs once, in order, with all others or not at
+// all.
 //
 // Migrations only add: tables, indexes, columns with defaults. What a release has read
 // or written, the next one leaves in place and goes on filling. So the processes of a

@@ -250,7 +250,7 @@ func (e *erasing) eraseOne(ctx context.Context, key string, from func(*sessionEr
 
 // SessionsOf lists the sessions from which ErasePerson would erase: those in which only
 // the person has spoken, and those in which others have too.
-func (s *Store) Spoke(ctx context.Context, person string) (alone, shared []string, err error) {
+func (s *Store) SessionsOf(ctx context.Context, person string) (alone, shared []string, err error) {
 	const query = `
 		SELECT s.key, EXISTS (SELECT 1 FROM entries e WHERE e.session = s.id AND ` + spokenByOthers + `)
 		FROM sessions s WHERE s.id IN (SELECT session FROM entries WHERE person = ?) ORDER BY s.key`

@@ -36,7 +36,7 @@ func TestOldFilesAreRemoved(t *testing.T) {
 	age("in/.parley-aaaaaaaaaaaaaaaaaaaaaaaaaa.tmp")
 
 	for folder, want := range map[string][]string{"in": {"in/again", "in/linked", "in/old"}, "link": nil, "in/deep": {"in/deep/old"}, "link/x": nil, "none": nil, "in/new": nil} {
-		if got, err := all.Old(t.Context(), key, folder, before); err != nil || !slices.Equal(got, want) {
+		if got, err := all.ListOld(t.Context(), key, folder, before); err != nil || !slices.Equal(got, want) {
 			t.Errorf("old in %s are %q, %v", folder, got, err)
 		}
 	}
@@ -54,7 +54,7 @@ func TestOldFilesAreRemoved(t *testing.T) {
 	must(t, d.Write("room", make([]byte, 8*4096)))
 
 	// Nobody makes a directory by looking, and a person's own is left alone.
-	if got, err := all.Old(t.Context(), "main:telegram:43", "in", before); err != nil || got != nil {
+	if got, err := all.ListOld(t.Context(), "main:telegram:43", "in", before); err != nil || got != nil {
 		t.Errorf("old where nothing is: %q, %v", got, err)
 	}
 	if _, err := os.Lstat(strings.TrimSuffix(d.Path(), "42") + "43"); !errors.Is(err, fs.ErrNotExist) {
@@ -63,7 +63,7 @@ func TestOldFilesAreRemoved(t *testing.T) {
 	own, err := workspace.Fixed(d.Path())
 	must(t, err)
 	defer own.Close()
-	if got, err := own.Old(t.Context(), key, "in/deep", before); err != nil || got != nil {
+	if got, err := own.ListOld(t.Context(), key, "in/deep", before); err != nil || got != nil {
 		t.Errorf("old in a person's own directory: %q, %v", got, err)
 	}
 	if n, err := own.DiscardOld(t.Context(), key, []string{"in/deep/old"}, before); err != nil || n != 0 {

@@ -182,7 +182,7 @@ func (d *Dir) MarkChanged() error {
 
 // ListFull lists the directories that were written to lately and hold at least that part
 // of their quota, by their names below the root, sorted. It measures nothing.
-func (w *Workspaces) Full(part float64) []string {
+func (w *Workspaces) ListFull(part float64) []string {
 	if w.maxBytes <= 0 {
 		return nil
 	}
@@ -204,7 +204,7 @@ func (w *Workspaces) Full(part float64) []string {
 
 // UsedPart measures which part of its quota a directory holds, given its name below the
 // root; 0 if there is none.
-func (w *Workspaces) Part(ctx context.Context, name string) (float64, error) {
+func (w *Workspaces) UsedPart(ctx context.Context, name string) (float64, error) {
 	if _, err := w.base.Lstat(name); errors.Is(err, fs.ErrNotExist) || w.maxBytes <= 0 {
 		return 0, nil
 	}

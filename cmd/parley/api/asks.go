@@ -146,9 +146,9 @@ func resolvedAskOf(a bus.Ask, turn string) resolvedAsk {
 type MCP interface {
 	// ServeHTTP lists the servers, tries one, accepts tools of it, and signs in to it.
 	http.Handler
-	// Visit serves browsers that come back from signing in, and servers that fetch the data
+	// ServeBrowser serves browsers that come back from signing in, and servers that fetch the data
 	// of this OAuth client. It checks its callers itself.
-	Visit(w http.ResponseWriter, r *http.Request)
+	ServeBrowser(w http.ResponseWriter, r *http.Request)
 }
 
 // mcpPath begins the paths to which browsers come back after signing in to an MCP server.
@@ -171,6 +171,6 @@ func (a *API) serveMCPBrowser(w *response, r *http.Request) error {
 		return notFound("this process has no MCP servers")
 	}
 	w.id = r.PathValue("name")
-	a.cfg.MCP.Visit(w, r)
+	a.cfg.MCP.ServeBrowser(w, r)
 	return nil
 }

@@ -141,7 +141,7 @@ func TestAPictureThatIsShownAgainIsNew(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		now := time.Now()
-		if old, err := s.all.Old(t.Context(), session, pictures.Folder, now.Add(-time.Minute)); err != nil || len(old) > 0 {
+		if old, err := s.all.ListOld(t.Context(), session, pictures.Folder, now.Add(-time.Minute)); err != nil || len(old) > 0 {
 			t.Errorf("%q count as old, %v", old, err)
 		}
 		if err := os.Chtimes(filepath.Join(s.dir.Path(), r.Pictures[0].View), time.Time{}, now.Add(-24*time.Hour)); err != nil {

@@ -13,8 +13,8 @@ import (
 	"parley/tools"
 )
 
-// parsed is what a Config was made of, for showing it and for comparing it with the next
-// one.
+// parsed has the values from which a Config was made, for showing it and for comparing it
+// with the next one.
 type parsed struct {
 	file, home string
 	sought     Sought

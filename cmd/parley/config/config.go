@@ -7,13 +7,13 @@
 // code looks at the file, the environment or a default. Each value remembers where it
 // came from.
 //
-// The files: config.go is what is set, declarations.go and the files of single sections
-// (agents.go, channels.go, http.go, tools.go) are what can be set. Load (load.go) reads
-// the file, takes each key (take.go), decodes its value (decode.go), puts in what it
-// refers to and fills the gaps from the environment (env.go), checks the whole
-// (check.go, which has also what is told of mistakes) and builds the Config (build.go);
-// show.go prints what is in force and knows what no output may show, reload.go compares
-// two Configs.
+// The files: config.go has the types of the settings; declarations.go and the files of
+// single sections (agents.go, channels.go, http.go, models.go, tools.go) declare which
+// settings there are. Load (load.go) reads the file, takes each key (take.go), decodes
+// its value (decode.go), replaces references and fills the gaps from the environment
+// (env.go), checks the whole and describes mistakes (check.go), and builds the Config
+// (build.go). show.go prints the settings in force and knows which values no output may
+// show, reload.go compares two Configs.
 package config
 
 import (

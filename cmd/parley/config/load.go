@@ -91,7 +91,7 @@ func (l *loader) wrong(o origin, key, what, remedy string) {
 
 // lineOf returns the place of a key in the file.
 func (l *loader) lineOf(path ...string) origin {
-	return origin{file: l.file, line: l.positions.Of(path...)}
+	return origin{file: l.file, line: l.positions.LineOf(path...)}
 }
 
 func (l *loader) findHome() {

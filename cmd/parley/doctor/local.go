@@ -24,7 +24,7 @@ import (
 // in.
 func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.Catalog) Finding {
 	f := Finding{Part: "sandbox", State: fine}
-	box, err := sandbox.Open(ctx, walls.Of(cfg, slog.New(slog.DiscardHandler)))
+	box, err := sandbox.Open(ctx, walls.SandboxConfig(cfg, slog.New(slog.DiscardHandler)))
 	absent, none := errors.AsType[*sandbox.AbsentError](err)
 	unkept, refused := errors.AsType[*sandbox.SettingError](err)
 	switch {

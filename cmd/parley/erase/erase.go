@@ -50,7 +50,7 @@ type Store interface {
 	StopJobs(ctx context.Context, session, id, cause string) (int, error)
 	// SessionsOf lists the sessions that ErasePerson would erase whole, and those that it
 	// would erase in part.
-	Spoke(ctx context.Context, person string) (alone, shared []string, err error)
+	SessionsOf(ctx context.Context, person string) (alone, shared []string, err error)
 }
 
 // A Book is the book from which the channels' records are erased.
@@ -64,7 +64,7 @@ type Book interface {
 type Workspaces interface {
 	Remove(ctx context.Context, key string) (bool, error)
 	// ListOld lists the files in a folder that were last written before a time.
-	Old(ctx context.Context, key, folder string, before time.Time) ([]string, error)
+	ListOld(ctx context.Context, key, folder string, before time.Time) ([]string, error)
 	// DiscardOld removes those of the files that are still older than before, and returns
 	// their number.
 	DiscardOld(ctx context.Context, key string, paths []string, before time.Time) (int, error)
@@ -78,7 +78,8 @@ type Config struct {
 	Workspaces Workspaces
 	Files      Files
 	Audit      AuditFiles // nil where there are none
-	// Kept is what an erasure cannot reach in this installation. Each receipt lists it.
+	// Kept lists what an erasure cannot reach in this installation. Each receipt repeats
+	// it.
 	Kept []Kept
 	Log  *slog.Logger
 }
@@ -114,7 +115,7 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 		r.keep("that "+person+" may talk to the bot", "it is nothing that they said; parley pairing revoke "+person+" ends it")
 	}
 	again := func() (bool, error) {
-		t.alone, t.shared, err = e.cfg.Store.Spoke(ctx, person)
+		t.alone, t.shared, err = e.cfg.Store.SessionsOf(ctx, person)
 		return len(t.alone)+len(t.shared) > 0, err
 	}
 	if err := e.eraseInRounds(ctx, &r, t, again); err != nil {
@@ -155,7 +156,7 @@ func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
 	return r, nil
 }
 
-// A target is what one call erases.
+// A target says what one call erases.
 type target struct {
 	person    string        // "" for a session
 	origin    string        // if the person is a program's token: the origin of its messages

@@ -36,7 +36,7 @@ func (e *Eraser) removeOldFiles(ctx context.Context, r *Receipt, before time.Tim
 func (e *Eraser) oldFilesOf(ctx context.Context, key string, before time.Time) (int, error) {
 	var old []string
 	for _, folder := range aging.Folders() {
-		files, err := e.cfg.Workspaces.Old(ctx, key, folder, before)
+		files, err := e.cfg.Workspaces.ListOld(ctx, key, folder, before)
 		if err != nil {
 			return 0, err
 		}

@@ -56,7 +56,7 @@ func homeParts() []string {
 // GiveHome makes the owner the owner of everything that root has made in a home, except
 // the workspaces.
 func (o Owner) GiveHome(home string) error {
-	return o.within(home, func(root *os.Root) error {
+	return o.openWithin(home, func(root *os.Root) error {
 		entries, err := fs.ReadDir(root.FS(), ".")
 		if err != nil {
 			return err
@@ -74,13 +74,13 @@ func (o Owner) GiveHome(home string) error {
 
 // GiveTree makes the owner the owner of everything that root has made below a directory.
 func (o Owner) GiveTree(dir string) error {
-	return o.within(dir, func(root *os.Root) error { return o.walk(root, ".") })
+	return o.openWithin(dir, func(root *os.Root) error { return o.walk(root, ".") })
 }
 
 // givePath makes the owner the owner of the directories that lead from dir to path, which
 // is below it.
 func (o Owner) givePath(dir, path string) error {
-	return o.within(dir, func(root *os.Root) error {
+	return o.openWithin(dir, func(root *os.Root) error {
 		below, err := filepath.Rel(dir, path)
 		if err != nil {
 			return err
@@ -93,9 +93,9 @@ func (o Owner) givePath(dir, path string) error {
 	})
 }
 
-// within opens a directory so that nothing outside of it can be given. One that
-// is not there has nothing to give.
-func (o Owner) within(dir string, do func(*os.Root) error) error {
+// openWithin calls do with a directory, opened so that nothing outside of it can be given
+// away. It does nothing if there is no such directory.
+func (o Owner) openWithin(dir string, do func(*os.Root) error) error {
 	if o == noOwner() {
 		return nil
 	}
@@ -112,6 +112,7 @@ func (o Owner) within(dir string, do func(*os.Root) error) error {
 	return nil
 }
 
+// walk makes the owner the owner of a file, and of everything in it if it is a folder.
 func (o Owner) walk(root *os.Root, name string) error {
 	return fs.WalkDir(root.FS(), name, func(path string, _ fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) { // another process has removed it
@@ -121,8 +122,8 @@ func (o Owner) walk(root *os.Root, name string) error {
 	})
 }
 
-// give gives the owner one file of root's. A file with a second name is left
-// alone: the other may be outside, and nobody's to give.
+// give makes the owner the owner of one file of root's. It skips a file with a second
+// hard link, which may be outside of the directory.
 func (o Owner) give(root *os.Root, path string) error {
 	info, err := root.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

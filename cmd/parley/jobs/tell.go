@@ -13,23 +13,23 @@ import (
 	"parley/sessions"
 )
 
-// The causes for which jobs are stopped, beside the ids of commands that people gave.
+// The causes for which jobs are stopped, besides the ids of people's commands.
 const (
-	causeTool      = "job_stop"  // the model knows by the result
-	causeForgotten = "forgotten" // nobody is to know
+	causeTool      = "job_stop"  // the model knows it from the call's result
+	causeForgotten = "forgotten" // nobody is told
 )
 
-// A route is where the end of a job is told, and for whom, as the store keeps it.
+// A route says where the end of a job is reported, and for whom, as the store keeps it.
 type route struct {
 	At   bus.Address `json:"at"`
 	Name string      `json:"name,omitempty"`
-	// Offline says that the job does not reach the network, or a part of it. Of those that
-	// an older release has started nobody knows.
+	// Offline says that the job does not reach any of the network. It is false for jobs
+	// that an older release has started, of which that is not known.
 	Offline bool `json:"offline,omitempty"`
 }
 
-// tellEnd tells the session how a job has ended, as the store has it. Told again it is the
-// same message, which is handled once.
+// tellEnd tells the session how a job has ended, as the store records it. A repeated
+// report is the same message, which is handled once.
 func (r *Runner) tellEnd(ctx context.Context, id string, log *slog.Logger) {
 	err := r.untilDone(ctx, log, func() error {
 		j, err := r.cfg.Store.Job(ctx, id)
@@ -50,9 +50,9 @@ func (r *Runner) tellEnd(ctx context.Context, id string, log *slog.Logger) {
 	}
 }
 
-// tell publishes the end of a job to its session. An end that somebody wanted starts no
-// turn, nor does one of a person who may not talk to the bot any more; of any other the
-// model makes something.
+// tell publishes the end of a job to its session, where it starts a turn in which the
+// model reacts. It publishes nothing for a job that was stopped by the model or erased,
+// or whose person may not talk to the bot any more.
 func (r *Runner) tell(ctx context.Context, j sessions.Job) error {
 	if j.Stop == causeForgotten || j.State == sessions.JobStopped && j.Stop == causeTool {
 		return nil
@@ -62,7 +62,7 @@ func (r *Runner) tell(ctx context.Context, j sessions.Job) error {
 		return fmt.Errorf("decode the route of job %s: %w", j.ID, err)
 	}
 	who := bus.Person{ID: j.Person, Name: to.Name}
-	in := bus.Inbound{ID: "job:" + j.ID, Kind: bus.JobEnded, At: to.At, SentAt: j.Ended, Text: words(j)}
+	in := bus.Inbound{ID: "job:" + j.ID, Kind: bus.JobEnded, At: to.At, SentAt: j.Ended, Text: endText(j)}
 	caller, admitted, err := r.cfg.Admit(ctx, who, to.At)
 	if err != nil {
 		return fmt.Errorf("judge for whom job %s ran: %w", j.ID, err)
@@ -79,9 +79,10 @@ func (r *Runner) tell(ctx context.Context, j sessions.Job) error {
 	return err
 }
 
-// words say how a job has ended. They hold nothing that it has printed: strangers may have
-// written that. Nor do they hold its command where strangers may have had a say in it.
-func words(j sessions.Job) string {
+// endText returns the message that says how a job has ended. It has nothing that the job
+// has printed, because strangers may have written that, and no command in which strangers
+// may have had a part.
+func endText(j sessions.Job) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The job %s", j.ID)
 	if !j.Untrusted && j.State != sessions.JobStopped {
@@ -99,7 +100,7 @@ func words(j sessions.Job) string {
 	return b.String()
 }
 
-// ending says how a job has ended, as what comes behind its name.
+// ending returns in words how a job has ended, to be put after its name.
 func ending(j sessions.Job) string {
 	switch j.State {
 	case sessions.JobExited:

@@ -145,7 +145,7 @@ func (s *Servers) finish(ctx context.Context, name string, query url.Values) (st
 // ServeBrowser serves GET /mcp/{name}/callback, where the browser of somebody who signs
 // in ends, and GET /mcp/client.json, by which authorization servers learn which client
 // asks. Neither needs a token: nobody else knows the sign-in's state.
-func (s *Servers) Visit(w http.ResponseWriter, r *http.Request) {
+func (s *Servers) ServeBrowser(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	w.Header().Set("Cache-Control", "no-store")

@@ -126,7 +126,8 @@ func (m *migration) copyPauses(ctx context.Context) error {
 	return nil
 }
 
-// compare reads the mail in the new bus and compares it with what was copied.
+// compare reads the mail in the new bus and returns ErrDiffers if it is not what was
+// copied.
 func (m *migration) compare(ctx context.Context, was *tally) error {
 	is := newTally()
 	is.seed = was.seed

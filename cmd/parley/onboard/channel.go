@@ -41,13 +41,13 @@ func (c Command) chooseChannel(ctx context.Context, d *dialogue) (channel, error
 	}
 	ch := channel{platform: p.Name, title: p.Title, apiURL: c.APIURL}
 	for {
-		if ch.tokens, err = c.tokens(ctx, d, p); err != nil {
+		if ch.tokens, err = c.askTokens(ctx, d, p); err != nil {
 			return channel{}, err
 		}
 		who, err := ch.tryOut(ctx)
 		if err == nil {
 			d.say("%s answers: the bot is %s.", ch.title, who)
-			ch.owner, err = c.ownerOf(ctx, d, p)
+			ch.owner, err = c.askOwner(ctx, d, p)
 			return ch, err
 		}
 		if ctx.Err() != nil {
@@ -95,8 +95,8 @@ func (c Command) choosePlatform(ctx context.Context, d *dialogue) (config.Platfo
 	return config.Platform{}, &UsageError{fmt.Sprintf("there is no platform %q: one of %s, %s", name, strings.Join(names, ", "), noChannel)}
 }
 
-// askTokens asks for the tokens that a channel needs which receives in the usual way.
-func (c Command) tokens(ctx context.Context, d *dialogue, p config.Platform) ([]token, error) {
+// askTokens asks for the askTokens that a channel needs which receives in the usual way.
+func (c Command) askTokens(ctx context.Context, d *dialogue, p config.Platform) ([]token, error) {
 	files := map[string]string{"bot_token": c.TokenFile, "app_token": c.AppTokenFile}
 	flags := map[string]string{"bot_token": "--token-file", "app_token": "--app-token-file"}
 	if page := platforms.Page(p.Name); d.asks && page != "" {
@@ -140,7 +140,7 @@ func (d *dialogue) token(ctx context.Context, p config.Platform, t config.Platfo
 	if !d.asks {
 		return secret{}, missing(flag, "a file with "+what+"; or set "+t.Env)
 	}
-	typed, err := d.secret(ctx, what)
+	typed, err := d.askSecret(ctx, what)
 	return secret{value: typed}, err
 }
 
@@ -175,7 +175,7 @@ func (ch channel) tryOut(ctx context.Context) (who string, err error) {
 
 // askOwner asks for the id of the bot's owner; "" leaves it to the link or code that
 // serve prints.
-func (c Command) ownerOf(ctx context.Context, d *dialogue, p config.Platform) (string, error) {
+func (c Command) askOwner(ctx context.Context, d *dialogue, p config.Platform) (string, error) {
 	id := c.Owner
 	for {
 		if id == "" && d.asks {

@@ -29,15 +29,15 @@ var errLeft = errors.New("left before the end; nothing was written")
 // maxLine is the longest answer, in bytes.
 const maxLine = 4096
 
-// readLine reads a line that is typed. It reads a byte at a time, because what comes
-// after the line belongs to the next question, or to the program that is served then.
-func (d *dialogue) line() (string, error) {
+// readLine reads a readLine that is typed. It reads a byte at a time, because what comes
+// after the readLine belongs to the next question, or to the program that is served then.
+func (d *dialogue) readLine() (string, error) {
 	var typed []byte
 	for one := make([]byte, 1); len(typed) < maxLine; {
 		n, err := d.in.Read(one)
 		switch {
 		case n == 1 && one[0] == '\n':
-			return plain(typed)
+			return checkTyped(typed)
 		case n == 1:
 			typed = append(typed, one[0])
 		case err != nil:
@@ -49,7 +49,7 @@ func (d *dialogue) line() (string, error) {
 
 // checkTyped returns what was typed as a text, or an error for control characters. These
 // come from keys that mean nothing here, such as arrows, and no setting has any.
-func plain(typed []byte) (string, error) {
+func checkTyped(typed []byte) (string, error) {
 	text := strings.TrimSpace(string(typed))
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
 		return "", errors.New("what was typed has control characters in it; nothing was written")
@@ -83,7 +83,7 @@ func (d *dialogue) ask(ctx context.Context, what, usual string) (string, error) 
 		what += " [" + usual + "]"
 	}
 	fmt.Fprintf(d.out, "%s: ", what)
-	typed, err := await(ctx, d.line)
+	typed, err := await(ctx, d.readLine)
 	if typed == "" {
 		typed = usual
 	}
@@ -93,7 +93,7 @@ func (d *dialogue) ask(ctx context.Context, what, usual string) (string, error) 
 // askSecret asks for a text that is not shown while it is typed. The terminal is told to
 // show nothing before the question is printed, so that a fast typist's first letters are
 // not shown either.
-func (d *dialogue) secret(ctx context.Context, what string) (string, error) {
+func (d *dialogue) askSecret(ctx context.Context, what string) (string, error) {
 	fd := int(d.in.Fd())
 	before, err := term.MakeRaw(fd)
 	if err != nil {
@@ -109,7 +109,7 @@ func (d *dialogue) secret(ctx context.Context, what string) (string, error) {
 		if err != nil {
 			return "", errLeft
 		}
-		return plain([]byte(typed))
+		return checkTyped([]byte(typed))
 	})
 }
 
@@ -121,7 +121,7 @@ func (d *dialogue) confirm(ctx context.Context, what string, usual bool) (bool, 
 	}
 	for {
 		fmt.Fprintf(d.out, "%s [%s] ", what, letters)
-		typed, err := await(ctx, d.line)
+		typed, err := await(ctx, d.readLine)
 		if err != nil {
 			return false, err
 		}

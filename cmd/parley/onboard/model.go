@@ -36,7 +36,7 @@ func (c Command) chooseModel(ctx context.Context, d *dialogue) (m model, err err
 	}
 	for {
 		if !m.local {
-			if m.key, err = c.key(ctx, d, m.provider); err != nil {
+			if m.key, err = c.askKey(ctx, d, m.provider); err != nil {
 				return model{}, err
 			}
 		}
@@ -130,8 +130,8 @@ func (c Command) otherServer(ctx context.Context, d *dialogue) (provider, error)
 	return p, nil
 }
 
-// askKey reads a provider's key from a file or the environment, or asks for it.
-func (c Command) key(ctx context.Context, d *dialogue, p provider) (secret, error) {
+// askKey reads a provider's askKey from a file or the environment, or asks for it.
+func (c Command) askKey(ctx context.Context, d *dialogue, p provider) (secret, error) {
 	if c.KeyFile != "" {
 		return readSecret(c.KeyFile)
 	}
@@ -153,7 +153,7 @@ func (c Command) key(ctx context.Context, d *dialogue, p provider) (secret, erro
 	if !d.asks {
 		return secret{}, missing("--key-file", "a file with the key of "+p.from()+"; or set "+p.env)
 	}
-	typed, err := d.secret(ctx, "The key of "+p.from())
+	typed, err := d.askSecret(ctx, "The key of "+p.from())
 	return secret{value: typed}, err
 }
 
@@ -171,7 +171,7 @@ func readSecret(file string) (secret, error) {
 }
 
 // maxShown is how many models are listed to choose from.
-const mostShown = 30
+const maxShown = 30
 
 // chooseName asks which of a server's models answers.
 func (c Command) chooseName(ctx context.Context, d *dialogue, p provider, names []string) (string, error) {
@@ -192,8 +192,8 @@ func (c Command) chooseName(ctx context.Context, d *dialogue, p provider, names 
 		return usual, nil
 	}
 	for i, name := range names {
-		if i == mostShown {
-			d.say("      … and %d more", len(names)-mostShown)
+		if i == maxShown {
+			d.say("      … and %d more", len(names)-maxShown)
 			break
 		}
 		d.say("      %s", name)

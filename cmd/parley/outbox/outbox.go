@@ -35,11 +35,11 @@ type Request struct {
 	To     []string // targets by name, or addresses: CHANNEL:CHAT[/THREAD]
 	Text   string   // Markdown
 	File   *bus.File
-	// Subject ties it to earlier messages of the same origin: see bus.Outbound.
+	// Subject links the request to earlier messages of the same origin: see bus.Outbound.
 	Subject string
-	Expires time.Time // zero is never
+	Expires time.Time // zero means never
 	Urgent  bool      // goes past the cap of a mailbox, by bus.UrgentBeyond messages
-	NoBound bool      // urgent, it goes past the cap without end
+	NoBound bool      // an urgent request goes past the cap without a limit
 	// Key is the Idempotency-Key, "" for none, and Digest stands for the whole
 	// request: the same key with another digest gives channels.ErrOtherBody.
 	Key    string
@@ -49,8 +49,8 @@ type Request struct {
 // A Book is the part of the channels' book that an Outbox needs.
 type Book interface {
 	channels.Submissions
-	// Lookup returns a message as the Dispatcher has it; channels.ErrNoSend if
-	// it has not begun with it.
+	// Lookup returns the Dispatcher's record of a message; channels.ErrNoSend if it has
+	// not begun with it.
 	Lookup(ctx context.Context, id string) (channels.Send, error)
 }
 
@@ -59,7 +59,7 @@ type Book interface {
 type Outbox struct {
 	Bus  bus.Bus
 	Book Book
-	// Dead, if set, is asked for messages that were buried without a trace in
+	// Dead, if set, is searched for messages that became dead letters without a record in
 	// the book.
 	Dead bus.DeadLetters
 	// Channels lists the configured channels.
@@ -77,7 +77,8 @@ type Outbox struct {
 type FullError struct {
 	ID   string // the submission's
 	Full []bus.Address
-	// TooMuch says that it is bytes of which too many wait, in some of them at least.
+	// TooMuch says that the limit is reached in bytes, not in messages, for some of them
+	// at least.
 	TooMuch bool
 }
 
@@ -90,7 +91,7 @@ func (e *FullError) Error() string {
 	return fmt.Sprintf("%s for %s already", what, joined(e.Full))
 }
 
-// Unwrap is bus.ErrFull or bus.ErrTooMuch.
+// Unwrap returns bus.ErrFull or bus.ErrTooMuch.
 func (e *FullError) Unwrap() error {
 	if e.TooMuch {
 		return bus.ErrTooMuch
@@ -98,10 +99,10 @@ func (e *FullError) Unwrap() error {
 	return bus.ErrFull
 }
 
-// Accept records a request and publishes it to each destination. When it returns
-// nil all of that is durable. Accepted again under the same key, it publishes
-// again under the same ids and returns the same: State tells how it stands. What
-// has expired is recorded, and not published: it has failed.
+// Accept records a request and publishes it to each destination. When it returns nil all
+// of that is durable. When the same request is accepted again under the same key, it is
+// published again under the same ids and the result is the same, with its present State.
+// A request that has expired is recorded as failed, and not published.
 //
 // Mailboxes have no transaction in common, so with several destinations some
 // may be full and others not: the rest is accepted all the same, and the
@@ -129,12 +130,11 @@ func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 	if err := o.publish(ctx, r, p); err != nil {
 		return Status{}, err
 	}
-	return queued(p), nil
+	return queuedStatus(p), nil
 }
 
-// Record notes a request with its destinations and publishes nothing: that is
-// for whoever carries it there. A submission that stands under the same key is
-// returned instead.
+// Record records a request with its destinations and publishes nothing; the caller does
+// that. A submission that exists under the same key is returned instead.
 func (o *Outbox) Record(ctx context.Context, r Request, to []bus.Address) (channels.Submission, error) {
 	p, _, err := o.Book.Accept(ctx, channels.Submission{
 		ID: idPrefix + rand.Text(), Origin: r.Origin, Key: r.Key, Digest: r.Digest,
@@ -146,9 +146,9 @@ func (o *Outbox) Record(ctx context.Context, r Request, to []bus.Address) (chann
 	return p, nil
 }
 
-// publish puts a submission on the bus, to all destinations at once: each publication
-// waits for the disk, and they wait together. Large files go one after the other,
-// so that few copies of them are in memory at a time.
+// publish publishes a submission to all destinations at once: each publication waits for
+// the disk, and they wait together. Large files go one after the other, so that few
+// copies of them are in memory at a time.
 func (o *Outbox) publish(ctx context.Context, r Request, p channels.Submission) error {
 	errs := make([]error, len(p.Destinations))
 	fallback := o.Targets()[FallbackTarget]
@@ -173,11 +173,12 @@ func (o *Outbox) publish(ctx context.Context, r Request, p channels.Submission) 
 		}
 		wg.Wait()
 	}
-	return outcome(p, errs)
+	return joinErrors(p, errs)
 }
 
-// outcome is what the publications to a post's destinations come to.
-func outcome(p channels.Submission, errs []error) error {
+// joinErrors returns one error for the errors of the publications to a submission's
+// destinations.
+func joinErrors(p channels.Submission, errs []error) error {
 	full := &FullError{ID: p.ID}
 	var failed error
 	for n, err := range errs {

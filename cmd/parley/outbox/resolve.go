@@ -9,26 +9,27 @@ import (
 	"parley/channels/markup"
 )
 
-// An InvalidError says what about a request could never be sent.
+// An InvalidError says why a request could never be sent.
 type InvalidError struct {
 	Code    string // for programs
 	Message string // what is wrong and what to do
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *InvalidError) Error() string { return e.Message }
 
 const (
 	// MaxDestinations is how many addresses one request may have.
 	MaxDestinations = 100
 
-	maxSubject  = 256 // bytes of what ties messages together
+	maxSubject  = 256 // bytes of a Request's Subject
 	maxFileName = 255 // bytes
 
-	// maxCopies bounds what one request's file takes on the bus, where each
+	// maxCopies is how many bytes one request's file may take on the bus, where each
 	// destination has a copy.
 	maxCopies = 100 << 20
-	// largeFile is from how many bytes on files are published one after the other.
+	// largeFile is the size, in bytes, above which files are published one after the
+	// other.
 	largeFile = 256 << 10
 )
 
@@ -54,14 +55,15 @@ func checkCopies(f *bus.File, destinations int) error {
 		len(f.Data), maxCopies/len(f.Data), destinations)}
 }
 
-// isFileName tells of a name that it names no place, and that it does no harm in
-// the headers in which platforms are told of it.
+// isFileName reports whether a name is no path and does no harm in the headers in which
+// platforms are told it.
 func isFileName(name string) bool {
 	return !markup.Blank(name) && name != "." && name != ".." && len(name) <= maxFileName &&
 		bus.IsClean(name) && !strings.ContainsAny(name, `/\"`)
 }
 
-// Resolve makes addresses of names, each once, in the order of their first mention.
+// Resolve returns the addresses that names stand for, each once, in the order of their
+// first mention.
 func (o *Outbox) Resolve(names []string) ([]bus.Address, error) {
 	if len(names) == 0 {
 		return nil, &InvalidError{"no_destination", `there is no destination: name a target or an address in "to"`}

@@ -11,38 +11,38 @@ import (
 	"parley/channels"
 )
 
-// Codes of what was not sent, beside those of the platforms.
+// Codes of messages that were not sent, besides those of the platforms.
 const (
 	codeExpired = "expired"
 	codeGivenUp = "given_up"
 	codeUnknown = "unknown"
 )
 
-// A Status is a submission and what became of it.
+// A Status is the state of a submission.
 type Status struct {
 	ID           string        `json:"id"`
 	Destinations []Destination `json:"destinations"`
-	Origin       string        `json:"-"` // whose it is
+	Origin       string        `json:"-"` // the origin of the request
 }
 
-// A Destination is one address to which a message was posted, and what became of the
-// message there.
+// A Destination is one address to which a message was posted, and the message's state
+// there.
 type Destination struct {
 	Address string       `json:"address"`
 	State   string       `json:"state"` // queued, sent, failed or unknown
 	Error   *bus.Failure `json:"error,omitempty"`
-	At      time.Time    `json:"at"` // since when
-	// Fallback is where it went instead, if it could not be delivered.
+	At      time.Time    `json:"at"` // when it got into this state
+	// Fallback is where the message went instead, if it could not be delivered.
 	Fallback *Fallback `json:"fallback,omitempty"`
 }
 
-// A Fallback is where something undeliverable went.
+// A Fallback is an address to which an undeliverable message went, and its state there.
 type Fallback struct {
 	Address string `json:"address"`
 	State   string `json:"state"`
 }
 
-// State tells what became of a submission; channels.ErrNoSend if there is none.
+// State returns the status of a submission; channels.ErrNoSend if there is none.
 func (o *Outbox) State(ctx context.Context, id string) (Status, error) {
 	p, err := o.Find(ctx, id)
 	if err != nil {
@@ -60,8 +60,8 @@ func (o *Outbox) Find(ctx context.Context, id string) (channels.Submission, erro
 	return p, nil
 }
 
-// queued is a submission as it is accepted.
-func queued(p channels.Submission) Status {
+// queuedStatus returns the status of a submission that was just accepted.
+func queuedStatus(p channels.Submission) Status {
 	s := Status{ID: p.ID, Origin: p.Origin, Destinations: make([]Destination, len(p.Destinations))}
 	for n, to := range p.Destinations {
 		s.Destinations[n] = Destination{Address: to.String(), State: channels.Queued, At: p.At}
@@ -70,22 +70,22 @@ func queued(p channels.Submission) Status {
 }
 
 func (o *Outbox) status(ctx context.Context, p channels.Submission) (Status, error) {
-	s := queued(p)
+	s := queuedStatus(p)
 	for n, to := range p.Destinations {
-		if err := o.inquire(ctx, p, outboundID(p.ID, n), to, &s.Destinations[n]); err != nil {
+		if err := o.lookUp(ctx, p, outboundID(p.ID, n), to, &s.Destinations[n]); err != nil {
 			return Status{}, fmt.Errorf("look up submission %s: %w", p.ID, err)
 		}
 	}
 	return s, nil
 }
 
-// inquire fills in what the book knows of one message. A message that it does
-// not know waits, unless its time is over or it was buried unread.
-func (o *Outbox) inquire(ctx context.Context, p channels.Submission, id string, to bus.Address, d *Destination) error {
+// lookUp fills in the state of one message from the book. A message that the book does
+// not have waits, unless it has expired or became a dead letter unread.
+func (o *Outbox) lookUp(ctx context.Context, p channels.Submission, id string, to bus.Address, d *Destination) error {
 	send, err := o.newest(ctx, id)
 	switch {
 	case errors.Is(err, channels.ErrNoSend):
-		if err := o.unbegun(ctx, p, id, to, d); err != nil {
+		if err := o.findDead(ctx, p, id, to, d); err != nil {
 			return err
 		}
 	case err != nil:
@@ -98,7 +98,7 @@ func (o *Outbox) inquire(ctx context.Context, p channels.Submission, id string, 
 		d.State, d.At, d.Error = channels.Failed, p.Expires, refusal(codeExpired)
 	}
 	if d.State == channels.Failed || d.State == channels.Unsure {
-		return o.instead(ctx, id, d)
+		return o.fillFallback(ctx, id, d)
 	}
 	return nil
 }
@@ -107,8 +107,8 @@ func (o *Outbox) expired(p channels.Submission) bool {
 	return !p.Expires.IsZero() && !o.now().Before(p.Expires)
 }
 
-// newest is the send of a message or, where it was replayed from the dead
-// letters and begun anew, of its last replay.
+// newest returns the send of a message; if it was replayed from the dead letters and
+// begun anew, that of its last replay.
 func (o *Outbox) newest(ctx context.Context, id string) (channels.Send, error) {
 	send, err := o.Book.Lookup(ctx, id)
 	for n := 1; err == nil && send.State() == channels.Failed; n++ {
@@ -122,13 +122,13 @@ func (o *Outbox) newest(ctx context.Context, id string) (channels.Send, error) {
 }
 
 const (
-	buriedAfter = time.Minute // younger messages are not looked for among the dead
-	buriedMost  = 1000        // letters to look through
+	buriedAfter = time.Minute // younger messages are not looked for among the dead letters
+	buriedMost  = 1000        // how many dead letters are looked through
 )
 
-// unbegun looks for a message that the book does not know among the dead
-// letters: the Dispatcher buries there what it cannot even read.
-func (o *Outbox) unbegun(ctx context.Context, p channels.Submission, id string, to bus.Address, d *Destination) error {
+// findDead looks among the dead letters for a message that the book does not have: the
+// Dispatcher puts there what it cannot even read.
+func (o *Outbox) findDead(ctx context.Context, p channels.Submission, id string, to bus.Address, d *Destination) error {
 	if o.Dead == nil || o.now().Sub(p.At) < buriedAfter {
 		return nil
 	}
@@ -145,9 +145,9 @@ func (o *Outbox) unbegun(ctx context.Context, p channels.Submission, id string, 
 	return nil
 }
 
-// instead fills in what became of a message at the fallback: at the place where
-// it fared best.
-func (o *Outbox) instead(ctx context.Context, id string, d *Destination) error {
+// fillFallback fills in the state of a message at the fallback: at the address where it
+// got furthest.
+func (o *Outbox) fillFallback(ctx context.Context, id string, d *Destination) error {
 	better := map[string]int{channels.Failed: 1, channels.Queued: 2, channels.Unsure: 3, channels.Sent: 4}
 	best, places := 0, len(o.Targets()[FallbackTarget])
 	for n := 0; n < places || best > 0; n++ {
@@ -169,7 +169,8 @@ func (o *Outbox) instead(ctx context.Context, id string, d *Destination) error {
 	return nil
 }
 
-// failure says why a message was not sent, or that nobody can tell.
+// failure returns why a message was not sent, or that nobody can tell; nil if neither is
+// so.
 func failure(s channels.Send) *bus.Failure {
 	switch s.State() {
 	case channels.Unsure:
@@ -184,7 +185,7 @@ func failure(s channels.Send) *bus.Failure {
 	return nil
 }
 
-// refusal is a code with what it means.
+// refusal returns a code with its explanation.
 func refusal(code string) *bus.Failure {
 	f := &bus.Failure{Code: code}
 	switch code {

@@ -21,7 +21,7 @@ import (
 )
 
 // MaxFiles is how many files one message may have.
-const MostFiles = 10
+const MaxFiles = 10
 
 // Files gives access to the files that wait to be sent. It is the enclosure.Store of
 // dispatchers.
@@ -43,13 +43,13 @@ type Letter struct {
 
 // maxTries is how often Keep tries: a copied file may be removed meanwhile, if an earlier
 // attempt at the same call was cut off and its messages are sent just now.
-const mostTries = 10
+const maxTries = 10
 
 // Keep copies files from a session's directory, and records that the messages of a letter
 // refer to them. The same letter may be kept again. Its errors for the model are
 // *tools.Error.
 func (f Files) Keep(ctx context.Context, l Letter, dir Dir, paths []string) (kept []bus.FileRef, err error) {
-	for range mostTries {
+	for range maxTries {
 		if kept, err = f.keepAll(ctx, l, dir, paths); err == nil {
 			err = f.referAll(l, kept)
 		}
@@ -80,8 +80,8 @@ func (f Files) keepAll(ctx context.Context, l Letter, dir Dir, paths []string) (
 			names = append(names, name)
 		}
 	}
-	if len(names) > MostFiles {
-		return nil, tools.Errorf(tools.InvalidArgs, "%d files are too many: at most %d go with one message. Send several messages, or put them into an archive.", len(names), MostFiles)
+	if len(names) > MaxFiles {
+		return nil, tools.Errorf(tools.InvalidArgs, "%d files are too many: at most %d go with one message. Send several messages, or put them into an archive.", len(names), MaxFiles)
 	}
 	var kept []bus.FileRef
 	for _, name := range names {

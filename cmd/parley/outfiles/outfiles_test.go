@@ -76,7 +76,7 @@ func TestRefusesWhatCannotBeSent(t *testing.T) {
 	outside := filepath.Join(h.Dir, "sessions.db")
 	must(t, os.Symlink(outside, filepath.Join(dir.Path(), "link")))
 	must(t, os.Link(filepath.Join(dir.Path(), "sub", "x"), filepath.Join(dir.Path(), "linked")))
-	many := make([]string, outfiles.MostFiles+1)
+	many := make([]string, outfiles.MaxFiles+1)
 	for i := range many {
 		many[i] = strings.Repeat("n", i+1)
 	}

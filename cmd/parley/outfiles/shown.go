@@ -10,7 +10,7 @@ import (
 // ShownPaths returns the paths of the files that an answer shows as images:
 // ![description](path). It leaves out images that are elsewhere, such as on the web, and
 // links.
-func Shown(text string) []string {
+func ShownPaths(text string) []string {
 	var paths []string
 	if !strings.Contains(text, "![") {
 		return nil

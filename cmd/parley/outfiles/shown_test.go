@@ -33,11 +33,11 @@ func TestShown(t *testing.T) {
 		if want == "" {
 			wanted = nil
 		}
-		if got := outfiles.Shown(text); !slices.Equal(got, wanted) {
+		if got := outfiles.ShownPaths(text); !slices.Equal(got, wanted) {
 			t.Errorf("%q shows %q, want %q", text, got, wanted)
 		}
 	}
-	if got := outfiles.Shown(strings.Repeat("![a](a.png", 10_000)); len(got) > 1 {
+	if got := outfiles.ShownPaths(strings.Repeat("![a](a.png", 10_000)); len(got) > 1 {
 		t.Errorf("%d are shown", len(got))
 	}
 }

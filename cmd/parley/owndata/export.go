@@ -43,13 +43,13 @@ const (
 // files under the same ids, except for what was changed meanwhile of the last two.
 func (d *Desk) export(ctx context.Context, id string, r request) error {
 	f := &exporting{desk: d, id: id, request: r}
-	alone, shared, err := d.Store.Spoke(ctx, r.Person)
+	alone, shared, err := d.Store.SessionsOf(ctx, r.Person)
 	if err != nil {
 		return err
 	}
 	for _, key := range slices.Concat(alone, shared) {
 		before := f.lines
-		for l, err := range d.lines(ctx, key, r) {
+		for l, err := range d.linesOf(ctx, key, r) {
 			if err == nil {
 				err = f.add(ctx, l)
 			}
@@ -101,7 +101,7 @@ func (f *exporting) addRatings(ctx context.Context) error {
 }
 
 func (f *exporting) addSchedules(ctx context.Context) error {
-	made, err := f.desk.Schedules.Of(ctx, f.Person)
+	made, err := f.desk.Schedules.OfPerson(ctx, f.Person)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (f *exporting) send(ctx context.Context, text string) error {
 
 // linesOf yields the entries of a session that the person said, and those that answer
 // them. What others said is left out.
-func (d *Desk) lines(ctx context.Context, key string, r request) func(func(line, error) bool) {
+func (d *Desk) linesOf(ctx context.Context, key string, r request) func(func(line, error) bool) {
 	return func(yield func(line, error) bool) {
 		theirs := map[string]bool{} // turns
 		for e, err := range d.Store.Read(ctx, key, 1) {

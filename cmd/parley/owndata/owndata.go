@@ -51,12 +51,12 @@ type Store interface {
 	sessions.Reader
 	// SessionsOf lists the sessions in which only the person has spoken, and those in
 	// which others have too.
-	Spoke(ctx context.Context, person string) (alone, shared []string, err error)
+	SessionsOf(ctx context.Context, person string) (alone, shared []string, err error)
 }
 
 // Schedules looks up the schedules of people.
 type Schedules interface {
-	Of(ctx context.Context, person string) ([]schedules.Schedule, error)
+	OfPerson(ctx context.Context, person string) ([]schedules.Schedule, error)
 }
 
 // Ratings looks up a person's verdicts on answers.
@@ -111,7 +111,7 @@ type request struct {
 
 // Handle answers a command of somebody who may talk to the bot. When it returns nil the
 // command is recorded durably, or answered.
-func (d *Desk) Take(ctx context.Context, in bus.Inbound) error {
+func (d *Desk) Handle(ctx context.Context, in bus.Inbound) error {
 	if in.Group {
 		return d.reply(ctx, in, fmt.Sprintf("%s%s works in a chat with me alone: say it there.", d.Prefix(in.At.Channel), in.Text))
 	}
@@ -129,7 +129,7 @@ func (d *Desk) Take(ctx context.Context, in bus.Inbound) error {
 
 // explain tells the person what would be erased, and records that it has.
 func (d *Desk) explain(ctx context.Context, in bus.Inbound) error {
-	alone, shared, err := d.Store.Spoke(ctx, in.From.ID)
+	alone, shared, err := d.Store.SessionsOf(ctx, in.From.ID)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (d *Desk) takeForget(ctx context.Context, in bus.Inbound) error {
 		}
 		return d.reply(ctx, in, fmt.Sprintf("Say `%[1]sforget` first: it says what would be erased. Then `%[1]sforget yes` does it, within ten minutes.", d.Prefix(in.At.Channel)))
 	}
-	return d.note(ctx, in)
+	return d.record(ctx, in)
 }
 
 func (d *Desk) takeExport(ctx context.Context, in bus.Inbound) error {
@@ -171,7 +171,7 @@ func (d *Desk) takeExport(ctx context.Context, in bus.Inbound) error {
 		return d.reply(ctx, in, "I have sent it to you a moment ago. I do so again ten minutes after that.")
 	}
 	if last.Value != in.ID { // else it came again
-		if err := d.note(ctx, in); err != nil {
+		if err := d.record(ctx, in); err != nil {
 			return err
 		}
 	}
@@ -179,7 +179,7 @@ func (d *Desk) takeExport(ctx context.Context, in bus.Inbound) error {
 }
 
 // record makes a request durable, and wakes Run.
-func (d *Desk) note(ctx context.Context, in bus.Inbound) error {
+func (d *Desk) record(ctx context.Context, in bus.Inbound) error {
 	raw, err := json.Marshal(request{Do: in.Text, Person: in.From.ID, To: in.At, Quote: in.ReplyTo, Until: d.Now()})
 	if err != nil {
 		return fmt.Errorf("encode a request: %w", err)
@@ -261,11 +261,11 @@ func (d *Desk) carryOut(ctx context.Context, id string, r request) error {
 	if err != nil {
 		return err
 	}
-	return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: told(receipt)})
+	return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: receiptInWords(receipt)})
 }
 
 // receiptInWords returns a receipt in words for the person.
-func told(r erase.Receipt) string {
+func receiptInWords(r erase.Receipt) string {
 	var b strings.Builder
 	b.WriteString("It is erased.\n\n")
 	for _, line := range []struct {

@@ -80,7 +80,7 @@ func command(id, name, args string) bus.Inbound {
 
 func (s *stage) take(t *testing.T, in bus.Inbound) {
 	t.Helper()
-	if err := s.desk.Take(t.Context(), in); err != nil {
+	if err := s.desk.Handle(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -182,7 +182,7 @@ func TestAnErasureThatIsCutOffIsDone(t *testing.T) {
 		if len(got) != 2 || got[1].ID != bus.ReplyID("2") || !strings.Contains(got[1].Text, "It is erased") || s.done.Load() != 1 {
 			t.Errorf("%d erasures, said %+v", s.done.Load(), got)
 		}
-		if alone, shared, err := s.Store.Spoke(t.Context(), person); err != nil || len(alone)+len(shared) > 0 {
+		if alone, shared, err := s.Store.SessionsOf(t.Context(), person); err != nil || len(alone)+len(shared) > 0 {
 			t.Errorf("there is %v %v, %v", alone, shared, err)
 		}
 	})

@@ -40,10 +40,10 @@ type Desk struct {
 }
 
 // IsPersonal reports whether a command is one of these.
-func Is(command bus.Inbound) bool { return command.Text == Memory || command.Text == Link }
+func IsPersonal(command bus.Inbound) bool { return command.Text == Memory || command.Text == Link }
 
 // Handle carries a command out. When it returns nil, the command is done and answered.
-func (d *Desk) Take(ctx context.Context, in bus.Inbound) error {
+func (d *Desk) Handle(ctx context.Context, in bus.Inbound) error {
 	p := d.Prefix(in.At.Channel)
 	words := strings.ToLower(strings.Trim(strings.TrimSpace(in.Args), "`"))
 	switch {
@@ -67,7 +67,7 @@ func (d *Desk) Take(ctx context.Context, in bus.Inbound) error {
 }
 
 // maxShown is how many bytes are shown in a message; longer content is sent as a file.
-const mostShown = 3000
+const maxShown = 3000
 
 // show tells a person what is remembered about them.
 func (d *Desk) show(ctx context.Context, in bus.Inbound) error {
@@ -80,7 +80,7 @@ func (d *Desk) show(ctx context.Context, in bus.Inbound) error {
 		return d.reply(ctx, in, "I remember nothing of you in all conversations. What a conversation keeps for itself stands in its file MEMORY.md: ask me for it.")
 	}
 	out := bus.Outbound{Text: fmt.Sprintf("This is what I remember of you in all conversations where we are alone. `%smemory clear` erases it; or tell me what is wrong.", p)}
-	if len(content) > mostShown {
+	if len(content) > maxShown {
 		out.File = &bus.File{Name: "memory.md", Data: []byte(content)}
 	} else {
 		out.Text += "\n\n> " + strings.ReplaceAll(strings.TrimSpace(content), "\n", "\n> ")
@@ -102,7 +102,7 @@ func (d *Desk) offer(ctx context.Context, in bus.Inbound) error {
 	p := d.Prefix(in.At.Channel)
 	text := fmt.Sprintf("Say `link %s`, with the mark that commands have there, to me alone on another channel, within ten minutes: then I know that both are you. "+
 		"I remember the same of you in both places, and your limits are counted together. Never give the code to somebody else.", code)
-	if others := named(all, in.From.ID); others != "" {
+	if others := namesOf(all, in.From.ID); others != "" {
 		text += fmt.Sprintf("\n\nYou are linked with %s; `%slink off` parts you here from there.", others, p)
 	}
 	return d.reply(ctx, in, text)
@@ -125,7 +125,7 @@ func (d *Desk) link(ctx context.Context, in bus.Inbound, code string) error {
 			return err
 		}
 	}
-	return d.reply(ctx, in, fmt.Sprintf("You are linked with %s: I take you for one person, remember the same of you in both places and count your limits together. `%slink off` undoes it.", named(all, in.From.ID), p))
+	return d.reply(ctx, in, fmt.Sprintf("You are linked with %s: I take you for one person, remember the same of you in both places and count your limits together. `%slink off` undoes it.", namesOf(all, in.From.ID), p))
 }
 
 // unlink separates a person from those they are linked with. These are told first, so
@@ -146,7 +146,7 @@ func (d *Desk) unlink(ctx context.Context, in bus.Inbound) error {
 	if _, err := d.Book.Unlink(ctx, in.From.ID); err != nil {
 		return err
 	}
-	return d.reply(ctx, in, fmt.Sprintf("You are no longer linked with %s. What I remembered of you by then, each of you keeps.", named(all, in.From.ID)))
+	return d.reply(ctx, in, fmt.Sprintf("You are no longer linked with %s. What I remembered of you by then, each of you keeps.", namesOf(all, in.From.ID)))
 }
 
 // tell tells a linked person of a command, in the chat where they talk to the bot alone.
@@ -179,7 +179,7 @@ func (d *Desk) publish(ctx context.Context, in bus.Inbound, out bus.Outbound) er
 }
 
 // namesOf lists the linked persons but one, in words.
-func named(all []channels.Link, but string) string {
+func namesOf(all []channels.Link, but string) string {
 	var names []string
 	for _, l := range all {
 		if l.Person != but {

@@ -51,7 +51,7 @@ func (s *stage) command(person, text, args string) bus.Inbound {
 func (s *stage) take(in bus.Inbound) {
 	s.Helper()
 	for range 2 {
-		if err := s.desk.Take(s.Context(), in); err != nil {
+		if err := s.desk.Handle(s.Context(), in); err != nil {
 			s.Fatal(err)
 		}
 	}

@@ -102,13 +102,13 @@ func Settings() []config.Platform {
 // Page returns the page below docs that explains a platform; "" if the platform is not
 // known.
 func Page(platform string) string {
-	p, _ := named(platform)
+	p, _ := platformNamed(platform)
 	return p.page
 }
 
 // platformNamed returns a platform's row; false for channels that are on none, such as
 // the terminal.
-func named(name string) (platform, bool) {
+func platformNamed(name string) (platform, bool) {
 	for _, p := range platforms() {
 		if p.Name == name {
 			return p, true
@@ -120,7 +120,7 @@ func named(name string) (platform, bool) {
 // Open makes the adapter of a channel. SettingAtFault returns the setting that an error
 // is about.
 func Open(c config.Channel, g Given) (channels.Channel, error) {
-	p, ok := named(c.Platform)
+	p, ok := platformNamed(c.Platform)
 	if !ok {
 		return nil, fmt.Errorf("there is no platform %q", c.Platform)
 	}
@@ -133,7 +133,7 @@ const answerTimeout = 20 * time.Second
 // Account asks a channel's platform who the bot is, and returns the name; "" if it cannot
 // be asked.
 func Account(ctx context.Context, platform string, ch channels.Channel) (string, error) {
-	p, ok := named(platform)
+	p, ok := platformNamed(platform)
 	if !ok {
 		return "", nil
 	}
@@ -145,7 +145,7 @@ func Account(ctx context.Context, platform string, ch channels.Channel) (string,
 // Examine checks what the bot needs from a channel's platform besides its account, also
 // in the given chats of the channel. Its error is the platform's refusal or a *LackError.
 func Examine(ctx context.Context, c config.Channel, ch channels.Channel, known []channels.Chat) error {
-	p, ok := named(c.Platform)
+	p, ok := platformNamed(c.Platform)
 	if !ok || p.examine == nil {
 		return nil
 	}
@@ -333,13 +333,13 @@ func examineChats(ctx context.Context, c config.Channel, dc *discord.Channel) er
 }
 
 // maxNamed is how many places are named in which a bot lacks something.
-const mostNamed = 3
+const maxNamed = 3
 
 // lackOfRights returns the error that names where a bot lacks permissions.
 func lackOfRights(lacking []discord.LackOfRights) *LackError {
 	e := &LackError{Remedy: "give its role these permissions in the server's settings"}
 	var all []string
-	for _, l := range lacking[:min(len(lacking), mostNamed)] {
+	for _, l := range lacking[:min(len(lacking), maxNamed)] {
 		where := " in the server " + l.Server
 		switch {
 		case l.Channel != "" && l.Server == "":

@@ -69,16 +69,16 @@ func (s *Server) enclose(ctx context.Context, l message.Letter, outs []bus.Outbo
 // encloseShown copies the files of the workspace that an answer shows as images. The
 // result also has, for each file that is not sent, a sentence that says why.
 func (s *Server) encloseShown(ctx context.Context, session, id string, at bus.Address, text string) (e agent.Enclosed) {
-	paths := outfiles.Shown(text)
+	paths := outfiles.ShownPaths(text)
 	if len(paths) == 0 {
 		return e
 	}
 	refuse := func(format string, args ...any) {
 		e.Refused = append(e.Refused, fmt.Sprintf(format, args...))
 	}
-	if len(paths) > outfiles.MostFiles {
-		refuse("Of %d files only the first %d were sent.", len(paths), outfiles.MostFiles)
-		paths = paths[:outfiles.MostFiles]
+	if len(paths) > outfiles.MaxFiles {
+		refuse("Of %d files only the first %d were sent.", len(paths), outfiles.MaxFiles)
+		paths = paths[:outfiles.MaxFiles]
 	}
 	if why, err := s.home.MayEnclose(ctx); err != nil || why != "" {
 		refuse("Files cannot be sent now: %s.", cmp.Or(why, "it is not known whether all processes know how"))

@@ -77,10 +77,10 @@ func (s *Server) eventWebhook(name string) (events.Webhook, bool) {
 
 // handleOwnData carries out a person's command about the data that is kept about them.
 func (s *Server) handleOwnData(ctx context.Context, in bus.Inbound) error {
-	if personal.Is(in) {
-		return (&personal.Desk{Book: s.home.Book, Bus: s.home.Bus, Prefix: s.commandPrefix}).Take(ctx, in)
+	if personal.IsPersonal(in) {
+		return (&personal.Desk{Book: s.home.Book, Bus: s.home.Bus, Prefix: s.commandPrefix}).Handle(ctx, in)
 	}
-	return s.ownData.Take(ctx, in)
+	return s.ownData.Handle(ctx, in)
 }
 
 // eventSession returns the session in which a webhook's events are answered; false if the

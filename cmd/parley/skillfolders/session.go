@@ -49,7 +49,7 @@ type set struct {
 // New makes Skills of the operator's skills.
 func New(c Config, found *Catalog) *Skills {
 	s := &Skills{cfg: c, sets: map[string]set{}}
-	s.tool = skills.New(func(_ context.Context, call tools.Call) ([]skills.Skill, error) { return s.of(call.Session) })
+	s.tool = skills.New(func(_ context.Context, call tools.Call) ([]skills.Skill, error) { return s.skillsOf(call.Session) })
 	s.Set(found)
 	return s
 }
@@ -57,10 +57,10 @@ func New(c Config, found *Catalog) *Skills {
 // Set replaces the operator's skills for the turns that begin from now on.
 func (s *Skills) Set(found *Catalog) { s.catalog.Store(found) }
 
-// skillsOf returns all skills that a session has, those of the operator first.
-func (s *Skills) of(session string) ([]skills.Skill, error) {
+// skillsOf returns all skills that a session has, those skillsOf the operator first.
+func (s *Skills) skillsOf(session string) ([]skills.Skill, error) {
 	catalog := s.catalog.Load()
-	of := catalog.Of(s.cfg.Agent(session))
+	of := catalog.OfAgent(s.cfg.Agent(session))
 	for i := range of {
 		for _, tool := range s.programs(of[i], session) {
 			of[i].Tools = append(of[i].Tools, tool.Spec().Name)
@@ -96,7 +96,7 @@ func (s *Skills) programs(skill skills.Skill, session string) []tools.Tool {
 // WithPrograms returns the names of the operator's skills that add tools.
 func (s *Skills) WithPrograms() []string { return s.catalog.Load().WithPrograms() }
 
-// Offline tells whether a tool is a program of a skill's that has no network.
+// Offline reports whether a tool is a program of a skill that has no network.
 func (s *Skills) Offline(tool string) bool {
 	return slices.ContainsFunc(s.catalog.Load().Skills, func(skill skills.Skill) bool {
 		return slices.ContainsFunc(skill.Programs, func(p folder.Program) bool {
@@ -105,10 +105,10 @@ func (s *Skills) Offline(tool string) bool {
 	})
 }
 
-// An own is what lies in a session's workspace.
+// An own has the skills in a session's workspace.
 type own struct {
 	skills []skills.Skill
-	// hidden are those in whose description strangers may have a hand.
+	// hidden are the skills in whose description strangers may have had a part.
 	hidden   []skills.Skill
 	problems []folder.Problem
 }
@@ -143,18 +143,19 @@ func (s *Skills) own(session string, catalog *Catalog) (o own, err error) {
 	return o, nil
 }
 
-// Prompt is what a session's prompt says of skills: of the operator's, and of those of its
-// workspace.
+// Prompt returns what a session's prompt says about skills: about the operator's, and
+// about those of its workspace.
 func (s *Skills) Prompt(session string) (operator, workspace string, err error) {
 	catalog := s.catalog.Load()
 	o, err := s.own(session, catalog)
-	return skills.OfOperator(catalog.Of(s.cfg.Agent(session))), skills.OfSession(o.skills, o.problems, len(o.hidden)), err
+	return skills.OfOperator(catalog.OfAgent(s.cfg.Agent(session))), skills.OfSession(o.skills, o.problems, len(o.hidden)), err
 }
 
-// With is a session's tools with those of its skills: none where it has no skills.
+// With returns a session's tools with those of its skills; if it has no skills, just its
+// tools.
 func (s *Skills) With(base *tools.Set, session string) *tools.Set {
 	catalog, agent := s.catalog.Load(), s.cfg.Agent(session)
-	of := catalog.Of(agent)
+	of := catalog.OfAgent(agent)
 	if len(of) == 0 && !s.hasOwn(session) {
 		return base
 	}
@@ -173,7 +174,7 @@ func (s *Skills) With(base *tools.Set, session string) *tools.Set {
 	return all
 }
 
-// hasOwn tells whether there may be skills in a session's workspace.
+// hasOwn reports whether there may be skills in a session's workspace.
 func (s *Skills) hasOwn(session string) bool {
 	if !slices.Contains(s.cfg.Capabilities(session), tools.FileRead) {
 		return false

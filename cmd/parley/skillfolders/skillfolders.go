@@ -1,7 +1,8 @@
-// Package skillfolders finds the skills of the settings and of sessions' workspaces, and says which agents have them.
+// Package skillfolders finds the skills in the operator's folders and in sessions'
+// workspaces, and says which agents have them.
 //
-// skillfolders.go finds those of the operator; session.go adds those of a session's
-// workspace, and gives agents what they have.
+// skillfolders.go finds the operator's skills; session.go adds those of a session's
+// workspace, and gives agents the tools of their skills.
 package skillfolders
 
 import (
@@ -23,7 +24,7 @@ import (
 // Folder is the name of the folder of skills, in a home and in a workspace.
 const Folder = "skills"
 
-// A Catalog is the operator's skills as they were found.
+// A Catalog has the operator's skills, as they were found.
 type Catalog struct {
 	Dirs     []string // where they were looked for
 	Skills   []skills.Skill
@@ -31,7 +32,7 @@ type Catalog struct {
 	settings *config.Config
 }
 
-// None is a Catalog without skills.
+// None returns a Catalog without skills.
 func None(c *config.Config) *Catalog { return &Catalog{settings: c} }
 
 // Find reads the operator's skills.
@@ -57,7 +58,7 @@ func Find(c *config.Config) *Catalog {
 	return found
 }
 
-// checkNames notes which names of a setting are of no skill.
+// checkNames records names in a setting that no skill has.
 func (c *Catalog) checkNames(key string, names []string, minor bool) {
 	var known []string
 	for _, s := range c.Skills {
@@ -80,7 +81,8 @@ func (c *Catalog) checkNames(key string, names []string, minor bool) {
 	}
 }
 
-// checkServers notes skills whose tools would be called as those of an MCP server.
+// checkServers records skills whose tools would have the same names as those of an MCP
+// server.
 func (c *Catalog) checkServers() {
 	for _, s := range c.Skills {
 		if _, taken := c.settings.MCP[s.Name]; taken && len(s.Programs) > 0 {
@@ -92,7 +94,7 @@ func (c *Catalog) checkServers() {
 	}
 }
 
-// Err says what keeps the server from starting; nil if nothing does.
+// Err returns the problems that keep the server from starting; nil if there are none.
 func (c *Catalog) Err() error {
 	var all []error
 	for _, p := range c.Problems {
@@ -103,7 +105,7 @@ func (c *Catalog) Err() error {
 	return errors.Join(all...)
 }
 
-// Minor is what the operator may want to know all the same.
+// Minor returns the problems that do not keep the server from starting.
 func (c *Catalog) Minor() (all []folder.Problem) {
 	for _, p := range c.Problems {
 		if p.Minor {
@@ -113,7 +115,7 @@ func (c *Catalog) Minor() (all []folder.Problem) {
 	return all
 }
 
-// WithPrograms are the names of the skills that bring tools.
+// WithPrograms returns the names of the skills that add tools.
 func (c *Catalog) WithPrograms() (names []string) {
 	for _, s := range c.Skills {
 		if len(s.Programs) > 0 && len(c.Agents(s.Name)) > 0 {
@@ -123,8 +125,8 @@ func (c *Catalog) WithPrograms() (names []string) {
 	return names
 }
 
-// Of are the operator's skills that an agent has.
-func (c *Catalog) Of(agent string) (has []skills.Skill) {
+// OfAgent returns the operator's skills that an agent has.
+func (c *Catalog) OfAgent(agent string) (has []skills.Skill) {
 	for _, s := range c.Skills {
 		if c.has(agent, s.Name) {
 			has = append(has, s)
@@ -138,7 +140,7 @@ func (c *Catalog) has(agent, skill string) bool {
 	return !slices.Contains(c.settings.Skills.Off, skill) && (only == nil || slices.Contains(only, skill))
 }
 
-// Agents are the agents that have a skill of the operator's.
+// Agents returns the agents that have a skill of the operator's.
 func (c *Catalog) Agents(skill string) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(c.settings.Agents)) {
 		if c.has(name, skill) {
@@ -148,17 +150,17 @@ func (c *Catalog) Agents(skill string) (names []string) {
 	return names
 }
 
-// A Listed is a skill of the operator's as it is told.
+// A Listed describes a skill of the operator's in the API.
 type Listed struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description"`
 	Folder      string   `json:"folder"`
-	Agents      []string `json:"agents"` // that have it
+	Agents      []string `json:"agents"` // agents that have it
 	Trusted     bool     `json:"trusted"`
-	Tools       []string `json:"tools"` // that it brings those that have the capabilities
+	Tools       []string `json:"tools"` // tools that it adds to agents with the capabilities
 }
 
-// List tells all skills of the operator's, also those that nobody has.
+// List returns all skills of the operator's, also those that no agent has.
 func (c *Catalog) List() []Listed {
 	all := []Listed{}
 	for _, s := range c.Skills {

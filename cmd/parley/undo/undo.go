@@ -115,7 +115,7 @@ func (d *Desk) Undo(ctx context.Context, w agent.Undoing) (string, error) {
 	case err != nil:
 		return "", err
 	}
-	if err := d.after(dir, undone); err != nil {
+	if err := d.restoreMarks(dir, undone); err != nil {
 		return "", err
 	}
 	return s.undone(made, undone), nil
@@ -152,7 +152,7 @@ func (d *Desk) marksNow(dir *workspace.Dir) json.RawMessage {
 
 // restoreMarks marks again the files that were marked when the turn began, since their
 // content may be back, and lets the directory be measured again.
-func (d *Desk) after(dir *workspace.Dir, undone snapshots.Record) error {
+func (d *Desk) restoreMarks(dir *workspace.Dir, undone snapshots.Record) error {
 	var marks guard.Marks
 	if len(undone.Note) > 0 {
 		if err := json.Unmarshal(undone.Note, &marks); err != nil {

@@ -62,7 +62,8 @@ func (s Service) Commands() []string {
 	return []string{"systemctl --user daemon-reload", "systemctl --user enable --now parley", "loginctl enable-linger   # so that it serves while you are not logged in"}
 }
 
-// Text is the unit. An error that the operator has to see to is a *Problem.
+// Text returns the content of the unit. An error that the operator must see to is a
+// *Problem.
 func (s Service) Text() (string, error) {
 	for _, path := range []string{s.Program, s.Config, s.Home} {
 		if strings.ContainsAny(path, "\n\"%$\\") {
@@ -70,13 +71,13 @@ func (s Service) Text() (string, error) {
 		}
 	}
 	if !s.Root {
-		return s.own(), nil
+		return s.userUnit(), nil
 	}
-	return s.machines()
+	return s.systemUnit()
 }
 
 // userUnit returns the unit of an ordinary user.
-func (s Service) own() string {
+func (s Service) userUnit() string {
 	call := fmt.Sprintf("%q --home %q serve", s.Program, s.Home)
 	if s.Config != "" {
 		call = fmt.Sprintf("%q --home %q --config %q serve", s.Program, s.Home, s.Config)
@@ -119,7 +120,7 @@ const (
 
 // systemUnit returns the machine's unit: it runs under a user that exists while it runs,
 // and reads its secrets as credentials.
-func (s Service) machines() (string, error) {
+func (s Service) systemUnit() (string, error) {
 	if s.Config == "" {
 		return "", &Problem{"the machine's service needs a configuration that everybody may read: write /etc/parley/parley.toml, and name it with --config"}
 	}
@@ -127,7 +128,7 @@ func (s Service) machines() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the configuration: %w", err)
 	}
-	if err := readable(s.Config); err != nil {
+	if err := checkReadable(s.Config); err != nil {
 		return "", err
 	}
 	names, err := secretsOf(string(raw))
@@ -179,7 +180,7 @@ func secretsOf(config string) ([]string, error) {
 
 // checkReadable returns a *Problem unless every user may read a file, because the
 // service's user does not exist yet.
-func readable(file string) error {
+func checkReadable(file string) error {
 	for path, want := file, os.FileMode(0o004); ; path, want = filepath.Dir(path), 0o001 {
 		info, err := os.Stat(path)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // SandboxConfig returns the configured sandbox in the form that sandbox.Open takes.
-func Of(c *config.Config, log *slog.Logger) sandbox.Config {
+func SandboxConfig(c *config.Config, log *slog.Logger) sandbox.Config {
 	s := c.Sandbox
 	cfg := sandbox.Config{
 		Mode: sandbox.Mode(s.Mode), MemoryMB: s.MemoryMB, Processes: s.Processes, TmpMB: s.TmpMB, Read: s.Read, Env: s.Env, Log: log,
@@ -56,7 +56,7 @@ func (l Later) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, erro
 // config.SettingError for settings that cannot be met. Killed is called for each command
 // that the sandbox ends.
 func Open(ctx context.Context, c *config.Config, log *slog.Logger, killed func(reason string)) (sandbox.Sandbox, error) {
-	cfg := Of(c, log)
+	cfg := SandboxConfig(c, log)
 	cfg.OnKill = func(reason sandbox.Reason) { killed(string(reason)) }
 	box, err := sandbox.Open(ctx, cfg)
 	if absent, ok := errors.AsType[*sandbox.AbsentError](err); ok {

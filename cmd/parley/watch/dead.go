@@ -75,7 +75,7 @@ func (d *dead) told(ctx context.Context, topic bus.Topic) (n int, err error) {
 		}
 		for _, l := range letters {
 			after = l.Message.ID
-			if isTold(after) {
+			if isFromWatch(after) {
 				n++
 			}
 		}

@@ -50,14 +50,14 @@ func Disk(host, name, dir string, room func(dir string) (Room, error)) Source {
 				return nil, nil
 			}
 			return []Concern{{ID: id, Text: fmt.Sprintf("The disk of %s is nearly full: %s of %s are free. When it is full I take nothing in any more.",
-				place, megabytes(r.Free), megabytes(r.Size))}}, nil
+				place, sizeInWords(r.Free), sizeInWords(r.Size))}}, nil
 		},
 		Over: func(string) string { return fmt.Sprintf("The disk of %s has room again.", place) },
 	}
 }
 
 // sizeInWords returns a size in words.
-func megabytes(n uint64) string {
+func sizeInWords(n uint64) string {
 	if n >= 10<<30 {
 		return fmt.Sprintf("%d GB", n>>30)
 	}

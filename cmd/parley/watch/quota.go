@@ -10,9 +10,9 @@ import (
 type Workspaces interface {
 	// ListFull lists the folders that this process has written to and that hold at least
 	// that part of their quota.
-	Full(part float64) []string
+	ListFull(part float64) []string
 	// UsedPart measures which part of its quota a folder holds; 0 if there is none.
-	Part(ctx context.Context, name string) (float64, error)
+	UsedPart(ctx context.Context, name string) (float64, error)
 }
 
 const (
@@ -28,13 +28,13 @@ func Quotas(w Workspaces, megabytes int) Source {
 	return Source{
 		ID: prefix, Judges: func() bool { return true },
 		Look: func(ctx context.Context, open map[string]bool) ([]Concern, error) {
-			full := w.Full(nearlyFull)
+			full := w.ListFull(nearlyFull)
 			for id := range open {
 				name := id[len(prefix):]
 				if slices.Contains(full, name) {
 					continue
 				}
-				part, err := w.Part(ctx, name)
+				part, err := w.UsedPart(ctx, name)
 				if err != nil {
 					return nil, fmt.Errorf("look how full a folder is: %w", err)
 				}

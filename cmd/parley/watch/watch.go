@@ -69,8 +69,8 @@ var ErrNobody = errors.New("no chat with an owner is known")
 // subject is the subject of the notes in the book.
 const subject = "concern"
 
-// tellAgainAfter is how soon owners are told again that a concern has grown.
-const again = time.Hour
+// tellAgainAfter is how soon owners are told tellAgainAfter that a concern has grown.
+const tellAgainAfter = time.Hour
 
 // A state is what the book remembers about a concern.
 type state struct {
@@ -124,12 +124,12 @@ func (c Config) look(ctx context.Context, s Source) error {
 	for _, one := range there {
 		st, ok := known[one.ID]
 		delete(known, one.ID)
-		if err := c.standing(ctx, one, st, ok, now); err != nil {
+		if err := c.handlePresent(ctx, one, st, ok, now); err != nil {
 			return err
 		}
 	}
 	for id, st := range known {
-		if err := c.passing(ctx, s, id, st, now); err != nil {
+		if err := c.handleGone(ctx, s, id, st, now); err != nil {
 			return err
 		}
 	}
@@ -137,7 +137,7 @@ func (c Config) look(ctx context.Context, s Source) error {
 }
 
 // handlePresent records a concern that exists now, and tells owners if it is time.
-func (c Config) standing(ctx context.Context, one Concern, st state, known bool, now time.Time) error {
+func (c Config) handlePresent(ctx context.Context, one Concern, st state, known bool, now time.Time) error {
 	switch {
 	case !known:
 		return c.note(ctx, one.ID, state{Since: now})
@@ -146,7 +146,7 @@ func (c Config) standing(ctx context.Context, one Concern, st state, known bool,
 		return c.note(ctx, one.ID, st)
 	case st.Told.IsZero() && now.Sub(st.Since) < one.Patience:
 		return nil
-	case st.Told.IsZero(), one.Count > st.Count && now.Sub(st.Told) >= again:
+	case st.Told.IsZero(), one.Count > st.Count && now.Sub(st.Told) >= tellAgainAfter:
 		if err := c.Tell(ctx, suffix(one.ID, st, strconv.Itoa(one.Count)), one.Text); err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func (c Config) standing(ctx context.Context, one Concern, st state, known bool,
 
 // handleGone records that a concern does not exist any more, and tells owners once it is
 // over.
-func (c Config) passing(ctx context.Context, s Source, id string, st state, now time.Time) error {
+func (c Config) handleGone(ctx context.Context, s Source, id string, st state, now time.Time) error {
 	switch {
 	case st.Told.IsZero():
 		return c.Notes.Note(ctx, subject, id, "")
@@ -194,4 +194,4 @@ func suffix(id string, st state, what string) string {
 }
 
 // isFromWatch reports whether a message's id says that a Watch has sent it.
-func isTold(id string) bool { return strings.Contains(id, "#concern/") }
+func isFromWatch(id string) bool { return strings.Contains(id, "#concern/") }

@@ -11,52 +11,54 @@ import (
 	"parley/cmd/parley/outbox"
 )
 
-// window is within how long a second notification that says the same counts as the
-// first one's twin, and how far apart the starts of their alerts may be. Two
-// Alertmanagers that cannot reach each other both notify within seconds; a repetition
-// on purpose comes after hours.
-const window = 10 * time.Minute
+// twinWindow is how soon after a notification a second one that says the same counts as
+// its twin, and how far apart the starts of their alerts may be. Two Alertmanagers that
+// cannot reach each other both notify within seconds; a repetition on purpose comes after
+// hours.
+const twinWindow = 10 * time.Minute
 
-// A notification is what tells one of Alertmanager's notifications from others.
+// A notification has the features that distinguish one of Alertmanager's notifications
+// from others.
 type notification struct {
-	group    string    // receiver and group key
+	group    string    // hash of receiver and group key
 	identity string    // status, and every alert's fingerprint and status
 	starts   string    // every alert's start, exactly
 	newest   time.Time // the latest start
-	hasEnded bool      // an alert in it has ended: it is news of an earlier notification
+	hasEnded bool      // an alert in it has ended, so it is about an earlier notification
 }
 
+// readNotification finds the features of a notification in what was posted.
 func readNotification(data map[string]any) notification {
-	group := plain(data["groupKey"])
+	group := plainText(data["groupKey"])
 	if group == "" {
-		group = exact(data["groupLabels"])
+		group = exactText(data["groupLabels"])
 	}
 	a := notification{
-		group:    digest(plain(data["receiver"]), group),
-		hasEnded: plain(data["status"]) == "resolved",
+		group:    digest(plainText(data["receiver"]), group),
+		hasEnded: plainText(data["status"]) == "resolved",
 	}
 	var who, starts []string
 	for _, item := range list(data["alerts"]) {
 		one, _ := item.(map[string]any)
-		name, status := plain(one["fingerprint"]), plain(one["status"])
+		name, status := plainText(one["fingerprint"]), plainText(one["status"])
 		if name == "" { // Alertmanager before 0.20 sends none
-			name = exact(one["labels"])
+			name = exactText(one["labels"])
 		}
 		who = append(who, digest(name, status))
-		starts = append(starts, digest(name, plain(one["startsAt"])))
+		starts = append(starts, digest(name, plainText(one["startsAt"])))
 		a.hasEnded = a.hasEnded || status == "resolved"
-		if at, err := time.Parse(time.RFC3339Nano, plain(one["startsAt"])); err == nil && at.After(a.newest) {
+		if at, err := time.Parse(time.RFC3339Nano, plainText(one["startsAt"])); err == nil && at.After(a.newest) {
 			a.newest = at
 		}
 	}
 	slices.Sort(who)
 	slices.Sort(starts)
-	a.identity = digest(append(who, plain(data["status"]))...)
+	a.identity = digest(append(who, plainText(data["status"]))...)
 	a.starts = digest(starts...)
 	return a
 }
 
-// acceptNotification gives a notification to the outbox once, however many Alertmanagers
+// acceptNotification passes a notification to the outbox once, however many Alertmanagers
 // send it.
 //
 // Twins have the receiver, group key, status and alerts in common, their alerts
@@ -75,14 +77,14 @@ func (h *Handler) acceptNotification(ctx context.Context, out Outbox, r outbox.R
 	defer h.recent.lock(a.group)()
 	now := h.config.Now()
 	last := h.recent.last(a.group)
-	if last.startsNear(a) && last.identity == a.identity && now.Sub(last.at) < window {
+	if last.startsNear(a) && last.identity == a.identity && now.Sub(last.at) < twinWindow {
 		r.Key, r.Digest, r.Subject = last.key, last.key, last.subject
 		return out.Accept(ctx, r)
 	}
 	// A notification that could not be accepted before is tried again as of the time of the
 	// first attempt: its key, which depends on the time, stays the same.
 	began, again := now, false
-	if t := last.tried; t.identity == a.identity && t.starts == a.starts && now.Sub(t.at) < mostTried {
+	if t := last.tried; t.identity == a.identity && t.starts == a.starts && now.Sub(t.at) < maxRetryTime {
 		began, again = t.at, true
 	}
 	status, s, err := h.acceptNew(ctx, out, r, a, last, began)
@@ -100,16 +102,16 @@ func (h *Handler) acceptNotification(ctx context.Context, out Outbox, r outbox.R
 	return status, nil
 }
 
-// acceptNew gives a notification to the outbox that this process knows no twin of. Began
-// is when that was first tried.
+// acceptNew passes a notification to the outbox of which this process knows no twin.
+// Began is when that was first tried.
 func (h *Handler) acceptNew(ctx context.Context, out Outbox, r outbox.Request, a notification, last sent, began time.Time) (outbox.Status, sent, error) {
-	span := began.UnixNano() / int64(window)
+	span := began.UnixNano() / int64(twinWindow)
 	at, key := began, a.key(span)
 	switch {
-	case last.said(a):
+	case last.hasSaid(a):
 		// It says the same as a notification before the last one.
 		key = digest(key, last.key)
-	case a.since(span):
+	case a.beganIn(span):
 		// The alert is so new that no notification of it can have come in the span before.
 	default:
 		// The outbox has no method that looks a key up. So this records a post without
@@ -121,7 +123,7 @@ func (h *Handler) acceptNew(ctx context.Context, out Outbox, r outbox.Request, a
 		if err != nil {
 			return outbox.Status{}, sent{}, fmt.Errorf("look for a twin: %w", err)
 		}
-		if before.At.UnixNano()/int64(window) == span-1 && began.Sub(before.At) < window {
+		if before.At.UnixNano()/int64(twinWindow) == span-1 && began.Sub(before.At) < twinWindow {
 			at, key = before.At, r.Key
 		}
 	}
@@ -137,9 +139,9 @@ func (h *Handler) acceptNew(ctx context.Context, out Outbox, r outbox.Request, a
 	return status, sent{identity: a.identity, newest: a.newest, at: at, key: key, subject: r.Subject, earlier: last.history(a)}, err
 }
 
-// passOver remembers a notification for which the template printed nothing, so that the
-// next one is not taken for a repeat of the one before.
-func (h *Handler) passOver(d delivery) {
+// rememberUnsent records a notification for which the template printed nothing, so that
+// the next one is not taken for a repeat of the one before.
+func (h *Handler) rememberUnsent(d delivery) {
 	a := readNotification(d.data)
 	defer h.recent.lock(a.group)()
 	now, last := h.config.Now(), h.recent.last(a.group)
@@ -149,23 +151,25 @@ func (h *Handler) passOver(d delivery) {
 	})
 }
 
-// key is the key under which the book has a notification that comes in that span. A span
-// is a window of time, counted from 1970.
+// key returns the key under which the book has a notification that comes in that span. A
+// span is a window of time, counted from 1970.
 func (a notification) key(span int64) string {
 	return digest(a.group, a.identity, a.starts, strconv.FormatInt(span, 10))
 }
 
-// mostSkew is how far the clock of whoever sets an alert's start may be ahead of ours.
-const mostSkew = time.Minute
+// maxSkew is how far the clock of the program that sets an alert's start may be ahead of
+// ours.
+const maxSkew = time.Minute
 
-// since tells whether the newest of the alerts began in that span.
-func (a notification) since(span int64) bool {
-	return a.newest.After(time.Unix(0, span*int64(window)).Add(mostSkew))
+// beganIn reports whether the newest of the alerts began in that span.
+func (a notification) beganIn(span int64) bool {
+	return a.newest.After(time.Unix(0, span*int64(twinWindow)).Add(maxSkew))
 }
 
-// subject ties the end of an alert to its beginning: with the same subject, the message
-// about the end edits the first one or goes into its thread. What fires always gets a
-// message of its own, because nobody is notified of an edit.
+// subject returns the text that links the end of an alert to its beginning: with the same
+// subject, the message about the end edits the first one or goes into its thread. An
+// alert that fires always gets a message of its own, because nobody is notified of an
+// edit.
 func (a notification) subject(last sent, key string, now time.Time) string {
 	first := digest(a.group, a.newest.UTC().Format(time.RFC3339))
 	switch same := last.startsNear(a); {
@@ -173,7 +177,7 @@ func (a notification) subject(last sent, key string, now time.Time) string {
 		return last.subject
 	case a.hasEnded:
 		return first
-	case same, now.Sub(a.newest) > window: // a repeat
+	case same, now.Sub(a.newest) > twinWindow: // a repeat
 		return digest(first, key)
 	}
 	return first
@@ -184,46 +188,48 @@ type sent struct {
 	identity string
 	newest   time.Time
 	at       time.Time // when it was accepted
-	key      string    // "" where none is known
+	key      string    // "" if none is known
 	subject  string
-	tried    attempt  // the one since then that could not be accepted yet
-	earlier  []string // identity and starts of it and of those before it, the newest last
+	tried    attempt  // a later notification that could not be accepted yet
+	earlier  []string // hashes of the identity and starts of it and of those before it, the newest last
 }
 
-// mostEarlier bounds what is remembered of one group.
-const mostEarlier = 16
+// maxEarlier is how many notifications of one group are remembered.
+const maxEarlier = 16
 
-// said tells whether a notification of the group before this one said the same as a.
-func (s sent) said(a notification) bool {
+// hasSaid reports whether an earlier notification of the group said the same as a.
+func (s sent) hasSaid(a notification) bool {
 	return slices.Contains(s.earlier, digest(a.identity, a.starts))
 }
 
-// history is earlier, with a added.
+// history returns the earlier notifications with a added.
 func (s sent) history(a notification) []string {
 	all := append(slices.Clone(s.earlier), digest(a.identity, a.starts))
-	return all[max(0, len(all)-mostEarlier):]
+	return all[max(0, len(all)-maxEarlier):]
 }
 
 // An attempt is a notification that was not accepted, or not everywhere.
 type attempt struct {
 	identity string
 	starts   string
-	at       time.Time // of the first
+	at       time.Time // time of the first attempt
 }
 
-// mostTried is how long after a failed attempt the same notification counts as its next
-// attempt. Alertmanager gives up sooner; what comes later is a new notification.
-const mostTried = time.Hour
+// maxRetryTime is how long after a failed attempt the same notification counts as its
+// next attempt. Alertmanager gives up sooner; what comes later is a new notification.
+const maxRetryTime = time.Hour
 
+// known reports whether any notification of the group is known.
 func (s sent) known() bool { return s.key != "" }
 
-// startsNear tells whether the newest alerts of both start within a window of each other.
+// startsNear reports whether the newest alerts of both start within a window of each
+// other.
 func (s sent) startsNear(a notification) bool {
-	return s.known() && s.newest.Sub(a.newest).Abs() <= window
+	return s.known() && s.newest.Sub(a.newest).Abs() <= twinWindow
 }
 
-// mostGroups is half of the most groups that recentNotifications remembers.
-const mostGroups = 5000
+// maxGroups is half of the largest number of groups that recentNotifications remembers.
+const maxGroups = 5000
 
 // A recentNotifications remembers the last notification of each group. When there are too many
 // groups, it forgets those that came least recently.
@@ -259,7 +265,7 @@ func (t *recentNotifications) last(group string) sent {
 func (t *recentNotifications) keep(group string, s sent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.now) >= mostGroups {
+	if len(t.now) >= maxGroups {
 		t.now, t.old = map[string]sent{}, t.now
 	}
 	t.now[group] = s

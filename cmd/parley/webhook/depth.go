@@ -18,9 +18,9 @@ const (
 	maxShown  = 64 << 10 // bytes of a value that is printed as JSON
 )
 
-// tooMuch says which bound a text of JSON exceeds; "" is none. It only counts brackets
-// and commas; the decoder finds out later whether they are in their places.
-func tooMuch(text []byte) string {
+// exceededBound returns which bound a text of JSON exceeds; "" if none. It only counts
+// brackets and commas; the decoder finds out later whether they are in the right places.
+func exceededBound(text []byte) string {
 	depth, values := 0, 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -57,20 +57,21 @@ func endOfString(text []byte, from int) int {
 	return len(text)
 }
 
-// encoded prints a value as JSON for people: < stays <. It stops soon after most bytes.
-func encoded(v any, indent string, most int) string {
+// encodeJSON returns a value as JSON for people: < stays <. It stops soon after most
+// bytes.
+func encodeJSON(v any, indent string, most int) string {
 	p := printer{indent: indent, most: most}
 	p.value(v, "\n")
 	return p.String()
 }
 
-// exact prints a value whole, to compare it with others.
-func exact(v any) string {
+// exactText returns the whole value as text, to compare it with others.
+func exactText(v any) string {
 	switch v.(type) {
 	case map[string]any, []any:
-		return encoded(v, "", math.MaxInt)
+		return encodeJSON(v, "", math.MaxInt)
 	}
-	return plain(v)
+	return plainText(v)
 }
 
 // A printer writes JSON and stops once it is full.
@@ -86,7 +87,7 @@ func (p *printer) full() bool { return p.Len() >= p.most }
 func (p *printer) value(v any, line string) {
 	switch x := v.(type) {
 	case map[string]any:
-		p.inside('{', '}', line, len(x), func(comma func()) {
+		p.brackets('{', '}', line, len(x), func(comma func()) {
 			for _, key := range slices.Sorted(maps.Keys(x)) {
 				if p.full() {
 					return
@@ -101,7 +102,7 @@ func (p *printer) value(v any, line string) {
 			}
 		})
 	case []any:
-		p.inside('[', ']', line, len(x), func(comma func()) {
+		p.brackets('[', ']', line, len(x), func(comma func()) {
 			for _, item := range x {
 				if p.full() {
 					return
@@ -115,9 +116,9 @@ func (p *printer) value(v any, line string) {
 	}
 }
 
-// inside writes brackets, and between them what write writes. Write calls comma before
+// brackets writes brackets, and between them what write writes. Write calls comma before
 // each member, which goes on a line of its own.
-func (p *printer) inside(begin, end byte, line string, members int, write func(comma func())) {
+func (p *printer) brackets(begin, end byte, line string, members int, write func(comma func())) {
 	p.WriteByte(begin)
 	if members > 0 {
 		first := true
@@ -137,7 +138,7 @@ func (p *printer) inside(begin, end byte, line string, members int, write func(c
 	p.WriteByte(end)
 }
 
-// leaf writes a text, a number, or true or false.
+// leaf writes a text, a number, true or false.
 func (p *printer) leaf(v any) {
 	if s, ok := v.(string); ok && len(s) > p.most {
 		v = strings.ToValidUTF8(s[:p.most], "")

@@ -19,26 +19,27 @@ const marks = "\\`*_{}]<>)#+-.!|~&=$^"
 // bracket is an entity for an opening bracket. It begins no link.
 const bracket = "&#91;"
 
-// escape makes Markdown that shows s as it is: without formatting, mentions and blocks.
+// escape returns Markdown that shows s as it is: without formatting, mentions and blocks.
 // URLs stay links.
 func escape(s string) string {
 	s = clean(s)
-	if whole(s) {
-		return address(s)
+	if isURL(s) {
+		return escapeURL(s)
 	}
 	var b strings.Builder
 	for s != "" {
-		from, to := link(s)
-		words(&b, s[:from])
-		b.WriteString(address(s[from:to]))
+		from, to := findURL(s)
+		escapeText(&b, s[:from])
+		b.WriteString(escapeURL(s[from:to]))
 		s = s[to:]
 	}
 	return b.String()
 }
 
-// link finds the first URL in a text, up to the first character with which markup could
-// begin. If there is none, both results are the end of the text.
-func link(s string) (from, to int) {
+// findURL returns where the first URL in a text begins and ends; it ends before the first
+// character with which markup could begin. If there is none, both results are the end of
+// the text.
+func findURL(s string) (from, to int) {
 	for from < len(s) {
 		i := strings.Index(s[from:], "http")
 		if i < 0 {
@@ -79,13 +80,13 @@ func clean(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// whole tells whether s is a URL and nothing else.
-func whole(s string) bool {
+// isURL reports whether s is a URL and nothing else.
+func isURL(s string) bool {
 	return (strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")) && !strings.ContainsAny(s, " \n")
 }
 
-// address percent-encodes the characters of a URL that would end the link or begin markup.
-func address(s string) string {
+// escapeURL percent-encodes the characters of a URL that would end the link or begin markup.
+func escapeURL(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if strings.IndexByte("\\`*~<>()[]{}|^\"'", s[i]) >= 0 {
@@ -98,10 +99,10 @@ func address(s string) string {
 	return b.String()
 }
 
-// words escapes a text without URLs. Slack's markup knows no backslash, so zeroWidth
-// separates backticks, which would else begin a block of code, the > of a quotation from
-// the beginning of its line, and @ from the name that it would mention.
-func words(b *strings.Builder, s string) {
+// escapeText escapes a text without URLs. Slack's markup knows no backslash, so zeroWidth
+// separates backticks, which would otherwise begin a block of code, the > of a quotation
+// from the beginning of its line, and @ from the name that it would mention.
+func escapeText(b *strings.Builder, s string) {
 	before := '\n'
 	for i, r := range s {
 		if r == '`' && before == '`' || r == '>' && before == '\n' {
@@ -110,14 +111,14 @@ func words(b *strings.Builder, s string) {
 		switch {
 		case r == '[':
 			b.WriteString(bracket)
-		case r < utf8.RuneSelf && strings.ContainsRune(marks, r), r == ':' && !wordy(before) && mayBeName(s[i+1:]):
+		case r < utf8.RuneSelf && strings.ContainsRune(marks, r), r == ':' && !isNameRune(before) && mayBeName(s[i+1:]):
 			b.WriteByte('\\')
 			b.WriteRune(r)
 		default:
 			b.WriteRune(r)
 		}
-		if r == '@' && !wordy(before) {
-			if next, _ := utf8.DecodeRuneInString(s[i+1:]); wordy(next) || next == '&' || next == '!' {
+		if r == '@' && !isNameRune(before) {
+			if next, _ := utf8.DecodeRuneInString(s[i+1:]); isNameRune(next) || next == '&' || next == '!' {
 				b.WriteString(zeroWidth)
 			}
 		}
@@ -125,12 +126,12 @@ func words(b *strings.Builder, s string) {
 	}
 }
 
-// mayBeName tells whether a text begins like the name of an emoji, behind its colon.
+// mayBeName reports whether a text begins like the name of an emoji does after its colon.
 func mayBeName(s string) bool {
 	return s != "" && (s[0] >= 'a' && s[0] <= 'z' || s[0] >= '0' && s[0] <= '9' || strings.IndexByte("+-_", s[0]) >= 0)
 }
 
-// wordy tells whether r can be part of a name.
-func wordy(r rune) bool {
+// isNameRune reports whether r can be part of a name.
+func isNameRune(r rune) bool {
 	return r == '_' || r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }

@@ -13,7 +13,7 @@ import (
 	"parley/cmd/parley/outbox"
 )
 
-// A Starter gives events to agents: *events.Desk.
+// A Starter passes events to agents; it is an *events.Desk.
 type Starter interface {
 	Start(ctx context.Context, e events.Event) error
 }
@@ -26,7 +26,7 @@ type starter struct {
 	d delivery
 }
 
-// Record implements Outbox.
+// Record implements Outbox: it records a request under a key that no message has.
 func (s starter) Record(ctx context.Context, r outbox.Request, to []bus.Address) (channels.Submission, error) {
 	if r.Key != "" {
 		r.Key = "event/" + r.Key // never that of a message, if the webhook had no agent before
@@ -34,7 +34,7 @@ func (s starter) Record(ctx context.Context, r outbox.Request, to []bus.Address)
 	return s.config.Outbox.Record(ctx, r, to)
 }
 
-// Accept implements Outbox.
+// Accept implements Outbox: it records a request and starts a turn for it.
 func (s starter) Accept(ctx context.Context, r outbox.Request) (outbox.Status, error) {
 	to, err := s.config.Resolve(r.To)
 	if err != nil {
@@ -60,16 +60,16 @@ func (s starter) Accept(ctx context.Context, r outbox.Request) (outbox.Status, e
 	return status, nil
 }
 
-// How long what an agent is given of an event may be, in characters.
+// How long the parts of an event that an agent is given may be, in characters.
 const (
 	mostEventText   = 3000
 	mostEventFields = 4000
 )
 
-// eventText is what an agent is given: the text that people would read, and the fields
-// as they were posted.
+// eventText returns what an agent is given: the text that people would read, and the
+// fields as they were posted.
 func (s starter) eventText(text string) string {
-	return truncate(mostEventText, text) + "\n\nAs it was posted:\n\n" + string(fields(s.d.data, mostEventFields))
+	return truncate(mostEventText, text) + "\n\nAs it was posted:\n\n" + string(jsonBlock(s.d.data, mostEventFields))
 }
 
 func (h *Handler) point(name string) {
@@ -78,19 +78,19 @@ func (h *Handler) point(name string) {
 	}
 }
 
-// mostGroup bounds the name of a group, in bytes as a session's key has it: what else
-// stands in the key has 256 less that many.
-const mostGroup = 110
+// maxGroup is the longest name of a group, in bytes as a session's key encodes it: the
+// rest of a key of 256 bytes is for its other parts.
+const maxGroup = 110
 
-// group tells which events belong together: those of one group of Alertmanager's, of one
-// issue or pull request on GitHub, and of one text that the template group prints. "" is
-// the one group of a webhook that has no others.
+// group returns the name of the group to which an event belongs: a group of
+// Alertmanager's, an issue or pull request on GitHub, or a text that the template group
+// prints. It is "" for a webhook with a single group.
 func (h *Handler) group(d delivery) string {
 	var name string
 	switch h.config.Kind {
 	case Alertmanager:
-		if name = plain(d.data["groupKey"]); name == "" {
-			name = exact(d.data["groupLabels"])
+		if name = plainText(d.data["groupKey"]); name == "" {
+			name = exactText(d.data["groupLabels"])
 		}
 	case GitHub:
 		name = groupOnGitHub(d)
@@ -98,8 +98,8 @@ func (h *Handler) group(d delivery) string {
 		if h.groups == nil {
 			return ""
 		}
-		text := &bounded{}
-		if err := h.groups.Execute(text, d.data); err != nil && !errors.Is(err, errLong) {
+		text := &boundedBuffer{}
+		if err := h.groups.Execute(text, d.data); err != nil && !errors.Is(err, errTooLong) {
 			h.config.Log.Warn("the template of the group failed, so the event is with those of no group")
 			return ""
 		}
@@ -108,8 +108,8 @@ func (h *Handler) group(d delivery) string {
 	return nameOfGroup(name)
 }
 
-// groupOnGitHub is a repository with the number of the issue or pull request, or else
-// with the branch or tag that the event is about.
+// groupOnGitHub returns a repository with the number of the issue or pull request, or
+// else with the branch or tag that the event is about.
 func groupOnGitHub(d delivery) string {
 	name, _ := follow(d.data, "repository.full_name")
 	for _, path := range []string{
@@ -128,10 +128,10 @@ func groupOnGitHub(d delivery) string {
 	return name
 }
 
-// nameOfGroup is a name by which a session's key can hold a group: one that is too long,
-// or cannot be seen, is shortened, and ends with a sum of the whole.
+// nameOfGroup returns a name that a session's key can hold for a group: a name that is
+// too long, or cannot be seen, is shortened, and ends with a hash of the whole.
 func nameOfGroup(name string) string {
-	room, clean := mostGroup, bus.IsClean(name) && !markup.Blank(name) && name != "." && name != ".."
+	room, clean := maxGroup, bus.IsClean(name) && !markup.Blank(name) && name != "." && name != ".."
 	kept := 0
 	for i := range len(name) {
 		c := name[i]

@@ -15,17 +15,17 @@ import (
 // markdown is text that is printed as it is; every other value is escaped.
 type markdown string
 
-// functions are what templates can call beside Go's own. The second group was made for
-// the built-in templates, but every template can call it.
+// functions returns the functions that templates can call besides Go's own. The second
+// group was made for the built-in templates, but every template can call it.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		escaper:    shown,
-		"raw":      func(v any) markdown { return markdown(plain(v)) },
-		"code":     func(v any) markdown { return codeSpan(plain(v)) },
-		"json":     func(v any) markdown { return fields(v, maxText) },
-		"link":     linked,
-		"upper":    func(v any) string { return strings.ToUpper(plain(v)) },
-		"lower":    func(v any) string { return strings.ToLower(plain(v)) },
+		escaper:    escaped,
+		"raw":      func(v any) markdown { return markdown(plainText(v)) },
+		"code":     func(v any) markdown { return codeSpan(plainText(v)) },
+		"json":     func(v any) markdown { return jsonBlock(v, maxText) },
+		"link":     makeLink,
+		"upper":    func(v any) string { return strings.ToUpper(plainText(v)) },
+		"lower":    func(v any) string { return strings.ToLower(plainText(v)) },
 		"join":     join,
 		"default":  otherwise,
 		"truncate": truncate,
@@ -36,7 +36,7 @@ func functions() template.FuncMap {
 		"bold":     bold,
 		"lines":    lines,
 		"count":    count,
-		"plain":    plain,
+		"plain":    plainText,
 		"size":     func(v any) int { return len(list(v)) },
 		"first":    first,
 		"more":     more,
@@ -48,22 +48,22 @@ func functions() template.FuncMap {
 		"about":    about,
 		"numbered": numbered,
 		"branch":   branch,
-		"short":    func(v any) string { return cut(plain(v), 7) },
-		"words":    func(v any) string { return strings.ReplaceAll(plain(v), "_", " ") },
+		"short":    func(v any) string { return cut(plainText(v), 7) },
+		"words":    func(v any) string { return strings.ReplaceAll(plainText(v), "_", " ") },
 		"quote":    quote,
 	}
 }
 
-// shown is a value as templates print it: escaped, unless it is markdown already.
-func shown(v any) markdown {
+// escaped returns a value as templates print it: escaped, unless it is markdown already.
+func escaped(v any) markdown {
 	if m, ok := v.(markdown); ok {
 		return m
 	}
-	return markdown(escape(plain(v)))
+	return markdown(escape(plainText(v)))
 }
 
-// plain is a value of JSON as text; a missing one is "".
-func plain(v any) string {
+// plainText returns a value of JSON as text; "" for a missing one.
+func plainText(v any) string {
 	switch x := v.(type) {
 	case nil:
 		return ""
@@ -72,7 +72,7 @@ func plain(v any) string {
 	case markdown:
 		return string(x)
 	case map[string]any, []any:
-		return encoded(x, "", maxShown)
+		return encodeJSON(x, "", maxShown)
 	}
 	return fmt.Sprint(v)
 }
@@ -91,20 +91,20 @@ func codeSpan(s string) markdown {
 	return markdown("`" + strings.ReplaceAll(s, "`", "'") + "`")
 }
 
-// fields shows a value as a block of JSON with at most that many characters.
-func fields(v any, most int) markdown {
-	text := strings.ReplaceAll(encoded(v, "  ", utf8.UTFMax*most+1), "```", "``"+zeroWidth+"`")
+// jsonBlock returns a value as a block of JSON with at most that many characters.
+func jsonBlock(v any, most int) markdown {
+	text := strings.ReplaceAll(encodeJSON(v, "  ", utf8.UTFMax*most+1), "```", "``"+zeroWidth+"`")
 	if short := cut(text, most); len(short) < len(text) {
 		text = short + "\n…"
 	}
 	return markdown("```json\n" + text + "\n```")
 }
 
-// linked is a link with that text; without a URL to link to, just the text.
-func linked(text, to any) markdown {
-	label, address := escape(line(text)), strings.TrimSpace(plain(to))
+// makeLink returns a link with that text; without a URL, just the text.
+func makeLink(text, to any) markdown {
+	label, address := escape(line(text)), strings.TrimSpace(plainText(to))
 	switch {
-	case !whole(address):
+	case !isURL(address):
 		return markdown(label)
 	case label == "":
 		return markdown(escape(address))
@@ -114,42 +114,42 @@ func linked(text, to any) markdown {
 
 func join(by string, v any) string {
 	if _, ok := v.([]any); !ok {
-		return plain(v)
+		return plainText(v)
 	}
 	var texts []string
 	for _, item := range list(v) {
-		texts = append(texts, plain(item))
+		texts = append(texts, plainText(item))
 	}
 	return strings.Join(texts, by)
 }
 
-// otherwise is a value, or instead if it is empty: {{ .key | default "none" }}.
+// otherwise returns a value, or instead if it is empty: {{ .key | default "none" }}.
 func otherwise(instead string, v any) string {
-	if s := plain(v); s != "" {
+	if s := plainText(v); s != "" {
 		return s
 	}
 	return instead
 }
 
-// truncate cuts a text to that many characters; 0 cuts nothing.
+// truncate cuts a text to that many characters; 0 means not to cut.
 func truncate(most int, v any) string {
-	s := strings.TrimSpace(plain(v))
+	s := strings.TrimSpace(plainText(v))
 	if most < 1 || utf8.RuneCountInString(s) <= most {
 		return s
 	}
 	return cut(s, most-1) + "…"
 }
 
-// line makes one line of a text, short enough for a title.
-func line(v any) string { return truncate(300, strings.Join(strings.Fields(plain(v)), " ")) }
+// line returns a text in one line, short enough for a title.
+func line(v any) string { return truncate(300, strings.Join(strings.Fields(plainText(v)), " ")) }
 
-// headline is the first line of a text.
+// headline returns the first line of a text.
 func headline(v any) string {
-	s, _, _ := strings.Cut(strings.TrimSpace(plain(v)), "\n")
+	s, _, _ := strings.Cut(strings.TrimSpace(plainText(v)), "\n")
 	return line(s)
 }
 
-// bold is a title on a line of its own.
+// bold returns a title in bold, without line breaks.
 func bold(v any) markdown {
 	s := line(v)
 	if s == "" {
@@ -162,24 +162,24 @@ func bold(v any) markdown {
 func lines(values ...any) markdown {
 	var all []string
 	for _, v := range values {
-		if s := shown(v); s != "" {
+		if s := escaped(v); s != "" {
 			all = append(all, string(s))
 		}
 	}
 	return markdown(strings.Join(all, "\n"))
 }
 
-// date shows a time, which is in RFC 3339, in UTC and in a layout of Go's. What is no time
-// is shown as it is.
+// date formats a time, which is in RFC 3339, in UTC and in a layout of Go's. It returns
+// any other text as it is.
 func date(layout string, v any) string {
-	at, err := time.Parse(time.RFC3339Nano, plain(v))
+	at, err := time.Parse(time.RFC3339Nano, plainText(v))
 	if err != nil {
-		return plain(v)
+		return plainText(v)
 	}
 	return at.UTC().Format(layout)
 }
 
-// count is one if n is 1, and else the number and many: "3 commits".
+// count returns one if n is 1, and otherwise the number and many: "3 commits".
 func count(n int, one, many string) string {
 	if n == 1 {
 		return one
@@ -192,10 +192,10 @@ func first(n int, v any) []any {
 	return l[:min(n, len(l))]
 }
 
-// more says how many of a list are not shown, together with those that the sender had
-// already left out.
+// more returns in words how many items of a list are not shown, together with those that
+// the sender had already left out.
 func more(shown int, v, truncated any) string {
-	left, err := strconv.Atoi(plain(truncated))
+	left, err := strconv.Atoi(plainText(truncated))
 	if err != nil || left < 0 {
 		left = 0
 	}
@@ -205,19 +205,19 @@ func more(shown int, v, truncated any) string {
 	return "…and " + strconv.Itoa(left) + " more"
 }
 
-// where picks the objects of a list that have that value under that key.
+// where returns the objects of a list that have that value under that key.
 func where(v any, key, value string) []any {
 	var picked []any
 	for _, item := range list(v) {
-		if object, ok := item.(map[string]any); ok && plain(object[key]) == value {
+		if object, ok := item.(map[string]any); ok && plainText(object[key]) == value {
 			picked = append(picked, item)
 		}
 	}
 	return picked
 }
 
-// labels lists the labels of a set, without those that one of the other sets has with the
-// same value, and without the alert's name, which is in the title.
+// labels returns the labels of a set as a list, without those that one of the other sets
+// has with the same value, and without the alert's name, which is in the title.
 func labels(v any, others ...any) markdown {
 	set, _ := v.(map[string]any)
 	var all []string
@@ -238,46 +238,47 @@ func labels(v any, others ...any) markdown {
 	return markdown(strings.Join(all, " · "))
 }
 
-// links lists links. The arguments are names and URLs in turn; a name without a URL is
-// left out.
+// links returns links in a row. The arguments are names and URLs in turn; a name without
+// a URL is left out.
 func links(pairs ...any) markdown {
 	var all []string
 	for i := 0; i+1 < len(pairs); i += 2 {
-		if whole(strings.TrimSpace(plain(pairs[i+1]))) {
-			all = append(all, string(linked(pairs[i], pairs[i+1])))
+		if isURL(strings.TrimSpace(plainText(pairs[i+1]))) {
+			all = append(all, string(makeLink(pairs[i], pairs[i+1])))
 		}
 	}
 	return markdown(strings.Join(all, " · "))
 }
 
-// silence is the URL at which a person can silence the alerts of a notification; "" if
-// none fires.
+// silence returns the URL at which a person can silence the alerts of a notification; ""
+// if none fires.
 func silence(v any, firing []any) string {
 	data, _ := v.(map[string]any)
-	at := strings.TrimRight(plain(data["externalURL"]), "/")
+	at := strings.TrimRight(plainText(data["externalURL"]), "/")
 	set, _ := data["commonLabels"].(map[string]any)
-	if !whole(at) || len(set) == 0 || len(firing) == 0 {
+	if !isURL(at) || len(set) == 0 || len(firing) == 0 {
 		return ""
 	}
 	var matchers []string
 	for _, name := range slices.Sorted(maps.Keys(set)) {
-		matchers = append(matchers, name+"="+strconv.Quote(plain(set[name])))
+		matchers = append(matchers, name+"="+strconv.Quote(plainText(set[name])))
 	}
 	// Alertmanager's page reads the fragment's query with %20 for spaces.
 	filter := url.QueryEscape("{" + strings.Join(matchers, ",") + "}")
 	return at + "/#/silences/new?filter=" + strings.ReplaceAll(filter, "+", "%20")
 }
 
-// when says since when an alert fires, or from when and for how long it fired.
+// when returns in words since when an alert fires, or from when and for how long it
+// fired.
 func when(v any) string {
 	const layout = "2 Jan 15:04 UTC"
 	alert, _ := v.(map[string]any)
-	from, err := time.Parse(time.RFC3339Nano, plain(alert["startsAt"]))
+	from, err := time.Parse(time.RFC3339Nano, plainText(alert["startsAt"]))
 	if err != nil || from.Year() < 2 {
 		return ""
 	}
-	to, err := time.Parse(time.RFC3339Nano, plain(alert["endsAt"]))
-	if plain(alert["status"]) != "resolved" || err != nil || !to.After(from) {
+	to, err := time.Parse(time.RFC3339Nano, plainText(alert["endsAt"]))
+	if plainText(alert["status"]) != "resolved" || err != nil || !to.After(from) {
 		return "since " + from.UTC().Format(layout)
 	}
 	return "from " + from.UTC().Format(layout) + ", for " + lasted(to.Sub(from))
@@ -293,28 +294,28 @@ func lasted(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// numbered is a link to an issue or a pull request.
+// numbered returns a link to an issue or a pull request.
 func numbered(v any) markdown {
 	object, _ := v.(map[string]any)
-	return linked("#"+plain(object["number"])+" "+plain(object["title"]), object["html_url"])
+	return makeLink("#"+plainText(object["number"])+" "+plainText(object["title"]), object["html_url"])
 }
 
-// about is the URL of the object that an event of GitHub's is about: the first that has a
-// page, the most specific one first.
+// about returns the URL of the object that an event of GitHub's is about: the first that
+// has a page, the most specific one first.
 func about(v any) string {
 	data, _ := v.(map[string]any)
-	for _, key := range []string{plain(data["event"]), "review", "comment", "alert", "discussion", "pull_request", "issue", "repository"} {
+	for _, key := range []string{plainText(data["event"]), "review", "comment", "alert", "discussion", "pull_request", "issue", "repository"} {
 		object, _ := data[key].(map[string]any)
-		if page := plain(object["html_url"]); whole(page) {
+		if page := plainText(object["html_url"]); isURL(page) {
 			return page
 		}
 	}
 	return ""
 }
 
-// branch is the name of a branch or tag without the path that git keeps it under.
+// branch returns the name of a branch or tag without the path under which git keeps it.
 func branch(v any) string {
-	ref := plain(v)
+	ref := plainText(v)
 	for _, prefix := range []string{"refs/heads/", "refs/tags/"} {
 		if name, ok := strings.CutPrefix(ref, prefix); ok {
 			return name
@@ -323,7 +324,7 @@ func branch(v any) string {
 	return ref
 }
 
-// quote shows the beginning of a longer text as a quotation.
+// quote returns the beginning of a longer text as a quotation.
 func quote(v any) markdown {
 	text := clean(truncate(400, v))
 	if text == "" {

@@ -97,13 +97,13 @@ func TestTidy(t *testing.T) {
 // are among them.
 func TestTwinsAreForgotten(t *testing.T) {
 	w := newRecentNotifications()
-	for i := range 3 * mostGroups {
+	for i := range 3 * maxGroups {
 		w.keep(strconv.Itoa(i), sent{key: strconv.Itoa(i)})
 	}
-	if n := len(w.now) + len(w.old); n > 2*mostGroups {
+	if n := len(w.now) + len(w.old); n > 2*maxGroups {
 		t.Errorf("%d groups are remembered", n)
 	}
-	for i, want := range map[int]bool{3*mostGroups - 1: true, 2 * mostGroups: true, 0: false} {
+	for i, want := range map[int]bool{3*maxGroups - 1: true, 2 * maxGroups: true, 0: false} {
 		if s := w.last(strconv.Itoa(i)); s.known() != want || want && s.key != strconv.Itoa(i) {
 			t.Errorf("group %d is remembered: %v", i, s)
 		}
@@ -132,7 +132,7 @@ func FuzzEncoded(f *testing.F) {
 			if err := out.Encode(v); err != nil {
 				t.Fatal(err)
 			}
-			if got, want := encoded(v, indent, 1<<30), strings.TrimSuffix(b.String(), "\n"); got != want {
+			if got, want := encodeJSON(v, indent, 1<<30), strings.TrimSuffix(b.String(), "\n"); got != want {
 				t.Errorf("%s is printed as %s, want %s", s, got, want)
 			}
 		}

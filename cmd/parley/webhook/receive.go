@@ -20,10 +20,11 @@ import (
 
 const signatureHeader = "X-Hub-Signature-256"
 
-// admit refuses a request without a valid token and without any signature, before its body
-// is read. Whether a signature is right only verify can tell, from the body.
+// admit refuses a request without a valid token and without any signature, before its
+// body is read. Whether a signature is right can only be checked with the body; verify
+// does.
 func (h *Handler) admit(r *http.Request) error {
-	if h.signs(r) || h.bears(r) {
+	if h.hasSignature(r) || h.hasToken(r) {
 		return nil
 	}
 	message := "the token is missing or wrong: send Authorization: Bearer and the token of this webhook"
@@ -36,13 +37,15 @@ func (h *Handler) admit(r *http.Request) error {
 	return &refusal{http.StatusUnauthorized, "unauthorized", message}
 }
 
-// signs tells whether the request has a signature, right or wrong, where one is allowed.
-func (h *Handler) signs(r *http.Request) bool {
+// hasSignature reports whether the request has a signature, right or wrong, and the
+// webhook accepts signatures.
+func (h *Handler) hasSignature(r *http.Request) bool {
 	return h.config.Secret != "" && h.config.Kind != Alertmanager && r.Header.Get(signatureHeader) != ""
 }
 
-// bears tells whether the request has the token, where one is allowed.
-func (h *Handler) bears(r *http.Request) bool {
+// hasToken reports whether the request has the right token, and the webhook accepts
+// tokens.
+func (h *Handler) hasToken(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if h.config.Token == "" || h.config.Kind == GitHub || !strings.EqualFold(scheme, "Bearer") {
 		return false
@@ -53,9 +56,9 @@ func (h *Handler) bears(r *http.Request) bool {
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
-// verify checks the signature, which is of the body's bytes, unless the token was right.
+// verify checks the signature of the body's bytes, unless the token was right.
 func (h *Handler) verify(r *http.Request, body []byte) error {
-	if h.bears(r) {
+	if h.hasToken(r) {
 		return nil
 	}
 	mac := hmac.New(sha256.New, []byte(h.config.Secret))
@@ -67,8 +70,8 @@ func (h *Handler) verify(r *http.Request, body []byte) error {
 	return &refusal{http.StatusUnauthorized, "unauthorized", "the signature is wrong: sign the body as it is sent with the secret of this webhook"}
 }
 
-// read reads the body, and refuses one that is too long or arrives too slowly.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// readBody reads the body, and refuses one that is too long or arrives too slowly.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" && !(isForm(r) && h.config.Kind == GitHub) {
 		return nil, &refusal{http.StatusUnsupportedMediaType, "unsupported_media_type", "the body must be JSON: send Content-Type: application/json"}
@@ -99,13 +102,13 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// isForm tells whether the body is a form: GitHub can post its JSON in one.
+// isForm reports whether the body is a form: GitHub can post its JSON in one.
 func isForm(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && kind == "application/x-www-form-urlencoded"
 }
 
-// decode makes a delivery of a body, and checks that it is one of the webhook's kind.
+// decode decodes a body into a delivery, and checks that it is of the webhook's kind.
 func (h *Handler) decode(r *http.Request, body []byte) (delivery, error) {
 	d := delivery{body: body}
 	text := body
@@ -125,7 +128,7 @@ func (h *Handler) decode(r *http.Request, body []byte) (delivery, error) {
 	case JSON:
 		d.key = r.Header.Get("Idempotency-Key")
 	}
-	if what := tooMuch(text); what != "" {
+	if what := exceededBound(text); what != "" {
 		return d, &refusal{http.StatusBadRequest, "bad_request", "the body is refused: " + what}
 	}
 	in := json.NewDecoder(bytes.NewReader(text))
@@ -133,7 +136,7 @@ func (h *Handler) decode(r *http.Request, body []byte) (delivery, error) {
 	if err := in.Decode(&d.data); err != nil || d.data == nil || in.More() {
 		return d, &refusal{http.StatusBadRequest, "bad_request", "the body is not a JSON object"}
 	}
-	prune(d.data)
+	removeNulls(d.data)
 	if _, ok := d.data["event"]; !ok && d.event != "" {
 		d.data["event"] = d.event
 	}
@@ -143,9 +146,9 @@ func (h *Handler) decode(r *http.Request, body []byte) (delivery, error) {
 	return d, nil
 }
 
-// prune removes values that are null. A template may go on from a missing value
-// ({{ .a.b.c }} prints nothing), but fails at one that is null.
-func prune(v any) {
+// removeNulls removes values that are null. A template may go on from a missing value ({{
+// .a.b.c }} prints nothing), but fails at one that is null.
+func removeNulls(v any) {
 	switch x := v.(type) {
 	case map[string]any:
 		for key, inner := range x {
@@ -153,11 +156,11 @@ func prune(v any) {
 				delete(x, key)
 				continue
 			}
-			prune(inner)
+			removeNulls(inner)
 		}
 	case []any:
 		for _, inner := range x {
-			prune(inner)
+			removeNulls(inner)
 		}
 	}
 }
@@ -188,7 +191,7 @@ func (h *Handler) value(path string, d delivery) (string, bool) {
 	case Alertmanager:
 		common, _ := d.data["commonLabels"].(map[string]any)
 		v, ok := common[path]
-		return plain(v), ok
+		return plainText(v), ok
 	case GitHub:
 		if path == "event" {
 			return d.event, true
@@ -203,7 +206,7 @@ func follow(v any, path string) (string, bool) {
 	switch x := v.(type) {
 	case map[string]any:
 		if whole, ok := x[path]; ok {
-			return plain(whole), true
+			return plainText(whole), true
 		}
 		key, rest, deeper := strings.Cut(path, ".")
 		if inner, ok := x[key]; ok && deeper {
@@ -216,7 +219,7 @@ func follow(v any, path string) (string, bool) {
 			return "", false
 		}
 		if !deeper {
-			return plain(x[i]), true
+			return plainText(x[i]), true
 		}
 		return follow(x[i], rest)
 	}

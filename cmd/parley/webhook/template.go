@@ -14,8 +14,8 @@ const (
 	cutMark = "\n\n…" // ends a message that was cut
 )
 
-// errLong stops a template that has written more than can be kept.
-var errLong = errors.New("the text is too long")
+// errTooLong stops a template that has written more than can be kept.
+var errTooLong = errors.New("the text is too long")
 
 // Check returns an error that says what is wrong with an operator's template, and in which
 // of its lines; nil if it can be used.
@@ -39,8 +39,8 @@ func compile(name, text string) (*template.Template, error) {
 	return t, nil
 }
 
-// compileGroup reads the template of a group's name, of which nothing is escaped: nobody
-// is shown it as Markdown.
+// compileGroup parses the template of a group's name. Nothing is escaped in it, because
+// nobody is shown it as Markdown.
 func compileGroup(text string) (*template.Template, error) {
 	t, err := template.New("group").Funcs(functions()).Parse(text)
 	if err != nil {
@@ -49,8 +49,8 @@ func compileGroup(text string) (*template.Template, error) {
 	return t, nil
 }
 
-// parserWords is the message of an error of text/template, which has no typed errors,
-// without the prefix that says only that it is about a template.
+// parserWords returns the message of an error of text/template, which has no typed
+// errors, without the prefix that says only that it is about a template.
 func parserWords(err error) string { return strings.TrimPrefix(err.Error(), "template: ") }
 
 // escaper is the name of the function that compile puts at the end of each pipeline that
@@ -88,8 +88,8 @@ func escapeBranch(n *parse.BranchNode) {
 // execute runs a template. If the text is too long, it is cut, at the end of a line where
 // one is near.
 func execute(t *template.Template, data any) (string, error) {
-	b := &bounded{}
-	if err := t.Execute(b, data); err != nil && !errors.Is(err, errLong) {
+	b := &boundedBuffer{}
+	if err := t.Execute(b, data); err != nil && !errors.Is(err, errTooLong) {
 		return "", errors.New(parserWords(err))
 	}
 	text := tidy(b.String())
@@ -131,15 +131,15 @@ func cut(s string, most int) string {
 	return s
 }
 
-// A bounded is a buffer that takes about twice the bytes that a message can have, and then
-// fails with errLong.
-type bounded struct{ bytes.Buffer }
+// A boundedBuffer is a buffer that accepts about twice the bytes that a message can have,
+// and then fails with errTooLong.
+type boundedBuffer struct{ bytes.Buffer }
 
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *boundedBuffer) Write(p []byte) (int, error) {
 	const most = 2 * utf8.UTFMax * maxText
 	if room := most - b.Len(); len(p) > room {
 		b.Buffer.Write(p[:room])
-		return room, errLong
+		return room, errTooLong
 	}
 	return b.Buffer.Write(p)
 }

@@ -11,14 +11,14 @@
 // a template that prints nothing sends nothing. One that fails sends the fields as
 // they were posted.
 //
-// With an agent, a delivery starts a turn in place of being said (see package events). Its
-// template says whether it does, by printing something.
+// With an agent, a delivery starts a turn instead of being sent as a message (see package
+// events). It does so if its template prints something.
 //
 // The files, in reading order: webhook.go is the Handler, receive.go reads a request;
-// event.go gives it to an agent;
-// alert.go recognises notifications of Alertmanager's that came before, builtin.go has the
-// built-in templates; template.go, functions.go and escape.go print a template; depth.go
-// bounds how large and how deep JSON may be, and prints it.
+// event.go passes it to an agent; alert.go recognises notifications of Alertmanager's
+// that came before, builtin.go has the built-in templates; template.go, functions.go and
+// escape.go print a template; depth.go bounds how large and how deep JSON may be, and
+// prints it.
 package webhook
 
 import (
@@ -47,36 +47,36 @@ const (
 	JSON         = "json"
 )
 
-// An Outbox takes what is to be said: *outbox.Outbox.
+// An Outbox accepts messages to be sent; it is an *outbox.Outbox.
 type Outbox interface {
 	Accept(ctx context.Context, r outbox.Request) (outbox.Status, error)
-	// Record notes a request and publishes nothing; a post of the same key is
-	// returned instead.
+	// Record records a request and publishes nothing; a submission that has the same key
+	// is returned instead.
 	Record(ctx context.Context, r outbox.Request, to []bus.Address) (channels.Submission, error)
 }
 
-// Config is one webhook.
+// Config has the settings of one webhook, and the parts that it works with.
 type Config struct {
 	Name   string
 	Kind   string
-	Token  string // what senders present; "" takes none
-	Secret string // what senders sign with; "" takes no signatures
-	// Routes are tried in order; the first that matches decides, and To takes
-	// what none does. Places are targets and addresses.
+	Token  string // the token that senders present; "" accepts none
+	Secret string // the secret that senders sign with; "" accepts no signatures
+	// Routes are tried in order. The first that matches decides, and To has the
+	// destinations if none does. Places are targets and addresses.
 	Routes   []Route
 	To       []string
-	Template string // "" is the kind's own
-	// Agent, if set, is given what is posted, in place of the places: what it finds goes there.
+	Template string // "" means the kind's own
+	// Agent, if set, is given what is posted; then the places get what the agent answers.
 	Agent Starter
-	// Group is a template of the text by which plain JSON belongs together for the agent;
-	// "" is one group.
+	// Group is a template of the name of the group to which plain JSON belongs for the
+	// agent; "" means a single group.
 	Group string
 
 	Outbox Outbox
-	// Resolve makes addresses of places; with an Agent alone.
+	// Resolve returns the addresses of places; it is needed only with an Agent.
 	Resolve func(places []string) ([]bus.Address, error)
-	// Point, if set, is called at each line of how an event starts a turn: where a test
-	// kills the process.
+	// Point, if set, is called at each step of starting a turn at which a test may kill
+	// the process.
 	Point func(name string)
 	Log   *slog.Logger
 	Now   func() time.Time // nil is time.Now
@@ -86,7 +86,7 @@ type Config struct {
 
 // A Route sends what matches to its own places.
 type Route struct {
-	// Match holds what must be equal: Alertmanager's common labels by name,
+	// Match holds the values that a post must have: Alertmanager's common labels by name,
 	// GitHub's "event", and values of the JSON by their path, with dots.
 	Match map[string]string
 	To    []string // none drops what matches
@@ -101,7 +101,7 @@ const (
 type Handler struct {
 	config Config
 	text   *template.Template
-	groups *template.Template // nil is one group
+	groups *template.Template // nil means a single group
 	recent *recentNotifications
 }
 
@@ -130,8 +130,8 @@ func New(c Config) (*Handler, error) {
 	return h, nil
 }
 
-// With makes a handler with new settings that remembers, as h does, which notifications
-// were sent.
+// With makes a handler with new settings that knows, as h does, which notifications were
+// sent.
 func (h *Handler) With(c Config) (*Handler, error) {
 	next, err := New(c)
 	if err != nil {
@@ -145,7 +145,7 @@ func (h *Handler) With(c Config) (*Handler, error) {
 type delivery struct {
 	body  []byte
 	event string         // GitHub's
-	key   string         // the sender's id for it; "" is none
+	key   string         // the sender's id for it; "" if it has none
 	data  map[string]any // what templates and routes see
 }
 
@@ -174,7 +174,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		slog.String("code", f.code), slog.Int("bytes", size), slog.Any("error", err))
 }
 
-// serve takes a delivery. It returns what became of it, and how large its body was.
+// serve handles a delivery. It returns the state of its message, and the size of its
+// body.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (outbox.Status, int, error) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.Method != http.MethodPost {
@@ -185,7 +186,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (outbox.Status, 
 		w.Header().Set("WWW-Authenticate", `Bearer realm="parley"`)
 		return outbox.Status{}, 0, err
 	}
-	body, err := h.read(w, r)
+	body, err := h.readBody(w, r)
 	if err != nil {
 		return outbox.Status{}, len(body), err
 	}
@@ -201,13 +202,13 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (outbox.Status, 
 	return status, len(body), err
 }
 
-// nothing is the answer to a delivery that sends no message.
-func nothing() outbox.Status { return outbox.Status{Destinations: []outbox.Destination{}} }
+// emptyStatus returns the answer to a delivery that sends no message.
+func emptyStatus() outbox.Status { return outbox.Status{Destinations: []outbox.Destination{}} }
 
-// accept makes a message of a delivery and gives it to the outbox.
+// accept makes a message of a delivery and passes it to the outbox.
 func (h *Handler) accept(ctx context.Context, d delivery) (outbox.Status, error) {
 	if h.config.Kind == GitHub && d.event == "ping" {
-		return nothing(), nil
+		return emptyStatus(), nil
 	}
 	to, text := h.route(d), ""
 	if len(to) > 0 {
@@ -215,9 +216,9 @@ func (h *Handler) accept(ctx context.Context, d delivery) (outbox.Status, error)
 	}
 	if markup.Blank(text) {
 		if h.config.Kind == Alertmanager {
-			h.passOver(d)
+			h.rememberUnsent(d)
 		}
-		return nothing(), nil
+		return emptyStatus(), nil
 	}
 	req := outbox.Request{
 		// A token's name has no slash, so no token has the messages of a webhook.
@@ -234,8 +235,8 @@ func (h *Handler) accept(ctx context.Context, d delivery) (outbox.Status, error)
 	return out.Accept(ctx, req)
 }
 
-// render makes the text of a delivery. If the template fails, the text says so and shows
-// what was posted, so that nothing is lost.
+// render returns the text of a delivery. If the template fails, the text says so and
+// shows what was posted, so that nothing is lost.
 func (h *Handler) render(d delivery) string {
 	text, err := execute(h.template(d.event), d.data)
 	if err == nil {
@@ -244,11 +245,12 @@ func (h *Handler) render(d delivery) string {
 	h.config.Log.Warn("the template failed", slog.String("webhook", h.config.Name))
 	const most = maxText - 1000
 	return "⚠️ " + escape("The template of webhook "+h.config.Name+" failed: "+truncate(500, err.Error())+". This is what was posted:") +
-		"\n\n" + string(fields(d.data, most))
+		"\n\n" + string(jsonBlock(d.data, most))
 }
 
-// template is the template for an event. GitHub's built-in template defines one for each
-// event that it knows, and "other" for the rest; "repo" and "mark" are parts of these.
+// template returns the template for an event. GitHub's built-in template defines one for
+// each event that it knows, and "other" for the rest; "repo" and "mark" are parts of
+// these.
 func (h *Handler) template(event string) *template.Template {
 	if h.config.Kind != GitHub || h.config.Template != "" {
 		return h.text
@@ -261,7 +263,7 @@ func (h *Handler) template(event string) *template.Template {
 	return h.text
 }
 
-// digest is a hash of texts, in their order.
+// digest returns a hash of texts, in their order.
 func digest(parts ...string) string {
 	sum := sha256.New()
 	for _, p := range parts {
@@ -271,19 +273,19 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// A refusal is why a delivery was not taken.
+// A refusal says why a delivery was not accepted.
 type refusal struct {
 	status  int
 	code    string
 	message string
 }
 
-// Error is the message.
+// Error returns the message.
 func (f *refusal) Error() string { return f.message }
 
-// refusalOf says with which status a delivery is refused. A fault of this side gets a
-// 503, never a 4xx: Alertmanager drops a notification that gets one, and sends it again
-// after a 503.
+// refusalOf returns the refusal, with its HTTP status, for an error. A fault of this
+// server gets a 503, never a 4xx: Alertmanager drops a notification that gets a 4xx, and
+// sends it again after a 503.
 func refusalOf(err error) *refusal {
 	if f, ok := errors.AsType[*refusal](err); ok {
 		return f

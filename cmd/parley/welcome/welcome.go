@@ -41,7 +41,7 @@ type doing struct {
 	words      string
 }
 
-// doings are what each capability lets the agent do, in words.
+// doings returns what each capability lets the agent do, in words.
 func doings() []doing {
 	return []doing{
 		{tools.FileRead, "read the files of our conversation"},

@@ -1,4 +1,4 @@
-// Package positions tells on which line of a TOML document each key stands.
+// Package positions finds the line of a TOML document on which each key is.
 package positions
 
 import (
@@ -10,17 +10,17 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// Positions knows on which line of a document each key, table and list element stands.
+// Positions has the lines of all keys, tables and list elements of a document.
 type Positions struct {
 	at     map[string]int // by joined path; list elements by number
 	starts []int          // offsets of the document's lines
-	arrays map[string]int // how many [[tables]] of a path there were
+	arrays map[string]int // how many [[tables]] of each path there were
 	parser unstable.Parser
 }
 
 func joined(path []string) string { return strings.Join(path, "\x00") }
 
-// Find reads a document that is known to be valid.
+// Find returns the positions in a document that is known to be valid.
 func Find(doc []byte) *Positions {
 	p := &Positions{at: map[string]int{}, starts: []int{0}, arrays: map[string]int{}}
 	for i, c := range doc {
@@ -45,8 +45,9 @@ func Find(doc []byte) *Positions {
 	return p
 }
 
-// Of is the line of a path, or of the nearest table above it.
-func (p *Positions) Of(path ...string) int {
+// LineOf returns the line of a path, or of the nearest table above it; 0 if there is
+// neither.
+func (p *Positions) LineOf(path ...string) int {
 	for n := len(path); n > 0; n-- {
 		if line, ok := p.at[joined(path[:n])]; ok {
 			return line
