@@ -166,9 +166,9 @@ func codeCut(s string, at int) int {
 	return lastCharacter(s, at)
 }
 
-// brokenCode breaks a line of code into lines no wider than width, behind blanks or
+// breakCode breaks a line of code into lines no wider than width, behind blanks or
 // characters that separate words if there are any nearby. Width 0 means no limit.
-func brokenCode(line string, width int) (lines []string) {
+func breakCode(line string, width int) (lines []string) {
 	for width > 0 {
 		at, used, state := 0, 0, -1
 		for rest := line; rest != ""; {

@@ -22,19 +22,19 @@ type dialect interface {
 	// form returns the form in which the dialect shows a table.
 	form(table document.Block) form
 	// join appends rendered blocks to a text, with what separates them.
-	join(to *strings.Builder, frags []frag)
+	join(to *strings.Builder, frags []renderedBlock)
 	// harmless changes a text without markup so that nothing in it acts all the same, such
 	// as calling everybody.
 	harmless(plain string) string
 }
 
-// A twofold dialect also has a second, richer form for blocks that its platform shows
+// A richDialect dialect also has a second, richer form for blocks that its platform shows
 // better in that form.
-type twofold interface {
+type richDialect interface {
 	rich(b document.Block) richText
 	// joinRich joins the rendered blocks of a piece in the richer form; "" if that form
 	// shows nothing better.
-	joinRich(frags []frag) string
+	joinRich(frags []renderedBlock) string
 }
 
 // A form is a way to show a table.
@@ -46,8 +46,8 @@ const (
 	asRecords             // row by row, each cell behind the name of its column
 )
 
-// A frag is a rendered block.
-type frag struct {
+// A renderedBlock is a rendered block.
+type renderedBlock struct {
 	text   string
 	plain  string
 	bare   string // plain without the targets of links
@@ -60,7 +60,7 @@ type frag struct {
 	record *document.Block // the row of a table that this block shows; nil for others
 }
 
-func (f frag) separator() string {
+func (f renderedBlock) separator() string {
 	if f.gap {
 		return "\n\n"
 	}
@@ -124,7 +124,7 @@ func writeInline(b *strings.Builder, x syntax, spans []document.Span) {
 			x.close(b, active[len(active)-1], next)
 			active = active[:len(active)-1]
 		}
-		for _, m := range begins(x, spans[i:], active) {
+		for _, m := range newMarks(x, spans[i:], active) {
 			x.open(b, m)
 			active = append(active, m)
 		}
@@ -145,8 +145,8 @@ func writeInline(b *strings.Builder, x syntax, spans []document.Span) {
 	}
 }
 
-// begins returns the marks of the first span that are not active yet, outermost first.
-func begins(x syntax, spans []document.Span, active []mark) []mark {
+// newMarks returns the marks of the first span that are not active yet, outermost first.
+func newMarks(x syntax, spans []document.Span, active []mark) []mark {
 	s := spans[0]
 	shown := x.shown(s)
 	if shown == 0 && (s.URL == "" || s.IsBare()) {
@@ -232,7 +232,7 @@ const ruleText = "———"
 // zeroWidth is an invisible character that separates what must not be read together.
 const zeroWidth = "\u200b"
 
-func joinLines(to *strings.Builder, frags []frag) {
+func joinLines(to *strings.Builder, frags []renderedBlock) {
 	for i, f := range frags {
 		if i > 0 {
 			to.WriteString(f.separator())

@@ -80,7 +80,7 @@ func (x page) table(b document.Block) string {
 }
 
 // join opens and closes quotes, lists and items around the blocks inside them.
-func (page) join(all *strings.Builder, frags []frag) {
+func (page) join(all *strings.Builder, frags []renderedBlock) {
 	var to strings.Builder
 	var open []*document.Container
 	for i, f := range frags {

@@ -94,7 +94,7 @@ func (x marks) heading(b document.Block) string {
 func (x marks) fenced(info, code string) string {
 	fence := "```"
 	if x.of != commonMark {
-		return fence + info + "\n" + partTicks(x.code(code)) + "\n" + fence
+		return fence + info + "\n" + breakFences(x.code(code)) + "\n" + fence
 	}
 	for strings.Contains(code, fence) {
 		fence += "`"
@@ -140,11 +140,11 @@ func inCell(c document.Cell) []document.Span {
 	return spans
 }
 
-func (marks) join(to *strings.Builder, frags []frag) { joinLines(to, frags) }
+func (marks) join(to *strings.Builder, frags []renderedBlock) { joinLines(to, frags) }
 
 func (x marks) harmless(plain string) string {
 	if x.of == discord {
-		return neutral(plain)
+		return defuseMentions(plain)
 	}
 	return plain
 }
@@ -196,7 +196,7 @@ func (x marks) text(b *strings.Builder, s document.Span, lineStart bool) {
 	default:
 		text := s.Text
 		if x.of != commonMark {
-			text = neutral(text)
+			text = defuseMentions(text)
 		}
 		x.escape(b, text, lineStart, s.URL != "")
 	}

@@ -37,6 +37,6 @@ func (x plainDialect) block(b document.Block) string {
 	return text
 }
 
-func (plainDialect) join(to *strings.Builder, frags []frag) { joinLines(to, frags) }
+func (plainDialect) join(to *strings.Builder, frags []renderedBlock) { joinLines(to, frags) }
 
 func (plainDialect) harmless(plain string) string { return plain }

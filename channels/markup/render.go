@@ -61,7 +61,7 @@ func (r *Renderer) renderIn(md string, d dialect, limit, first int) []Piece {
 	if limit > 0 {
 		limit = max(limit, leastLimit)
 	}
-	if isPlain(md) && isTaken(d, md, limit, first) {
+	if isPlain(md) && canStayUnchanged(d, md, limit, first) {
 		md = strings.TrimSpace(md)
 		return []Piece{{Text: md, Plain: md}}
 	}
@@ -76,7 +76,7 @@ func (r *Renderer) renderIn(md string, d dialect, limit, first int) []Piece {
 	}
 	for rest := md; rest != ""; {
 		var part string
-		part, rest = cutParsed(rest)
+		part, rest = splitForParsing(rest)
 		for _, b := range r.parser.Parse(part) {
 			a.add(b)
 		}
@@ -107,8 +107,8 @@ func dialectOf(d Dialect) dialect {
 	return plainDialect{}
 }
 
-// isTaken reports whether a text without any Markdown can be used unchanged in one piece.
-func isTaken(d dialect, text string, limit, first int) bool {
+// canStayUnchanged reports whether a text without any Markdown can be used unchanged in one piece.
+func canStayUnchanged(d dialect, text string, limit, first int) bool {
 	switch d := d.(type) {
 	case page:
 		return false
@@ -161,9 +161,9 @@ func isPlain(md string) bool {
 	return true
 }
 
-// cutParsed splits off at most mostParsed bytes to parse at once, at an empty line if there
+// splitForParsing splits off at most mostParsed bytes to parse at once, at an empty line if there
 // is one.
-func cutParsed(md string) (part, rest string) {
+func splitForParsing(md string) (part, rest string) {
 	if len(md) <= mostParsed {
 		return md, ""
 	}

@@ -32,12 +32,12 @@ func (a *assembly) addTable(b document.Block) {
 		return
 	}
 	for len(b.Rows) > 0 {
-		n := longest(len(b.Rows), func(n int) bool { return a.fits(rowsOf(b, n), a.room(b.Gap)) })
+		n := longest(len(b.Rows), func(n int) bool { return a.fits(firstRows(b, n), a.room(b.Gap)) })
 		if n == 0 { // the first row fits into the next piece
 			a.flush(true)
 			continue
 		}
-		a.put(a.write(rowsOf(b, n)))
+		a.put(a.write(firstRows(b, n)))
 		b.Rows, b.Gap = b.Rows[n:], false
 		if len(b.Rows) > 0 {
 			a.flush(false)
@@ -45,8 +45,8 @@ func (a *assembly) addTable(b document.Block) {
 	}
 }
 
-// rowsOf returns a table of the first n rows.
-func rowsOf(b document.Block, n int) document.Block {
+// firstRows returns a table of the first n rows.
+func firstRows(b document.Block, n int) document.Block {
 	b.Rows = b.Rows[:n]
 	return b
 }
@@ -54,7 +54,7 @@ func rowsOf(b document.Block, n int) document.Block {
 // everyRowFits reports whether a piece has room for the header and any one row, and the
 // header takes up at most half of it.
 func (a *assembly) everyRowFits(b document.Block) bool {
-	head := rowsOf(b, 0)
+	head := firstRows(b, 0)
 	if !a.fits(head, a.limit.half()) {
 		return false
 	}

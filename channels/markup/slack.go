@@ -24,9 +24,9 @@ func (x slack) block(b document.Block) string {
 	var text string
 	switch b.Kind {
 	case document.CodeBlock:
-		return "```\n" + partTicks(escapeSlack(strings.Join(b.Lines, "\n"))) + "\n```"
+		return "```\n" + breakFences(escapeSlack(strings.Join(b.Lines, "\n"))) + "\n```"
 	case document.Table:
-		return "```\n" + partTicks(escapeSlack(layout(b))) + "\n```"
+		return "```\n" + breakFences(escapeSlack(layout(b))) + "\n```"
 	case document.Rule:
 		return ruleText
 	case document.Heading:
@@ -67,12 +67,12 @@ const (
 )
 
 // joinRich renders the longest table of a piece as a real table.
-func (slack) joinRich(frags []frag) string {
+func (slack) joinRich(frags []renderedBlock) string {
 	var parts []richPart
 	longest := -1
 	better := false
 	for i := 0; i < len(frags); {
-		p := richPart{frag: frags[i], of: 1}
+		p := richPart{renderedBlock: frags[i], of: 1}
 		if rows := recordsOfOneTable(frags[i:]); len(rows) > 0 {
 			p.rich.table = richTable(tableOf(rows))
 			p.of = len(rows)
@@ -113,7 +113,7 @@ func (slack) joinRich(frags []frag) string {
 
 // A richPart is one block of a piece, or all records of one table.
 type richPart struct {
-	frag
+	renderedBlock
 	of int // how many frags it stands for
 }
 
@@ -126,8 +126,8 @@ func richTable(b document.Block) string {
 }
 
 // recordsOfOneTable returns the rows of the table whose records begin frags; none if the
-// first frag is no record, or only a part of one.
-func recordsOfOneTable(frags []frag) (rows []*document.Block) {
+// first block is no record, or only a part of one.
+func recordsOfOneTable(frags []renderedBlock) (rows []*document.Block) {
 	for _, f := range frags {
 		if f.record == nil || len(rows) > 0 && &f.record.Head[0] != &rows[0].Head[0] {
 			break
@@ -147,10 +147,10 @@ func tableOf(rows []*document.Block) document.Block {
 	return table
 }
 
-func (slack) join(to *strings.Builder, frags []frag) { joinLines(to, frags) }
+func (slack) join(to *strings.Builder, frags []renderedBlock) { joinLines(to, frags) }
 
 func (slack) harmless(plain string) string {
-	return neutral(strings.ReplaceAll(plain, "<!", "<"+zeroWidth+"!"))
+	return defuseMentions(strings.ReplaceAll(plain, "<!", "<"+zeroWidth+"!"))
 }
 
 func (slack) linksInside() bool { return true }
@@ -203,12 +203,12 @@ func (slack) text(b *strings.Builder, s document.Span, _ bool) {
 		b.WriteString("`" + text + "`")
 		return
 	}
-	b.WriteString(neutral(apart(text)))
+	b.WriteString(defuseMentions(separateTildes(text)))
 }
 
-// apart separates a literal ~ from the word behind it, if another ~ would end what it
+// separateTildes separates a literal ~ from the word behind it, if another ~ would end what it
 // begins: Slack strikes out text between single ~.
-func apart(s string) string {
+func separateTildes(s string) string {
 	if strings.Count(s, "~") < 2 {
 		return s
 	}
@@ -259,8 +259,8 @@ func (slack) bare(b *strings.Builder, s document.Span) {
 
 func escapeSlack(s string) string { return escape(s, "&<>") }
 
-// neutral separates words such as @here from their @, so that they do not call everybody.
-func neutral(s string) string {
+// defuseMentions separates words such as @here from their @, so that they do not call everybody.
+func defuseMentions(s string) string {
 	if !strings.Contains(s, "@") {
 		return s
 	}
@@ -270,8 +270,8 @@ func neutral(s string) string {
 	return s
 }
 
-// partTicks separates the characters of a fence inside a code block, so that it does not
+// breakFences separates the characters of a fence inside a code block, so that it does not
 // end the block.
-func partTicks(s string) string {
+func breakFences(s string) string {
 	return strings.ReplaceAll(s, "```", "``"+zeroWidth+"`")
 }

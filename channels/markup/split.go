@@ -17,14 +17,14 @@ type assembly struct {
 	limit   size // of the present piece; 0 units mean no limit
 	rest    size // limit of all pieces but the first
 
-	frags  []frag
+	frags  []renderedBlock
 	used   size
 	pieces []Piece
 }
 
 // write renders a block.
-func (a *assembly) write(b document.Block) frag {
-	f := frag{gap: b.Gap, within: b.Within, quote: isQuoted(b), head: b.Kind == document.Heading, record: b.Of}
+func (a *assembly) write(b document.Block) renderedBlock {
+	f := renderedBlock{gap: b.Gap, within: b.Within, quote: isQuoted(b), head: b.Kind == document.Heading, record: b.Of}
 	if b.Kind == document.Record {
 		b.Kind, b.Spans = document.Paragraph, recordSpans(b.Fields)
 	}
@@ -35,7 +35,7 @@ func (a *assembly) write(b document.Block) frag {
 	} else {
 		f.text = a.dialect.block(b)
 	}
-	if d, ok := a.dialect.(twofold); ok {
+	if d, ok := a.dialect.(richDialect); ok {
 		f.rich = d.rich(b)
 	}
 	f.size = a.dialect.size(f.text)
@@ -57,12 +57,12 @@ func (a *assembly) room(gap bool) size {
 	if len(a.frags) == 0 {
 		return a.limit
 	}
-	n := len(frag{gap: gap}.separator())
+	n := len(renderedBlock{gap: gap}.separator())
 	return a.limit.minus(a.used.plus(size{units: n, bytes: n}))
 }
 
 // put appends a rendered block to the present piece.
-func (a *assembly) put(f frag) {
+func (a *assembly) put(f renderedBlock) {
 	a.used = a.limit.minus(a.room(f.gap)).plus(f.size)
 	a.frags = append(a.frags, f)
 }
@@ -171,16 +171,16 @@ func longerThan(b document.Block, limit int) bool {
 
 // flush ends the present piece. With carry, a heading at its end moves to the next piece.
 func (a *assembly) flush(carry bool) {
-	var next []frag
+	var next []renderedBlock
 	if n := len(a.frags); carry && n > 1 && a.frags[n-1].head && a.frags[n-1].size.units < a.limit.units/4 {
-		next = []frag{a.frags[n-1]}
+		next = []renderedBlock{a.frags[n-1]}
 		a.frags = a.frags[:n-1]
 	}
 	var text strings.Builder
 	a.dialect.join(&text, a.frags)
 	if plain := a.plainForm(); !isBlank(plain) {
 		p := Piece{Text: text.String(), Plain: plain}
-		if d, ok := a.dialect.(twofold); ok {
+		if d, ok := a.dialect.(richDialect); ok {
 			p.Markdown = d.joinRich(a.frags)
 		}
 		a.pieces = append(a.pieces, p)

@@ -137,7 +137,7 @@ func records(t document.Block) []document.Block {
 			record.Gap = true
 		}
 		if len(all) == 1 {
-			names = shortened(names, t)
+			names = shortenNames(names, t)
 		}
 	}
 	return all
@@ -176,9 +176,9 @@ const (
 	mostNames = 16 << 10
 )
 
-// shortened returns the names as records repeat them: together they take up at most a few
+// shortenNames returns the names as records repeat them: together they take up at most a few
 // times the table, which may have thousands of rows.
-func shortened(names [][]document.Span, t document.Block) [][]document.Span {
+func shortenNames(names [][]document.Span, t document.Block) [][]document.Span {
 	size, cells := 0, 1
 	for _, row := range t.Rows {
 		cells += len(row)
@@ -212,9 +212,9 @@ func recordSpans(fields []document.Field) []document.Span {
 	return spans
 }
 
-// fitted narrows the widest columns so that all together fit into a width, and none is
+// fitColumns narrows the widest columns so that all together fit into a width, and none is
 // narrower than its words; false if a column would become too narrow.
-func fitted(natural, words []int, width int) ([]int, bool) {
+func fitColumns(natural, words []int, width int) ([]int, bool) {
 	capped := func(most int) (widths []int, total int) {
 		for i, n := range natural {
 			n = max(min(n, most), words[i])

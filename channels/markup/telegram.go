@@ -39,7 +39,7 @@ func (t telegram) block(b document.Block) string {
 	return inlineText(t, b.Spans)
 }
 
-func (telegram) join(to *strings.Builder, frags []frag) {
+func (telegram) join(to *strings.Builder, frags []renderedBlock) {
 	for i, f := range frags {
 		if i > 0 {
 			if frags[i-1].quote && !f.quote {

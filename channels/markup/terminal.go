@@ -78,7 +78,7 @@ func (x terminal) code(b document.Block, width int) []string {
 		lines = append(lines, indent+escFaint+withoutControls(b.Info)+escNormal)
 	}
 	for _, line := range b.Lines {
-		for _, part := range brokenCode(withoutControls(strings.ReplaceAll(line, "\t", "    ")), width-len(indent)) {
+		for _, part := range breakCode(withoutControls(strings.ReplaceAll(line, "\t", "    ")), width-len(indent)) {
 			lines = append(lines, indent+escCode+part+escCodeEnd)
 		}
 	}
@@ -98,7 +98,7 @@ func (x terminal) paragraph(spans []document.Span, width int) []string {
 		if indent > width/2 {
 			indent = 0
 		}
-		for i, part := range brokenSpans(rest, width-indent) {
+		for i, part := range breakSpans(rest, width-indent) {
 			begin := strings.Repeat(" ", indent)
 			if i == 0 {
 				begin = marker
@@ -129,7 +129,7 @@ func (x terminal) table(b document.Block, width int) []string {
 		}
 		cells = append(cells, line)
 	}
-	widths, ok := fitted(natural, words, width-(len(natural)-1)*uniseg.StringWidth(barGap))
+	widths, ok := fitColumns(natural, words, width-(len(natural)-1)*uniseg.StringWidth(barGap))
 	if width > 0 && !ok {
 		return x.records(b, width)
 	}
@@ -171,7 +171,7 @@ func (x terminal) row(cells [][]document.Span, widths []int, align []document.Al
 	height := 1
 	for c, width := range widths {
 		for _, line := range linesOf(cells[c]) {
-			parts[c] = append(parts[c], brokenSpans(line, width)...)
+			parts[c] = append(parts[c], breakSpans(line, width)...)
 		}
 		height = max(height, len(parts[c]))
 	}
@@ -239,21 +239,21 @@ func linesOf(spans []document.Span) [][]document.Span {
 	return lines
 }
 
-// brokenSpans breaks spans into lines no wider than width.
-func brokenSpans(spans []document.Span, width int) [][]document.Span {
+// breakSpans breaks spans into lines no wider than width.
+func breakSpans(spans []document.Span, width int) [][]document.Span {
 	var lines [][]document.Span
 	rest := append([]document.Span(nil), spans...)
-	for _, line := range broken(document.Text(spans, false), width) {
+	for _, line := range breakText(document.Text(spans, false), width) {
 		lines = append(lines, trimEnd(headSpans(rest, len(line))))
 		rest = tailSpans(rest, len(line))
 	}
 	return lines
 }
 
-// broken breaks a text into lines no wider than width, each with the blanks at its end. A
-// word longer than a line is broken where it has to be, and a URL nowhere else, because
+// breakText breaks a text into lines no wider than width, each with the blanks at its end. A
+// word longer than a line is breakText where it has to be, and a URL nowhere else, because
 // terminals recognize only whole ones. Width 0 means no limit.
-func broken(text string, width int) []string {
+func breakText(text string, width int) []string {
 	if width <= 0 || text == "" {
 		return []string{text}
 	}
@@ -290,7 +290,7 @@ func broken(text string, width int) []string {
 	return append(lines, text[start:])
 }
 
-func (terminal) join(to *strings.Builder, frags []frag) { joinLines(to, frags) }
+func (terminal) join(to *strings.Builder, frags []renderedBlock) { joinLines(to, frags) }
 
 func (terminal) harmless(plain string) string { return plain }
 
