@@ -187,7 +187,7 @@ func (c *scriptBatcher) runBatch(batch []*call) {
 			// run. Eval sends its text.
 			x.reply, x.err = c.scripts[x.script].Eval(ctx, c.client, x.keys, x.args...).Result()
 		}
-		c.health.note(x.err)
+		c.health.record(x.err)
 		close(x.done)
 	}
 }
@@ -210,23 +210,23 @@ func mayHaveRun(err error) bool {
 	return !ok || op.Op != "dial" // a failed dial has sent nothing
 }
 
-// wellAfter is how long no call may fail before Redis counts as working again. One
+// healthyAfter is how long no call may fail before Redis counts as working again. One
 // successful call proves nothing: a server without memory refuses writes, and answers all
 // other calls.
-const wellAfter = 5 * time.Second
+const healthyAfter = 5 * time.Second
 
 // health logs once that Redis fails, and once that it works again.
 type health struct {
-	log         *slog.Logger
-	ill         atomic.Bool
-	mu          sync.Mutex
-	illSince    time.Time
-	lastFailure time.Time // when a call failed last
+	log          *slog.Logger
+	failing      atomic.Bool
+	mu           sync.Mutex
+	failingSince time.Time
+	lastFailure  time.Time // when a call failed last
 }
 
-// note records how a call ended.
-func (h *health) note(err error) {
-	if err == nil && !h.ill.Load() {
+// record records how a call ended.
+func (h *health) record(err error) {
+	if err == nil && !h.failing.Load() {
 		return // Redis worked and does; the usual case takes no lock
 	}
 	h.mu.Lock()
@@ -235,13 +235,13 @@ func (h *health) note(err error) {
 	if err != nil {
 		h.lastFailure = now
 	}
-	switch ill := h.ill.Load(); {
-	case ill && now.Sub(h.lastFailure) >= wellAfter:
-		h.ill.Store(false)
-		h.log.Info("redis answers again", slog.Duration("after", h.lastFailure.Sub(h.illSince)))
+	switch ill := h.failing.Load(); {
+	case ill && now.Sub(h.lastFailure) >= healthyAfter:
+		h.failing.Store(false)
+		h.log.Info("redis answers again", slog.Duration("after", h.lastFailure.Sub(h.failingSince)))
 	case !ill && err != nil:
-		h.ill.Store(true)
-		h.illSince = now
+		h.failing.Store(true)
+		h.failingSince = now
 		if refused(err) {
 			h.log.Error("redis refuses; everything is tried again", slog.Any("error", err))
 		} else {

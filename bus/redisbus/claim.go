@@ -136,7 +136,7 @@ func (b *Bus) fetchSoon(q *waitQueue, hint string) {
 func (b *Bus) fetch(q *waitQueue) {
 	var retry backoff
 	for {
-		n, hints := b.wanted(q)
+		n, hints := b.neededLeases(q)
 		if n == 0 {
 			return
 		}
@@ -156,9 +156,9 @@ func (b *Bus) fetch(q *waitQueue) {
 	}
 }
 
-// wanted returns how many leases to ask for, one for each caller, and the hints. If it
+// neededLeases returns how many leases to ask for, one for each caller, and the hints. If it
 // returns 0, fetch ends, and the blocking call listens for the callers that still wait.
-func (b *Bus) wanted(q *waitQueue) (n int, hints []string) {
+func (b *Bus) neededLeases(q *waitQueue) (n int, hints []string) {
 	c := b.claims
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,8 +175,8 @@ func (b *Bus) wanted(q *waitQueue) (n int, hints []string) {
 	return n, hints[:min(len(hints), n+1)]
 }
 
-// A claimed is the result of a run of the claim script.
-type claimed struct {
+// A claimResult is the result of a run of the claim script.
+type claimResult struct {
 	leases   []*lease
 	nextLook time.Time // when a mailbox becomes due or a lease ends; zero if neither will
 	hints    []string  // the next mailboxes in line
@@ -184,7 +184,7 @@ type claimed struct {
 
 // runClaim runs the claim script. It registers the granted leases in b.leases before any
 // caller gets them, because a note about a lease may arrive before the script's answer.
-func (b *Bus) runClaim(q *waitQueue, n int, hints []string) (claimed, error) {
+func (b *Bus) runClaim(q *waitQueue, n int, hints []string) (claimResult, error) {
 	k := &q.keys
 	keys := append(make([]string, 0, 8+len(hints)), b.keys.clock(), b.keys.contact(), k.pause, k.state, k.due, k.leased, k.wake, k.heads)
 	args := append(make([]any, 0, 4+len(hints)), b.self, n, b.leases.length.Microseconds(), b.leases.maxHold.Microseconds())
@@ -194,7 +194,7 @@ func (b *Bus) runClaim(q *waitQueue, n int, hints []string) (claimed, error) {
 	b.leases.beginClaim()
 	sent := time.Now() // the lease times are counted from here, because the server grants them later
 	r, err := b.batcher.run(context.Background(), claimScript, keys, args...)
-	a := claimed{}
+	a := claimResult{}
 	for _, v := range r.at(1).list() {
 		a.leases = append(a.leases, b.newLease(q, reply{v}, sent))
 	}
@@ -213,14 +213,14 @@ func (b *Bus) runClaim(q *waitQueue, n int, hints []string) (claimed, error) {
 
 // distribute gives leases to the waiting callers, in the order in which they came, and
 // returns to the server the leases for which nobody waits any more.
-func (b *Bus) distribute(q *waitQueue, a claimed) {
+func (b *Bus) distribute(q *waitQueue, a claimResult) {
 	if rest := b.claims.distribute(q, a); len(rest) > 0 {
 		b.giveBack(&q.keys, rest)
 	}
 }
 
 // distribute gives leases to the waiting callers, and returns the rest.
-func (c *claims) distribute(q *waitQueue, a claimed) (rest []*lease) {
+func (c *claims) distribute(q *waitQueue, a claimResult) (rest []*lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for q.waiters.Len() > 0 && len(a.leases) > 0 {
@@ -254,7 +254,7 @@ func (b *Bus) giveBack(k *topicKeys, leases []*lease) {
 // attempts. If that fails, the leases run out.
 func (b *Bus) returnLeases(ctx context.Context, k *topicKeys, counted bool, leases []*lease) {
 	args := make([]any, 0, 1+2*len(leases))
-	args = append(args, flag(counted))
+	args = append(args, boolArg(counted))
 	for _, l := range leases {
 		args = append(args, l.claim.Key, l.claim.Fence)
 	}

@@ -133,7 +133,7 @@ func (b *Bus) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.
 	}
 	if after != 0 {
 		purges := b.events.forgets.Load()
-		past, err := b.past(ctx, name, after)
+		past, err := b.pastEvents(ctx, name, after)
 		if err == nil && !b.events.setPast(w, past, purges) {
 			err = bus.ErrGone
 		}
@@ -144,9 +144,9 @@ func (b *Bus) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.
 	return b.follow(ctx, w, after), nil
 }
 
-// past reads the events after an id from the session's stream. Streams are trimmed at the
+// pastEvents reads the events after an id from the session's stream. Streams are trimmed at the
 // beginning, so a stream that still has the event with that id has all later ones.
-func (b *Bus) past(ctx context.Context, name bus.Feed, after uint64) ([]bus.Event, error) {
+func (b *Bus) pastEvents(ctx context.Context, name bus.Feed, after uint64) ([]bus.Event, error) {
 	var list []redis.XMessage
 	var err error
 	for retry := backoff(0); ; {

@@ -42,7 +42,7 @@ func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) boo
 	}
 	for _, topic := range topics {
 		k := b.keys.topic(topic)
-		for page, err := range b.boxes(ctx, &k) {
+		for page, err := range b.mailboxPages(ctx, &k) {
 			if err != nil {
 				return done, err
 			}
@@ -83,7 +83,7 @@ func (b *Bus) forgetMail(
 			if err != nil {
 				return err
 			}
-			n, _, err := fields(reply{text}.text(), 2)
+			n, _, err := readNumbers(reply{text}.text(), 2)
 			if err != nil {
 				return err
 			}
@@ -269,12 +269,12 @@ func (s *events) forget(o forgetRequest, own bool) {
 func (w *watcher) forget(sessions []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.past, w.queue = replaceBySign(w.past, sessions), replaceBySign(w.queue, sessions)
+	w.past, w.queue = replaceByGaps(w.past, sessions), replaceByGaps(w.queue, sessions)
 }
 
-// replaceBySign replaces the events of sessions by the sign that events are missing, one
+// replaceByGaps replaces the events of sessions by the sign that events are missing, one
 // sign for several events in a row.
-func replaceBySign(list []bus.Event, sessions []string) []bus.Event {
+func replaceByGaps(list []bus.Event, sessions []string) []bus.Event {
 	kept := list[:0]
 	for _, e := range list {
 		if slices.Contains(sessions, e.Session) {

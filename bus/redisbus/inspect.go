@@ -62,7 +62,7 @@ func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, err erro
 	}
 	d.Delayed = int(delayed)
 	var oldest int64
-	for page, err := range b.boxes(ctx, &k) {
+	for page, err := range b.mailboxPages(ctx, &k) {
 		if err != nil {
 			return d, fmt.Errorf("count mail: %w", b.closedOr(err))
 		}
@@ -95,9 +95,9 @@ func (b *Bus) HasMail(ctx context.Context, topic bus.Topic, key string) (bool, e
 	return has, nil
 }
 
-// boxes reads the mailboxes of a topic, in pages of key, state, key, state, … While many
+// mailboxPages reads the mailboxes of a topic, in pages of key, state, key, state, … While many
 // come and go, one may appear twice.
-func (b *Bus) boxes(ctx context.Context, k *topicKeys) iter.Seq2[[]string, error] {
+func (b *Bus) mailboxPages(ctx context.Context, k *topicKeys) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		for cursor, more := uint64(0), true; more; more = cursor != 0 {
 			var page []string

@@ -166,7 +166,7 @@ func (in *Intake) TakeLetter(ctx context.Context, l Letter) error {
 	for {
 		day := b.day.Load()
 		keys := append(b.acceptKeys(&k, m.Key, m.ID, day), b.keys.intake())
-		answer, err := in.takeLetter.Run(ctx, b.client, keys, string(l.Topic), m.Key, m.ID, flag(m.Urgent), toMicro(m.NotBefore), day,
+		answer, err := in.takeLetter.Run(ctx, b.client, keys, string(l.Topic), m.Key, m.ID, boolArg(m.Urgent), toMicro(m.NotBefore), day,
 			b.keys.notes(""), l.Replays, l.Attempts, toMicro(l.Due), m.Seq, m.Body).Slice()
 		if err != nil {
 			return fmt.Errorf("take in %s: %w", m.ID, err)
@@ -188,7 +188,7 @@ func (in *Intake) TakeDead(ctx context.Context, l Letter) error {
 	m := l.Message
 	k := in.bus.keys.topic(l.Topic)
 	err := in.takeDead.Run(ctx, in.bus.client, []string{in.bus.keys.clock(), in.bus.keys.topics(), k.dead, k.graves},
-		string(l.Topic), m.Key, m.ID, l.Reason, l.Attempts, toMicro(l.BuriedAt), flag(m.Urgent), toMicro(m.NotBefore),
+		string(l.Topic), m.Key, m.ID, l.Reason, l.Attempts, toMicro(l.BuriedAt), boolArg(m.Urgent), toMicro(m.NotBefore),
 		l.Replays, m.Seq, m.Body).Err()
 	if err != nil {
 		return fmt.Errorf("take in dead letter %s: %w", m.ID, err)
@@ -225,7 +225,7 @@ func (in *Intake) Letters(ctx context.Context) iter.Seq2[Letter, error] {
 		for _, topic := range topics {
 			k := in.bus.keys.topic(topic)
 			known := map[string]bool{} // HSCAN may return a mailbox twice
-			for page, err := range in.bus.boxes(ctx, &k) {
+			for page, err := range in.bus.mailboxPages(ctx, &k) {
 				if err != nil {
 					yield(Letter{}, fmt.Errorf("read mailboxes: %w", err))
 					return

@@ -250,7 +250,7 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 		l.bus.keys.clock(), k.state, k.due, k.leased, k.wake, k.heads, k.mail(l.claim.Key), k.dead, k.graves,
 	}
 	args := []any{
-		l.claim.Key, l.claim.Fence, end.Done, end.Dead, end.Reason, max(0, end.After.Microseconds()), flag(end.Uncounted), seen,
+		l.claim.Key, l.claim.Fence, end.Done, end.Dead, end.Reason, max(0, end.After.Microseconds()), boolArg(end.Uncounted), seen,
 	}
 	var retry backoff
 	for unsure := false; ; {

@@ -166,7 +166,7 @@ func (b *Bus) listenForMail(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			b.batcher.health.note(err)
+			b.batcher.health.record(err)
 			select {
 			case <-time.After(retry.next()):
 			case <-ctx.Done():

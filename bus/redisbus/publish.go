@@ -27,7 +27,7 @@ func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error
 	count, size := b.caps.Room(topic, m)
 	_, err := b.accept(ctx, func(day int64) *call {
 		return &call{script: publishScript, size: len(body), keys: b.acceptKeys(&t, m.Key, m.ID, day), args: []any{
-			string(topic), m.Key, m.ID, count, size, flag(m.Urgent), toMicro(m.NotBefore), day, b.keys.notes(""), body,
+			string(topic), m.Key, m.ID, count, size, boolArg(m.Urgent), toMicro(m.NotBefore), day, b.keys.notes(""), body,
 		}}
 	})
 	if err != nil {
@@ -44,8 +44,8 @@ func check(topic bus.Topic, m bus.Message) error {
 		ok   bool
 	}{
 		{"topic", len(topic), topic != ""},
-		{"id", len(m.ID), isName(m.ID, bus.MaxID)},
-		{"key", len(m.Key), isName(m.Key, bus.MaxKey)},
+		{"id", len(m.ID), isValidName(m.ID, bus.MaxID)},
+		{"key", len(m.Key), isValidName(m.Key, bus.MaxKey)},
 		{"body", len(m.Body), len(m.Body) <= bus.MaxBody},
 	} {
 		if !x.ok {
@@ -55,12 +55,12 @@ func check(topic bus.Topic, m bus.Message) error {
 	return nil
 }
 
-func isName(s string, longest int) bool {
+func isValidName(s string, longest int) bool {
 	return s != "" && len(s) <= longest && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
 }
 
-// flag returns a boolean as an argument of a script.
-func flag(on bool) int {
+// boolArg returns a boolean as an argument of a script.
+func boolArg(on bool) int {
 	if on {
 		return 1
 	}
@@ -112,8 +112,8 @@ func (b *Bus) accept(ctx context.Context, ask func(day int64) *call) (string, er
 // errMalformed says that a value in Redis does not have the form that this package writes.
 var errMalformed = errors.New("not as it was written")
 
-// fields reads n numbers from the front of text, each followed by a space.
-func fields(text string, n int) (numbers []int64, rest string, err error) {
+// readNumbers reads n numbers from the front of text, each followed by a space.
+func readNumbers(text string, n int) (numbers []int64, rest string, err error) {
 	for range n {
 		field, after, ok := strings.Cut(text, " ")
 		if !ok {
@@ -128,8 +128,8 @@ func fields(text string, n int) (numbers []int64, rest string, err error) {
 	return numbers, text, nil
 }
 
-// part splits text after n bytes.
-func part(text string, n int64) (part, rest string, err error) {
+// splitAt splits text after n bytes.
+func splitAt(text string, n int64) (part, rest string, err error) {
 	if n < 0 || n > int64(len(text)) {
 		return "", "", errMalformed
 	}
@@ -139,11 +139,11 @@ func part(text string, n int64) (part, rest string, err error) {
 // readLetter reads a message as shared/letter.lua writes it, and returns how many times it
 // was replayed.
 func readLetter(text, key string, seq int64) (m bus.Message, replays int64, err error) {
-	n, rest, err := fields(text, 5)
+	n, rest, err := readNumbers(text, 5)
 	if err != nil {
 		return m, 0, err
 	}
-	id, body, err := part(rest, n[4])
+	id, body, err := splitAt(rest, n[4])
 	if err != nil {
 		return m, 0, err
 	}
@@ -153,15 +153,15 @@ func readLetter(text, key string, seq int64) (m bus.Message, replays int64, err 
 
 // readDead reads a dead letter as settle.lua writes it.
 func readDead(text string, topic bus.Topic) (d bus.DeadLetter, replays int64, err error) {
-	n, rest, err := fields(text, 5)
+	n, rest, err := readNumbers(text, 5)
 	if err != nil {
 		return d, 0, err
 	}
-	key, rest, err := part(rest, n[3])
+	key, rest, err := splitAt(rest, n[3])
 	if err != nil {
 		return d, 0, err
 	}
-	reason, rest, err := part(rest, n[4])
+	reason, rest, err := splitAt(rest, n[4])
 	if err != nil {
 		return d, 0, err
 	}

@@ -230,7 +230,7 @@ func (b *Bus) repairAll(ctx context.Context) (repaired int64, err error) {
 	for _, topic := range topics {
 		k := b.keys.topic(topic)
 		empty := true
-		for page, err := range b.boxes(ctx, &k) {
+		for page, err := range b.mailboxPages(ctx, &k) {
 			if err != nil {
 				return repaired, err
 			}
