@@ -57,7 +57,7 @@ func RunBook(t *testing.T, h Harness) {
 		{"begin and mark", testBegin},
 		{"begin is decided once", testBeginRace},
 		{"unknown sends", testNoSend},
-		{"kinds of parts", testKinds},
+		{"kinds of parts", testPartKinds},
 		{"any text comes back as it was", testOddText},
 		{"requests", testRequests},
 		{"requests are bounded", testRequestsAreBounded},
@@ -127,7 +127,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func letter(id string, parts ...string) channels.Send {
+func newSend(id string, parts ...string) channels.Send {
 	send := channels.Send{ID: id, To: bus.Address{Channel: "c", Chat: "1", Thread: "2"}}
 	for _, p := range parts {
 		send.Parts = append(send.Parts, channels.SentPart{Text: "<b>" + p + "</b>", Plain: p})
@@ -135,7 +135,7 @@ func letter(id string, parts ...string) channels.Send {
 	return send
 }
 
-func begin(t *testing.T, b Book, send channels.Send) (channels.Send, bool) {
+func mustBegin(t *testing.T, b Book, send channels.Send) (channels.Send, bool) {
 	t.Helper()
 	known, fresh, err := b.Begin(t.Context(), send)
 	must(t, err)
@@ -144,7 +144,7 @@ func begin(t *testing.T, b Book, send channels.Send) (channels.Send, bool) {
 
 func testBegin(t *testing.T, s suite) {
 	b := s.open(t)
-	known, fresh := begin(t, b, letter("m", "one", "two", "three"))
+	known, fresh := mustBegin(t, b, newSend("m", "one", "two", "three"))
 	if !fresh || known.ID != "m" || known.Parts[0].State != channels.Sending || known.Parts[1].State != channels.Queued {
 		t.Fatalf("first: %+v, fresh %v", known, fresh)
 	}
@@ -154,7 +154,7 @@ func testBegin(t *testing.T, s suite) {
 	}
 	must(t, b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Sending, Interrupted: 2}))
 	b = s.reopen(t, b)
-	known, fresh = begin(t, b, letter("m", "rendered otherwise"))
+	known, fresh = mustBegin(t, b, newSend("m", "rendered otherwise"))
 	want := []channels.SentPart{
 		{State: channels.Sent, PlatformID: "p1"},
 		{State: channels.Sending, Interrupted: 2, Text: "<b>two</b>", Plain: "two"},
@@ -181,10 +181,10 @@ func testBegin(t *testing.T, s suite) {
 	if time.Since(seen.At) > time.Minute || seen.At.After(time.Now()) {
 		t.Errorf("changed at %v", seen.At)
 	}
-	if known, fresh := begin(t, b, letter("nothing")); !fresh || known.State() != channels.Sent {
+	if known, fresh := mustBegin(t, b, newSend("nothing")); !fresh || known.State() != channels.Sent {
 		t.Errorf("a message without parts: %+v, fresh %v", known, fresh)
 	}
-	if _, fresh := begin(t, b, letter("nothing")); fresh {
+	if _, fresh := mustBegin(t, b, newSend("nothing")); fresh {
 		t.Error("a message without parts is begun twice")
 	}
 }
@@ -197,7 +197,7 @@ func testBeginRace(t *testing.T, s suite) {
 	for i := range 40 {
 		wg.Go(func() {
 			id := fmt.Sprint("m", i%10)
-			_, fresh, err := books[i%2].Begin(t.Context(), letter(id, "x"))
+			_, fresh, err := books[i%2].Begin(t.Context(), newSend(id, "x"))
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -224,7 +224,7 @@ func testNoSend(t *testing.T, s suite) {
 	if err := b.Mark(t.Context(), "none", 0, channels.SentPart{State: channels.Sent}); !errors.Is(err, channels.ErrNoSend) {
 		t.Errorf("mark: %v", err)
 	}
-	begin(t, b, letter("m", "x"))
+	mustBegin(t, b, newSend("m", "x"))
 	if err := b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Sent}); !errors.Is(err, channels.ErrNoSend) {
 		t.Errorf("mark of a part that is not there: %v", err)
 	}
@@ -235,11 +235,11 @@ func testNoSend(t *testing.T, s suite) {
 func testOddText(t *testing.T, s suite) {
 	b := s.open(t)
 	for _, odd := range []string{"nul \x00 in it", "\xff\xfe", `\x00`, "'; DROP TABLE sends; --", "שלום 👩‍👩‍👧"} {
-		send := letter("m"+odd, odd, odd)
+		send := newSend("m"+odd, odd, odd)
 		send.To = bus.Address{Channel: "c", Chat: odd, Thread: odd}
-		begin(t, b, send)
+		mustBegin(t, b, send)
 		must(t, b.Mark(t.Context(), send.ID, 1, channels.SentPart{State: channels.Failed, PlatformID: odd, Code: odd}))
-		known, fresh := begin(t, b, send)
+		known, fresh := mustBegin(t, b, send)
 		if fresh || known.To != send.To || known.Parts[0].Text != send.Parts[0].Text || known.Parts[0].Plain != odd ||
 			known.Parts[1].PlatformID != odd || known.Parts[1].Code != odd {
 			t.Errorf("%q came back as %+v, fresh %v", odd, known, fresh)
@@ -292,7 +292,7 @@ func testChats(t *testing.T, s suite) {
 func writeForever(ctx context.Context, b Book, say func(string)) error {
 	for i := 0; ; i++ {
 		id := fmt.Sprint("m", i)
-		if _, _, err := b.Begin(ctx, letter(id, "one", "two")); err != nil {
+		if _, _, err := b.Begin(ctx, newSend(id, "one", "two")); err != nil {
 			return err
 		}
 		say("begun " + id)

@@ -197,12 +197,12 @@ type channelRun struct {
 func newChannelRun(t *testing.T, h ChannelHarness) *channelRun {
 	r := &channelRun{T: t, ChannelHarness: h, platform: h.New(t), log: new(testlog.Buffer)}
 	t.Cleanup(func() { r.checkSecrecy("the log", r.log.String()) }) // after everything else has ended
-	r.channel = r.restarted()
+	r.channel = r.newChannel()
 	return r
 }
 
-// restarted returns a channel like that of the next process.
-func (r *channelRun) restarted() channels.Channel {
+// newChannel returns a channel like that of the next process.
+func (r *channelRun) newChannel() channels.Channel {
 	return r.platform.Channel(slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }
 

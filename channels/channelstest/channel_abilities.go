@@ -13,8 +13,8 @@ import (
 	"parley/channels"
 )
 
-// buttoned returns a part with those of some extreme buttons that the channel can show.
-func (r *channelRun) buttoned(key string) channels.Part {
+// partWithButtons returns a part with those of some extreme buttons that the channel can show.
+func (r *channelRun) partWithButtons(key string) channels.Part {
 	r.Helper()
 	part := plainPart(key, "may I?")
 	part.Buttons = channels.ShownButtons(r.channel, []bus.Button{
@@ -31,7 +31,7 @@ func (r *channelRun) buttoned(key string) channels.Part {
 }
 
 func checkButtons(r *channelRun) {
-	part := r.buttoned("k")
+	part := r.partWithButtons("k")
 	labels := []string{part.Buttons[0].Label, part.Buttons[1].Label}
 	plain := plainPart("k", "may I?")
 	id := r.send(1, part)
@@ -63,7 +63,7 @@ func checkButtons(r *channelRun) {
 }
 
 func checkPress(r *channelRun) {
-	part := r.buttoned("k")
+	part := r.partWithButtons("k")
 	platform, can := r.platform.(PressingPlatform)
 	if !can {
 		r.Fatal("the channel shows buttons, and the fake has no Press")
@@ -131,11 +131,11 @@ func checkAttachments(r *channelRun) {
 	s := newStore(r)
 	stop := r.receive(r.channel, s.publish)
 	platform.Attach(1, "look at this", "notes.txt", content)
-	in := s.wait(1)[0]
+	in := s.waitFor(1)[0]
 	if err := stop(); err != nil {
 		r.Error(err)
 	}
-	fetcher, _ := channels.AsFetcher(r.restarted())
+	fetcher, _ := channels.AsFetcher(r.newChannel())
 	if in.Kind != bus.Said || len(in.Attachments) != 1 {
 		r.Fatalf("published %+v", in)
 	}

@@ -48,7 +48,7 @@ func (r *channelRun) checkFault(kind Call, want expectation, call func(context.C
 	before := r.platform.Calls(kind)
 	r.platform.Break(kind, want.trouble)
 	what := string(kind) + ", " + string(want.trouble)
-	err := r.bounded(what, func() error { return call(ctx) })
+	err := r.mustEnd(what, func() error { return call(ctx) })
 	r.platform.Mend()
 	fault := r.faultOf(what, err)
 	repeatable := kind != Sending && kind != Uploading && want.fault == channels.Unknown && fault.Fault == channels.Retry
@@ -67,8 +67,8 @@ func (r *channelRun) checkFault(kind Call, want expectation, call func(context.C
 	}
 }
 
-// bounded returns the error of a call, and fails the test if the call does not end.
-func (r *channelRun) bounded(what string, call func() error) error {
+// mustEnd returns the error of a call, and fails the test if the call does not end.
+func (r *channelRun) mustEnd(what string, call func() error) error {
 	r.Helper()
 	ended := make(chan error, 1)
 	go func() { ended <- call() }()

@@ -68,8 +68,8 @@ func (s *store) all() []bus.Inbound {
 	return slices.Clone(s.kept)
 }
 
-// wait waits until that many messages were published.
-func (s *store) wait(n int) []bus.Inbound {
+// waitFor waits until that many messages were published.
+func (s *store) waitFor(n int) []bus.Inbound {
 	s.run.Helper()
 	s.run.until(fmt.Sprintf("%d messages", n), func() bool { return len(s.all()) >= n })
 	return s.all()
@@ -85,8 +85,8 @@ func (s *store) texts(at bus.Address) (texts []string) {
 	return texts
 }
 
-// want fails the test unless exactly these texts were published from a chat.
-func (s *store) want(chat int, texts ...string) {
+// wantTexts fails the test unless exactly these texts were published from a chat.
+func (s *store) wantTexts(chat int, texts ...string) {
 	s.run.Helper()
 	if got := s.texts(s.run.platform.Address(chat)); !slices.Equal(got, texts) {
 		s.run.Errorf("of chat %d was published %q, want %q", chat, got, texts)
@@ -115,12 +115,12 @@ func checkAcknowledgement(r *channelRun) {
 		r.Errorf("%d of %d messages are kept while one is being published", got, n)
 	}
 	close(open)
-	for _, in := range kept.wait(n) {
+	for _, in := range kept.waitFor(n) {
 		if in.At != r.platform.Address(1) || in.Group || !in.Mentioned || in.From.ID == "" {
 			r.Errorf("published as %+v", in)
 		}
 	}
-	kept.want(1, "m0", "m1", "m2", "m3", "m4")
+	kept.wantTexts(1, "m0", "m1", "m2", "m3", "m4")
 	r.until("the acknowledgements", func() bool { return r.platform.Unacknowledged() == 0 })
 }
 
@@ -145,8 +145,8 @@ func checkFailedPublish(r *channelRun) {
 		}
 		return kept.publish(ctx, in)
 	})
-	kept.wait(2)
-	kept.want(1, "first", "second")
+	kept.waitFor(2)
+	kept.wantTexts(1, "first", "second")
 	if len(ids) != 1 {
 		r.Errorf("the same message has %d ids", len(ids))
 	}
@@ -174,9 +174,9 @@ func checkRestart(r *channelRun) {
 	if n := r.platform.Unacknowledged(); n < 2 {
 		r.Errorf("%d messages are kept for the next process, want 2", n)
 	}
-	r.receive(r.restarted(), kept.publish)
-	again := kept.wait(3)
-	kept.want(1, "published", "not published", "behind it")
+	r.receive(r.newChannel(), kept.publish)
+	again := kept.waitFor(3)
+	kept.wantTexts(1, "published", "not published", "behind it")
 	if again[1].ID != first.ID {
 		r.Errorf("the same message has the ids %s and %s", first.ID, again[1].ID)
 	}
@@ -212,9 +212,9 @@ func checkOrder(r *channelRun) {
 		return kept.publish(ctx, in)
 	})
 	say(each/2, each)
-	kept.wait(chats * each)
+	kept.waitFor(chats * each)
 	for chat := range chats {
-		kept.want(chat+1, want...)
+		kept.wantTexts(chat+1, want...)
 	}
 }
 
@@ -238,23 +238,23 @@ func checkSideBySide(r *channelRun) {
 	for chat := range others {
 		r.say(chat+2, "hello")
 	}
-	kept.wait(others)
-	kept.want(1) // nothing
+	kept.waitFor(others)
+	kept.wantTexts(1) // nothing
 	close(open)
-	kept.wait(others + 1)
+	kept.waitFor(others + 1)
 }
 
 func checkOutage(r *channelRun) {
 	kept := newStore(r)
 	stop := r.receive(r.channel, kept.publish)
 	r.say(1, "before")
-	kept.wait(1)
+	kept.waitFor(1)
 	r.platform.Down()
 	r.say(1, "meanwhile")
 	r.platform.Up()
 	r.say(1, "after")
-	kept.wait(3)
-	kept.want(1, "before", "meanwhile", "after")
+	kept.waitFor(3)
+	kept.wantTexts(1, "before", "meanwhile", "after")
 	if err := stop(); err != nil {
 		r.Errorf("Receive ended with %v", err)
 	}
@@ -273,7 +273,7 @@ func checkReceivingLimited(r *channelRun) {
 	}
 	r.platform.Mend()
 	r.say(1, "hello")
-	kept.wait(1)
+	kept.waitFor(1)
 }
 
 func checkReceivingRefused(r *channelRun) {

@@ -171,7 +171,7 @@ func checkSendEnds(r *channelRun) {
 	}()
 	r.until("the call", func() bool { return r.platform.Calls(Sending) > before })
 	cancel()
-	err = r.bounded("cancelled", func() error { return <-ended })
+	err = r.mustEnd("cancelled", func() error { return <-ended })
 	if fault := r.faultOf("cancelled", err); fault.Fault != channels.Unknown {
 		r.Errorf("what is cancelled while it is sent gives %v, want %s", fault, channels.Unknown)
 	}

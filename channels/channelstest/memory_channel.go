@@ -61,11 +61,11 @@ func (c *MemoryChannel) Say(ctx context.Context, in bus.Inbound) error {
 
 // Send implements channels.Channel: it records the part.
 func (c *MemoryChannel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
-	return c.take(ctx, Arrival{To: to, Part: part})
+	return c.record(ctx, Arrival{To: to, Part: part})
 }
 
-// take records a part that arrives; a part without an id is new and gets one.
-func (c *MemoryChannel) take(ctx context.Context, a Arrival) (string, error) {
+// record records a part that arrives; a part without an id is new and gets one.
+func (c *MemoryChannel) record(ctx context.Context, a Arrival) (string, error) {
 	arrives, err := true, error(nil)
 	if c.OnSend != nil {
 		arrives, err = c.OnSend(ctx, a.To, a.Part)
@@ -230,13 +230,13 @@ func (c *EditingChannel) Edit(ctx context.Context, to bus.Address, id string, pa
 	if most := c.Offers.EditBytes; most > 0 && len(part.Text) > most {
 		return &channels.SendError{Fault: channels.Rejected, Code: "msg_too_long"}
 	}
-	_, err := c.take(ctx, Arrival{To: to, Part: part, ID: id, Edit: true})
+	_, err := c.record(ctx, Arrival{To: to, Part: part, ID: id, Edit: true})
 	return err
 }
 
 // SendFile implements channels.FileSender: it records the part with its file.
 func (c *EditingChannel) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
-	return c.take(ctx, Arrival{To: to, Part: part, File: &file})
+	return c.record(ctx, Arrival{To: to, Part: part, File: &file})
 }
 
 // CaptionLength implements channels.Captioner: it returns Caption.

@@ -69,16 +69,16 @@ func testDrafts(t *testing.T, s suite) {
 	draft := func(id, channel string) channels.Send {
 		return channels.Send{ID: id, To: bus.Address{Channel: channel, Chat: "1", Thread: "2"}, Parts: []channels.SentPart{{State: channels.Drafted}}}
 	}
-	begin(t, b, letter("m", "no draft"))
+	mustBegin(t, b, newSend("m", "no draft"))
 	for _, d := range []channels.Send{draft("first", "c"), draft("second\x00", "c"), draft("replaced", "c"), draft("elsewhere", "d")} {
-		if known, fresh := begin(t, b, d); !fresh || known.Parts[0].State != channels.Drafted {
+		if known, fresh := mustBegin(t, b, d); !fresh || known.Parts[0].State != channels.Drafted {
 			t.Errorf("begun: %+v, fresh %v", known, fresh)
 		}
 	}
 	must(t, b.Mark(t.Context(), "second\x00", 0, channels.SentPart{State: channels.Drafted, PlatformID: "p2"}))
 	must(t, b.Mark(t.Context(), "replaced", 0, channels.SentPart{State: channels.Sent, PlatformID: "p3"}))
 	b = s.reopen(t, b)
-	if _, fresh := begin(t, b, draft("first", "c")); fresh {
+	if _, fresh := mustBegin(t, b, draft("first", "c")); fresh {
 		t.Error("a draft is begun twice")
 	}
 	drafts, err := b.Drafts(t.Context(), "c")

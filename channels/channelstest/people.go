@@ -13,12 +13,12 @@ import (
 	"parley/channels"
 )
 
-// answered records an answer of a turn whose parts have these ids on the platform.
-func answered(t *testing.T, b Book, session, turn string, ids ...string) {
+// recordAnswer records an answer of a turn whose parts have these ids on the platform.
+func recordAnswer(t *testing.T, b Book, session, turn string, ids ...string) {
 	t.Helper()
-	send := letter(bus.ReplyID(turn), ids...)
+	send := newSend(bus.ReplyID(turn), ids...)
 	send.Session = session
-	if known, _ := begin(t, b, send); known.Session != session {
+	if known, _ := mustBegin(t, b, send); known.Session != session {
 		t.Fatalf("begun as %+v", known)
 	}
 	for i, id := range ids {
@@ -28,10 +28,10 @@ func answered(t *testing.T, b Book, session, turn string, ids ...string) {
 
 func testRatings(t *testing.T, s suite) {
 	b := s.open(t)
-	answered(t, b, "main:c:1:2", "c:t:1", "p1", "p2")
-	begin(t, b, channels.Send{ID: "c:t:1#draft", To: bus.Address{Channel: "c", Chat: "1", Thread: "2"}, Session: "main:c:1:2", Parts: []channels.SentPart{{State: channels.Drafted}}})
+	recordAnswer(t, b, "main:c:1:2", "c:t:1", "p1", "p2")
+	mustBegin(t, b, channels.Send{ID: "c:t:1#draft", To: bus.Address{Channel: "c", Chat: "1", Thread: "2"}, Session: "main:c:1:2", Parts: []channels.SentPart{{State: channels.Drafted}}})
 	must(t, b.Mark(t.Context(), "c:t:1#draft", 0, channels.SentPart{State: channels.Sent, PlatformID: "p1"}))
-	answered(t, b, "", "c:t:9", "p9") // from a release that does not record the session
+	recordAnswer(t, b, "", "c:t:9", "p9") // from a release that does not record the session
 	day := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	rating := func(person, message string, good bool) channels.Rating {
 		return channels.Rating{Person: person, At: bus.Address{Channel: "c", Chat: "1"}, Message: message, Good: good, Rated: day}
@@ -89,7 +89,7 @@ func testRatings(t *testing.T, s suite) {
 	must(t, b.Unrate(t.Context(), rating("c:8", "p2", true))) // that is no longer the rating
 	must(t, b.Unrate(t.Context(), rating("c:7", "p1", true)))
 	want("taken back", "c:8 p2 bad")
-	answered(t, b, "main:c:3", "c:t:3", "p7")
+	recordAnswer(t, b, "main:c:3", "c:t:3", "p7")
 	there := rating("c:8", "p7", true)
 	there.At.Chat, there.Rated = "1", day.Add(time.Hour)
 	rate(there, true)
@@ -109,8 +109,8 @@ func testRatings(t *testing.T, s suite) {
 	}
 }
 
-// people returns the ids of all who are linked with a person.
-func people(t *testing.T, b Book, person string) string {
+// linkedPeople returns the ids of all who are linked with a person.
+func linkedPeople(t *testing.T, b Book, person string) string {
 	t.Helper()
 	all, err := b.Linked(t.Context(), person)
 	must(t, err)
@@ -132,8 +132,8 @@ func link(t *testing.T, b Book, with, person, cause string) []channels.Link {
 	return all
 }
 
-// recalls checks the memory of a person.
-func recalls(t *testing.T, b Book, person, want string) {
+// wantMemory checks the memory of a person.
+func wantMemory(t *testing.T, b Book, person, want string) {
 	t.Helper()
 	if got, _, err := b.Recall(t.Context(), channels.OfPerson, person); err != nil || got != want {
 		t.Errorf("of %s is remembered %q, %v; want %q", person, got, err, want)
@@ -151,7 +151,7 @@ func testLinks(t *testing.T, s suite) {
 	remember(t, b, channels.OfPerson, "c:1", "k1", "likes tea")
 	remember(t, b, channels.OfPerson, "d:1", "k2", "lives in Ulm")
 	remember(t, b, channels.OfPerson, "c:2", "k3", "another's")
-	if got := people(t, b, "c:1"); got != "" {
+	if got := linkedPeople(t, b, "c:1"); got != "" {
 		t.Errorf("linked before: %s", got)
 	}
 	void, err := b.OfferLink(t.Context(), channels.Offer{Person: "c:1", Chat: "x", Cause: "o1"})
@@ -179,32 +179,32 @@ func testLinks(t *testing.T, s suite) {
 	}
 	refused(channels.Linking{Code: code, Person: "c:2", Cause: "m2"}) // used
 	b = s.reopen(t, b)
-	if got := people(t, b, "d:1"); got != "c:1 d:1" || people(t, b, "c:1") != got || people(t, b, "c:2") != "" {
+	if got := linkedPeople(t, b, "d:1"); got != "c:1 d:1" || linkedPeople(t, b, "c:1") != got || linkedPeople(t, b, "c:2") != "" {
 		t.Errorf("linked: %s", got)
 	}
-	recalls(t, b, "c:1", "likes tea\n\nlives in Ulm")
-	recalls(t, b, "d:1", "likes tea\n\nlives in Ulm")
-	recalls(t, b, "c:2", "another's")
+	wantMemory(t, b, "c:1", "likes tea\n\nlives in Ulm")
+	wantMemory(t, b, "d:1", "likes tea\n\nlives in Ulm")
+	wantMemory(t, b, "c:2", "another's")
 	link(t, b, "d:1", "e:1", "m3")
-	if got := people(t, b, "c:1"); got != "c:1 d:1 e:1" {
+	if got := linkedPeople(t, b, "c:1"); got != "c:1 d:1 e:1" {
 		t.Errorf("three are %s", got)
 	}
 	// The account loses the person after whom it is named, and both sides keep the
 	// memories.
 	others, err := b.Unlink(t.Context(), "c:1")
 	must(t, err)
-	if len(others) != 2 || people(t, b, "d:1") != "d:1 e:1" || people(t, b, "c:1") != "" {
-		t.Errorf("after one has gone: %+v, %s", others, people(t, b, "d:1"))
+	if len(others) != 2 || linkedPeople(t, b, "d:1") != "d:1 e:1" || linkedPeople(t, b, "c:1") != "" {
+		t.Errorf("after one has gone: %+v, %s", others, linkedPeople(t, b, "d:1"))
 	}
 	remember(t, b, channels.OfPerson, "e:1", "k4", "new")
-	recalls(t, b, "d:1", "likes tea\n\nlives in Ulm\n\nnew")
-	recalls(t, b, "c:1", "likes tea\n\nlives in Ulm")
+	wantMemory(t, b, "d:1", "likes tea\n\nlives in Ulm\n\nnew")
+	wantMemory(t, b, "c:1", "likes tea\n\nlives in Ulm")
 	_, err = b.Unlink(t.Context(), "e:1")
 	must(t, err)
-	if people(t, b, "d:1") != "" || people(t, b, "e:1") != "" {
+	if linkedPeople(t, b, "d:1") != "" || linkedPeople(t, b, "e:1") != "" {
 		t.Error("two who are parted are one each")
 	}
-	recalls(t, b, "e:1", "likes tea\n\nlives in Ulm\n\nnew")
+	wantMemory(t, b, "e:1", "likes tea\n\nlives in Ulm\n\nnew")
 	if others, err := b.Unlink(t.Context(), "e:1"); err != nil || len(others) != 0 {
 		t.Errorf("parted again: %v, %v", others, err)
 	}
@@ -234,8 +234,8 @@ func testLinkRace(t *testing.T, s suite) {
 		})
 	}
 	wg.Wait()
-	if len(linked) != 1 || people(t, b, "c:1") != "c:1 "+linked[0] {
-		t.Errorf("linked were %v: %s", linked, people(t, b, "c:1"))
+	if len(linked) != 1 || linkedPeople(t, b, "c:1") != "c:1 "+linked[0] {
+		t.Errorf("linked were %v: %s", linked, linkedPeople(t, b, "c:1"))
 	}
 }
 
@@ -246,8 +246,8 @@ func testMemories(t *testing.T, s suite) {
 	}
 	remember(t, b, channels.OfAgent, "c:1", "k1", "the agent's")
 	b = s.reopen(t, b)
-	recalls(t, b, "c:1", "one\x00")
-	recalls(t, b, "c:2", "")
+	wantMemory(t, b, "c:1", "one\x00")
+	wantMemory(t, b, "c:2", "")
 	if got, _, err := b.Recall(t.Context(), channels.OfAgent, "c:1"); err != nil || got != "the agent's" {
 		t.Errorf("of the agent is remembered %q, %v", got, err)
 	}
@@ -255,7 +255,7 @@ func testMemories(t *testing.T, s suite) {
 	if err := b.Remember(t.Context(), channels.OfPerson, "c:1", "k2", false, false, func(string) (string, error) { return "", no }); !errors.Is(err, no) {
 		t.Errorf("refused with %v", err)
 	}
-	recalls(t, b, "c:1", "one\x00")
+	wantMemory(t, b, "c:1", "one\x00")
 	flag := func(call string, overwrite, untrusted, want bool) {
 		t.Helper()
 		must(t, b.Remember(t.Context(), channels.OfPerson, "c:1", call, overwrite, untrusted, func(string) (string, error) { return call, nil }))
@@ -267,11 +267,11 @@ func testMemories(t *testing.T, s suite) {
 	flag("k4", false, false, true)
 	flag("k5", true, false, false)
 	must(t, b.Forget(t.Context(), channels.OfPerson, "c:1"))
-	recalls(t, b, "c:1", "")
+	wantMemory(t, b, "c:1", "")
 	var wg sync.WaitGroup
 	for i := range 10 {
 		wg.Go(func() { remember(t, b, channels.OfPerson, "c:3", fmt.Sprint(i), "x") })
 	}
 	wg.Wait()
-	recalls(t, b, "c:3", strings.TrimSuffix(strings.Repeat("x\n\n", 10), "\n\n"))
+	wantMemory(t, b, "c:3", strings.TrimSuffix(strings.Repeat("x\n\n", 10), "\n\n"))
 }

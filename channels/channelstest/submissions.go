@@ -21,8 +21,8 @@ func newSubmission(id, origin, key, digest string) channels.Submission {
 	}
 }
 
-// accept calls Accept and fails the test on an error.
-func accept(t *testing.T, b Book, p channels.Submission) (channels.Submission, bool) {
+// mustAccept calls Accept and fails the test on an error.
+func mustAccept(t *testing.T, b Book, p channels.Submission) (channels.Submission, bool) {
 	t.Helper()
 	known, fresh, err := b.Accept(t.Context(), p)
 	must(t, err)
@@ -42,11 +42,11 @@ func sameSubmission(a, b channels.Submission) bool {
 func testSubmissions(t *testing.T, s suite) {
 	b := s.open(t)
 	first := newSubmission("m_1", "ci", "key", "digest")
-	if known, fresh := accept(t, b, first); !fresh || !sameSubmission(known, first) {
+	if known, fresh := mustAccept(t, b, first); !fresh || !sameSubmission(known, first) {
 		t.Errorf("first: %+v, fresh %v", known, fresh)
 	}
 	b = s.reopen(t, b)
-	if known, fresh := accept(t, b, newSubmission("m_2", "ci", "key", "digest")); fresh || !sameSubmission(known, first) {
+	if known, fresh := mustAccept(t, b, newSubmission("m_2", "ci", "key", "digest")); fresh || !sameSubmission(known, first) {
 		t.Errorf("again: %+v, fresh %v; want the first one", known, fresh)
 	}
 	if _, _, err := b.Accept(t.Context(), newSubmission("m_3", "ci", "key", "another")); !errors.Is(err, channels.ErrOtherBody) {
@@ -57,11 +57,11 @@ func testSubmissions(t *testing.T, s suite) {
 		"m_5": newSubmission("m_5", "ci", "", "digest"),
 		"m_6": newSubmission("m_6", "ci", "", "digest"), // an empty key is none
 	} {
-		if _, fresh := accept(t, b, p); !fresh {
+		if _, fresh := mustAccept(t, b, p); !fresh {
 			t.Errorf("%s is taken for an earlier one", id)
 		}
 	}
-	if known, fresh := accept(t, b, newSubmission("m_5", "ci", "", "digest")); fresh || known.ID != "m_5" {
+	if known, fresh := mustAccept(t, b, newSubmission("m_5", "ci", "", "digest")); fresh || known.ID != "m_5" {
 		t.Errorf("the same post again: %+v, fresh %v", known, fresh)
 	}
 	if known, err := b.Submission(t.Context(), "m_1"); err != nil || !sameSubmission(known, first) {
@@ -81,7 +81,7 @@ func testSubmissionsExpireAtAnyTime(t *testing.T, s suite) {
 	for i, at := range []time.Time{{}, time.Unix(0, 0), time.Unix(-1, 0), time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)} {
 		p := newSubmission(fmt.Sprint("m_", i), "ci", "", "digest")
 		p.Expires = at
-		accepted, _ := accept(t, b, p)
+		accepted, _ := mustAccept(t, b, p)
 		known, err := b.Submission(t.Context(), p.ID)
 		must(t, err)
 		for _, got := range []time.Time{accepted.Expires, known.Expires} {
@@ -96,16 +96,16 @@ func testSubmissionKeysLiveADay(t *testing.T, s suite) {
 	b := s.open(t)
 	old := newSubmission("m_1", "ci", "key", "digest")
 	old.At = time.Now().Add(-23 * time.Hour)
-	accept(t, b, old)
-	if known, fresh := accept(t, b, newSubmission("m_2", "ci", "key", "digest")); fresh || known.ID != "m_1" {
+	mustAccept(t, b, old)
+	if known, fresh := mustAccept(t, b, newSubmission("m_2", "ci", "key", "digest")); fresh || known.ID != "m_1" {
 		t.Errorf("after 23 hours: %+v, fresh %v", known, fresh)
 	}
 	later := newSubmission("m_3", "ci", "key", "another")
 	later.At = old.At.Add(25 * time.Hour)
-	if known, fresh := accept(t, b, later); !fresh || known.ID != "m_3" {
+	if known, fresh := mustAccept(t, b, later); !fresh || known.ID != "m_3" {
 		t.Errorf("after 25 hours: %+v, fresh %v", known, fresh)
 	}
-	if known, fresh := accept(t, b, newSubmission("m_4", "ci", "key", "another")); fresh || known.ID != "m_3" {
+	if known, fresh := mustAccept(t, b, newSubmission("m_4", "ci", "key", "another")); fresh || known.ID != "m_3" {
 		t.Errorf("the key stands for %+v, fresh %v", known, fresh)
 	}
 	if _, err := b.Submission(t.Context(), "m_1"); err != nil {
@@ -113,7 +113,7 @@ func testSubmissionKeysLiveADay(t *testing.T, s suite) {
 	}
 	ancient := newSubmission("m_5", "ci", "", "")
 	ancient.At = time.Now().Add(-31 * 24 * time.Hour)
-	accept(t, b, ancient)
+	mustAccept(t, b, ancient)
 	b = s.reopen(t, b)
 	if _, err := b.Submission(t.Context(), "m_5"); !errors.Is(err, channels.ErrNoSend) {
 		t.Errorf("a post of last month: %v", err)
@@ -182,13 +182,13 @@ func testSubjects(t *testing.T, s suite) {
 	}
 }
 
-// testKinds uses parts that edit, go under other messages, carry a file, or are recorded as
+// testPartKinds uses parts that edit, go under other messages, carry a file, or are recorded as
 // failed.
-func testKinds(t *testing.T, s suite) {
+func testPartKinds(t *testing.T, s suite) {
 	b := s.open(t)
-	begun := letter("m", "edits", "under", "file")
+	begun := newSend("m", "edits", "under", "file")
 	begun.Parts[0].Edits, begun.Parts[1].Under, begun.Parts[2].File = "p1", "p2\x00", true
-	begin(t, b, begun)
+	mustBegin(t, b, begun)
 	b = s.reopen(t, b)
 	want := []channels.SentPart{
 		{State: channels.Sending, Edits: "p1", Text: "<b>edits</b>", Plain: "edits"},
@@ -204,11 +204,11 @@ func testKinds(t *testing.T, s suite) {
 	want[2] = channels.SentPart{State: channels.Sent, PlatformID: "p4", File: true}
 	wantParts(t, b, "m", want)
 
-	failed := letter("f", "one", "two")
+	failed := newSend("f", "one", "two")
 	for i := range failed.Parts {
 		failed.Parts[i].State, failed.Parts[i].Code = channels.Failed, "expired"
 	}
-	known, fresh := begin(t, b, failed)
+	known, fresh := mustBegin(t, b, failed)
 	if !fresh || known.State() != channels.Failed {
 		t.Errorf("begun as failed: %+v, fresh %v", known, fresh)
 	}
