@@ -139,7 +139,7 @@ func In(files fs.FS, dir string) (found []Skill, problems []Problem) {
 				problems = append(problems, Problem{File: path.Join(place, Manifest), Wrong: "a skill in a workspace brings no tools", Remedy: "have the operator put it beside the other skills"})
 			}
 		}
-		if len(found)+len(problems) == maxSessionSkills {
+		if len(found)+len(problems) >= maxSessionSkills { // a skill may count twice
 			problems = append(problems, Problem{File: dir, Wrong: fmt.Sprintf("no more than %d skills are read", maxSessionSkills), Remedy: "remove some"})
 			break
 		}

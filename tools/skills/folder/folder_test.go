@@ -145,3 +145,18 @@ func TestSkillsOfAWorkspace(t *testing.T) {
 		t.Errorf("found %d, problems %v", n, problems)
 	}
 }
+
+// The bound holds whatever the skills bring: one with a manifest counts as a skill and as a
+// problem.
+func TestSkillsOfAWorkspaceWithManifestsAreBounded(t *testing.T) {
+	files := fstest.MapFS{"skills/a/SKILL.md": {Data: []byte(front("a", "x"))}}
+	for i := range 60 {
+		name := "n" + strings.Repeat("x", i)
+		files["skills/"+name+"/SKILL.md"] = &fstest.MapFile{Data: []byte(front(name, "x"))}
+		files["skills/"+name+"/skill.toml"] = &fstest.MapFile{}
+	}
+	found, problems := folder.In(files, "skills")
+	if n := len(found); n > 50 || !strings.Contains(problems[len(problems)-1].Wrong, "no more than 50") {
+		t.Errorf("found %d skills and %d problems, the last of which is %v", n, len(problems), problems[len(problems)-1])
+	}
+}
