@@ -32,7 +32,7 @@ func (s *Servers) newService(one *server) *service {
 		TLSHandshakeTimeout: s.cfg.Limits.Connect, IdleConnTimeout: s.cfg.Limits.Idle, MaxConnsPerHost: 16,
 	}}
 	if u, err := url.Parse(one.URL); err == nil {
-		t.host = u.Host
+		t.host, t.secure = u.Host, u.Scheme == "https"
 	}
 	if s.canSignIn(one) {
 		t.desk, t.login, t.log = s.cfg.SignIn, one.signinServer(), s.cfg.Log
@@ -80,6 +80,7 @@ func (s *service) failureReason() string {
 type trips struct {
 	headers map[string]string
 	host    string
+	secure  bool // the service's URL is one of HTTPS
 	next    *http.Transport
 	answers atomic.Int64
 	refused atomic.Int32 // the status of the last request, if it was refused
@@ -95,8 +96,8 @@ const maxAnswer = lines.MaxLine
 
 // RoundTrip implements http.RoundTripper: it sends a request to the service's own host only.
 func (t *trips) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Host != t.host {
-		return nil, errOtherHost // the headers and tokens are for one host
+	if err := t.checkPlace(r.URL); err != nil {
+		return nil, err
 	}
 	r = r.Clone(r.Context())
 	for name, value := range t.headers {
@@ -123,13 +124,28 @@ func (t *trips) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// errOtherHost says that a request would have gone to another host.
-var errOtherHost = errors.New("the service leads to another host than its URL names, which is not followed")
+// checkPlace returns why the headers and tokens of the service are not for an address; nil if they
+// are.
+func (t *trips) checkPlace(u *url.URL) error {
+	switch {
+	case u.Host != t.host:
+		return errOtherHost
+	case t.secure && u.Scheme != "https":
+		return errPlain
+	}
+	return nil
+}
+
+// The errors for a request that would have gone elsewhere than the service's URL says.
+var (
+	errOtherHost = errors.New("the service leads to another host than its URL names, which is not followed")
+	errPlain     = errors.New("the service leads away from HTTPS, which is not followed: anybody on the way would see what is sent")
+)
 
 // checkRedirect follows a few redirects on the same host.
 func (t *trips) checkRedirect(r *http.Request, via []*http.Request) error {
-	if r.URL.Host != t.host {
-		return errOtherHost
+	if err := t.checkPlace(r.URL); err != nil {
+		return err
 	}
 	if len(via) > 3 {
 		return errors.New("the service redirects without end")

@@ -1,0 +1,28 @@
+package mcp
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+)
+
+// A service whose URL is one of HTTPS is sent nothing in the clear: neither its headers nor a
+// token, also where it leads there itself.
+func TestAServiceIsNotSentSecretsInTheClear(t *testing.T) {
+	var plain atomic.Int32
+	web := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { plain.Add(1) }))
+	defer web.Close()
+	s := New(Config{})
+	secure := s.newService(&server{Server: Server{Name: "notes", URL: "https" + web.URL[len("http"):], Headers: map[string]string{"X-Key": "secret"}}})
+	defer secure.stop()
+	answer, err := secure.HTTPClient.Get(web.URL)
+	if err == nil {
+		_, _ = io.Copy(io.Discard, answer.Body)
+		_ = answer.Body.Close()
+	}
+	if err == nil || plain.Load() != 0 {
+		t.Errorf("it was sent %d requests in the clear: %v", plain.Load(), err)
+	}
+}
