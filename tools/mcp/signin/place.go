@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -33,24 +36,54 @@ func newClient() *http.Client {
 }
 
 // guardedClient returns the HTTP client for addresses that a server has named: a server elsewhere
-// must not name an address of this machine.
+// must not name an address of this machine, or of its network unless it is there itself.
 func (d *Desk) guardedClient(server string) *http.Client {
 	c := *d.http
 	if u, err := url.Parse(server); err != nil || !isLocal(u.Hostname()) {
-		c.Transport = noLocal{d.http.Transport}
+		c.Transport = newNoLocal(d.http.Transport, u)
 	}
 	return &c
 }
 
-// A noLocal is an HTTP transport that makes no requests to this machine.
-type noLocal struct{ next http.RoundTripper }
+// A noLocal is an HTTP transport that makes no requests to this machine, whatever name it is
+// given.
+type noLocal struct {
+	proxied http.RoundTripper // a proxy looks up the names itself
+	direct  http.RoundTripper // every address that it connects to is checked
+}
+
+func newNoLocal(proxied http.RoundTripper, server *url.URL) noLocal {
+	dialer := &net.Dialer{Timeout: requestTimeout, ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		switch {
+		case err != nil || isLocal(to.Addr().WithZone("").String()):
+			return errLocal
+		case to.Addr().Unmap().IsPrivate() && !isPrivate(ctx, server):
+			return errPrivate
+		}
+		return nil
+	}}
+	return noLocal{proxied, &http.Transport{
+		DialContext: dialer.DialContext, ForceAttemptHTTP2: true, DisableKeepAlives: true,
+		TLSHandshakeTimeout: requestTimeout, MaxResponseHeaderBytes: 64 << 10,
+	}}
+}
+
+// The errors for addresses that are not asked.
+var (
+	errLocal   = errors.New("it names an address of this machine, which is not asked")
+	errPrivate = errors.New("it names an address of a private network in which it is not itself, which is not asked")
+)
 
 // RoundTrip implements http.RoundTripper: it refuses addresses of this machine.
 func (e noLocal) RoundTrip(r *http.Request) (*http.Response, error) {
 	if isLocal(r.URL.Hostname()) {
-		return nil, errors.New("it names an address of this machine, which is not asked")
+		return nil, errLocal
 	}
-	return e.next.RoundTrip(r)
+	if proxy, err := http.ProxyFromEnvironment(r); err != nil || proxy != nil {
+		return e.proxied.RoundTrip(r)
+	}
+	return e.direct.RoundTrip(r)
 }
 
 // isLocal reports whether a host is this machine, or an address that only this machine has.
@@ -61,6 +94,15 @@ func isLocal(host string) bool {
 	}
 	a, err := netip.ParseAddr(host)
 	return err == nil && (a.Unmap().IsLoopback() || a.Unmap().IsUnspecified() || a.Unmap().IsLinkLocalUnicast())
+}
+
+// isPrivate reports whether a server has an address of a private network.
+func isPrivate(ctx context.Context, server *url.URL) bool {
+	if server == nil {
+		return false
+	}
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", server.Hostname())
+	return err == nil && slices.ContainsFunc(found, func(a netip.Addr) bool { return a.Unmap().IsPrivate() })
 }
 
 // asRefusal returns the reason with which an authorization server has refused; refused is false
