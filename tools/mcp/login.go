@@ -152,7 +152,7 @@ func (t *trips) recordWanted(ctx context.Context, answer *http.Response, err err
 	}
 	said := answer.Header.Values("WWW-Authenticate")
 	switch {
-	case answer.StatusCode == http.StatusUnauthorized, answer.StatusCode == http.StatusForbidden && wantsMore(said):
+	case saysLogin(answer):
 		t.wanted.Store(true)
 		if err := t.desk.Wanted(ctx, t.login, said); err != nil {
 			t.log.Warn("it cannot be noted how one signs in to an MCP server", slog.String("server", t.login.Name), slog.Any("error", err))
@@ -161,6 +161,11 @@ func (t *trips) recordWanted(ctx context.Context, answer *http.Response, err err
 		t.wanted.Store(false)
 	}
 	return answer, nil
+}
+
+// saysLogin reports whether an answer says that somebody has to sign in, or needs more permissions.
+func saysLogin(answer *http.Response) bool {
+	return answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden && wantsMore(answer.Header.Values("WWW-Authenticate"))
 }
 
 // wantsMore reports whether a service refused a request because the token lacks a scope.

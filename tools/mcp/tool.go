@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +69,7 @@ func (t *tool) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 		return tools.Result{}, tools.Errorf(tools.ExecutionFailed, "connecting took so long that the call was not made: call again")
 	}
 	heard := c.received()
+	ctx = withSending(ctx)
 	answer, err := t.call(ctx, c, call)
 	if !t.one.Web() && !t.one.Shared {
 		t.servers.cfg.Changed(call)
@@ -141,23 +143,27 @@ func (t *tool) callError(ctx context.Context, c *connection, err error) (tools.R
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
 	}
-	if c.wantsLogin() {
+	sent := sendingOf(ctx)
+	if sent.wantedLogin() {
 		t.servers.recordOutcome(ctx, t.one, &LoginError{t.one.Name})
 		return t.notSignedIn()
 	}
-	if said, ok := errors.AsType[*jsonrpc.Error](err); ok {
+	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && (!t.one.Web() || sent.isAnswer(said)) {
 		code := tools.ExecutionFailed
 		if said.Code == jsonrpc.CodeInvalidParams {
 			code = tools.InvalidArgs
 		}
 		return untrustedError(code, "%s: %s", t.one.Name, tools.Clip(said.Message, maxSaid))
 	}
-	how := c.failureReason()
-	if t.one.Web() && how != "" {
-		return untrustedError(tools.ExecutionFailed, "the MCP server %s refused the call: %s. Call again if it is still wanted.", t.one.Name, how)
+	if sent.wasRefused() {
+		return untrustedError(tools.ExecutionFailed, "the MCP server %s refused the call: %s. Call again if it is still wanted.", t.one.Name, sent.reason())
 	}
-	if how == "" {
-		how = err.Error()
+	if t.one.Web() && !sent.begun.Load() {
+		return untrustedError(tools.ExecutionFailed, "the MCP server %s cannot be reached, so nothing was done: %v", t.one.Name, err)
+	}
+	how := cmp.Or(sent.reason(), err.Error())
+	if reason := c.failureReason(); !t.one.Web() && reason != "" {
+		how = reason
 	}
 	if !c.isDead() && !t.one.Web() {
 		return untrustedError(tools.ExecutionFailed, "the answer of the MCP server %s cannot be read: %v", t.one.Name, err)

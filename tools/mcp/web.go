@@ -112,6 +112,7 @@ func (t *trips) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	t.answers.Add(1)
+	sendingOf(r.Context()).answered(r, answer.StatusCode, t.desk != nil && saysLogin(answer))
 	if r.Method == http.MethodPost {
 		t.refused.Store(0)
 		if answer.StatusCode >= http.StatusBadRequest {

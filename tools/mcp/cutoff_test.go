@@ -1,0 +1,66 @@
+package mcp_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"parley/tools"
+	"parley/tools/mcp"
+)
+
+// A call that a service has begun, and whose answer something on the way lost, is not one that
+// was refused: the model is not told to make it again.
+func TestACallThatMayHaveBegunIsUnknown(t *testing.T) {
+	var status, effects atomic.Int32
+	inner := serveHTTP("on the network")
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, "no", http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if !bytes.Contains(body, []byte(`"tools/call"`)) {
+			inner.ServeHTTP(w, r)
+			return
+		}
+		effects.Add(1)
+		if code := int(status.Load()); code != 0 {
+			http.Error(w, "no", code)
+			return
+		}
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			_ = c.Close() // the answer is lost
+		}
+	}))
+	t.Cleanup(web.Close)
+	cases := []struct {
+		name   string
+		status int32 // 0 is a connection that ends
+		code   tools.Code
+		word   string
+	}{
+		{"bad", http.StatusBadRequest, tools.ExecutionFailed, "Call again"}, {"cut", 0, tools.OutcomeUnknown, "Inspect"},
+		{"busy", http.StatusTooManyRequests, tools.ExecutionFailed, "Call again"}, {"down", http.StatusServiceUnavailable, tools.ExecutionFailed, "Call again"},
+		{"broken", http.StatusInternalServerError, tools.OutcomeUnknown, "Inspect"}, {"gateway", http.StatusBadGateway, tools.OutcomeUnknown, "Inspect"},
+		{"late", http.StatusGatewayTimeout, tools.OutcomeUnknown, "Inspect"},
+	}
+	var servers []mcp.Server // one for each, because a connection that fails is not tried again at once
+	for _, c := range cases {
+		servers = append(servers, mcp.Server{Name: c.name, URL: web.URL + "/mcp", Headers: map[string]string{"X-Key": "sesame"}})
+	}
+	s := newStage(t, nil, servers...)
+	for _, c := range cases {
+		status.Store(c.status)
+		before := effects.Load()
+		s.fails("s1", c.name+"__echo", `{"text":"x"}`, c.code, c.word)
+		if n := effects.Load() - before; n != 1 {
+			t.Errorf("%s was called %d times", c.name, n)
+		}
+	}
+}
