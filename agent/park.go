@@ -99,7 +99,7 @@ func (s *session) describe(t *turn, a *ask) bus.Ask {
 		if a.Args != nil {
 			of.Arguments = a.Args
 		}
-		of.Arguments = quote.Visible(s.redactor().JSON(of.Arguments))
+		of.Arguments = quote.EscapeHidden(s.redactor().JSON(of.Arguments))
 	}
 	return of
 }

@@ -49,9 +49,9 @@ type cooldowns struct {
 	probed map[string]bool     // by ID: a request is probing the model now
 }
 
-// lengths returns how long a model is left alone after its first failure in a row, after
+// cooldownLengths returns how long a model is left alone after its first failure in a row, after
 // the second, and so on. The last length also holds for all later failures.
-func lengths(fault *llm.Error) []time.Duration {
+func cooldownLengths(fault *llm.Error) []time.Duration {
 	switch {
 	case fault.Cause == llm.CauseQuota:
 		return []time.Duration{5 * time.Hour, 24 * time.Hour}
@@ -66,7 +66,7 @@ func lengths(fault *llm.Error) []time.Duration {
 // call endProbes afterwards.
 func (c *cooldowns) leftAloneUntil(ctx context.Context, id string) (until time.Time, probe bool) {
 	now := time.Now()
-	known := c.current(ctx, id, now)
+	known := c.lookUp(ctx, id, now)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -81,8 +81,8 @@ func (c *cooldowns) leftAloneUntil(ctx context.Context, id string) (until time.T
 	return time.Time{}, true
 }
 
-// current returns a model's cooldown, after reading it from the notes if it is too old.
-func (c *cooldowns) current(ctx context.Context, id string, now time.Time) cooldown {
+// lookUp returns a model's cooldown, after reading it from the notes if it is too old.
+func (c *cooldowns) lookUp(ctx context.Context, id string, now time.Time) cooldown {
 	c.mu.Lock()
 	known := c.known[id]
 	c.mu.Unlock()
@@ -131,7 +131,7 @@ func (c *cooldowns) begin(ctx context.Context, id, name string, fault *llm.Error
 	c.mu.Lock()
 	known := c.known[id]
 	if !known.Until.After(now) { // otherwise another failed request has begun it
-		all := lengths(fault)
+		all := cooldownLengths(fault)
 		length := max(all[min(known.Failures, len(all)-1)], fault.RetryAfter)
 		known = cooldown{Until: now.Add(length), Failures: known.Failures + 1}
 	}
@@ -142,7 +142,7 @@ func (c *cooldowns) begin(ctx context.Context, id, name string, fault *llm.Error
 		slog.Time("until", known.Until), slog.Any("error", fault))
 	value, err := json.Marshal(known)
 	if err == nil {
-		err = c.note(ctx, id, string(value))
+		err = c.share(ctx, id, string(value))
 	}
 	if err != nil {
 		c.log.LogAttrs(ctx, slog.LevelWarn, "other processes are not told that a model is left alone", slog.Any("error", err))
@@ -158,14 +158,14 @@ func (c *cooldowns) end(ctx context.Context, id string) {
 	if !failed {
 		return
 	}
-	if err := c.note(ctx, id, ""); err != nil {
+	if err := c.share(ctx, id, ""); err != nil {
 		c.log.LogAttrs(ctx, slog.LevelWarn, "other processes are not told that a model answers again", slog.Any("error", err))
 	}
 }
 
-// note shares a value with the other processes, even if the request was given up
+// share shares a value with the other processes, even if the request was given up
 // meanwhile.
-func (c *cooldowns) note(ctx context.Context, id, value string) error {
+func (c *cooldowns) share(ctx context.Context, id, value string) error {
 	if c.notes == nil {
 		return nil
 	}

@@ -108,7 +108,7 @@ func (c *Chain) Info() llm.Info {
 // the first model.
 func (c *Chain) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
 	a := &asking{Chain: c, request: r, emit: emit}
-	links, probing := c.choose(ctx, r.Session)
+	links, probing := c.chooseLinks(ctx, r.Session)
 	defer probing()
 	for _, link := range links {
 		answer, err := a.askLink(ctx, link)
@@ -133,16 +133,16 @@ func (c *Chain) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta
 	return llm.Answer{}, a.errorOf(a.failed)
 }
 
-// choose returns the links to ask, in order: first the one that has answered the session
+// chooseLinks returns the links to ask, in order: first the one that has answered the session
 // lately, then the others, without those that are left alone. If all are left alone, it
 // returns the one whose time is over first, because somebody waits, and asking costs
 // little. The caller must call done when the links have been asked.
-func (c *Chain) choose(ctx context.Context, session string) (links []int, done func()) {
+func (c *Chain) chooseLinks(ctx context.Context, session string) (links []int, done func()) {
 	if len(c.cfg.Links) == 1 {
 		return []int{0}, func() {}
 	}
 	order := make([]int, 0, len(c.cfg.Links)+1)
-	if stayed, ok := c.remembered(session); ok {
+	if stayed, ok := c.rememberedLink(session); ok {
 		order = append(order, stayed)
 	}
 	for i := range c.cfg.Links {
@@ -189,8 +189,8 @@ func (c *Chain) remember(session string, link int) {
 	c.last[session] = answered{link, time.Now()}
 }
 
-// remembered returns the link that has answered a session lately; false if none has.
-func (c *Chain) remembered(session string) (int, bool) {
+// rememberedLink returns the link that has answered a session lately; false if none has.
+func (c *Chain) rememberedLink(session string) (int, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a, ok := c.last[session]

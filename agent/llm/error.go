@@ -110,11 +110,11 @@ func (e *Error) Explain() string {
 			}
 		}
 	}
-	return strings.TrimSpace(what + e.why() + ". " + remedy)
+	return strings.TrimSpace(what + e.reasonText() + ". " + remedy)
 }
 
-// why returns the status and the words in brackets, "" if there are neither.
-func (e *Error) why() string {
+// reasonText returns the status and the words in brackets, "" if there are neither.
+func (e *Error) reasonText() string {
 	var parts []string
 	if e.Status > 0 {
 		parts = append(parts, fmt.Sprintf("status %d", e.Status))

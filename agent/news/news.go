@@ -29,7 +29,7 @@ func Entry(turn string, in bus.Inbound, records []journal.Record) (sessions.Entr
 	var n sessions.Notice
 	switch in.Kind {
 	case bus.Edited:
-		said, ok := find(in.Of, records)
+		said, ok := findByCause(in.Of, records)
 		u, isUser := said.Data.(sessions.User)
 		if !ok || !isUser || said.Person != in.From.ID || currentText(in.Of, said, records) == in.Text || u.Deleted {
 			return sessions.Entry{}, false
@@ -59,8 +59,8 @@ func Unread(in bus.Inbound) sessions.Entry {
 	return e
 }
 
-// find returns the first record whose cause is the message, and false if there is none.
-func find(cause string, records []journal.Record) (journal.Record, bool) {
+// findByCause returns the first record whose cause is the message, and false if there is none.
+func findByCause(cause string, records []journal.Record) (journal.Record, bool) {
 	for _, r := range records {
 		if r.Cause == cause {
 			return r, true

@@ -77,8 +77,8 @@ func (a *assembly) add(raw []byte) error {
 		return fmt.Errorf("%w: an event of %d bytes", errGarbled, len(raw))
 	}
 	switch {
-	case !missing(c.Error), c.Object == "error", c.Choices == nil && len(c.Message) > 2 && c.Message[0] == '"':
-		return refusalIn(raw)
+	case !isEmpty(c.Error), c.Object == "error", c.Choices == nil && len(c.Message) > 2 && c.Message[0] == '"':
+		return refusalInStream(raw)
 	case len(c.Choices) > maxChoices:
 		return fmt.Errorf("%w: an event with %d choices", errGarbled, len(c.Choices))
 	}
@@ -108,15 +108,15 @@ func (a *assembly) add(raw []byte) error {
 
 // addChoice adds the delta, the message and the finish_reason of a choice.
 func (a *assembly) addChoice(c choice) error {
-	if !missing(c.Error) {
-		return refusalIn([]byte(`{"error":` + string(c.Error) + `}`))
+	if !isEmpty(c.Error) {
+		return refusalInStream([]byte(`{"error":` + string(c.Error) + `}`))
 	}
 	if err := a.addDelta(c.Delta); err != nil {
 		return err
 	}
 	a.message.noteDelta(c.Delta)
 	if c.Message != nil {
-		if err := a.addDelta(a.message.newIn(*c.Message)); err != nil {
+		if err := a.addDelta(a.message.newPartOf(*c.Message)); err != nil {
 			return err
 		}
 	}
@@ -149,16 +149,16 @@ func (m *wholeMessage) noteDelta(d delta) {
 	m.called = m.called || len(d.ToolCalls) > 0
 }
 
-// newIn returns the part of a message that neither a delta nor an earlier message has
+// newPartOf returns the part of a message that neither a delta nor an earlier message has
 // brought.
-func (m *wholeMessage) newIn(d delta) delta {
+func (m *wholeMessage) newPartOf(d delta) delta {
 	var news delta
 	if !m.streamsText {
-		news.Content.text = beyond(d.Content.text+string(d.Refusal), m.text)
+		news.Content.text = textBeyond(d.Content.text+string(d.Refusal), m.text)
 		m.text += news.Content.text
 	}
 	if !m.streamsThought {
-		more := beyond(d.thinkingText(), m.thought)
+		more := textBeyond(d.thinkingText(), m.thought)
 		d.keepThinking(&news, more)
 		m.thought += more
 		news.ReasoningDetails, news.ExtraContent = d.ReasoningDetails, d.ExtraContent
@@ -170,9 +170,9 @@ func (m *wholeMessage) newIn(d delta) delta {
 	return news
 }
 
-// beyond returns what follows before in text, or the whole text if it does not begin
+// textBeyond returns what follows before in text, or the whole text if it does not begin
 // with before.
-func beyond(text, before string) string {
+func textBeyond(text, before string) string {
 	if rest, ok := strings.CutPrefix(text, before); ok {
 		return rest
 	}
@@ -216,13 +216,13 @@ func (a *assembly) addThinkingOf(d delta) error {
 	if text != "" && d.ReasoningContent.all() != "" {
 		a.thought.thought.Echo = true
 	}
-	if !missing(d.ReasoningDetails) {
+	if !isEmpty(d.ReasoningDetails) {
 		a.kept += len(d.ReasoningDetails)
 		if err := a.thinkingPiece().details.add(d.ReasoningDetails); err != nil {
 			return err
 		}
 	}
-	if !missing(d.ExtraContent) {
+	if !isEmpty(d.ExtraContent) {
 		a.kept += len(d.ExtraContent)
 		a.thinkingPiece().thought.Extra = d.ExtraContent
 	}
@@ -253,7 +253,7 @@ func (a *assembly) thinkingPiece() *piece {
 // answer returns the answer that the chunks make up. requestSize is the size of the
 // request in bytes; the tokens are estimated from it if the server reports no usage.
 func (a *assembly) answer(requestSize int) (llm.Answer, error) {
-	thought, said := a.split.rest()
+	thought, said := a.split.flush()
 	a.addThinking(thought)
 	a.addText(said)
 	stop := a.stopReason(a.calls)
@@ -283,16 +283,16 @@ func (a *assembly) answer(requestSize int) (llm.Answer, error) {
 				b.Provider = toRaw(savedCall{By: a.host, callExtra: p.call})
 			}
 		case llm.BlockThinking:
-			b.Provider = p.savedThought(a.host)
+			b.Provider = p.thoughtToSave(a.host)
 		}
 		out.Blocks = append(out.Blocks, b)
 	}
 	return out, nil
 }
 
-// savedThought returns the fields of a thinking block that the provider wants back; nil
+// thoughtToSave returns the fields of a thinking block that the provider wants back; nil
 // if it wants none.
-func (p *piece) savedThought(host string) json.RawMessage {
+func (p *piece) thoughtToSave(host string) json.RawMessage {
 	p.thought.Details = p.details.raw()
 	if !p.thought.Echo && p.thought.Details == nil && p.thought.Extra == nil {
 		return nil

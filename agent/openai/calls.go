@@ -40,10 +40,10 @@ func (a *assembly) addCall(raw json.RawMessage, beside bool) error {
 	p.text.WriteString(string(d.Function.Arguments))
 	a.size += len(d.Function.Arguments)
 	a.kept += len(d.ID) + len(d.Function.Name) + len(d.Function.Arguments) + len(d.ExtraContent) + len(d.ThoughtSignature)
-	if !missing(d.ExtraContent) {
+	if !isEmpty(d.ExtraContent) {
 		p.call.ExtraContent = d.ExtraContent
 	}
-	if !missing(d.ThoughtSignature) {
+	if !isEmpty(d.ThoughtSignature) {
 		p.call.ThoughtSignature = d.ThoughtSignature
 	}
 	return nil

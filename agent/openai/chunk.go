@@ -86,7 +86,7 @@ func (f *flexible) UnmarshalJSON(b []byte) error {
 	switch {
 	case b[0] == '"':
 		return json.Unmarshal(b, (*string)(f))
-	case !missing(b):
+	case !isEmpty(b):
 		*f = flexible(b)
 	}
 	return nil
@@ -136,7 +136,7 @@ func (c *content) read(b []byte, depth int) error {
 			return err
 		}
 		var thinking content
-		if !missing(part.Thinking) {
+		if !isEmpty(part.Thinking) {
 			if err := thinking.read(part.Thinking, depth-1); err != nil {
 				return err
 			}
@@ -171,8 +171,8 @@ func (c *content) readParts(b []byte, depth int) error {
 // all returns the thinking followed by the text.
 func (c content) all() string { return c.thinking + c.text }
 
-// missing reports whether a field is absent or has an empty value.
-func missing(raw json.RawMessage) bool {
+// isEmpty reports whether a field is absent or has an empty value.
+func isEmpty(raw json.RawMessage) bool {
 	switch strings.TrimSpace(string(raw)) {
 	case "", "null", "false", `""`, "{}", "[]":
 		return true
@@ -184,7 +184,7 @@ func missing(raw json.RawMessage) bool {
 // JSON, it returns the text as a JSON string.
 func objectOf(written string) json.RawMessage {
 	raw := bytes.TrimSpace([]byte(written))
-	if missing(raw) {
+	if isEmpty(raw) {
 		return json.RawMessage(`{}`)
 	}
 	if rest, ok := bytes.CutPrefix(raw, []byte("{}")); ok && len(rest) > 0 && rest[0] == '{' {

@@ -146,12 +146,12 @@ func (e *events) passIfWhole() {
 	switch {
 	case string(data) == "[DONE]":
 		e.done = true
-		e.pass(data)
+		e.passEvent(data)
 	case json.Valid(data):
 		if e.name == "error" && !bytes.Contains(data, []byte(`"error"`)) {
 			data = append(append([]byte(`{"error":`), data...), '}')
 		}
-		e.pass(data)
+		e.passEvent(data)
 	}
 }
 
@@ -166,7 +166,7 @@ func (e *events) endEvent() error {
 		if err != nil {
 			return errGarbled
 		}
-		e.pass(text)
+		e.passEvent(text)
 	case e.name == "" || e.name == "message":
 		return errGarbled
 	default: // an event of a kind that this server invented
@@ -175,9 +175,9 @@ func (e *events) endEvent() error {
 	return nil
 }
 
-// pass writes an event for the library. The library's reader would handle data that
+// passEvent writes an event for the library. The library's reader would handle data that
 // begins with {"error" itself, and therefore pass puts a space after the brace.
-func (e *events) pass(data []byte) {
+func (e *events) passEvent(data []byte) {
 	e.out.WriteString("data: ")
 	if data[0] == '{' {
 		e.out.WriteString("{ ")

@@ -279,11 +279,11 @@ func (m *Model) adapt(spoken dialect, err error) (dialect, bool) {
 func (m *Model) errorOf(err error) *llm.Error {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		e := &llm.Error{
-			Fault: r.fault(), Cause: r.cause(), Status: r.status, Code: r.word(), RetryAfter: r.retryAfter,
+			Fault: r.fault(), Cause: r.cause(), Status: r.status, Code: r.codeWord(), RetryAfter: r.retryAfter,
 			Said: concealKey(r.description(), m.cfg.APIKey), Err: r,
 		}
 		if e.Fault == llm.Overflow {
-			e.Window = r.window()
+			e.Window = r.statedWindow()
 			m.windows.Learn(e.Window)
 		}
 		return e

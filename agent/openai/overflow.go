@@ -44,9 +44,9 @@ func (r *refusal) isOverflow() bool {
 	)
 }
 
-// window returns the number of tokens that the model can read, according to the refusal;
+// statedWindow returns the number of tokens that the model can read, according to the refusal;
 // 0 if the refusal does not say.
-func (r *refusal) window() int {
+func (r *refusal) statedWindow() int {
 	if r.context > 0 {
 		return r.context
 	}

@@ -33,7 +33,7 @@ func (r *refusal) Error() string {
 	if r.status > 0 {
 		text += fmt.Sprintf(" with status %d", r.status)
 	}
-	if word := r.word(); word != "" {
+	if word := r.codeWord(); word != "" {
 		text += ": " + word
 	}
 	return text
@@ -54,9 +54,9 @@ func (r *refusal) description() string {
 	return "no reason given"
 }
 
-// word returns the server's code or kind of the error if that is a single word, and ""
+// codeWord returns the server's code or kind of the error if that is a single word, and ""
 // otherwise.
-func (r *refusal) word() string {
+func (r *refusal) codeWord() string {
 	for _, w := range []string{r.code, r.kind} {
 		if _, err := strconv.Atoi(w); err != nil && wellFormed(strings.NewReplacer(".", "", " ", "_").Replace(w)) {
 			return w
@@ -103,9 +103,9 @@ func refusalOf(status int, header http.Header, body []byte) *refusal {
 	return r
 }
 
-// refusalIn reads an error within a stream. Many such errors carry a status, as their
+// refusalInStream reads an error within a stream. Many such errors carry a status, as their
 // code or beside it.
-func refusalIn(raw []byte) *refusal {
+func refusalInStream(raw []byte) *refusal {
 	r := &refusal{}
 	r.read(raw)
 	r.status = r.written
@@ -134,7 +134,7 @@ func (r *refusal) read(body []byte) {
 // readFields reads an error that is a JSON object.
 func (r *refusal) readFields(fields map[string]json.RawMessage) {
 	for _, name := range []string{"error", "detail", "errors"} {
-		if inner := fields[name]; !missing(inner) {
+		if inner := fields[name]; !isEmpty(inner) {
 			r.read(inner)
 			break
 		}

@@ -93,9 +93,9 @@ type (
 	}
 )
 
-// written returns the value to encode as JSON: a string, a list of parts, or nil. A
+// jsonValue returns the value to encode as JSON: a string, a list of parts, or nil. A
 // method MarshalJSON would have the content encoded twice.
-func (c *wireContent) written() any {
+func (c *wireContent) jsonValue() any {
 	switch {
 	case c == nil:
 		return nil
@@ -211,7 +211,7 @@ func (m *Model) toolList(specs []tools.Spec) ([]byte, error) {
 func (m *Model) write(w wireRequest, toolList []byte) ([]byte, error) {
 	size := requestRoom + len(m.cfg.Body) + len(toolList)
 	for i, message := range w.Messages {
-		w.Messages[i].Written = message.Content.written()
+		w.Messages[i].Written = message.Content.jsonValue()
 		size += message.size()
 	}
 	var b bytes.Buffer

@@ -25,10 +25,10 @@ const (
 // tag.
 func (s *splitter) add(text string) (thought, said string) {
 	if s.state == splitStart {
-		text = s.start(s.held + text)
+		text = s.awaitOpeningTag(s.held + text)
 	}
 	if s.state == splitInside {
-		thought, text = s.inside(s.held + text)
+		thought, text = s.splitThinking(s.held + text)
 	}
 	if s.state == splitAfter {
 		text = strings.TrimLeft(text, " \t\r\n")
@@ -39,9 +39,9 @@ func (s *splitter) add(text string) (thought, said string) {
 	return thought, text
 }
 
-// start looks for an opening tag, and returns the text that is certain. It holds the
+// awaitOpeningTag looks for an opening tag, and returns the text that is certain. It holds the
 // text back while that may still be the beginning of a tag.
-func (s *splitter) start(text string) string {
+func (s *splitter) awaitOpeningTag(text string) string {
 	s.held = ""
 	first := strings.TrimLeft(text, " \t\r\n")
 	for _, name := range []string{"think", "thinking"} {
@@ -62,9 +62,9 @@ func (s *splitter) start(text string) string {
 	return text
 }
 
-// inside returns the thinking in text, and the rest after the closing tag. It holds back
+// splitThinking returns the thinking in text, and the rest after the closing tag. It holds back
 // an end that may be the beginning of the closing tag.
-func (s *splitter) inside(text string) (thought, rest string) {
+func (s *splitter) splitThinking(text string) (thought, rest string) {
 	s.held = ""
 	thought, rest, closed := strings.Cut(text, s.closing)
 	if closed {
@@ -85,8 +85,8 @@ func (s *splitter) inside(text string) (thought, rest string) {
 	return thought, rest
 }
 
-// rest returns, at the end of the text, what add has held back.
-func (s *splitter) rest() (thought, said string) {
+// flush returns, at the end of the text, what add has held back.
+func (s *splitter) flush() (thought, said string) {
 	held := s.held
 	s.held = ""
 	if s.state == splitInside {

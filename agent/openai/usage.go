@@ -64,8 +64,8 @@ const mostDollars = 10_000
 // cost returns the provider's price of the answer in micro-dollars; false if the
 // provider gives none that can be read.
 func (u *wireUsage) cost() (micro int64, ok bool) {
-	dollars, ok := number(u.Cost)
-	if upstream, own := u.upstream(); ok && own {
+	dollars, ok := parseNumber(u.Cost)
+	if upstream, own := u.upstreamCost(); ok && own {
 		dollars += upstream
 	}
 	if !ok {
@@ -73,12 +73,12 @@ func (u *wireUsage) cost() (micro int64, ok bool) {
 			Total json.RawMessage `json:"total_cost"`
 		}
 		if json.Unmarshal(u.Cost, &sum) == nil {
-			dollars, ok = number(sum.Total)
+			dollars, ok = parseNumber(sum.Total)
 		}
 	}
 	if !ok {
 		var ticks float64
-		ticks, ok = number(u.Ticks)
+		ticks, ok = parseNumber(u.Ticks)
 		dollars = ticks / 1e10
 	}
 	if !ok || dollars < 0 || dollars > mostDollars {
@@ -87,17 +87,17 @@ func (u *wireUsage) cost() (micro int64, ok bool) {
 	return int64(math.Ceil(dollars*1e6 - 1e-6)), true // the subtrahend absorbs errors of the floating point
 }
 
-// upstream returns the charge, in dollars, of the provider behind OpenRouter to the
+// upstreamCost returns the charge, in dollars, of the provider behind OpenRouter to the
 // account itself; false if there is none.
-func (u *wireUsage) upstream() (float64, bool) {
+func (u *wireUsage) upstreamCost() (float64, bool) {
 	if u.Own != "true" || u.Charges == nil {
 		return 0, false
 	}
-	return number(u.Charges.Upstream)
+	return parseNumber(u.Charges.Upstream)
 }
 
-// number reads a number, which may stand in quotes; false if raw is none.
-func number(raw json.RawMessage) (float64, bool) {
+// parseNumber reads a number, which may stand in quotes; false if raw is none.
+func parseNumber(raw json.RawMessage) (float64, bool) {
 	text := strings.Trim(strings.TrimSpace(string(raw)), `"`)
 	var n json.Number
 	if text == "" || json.Unmarshal([]byte(text), &n) != nil {

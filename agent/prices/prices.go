@@ -67,7 +67,7 @@ func Read(raw []byte) (List, error) {
 				return List{}, fmt.Errorf("a price of %s is %v: write dollars for a million tokens", name, dollars)
 			}
 		}
-		l.models[strings.ToLower(name)] = llm.Price{Input: micro(p.Input), Cached: micro(cached), Output: micro(p.Output)}
+		l.models[strings.ToLower(name)] = llm.Price{Input: toMicro(p.Input), Cached: toMicro(cached), Output: toMicro(p.Output)}
 	}
 	return l, nil
 }
@@ -75,8 +75,8 @@ func Read(raw []byte) (List, error) {
 // form is an example of a list, for errors.
 const form = `{"date": "2026-06-20", "models": {"NAME": {"input": 0.25, "cached": 0.025, "output": 2}}}`
 
-// micro converts dollars to micro-dollars.
-func micro(dollars float64) int64 { return int64(math.Round(dollars * 1e6)) }
+// toMicro converts dollars to micro-dollars.
+func toMicro(dollars float64) int64 { return int64(math.Round(dollars * 1e6)) }
 
 // Of returns the price of a model at a server; false if the list has none. A vendor's
 // name before a slash, as in routers' names of models, and a date or "-latest" at the
@@ -149,15 +149,15 @@ func (m Model) Info() llm.Info {
 // gave a cost itself.
 func (m Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
 	answer, err := m.Model.Generate(ctx, r, emit)
-	m.price(&answer.Usage)
+	m.addCost(&answer.Usage)
 	if fault, ok := errors.AsType[*llm.Error](err); ok && fault.Void != nil {
-		m.price(&fault.Void.Usage)
+		m.addCost(&fault.Void.Usage)
 	}
 	return answer, err
 }
 
-// price sets the cost of usage if it has none.
-func (m Model) price(u *llm.Usage) {
+// addCost sets the cost of usage if it has none.
+func (m Model) addCost(u *llm.Usage) {
 	if !u.Priced && *u != (llm.Usage{}) {
 		u.Cost, u.Priced = m.Price.Of(*u), true
 	}

@@ -30,8 +30,8 @@ func (a Amount) plus(b Amount) Amount { return Amount{a.Tokens + b.Tokens, a.Mic
 // times returns n times the amount.
 func (a Amount) times(n int64) Amount { return Amount{a.Tokens * n, a.Micro * n} }
 
-// within reports whether neither part of a is larger than that of b.
-func (a Amount) within(b Amount) bool { return a.Tokens <= b.Tokens && a.Micro <= b.Micro }
+// fitsIn reports whether neither part of a is larger than that of b.
+func (a Amount) fitsIn(b Amount) bool { return a.Tokens <= b.Tokens && a.Micro <= b.Micro }
 
 // Bounds are the budgets of a turn.
 type Bounds struct {
@@ -93,7 +93,7 @@ func (p *Purse) Take(ctx context.Context, name string, want Amount, b Bounds) er
 	if want == (Amount{}) {
 		return nil // nothing bounds the call
 	}
-	if taken := p.taken.plus(want); (p.tokens || p.money) && taken.within(p.reserved) {
+	if taken := p.taken.plus(want); (p.tokens || p.money) && taken.fitsIn(p.reserved) {
 		p.taken = taken
 		return nil
 	}
@@ -126,7 +126,7 @@ func (p *Purse) reserveBoth(ctx context.Context, id string, a Amount, b Bounds, 
 	p.reserved = a
 	if a.Tokens > 0 {
 		r := sessions.Reservation{ID: id, Person: b.Person, Tokens: a.Tokens, Cap: b.TokensDay, At: now}
-		err := repeat(ctx, func() error { return p.Tokens.Reserve(ctx, r) })
+		err := retry(ctx, func() error { return p.Tokens.Reserve(ctx, r) })
 		if errors.Is(err, sessions.ErrOverBudget) {
 			return &OverError{Tokens: b.TokensDay, At: now}
 		}
@@ -139,7 +139,7 @@ func (p *Purse) reserveBoth(ctx context.Context, id string, a Amount, b Bounds, 
 		return nil
 	}
 	r := bill.Reservation{ID: id, Cost: a.Micro, Caps: b.Caps, At: now}
-	err := repeat(ctx, func() error { return p.Money.Reserve(ctx, r) })
+	err := retry(ctx, func() error { return p.Money.Reserve(ctx, r) })
 	if over, ok := errors.AsType[*bill.OverError](err); ok {
 		return &OverError{Cap: &over.Cap, At: now}
 	}
@@ -155,9 +155,9 @@ const (
 	firstWait = 100 * time.Millisecond // twice as long after each try
 )
 
-// repeat calls do again if it gave no clear answer, for example because the connection to
+// retry calls do again if it gave no clear answer, for example because the connection to
 // the store broke. A reservation that was made before does not change then.
-func repeat(ctx context.Context, do func() error) error {
+func retry(ctx context.Context, do func() error) error {
 	wait := firstWait
 	for try := 1; ; try++ {
 		err := do()
@@ -191,10 +191,10 @@ func (p *Purse) Settle(ctx context.Context) {
 	defer cancel()
 	var err error
 	if p.tokens {
-		err = repeat(ctx, func() error { return p.Tokens.Settle(ctx, p.tokensID, p.spent.Tokens) })
+		err = retry(ctx, func() error { return p.Tokens.Settle(ctx, p.tokensID, p.spent.Tokens) })
 	}
 	if p.money {
-		err = errors.Join(err, repeat(ctx, func() error { return p.Money.Settle(ctx, p.reservation, p.spent.Micro) }))
+		err = errors.Join(err, retry(ctx, func() error { return p.Money.Settle(ctx, p.reservation, p.spent.Micro) }))
 	}
 	if err != nil {
 		p.Log.LogAttrs(ctx, slog.LevelWarn, "settling a reservation failed; it stays as reserved", slog.Any("error", err))

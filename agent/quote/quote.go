@@ -20,9 +20,9 @@ const mostOfCall = 2500
 // message of the question, whose buttons go. The model is told the whole reason.
 const mostOfReason = 200
 
-// Visible writes the invisible characters of a JSON value, and those that turn the text
+// EscapeHidden writes the invisible characters of a JSON value, and those that turn the text
 // around, as escapes: the person who approves a call must read what will run.
-func Visible(raw json.RawMessage) json.RawMessage {
+func EscapeHidden(raw json.RawMessage) json.RawMessage {
 	if !bytes.ContainsFunc(raw, isHidden) {
 		return raw
 	}

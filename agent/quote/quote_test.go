@@ -9,11 +9,11 @@ import (
 func TestNobodyHidesLetters(t *testing.T) {
 	t.Parallel()
 	raw := json.RawMessage("{\"command\":\"ls \u202e\U000e0041x\"}")
-	if got, want := string(Visible(raw)), `{"command":"ls \u202e\udb40\udc41x"}`; got != want {
+	if got, want := string(EscapeHidden(raw)), `{"command":"ls \u202e\udb40\udc41x"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	var read struct{ Command string }
-	if err := json.Unmarshal(Visible(raw), &read); err != nil || read.Command != "ls \u202e\U000e0041x" {
+	if err := json.Unmarshal(EscapeHidden(raw), &read); err != nil || read.Command != "ls \u202e\U000e0041x" {
 		t.Errorf("it reads as %q, %v", read.Command, err)
 	}
 }

@@ -26,8 +26,8 @@ const (
 // A Pace counts the open streams of a process. The streams share one.
 type Pace struct{ open atomic.Int64 }
 
-// wait returns how long text waits, which grows with the number of open streams.
-func (p *Pace) wait() time.Duration {
+// waitTime returns how long text waits, which grows with the number of open streams.
+func (p *Pace) waitTime() time.Duration {
 	return min(max(time.Duration(p.open.Load())*waitForEach, leastWait), mostWait)
 }
 
@@ -76,7 +76,7 @@ func (s *Stream) Delta(d llm.Delta) {
 		return
 	}
 	s.text.WriteString(s.clean(d.Text, false))
-	if wait := s.pace.wait() - time.Since(s.last); wait > 0 && s.text.Len() < deltaSize {
+	if wait := s.pace.waitTime() - time.Since(s.last); wait > 0 && s.text.Len() < deltaSize {
 		if s.flush == nil {
 			s.flush = time.AfterFunc(wait, func() {
 				s.mu.Lock()
