@@ -1,10 +1,10 @@
-// Package agent is what answers: it leases sessions, runs durable turns and asks models.
+// Package agent answers: it leases sessions, runs durable turns and asks models.
 //
-// A Worker claims the mailbox of a session, reads the session's log and goes on
-// from there: with the turn that was cut off, or with the next message. A turn is
-// a fold over its entries, written before and after each step (C1 to C7 in
-// docs/architecture.md), so a process that dies anywhere leaves a log from which
-// the next goes on.
+// A Worker claims the mailbox of a session and reads the session's log. It continues
+// from there: with the turn that was cut off, or with the next message. The state of a
+// turn is a fold over its entries, which are written before and after each step (C1 to
+// C7 in docs/architecture.md). If a process dies anywhere, the next continues from the
+// log.
 //
 // The files, in the order in which a message meets them:
 //
@@ -12,24 +12,25 @@
 //	run.go        sessionRun: one session under one lease; which turn goes on
 //	command.go    commander: /new, /stop, /status, /help, and the answers to asks
 //	steps.go      turnRun: the steps of one turn, from the log to the turn's end
-//	call.go       what a tool call passes, in order, and its audit
+//	call.go       callRunner: the stages of a tool call, in order, and its audit
 //	decide.go     callRunner and preparedCall: whether a call runs, with which arguments, and whether a
 //	              person has to approve it
-//	park.go       how a turn begins to wait for people, and what these are shown
-//	answers.go    how it goes on, and what is said meanwhile
-//	window.go     asker: what of the log the model is asked with, and how that is made shorter
+//	park.go       how a turn begins to wait for people, and what they are shown
+//	answers.go    how a waiting turn continues, and what is said meanwhile
+//	window.go     asker: which part of the log the model gets, and how that is shortened
 //	ask.go        asker: one answer, within the budget
 //	lifecycle.go  how a turn begins (C1), ends (C6) and is published (C7)
-//	inbox.go      the mail that a run holds, and what of it one turn answers
-//	session.go    what all of these share: lease, log, redaction; why a run or a turn ends early
+//	inbox.go      the mail that a run holds, and which of it one turn answers
+//	session.go    shared by all of these: lease, log, redaction; why a run or a turn ends early
 //	turn.go       a turn as its entries tell it
 //	agent.go      how a Worker and an Agent are configured
 //
-// Below are journal (a session's log while it is worked on), transcript (the log
-// as a model is shown it), llm (the contract with a model), attempt (a tool run
-// once), tally (how many tokens a request has), stream (an answer as it comes, as events), attached (the files that came with
-// a turn's messages), news (what becomes of messages later), pictures and transcribe (what
-// models are shown and told of files), quota (how many turns a person may have) and purse (what a turn has set aside of budgets).
+// Below are journal (a session's log while it is worked on), transcript (the messages
+// for a model, made from the log), llm (the contract with a model), attempt (one run of
+// a tool), tally (how many tokens a request has), stream (an answer's pieces as events),
+// attached (the files that came with a turn's messages), news (changes of earlier
+// messages), pictures and transcribe (what models see and read of files), quota (how
+// many turns a person may have) and purse (what a turn has reserved of budgets).
 package agent
 
 import (
@@ -50,156 +51,167 @@ import (
 	"parley/tools"
 )
 
-// A Store keeps the logs of sessions, and reads of them what matters no more to a turn.
+// A Store keeps the logs of sessions, and reads those parts of them that turns no longer
+// need.
 type Store interface {
 	sessions.Store
-	// Read is that of a sessions.Reader.
+	// Read is the method of sessions.Reader.
 	Read(ctx context.Context, key string, from int64) iter.Seq2[sessions.Entry, error]
 }
 
-// Config is what a Worker works with.
+// Config holds what a Worker needs.
 type Config struct {
 	Bus    bus.Bus
 	Events bus.Events
 	Store  Store
 	Budget sessions.Budget
-	// Money, if set, bounds what models cost.
+	// Money, if set, bounds the cost of models.
 	Money purse.Money
 	// Agents returns the agent that answers in the session with that key, as it is
-	// configured now. An error is as one that keeps the session's log from being
-	// opened: the session is tried again, and then its first message is given up.
+	// configured now. An error counts like a failure to open the session's log: the
+	// session is tried again, and in the end its first message is given up.
 	Agents func(ctx context.Context, session string) (Agent, error)
-	// Limits returns the limits on people as they are configured now.
+	// Limits returns the limits on people, as configured now.
 	Limits func() Limits
-	// Asks, if set, lets turns wait for people. Without it a call that needs an
-	// approval is denied.
+	// Asks, if set, lets turns wait for people. If nil, a call that needs an approval is
+	// denied.
 	Asks Asks
-	// Deserted, if set, tells of a session that no person takes part in: no question is asked
-	// there, and approvals are asked for at Approvals.To alone.
+	// Deserted, if set, reports whether no person takes part in a session. Such a session
+	// asks no questions, and asks for approvals only at Approvals.To.
 	Deserted func(session string) bool
-	// Admit, if set, is asked before a turn begins that answers a message, and says why it is
-	// not to. It is asked again about the same message after a crash.
+	// Admit, if set, is called before a turn that answers a message begins. It returns
+	// nil, or why the turn must not begin. After a crash it is called again with the same
+	// message.
 	Admit func(ctx context.Context, in bus.Inbound) (*Refusal, error)
-	// Jobs, if set, are what runs in the background.
+	// Jobs, if set, are the commands that run in the background.
 	Jobs Jobs
-	// History, if set, keeps what turns change in workspaces.
+	// History, if set, keeps the changes that turns make in workspaces.
 	History History
-	// Account, if set, returns the person in whose name another is counted and limited: the
-	// same for all accounts of one human that are known to be one's.
+	// Account, if set, returns the person for whom another person is counted and limited.
+	// That is the same person for all accounts that are known to be one human's.
 	Account func(ctx context.Context, person string) (string, error)
-	// Usage, if set, says in words what the sender of a command has used.
+	// Usage, if set, returns a text about what the sender of a command has used.
 	Usage func(ctx context.Context, in bus.Inbound) (string, error)
-	// Approvals returns how approvals are asked for, as it is configured now.
+	// Approvals returns how approvals are asked for, as configured now.
 	Approvals func() Approvals
-	// Prefix, if set, tells what people begin a command with on a channel; else
-	// it is a slash.
+	// Prefix, if set, returns the characters that begin a command on a channel; nil: a
+	// slash.
 	Prefix func(channel string) string
-	// Healthy, if set, tells whether what sessions need is there. While it is
-	// not, a failed session is nobody's fault: it is tried again, uncounted.
+	// Healthy, if set, returns an error if something that sessions need is missing. Until
+	// it returns nil, failures of sessions are not counted, and the sessions are tried
+	// again.
 	Healthy func(ctx context.Context) error
-	// MaxInFlight bounds the sessions that are worked on at once.
+	// MaxInFlight bounds how many sessions are worked on at once.
 	MaxInFlight int
-	// Drain is how long turns may go on after the context of Run has ended.
+	// Drain is how long turns may continue after the context of Run has ended.
 	Drain time.Duration
 	Log   *slog.Logger
-	// Observer, if set, is told what happens, for metrics.
+	// Observer, if set, is called with what happens, for metrics.
 	Observer Observer
-	// Audit, if set, keeps a record of each call that has its result; when it
-	// returns nil, the record is durable.
+	// Audit, if set, writes a record of each call that has a result. When it returns nil,
+	// the record is durable.
 	Audit func(ctx context.Context, r sessions.AuditRecord) error
-	// Point, if set, is called at each line of a turn's protocol: the places
-	// where a chaos test kills the process.
+	// Point, if set, is called at each line of a turn's protocol. At these places a chaos
+	// test kills the process.
 	Point func(name string)
 
-	tally *tally.Tally // of all sessions, like pace
+	tally *tally.Tally // shared by all sessions, like pace
 	pace  *stream.Pace
 }
 
-// A Refusal is why a message starts no turn. Text is for people; "" says nothing.
+// A Refusal says why a message starts no turn. Text is for people; if it is "", they are
+// told nothing.
 type Refusal struct{ Code, Text string }
 
-// Approvals is how approvals are asked for.
+// Approvals says how approvals are asked for.
 type Approvals struct {
-	Expires time.Duration // after which nobody needs to answer any more; 0 is a day
-	To      []bus.Address // where people are asked; the conversation where it is empty
+	Expires time.Duration // after this time an ask expires; 0 is a day
+	To      []bus.Address // where people are asked; if empty, in the conversation
 }
 
-// Asks keeps what parked turns wait for where every channel finds it, and decides
-// which answer is taken.
+// Asks stores the asks that parked turns wait for, where every channel finds them, and
+// decides which answer counts.
 type Asks interface {
-	// Ready says why nobody can be asked now; "" where somebody can.
+	// Ready returns why nobody can be asked now; "" if people can be asked.
 	Ready(ctx context.Context) (why string, err error)
-	// Open records an ask and has it expire in time. It may be called again.
+	// Open stores an ask, which expires in time. It may be called again.
 	Open(ctx context.Context, ask bus.Ask) error
-	// Answer takes an answer. Once one is taken, or the ask has expired, the session
-	// gets mail of the kind Decided. Its errors are bus.ErrNoAsk, ErrMayNotAnswer,
-	// ErrBadAnswer and ErrDecided; after any other the same answer is to be given again.
+	// Answer gives an answer to an ask. Once an answer counts, or the ask has expired, the
+	// session gets mail of the kind Decided. Errors are bus.ErrNoAsk, ErrMayNotAnswer,
+	// ErrBadAnswer and ErrDecided; after any other error the caller must give the same
+	// answer again.
 	Answer(ctx context.Context, id string, answer bus.Answer) (bus.Ask, error)
-	// Withdraw ends an ask whose answer nobody needs; one that was answered stays so.
+	// Withdraw ends an ask that nobody needs to answer any more. An ask that was answered
+	// stays answered.
 	Withdraw(ctx context.Context, id string) (bus.Ask, error)
-	// Told notes that the session knows how an ask has ended.
+	// Told records that the session knows how an ask has ended.
 	Told(ctx context.Context, id string) error
-	// Granted tells whether what has that hash was approved for the session.
+	// Granted reports whether the call with that hash was approved for the whole session,
+	// and by whom.
 	Granted(ctx context.Context, session, hash string) (by string, ok bool, err error)
-	// EndGrants ends what was approved for a session, also by asks that are open now.
+	// EndGrants ends all approvals for a whole session, including those by asks that are
+	// still open.
 	EndGrants(ctx context.Context, session string) error
 }
 
 // Jobs are the commands that run in the background for sessions.
 type Jobs interface {
-	// StopAll asks for the end of a session's jobs, for a cause, and returns how many that
-	// were: the same again gives the same.
+	// StopAll asks all jobs of a session to end, and returns how many it asked. The same
+	// cause returns the same number again.
 	StopAll(ctx context.Context, session, cause string) (int, error)
 	// Count counts those of a session that run.
-	Count(ctx context.Context, session string) (int, error)
+	Count(ctx context.Context, session string) (int, error) // Count returns how many jobs of a session run.
 }
 
-// A History keeps what turns change in workspaces, so that people can take it back.
+// A History keeps the changes that turns make in workspaces. People can undo them.
 type History interface {
-	// Begin is called before a call that has an effect. It notes what the session's files
-	// are, where the call may change them and the turn has not noted it yet.
+	// Begin is called before each call that has an effect. If the call may change files,
+	// and the turn has not recorded them yet, Begin records the session's files.
 	Begin(ctx context.Context, call tools.Call) error
-	// End is called once a turn has ended, or waits. It may be called again.
+	// End is called when a turn has ended, or waits. It may be called again.
 	End(ctx context.Context, session, turn string) error
-	// Undo does what somebody wants with /undo, and says what came of it. The same again
-	// goes on with what was cut off.
+	// Undo carries out a command /undo, and returns the reply. If it is called again with
+	// the same command, it continues where it was cut off.
 	Undo(ctx context.Context, u Undoing) (reply string, err error)
 }
 
-// An Undoing is what somebody wants with /undo.
+// An Undoing is a command /undo.
 type Undoing struct {
 	Session string
 	ID      string // the command's cause
 	Person  string
 	Args    string
 	Prefix  string // of commands, where it was said
-	// May tells whether the person may undo what another has asked for.
+	// May reports whether the sender may undo what another person asked for.
 	May func(person string) bool
-	// Waiting are the turns that wait for people, and Jobs counts what runs in the background.
+	// Waiting are the turns that wait for people. Jobs is how many commands run in the
+	// background.
 	Waiting []string
 	Jobs    int
-	// Held is asked before each change of a file.
+	// Held is called before each change of a file. It returns an error if the lease is
+	// lost.
 	Held func(ctx context.Context) error
 }
 
-// Limits bounds what one person may ask for.
+// Limits bounds what each person may have agents do.
 type Limits struct {
-	Turns     int   // at once; owners have no such bound
-	TurnsHour int   // in an hour; owners have no such bound
-	TokensDay int64 // spent and reserved in a day (UTC), everybody's bound where a model's price is not known
-	// TokensAlways has TokensDay hold where it is known, too.
+	Turns     int   // at once; does not bind owners
+	TurnsHour int   // in an hour; does not bind owners
+	TokensDay int64 // spent and reserved in a day (UTC); it binds everybody who uses a model without a known price
+	// TokensAlways applies TokensDay to models with a known price, too.
 	TokensAlways bool
-	// TokensDayOf is the bound of some, in place of TokensDay.
+	// TokensDayOf has, by person, another bound in place of TokensDay.
 	TokensDayOf map[string]int64
-	MaxWaiting  int // messages in a session's mailbox, for /status to name
-	// What models may cost, in micro-dollars: for one person in a day, in one session in a
-	// day, and for all in a day and a month (UTC); 0 is not bounded.
+	MaxWaiting  int // messages in a session's mailbox, for /status to show
+	// The greatest cost of models, in micro-dollars: for one person in a day, in one
+	// session in a day, for all in a day, and for all in a month (UTC); 0 sets no bound.
 	UserDay, SessionDay, Day, Month int64
-	// UserDayOf is the bound of some, in place of UserDay.
+	// UserDayOf has, by person, another bound in place of UserDay.
 	UserDayOf map[string]int64
 }
 
-// caps are those that hold for what a person has an agent do in a session.
+// caps returns the caps on money for calls that an agent makes for a person in a
+// session.
 func (l Limits) caps(person, session string, a Agent) []bill.Cap {
 	var caps []bill.Cap
 	userDay, own := l.UserDayOf[person]
@@ -217,7 +229,7 @@ func (l Limits) caps(person, session string, a Agent) []bill.Cap {
 	return caps
 }
 
-// tokensDay is what a person may spend in a day.
+// tokensDay returns how many tokens a person may spend in a day.
 func (l Limits) tokensDay(person string) int64 {
 	if own, ok := l.TokensDayOf[person]; ok {
 		return own
@@ -229,104 +241,111 @@ func (l Limits) tokensDay(person string) int64 {
 type Agent struct {
 	Name  string
 	Model llm.Model
-	// Tools are those granted to it, as each turn finds them when it begins; Known are all that there are, so that a
-	// call of another one is told what is missing. Known may be nil.
+	// Tools are granted to the agent; each turn keeps the set that it began with. Known
+	// are all tools, granted or not: they let a call of another tool get an error that
+	// says which capability is missing. Known may be nil.
 	Tools *tools.Set
 	Known *tools.Set
-	// Prompt returns the prompt's prefix for a turn, and whether it holds what strangers may
-	// have written. It is asked once a turn.
+	// Prompt returns the prompt's prefix for a turn, and whether strangers may have
+	// written some of it. It is called once in a turn.
 	Prompt func(ctx context.Context, who Asker) (text string, untrusted bool, err error)
-	// Untrusted tells whether the session holds, where Prompt reads it, what strangers may
-	// have written by now. Nil takes it that it does not.
+	// Untrusted reports whether strangers may by now have written some of what Prompt
+	// reads in the session. If nil, nobody has.
 	Untrusted func(ctx context.Context, session string) bool
-	// Keep stores a result that is too long for the model and says where, as
-	// the model would open it. Nil keeps nothing.
+	// Keep stores a result that is too long for the model, and returns the path at which
+	// the model can open it. If nil, such results are not stored.
 	Keep func(ctx context.Context, call tools.Call, content json.RawMessage) (path string, err error)
-	// Picture reads the content of a picture's file, nil if it is not there as it was. Nil
-	// shows no pictures.
+	// Picture returns the content of a picture's file; nil if the file is missing or
+	// changed. If Picture is nil, models are shown no pictures.
 	Picture func(ctx context.Context, session string, p llm.Picture) []byte
-	// Fetch puts what came with a message into the session's workspace. It is called again
-	// after a crash; its error ends the run, which is then tried again. Nil fetches nothing.
+	// Fetch puts a file that came with a message into the session's workspace. After a
+	// crash it is called again. An error ends the run, which is then tried again. If nil,
+	// no files are fetched.
 	Fetch func(ctx context.Context, f Fetching) (sessions.Fetched, error)
-	// MayNote says why files that come, and pictures that tools show, cannot be noted in the
-	// log now; "" where they can. Processes of an older release would not know what these
-	// entries are. Nil is always.
+	// MayNote returns why the log must not record files that come and pictures that tools
+	// show; "" if it may. Processes of an older release would not know these entries. If
+	// nil, the log may always record them.
 	MayNote func(ctx context.Context) (why string, err error)
-	// MaySumUp tells whether a summary may stand for a part of a turn that goes on:
-	// processes of an older release would take that turn for one of a conversation that has
-	// ended. Nil is always.
+	// MaySumUp reports whether a summary may cover a part of the current turn. Processes
+	// of an older release would take that turn for one of an ended conversation. If nil,
+	// it always may.
 	MaySumUp func(ctx context.Context) (bool, error)
-	// Enclose keeps the files of the workspace that an answer shows, so that they go with
-	// the message of that id. It may be asked again. Nil, and a text that shows none, is
-	// none.
+	// Enclose keeps the files of the workspace that an answer shows, to be sent with the
+	// message of that id. It may be called again. If nil, answers have no files.
 	Enclose func(ctx context.Context, session, message string, at bus.Address, text string) Enclosed
-	// Discard removes files of a session's workspace, those that are there. Nil removes none.
+	// Discard removes those of the files that exist in a session's workspace. If nil, it
+	// removes none.
 	Discard func(ctx context.Context, session string, paths []string) error
-	// Redact takes out of results, of progress and of all that is said what nobody is
-	// to see. Nil takes out nothing.
+	// Redact takes secrets out of results, of progress and of everything that is said. If
+	// nil, nothing is taken out.
 	Redact Redactor
-	// Named is a sum of what a call works on beside its arguments: the directory, and
-	// the files that the arguments name, with their content. An approval is for these.
-	// Nil is nothing.
-	Named func(ctx context.Context, call tools.Call) (string, error)
-	// Guard decides about each call before it runs; nil allows all. It is asked
-	// again about arguments that it has changed.
+	// HashInput returns a hash of what a call works on beside its arguments: the
+	// directory, and the content of the files that the arguments name. An approval holds
+	// only as long as that is the same. If nil, there is nothing beside the arguments.
+	HashInput func(ctx context.Context, call tools.Call) (string, error)
+	// Guard decides about each call before it runs. It is called again with arguments that
+	// it has changed. If nil, all calls are allowed.
 	Guard func(ctx context.Context, call tools.Call) tools.Verdict
-	// Before are asked in their order about a call that the guard lets run. The guard
-	// is asked again about what one of them has changed.
+	// Before are hooks that are called, in order, about each call that the guard allows.
+	// If one changes the arguments, the guard is called again.
 	Before []func(ctx context.Context, call tools.Call) tools.Verdict
-	// After are shown in their order what came of a call that ran, also how it failed.
+	// After are hooks that are called, in order, with the result or failure of each call
+	// that ran.
 	After []func(ctx context.Context, call tools.Call, result tools.Result) tools.Review
 
-	MaxIterations    int // model calls a turn
+	MaxIterations    int // model calls in a turn
 	ErrorLimit       int // consecutive steps in which every call failed
 	MaxParallelTools int
 	ContextTokens    int
-	Day              int64 // what its models may cost in a day (UTC), in micro-dollars; 0 is not bounded
-	// Steer lets mail of the turn's sender join the turn; else it waits.
+	Day              int64 // the greatest cost of the agent's models in a day (UTC), in micro-dollars; 0 sets no bound
+	// Steer lets further mail of the turn's sender join the turn. If false, such mail
+	// waits for the next turn.
 	Steer bool
 }
 
-// An Asker is on whose behalf a turn runs, and where.
+// An Asker says for whom a turn runs, and in which session.
 type Asker struct {
 	Session string
 	Person  string // CHANNEL:USER
 	Private bool   // nobody else reads the conversation
 }
 
-// A Fetching is a file to be fetched: what came with a message.
+// A Fetching is a file that came with a message and is to be fetched.
 type Fetching struct {
 	Session string
 	Turn    string
 	At      bus.Address
 	attached.File
-	// Held tells whether the session is still ours: it is asked before something is written.
+	// Held returns an error if the session's lease is lost. It is called before something
+	// is written.
 	Held func(ctx context.Context) error
 }
 
-// An Observer is told what happens. Its methods return at once.
+// An Observer is called with what happens. Its methods must return at once.
 type Observer interface {
 	Turn(result string, d time.Duration) // done, failed, cancelled
 	Step()
 	Tool(tool, result string, d time.Duration)  // ok or the error's code
-	Batch(concurrency int, saved time.Duration) // calls that ran side by side
+	Batch(concurrency int, saved time.Duration) // calls that ran in parallel, and the time that saved
 	Compaction(result string)                   // cleared, summarised, too_little, failed
-	AuditLost()                                 // a call's audit record could not be kept
+	AuditLost()                                 // a call's audit record could not be written
 }
 
 // Enclosed are the files that go with an answer.
 type Enclosed struct {
 	Files []bus.FileRef
-	// Refused says in words of each file that cannot go why it cannot.
+	// Refused has a text for each file that cannot go, which says why.
 	Refused []string
 }
 
-// A Redactor takes out of what leaves an agent what nobody is to see.
+// A Redactor takes secrets out of what leaves an agent.
 type Redactor interface {
+	// Text returns a text without secrets.
 	Text(text string) string
-	// JSON gives a JSON value for a JSON value.
+	// JSON returns a JSON value without secrets.
 	JSON(raw json.RawMessage) json.RawMessage
-	// Stream takes one text in pieces, and gives on what is sure to hold no part of a
-	// secret; the rest comes with what follows, or with last.
+	// Stream returns a function that redacts one text in pieces. The function returns what
+	// certainly holds no part of a secret; it returns the rest with later pieces or, at
+	// the latest, when last is true.
 	Stream() func(piece string, last bool) string
 }

@@ -16,10 +16,10 @@ import (
 	"parley/tools"
 )
 
-// decided takes the news that an ask has ended. The turn goes on once it waits for
-// nothing more.
-func (r *sessionRun) decided(ctx context.Context, in bus.Inbound) error {
-	t, a, err := r.askOf(in.ID)
+// handleDecision records that an ask has ended. The turn continues if it waits for no
+// other ask.
+func (r *sessionRun) handleDecision(ctx context.Context, in bus.Inbound) error {
+	t, a, err := r.findAsk(in.ID)
 	if err != nil {
 		return err
 	}
@@ -29,20 +29,20 @@ func (r *sessionRun) decided(ctx context.Context, in bus.Inbound) error {
 			return err
 		}
 	}
-	if r.cfg.Asks != nil { // also of a turn that is over, or that nobody knows any more
+	if r.cfg.Asks != nil { // also for a turn that is over or unknown
 		if err := r.cfg.Asks.Told(ctx, in.ID); err != nil {
 			return fmt.Errorf("%w: %w", errBusAway, err)
 		}
 	}
-	return r.goOn(ctx, t)
+	return r.continueTurn(ctx, t)
 }
 
-// goOn goes on with a turn if it waits for nothing more.
-func (r *sessionRun) goOn(ctx context.Context, t *turn) error {
+// continueTurn runs a turn that waited, unless it is nil, has ended, or still waits.
+func (r *sessionRun) continueTurn(ctx context.Context, t *turn) error {
 	if t == nil || t.parked || t.done != nil {
 		return nil
 	}
-	account, err := r.account(ctx, t.person)
+	account, err := r.accountOf(ctx, t.person)
 	if err != nil {
 		return err
 	}
@@ -52,8 +52,8 @@ func (r *sessionRun) goOn(ctx context.Context, t *turn) error {
 	return r.runTurn(ctx, t)
 }
 
-// askOf finds the ask of that id, and the turn that waits for it; nil if none does.
-func (s *session) askOf(id string) (*turn, *ask, error) {
+// findAsk returns an ask by its id and the turn that waits for it; nil if no turn does.
+func (s *session) findAsk(id string) (*turn, *ask, error) {
 	parked, err := s.parkedTurns()
 	if err != nil {
 		return nil, nil, err
@@ -68,9 +68,9 @@ func (s *session) askOf(id string) (*turn, *ask, error) {
 	return nil, nil, nil
 }
 
-// endAsk tells people how an ask has ended, and then the log: what is known of the
-// call by now, and that the turn goes on if this was the last thing that it waited
-// for. More is written with it. It returns the turn as it is then.
+// endAsk tells people how an ask has ended, and writes it to the log: with the result of
+// the call if that is known, and with an entry that the turn continues if it waited for
+// no other ask. It writes the entries more with them. It returns the turn after that.
 func (r *sessionRun) endAsk(ctx context.Context, t *turn, a *ask, end bus.Ask, cause string, more ...sessions.Entry) (*turn, error) {
 	if err := r.showEnd(ctx, t, a, end); err != nil {
 		return nil, err
@@ -101,17 +101,17 @@ func (r *sessionRun) endAsk(ctx context.Context, t *turn, a *ask, end bus.Ask, c
 	return fold(t.id, r.journal.Records())
 }
 
-// outcomeOf is what came of a call about which people were asked; nil if it was
-// approved and is still to run.
+// outcomeOf returns the outcome of a call about which people were asked; nil if the call
+// was approved and is still to run.
 func outcomeOf(a *ask, end bus.Ask) *outcome {
 	by := end.Answer.By.Called()
 	switch {
 	case end.State == bus.AskExpired:
-		return unrun(tools.Timeout, "Nobody answered in time, so nothing was done.")
+		return notRun(tools.Timeout, "Nobody answered in time, so nothing was done.")
 	case end.State != bus.AskAnswered:
-		return unrun(tools.Cancelled, "The request was withdrawn, so nothing was done.")
+		return notRun(tools.Cancelled, "The request was withdrawn, so nothing was done.")
 	case a.Kind == bus.AskQuestion:
-		raw, err := json.Marshal(map[string]string{"answer": chosen(end.Answer.Text, a.Choices)})
+		raw, err := json.Marshal(map[string]string{"answer": choiceOf(end.Answer.Text, a.Choices)})
 		if err != nil { // a text always marshals
 			panic(err)
 		}
@@ -119,19 +119,19 @@ func outcomeOf(a *ask, end bus.Ask) *outcome {
 	case end.Answer.Text != bus.Deny:
 		return nil
 	case end.Answer.Reason != "":
-		return unrun(tools.PermissionDenied, "Denied by %s: %s", by, end.Answer.Reason)
+		return notRun(tools.PermissionDenied, "Denied by %s: %s", by, end.Answer.Reason)
 	}
-	return unrun(tools.PermissionDenied, "Denied by %s, without a reason. Do not try the same in another way: ask what is wanted.", by)
+	return notRun(tools.PermissionDenied, "Denied by %s, without a reason. Do not try the same in another way: ask what is wanted.", by)
 }
 
-// reportAnswered tells audit, metrics and watchers of a call that has its result
-// without having run.
+// reportAnswered reports to audit, metrics and watchers a call that has got its result
+// without running.
 func (r *sessionRun) reportAnswered(t *turn, a *ask, out *outcome, by string) {
 	verdict := tools.Ask
-	if a.Kind == bus.AskQuestion { // the call itself was let pass
+	if a.Kind == bus.AskQuestion { // the call itself was allowed
 		verdict = tools.Allow
 	}
-	result := resultOf(out.failed)
+	result := resultCode(out.failed)
 	r.audit(t, a.call, sessions.AuditRecord{
 		Arguments: a.Args, Verdict: string(verdict), Result: result, Bytes: int64(len(out.result.Content)), Detail: by,
 	})
@@ -145,8 +145,8 @@ func (r *sessionRun) reportAnswered(t *turn, a *ask, out *outcome, by string) {
 	r.emit(t, e)
 }
 
-// currentParked is the turn that waits and to which mail belongs that comes now; nil
-// if there is none. One from before a /new is none: a new conversation goes on
+// currentParked returns the waiting turn to which new mail belongs; nil if there is
+// none. A turn from before a /new does not count, because the new conversation goes on
 // beside it.
 func (s *session) currentParked() (*turn, error) {
 	parked, err := s.parkedTurns()
@@ -161,11 +161,11 @@ func (s *session) currentParked() (*turn, error) {
 	return nil, nil
 }
 
-// saidMeanwhile takes what is said while a turn waits. The next words of who was asked
-// a question are the answer; all else is kept for the turn, and whoever says it is
-// told what is awaited.
-func (r *sessionRun) saidMeanwhile(ctx context.Context, t *turn, in bus.Inbound) error {
-	unnoted, err := r.mayNote(ctx, item{in: in})
+// handleMeanwhile handles a message that comes while a turn waits. If the person who was
+// asked a question writes, that is the answer. Any other message is kept for the turn,
+// and its sender is told what the turn waits for.
+func (r *sessionRun) handleMeanwhile(ctx context.Context, t *turn, in bus.Inbound) error {
+	unnoted, err := r.whyNotNoted(ctx, item{in: in})
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (r *sessionRun) saidMeanwhile(ctx context.Context, t *turn, in bus.Inbound)
 			if t, err = r.endAsk(ctx, t, a, of, in.ID, fileEntries(t.id, in, unnoted)...); err != nil {
 				return err
 			}
-			return r.goOn(ctx, t)
+			return r.continueTurn(ctx, t)
 		case !bus.AnswerRefused(err):
 			return fmt.Errorf("%w: %w", errBusAway, err)
 		}
@@ -192,22 +192,23 @@ func (r *sessionRun) saidMeanwhile(ctx context.Context, t *turn, in bus.Inbound)
 	if in.Kind != bus.Said {
 		return nil
 	}
-	return r.tellAwaited(ctx, t, in)
+	return r.replyAwaited(ctx, t, in)
 }
 
-func (r *sessionRun) tellAwaited(ctx context.Context, t *turn, in bus.Inbound) error {
-	if r.deserted() {
+// replyAwaited tells the sender of a message what the turn waits for.
+func (r *sessionRun) replyAwaited(ctx context.Context, t *turn, in bus.Inbound) error {
+	if r.isDeserted() {
 		return nil
 	}
 	p := r.commandPrefix(in.At)
 	to := routeOf(in)
 	return r.publish(ctx, bus.Outbound{
 		ID: bus.ReplyID(in.ID), To: to.At, ReplyTo: to.ReplyTo,
-		Text: fmt.Sprintf("I have noted that. I wait for %s and then go on. `%sstop` ends it.", r.awaited(t, in.At), p),
+		Text: fmt.Sprintf("I have noted that. I wait for %s and then go on. `%sstop` ends it.", r.awaitedText(t, in.At), p),
 	})
 }
 
-// openQuestion is the question that a message answers; nil if it answers none.
+// openQuestion returns the open question that a message answers; nil if it answers none.
 func openQuestion(t *turn, in bus.Inbound) *ask {
 	if strings.TrimSpace(in.Text) == "" || in.Kind != bus.Said {
 		return nil
@@ -220,9 +221,9 @@ func openQuestion(t *turn, in bus.Inbound) *ask {
 	return nil
 }
 
-// chosen is the choice that an answer means, by its number or its words, or else the
-// answer itself.
-func chosen(text string, choices []string) string {
+// choiceOf returns the choice that an answer names by its number or its words, or else
+// the answer itself.
+func choiceOf(text string, choices []string) string {
 	text = strings.TrimSpace(text)
 	if n, err := strconv.Atoi(strings.TrimSuffix(text, ".")); err == nil && n >= 1 && n <= len(choices) {
 		return choices[n-1]
@@ -235,7 +236,7 @@ func chosen(text string, choices []string) string {
 	return text
 }
 
-// unrun is the outcome of a call that did not run.
-func unrun(code tools.Code, format string, args ...any) *outcome {
+// notRun returns the outcome of a call that did not run: a failure.
+func notRun(code tools.Code, format string, args ...any) *outcome {
 	return &outcome{failed: tools.Errorf(code, format, args...)}
 }

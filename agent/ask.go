@@ -17,24 +17,27 @@ import (
 	"parley/sessions"
 )
 
-// answerTokens is what an answer is taken to cost until it is there.
+// answerTokens is the assumed size of an answer until it is there, in tokens.
 const answerTokens = 4096
 
 // An asker asks the model for the answers of one turn.
 type asker struct {
 	*session
 	purse purse.Purse
-	// payer is the person in whose name the turn is counted; "" until it is looked up. It
-	// stays the same for the turn's steps: what one step has reserved another may spend.
+	// payer is the person for whom the turn's cost is counted; "" until it is looked up.
+	// It stays the same for all steps of the turn: what one step has reserved, another may
+	// spend.
 	payer string
 }
 
+// newAsker makes an asker with an empty purse.
 func newAsker(s *session) *asker {
 	return &asker{session: s, purse: purse.Purse{Tokens: s.cfg.Budget, Money: s.cfg.Money, Log: s.slog}}
 }
 
-// ask asks the model for the turn's next answer, within its person's budget. An answer that cannot be had ends the
-// turn, said aloud; a request that is too long is an *llm.Error.
+// ask asks the model for the turn's next answer, within the person's budget. It returns
+// an *llm.Error if the request is too long. Any other failure of the model is an
+// *ending, which ends the turn with a message to people.
 func (a *asker) ask(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
 	events := stream.New(a.cfg.pace, t.blocks, func(e bus.Event) { a.emit(t, e) }, a.redactor().Stream)
 	defer events.Close()
@@ -45,8 +48,8 @@ func (a *asker) ask(ctx context.Context, t *turn, r llm.Request) (llm.Answer, er
 		return llm.Answer{}, err
 	}
 	answer, err := a.generate(ctx, t, r, events)
-	if err == nil && answer.Stop != llm.StopWhole && has(answer, llm.BlockToolUse) {
-		// Calls of an answer that was cut off may be cut off themselves.
+	if err == nil && answer.Stop != llm.StopWhole && hasBlock(answer, llm.BlockToolUse) {
+		// Calls in an answer that was cut off may be cut off themselves.
 		answer, err = a.askWithMoreRoom(ctx, t, r, answer, events)
 	}
 	if err != nil {
@@ -57,7 +60,8 @@ func (a *asker) ask(ctx context.Context, t *turn, r llm.Request) (llm.Answer, er
 	return answer, nil
 }
 
-// askWithMoreRoom asks once more, with more room, where an answer's calls were cut off.
+// askWithMoreRoom asks once more, with more room for the answer, after calls in an
+// answer were cut off.
 func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, r llm.Request, answer llm.Answer, events *stream.Stream) (llm.Answer, error) {
 	if err := a.discard(ctx, t, answer, events); err != nil {
 		return llm.Answer{}, err
@@ -67,11 +71,11 @@ func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, r llm.Request, ans
 		return llm.Answer{}, err
 	}
 	answer, err := a.generate(ctx, t, r, events)
-	if isOverflow(err) { // for the length that was asked for
+	if isOverflow(err) { // because of the length that was asked for
 		r.MaxTokens = 0
 		answer, err = a.generate(ctx, t, r, events)
 	}
-	if err != nil || answer.Stop == llm.StopWhole || !has(answer, llm.BlockToolUse) {
+	if err != nil || answer.Stop == llm.StopWhole || !hasBlock(answer, llm.BlockToolUse) {
 		return answer, err
 	}
 	if err := a.discard(ctx, t, answer, events); err != nil {
@@ -80,22 +84,22 @@ func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, r llm.Request, ans
 	if answer.Stop == llm.StopLength {
 		return llm.Answer{}, failure("answer_too_long", "The model's answer was longer than it may be, twice. Ask for less at once.")
 	}
-	return llm.Answer{}, failure("answer_cut_off", "The model's answer was cut off twice while it asked for tools, so nothing of it was done. %s", shortfall(withoutCalls(answer), false))
+	return llm.Answer{}, failure("answer_cut_off", "The model's answer was cut off twice while it asked for tools, so nothing of it was done. %s", shortfallText(withoutCalls(answer), false))
 }
 
-// discard drops an answer that has come and is not used. It was paid for all the
-// same, which is written without being a step of the turn.
+// discard drops an answer that is not used. Its cost is recorded all the same, without
+// counting as a step of the turn.
 func (a *asker) discard(ctx context.Context, t *turn, answer llm.Answer, events *stream.Stream) error {
 	events.Reset()
-	return a.spendVoid(ctx, t, &answer)
+	return a.recordVoid(ctx, t, &answer)
 }
 
-// reserve takes what a request may cost out of the budgets. One that is spent ends the
-// turn, said aloud.
+// reserve reserves what a request may cost. If a budget is spent, it returns an *ending
+// that says so to people.
 func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
 	if a.payer == "" {
 		var err error
-		if a.payer, err = a.account(ctx, t.person); err != nil {
+		if a.payer, err = a.accountOf(ctx, t.person); err != nil {
 			return err
 		}
 	}
@@ -105,8 +109,8 @@ func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
 	if _, own := limits.TokensDayOf[t.person]; own || limits.TokensAlways || !info.Priced {
 		bounds.TokensDay = limits.tokensDay(t.person)
 	}
-	// The fence is in the name, so that a turn that is resumed by another holder does
-	// not take the reservation of the first for its own.
+	// The fence is in the name. Otherwise a turn that another holder resumes would take
+	// the reservation of the first holder for its own.
 	name := fmt.Sprintf("%s#%d.%d", t.id, a.lease.Claim().Fence, t.modelCalls+1)
 	err := a.purse.Take(ctx, name, want, bounds)
 	if over, ok := errors.AsType[*purse.OverError](err); ok {
@@ -115,8 +119,8 @@ func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
 	return err
 }
 
-// generate asks for an answer. What a model that asks more than once throws away on the
-// way is paid for and dropped: its calls must not run.
+// generate asks for an answer. If the model asks more than once and drops answers on the
+// way, their cost is recorded; their calls must not run.
 func (a *asker) generate(ctx context.Context, t *turn, r llm.Request, events *stream.Stream) (llm.Answer, error) {
 	r.Session = a.key()
 	r.Retry = func(ctx context.Context, again llm.Retry) error {
@@ -125,7 +129,7 @@ func (a *asker) generate(ctx context.Context, t *turn, r llm.Request, events *st
 		if again.Void == nil {
 			return nil
 		}
-		if err := a.spendVoid(ctx, t, again.Void); err != nil {
+		if err := a.recordVoid(ctx, t, again.Void); err != nil {
 			return err
 		}
 		return a.reserve(ctx, t, r)
@@ -142,19 +146,19 @@ func (a *asker) generate(ctx context.Context, t *turn, r llm.Request, events *st
 	if !ok {
 		return llm.Answer{}, err
 	}
-	if err := a.spendVoid(ctx, t, fault.Void); err != nil {
+	if err := a.recordVoid(ctx, t, fault.Void); err != nil {
 		return llm.Answer{}, err
 	}
 	if fault.Fault == llm.Overflow {
 		return llm.Answer{}, err
 	}
 	a.slog.Warn("the model gave no answer", slog.String("turn", t.id), slog.Any("error", err))
-	return llm.Answer{}, a.modelFailed(fault, t)
+	return llm.Answer{}, a.endingOf(fault, t)
 }
 
-// spendVoid writes what an answer has cost that is not used, where there is one. It is no
-// step of the turn.
-func (a *asker) spendVoid(ctx context.Context, t *turn, answer *llm.Answer) error {
+// recordVoid writes the cost of an answer that is not used; nil is none. That is no step
+// of the turn.
+func (a *asker) recordVoid(ctx context.Context, t *turn, answer *llm.Answer) error {
 	if answer == nil {
 		return nil
 	}
@@ -162,16 +166,17 @@ func (a *asker) spendVoid(ctx context.Context, t *turn, answer *llm.Answer) erro
 	return a.journal.Append(ctx, a.usageEntry("", t.person, *answer))
 }
 
+// isOverflow reports whether a request was too long for the model.
 func isOverflow(err error) bool {
 	fault, ok := errors.AsType[*llm.Error](err)
 	return ok && fault.Fault == llm.Overflow
 }
 
-// modelFailed is how a turn ends whose model gives no answer.
-func (a *asker) modelFailed(fault *llm.Error, t *turn) *ending {
+// endingOf returns the ending of a turn whose model gives no answer.
+func (a *asker) endingOf(fault *llm.Error, t *turn) *ending {
 	prefix := a.commandPrefix(t.route.At)
-	// What the provider says is for those who run the bot, and not before others.
-	tell := t.route.Owner && t.route.private()
+	// Only the people who run the bot are told the provider's words, and only in private.
+	tell := t.route.Owner && t.route.isPrivate()
 	switch {
 	case fault.Fault == llm.Overflow:
 		return failure("context_too_long", "This conversation has become longer than the model can read. %snew begins afresh; files and memory stay.", prefix)
@@ -189,7 +194,7 @@ func (a *asker) modelFailed(fault *llm.Error, t *turn) *ending {
 	return failure("model_busy", "The model cannot be reached or is too busy, and I have given up after %s. Please ask again a little later.", triesOf(fault))
 }
 
-// triesOf is how often a model was asked, in words.
+// triesOf returns in words how many times a model was asked.
 func triesOf(fault *llm.Error) string {
 	if fault.Tries <= 1 {
 		return "one try"
@@ -197,7 +202,7 @@ func triesOf(fault *llm.Error) string {
 	return fmt.Sprintf("%d tries", fault.Tries)
 }
 
-// statusOf is a fault's status in brackets, where it had one.
+// statusOf returns a fault's status in brackets, "" if it has none.
 func statusOf(fault *llm.Error) string {
 	if fault.Status == 0 {
 		return ""
@@ -205,7 +210,7 @@ func statusOf(fault *llm.Error) string {
 	return fmt.Sprintf(" (status %d)", fault.Status)
 }
 
-// usageEntry is what an answer has cost, as an entry.
+// usageEntry returns the entry about an answer's tokens and cost.
 func (a *asker) usageEntry(turn, person string, answer llm.Answer) sessions.Entry {
 	u := answer.Usage
 	used := sessions.Usage{
@@ -220,19 +225,20 @@ func (a *asker) usageEntry(turn, person string, answer llm.Answer) sessions.Entr
 	return e
 }
 
-func has(a llm.Answer, kind llm.BlockKind) bool {
+// hasBlock reports whether an answer has a block of that kind that is not empty.
+func hasBlock(a llm.Answer, kind llm.BlockKind) bool {
 	return slices.ContainsFunc(a.Blocks, func(b llm.Block) bool { return b.Kind == kind && b.Text+b.Name != "" })
 }
 
-// withoutCalls is an answer whose calls are not to be trusted.
+// withoutCalls returns an answer without its tool calls, which may be cut off.
 func withoutCalls(a llm.Answer) llm.Answer {
 	a.Blocks = slices.DeleteFunc(slices.Clone(a.Blocks), func(b llm.Block) bool { return b.Kind == llm.BlockToolUse })
 	return a
 }
 
-// shortfall says in words what an answer lacks, "" of one that lacks nothing.
-// Some of it may stand before these words.
-func shortfall(a llm.Answer, some bool) string {
+// shortfallText returns a text for people about what an answer lacks, "" if it lacks
+// nothing. some reports whether a part of the answer precedes this text.
+func shortfallText(a llm.Answer, some bool) string {
 	reason := ""
 	if a.Reason != "" {
 		reason = fmt.Sprintf(" (“%s”)", a.Reason)
@@ -240,7 +246,7 @@ func shortfall(a llm.Answer, some bool) string {
 	switch {
 	case a.Stop == llm.StopLength && some:
 		return "_(The answer was cut off at the model's length limit. Say “go on” for more.)_"
-	case a.Stop == llm.StopLength && has(a, llm.BlockThinking):
+	case a.Stop == llm.StopLength && hasBlock(a, llm.BlockThinking):
 		return "_(The model reached its length limit while it was still thinking, and has not come to an answer. Ask for less at once, or say “go on”.)_"
 	case a.Stop == llm.StopLength:
 		return "_(The model's length limit left no room for an answer. Ask for less at once.)_"

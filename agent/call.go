@@ -20,21 +20,20 @@ import (
 	"parley/tools"
 )
 
-// prepare resolves the tool of a call, and repairs and validates its arguments.
-// A tool that the agent does not have is found as well: the call may have been
-// begun while the agent had it, and then its arguments are those that it was begun
-// with.
+// prepare finds the tool of a call, and repairs and validates its arguments. It also
+// finds a tool that the agent does not have: the agent may have had it when the call was
+// begun. A call that was begun keeps the arguments that it was begun with.
 func (r *callRunner) prepare(t *turn, c *call, untrusted bool) *preparedCall {
 	p := &preparedCall{call: c, effect: tools.Pure, input: tools.Call{
 		ID: c.id, Key: c.key(t.id), Name: c.use.Name, Args: c.use.Args, Attempt: c.attempts + 1,
 		Turn: t.id, Session: r.key(), Agent: r.agent.Name,
-		Person: t.person, Called: t.personName, Owner: t.route.Owner, At: t.route.At.String(), Private: t.route.private(), Scheduled: t.scheduled,
+		Person: t.person, Called: t.personName, Owner: t.route.Owner, At: t.route.At.String(), Private: t.route.isPrivate(), Scheduled: t.scheduled,
 		Untrusted: untrusted,
 		Seen: func(text string, brings func(string) bool) bool {
 			return transcript.Holds(r.journal.Records(), t.id, c.asked, text, brings)
 		},
 	}}
-	p.input.Progress, p.lastProgress = r.progress(t, c)
+	p.input.Progress, p.flushProgress = r.newProgress(t, c)
 	set := r.tools
 	p.tool, p.granted = set.Lookup(c.use.Name)
 	if !p.granted && r.agent.Known != nil {
@@ -56,9 +55,10 @@ func (r *callRunner) prepare(t *turn, c *call, untrusted bool) *preparedCall {
 	return p
 }
 
-// progress tells watchers how far a call is. What could be the beginning of a secret is
-// held back until more comes, or until the call is over and rest is called.
-func (r *callRunner) progress(t *turn, c *call) (tell func(text string), rest func()) {
+// newProgress returns functions that report to watchers how far a call is. tell holds
+// back text that could be the beginning of a secret until more text comes, or until rest
+// is called at the end of the call.
+func (r *callRunner) newProgress(t *turn, c *call) (tell func(text string), rest func()) {
 	var mu sync.Mutex
 	next := r.redact.Stream()
 	say := func(piece string, last bool) {
@@ -71,13 +71,13 @@ func (r *callRunner) progress(t *turn, c *call) (tell func(text string), rest fu
 	return func(text string) { say(text, false) }, func() { say("", true) }
 }
 
-// run is what every tool call passes, in this order; each step is here and
-// nowhere else. Only errors that end the run or the turn are returned: a call
-// that fails is a result. One that people have to be asked about does nothing, and
-// says what they are to be asked.
+// run takes a call through all its stages in order; each stage is called here and
+// nowhere else. It returns an error only if that ends the run or the turn; the failure
+// of a call is a result. If people have to be asked about the call, run does nothing and
+// returns the ask.
 func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) (*sessions.Ask, error) {
 	began := time.Now()
-	out, maybeDone, err := r.reconcile(ctx, p) // what an earlier holder left, whatever is allowed now
+	out, maybeDone, err := r.reconcile(ctx, p) // the outcome of an earlier holder's attempt, regardless of what is allowed now
 	if err != nil {
 		return nil, err
 	}
@@ -105,9 +105,9 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) (*sessio
 		out = r.review(ctx, p, out) // after-hooks
 	}
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx) // no result: whoever goes on judges it by its effect
+		return nil, context.Cause(ctx) // write no result: the next holder judges the call by its effect
 	}
-	if p.overtaken && p.ask.approved() {
+	if p.overtaken && p.ask.isApproved() {
 		if err := r.showOvertaken(ctx, t, p.ask); err != nil {
 			return nil, err
 		}
@@ -134,10 +134,10 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) (*sessio
 	return nil, nil
 }
 
-// execute runs a call: C4, the lease, what was approved, and then the tool. Ran says
-// that it came to that.
+// execute records the start of a call (C4), checks the lease and the approval, and runs
+// the tool. ran reports whether the tool ran.
 func (r *callRunner) execute(ctx context.Context, t *turn, p *preparedCall) (out *outcome, ran bool, err error) {
-	if err := r.noteFiles(ctx, p); err != nil {
+	if err := r.recordFiles(ctx, p); err != nil {
 		return nil, false, err
 	}
 	if p.input.Held, err = r.recordStart(ctx, t, p); err != nil { // C4, then Held
@@ -149,17 +149,18 @@ func (r *callRunner) execute(ctx context.Context, t *turn, p *preparedCall) (out
 	}
 	out = &outcome{}
 	out.result, out.failed = attempt.Run(ctx, r.slog, p.tool, p.input)
-	p.lastProgress()
+	p.flushProgress()
 	return out, true, nil
 }
 
-// noteFiles has the session's files noted before a call that may change them, outside of the
-// call's own time. A call whose changes could not be undone runs all the same, and says so.
-func (r *callRunner) noteFiles(ctx context.Context, p *preparedCall) error {
+// recordFiles records the session's files before a call that may change them. That does
+// not count as the call's own time. If it fails, the call runs all the same, and its
+// result says that the changes cannot be undone.
+func (r *callRunner) recordFiles(ctx context.Context, p *preparedCall) error {
 	if p.effect == tools.Pure || r.cfg.History == nil {
 		return nil
 	}
-	if err := r.held(ctx); err != nil { // what was forgotten is not to be copied anew
+	if err := r.held(ctx); err != nil { // forgotten content must not be copied again
 		return fmt.Errorf("before noting the files: %w", err)
 	}
 	err := r.cfg.History.Begin(ctx, p.input)
@@ -178,10 +179,10 @@ func unknownOutcome(name, more string) *tools.Error {
 	return tools.Errorf(tools.OutcomeUnknown, "%s", strings.TrimSpace(text+" "+more))
 }
 
-// reconcile finds out what became of a call that was cut off, by its effect alone:
-// what the agent may do now, and which tools it has, says nothing about what has
-// happened. A nil outcome means that the call is to run, for the first time or
-// again; maybeDone says that it may have had its effect already.
+// reconcile decides what became of a call that was cut off. It goes by the call's effect
+// alone, because what the agent may do now says nothing about what has happened. If out
+// is nil, the call is to run, for the first time or again; maybeDone reports that it may
+// have had its effect already.
 func (r *callRunner) reconcile(ctx context.Context, p *preparedCall) (out *outcome, maybeDone bool, err error) {
 	if p.attempts == 0 {
 		return nil, false, nil
@@ -217,14 +218,13 @@ func (r *callRunner) reconcile(ctx context.Context, p *preparedCall) (out *outco
 	return unknown, false, nil
 }
 
-// recordStart is C4, and then the question whether the session is still ours. A
-// tool runs only after both: what the log does not know of must not have happened,
-// and after the lease is lost the next holder may be running the same call. It
-// returns when it asked.
+// recordStart writes the start of a call (C4), and then checks the lease. A tool runs
+// only after both: what is not in the log must not happen, and after the lease is lost
+// the next holder may run the same call. It returns the time of the check.
 func (r *callRunner) recordStart(ctx context.Context, t *turn, p *preparedCall) (held time.Time, err error) {
 	r.point("c4:before")
 	started := sessions.ToolStarted{Attempt: p.input.Attempt}
-	if p.note != "" { // then they are not what the model wrote
+	if p.note != "" { // the arguments are not those that the model wrote
 		started.Args, started.Note = p.input.Args, p.note
 	}
 	e := journal.NewEntry(t.id, sessions.KindToolStarted, started)
@@ -241,8 +241,8 @@ func (r *callRunner) recordStart(ctx context.Context, t *turn, p *preparedCall) 
 	return held, nil
 }
 
-// hidePictures takes out of a result the pictures that cannot be noted in the log, and tells
-// the model so. The call is over, so nothing here may end the run.
+// hidePictures removes the pictures of a result if the log must not record them, and
+// tells the model. The call is over; therefore no error here ends the run.
 func (r *callRunner) hidePictures(ctx context.Context, p *preparedCall, out *outcome) {
 	if len(out.result.Pictures) == 0 || r.agent.MayNote == nil {
 		return
@@ -257,7 +257,8 @@ func (r *callRunner) hidePictures(ctx context.Context, p *preparedCall, out *out
 	}
 }
 
-// shapeResult makes of a result what the model sees. What is cut is kept whole.
+// shapeResult returns a result in the form that the model sees. If it is shortened, the
+// whole result is kept.
 func (r *callRunner) shapeResult(ctx context.Context, p *preparedCall, o *outcome) json.RawMessage {
 	content := r.redact.JSON(o.content())
 	limit := r.resultLimit()
@@ -277,10 +278,11 @@ func (r *callRunner) shapeResult(ctx context.Context, p *preparedCall, o *outcom
 	return tools.Annotate(content, p.note)
 }
 
-// report tells the log, metrics and watchers of a call that has its result. A
-// name that is no tool's is not repeated to metrics: a model can make up any.
+// report reports to the log, metrics and watchers a call that has its result. Metrics
+// get "unknown" in place of a name that is no tool's, because a model can make up any
+// name.
 func (r *callRunner) report(t *turn, p *preparedCall, failed *tools.Error, d time.Duration) {
-	result := resultOf(failed)
+	result := resultCode(failed)
 	e := bus.Event{Type: bus.ToolEnd, Tool: p.use.Name, Call: p.id}
 	if failed != nil {
 		e.Error = &bus.Failure{Code: result, Message: r.redact.Text(failed.Message)}
@@ -295,7 +297,8 @@ func (r *callRunner) report(t *turn, p *preparedCall, failed *tools.Error, d tim
 	r.emit(t, e)
 }
 
-// progressLine is a call's arguments as a line of progress shows them.
+// progressLine returns the argument that describes a call best, in one line for
+// watchers; "" if there is none.
 func progressLine(args json.RawMessage) string {
 	for _, name := range []string{"path", "pattern", "query", "url", "command", "chat_id"} {
 		var text string
@@ -311,40 +314,40 @@ func progressLine(args json.RawMessage) string {
 }
 
 const (
-	// maxAudited is the most of a call's arguments that an audit record has, in bytes.
+	// maxAudited is the greatest size of the arguments in an audit record, in bytes.
 	maxAudited = 4096
-	// auditTime bounds how long a record may take to be kept.
+	// auditTime bounds how long the write of a record may take.
 	auditTime = 10 * time.Second
 )
 
-// verdictOf is what was said of a call: by the guard, or by what comes before it. It
-// is empty for a call that only its effect was judged by.
+// verdictOf returns the decision about a call by the guard, or by the checks before it.
+// It is empty if only the call's effect decided.
 func (p *preparedCall) verdictOf(executed bool, failed *tools.Error) tools.Decision {
 	switch {
 	case executed:
-		return cmp.Or(p.verdict, tools.Allow) // what was asked about was approved
+		return cmp.Or(p.verdict, tools.Allow) // a call that was asked about was approved
 	case failed == nil || failed.Code == tools.OutcomeUnknown:
 		return ""
 	}
 	return cmp.Or(p.verdict, tools.Deny)
 }
 
-// auditCall keeps a record of a call that was run, or refused.
+// auditCall records a call that was run or refused.
 func (r *callRunner) auditCall(t *turn, p *preparedCall, out *outcome, executed bool, took time.Duration) {
 	by := p.approver
-	if p.ask.approved() { // also of one that did not come to that
+	if p.ask.isApproved() { // even if the approval came too late
 		by = p.ask.by
 	}
 	r.audit(t, p.call, sessions.AuditRecord{
-		Detail: by, Arguments: p.shownArgs(), Verdict: string(p.verdictOf(executed, out.failed)), Result: resultOf(out.failed),
+		Detail: by, Arguments: p.shownArgs(), Verdict: string(p.verdictOf(executed, out.failed)), Result: resultCode(out.failed),
 		ExitCode: exitCode(out.result.Content), Bytes: int64(len(out.result.Content)), Elapsed: took.Milliseconds(),
 	})
 }
 
-// audit records a call whose result is in the log. The record comes after C5: what the log
-// does not know of has not happened. It is kept beside the turn, and before the turn says
-// anything. Who dies between C5 and that loses the record, and the log still has call
-// and result.
+// audit records a call whose result is in the log. It comes after C5, because what is
+// not in the log has not happened. The record is written beside the turn, and before the
+// turn says anything. If the process dies between C5 and the write, the record is lost,
+// but the log has the call and its result.
 func (s *session) audit(t *turn, c *call, r sessions.AuditRecord) {
 	if s.cfg.Audit == nil {
 		return
@@ -358,9 +361,9 @@ func (s *session) audit(t *turn, c *call, r sessions.AuditRecord) {
 	s.trail.Record(r)
 }
 
-// keepAudit keeps a record. One that cannot be kept fails nothing that has been done: it
-// is told loudly, and counted. No run's end ends it.
-func (s *session) keepAudit(r sessions.AuditRecord) {
+// writeAudit writes a record. If that fails, the call stays done; the failure is logged
+// and counted. The end of a run does not end the write.
+func (s *session) writeAudit(r sessions.AuditRecord) {
 	ctx, cancel := context.WithTimeout(context.Background(), auditTime)
 	defer cancel()
 	if err := s.cfg.Audit(ctx, r); err != nil {
@@ -370,15 +373,16 @@ func (s *session) keepAudit(r sessions.AuditRecord) {
 	}
 }
 
-// resultOf is "ok" or the code of an error.
-func resultOf(failed *tools.Error) string {
+// resultCode returns "ok" or the error's code.
+func resultCode(failed *tools.Error) string {
 	if failed == nil {
 		return "ok"
 	}
 	return string(failed.Code)
 }
 
-// exitCode is the exit code that a command's result begins with, nil for others.
+// exitCode returns the exit code at the beginning of a command's result; nil for other
+// results.
 func exitCode(content json.RawMessage) *int {
 	rest, found := bytes.CutPrefix(content, []byte(`{"exit_code":`))
 	if !found {

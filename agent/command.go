@@ -16,7 +16,7 @@ import (
 	"parley/sessions"
 )
 
-// helpText has the channel's prefix where it has percent signs.
+// helpText is a format; its argument is the channel's prefix of commands.
 const helpText = `Just write to me; I answer, and I can use my tools to work in this conversation's own folder.
 
 - %[1]snew begins a new conversation; files and memory stay
@@ -29,21 +29,21 @@ const helpText = `Just write to me; I answer, and I can use my tools to work in 
 - %[1]smemory shows what I remember of you in all conversations, %[1]slink tells me who you are on another channel
 - %[1]shelp says this`
 
-// cmdUndo takes back what turns have changed in the session's files; noticeUndo tells the
-// model of it.
+// The command that takes back changes of files, and the code of the notice that tells
+// the model.
 const (
 	cmdUndo    = "undo"
 	noticeUndo = "undo"
 )
 
-// A commander carries out the commands of a session's mail.
+// A commander carries out the commands in a session's mail.
 type commander struct {
 	*session
 	inbox *inbox
 	stop  *turnStop
 }
 
-// runsAtOnce tells whether a command is carried out beside a turn that runs.
+// runsAtOnce reports whether a command is carried out while a turn runs.
 func runsAtOnce(name string) bool {
 	switch name {
 	case cmdStop, cmdStatus, cmdUsage, cmdContext, cmdHelp, cmdApprove, cmdDeny, cmdAnswer:
@@ -52,13 +52,12 @@ func runsAtOnce(name string) bool {
 	return false
 }
 
-// announceWait tells the sender of a command that it waits until what was asked
-// before is done. If that fails nothing else is done about it: the command itself
-// is answered in any case.
+// announceWait tells the sender of a command that it waits for the work before it. An
+// error is only logged, because the command itself is answered in any case.
 func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
-	// A /new that the log knows was carried out before; it is only answered again.
+	// A command that is in the log was carried out before and is only answered again.
 	then, waits := map[string]string{cmdNew: "begin a new conversation", cmdUndo: "undo"}[in.Text]
-	if _, known := c.journal.Find(in.ID); !waits || known || !c.working() {
+	if _, known := c.journal.Find(in.ID); !waits || known || !c.isWorking() {
 		return
 	}
 	to := routeOf(in)
@@ -71,8 +70,8 @@ func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
 	}
 }
 
-// run carries out a command, logs it by its cause and replies. One that is
-// logged already is only replied to again, under the same id.
+// run carries out a command, writes its entry and replies. If the log has the command
+// already, run only repeats the reply, under the same id.
 func (c *commander) run(ctx context.Context, it item) error {
 	if it.in.Text == cmdStop {
 		c.inbox.cancelBefore(it.seq)
@@ -92,22 +91,22 @@ func (c *commander) run(ctx context.Context, it item) error {
 			return err
 		}
 		if it.in.Text == cmdStop {
-			c.stop.stop()                                        // after the log has it, so that who resumes the turn stops it too
-			if _, err := c.stopJobs(ctx, it.in.ID); err != nil { // one that the turn has just begun
+			c.stop.stop()                                        // after the entry, which makes whoever resumes the turn stop it too
+			if _, err := c.stopJobs(ctx, it.in.ID); err != nil { // jobs that the turn has just begun
 				c.slog.Warn("a job may go on that a turn began as it was stopped", slog.Any("error", err))
 			}
 		}
 		done, _ = c.journal.Find(it.in.ID)
 	}
 	cmd, ok := done.Data.(sessions.Command)
-	if !ok { // it was forgotten with what /new covers
+	if !ok { // it was dropped with what /new covers
 		return nil
 	}
 	return c.reply(ctx, cmd)
 }
 
-// carryOut is what a command is answered, and what the model sees of the past from then on,
-// where the command changes that.
+// carryOut carries out a command. It returns the reply, and the new summary if the
+// command changes what the model sees of the past.
 func (c *commander) carryOut(ctx context.Context, it item) (text string, summary *sessions.Summary, err error) {
 	switch it.in.Text {
 	case cmdCompact:
@@ -115,16 +114,15 @@ func (c *commander) carryOut(ctx context.Context, it item) (text string, summary
 	case cmdNew:
 		summary = &sessions.Summary{Covers: c.journal.Newest()}
 	}
-	text, err = c.replyTo(ctx, it)
+	text, err = c.replyText(ctx, it)
 	return text, summary, err
 }
 
-// record writes a command's entry, and with it what the model sees of the past from then on,
-// if that changes.
+// record writes a command's entry, with the summary if there is one.
 func (c *commander) record(ctx context.Context, in bus.Inbound, cmd sessions.Command, summary *sessions.Summary) error {
 	e := journal.NewEntry(in.ID, sessions.KindCommand, cmd)
 	e.Cause, e.Person = in.ID, in.From.ID
-	if cmd.Name == cmdUndo { // the model is to know that its files are not as it has left them
+	if cmd.Name == cmdUndo { // the model must know that its files have changed
 		told := journal.NewEntry(in.ID, sessions.KindNotice, sessions.Notice{Code: noticeUndo, Text: "Somebody has said /undo to take back changes of files, and was told: " + cmd.Reply.Text})
 		told.Person = in.From.ID
 		return c.journal.Append(ctx, e, told)
@@ -132,7 +130,7 @@ func (c *commander) record(ctx context.Context, in bus.Inbound, cmd sessions.Com
 	if summary == nil {
 		return c.journal.Append(ctx, e)
 	}
-	if cmd.Name == cmdNew && c.cfg.Asks != nil { // before the line, so that nothing that was approved outlives it
+	if cmd.Name == cmdNew && c.cfg.Asks != nil { // before the summary, so that no approval outlives the conversation
 		if err := c.cfg.Asks.EndGrants(ctx, c.key()); err != nil {
 			return fmt.Errorf("%w: %w", errBusAway, err)
 		}
@@ -155,8 +153,8 @@ func (c *commander) reply(ctx context.Context, cmd sessions.Command) error {
 	return c.publish(ctx, bus.Outbound{ID: cmd.Reply.ID, To: to.At, ReplyTo: to.ReplyTo, Text: cmd.Reply.Text})
 }
 
-// replyTo is what a command is answered; "" says nothing.
-func (c *commander) replyTo(ctx context.Context, it item) (string, error) {
+// replyText carries out a command and returns the reply; "" sends none.
+func (c *commander) replyText(ctx context.Context, it item) (string, error) {
 	switch it.in.Text {
 	case cmdNew:
 		text := "A new conversation begins. Files and memory stay."
@@ -169,7 +167,7 @@ func (c *commander) replyTo(ctx context.Context, it item) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		switch busy := c.busy(); {
+		switch busy := c.isBusy(); {
 		case jobs > 0 && busy:
 			return "Stopped, and with it " + countJobs(jobs) + ".", nil
 		case jobs > 0:
@@ -178,7 +176,7 @@ func (c *commander) replyTo(ctx context.Context, it item) (string, error) {
 			return "Stopped.", nil
 		}
 		if it.in.Group && !it.in.Mentioned {
-			return "", nil // it need not have been meant for us
+			return "", nil // it may not have been meant for us
 		}
 		return "Nothing is running.", nil
 	case cmdStatus:
@@ -189,12 +187,12 @@ func (c *commander) replyTo(ctx context.Context, it item) (string, error) {
 		}
 		return c.cfg.Usage(ctx, it.in)
 	case cmdContext:
-		return c.context(ctx, it.in)
+		return c.contextText(ctx, it.in)
 	case cmdApprove, cmdDeny, cmdAnswer:
 		return c.answerAsk(ctx, it.in)
 	case cmdUndo:
 		return c.undo(ctx, it.in)
-	case cmdForget, cmdExport: // a gateway answers them in chats of its platform
+	case cmdForget, cmdExport: // gateways answer these in chats on platforms
 		return fmt.Sprintf("That works in a chat with me on a chat platform. Here `parley forget --user %s` erases what you have said, and `parley sessions` shows it.", it.in.From.ID), nil
 	case cmdMemory, cmdLink: // likewise
 		return "That works in a chat with me on a chat platform, where we are alone.", nil
@@ -204,7 +202,7 @@ func (c *commander) replyTo(ctx context.Context, it item) (string, error) {
 	return fmt.Sprintf("I do not know the command %[1]s%[2]s. %[1]shelp lists those I know.", c.commandPrefix(it.in.At), it.in.Text), nil
 }
 
-// stopJobs asks for the end of what runs for the session in the background, and counts it.
+// stopJobs asks the session's background jobs to end, and returns how many there were.
 func (c *commander) stopJobs(ctx context.Context, cause string) (int, error) {
 	if c.cfg.Jobs == nil {
 		return 0, nil
@@ -216,18 +214,18 @@ func (c *commander) stopJobs(ctx context.Context, cause string) (int, error) {
 	return n, nil
 }
 
-// undo takes back what turns have changed, or says what they have.
+// undo takes back changes of turns, or lists them.
 func (c *commander) undo(ctx context.Context, in bus.Inbound) (string, error) {
 	if c.cfg.History == nil {
 		return "I keep nothing of what I change here, so I cannot undo it.", nil
 	}
 	u := Undoing{Session: c.key(), ID: in.ID, Person: in.From.ID, Args: in.Args, Prefix: c.commandPrefix(in.At), Held: c.lease.Held}
-	account, err := c.account(ctx, in.From.ID)
+	account, err := c.accountOf(ctx, in.From.ID)
 	if err != nil {
 		return "", err
 	}
 	u.May = func(person string) bool {
-		theirs, err := c.account(ctx, person)
+		theirs, err := c.accountOf(ctx, person)
 		return in.From.Owner || person == in.From.ID || err == nil && theirs == account
 	}
 	waiting, err := c.parkedTurns()
@@ -245,7 +243,7 @@ func (c *commander) undo(ctx context.Context, in bus.Inbound) (string, error) {
 	return c.cfg.History.Undo(ctx, u)
 }
 
-// countJobs says in words how many jobs there are.
+// countJobs returns a number of jobs in words.
 func countJobs(n int) string {
 	if n == 1 {
 		return "one job that ran in the background"
@@ -253,8 +251,8 @@ func countJobs(n int) string {
 	return fmt.Sprintf("%d jobs that ran in the background", n)
 }
 
-// runningTurn is the turn that has begun and not ended, or one that waits for people
-// where none runs; nil if there is none.
+// runningTurn returns the turn that has begun and not ended, or else a turn that waits
+// for people; nil if there is neither.
 func (c *commander) runningTurn() (*turn, error) {
 	var waits *turn
 	for _, id := range unfinished(c.journal.Records()) {
@@ -272,21 +270,20 @@ func (c *commander) runningTurn() (*turn, error) {
 	return waits, nil
 }
 
-// busy tells whether a turn runs or waits for people, or something waits that no turn
-// has taken yet.
-func (c *commander) busy() bool {
+// isBusy reports whether a turn runs or waits for people, or a message waits for a turn.
+func (c *commander) isBusy() bool {
 	t, err := c.runningTurn()
-	return t != nil || err != nil || c.unanswered()
+	return t != nil || err != nil || c.hasUnanswered()
 }
 
-// working tells whether a turn runs, or something waits that no turn has taken yet.
-func (c *commander) working() bool {
+// isWorking reports whether a turn runs, or a message waits for a turn.
+func (c *commander) isWorking() bool {
 	t, err := c.runningTurn()
-	return t != nil && !t.parked || err != nil || c.unanswered()
+	return t != nil && !t.parked || err != nil || c.hasUnanswered()
 }
 
-// unanswered tells whether something waits that no turn has taken yet.
-func (c *commander) unanswered() bool {
+// hasUnanswered reports whether a message waits that no turn answers yet.
+func (c *commander) hasUnanswered() bool {
 	return slices.ContainsFunc(c.inbox.unhandled(), func(it item) bool {
 		_, known := c.journal.Find(it.in.ID)
 		return it.isKind(bus.Said) && !known
@@ -303,9 +300,9 @@ func (c *commander) status(ctx context.Context, it item) (string, error) {
 	case t == nil:
 		b.WriteString("Nothing is running.")
 	case t.parked:
-		fmt.Fprintf(&b, "Waiting, for %s, for %s.", time.Since(t.parkedAt).Round(time.Second), c.awaited(t, it.in.At))
+		fmt.Fprintf(&b, "Waiting, for %s, for %s.", time.Since(t.parkedAt).Round(time.Second), c.awaitedText(t, it.in.At))
 	default:
-		fmt.Fprintf(&b, "Working for %s, step %d of at most %d.", (time.Since(t.started) - t.waited()).Round(time.Second), t.modelCalls+1, c.agent.MaxIterations)
+		fmt.Fprintf(&b, "Working for %s, step %d of at most %d.", (time.Since(t.started) - t.waitingTime()).Round(time.Second), t.modelCalls+1, c.agent.MaxIterations)
 	}
 	if c.cfg.Jobs != nil {
 		jobs, err := c.cfg.Jobs.Count(ctx, c.key())
@@ -318,7 +315,7 @@ func (c *commander) status(ctx context.Context, it item) (string, error) {
 	}
 	limits := c.cfg.Limits()
 	fmt.Fprintf(&b, "\n\n- model: %s\n- waiting: %d of at most %d", c.agent.Model.Info().Name, len(c.inbox.unhandled()), limits.MaxWaiting)
-	account, err := c.account(ctx, it.in.From.ID)
+	account, err := c.accountOf(ctx, it.in.From.ID)
 	if err != nil {
 		return "", err
 	}
@@ -333,14 +330,14 @@ func (c *commander) status(ctx context.Context, it item) (string, error) {
 	return b.String(), nil
 }
 
-// answerAsk carries out a command that answers an ask, of this conversation or of
-// another, and says what came of it: nothing where the request itself will say so.
+// answerAsk carries out a command that answers an ask, in this conversation or another.
+// The reply is "" if the message of the ask itself shows the answer.
 func (c *commander) answerAsk(ctx context.Context, in bus.Inbound) (string, error) {
 	p := c.commandPrefix(in.At)
 	if c.cfg.Asks == nil {
 		return "Nothing can be asked here, so there is nothing to answer.", nil
 	}
-	id, words := askNamed(in.Args)
+	id, words := parseAskArgs(in.Args)
 	if id == "" {
 		return fmt.Sprintf("Which request? Say `%s%s ID`; the request names its ID.", p, in.Text), nil
 	}
@@ -379,14 +376,15 @@ func (c *commander) answerAsk(ctx context.Context, in bus.Inbound) (string, erro
 	return fmt.Sprintf("Request `%s`: %s.", ask.ID, ask.Ending()), nil
 }
 
-// askNamed is the id and the rest of what stands behind a command that answers.
-func askNamed(args string) (id, words string) {
+// parseAskArgs splits the arguments of an answering command into the ask's id and the
+// other words.
+func parseAskArgs(args string) (id, words string) {
 	id, words, _ = strings.Cut(strings.TrimSpace(args), " ")
 	return strings.ToLower(strings.Trim(id, "`")), strings.TrimSpace(words)
 }
 
-// awaited says in words what a turn waits for.
-func (s *session) awaited(t *turn, at bus.Address) string {
+// awaitedText returns in words what a turn waits for.
+func (s *session) awaitedText(t *turn, at bus.Address) string {
 	p := s.commandPrefix(at)
 	var waits []string
 	for _, a := range t.openAsks() {

@@ -18,28 +18,29 @@ import (
 	"parley/tools"
 )
 
-// How often the same call may have the same result.
+// How often the same call may have the same result in a turn before it gets a warning,
+// and before it is refused.
 const (
 	repeatWarn   = 3
 	repeatRefuse = 5
 )
 
-// A callRunner runs the tool calls of a session's turns. What decides about a call,
-// and what is done with its result, are its fields; the tools know none of them.
+// A callRunner runs the tool calls of a session's turns. Its fields decide about a call
+// and handle the result; the tools know none of them.
 type callRunner struct {
 	*session
-	tools *tools.Set // of the turn
-	// guard decides about each call before it runs; nil allows all.
+	tools *tools.Set // the turn's
+	// guard decides about each call before it runs; nil: all are allowed.
 	guard  func(ctx context.Context, use tools.Call) tools.Verdict
 	before []func(ctx context.Context, use tools.Call) tools.Verdict
 	after  []func(ctx context.Context, use tools.Call, result tools.Result) tools.Review
-	// held tells whether the session is still ours, right before a tool runs.
+	// held returns an error if the lease is lost. It is called right before a tool runs.
 	held func(ctx context.Context) error
-	// redact takes out of a result, and of what is told of a call, what nobody is to see.
+	// redact takes secrets out of results, and of what others are told of a call.
 	redact Redactor
-	// keep stores a result that is too long for the model; nil keeps nothing.
+	// keep stores a result that is too long for the model; nil: it is not stored.
 	keep func(ctx context.Context, use tools.Call, content json.RawMessage) (path string, err error)
-	// promptUntrusted says that strangers may have written some of the turn's prompt.
+	// promptUntrusted reports that strangers may have written some of the turn's prompt.
 	promptUntrusted bool
 }
 
@@ -47,85 +48,86 @@ func newCallRunner(s *session, set *tools.Set) *callRunner {
 	return &callRunner{session: s, tools: set, guard: s.agent.Guard, before: s.agent.Before, after: s.agent.After, held: s.lease.Held, redact: s.redactor(), keep: s.agent.Keep}
 }
 
-// A preparedCall is a call of a turn with what is known of it before it runs.
+// A preparedCall is a call of a turn, with what is known before it runs.
 type preparedCall struct {
 	*call
-	input   tools.Call   // what the tool is run with: the arguments as they were repaired, or changed
-	note    string       // what was repaired or changed in them
-	tool    tools.Tool   // nil if there is none of that name
-	granted bool         // the agent has that tool
-	invalid *tools.Error // the arguments do not fit, or there is no such tool
-	// lastProgress tells what was held back of the progress.
-	lastProgress func()
-	effect       tools.Effect   // what running it once more would do; Pure without a tool
-	verdict      tools.Decision // the guard's
-	// approved is the sum of what somebody has approved; "" where that was not needed.
+	input   tools.Call   // the input of the tool, with repaired or changed arguments
+	note    string       // what was repaired or changed in the arguments
+	tool    tools.Tool   // nil if no tool has that name
+	granted bool         // the agent has the tool
+	invalid *tools.Error // the arguments do not fit, or there is no such tool; nil if all is well
+	// flushProgress reports the rest of the progress that was held back.
+	flushProgress func()
+	effect        tools.Effect   // of running the call once more; Pure without a tool
+	verdict       tools.Decision // the guard's
+	// approved is the hash of what somebody has approved; "" if no approval was needed.
 	approved string
-	approver string // who has
-	// overtaken says that what was approved has changed before it could run.
+	approver string // who approved it
+	// overtaken reports that what was approved has changed before the call could run.
 	overtaken bool
 }
 
-// shownArgs are the call's arguments as JSON, also where they are none.
+// shownArgs returns the call's arguments as JSON, even if the model wrote no JSON.
 func (p *preparedCall) shownArgs() json.RawMessage {
-	if p.invalid != nil { // then they are what the model wrote
+	if p.invalid != nil { // the arguments are as the model wrote them
 		return tools.AsJSON(p.input.Args)
 	}
 	return p.input.Args
 }
 
-// decide says why a call is not to run, or what people have to be asked before; with
-// neither it runs. maybeDone says that an earlier attempt may have had its effect.
+// decide returns why a call must not run, or the ask to people that has to come first.
+// If it returns neither, the call runs. maybeDone reports that an earlier attempt may
+// have had its effect.
 func (r *callRunner) decide(ctx context.Context, t *turn, p *preparedCall, maybeDone bool) (*tools.Error, *sessions.Ask, error) {
-	if failed := r.refusal(t, p); failed != nil {
+	if failed := r.precheck(t, p); failed != nil {
 		return failed, nil, nil
 	}
-	d := &deciding{preparedCall: p, maybeDone: maybeDone}
+	d := &decision{preparedCall: p, maybeDone: maybeDone}
 	if failed := r.consult(ctx, d); failed != nil {
 		return failed, nil, nil
 	}
-	if failed, ask, err := r.question(ctx, p); failed != nil || ask != nil || err != nil {
-		return failed, ask, err // to ask is no act that needs an approval
+	if failed, ask, err := r.questionOf(ctx, p); failed != nil || ask != nil || err != nil {
+		return failed, ask, err // asking a question needs no approval
 	}
-	if d.ask || p.ask.approved() {
-		return r.approval(ctx, p, d.why, maybeDone)
+	if d.ask || p.ask.isApproved() {
+		return r.decideApproval(ctx, p, d.why, maybeDone)
 	}
 	return nil, nil, nil
 }
 
-// refusal says why a call is not even put to the guard; nil if it is.
-func (r *callRunner) refusal(t *turn, p *preparedCall) *tools.Error {
+// precheck returns why a call is refused before the guard is asked; nil if it is not.
+func (r *callRunner) precheck(t *turn, p *preparedCall) *tools.Error {
 	switch {
 	case p.tool != nil && !p.granted:
 		return tools.Errorf(tools.PermissionDenied, "%s needs the capability %q, which this agent does not have: the operator grants it in [agents.%s] capabilities.",
 			p.input.Name, p.tool.Spec().Permission, r.agent.Name)
 	case p.invalid != nil:
 		return p.invalid
-	case p.attempts == 0 && t.repeats(p.call) >= repeatRefuse-1:
+	case p.attempts == 0 && t.countRepeats(p.call) >= repeatRefuse-1:
 		return tools.Errorf(tools.Code(codeRepeated), "Refused: the same call has had the same result %d times in this turn. Try something else or conclude.", repeatRefuse-1)
 	}
 	return nil
 }
 
-// maxChanges is how often the guard may change the arguments of one call.
+// maxChanges is how many times the guard may change the arguments of one call.
 const maxChanges = 3
 
-// A deciding is what has been said of a call so far.
-type deciding struct {
+// A decision collects what the guard and the hooks say of a call.
+type decision struct {
 	*preparedCall
 	maybeDone bool // an earlier attempt may have had its effect
-	ask       bool // somebody wants a person to approve it
+	ask       bool // a person has to approve the call
 	why       string
 }
 
-// consult asks the guard and the hooks about a call, and says why it is not to run. Each
-// change of its arguments has to fit the schema and to pass the guard.
-func (r *callRunner) consult(ctx context.Context, d *deciding) *tools.Error {
+// consult asks the guard and the hooks about a call. It returns why the call must not
+// run, or nil. Changed arguments have to fit the schema and to pass the guard.
+func (r *callRunner) consult(ctx context.Context, d *decision) *tools.Error {
 	if refused := r.askGuard(ctx, d); refused != nil {
 		return refused
 	}
 	for _, hook := range r.before {
-		changed, refused := r.heed(d, hook(ctx, d.input))
+		changed, refused := r.applyVerdict(d, hook(ctx, d.input))
 		if refused == nil && changed {
 			refused = r.askGuard(ctx, d)
 		}
@@ -136,13 +138,13 @@ func (r *callRunner) consult(ctx context.Context, d *deciding) *tools.Error {
 	return nil
 }
 
-// askGuard asks the guard until it leaves the arguments as they are.
-func (r *callRunner) askGuard(ctx context.Context, d *deciding) *tools.Error {
+// askGuard asks the guard again until it does not change the arguments.
+func (r *callRunner) askGuard(ctx context.Context, d *decision) *tools.Error {
 	if r.guard == nil {
 		return nil
 	}
 	for range maxChanges + 1 {
-		changed, refused := r.heed(d, r.guard(ctx, d.input))
+		changed, refused := r.applyVerdict(d, r.guard(ctx, d.input))
 		if refused != nil || !changed {
 			return refused
 		}
@@ -150,8 +152,9 @@ func (r *callRunner) askGuard(ctx context.Context, d *deciding) *tools.Error {
 	return tools.Errorf(tools.PermissionDenied, "%s was not run: the operator's rules change its arguments without an end.", d.input.Name)
 }
 
-// heed does what a verdict says, and tells whether the arguments are others now.
-func (r *callRunner) heed(d *deciding, v tools.Verdict) (changed bool, refused *tools.Error) {
+// applyVerdict applies a verdict to a call, and reports whether that changed the
+// arguments.
+func (r *callRunner) applyVerdict(d *decision, v tools.Verdict) (changed bool, refused *tools.Error) {
 	d.verdict = cmp.Or(v.Decision, d.verdict)
 	switch v.Decision {
 	case tools.Deny:
@@ -159,19 +162,20 @@ func (r *callRunner) heed(d *deciding, v tools.Verdict) (changed bool, refused *
 	case tools.Ask:
 		d.ask, d.why = true, cmp.Or(d.why, v.Reason)
 	}
-	return r.change(d.preparedCall, v, d.maybeDone)
+	return r.changeArgs(d.preparedCall, v, d.maybeDone)
 }
 
-// needsApproval says that a call needs a person, and why none can be asked.
-func needsApproval(name, why, cannot string) *tools.Error {
+// errNeedsApproval returns the error of a call that needs a person's approval, with why
+// none can be asked.
+func errNeedsApproval(name, why, cannot string) *tools.Error {
 	if why != "" {
 		why = " (" + why + ")"
 	}
 	return tools.Errorf(tools.PermissionDenied, "%s needs the approval of an owner%s, %s. Nothing was done: go on without it, or say what should be done by hand.", name, why, cannot)
 }
 
-// change gives a call the arguments of a verdict, and tells whether they are others.
-func (r *callRunner) change(p *preparedCall, v tools.Verdict, maybeDone bool) (changed bool, refused *tools.Error) {
+// changeArgs gives a call the arguments of a verdict, and reports whether they differ.
+func (r *callRunner) changeArgs(p *preparedCall, v tools.Verdict, maybeDone bool) (changed bool, refused *tools.Error) {
 	if v.Args == nil {
 		return false, nil
 	}
@@ -197,14 +201,15 @@ func (r *callRunner) change(p *preparedCall, v tools.Verdict, maybeDone bool) (c
 	return true, nil
 }
 
-// untrusted tells whether the model that asked for a call had read what nobody here
-// vouches for.
+// untrusted reports whether the model had read text of strangers when it asked for a
+// call.
 func (r *callRunner) untrusted(ctx context.Context, t *turn, c *call) bool {
 	return r.promptUntrusted || transcript.Untrusted(r.journal.Records(), t.id, c.asked) ||
 		r.agent.Untrusted != nil && r.agent.Untrusted(ctx, r.key())
 }
 
-// review shows the hooks what came of a call that ran, and gives what is left of it.
+// review calls the hooks with the outcome of a call that ran, and returns the outcome
+// after their changes.
 func (r *callRunner) review(ctx context.Context, p *preparedCall, out *outcome) *outcome {
 	for _, hook := range r.after {
 		result := out.result
@@ -212,7 +217,7 @@ func (r *callRunner) review(ctx context.Context, p *preparedCall, out *outcome) 
 			result = tools.Result{Content: out.failed.Result().Content, Untrusted: out.result.Untrusted}
 		}
 		said := hook(ctx, p.input, result)
-		withheld := tools.Result{Untrusted: out.result.Untrusted} // the reason may quote it
+		withheld := tools.Result{Untrusted: out.result.Untrusted} // the reason may quote the result
 		switch {
 		case said.Rejected:
 			return &outcome{result: withheld, failed: tools.Errorf(tools.PermissionDenied, "%s ran, and what came of it is withheld: %s. Do not run it again for that.", p.input.Name, cmp.Or(said.Reason, "the operator's rules say so"))}
@@ -230,7 +235,7 @@ func (r *callRunner) review(ctx context.Context, p *preparedCall, out *outcome) 
 	return out
 }
 
-// addNote adds to what the model is told of its arguments.
+// addNote adds to the note that tells the model how its arguments were changed.
 func (p *preparedCall) addNote(note string) {
 	if note == "" {
 		return
@@ -241,23 +246,23 @@ func (p *preparedCall) addNote(note string) {
 	p.note += note
 }
 
-// approval decides about a call that somebody has to approve. It runs if that was
-// done, for this call or for the session, and nothing has changed since; else people
-// are asked about it, if they can be.
-func (r *callRunner) approval(ctx context.Context, p *preparedCall, why string, maybeDone bool) (*tools.Error, *sessions.Ask, error) {
-	sum, err := r.sum(ctx, p)
+// decideApproval decides about a call that needs an approval. The call runs if it was
+// approved, alone or for the session, and nothing has changed since. Otherwise people
+// are asked, if they can be.
+func (r *callRunner) decideApproval(ctx context.Context, p *preparedCall, why string, maybeDone bool) (*tools.Error, *sessions.Ask, error) {
+	sum, err := r.approvalHash(ctx, p)
 	if err != nil {
 		return tools.Errorf(tools.ExecutionFailed, "%s needs an approval, and what is to be approved cannot be looked at: %v", p.input.Name, err), nil, nil
 	}
-	if p.ask.approved() {
+	if p.ask.isApproved() {
 		if p.ask.Hash != sum {
-			return p.hasChanged(), nil, nil
+			return p.errChanged(), nil, nil
 		}
 		p.approved, p.approver = sum, p.ask.by
 		return nil, nil, nil
 	}
 	if r.cfg.Asks == nil {
-		return needsApproval(p.input.Name, why, "who cannot be asked from here"), nil, nil
+		return errNeedsApproval(p.input.Name, why, "who cannot be asked from here"), nil, nil
 	}
 	by, granted, err := r.cfg.Asks.Granted(ctx, r.key(), sum)
 	if err != nil {
@@ -268,17 +273,17 @@ func (r *callRunner) approval(ctx context.Context, p *preparedCall, why string, 
 		return nil, nil, nil
 	}
 	if maybeDone {
-		return needsApproval(p.input.Name, why, "who is not asked about a call that was cut off"), nil, nil
+		return errNeedsApproval(p.input.Name, why, "who is not asked about a call that was cut off"), nil, nil
 	}
-	refused, err := r.cannotAsk(ctx)
+	refused, err := r.whyCannotAsk(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	if refused != "" {
-		return needsApproval(p.input.Name, why, "who cannot be asked now: "+refused), nil, nil
+		return errNeedsApproval(p.input.Name, why, "who cannot be asked now: "+refused), nil, nil
 	}
-	if r.deserted() && len(r.approvals().To) == 0 {
-		return needsApproval(p.input.Name, why, "who cannot be asked from here: the operator has not set [approvals] to"), nil, nil
+	if r.isDeserted() && len(r.approvals().To) == 0 {
+		return errNeedsApproval(p.input.Name, why, "who cannot be asked from here: the operator has not set [approvals] to"), nil, nil
 	}
 	a := r.newAsk(p, bus.AskApproval)
 	a.Hash, a.Reason = sum, why
@@ -289,8 +294,8 @@ func (r *callRunner) approval(ctx context.Context, p *preparedCall, why string, 
 	return nil, a, nil
 }
 
-// question is what people are asked by a call whose tool does nothing but ask.
-func (r *callRunner) question(ctx context.Context, p *preparedCall) (*tools.Error, *sessions.Ask, error) {
+// questionOf returns the ask of a call whose tool only asks people; nil for other calls.
+func (r *callRunner) questionOf(ctx context.Context, p *preparedCall) (*tools.Error, *sessions.Ask, error) {
 	q, asks, err := tools.QuestionOf(p.tool, p.input)
 	if !asks {
 		return nil, nil, nil
@@ -298,10 +303,10 @@ func (r *callRunner) question(ctx context.Context, p *preparedCall) (*tools.Erro
 	if err != nil {
 		return asToolError(err), nil, nil
 	}
-	if r.cfg.Asks == nil || r.deserted() {
+	if r.cfg.Asks == nil || r.isDeserted() {
 		return tools.Errorf(tools.PermissionDenied, "Nobody can be asked from here: end the turn with the question instead."), nil, nil
 	}
-	why, err := r.cannotAsk(ctx)
+	why, err := r.whyCannotAsk(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -314,14 +319,14 @@ func (r *callRunner) question(ctx context.Context, p *preparedCall) (*tools.Erro
 }
 
 func asToolError(err error) *tools.Error {
-	if known, ok := err.(*tools.Error); ok { //nolint:errorlint // tools return it as it is
+	if known, ok := err.(*tools.Error); ok { //nolint:errorlint // tools return it unwrapped
 		return known
 	}
 	return tools.Errorf(tools.InvalidArgs, "%v", err)
 }
 
-// cannotAsk says why nobody can be asked now; "" where somebody can.
-func (r *callRunner) cannotAsk(ctx context.Context) (string, error) {
+// whyCannotAsk returns why nobody can be asked now; "" if people can be asked.
+func (r *callRunner) whyCannotAsk(ctx context.Context) (string, error) {
 	why, err := r.cfg.Asks.Ready(ctx)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errBusAway, err)
@@ -336,35 +341,36 @@ func (r *callRunner) newAsk(p *preparedCall, kind string) *sessions.Ask {
 	}
 }
 
-// askID makes the id of the ask about a call: always the same.
+// askID returns the id of the ask about a call, which is always the same.
 func askID(session, call string) string {
 	sum := sha256.Sum256([]byte(session + "\x00" + call))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:bus.AskIDLength]
 }
 
-func (p *preparedCall) hasChanged() *tools.Error {
+func (p *preparedCall) errChanged() *tools.Error {
 	p.overtaken = true
 	return tools.Errorf(tools.PermissionDenied, "%s was approved, but what was approved has changed since: its arguments, the directory, or a file that it names. Nothing was done. Call it again if it is still wanted: it will be asked about anew.", p.input.Name)
 }
 
-// stillApproved looks once more, right before an approved call runs.
+// stillApproved checks an approval once more right before the call runs. It returns an
+// error if something has changed.
 func (r *callRunner) stillApproved(ctx context.Context, p *preparedCall) *tools.Error {
 	if p.approved == "" {
 		return nil
 	}
-	if sum, err := r.sum(ctx, p); err != nil || sum != p.approved {
-		return p.hasChanged()
+	if sum, err := r.approvalHash(ctx, p); err != nil || sum != p.approved {
+		return p.errChanged()
 	}
 	return nil
 }
 
-// sum is a sum of all that an approval is about: the tool, its arguments, the session,
-// and what the arguments name.
-func (r *callRunner) sum(ctx context.Context, p *preparedCall) (string, error) {
+// approvalHash returns a hash of everything that an approval is about: the tool, its
+// arguments, the session, and the files and directory that the arguments name.
+func (r *callRunner) approvalHash(ctx context.Context, p *preparedCall) (string, error) {
 	named := ""
-	if r.agent.Named != nil {
+	if r.agent.HashInput != nil {
 		var err error
-		if named, err = r.agent.Named(ctx, p.input); err != nil {
+		if named, err = r.agent.HashInput(ctx, p.input); err != nil {
 			return "", err
 		}
 	}
@@ -375,7 +381,7 @@ func (r *callRunner) sum(ctx context.Context, p *preparedCall) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// canonical writes a JSON value so that equal ones have the same bytes.
+// canonical writes a JSON value in one form: equal values have the same bytes.
 func canonical(raw json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

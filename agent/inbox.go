@@ -14,28 +14,28 @@ import (
 	"parley/sessions"
 )
 
-// How long a turn waits for pieces that its message announces.
+// How long a turn waits for the further pieces that a message announces.
 const (
-	pieceQuiet = 500 * time.Millisecond // without a further one
-	pieceMost  = 2 * time.Second        // in all
+	pieceQuiet = 500 * time.Millisecond // since the last piece
+	pieceMost  = 2 * time.Second        // altogether
 )
 
 // An item is one message of the mailbox that a run holds.
 type item struct {
 	seq     int64
 	in      bus.Inbound
-	err     error                     // it cannot be read
-	unknown *journal.UnknownKindError // it can, and only a newer release knows what it is
+	err     error                     // why the message cannot be read; nil if it can
+	unknown *journal.UnknownKindError // set if only a newer release knows the message's kind
 	handled bool
 }
 
-// readItem makes an item of a message.
+// readItem decodes a message of the bus.
 func readItem(m bus.Message) item {
 	it := item{seq: m.Seq}
 	it.in, it.err = bus.DecodeInbound(m.Body)
 	switch {
 	case it.err != nil:
-	case it.in.Kind == "": // no release has ever written that
+	case it.in.Kind == "": // no release has ever written such a message
 		it.err = errors.New("the message has no kind")
 	case it.in.Kind == bus.Decided && it.in.Decision == nil:
 		it.err = errors.New("the message has no decision")
@@ -45,21 +45,22 @@ func readItem(m bus.Message) item {
 	return it
 }
 
-// isKind tells whether the message can be read and is of that kind.
+// isKind reports whether the message can be read and has that kind.
 func (it item) isKind(kind string) bool { return it.err == nil && it.in.Kind == kind }
 
-// isNews tells whether the message tells of an earlier one.
+// isNews reports whether the message is about an earlier message.
 func (it item) isNews() bool { return it.err == nil && news.IsNews(it.in.Kind) }
 
-// route is where a turn's reply goes, as the log keeps it.
+// A route says where the reply of a turn goes, in the form that the log keeps.
 type route struct {
 	At      bus.Address `json:"at"`
 	ReplyTo string      `json:"reply_to,omitempty"`
 	Owner   bool        `json:"owner,omitempty"`
 	Group   bool        `json:"group,omitempty"`
-	Private *bool       `json:"private,omitempty"` // nil in the logs of a release from before it
+	Private *bool       `json:"private,omitempty"` // nil in logs of older releases
 }
 
+// routeOf returns the route of a message's reply.
 func routeOf(in bus.Inbound) route {
 	r := route{At: in.At, Owner: in.From.Owner, Group: in.Group, Private: &in.Private}
 	if in.Group {
@@ -68,9 +69,10 @@ func routeOf(in bus.Inbound) route {
 	return r
 }
 
-// private tells whether the turn may see what is remembered of its person.
-func (r route) private() bool { return bus.IsPrivate(r.Private, r.Group) }
+// isPrivate reports whether the turn may see what is remembered of its person.
+func (r route) isPrivate() bool { return bus.IsPrivate(r.Private, r.Group) }
 
+// encode returns the route as JSON.
 func (r route) encode() json.RawMessage {
 	raw, err := json.Marshal(r)
 	if err != nil { // strings and booleans always marshal
@@ -79,26 +81,28 @@ func (r route) encode() json.RawMessage {
 	return raw
 }
 
-// An inbox is the mail of a run: what came with the lease and what has come
-// since. One goroutine adds to it while another works through it.
+// An inbox is the mail of a run: the mail that came with the lease, and the mail that
+// has come since. One goroutine adds to it while another works through it.
 type inbox struct {
 	mu    sync.Mutex
 	items []item
-	// cancelledBefore is the number of the newest /stop: what was said before it
-	// and has not begun is not to begin.
+	// cancelledBefore is the number of the newest /stop. Messages before it that have not
+	// begun a turn must not begin one.
 	cancelledBefore int64
 	// changed is closed, and replaced, when mail comes or is cancelled.
 	changed chan struct{}
 }
 
+// newInbox makes an empty inbox.
 func newInbox() *inbox { return &inbox{changed: make(chan struct{})} }
 
-// wake lets go on whoever waits for mail. The caller holds b.mu.
+// wake wakes those who wait for mail. The caller holds b.mu.
 func (b *inbox) wake() {
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
 
+// add adds a message.
 func (b *inbox) add(it item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,7 +110,7 @@ func (b *inbox) add(it item) {
 	b.wake()
 }
 
-// unknownKind is the error of the first message whose kind only a newer release
+// unknownKind returns the error of the first message whose kind only a newer release
 // knows; nil if there is none.
 func (b *inbox) unknownKind() error {
 	b.mu.Lock()
@@ -119,8 +123,8 @@ func (b *inbox) unknownKind() error {
 	return nil
 }
 
-// first is the first message that nobody has handled.
-func (b *inbox) first() (item, bool) {
+// firstUnhandled returns the first unhandled message; false if there is none.
+func (b *inbox) firstUnhandled() (item, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, it := range b.items {
@@ -131,6 +135,7 @@ func (b *inbox) first() (item, bool) {
 	return item{}, false
 }
 
+// markHandled marks messages as handled.
 func (b *inbox) markHandled(items ...item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -143,7 +148,8 @@ func (b *inbox) markHandled(items ...item) {
 	}
 }
 
-// handledUpTo is the number up to which everything is handled; 0 if nothing is.
+// handledUpTo returns the number of the last message before the first unhandled one; 0
+// if there is none.
 func (b *inbox) handledUpTo() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -157,8 +163,8 @@ func (b *inbox) handledUpTo() int64 {
 	return done
 }
 
-// newest is the number of the newest message.
-func (b *inbox) newest() int64 {
+// newestSeq returns the number of the newest message; 0 if there is none.
+func (b *inbox) newestSeq() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.items) == 0 {
@@ -167,7 +173,8 @@ func (b *inbox) newest() int64 {
 	return b.items[len(b.items)-1].seq
 }
 
-// unhandled are the messages that wait, those that a turn is answering included.
+// unhandled returns the messages that are not handled, including those that a turn is
+// answering.
 func (b *inbox) unhandled() []item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,7 +187,7 @@ func (b *inbox) unhandled() []item {
 	return all
 }
 
-// cancelBefore notes a /stop: no message before it is to begin a turn.
+// cancelBefore records a /stop: no message before it may begin a turn.
 func (b *inbox) cancelBefore(seq int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -188,23 +195,23 @@ func (b *inbox) cancelBefore(seq int64) {
 	b.wake()
 }
 
-// cancelled tells whether a /stop came after the message of that number.
-func (b *inbox) cancelled(seq int64) bool {
+// isCancelled reports whether a /stop came after the message with that number.
+func (b *inbox) isCancelled(seq int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return seq < b.cancelledBefore
 }
 
-// A batch is what one person has said in a row, which one turn answers.
+// A batch is the consecutive messages of one person that one turn answers.
 type batch struct {
 	items []item
-	ended bool // something else follows, so nothing more can join it
+	ended bool // another message follows, and nothing more can join the batch
 }
 
-// last is the newest message of the batch.
+// last returns the newest message of the batch.
 func (b batch) last() item { return b.items[len(b.items)-1] }
 
-// causes are the ids of its messages.
+// causes returns the ids of the batch's messages.
 func (b batch) causes() []string {
 	var ids []string
 	for _, it := range b.items {
@@ -213,21 +220,21 @@ func (b batch) causes() []string {
 	return ids
 }
 
-// nextBatch is the batch that begins with the first message that nobody has
-// handled, and a channel that is closed when there is more mail. A message that
-// inLog picks out has been answered already and ends the batch.
+// nextBatch returns the batch that begins with the first unhandled message, and a
+// channel that is closed when more mail comes. A message for which inLog returns true
+// has been answered, and ends the batch.
 func (b *inbox) nextBatch(inLog func(id string) bool) (next batch, changed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, it := range b.items {
-		if it.handled { // a command that did not wait for its turn
+		if it.handled { // a command that did not have to wait
 			continue
 		}
-		if len(next.items) > 0 && it.isNews() { // of an earlier message: it comes after these
+		if len(next.items) > 0 && it.isNews() { // a change of an earlier message is handled after these
 			continue
 		}
 		if len(next.items) > 0 && (!mayJoin(next.items[0].in, it) || inLog(it.in.ID) ||
-			next.items[0].seq < b.cancelledBefore && it.seq > b.cancelledBefore) { // what was stopped takes nothing later with it
+			next.items[0].seq < b.cancelledBefore && it.seq > b.cancelledBefore) { // what was stopped does not stop later messages too
 			next.ended = true
 			break
 		}
@@ -236,17 +243,16 @@ func (b *inbox) nextBatch(inLog func(id string) bool) (next batch, changed <-cha
 	return next, b.changed
 }
 
-// mayJoin tells whether a message may be answered together with an earlier one: it
-// is the same person's, said in the same place with the same rights.
+// mayJoin reports whether a message may be answered together with an earlier one: both
+// are by the same person, in the same place and with the same rights.
 func mayJoin(first bus.Inbound, it item) bool {
 	return first.Kind == bus.Said && it.isKind(bus.Said) && it.in.From.ID == first.From.ID && it.in.From.Owner == first.From.Owner &&
 		it.in.At == first.At && it.in.Group == first.Group && it.in.Private == first.Private
 }
 
-// gather waits for the pieces that are still to come, where the newest message
-// announces some, and returns what the next turn is to answer. All of it stays on
-// the bus meanwhile: if the process dies here nothing is lost, and the next holder
-// waits anew.
+// gather waits for further pieces if the newest message announces some, and returns the
+// batch for the next turn. All mail stays on the bus meanwhile: if the process dies here
+// nothing is lost, and the next holder waits again.
 func (b *inbox) gather(ctx context.Context, closing <-chan struct{}, inLog func(id string) bool) (batch, error) {
 	began := time.Now()
 	grown, size := began, 0
@@ -256,7 +262,7 @@ func (b *inbox) gather(ctx context.Context, closing <-chan struct{}, inLog func(
 			grown, size = time.Now(), len(next.items)
 		}
 		wait := min(time.Until(grown.Add(pieceQuiet)), time.Until(began.Add(pieceMost)))
-		if next.ended || !next.last().in.More || wait <= 0 || b.cancelled(next.last().seq) {
+		if next.ended || !next.last().in.More || wait <= 0 || b.isCancelled(next.last().seq) {
 			return next, b.unknownKind()
 		}
 		timer := time.NewTimer(wait)
@@ -272,7 +278,8 @@ func (b *inbox) gather(ctx context.Context, closing <-chan struct{}, inLog func(
 	}
 }
 
-// newsOf lists, in order, the messages that nobody has handled and that tell of one of these.
+// newsOf returns, in order, the unhandled messages that are about one of the messages
+// with these ids.
 func (b *inbox) newsOf(ids []string) []item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -285,10 +292,10 @@ func (b *inbox) newsOf(ids []string) []item {
 	return all
 }
 
-// steering returns what the sender of a turn has said since, and which jobs of theirs have
-// ended, up to the first message that is somebody else's or neither: that is for the turns
-// after. What the turn answers already is left out.
-func (b *inbox) steering(t *turn) []item {
+// steeringMail returns what the sender of a turn has said since it began, and which jobs
+// of theirs have ended. It stops at the first message of another person or kind, which
+// is for later turns. It leaves out the messages that the turn answers already.
+func (b *inbox) steeringMail(t *turn) []item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var said []item
@@ -296,7 +303,7 @@ func (b *inbox) steering(t *turn) []item {
 		if it.handled || it.isNews() || it.err == nil && slices.Contains(t.causes, it.in.ID) {
 			continue
 		}
-		if !it.isKind(bus.Said) && !it.isKind(bus.JobEnded) || it.in.From.ID != t.person || it.in.Private != t.route.private() {
+		if !it.isKind(bus.Said) && !it.isKind(bus.JobEnded) || it.in.From.ID != t.person || it.in.Private != t.route.isPrivate() {
 			break
 		}
 		said = append(said, it)
@@ -304,15 +311,16 @@ func (b *inbox) steering(t *turn) []item {
 	return said
 }
 
-// spokenTo tells whether the sender of a turn has said something since. That a job has
-// ended is none of it: no call that waits is to be left out for that.
-func (b *inbox) spokenTo(t *turn) bool {
-	return slices.ContainsFunc(b.steering(t), func(it item) bool { return it.isKind(bus.Said) })
+// hasSteering reports whether the sender of a turn has said something since. The end of
+// a job does not count, because it is no reason to skip calls that wait.
+func (b *inbox) hasSteering(t *turn) bool {
+	return slices.ContainsFunc(b.steeringMail(t), func(it item) bool { return it.isKind(bus.Said) })
 }
 
-// asNow is a batch as its messages read now, where they were edited or deleted before
-// they are answered. What was deleted is not answered, and the log knows it by its id.
-func (r *sessionRun) asNow(ctx context.Context, b batch) (batch, error) {
+// applyNews returns a batch with the edits and deletions of its messages applied, if
+// they were changed before they are answered. A deleted message is not answered, and the
+// log records it by its id.
+func (r *sessionRun) applyNews(ctx context.Context, b batch) (batch, error) {
 	changes := r.inbox.newsOf(b.causes())
 	if len(changes) == 0 {
 		return b, nil

@@ -22,14 +22,15 @@ import (
 	"parley/tools"
 )
 
-// countTurn counts a turn of a person in, until it is released. Whoever has enough
-// turns at once gets errLater, and whoever has had enough in this hour a refusal,
-// which ends the turn. Owners have no such bounds.
+// countTurn counts a turn of a person as running until release is called. It returns
+// errLater if the person has enough turns running, and a refusal, which ends the turn,
+// if the person has begun enough turns in this hour or Admit refuses the message. These
+// limits do not bind owners.
 func (r *sessionRun) countTurn(ctx context.Context, in bus.Inbound) (release func(), refusal *ending, err error) {
 	if in.From.Owner {
 		return r.quota.Resume(in.From.ID), nil, nil
 	}
-	account, err := r.account(ctx, in.From.ID)
+	account, err := r.accountOf(ctx, in.From.ID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -56,14 +57,14 @@ func (r *sessionRun) countTurn(ctx context.Context, in bus.Inbound) (release fun
 	return release, refusal, nil
 }
 
-// begin is C1: it writes that a turn has begun and what was said to it, and with
-// more entries its end at once. It returns what the turn answers, which is nothing
-// if the first message was answered long ago: the store remembers causes for longer
-// than the journal shows them, and what it knows to be answered ends the batch.
-func (s *session) begin(ctx context.Context, b batch, more ...sessions.Entry) (batch, error) {
+// beginTurn writes the beginning of a turn (C1): its messages, and more entries, which
+// may end it at once. It returns the messages that the turn answers. These are none if
+// the first message was answered long ago: the store remembers causes longer than the
+// journal keeps the entries, and a message that it knows as answered ends the batch.
+func (s *session) beginTurn(ctx context.Context, b batch, more ...sessions.Entry) (batch, error) {
 	s.point("c1:before")
 	id := b.items[0].in.ID
-	why, err := s.mayNote(ctx, b.items...)
+	why, err := s.whyNotNoted(ctx, b.items...)
 	if err != nil {
 		return b, err
 	}
@@ -88,9 +89,9 @@ func (s *session) begin(ctx context.Context, b batch, more ...sessions.Entry) (b
 	return b, nil
 }
 
-// mayNote says why the files that came with messages cannot be noted now; "" where they
-// can, or none came.
-func (s *session) mayNote(ctx context.Context, items ...item) (why string, err error) {
+// whyNotNoted returns why the log must not record the files of these messages now; "" if
+// it may, or if there are none.
+func (s *session) whyNotNoted(ctx context.Context, items ...item) (why string, err error) {
 	came := slices.ContainsFunc(items, func(it item) bool { return len(it.in.Attachments) > 0 })
 	if !came || s.agent.MayNote == nil {
 		return "", nil
@@ -101,16 +102,17 @@ func (s *session) mayNote(ctx context.Context, items ...item) (why string, err e
 	return why, nil
 }
 
-// What the model is given of what programs have posted, in characters: so much in all of
-// one turn, and at least so much of each post.
+// How much of the texts that programs post the model gets, in characters: from all posts
+// of a turn, and at least from each.
 const (
 	mostPosted  = 40_000
 	leastPosted = 400
 )
 
-// userEntries are the user block of a message, which is one of that many of its turn, and
-// the files that came with it; or, if these cannot be noted, why not. Of a storm of posts
-// the beginning of each is kept. Of the end of a job it is the notice of that.
+// userEntries returns the entries of a message: its text and its files, or a notice with
+// why if files must not be recorded. among is the number of messages in the turn; if
+// programs post many at once, only the beginning of each is kept. For the end of a job
+// the entry is a notice.
 func userEntries(turn string, in bus.Inbound, among int, why string) []sessions.Entry {
 	if in.Kind == bus.JobEnded {
 		e := journal.NewEntry(turn, sessions.KindNotice, sessions.Notice{Code: noticeJob, Text: in.Text})
@@ -126,6 +128,8 @@ func userEntries(turn string, in bus.Inbound, among int, why string) []sessions.
 	return append([]sessions.Entry{e}, fileEntries(turn, in, why)...)
 }
 
+// fileEntries returns the entries of a message's files, or notices with why if that is
+// not "".
 func fileEntries(turn string, in bus.Inbound, why string) []sessions.Entry {
 	if why != "" {
 		return attached.Unfetched(turn, in, why)
@@ -133,7 +137,7 @@ func fileEntries(turn string, in bus.Inbound, why string) []sessions.Entry {
 	return attached.Entries(turn, in)
 }
 
-// noticeEntry is the entry of a notice, which belongs to no turn.
+// noticeEntry returns the entry of a notice. It belongs to no turn.
 func noticeEntry(in bus.Inbound) sessions.Entry {
 	n := sessions.Notice{Code: noticeDelivery, Text: in.Text, Quotes: quotes(in)}
 	told := len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told
@@ -143,12 +147,12 @@ func noticeEntry(in bus.Inbound) sessions.Entry {
 	e := journal.NewEntry(in.ID, sessions.KindNotice, n)
 	e.Cause = in.ID
 	if told {
-		e.Person = in.Quotes[0].From.ID // whose words they are, so that they are forgotten with them
+		e.Person = in.Quotes[0].From.ID // the person whose words they are: who is forgotten is forgotten here, too
 	}
 	return e
 }
 
-// quotes is what a message carries of words that its sender did not write in it.
+// quotes returns the parts of a message that its sender did not write in it.
 func quotes(in bus.Inbound) []sessions.Quote {
 	var all []sessions.Quote
 	for _, q := range in.Quotes {
@@ -157,10 +161,10 @@ func quotes(in bus.Inbound) []sessions.Quote {
 	return all
 }
 
-// finish is C6 for a turn that is ended from outside: every call gets a result,
-// the person is told, and then it is published.
+// finish ends a turn from outside (C6): every open call gets a result, the turn's end is
+// written with a message to the person, and that is published.
 func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
-	t, err := fold(t.id, s.journal.Records()) // what has happened since
+	t, err := fold(t.id, s.journal.Records()) // with what has happened since
 	if err != nil {
 		return err
 	}
@@ -194,7 +198,7 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 	}
 	s.point("c6")
 	for i, c := range open {
-		s.audit(t, c, sessions.AuditRecord{Arguments: c.started.Args, Result: resultOf(failures[i])})
+		s.audit(t, c, sessions.AuditRecord{Arguments: c.started.Args, Result: resultCode(failures[i])})
 	}
 	if end.code != "" {
 		s.slog.Warn("turn ended early", slog.String("turn", t.id), slog.String("state", end.state), slog.String("code", end.code))
@@ -202,22 +206,22 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 	return s.conclude(ctx, t.id)
 }
 
-// conclude tells watchers and metrics of a turn whose end has just been written,
-// and publishes what it says.
+// conclude reports to watchers and metrics a turn whose end has just been written, and
+// publishes its reply.
 func (s *session) conclude(ctx context.Context, id string) error {
 	t, err := fold(id, s.journal.Records())
 	if err != nil {
 		return err
 	}
-	s.endChanges(ctx, id)
-	s.cfg.Observer.Turn(t.done.State, time.Since(t.started)-t.waited())
+	s.recordChanges(ctx, id)
+	s.cfg.Observer.Turn(t.done.State, time.Since(t.started)-t.waitingTime())
 	s.emitEnd(t)
 	return s.publishTurn(ctx, t)
 }
 
-// endChanges has noted what a turn has changed in the session's files, before anybody hears
-// of it and changes more.
-func (s *session) endChanges(ctx context.Context, id string) {
+// recordChanges has History record what a turn has changed in the session's files. That
+// is done before anybody hears of the turn's end and can change more.
+func (s *session) recordChanges(ctx context.Context, id string) {
 	if s.cfg.History == nil {
 		return
 	}
@@ -230,6 +234,7 @@ func (s *session) endChanges(ctx context.Context, id string) {
 	}
 }
 
+// emitEnd reports the end of a turn to watchers.
 func (s *session) emitEnd(t *turn) {
 	e := bus.Event{Type: bus.TurnComplete, Causes: t.causes}
 	if t.done.State != sessions.TurnCompleted {
@@ -238,14 +243,14 @@ func (s *session) emitEnd(t *turn) {
 	s.emit(t, e)
 }
 
-// publishTurn is C7: it puts what the turn says on the bus, and then notes it as
-// published. If the process dies between the two, the next holder publishes the
-// same ids once more and the bus drops them.
+// publishTurn publishes the replies of a turn on the bus, and then records that they are
+// published (C7). If the process dies between the two, the next holder publishes the
+// same ids again, and the bus drops them.
 func (s *session) publishTurn(ctx context.Context, t *turn) error {
 	if t.done == nil || t.published || len(t.done.Outbound) == 0 {
 		return nil
 	}
-	s.trail.Wait() // what the turn has done is accounted for before people hear of it
+	s.trail.Wait() // what the turn has done is audited before people hear of it
 	err := s.publishReplies(ctx, t)
 	if errors.Is(err, bus.ErrInvalid) {
 		return s.giveUpReplies(ctx, t, err)
@@ -261,7 +266,7 @@ func (s *session) publishTurn(ctx context.Context, t *turn) error {
 	return nil
 }
 
-// publishReplies puts a turn's outbound messages on the bus.
+// publishReplies publishes a turn's replies on the bus.
 func (s *session) publishReplies(ctx context.Context, t *turn) error {
 	for _, r := range t.done.Outbound {
 		out := bus.Outbound{
@@ -283,9 +288,9 @@ func (s *session) publishReplies(ctx context.Context, t *turn) error {
 	return nil
 }
 
-// giveUpReplies ends a turn whose answer no bus will ever take, so that the
-// session goes on: it tells the log, and the sender if anything can be sent there
-// at all. The error that it returns makes dead letters of the turn's messages.
+// giveUpReplies gives up an answer that no bus will ever accept, to let the session go
+// on. It writes that to the log, and tells the sender if anything can be sent there. It
+// returns errUnsendable, which makes dead letters of the turn's messages.
 func (s *session) giveUpReplies(ctx context.Context, t *turn, cause error) error {
 	s.slog.Error("an answer can never be sent", slog.String("turn", t.id), slog.Any("error", cause))
 	if err := s.reportUnsendable(ctx, t); err != nil {
@@ -299,8 +304,9 @@ func (s *session) giveUpReplies(ctx context.Context, t *turn, cause error) error
 	return errUnsendable
 }
 
-// reportUnsendable tells the sender that the answer cannot be sent. The id is a
-// sum of the reply's, because the reply's own may be what is too long.
+// reportUnsendable tells the sender that the answer cannot be sent. Its message has a
+// hash of the reply's id for an id, because the reply's id itself may be what is too
+// long.
 func (s *session) reportUnsendable(ctx context.Context, t *turn) error {
 	sum := sha256.Sum256([]byte(bus.ReplyID(t.id)))
 	err := s.publish(ctx, bus.Outbound{
@@ -313,15 +319,15 @@ func (s *session) reportUnsendable(ctx context.Context, t *turn) error {
 	return err
 }
 
-// fetchAttached fetches what came with the turn's messages, and returns the turn as it
-// is then. A file that was fetched and of which the log does not know is fetched again,
-// to the same place.
+// fetchAttached fetches the files that came with the turn's messages, and returns the
+// turn after that. A file that was fetched but is not in the log is fetched again, to
+// the same place.
 func (r *turnRun) fetchAttached(ctx context.Context, id string) (*turn, error) {
 	t, err := fold(id, r.journal.Records())
 	if err != nil || !t.files.AreOpen() {
 		return t, err
 	}
-	r.endChanges(ctx, id) // what people have sent is none of the turn's changes
+	r.recordChanges(ctx, id) // the files that people sent are none of the turn's changes
 	if err := t.files.EachOpen(func(f attached.File) error { return r.fetch(ctx, t, f) }); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -331,7 +337,7 @@ func (r *turnRun) fetchAttached(ctx context.Context, id string) (*turn, error) {
 	return fold(id, r.journal.Records())
 }
 
-// fetch fetches one file, and writes what became of it.
+// fetch fetches one file and writes the result to the log.
 func (r *turnRun) fetch(ctx context.Context, t *turn, f attached.File) error {
 	r.point("fetch:before")
 	got := sessions.Fetched{Problem: "files cannot be fetched here"}
@@ -354,7 +360,7 @@ func (r *turnRun) fetch(ctx context.Context, t *turn, f attached.File) error {
 	return nil
 }
 
-// replyText is all that the turn says.
+// replyText returns the text of all the turn's replies.
 func (t *turn) replyText() string {
 	var texts []string
 	for _, r := range t.done.Outbound {

@@ -15,9 +15,9 @@ import (
 	"parley/sessions"
 )
 
-// park writes to the log that a turn begins to wait, and for what, before anybody is
-// asked. A question counts as begun with that entry (C4); a call that needs an approval
-// begins when it is approved and runs.
+// park writes that a turn begins to wait, and for which asks, before anybody is asked.
+// It returns errParked. A question counts as begun with that entry (C4); a call that
+// needs an approval begins when it is approved and runs.
 func (r *turnRun) park(ctx context.Context, t *turn, asks []sessions.Ask) error {
 	var entries []sessions.Entry
 	for _, a := range asks {
@@ -37,16 +37,16 @@ func (r *turnRun) park(ctx context.Context, t *turn, asks []sessions.Ask) error 
 	return errParked
 }
 
-// announce asks people what a parked turn waits for: each ask goes into the book with
-// its timer, and then the question to where people are asked. Whoever is cut off in
-// between does all of it again, under the same ids. Only then are the turn's messages
-// settled, and nobody holds the session any more.
+// announce asks people what a parked turn waits for. Each ask is put into the book with
+// its timer, and then published where people are asked. If that is cut off, all of it is
+// done again, under the same ids. Only then are the turn's messages settled and the
+// session released.
 func (s *session) announce(ctx context.Context, id string) error {
 	t, err := fold(id, s.journal.Records())
 	if err != nil {
 		return err
 	}
-	s.endChanges(ctx, id) // what people do meanwhile is none of the turn's
+	s.recordChanges(ctx, id) // what people change meanwhile is not the turn's
 	for _, a := range t.openAsks() {
 		if err := s.openAsk(ctx, t, a); err != nil {
 			return err
@@ -60,20 +60,21 @@ func (s *session) announce(ctx context.Context, id string) error {
 	return nil
 }
 
+// openAsk puts one ask into the book and publishes it.
 func (s *session) openAsk(ctx context.Context, t *turn, a *ask) error {
 	if err := s.lease.Held(ctx); err != nil {
 		return fmt.Errorf("before asking: %w", err)
 	}
-	of := s.describe(t, a)
+	of := s.bookAsk(t, a)
 	if err := s.cfg.Asks.Open(ctx, of); err != nil {
 		return fmt.Errorf("%w: %w", errBusAway, err)
 	}
 	s.point("park:opened")
-	for i, to := range s.places(t, a) {
+	for i, to := range s.toldAddresses(t, a) {
 		out := s.askMessage(t, a, to)
 		out.ID = fmt.Sprintf("%s#ask/%d", a.ID, i)
 		err := s.publish(ctx, out)
-		if errors.Is(err, bus.ErrInvalid) { // it cannot be asked there; another place, HTTP and the command line are left
+		if errors.Is(err, bus.ErrInvalid) { // it cannot be asked there; other places, HTTP and the command line remain
 			s.slog.Warn("a request cannot be said at an address")
 			err = nil
 		}
@@ -86,12 +87,13 @@ func (s *session) openAsk(ctx context.Context, t *turn, a *ask) error {
 	return nil
 }
 
-// describe is an ask as the book keeps it and people see it.
-func (s *session) describe(t *turn, a *ask) bus.Ask {
+// bookAsk returns an ask in the form of the book and of people: with all it is about,
+// and without secrets.
+func (s *session) bookAsk(t *turn, a *ask) bus.Ask {
 	of := bus.Ask{
 		ID: a.ID, Kind: a.Kind, Session: s.key(), Turn: t.id, Call: a.Call, Person: t.person,
 		Reason: s.redactor().Text(a.Reason), Hash: a.Hash, Question: s.redactor().Text(a.Question), Choices: a.Choices,
-		At: t.route.At, Asked: s.asked(a), Made: t.parkedAt, Expires: a.Expires, State: bus.AskOpen,
+		At: t.route.At, Asked: s.askedAddresses(a), Made: t.parkedAt, Expires: a.Expires, State: bus.AskOpen,
 	}
 	if a.Kind == bus.AskApproval {
 		of.Once = s.isEarlier(t)
@@ -104,8 +106,9 @@ func (s *session) describe(t *turn, a *ask) bus.Ask {
 	return of
 }
 
-// asked are the addresses to which approvals go instead of the conversation.
-func (s *session) asked(a *ask) []bus.Address {
+// askedAddresses returns the addresses to which an ask goes instead of the conversation;
+// nil if it goes to that.
+func (s *session) askedAddresses(a *ask) []bus.Address {
 	if a.Places == nil {
 		return nil
 	}
@@ -116,14 +119,14 @@ func (s *session) asked(a *ask) []bus.Address {
 	return to
 }
 
-// places are where people are told of an ask: the conversation is always one, if people
-// take part in it.
-func (s *session) places(t *turn, a *ask) []bus.Address {
+// toldAddresses returns all addresses at which people are told of an ask. The
+// conversation is one, if people take part in it.
+func (s *session) toldAddresses(t *turn, a *ask) []bus.Address {
 	places := []bus.Address{t.route.At}
-	if s.deserted() {
+	if s.isDeserted() {
 		places = nil
 	}
-	for _, to := range s.asked(a) {
+	for _, to := range s.askedAddresses(a) {
 		if to != t.route.At {
 			places = append(places, to)
 		}
@@ -131,17 +134,19 @@ func (s *session) places(t *turn, a *ask) []bus.Address {
 	return places
 }
 
-// isAskedAt tells whether people are asked at an address, and not only told that others are.
+// isAskedAt reports whether people at an address are asked, and not only told that
+// others are.
 func (s *session) isAskedAt(t *turn, a *ask, at bus.Address) bool {
-	asked := s.asked(a)
+	asked := s.askedAddresses(a)
 	if len(asked) == 0 {
 		return at == t.route.At
 	}
 	return slices.Contains(asked, at)
 }
 
-// resumeParked goes on with a turn that waits: if whoever parked it was cut off
-// before people were asked, they are asked now. It is not resumed.
+// resumeParked continues with a turn that waits, without running it: if its asks were
+// not announced before its holder was cut off, it announces them, and if the turn was
+// stopped, it ends it.
 func (r *sessionRun) resumeParked(ctx context.Context, t *turn) error {
 	switch {
 	case t.stopped:
@@ -152,7 +157,7 @@ func (r *sessionRun) resumeParked(ctx context.Context, t *turn) error {
 	return r.announce(ctx, t.id)
 }
 
-// endStopped ends the turns that wait and were stopped.
+// endStopped ends the waiting turns that were stopped.
 func (r *sessionRun) endStopped(ctx context.Context) error {
 	parked, err := r.parkedTurns()
 	if err != nil {
@@ -169,13 +174,13 @@ func (r *sessionRun) endStopped(ctx context.Context) error {
 	return nil
 }
 
-// isEarlier tells whether a turn is of a conversation that a /new has ended.
+// isEarlier reports whether a turn belongs to a conversation that a /new has ended.
 func (s *session) isEarlier(t *turn) bool {
 	summary, _ := transcript.NewestSummary(s.journal.Records())
 	return t.firstEntry <= summary.Covers && summary.Turn != t.id
 }
 
-// withdraw ends the open asks of a turn that is ended from outside.
+// withdraw ends the open asks of a turn that is ended from outside, and tells people.
 func (s *session) withdraw(ctx context.Context, t *turn) error {
 	if s.cfg.Asks == nil {
 		return nil
@@ -192,7 +197,8 @@ func (s *session) withdraw(ctx context.Context, t *turn) error {
 	return nil
 }
 
-// askMessage is what people read who are asked, or told that others are.
+// askMessage returns the message about an ask for one address: the question with its
+// buttons, or that others are asked.
 func (s *session) askMessage(t *turn, a *ask, to bus.Address) bus.Outbound {
 	out := bus.Outbound{To: to, Turn: t.id, Subject: a.ID, Expires: a.Expires}
 	if to == t.route.At {
@@ -220,8 +226,8 @@ func (s *session) askMessage(t *turn, a *ask, to bus.Address) bus.Outbound {
 	return out
 }
 
-// askText says what is asked, without how to answer. In another chat than the
-// conversation it says whose it is.
+// askText returns the text of an ask without how to answer. Outside of the conversation
+// it names the person and the conversation.
 func (s *session) askText(t *turn, a *ask, to bus.Address) string {
 	if a.Kind == bus.AskQuestion {
 		var b strings.Builder
@@ -231,7 +237,7 @@ func (s *session) askText(t *turn, a *ask, to bus.Address) string {
 		}
 		return b.String()
 	}
-	of := s.describe(t, a)
+	of := s.bookAsk(t, a)
 	if !s.isAskedAt(t, a, to) {
 		return fmt.Sprintf("I wait for somebody to approve `%s`.", of.Tool)
 	}
@@ -247,11 +253,11 @@ func (s *session) askText(t *turn, a *ask, to bus.Address) string {
 	return b.String()
 }
 
-// showEnd tells people how an ask has ended, where they were asked: the question's
-// buttons go, and it says who has decided.
+// showEnd changes the messages of an ask: they say how it has ended and who decided, and
+// lose their buttons.
 func (s *session) showEnd(ctx context.Context, t *turn, a *ask, of bus.Ask) error {
 	of.Kind = a.Kind
-	more := "\n\n**" + capital(of.Ending()) + ".**"
+	more := "\n\n**" + capitalize(of.Ending()) + ".**"
 	if reason := of.Answer.Reason; reason != "" {
 		more += "\n\n" + quote.Reason(reason)
 	}
@@ -264,16 +270,17 @@ func (s *session) showEnd(ctx context.Context, t *turn, a *ask, of bus.Ask) erro
 	return nil
 }
 
-// showOvertaken tells people, where they were asked, that what was approved does not run.
+// showOvertaken changes the messages of an ask: they say that the approved call does not
+// run, because something has changed.
 func (s *session) showOvertaken(ctx context.Context, t *turn, a *ask) error {
 	of := bus.Ask{Kind: a.Kind, State: a.ended.State, Answer: bus.Answer{Text: a.ended.Answer, By: bus.Person{ID: a.by, Name: a.ended.Name}}}
-	return s.addToAsk(ctx, t, a, "overtaken", "\n\n**"+capital(of.Ending())+", and not run:** a file, the directory or the arguments have changed since it was asked.")
+	return s.addToAsk(ctx, t, a, "overtaken", "\n\n**"+capitalize(of.Ending())+", and not run:** a file, the directory or the arguments have changed since it was asked.")
 }
 
-// addToAsk says a request again wherever people were asked, with more behind it. The
-// later word takes the place of the earlier.
+// addToAsk publishes the messages of an ask again, with more text at the end. These
+// replace the earlier ones.
 func (s *session) addToAsk(ctx context.Context, t *turn, a *ask, name, more string) error {
-	for i, to := range s.places(t, a) {
+	for i, to := range s.toldAddresses(t, a) {
 		out := bus.Outbound{ID: fmt.Sprintf("%s#%s/%d", a.ID, name, i), To: to, Turn: t.id, Subject: a.ID, Text: s.askText(t, a, to) + more}
 		if err := s.publish(ctx, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
 			return err
@@ -282,7 +289,8 @@ func (s *session) addToAsk(ctx context.Context, t *turn, a *ask, name, more stri
 	return nil
 }
 
-func capital(text string) string {
+// capitalize returns a text with its first letter as a capital.
+func capitalize(text string) string {
 	if text == "" {
 		return text
 	}

@@ -278,7 +278,7 @@ func TestStopEndsTheTurnThatRunsAndTheOneThatWaits(t *testing.T) {
 func TestWhatHasChangedSinceIsNotRun(t *testing.T) {
 	b, _, ran := acting(t, actor(`act {"say":"x"}`))
 	var version atomic.Int32
-	b.agent.Named = func(context.Context, tools.Call) (string, error) { return fmt.Sprint(version.Load()), nil }
+	b.agent.HashInput = func(context.Context, tools.Call) (string, error) { return fmt.Sprint(version.Load()), nil }
 	b.run()
 	first := b.say("1", "ann", "go")
 	id, _ := b.asked()
@@ -295,7 +295,7 @@ func TestWhatHasChangedSinceIsNotRun(t *testing.T) {
 func TestWhatChangesWhileACallBeginsIsNotRun(t *testing.T) {
 	b, _, ran := acting(t, actor(`act {"say":"x"}`))
 	var version atomic.Int32
-	b.agent.Named = func(context.Context, tools.Call) (string, error) { return fmt.Sprint(version.Load()), nil }
+	b.agent.HashInput = func(context.Context, tools.Call) (string, error) { return fmt.Sprint(version.Load()), nil }
 	b.point = func(name string) {
 		if name == "c4:before" {
 			version.Add(1)

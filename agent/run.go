@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	maxResumes  = 3               // without a new block
-	resumeDelay = 3 * time.Second // the most before the second resume; the third waits up to four times as long
-	fairShare   = 30 * time.Second
+	maxResumes  = 3                // without a new block in between
+	resumeDelay = 3 * time.Second  // the longest delay before the second resume; the third waits up to four times as long
+	fairShare   = 30 * time.Second // after that, the bus gives the session's further mail to the next run
 )
 
 // A sessionRun is the work on one session under one lease.
@@ -36,16 +36,16 @@ type sessionRun struct {
 	closing  <-chan struct{} // closed when the process is to end
 }
 
+// newSessionRun makes a run of the leased session.
 func newSessionRun(cfg *Config, q *quota.Quota, closing <-chan struct{}, lease bus.Lease, log *slog.Logger) *sessionRun {
 	s := &session{cfg: cfg, lease: lease, slog: log, count: tally.Count{Tally: cfg.tally}}
-	s.trail = audit.New(s.keepAudit)
+	s.trail = audit.New(s.writeAudit)
 	r := &sessionRun{session: s, quota: q, inbox: newInbox(), stop: &turnStop{}, closing: closing}
 	r.commands = &commander{session: s, inbox: r.inbox, stop: r.stop}
 	return r
 }
 
-// run answers what is in the session's mailbox, and says how far it has come
-// and what kept it from the end.
+// run answers the session's mail. It returns how far it came and why it stopped.
 func (r *sessionRun) run(ctx context.Context) (end bus.End, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -101,10 +101,11 @@ func (r *sessionRun) open(ctx context.Context) error {
 	return nil
 }
 
-// receiveAll takes in mail while the run lasts, and ends it when the lease is lost.
+// receiveAll receives mail as long as the run lasts. It cancels the run when the lease
+// is lost.
 func (r *sessionRun) receiveAll(ctx context.Context, cancel context.CancelCauseFunc) {
 	for {
-		mail, err := r.lease.Mail(ctx, r.inbox.newest())
+		mail, err := r.lease.Mail(ctx, r.inbox.newestSeq())
 		if err != nil {
 			if ctx.Err() == nil {
 				cancel(err)
@@ -115,8 +116,8 @@ func (r *sessionRun) receiveAll(ctx context.Context, cancel context.CancelCauseF
 	}
 }
 
-// receive adds mail to the inbox. Commands that cannot wait are carried out
-// here, beside the turn.
+// receive adds mail to the inbox. Commands that must not wait are carried out here,
+// while a turn runs.
 func (r *sessionRun) receive(ctx context.Context, mail []bus.Message) {
 	for _, m := range mail {
 		it := readItem(m)
@@ -135,18 +136,18 @@ func (r *sessionRun) receive(ctx context.Context, mail []bus.Message) {
 	}
 }
 
-// work goes on with what was cut off and then answers the mail in its order. Once
-// there is mail that only a newer release knows, nothing more is begun.
+// work resumes what was cut off, and then answers the mail in order. Once there is mail
+// that only a newer release knows, work begins nothing more.
 func (r *sessionRun) work(ctx context.Context) error {
 	began := time.Now()
 	if err := r.resume(ctx); err != nil {
 		return err
 	}
 	for {
-		if err := r.endStopped(ctx); err != nil { // a /stop is carried out as it comes, and may be all there was
+		if err := r.endStopped(ctx); err != nil { // a /stop is carried out as it comes, and may be the only mail
 			return err
 		}
-		it, ok := r.inbox.first()
+		it, ok := r.inbox.firstUnhandled()
 		if !ok || time.Since(began) > fairShare {
 			return nil // the bus gives the rest to the next run
 		}
@@ -165,7 +166,7 @@ func (r *sessionRun) work(ctx context.Context) error {
 	}
 }
 
-// resume ends what earlier holders have begun.
+// resume brings the turns of earlier holders to their end, or to their waiting.
 func (r *sessionRun) resume(ctx context.Context) error {
 	for _, id := range unfinished(r.journal.Records()) {
 		t, err := fold(id, r.journal.Records())
@@ -178,20 +179,21 @@ func (r *sessionRun) resume(ctx context.Context) error {
 		case t.done == nil:
 			err = r.resumeTurn(ctx, t)
 		default:
-			r.endChanges(ctx, t.id)
-			r.emitEnd(t) // whoever was cut off may not have come to it
+			r.recordChanges(ctx, t.id)
+			r.emitEnd(t) // the holder that was cut off may not have done it
 			err = r.publishTurn(ctx, t)
 		}
-		if err != nil && !errors.Is(err, errUnsendable) { // its messages are buried when they are met
+		if err != nil && !errors.Is(err, errUnsendable) { // the turn's messages become dead letters when their turn comes
 			return err
 		}
 	}
 	return nil
 }
 
+// resumeTurn resumes a turn that was cut off, or ends it if that happened too often.
 func (r *sessionRun) resumeTurn(ctx context.Context, t *turn) error {
 	if t.resumes >= maxResumes {
-		// Its message is buried when those before it are done.
+		// Its message becomes a dead letter when those before it are done.
 		return r.finish(ctx, t, failure(codeGaveUp, "I was cut off %d times while I worked on this and have given it up. Nothing that was done is undone; ask again if it still matters.", t.resumes))
 	}
 	if err := r.delayResume(ctx, t.resumes); err != nil {
@@ -201,16 +203,17 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn) error {
 	if err := r.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindResumed, nil)); err != nil {
 		return err
 	}
-	account, err := r.account(ctx, t.person)
+	account, err := r.accountOf(ctx, t.person)
 	if err != nil {
 		return err
 	}
 	release := r.quota.Resume(account)
 	defer release()
-	r.emit(t, bus.Event{Type: bus.TurnStart, Causes: t.causes}) // who watches may have forgotten it
+	r.emit(t, bus.Event{Type: bus.TurnStart, Causes: t.causes}) // watchers may have forgotten the turn
 	return r.runTurn(ctx, t)
 }
 
+// runTurn runs a turn with the agent as it is configured now.
 func (r *sessionRun) runTurn(ctx context.Context, t *turn) error {
 	defer r.journal.HideResults()
 	agent, err := r.cfg.Agents(ctx, r.key())
@@ -220,10 +223,10 @@ func (r *sessionRun) runTurn(ctx context.Context, t *turn) error {
 	return newTurnRun(r.session, agent.Tools, r.inbox, r.stop).run(ctx, t)
 }
 
-// delayResume waits before a turn is resumed that was cut off before. A turn may
-// crash every process that resumes it, and with it whatever else runs there. So
-// interrupted turns resume after a random delay that grows with each interruption,
-// which keeps them apart; dying during the delay is not counted.
+// delayResume waits before a turn is resumed that was cut off before. A turn may crash
+// every process that resumes it, together with everything else that runs there.
+// Therefore it is resumed after a random delay that grows with each interruption, which
+// keeps such turns apart. Dying during the delay is not counted.
 func (r *sessionRun) delayResume(ctx context.Context, resumes int) error {
 	if resumes == 0 {
 		return nil
@@ -240,8 +243,9 @@ func (r *sessionRun) delayResume(ctx context.Context, resumes int) error {
 	}
 }
 
-// handle does what one message asks for. Nil means that the log knows of it. One
-// whose answer no bus will ever take is buried: to try again would be in vain.
+// handle handles one message. If it returns nil, the result is in the log. If no bus
+// will ever accept the answer, it returns a *buryError, because trying again would be in
+// vain.
 func (r *sessionRun) handle(ctx context.Context, it item) error {
 	err := r.dispatch(ctx, it)
 	if errors.Is(err, errUnsendable) || errors.Is(err, bus.ErrInvalid) {
@@ -250,6 +254,7 @@ func (r *sessionRun) handle(ctx context.Context, it item) error {
 	return err
 }
 
+// dispatch handles a message by its kind.
 func (r *sessionRun) dispatch(ctx context.Context, it item) error {
 	if it.err != nil {
 		return &buryError{seq: it.seq, reason: "it cannot be read"}
@@ -258,9 +263,9 @@ func (r *sessionRun) dispatch(ctx context.Context, it item) error {
 	case bus.Command:
 		return r.commands.run(ctx, it)
 	case bus.Decided:
-		return r.decided(ctx, it.in)
+		return r.handleDecision(ctx, it.in)
 	case bus.Edited, bus.Deleted, bus.Reacted:
-		return r.tellNews(ctx, it.in)
+		return r.recordNews(ctx, it.in)
 	}
 	if known, ok := r.journal.Find(it.in.ID); ok {
 		return r.republish(ctx, known.Turn, it)
@@ -276,23 +281,23 @@ func (r *sessionRun) dispatch(ctx context.Context, it item) error {
 		if err != nil {
 			return err
 		}
-		return r.saidMeanwhile(ctx, t, it.in)
+		return r.handleMeanwhile(ctx, t, it.in)
 	}
-	return r.answer(ctx)
+	return r.answerMail(ctx)
 }
 
-// republish publishes once more what a turn has said whose message came again: the
-// bus may have lost what it was given (a restored backup, another bus). The ids
-// are the same, so what has arrived arrives once. The messages of a turn that was
-// given up are buried.
+// republish publishes the replies of a turn again after one of its messages came again:
+// the bus may have lost what was published before (a restored backup, another bus). The
+// ids are the same, and thus what has arrived arrives once. The messages of a turn that
+// was given up become dead letters.
 func (r *sessionRun) republish(ctx context.Context, id string, it item) error {
 	t, err := fold(id, r.journal.Records())
 	if err != nil {
 		return err
 	}
 	if t.done == nil {
-		if t.parked && t.meanwhile[it.in.ID] { // whoever kept it may not have come to say so
-			return r.tellAwaited(ctx, t, it.in)
+		if t.parked && t.meanwhile[it.in.ID] { // the holder that kept the message may not have told its sender
+			return r.replyAwaited(ctx, t, it.in)
 		}
 		return nil
 	}
@@ -308,18 +313,18 @@ func (r *sessionRun) republish(ctx context.Context, id string, it item) error {
 	return nil
 }
 
-// answer runs a new turn for what waits: the first message, and with it all that
-// the same person has said in a row behind it.
-func (r *sessionRun) answer(ctx context.Context) error {
+// answerMail runs a new turn for the first message that waits, together with what the
+// same person has said directly after it.
+func (r *sessionRun) answerMail(ctx context.Context) error {
 	b, err := r.inbox.gather(ctx, r.closing, func(id string) bool { _, known := r.journal.Find(id); return known })
 	if err != nil {
 		return err
 	}
-	if b, err = r.asNow(ctx, b); err != nil || len(b.items) == 0 {
+	if b, err = r.applyNews(ctx, b); err != nil || len(b.items) == 0 {
 		return err
 	}
-	if r.inbox.cancelled(b.last().seq) {
-		b, err = r.begin(ctx, b, journal.NewEntry(b.items[0].in.ID, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCancelled}))
+	if r.inbox.isCancelled(b.last().seq) {
+		b, err = r.beginTurn(ctx, b, journal.NewEntry(b.items[0].in.ID, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCancelled}))
 		if err == nil {
 			r.inbox.markHandled(b.items...)
 		}
@@ -330,7 +335,7 @@ func (r *sessionRun) answer(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	if b, err = r.begin(ctx, b); err != nil || len(b.items) == 0 {
+	if b, err = r.beginTurn(ctx, b); err != nil || len(b.items) == 0 {
 		return err
 	}
 	if err := r.runBegun(ctx, b, refusal); err != nil {
@@ -340,7 +345,7 @@ func (r *sessionRun) answer(ctx context.Context) error {
 	return nil
 }
 
-// runBegun takes a turn that has just begun to its end.
+// runBegun runs a turn that has just begun to its end.
 func (r *sessionRun) runBegun(ctx context.Context, b batch, refusal *ending) error {
 	t, err := fold(b.items[0].in.ID, r.journal.Records())
 	if err != nil {
@@ -348,7 +353,7 @@ func (r *sessionRun) runBegun(ctx context.Context, b batch, refusal *ending) err
 	}
 	r.emit(t, bus.Event{Type: bus.TurnStart, Causes: t.causes})
 	switch {
-	case r.inbox.cancelled(b.last().seq): // while it was being written
+	case r.inbox.isCancelled(b.last().seq): // a /stop came while the beginning was written
 		return r.finish(ctx, t, &ending{state: sessions.TurnCancelled})
 	case refusal != nil:
 		return r.finish(ctx, t, refusal)
@@ -356,11 +361,11 @@ func (r *sessionRun) runBegun(ctx context.Context, b batch, refusal *ending) err
 	return r.runTurn(ctx, t)
 }
 
-// tellNews tells the log of an edit or a reaction, and blanks what was deleted. It starts
-// no turn.
-func (r *sessionRun) tellNews(ctx context.Context, in bus.Inbound) error {
+// recordNews writes an edit or a reaction to the log, and empties a deleted message. It
+// starts no turn.
+func (r *sessionRun) recordNews(ctx context.Context, in bus.Inbound) error {
 	if in.Kind == bus.Deleted {
-		return r.tellDeleted(ctx, in)
+		return r.blankDeleted(ctx, in)
 	}
 	e, ok := news.Entry(in.ID, in, r.journal.Records())
 	if !ok {
@@ -373,9 +378,9 @@ func (r *sessionRun) tellNews(ctx context.Context, in bus.Inbound) error {
 	return err
 }
 
-// tellDeleted blanks what was said in a message that is deleted, and removes the files that
-// came with it, also where a summary covers it by now.
-func (r *sessionRun) tellDeleted(ctx context.Context, in bus.Inbound) error {
+// blankDeleted empties the text of a deleted message, and removes the files that came
+// with it, even if a summary covers the message.
+func (r *sessionRun) blankDeleted(ctx context.Context, in bus.Inbound) error {
 	trace, err := attached.TraceOf(r.cfg.Store.Read(ctx, r.key(), 1), in.Of)
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 		return fmt.Errorf("look for a deleted message: %w", err)

@@ -21,40 +21,42 @@ import (
 	"parley/tools"
 )
 
-// A session is what the parts of a run share: the lease that they work under, the
-// log that they write to, the agent that answers, and the ways to the outside.
+// A session is what the parts of a run share: the lease, the log, the agent that
+// answers, and the ways to the outside.
 type session struct {
 	cfg     *Config
 	lease   bus.Lease
 	slog    *slog.Logger
 	journal *journal.Journal
 	agent   Agent
-	trail   *audit.Trail // of calls
-	// room is about how many tokens of messages the model can be shown.
+	trail   *audit.Trail // the audit records of calls
+	// room estimates how many tokens of messages the model can be shown.
 	room int
-	// ceiling is how many tokens a request may have, where a refusal taught that; else 0.
+	// ceiling is the greatest number of tokens of a request, learned from a refusal; 0 if
+	// none.
 	ceiling int
 	count   tally.Count
 }
 
+// key returns the session's key.
 func (s *session) key() string { return s.lease.Claim().Key }
 
-// maxResult is the most of a result that a model is shown, in bytes.
+// maxResult is the greatest part of a result that a model is shown, in bytes.
 const maxResult = 65536
 
-// resultLimit is the most of a result that the model is shown, in bytes.
+// resultLimit returns how much of a result this session's model is shown, in bytes.
 func (s *session) resultLimit() int { return min(maxResult, s.room*transcript.BytesPerToken/4) }
 
-// point names a line of the protocol at which a test may kill the process.
+// point marks a line of the protocol, at which a test may kill the process.
 func (s *session) point(name string) { s.cfg.Point(name) }
 
-// emit publishes news of a turn for those who watch.
+// emit sends an event of a turn to watchers.
 func (s *session) emit(t *turn, e bus.Event) {
 	e.Session, e.Turn, e.Route = s.key(), t.id, t.route.At
 	s.cfg.Events.Emit(e)
 }
 
-// commandPrefix is what people begin a command with where they are.
+// commandPrefix returns the characters that begin a command at an address.
 func (s *session) commandPrefix(at bus.Address) string {
 	if s.cfg.Prefix == nil {
 		return "/"
@@ -62,8 +64,8 @@ func (s *session) commandPrefix(at bus.Address) string {
 	return s.cfg.Prefix(at.Channel)
 }
 
-// publish puts a message of this session on the bus. It asks for the lease first:
-// whoever has lost it must not speak any more, since the next holder does.
+// publish publishes a message of this session on the bus. It checks the lease first: a
+// holder that has lost the lease must not speak any more, because the next holder does.
 func (s *session) publish(ctx context.Context, out bus.Outbound) error {
 	if err := s.lease.Held(ctx); err != nil {
 		return fmt.Errorf("before publishing %s: %w", out.ID, err)
@@ -72,8 +74,8 @@ func (s *session) publish(ctx context.Context, out bus.Outbound) error {
 	return publish(ctx, s.cfg.Bus, out)
 }
 
-// publish puts an outbound message on the bus. An error that the bus itself does
-// not name means that it cannot be reached.
+// publish puts an outbound message on the bus. It marks an error as errBusAway if the
+// bus did not refuse the message, because then the bus cannot be reached.
 func publish(ctx context.Context, b bus.Bus, out bus.Outbound) error {
 	err := bus.PublishOutbound(ctx, b, out)
 	if err == nil || bus.IsRefusal(err) {
@@ -82,7 +84,7 @@ func publish(ctx context.Context, b bus.Bus, out bus.Outbound) error {
 	return fmt.Errorf("%w: %w", errBusAway, err)
 }
 
-// parkedTurns are the turns of the session that wait.
+// parkedTurns returns the turns of the session that wait for people.
 func (s *session) parkedTurns() ([]*turn, error) {
 	records := s.journal.Records()
 	var parked []*turn
@@ -98,8 +100,8 @@ func (s *session) parkedTurns() ([]*turn, error) {
 	return parked, nil
 }
 
-// parkedIDs are the turns that have been parked and not unparked since. Most
-// sessions have none, so nothing is folded to find that out.
+// parkedIDs returns the ids of the turns that were parked and not unparked since. Most
+// sessions have none; asking this first saves folding their turns.
 func parkedIDs(records []journal.Record) []string {
 	var ids []string
 	for _, r := range records {
@@ -113,7 +115,7 @@ func parkedIDs(records []journal.Record) []string {
 	return ids
 }
 
-// Why a run ends before its mail is through.
+// Why a run ends before all of its mail is handled.
 var (
 	errShutdown = errors.New("shutting down")
 	errLater    = errors.New("the person has enough turns at once")
@@ -121,58 +123,58 @@ var (
 	errTooLong  = errors.New("the turn took too long")
 	errBusAway  = errors.New("the bus is away")
 	errParked   = errors.New("the turn waits for people")
-	// errUnsendable says that a turn is over and that no bus takes its answer.
+	// errUnsendable is the error of a turn that is over and whose answer no bus accepts.
 	errUnsendable = errors.New("the answer can never be sent")
 )
 
-// openError says that a session's log cannot be opened or understood.
+// An openError is the error of a session whose log cannot be opened or understood.
 type openError struct{ err error }
 
-// Error is the reason.
+// Error returns the reason.
 func (e *openError) Error() string { return e.err.Error() }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *openError) Unwrap() error { return e.err }
 
-// buryError says that a message is to become a dead letter.
+// A buryError is the error of a message that must become a dead letter.
 type buryError struct {
 	seq    int64
 	reason string
 }
 
-// Error is the reason.
+// Error returns the reason.
 func (e *buryError) Error() string { return e.reason }
 
-// An ending is why a turn ends without the model's own last word. As an error
-// it ends the turn's steps.
+// An ending says why a turn ends without a last answer of the model. As an error it ends
+// the turn's steps.
 type ending struct {
 	state string
 	code  string
-	text  string // for the person; "" says nothing
+	text  string // for the person; "" tells nothing
 }
 
-// Error is the code.
+// Error returns the code.
 func (e *ending) Error() string { return "turn " + e.state + ": " + e.code }
 
-// failure is an ending that tells the person why.
+// failure returns the ending of a failed turn, with a text for the person.
 func failure(code, format string, args ...any) *ending {
 	return &ending{state: sessions.TurnFailed, code: code, text: fmt.Sprintf(format, args...)}
 }
 
-// A turnStop lets a command end the turn that runs beside it.
+// A turnStop lets a command end the running turn.
 type turnStop struct {
 	mu     sync.Mutex
 	cancel context.CancelCauseFunc // nil while no turn runs
 }
 
-// set says how the turn that runs is ended; nil says that none runs any more.
+// set sets the function that ends the running turn; nil if none runs any more.
 func (s *turnStop) set(cancel context.CancelCauseFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cancel = cancel
 }
 
-// stop ends the turn that runs, if one does.
+// stop ends the running turn, if there is one.
 func (s *turnStop) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,30 +183,31 @@ func (s *turnStop) stop() {
 	}
 }
 
-// redactor is the agent's, or one that takes out nothing.
+// redactor returns the agent's Redactor, or one that changes nothing.
 func (s *session) redactor() Redactor {
 	if s.agent.Redact == nil {
-		return asItIs{}
+		return noRedaction{}
 	}
 	return s.agent.Redact
 }
 
-type asItIs struct{}
+// noRedaction is a Redactor that changes nothing.
+type noRedaction struct{}
 
-func (asItIs) Text(text string) string                  { return text }
-func (asItIs) JSON(raw json.RawMessage) json.RawMessage { return raw }
-func (asItIs) Stream() func(piece string, last bool) string {
+func (noRedaction) Text(text string) string                  { return text }
+func (noRedaction) JSON(raw json.RawMessage) json.RawMessage { return raw }
+func (noRedaction) Stream() func(piece string, last bool) string {
 	return func(p string, _ bool) string { return p }
 }
 
-// An outcome is what came of a call.
+// An outcome is the result or the failure of a call.
 type outcome struct {
 	result  tools.Result
 	failed  *tools.Error
-	changed bool // result stands for what failed says as well
+	changed bool // the hooks changed the result; it counts even beside a failure
 }
 
-// content is what it says to the model.
+// content returns what the model is told.
 func (o *outcome) content() json.RawMessage {
 	if o.failed != nil && !o.changed {
 		return o.failed.Result().Content
@@ -212,7 +215,7 @@ func (o *outcome) content() json.RawMessage {
 	return o.result.Content
 }
 
-// resultEntry is C5 of a call: what came of it, as an entry.
+// resultEntry returns the entry with the outcome of a call (C5).
 func resultEntry(t *turn, c *call, content []byte, o *outcome) sessions.Entry {
 	r := sessions.ToolResult{Content: content, Untrusted: o.result.Untrusted}
 	if o.failed != nil {
@@ -223,9 +226,11 @@ func resultEntry(t *turn, c *call, content []byte, o *outcome) sessions.Entry {
 	return e
 }
 
+// newCallID returns a new random id of a call.
 func newCallID() string { return "c" + strings.ToLower(rand.Text()[:15]) }
 
-// safeArgs keeps what the model wrote as JSON, whatever it is.
+// safeArgs returns what the model wrote as JSON: itself if it is JSON, or else a JSON
+// string.
 func safeArgs(args json.RawMessage) json.RawMessage {
 	if json.Valid(args) {
 		return args
@@ -237,7 +242,8 @@ func safeArgs(args json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// resultEntries are C5 of a call that ran: its result, and the pictures that it shows.
+// resultEntries returns the entries of a call that ran (C5): its outcome and the
+// pictures that it shows.
 func resultEntries(t *turn, c *call, content []byte, o *outcome) []sessions.Entry {
 	entries := []sessions.Entry{resultEntry(t, c, content, o)}
 	if o.failed != nil || o.changed {
@@ -251,23 +257,23 @@ func resultEntries(t *turn, c *call, content []byte, o *outcome) []sessions.Entr
 	return entries
 }
 
-// askLives is how long people are asked where no other time is set.
-const askLives = 24 * time.Hour
+// defaultExpiry is how long an ask waits for an answer if no time is configured.
+const defaultExpiry = 24 * time.Hour
 
-// approvals is how approvals are asked for.
+// approvals returns how approvals are asked for, with the default expiry.
 func (s *session) approvals() Approvals {
 	a := Approvals{}
 	if s.cfg.Approvals != nil {
 		a = s.cfg.Approvals()
 	}
 	if a.Expires <= 0 {
-		a.Expires = askLives
+		a.Expires = defaultExpiry
 	}
 	return a
 }
 
-// account is the person in whose name another is counted.
-func (s *session) account(ctx context.Context, person string) (string, error) {
+// accountOf returns the person for whom another person is counted.
+func (s *session) accountOf(ctx context.Context, person string) (string, error) {
 	if s.cfg.Account == nil {
 		return person, nil
 	}
@@ -278,10 +284,11 @@ func (s *session) account(ctx context.Context, person string) (string, error) {
 	return account, nil
 }
 
-// deserted tells that no person takes part in the session.
-func (s *session) deserted() bool { return s.cfg.Deserted != nil && s.cfg.Deserted(s.key()) }
+// isDeserted reports whether no person takes part in the session.
+func (s *session) isDeserted() bool { return s.cfg.Deserted != nil && s.cfg.Deserted(s.key()) }
 
-// encodePlaces writes addresses into the log; none is the conversation itself.
+// encodePlaces returns addresses as JSON for the log; nil, for none, means the
+// conversation itself.
 func encodePlaces(places []bus.Address) json.RawMessage {
 	if len(places) == 0 {
 		return nil

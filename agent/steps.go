@@ -20,7 +20,7 @@ import (
 
 const maxTurnTime = 30 * time.Minute
 
-// A turnRun takes one turn from where the log says that it is to its end.
+// A turnRun runs one turn, from the state in the log to its end.
 type turnRun struct {
 	*session
 	inbox *inbox
@@ -29,13 +29,13 @@ type turnRun struct {
 	model *asker
 }
 
-// newTurnRun runs a turn, which keeps the tools that it begins with: those of the session may
-// be others by the next one.
+// newTurnRun makes the run of a turn. The turn keeps the set of tools that it begins
+// with; the session's next turn may have another.
 func newTurnRun(s *session, set *tools.Set, in *inbox, stop *turnStop) *turnRun {
 	return &turnRun{session: s, inbox: in, stop: stop, calls: newCallRunner(s, set), model: newAsker(s)}
 }
 
-// run goes through a turn's steps to its end, and publishes what it says.
+// run runs the turn's steps to its end, or until it waits, and publishes the reply.
 func (r *turnRun) run(ctx context.Context, t *turn) error {
 	tctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -45,7 +45,7 @@ func (r *turnRun) run(ctx context.Context, t *turn) error {
 	defer timeout()
 	defer func() { r.model.purse.Settle(ctx) }()
 
-	err := r.steps(tctx, t.id)
+	err := r.runSteps(tctx, t.id)
 	switch {
 	case err == nil:
 		return r.conclude(ctx, t.id)
@@ -68,8 +68,8 @@ func (r *turnRun) run(ctx context.Context, t *turn) error {
 	return r.finish(ctx, t, end)
 }
 
-// suspend notes that the process ends in good order, so that the turn's next
-// resume is not counted as one after a crash.
+// suspend records that the process ends in good order. The turn's next resume is then
+// not counted as one after a crash.
 func (r *turnRun) suspend(ctx context.Context, t *turn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
@@ -78,14 +78,14 @@ func (r *turnRun) suspend(ctx context.Context, t *turn) {
 	}
 }
 
-// steps goes through the steps of a turn until its end is written. Each round
-// begins with the turn as the log has it.
-func (r *turnRun) steps(ctx context.Context, id string) error {
+// runSteps runs the steps of a turn until its end is written. Each round begins with the
+// turn as it is in the log.
+func (r *turnRun) runSteps(ctx context.Context, id string) error {
 	begun, err := fold(id, r.journal.Records())
 	if err != nil {
 		return err
 	}
-	prompt, untrusted, err := r.agent.Prompt(ctx, Asker{Session: r.key(), Person: begun.person, Private: begun.route.private()})
+	prompt, untrusted, err := r.agent.Prompt(ctx, Asker{Session: r.key(), Person: begun.person, Private: begun.route.isPrivate()})
 	if err != nil {
 		return fmt.Errorf("make the prompt: %w", err)
 	}
@@ -107,7 +107,7 @@ func (r *turnRun) steps(ctx context.Context, id string) error {
 		if open := t.openCalls(); len(open) > 0 {
 			err = r.runCalls(ctx, t, open)
 		} else {
-			err = r.ask(ctx, t, prompt)
+			err = r.askModel(ctx, t, prompt)
 		}
 		if err != nil {
 			return err
@@ -115,10 +115,10 @@ func (r *turnRun) steps(ctx context.Context, id string) error {
 	}
 }
 
-// ask is a step that asks the model once: C2, the request, and C3. An answer
-// without calls is the turn's end and C6 as well, in the same append: an answer
-// never stands in the log without the end that it brings.
-func (r *turnRun) ask(ctx context.Context, t *turn, prompt string) error {
+// askModel is a step that asks the model once: C2, the request, and C3. An answer
+// without calls ends the turn and is C6 as well. Both are one append: such an answer
+// never stands in the log without the end of the turn.
+func (r *turnRun) askModel(ctx context.Context, t *turn, prompt string) error {
 	if err := r.recordSteering(ctx, t); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (r *turnRun) ask(ctx context.Context, t *turn, prompt string) error {
 	r.cfg.Observer.Step()
 	entries, calls := r.answerEntries(t, answer)
 	if calls == 0 {
-		reply, notices := r.enclosed(ctx, t, r.finalReply(t, answer))
+		reply, notices := r.replyWithFiles(ctx, t, r.finalReply(t, answer))
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -152,16 +152,16 @@ func (r *turnRun) ask(ctx context.Context, t *turn, prompt string) error {
 	return nil
 }
 
-// recordSteering is C2: mail of the same sender that has come since, and the word that
-// this is the last step where a limit is reached. The mail counts as handled once
-// the log has it.
+// recordSteering writes C2: mail that the same sender has sent since, and, if a limit is
+// reached, a notice that this is the last step. The mail counts as handled once it is in
+// the log.
 func (r *turnRun) recordSteering(ctx context.Context, t *turn) error {
 	var entries []sessions.Entry
 	var taken []item
 	if r.agent.Steer && t.modelCalls > 0 {
-		taken = r.inbox.steering(t)
+		taken = r.inbox.steeringMail(t)
 	}
-	unnoted, err := r.mayNote(ctx, taken...)
+	unnoted, err := r.whyNotNoted(ctx, taken...)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (r *turnRun) recordSteering(ctx context.Context, t *turn) error {
 	}
 	changed := r.inbox.newsOf(t.causes)
 	for _, it := range changed {
-		if it.isKind(bus.Deleted) { // once the turn is over
+		if it.isKind(bus.Deleted) { // a deletion is handled when the turn is over
 			continue
 		}
 		if _, known := r.journal.Find(it.in.ID); !known {
@@ -182,7 +182,7 @@ func (r *turnRun) recordSteering(ctx context.Context, t *turn) error {
 		}
 		taken = append(taken, it)
 	}
-	if why := r.limit(t); why != "" && !t.lastStep {
+	if why := r.reachedLimit(t); why != "" && !t.lastStep {
 		t.lastStep = true
 		text := "This turn has reached a limit (" + why + "), so this is your last answer and tools are off: say what is done and what remains."
 		entries = append(entries, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeLastStep, Text: text}))
@@ -198,17 +198,18 @@ func (r *turnRun) recordSteering(ctx context.Context, t *turn) error {
 	return nil
 }
 
-// limit says which limit makes the next model call the turn's last; "" if none.
-func (r *turnRun) limit(t *turn) string {
+// reachedLimit returns which limit makes the next model call the turn's last; "" if none
+// does.
+func (r *turnRun) reachedLimit(t *turn) string {
 	if t.modelCalls >= r.agent.MaxIterations-1 {
 		return fmt.Sprintf("%d model calls", r.agent.MaxIterations)
 	}
-	if r.agent.ErrorLimit > 0 && t.failedSteps() >= r.agent.ErrorLimit {
+	if r.agent.ErrorLimit > 0 && t.countFailedSteps() >= r.agent.ErrorLimit {
 		return fmt.Sprintf("%d steps in a row in which every tool call failed", r.agent.ErrorLimit)
 	}
 	if len(t.steps) > 0 {
 		for _, c := range t.steps[len(t.steps)-1].calls {
-			if t.repeats(c) >= repeatRefuse {
+			if t.countRepeats(c) >= repeatRefuse {
 				return "the same call with the same result, again and again"
 			}
 		}
@@ -216,7 +217,7 @@ func (r *turnRun) limit(t *turn) string {
 	return ""
 }
 
-// answerEntries is an answer as entries, and the number of its calls.
+// answerEntries returns the entries of an answer, and the number of its calls.
 func (r *turnRun) answerEntries(t *turn, answer llm.Answer) (entries []sessions.Entry, calls int) {
 	for _, b := range answer.Blocks {
 		switch b.Kind {
@@ -239,8 +240,8 @@ func (r *turnRun) answerEntries(t *turn, answer llm.Answer) (entries []sessions.
 	return append(entries, r.model.usageEntry(t.id, t.person, answer)), calls
 }
 
-// finalReply is the reply of a turn: the text of its last answer. A limit that was
-// reached is said aloud, and so is an answer that says nothing.
+// finalReply returns a turn's reply: the text of its last answer, with notes about a
+// limit that was reached, files that are missing, and what the answer lacks.
 func (r *turnRun) finalReply(t *turn, answer llm.Answer) string {
 	var texts []string
 	for _, b := range answer.Blocks {
@@ -248,12 +249,12 @@ func (r *turnRun) finalReply(t *turn, answer llm.Answer) string {
 			texts = append(texts, r.redactor().Text(b.Text))
 		}
 	}
-	if note := shortfall(answer, len(texts) > 0); note != "" {
+	if note := shortfallText(answer, len(texts) > 0); note != "" {
 		texts = append(texts, note)
 	}
 	texts = append(texts, t.files.Notes()...)
 	if t.lastStep {
-		why := r.limit(t)
+		why := r.reachedLimit(t)
 		if why == "" {
 			why = "a limit"
 		}
@@ -262,16 +263,16 @@ func (r *turnRun) finalReply(t *turn, answer llm.Answer) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// runCalls runs the calls of a step that have no result: side by side where all
-// of them are pure, else in order, and then only as long as their sender says
+// runCalls runs the calls of a step that have no result. If all of them are pure, they
+// run in parallel. Otherwise they run in order, and only as long as their sender says
 // nothing new.
 func (r *turnRun) runCalls(ctx context.Context, t *turn, calls []*call) error {
 	prepared := make([]*preparedCall, len(calls))
-	untrusted := r.calls.untrusted(ctx, t, calls[0]) // they are one answer's: the model had read the same
+	untrusted := r.calls.untrusted(ctx, t, calls[0]) // all calls are from one answer, before which the model had read the same
 	pure := true
 	for i, c := range calls {
 		prepared[i] = r.calls.prepare(t, c, untrusted)
-		pure = pure && (prepared[i].effect == tools.Pure || !prepared[i].granted) // what is not granted only gets an error
+		pure = pure && (prepared[i].effect == tools.Pure || !prepared[i].granted) // a call that is not granted only gets an error
 	}
 	if pure && len(calls) > 1 {
 		return r.runSideBySide(ctx, t, prepared)
@@ -279,6 +280,7 @@ func (r *turnRun) runCalls(ctx context.Context, t *turn, calls []*call) error {
 	return r.runInOrder(ctx, t, prepared)
 }
 
+// runSideBySide runs calls in parallel.
 func (r *turnRun) runSideBySide(ctx context.Context, t *turn, calls []*preparedCall) error {
 	began := time.Now()
 	free := make(chan struct{}, max(1, r.agent.MaxParallelTools))
@@ -307,11 +309,12 @@ func (r *turnRun) runSideBySide(ctx context.Context, t *turn, calls []*preparedC
 	return r.endStep(ctx, t, calls, asks)
 }
 
+// runInOrder runs calls one after the other.
 func (r *turnRun) runInOrder(ctx context.Context, t *turn, calls []*preparedCall) error {
 	var asks []*sessions.Ask
 	for i, p := range calls {
-		if i > 0 && p.attempts == 0 && !p.ask.approved() && r.agent.Steer && r.inbox.spokenTo(t) {
-			if err := r.skip(ctx, t, calls[i:]); err != nil {
+		if i > 0 && p.attempts == 0 && !p.ask.isApproved() && r.agent.Steer && r.inbox.hasSteering(t) {
+			if err := r.skipCalls(ctx, t, calls[i:]); err != nil {
 				return err
 			}
 			break
@@ -325,8 +328,8 @@ func (r *turnRun) runInOrder(ctx context.Context, t *turn, calls []*preparedCall
 	return r.endStep(ctx, t, calls, asks)
 }
 
-// endStep ends a step whose calls have run, but for those about which people have to
-// be asked: the turn waits for these.
+// endStep ends a step whose calls have run. If people have to be asked about some of
+// them, the turn is parked.
 func (r *turnRun) endStep(ctx context.Context, t *turn, calls []*preparedCall, asks []*sessions.Ask) error {
 	var open []sessions.Ask
 	for _, a := range asks {
@@ -340,9 +343,9 @@ func (r *turnRun) endStep(ctx context.Context, t *turn, calls []*preparedCall, a
 	return r.warnOfRepeats(ctx, t, calls)
 }
 
-// skip gives calls that have not begun a result, because there is news that the
-// model is to see first.
-func (r *turnRun) skip(ctx context.Context, t *turn, calls []*preparedCall) error {
+// skipCalls gives calls that have not begun a result, because there is news that the
+// model must see first.
+func (r *turnRun) skipCalls(ctx context.Context, t *turn, calls []*preparedCall) error {
 	var entries []sessions.Entry
 	for _, p := range calls {
 		e := tools.Errorf(tools.Cancelled, "Not run: a new message came first. Call again if it is still wanted.")
@@ -357,14 +360,14 @@ func (r *turnRun) skip(ctx context.Context, t *turn, calls []*preparedCall) erro
 	return nil
 }
 
-// warnOfRepeats tells the model of calls that lead nowhere.
+// warnOfRepeats warns the model of calls that it repeats without a new result.
 func (r *turnRun) warnOfRepeats(ctx context.Context, t *turn, calls []*preparedCall) error {
 	t, err := fold(t.id, r.journal.Records())
 	if err != nil {
 		return err
 	}
 	for _, p := range calls {
-		if t.repeats(p.call) == repeatWarn {
+		if t.countRepeats(p.call) == repeatWarn {
 			text := fmt.Sprintf("You have called %s %d times with the same arguments and the same result. Try something else.", p.use.Name, repeatWarn)
 			return r.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeRepeated, Text: text}))
 		}
@@ -372,9 +375,10 @@ func (r *turnRun) warnOfRepeats(ctx context.Context, t *turn, calls []*preparedC
 	return nil
 }
 
-// enclosed is a turn's reply with the files that its text shows. Those that cannot go are
-// named to the person, and to the model for its next turn.
-func (r *turnRun) enclosed(ctx context.Context, t *turn, text string) (reply sessions.Reply, notices []sessions.Entry) {
+// replyWithFiles returns a turn's reply with the files that its text shows. If some
+// cannot go, the reply says it to the person, and notices say it to the model in its
+// next turn.
+func (r *turnRun) replyWithFiles(ctx context.Context, t *turn, text string) (reply sessions.Reply, notices []sessions.Entry) {
 	reply = sessions.Reply{ID: bus.ReplyID(t.id), Text: text}
 	if r.agent.Enclose == nil {
 		return reply, nil

@@ -26,61 +26,62 @@ const (
 	cmdCompact = "compact"
 	cmdContext = "context"
 
-	cmdApprove, cmdDeny, cmdAnswer = "approve", "deny", "answer" // of an ask, by its id; the last with words
+	cmdApprove, cmdDeny, cmdAnswer = "approve", "deny", "answer" // of an ask, by its id; the last has words
 )
 
-// Codes of notices, by which the log remembers why they were given.
+// Codes of notices, by which the log records their reasons.
 const (
-	noticeDelivery   = "delivery" // of what the session had said
+	noticeDelivery   = "delivery" // about the delivery of what the session had said
 	noticeLastStep   = "last_step"
-	noticeUnsendable = "unsendable" // the turn's answer is one that no bus takes
+	noticeUnsendable = "unsendable" // no bus accepts the turn's answer
 	noticeRepeated   = "repeated_call"
-	noticeJob        = "job"   // that ran in the background has ended; it may begin a turn
-	noticeFiles      = "files" // that the turn's answer shows cannot be sent
+	noticeJob        = "job"   // a job in the background has ended; may begin a turn
+	noticeFiles      = "files" // files that the turn's answer shows cannot be sent
 	codeGaveUp       = "gave_up"
-	// codeRepeated marks the result of a call that was refused because it had
-	// been made too often.
+	// codeRepeated marks the result of a call that was refused because it was repeated too
+	// often.
 	codeRepeated = string(tools.PermissionDenied)
 )
 
-// A turn is what its entries say: nothing of it is remembered elsewhere, so whoever
-// goes on with it after a crash knows as much as whoever began it.
+// A turn is the state of a turn, made from its entries alone. Nothing of it is stored
+// elsewhere: a process that continues it after a crash knows as much as the one that
+// began it.
 type turn struct {
 	id         string
 	person     string
-	personName string // as the platform has it
-	scheduled  bool   // a schedule has said it, and nobody just now
+	personName string // the person's name on the platform
+	scheduled  bool   // a schedule began the turn, and nobody speaks
 	route      route
 	started    time.Time
 
-	causes     []string // the messages that it answers
+	causes     []string // ids of the messages that the turn answers
 	steps      []step
-	modelCalls int  // model calls whose answer is written
-	summaries  int  // since the last of them, of a part of what the model was shown
-	blocks     int  // thinking, text and tool_use blocks so far
-	resumes    int  // since the last answer or result
-	givenUp    bool // it was cut off too often
-	unsendable bool // what it says can never be sent
-	lastStep   bool // the model was told that it is to conclude
-	stopped    bool // somebody said /stop
-	done       *sessions.TurnDone
-	published  bool // what it says is on the bus
+	modelCalls int                // model calls whose answer is written
+	summaries  int                // summaries of parts of the past, since the last model call
+	blocks     int                // thinking, text and tool_use blocks so far
+	resumes    int                // resumes after crashes, since the last answer or result
+	givenUp    bool               // it was cut off too often
+	unsendable bool               // the turn's answer can never be sent
+	lastStep   bool               // the model was told that this is its last step
+	stopped    bool               // somebody said /stop
+	done       *sessions.TurnDone // the turn's end; nil while it goes on
+	published  bool               // the turn's replies are on the bus
 
-	files attached.Files // that came with its messages
+	files attached.Files // the files that came with the turn's messages
 
-	asks      []*ask // of the step that has parked it last
-	parked    bool   // it waits for at least one of them
+	asks      []*ask // of the step that has parked the turn last
+	parked    bool   // the turn waits for at least one of the asks
 	announced bool   // people were asked
 	parkedAt  time.Time
-	parkedFor time.Duration   // in all, as far as it is over
+	parkedFor time.Duration   // total of the waits that are over
 	meanwhile map[string]bool // the messages that came while it waited
 
-	firstEntry int64 // the number of its first entry
-	resumed    bool  // since the last answer
+	firstEntry int64 // the number of the turn's first entry
+	resumed    bool  // resumed since the last answer
 	suspended  bool
 }
 
-// A step is one answer of the model and what came of the calls it asked for.
+// A step is one answer of the model with its calls.
 type step struct {
 	calls []*call
 }
@@ -89,36 +90,38 @@ type step struct {
 type call struct {
 	id       string
 	use      sessions.ToolUse
-	asked    int64 // the number of its entry
-	attempts int   // that were started
-	// What the last attempt was started with, where it was not what the model wrote.
+	asked    int64 // the number of the call's entry
+	attempts int   // number of attempts that were started
+	// The start of the last attempt. It has arguments if they are not those that the model
+	// wrote.
 	started sessions.ToolStarted
-	ask     *ask // what people were asked about it
+	ask     *ask // the ask to people about the call; nil if there is none
 	result  *sessions.ToolResult
 }
 
+// key returns the call's key: the turn's id and the call's.
 func (c *call) key(turn string) string { return turn + "#" + c.id }
 
-// An ask is what a parked turn waits for, or has waited for.
+// An ask is an ask that a parked turn waits for, or has waited for.
 type ask struct {
 	sessions.Ask
 	call  *call
 	ended *sessions.AskEnded // nil while it is open
-	by    string             // who answered
+	by    string             // the person who answered
 }
 
-// approved tells whether somebody has approved the call.
-func (a *ask) approved() bool {
+// isApproved reports whether somebody has approved the call.
+func (a *ask) isApproved() bool {
 	return a != nil && a.ended != nil && a.Kind == bus.AskApproval && a.ended.State == bus.AskAnswered && a.ended.Answer != bus.Deny
 }
 
-// turnedDown tells whether people were asked and the call did not run: they denied it, or
-// nobody answered.
-func (a *ask) turnedDown() bool {
+// isTurnedDown reports whether people were asked and the call did not run, because they
+// denied it or nobody answered.
+func (a *ask) isTurnedDown() bool {
 	return a != nil && a.ended != nil && (a.ended.State != bus.AskAnswered || a.Kind == bus.AskApproval && a.ended.Answer == bus.Deny)
 }
 
-// fold makes a turn of the entries that belong to it.
+// fold makes the state of a turn from the entries that belong to it.
 func fold(id string, records []journal.Record) (*turn, error) {
 	t := &turn{id: id}
 	calls := map[string]*call{}
@@ -137,7 +140,7 @@ func fold(id string, records []journal.Record) (*turn, error) {
 	return t, nil
 }
 
-// apply takes in one more entry of the turn.
+// apply updates the turn by its next entry.
 func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 	switch d := r.Data.(type) {
 	case sessions.TurnStarted:
@@ -190,9 +193,9 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 		t.givenUp = t.givenUp || d.Code == codeGaveUp
 		t.unsendable = t.unsendable || d.Code == noticeUnsendable
 	case sessions.TurnParked:
-		t.park(r, d, calls)
+		t.applyParked(r, d, calls)
 	case sessions.AskEnded:
-		t.askEnded(r, d)
+		t.applyAskEnded(r, d)
 	case sessions.TurnDone:
 		t.done, t.parked = &d, false
 	}
@@ -201,7 +204,7 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 	return nil
 }
 
-// applyMark takes in an entry that has no data.
+// applyMark updates the turn by an entry without data.
 func (t *turn) applyMark(r journal.Record) {
 	switch r.Kind {
 	case sessions.KindSuspended:
@@ -223,20 +226,21 @@ func (t *turn) applyMark(r journal.Record) {
 	}
 }
 
-// askEnded notes how something that the turn waits for has ended.
-func (t *turn) askEnded(r journal.Record, d sessions.AskEnded) {
+// applyAskEnded records how an ask of the turn has ended.
+func (t *turn) applyAskEnded(r journal.Record, d sessions.AskEnded) {
 	for _, a := range t.asks {
 		if a.ID == d.Ask {
 			a.ended, a.by = &d, r.Person
 		}
 	}
-	if r.Cause != d.Ask { // somebody's words were the answer
+	if r.Cause != d.Ask { // the answer was a message
 		t.causes = append(t.causes, r.Cause)
 	}
 }
 
-// park notes what the turn waits for from now on. The calls begin anew once it goes on.
-func (t *turn) park(r journal.Record, d sessions.TurnParked, calls map[string]*call) {
+// applyParked records what the turn waits for from now on. The calls begin anew when it
+// continues.
+func (t *turn) applyParked(r journal.Record, d sessions.TurnParked, calls map[string]*call) {
 	t.parked, t.announced, t.parkedAt, t.asks = true, false, r.At, nil
 	if t.meanwhile == nil {
 		t.meanwhile = map[string]bool{}
@@ -251,7 +255,7 @@ func (t *turn) park(r journal.Record, d sessions.TurnParked, calls map[string]*c
 	}
 }
 
-// openAsks are those that nobody has answered.
+// openAsks returns the asks that the turn waits for.
 func (t *turn) openAsks() []*ask {
 	var open []*ask
 	if !t.parked {
@@ -265,8 +269,8 @@ func (t *turn) openAsks() []*ask {
 	return open
 }
 
-// unfinished lists the turns that have not ended, or have not published what
-// they are to publish, in the order of their beginning.
+// unfinished returns the ids of the turns that have not ended, or whose replies are not
+// published, in the order in which they began.
 func unfinished(records []journal.Record) []string {
 	var ids []string
 	open, done := map[string]bool{}, map[string]bool{}
@@ -278,7 +282,7 @@ func unfinished(records []journal.Record) []string {
 		case sessions.TurnDone:
 			open[r.Turn], done[r.Turn] = len(d.Outbound) > 0, true
 		}
-		if r.Kind == sessions.KindPublished && done[r.Turn] { // else it was a question of a turn that waits
+		if r.Kind == sessions.KindPublished && done[r.Turn] { // otherwise it was an ask of a turn that waits
 			open[r.Turn] = false
 		}
 	}
@@ -291,7 +295,7 @@ func unfinished(records []journal.Record) []string {
 	return kept
 }
 
-// openCalls lists the calls of the last step that have no result yet.
+// openCalls returns the calls of the last step that have no result yet.
 func (t *turn) openCalls() []*call {
 	if len(t.steps) == 0 {
 		return nil
@@ -305,12 +309,13 @@ func (t *turn) openCalls() []*call {
 	return open
 }
 
-// failedSteps counts the last steps in a row in which every call failed. Those in which
-// people decided about every call are passed over: a denial is no failure, and no success.
-func (t *turn) failedSteps() int {
+// countFailedSteps counts the latest consecutive steps in which every call failed. It
+// passes over steps in which people decided about every call, because a denial is
+// neither a failure nor a success.
+func (t *turn) countFailedSteps() int {
 	n := 0
 	for i := len(t.steps) - 1; i >= 0; i-- {
-		failed, undecided := t.steps[i].failed()
+		failed, undecided := t.steps[i].allFailed()
 		if !failed && undecided {
 			break
 		}
@@ -321,11 +326,11 @@ func (t *turn) failedSteps() int {
 	return n
 }
 
-// failed tells whether every call of a step failed, of those about which people did not
-// decide; undecided is whether there are any.
-func (s step) failed() (failed, undecided bool) {
+// allFailed reports whether all calls of a step failed, apart from those that people
+// turned down. undecided reports whether there are any others, or no calls at all.
+func (s step) allFailed() (failed, undecided bool) {
 	for _, c := range s.calls {
-		if c.ask.turnedDown() {
+		if c.ask.isTurnedDown() {
 			continue
 		}
 		undecided = true
@@ -336,9 +341,9 @@ func (s step) failed() (failed, undecided bool) {
 	return undecided, undecided || len(s.calls) == 0
 }
 
-// repeats counts the calls like this one whose results were all the same, those
-// that were refused for being repeated included.
-func (t *turn) repeats(like *call) int {
+// countRepeats counts the calls like this one that all had the same result. It includes
+// those that were refused as repeated.
+func (t *turn) countRepeats(like *call) int {
 	var latest *sessions.ToolResult
 	n := 0
 	for i := len(t.steps) - 1; i >= 0; i-- {
@@ -361,8 +366,8 @@ func (t *turn) repeats(like *call) int {
 	return n
 }
 
-// waited is how long a turn has waited so far.
-func (t *turn) waited() time.Duration {
+// waitingTime returns how long the turn has waited for people so far.
+func (t *turn) waitingTime() time.Duration {
 	if t.parked {
 		return t.parkedFor + time.Since(t.parkedAt)
 	}

@@ -17,28 +17,29 @@ import (
 )
 
 const (
-	// maxOverflows is how often a step makes its request shorter because the provider
-	// says that it is too long.
+	// maxOverflows is how many times a step shortens its request because the provider
+	// calls it too long.
 	maxOverflows = 6
-	// maxSummaries is how many summaries a turn tries between two steps.
+	// maxSummaries is how many summaries a turn tries to make between two steps.
 	maxSummaries = 2
-	// leastRoom is the fewest tokens of messages with which there is any use in asking.
+	// leastRoom is the smallest size of the messages, in tokens, with which asking makes
+	// sense.
 	leastRoom = 64
 	// mostSaid is how much of what people said a summary keeps, in tokens.
 	mostSaid = 20_000
 )
 
-// What came of making a request shorter, for metrics.
+// The results of shortening a request, for metrics.
 const (
 	compactCleared   = "cleared"
 	compactSummed    = "summarised"
-	compactTooLittle = "too_little" // it would have saved less than a fifth
+	compactTooLittle = "too_little" // the summary would have saved less than a fifth
 	compactFailed    = "failed"
 )
 
-// answer asks with as much of the log as the model can read. The provider has the last
-// word about how much that is: where it says that a request is too long, that is made
-// shorter and asked again.
+// answer asks the model with as much of the log as it can read. The provider has the
+// last word about how much that is: if it calls a request too long, the request is
+// shortened and sent again.
 func (a *asker) answer(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
 	a.learnFromLog(r)
 	tried := t.summaries
@@ -47,56 +48,58 @@ func (a *asker) answer(ctx context.Context, t *turn, r llm.Request) (llm.Answer,
 			return llm.Answer{}, err
 		}
 		a.loadPictures(ctx, r.Messages)
-		r.Tokens = a.tokens(r)
+		r.Tokens = a.countTokens(r)
 		answer, err := a.ask(ctx, t, r)
 		if err == nil {
-			a.count.Add(cmp.Or(answer.Model, a.model()), transcript.Estimate(r), answer.Usage)
+			a.count.Add(cmp.Or(answer.Model, a.modelName()), transcript.Estimate(r), answer.Usage)
 			return answer, nil
 		}
 		fault, ok := errors.AsType[*llm.Error](err)
 		if !ok || fault.Fault != llm.Overflow {
 			return llm.Answer{}, err
 		}
-		sent := a.tokens(r)
-		if overflows == maxOverflows || !a.lower(r, fault) {
-			return llm.Answer{}, a.tooLong(t, fault)
+		sent := a.countTokens(r)
+		if overflows == maxOverflows || !a.lowerLimit(r, fault) {
+			return llm.Answer{}, a.endingTooLong(t, fault)
 		}
 		a.slog.Info("the request was too long for the model; making it shorter", slog.String("turn", t.id),
 			slog.Int("tokens", sent), slog.Int("window", fault.Window), slog.Int("limit", a.ceiling))
 	}
 }
 
-// model is the name of the one that is asked first.
-func (a *asker) model() string { return a.agent.Model.Info().Name }
+// modelName returns the name of the model that is asked first.
+func (a *asker) modelName() string { return a.agent.Model.Info().Name }
 
-// tokens is how many tokens a request has, as far as that can be known.
-func (a *asker) tokens(r llm.Request) int { return a.count.Of(a.model(), transcript.Estimate(r)) }
+// countTokens estimates how many tokens a request has.
+func (a *asker) countTokens(r llm.Request) int {
+	return a.count.Of(a.modelName(), transcript.Estimate(r))
+}
 
-// learnFromLog takes in what the provider has counted of the session's last request, where
-// nothing is known of this model yet: after a start of the process.
+// learnFromLog learns from the provider's number for the session's last request if
+// nothing is known of this model yet, as after a start of the process.
 func (a *asker) learnFromLog(r llm.Request) {
-	if _, known := a.count.Tally.Ratio(a.model()); known {
+	if _, known := a.count.Tally.Ratio(a.modelName()); known {
 		return
 	}
 	records := a.journal.Records()
 	for i := len(records) - 1; i >= 0; i-- {
 		use, ok := records[i].Data.(sessions.Usage)
-		if !ok || use.Estimated || use.Model != a.model() || records[i].Turn == "" {
+		if !ok || use.Estimated || use.Model != a.modelName() || records[i].Turn == "" {
 			continue
 		}
 		r.Messages = nil
 		if !tally.Plausible(transcript.Estimate(r), use.Input) {
-			return // nothing would be learned of it, and rendering takes as long as it is
+			return // nothing could be learned, and rendering a long log takes long
 		}
 		r.Messages = transcript.Render(records[:i], records[i].Turn)
-		a.count.Tally.Learn(a.model(), transcript.Estimate(r), use.Input)
+		a.count.Tally.Learn(a.modelName(), transcript.Estimate(r), use.Input)
 		return
 	}
 }
 
-// limit is how many tokens a request may have, with its prompt and its tools. However
-// long these are, an eighth of it is left for messages.
-func (a *asker) limit(r llm.Request) int {
+// requestLimit returns how many tokens a request may have, including its prompt and its
+// tools. However long those are, an eighth of the limit is left for messages.
+func (a *asker) requestLimit(r llm.Request) int {
 	limit := a.agent.ContextTokens
 	lower := func(to int) {
 		if to > 0 && (limit <= 0 || to < limit) {
@@ -110,24 +113,25 @@ func (a *asker) limit(r llm.Request) int {
 	return max(limit, a.restOf(r)+limit/8)
 }
 
-// restOf is how many tokens a request has beside its messages.
+// restOf estimates how many tokens a request has beside its messages.
 func (a *asker) restOf(r llm.Request) int {
 	r.Messages = nil
-	ratio, _ := a.count.Tally.Ratio(a.model())
+	ratio, _ := a.count.Tally.Ratio(a.modelName())
 	return int(float64(transcript.Estimate(r)) * ratio)
 }
 
-// fit renders the log for the request, and makes it shorter until it fits: first old
-// results are emptied, many at once, so that the next requests begin with the same bytes;
-// then the past is summed up, also that of the turn itself. What does not help is not done
-// again before the next step. Tried is how many summaries were tried since the last.
+// fit renders the log into the request, and shortens it until it fits. First it empties
+// old results, many at once, which lets the next requests begin with the same bytes.
+// Then it summarises the past, if necessary even that of the turn itself. What does not
+// help is not tried again before the next step. tried is the number of summaries that
+// were tried since the last.
 func (a *asker) fit(ctx context.Context, t *turn, r *llm.Request, tried *int) error {
 	r.Messages = transcript.Render(a.journal.Records(), t.id)
-	limit := a.limit(*r)
-	ratio, _ := a.count.Tally.Ratio(a.model())
+	limit := a.requestLimit(*r)
+	ratio, _ := a.count.Tally.Ratio(a.modelName())
 	a.room = int(float64(limit-a.restOf(*r)) / ratio)
-	for a.tokens(*r) > limit {
-		done, err := a.clear(ctx, t, r)
+	for a.countTokens(*r) > limit {
+		done, err := a.clearResults(ctx, t, r)
 		if err != nil {
 			return err
 		}
@@ -141,16 +145,16 @@ func (a *asker) fit(ctx context.Context, t *turn, r *llm.Request, tried *int) er
 			return err
 		}
 	}
-	if has := a.agent.Model.Info().ContextTokens; has > 0 && *tried >= maxSummaries && a.count.IsLearned(a.model()) && a.tokens(*r) > max(has, limit) {
-		return a.tooLong(t, &llm.Error{Fault: llm.Overflow, Window: has})
+	if has := a.agent.Model.Info().ContextTokens; has > 0 && *tried >= maxSummaries && a.count.IsLearned(a.modelName()) && a.countTokens(*r) > max(has, limit) {
+		return a.endingTooLong(t, &llm.Error{Fault: llm.Overflow, Window: has})
 	}
 	transcript.TruncateResults(r.Messages, a.room)
 	return nil
 }
 
-// clear empties old results, where that saves so much that it need not be done again
-// soon. It tells whether it has.
-func (a *asker) clear(ctx context.Context, t *turn, r *llm.Request) (bool, error) {
+// clearResults empties old results if that saves so much that it need not be repeated
+// soon. It reports whether it has.
+func (a *asker) clearResults(ctx context.Context, t *turn, r *llm.Request) (bool, error) {
 	records := a.journal.Records()
 	upTo, saves := transcript.Clear(records, t.id, a.room/3)
 	view, _ := transcript.NewestSummary(records)
@@ -158,18 +162,18 @@ func (a *asker) clear(ctx context.Context, t *turn, r *llm.Request) (bool, error
 		return false, nil
 	}
 	view.Cleared = upTo
-	before := a.tokens(*r)
+	before := a.countTokens(*r)
 	if err := a.journal.Append(ctx, journal.NewEntry("", sessions.KindSummary, view)); err != nil {
 		return false, err
 	}
 	r.Messages = transcript.Render(a.journal.Records(), t.id)
-	a.compacted(t, compactCleared, before, a.tokens(*r))
+	a.reportCompacted(t, compactCleared, before, a.countTokens(*r))
 	return true, nil
 }
 
-// compact puts a summary in the place of what the model was shown, but for the newest
-// steps and what people said. One that saves less than a fifth is not used. A summary that
-// cannot be had is no reason to end the turn: the model may still take what there is.
+// compact replaces the past with a summary, except the newest steps and what people
+// said. A summary that saves less than a fifth is not used. If there is no summary, the
+// turn does not end, because the model may still accept the request.
 func (a *asker) compact(ctx context.Context, t *turn, r *llm.Request, tried *int) error {
 	budgets := transcript.Budgets{Steps: a.room / 4, Unread: a.room / 2, Own: a.room / 2, Said: min(mostSaid, a.room/8)}
 	if *tried > 0 {
@@ -188,11 +192,11 @@ func (a *asker) compact(ctx context.Context, t *turn, r *llm.Request, tried *int
 	if err != nil || !ok {
 		return err
 	}
-	before, length := a.tokens(*r), transcript.EstimateMessages(r.Messages)
+	before, length := a.countTokens(*r), transcript.EstimateMessages(r.Messages)
 	shorter := *r
 	shorter.Messages = transcript.Render(transcript.WithSummary(a.journal.Records(), s), t.id)
 	if transcript.EstimateMessages(shorter.Messages) > length*4/5 {
-		a.compacted(t, compactTooLittle, before, before)
+		a.reportCompacted(t, compactTooLittle, before, before)
 		return nil
 	}
 	a.point("compact:before")
@@ -202,11 +206,11 @@ func (a *asker) compact(ctx context.Context, t *turn, r *llm.Request, tried *int
 	a.point("compact")
 	a.journal.Forget(s)
 	*r = shorter
-	a.compacted(t, compactSummed, before, a.tokens(*r))
+	a.reportCompacted(t, compactSummed, before, a.countTokens(*r))
 	return nil
 }
 
-// maySumUpWithin tells whether a summary may stand for a part of the turn that goes on.
+// maySumUpWithin reports whether a summary may cover a part of the current turn.
 func (a *asker) maySumUpWithin(ctx context.Context) (bool, error) {
 	if a.agent.MaySumUp == nil {
 		return true, nil
@@ -218,7 +222,7 @@ func (a *asker) maySumUpWithin(ctx context.Context) (bool, error) {
 	return may, nil
 }
 
-// sumUp makes a summary; false where there is none that could replace the past.
+// sumUp makes a summary of the past; false if there is none that could replace it.
 func (a *asker) sumUp(ctx context.Context, t *turn, within bool, budgets transcript.Budgets) (sessions.Summary, bool, error) {
 	records := a.journal.Records()
 	s, ok := transcript.Cut(records, t.id, within, budgets)
@@ -237,13 +241,14 @@ func (a *asker) sumUp(ctx context.Context, t *turn, within bool, budgets transcr
 	return s, true, nil
 }
 
-// askForSummary asks for one summary. The cost belongs to the person but is no step of the turn.
+// askForSummary asks the model for one summary. The cost is the person's, but it is no
+// step of the turn.
 func (a *asker) askForSummary(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
 	if err := a.reserve(ctx, t, r); err != nil {
 		return llm.Answer{}, err
 	}
 	r.Session = a.key()
-	r.Retry = func(ctx context.Context, again llm.Retry) error { return a.spendVoid(ctx, t, again.Void) }
+	r.Retry = func(ctx context.Context, again llm.Retry) error { return a.recordVoid(ctx, t, again.Void) }
 	a.point("compact:ask")
 	answer, err := a.agent.Model.Generate(ctx, r, func(llm.Delta) {})
 	if err == nil {
@@ -254,15 +259,16 @@ func (a *asker) askForSummary(ctx context.Context, t *turn, r llm.Request) (llm.
 		return llm.Answer{}, context.Cause(ctx)
 	}
 	if fault, ok := errors.AsType[*llm.Error](err); ok {
-		if err := a.spendVoid(ctx, t, fault.Void); err != nil {
+		if err := a.recordVoid(ctx, t, fault.Void); err != nil {
 			return llm.Answer{}, err
 		}
 	}
 	return llm.Answer{}, err
 }
 
-// compacted tells watchers, metrics and the log that the model is shown less.
-func (a *asker) compacted(t *turn, result string, before, after int) {
+// reportCompacted reports to watchers, metrics and the log how much less the model is
+// shown.
+func (a *asker) reportCompacted(t *turn, result string, before, after int) {
 	a.cfg.Observer.Compaction(result)
 	a.slog.Info("the conversation was made shorter for the model", slog.String("turn", t.id), slog.String("result", result),
 		slog.Int("before", before), slog.Int("after", after))
@@ -271,15 +277,15 @@ func (a *asker) compacted(t *turn, result string, before, after int) {
 	}
 }
 
-// lower lowers what a request may have after one that was too long, and tells whether
-// there is any room left.
-func (a *asker) lower(r llm.Request, fault *llm.Error) bool {
-	sent := a.tokens(r)
+// lowerLimit lowers the limit of requests after one that was too long. It returns false
+// if no room would be left for messages.
+func (a *asker) lowerLimit(r llm.Request, fault *llm.Error) bool {
+	sent := a.countTokens(r)
 	next := sent / 2
 	if fault.Window > 0 {
-		a.count.Tally.AtLeast(a.model(), transcript.Estimate(r), fault.Window)
+		a.count.Tally.AtLeast(a.modelName(), transcript.Estimate(r), fault.Window)
 		if limit := fault.Window - min(answerTokens, fault.Window/4); limit < sent*3/4 {
-			next = limit // else the provider counts differently
+			next = limit // otherwise the provider counts differently
 		}
 	}
 	if next-a.restOf(r) < leastRoom && transcript.EstimateMessages(r.Messages) <= leastRoom {
@@ -291,13 +297,14 @@ func (a *asker) lower(r llm.Request, fault *llm.Error) bool {
 	return true
 }
 
-// tooLong ends a turn whose own messages are longer than the model can read.
-func (a *asker) tooLong(t *turn, fault *llm.Error) *ending {
-	return a.modelFailed(fault, t)
+// endingTooLong returns the ending of a turn whose own messages are longer than the
+// model can read.
+func (a *asker) endingTooLong(t *turn, fault *llm.Error) *ending {
+	return a.endingOf(fault, t)
 }
 
-// compactNow sums up the conversation because somebody wants that, and says what came of
-// it; there is no summary where that would save little.
+// compactNow summarises the conversation at a person's command. It returns the reply,
+// and the summary unless it would save little.
 func (a *asker) compactNow(ctx context.Context, in bus.Inbound) (text string, _ *sessions.Summary, err error) {
 	parked, err := a.currentParked()
 	if err != nil {
@@ -310,15 +317,15 @@ func (a *asker) compactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 	records := a.journal.Records()
 	var r llm.Request
 	r.Messages = transcript.Render(records, "")
-	before, length := a.tokens(r), transcript.EstimateMessages(r.Messages)
-	a.room = a.limit(r)
+	before, length := a.countTokens(r), transcript.EstimateMessages(r.Messages)
+	a.room = a.requestLimit(r)
 	t := &turn{id: in.ID, person: in.From.ID, route: routeOf(in)}
 	s, ok, err := a.sumUp(ctx, t, false, transcript.Budgets{Said: min(mostSaid, length/8)})
 	if failed, is := errors.AsType[*llm.Error](err); is {
 		a.slog.Warn("summarising failed", slog.String("command", in.ID), slog.Any("error", failed))
-		err = a.modelFailed(failed, t)
+		err = a.endingOf(failed, t)
 	}
-	if end, is := errors.AsType[*ending](err); is { // or the budget is empty
+	if end, is := errors.AsType[*ending](err); is { // a budget may be spent
 		return a.redactor().Text(end.text), nil, nil
 	}
 	if err != nil {
@@ -330,13 +337,14 @@ func (a *asker) compactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 	if !ok || transcript.EstimateMessages(r.Messages) > length*4/5 {
 		return fmt.Sprintf("There is little to sum up: this conversation has about %d tokens.", before), nil, nil
 	}
-	a.compacted(t, compactSummed, before, a.tokens(r))
-	return fmt.Sprintf("I have summed up what is past: about %d tokens in place of %d. What people said lately stays word for word; files and memory stay.", a.tokens(r), before), &s, nil
+	a.reportCompacted(t, compactSummed, before, a.countTokens(r))
+	return fmt.Sprintf("I have summed up what is past: about %d tokens in place of %d. What people said lately stays word for word; files and memory stay.", a.countTokens(r), before), &s, nil
 }
 
-// context says how much of the window the conversation fills.
-func (s *session) context(ctx context.Context, in bus.Inbound) (string, error) {
-	// A turn may run beside this, so nothing of what it counts with is used.
+// contextText returns a text for people about how much of the window the conversation
+// fills.
+func (s *session) contextText(ctx context.Context, in bus.Inbound) (string, error) {
+	// A turn may run at the same time; therefore nothing that it counts with is used.
 	a := &asker{session: &session{cfg: s.cfg, lease: s.lease, slog: s.slog, journal: s.journal, agent: s.agent, count: tally.Count{Tally: s.cfg.tally}}}
 	prompt, _, err := s.agent.Prompt(ctx, Asker{Session: s.key(), Person: in.From.ID, Private: !in.Group})
 	if err != nil {
@@ -349,8 +357,8 @@ func (s *session) context(ctx context.Context, in bus.Inbound) (string, error) {
 	r := llm.Request{System: prompt, Tools: s.agent.Tools.Specs(), Messages: transcript.Render(records, own)}
 	info := s.agent.Model.Info()
 	var b strings.Builder
-	fmt.Fprintf(&b, "What I am asked with has about %d of at most %d tokens:\n\n- my instructions: %d\n- my tools: %d\n- this conversation: %d\n\n", a.tokens(r), a.limit(r),
-		a.tokens(llm.Request{System: r.System}), a.tokens(llm.Request{Tools: r.Tools}), a.tokens(llm.Request{Messages: r.Messages}))
+	fmt.Fprintf(&b, "What I am asked with has about %d of at most %d tokens:\n\n- my instructions: %d\n- my tools: %d\n- this conversation: %d\n\n", a.countTokens(r), a.requestLimit(r),
+		a.countTokens(llm.Request{System: r.System}), a.countTokens(llm.Request{Tools: r.Tools}), a.countTokens(llm.Request{Messages: r.Messages}))
 	if info.ContextTokens > 0 {
 		fmt.Fprintf(&b, "%s reads %d, %s. ", info.Name, info.ContextTokens, info.ContextFrom)
 	}
@@ -358,8 +366,8 @@ func (s *session) context(ctx context.Context, in bus.Inbound) (string, error) {
 	return b.String(), nil
 }
 
-// loadPictures reads the pictures that the model is shown. One that is not there as it
-// was, and each where the model does not see, is named in words.
+// loadPictures reads the pictures that the model is shown. A picture whose file is
+// missing or changed, and every picture if the model sees none, is replaced by a text.
 func (a *asker) loadPictures(ctx context.Context, messages []llm.Message) {
 	why := "it is not there any more as it was shown"
 	blind := a.agent.Picture == nil || a.agent.Model.Info().Blind

@@ -15,28 +15,28 @@ import (
 	"parley/sessions"
 )
 
-// A Worker leases sessions and answers what is said in them.
+// A Worker leases sessions and answers the messages in them.
 type Worker struct {
 	cfg   Config
 	quota *quota.Quota
 }
 
-// New makes a Worker; Run sets it to work.
+// New makes a Worker, which starts with Run.
 func New(cfg Config) *Worker {
 	if cfg.Point == nil {
 		cfg.Point = func(string) {}
 	}
 	if cfg.Observer == nil {
-		cfg.Observer = unobserved{}
+		cfg.Observer = noObserver{}
 	}
 	cfg.tally, cfg.pace = tally.New(), new(stream.Pace)
 	return &Worker{cfg: cfg, quota: quota.New()}
 }
 
-// Run claims sessions and works on them until ctx is done, each in a goroutine
-// of its own. Then it stops claiming, gives turns in flight Drain to end, cuts
-// off those that have not, and gives their sessions back, uncounted. It returns
-// nil after ctx has ended, and an error only if the bus was closed before.
+// Run claims sessions and works on them until ctx is done, each in a goroutine of its
+// own. Then it stops claiming, and gives running turns the time Drain to end. It cuts
+// off those that have not ended, and releases their sessions without counting a failure.
+// It returns nil after ctx has ended, and an error only if the bus was closed before.
 func (w *Worker) Run(ctx context.Context) error {
 	work, cut := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cut(nil)
@@ -52,7 +52,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// serve works on one leased session and settles it. Once closing is closed it
+// serve works on one leased session and settles its mailbox. Once closing is closed, it
 // begins no further turn.
 func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.Lease) {
 	claim := lease.Claim()
@@ -61,14 +61,14 @@ func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.L
 	if err != nil {
 		end = w.endAfter(ctx, lease, log, end, err)
 	}
-	// The work is over, so the settling must not be cut off with it.
+	// The work is over; settling must not be cut off with it.
 	bus.RetrySettle(context.WithoutCancel(ctx), lease, end, settleTry, func(err error) {
 		log.Warn("a session cannot be settled; trying again", slog.Any("error", err))
 	})
 	w.cfg.Point("settled")
 }
 
-// endAfter decides how a session is settled whose run ended early with an error.
+// endAfter returns how a session is settled whose run ended early with an error.
 func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End, err error) bus.End {
 	claim := lease.Claim()
 	var bury *buryError
@@ -92,10 +92,10 @@ func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger
 	case errors.Is(err, errBusAway):
 		end.Uncounted, end.After = true, outage
 		log.Warn("session waits until the bus is back", slog.Any("error", err))
-	case w.storeAway(ctx):
+	case w.isStoreAway(ctx):
 		end.Uncounted, end.After = true, outage
 		log.Warn("session waits until its store is back", slog.Any("error", err))
-	case errors.Is(err, sessions.ErrInvalidKey): // nor will it ever be valid
+	case errors.Is(err, sessions.ErrInvalidKey): // the key will never be valid
 		end = w.giveUp(ctx, lease, log, end, err)
 	case claim.Attempts >= maxAttempts && w.opensOnRetry(ctx, lease, log, err):
 		end.After = time.Second
@@ -111,15 +111,16 @@ func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger
 const (
 	maxAttempts   = 10              // claims of a session whose log cannot be opened
 	outboundRetry = 5 * time.Second // of a session whose reply finds its mailbox full
-	// newerReleaseRetry is for a session that holds what only a newer release knows.
+	// newerReleaseRetry is the delay for a session that holds something that only a newer
+	// release knows.
 	newerReleaseRetry = 5 * time.Second
 	outage            = 2 * time.Second // how long a session waits while the bus or its store is away
 	healthTimeout     = 5 * time.Second
 	settleTry         = 30 * time.Second // bounds one try to settle a session
 )
 
-// storeAway tells whether what sessions need is not there at the moment.
-func (w *Worker) storeAway(ctx context.Context) bool {
+// isStoreAway reports whether something that sessions need is unavailable now.
+func (w *Worker) isStoreAway(ctx context.Context) bool {
 	if w.cfg.Healthy == nil {
 		return false
 	}
@@ -128,8 +129,8 @@ func (w *Worker) storeAway(ctx context.Context) bool {
 	return w.cfg.Healthy(ctx) != nil
 }
 
-// opensOnRetry tries once more to open a log that could not be opened, before its
-// message is given up: the earlier claims may have ended with their process, and not
+// opensOnRetry tries once more to open a log, before a message is given up, and reports
+// whether that worked. The earlier claims may have failed with their processes and not
 // because of the log.
 func (w *Worker) opensOnRetry(ctx context.Context, lease bus.Lease, log *slog.Logger, err error) bool {
 	if _, failed := errors.AsType[*openError](err); !failed {
@@ -138,8 +139,8 @@ func (w *Worker) opensOnRetry(ctx context.Context, lease bus.Lease, log *slog.Lo
 	return newSessionRun(&w.cfg, w.quota, nil, lease, log).open(ctx) == nil
 }
 
-// giveUp buries the first message of a session that cannot be worked on, and
-// tells its sender.
+// giveUp makes a dead letter of the first message of a session that cannot be worked on,
+// and tells its sender.
 func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End, cause error) bus.End {
 	log.Error("session cannot be worked on; giving its first message up", slog.Any("error", cause))
 	mail, err := lease.Mail(ctx, end.Done)
@@ -163,11 +164,12 @@ func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, 
 	return end
 }
 
-type unobserved struct{}
+// noObserver is an Observer that does nothing.
+type noObserver struct{}
 
-func (unobserved) Turn(string, time.Duration)         {}
-func (unobserved) Step()                              {}
-func (unobserved) Tool(string, string, time.Duration) {}
-func (unobserved) Batch(int, time.Duration)           {}
-func (unobserved) AuditLost()                         {}
-func (unobserved) Compaction(string)                  {}
+func (noObserver) Turn(string, time.Duration)         {}
+func (noObserver) Step()                              {}
+func (noObserver) Tool(string, string, time.Duration) {}
+func (noObserver) Batch(int, time.Duration)           {}
+func (noObserver) AuditLost()                         {}
+func (noObserver) Compaction(string)                  {}

@@ -92,7 +92,7 @@ func (s *Server) agentOf(ctx context.Context, session string) (agent.Agent, erro
 	guarding := s.guard.Load()
 	return agent.Agent{
 		Name: name, Model: s.model, Known: all, Tools: s.skills.With(s.mcp.With(ctx, s.grantedTools(all, s.capabilities(session)), name, isOwnerTerminal(session)), session),
-		Prompt: s.buildPrompt, Keep: s.keepResult, Named: s.fingerprintInputs, Untrusted: s.promptUntrusted,
+		Prompt: s.buildPrompt, Keep: s.keepResult, HashInput: s.fingerprintInputs, Untrusted: s.promptUntrusted,
 		Enclose: s.encloseShown, Picture: s.files.Picture, Fetch: s.files.Fetch, MayNote: s.home.MayNote, MaySumUp: s.home.MaySumUp, Discard: s.discardFiles,
 		Guard: s.decide, Before: guarding.before, After: guarding.after, Redact: guarding.redact,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
