@@ -28,7 +28,7 @@ type dialect interface {
 	harmless(plain string) string
 }
 
-// A richDialect dialect also has a second, richer form for blocks that its platform shows
+// A richDialect also has a second, richer form for blocks that its platform shows
 // better in that form.
 type richDialect interface {
 	rich(b document.Block) richText
@@ -46,7 +46,7 @@ const (
 	asRecords             // row by row, each cell behind the name of its column
 )
 
-// A renderedBlock is a rendered block.
+// A renderedBlock is one block in the forms in which a dialect writes it.
 type renderedBlock struct {
 	text   string
 	plain  string

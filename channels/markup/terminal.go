@@ -251,7 +251,7 @@ func breakSpans(spans []document.Span, width int) [][]document.Span {
 }
 
 // breakText breaks a text into lines no wider than width, each with the blanks at its end. A
-// word longer than a line is breakText where it has to be, and a URL nowhere else, because
+// word longer than a line is broken where it has to be, and a URL nowhere else, because
 // terminals recognize only whole ones. Width 0 means no limit.
 func breakText(text string, width int) []string {
 	if width <= 0 || text == "" {
