@@ -150,7 +150,7 @@ func (m *argsMender) copyOutsideText(i int) int {
 // commas with much space do not take long.
 const maxBlank = 1024
 
-// copyInsideText copies the character at i, which stands copyInsideText quotes, and returns the index of
+// copyInsideText copies the character at i, which stands inside quotes, and returns the index of
 // the next one.
 func (m *argsMender) copyInsideText(i int) int {
 	c := m.text[i]
@@ -174,7 +174,7 @@ func (m *argsMender) copyInsideText(i int) int {
 	return i + 1
 }
 
-// copyEscape copies the copyEscape at i, doubles a backslash that begins none, and returns the index
+// copyEscape copies the escape at i, doubles a backslash that begins none, and returns the index
 // of what follows.
 func (m *argsMender) copyEscape(i int) int {
 	next := m.text[i+1]

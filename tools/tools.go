@@ -132,17 +132,18 @@ type Picture struct {
 	Type string // MIME type
 }
 
-// A tool's function returns Shown to show the model pictures beside a value.
+// Shown is what a tool's function returns to show the model pictures beside a value.
 type Shown struct {
 	Value    any
 	Pictures []Picture
 }
 
-// A tool's function returns Untrusted to mark its result as untrusted: see Result.Untrusted.
+// Untrusted is what a tool's function returns to mark its result as untrusted: see
+// Result.Untrusted.
 type Untrusted struct{ Value any }
 
-// A tool's function returns Fleeting to show the model Value in this turn alone; the session
-// stores Kept instead. A Fleeting may be the value of an Untrusted.
+// Fleeting is what a tool's function returns to show the model Value in this turn alone; the
+// session stores Kept instead. A Fleeting may be the value of an Untrusted.
 type Fleeting struct{ Value, Kept any }
 
 // A Tool is one ability of an agent, such as reading a file.

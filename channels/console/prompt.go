@@ -93,7 +93,7 @@ func (p *prompt) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 // handleKey does what a key means in a conversation; done is false if the editor should handle
-// the handleKey.
+// the key.
 func (p *prompt) handleKey(name string) (done bool, cmd tea.Cmd) {
 	switch name {
 	case "enter":

@@ -84,7 +84,7 @@ func (s *screen) attach(on display) {
 }
 
 // showTyped prints what the person has sent, in a window, which clears the typed line;
-// elsewhere the showTyped text stays visible.
+// elsewhere the typed text stays visible.
 func (s *screen) showTyped(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,7 +27,7 @@ func terminalFD(stream any) (int, bool) {
 }
 
 // terminalSize returns the terminal's size; false where a window cannot be drawn: on a terminal
-// that does not know its terminalSize (a serial line) or cannot move its cursor.
+// that does not know its size (a serial line) or cannot move its cursor.
 func (c *Channel) terminalSize() (width, height int, ok bool) {
 	fd, shown := terminalFD(c.cfg.Out)
 	if _, typed := terminalFD(c.cfg.In); !typed || !shown || os.Getenv("TERM") == "dumb" {

@@ -121,7 +121,7 @@ func (t *typing) show(ctx context.Context) {
 }
 
 // nextDue returns the address at which to show the sign now, with the context of that call; or
-// a nil context and for how long nothing is nextDue, 0 meaning until the alarm rings.
+// a nil context and for how long nothing is due, 0 meaning until the alarm rings.
 func (t *typing) nextDue(ctx context.Context) (to bus.Address, call context.Context, wait time.Duration) {
 	now := time.Now()
 	t.mu.Lock()

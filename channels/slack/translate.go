@@ -6,6 +6,7 @@ import (
 	"html"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"parley/bus"
 	"parley/channels"
@@ -264,3 +265,34 @@ func (c *Channel) quotes(ctx context.Context, m *message, me Account) []bus.Quot
 	}
 	return all
 }
+
+// lettersOnly reduces a text to the letters and digits that Slack keeps as they are, for
+// comparing. Slack rewrites emoji as names between colons, and formatting and links in its
+// own way.
+func lettersOnly(text string) string {
+	var b strings.Builder
+	for text != "" {
+		r, n := utf8.DecodeRuneInString(text)
+		if r == ':' {
+			if end := strings.IndexFunc(text[1:], notInShortcode); end > 0 && text[1+end] == ':' {
+				text = text[end+2:]
+				continue
+			}
+		}
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			b.WriteRune(r)
+		}
+		text = text[n:]
+	}
+	return b.String()
+}
+
+// notInShortcode reports whether a character cannot be in an emoji's name.
+func notInShortcode(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("_+-'", r)
+}
+
+const (
+	readThreads  = 20 // threads that are read of a chat, the newest
+	membersPages = 50 // pages of members, a thousand each
+)

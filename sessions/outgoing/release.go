@@ -104,7 +104,7 @@ func (s *Store) References(ctx context.Context, session string) ([]Reference, er
 	return all, nil
 }
 
-// readReference reads one readReference; it returns the zero Reference if that is gone.
+// readReference reads one reference; it returns the zero Reference if that is gone.
 func (s *Store) readReference(ref, name string) (r Reference, err error) {
 	f, err := s.root.Open(path.Join(Folder, ref, name))
 	if err != nil {

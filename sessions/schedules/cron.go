@@ -115,7 +115,7 @@ func (f field) parse(text string) (set uint64, err error) {
 	return set, nil
 }
 
-// parseNumber returns the parseNumber that a text or one of the field's words means.
+// parseNumber returns the number that a text or one of the field's words means.
 func (f field) parseNumber(text string) (int, error) {
 	for i, word := range f.words {
 		if strings.EqualFold(text, word) {
@@ -195,7 +195,7 @@ func (c *cron) nextHourly(day, after time.Time, zone *time.Location) time.Time {
 	return time.Time{}
 }
 
-// shortestGap returns the shortestGap time between two slots, which may be on two days in a
+// shortestGap returns the shortest time between two slots, which may be on two days in a
 // row.
 func (c *cron) shortestGap() time.Duration {
 	first, last, least := -1, -1, 24*60

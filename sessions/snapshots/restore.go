@@ -167,7 +167,7 @@ func (r *restorer) isFolder(name string, folders map[string]bool) bool {
 	return folders[name]
 }
 
-// currentEntry returns the entry of a path as it is currentEntry, with the checksum of a file that
+// currentEntry returns the entry of a path as it is now, with the checksum of a file that
 // may be the one of the record; nil if there is nothing.
 func (r *restorer) currentEntry(ctx context.Context, c Change) (*Entry, error) {
 	e, err := r.look(string(c.Path))

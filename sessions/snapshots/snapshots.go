@@ -159,7 +159,7 @@ type history struct {
 	dir   *os.Root // the history's folder; nil while there is none
 }
 
-// openHistory opens the history of a place for one caller openHistory a time, who calls leave in
+// openHistory opens the history of a place for one caller at a time, who calls leave in
 // the end.
 func (s *Store) openHistory(p Place) (d *history, leave func(), err error) {
 	folder := p.folder()

@@ -55,7 +55,7 @@ func (d *history) walk(ctx context.Context, base *tree, copies bool) (*tree, err
 	return w.next, nil
 }
 
-// filesystemTime returns the current time by the filesystem's filesystemTime, in nanoseconds.
+// filesystemTime returns the current time by the filesystem's clock, in nanoseconds.
 func (d *history) filesystemTime() (int64, error) {
 	name := newName()
 	f, err := d.dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -71,7 +71,7 @@ func (d *history) filesystemTime() (int64, error) {
 	return e.Changed, nil
 }
 
-// addFolder adds the entries of a addFolder, which is opened from the one above it, so that
+// addFolder adds the entries of a folder, which is opened from the one above it, so that
 // the kernel need not walk the whole path of every item.
 func (w *walk) addFolder(dir *os.Root, above string, depth int) (err error) {
 	f, err := dir.Open(".")
@@ -183,7 +183,7 @@ func (w *walk) addMissingCopies() {
 	}
 }
 
-// readStale reads the files that have to be readStale, several at once.
+// readStale reads the files that have to be read, several at once.
 func (w *walk) readStale(root *os.Root, copies bool) error {
 	if len(w.stale) == 0 {
 		return nil

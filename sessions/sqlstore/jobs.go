@@ -147,7 +147,7 @@ func (s *Store) OpenJobs(ctx context.Context) (list []sessions.OpenJob, err erro
 	return list, found.Err()
 }
 
-// listJobs returns the listJobs that a query's rest, WHERE and ORDER BY, selects.
+// listJobs returns the jobs that a query's rest, WHERE and ORDER BY, selects.
 func (s *Store) listJobs(ctx context.Context, which string, args ...any) (list []sessions.Job, err error) {
 	found, err := s.db.Read.QueryContext(ctx, "SELECT "+jobColumns+" FROM jobs "+which, args...)
 	if err != nil {

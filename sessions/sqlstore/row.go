@@ -45,7 +45,7 @@ func rowOf(n int64, e sessions.Entry, now time.Time) (row, error) {
 	}, nil
 }
 
-// toEntry converts a row back into its toEntry.
+// toEntry converts a row back into its entry.
 func (r *row) toEntry() (sessions.Entry, error) {
 	at, err := time.Parse(stampLayout, r.at)
 	if err != nil {

@@ -26,7 +26,7 @@ type sessionErasure struct {
 	whollyErased bool  // whether the whole session was erased
 }
 
-// eraseWhole erases the eraseWhole session.
+// eraseWhole erases the whole session.
 func (p *sessionErasure) eraseWhole() error {
 	if err := p.removeEntries("session = ?", p.id); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (p *sessionErasure) fenceOff(erased []span) error {
 	return err
 }
 
-// eraseBefore erases the turns that ended eraseBefore a time, or the whole session if nothing
+// eraseBefore erases the turns that ended before a time, or the whole session if nothing
 // was written since and no turn waits for people. Turns that have not ended stay. A
 // summary is erased by its own age, not by that of the entries which it covers.
 func (p *sessionErasure) eraseBefore(at string) error {
@@ -152,7 +152,7 @@ func (p *sessionErasure) eraseBefore(at string) error {
 		func(sessions.Summary) bool { return true })
 }
 
-// anyWaits reports whether one of the turns anyWaits for people; such a turn is not over,
+// anyWaits reports whether one of the turns waits for people; such a turn is not over,
 // however long it has waited.
 func (p *sessionErasure) anyWaits(open []turn) (bool, error) {
 	for _, t := range open {
@@ -175,7 +175,7 @@ type span struct {
 	from, to int64
 }
 
-// querySpans returns the querySpans that a query finds.
+// querySpans returns the spans that a query finds.
 func (p *sessionErasure) querySpans(query string, args ...any) (list []span, err error) {
 	found, err := p.tx.Query(query, args...)
 	if err != nil {

@@ -25,7 +25,7 @@ type turn struct {
 	Done bool `json:"done,omitempty"`
 }
 
-// unfinishedTurns decodes the unfinishedTurns that are not finished.
+// unfinishedTurns decodes the turns that are not finished.
 func (s state) unfinishedTurns() ([]turn, error) {
 	if s.unfinished == "" {
 		return nil, nil

@@ -102,7 +102,7 @@ type measurement struct {
 	ended func() error
 }
 
-// addFolder adds everything in a addFolder.
+// addFolder adds everything in a folder.
 func (m *measurement) addFolder(dir *os.Root, depth int) (err error) {
 	f, err := dir.Open(".")
 	if err != nil {

@@ -1,10 +1,14 @@
 package slacktest
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -52,4 +56,58 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/octet-stream")
 		_, _ = w.Write(content) // likewise
 	}
+}
+
+// prepareUpload answers files.getUploadURLExternal.
+func (s *Server) prepareUpload(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastTS++
+	id := fmt.Sprint("F", s.lastTS)
+	s.uploads[id] = &Message{User: Bot, File: r.Form.Get("filename")}
+	writeResult(w, map[string]any{"upload_url": "http://" + r.Host + "/upload/" + id, "file_id": id})
+}
+
+// upload receives the content of a file at the URL that prepareUpload gave.
+func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
+	file, _, err := r.FormFile("file")
+	if err != nil {
+		http.Error(w, "no file", http.StatusBadRequest)
+		return
+	}
+	data, err := io.ReadAll(file)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.uploads[strings.TrimPrefix(r.URL.Path, "/upload/")]
+	if err != nil || m == nil {
+		http.Error(w, "no such upload", http.StatusNotFound)
+		return
+	}
+	m.Data = data
+	_, _ = io.WriteString(w, "OK - "+strconv.Itoa(len(data))) // the caller may be gone
+}
+
+// completeUpload answers files.completeUploadExternal: it posts the file.
+func (s *Server) completeUpload(w http.ResponseWriter, form url.Values) {
+	var files []struct {
+		ID    string `json:"id"`
+		Title string `json:"title"`
+	}
+	if err := json.Unmarshal([]byte(form.Get("files")), &files); err != nil || len(files) != 1 {
+		writeError(w, "invalid_arguments")
+		return
+	}
+	s.mu.Lock()
+	m := s.uploads[files[0].ID]
+	if m == nil || m.Data == nil {
+		s.mu.Unlock()
+		writeError(w, "file_not_found")
+		return
+	}
+	delete(s.uploads, files[0].ID)
+	m.Channel, m.Thread, m.Text = formValue(form, "channel_id", "?"), form.Get("thread_ts"), form.Get("initial_comment")
+	put := s.storeSent(m)
+	s.mu.Unlock()
+	s.announce(put)
+	writeResult(w, map[string]any{"files": files})
 }

@@ -169,7 +169,7 @@ func (p *packer) pack(databases []*os.File, root string) error {
 	return err
 }
 
-// packSessions packs the directories of packSessions. It leaves out files beside these, which
+// packSessions packs the directories of sessions. It leaves out files beside these, which
 // belong to no session.
 func (p *packer) packSessions(dir string) (err error) {
 	root, err := os.OpenRoot(dir)
@@ -183,7 +183,7 @@ func (p *packer) packSessions(dir string) (err error) {
 	return p.packFolder(root, "", 0)
 }
 
-// packFolder packs everything in a packFolder. Each packFolder is opened from the one above it,
+// packFolder packs everything in a folder. Each folder is opened from the one above it,
 // so that no path is resolved again from the top for each of its items, however deep they
 // are.
 func (p *packer) packFolder(dir *os.Root, name string, depth int) error {
@@ -261,8 +261,8 @@ func (p *packer) packIfPlain(dir *os.Root, full, name string) error {
 	return nil
 }
 
-// packFile packs one packFile with the length that it has now, as the tar states the length
-// before the content. What somebody appends meanwhile is left out; if the packFile gets
+// packFile packs one file with the length that it has now, as the tar states the length
+// before the content. What somebody appends meanwhile is left out; if the file gets
 // shorter meanwhile, it is filled up with zeros.
 func (p *packer) packFile(name string, f *os.File, mode fs.FileMode) error {
 	info, err := f.Stat()

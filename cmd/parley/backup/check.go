@@ -36,7 +36,7 @@ type plan struct {
 	files, folders map[string]bool
 }
 
-// addFolder adds a addFolder and those above it, or says why they cannot be made.
+// addFolder adds a folder and those above it, or says why they cannot be made.
 func (p *plan) addFolder(name string) error {
 	if depth := strings.Count(name, "/"); depth > maxDepth {
 		return fmt.Errorf("%q lies in %d folders, one below the other: at most %d can be restored", shortened(name), depth, maxDepth)
@@ -57,7 +57,7 @@ func (p *plan) addFolder(name string) error {
 	return nil
 }
 
-// addFile adds a addFile, or says why it cannot be made.
+// addFile adds a file, or says why it cannot be made.
 func (p *plan) addFile(name string) error {
 	if p.files[name] {
 		return fmt.Errorf("%w: it holds %q twice", ErrDamaged, shortened(name))

@@ -192,7 +192,7 @@ func setAside(home, from string, point func(string)) error {
 	return errors.Join(syncDir(aside), syncDir(home))
 }
 
-// placeParts moves each part to its placeParts. A part that is missing in from is in its placeParts
+// placeParts moves each part to its place. A part that is missing in from is in its place
 // already.
 func placeParts(home, from string, point func(string)) error {
 	for _, part := range parts() {

@@ -201,7 +201,7 @@ func isPart(name string) bool {
 		strings.HasPrefix(name, workspaces+"/") && path.Clean(name) == name && filepath.IsLocal(name) && !strings.ContainsRune(name, 0)
 }
 
-// makeFolder makes a makeFolder, or adds it to the plan.
+// makeFolder makes a folder, or adds it to the plan.
 func (u *unpacker) makeFolder(name string) error {
 	if u.plan != nil {
 		return u.plan.addFolder(name)
@@ -212,7 +212,7 @@ func (u *unpacker) makeFolder(name string) error {
 	return nil
 }
 
-// unpackFile writes a unpackFile, or adds it to the plan.
+// unpackFile writes a file, or adds it to the plan.
 func (u *unpacker) unpackFile(h *tar.Header) error {
 	dir, name := path.Split(h.Name)
 	if dir != "" {

@@ -162,7 +162,7 @@ func (c *Config) CheckGateway() error { return problems(c.kept.serving) }
 // yet, keys that will be removed, a key that is not used.
 func (c *Config) Notices() []string { return c.kept.notices }
 
-// settingTables returns the names of the section's settingTables that can hold settings.
+// settingTables returns the names of the section's tables that can hold settings.
 func (l *loader) settingTables(sec *section) []string {
 	if !sec.named {
 		return []string{sec.name}

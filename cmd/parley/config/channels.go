@@ -60,7 +60,7 @@ func (p Platform) token(key string) *PlatformToken {
 	return nil
 }
 
-// platformNames returns the platformNames of platforms.
+// platformNames returns the names of platforms.
 func platformNames(platforms []Platform) []string {
 	var all []string
 	for _, p := range platforms {
@@ -80,7 +80,7 @@ func (l *loader) platform(name string) Platform {
 	return Platform{Name: name}
 }
 
-// titlesThatHave returns the titlesThatHave of the platforms for which have is true, as the
+// titlesThatHave returns the titles of the platforms for which have is true, as the
 // beginning of a sentence.
 func (l *loader) titlesThatHave(have func(Platform) bool) string {
 	var all []string
@@ -175,7 +175,7 @@ func (l *loader) checkTokens(path string, platform Platform) {
 	}
 }
 
-// receiveMode returns the way in which a channel receiveMode what people say.
+// receiveMode returns the way in which a channel receives what people say.
 func (l *loader) receiveMode(path string, platform Platform) string {
 	if way := l.str(path + ".receive"); way != "" || len(platform.Receives) == 0 {
 		return way

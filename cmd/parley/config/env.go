@@ -219,7 +219,7 @@ func (x *expander) lookUp(ref string) (string, *fault) {
 	return text, nil
 }
 
-// isVariable reports whether a name can be an environment isVariable's.
+// isVariable reports whether a name can be an environment variable's.
 func isVariable(name string) bool {
 	for i, c := range []byte(name) {
 		letter := c == '_' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'

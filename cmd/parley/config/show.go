@@ -297,7 +297,7 @@ func (c *Config) Secrets() []string {
 	return all
 }
 
-// textsIn returns all textsIn within a value.
+// textsIn returns all texts within a value.
 func textsIn(v any) []string {
 	var all []string
 	switch v := v.(type) {
@@ -317,7 +317,7 @@ func textsIn(v any) []string {
 	return all
 }
 
-// passwordOf returns an address's passwordOf, unless it is a word that the address holds
+// passwordOf returns an address's password, unless it is a word that the address holds
 // anyway.
 func passwordOf(address string) []string {
 	u, err := url.Parse(address)

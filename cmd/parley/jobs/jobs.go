@@ -129,7 +129,7 @@ func Folder(id string) string { return "jobs/" + id }
 // File returns the path of the file in the workspace that has what a job prints.
 func File(id string) string { return Folder(id) + "/output.txt" }
 
-// startedJSON is the result of a call that has startedJSON a job.
+// startedJSON is the result of a call that has started a job.
 type startedJSON struct {
 	ID      string `json:"job_id"`
 	State   string `json:"state"`

@@ -98,7 +98,7 @@ func failed(j sessions.Job, why string) sessions.Job {
 	return j
 }
 
-// withEnd returns a job with the state in which its command has withEnd.
+// withEnd returns a job with the state in which its command has ended.
 func withEnd(j sessions.Job, result sandbox.Result, err error, took time.Duration) sessions.Job {
 	j.Ended = time.Now()
 	switch {

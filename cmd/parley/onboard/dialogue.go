@@ -29,8 +29,8 @@ var errLeft = errors.New("left before the end; nothing was written")
 // maxLine is the longest answer, in bytes.
 const maxLine = 4096
 
-// readLine reads a readLine that is typed. It reads a byte at a time, because what comes
-// after the readLine belongs to the next question, or to the program that is served then.
+// readLine reads a line that is typed. It reads a byte at a time, because what comes
+// after the line belongs to the next question, or to the program that is served then.
 func (d *dialogue) readLine() (string, error) {
 	var typed []byte
 	for one := make([]byte, 1); len(typed) < maxLine; {

@@ -140,7 +140,7 @@ type Usage struct {
 	Prices string     `json:"prices"` // the date of the list of prices
 }
 
-// Print prints what models have used and cost, summed up by something: "day", "person" …
+// Print prints what models have used and cost, summed up by "day", "person", "session", "agent" or "model".
 func (u Usage) Print(out io.Writer, by string) error {
 	if len(u.Usage) == 0 {
 		return line(out, "no model was asked in that time")

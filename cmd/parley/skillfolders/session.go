@@ -57,7 +57,7 @@ func New(c Config, found *Catalog) *Skills {
 // Set replaces the operator's skills for the turns that begin from now on.
 func (s *Skills) Set(found *Catalog) { s.catalog.Store(found) }
 
-// skillsOf returns all skills that a session has, those skillsOf the operator first.
+// skillsOf returns all skills that a session has, those of the operator first.
 func (s *Skills) skillsOf(session string) ([]skills.Skill, error) {
 	catalog := s.catalog.Load()
 	of := catalog.OfAgent(s.cfg.Agent(session))
