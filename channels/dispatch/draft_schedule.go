@@ -3,6 +3,8 @@ package dispatch
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -148,10 +150,14 @@ func (d *drafts) forgetIdle(now time.Time) {
 
 // draftToReplace returns the platform's id of the draft that a message replaces: the draft of its
 // turn at its address, or "" if there is none. The caller must have blocked the address.
-func (d *drafts) draftToReplace(work context.Context, out bus.Outbound) string {
+//
+// The book decides, not this process's memory: the process that held the channel before
+// still finished its sends when this one had read the drafts, and may have let another
+// message of the turn replace the draft. That message would be overwritten.
+func (d *drafts) draftToReplace(work context.Context, out bus.Outbound) (string, error) {
 	x := d.draftFor(out)
 	if x == nil {
-		return ""
+		return "", nil
 	}
 	d.mu.Lock()
 	unknown := x.state == draftUnknown
@@ -163,8 +169,22 @@ func (d *drafts) draftToReplace(work context.Context, out bus.Outbound) string {
 		d.resolveUnknown(work, x)
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	return x.platformID
+	id := x.platformID
+	d.mu.Unlock()
+	if id == "" {
+		return "", nil
+	}
+	known, err := d.Book.Lookup(work, x.turn+draftSuffix)
+	switch {
+	case errors.Is(err, channels.ErrNoSend): // the record was erased, the draft stands there still
+		return id, nil
+	case err != nil:
+		return "", fmt.Errorf("look for the draft of the turn: %w", err)
+	case known.Parts[0].State == channels.Drafted:
+		return id, nil
+	}
+	d.update(x, func(x *draft) { x.platformID, x.state = "", draftClosed })
+	return "", nil
 }
 
 // draftFor returns the draft of a message's turn, if the draft is at the message's address;

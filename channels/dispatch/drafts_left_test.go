@@ -132,6 +132,27 @@ func TestADraftThatAnotherHasReplacedIsLeftAlone(t *testing.T) {
 	})
 }
 
+// A process that took the channel over may have read the drafts while an earlier one still
+// finished its sends, of which one replaced a draft. Its text is not overwritten.
+func TestAMessageReplacesNoDraftThatAnotherHasReplaced(t *testing.T) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+		a := s.speaker("t", "1")
+		a.start()
+		a.says("Words")
+		lasts(2 * time.Second)
+		id := s.draft(t, "t").PlatformID
+		if err := s.Book.Mark(t.Context(), "t#draft", 0, channels.SentPart{State: channels.Sent, PlatformID: id}); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Edit(t.Context(), bus.Address{Channel: "c", Chat: "1"}, id, channels.Part{Text: "A note"}); err != nil {
+			t.Fatal(err)
+		}
+		a.answers(t, "The answer")
+		lasts(time.Second)
+		wantShown(t, p, "1", "A note", "The answer")
+	})
+}
+
 // draftingAt is drafting where something happens whenever a line is passed.
 func draftingAt(t *testing.T, line string, passed func(*testing.T, *stage, *running), run func(*testing.T, *stage, *channelstest.EditingChannel)) {
 	t.Helper()

@@ -44,7 +44,11 @@ func (d *delivery) planParts(ctx context.Context) ([]channels.SentPart, error) {
 	}
 	if d.Subjects == nil || d.out.Subject == "" {
 		// A draft of the same turn becomes this message, also where a file follows.
-		if draft := d.drafts.draftToReplace(ctx, d.out); draft != "" && len(d.render(text)) > 0 {
+		draft, err := d.drafts.draftToReplace(ctx, d.out)
+		if err != nil {
+			return nil, err
+		}
+		if draft != "" && len(d.render(text)) > 0 {
 			if parts = d.renderEdit(text); long {
 				parts = beginning(parts, d.render(moreNotice))
 			}
@@ -58,7 +62,9 @@ func (d *delivery) planParts(ctx context.Context) ([]channels.SentPart, error) {
 		return nil, fmt.Errorf("look for what was said earlier: %w", err)
 	}
 	if earlier == "" { // a question replaces its turn's draft, as an answer does
-		earlier = d.drafts.draftToReplace(ctx, d.out)
+		if earlier, err = d.drafts.draftToReplace(ctx, d.out); err != nil {
+			return nil, err
+		}
 		if d.canReplace(parts) {
 			parts[0].Edits = earlier
 		}
