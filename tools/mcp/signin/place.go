@@ -118,6 +118,13 @@ func asRefusal(err error) (said string, refused bool) {
 	return clip(r.ErrorCode + " " + r.ErrorDescription), true
 }
 
+// isOver reports whether an authorization server has said that a login is over. A status alone
+// does not say that: it may come from a firewall, or from a server that is being replaced.
+func isOver(err error) bool {
+	r, ok := errors.AsType[*oauth2.RetrieveError](err)
+	return ok && slices.Contains([]string{"invalid_grant", "invalid_client", "unauthorized_client"}, r.ErrorCode)
+}
+
 // withoutSecrets returns an error without what was sent or answered, which may hold secrets.
 func withoutSecrets(err error) error {
 	if r, ok := errors.AsType[*oauth2.RetrieveError](err); ok {

@@ -172,7 +172,7 @@ func (d *Desk) refresh(ctx context.Context, s Server, l login) (login, error) {
 		l = l.withToken(token)
 		return l, d.saveLogin(context.WithoutCancel(ctx), s.Name, l)
 	}
-	if _, over := asRefusal(err); !over {
+	if !isOver(err) {
 		return l, withoutSecrets(err)
 	}
 	l.Access, l.Refresh, l.Expiry = "", "", time.Time{}

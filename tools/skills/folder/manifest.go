@@ -180,6 +180,9 @@ func (p *Program) setEffect() *Problem {
 	case "":
 		p.Effect = tools.Once
 	case tools.Pure, tools.Idempotent, tools.Once:
+		if p.Effect == tools.Pure && p.Workspace == Writes {
+			return &Problem{Wrong: `effect "pure" beside sandbox.workspace "write"`, Remedy: `write "idempotent" if twice is the same as once, or leave it out`}
+		}
 	default:
 		return &Problem{Wrong: fmt.Sprintf("effect %q", oneLine(string(p.Effect), 40)), Remedy: `write "pure" if it changes nothing, "idempotent" if twice is the same as once, or leave it out`}
 	}
