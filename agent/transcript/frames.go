@@ -93,8 +93,9 @@ func FrameSummary(text string) string {
 		escapeTags(text) + "\n</" + tagSummary + ">"
 }
 
-// frameQuotes writes quotes in their frames. Each frame of a shortened quote says how
-// much is left out.
+// frameQuotes writes quotes for the model, each in a frame: lines that mark where another
+// person's words begin and end. The frame of a quote that was shortened says how much is
+// left out.
 func frameQuotes(b *strings.Builder, quotes []sessions.Quote) {
 	left := maxQuotes
 	for _, q := range quotes {

@@ -2,5 +2,6 @@ package sqlitebus
 
 import "context"
 
-// Processes implements bus.Roster: one process at a time has the file open.
+// Processes implements bus.Roster. It returns this process alone, because no other can have the
+// file open.
 func (b *Bus) Processes(context.Context) ([]string, error) { return []string{b.self}, nil }

@@ -130,7 +130,8 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 	return eraseSubmissions(tx, done, `made < ?`, `used < ?`, stamp(what.Before))
 }
 
-// eraseStray erases unfinished sends whose messages are no longer on the bus.
+// eraseStray erases the records of sends that were begun and never finished, where the bus no
+// longer has the message: nobody would finish them.
 func (what Erasure) eraseStray(tx *sqldb.Tx, done *Erased) error {
 	const unfinished = `SELECT DISTINCT send FROM parts JOIN sends ON sends.id = send WHERE state IN ('queued', 'sending') AND begun < ?`
 	ids, err := idsOf(tx, unfinished, stamp(what.Asked))

@@ -80,8 +80,8 @@ type shellArgs struct {
 
 func (a shellArgs) effect() tools.Effect { return effectOf(a.Background) }
 
-// effectOf returns the effect of a command. It is Reconcilable in the background, because one can
-// find out whether a job was started.
+// effectOf returns the effect of a command: Once. A command that is to run in the background is
+// Reconcilable, because the store says whether its job was started.
 func effectOf(background bool) tools.Effect {
 	if background {
 		return tools.Reconcilable

@@ -18,7 +18,8 @@ const (
 	mostCells = 8192
 )
 
-// A parse is the state of parsing one text, with the number of marks in the present block.
+// A parse is the state of parsing one text. It counts the marks (of emphasis,
+// links, code) in the present block, of which no more than mostMarks are parsed.
 type parse struct {
 	parser.Context
 	block ast.Node
