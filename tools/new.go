@@ -21,9 +21,9 @@ func Reconcile[Args any](look func(ctx context.Context, call Call, args Args) (r
 	return func(f *function[Args]) { f.reconcile = look }
 }
 
-// Effects is an option that makes a tool an Effecter: function of returns the effect of a call
+// EffectBy is an option that makes a tool an Effecter: function of returns the effect of a call
 // with those arguments. Calls whose arguments cannot be read have the effect of the Spec.
-func Effects[Args any](of func(args Args) Effect) Option[Args] {
+func EffectBy[Args any](of func(args Args) Effect) Option[Args] {
 	return func(f *function[Args]) { f.effect = of }
 }
 

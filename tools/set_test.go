@@ -118,7 +118,7 @@ func TestEffectsAndReconcile(t *testing.T) {
 		t.Errorf("Reconcile of a tool that cannot gave %v", err)
 	}
 	both := tools.New(tools.Spec{Name: "both", Effect: tools.Reconcilable}, run,
-		tools.Effects(func(a args) tools.Effect {
+		tools.EffectBy(func(a args) tools.Effect {
 			if a.Mode == "set" {
 				return tools.Idempotent
 			}

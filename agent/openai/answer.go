@@ -213,7 +213,7 @@ func (a *assembly) grow(p *piece, text string) {
 func (a *assembly) addThinkingOf(d delta) error {
 	text := d.thinkingText()
 	a.addThinking(text)
-	if text != "" && d.ReasoningContent.all() != "" {
+	if text != "" && d.ReasoningContent.thinkingThenText() != "" {
 		a.thought.thought.Echo = true
 	}
 	if !isEmpty(d.ReasoningDetails) {

@@ -47,7 +47,7 @@ type delta struct {
 // thinkingText returns the thinking in a delta, "" if there is none. Some servers send
 // the same thinking in two fields.
 func (d delta) thinkingText() string {
-	for _, c := range []string{d.ReasoningContent.all(), d.Reasoning.all()} {
+	for _, c := range []string{d.ReasoningContent.thinkingThenText(), d.Reasoning.thinkingThenText()} {
 		if c != "" {
 			return c
 		}
@@ -58,7 +58,7 @@ func (d delta) thinkingText() string {
 // keepThinking writes text into the field of another delta in which d has its own
 // thinking.
 func (d delta) keepThinking(into *delta, text string) {
-	if d.ReasoningContent.all() != "" {
+	if d.ReasoningContent.thinkingThenText() != "" {
 		into.ReasoningContent.text = text
 	} else {
 		into.Reasoning.text = text
@@ -141,7 +141,7 @@ func (c *content) read(b []byte, depth int) error {
 				return err
 			}
 		}
-		c.text, c.thinking = string(part.Text), thinking.all()
+		c.text, c.thinking = string(part.Text), thinking.thinkingThenText()
 	}
 	return nil
 }
@@ -168,8 +168,8 @@ func (c *content) readParts(b []byte, depth int) error {
 	return nil
 }
 
-// all returns the thinking followed by the text.
-func (c content) all() string { return c.thinking + c.text }
+// thinkingThenText returns the thinking followed by the text.
+func (c content) thinkingThenText() string { return c.thinking + c.text }
 
 // isEmpty reports whether a field is absent or has an empty value.
 func isEmpty(raw json.RawMessage) bool {

@@ -122,7 +122,7 @@ func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 		}
 		var again <-chan time.Time
 		if ask {
-			if page, err = l.read(ctx, after); len(page) > 0 {
+			if page, err = l.lettersAfter(ctx, after); len(page) > 0 {
 				return page, nil
 			}
 			if errors.Is(err, errMalformed) {
@@ -170,9 +170,9 @@ func (k *cachedMailbox) markSeen(page []bus.Message) {
 	}
 }
 
-// read asks the server for letters after that number. An empty answer means that the lease
+// lettersAfter asks the server for letters after that number. An empty answer means that the lease
 // is lost.
-func (l *lease) read(ctx context.Context, after int64) ([]bus.Message, error) {
+func (l *lease) lettersAfter(ctx context.Context, after int64) ([]bus.Message, error) {
 	c := l.claim
 	r, err := l.bus.batcher.run(ctx, readScript, []string{l.keys.state, l.keys.heads, l.keys.mail(c.Key)}, c.Key, c.Fence, after)
 	if err != nil {

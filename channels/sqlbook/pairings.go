@@ -239,8 +239,8 @@ func (b *Book) OfferOwner(ctx context.Context, channel string) (string, error) {
 	return code, nil
 }
 
-// StandingOffer implements channels.Pairings: it replaces an offer only if that has
-// expired.
+// StandingOffer implements channels.Pairings. It returns the code by which somebody becomes the
+// owner: the one that stands, or a new one if that has expired.
 func (b *Book) StandingOffer(ctx context.Context, channel string) (code string, err error) {
 	now := time.Now()
 	old := stamp(now.Add(-offerLifetime))

@@ -33,7 +33,7 @@ func (statusCmd) Help() string { return examples("parley status", "parley --json
 // Run prints the state of the server and its mail.
 func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	if c.Live {
-		return checkLive(ctx, flags, tty)
+		return checkAlive(ctx, flags, tty)
 	}
 	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		if flags.JSON {
@@ -61,9 +61,9 @@ func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) e
 // liveTimeout bounds how long a server may take to answer that it is alive.
 const liveTimeout = 5 * time.Second
 
-// checkLive asks the server of the home whether it is alive. It never becomes the server
+// checkAlive asks the server of the home whether it is alive. It never becomes the server
 // itself, and needs no secret.
-func checkLive(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+func checkAlive(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {
 		return err

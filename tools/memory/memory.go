@@ -48,7 +48,7 @@ func New(open func(ctx context.Context, call tools.Call) (Dir, error), shelf She
 		tools.New(tools.Spec{
 			Name: "memory_write", Effect: tools.Reconcilable, Permission: tools.FileWrite, Timeout: 5 * time.Second, MaxTimeout: 30 * time.Second,
 			Description: "Keep something for later conversations: facts, preferences, decisions, in short paragraphs. mode append (default) adds a paragraph; overwrite replaces all of the memory, so read it first. scope session (default) keeps it for this conversation; person, in a private chat alone, for whom you talk to wherever they do so privately: their preferences, what concerns them; agent for all your conversations with everybody, which only owners may have you write.",
-		}, k.write, tools.Effects(effectOf), tools.Reconcile(k.reconcileAppend)),
+		}, k.write, tools.EffectBy(effectOf), tools.Reconcile(k.reconcileAppend)),
 	}
 }
 

@@ -77,7 +77,7 @@ func New(desk Desk) tools.Tool {
 		Description: "Have something done later in this chat, once or again and again: reminders, reports, looking after something. " +
 			"At each time text is said to you here on behalf of the person who asks now, and your answer goes to this chat. " +
 			"With action list you see the schedules of this chat, and cancel ends one. Tell the person when it is due next, as the result says it.",
-	}, t.run, tools.Reconcile(t.reconcile), tools.Effects(func(a args) tools.Effect {
+	}, t.run, tools.Reconcile(t.reconcile), tools.EffectBy(func(a args) tools.Effect {
 		if a.Action == "list" {
 			return tools.Pure
 		}

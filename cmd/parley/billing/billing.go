@@ -14,8 +14,8 @@ import (
 	"parley/sessions/bill"
 )
 
-// A Desk answers /usage.
-type Desk struct {
+// A UsageReporter answers /usage.
+type UsageReporter struct {
 	// Usage adds up what was used; see [bill.Table].
 	Usage func(ctx context.Context, by bill.By, from, to time.Time) ([]bill.Sum, error)
 	// Account returns the person under whose name a person's use is counted: one for all accounts that belong together.
@@ -28,7 +28,7 @@ type Desk struct {
 
 // Answer says in words what the sender of a command has used, and tells an owner in a
 // private chat also what everybody together has used.
-func (d *Desk) Answer(ctx context.Context, in bus.Inbound) (string, error) {
+func (d *UsageReporter) Answer(ctx context.Context, in bus.Inbound) (string, error) {
 	now := time.Now().UTC()
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	caps := Caps{}
@@ -68,7 +68,7 @@ func capSuffix(micro int64) string {
 
 // sumOwnAndAll adds up what one person has used, on all channels where they are known to
 // be the same person, and what everybody has used.
-func (d *Desk) sumOwnAndAll(ctx context.Context, person string, people []bill.Sum) (own, all bill.Sum, err error) {
+func (d *UsageReporter) sumOwnAndAll(ctx context.Context, person string, people []bill.Sum) (own, all bill.Sum, err error) {
 	account, err := d.Account(ctx, person)
 	if err != nil {
 		return own, all, err

@@ -12,7 +12,7 @@ import (
 )
 
 func TestUsageIsToldInWords(t *testing.T) {
-	desk := &billing.Desk{
+	desk := &billing.UsageReporter{
 		Usage: func(_ context.Context, by bill.By, from, _ time.Time) ([]bill.Sum, error) {
 			if by != bill.ByPerson {
 				t.Errorf("asked by %s", by)

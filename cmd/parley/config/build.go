@@ -162,8 +162,8 @@ func (c *Config) CheckGateway() error { return problems(c.kept.serving) }
 // yet, keys that will be removed, a key that is not used.
 func (c *Config) Notices() []string { return c.kept.notices }
 
-// settingTables returns the names of the section's tables that can hold settings.
-func (l *loader) settingTables(sec *section) []string {
+// settingTableNames returns the names of the section's tables that can hold settings.
+func (l *loader) settingTableNames(sec *section) []string {
 	if !sec.named {
 		return []string{sec.name}
 	}
@@ -186,7 +186,7 @@ func (l *loader) withoutEffect() []string {
 	}
 	for i := range l.sections {
 		sec := &l.sections[i]
-		for _, table := range l.settingTables(sec) {
+		for _, table := range l.settingTableNames(sec) {
 			at, written := l.places[table]
 			switch {
 			case written && sec.hasNoEffectYet():

@@ -89,9 +89,9 @@ func (s *Server) runGateways(ctx context.Context) error {
 			Owned: s.auditOwner,
 		}
 		if _, ok := channels.AsHTTPReceiver(l.channel); ok {
-			return s.retryWhileRefused(ctx, l, gw.Run) // the platform's requests may reach any process
+			return s.rerunAfterRefusal(ctx, l, gw.Run) // the platform's requests may reach any process
 		}
-		return s.retryWhileRefused(ctx, l, func(ctx context.Context) error { return s.receiveWhileHeld(ctx, l, gw) })
+		return s.rerunAfterRefusal(ctx, l, func(ctx context.Context) error { return s.receiveWhileHeld(ctx, l, gw) })
 	})
 }
 
@@ -193,7 +193,7 @@ func (s *Server) runDispatchers(ctx context.Context) error {
 			Policy: dispatch.Policy{OnUnknown: l.config.OnUnknown, Stream: l.config.Stream, Drain: s.settings.Load().Serve.Drain},
 			Notify: dispatch.TellSession(s.home.Bus), SessionAt: s.replySession, Log: s.log, Observe: s.metrics.Send(l.name), Point: s.point,
 		}
-		return s.retryWhileRefused(ctx, l, d.Run)
+		return s.rerunAfterRefusal(ctx, l, d.Run)
 	})
 }
 
@@ -271,9 +271,9 @@ const (
 	refusedWait = time.Minute
 )
 
-// retryWhileRefused runs a channel's gateway or dispatcher until ctx is done, and runs it
+// rerunAfterRefusal runs a channel's gateway or dispatcher until ctx is done, and runs it
 // again after the platform has refused the account while serving.
-func (s *Server) retryWhileRefused(ctx context.Context, l *endpoint, run func(context.Context) error) error {
+func (s *Server) rerunAfterRefusal(ctx context.Context, l *endpoint, run func(context.Context) error) error {
 	for {
 		err := run(ctx)
 		if err == nil || ctx.Err() != nil {

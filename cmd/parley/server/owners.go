@@ -192,8 +192,8 @@ func (s *Server) currentCaps() billing.Caps {
 }
 
 // newBilling makes the desk that answers /usage.
-func (s *Server) newBilling() *billing.Desk {
-	d := &billing.Desk{Usage: s.home.Store.Bill().Usage, Account: s.home.Book.Account}
+func (s *Server) newBilling() *billing.UsageReporter {
+	d := &billing.UsageReporter{Usage: s.home.Store.Bill().Usage, Account: s.home.Book.Account}
 	if s.model != nil && s.model.Info().Price != (llm.Price{}) {
 		d.Caps = s.currentCaps
 	}

@@ -82,7 +82,7 @@ type Server struct {
 	mcp       *mcpservers.Servers
 	skills    *skillfolders.Skills
 	ownData   *owndata.Desk
-	billing   *billing.Desk
+	billing   *billing.UsageReporter
 	events    *events.Desk
 	// knowledge is the operator's folder that agents read; nil where none is configured.
 	knowledge   *knowledge.Base
