@@ -198,9 +198,11 @@ func TestOnboardWithTelegram(t *testing.T) {
 func TestOnboardByFlags(t *testing.T) {
 	t.Parallel()
 	b := newBeginner(t)
-	key := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(key, []byte("sk-in-a-file-0002\n"), 0o600); err != nil {
-		t.Fatal(err)
+	key, another := filepath.Join(t.TempDir(), "key"), filepath.Join(t.TempDir(), "another")
+	for file, text := range map[string]string{key: "sk-in-a-file-0002\n", another: "sk-in-a-file-0003\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, c := range []struct {
 		name string
@@ -217,6 +219,7 @@ func TestOnboardByFlags(t *testing.T) {
 		{"all of it", []string{"--base-url", b.url, "--key-file", key}, exitDone, "parley chat"},
 		{"once more", []string{"--base-url", b.url, "--key-file", key}, exitUsage, "--yes"},
 		{"and replaced", []string{"--base-url", b.url, "--key-file", key, "--yes", "--model", "medium"}, exitDone, "does not list medium"},
+		{"replaced with another key", []string{"--base-url", b.url, "--key-file", another, "--yes", "--model", "medium"}, exitDone, "does not list medium"},
 	} {
 		cmd := b.command(append([]string{"onboard", "--listen", "none"}, c.args...)...)
 		out, err := cmd.CombinedOutput()
@@ -224,7 +227,11 @@ func TestOnboardByFlags(t *testing.T) {
 			t.Errorf("%s: %v, exit code %d (want %d), saying, without %q:\n%s", c.name, err, code, c.code, c.says, out)
 		}
 	}
-	if settings := b.written("parley.toml"); !strings.Contains(settings, `name = "medium"`) {
+	if settings := b.written("parley.toml"); !strings.Contains(settings, `name = "medium"`) || !strings.Contains(settings, "${file:secrets/model-2}") {
 		t.Errorf("the settings:\n%s", settings)
+	}
+	// The configuration that was kept names the first file, so that one still has its key.
+	if first, second := b.written("secrets/model"), b.written("secrets/model-2"); first != "sk-in-a-file-0002\n" || second != "sk-in-a-file-0003\n" {
+		t.Errorf("the files of the keys have %q and %q", first, second)
 	}
 }

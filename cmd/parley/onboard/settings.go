@@ -20,13 +20,19 @@ type settings struct {
 	listen  string // where HTTP listens; "" means the usual place
 }
 
-// nameForOld returns the name to which a file is renamed when another replaces it.
+// nameForOld returns the name to which a file is renamed when another replaces it. No file
+// has that name yet.
 func nameForOld(file string) string {
-	return file + ".before-" + time.Now().Format("20060102-150405")
+	dated := file + ".before-" + time.Now().Format("20060102-150405")
+	for name, n := dated, 2; ; name, n = dated+"-"+strconv.Itoa(n), n+1 {
+		if _, err := os.Lstat(name); err != nil {
+			return name
+		}
+	}
 }
 
 // write writes all files. The configuration comes last, so that the files which it names
-// exist then.
+// exist then. No file is overwritten that the old configuration may name.
 func (s settings) write() error {
 	for _, dir := range []string{filepath.Dir(s.file), filepath.Join(filepath.Dir(s.file), secretsFolder)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -71,7 +77,7 @@ func (s settings) secrets() map[string]string {
 	all := map[string]string{}
 	add := func(name string, held secret) {
 		if held.value != "" && held.env == "" {
-			all[name] = held.value
+			all[s.secretName(name, held)] = held.value
 		}
 	}
 	add("model", s.model.key)
@@ -81,12 +87,26 @@ func (s settings) secrets() map[string]string {
 	return all
 }
 
+// secretName returns the name of the file that has a secret or will have it: the given name,
+// or one with a number if that file holds another secret, which the old configuration names.
+func (s settings) secretName(name string, k secret) string {
+	for numbered, n := name, 2; ; numbered, n = name+"-"+strconv.Itoa(n), n+1 {
+		path := secretPath(s.file, numbered)
+		if _, err := os.Lstat(path); err != nil {
+			return numbered
+		}
+		if held, err := os.ReadFile(path); err == nil && string(held) == k.value+"\n" {
+			return numbered
+		}
+	}
+}
+
 // reference returns the text by which the configuration file refers to a secret.
-func (k secret) reference(name string) string {
+func (s settings) reference(name string, k secret) string {
 	if k.env != "" {
 		return "${" + k.env + "}"
 	}
-	return "${file:" + secretsFolder + "/" + name + "}"
+	return "${file:" + secretsFolder + "/" + s.secretName(name, k) + "}"
 }
 
 // text returns the content of the configuration file.
@@ -111,7 +131,7 @@ func (s settings) text() string {
 		set("name", m.name, "")
 		set("base_url", m.baseURL, "")
 		if m.key.value != "" {
-			set("api_key", m.key.reference("model"), "")
+			set("api_key", s.reference("model", m.key), "")
 		}
 	}
 	b.WriteString(`
@@ -123,7 +143,7 @@ func (s settings) text() string {
 	if c := s.channel; c.platform != "" {
 		fmt.Fprintf(&b, "\n# Where people talk to it.\n[channels.%s]\n", c.platform)
 		for _, t := range c.tokens {
-			set(t.key, t.reference(c.platform+"_"+t.key), "")
+			set(t.key, s.reference(c.platform+"_"+t.key, t.secret), "")
 		}
 		if c.apiURL != "" {
 			set("api_url", c.apiURL, "")
