@@ -2,7 +2,8 @@
 // its errors.
 //
 // llm.go holds Model, the request and the answer; error.go classifies and describes
-// failed requests. agent/openai and agent/demo implement Model.
+// failed requests; server.go tells the operator's own servers from public ones.
+// agent/openai and agent/demo implement Model.
 package llm
 
 import (

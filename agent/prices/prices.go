@@ -13,8 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/netip"
-	"net/url"
 	"strings"
 	"time"
 
@@ -83,7 +81,7 @@ func toMicro(dollars float64) int64 { return int64(math.Round(dollars * 1e6)) }
 // end may be missing in the list. A model on this machine or in its own network has no
 // price in any list.
 func (l List) Of(name, server string) (llm.Price, bool) {
-	if IsPrivate(server) {
+	if llm.IsOwnServer(server) {
 		return llm.Price{}, false
 	}
 	name = strings.ToLower(name)
@@ -112,24 +110,6 @@ func withoutVersion(name string) string {
 		}
 	}
 	return name
-}
-
-// IsPrivate reports whether a server is on this machine or in its own network.
-func IsPrivate(server string) bool {
-	u, err := url.Parse(server)
-	if err != nil {
-		return false
-	}
-	host := strings.ToLower(u.Hostname())
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	if err != nil {
-		return host != "" && !strings.Contains(host, ".") // a name in this network, such as a container's
-	}
-	ip = ip.Unmap()
-	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
 }
 
 // A Model is a model that adds to its answers what they cost at a price.

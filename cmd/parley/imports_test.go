@@ -107,9 +107,9 @@ func rules() []rule {
 		{"agent/transcript", 3, []string{"bus", "sessions", "tools", "agent/llm", "agent/journal"}},
 		{"agent/...", 3, []string{"agent/llm", "tools"}}, // the models
 
-		{"agent/openai/window", 2, nil},
+		{"agent/openai/window", 3, []string{"agent/llm"}},
 		{"agent/openai/toollist", 2, []string{"tools"}},
-		{"agent/openai", 3, []string{"agent/llm", "agent/openai/toollist", "agent/openai/window", "tools"}},
+		{"agent/openai", 4, []string{"agent/llm", "agent/openai/toollist", "agent/openai/window", "tools"}},
 		{"agent/prices", 3, []string{"agent/llm"}},
 		{"agent/failover", 3, []string{"agent/llm"}},
 		{"agent/demo", 4, []string{"agent/llm", "agent/transcript", "tools"}}, // reads what it was sent as a model does

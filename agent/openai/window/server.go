@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"parley/agent/llm"
 )
 
 // mostRead bounds how many bytes of a server's answer are read.
@@ -27,7 +29,7 @@ func (f *Finder) askServer(ctx context.Context) (found Found, answered bool) {
 	if err != nil {
 		return Found{}, false
 	}
-	if listed.Tokens > 0 && !isLocal(f.BaseURL) {
+	if listed.Tokens > 0 && !llm.IsOwnServer(f.BaseURL) {
 		return listed, true
 	}
 	// A local server's list may give the model's largest possible window, and not the one

@@ -9,13 +9,12 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	"parley/agent/llm"
 )
 
 // A Source says how the size of a window is known.
@@ -196,7 +195,7 @@ func (f *Finder) fallback() Found {
 	if f.found.Tokens > 0 {
 		return f.found
 	}
-	if isLocal(f.BaseURL) {
+	if llm.IsOwnServer(f.BaseURL) {
 		return Found{assumed, Assumed}
 	}
 	return Found{}
@@ -235,23 +234,4 @@ func least(all ...Found) Found {
 		return Found{}
 	}
 	return slices.MinFunc(all, func(a, b Found) int { return cmp.Compare(a.Tokens, b.Tokens) })
-}
-
-// isLocal reports whether a server is the operator's own, as far as its address tells:
-// it is on this machine, in a private network, or has a name without a dot.
-func isLocal(base string) bool {
-	u, err := url.Parse(base)
-	if err != nil {
-		return false
-	}
-	host := strings.ToLower(u.Hostname())
-	if ip := net.ParseIP(host); ip != nil {
-		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
-	}
-	for _, end := range []string{".local", ".lan", ".internal", ".localhost", ".home.arpa"} {
-		if strings.HasSuffix(host, end) {
-			return true
-		}
-	}
-	return !strings.Contains(host, ".")
 }

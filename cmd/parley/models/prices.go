@@ -57,7 +57,7 @@ func priceOf(c *config.Config, list prices.List, m Model, name string, s config.
 		return price, false, wrong("price_input", "not set beside the model's other prices: write the dollars that a million tokens of the prompt cost")
 	case !out && s.PriceInput > 0:
 		return price, false, wrong("price_output", "not set beside price_input: write the dollars that a million tokens of the answer cost")
-	case s.PriceInput == 0 && !prices.IsPrivate(m.Server):
+	case s.PriceInput == 0 && !llm.IsOwnServer(m.Server):
 		return price, false, wrong("price_input", "0 is for a model on this machine or in its own network: write the dollars that a million tokens of the prompt cost")
 	}
 	price = llm.Price{Input: s.PriceInput, Cached: s.PriceInput, Output: s.PriceOutput}

@@ -1,0 +1,29 @@
+package llm
+
+import (
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// IsOwnServer reports whether the server at a base URL is the operator's own, as far as the
+// address tells: it is on this machine or in a private network, or its name is one that only
+// such networks have. Nobody else publishes the windows and prices of its models.
+func IsOwnServer(base string) bool {
+	u, err := url.Parse(base)
+	if err != nil || u.Hostname() == "" {
+		return false
+	}
+	host := strings.ToLower(u.Hostname())
+	if ip, err := netip.ParseAddr(host); err == nil {
+		ip = ip.Unmap()
+		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
+	}
+	return !strings.Contains(host, ".") || slices.ContainsFunc(privateEndings(), func(end string) bool { return strings.HasSuffix(host, end) })
+}
+
+// privateEndings returns the ends of names that no public server has.
+func privateEndings() []string {
+	return []string{".local", ".lan", ".internal", ".localhost", ".home.arpa"}
+}
