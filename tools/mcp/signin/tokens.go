@@ -130,7 +130,11 @@ func (d *Desk) Token(ctx context.Context, s Server) (string, error) {
 	case read && k.Access == "" && time.Since(k.at) < maxUnsignedAge:
 		return "", nil
 	}
-	return d.Renew(ctx, s, "")
+	token, err := d.Renew(ctx, s, "")
+	if err != nil && read && k.isUsable(s) {
+		return k.Access, nil // it was to be renewed ahead of its end, which there is time for
+	}
+	return token, err
 }
 
 // Renew returns another token than the one that a server has refused: one that was granted
