@@ -109,8 +109,12 @@ func subfolders(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// maxSessionSkills bounds how many skills a session's workspace may have.
-const maxSessionSkills = 50
+// Bounds for a session's workspace. Its folders are looked into at each turn, also those that
+// are no skills.
+const (
+	maxSessionSkills  = 50
+	maxSessionFolders = 500
+)
 
 // In reads the skills in the folder dir of a session's workspace. It skips folders that are no
 // skills.
@@ -119,7 +123,11 @@ func In(files fs.FS, dir string) (found []Skill, problems []Problem) {
 	if err != nil {
 		return nil, nil // there are none
 	}
-	for _, e := range entries {
+	for i, e := range entries {
+		if i == maxSessionFolders {
+			problems = append(problems, Problem{File: dir, Wrong: fmt.Sprintf("no more than %d entries are looked at", maxSessionFolders), Remedy: "remove some"})
+			break
+		}
 		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
