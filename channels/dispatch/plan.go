@@ -42,21 +42,27 @@ func (d *delivery) planParts(ctx context.Context) ([]channels.SentPart, error) {
 	if len(parts) == 0 { // nothing in it would be visible
 		return []channels.SentPart{{State: channels.Failed, Code: empty}}, nil
 	}
-	if d.Subjects == nil || d.out.Subject == "" {
-		// A draft of the same turn becomes this message, also where a file follows.
-		draft, err := d.drafts.draftToReplace(ctx, d.out)
-		if err != nil {
-			return nil, err
-		}
-		if draft != "" && len(d.render(text)) > 0 {
-			if parts = d.renderEdit(text); long {
-				parts = beginning(parts, d.render(moreNotice))
-			}
-			parts[0].Edits = draft
-			parts = append(parts, fileParts(all)...)
-		}
-		return parts, nil
+	if d.Subjects != nil && d.out.Subject != "" {
+		return d.replaceEarlier(ctx, parts)
 	}
+	// A draft of the same turn becomes this message, also where a file follows.
+	draft, err := d.drafts.draftToReplace(ctx, d.out)
+	if err != nil {
+		return nil, err
+	}
+	if draft != "" && len(d.render(text)) > 0 {
+		if parts = d.renderEdit(text); long {
+			parts = beginning(parts, d.render(moreNotice))
+		}
+		parts[0].Edits = draft
+		parts = append(parts, fileParts(all)...)
+	}
+	return parts, nil
+}
+
+// replaceEarlier returns the parts of a message about a subject such that they replace or
+// follow the earlier message about it, or a question's draft.
+func (d *delivery) replaceEarlier(ctx context.Context, parts []channels.SentPart) ([]channels.SentPart, error) {
 	earlier, err := d.Subjects.Bound(ctx, d.out.Origin, d.out.Subject, d.out.To)
 	if err != nil {
 		return nil, fmt.Errorf("look for what was said earlier: %w", err)
