@@ -213,7 +213,9 @@ func (s *session) conclude(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	s.recordChanges(ctx, id)
+	if t.hasCalls() { // most turns only answer, and have changed nothing
+		s.recordChanges(ctx, id)
+	}
 	s.cfg.Observer.Turn(t.done.State, time.Since(t.started)-t.waitingTime())
 	s.emitEnd(t)
 	return s.publishTurn(ctx, t)

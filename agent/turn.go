@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"parley/agent/attached"
@@ -163,15 +164,10 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 		t.blocks++
 		c := &call{id: r.Call, use: d, asked: r.N}
 		calls[r.Call] = c
-		if len(t.steps) == t.modelCalls {
-			t.steps = append(t.steps, step{})
-		}
-		last := &t.steps[len(t.steps)-1]
+		last := t.openStep()
 		last.calls = append(last.calls, c)
 	case sessions.Usage:
-		if len(t.steps) == t.modelCalls {
-			t.steps = append(t.steps, step{})
-		}
+		t.openStep()
 		t.modelCalls++
 		t.resumes, t.resumed, t.summaries = 0, false, 0
 	case sessions.Summary:
@@ -202,6 +198,19 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 	t.files.Apply(r)
 	t.applyMark(r)
 	return nil
+}
+
+// openStep returns the step whose model call has not ended yet, and begins it if needed.
+func (t *turn) openStep() *step {
+	if len(t.steps) == t.modelCalls {
+		t.steps = append(t.steps, step{})
+	}
+	return &t.steps[len(t.steps)-1]
+}
+
+// hasCalls reports whether the model has asked for any tool call.
+func (t *turn) hasCalls() bool {
+	return slices.ContainsFunc(t.steps, func(s step) bool { return len(s.calls) > 0 })
 }
 
 // applyMark updates the turn by an entry without data.
