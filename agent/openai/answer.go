@@ -6,6 +6,11 @@ import (
 	"strings"
 
 	"parley/agent/llm"
+	"parley/agent/openai/ending"
+	"parley/agent/openai/lenient"
+	"parley/agent/openai/thinktags"
+	"parley/agent/openai/toolcall"
+	"parley/agent/openai/usage"
 )
 
 // Bounds of an answer. They stop a server that would send without end.
@@ -27,10 +32,10 @@ type assembly struct {
 	calls    int    // number of tool calls so far
 	byIndex  map[int]*piece
 	lastCall *piece // the call that the last part belonged to
-	split    splitter
+	split    thinktags.Splitter
 	message  wholeMessage // what came as "message" and not as "delta"
 
-	usage     *wireUsage
+	usage     *usage.Report
 	stop      llm.Stop
 	reason    string
 	announced bool // the finish_reason says that there are tool calls
@@ -77,7 +82,7 @@ func (a *assembly) add(raw []byte) error {
 		return fmt.Errorf("%w: an event of %d bytes", errGarbled, len(raw))
 	}
 	switch {
-	case !isEmpty(c.Error), c.Object == "error", c.Choices == nil && len(c.Message) > 2 && c.Message[0] == '"':
+	case !lenient.IsEmpty(c.Error), c.Object == "error", c.Choices == nil && len(c.Message) > 2 && c.Message[0] == '"':
 		return refusalInStream(raw)
 	case len(c.Choices) > maxChoices:
 		return fmt.Errorf("%w: an event with %d choices", errGarbled, len(c.Choices))
@@ -108,7 +113,7 @@ func (a *assembly) add(raw []byte) error {
 
 // addChoice adds the delta, the message and the finish_reason of a choice.
 func (a *assembly) addChoice(c choice) error {
-	if !isEmpty(c.Error) {
+	if !lenient.IsEmpty(c.Error) {
 		return refusalInStream([]byte(`{"error":` + string(c.Error) + `}`))
 	}
 	if err := a.addDelta(c.Delta); err != nil {
@@ -120,7 +125,38 @@ func (a *assembly) addChoice(c choice) error {
 			return err
 		}
 	}
-	return a.setFinishReason(reasonOf(c.Finish))
+	return a.setFinishReason(ending.Word(c.Finish))
+}
+
+// setFinishReason records an answer's finish_reason. Some servers send several; the
+// first that says that the answer is not whole counts. It returns an error if the server
+// reports a failure.
+func (a *assembly) setFinishReason(reason string) error {
+	if reason == "" {
+		return nil
+	}
+	if reason == "error" {
+		return fmt.Errorf("%w: by its server", errCut)
+	}
+	a.finished = true
+	if a.stop != llm.StopWhole {
+		return nil
+	}
+	a.stop = ending.StopOf(reason)
+	if toolcall.WellFormed(reason) {
+		a.reason = reason
+	}
+	a.announced = a.announced || ending.AnnouncesCalls(reason)
+	return nil
+}
+
+// stopReason returns why the answer ended. If the server announced tool calls and sent
+// none, they were lost.
+func (a *assembly) stopReason(calls int) llm.Stop {
+	if a.stop == llm.StopWhole && a.announced && calls == 0 {
+		return llm.StopLost
+	}
+	return a.stop
 }
 
 // addDelta adds the thinking, the text and the tool calls of a delta.
@@ -128,7 +164,7 @@ func (a *assembly) addDelta(d delta) error {
 	if err := a.addThinkingOf(d); err != nil {
 		return err
 	}
-	thought, said := a.split.add(d.Content.text)
+	thought, said := a.split.Add(d.Content.text)
 	a.addThinking(thought)
 	a.addText(said + string(d.Refusal))
 	if len(d.ToolCalls) > maxCalls {
@@ -216,13 +252,13 @@ func (a *assembly) addThinkingOf(d delta) error {
 	if text != "" && d.ReasoningContent.thinkingThenText() != "" {
 		a.thought.thought.Echo = true
 	}
-	if !isEmpty(d.ReasoningDetails) {
+	if !lenient.IsEmpty(d.ReasoningDetails) {
 		a.kept += len(d.ReasoningDetails)
 		if err := a.thinkingPiece().details.add(d.ReasoningDetails); err != nil {
 			return err
 		}
 	}
-	if !isEmpty(d.ExtraContent) {
+	if !lenient.IsEmpty(d.ExtraContent) {
 		a.kept += len(d.ExtraContent)
 		a.thinkingPiece().thought.Extra = d.ExtraContent
 	}
@@ -253,14 +289,14 @@ func (a *assembly) thinkingPiece() *piece {
 // answer returns the answer that the chunks make up. requestSize is the size of the
 // request in bytes; the tokens are estimated from it if the server reports no usage.
 func (a *assembly) answer(requestSize int) (llm.Answer, error) {
-	thought, said := a.split.flush()
+	thought, said := a.split.Flush()
 	a.addThinking(thought)
 	a.addText(said)
 	stop := a.stopReason(a.calls)
 	if stop == llm.StopWindow && a.calls == 0 && a.text == nil {
 		return llm.Answer{}, &refusal{code: "context_length_exceeded", message: "the model's window is full"}
 	}
-	out := llm.Answer{Stop: stop, Usage: a.usageOf(requestSize)}
+	out := llm.Answer{Stop: stop, Usage: usage.Of(a.usage, requestSize, a.size)}
 	if stop != llm.StopWhole {
 		out.Reason = a.reason
 	}
@@ -275,7 +311,7 @@ func (a *assembly) answer(requestSize int) (llm.Answer, error) {
 				}
 				return llm.Answer{}, fmt.Errorf("%w: a tool call without a name", errGarbled)
 			}
-			b.Name, b.Text, b.Args = p.name, "", objectOf(p.text.String())
+			b.Name, b.Text, b.Args = p.name, "", toolcall.ReadArgs(p.text.String())
 			if !seen[p.id] { // calls that share an id get ids of our own
 				b.ProviderID, seen[p.id] = p.id, true
 			}

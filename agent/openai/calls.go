@@ -1,14 +1,12 @@
 package openai
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/base32"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"parley/agent/llm"
+	"parley/agent/openai/lenient"
 )
 
 // addCall adds one part of a tool call. beside reports whether another part precedes it
@@ -40,10 +38,10 @@ func (a *assembly) addCall(raw json.RawMessage, beside bool) error {
 	p.text.WriteString(string(d.Function.Arguments))
 	a.size += len(d.Function.Arguments)
 	a.kept += len(d.ID) + len(d.Function.Name) + len(d.Function.Arguments) + len(d.ExtraContent) + len(d.ThoughtSignature)
-	if !isEmpty(d.ExtraContent) {
+	if !lenient.IsEmpty(d.ExtraContent) {
 		p.call.ExtraContent = d.ExtraContent
 	}
-	if !isEmpty(d.ThoughtSignature) {
+	if !lenient.IsEmpty(d.ThoughtSignature) {
 		p.call.ThoughtSignature = d.ThoughtSignature
 	}
 	return nil
@@ -110,52 +108,4 @@ func (a *assembly) byID(id string) *piece {
 		}
 	}
 	return nil
-}
-
-// argumentsOf returns a call's arguments as the text of a JSON object. Anything else is
-// wrapped in an object: some servers read the arguments, and would refuse for ever a
-// conversation in which a model once wrote something else.
-func argumentsOf(args json.RawMessage) string {
-	trimmed := bytes.TrimSpace(args)
-	if len(trimmed) == 0 || string(trimmed) == "null" {
-		return "{}"
-	}
-	if trimmed[0] == '{' {
-		return string(trimmed)
-	}
-	return `{"not_an_object":` + string(trimmed) + `}`
-}
-
-// callID returns the id of a tool call on the wire: the provider's, or else one made
-// from ours. The call and its result get the same.
-func (t *transcript) callID(b llm.Block) string {
-	if known, ok := t.ids[b.Call]; ok && b.Call != "" {
-		return known
-	}
-	id := b.ProviderID
-	if id == "" {
-		id = b.Call
-		if !wellFormed(id) {
-			id = "call_" + digest(id, 24)
-		}
-	}
-	if t.dialect.shortIDs {
-		id = digest(id, 9)
-	}
-	t.ids[b.Call] = id
-	return id
-}
-
-// wellFormed reports whether an id has a form that every server takes, except those that
-// want short ids.
-func wellFormed(id string) bool {
-	return id != "" && len(id) <= 40 && !strings.ContainsFunc(id, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
-	})
-}
-
-// digest returns n letters and digits that are the same for equal texts (a hash).
-func digest(text string, n int) string {
-	sum := sha256.Sum256([]byte(text))
-	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:n]
 }

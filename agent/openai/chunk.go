@@ -1,9 +1,10 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"parley/agent/openai/lenient"
+	"parley/agent/openai/usage"
 	"strings"
 )
 
@@ -11,16 +12,16 @@ import (
 // is no stream has the same shape, with a "message" in place of "delta".
 type chunk struct {
 	Choices []json.RawMessage `json:"choices"` // each is decoded alone, to keep an event with many choices cheap
-	Usage   *wireUsage        `json:"usage"`
+	Usage   *usage.Report     `json:"usage"`
 	Groq    *groq             `json:"x_groq"`
 	Error   json.RawMessage   `json:"error"`
-	Object  flexible          `json:"object"`  // "error" if the other fields are an error
+	Object  lenient.String    `json:"object"`  // "error" if the other fields are an error
 	Message json.RawMessage   `json:"message"` // an error's message, if there are no choices
 }
 
 // groq is the field in which Groq reports usage.
 type groq struct {
-	Usage *wireUsage `json:"usage"`
+	Usage *usage.Report `json:"usage"`
 }
 
 // A choice is one alternative of the answer; Parley asks for one only. Message is set by
@@ -29,14 +30,14 @@ type choice struct {
 	Index   int             `json:"index"`
 	Delta   delta           `json:"delta"`
 	Message *delta          `json:"message"`
-	Finish  flexible        `json:"finish_reason"`
+	Finish  lenient.String  `json:"finish_reason"`
 	Error   json.RawMessage `json:"error"`
 }
 
 // A delta is what one event adds to the answer.
 type delta struct {
 	Content          content           `json:"content"`
-	Refusal          flexible          `json:"refusal"`
+	Refusal          lenient.String    `json:"refusal"`
 	ReasoningContent content           `json:"reasoning_content"`
 	Reasoning        content           `json:"reasoning"`
 	ReasoningDetails json.RawMessage   `json:"reasoning_details"`
@@ -67,36 +68,14 @@ func (d delta) keepThinking(into *delta, text string) {
 
 // A callDelta is one part of a tool call.
 type callDelta struct {
-	Index    *int     `json:"index"`
-	ID       flexible `json:"id"`
+	Index    *int           `json:"index"`
+	ID       lenient.String `json:"id"`
 	Function struct {
-		Name      flexible  `json:"name"`
-		Arguments arguments `json:"arguments"`
+		Name      lenient.String `json:"name"`
+		Arguments lenient.String `json:"arguments"` // JSON in a string; some servers send the JSON object itself
 	} `json:"function"`
 	callExtra
 }
-
-// A flexible is a string that some servers write as a number, or as null.
-type flexible string
-
-// UnmarshalJSON reads a string, or keeps the JSON text of any other value; an empty
-// value becomes "".
-func (f *flexible) UnmarshalJSON(b []byte) error {
-	*f = ""
-	switch {
-	case b[0] == '"':
-		return json.Unmarshal(b, (*string)(f))
-	case !isEmpty(b):
-		*f = flexible(b)
-	}
-	return nil
-}
-
-// arguments are JSON within a string. Some servers send the JSON object itself.
-type arguments string
-
-// UnmarshalJSON reads a string or an object.
-func (a *arguments) UnmarshalJSON(b []byte) error { return (*flexible)(a).UnmarshalJSON(b) }
 
 // content is the text of a message. Some servers send it as a list of parts, with
 // thinking among them.
@@ -129,14 +108,14 @@ func (c *content) read(b []byte, depth int) error {
 		return c.readParts(b, depth)
 	case '{':
 		var part struct {
-			Text     flexible        `json:"text"`
+			Text     lenient.String  `json:"text"`
 			Thinking json.RawMessage `json:"thinking"`
 		}
 		if err := json.Unmarshal(b, &part); err != nil {
 			return err
 		}
 		var thinking content
-		if !isEmpty(part.Thinking) {
+		if !lenient.IsEmpty(part.Thinking) {
 			if err := thinking.read(part.Thinking, depth-1); err != nil {
 				return err
 			}
@@ -170,38 +149,3 @@ func (c *content) readParts(b []byte, depth int) error {
 
 // thinkingThenText returns the thinking followed by the text.
 func (c content) thinkingThenText() string { return c.thinking + c.text }
-
-// isEmpty reports whether a field is absent or has an empty value.
-func isEmpty(raw json.RawMessage) bool {
-	switch strings.TrimSpace(string(raw)) {
-	case "", "null", "false", `""`, "{}", "[]":
-		return true
-	}
-	return false
-}
-
-// objectOf returns the arguments that a model wrote as a JSON object. If the text is no
-// JSON, it returns the text as a JSON string.
-func objectOf(written string) json.RawMessage {
-	raw := bytes.TrimSpace([]byte(written))
-	if isEmpty(raw) {
-		return json.RawMessage(`{}`)
-	}
-	if rest, ok := bytes.CutPrefix(raw, []byte("{}")); ok && len(rest) > 0 && rest[0] == '{' {
-		raw = rest // some servers send an empty object before the arguments
-	}
-	if raw[0] == '"' { // the arguments were encoded twice
-		var inner string
-		if json.Unmarshal(raw, &inner) == nil && json.Valid([]byte(inner)) && strings.HasPrefix(strings.TrimSpace(inner), "{") {
-			raw = []byte(inner)
-		}
-	}
-	if json.Valid(raw) {
-		return raw
-	}
-	text, err := json.Marshal(written)
-	if err != nil { // a string always marshals
-		return json.RawMessage(`""`)
-	}
-	return text
-}

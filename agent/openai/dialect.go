@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/agent/llm"
+	"parley/agent/openai/toolcall"
 )
 
 // A dialect is the variant of the protocol that a server was found to understand.
@@ -179,7 +180,7 @@ func withoutTools(r llm.Request) llm.Request {
 		for _, b := range m.Blocks {
 			switch b.Kind {
 			case llm.BlockToolUse:
-				b = llm.Block{Kind: llm.BlockText, Text: "[I called " + b.Name + " with " + argumentsOf(b.Args) + "]"}
+				b = llm.Block{Kind: llm.BlockText, Text: "[I called " + b.Name + " with " + toolcall.WriteArgs(b.Args) + "]"}
 			case llm.BlockToolResult:
 				b = llm.Block{Kind: llm.BlockText, Text: "[its result: " + strings.TrimSpace(string(b.Content)) + "]"}
 			}

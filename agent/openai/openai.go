@@ -11,10 +11,11 @@
 // remembers that in its dialect.
 //
 // The files, in reading order: openai.go is the model; request.go and dialect.go write a
-// request; stream.go, events.go and chunk.go read the stream; answer.go, calls.go,
-// thinking.go, details.go, stops.go and usage.go put the answer together; refusal.go and
-// overflow.go tell what an error means. providers.go has what is known of servers before
-// they are asked.
+// request; stream.go, events.go and chunk.go read the stream; answer.go, calls.go and
+// details.go put the answer together; refusal.go and overflow.go tell what an error
+// means. providers.go has what is known of servers before they are asked. The packages
+// below this one each know one thing about servers: how JSON, the ids of calls, usage,
+// thinking and ends of answers are written, and how large a model's window is.
 package openai
 
 import (

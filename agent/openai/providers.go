@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/url"
 	"strings"
 
@@ -75,7 +77,8 @@ func cacheKey(r llm.Request) string {
 			text.WriteString(b.Text)
 		}
 	}
-	return digest(text.String(), 32)
+	sum := sha256.Sum256([]byte(text.String()))
+	return hex.EncodeToString(sum[:16])
 }
 
 // markForCache marks the two places up to which a request is worth caching: the end of

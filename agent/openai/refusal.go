@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"parley/agent/llm"
+	"parley/agent/openai/lenient"
+	"parley/agent/openai/toolcall"
 )
 
 // A refusal is an error that a server answered with: as a status, or within the stream.
@@ -58,7 +60,7 @@ func (r *refusal) description() string {
 // otherwise.
 func (r *refusal) codeWord() string {
 	for _, w := range []string{r.code, r.kind} {
-		if _, err := strconv.Atoi(w); err != nil && wellFormed(strings.NewReplacer(".", "", " ", "_").Replace(w)) {
+		if _, err := strconv.Atoi(w); err != nil && toolcall.WellFormed(strings.NewReplacer(".", "", " ", "_").Replace(w)) {
 			return w
 		}
 	}
@@ -134,14 +136,14 @@ func (r *refusal) read(body []byte) {
 // readFields reads an error that is a JSON object.
 func (r *refusal) readFields(fields map[string]json.RawMessage) {
 	for _, name := range []string{"error", "detail", "errors"} {
-		if inner := fields[name]; !isEmpty(inner) {
+		if inner := fields[name]; !lenient.IsEmpty(inner) {
 			r.read(inner)
 			break
 		}
 	}
 	word := func(into *string, names ...string) {
 		for _, name := range names {
-			var f flexible
+			var f lenient.String
 			if *into == "" && len(fields[name]) > 0 && f.UnmarshalJSON(fields[name]) == nil {
 				*into = oneLine(string(f))
 			}

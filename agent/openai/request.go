@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley/agent/llm"
+	"parley/agent/openai/toolcall"
 	"parley/tools"
 )
 
@@ -180,7 +181,7 @@ func (m *Model) encode(r llm.Request, d dialect) ([]byte, error) {
 	if d.cacheKey {
 		w.PromptCacheKey = cacheKey(r)
 	}
-	t := transcript{host: m.host, dialect: d, ids: map[string]string{}}
+	t := transcript{host: m.host, dialect: d, ids: toolcall.IDs{Short: d.shortIDs}}
 	if r.System != "" {
 		t.add(wireMessage{Role: "system", Content: &wireContent{text: r.System}})
 	}
@@ -267,7 +268,7 @@ type transcript struct {
 	host     string
 	dialect  dialect
 	messages []wireMessage
-	ids      map[string]string // by call: the call's id in this request
+	ids      toolcall.IDs
 }
 
 // add appends one message.
@@ -285,7 +286,7 @@ func (t *transcript) addUser(blocks []llm.Block) {
 			if content == "" {
 				content = "null"
 			}
-			t.add(wireMessage{Role: "tool", ToolCallID: t.callID(b), Content: &wireContent{text: content}})
+			t.add(wireMessage{Role: "tool", ToolCallID: t.ids.Of(b), Content: &wireContent{text: content}})
 		case b.Kind == llm.BlockText:
 			said.addText(b.Text)
 		case b.Kind == llm.BlockPicture && t.dialect.noPictures:
@@ -364,7 +365,7 @@ func (t *transcript) returnThought(m *wireMessage, b llm.Block) {
 // wireCallOf returns a tool call in the protocol's form, with the fields that the same
 // provider wants back.
 func (t *transcript) wireCallOf(b llm.Block) wireCall {
-	c := wireCall{ID: t.callID(b), Type: "function", Function: wireFunction{Name: b.Name, Arguments: argumentsOf(b.Args)}}
+	c := wireCall{ID: t.ids.Of(b), Type: "function", Function: wireFunction{Name: b.Name, Arguments: toolcall.WriteArgs(b.Args)}}
 	var saved savedCall
 	if !t.dialect.noEcho && len(b.Provider) > 0 && json.Unmarshal(b.Provider, &saved) == nil && saved.By == t.host {
 		c.callExtra = saved.callExtra

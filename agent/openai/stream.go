@@ -15,6 +15,7 @@ import (
 	library "github.com/sashabaranov/go-openai"
 
 	"parley/agent/llm"
+	"parley/agent/openai/lenient"
 )
 
 var (
@@ -93,8 +94,8 @@ func (m *Model) listModels(ctx context.Context) ([]string, error) {
 	defer func() { _ = resp.Body.Close() }()
 	var listed struct {
 		Data []struct {
-			ID   string   `json:"id"`
-			Type flexible `json:"type"` // some servers send it: chat, embedding, …
+			ID   string         `json:"id"`
+			Type lenient.String `json:"type"` // some servers send it: chat, embedding, …
 		} `json:"data"`
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxEvent)).Decode(&listed); err != nil {

@@ -1,17 +1,19 @@
-package openai
+// Package thinktags separates a model's thinking from what it says where its server sends
+// both as one text.
+package thinktags
 
 import "strings"
 
-// A splitter separates a model's thinking from what it says. Some servers send both as
+// A Splitter separates a model's thinking from what it says. Some servers send both as
 // one text, with the thinking in <think>…</think> at its beginning.
-type splitter struct {
+type Splitter struct {
 	state   splitState
 	held    string // the end of the text so far if it may be part of a tag
 	closing string // the tag that ends the thinking
 	begun   bool   // some of the thinking was returned
 }
 
-// A splitState is the place in the text that a splitter has reached.
+// A splitState is the place in the text that a Splitter has reached.
 type splitState int
 
 const (
@@ -21,9 +23,9 @@ const (
 	splitPlain                    // outside of the thinking for good: everything is what the model says
 )
 
-// add splits the next piece of text. The stream may cut the text anywhere, even within a
+// Add splits the next piece of text. The stream may cut the text anywhere, even within a
 // tag.
-func (s *splitter) add(text string) (thought, said string) {
+func (s *Splitter) Add(text string) (thought, said string) {
 	if s.state == splitStart {
 		text = s.awaitOpeningTag(s.held + text)
 	}
@@ -41,7 +43,7 @@ func (s *splitter) add(text string) (thought, said string) {
 
 // awaitOpeningTag looks for an opening tag, and returns the text that is certain. It holds the
 // text back while that may still be the beginning of a tag.
-func (s *splitter) awaitOpeningTag(text string) string {
+func (s *Splitter) awaitOpeningTag(text string) string {
 	s.held = ""
 	first := strings.TrimLeft(text, " \t\r\n")
 	for _, name := range []string{"think", "thinking"} {
@@ -64,7 +66,7 @@ func (s *splitter) awaitOpeningTag(text string) string {
 
 // splitThinking returns the thinking in text, and the rest after the closing tag. It holds back
 // an end that may be the beginning of the closing tag.
-func (s *splitter) splitThinking(text string) (thought, rest string) {
+func (s *Splitter) splitThinking(text string) (thought, rest string) {
 	s.held = ""
 	thought, rest, closed := strings.Cut(text, s.closing)
 	if closed {
@@ -85,8 +87,8 @@ func (s *splitter) splitThinking(text string) (thought, rest string) {
 	return thought, rest
 }
 
-// flush returns, at the end of the text, what add has held back.
-func (s *splitter) flush() (thought, said string) {
+// Flush returns, at the end of the text, what Add has held back.
+func (s *Splitter) Flush() (thought, said string) {
 	held := s.held
 	s.held = ""
 	if s.state == splitInside {

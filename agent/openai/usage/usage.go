@@ -1,4 +1,6 @@
-package openai
+// Package usage reads how many tokens an answer took and what it cost, in the forms in
+// which servers report it.
+package usage
 
 import (
 	"encoding/json"
@@ -6,26 +8,28 @@ import (
 	"strings"
 
 	"parley/agent/llm"
+	"parley/agent/openai/lenient"
 )
 
-// A wireUsage is the field "usage": how many tokens an answer took.
-type wireUsage struct {
+// A Report is the field "usage" of an answer, of either of OpenAI's protocols.
+type Report struct {
 	Prompt     float64 `json:"prompt_tokens"`
 	Completion float64 `json:"completion_tokens"`
 	Total      float64 `json:"total_tokens"`
 	CacheHit   float64 `json:"prompt_cache_hit_tokens"`
-	Details    *struct {
-		Cached float64 `json:"cached_tokens"`
-	} `json:"prompt_tokens_details"`
-	Completed *struct {
-		Reasoning float64 `json:"reasoning_tokens"`
-	} `json:"completion_tokens_details"`
+	Details    *read   `json:"prompt_tokens_details"`
+	Completed  *wrote  `json:"completion_tokens_details"`
+	// The Responses API has other names for the same.
+	Input         float64 `json:"input_tokens"`
+	Output        float64 `json:"output_tokens"`
+	InputDetails  *read   `json:"input_tokens_details"`
+	OutputDetails *wrote  `json:"output_tokens_details"`
 	// Cost is the price that some providers charge: dollars, or an object with the sum. In
 	// other providers' answers this field is a text or something else.
 	Cost json.RawMessage `json:"cost"`
 	// Own is "true" if OpenRouter used the account's own key at the provider behind it.
 	// The provider's charge then comes beside Cost.
-	Own     flexible `json:"is_byok"`
+	Own     lenient.String `json:"is_byok"`
 	Charges *struct {
 		Upstream json.RawMessage `json:"upstream_inference_cost"`
 	} `json:"cost_details"`
@@ -33,13 +37,25 @@ type wireUsage struct {
 	Ticks json.RawMessage `json:"cost_in_usd_ticks"`
 }
 
-// usageOf returns the numbers of tokens that the server counted. If it counted none, it
-// estimates them as one for every four bytes. requestSize is the size of the request in
-// bytes.
-func (a *assembly) usageOf(requestSize int) llm.Usage {
-	u := a.usage
-	if u == nil || u.Prompt <= 0 && u.Completion <= 0 {
-		return llm.Usage{Input: int64(requestSize+3) / 4, Output: int64(a.size+3) / 4, Estimated: true}
+// read has what is counted of the prompt beside its tokens.
+type read struct {
+	Cached float64 `json:"cached_tokens"`
+}
+
+// wrote has what is counted of the answer beside its tokens.
+type wrote struct {
+	Reasoning float64 `json:"reasoning_tokens"`
+}
+
+// Of returns the numbers of tokens that the server counted. If it counted none, Of
+// estimates them as one for every four bytes of the request and of the answer.
+func Of(report *Report, requestSize, answerSize int) llm.Usage {
+	if report == nil {
+		report = &Report{}
+	}
+	u := report.inOneForm()
+	if u.Prompt <= 0 && u.Completion <= 0 {
+		return llm.Usage{Input: int64(requestSize+3) / 4, Output: int64(answerSize+3) / 4, Estimated: true}
 	}
 	cached := u.CacheHit
 	if u.Details != nil && u.Details.Cached > 0 {
@@ -58,12 +74,28 @@ func (a *assembly) usageOf(requestSize int) llm.Usage {
 	return use
 }
 
+// inOneForm returns the report with the names of the Responses API replaced by those of
+// chat completions.
+func (u *Report) inOneForm() *Report {
+	one := *u
+	if u.Prompt == 0 && u.Completion == 0 {
+		one.Prompt, one.Completion = u.Input, u.Output
+	}
+	if u.Details == nil {
+		one.Details = u.InputDetails
+	}
+	if u.Completed == nil {
+		one.Completed = u.OutputDetails
+	}
+	return &one
+}
+
 // mostDollars bounds the cost of one answer. A larger number is no price.
 const mostDollars = 10_000
 
 // cost returns the provider's price of the answer in micro-dollars; false if the
 // provider gives none that can be read.
-func (u *wireUsage) cost() (micro int64, ok bool) {
+func (u *Report) cost() (micro int64, ok bool) {
 	dollars, ok := parseNumber(u.Cost)
 	if upstream, own := u.upstreamCost(); ok && own {
 		dollars += upstream
@@ -89,7 +121,7 @@ func (u *wireUsage) cost() (micro int64, ok bool) {
 
 // upstreamCost returns the charge, in dollars, of the provider behind OpenRouter to the
 // account itself; false if there is none.
-func (u *wireUsage) upstreamCost() (float64, bool) {
+func (u *Report) upstreamCost() (float64, bool) {
 	if u.Own != "true" || u.Charges == nil {
 		return 0, false
 	}
@@ -109,7 +141,7 @@ func parseNumber(raw json.RawMessage) (float64, bool) {
 
 // uncountedReasoning returns how many tokens of reasoning the server's count of the
 // answer lacks: xAI counts them apart, and Gemini includes them only in the total.
-func (u *wireUsage) uncountedReasoning() float64 {
+func (u *Report) uncountedReasoning() float64 {
 	reasoning := 0.0
 	if u.Completed != nil {
 		reasoning = max(0, u.Completed.Reasoning)

@@ -1,38 +1,21 @@
-package openai
+// Package ending knows the words by which servers say why an answer has ended.
+package ending
 
 import (
-	"fmt"
 	"strings"
 
 	"parley/agent/llm"
+	"parley/agent/openai/lenient"
 )
 
-// setFinishReason records an answer's finish_reason. Some servers send several; the
-// first that says that the answer is not whole counts. It returns an error if the server
-// reports a failure.
-func (a *assembly) setFinishReason(reason string) error {
-	if reason == "" {
-		return nil
-	}
-	if reason == "error" {
-		return fmt.Errorf("%w: by its server", errCut)
-	}
-	a.finished = true
-	if a.stop != llm.StopWhole {
-		return nil
-	}
-	a.stop = stopOf(reason)
-	if wellFormed(reason) {
-		a.reason = reason
-	}
-	a.announced = a.announced || announcesCalls(reason)
-	return nil
-}
+// Word returns a server's reason in the form that StopOf and AnnouncesCalls compare: in
+// small letters.
+func Word(reason lenient.String) string { return strings.ToLower(strings.TrimSpace(string(reason))) }
 
-// stopOf translates a finish_reason. Servers have many words for the same reason. An
+// StopOf translates a finish_reason. Servers have many words for the same reason. An
 // unknown word does not count as the end of a whole answer.
-func stopOf(reason string) llm.Stop {
-	if announcesCalls(reason) {
+func StopOf(reason string) llm.Stop {
+	if AnnouncesCalls(reason) {
 		return llm.StopWhole
 	}
 	switch reason {
@@ -53,24 +36,11 @@ func stopOf(reason string) llm.Stop {
 	return llm.StopUnknown
 }
 
-// announcesCalls reports whether a finish_reason says that the answer has tool calls.
-func announcesCalls(reason string) bool {
+// AnnouncesCalls reports whether a finish_reason says that the answer has tool calls.
+func AnnouncesCalls(reason string) bool {
 	switch reason {
 	case "tool_calls", "tool_call", "tool_use", "function_call", "function_calls":
 		return true
 	}
 	return false
 }
-
-// stopReason returns why the answer ended. If the server announced tool calls and sent
-// none, they were lost.
-func (a *assembly) stopReason(calls int) llm.Stop {
-	if a.stop == llm.StopWhole && a.announced && calls == 0 {
-		return llm.StopLost
-	}
-	return a.stop
-}
-
-// reasonOf returns a finish_reason in the form in which stopOf compares it: in small
-// letters.
-func reasonOf(f flexible) string { return strings.ToLower(strings.TrimSpace(string(f))) }

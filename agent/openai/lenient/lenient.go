@@ -1,0 +1,33 @@
+// Package lenient reads JSON in the forms in which servers of models write it, which are
+// more than one for the same field.
+package lenient
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// A String is a string that some servers write as a number, or as null.
+type String string
+
+// UnmarshalJSON reads a string, or keeps the JSON text of any other value; an empty
+// value becomes "".
+func (f *String) UnmarshalJSON(b []byte) error {
+	*f = ""
+	switch {
+	case b[0] == '"':
+		return json.Unmarshal(b, (*string)(f))
+	case !IsEmpty(b):
+		*f = String(b)
+	}
+	return nil
+}
+
+// IsEmpty reports whether a field is absent or has an empty value.
+func IsEmpty(raw json.RawMessage) bool {
+	switch strings.TrimSpace(string(raw)) {
+	case "", "null", "false", `""`, "{}", "[]":
+		return true
+	}
+	return false
+}
