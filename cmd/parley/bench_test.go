@@ -54,13 +54,20 @@ func newBotBench(b *testing.B, script agenttest.Script, more string) *bench {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { x.tg.Close() })
-	x.file = filepath.Join(b.TempDir(), "parley.toml")
+	x.file = benchFile(b, x.model.Start(b), api, more)
+	return x
+}
+
+// benchFile writes the configuration of a bot between this model and this platform.
+func benchFile(b *testing.B, model, api, more string) string {
+	b.Helper()
+	file := filepath.Join(b.TempDir(), "parley.toml")
 	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n[log]\nlevel = \"warn\"\n[limits]\nuser_turns = 1000\nuser_turns_hour = 100000000\nuser_tokens_day = 1000000000000\n[channels.telegram]\nintroduce = \"never\"\nbot_token = %q\napi_url = %q\naccess = \"open\"\nowners = [1]\nrate_limit = \"none\"\n[http]\nlisten = \"\"\n[agents.defaults]\nqueue = \"followup\"\n%s",
-		x.model.Start(b), parleytest.Token, api, more)
-	if err := os.WriteFile(x.file, []byte(text), 0o600); err != nil {
+		model, parleytest.Token, api, more)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	return x
+	return file
 }
 
 // serve starts a process of the bot, with a home of its own.

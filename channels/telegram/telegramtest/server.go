@@ -212,23 +212,31 @@ func (s *Server) Sent(chat int64) []Message {
 
 // WaitSent waits until the bot has sent at least n messages to a chat, and returns them.
 func (s *Server) WaitSent(ctx context.Context, chat int64, n int) ([]Message, error) {
+	if err := s.AwaitSent(ctx, chat, n); err != nil {
+		return nil, err
+	}
+	return s.Sent(chat), nil
+}
+
+// AwaitSent waits until the bot has sent at least n messages to a chat.
+func (s *Server) AwaitSent(ctx context.Context, chat int64, n int) error {
 	for {
 		s.mu.Lock()
 		c := s.findChat(chat)
-		if len(c.sent) >= n {
-			sent := append([]Message(nil), c.sent...)
+		have := len(c.sent)
+		if have >= n {
 			s.mu.Unlock()
-			return sent, nil
+			return nil
 		}
 		if c.wake == nil {
 			c.wake = make(chan struct{})
 		}
-		wake, have := c.wake, len(c.sent)
+		wake := c.wake
 		s.mu.Unlock()
 		select {
 		case <-wake:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%d of %d messages in chat %d: %w", have, n, chat, ctx.Err())
+			return fmt.Errorf("%d of %d messages in chat %d: %w", have, n, chat, ctx.Err())
 		}
 	}
 }

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"parley/agent/agenttest"
+)
+
+// roleVar is the variable that makes the test program another process of a benchmark: a
+// model server, or a bot to compare with.
+const roleVar = "PARLEY_BENCH_ROLE"
+
+// benchRole plays the role that the environment names, until standard input ends. It
+// returns false if there is none.
+func benchRole() bool {
+	role, rest, _ := strings.Cut(os.Getenv(roleVar), " ")
+	switch role {
+	case "":
+		return false
+	case "model":
+		serveModel()
+	case "echo":
+		go echo(rest)
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin) // the benchmark holds the other end
+	return true
+}
+
+// startRole starts the test program in a role, for as long as the benchmark runs. If it
+// is to say something, startRole returns its first line.
+func startRole(b *testing.B, role string, says bool) (*exec.Cmd, string) {
+	b.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command(program)
+	cmd.Env, cmd.Stderr = append(os.Environ(), roleVar+"="+role), os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = in.Close() // which ends it
+		_ = cmd.Wait()
+	})
+	line := ""
+	if says {
+		if _, err := fmt.Fscanln(out, &line); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return cmd, line
+}
+
+// serveModel serves a model that says again what it is told, and takes three rounds of
+// tools first where it is asked to use them. It prints its base URL.
+func serveModel() {
+	model := agenttest.New(func(r agenttest.Request) agenttest.Response {
+		if !strings.Contains(r.Said(), "use tools") {
+			return agenttest.Reply("you said " + r.Said())
+		}
+		switch r.Rounds() {
+		case 0:
+			return agenttest.Calls(agenttest.ToolCall{Name: "list_directory", Args: `{"path":"."}`})
+		case 1:
+			return agenttest.Calls(agenttest.ToolCall{Name: "memory_read", Args: `{}`})
+		case 2:
+			return agenttest.Calls(agenttest.ToolCall{Name: "glob", Args: `{"pattern":"*.md"}`})
+		}
+		return agenttest.Reply("done")
+	})
+	model.Keep(0)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	go func() { panic(http.Serve(listener, model)) }()
+	fmt.Printf("http://%s/v1\n", listener.Addr())
+}
+
+// echo is a bot that stores nothing: it polls the Bot API at this address and says again
+// what it hears.
+func echo(api string) {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512}}
+	call := func(method string, params, result any) error {
+		body, err := json.Marshal(params)
+		if err != nil {
+			return err
+		}
+		request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, api+"/"+method, bytes.NewReader(body))
+		if err != nil {
+			return err
+		}
+		request.Header.Set("Content-Type", "application/json")
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		err = json.NewDecoder(response.Body).Decode(result)
+		_, _ = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+		return err
+	}
+	type update struct {
+		ID      int64 `json:"update_id"`
+		Message struct {
+			Text string `json:"text"`
+			Chat struct {
+				ID int64 `json:"id"`
+			} `json:"chat"`
+		} `json:"message"`
+	}
+	for next := int64(0); ; {
+		var got struct {
+			Result []update `json:"result"`
+		}
+		if err := call("getUpdates", map[string]int64{"offset": next, "timeout": 30}, &got); err != nil {
+			return // the benchmark is over
+		}
+		for _, u := range got.Result {
+			next = u.ID + 1
+			go func() {
+				var sent any
+				_ = call("sendMessage", map[string]any{"chat_id": u.Message.Chat.ID, "text": "you said " + u.Message.Text}, &sent)
+			}()
+		}
+	}
+}
