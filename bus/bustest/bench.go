@@ -14,6 +14,7 @@ import (
 	"parley/bus"
 )
 
+// How many goroutines the throughput is measured with, and how long a message's body is.
 const (
 	benchProducers = 8
 	benchWorkers   = 32
@@ -24,15 +25,16 @@ const (
 // takes at 500 a second.
 func Bench(b *testing.B, h Harness) {
 	b.Run("publish", func(b *testing.B) { benchPublish(b, h) })
-	b.Run("paced", func(b *testing.B) { benchPaced(b, h) })
+	b.Run("paced", func(b *testing.B) { benchLatency(b, h) })
 	for _, keys := range []int{1, 100, 10000} {
-		b.Run("through/keys="+strconv.Itoa(keys), func(b *testing.B) { benchThrough(b, h, keys) })
+		b.Run("through/keys="+strconv.Itoa(keys), func(b *testing.B) { benchThroughput(b, h, keys) })
 	}
 }
 
+// benchOpen opens a bus over a new place until the benchmark ends.
 func benchOpen(b *testing.B, h Harness) Bus {
 	b.Helper()
-	x, err := h.Open(b.Context(), h.Place(b), Options{})
+	x, err := h.Open(b.Context(), h.NewPlace(b), Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -44,11 +46,12 @@ func benchOpen(b *testing.B, h Harness) Bus {
 	return x
 }
 
+// benchMessage returns the message with number i, which goes to one of that many mailboxes.
 func benchMessage(i, keys int) bus.Message {
 	return bus.Message{ID: "id-" + strconv.Itoa(i), Key: "main:telegram:" + strconv.Itoa(i%keys), Body: make([]byte, benchBody)}
 }
 
-// report reports the median and the 99th percentile of took, in milliseconds.
+// report reports the median and the 99th percentile of the times in took, in milliseconds.
 func report(b *testing.B, took []time.Duration) {
 	slices.Sort(took)
 	for _, q := range []int{50, 99} {
@@ -93,9 +96,9 @@ func workUntil(ctx context.Context, x Bus, got func(bus.Lease, bus.Message)) err
 	}
 }
 
-// benchPaced publishes 500 messages a second and measures how long each takes from before
-// Publish to the worker.
-func benchPaced(b *testing.B, h Harness) {
+// benchLatency publishes 500 messages a second, and measures the time from before each call of
+// Publish until a worker has the message.
+func benchLatency(b *testing.B, h Harness) {
 	x := benchOpen(b, h)
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
@@ -125,8 +128,9 @@ func benchPaced(b *testing.B, h Harness) {
 	report(b, all)
 }
 
-// benchThrough publishes from several producers to several workers.
-func benchThrough(b *testing.B, h Harness, keys int) {
+// benchThroughput measures how many messages a second get from several producers to several
+// workers.
+func benchThroughput(b *testing.B, h Harness, keys int) {
 	x := benchOpen(b, h)
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()

@@ -39,19 +39,19 @@ type Options struct {
 	Lease   time.Duration // the time without a sign of life after which a lease is lost; 0 is the bus's own
 }
 
-// A Harness is how the suite opens an implementation and looks into it.
+// A Harness has the functions with which the suite opens an implementation and looks into it.
 type Harness struct {
-	// Place makes a new, empty place for a bus's data and returns its name: a path,
+	// NewPlace makes a new, empty place for a bus's data and returns its name: a path,
 	// for example, or a prefix of keys.
-	Place func(t testing.TB) string
+	NewPlace func(t testing.TB) string
 	// Open opens a bus over the data at a place. It is called in child
 	// processes too.
 	Open func(ctx context.Context, place string, o Options) (Bus, error)
 	// Residue lists what a bus keeps for single mailboxes, in memory and outside, except
 	// for dead letters. It may wait a moment for calls under way to end.
 	Residue func(t testing.TB, place string, b Bus) []string
-	// NextDay makes the bus believe that it is a day later. It is nil if the bus goes
-	// by the test's own clock: with Simulated the test just sleeps for a day.
+	// NextDay makes the bus believe that it is a day later. It is nil if the bus uses
+	// the test's own clock: with Simulated the test just sleeps for a day.
 	NextDay func(t testing.TB, place string)
 	// Simulated says that the bus may run in a synctest bubble: all of it is in
 	// this process, and waits are free.
@@ -74,15 +74,15 @@ func Run(t *testing.T, h Harness) {
 		name  string
 		tests []promise
 	}{
-		{"publish", publishing},
-		{"order", ordering},
-		{"lease", leasing},
-		{"settle", settling},
-		{"dead", burying},
-		{"forget", forgetting},
-		{"hold", holding},
-		{"roster", rostering},
-		{"events", watching},
+		{"publish", publishPromises},
+		{"order", orderPromises},
+		{"lease", leasePromises},
+		{"settle", settlePromises},
+		{"dead", deadLetterPromises},
+		{"forget", forgetPromises},
+		{"hold", holdPromises},
+		{"roster", rosterPromises},
+		{"events", eventPromises},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {
@@ -95,18 +95,18 @@ func Run(t *testing.T, h Harness) {
 		if !h.Shared {
 			t.Skip("one process at a time has this bus")
 		}
-		for _, p := range sharing {
+		for _, p := range fleetPromises {
 			t.Run(p.name, func(t *testing.T) { p.test(newRig(t, h)) })
 		}
 	})
 	t.Run("crash", func(t *testing.T) {
-		for _, p := range crashing {
+		for _, p := range crashPromises {
 			t.Run(p.name, func(t *testing.T) { p.test(newRig(t, h)) })
 		}
 	})
 }
 
-// A promise is one test.
+// A promise is one promise of package bus, with the test of it.
 type promise struct {
 	name string
 	test func(r *rig)
@@ -124,10 +124,11 @@ func (h Harness) run(t *testing.T, test func(r *rig)) {
 // Main runs the tests, unless this process was started by one of them.
 func Main(m *testing.M, h Harness) {
 	if role := os.Getenv(roleEnv); role != "" {
-		os.Exit(child(h, role, os.Getenv(placeEnv)))
+		os.Exit(runChild(h, role, os.Getenv(placeEnv)))
 	}
 	os.Exit(m.Run())
 }
 
-// FilePlace is a Harness's Place where data is a file.
+// FilePlace is a Harness's NewPlace for a bus that keeps its data in a file: it returns the
+// path of a file that does not exist yet, and is removed after the test.
 func FilePlace(t testing.TB) string { return filepath.Join(t.TempDir(), "bus.db") }

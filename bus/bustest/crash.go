@@ -13,10 +13,10 @@ import (
 	"parley/bus"
 )
 
-var crashing = []promise{
-	{"killed while it publishes, it has kept what it accepted", killPublisher},
-	{"killed while it works, its mailboxes go on, counted", killWorker},
-	{"killed while it settles, nothing is lost and what was settled stays so", killSettler},
+var crashPromises = []promise{
+	{"killed while it publishes, it has kept what it accepted", testKilledPublisher},
+	{"killed while it works, its mailboxes go on, counted", testKilledWorker},
+	{"killed while it settles, nothing is lost and what was settled stays so", testKilledSettler},
 }
 
 // The variables that tell a child process what to do.
@@ -32,21 +32,22 @@ type process struct {
 	lines *bufio.Scanner
 }
 
-func (r *rig) start(role string) *process {
+// startChild starts a child process with that role: publish, work, settle or sleep.
+func (r *rig) startChild(role string) *process {
 	r.Helper()
 	self, err := os.Executable()
-	r.ok("executable", err)
+	r.noError("executable", err)
 	cmd := exec.CommandContext(r.Context(), self)
 	cmd.Env = append(os.Environ(), roleEnv+"="+role, placeEnv+"="+r.place)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	r.ok("pipe", err)
-	r.ok("start", cmd.Start())
+	r.noError("pipe", err)
+	r.noError("start", cmd.Start())
 	return &process{r: r, cmd: cmd, lines: bufio.NewScanner(out)}
 }
 
-// line waits for the next line that the child prints.
-func (p *process) line() string {
+// nextLine waits for the next line that the child prints, and returns it.
+func (p *process) nextLine() string {
 	p.r.Helper()
 	if !p.lines.Scan() {
 		p.r.Fatalf("the child process ended early: %v", p.lines.Err())
@@ -58,7 +59,7 @@ func (p *process) line() string {
 // test had not read.
 func (p *process) kill() (rest []string) {
 	p.r.Helper()
-	p.r.ok("kill", p.cmd.Process.Kill())
+	p.r.noError("kill", p.cmd.Process.Kill())
 	for p.lines.Scan() {
 		rest = append(rest, p.lines.Text())
 	}
@@ -68,8 +69,8 @@ func (p *process) kill() (rest []string) {
 	return rest
 }
 
-// child is the main function of a child process. It ends when it is killed.
-func child(h Harness, role, place string) int {
+// runChild is the main function of a child process. It ends when it is killed.
+func runChild(h Harness, role, place string) int {
 	ctx := context.Background()
 	b, err := h.Open(ctx, place, Options{})
 	if err == nil {
@@ -81,16 +82,18 @@ func child(h Harness, role, place string) int {
 		case "settle":
 			err = childSettle(ctx, b)
 		case "sleep":
-			err = childSleep(ctx, b)
+			err = childHold(ctx, b)
 		}
 	}
 	fmt.Fprintln(os.Stderr, role, err)
 	return 1
 }
 
+// childKeys is the number of mailboxes to which a child publishes.
 const childKeys = 4
 
-// childPublish publishes to several mailboxes at once and prints what was accepted.
+// childPublish publishes to several mailboxes at once, and prints the ids of the messages that
+// the bus has accepted.
 func childPublish(ctx context.Context, b Bus) error {
 	var wg sync.WaitGroup
 	failed := make(chan error, childKeys)
@@ -128,7 +131,7 @@ func childWork(ctx context.Context, b Bus) error {
 	}
 }
 
-// childSettle settles one message at a time and prints which.
+// childSettle settles one message at a time and prints its id.
 func childSettle(ctx context.Context, b Bus) error {
 	for {
 		l, err := b.Claim(ctx, inbound)
@@ -150,10 +153,10 @@ func childSettle(ctx context.Context, b Bus) error {
 func (r *rig) drain() map[string][]string {
 	r.Helper()
 	got := map[string][]string{}
-	for r.depth(inbound) != (bus.Depth{}) {
+	for r.readDepth(inbound) != (bus.Depth{}) {
 		l := r.claim()
 		mail, err := l.Mail(r.Context(), 0)
-		r.ok("mail", err)
+		r.noError("mail", err)
 		for _, m := range mail {
 			got[m.Key] = append(got[m.Key], m.ID)
 		}
@@ -162,17 +165,17 @@ func (r *rig) drain() map[string][]string {
 	return got
 }
 
-func killPublisher(r *rig) {
-	p := r.start("publish")
+func testKilledPublisher(r *rig) {
+	p := r.startChild("publish")
 	var accepted []string
 	for range 500 {
-		accepted = append(accepted, p.line())
+		accepted = append(accepted, p.nextLine())
 	}
 	accepted = append(accepted, p.kill()...)
 	r.open(Options{})
 	for _, id := range accepted { // as a platform would deliver them again
 		key, _, _ := strings.Cut(id, "/")
-		r.ok("publish again", r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: key}))
+		r.noError("publish again", r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: key}))
 	}
 	got := r.drain()
 	n := 0
@@ -189,21 +192,21 @@ func killPublisher(r *rig) {
 	}
 }
 
-func killWorker(r *rig) {
+func testKilledWorker(r *rig) {
 	r.open(Options{})
 	r.publish("a", "1", "2")
 	r.publish("b", "3")
 	if !r.harness.Shared {
-		r.ok("close", r.Close())
+		r.noError("close", r.Close())
 	}
 	var last int64
 	for attempt := 1; attempt <= 3; attempt++ {
-		p := r.start("work")
+		p := r.startChild("work")
 		for range 2 {
 			var key string
 			var fence int64
 			var n int
-			line := p.line()
+			line := p.nextLine()
 			if _, err := fmt.Sscan(line, &key, &fence, &n); err != nil {
 				r.Fatalf("line %q: %v", line, err)
 			}
@@ -216,7 +219,7 @@ func killWorker(r *rig) {
 	}
 	killed := time.Now()
 	if !r.harness.Shared {
-		r.Bus = r.another()
+		r.Bus = r.openAnother()
 	}
 	keys := map[string]bool{}
 	for range 2 {
@@ -224,7 +227,7 @@ func killWorker(r *rig) {
 		if took := time.Since(killed); took > r.harness.LeaseTime+time.Second {
 			r.Errorf("claimed %v after the kill", took)
 		}
-		r.attempts(l, 4)
+		r.wantAttempts(l, 4)
 		if l.Claim().Fence <= last {
 			r.Errorf("fence %d after %d", l.Claim().Fence, last)
 		}
@@ -236,17 +239,17 @@ func killWorker(r *rig) {
 	}
 }
 
-func killSettler(r *rig) {
+func testKilledSettler(r *rig) {
 	r.open(Options{})
 	const n = 600
 	for i := range n {
 		key := fmt.Sprint("k", i%childKeys)
-		r.ok("publish", r.Publish(r.Context(), inbound, bus.Message{ID: fmt.Sprintf("%s/%d", key, i/childKeys), Key: key}))
+		r.noError("publish", r.Publish(r.Context(), inbound, bus.Message{ID: fmt.Sprintf("%s/%d", key, i/childKeys), Key: key}))
 	}
 	if !r.harness.Shared {
-		r.ok("close", r.Close())
+		r.noError("close", r.Close())
 	}
-	p := r.start("settle")
+	p := r.startChild("settle")
 	settled := map[string]int{}
 	count := func(id string) {
 		key, i, _ := strings.Cut(id, "/")
@@ -256,13 +259,13 @@ func killSettler(r *rig) {
 		settled[key]++
 	}
 	for range n / 4 {
-		count(p.line())
+		count(p.nextLine())
 	}
 	for _, id := range p.kill() {
 		count(id)
 	}
 	if !r.harness.Shared {
-		r.Bus = r.another()
+		r.Bus = r.openAnother()
 	}
 	more := 0
 	for key, ids := range r.drain() {

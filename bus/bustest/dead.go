@@ -7,26 +7,28 @@ import (
 	"parley/bus"
 )
 
-var burying = []promise{
-	{"keeps a dead letter with its reason and its attempts", bury},
-	{"lets the mail behind it go on", buryAndGoOn},
-	{"lists in pages, oldest first", pages},
-	{"replays under a new id, and forgets the letter with it", replay},
-	{"does not replay into a full mailbox", replayFull},
-	{"drops", drop},
+var deadLetterPromises = []promise{
+	{"keeps a dead letter with its reason and its attempts", testBury},
+	{"lets the mail behind it go on", testMailBehindDeadLetter},
+	{"lists in pages, oldest first", testDeadLetterPages},
+	{"replays under a new id, and forgets the letter with it", testReplay},
+	{"does not replay into a full mailbox", testReplayIntoFull},
+	{"drops", testDrop},
 }
 
-// bury buries the next mailbox's mail.
+// bury claims the next mailbox, checks that it is that of key with exactly this mail, and
+// makes dead letters of all of it.
 func (r *rig) bury(key, reason string, ids ...string) {
 	r.Helper()
 	l := r.claimKey(key)
-	r.settle(l, bus.End{Dead: r.mail(l, 0, ids...), Reason: reason})
+	r.settle(l, bus.End{Dead: r.wantMail(l, 0, ids...), Reason: reason})
 }
 
-func (r *rig) letters(after string, limit int, ids ...string) []bus.DeadLetter {
+// wantDeadLetters lists dead letters, checks that they have these ids, and returns them.
+func (r *rig) wantDeadLetters(after string, limit int, ids ...string) []bus.DeadLetter {
 	r.Helper()
 	list, err := r.DeadLetters(r.Context(), inbound, after, limit)
-	r.ok("dead letters", err)
+	r.noError("dead letters", err)
 	var got []string
 	for _, d := range list {
 		got = append(got, d.Message.ID)
@@ -37,18 +39,18 @@ func (r *rig) letters(after string, limit int, ids ...string) []bus.DeadLetter {
 	return list
 }
 
-func bury(r *rig) {
+func testBury(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a", "b", "c")
 	r.settle(r.claimKey("k"), bus.End{})
 	l := r.claimKey("k")
-	last := r.mail(l, 0, "a", "b", "c")
+	last := r.wantMail(l, 0, "a", "b", "c")
 	mail, err := l.Mail(r.Context(), 0)
-	r.ok("mail", err)
+	r.noError("mail", err)
 	before := time.Now().Add(-time.Second)
 	r.settle(l, bus.End{Done: mail[0].Seq, Dead: last, Reason: "poison"})
 	for range 2 {
-		for i, d := range r.letters("", 10, "b", "c") {
+		for i, d := range r.wantDeadLetters("", 10, "b", "c") {
 			m := d.Message
 			if d.Topic != inbound || d.Reason != "poison" || d.Attempts != 2 || m.Key != "k" || m.Seq != mail[i+1].Seq || string(m.Body) != "body of "+m.ID {
 				r.Errorf("dead letter is %+v", d)
@@ -57,45 +59,45 @@ func bury(r *rig) {
 				r.Errorf("buried at %v", d.BuriedAt)
 			}
 		}
-		if d := r.depth(inbound); d.Dead != 2 || d.Waiting != 0 {
+		if d := r.readDepth(inbound); d.Dead != 2 || d.Waiting != 0 {
 			r.Errorf("depth is %+v", d)
 		}
-		r.nothingLeft()
+		r.wantNothingLeft()
 		r.reopen()
 	}
 	r.publish("k", "b") // it was taken: its id is burnt
-	r.nothingDue(inbound, 50*time.Millisecond)
+	r.wantNothingDue(inbound, 50*time.Millisecond)
 	if list, err := r.DeadLetters(r.Context(), bus.TimersTopic, "", 10); err != nil || len(list) > 0 {
 		r.Errorf("another topic has %v, %v", list, err)
 	}
 }
 
-func buryAndGoOn(r *rig) {
+func testMailBehindDeadLetter(r *rig) {
 	r.open(Options{})
 	r.publish("k", "poison", "good")
 	l := r.claimKey("k")
 	mail, err := l.Mail(r.Context(), 0)
-	r.ok("mail", err)
+	r.noError("mail", err)
 	r.settle(l, bus.End{Dead: mail[0].Seq, Reason: "poison"})
 	l = r.claimKey("k")
-	r.attempts(l, 1)
-	r.settle(l, bus.End{Done: r.mail(l, 0, "good")})
-	r.letters("", 10, "poison")
+	r.wantAttempts(l, 1)
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "good")})
+	r.wantDeadLetters("", 10, "poison")
 }
 
-func pages(r *rig) {
+func testDeadLetterPages(r *rig) {
 	r.open(Options{})
 	for _, id := range []string{"z", "y", "x", "w", "v"} {
 		r.publish(id, id)
 		r.bury(id, "no", id)
 	}
-	r.letters("", 2, "z", "y")
-	r.letters("y", 2, "x", "w")
-	r.letters("w", 2, "v")
-	r.letters("v", 2)
+	r.wantDeadLetters("", 2, "z", "y")
+	r.wantDeadLetters("y", 2, "x", "w")
+	r.wantDeadLetters("w", 2, "v")
+	r.wantDeadLetters("v", 2)
 }
 
-func replay(r *rig) {
+func testReplay(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a")
 	r.bury("k", "no", "a")
@@ -106,19 +108,19 @@ func replay(r *rig) {
 		}
 		r.publish("k", fmt.Sprint("other", n))
 		got, err := r.Replay(r.Context(), inbound, id)
-		r.ok("replay", err)
+		r.noError("replay", err)
 		want := fmt.Sprint("a~", n+1)
 		if got != want {
 			r.Fatalf("%s is replayed as %s, want %s", id, got, want)
 		}
-		r.letters("", 10)
+		r.wantDeadLetters("", 10)
 		_, err = r.Replay(r.Context(), inbound, id)
 		r.wantError("replay again", err, bus.ErrNotFound)
 		r.reopen()
 		r.publish("k", want) // it is known now
 		l := r.claimKey("k")
 		got1, err := l.Mail(r.Context(), 0)
-		r.ok("mail", err)
+		r.noError("mail", err)
 		if len(got1) != 2 || got1[1].ID != want || string(got1[1].Body) != "body of a" {
 			r.Fatalf("mail is %+v, want the replayed letter at its end", got1)
 		}
@@ -131,17 +133,17 @@ func replay(r *rig) {
 	}
 }
 
-func replayFull(r *rig) {
+func testReplayIntoFull(r *rig) {
 	r.open(Options{Caps: bus.Caps{Inbound: 1}})
 	r.publish("k", "a")
 	r.bury("k", "no", "a")
 	r.publish("k", "b")
 	_, err := r.Replay(r.Context(), inbound, "a")
 	r.wantError("replay", err, bus.ErrFull)
-	r.letters("", 10, "a")
+	r.wantDeadLetters("", 10, "a")
 	r.finish("k", "b")
 	id, err := r.Replay(r.Context(), inbound, "a")
-	r.ok("replay", err)
+	r.noError("replay", err)
 	if id != "a~1" {
 		r.Errorf("replayed as %q, want a~1: what is refused burns no id", id)
 	}
@@ -149,14 +151,14 @@ func replayFull(r *rig) {
 	r.wantError("replay", err, bus.ErrNotFound)
 }
 
-func drop(r *rig) {
+func testDrop(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a", "b")
 	r.bury("k", "no", "a", "b")
-	r.ok("drop", r.Drop(r.Context(), inbound, "a"))
+	r.noError("drop", r.Drop(r.Context(), inbound, "a"))
 	r.wantError("drop again", r.Drop(r.Context(), inbound, "a"), bus.ErrNotFound)
 	r.wantError("drop from another topic", r.Drop(r.Context(), bus.TimersTopic, "b"), bus.ErrNotFound)
-	r.letters("", 10, "b")
+	r.wantDeadLetters("", 10, "b")
 	r.reopen()
-	r.letters("", 10, "b")
+	r.wantDeadLetters("", 10, "b")
 }

@@ -12,18 +12,19 @@ import (
 	"parley/bus"
 )
 
-var watching = []promise{
-	{"reach the watchers of their session and of their channel, in order", eventFeeds},
-	{"keep what they say", eventFields},
-	{"are numbered upward, over a restart too", eventsGrow},
-	{"can be read again from an id", eventsResume},
-	{"are gone when too many have followed, and after a restart", eventsGone},
-	{"do not wait for a slow watcher, who is told once", eventsSlow},
-	{"end with the watcher's context", eventsEnd},
-	{"are cheap for a thousand who watch nothing", eventsIdle},
+var eventPromises = []promise{
+	{"reach the watchers of their session and of their channel, in order", testEventFeeds},
+	{"keep what they say", testEventFields},
+	{"are numbered upward, over a restart too", testEventIDsGrow},
+	{"can be read again from an id", testEventsFromID},
+	{"are gone when too many have followed, and after a restart", testEventsGone},
+	{"do not wait for a slow watcher, who is told once", testSlowWatcher},
+	{"end with the watcher's context", testEventsEndWithContext},
+	{"are cheap for a thousand who watch nothing", testIdleWatchers},
 }
 
-func event(session string, block int) bus.Event {
+// newEvent returns an event with the number of a block, by which wantBlocks recognizes it.
+func newEvent(session string, block int) bus.Event {
 	return bus.Event{Type: bus.BlockDelta, Session: session, Route: bus.Address{Channel: "telegram", Chat: session}, Turn: "t", Block: block}
 }
 
@@ -34,6 +35,7 @@ type subscription struct {
 	stop func()
 }
 
+// subscribe subscribes to a feed, from after an id on, until the test ends.
 func (r *rig) subscribe(feed bus.Feed, after uint64) *subscription {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), 2*patience)
@@ -48,8 +50,8 @@ func (r *rig) subscribe(feed bus.Feed, after uint64) *subscription {
 	return v
 }
 
-// see checks that the next events have these blocks, and returns the last.
-func (v *subscription) see(blocks ...int) (e bus.Event) {
+// wantBlocks checks that the next events have these blocks, and returns the last.
+func (v *subscription) wantBlocks(blocks ...int) (e bus.Event) {
 	v.r.Helper()
 	var last uint64
 	for _, want := range blocks {
@@ -65,24 +67,24 @@ func (v *subscription) see(blocks ...int) (e bus.Event) {
 	return e
 }
 
-func eventFeeds(r *rig) {
+func testEventFeeds(r *rig) {
 	r.open(Options{})
 	one := r.subscribe(bus.SessionFeed("s1"), 0)
 	two := r.subscribe(bus.SessionFeed("s2"), 0)
 	all := r.subscribe(bus.ChannelFeed("telegram"), 0)
 	other := r.subscribe(bus.ChannelFeed("slack"), 0)
-	r.Emit(event("s1", 1))
-	r.Emit(event("s2", 2))
+	r.Emit(newEvent("s1", 1))
+	r.Emit(newEvent("s2", 2))
 	r.Emit(bus.Event{Type: bus.TurnStart, Session: "s1", Block: 3}) // no route
 	r.Emit(bus.Event{Type: bus.TurnStart, Session: "s3", Route: bus.Address{Channel: "slack"}, Block: 4})
 	r.Emit(bus.Event{Type: bus.Limited, Route: bus.Address{Channel: "slack"}, Block: 5}) // no session
-	one.see(1, 3)
-	two.see(2)
-	all.see(1, 2)
-	other.see(4, 5)
+	one.wantBlocks(1, 3)
+	two.wantBlocks(2)
+	all.wantBlocks(1, 2)
+	other.wantBlocks(4, 5)
 }
 
-func eventFields(r *rig) {
+func testEventFields(r *rig) {
 	r.open(Options{})
 	v := r.subscribe(bus.SessionFeed("s"), 0)
 	e := bus.Event{
@@ -90,20 +92,20 @@ func eventFields(r *rig) {
 		Block: 7, Kind: "text", Delta: "añ\x00\n", Tool: "exec", Call: "c1", Error: &bus.Failure{Code: "timeout", Message: "late"},
 	}
 	r.Emit(e)
-	got := v.see(7)
+	got := v.wantBlocks(7)
 	e.ID = got.ID
 	if !reflect.DeepEqual(got, e) {
 		r.Errorf("got %+v, want %+v", got, e)
 	}
 }
 
-func eventsGrow(r *rig) {
+func testEventIDsGrow(r *rig) {
 	r.open(Options{})
 	var last uint64
 	for i := range 4 {
 		v := r.subscribe(bus.SessionFeed("s"), 0)
-		r.Emit(event("s", i))
-		e := v.see(i)
+		r.Emit(newEvent("s", i))
+		e := v.wantBlocks(i)
 		if e.ID <= last {
 			r.Fatalf("event %d after %d", e.ID, last)
 		}
@@ -115,26 +117,26 @@ func eventsGrow(r *rig) {
 	}
 }
 
-func eventsResume(r *rig) {
+func testEventsFromID(r *rig) {
 	r.open(Options{})
 	v := r.subscribe(bus.SessionFeed("s"), 0)
 	for i := range 10 {
-		r.Emit(event("s", i))
-		r.Emit(event("noise", i))
+		r.Emit(newEvent("s", i))
+		r.Emit(newEvent("noise", i))
 	}
-	first := v.see(0)
-	fourth := v.see(1, 2, 3)
-	last := v.see(4, 5, 6, 7, 8, 9)
+	first := v.wantBlocks(0)
+	fourth := v.wantBlocks(1, 2, 3)
+	last := v.wantBlocks(4, 5, 6, 7, 8, 9)
 	v.stop()
-	r.subscribe(bus.SessionFeed("s"), fourth.ID).see(4, 5, 6, 7, 8, 9)
-	r.subscribe(bus.SessionFeed("s"), first.ID).see(1, 2, 3)
+	r.subscribe(bus.SessionFeed("s"), fourth.ID).wantBlocks(4, 5, 6, 7, 8, 9)
+	r.subscribe(bus.SessionFeed("s"), first.ID).wantBlocks(1, 2, 3)
 	now, end := r.subscribe(bus.SessionFeed("s"), 0), r.subscribe(bus.SessionFeed("s"), last.ID)
-	r.Emit(event("s", 10))
-	now.see(10)
-	end.see(10)
+	r.Emit(newEvent("s", 10))
+	now.wantBlocks(10)
+	end.wantBlocks(10)
 }
 
-func eventsGone(r *rig) {
+func testEventsGone(r *rig) {
 	r.open(Options{})
 	feed := bus.SessionFeed("s")
 	gone := func(after uint64) {
@@ -143,28 +145,28 @@ func eventsGone(r *rig) {
 		r.wantError(fmt.Sprint("subscribe after ", after), err, bus.ErrGone)
 	}
 	v := r.subscribe(feed, 0)
-	r.Emit(event("s", 0))
-	first := v.see(0)
+	r.Emit(newEvent("s", 0))
+	first := v.wantBlocks(0)
 	v.stop()
 	for i := range 1000 { // held: the last few thousand
-		r.Emit(event("s", i+1))
+		r.Emit(newEvent("s", i+1))
 	}
-	r.subscribe(feed, first.ID).see(1, 2)
+	r.subscribe(feed, first.ID).wantBlocks(1, 2)
 	for i := range 20000 {
-		r.Emit(event("s", i))
+		r.Emit(newEvent("s", i))
 	}
 	r.awaitGone(feed, first.ID)
 	gone(1)
 	gone(first.ID + uint64(24*time.Hour.Microseconds())) // not given yet: of another bus, another clock
 	r.reopen()
-	r.Emit(event("s", 0))
+	r.Emit(newEvent("s", 0))
 	if !r.harness.Shared { // where events live in the process
 		gone(first.ID)
 	}
 }
 
-// awaitGone waits until a subscription after that id gives ErrGone. A bus may send events
-// in the background, so that is not so at once.
+// awaitGone waits until a subscription from after that id on yields ErrGone. A bus may send
+// events in the background, and then some time passes until it does.
 func (r *rig) awaitGone(feed bus.Feed, after uint64) {
 	r.Helper()
 	r.await("the event to be gone", func() bool {
@@ -175,14 +177,14 @@ func (r *rig) awaitGone(feed bus.Feed, after uint64) {
 	})
 }
 
-// eventsSlow emits more events than a bus holds before the watcher reads. The watcher
-// gets ErrGone exactly where events are missing.
-func eventsSlow(r *rig) {
+// testSlowWatcher emits more events than a bus keeps for a watcher, before the watcher reads.
+// The watcher must get ErrGone exactly where events are missing.
+func testSlowWatcher(r *rig) {
 	r.open(Options{})
 	v := r.subscribe(bus.SessionFeed("s"), 0)
 	const n = 20000
 	for i := range n {
-		r.Emit(event("s", i))
+		r.Emit(newEvent("s", i))
 	}
 	got, gaps, last, told := 0, 0, -1, false
 	for last < n-1 {
@@ -209,11 +211,11 @@ func eventsSlow(r *rig) {
 	}
 }
 
-func eventsEnd(r *rig) {
+func testEventsEndWithContext(r *rig) {
 	r.open(Options{})
 	ctx, cancel := context.WithCancel(r.Context())
 	seq, err := r.Subscribe(ctx, bus.SessionFeed("s"), 0)
-	r.ok("subscribe", err)
+	r.noError("subscribe", err)
 	var wg sync.WaitGroup
 	var got int
 	wg.Go(func() {
@@ -224,7 +226,7 @@ func eventsEnd(r *rig) {
 			}
 		}
 	})
-	r.Emit(event("s", 1))
+	r.Emit(newEvent("s", 1))
 	wg.Wait()
 	if got != 1 {
 		r.Errorf("got %d events, want 1", got)
@@ -233,13 +235,13 @@ func eventsEnd(r *rig) {
 	r.wantError("subscribe", err, context.Canceled)
 }
 
-func eventsIdle(r *rig) {
+func testIdleWatchers(r *rig) {
 	r.open(Options{})
 	ctx, cancel := context.WithCancel(r.Context())
 	var wg sync.WaitGroup
 	for i := range 1000 {
 		seq, err := r.Subscribe(ctx, bus.SessionFeed(fmt.Sprint("idle", i)), 0)
-		r.ok("subscribe", err)
+		r.noError("subscribe", err)
 		wg.Go(func() {
 			for e, err := range seq {
 				r.Errorf("an idle feed has %+v, %v", e, err)
@@ -248,10 +250,10 @@ func eventsIdle(r *rig) {
 	}
 	v := r.subscribe(bus.SessionFeed("s"), 0)
 	for i := range 1000 {
-		r.Emit(event("s", i))
+		r.Emit(newEvent("s", i))
 	}
 	for i := range 1000 {
-		v.see(i)
+		v.wantBlocks(i)
 	}
 	cancel()
 	wg.Wait()

@@ -11,27 +11,27 @@ import (
 	"parley/bus"
 )
 
-var sharing = []promise{
-	{"two buses share the work, one holder to a mailbox", fleetShares},
-	{"steering reaches the holder in the other bus", fleetSteers},
-	{"a bus that is cut off loses its leases to the others, and is fenced", fleetCutOff},
-	{"a name is held once in the fleet, and goes to another with its holder's loss", fleetHolds},
-	{"after an outage for all, what is being worked on is not claimed a second time", fleetOutage},
-	{"after a loss of all data, nothing wedges", fleetWiped},
-	{"a process that was stopped is fenced when it wakes", fleetStopped},
-	{"a roster has every process that has the bus open, and no other", fleetRoster},
-	{"events of one bus reach the watchers of the other", fleetEvents},
+var fleetPromises = []promise{
+	{"two buses share the work, one holder to a mailbox", testFleetSharesWork},
+	{"steering reaches the holder in the other bus", testFleetSteers},
+	{"a bus that is cut off loses its leases to the others, and is fenced", testFleetCutOff},
+	{"a name is held once in the fleet, and goes to another with its holder's loss", testFleetHolds},
+	{"after an outage for all, what is being worked on is not claimed a second time", testFleetOutage},
+	{"after a loss of all data, nothing wedges", testFleetWiped},
+	{"a process that was stopped is fenced when it wakes", testFleetStopped},
+	{"a roster has every process that has the bus open, and no other", testFleetRoster},
+	{"events of one bus reach the watchers of the other", testFleetEvents},
 }
 
-// fleet opens two buses over the same data.
-func fleet(r *rig) (other Bus) {
+// openFleet opens two buses over the same data: that of r, and the one that it returns.
+func openFleet(r *rig) (other Bus) {
 	r.Helper()
 	r.open(Options{Lease: 2 * time.Second})
-	return r.another()
+	return r.openAnother()
 }
 
-func fleetShares(r *rig) {
-	other := fleet(r)
+func testFleetSharesWork(r *rig) {
+	other := openFleet(r)
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	const keys, n = 20, 1000
@@ -51,11 +51,11 @@ func fleetShares(r *rig) {
 	for _, b := range []Bus{r.Bus, other, r.Bus, other} {
 		wg.Go(func() {
 			err := workUntil(ctx, b, func(l bus.Lease, m bus.Message) {
-				if !w.holds(l) { // one lease may bring several
-					w.claimed(l)
+				if !w.isHolder(l) { // one lease may bring several
+					w.recordClaim(l)
 				}
-				w.see(m)
-				w.released(l)
+				w.checkOrder(m)
+				w.recordRelease(l)
 				mu.Lock()
 				defer mu.Unlock()
 				if seen++; seen == n {
@@ -70,45 +70,45 @@ func fleetShares(r *rig) {
 	wg.Wait()
 }
 
-func fleetSteers(r *rig) {
-	other := fleet(r)
+func testFleetSteers(r *rig) {
+	other := openFleet(r)
 	r.publish("k", "a")
 	l := r.claimOf(other, inbound)
-	last := r.mail(l, 0, "a")
+	last := r.wantMail(l, 0, "a")
 	r.publish("k", "b")
-	r.settle(l, bus.End{Done: r.mail(l, last, "b")})
-	r.nothingLeft()
+	r.settle(l, bus.End{Done: r.wantMail(l, last, "b")})
+	r.wantNothingLeft()
 }
 
-func fleetCutOff(r *rig) {
-	other := fleet(r)
+func testFleetCutOff(r *rig) {
+	other := openFleet(r)
 	r.skipUnless(r.harness.CutOff != nil, "cutting off")
 	r.publish("k", "a")
 	zombie := r.claimOf(other, inbound)
-	r.mail(zombie, 0, "a")
+	r.wantMail(zombie, 0, "a")
 	cut := time.Now()
 	restore := r.harness.CutOff(r, other)
 	l := r.claimKey("k")
 	if took := time.Since(cut); took > r.options.Lease+time.Second {
 		r.Errorf("taken over after %v", took)
 	}
-	r.attempts(l, 2)
+	r.wantAttempts(l, 2)
 	ctx, cancel := context.WithTimeout(r.Context(), 100*time.Millisecond)
 	defer cancel()
 	if zombie.Held(ctx) == nil {
 		r.Error("a holder that is cut off believes itself held")
 	}
 	restore()
-	r.isFenced(zombie)
+	r.wantFenced(zombie)
 	<-zombie.Lost()
-	r.settle(l, bus.End{Done: r.mail(l, 0, "a")})
-	r.nothingLeft()
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "a")})
+	r.wantNothingLeft()
 }
 
-func fleetHolds(r *rig) {
-	other := fleet(r)
+func testFleetHolds(r *rig) {
+	other := openFleet(r)
 	_, release, err := other.Hold(r.Context(), "name")
-	r.ok("hold", err)
+	r.noError("hold", err)
 	r.checkFree("name", false)
 	release()
 	r.checkFree("name", true)
@@ -116,12 +116,12 @@ func fleetHolds(r *rig) {
 		return
 	}
 	held, release, err := other.Hold(r.Context(), "name")
-	r.ok("hold", err)
+	r.noError("hold", err)
 	restore := r.harness.CutOff(r, other)
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	_, releaseMine, err := r.Hold(ctx, "name")
-	r.ok("hold", err)
+	r.noError("hold", err)
 	select { // the former holder knew before
 	case <-held.Done():
 		r.wantError("cause", context.Cause(held), bus.ErrFenced)
@@ -134,18 +134,18 @@ func fleetHolds(r *rig) {
 	releaseMine()
 }
 
-func fleetEvents(r *rig) {
-	other := fleet(r)
+func testFleetEvents(r *rig) {
+	other := openFleet(r)
 	v := r.subscribe(bus.SessionFeed("s"), 0)
 	for i := range 100 {
-		other.Emit(event("s", i))
+		other.Emit(newEvent("s", i))
 	}
 	for i := range 100 {
-		v.see(i)
+		v.wantBlocks(i)
 	}
 }
 
-// skipUnless skips a test if the harness lacks its hook.
+// skipUnless skips a test if the harness has no function to cause what the test is about.
 func (r *rig) skipUnless(has bool, what string) {
 	r.Helper()
 	if !has {
@@ -153,27 +153,27 @@ func (r *rig) skipUnless(has bool, what string) {
 	}
 }
 
-func fleetOutage(r *rig) {
-	other := fleet(r)
+func testFleetOutage(r *rig) {
+	other := openFleet(r)
 	r.skipUnless(r.harness.CutOff != nil, "cutting off")
 	r.publish("k", "a")
 	l := r.claimOf(other, inbound)
-	last := r.mail(l, 0, "a")
+	last := r.wantMail(l, 0, "a")
 	mine, others := r.harness.CutOff(r, r.Bus), r.harness.CutOff(r, other)
 	<-time.After(2 * r.options.Lease)
 	mine()
-	r.nothingDue(inbound, r.options.Lease/2) // the first one back does not take what is worked on
+	r.wantNothingDue(inbound, r.options.Lease/2) // the first one back does not take what is worked on
 	others()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	r.ok("held", l.Held(ctx))
-	r.nothingDue(inbound, 2*r.options.Lease)
+	r.noError("held", l.Held(ctx))
+	r.wantNothingDue(inbound, 2*r.options.Lease)
 	r.settle(l, bus.End{Done: last})
-	r.nothingLeft()
+	r.wantNothingLeft()
 }
 
-func fleetWiped(r *rig) {
-	other := fleet(r)
+func testFleetWiped(r *rig) {
+	other := openFleet(r)
 	r.skipUnless(r.harness.Wipe != nil, "losing all data")
 	r.publish("held", "a")
 	r.publish("waiting", "b")
@@ -185,43 +185,43 @@ func fleetWiped(r *rig) {
 	case <-time.After(patience):
 		r.Fatal("a lease outlives the loss of all data")
 	}
-	r.isFenced(l)
+	r.wantFenced(l)
 	r.publish("held", "c")
 	next := r.claimKey("held")
 	if next.Claim().Fence <= fence {
 		r.Errorf("fence %d after %d", next.Claim().Fence, fence)
 	}
-	r.settle(next, bus.End{Done: r.mail(next, 0, "c")})
-	r.nothingLeft()
+	r.settle(next, bus.End{Done: r.wantMail(next, 0, "c")})
+	r.wantNothingLeft()
 }
 
-func fleetStopped(r *rig) {
-	fleet(r)
+func testFleetStopped(r *rig) {
+	openFleet(r)
 	r.options = Options{}
 	r.reopen()
 	r.publish("k", "a")
-	p := r.start("sleep")
+	p := r.startChild("sleep")
 	defer p.kill()
-	if line := p.line(); line != "k" {
+	if line := p.nextLine(); line != "k" {
 		r.Fatalf("the child process claimed %q", line)
 	}
-	r.ok("stop", p.cmd.Process.Signal(syscall.SIGSTOP))
+	r.noError("stop", p.cmd.Process.Signal(syscall.SIGSTOP))
 	stopped := time.Now()
 	l := r.claimKey("k")
 	if took := time.Since(stopped); took > r.harness.LeaseTime+time.Second {
 		r.Errorf("taken over after %v", took)
 	}
-	r.ok("continue", p.cmd.Process.Signal(syscall.SIGCONT))
+	r.noError("continue", p.cmd.Process.Signal(syscall.SIGCONT))
 	for _, what := range []string{"lost", "held", "mail", "settle"} {
-		if line := p.line(); line != what+" true" {
+		if line := p.nextLine(); line != what+" true" {
 			r.Errorf("the process that was stopped says %q of being fenced", line)
 		}
 	}
-	r.settle(l, bus.End{Done: r.mail(l, 0, "a")})
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "a")})
 }
 
-// childSleep holds a mailbox until it learns that it was lost meanwhile.
-func childSleep(ctx context.Context, b Bus) error {
+// childHold claims a mailbox and keeps the lease until it learns that the lease was lost.
+func childHold(ctx context.Context, b Bus) error {
 	l, err := b.Claim(ctx, inbound)
 	if err != nil {
 		return err

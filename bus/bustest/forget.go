@@ -13,19 +13,20 @@ import (
 )
 
 // These are skipped if a bus is no bus.Forgetter.
-var forgetting = []promise{
-	{"takes out what it is told to, and leaves the rest in order", forgetWaiting},
-	{"keeps ids from being used again", forgetIDs},
-	{"takes the mailbox from its holder, for whom all is over", forgetLeased},
-	{"leaves those in peace who hold none of it", forgetOthers},
-	{"ends the wait of what is gone, and of nothing else", forgetDelayed},
-	{"takes out dead letters", forgetDead},
-	{"takes out every topic's", forgetTopics},
-	{"leaves no events of a session", forgetEvents},
-	{"holds over a restart", forgetReopen},
-	{"loses nothing else under load", forgetUnderLoad},
+var forgetPromises = []promise{
+	{"takes out what it is told to, and leaves the rest in order", testForgetWaiting},
+	{"keeps ids from being used again", testForgetKeepsIDs},
+	{"takes the mailbox from its holder, for whom all is over", testForgetLeased},
+	{"leaves those in peace who hold none of it", testForgetSparesOthers},
+	{"ends the wait of what is gone, and of nothing else", testForgetDelayed},
+	{"takes out dead letters", testForgetDeadLetters},
+	{"takes out every topic's", testForgetTopics},
+	{"leaves no events of a session", testForgetEvents},
+	{"holds over a restart", testForgetReopen},
+	{"loses nothing else under load", testForgetUnderLoad},
 }
 
+// openForgetter opens r's bus, and skips the test if that is no bus.Forgetter.
 func (r *rig) openForgetter() {
 	r.Helper()
 	r.open(Options{})
@@ -43,14 +44,15 @@ func (r *rig) forget(want bus.Forgotten, ids ...string) {
 	}
 }
 
+// forgetThat forgets the messages for which which returns true, and the events of sessions.
 func (r *rig) forgetThat(which func(bus.Topic, bus.Message) bool, sessions ...string) bus.Forgotten {
 	r.Helper()
 	got, err := r.Bus.(bus.Forgetter).Forget(r.Context(), which, sessions...)
-	r.ok("forget", err)
+	r.noError("forget", err)
 	return got
 }
 
-func forgetWaiting(r *rig) {
+func testForgetWaiting(r *rig) {
 	r.openForgetter()
 	r.publish("k", "a", "b", "c", "d", "e")
 	r.publish("gone", "f")
@@ -62,7 +64,7 @@ func forgetWaiting(r *rig) {
 		return false
 	})
 	r.forget(bus.Forgotten{Messages: 4}, "a", "c", "e", "f")
-	if d := r.depth(inbound); d.Waiting != 3 || d.Leased != 0 || d.Delayed != 0 {
+	if d := r.readDepth(inbound); d.Waiting != 3 || d.Leased != 0 || d.Delayed != 0 {
 		r.Errorf("depth is %+v", d)
 	}
 	r.publish("k", "h")
@@ -72,26 +74,26 @@ func forgetWaiting(r *rig) {
 		if l.Claim().Key == "other" {
 			ids = []string{"g"}
 		}
-		r.settle(l, bus.End{Done: r.mail(l, 0, ids...)})
+		r.settle(l, bus.End{Done: r.wantMail(l, 0, ids...)})
 	}
-	r.nothingDue(inbound, 50*time.Millisecond)
-	r.nothingLeft()
+	r.wantNothingDue(inbound, 50*time.Millisecond)
+	r.wantNothingLeft()
 }
 
-func forgetIDs(r *rig) {
+func testForgetKeepsIDs(r *rig) {
 	r.openForgetter()
 	r.publish("k", "a")
 	r.forget(bus.Forgotten{Messages: 1}, "a")
 	r.publish("k", "a")
-	r.nothingDue(inbound, 50*time.Millisecond)
-	r.nothingLeft()
+	r.wantNothingDue(inbound, 50*time.Millisecond)
+	r.wantNothingLeft()
 }
 
-func forgetLeased(r *rig) {
+func testForgetLeased(r *rig) {
 	r.openForgetter()
 	r.publish("k", "a", "b")
 	l := r.claimKey("k")
-	last := r.mail(l, 0, "a", "b")
+	last := r.wantMail(l, 0, "a", "b")
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
 		_, err := l.Mail(r.Context(), last)
@@ -105,35 +107,35 @@ func forgetLeased(r *rig) {
 	<-l.Lost()
 	r.wantError("held", l.Held(r.Context()), bus.ErrFenced)
 	r.wantError("settle", l.Settle(r.Context(), bus.End{Done: last}), bus.ErrFenced)
-	r.nothingDue(inbound, time.Second) // what was under way gets time to end
+	r.wantNothingDue(inbound, time.Second) // what was under way gets time to end
 	l = r.claimKey("k")
-	r.attempts(l, 1)
+	r.wantAttempts(l, 1)
 	r.publish("k", "c")
-	r.settle(l, bus.End{Done: r.mail(l, 0, "b", "c")})
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "b", "c")})
 
 	r.publish("k", "d", "e")
 	r.settle(r.claimKey("k"), bus.End{})
 	r.claimKey("k")
 	r.forget(bus.Forgotten{Messages: 1, Leases: 1}, "e")
 	l = r.claimKey("k")
-	r.attempts(l, 2) // the claim that was cut off is not counted, the one before is
-	r.settle(l, bus.End{Done: r.mail(l, 0, "d")})
-	r.nothingLeft()
+	r.wantAttempts(l, 2) // the claim that was cut off is not counted, the one before is
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "d")})
+	r.wantNothingLeft()
 }
 
-func forgetOthers(r *rig) {
+func testForgetSparesOthers(r *rig) {
 	r.openForgetter()
 	r.publish("k", "a")
 	r.publish("other", "b")
 	l := r.claimKey("k")
 	r.forget(bus.Forgotten{Messages: 1}, "b")
-	r.ok("held", l.Held(r.Context()))
+	r.noError("held", l.Held(r.Context()))
 	r.publish("k", "c")
-	r.settle(l, bus.End{Done: r.mail(l, 0, "a", "c")})
-	r.nothingLeft()
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "a", "c")})
+	r.wantNothingLeft()
 }
 
-func forgetDelayed(r *rig) {
+func testForgetDelayed(r *rig) {
 	r.openForgetter()
 	r.publish("first", "a", "b")
 	r.publish("second", "c", "d")
@@ -142,28 +144,28 @@ func forgetDelayed(r *rig) {
 	}
 	r.forget(bus.Forgotten{Messages: 2}, "a", "d")
 	l := r.claimKey("first")
-	r.attempts(l, 1)
-	r.settle(l, bus.End{Done: r.mail(l, 0, "b")})
-	r.nothingDue(inbound, 50*time.Millisecond)
+	r.wantAttempts(l, 1)
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "b")})
+	r.wantNothingDue(inbound, 50*time.Millisecond)
 	if err := r.Publish(r.Context(), inbound, bus.Message{ID: "e", Key: "second", Urgent: true, Body: []byte("body of e")}); err != nil {
 		r.Fatal(err)
 	}
 	l = r.claimKey("second")
-	r.attempts(l, 2)
-	r.settle(l, bus.End{Done: r.mail(l, 0, "c", "e")})
-	r.nothingLeft()
+	r.wantAttempts(l, 2)
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "c", "e")})
+	r.wantNothingLeft()
 }
 
-func forgetDead(r *rig) {
+func testForgetDeadLetters(r *rig) {
 	r.openForgetter()
 	r.publish("k", "a", "b", "c")
 	r.bury("k", "poison", "a", "b", "c")
 	r.forget(bus.Forgotten{DeadLetters: 2}, "a", "c")
-	r.letters("", 10, "b")
-	r.nothingLeft()
+	r.wantDeadLetters("", 10, "b")
+	r.wantNothingLeft()
 }
 
-func forgetTopics(r *rig) {
+func testForgetTopics(r *rig) {
 	r.openForgetter()
 	topics := []bus.Topic{inbound, bus.OutboundTopic("telegram"), bus.TimersTopic}
 	for _, topic := range topics {
@@ -172,7 +174,7 @@ func forgetTopics(r *rig) {
 			if topic == bus.TimersTopic {
 				m.NotBefore = time.Now().Add(time.Hour)
 			}
-			r.ok("publish", r.Publish(r.Context(), topic, m))
+			r.noError("publish", r.Publish(r.Context(), topic, m))
 		}
 	}
 	var asked []bus.Topic
@@ -186,24 +188,24 @@ func forgetTopics(r *rig) {
 		r.Errorf("was asked about %v", asked)
 	}
 	for _, topic := range topics {
-		if d := r.depth(topic); d.Waiting != 1 {
+		if d := r.readDepth(topic); d.Waiting != 1 {
 			r.Errorf("%s: depth is %+v", topic, d)
 		}
 	}
 }
 
-func forgetEvents(r *rig) {
+func testForgetEvents(r *rig) {
 	r.openForgetter()
 	live := r.subscribe(bus.SessionFeed("s"), 0)
 	channel := r.subscribe(bus.ChannelFeed("telegram"), 0)
 	for i := range 3 {
 		for _, session := range []string{"s", "other"} {
-			e := event(session, i)
+			e := newEvent(session, i)
 			e.Delta = "said in " + session
 			r.Emit(e)
 		}
 	}
-	first := live.see(0)
+	first := live.wantBlocks(0)
 	if e, err, _ := channel.next(); err != nil || e.Delta == "" {
 		r.Fatalf("the first event is %+v, %v", e, err)
 	}
@@ -211,7 +213,7 @@ func forgetEvents(r *rig) {
 	if _, err := r.Subscribe(r.Context(), bus.SessionFeed("s"), first.ID); !errors.Is(err, bus.ErrGone) {
 		r.Errorf("the past can be subscribed to: %v", err)
 	}
-	r.Emit(event("s", 3))
+	r.Emit(newEvent("s", 3))
 	for {
 		e, err, _ := live.next()
 		if errors.Is(err, bus.ErrGone) {
@@ -227,7 +229,7 @@ func forgetEvents(r *rig) {
 		if errors.Is(err, bus.ErrGone) {
 			continue
 		}
-		r.ok("the channel's next event", err)
+		r.noError("the channel's next event", err)
 		if strings.Contains(e.Delta, "said in s") || e.Session == "other" && e.Delta == "" {
 			r.Errorf("the channel has %+v", e)
 		}
@@ -235,7 +237,7 @@ func forgetEvents(r *rig) {
 	}
 }
 
-func forgetReopen(r *rig) {
+func testForgetReopen(r *rig) {
 	r.openForgetter()
 	r.publish("k", "a", "b", "c")
 	r.publish("gone", "d")
@@ -243,13 +245,13 @@ func forgetReopen(r *rig) {
 	r.reopen()
 	r.publish("k", "a", "e")
 	r.finish("k", "b", "e")
-	r.nothingDue(inbound, 50*time.Millisecond)
-	r.nothingLeft()
+	r.wantNothingDue(inbound, 50*time.Millisecond)
+	r.wantNothingLeft()
 }
 
-// forgetUnderLoad forgets some messages while others are worked on. Those named "keep…"
+// testForgetUnderLoad forgets some messages while others are worked on. Those named "keep…"
 // have to be answered all the same, all of them and in order.
-func forgetUnderLoad(r *rig) {
+func testForgetUnderLoad(r *rig) {
 	r.openForgetter()
 	const keys, each = 4, 60
 	var publishing sync.WaitGroup
@@ -265,7 +267,7 @@ func forgetUnderLoad(r *rig) {
 
 	ctx, stop := context.WithTimeout(r.Context(), 2*patience)
 	defer stop()
-	answers := &keptAnswers{rig: r, next: map[string]int{}}
+	answers := &answerCounter{rig: r, next: map[string]int{}}
 	var working sync.WaitGroup
 	for range 3 {
 		working.Go(func() {
@@ -292,19 +294,20 @@ func forgetUnderLoad(r *rig) {
 	if forgotten == 0 {
 		r.Error("nothing was forgotten: the test has shown nothing")
 	}
-	r.nothingLeft()
+	r.wantNothingLeft()
 }
 
-// keptAnswers counts the messages named "keep…" that were answered, by key, and tells
-// where one is answered before its turn.
-type keptAnswers struct {
+// An answerCounter counts the messages named "keep…" that were answered, and fails the test
+// if one is answered out of order.
+type answerCounter struct {
 	*rig
 	mu   sync.Mutex
 	next map[string]int
 }
 
-// count takes mail that is being answered, and gives how many were answered so far.
-func (a *keptAnswers) count(mail []bus.Message) (all int) {
+// count counts mail that is being answered, and returns how many messages were answered so
+// far.
+func (a *answerCounter) count(mail []bus.Message) (all int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, m := range mail {

@@ -10,10 +10,10 @@ import (
 	"parley/bus"
 )
 
-var holding = []promise{
-	{"gives a name to one at a time, and hands it on", holdExclusive},
-	{"lets a waiter go, and does not lose the name with it", holdCancelled},
-	{"ends with its context, is free when released, and is lost with the bus", holdEnds},
+var holdPromises = []promise{
+	{"gives a name to one at a time, and hands it on", testHoldExclusive},
+	{"lets a waiter go, and does not lose the name with it", testHoldCancelled},
+	{"ends with its context, is free when released, and is lost with the bus", testHoldEnds},
 }
 
 // checkFree checks whether a name can be held at once.
@@ -30,7 +30,7 @@ func (r *rig) checkFree(name string, want bool) {
 	}
 }
 
-func holdExclusive(r *rig) {
+func testHoldExclusive(r *rig) {
 	r.open(Options{})
 	var wg sync.WaitGroup
 	var holders, turns atomic.Int64
@@ -63,18 +63,18 @@ func holdExclusive(r *rig) {
 		r.Errorf("%d turns, want 40", turns.Load())
 	}
 	_, release, err := r.Hold(r.Context(), "name")
-	r.ok("hold", err)
+	r.noError("hold", err)
 	r.checkFree("name", false)
 	r.checkFree("another", true)
 	release()
 	r.checkFree("name", true)
 }
 
-func holdCancelled(r *rig) {
+func testHoldCancelled(r *rig) {
 	r.open(Options{})
 	for range 50 {
 		_, release, err := r.Hold(r.Context(), "name")
-		r.ok("hold", err)
+		r.noError("hold", err)
 		ctx, cancel := context.WithCancel(r.Context())
 		var wg sync.WaitGroup
 		for range 3 {
@@ -94,11 +94,11 @@ func holdCancelled(r *rig) {
 	r.checkFree("name", true)
 }
 
-func holdEnds(r *rig) {
+func testHoldEnds(r *rig) {
 	r.open(Options{})
 	ctx, cancel := context.WithCancel(r.Context())
 	held, release, err := r.Hold(ctx, "name")
-	r.ok("hold", err)
+	r.noError("hold", err)
 	cancel()
 	<-held.Done()
 	r.checkFree("name", false) // its holder may still be winding down
@@ -106,12 +106,12 @@ func holdEnds(r *rig) {
 	r.checkFree("name", true)
 
 	held, release, err = r.Hold(r.Context(), "name")
-	r.ok("hold", err)
+	r.noError("hold", err)
 	b := r.Bus
 	r.reopen()
 	<-held.Done()
 	r.wantError("cause", context.Cause(held), bus.ErrFenced)
 	release()
-	r.ok("close again", b.Close())
+	r.noError("close again", b.Close())
 	r.checkFree("name", true)
 }

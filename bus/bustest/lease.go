@@ -9,52 +9,52 @@ import (
 	"parley/bus"
 )
 
-var leasing = []promise{
-	{"wakes its holder when mail comes: the way to steer", steer},
-	{"lets Mail wait until its context ends", mailWaits},
-	{"is exclusive until it is settled", exclusive},
-	{"loses no mail that comes as it is settled", steerAtTheEnd},
-	{"is lost when it is held for too long, and the mailbox goes on", maxHold},
-	{"gives a former holder ErrFenced for everything", fenced},
-	{"has fences that grow, over restarts too, and begin at the clock", fences},
+var leasePromises = []promise{
+	{"wakes its holder when mail comes: the way to steer", testSteer},
+	{"lets Mail wait until its context ends", testMailWaits},
+	{"is exclusive until it is settled", testExclusive},
+	{"loses no mail that comes as it is settled", testSteerWhileSettling},
+	{"is lost when it is held for too long, and the mailbox goes on", testMaxHold},
+	{"gives a former holder ErrFenced for everything", testFormerHolderFenced},
+	{"has fences that grow, over restarts too, and begin at the clock", testFencesGrow},
 }
 
-var settling = []promise{
-	{"absorbs up to a number and gives back the rest", settleUpTo},
-	{"counts claims until something is settled", countsAttempts},
-	{"counts a claim over a restart", attemptsReopen},
-	{"does not count what is settled uncounted", uncounted},
-	{"for later keeps the order and delays nobody else", settleLater},
-	{"for later outlives a restart", laterReopen},
-	{"does nothing when its context has ended", settleEnded},
+var settlePromises = []promise{
+	{"absorbs up to a number and gives back the rest", testSettleUpTo},
+	{"counts claims until something is settled", testCountsAttempts},
+	{"counts a claim over a restart", testAttemptsAfterReopen},
+	{"does not count what is settled uncounted", testUncounted},
+	{"for later keeps the order and delays nobody else", testSettleLater},
+	{"for later outlives a restart", testLaterAfterReopen},
+	{"does nothing when its context has ended", testSettleAfterContext},
 }
 
-func steer(r *rig) {
+func testSteer(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a")
 	l := r.claimKey("k")
-	last := r.mail(l, 0, "a")
+	last := r.wantMail(l, 0, "a")
 	var wg sync.WaitGroup
 	wg.Go(func() { r.publish("k", "b") })
-	last = r.mail(l, last, "b")
+	last = r.wantMail(l, last, "b")
 	wg.Wait()
 	r.publish("k", "c", "d")
-	r.mail(l, last, "c", "d")
-	r.settle(l, bus.End{Done: r.mail(l, 0, "a", "b", "c", "d")})
-	r.nothingLeft()
+	r.wantMail(l, last, "c", "d")
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "a", "b", "c", "d")})
+	r.wantNothingLeft()
 }
 
-func mailWaits(r *rig) {
+func testMailWaits(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a")
 	l := r.claimKey("k")
-	last := r.mail(l, 0, "a")
+	last := r.wantMail(l, 0, "a")
 	ctx, cancel := context.WithTimeout(r.Context(), 100*time.Millisecond)
 	defer cancel()
 	r.publish("other", "x") // not its own
 	_, err := l.Mail(ctx, last)
 	r.wantError("mail", err, context.DeadlineExceeded)
-	r.ok("held", l.Held(r.Context()))
+	r.noError("held", l.Held(r.Context()))
 
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -67,40 +67,40 @@ func mailWaits(r *rig) {
 	wg.Wait()
 }
 
-func exclusive(r *rig) {
+func testExclusive(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a")
 	l := r.claimKey("k")
 	r.publish("k", "b")
 	r.publish("other", "c")
 	r.finish("other", "c")
-	r.nothingDue(inbound, 50*time.Millisecond)
-	r.ok("held", l.Held(r.Context()))
+	r.wantNothingDue(inbound, 50*time.Millisecond)
+	r.noError("held", l.Held(r.Context()))
 	select {
 	case <-l.Lost():
 		r.Fatal("the lease is lost")
 	default:
 	}
-	r.settle(l, bus.End{Done: r.mail(l, 0, "a", "b")})
-	r.nothingDue(inbound, 50*time.Millisecond)
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "a", "b")})
+	r.wantNothingDue(inbound, 50*time.Millisecond)
 }
 
-// steerAtTheEnd publishes while a holder settles: this holder or the next sees the
+// testSteerWhileSettling publishes while a holder settles: this holder or the next sees the
 // message.
-func steerAtTheEnd(r *rig) {
+func testSteerWhileSettling(r *rig) {
 	r.open(Options{})
 	for i := range 200 {
 		first, second := fmt.Sprint("first", i), fmt.Sprint("second", i)
 		r.publish("k", first)
 		l := r.claimKey("k")
-		last := r.mail(l, 0, first)
+		last := r.wantMail(l, 0, first)
 		var wg sync.WaitGroup
 		wg.Go(func() { r.publish("k", second) })
 		wg.Go(func() { r.settle(l, bus.End{Done: last}) })
 		wg.Wait()
 		r.finish("k", second)
 	}
-	r.nothingLeft()
+	r.wantNothingLeft()
 }
 
 // reclaim waits until l is lost and claims its mailbox again.
@@ -115,27 +115,27 @@ func (r *rig) reclaim(l bus.Lease) bus.Lease {
 	return again
 }
 
-func maxHold(r *rig) {
+func testMaxHold(r *rig) {
 	const most = 1500 * time.Millisecond
 	r.open(Options{MaxHold: most, Lease: 500 * time.Millisecond})
 	r.publish("k", "a")
 	start := time.Now()
 	hung := r.claimKey("k")
-	r.mail(hung, 0, "a")
-	r.nothingDue(inbound, most/2)
-	r.ok("held", hung.Held(r.Context()))
+	r.wantMail(hung, 0, "a")
+	r.wantNothingDue(inbound, most/2)
+	r.noError("held", hung.Held(r.Context()))
 	l := r.reclaim(hung)
 	if took := time.Since(start); took < most-100*time.Millisecond || took > most+2*time.Second {
 		r.Errorf("claimed again after %v, want %v", took, most)
 	}
-	r.attempts(l, 2)
+	r.wantAttempts(l, 2)
 	r.wantError("settle of the hung one", hung.Settle(r.Context(), bus.End{Done: 1 << 60}), bus.ErrFenced)
-	r.settle(l, bus.End{Done: r.mail(l, 0, "a")})
-	r.nothingLeft()
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "a")})
+	r.wantNothingLeft()
 }
 
-// isFenced checks that a former lease is good for nothing.
-func (r *rig) isFenced(l bus.Lease) {
+// wantFenced checks that every call with a former lease returns ErrFenced.
+func (r *rig) wantFenced(l bus.Lease) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
@@ -147,25 +147,25 @@ func (r *rig) isFenced(l bus.Lease) {
 	r.wantError("settle", l.Settle(ctx, bus.End{Done: 1 << 60}), bus.ErrFenced)
 }
 
-func fenced(r *rig) {
+func testFormerHolderFenced(r *rig) {
 	r.open(Options{MaxHold: time.Second, Lease: 400 * time.Millisecond})
 	r.publish("k", "a", "b")
 	settled := r.claimKey("k")
-	r.mail(settled, 0, "a", "b")
+	r.wantMail(settled, 0, "a", "b")
 	r.settle(settled, bus.End{})
-	r.isFenced(settled)
+	r.wantFenced(settled)
 	lost := r.claimKey("k")
-	r.isFenced(settled) // also while somebody else holds it
+	r.wantFenced(settled) // also while somebody else holds it
 	l := r.reclaim(lost)
-	r.isFenced(lost)
-	r.isFenced(settled)
-	r.mail(l, 0, "a", "b")
+	r.wantFenced(lost)
+	r.wantFenced(settled)
+	r.wantMail(l, 0, "a", "b")
 	r.settle(l, bus.End{Done: 1 << 60}) // up to what there is
-	r.isFenced(lost)
-	r.nothingLeft()
+	r.wantFenced(lost)
+	r.wantNothingLeft()
 }
 
-func fences(r *rig) {
+func testFencesGrow(r *rig) {
 	r.open(Options{})
 	start := time.Now().UnixMicro()
 	var last int64
@@ -185,101 +185,101 @@ func fences(r *rig) {
 	}
 }
 
-func settleUpTo(r *rig) {
+func testSettleUpTo(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a", "b", "c")
 	l := r.claimKey("k")
 	first, err := l.Mail(r.Context(), 0)
-	r.ok("mail", err)
-	last := r.mail(l, first[0].Seq, "b", "c")
+	r.noError("mail", err)
+	last := r.wantMail(l, first[0].Seq, "b", "c")
 	r.publish("k", "d")
 	r.settle(l, bus.End{Done: last})
 	l = r.claimKey("k")
-	r.attempts(l, 1)
-	r.mail(l, 0, "d")
+	r.wantAttempts(l, 1)
+	r.wantMail(l, 0, "d")
 	r.settle(l, bus.End{Done: last}) // what was forgotten before: nothing
 	l = r.claimKey("k")
-	r.attempts(l, 2)
-	r.settle(l, bus.End{Done: r.mail(l, 0, "d")})
-	r.nothingLeft()
+	r.wantAttempts(l, 2)
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "d")})
+	r.wantNothingLeft()
 }
 
-func countsAttempts(r *rig) {
+func testCountsAttempts(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a", "b")
 	for i := range 3 {
 		l := r.claimKey("k")
-		r.attempts(l, i+1)
+		r.wantAttempts(l, i+1)
 		r.settle(l, bus.End{})
 	}
 	l := r.claimKey("k")
-	r.attempts(l, 4)
+	r.wantAttempts(l, 4)
 	mail, err := l.Mail(r.Context(), 0)
-	r.ok("mail", err)
+	r.noError("mail", err)
 	r.settle(l, bus.End{Done: mail[0].Seq})
 	l = r.claimKey("k")
-	r.attempts(l, 1)
-	r.mail(l, 0, "b")
+	r.wantAttempts(l, 1)
+	r.wantMail(l, 0, "b")
 	r.settle(l, bus.End{Dead: 1 << 60})
 	r.publish("k", "c")
-	r.attempts(r.claimKey("k"), 1)
+	r.wantAttempts(r.claimKey("k"), 1)
 }
 
-func attemptsReopen(r *rig) {
+func testAttemptsAfterReopen(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a")
 	for i := range 4 {
 		l := r.claimKey("k")
-		r.attempts(l, i+1)
+		r.wantAttempts(l, i+1)
 		if i%2 == 0 {
 			r.settle(l, bus.End{})
 		}
 		r.reopen()
 	}
 	l := r.claimKey("k")
-	r.attempts(l, 5)
-	r.settle(l, bus.End{Done: r.mail(l, 0, "a")})
+	r.wantAttempts(l, 5)
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "a")})
 }
 
-func uncounted(r *rig) {
+func testUncounted(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a")
 	r.settle(r.claimKey("k"), bus.End{})
 	for range 3 {
 		l := r.claimKey("k")
-		r.attempts(l, 2)
+		r.wantAttempts(l, 2)
 		r.settle(l, bus.End{Uncounted: true, After: 10 * time.Millisecond})
 	}
 	r.settle(r.claimKey("k"), bus.End{Uncounted: true})
 	r.reopen()
-	r.attempts(r.claimKey("k"), 2)
+	r.wantAttempts(r.claimKey("k"), 2)
 }
 
-func settleLater(r *rig) {
+func testSettleLater(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a", "b")
 	start := time.Now()
 	l := r.claimKey("k")
 	mail, err := l.Mail(r.Context(), 0)
-	r.ok("mail", err)
+	r.noError("mail", err)
 	const delay = 400 * time.Millisecond
 	r.settle(l, bus.End{Done: mail[0].Seq, After: delay})
 	r.publish("k", "c")
 	r.publish("other", "x")
 	r.finish("other", "x")
-	r.nothingDue(inbound, delay/4)
+	r.wantNothingDue(inbound, delay/4)
 	l = r.claimKey("k")
 	if took := time.Since(start); took < delay {
 		r.Errorf("claimed after %v, want %v", took, delay)
 	}
-	r.attempts(l, 1)
-	r.settle(l, bus.End{Done: r.mail(l, 0, "b", "c"), After: time.Hour}) // nothing is left to wait
-	r.nothingLeft()
+	r.wantAttempts(l, 1)
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "b", "c"), After: time.Hour}) // nothing is left to wait
+	r.wantNothingLeft()
 	r.publish("k", "d")
 	r.finish("k", "d")
 }
 
-func laterReopen(r *rig) {
+func testLaterAfterReopen(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a")
 	start := time.Now()
@@ -290,22 +290,22 @@ func laterReopen(r *rig) {
 	if took := time.Since(start); took < delay-10*time.Millisecond {
 		r.Errorf("claimed after %v, want %v", took, delay)
 	}
-	r.attempts(l, 2)
-	r.mail(l, 0, "a")
+	r.wantAttempts(l, 2)
+	r.wantMail(l, 0, "a")
 }
 
-func settleEnded(r *rig) {
+func testSettleAfterContext(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a")
 	l := r.claimKey("k")
-	last := r.mail(l, 0, "a")
+	last := r.wantMail(l, 0, "a")
 	ended, cancel := context.WithCancel(r.Context())
 	cancel()
 	if err := l.Settle(ended, bus.End{Done: last}); err == nil {
 		r.wantError("held after it was settled", l.Held(r.Context()), bus.ErrFenced)
 		return // to carry it out all the same is allowed; to say one thing and do another is not
 	}
-	r.ok("held", l.Held(r.Context()))
+	r.noError("held", l.Held(r.Context()))
 	r.settle(l, bus.End{Done: last})
-	r.nothingLeft()
+	r.wantNothingLeft()
 }

@@ -11,15 +11,15 @@ import (
 	"parley/bus"
 )
 
-var ordering = []promise{
-	{"is first in first out, and one holder at a time, over 1 key", func(r *rig) { load(r, 1, 400) }},
-	{"is first in first out, and one holder at a time, over 100 keys", func(r *rig) { load(r, 100, 2500) }},
-	{"is first in first out, and one holder at a time, over 10000 keys", func(r *rig) { load(r, 10000, 11000) }},
-	{"shows mail in the order of its numbers, whoever publishes", manyPublishers},
-	{"sends a mailbox that still has mail to the back of the queue", hotKey},
-	{"serves mailboxes in the order in which they became due", dueOrder},
-	{"gives back what is claimed as its claimer goes", cancelledClaims},
-	{"hands out a long backlog whole, in order", backlog},
+var orderPromises = []promise{
+	{"is first in first out, and one holder at a time, over 1 key", func(r *rig) { testLoad(r, 1, 400) }},
+	{"is first in first out, and one holder at a time, over 100 keys", func(r *rig) { testLoad(r, 100, 2500) }},
+	{"is first in first out, and one holder at a time, over 10000 keys", func(r *rig) { testLoad(r, 10000, 11000) }},
+	{"shows mail in the order of its numbers, whoever publishes", testManyPublishers},
+	{"sends a mailbox that still has mail to the back of the queue", testHotKey},
+	{"serves mailboxes in the order in which they became due", testDueOrder},
+	{"gives back what is claimed as its claimer goes", testCancelledClaims},
+	{"hands out a long backlog whole, in order", testLongBacklog},
 }
 
 // A witness checks that each key's messages come once, in order, to one holder at a time.
@@ -31,7 +31,9 @@ type witness struct {
 	fences map[string]int64 // by key: the fence of the last claim
 }
 
-func (w *witness) claimed(l bus.Lease) {
+// recordClaim fails the test if the claimed mailbox has another holder, or its fence has not
+// grown.
+func (w *witness) recordClaim(l bus.Lease) {
 	c := l.Claim()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,14 +47,15 @@ func (w *witness) claimed(l bus.Lease) {
 	w.fences[c.Key] = c.Fence
 }
 
-// holds tells whether the last claim of the mailbox is this lease.
-func (w *witness) holds(l bus.Lease) bool {
+// isHolder reports whether nobody has claimed the lease's mailbox after it.
+func (w *witness) isHolder(l bus.Lease) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.fences[l.Claim().Key] == l.Claim().Fence
 }
 
-func (w *witness) see(m bus.Message) {
+// checkOrder fails the test unless m is the next message of its mailbox.
+func (w *witness) checkOrder(m bus.Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if want := fmt.Sprintf("%s/%d", m.Key, w.next[m.Key]); m.ID != want {
@@ -61,15 +64,16 @@ func (w *witness) see(m bus.Message) {
 	w.next[m.Key]++
 }
 
-func (w *witness) released(l bus.Lease) {
+// recordRelease records that nobody holds the lease's mailbox any more.
+func (w *witness) recordRelease(l bus.Lease) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.held[l.Claim().Key] = false
 }
 
-// load has 8 publishers, each with its own keys, and 16 workers, some of which
+// testLoad has 8 publishers, each with its own keys, and 16 workers, some of which
 // settle for less than they saw.
-func load(r *rig, keys, messages int) {
+func testLoad(r *rig, keys, messages int) {
 	r.open(Options{})
 	w := &witness{r: r, next: map[string]int{}, held: map[string]bool{}, fences: map[string]int64{}}
 	ctx, cancel := context.WithTimeout(r.Context(), 2*patience)
@@ -99,7 +103,7 @@ func load(r *rig, keys, messages int) {
 				if err != nil {
 					return
 				}
-				w.claimed(l)
+				w.recordClaim(l)
 				mail, err := l.Mail(ctx, 0)
 				if err != nil {
 					r.Error(err)
@@ -109,9 +113,9 @@ func load(r *rig, keys, messages int) {
 					mail = mail[:1]
 				}
 				for _, m := range mail {
-					w.see(m)
+					w.checkOrder(m)
 				}
-				w.released(l)
+				w.recordRelease(l)
 				if err := l.Settle(ctx, bus.End{Done: mail[len(mail)-1].Seq}); err != nil {
 					r.Error(err)
 				}
@@ -125,16 +129,16 @@ func load(r *rig, keys, messages int) {
 	if n := left.Load(); n != 0 {
 		r.Errorf("%d messages were not delivered", n)
 	}
-	r.nothingLeft()
+	r.wantNothingLeft()
 }
 
-// manyPublishers has one holder read while others publish to its mailbox: a holder who
-// has read up to a number has missed none below it.
-func manyPublishers(r *rig) {
+// testManyPublishers has one holder read while others publish to its mailbox. A holder who
+// has read up to a number must have seen every message with a lower number.
+func testManyPublishers(r *rig) {
 	r.open(Options{})
 	r.publish("k", "first")
 	l := r.claimKey("k")
-	after := r.mail(l, 0, "first")
+	after := r.wantMail(l, 0, "first")
 	const publishers, each = 8, 150
 	var wg sync.WaitGroup
 	for p := range publishers {
@@ -149,7 +153,7 @@ func manyPublishers(r *rig) {
 	next := map[string]int{}
 	for range publishers * each {
 		mail, err := l.Mail(ctx, after)
-		r.ok("mail", err)
+		r.noError("mail", err)
 		m := mail[0]
 		p, i, _ := strings.Cut(m.ID, "/")
 		if m.Seq <= after || i != fmt.Sprint(next[p]) {
@@ -160,10 +164,10 @@ func manyPublishers(r *rig) {
 	}
 	wg.Wait()
 	r.settle(l, bus.End{Done: after})
-	r.nothingLeft()
+	r.wantNothingLeft()
 }
 
-func hotKey(r *rig) {
+func testHotKey(r *rig) {
 	r.open(Options{})
 	for i := range 200 {
 		r.publish("hot", fmt.Sprint("hot", i))
@@ -179,7 +183,7 @@ func hotKey(r *rig) {
 				r.Fatalf("claimed %q", l.Claim().Key)
 			}
 			mail, err := l.Mail(r.Context(), 0)
-			r.ok("mail", err)
+			r.noError("mail", err)
 			r.settle(l, bus.End{Done: mail[0].Seq})
 			l = r.claim()
 		}
@@ -187,16 +191,16 @@ func hotKey(r *rig) {
 		if got := l.Claim().Key; got != key {
 			r.Fatalf("claimed %q, want %q", got, key)
 		}
-		r.settle(l, bus.End{Done: r.mail(l, 0, key)})
+		r.settle(l, bus.End{Done: r.wantMail(l, 0, key)})
 	}
 	mail, err := r.claimKey("hot").Mail(r.Context(), 0)
-	r.ok("mail", err)
+	r.noError("mail", err)
 	if mail[0].ID != "hot1" {
 		r.Errorf("the hot key goes on with %s", mail[0].ID)
 	}
 }
 
-func dueOrder(r *rig) {
+func testDueOrder(r *rig) {
 	r.open(Options{})
 	r.publish("c", "1")
 	r.settle(r.claimKey("c"), bus.End{After: 400 * time.Millisecond})
@@ -214,8 +218,8 @@ func dueOrder(r *rig) {
 	r.claimKey("y")
 }
 
-// cancelledClaims cancels claims at the moment at which mail comes.
-func cancelledClaims(r *rig) {
+// testCancelledClaims cancels claims at the moment at which mail comes.
+func testCancelledClaims(r *rig) {
 	r.open(Options{})
 	for i := range 200 {
 		id := fmt.Sprint("id", i)
@@ -240,8 +244,8 @@ func cancelledClaims(r *rig) {
 		cancel()
 		wg.Wait()
 		l := r.claimKey("k")
-		r.attempts(l, 1)
-		r.settle(l, bus.End{Done: r.mail(l, 0, id)})
+		r.wantAttempts(l, 1)
+		r.settle(l, bus.End{Done: r.wantMail(l, 0, id)})
 	}
 	ended, cancel := context.WithCancel(r.Context())
 	cancel()
@@ -249,10 +253,10 @@ func cancelledClaims(r *rig) {
 	_, err := r.Claim(ended, inbound)
 	r.wantError("claim", err, context.Canceled)
 	r.finish("k", "last")
-	r.nothingLeft()
+	r.wantNothingLeft()
 }
 
-func backlog(r *rig) {
+func testLongBacklog(r *rig) {
 	r.open(Options{})
 	var ids []string
 	for i := range 500 {
@@ -262,10 +266,10 @@ func backlog(r *rig) {
 	r.reopen()
 	l := r.claimKey("k")
 	mail, err := l.Mail(r.Context(), 0)
-	r.ok("mail", err)
-	r.mail(l, mail[0].Seq, ids[1:]...)
+	r.noError("mail", err)
+	r.wantMail(l, mail[0].Seq, ids[1:]...)
 	r.settle(l, bus.End{Done: mail[0].Seq})
 	l = r.claimKey("k")
-	r.settle(l, bus.End{Done: r.mail(l, 0, ids[1:]...)})
-	r.nothingLeft()
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, ids[1:]...)})
+	r.wantNothingLeft()
 }

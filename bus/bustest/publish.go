@@ -11,43 +11,43 @@ import (
 	"parley/bus"
 )
 
-var publishing = []promise{
-	{"is durable when it returns", durable},
-	{"drops an id published today or yesterday", deduplicated},
-	{"drops an id published again at the same time", deduplicatedAtOnce},
-	{"takes the same id in another topic", topicsAreApart},
-	{"refuses what is beyond the cap and does not burn its id", capped},
-	{"takes no more than the cap from many at once", cappedAtOnce},
-	{"takes urgent mail beyond the cap", urgentBeyondCap},
-	{"takes bounded urgent mail beyond the cap up to a bound", boundedUrgent},
-	{"refuses what would make too many bytes wait", boundInBytes},
-	{"measures again what was settled, given back and reopened", heavyAgain},
-	{"measures a long backlog of small messages", manySmall},
-	{"keeps the fields of a message", keepsFields},
-	{"refuses what no bus would take", invalid},
-	{"keeps nothing of the caller's buffer", ownsNoBuffer},
-	{"tells of a mailbox whether it has mail", hasMail},
-	{"leaves nothing of an idle mailbox", idleLeavesNothing},
-	{"numbers a mailbox upward, after it was empty and reopened too", numbersGrow},
-	{"keeps not-before mail until its time", notBefore},
-	{"lets urgent mail wake a mailbox that waits", urgentWakes},
-	{"stops at a pause and goes on after it", paused},
-	{"counts what waits, is worked on, is delayed, and its age", depth},
-	{"keeps the bodies of a long backlog out of memory", memory},
-	{"is closed after Close", closed},
-	{"has kept what it accepted while it was closed", closedWhilePublishing},
+var publishPromises = []promise{
+	{"is durable when it returns", testDurable},
+	{"drops an id published today or yesterday", testDeduplicates},
+	{"drops an id published again at the same time", testDeduplicatesAtOnce},
+	{"takes the same id in another topic", testTopicsApart},
+	{"refuses what is beyond the cap and does not burn its id", testCap},
+	{"takes no more than the cap from many at once", testCapAtOnce},
+	{"takes urgent mail beyond the cap", testUrgentBeyondCap},
+	{"takes bounded urgent mail beyond the cap up to a bound", testBoundedUrgent},
+	{"refuses what would make too many bytes wait", testBoundInBytes},
+	{"measures again what was settled, given back and reopened", testBytesMeasuredAgain},
+	{"measures a long backlog of small messages", testManySmallMessages},
+	{"keeps the fields of a message", testKeepsFields},
+	{"refuses what no bus would take", testInvalid},
+	{"keeps nothing of the caller's buffer", testCopiesBuffer},
+	{"tells of a mailbox whether it has mail", testHasMail},
+	{"leaves nothing of an idle mailbox", testIdleLeavesNothing},
+	{"numbers a mailbox upward, after it was empty and reopened too", testNumbersGrow},
+	{"keeps not-before mail until its time", testNotBefore},
+	{"lets urgent mail wake a mailbox that waits", testUrgentWakes},
+	{"stops at a pause and goes on after it", testPause},
+	{"counts what waits, is worked on, is delayed, and its age", testDepth},
+	{"keeps the bodies of a long backlog out of memory", testMemory},
+	{"is closed after Close", testClosed},
+	{"has kept what it accepted while it was closed", testClosedWhilePublishing},
 }
 
-func durable(r *rig) {
+func testDurable(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a", "b")
 	r.reopen()
 	r.finish("k", "a", "b")
 	r.reopen()
-	r.nothingDue(inbound, 50*time.Millisecond)
+	r.wantNothingDue(inbound, 50*time.Millisecond)
 }
 
-func deduplicated(r *rig) {
+func testDeduplicates(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a", "a")
 	r.finish("k", "a")
@@ -55,20 +55,21 @@ func deduplicated(r *rig) {
 	r.publish("other", "a")
 	r.reopen()
 	r.publish("k", "a")
-	r.nothingDue(inbound, 50*time.Millisecond)
-	r.nothingLeft()
+	r.wantNothingDue(inbound, 50*time.Millisecond)
+	r.wantNothingLeft()
 
 	if r.harness.NextDay == nil && !r.harness.Simulated {
 		r.Skip("the days of this bus cannot be moved")
 	}
 	r.nextDay()
 	r.publish("k", "a")
-	r.nothingDue(inbound, 50*time.Millisecond)
+	r.wantNothingDue(inbound, 50*time.Millisecond)
 	r.nextDay()
 	r.publish("k", "a") // the ids of two days ago are forgotten
 	r.finish("k", "a")
 }
 
+// nextDay lets a day pass for the bus.
 func (r *rig) nextDay() {
 	if r.harness.NextDay != nil {
 		r.harness.NextDay(r, r.place)
@@ -77,7 +78,7 @@ func (r *rig) nextDay() {
 	<-time.After(24 * time.Hour)
 }
 
-func deduplicatedAtOnce(r *rig) {
+func testDeduplicatesAtOnce(r *rig) {
 	r.open(Options{})
 	var wg sync.WaitGroup
 	for range 20 {
@@ -89,48 +90,49 @@ func deduplicatedAtOnce(r *rig) {
 	}
 	wg.Wait()
 	r.finish("k", "a")
-	r.nothingDue(inbound, 50*time.Millisecond)
+	r.wantNothingDue(inbound, 50*time.Millisecond)
 }
 
-func topicsAreApart(r *rig) {
+func testTopicsApart(r *rig) {
 	r.open(Options{})
 	out := bus.OutboundTopic("telegram")
 	r.publish("k", "a")
-	r.ok("publish", r.Publish(r.Context(), out, bus.Message{ID: "a", Key: "k", Body: []byte("body of a")}))
+	r.noError("publish", r.Publish(r.Context(), out, bus.Message{ID: "a", Key: "k", Body: []byte("body of a")}))
 	l := r.claimOf(r.Bus, out)
 	r.finish("k", "a") // its inbound mailbox of the same key is free
-	r.settle(l, bus.End{Done: r.mail(l, 0, "a")})
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "a")})
 	topics, err := r.Topics(r.Context())
-	r.ok("topics", err)
+	r.noError("topics", err)
 	if fmt.Sprint(topics) != fmt.Sprint([]bus.Topic{inbound, out}) {
 		r.Errorf("topics are %v", topics)
 	}
-	r.nothingLeft()
+	r.wantNothingLeft()
 }
 
-func (r *rig) full(id string) {
+// wantFull checks that a mailbox with the key k is full.
+func (r *rig) wantFull(id string) {
 	r.Helper()
 	r.wantError("publish "+id, r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: "k", Body: []byte("body of " + id)}), bus.ErrFull)
 }
 
-func capped(r *rig) {
+func testCap(r *rig) {
 	r.open(Options{Caps: bus.Caps{Inbound: 2, Outbound: 1}})
 	r.publish("k", "a", "b")
-	r.full("c")
+	r.wantFull("c")
 	r.publish("k", "a")     // known: accepted, full or not
 	r.publish("other", "d") // another mailbox has its own room
 	l := r.claimKey("k")
-	r.full("c") // what is being answered counts
-	r.settle(l, bus.End{Done: r.mail(l, 0, "a", "b")})
+	r.wantFull("c") // what is being answered counts
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "a", "b")})
 	r.publish("k", "c")
 	r.finish("other", "d")
 	r.finish("k", "c")
 	for i := range 5 { // timers have no cap
-		r.ok("publish", r.Publish(r.Context(), bus.TimersTopic, bus.Message{ID: fmt.Sprint(i), Key: "k"}))
+		r.noError("publish", r.Publish(r.Context(), bus.TimersTopic, bus.Message{ID: fmt.Sprint(i), Key: "k"}))
 	}
 }
 
-func cappedAtOnce(r *rig) {
+func testCapAtOnce(r *rig) {
 	r.open(Options{Caps: bus.Caps{Inbound: 10}})
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -158,66 +160,67 @@ func cappedAtOnce(r *rig) {
 
 func (r *rig) publishUrgent(key, id string) {
 	r.Helper()
-	r.ok("publish "+id, r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: key, Urgent: true, Body: []byte("body of " + id)}))
+	r.noError("publish "+id, r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: key, Urgent: true, Body: []byte("body of " + id)}))
 }
 
-func urgentBeyondCap(r *rig) {
+func testUrgentBeyondCap(r *rig) {
 	r.open(Options{Caps: bus.Caps{Inbound: 1}})
 	r.publish("k", "a")
-	r.full("b")
+	r.wantFull("b")
 	r.publishUrgent("k", "stop")
-	r.full("b")
+	r.wantFull("b")
 	r.finish("k", "a", "stop")
 }
 
-func boundedUrgent(r *rig) {
+func testBoundedUrgent(r *rig) {
 	r.open(Options{Caps: bus.Caps{Inbound: 2}})
 	m := bus.Message{Key: "k", Urgent: true, Bounded: true}
 	for i := range 2 + bus.UrgentBeyond {
 		m.ID = fmt.Sprint(i)
-		r.ok("publish "+m.ID, r.Publish(r.Context(), inbound, m))
+		r.noError("publish "+m.ID, r.Publish(r.Context(), inbound, m))
 	}
 	m.ID = "beyond"
 	r.wantError("publish beyond the bound", r.Publish(r.Context(), inbound, m), bus.ErrFull)
-	r.full("b")
+	r.wantFull("b")
 	r.publishUrgent("k", "stop")
 	r.reopen()
 	r.wantError("publish after a restart", r.Publish(r.Context(), inbound, m), bus.ErrFull)
 }
 
-const weight = 300 << 10
+// heavyBytes is the length of the messages with which bounds in bytes are tested.
+const heavyBytes = 300 << 10
 
-// publishHeavy publishes a message of weight bytes.
+// publishHeavy publishes a message of heavyBytes bytes.
 func (r *rig) publishHeavy(id string) error {
-	return r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: "k", Body: bytes.Repeat([]byte{'x'}, weight)})
+	return r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: "k", Body: bytes.Repeat([]byte{'x'}, heavyBytes)})
 }
 
-func boundInBytes(r *rig) {
+func testBoundInBytes(r *rig) {
 	r.open(Options{Caps: bus.Caps{Bytes: 1 << 20}})
 	r.wantError("larger than the bound, while nothing waits",
 		r.Publish(r.Context(), inbound, bus.Message{ID: "large", Key: "alone", Body: make([]byte, 2<<20)}), nil)
 	r.wantError("behind it", r.Publish(r.Context(), inbound, bus.Message{ID: "small", Key: "alone", Body: make([]byte, 5000)}), bus.ErrTooMuch)
 	for _, id := range []string{"a", "b", "c"} {
-		r.ok("publish "+id, r.publishHeavy(id))
+		r.noError("publish "+id, r.publishHeavy(id))
 	}
 	for range 2 { // refused, it leaves nothing behind
 		err := r.publishHeavy("d")
 		r.wantError("publish d", err, bus.ErrTooMuch)
 		r.wantError("publish d", err, bus.ErrFull)
 	}
-	r.ok("publish a again", r.publishHeavy("a"))
-	r.ok("publish urgent", r.Publish(r.Context(), inbound, bus.Message{ID: "u", Key: "k", Urgent: true, Body: make([]byte, weight)}))
-	r.wantError("publish bounded", r.Publish(r.Context(), inbound, bus.Message{ID: "v", Key: "k", Urgent: true, Bounded: true, Body: make([]byte, weight)}), bus.ErrTooMuch)
+	r.noError("publish a again", r.publishHeavy("a"))
+	r.noError("publish urgent", r.Publish(r.Context(), inbound, bus.Message{ID: "u", Key: "k", Urgent: true, Body: make([]byte, heavyBytes)}))
+	r.wantError("publish bounded", r.Publish(r.Context(), inbound, bus.Message{ID: "v", Key: "k", Urgent: true, Bounded: true, Body: make([]byte, heavyBytes)}), bus.ErrTooMuch)
 	for i := range 3 { // timers have no bound
-		r.ok("publish", r.Publish(r.Context(), bus.TimersTopic, bus.Message{ID: fmt.Sprint(i), Key: "k", Body: make([]byte, weight*2)}))
+		r.noError("publish", r.Publish(r.Context(), bus.TimersTopic, bus.Message{ID: fmt.Sprint(i), Key: "k", Body: make([]byte, heavyBytes*2)}))
 	}
 }
 
-func heavyAgain(r *rig) {
+func testBytesMeasuredAgain(r *rig) {
 	r.open(Options{Caps: bus.Caps{Bytes: 1 << 20}})
 	for round := range 4 {
 		for i := range 3 {
-			r.ok("publish", r.publishHeavy(fmt.Sprint(round, "/", i)))
+			r.noError("publish", r.publishHeavy(fmt.Sprint(round, "/", i)))
 		}
 		again := fmt.Sprint(round+1, "/0")
 		r.wantError("publish "+again, r.publishHeavy(again), bus.ErrTooMuch)
@@ -228,26 +231,26 @@ func heavyAgain(r *rig) {
 		r.wantError("given back, publish "+again, r.publishHeavy(again), bus.ErrTooMuch)
 		l := r.claimKey("k")
 		mail, err := l.Mail(r.Context(), 0)
-		r.ok("mail", err)
+		r.noError("mail", err)
 		end := bus.End{Done: mail[0].Seq}
 		if round == 2 {
 			end = bus.End{Dead: mail[0].Seq, Reason: "no"}
 		}
 		r.settle(l, end)
-		r.ok("one settled, publish", r.publishHeavy(fmt.Sprint(round, "/3")))
+		r.noError("one settled, publish", r.publishHeavy(fmt.Sprint(round, "/3")))
 		r.wantError("one came, publish "+again, r.publishHeavy(again), bus.ErrTooMuch)
 		l = r.claimKey("k")
 		last := int64(0)
 		for n := 0; n < 3; {
 			mail, err := l.Mail(r.Context(), last)
-			r.ok("mail", err)
+			r.noError("mail", err)
 			n, last = n+len(mail), mail[len(mail)-1].Seq
 		}
 		r.settle(l, bus.End{Done: last})
 	}
 }
 
-func manySmall(r *rig) {
+func testManySmallMessages(r *rig) {
 	const size, bound = 2000, 200 << 10
 	r.open(Options{Caps: bus.Caps{Bytes: bound}})
 	for i := range 2 * bound / size {
@@ -264,18 +267,18 @@ func manySmall(r *rig) {
 	r.Error("twice the bound was taken")
 }
 
-func keepsFields(r *rig) {
+func testKeepsFields(r *rig) {
 	r.open(Options{})
 	due := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
 	in := bus.Message{ID: strings.Repeat("ü", bus.MaxID/2), Key: "{main}:a b%\n", NotBefore: due, Urgent: true, Body: []byte{0, 255, '\n'}}
 	empty := bus.Message{ID: "empty", Key: in.Key}
 	for range 2 {
-		r.ok("publish", r.Publish(r.Context(), inbound, in))
-		r.ok("publish", r.Publish(r.Context(), inbound, empty))
+		r.noError("publish", r.Publish(r.Context(), inbound, in))
+		r.noError("publish", r.Publish(r.Context(), inbound, empty))
 		for range 2 {
 			l := r.claimKey(in.Key)
 			got, err := l.Mail(r.Context(), 0)
-			r.ok("mail", err)
+			r.noError("mail", err)
 			if len(got) != 2 || got[0].ID != in.ID || got[0].Key != in.Key || !got[0].NotBefore.Equal(due) || !got[0].Urgent || !bytes.Equal(got[0].Body, in.Body) {
 				r.Fatalf("got %+v, want %+v and another", got, in)
 			}
@@ -288,7 +291,7 @@ func keepsFields(r *rig) {
 	}
 }
 
-func invalid(r *rig) {
+func testInvalid(r *rig) {
 	r.open(Options{})
 	long := strings.Repeat("x", 257)
 	for name, m := range map[string]bus.Message{
@@ -300,33 +303,33 @@ func invalid(r *rig) {
 		r.wantError(name, r.Publish(r.Context(), inbound, m), bus.ErrInvalid)
 	}
 	largest := bus.Message{ID: long[1:], Key: long[1:], Body: make([]byte, bus.MaxBody)}
-	r.ok("largest", r.Publish(r.Context(), inbound, largest))
+	r.noError("largest", r.Publish(r.Context(), inbound, largest))
 	r.reopen()
 	got, err := r.claimKey(largest.Key).Mail(r.Context(), 0)
-	r.ok("mail", err)
+	r.noError("mail", err)
 	if len(got) != 1 || !bytes.Equal(got[0].Body, largest.Body) {
 		r.Error("the largest message came back changed")
 	}
 }
 
-func ownsNoBuffer(r *rig) {
+func testCopiesBuffer(r *rig) {
 	r.open(Options{})
 	m := bus.Message{ID: "a", Key: "k", Body: []byte("body of a")}
-	r.ok("publish", r.Publish(r.Context(), inbound, m))
+	r.noError("publish", r.Publish(r.Context(), inbound, m))
 	m.Body[0] = 'X'
 	l := r.claimKey("k")
 	got, err := l.Mail(r.Context(), 0)
-	r.ok("mail", err)
+	r.noError("mail", err)
 	got[0].Body[0] = 'Y'
-	r.mail(l, 0, "a")
+	r.wantMail(l, 0, "a")
 }
 
-func hasMail(r *rig) {
+func testHasMail(r *rig) {
 	r.open(Options{})
 	has := func(when string, want bool) {
 		r.Helper()
 		got, err := r.HasMail(r.Context(), inbound, "k")
-		r.ok("has mail", err)
+		r.noError("has mail", err)
 		if got != want {
 			r.Errorf("%s: %v, want %v", when, got, want)
 		}
@@ -345,7 +348,7 @@ func hasMail(r *rig) {
 	has("when all is done", false)
 }
 
-func idleLeavesNothing(r *rig) {
+func testIdleLeavesNothing(r *rig) {
 	r.open(Options{Caps: bus.Caps{Inbound: 5}})
 	for i := range 50 {
 		r.publish(fmt.Sprint("key", i), fmt.Sprint("id", i))
@@ -356,24 +359,24 @@ func idleLeavesNothing(r *rig) {
 	for i := range 50 {
 		r.finish(fmt.Sprint("key", i), fmt.Sprint("id", i))
 	}
-	r.nothingLeft()
+	r.wantNothingLeft()
 	r.reopen()
-	r.nothingLeft()
+	r.wantNothingLeft()
 	d, err := r.Depth(r.Context(), inbound)
-	r.ok("depth", err)
+	r.noError("depth", err)
 	if d != (bus.Depth{}) {
 		r.Errorf("depth is %+v", d)
 	}
 }
 
-func numbersGrow(r *rig) {
+func testNumbersGrow(r *rig) {
 	r.open(Options{})
 	var last int64
 	for i := range 6 {
 		id := fmt.Sprint("id", i)
 		r.publish("k", id)
 		l := r.claimKey("k")
-		seq := r.mail(l, 0, id)
+		seq := r.wantMail(l, 0, id)
 		if seq <= last {
 			r.Fatalf("number %d after %d", seq, last)
 		}

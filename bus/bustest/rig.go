@@ -23,20 +23,20 @@ type rig struct {
 }
 
 func newRig(t *testing.T, h Harness) *rig {
-	return &rig{T: t, harness: h, place: h.Place(t)}
+	return &rig{T: t, harness: h, place: h.NewPlace(t)}
 }
 
-// open opens r's bus.
+// open opens r's bus, and closes it after the test.
 func (r *rig) open(o Options) *rig {
 	r.Helper()
 	r.options = o
-	r.Bus = r.another()
+	r.Bus = r.openAnother()
 	return r
 }
 
-// another opens one more bus over the same data, which only a Shared harness
-// can while the first is open.
-func (r *rig) another() Bus {
+// openAnother opens one more bus over the same data. Only a Shared harness can do so while
+// the first is open.
+func (r *rig) openAnother() Bus {
 	r.Helper()
 	b, err := r.harness.Open(r.Context(), r.place, r.options)
 	if err != nil {
@@ -50,16 +50,17 @@ func (r *rig) another() Bus {
 	return b
 }
 
+// reopen closes r's bus and opens it again over the same data.
 func (r *rig) reopen() {
 	r.Helper()
 	if err := r.Close(); err != nil {
 		r.Fatalf("close: %v", err)
 	}
-	r.Bus = r.another()
+	r.Bus = r.openAnother()
 }
 
-// ok fails the test on an error.
-func (r *rig) ok(what string, err error) {
+// noError fails the test on an error.
+func (r *rig) noError(what string, err error) {
 	r.Helper()
 	if err != nil {
 		r.Fatalf("%s: %v", what, err)
@@ -74,8 +75,8 @@ func (r *rig) wantError(what string, err, want error) {
 	}
 }
 
-// publish publishes messages with those ids to a mailbox of topic inbound. Like
-// settle it may be called from any goroutine.
+// publish publishes messages with those ids to a mailbox of topic inbound. It may be called
+// from any goroutine, as may settle.
 func (r *rig) publish(key string, ids ...string) {
 	r.Helper()
 	for _, id := range ids {
@@ -85,6 +86,7 @@ func (r *rig) publish(key string, ids ...string) {
 	}
 }
 
+// claim claims the next mailbox of topic inbound.
 func (r *rig) claim() bus.Lease {
 	r.Helper()
 	return r.claimOf(r.Bus, inbound)
@@ -93,12 +95,13 @@ func (r *rig) claim() bus.Lease {
 // patience is how long a test waits for something before it fails.
 const patience = 30 * time.Second
 
+// claimOf claims the next mailbox of a topic from b.
 func (r *rig) claimOf(b Bus, topic bus.Topic) bus.Lease {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	l, err := b.Claim(ctx, topic)
-	r.ok("claim", err)
+	r.noError("claim", err)
 	return l
 }
 
@@ -112,8 +115,8 @@ func (r *rig) claimKey(key string) bus.Lease {
 	return l
 }
 
-// nothingDue checks that no mailbox can be claimed for a while.
-func (r *rig) nothingDue(topic bus.Topic, while time.Duration) {
+// wantNothingDue checks that no mailbox can be claimed for a while.
+func (r *rig) wantNothingDue(topic bus.Topic, while time.Duration) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), while)
 	defer cancel()
@@ -124,16 +127,16 @@ func (r *rig) nothingDue(topic bus.Topic, while time.Duration) {
 	r.wantError("claim", err, context.DeadlineExceeded)
 }
 
-// mail reads the mail of a lease beyond after, checks that it has these ids, and returns
+// wantMail reads the mail of a lease beyond after, checks that it has these ids, and returns
 // the last number. It reads again until it has as many messages as there are ids.
-func (r *rig) mail(l bus.Lease, after int64, ids ...string) int64 {
+func (r *rig) wantMail(l bus.Lease, after int64, ids ...string) int64 {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	var got []string
 	for len(got) < len(ids) {
 		page, err := l.Mail(ctx, after)
-		r.ok("mail", err)
+		r.noError("mail", err)
 		for _, m := range page {
 			if m.Seq <= after {
 				r.Fatalf("message %s has number %d, not beyond %d", m.ID, m.Seq, after)
@@ -150,6 +153,7 @@ func (r *rig) mail(l bus.Lease, after int64, ids ...string) int64 {
 	return after
 }
 
+// settle settles a lease, and fails the test if that fails.
 func (r *rig) settle(l bus.Lease, end bus.End) {
 	r.Helper()
 	if err := l.Settle(r.Context(), end); err != nil {
@@ -162,32 +166,32 @@ func (r *rig) settle(l bus.Lease, end bus.End) {
 func (r *rig) finish(key string, ids ...string) {
 	r.Helper()
 	l := r.claimKey(key)
-	r.settle(l, bus.End{Done: r.mail(l, 0, ids...)})
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, ids...)})
 }
 
-// attempts checks how often a mailbox was claimed.
-func (r *rig) attempts(l bus.Lease, want int) {
+// wantAttempts checks how often a mailbox was claimed.
+func (r *rig) wantAttempts(l bus.Lease, want int) {
 	r.Helper()
 	if got := l.Claim().Attempts; got != want {
 		r.Fatalf("attempt %d, want %d", got, want)
 	}
 }
 
-// nothingLeft checks that the bus keeps nothing for any mailbox.
-func (r *rig) nothingLeft() {
+// wantNothingLeft checks that the bus keeps nothing for any mailbox, beside dead letters.
+func (r *rig) wantNothingLeft() {
 	r.Helper()
 	if left := r.harness.Residue(r, r.place, r.Bus); len(left) > 0 {
 		r.Errorf("left behind: %v", left)
 	}
 }
 
-// await waits until cond holds.
+// await waits until cond returns true, and fails the test if it does not.
 func (r *rig) await(what string, cond func() bool) {
 	r.Helper()
 	Await(r, what, cond)
 }
 
-// Await waits until cond holds, and fails the test if it does not come to hold.
+// Await waits until cond returns true, and fails the test if it has not within half a minute.
 func Await(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	deadline := time.After(patience)

@@ -2,22 +2,22 @@ package bustest
 
 import "slices"
 
-var rostering = []promise{
-	{"names this process first, and nobody else by its name", rosterNames},
+var rosterPromises = []promise{
+	{"names this process first, and nobody else by its name", testRosterNames},
 }
 
-// processes returns the names that a bus has for the processes which have it open.
+// processes returns the names of the processes that have the bus open, as b lists them.
 func (r *rig) processes(b Bus) []string {
 	r.Helper()
 	names, err := b.Processes(r.Context())
-	r.ok("processes", err)
+	r.noError("processes", err)
 	if len(names) == 0 || names[0] == "" {
 		r.Fatalf("the processes are %q: this one is not first", names)
 	}
 	return names
 }
 
-func rosterNames(r *rig) {
+func testRosterNames(r *rig) {
 	r.open(Options{})
 	var before []string
 	for range 3 {
@@ -33,25 +33,26 @@ func rosterNames(r *rig) {
 	}
 }
 
-// fleetRoster: who opens a bus must be known to the others before it can write what they
-// have to understand, or read what it does not understand.
-func fleetRoster(r *rig) {
+// testFleetRoster checks that a process that opens a bus is in the roster before it has its
+// first lease: before it can write what the others may not understand, or read what it does
+// not understand itself.
+func testFleetRoster(r *rig) {
 	r.open(Options{})
 	self := r.processes(r.Bus)[0]
-	p := r.start("work") // it is told of as soon as it has a lease
+	p := r.startChild("work") // it is told of as soon as it has a lease
 	r.publish("k", "a")
-	p.line()
+	p.nextLine()
 	names := r.processes(r.Bus)
 	if len(names) != 2 || names[0] != self || names[1] == self {
 		r.Fatalf("the processes are %q, want %q and the child", names, self)
 	}
 	for range 5 {
-		other := r.another()
+		other := r.openAnother()
 		theirs, ours := r.processes(other), r.processes(r.Bus)
 		if len(theirs) != 3 || !slices.Contains(theirs, self) || !slices.Contains(theirs, names[1]) || !slices.Contains(ours, theirs[0]) {
 			r.Errorf("the processes are %q, and to the newest %q", ours, theirs)
 		}
-		r.ok("close", other.Close())
+		r.noError("close", other.Close())
 		r.await("the process that has closed the bus to be gone", func() bool { return len(r.processes(r.Bus)) == 2 })
 	}
 	p.kill()

@@ -12,20 +12,20 @@ import (
 	"parley/bus"
 )
 
-func notBefore(r *rig) {
+func testNotBefore(r *rig) {
 	r.open(Options{})
 	const delay = 600 * time.Millisecond
 	start := time.Now()
 	late := func(id, key string, d time.Duration) {
 		r.Helper()
-		r.ok("publish", r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: key, NotBefore: start.Add(d), Body: []byte("body of " + id)}))
+		r.noError("publish", r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: key, NotBefore: start.Add(d), Body: []byte("body of " + id)}))
 	}
 	late("later", "k1", 2*delay)
 	late("late", "k2", delay)
 	r.publish("k3", "now")
 	late("then", "k3", delay) // it is not the first: it keeps nothing waiting
 	r.finish("k3", "now", "then")
-	r.nothingDue(inbound, delay/3)
+	r.wantNothingDue(inbound, delay/3)
 	r.reopen()
 	r.finish("k2", "late")
 	if took := time.Since(start); took < delay {
@@ -35,61 +35,61 @@ func notBefore(r *rig) {
 	if took := time.Since(start); took < 2*delay || took > 2*delay+2*time.Second {
 		r.Errorf("claimed after %v, want %v", took, 2*delay)
 	}
-	r.settle(l, bus.End{Done: r.mail(l, 0, "later")})
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "later")})
 
 	late("far", "k", 20*time.Hour)
 	r.publish("k", "behind") // in order: it waits with the first
-	r.nothingDue(inbound, delay/3)
+	r.wantNothingDue(inbound, delay/3)
 	r.reopen()
-	r.nothingDue(inbound, delay/3)
+	r.wantNothingDue(inbound, delay/3)
 }
 
-func urgentWakes(r *rig) {
+func testUrgentWakes(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a")
 	r.settle(r.claimKey("k"), bus.End{After: time.Hour})
 	r.publish("k", "b")
-	r.nothingDue(inbound, 50*time.Millisecond)
+	r.wantNothingDue(inbound, 50*time.Millisecond)
 	r.publishUrgent("k", "stop")
 	l := r.claimKey("k")
-	r.mail(l, 0, "a", "b", "stop")
+	r.wantMail(l, 0, "a", "b", "stop")
 
 	// Urgent mail that its holder has seen does not end the wait that the
 	// holder asks for; what came without its knowledge does.
 	r.settle(l, bus.End{After: time.Hour})
-	r.nothingDue(inbound, 50*time.Millisecond)
+	r.wantNothingDue(inbound, 50*time.Millisecond)
 	r.publishUrgent("k", "stop2")
 	l = r.claimKey("k")
-	r.mail(l, 0, "a", "b", "stop", "stop2")
+	r.wantMail(l, 0, "a", "b", "stop", "stop2")
 	r.publishUrgent("k", "stop3")
 	r.settle(l, bus.End{After: time.Hour})
 	r.finish("k", "a", "b", "stop", "stop2", "stop3")
 
-	r.ok("publish", r.Publish(r.Context(), inbound, bus.Message{ID: "far", Key: "t", NotBefore: time.Now().Add(time.Hour), Body: []byte("body of far")}))
-	r.nothingDue(inbound, 50*time.Millisecond)
+	r.noError("publish", r.Publish(r.Context(), inbound, bus.Message{ID: "far", Key: "t", NotBefore: time.Now().Add(time.Hour), Body: []byte("body of far")}))
+	r.wantNothingDue(inbound, 50*time.Millisecond)
 	r.publishUrgent("t", "now")
 	r.finish("t", "far", "now")
 }
 
-func paused(r *rig) {
+func testPause(r *rig) {
 	r.open(Options{})
 	r.publish("a", "1")
 	held := r.claimKey("a")
-	r.ok("pause", r.Pause(r.Context(), inbound, time.Hour))
+	r.noError("pause", r.Pause(r.Context(), inbound, time.Hour))
 	r.publish("b", "2")
 	r.publish("a", "3")
-	r.nothingDue(inbound, 50*time.Millisecond)
-	r.ok("held", held.Held(r.Context()))
-	r.settle(held, bus.End{Done: r.mail(held, 0, "1", "3")}) // what is held goes on
-	r.ok("publish", r.Publish(r.Context(), bus.TimersTopic, bus.Message{ID: "t", Key: "t"}))
+	r.wantNothingDue(inbound, 50*time.Millisecond)
+	r.noError("held", held.Held(r.Context()))
+	r.settle(held, bus.End{Done: r.wantMail(held, 0, "1", "3")}) // what is held goes on
+	r.noError("publish", r.Publish(r.Context(), bus.TimersTopic, bus.Message{ID: "t", Key: "t"}))
 	r.claimOf(r.Bus, bus.TimersTopic) // other topics go on
 	r.reopen()
-	r.nothingDue(inbound, 50*time.Millisecond)
-	r.ok("pause", r.Pause(r.Context(), inbound, 0))
+	r.wantNothingDue(inbound, 50*time.Millisecond)
+	r.noError("pause", r.Pause(r.Context(), inbound, 0))
 	r.finish("b", "2")
 
 	start := time.Now()
-	r.ok("pause", r.Pause(r.Context(), inbound, 300*time.Millisecond)) // replaces
+	r.noError("pause", r.Pause(r.Context(), inbound, 300*time.Millisecond)) // replaces
 	r.publish("b", "4")
 	r.finish("b", "4")
 	if took := time.Since(start); took < 290*time.Millisecond {
@@ -97,29 +97,30 @@ func paused(r *rig) {
 	}
 }
 
-func (r *rig) depth(topic bus.Topic) bus.Depth {
+// readDepth returns the depth of a topic.
+func (r *rig) readDepth(topic bus.Topic) bus.Depth {
 	r.Helper()
 	d, err := r.Depth(r.Context(), topic)
-	r.ok("depth", err)
+	r.noError("depth", err)
 	return d
 }
 
-func depth(r *rig) {
+func testDepth(r *rig) {
 	r.open(Options{})
-	if d := r.depth("nowhere"); d != (bus.Depth{}) {
+	if d := r.readDepth("nowhere"); d != (bus.Depth{}) {
 		r.Errorf("an unknown topic is %+v", d)
 	}
 	r.publish("a", "1", "2")
 	r.publish("b", "3")
 	r.publish("c", "4", "5")
 	r.publish("d", "6")
-	r.nothingDue(bus.TimersTopic, 100*time.Millisecond) // time passes
+	r.wantNothingDue(bus.TimersTopic, 100*time.Millisecond) // time passes
 	l := r.claimKey("a")
-	r.mail(l, 0, "1", "2")
+	r.wantMail(l, 0, "1", "2")
 	r.settle(r.claimKey("b"), bus.End{After: time.Hour})
 	dead := r.claimKey("c")
-	r.settle(dead, bus.End{Dead: r.mail(dead, 0, "4", "5"), Reason: "no"})
-	d := r.depth(inbound)
+	r.settle(dead, bus.End{Dead: r.wantMail(dead, 0, "4", "5"), Reason: "no"})
+	d := r.readDepth(inbound)
 	if d.Oldest < 100*time.Millisecond || d.Oldest > patience {
 		r.Errorf("the oldest is %v old", d.Oldest)
 	}
@@ -129,11 +130,11 @@ func depth(r *rig) {
 	}
 }
 
-func closed(r *rig) {
+func testClosed(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a")
 	l := r.claimKey("k")
-	last := r.mail(l, 0, "a")
+	last := r.wantMail(l, 0, "a")
 	b := r.Bus
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -160,14 +161,15 @@ func closed(r *rig) {
 		r.Error("a lease of a closed bus can still be used")
 	}
 	<-l.Lost()
-	r.ok("close again", b.Close())
+	r.noError("close again", b.Close())
 	again := r.claimKey("k") // what was worked on is found again, and counted
-	r.attempts(again, 2)
-	r.mail(again, 0, "a")
+	r.wantAttempts(again, 2)
+	r.wantMail(again, 0, "a")
 }
 
-// memory publishes far more than a bus may keep in memory, and reads it back.
-func memory(r *rig) {
+// testMemory publishes far more bytes than a bus may keep in memory, checks how much memory
+// the process uses, and reads all messages back.
+func testMemory(r *rig) {
 	r.open(Options{})
 	const keys, each, size = 50, 40, 32 << 10
 	heap := func() int64 {
@@ -193,10 +195,10 @@ func memory(r *rig) {
 		r.Errorf("%d MB wait, and memory has grown by %d MB", keys*each*size>>20, grown>>20)
 	}
 	next := map[string]int{}
-	for r.depth(inbound).Waiting > 0 {
+	for r.readDepth(inbound).Waiting > 0 {
 		l := r.claim()
 		mail, err := l.Mail(r.Context(), 0)
-		r.ok("mail", err)
+		r.noError("mail", err)
 		for _, m := range mail {
 			i := next[m.Key]
 			next[m.Key]++
@@ -209,10 +211,10 @@ func memory(r *rig) {
 	if len(next) != keys || next["0"] != each {
 		r.Errorf("read %v", next)
 	}
-	r.nothingLeft()
+	r.wantNothingLeft()
 }
 
-func closedWhilePublishing(r *rig) {
+func testClosedWhilePublishing(r *rig) {
 	r.open(Options{})
 	b := r.Bus
 	var mu sync.Mutex

@@ -41,10 +41,10 @@ func (b *backoff) next() time.Duration {
 // Calls are gathered into pipelines: few connections with many calls on each cost
 // client and server less than many connections with few.
 const (
-	senders    = 3 // goroutines that each have one pipeline under way
-	batchCalls = 64
-	batchBytes = 512 << 10
-	queueCalls = 1024
+	senders    = 3         // goroutines that each have one pipeline under way
+	batchCalls = 64        // the most calls in one pipeline
+	batchBytes = 512 << 10 // a pipeline with more bytes than these takes no further call
+	queueCalls = 1024      // how many calls may wait to be sent; later callers block
 )
 
 // A scriptBatcher gathers runs of scripts into pipelines and returns each reply to
@@ -96,8 +96,8 @@ var errStopped = errors.New("batcher is stopped")
 // who learns the outcome need not repeat the call.
 const grace = 100 * time.Millisecond
 
-// run runs a script. It returns soon after ctx has ended; the script may still run, then or
-// later, unless the error is a notSent.
+// run runs a script and returns its reply. It returns an error soon after ctx has ended; even
+// so the script may have run, or may run later, unless the error is a notSent.
 func (c *scriptBatcher) run(ctx context.Context, s script, keys []string, args ...any) (reply, error) {
 	return c.send(ctx, &call{script: s, keys: keys, args: args})
 }
@@ -132,7 +132,7 @@ func (c *scriptBatcher) send(ctx context.Context, x *call) (reply, error) {
 	}
 }
 
-// sendBatches is one sender: it runs the calls that have gathered, until stop.
+// sendBatches is one of the sender goroutines: it runs the calls that have gathered, until stop.
 func (c *scriptBatcher) sendBatches() {
 	for {
 		select {
@@ -198,7 +198,7 @@ type notSent struct{ error }
 // Unwrap lets package errors see the cause.
 func (e notSent) Unwrap() error { return e.error }
 
-// mayHaveRun tells whether the script of a call that failed may have run.
+// mayHaveRun reports whether the script of a call that failed with err may have run.
 func mayHaveRun(err error) bool {
 	if _, ok := errors.AsType[notSent](err); ok {
 		return false
@@ -224,7 +224,7 @@ type health struct {
 	lastFailure  time.Time // when a call failed last
 }
 
-// record records how a call ended.
+// record takes note of how a call ended: err is nil if it succeeded.
 func (h *health) record(err error) {
 	if err == nil && !h.failing.Load() {
 		return // Redis worked and does; the usual case takes no lock
@@ -242,7 +242,7 @@ func (h *health) record(err error) {
 	case !ill && err != nil:
 		h.failing.Store(true)
 		h.failingSince = now
-		if refused(err) {
+		if isServerAnswer(err) {
 			h.log.Error("redis refuses; everything is tried again", slog.Any("error", err))
 		} else {
 			h.log.Error("redis does not answer; everything is tried again", slog.Any("error", err))
@@ -291,7 +291,7 @@ type scriptLibrary [scriptCount]*redis.Script
 
 func readScripts() (l scriptLibrary, err error) {
 	for s := range scriptCount {
-		text, err := source(s.String())
+		text, err := scriptSource(s.String())
 		if err != nil {
 			return l, err
 		}
@@ -300,9 +300,9 @@ func readScripts() (l scriptLibrary, err error) {
 	return l, nil
 }
 
-// source returns the text of a script, preceded by the shared texts that its first line
+// scriptSource returns the text of a script, preceded by the shared texts that its first line
 // names. The server runs them with every call, so a script names only those that it needs.
-func source(name string) (string, error) {
+func scriptSource(name string) (string, error) {
 	text, err := sources.ReadFile("scripts/" + name + ".lua")
 	if err != nil {
 		return "", err

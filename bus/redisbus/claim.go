@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	claimsAtOnce = 64
+	claimsAtOnce = 64 // the most leases that one run of the claim script grants
 	// pollMost is the longest time between two runs of the claim script for a topic with
 	// waiters, because tokens may be lost with a connection.
 	pollMost = time.Second
 )
 
-// claims queues this process's callers of Claim, one queue for each topic. A topic
+// claimQueues queues this process's callers of Claim, one queue for each topic. A topic
 // with waiters either has a run of the claim script under way (see fetch), or the
 // blocking call listens for its mail (see listenForMail).
-type claims struct {
+type claimQueues struct {
 	keys keys
 	poll time.Duration
 
-	mu         sync.Mutex
+	mu         sync.Mutex // guards all below, except fetches
 	queues     map[bus.Topic]*waitQueue
 	closed     bool
 	waiterCame chan struct{} // has a value when the first waiter comes and listenForMail has to begin
@@ -35,22 +35,22 @@ type claims struct {
 	fetches sync.WaitGroup
 }
 
-// A waitQueue holds the waiting callers of one topic. claims.mu guards all of it.
+// A waitQueue holds the waiting callers of one topic. claimQueues.mu guards all of it.
 type waitQueue struct {
 	keys        topicKeys
 	waiters     list.List // of chan *lease, each with room for one
 	fetching    bool      // a goroutine runs fetch
 	mayHaveMail bool      // fetch has to run the script once more: there may be mail
-	watched     bool      // the blocking call listens for it
-	nextLook    time.Time // when to run the script even if no token came
+	watched     bool      // the blocking call listens for the topic's mail
+	nextLook    time.Time // when to run the script even if no token came; see listenForMail
 	// hints are the mailboxes that the script will probably grant next. Redis demands that
 	// every key is declared before a script runs, so the script can return the letters of a
 	// mailbox only if its caller guessed that mailbox.
 	hints []string
 }
 
-func newClaims(k keys, lease time.Duration) *claims {
-	return &claims{keys: k, poll: min(pollMost, lease/4), queues: map[bus.Topic]*waitQueue{}, waiterCame: make(chan struct{}, 1)}
+func newClaims(k keys, lease time.Duration) *claimQueues {
+	return &claimQueues{keys: k, poll: min(pollMost, lease/4), queues: map[bus.Topic]*waitQueue{}, waiterCame: make(chan struct{}, 1)}
 }
 
 // Claim implements bus.Bus. A claim whose answer is lost with the connection
@@ -220,7 +220,7 @@ func (b *Bus) distribute(q *waitQueue, a claimResult) {
 }
 
 // distribute gives leases to the waiting callers, and returns the rest.
-func (c *claims) distribute(q *waitQueue, a claimResult) (rest []*lease) {
+func (c *claimQueues) distribute(q *waitQueue, a claimResult) (rest []*lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for q.waiters.Len() > 0 && len(a.leases) > 0 {
@@ -262,8 +262,8 @@ func (b *Bus) returnLeases(ctx context.Context, k *topicKeys, counted bool, leas
 	_, _ = b.batcher.run(ctx, givebackScript, []string{k.state, k.due, k.leased, k.wake}, args...)
 }
 
-// close ends the wait of all callers.
-func (c *claims) close() {
+// close makes all waiting callers of Claim return bus.ErrClosed.
+func (c *claimQueues) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true

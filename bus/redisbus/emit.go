@@ -15,26 +15,26 @@ const (
 	streamEvents = 4096      // about how many events of a session are kept
 	streamKept   = time.Hour // how long they are kept after the last of them
 	bufferEvents = 8192      // how many events may wait to be sent
-	bufferBytes  = 16 << 20
-	emitAtOnce   = 128
-	emitBytes    = 256 << 10
+	bufferBytes  = 16 << 20  // about how much memory they may take
+	emitAtOnce   = 128       // the most events in one call
+	emitBytes    = 256 << 10 // a call with more bytes than these takes no further event
 	// emitEvery is the wait between two calls. The events that many turns emit meanwhile
 	// are sent in one call.
 	emitEvery = 2 * time.Millisecond
 )
 
 // An eventBuffer holds the events that this process has emitted until they are
-// sent. When it overflows it drops the oldest events, and remembers whose feeds now
-// have a gap, so that their watchers can be told.
+// sent. When it overflows it drops the oldest events, and remembers which feeds now
+// lack some, so that the watchers of these feeds can be told.
 type eventBuffer struct {
 	sending sync.Mutex // held while a batch is being sent; taken before mu
 
 	mu     sync.Mutex
 	events []bus.Event // the oldest first
 	bytes  int
-	gaps   map[destination]bool
-	filled chan struct{} // has a value when there is something to send
-	lost   uint64        // number of events that were lost
+	gaps   map[destination]bool // where events are missing, and watchers do not know yet
+	filled chan struct{}        // has a value when there is something to send
+	lost   uint64               // number of events that were lost
 }
 
 // A destination says where an event goes: its session's feed, its channel's, or both.
@@ -59,25 +59,25 @@ func (r *eventBuffer) add(e bus.Event) {
 		r.countLost(&r.events[0])
 		r.removeFirst(1)
 	}
-	r.signal()
+	r.wakeSender()
 }
 
-// signal wakes the sender.
-func (r *eventBuffer) signal() {
+// wakeSender tells sendEvents that there is something to send.
+func (r *eventBuffer) wakeSender() {
 	select {
 	case r.filled <- struct{}{}:
 	default: // the sender is signalled already
 	}
 }
 
-// countLost counts an event that will not be sent. The caller holds r.mu, also for markGap
-// and removeFirst.
+// countLost counts an event that will not be sent, and marks the gap. The caller of countLost,
+// markGap or removeFirst holds r.mu.
 func (r *eventBuffer) countLost(e *bus.Event) {
 	r.lost++
 	r.markGap(e)
 }
 
-// markGap remembers that the feeds of e lack an event.
+// markGap remembers that the feeds to which e was to go lack an event.
 func (r *eventBuffer) markGap(e *bus.Event) {
 	if e.Session != "" {
 		r.gaps[destination{session: e.Session}] = true
@@ -132,7 +132,7 @@ func (r *eventBuffer) nextBatch() (batch []outgoing) {
 	}
 	r.removeFirst(n)
 	if len(r.events) > 0 {
-		r.signal()
+		r.wakeSender()
 		return batch
 	}
 	r.events = nil
@@ -143,8 +143,8 @@ func (r *eventBuffer) nextBatch() (batch []outgoing) {
 	return batch
 }
 
-// loseBatch counts the events of a batch that could not be sent, and remembers the gaps
-// that they leave.
+// loseBatch counts the events of a batch that could not be sent, and remembers which feeds
+// lack them.
 func (r *eventBuffer) loseBatch(batch []outgoing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,7 +155,7 @@ func (r *eventBuffer) loseBatch(batch []outgoing) {
 			r.gaps[x.destination] = true
 		}
 	}
-	r.signal()
+	r.wakeSender()
 }
 
 // Dropped returns how many events this process has lost: those that it could not send, and
@@ -167,8 +167,8 @@ func (b *Bus) Dropped() uint64 {
 }
 
 // sendEvents sends emitted events until ctx is done. It does not send a batch again if its
-// outcome is unknown: watchers can make up for a gap that is reported, but not for events
-// that come twice.
+// outcome is unknown: a watcher who is told of a gap can read again what is missing, but
+// cannot recognize an event that comes twice.
 func (b *Bus) sendEvents(ctx context.Context) {
 	r := b.events.unsent
 	var retry backoff

@@ -42,8 +42,8 @@ type events struct {
 
 // A feed is a subscription of this process, shared by the feed's watchers.
 type feed struct {
-	confirmed  chan struct{} // the server has confirmed it
-	subscribed bool          // whether it has
+	confirmed  chan struct{} // closed when the server has confirmed the subscription
+	subscribed bool          // the server has confirmed it
 	watchers   map[*watcher]bool
 	left       time.Time // when the last watcher left
 }
@@ -84,7 +84,7 @@ func (w *watcher) push(e bus.Event) (lost uint64) {
 	return lost
 }
 
-// pop removes the next event from past or queue; false if there is none.
+// pop removes the next event from past or queue and returns it; false if there is none.
 func (w *watcher) pop() (bus.Event, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +125,7 @@ func (b *Bus) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.
 		return nil, err
 	}
 	select {
-	case <-b.events.confirmed(f):
+	case <-b.events.confirmation(f):
 	case <-ctx.Done():
 		return abandon(ctx.Err())
 	case <-b.closed:
@@ -182,8 +182,8 @@ func (b *Bus) pastEvents(ctx context.Context, name bus.Feed, after uint64) ([]bu
 	return past[1:], nil
 }
 
-// follow yields the past events, then new ones. It yields an event only once that was both
-// read as past and received by the subscription.
+// follow yields the past events, then new ones. An event that was both read from the stream
+// and received by the subscription is yielded once.
 func (b *Bus) follow(ctx context.Context, w *watcher, last uint64) iter.Seq2[bus.Event, error] {
 	return func(yield func(bus.Event, error) bool) {
 		for ctx.Err() == nil {
@@ -211,8 +211,8 @@ func (b *Bus) follow(ctx context.Context, w *watcher, last uint64) iter.Seq2[bus
 	}
 }
 
-// addWatcher adds a watcher to a feed. If it returns fresh, the caller has to subscribe to
-// the feed.
+// addWatcher adds a watcher to a feed and returns the feed. fresh says that the feed is new,
+// and the caller has to subscribe to it.
 func (s *events) addWatcher(channel string, w *watcher) (f *feed, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +241,9 @@ func (s *events) removeWatcher(f *feed, w *watcher) {
 	f.left = time.Now()
 }
 
-func (s *events) confirmed(f *feed) <-chan struct{} {
+// confirmation returns a channel that is closed when the server has confirmed the feed's
+// subscription on the present connection.
+func (s *events) confirmation(f *feed) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return f.confirmed

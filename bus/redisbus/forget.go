@@ -160,8 +160,8 @@ func (b *Bus) forgetEvents(ctx context.Context, sessions []string) error {
 		return err
 	}
 	heard := b.events.expectForget(o.ID)
-	defer b.events.dropForget(o.ID)
-	if err := b.forgetKept(ctx, sessions); err != nil {
+	defer b.events.dropExpectation(o.ID)
+	if err := b.removeEvents(ctx, sessions); err != nil {
 		return err
 	}
 	for {
@@ -180,10 +180,10 @@ func (b *Bus) forgetEvents(ctx context.Context, sessions []string) error {
 	}
 }
 
-// forgetKept removes the sessions' events from this process's buffer and from their
+// removeEvents removes the sessions' events from this process's buffer and from their
 // streams in Redis. It waits for the batch that is being sent, which would otherwise
 // add to the streams after they were deleted.
-func (b *Bus) forgetKept(ctx context.Context, sessions []string) error {
+func (b *Bus) removeEvents(ctx context.Context, sessions []string) error {
 	r := b.events.unsent
 	r.sending.Lock()
 	defer r.sending.Unlock()
@@ -195,7 +195,8 @@ func (b *Bus) forgetKept(ctx context.Context, sessions []string) error {
 	return b.client.Del(ctx, streams...).Err()
 }
 
-// handleForgetRequest does what a process of the fleet, perhaps this one, has asked for.
+// handleForgetRequest forgets the events that a process of the fleet, perhaps this one, has
+// asked all processes to forget.
 func (b *Bus) handleForgetRequest(text string) {
 	var o forgetRequest
 	if json.Unmarshal([]byte(text), &o) != nil {
@@ -208,10 +209,12 @@ func (b *Bus) handleForgetRequest(text string) {
 	b.spawn(func() {
 		// This process may have added to the streams after the other one deleted them. If
 		// this fails, the streams expire.
-		_ = b.forgetKept(context.Background(), o.Sessions)
+		_ = b.removeEvents(context.Background(), o.Sessions)
 	})
 }
 
+// forget removes the events of sessions from the buffer, and remembers that their feeds lack
+// them.
 func (r *eventBuffer) forget(sessions []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -227,9 +230,11 @@ func (r *eventBuffer) forget(sessions []string) {
 	}
 	clear(r.events[len(kept):])
 	r.events = kept
-	r.signal()
+	r.wakeSender()
 }
 
+// expectForget returns a channel that is closed when this process has received its own
+// request with that id.
 func (s *events) expectForget(id string) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +243,8 @@ func (s *events) expectForget(id string) <-chan struct{} {
 	return heard
 }
 
-func (s *events) dropForget(id string) {
+// dropExpectation removes the channel that expectForget has made for an id.
+func (s *events) dropExpectation(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.forgetAcks, id)
@@ -266,6 +272,7 @@ func (s *events) forget(o forgetRequest, own bool) {
 	}
 }
 
+// forget removes the events of sessions from the watcher's queues.
 func (w *watcher) forget(sessions []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -288,13 +295,14 @@ func replaceByGaps(list []bus.Event, sessions []string) []bus.Event {
 	return kept
 }
 
-// setPast gives a watcher the events that it should see first. It returns false if this
-// process was asked to forget events since they were read, because they may be among these.
-func (s *events) setPast(w *watcher, past []bus.Event, purges uint64) bool {
+// setPast gives a watcher the past events, which it should see first. forgets is the value
+// that s.forgets had before they were read. If it has changed, setPast returns false: this
+// process was asked to forget events meanwhile, and they may be among the past ones.
+func (s *events) setPast(w *watcher, past []bus.Event, forgets uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.past = past
-	return s.forgets.Load() == purges
+	return s.forgets.Load() == forgets
 }

@@ -13,11 +13,13 @@ import (
 // closeTimeout bounds each step of Close that still sends something to the server.
 const closeTimeout = time.Second
 
-// holds are the names that this process holds or for which it waits.
+// holds keeps the names that this process holds, and those for which it waits.
 type holds struct {
-	mu      sync.Mutex
-	held    map[*hold]bool
-	freeing map[string]chan struct{} // by the names for which callers of Hold wait: closed when the name may have become free
+	mu   sync.Mutex
+	held map[*hold]bool
+	// freeing has, for each name for which callers of Hold wait, a channel that is closed when
+	// the name may have become free.
+	freeing map[string]chan struct{}
 }
 
 func newHolds() *holds { return &holds{held: map[*hold]bool{}, freeing: map[string]chan struct{}{}} }
@@ -41,8 +43,8 @@ func (h *holds) whenFree(name string) <-chan struct{} {
 	return h.freeing[name]
 }
 
-// nameFreed wakes the callers of Hold that wait for a name.
-func (h *holds) nameFreed(name string) {
+// wakeWaiters wakes the callers of Hold that wait for a name.
+func (h *holds) wakeWaiters(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if bell := h.freeing[name]; bell != nil {
@@ -88,15 +90,17 @@ func (b *Bus) Hold(ctx context.Context, name string) (held context.Context, rele
 	}
 }
 
+// startHold registers a name that the server has just given to this process, and returns the
+// context and the release function for the caller of Hold.
 func (b *Bus) startHold(ctx context.Context, name string, fence int64, sent time.Time) (context.Context, func()) {
 	held, lose := context.WithCancelCause(ctx)
 	h := &hold{bus: b, name: name, fence: fence, lose: lose}
-	h.expiry = time.AfterFunc(time.Until(sent.Add(h.length())), h.lost)
+	h.expiry = time.AfterFunc(time.Until(sent.Add(h.length())), h.expire)
 	b.holds.mu.Lock()
 	b.holds.held[h] = true
 	b.holds.mu.Unlock()
 	if b.isClosed() { // releaseAllHolds may have run before this hold was in the list
-		h.lost()
+		h.expire()
 	}
 	return held, sync.OnceFunc(func() {
 		lose(context.Canceled)
@@ -104,8 +108,8 @@ func (b *Bus) startHold(ctx context.Context, name string, fence int64, sent time
 	})
 }
 
-// length is how long, after it was asked for, this process surely has a hold; see
-// grantedTime.
+// length returns how long this process surely has a hold, counted from the moment at which
+// it asked for it; see grantedTime.
 func (h *hold) length() time.Duration { return h.bus.leases.length * 9 / 10 }
 
 // stopExtending removes the hold from those that are extended. It returns false if that was
@@ -122,8 +126,8 @@ func (h *hold) stopExtending() bool {
 	return true
 }
 
-// lost ends a hold that was not extended in time, and tells its holder.
-func (h *hold) lost() {
+// expire ends a hold that was not extended in time, and cancels its holder's context.
+func (h *hold) expire() {
 	if h.stopExtending() {
 		h.lose(bus.ErrFenced)
 	}
@@ -139,7 +143,7 @@ func (h *hold) release(ctx context.Context) {
 	defer cancel()
 	b := h.bus
 	_, _ = b.batcher.run(ctx, releaseScript, []string{b.keys.hold(h.name)}, h.fence, b.keys.released(), h.name)
-	b.holds.nameFreed(h.name)
+	b.holds.wakeWaiters(h.name)
 }
 
 // extendHolds extends all holds of this process.
@@ -158,17 +162,17 @@ func (b *Bus) extendHolds(ctx context.Context) error {
 		}
 		for i, h := range some {
 			if r.at(i).number() == 1 {
-				h.extended(sent)
+				h.recordExtension(sent)
 			} else {
-				h.lost()
+				h.expire()
 			}
 		}
 	}
 	return nil
 }
 
-// extended records that the server has extended the hold.
-func (h *hold) extended(sent time.Time) {
+// recordExtension records that the server has extended the hold.
+func (h *hold) recordExtension(sent time.Time) {
 	s := h.bus.holds
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -125,8 +125,8 @@ func (b *Bus) Pause(ctx context.Context, topic bus.Topic, d time.Duration) error
 	return nil
 }
 
-// Writable writes a key that expires at once, and returns an error if Redis did not accept
-// it. Reading would prove nothing: a replica and a server without memory can be read.
+// Writable returns an error if Redis accepts no writes. It writes a key that expires at once,
+// because reading would prove nothing: a replica and a server without memory can be read.
 func (b *Bus) Writable(ctx context.Context) error {
 	if err := b.client.Set(ctx, b.keys.topic("").pause, "1", time.Millisecond).Err(); err != nil {
 		return fmt.Errorf("write to the bus: %w", b.closedOr(err))

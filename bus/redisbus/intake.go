@@ -51,7 +51,7 @@ func NewIntake(ctx context.Context, b *Bus, id string) (*Intake, error) {
 	for name, script := range map[string]**redis.Script{
 		"begin_intake": &in.begin, "take_letter": &in.takeLetter, "take_dead": &in.takeDead, "peek": &in.peek,
 	} {
-		text, err := source(name)
+		text, err := scriptSource(name)
 		if err != nil {
 			return nil, fmt.Errorf("take in: %w", err)
 		}
@@ -274,14 +274,14 @@ func (in *Intake) readMailbox(ctx context.Context, k *topicKeys, key string, yie
 	}
 }
 
-// Durable waits until the server has written its append-only file to disk, if it has one.
+// AwaitDurable waits until the server has written its append-only file to disk, if it has one.
 // For a server that cannot be asked it waits as long as that should take.
-func (in *Intake) Durable(ctx context.Context) error {
+func (in *Intake) AwaitDurable(ctx context.Context) error {
 	synced, err := in.bus.client.Do(ctx, "WAITAOF", 1, 0, 2500).Slice()
 	if err == nil && len(synced) > 0 && (reply{synced[0]}).number() > 0 {
 		return nil
 	}
-	if err != nil && !refused(err) {
+	if err != nil && !isServerAnswer(err) {
 		return fmt.Errorf("wait for redis to write: %w", err)
 	}
 	// Redis before 7.2 does not know WAITAOF. By default it writes once a second.
@@ -293,9 +293,9 @@ func (in *Intake) Durable(ctx context.Context) error {
 	}
 }
 
-// refused reports whether err is the server's answer, rather than a failure to reach the
-// server.
-func refused(err error) bool {
+// isServerAnswer reports whether err is an error with which the server has answered, rather
+// than a failure to reach the server.
+func isServerAnswer(err error) bool {
 	_, ok := errors.AsType[redis.Error](err)
 	return ok
 }

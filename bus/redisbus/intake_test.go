@@ -57,7 +57,7 @@ func TestIntake(t *testing.T) {
 		}
 		r.ok("know", in.TakeKnown(t.Context(), inbound, day, []string{"old", "older"}))
 	}
-	r.ok("durable", in.Durable(t.Context()))
+	r.ok("durable", in.AwaitDurable(t.Context()))
 
 	var ids []string
 	for l, err := range in.Letters(t.Context()) {
@@ -142,7 +142,7 @@ func TestProbe(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, "--appendfsync", "no", "--maxmemory", "100mb")
 	h, err := redisbus.Probe(t.Context(), s.url())
-	if err != nil || h.Fsync != "no" || h.AOFFails || h.Replica || h.UsedMemory == 0 || h.MaxMemory != 100<<20 || h.Fit() != nil || !h.AOF {
+	if err != nil || h.Fsync != "no" || h.AOFFails || h.Replica || h.UsedMemory == 0 || h.MaxMemory != 100<<20 || h.CheckFit() != nil || !h.AOF {
 		t.Errorf("it says %+v, %v", h, err)
 	}
 	replica := ownServer(t, "--replicaof", "127.0.0.1", "1")

@@ -26,16 +26,16 @@ func newKeys(prefix string, database int) keys {
 	return k
 }
 
-func (k keys) clock() string    { return k.prefix + "clock" }   // the highest number given out
-func (k keys) contact() string  { return k.prefix + "contact" } // when the fleet last reached Redis, and until when leases are spared
-func (k keys) topics() string   { return k.prefix + "topics" }
+func (k keys) clock() string    { return k.prefix + "clock" }      // the highest number given out
+func (k keys) contact() string  { return k.prefix + "contact" }    // when the fleet last reached Redis, and until when leases are spared
+func (k keys) topics() string   { return k.prefix + "topics" }     // sorted set of topics, by when they were last in use
 func (k keys) released() string { return k.channels + "released" } // channel: names that have become free
 
-func (k keys) forgotten() string { return k.channels + "forgotten" } // channel: sessions whose events are forgotten
+func (k keys) forgotten() string { return k.channels + "forgotten" } // channel: requests to forget the events of sessions
 
-func (k keys) hold(name string) string        { return k.prefix + "hold:" + name }
-func (k keys) notes(instance string) string   { return k.channels + "notes:" + instance } // channel: mail for what it has leased
-func (k keys) nudge(instance string) string   { return k.prefix + "nudge:" + instance }   // list: ends its blocking call
+func (k keys) hold(name string) string        { return k.prefix + "hold:" + name }        // the fence under which the name is held
+func (k keys) notes(instance string) string   { return k.channels + "notes:" + instance } // channel: notes about the leases of a process
+func (k keys) nudge(instance string) string   { return k.prefix + "nudge:" + instance }   // list: a token in it ends a process's blocking call
 func (k keys) channel(feed bus.Feed) string   { return k.channels + "feed:" + string(feed) }
 func (k keys) stream(feed bus.Feed) string    { return k.prefix + "events:" + string(feed) }
 func (k keys) topic(name bus.Topic) topicKeys { return newTopicKeys(k, name) }
@@ -69,13 +69,15 @@ func newTopicKeys(k keys, name bus.Topic) topicKeys {
 	}
 }
 
+// mail returns the name of the list with the letters of a mailbox, except the first.
 func (t *topicKeys) mail(key string) string { return t.prefix + "mail:" + t.part + ":" + key }
 
-// seenBuckets is over how many sets the ids of a day are spread. Redis blocks while it
-// enlarges the table of a set, which takes long for a large set.
+// seenBuckets is the number of sets over which the ids of a day's messages are spread. Redis
+// blocks while it enlarges the table of a set, which takes long for a large set.
 const seenBuckets = 256
 
-// seen returns the key of the set with the known ids of a day that would contain id.
+// seen returns the key of the set that contains id if a message with that id was published
+// on a day, counted from 1970 in UTC.
 func (t *topicKeys) seen(day int64, id string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // never fails

@@ -31,7 +31,7 @@ type cachedMailbox struct {
 	page     []bus.Message // the letters that came with the claim, until Mail returns them
 	last     int64         // the highest number in the mailbox
 	seen     int64         // the highest number that Mail has returned
-	settling bool          // Settle runs: if the server refuses the fence, Settle itself may be the reason
+	settling bool          // Settle runs, and may itself be why the server refuses the fence
 }
 
 // A grantedTime is the time for which the server granted a lease, counted from the request:
@@ -138,8 +138,8 @@ func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 	}
 }
 
-// cachedMail returns the cached letters after that number. If there are none, it returns a
-// channel to wait for, and whether to ask the server because it has such letters.
+// cachedMail returns the cached letters after that number. If there are none, ask says that
+// the server has some; otherwise news is a channel that is closed at the next change.
 func (l *lease) cachedMail(after int64) (page []bus.Message, news <-chan struct{}, ask bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,8 +170,8 @@ func (k *cachedMailbox) markSeen(page []bus.Message) {
 	}
 }
 
-// lettersAfter asks the server for letters after that number. An empty answer means that the lease
-// is lost.
+// lettersAfter asks the server for the letters after that number. If the server refuses the
+// lease's fence, lettersAfter ends the lease and returns no letters.
 func (l *lease) lettersAfter(ctx context.Context, after int64) ([]bus.Message, error) {
 	c := l.claim
 	r, err := l.bus.batcher.run(ctx, readScript, []string{l.keys.state, l.keys.heads, l.keys.mail(c.Key)}, c.Key, c.Fence, after)
@@ -179,7 +179,7 @@ func (l *lease) lettersAfter(ctx context.Context, after int64) ([]bus.Message, e
 		return nil, err
 	}
 	if len(r.list()) == 0 {
-		l.refused()
+		l.handleRefusal()
 		return nil, nil
 	}
 	page, err := r.at(2).letters(c.Key, r.at(0).number())
@@ -196,8 +196,8 @@ func (l *lease) lettersAfter(ctx context.Context, after int64) ([]bus.Message, e
 	return page, nil
 }
 
-// extended records a new term and the number of the last letter.
-func (l *lease) extended(t grantedTime, last int64) {
+// recordExtension records a new term and the number of the last letter.
+func (l *lease) recordExtension(t grantedTime, last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over == nil {
@@ -207,17 +207,17 @@ func (l *lease) extended(t grantedTime, last int64) {
 	}
 }
 
-// letterCame records the number of a new letter.
-func (l *lease) letterCame(last int64) {
+// recordLetter records the number of a new letter.
+func (l *lease) recordLetter(last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cached.last = max(l.cached.last, last)
 	l.wakeWaiters()
 }
 
-// refused ends the lease because the server refused its fence. While Settle runs it does
+// handleRefusal ends the lease because the server refused its fence. While Settle runs it does
 // nothing: Settle may have ended the lease itself, and knows what to report.
-func (l *lease) refused() {
+func (l *lease) handleRefusal() {
 	l.mu.Lock()
 	busy := l.cached.settling
 	l.mu.Unlock()

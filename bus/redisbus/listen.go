@@ -30,13 +30,13 @@ func (b *Bus) listenForNotes(ctx context.Context) {
 		switch {
 		case err == nil:
 			retry, tested = 0, false
-			b.handleHeard(heard)
+			b.handleMessage(heard)
 		case isTimeout(err) && !tested:
 			tested = true
 			_ = s.pubsub.Ping(ctx) // if the connection is broken, the next call returns the error
 		default:
 			tested = false
-			s.connectionBroke()
+			s.handleBrokenConnection()
 			select {
 			case <-time.After(retry.next()):
 			case <-ctx.Done():
@@ -50,9 +50,9 @@ func (b *Bus) listenForNotes(ctx context.Context) {
 	}
 }
 
-// receiveNote waits for the next message. After a ping the client has to treat silence as a
-// broken connection and dial again. It does so if the context has the deadline, and does
-// not with ReceiveTimeout.
+// receiveNote waits for the next message. tested says that a ping was sent: the client then has
+// to treat silence as a broken connection and dial again, which it does if the context has a
+// deadline, but not with ReceiveTimeout.
 func (b *Bus) receiveNote(ctx context.Context, tested bool) (any, error) {
 	if !tested {
 		return b.events.pubsub.ReceiveTimeout(ctx, silenceMost)
@@ -67,8 +67,8 @@ func isTimeout(err error) bool {
 	return ok && e.Timeout()
 }
 
-// handleHeard handles one message of the connection that listens.
-func (b *Bus) handleHeard(heard any) {
+// handleMessage handles one message that listenForNotes has received.
+func (b *Bus) handleMessage(heard any) {
 	switch x := heard.(type) {
 	case *redis.Subscription:
 		if x.Kind != "subscribe" {
@@ -84,7 +84,7 @@ func (b *Bus) handleHeard(heard any) {
 			fence, last, _ := strings.Cut(x.Payload, " ")
 			b.leases.handleNote(reply{fence}.number(), reply{last}.number())
 		case b.keys.released():
-			b.holds.nameFreed(x.Payload)
+			b.holds.wakeWaiters(x.Payload)
 		case b.keys.forgotten():
 			b.handleForgetRequest(x.Payload)
 		default:
@@ -103,10 +103,10 @@ func (s *events) confirm(channel string) {
 	}
 }
 
-// connectionBroke records that the connection for events is broken. What is published from
+// handleBrokenConnection records that the connection for events is broken. What is published from
 // then on is lost, so each watcher gets the sign that events are missing. New subscribers
 // have to wait for the confirmation on the next connection.
-func (s *events) connectionBroke() {
+func (s *events) handleBrokenConnection() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.feeds {
@@ -174,12 +174,12 @@ func (b *Bus) listenForMail(ctx context.Context) {
 			continue
 		}
 		retry = 0
-		b.tokenCame(list, token)
+		b.handleToken(list, token)
 	}
 }
 
-// planListening returns the lists to listen on and for how long, and starts a fetch for
-// each topic in which something has become due by time.
+// planListening returns on which lists the blocking call has to listen, and for how long. For
+// each topic in which a mailbox has become due by time it starts a fetch.
 func (b *Bus) planListening() (lists []string, wait time.Duration) {
 	c := b.claims
 	c.mu.Lock()
@@ -229,9 +229,9 @@ func (b *Bus) blockOn(ctx context.Context, lists []string, wait time.Duration) (
 	return reply{got}.at(0).text(), reply{got}.at(1).text(), err
 }
 
-// tokenCame starts a fetch for the topic whose token came. A token on this process's own
+// handleToken starts a fetch for the topic whose token came. A token on this process's own
 // nudge list only ends the call, so that planListening runs again.
-func (b *Bus) tokenCame(list, token string) {
+func (b *Bus) handleToken(list, token string) {
 	c := b.claims
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,7 +19,7 @@ const dayLength = int64(24 * time.Hour / time.Microsecond)
 // Publish implements bus.Bus. It does not retry by itself, because its caller may have to
 // answer a platform in time.
 func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
-	if err := check(topic, m); err != nil {
+	if err := checkMessage(topic, m); err != nil {
 		return err
 	}
 	t := b.keys.topic(topic)
@@ -36,8 +36,8 @@ func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error
 	return nil
 }
 
-// check returns an ErrInvalid if a message can never be accepted.
-func check(topic bus.Topic, m bus.Message) error {
+// checkMessage returns an ErrInvalid if a message can never be accepted.
+func checkMessage(topic bus.Topic, m bus.Message) error {
 	for _, x := range []struct {
 		what string
 		size int
@@ -77,17 +77,17 @@ func (b *Bus) acceptKeys(t *topicKeys, key, id string, day int64) []string {
 // What the scripts publish, replay and take_letter return if they have not stored the
 // message.
 const (
-	answerKnown = "known"
-	answerFull  = "full"
-	answerMuch  = "much"
-	answerDay   = "day"
-	answerGone  = "gone"
+	answerKnown = "known" // its id is known
+	answerFull  = "full"  // its mailbox is full
+	answerMuch  = "much"  // too many bytes would wait
+	answerDay   = "day"   // the caller has guessed another day; see accept
+	answerGone  = "gone"  // there is no such dead letter to replay
 )
 
-// accept runs a script that stores a message, and returns the script's answer. The keys of
-// the sets of known ids contain the server's day, and must be declared before the script
-// can ask for it. If this process guessed another day, the script stores nothing and
-// returns the day, and accept runs it again.
+// accept runs a script that stores a message, and returns the script's answer. ask returns
+// the call for a day. The keys of the sets of known ids contain the server's day, and must be
+// declared before the script can ask for it. If this process guessed another day, the script
+// stores nothing and returns the day, and accept runs it again.
 func (b *Bus) accept(ctx context.Context, ask func(day int64) *call) (string, error) {
 	for {
 		r, err := b.batcher.send(ctx, ask(b.day.Load()))

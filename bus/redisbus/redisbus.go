@@ -44,7 +44,7 @@ import (
 	"parley/bus"
 )
 
-// What a Config leaves open.
+// The values that replace the zero values of a Config.
 const (
 	DefaultPrefix  = "parley"
 	DefaultLease   = 5 * time.Second
@@ -80,7 +80,7 @@ type Bus struct {
 	self    string // this process's name in the fleet
 	client  *redis.Client
 	batcher *scriptBatcher
-	claims  *claims
+	claims  *claimQueues
 	leases  *leases
 	holds   *holds
 	events  *events
@@ -173,7 +173,7 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	client := redis.NewClient(options)
 	s, err := inspect(ctx, client)
 	if err == nil {
-		err = s.Fit()
+		err = s.CheckFit()
 	}
 	var scripts scriptLibrary
 	if err == nil {

@@ -28,7 +28,7 @@ type networks struct {
 func harness() bustest.Harness {
 	all := &networks{ofBus: map[bustest.Bus]*network{}}
 	return bustest.Harness{
-		Place: testPrefix,
+		NewPlace: testPrefix,
 		Open: func(ctx context.Context, place string, o bustest.Options) (bustest.Bus, error) {
 			g := newNetwork()
 			b, err := redisbus.Open(ctx, redisbus.Dialed(redisbus.Config{

@@ -25,8 +25,8 @@ type Server struct {
 	Skew time.Duration
 }
 
-// Fit returns nil, or an ErrUnfit that says which setting must be changed.
-func (s Server) Fit() error {
+// CheckFit returns nil, or an ErrUnfit that says which setting must be changed.
+func (s Server) CheckFit() error {
 	var major, minor int
 	if _, err := fmt.Sscanf(s.Version, "%d.%d", &major, &minor); err != nil {
 		return fmt.Errorf("%w: its version is %q; use Redis 6.2 or newer", ErrUnfit, s.Version)
@@ -40,7 +40,7 @@ func (s Server) Fit() error {
 	return nil
 }
 
-// Inspect reads the description of a server that Open checks, for a check before the start.
+// Inspect reads the description of a server, so that it can be checked before Open does so.
 func Inspect(ctx context.Context, address string) (Server, error) {
 	options, err := parse(Config{URL: address})
 	if err != nil {
@@ -75,7 +75,8 @@ func inspect(ctx context.Context, client *redis.Client) (s Server, err error) {
 	return s, nil
 }
 
-// readInfo reads the answer to INFO.
+// readInfo reads the server's description from its answer to INFO. loading says that the
+// server is still loading its data.
 func readInfo(info string) (s Server, loading bool) {
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -157,7 +158,7 @@ func (c Config) dialRetrying(ctx context.Context, network, address string) (net.
 // Health is what Probe finds out about a server, in addition to what Inspect does.
 type Health struct {
 	Server
-	// it could not write its append-only file when it last tried
+	// Fsync is appendfsync: always, everysec or no; "" if the server does not tell.
 	Fsync      string
 	AOFFails   bool  // it could not write its append-only file when it last tried
 	Replica    bool  // it follows another server
@@ -183,14 +184,14 @@ func Probe(ctx context.Context, address string) (h Health, err error) {
 	h.read(info)
 	// A rented server may refuse CONFIG.
 	answer, err := client.ConfigGet(ctx, "appendfsync").Result()
-	if err != nil && !refused(err) {
+	if err != nil && !isServerAnswer(err) {
 		return h, fmt.Errorf("ask redis how it writes: %w", err)
 	}
 	h.Fsync = answer["appendfsync"]
 	return h, nil
 }
 
-// read takes from the answer to INFO what readInfo leaves out.
+// read reads from the answer to INFO the fields of h that readInfo does not.
 func (h *Health) read(info string) {
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")

@@ -15,6 +15,7 @@ import (
 	"parley/bus"
 )
 
+// extendAtOnce is the most leases that one run of the extend script extends.
 const extendAtOnce = 200
 
 // leases holds the leases of this process, by their fences.
@@ -35,20 +36,22 @@ func newLeases(length, maxHold time.Duration) *leases {
 	}
 }
 
-// beginClaim is called before the claim script runs, and endClaim with the leases that it
-// granted. In between, notes about leases that are not known yet are kept.
+// beginClaim is called before the claim script runs. Until endClaim is called, notes about
+// leases that are not known yet are kept.
 func (s *leases) beginClaim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claiming++
 }
 
+// endClaim is called with the leases that a run of the claim script has granted. It registers
+// them, and passes on the notes that came before.
 func (s *leases) endClaim(granted []*lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range granted {
 		s.held[l.claim.Fence] = l
-		l.letterCame(s.earlyNotes[l.claim.Fence])
+		l.recordLetter(s.earlyNotes[l.claim.Fence])
 	}
 	if s.claiming--; s.claiming == 0 {
 		clear(s.earlyNotes)
@@ -61,12 +64,12 @@ func (s *leases) handleNote(fence, last int64) {
 	s.mu.Lock()
 	if l := s.held[fence]; l != nil && last < 0 {
 		s.mu.Unlock()
-		l.refused()
+		l.handleRefusal()
 		return
 	}
 	defer s.mu.Unlock()
 	if l := s.held[fence]; l != nil {
-		l.letterCame(last)
+		l.recordLetter(last)
 	} else if s.claiming > 0 {
 		s.earlyNotes[fence] = max(s.earlyNotes[fence], last)
 	}
@@ -104,6 +107,7 @@ func (s *leases) extendNow() {
 	}
 }
 
+// byTopic returns the leases of this process by the topics of their mailboxes.
 func (s *leases) byTopic() map[*topicKeys][]*lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,12 +160,14 @@ func (b *Bus) extendLeases(ctx context.Context) (next time.Duration, err error) 
 	return next, err
 }
 
+// extendSome extends some leases of one topic with one run of the script. A lease that the
+// server refuses is lost.
 func (b *Bus) extendSome(ctx context.Context, k *topicKeys, some []*lease) error {
 	sent := time.Now()
 	args := make([]any, 0, 1+3*len(some))
 	args = append(args, b.leases.length.Microseconds())
 	for _, l := range some {
-		args = append(args, l.claim.Key, l.claim.Fence, b.leases.term(l, sent).length.Microseconds())
+		args = append(args, l.claim.Key, l.claim.Fence, b.leases.nextTerm(l, sent).length.Microseconds())
 	}
 	r, err := b.batcher.run(ctx, extendScript, []string{b.keys.clock(), b.keys.contact(), k.state, k.leased}, args...)
 	if err != nil {
@@ -169,16 +175,17 @@ func (b *Bus) extendSome(ctx context.Context, k *topicKeys, some []*lease) error
 	}
 	for i, l := range some {
 		if last := r.at(i).number(); last < 0 {
-			l.refused()
+			l.handleRefusal()
 		} else {
-			l.extended(b.leases.term(l, sent), last)
+			l.recordExtension(b.leases.nextTerm(l, sent), last)
 		}
 	}
 	return nil
 }
 
-// term returns the time to ask for l: the lease time, but not beyond MaxHold.
-func (s *leases) term(l *lease, sent time.Time) grantedTime {
+// nextTerm returns for how long l should be extended by a request that was sent at that time:
+// for the lease time, but not beyond MaxHold.
+func (s *leases) nextTerm(l *lease, sent time.Time) grantedTime {
 	return grantedTime{sent, max(0, min(s.length, l.until.Sub(sent)))}
 }
 
@@ -222,6 +229,7 @@ func (b *Bus) repair(ctx context.Context) {
 	})
 }
 
+// repairAll repairs the mailboxes of all topics once, and returns how many were out of order.
 func (b *Bus) repairAll(ctx context.Context) (repaired int64, err error) {
 	topics, err := b.Topics(ctx)
 	if err != nil {
@@ -251,8 +259,8 @@ func (b *Bus) repairAll(ctx context.Context) (repaired int64, err error) {
 	return repaired, b.forgetTopics(ctx)
 }
 
-// repairSome repairs one page of mailboxes. The page alternates keys and states, as
-// boxes reads them.
+// repairSome repairs one page of mailboxes, in which keys and states alternate, as
+// mailboxPages returns them. It returns how many were out of order.
 func (b *Bus) repairSome(ctx context.Context, k *topicKeys, page []string) (int64, error) {
 	keys := []string{b.keys.clock(), k.state, k.due, k.leased, k.wake, k.heads}
 	args := []any{b.leases.length.Microseconds()}
@@ -263,8 +271,8 @@ func (b *Bus) repairSome(ctx context.Context, k *topicKeys, page []string) (int6
 	return r.number(), err
 }
 
-// refreshTopic keeps a topic in the list of topics while it has mail or dead letters: it
-// updates the topic's time there, by which forgetTopics decides.
+// refreshTopic updates a topic's time in the list of topics, by which forgetTopics decides,
+// unless the topic has neither mail (empty) nor dead letters.
 func (b *Bus) refreshTopic(ctx context.Context, k *topicKeys, empty bool) error {
 	if empty {
 		n, err := b.client.ZCard(ctx, k.graves).Result()

@@ -18,7 +18,7 @@ import (
 
 func harness() bustest.Harness {
 	return bustest.Harness{
-		Place: bustest.FilePlace,
+		NewPlace: bustest.FilePlace,
 		Open: func(ctx context.Context, place string, o bustest.Options) (bustest.Bus, error) {
 			return sqlitebus.Open(ctx, sqlitebus.Config{Path: place, Caps: o.Caps, MaxHold: o.MaxHold})
 		},

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	atOnce    = 16
+	atOnce    = 16               // how many timers are handled at once
 	fireTime  = 30 * time.Second // bounds the work on one mailbox, and an attempt to settle it
 	leaveTo   = 30 * time.Second // wait for a newer release, if this one does not know a timer's kind
 	afterFail = 5 * time.Second
@@ -47,7 +47,7 @@ func (c *Clock) Run(ctx context.Context) error {
 	return nil
 }
 
-// fire calls the handlers for the timers of a mailbox, and returns how to settle it.
+// fire calls the handlers for the timers of a mailbox, and returns how to settle the lease.
 func (c *Clock) fire(ctx context.Context, lease bus.Lease) (end bus.End) {
 	ctx, cancel := context.WithTimeout(ctx, fireTime)
 	defer cancel()

@@ -51,7 +51,7 @@ func judgeRedis(h redisbus.Health) (found []Finding) {
 	}
 	version := h.Server
 	version.Policy = "noeviction" // is looked at for itself
-	if version.Fit() != nil {
+	if version.CheckFit() != nil {
 		say(wrong, "Redis is version "+h.Version, "use Redis 6.2 or newer")
 	}
 	if h.Policy != "noeviction" {

@@ -73,7 +73,7 @@ func (m *migration) copyBus(ctx context.Context) error {
 	if err := m.copyPauses(ctx); err != nil {
 		return err
 	}
-	if err := m.intake.Durable(ctx); err != nil {
+	if err := m.intake.AwaitDurable(ctx); err != nil {
 		return err
 	}
 	m.report.Mail.Messages, m.report.Mail.Mailboxes = was.n-m.report.Mail.Dead, was.boxes
