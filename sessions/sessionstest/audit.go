@@ -13,18 +13,18 @@ import (
 
 func auditTests() []test {
 	return []test{
-		{"records come back as they were kept, in order and in pages", auditKept},
-		{"records outlive a restart, and old ones are dropped", auditDropped},
-		{"an erased session's records lose their arguments", auditOfSession},
-		{"a person's records lose them and the person", auditOfPerson},
-		{"what is old leaves the records", auditOfAge},
-		{"arguments of a session that is gone are not kept", auditLate},
-		{"nothing that was erased is left of records in any file", auditTraces},
+		{"records come back as they were kept, in order and in pages", testAuditKeeps},
+		{"records outlive a restart, and old ones are dropped", testAuditDropsOld},
+		{"an erased session's records lose their arguments", testAuditOfSession},
+		{"a person's records lose them and the person", testAuditOfPerson},
+		{"what is old leaves the records", testAuditOfAge},
+		{"arguments of a session that is gone are not kept", testAuditAfterErasure},
+		{"nothing that was erased is left of records in any file", testAuditTraces},
 	}
 }
 
-// call returns an audit record of a tool call.
-func call(session, person, turn, arguments string) sessions.AuditRecord {
+// auditRecordOf returns an audit record of a tool call.
+func auditRecordOf(session, person, turn, arguments string) sessions.AuditRecord {
 	raw, err := json.Marshal(map[string]string{"command": arguments})
 	if err != nil {
 		panic(err) // a text can be encoded
@@ -36,7 +36,8 @@ func call(session, person, turn, arguments string) sessions.AuditRecord {
 	}
 }
 
-func keepAudit(t testing.TB, s sessions.Auditor, records ...sessions.AuditRecord) {
+// mustKeep keeps audit records, and fails the test if that fails.
+func mustKeep(t testing.TB, s sessions.Auditor, records ...sessions.AuditRecord) {
 	t.Helper()
 	for _, r := range records {
 		if err := s.Audit(t.Context(), r); err != nil {
@@ -45,9 +46,9 @@ func keepAudit(t testing.TB, s sessions.Auditor, records ...sessions.AuditRecord
 	}
 }
 
-// auditIs fails the test unless the store has exactly these records, written as text
-// without their ids.
-func auditIs(t testing.TB, s sessions.Auditor, want ...string) {
+// wantAudit fails the test unless the store has exactly these audit records, each written as
+// text without its id.
+func wantAudit(t testing.TB, s sessions.Auditor, want ...string) {
 	t.Helper()
 	records, err := s.AuditRecords(t.Context(), "", 0, 100)
 	if err != nil {
@@ -62,13 +63,13 @@ func auditIs(t testing.TB, s sessions.Auditor, want ...string) {
 	}
 }
 
-func auditKept(t *testing.T, p place) {
+func testAuditKeeps(t *testing.T, p place) {
 	s := p.open()
 	openLog(t, s, key, clockFence())
-	full := call(key, anna, "t1", "a\x00b \U0001F600")
+	full := auditRecordOf(key, anna, "t1", "a\x00b \U0001F600")
 	*full.ExitCode = 137
 	bare := sessions.AuditRecord{At: full.At.Add(time.Second), Kind: sessions.AuditPairing, By: "token:ci", Result: "admitted", Detail: anna}
-	keepAudit(t, s, full, bare, full)
+	mustKeep(t, s, full, bare, full)
 	all, err := s.AuditRecords(t.Context(), "", 0, 10)
 	if err != nil || len(all) != 3 || all[0].ID >= all[1].ID || all[1].ID >= all[2].ID {
 		t.Fatalf("got %+v, %v", all, err)
@@ -91,67 +92,67 @@ func auditKept(t *testing.T, p place) {
 	}
 }
 
-func auditDropped(t *testing.T, p place) {
+func testAuditDropsOld(t *testing.T, p place) {
 	s := p.open()
 	openLog(t, s, key, clockFence())
-	old := call(key, anna, "old", "x")
+	old := auditRecordOf(key, anna, "old", "x")
 	old.At = old.At.Add(-48 * time.Hour)
-	keepAudit(t, s, old, call(key, anna, "new", "x"))
+	mustKeep(t, s, old, auditRecordOf(key, anna, "new", "x"))
 	s = p.reopen(s)
 	if n, err := s.DropAudit(t.Context(), time.Now().Add(-24*time.Hour)); err != nil || n != 1 {
 		t.Errorf("dropped %d, %v, want 1", n, err)
 	}
-	auditIs(t, s, anna+` new {"command":"x"} `)
+	wantAudit(t, s, anna+` new {"command":"x"} `)
 }
 
-func auditOfSession(t *testing.T, p place) {
+func testAuditOfSession(t *testing.T, p place) {
 	s := p.open()
 	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "t1", "x")...)
-	openLog(t, s, other, clockFence())
-	keepAudit(t, s, call(key, anna, "t1", secret), call(other, anna, "t2", "y"))
+	openLog(t, s, otherKey, clockFence())
+	mustKeep(t, s, auditRecordOf(key, anna, "t1", secret), auditRecordOf(otherKey, anna, "t2", "y"))
 	if _, err := s.EraseSession(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	auditIs(t, s, anna+" t1  ", anna+` t2 {"command":"y"} `)
+	wantAudit(t, s, anna+" t1  ", anna+` t2 {"command":"y"} `)
 }
 
-func auditOfPerson(t *testing.T, p place) {
+func testAuditOfPerson(t *testing.T, p place) {
 	s := p.open()
-	shared := openLog(t, s, other, clockFence())
+	shared := openLog(t, s, otherKey, clockFence())
 	appendAll(t, shared, wholeTurn(anna, "a1", "x")...)
 	appendAll(t, shared, wholeTurn(berta, "b1", "x")...)
 	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a2", "x")...)
-	keepAudit(t, s, call(other, anna, "a1", secret), call(other, berta, "b1", "hers"), call(key, anna, "a2", secret), call("main:telegram:9", anna, "a3", secret),
+	mustKeep(t, s, auditRecordOf(otherKey, anna, "a1", secret), auditRecordOf(otherKey, berta, "b1", "hers"), auditRecordOf(key, anna, "a2", secret), auditRecordOf("main:telegram:9", anna, "a3", secret),
 		sessions.AuditRecord{At: time.Now(), Kind: sessions.AuditPairing, By: "token:owner", Result: "admitted", Detail: anna})
 	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
 		t.Fatal(err)
 	}
-	auditIs(t, s, " a1  ", berta+` b1 {"command":"hers"} `, " a2  ", " a3  ", "token:owner   ")
+	wantAudit(t, s, " a1  ", berta+` b1 {"command":"hers"} `, " a2  ", " a3  ", "token:owner   ")
 }
 
-func auditOfAge(t *testing.T, p place) {
+func testAuditOfAge(t *testing.T, p place) {
 	s := p.open()
 	openLog(t, s, key, clockFence())
-	old := call(key, anna, "old", secret)
+	old := auditRecordOf(key, anna, "old", secret)
 	old.At = old.At.Add(-48 * time.Hour)
-	keepAudit(t, s, old, call(key, anna, "new", "x"))
+	mustKeep(t, s, old, auditRecordOf(key, anna, "new", "x"))
 	if _, err := s.EraseBefore(t.Context(), time.Now().Add(-24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	auditIs(t, s, anna+` new {"command":"x"} `)
+	wantAudit(t, s, anna+` new {"command":"x"} `)
 }
 
-func auditLate(t *testing.T, p place) {
+func testAuditAfterErasure(t *testing.T, p place) {
 	s := p.open()
 	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "t1", "x")...)
 	if _, err := s.EraseSession(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	keepAudit(t, s, call(key, anna, "t1", secret))
-	auditIs(t, s, anna+" t1  ")
+	mustKeep(t, s, auditRecordOf(key, anna, "t1", secret))
+	wantAudit(t, s, anna+" t1  ")
 }
 
-func auditTraces(t *testing.T, p place) {
+func testAuditTraces(t *testing.T, p place) {
 	if p.harness.Files == nil {
 		t.Skip("the files are a server's")
 	}
@@ -160,16 +161,16 @@ func auditTraces(t *testing.T, p place) {
 		session := fmt.Sprintf("main:telegram:%d", i)
 		appendAll(t, openLog(t, s, session, clockFence()), wholeTurn(anna, "t", "x")...)
 		for n := range 20 {
-			keepAudit(t, s, call(session, anna, "t", strings.Repeat(secret, 1+n)))
+			mustKeep(t, s, auditRecordOf(session, anna, "t", strings.Repeat(secret, 1+n)))
 		}
 	}
-	if p.count(secret) == 0 {
+	if p.countInFiles(secret) == 0 {
 		t.Fatal("the files do not hold the arguments: the test cannot fail")
 	}
 	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
 		t.Fatal(err)
 	}
-	if n := p.count(secret); n != 0 {
+	if n := p.countInFiles(secret); n != 0 {
 		t.Errorf("%d traces are left", n)
 	}
 }

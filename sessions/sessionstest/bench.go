@@ -14,7 +14,7 @@ func Benchmark(b *testing.B, h Harness) {
 	b.Run("alone", func(b *testing.B) {
 		s := place{b, h, h.New(b)}.open()
 		for n := 0; b.Loop(); n++ {
-			turnOf(b, s, key, n)
+			runTurn(b, s, key, n)
 		}
 		b.ReportMetric(float64(4*b.N)/b.Elapsed().Seconds(), "appends/s")
 	})
@@ -25,7 +25,7 @@ func Benchmark(b *testing.B, h Harness) {
 		b.RunParallel(func(pb *testing.PB) {
 			key := fmt.Sprintf("main:telegram:%d", sessions.Add(1))
 			for n := 0; pb.Next(); n++ {
-				turnOf(b, s, key, n)
+				runTurn(b, s, key, n)
 				turns.Add(1)
 			}
 		})
@@ -33,8 +33,8 @@ func Benchmark(b *testing.B, h Harness) {
 	})
 }
 
-// turnOf runs one small turn in a session.
-func turnOf(b *testing.B, s sessions.Store, key string, n int) {
+// runTurn writes the entries of one small turn, the nth of its session, as the agent would.
+func runTurn(b *testing.B, s sessions.Store, key string, n int) {
 	l, err := s.Open(b.Context(), key, int64(n+1))
 	if err != nil {
 		b.Error(err)
@@ -42,10 +42,10 @@ func turnOf(b *testing.B, s sessions.Store, key string, n int) {
 	}
 	turn := fmt.Sprintf("%s-%d", key, n)
 	appends := [][]sessions.Entry{
-		{started(turn), said(turn, turn, "What is the weather like in the mountains today?")},
-		{reply(turn, "Sunny, with a light wind from the west."), entry(turn, sessions.KindUsage, sessions.Usage{Model: "m", Input: 900, Output: 12})},
-		{done(turn, turn+"-out")},
-		{published(turn)},
+		{turnStarted(turn), said(turn, turn, "What is the weather like in the mountains today?")},
+		{replied(turn, "Sunny, with a light wind from the west."), entry(turn, sessions.KindUsage, sessions.Usage{Model: "m", Input: 900, Output: 12})},
+		{turnDone(turn, turn+"-out")},
+		{turnPublished(turn)},
 	}
 	if n%20 == 19 { // as the agent does from time to time
 		appends[3] = append(appends[3], summary(l.Next()-1))

@@ -14,24 +14,26 @@ import (
 
 func budgetTests() []test {
 	return []test{
-		{"a reservation counts, and one over the cap does not", reserve},
-		{"an id reserves once, settled or not", reserveOnce},
-		{"settling replaces the reservation, once", settle},
-		{"a day is UTC's, and a person's own", perDay},
-		{"what was reserved outlives a restart", budgetRestart},
-		{"sums cannot overflow", budgetOverflow},
-		{"people who spend at once never go over the cap", budgetAtOnce},
+		{"a reservation counts, and one over the cap does not", testReserve},
+		{"an id reserves once, settled or not", testReserveOnce},
+		{"settling replaces the reservation, once", testSettle},
+		{"a day is UTC's, and a person's own", testBudgetPerDay},
+		{"what was reserved outlives a restart", testBudgetRestart},
+		{"sums cannot overflow", testBudgetOverflow},
+		{"people who spend at once never go over the cap", testBudgetAtOnce},
 	}
 }
 
 // noon returns today's noon in UTC, so that a test does not run over midnight.
 func noon() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour) }
 
+// reservation returns a reservation of tokens for a person who may use most a day.
 func reservation(id, person string, tokens, most int64) sessions.Reservation {
 	return sessions.Reservation{ID: id, Person: person, Tokens: tokens, Cap: most, At: noon()}
 }
 
-func checkSpent(t *testing.T, s sessions.Budget, person string, want int64) {
+// wantSpent checks how many tokens a person has spent today, reservations included.
+func wantSpent(t *testing.T, s sessions.Budget, person string, want int64) {
 	t.Helper()
 	got, err := s.Spent(t.Context(), person, noon())
 	if err != nil || got != want {
@@ -46,6 +48,7 @@ func mustReserve(t *testing.T, s sessions.Budget, r sessions.Reservation) {
 	}
 }
 
+// mustRefuse fails the test unless a reservation is refused.
 func mustRefuse(t *testing.T, s sessions.Budget, r sessions.Reservation) {
 	t.Helper()
 	if err := s.Reserve(t.Context(), r); !errors.Is(err, sessions.ErrOverBudget) {
@@ -53,52 +56,52 @@ func mustRefuse(t *testing.T, s sessions.Budget, r sessions.Reservation) {
 	}
 }
 
-func reserve(t *testing.T, p place) {
+func testReserve(t *testing.T, p place) {
 	s := p.open()
-	checkSpent(t, s, "a", 0)
+	wantSpent(t, s, "a", 0)
 	mustRefuse(t, s, reservation("0", "a", 101, 100))
-	checkSpent(t, s, "a", 0)
+	wantSpent(t, s, "a", 0)
 	mustReserve(t, s, reservation("1", "a", 60, 100))
 	mustRefuse(t, s, reservation("2", "a", 41, 100))
-	checkSpent(t, s, "a", 60)
+	wantSpent(t, s, "a", 60)
 	mustReserve(t, s, reservation("3", "a", 40, 100))
-	checkSpent(t, s, "a", 100)
+	wantSpent(t, s, "a", 100)
 	mustRefuse(t, s, reservation("4", "a", 1, 100))
 	mustRefuse(t, s, reservation("5", "a", 0, 99)) // a cap that was lowered meanwhile
 	mustReserve(t, s, reservation("2", "a", 41, 141))
-	checkSpent(t, s, "a", 141)
+	wantSpent(t, s, "a", 141)
 	mustRefuse(t, s, reservation("6", "b", 0, -1))
 	if err := s.Reserve(t.Context(), reservation("7", "a", -50, 1000)); err == nil {
 		t.Error("less than nothing was reserved")
 	}
-	checkSpent(t, s, "a", 141)
+	wantSpent(t, s, "a", 141)
 }
 
-func reserveOnce(t *testing.T, p place) {
+func testReserveOnce(t *testing.T, p place) {
 	s := p.open()
 	for range 3 {
 		mustReserve(t, s, reservation("1", "a", 60, 100))
-		checkSpent(t, s, "a", 60)
+		wantSpent(t, s, "a", 60)
 	}
 	if err := s.Settle(t.Context(), "1", 30); err != nil {
 		t.Fatal(err)
 	}
 	mustReserve(t, s, reservation("1", "a", 60, 100))
-	checkSpent(t, s, "a", 30)
+	wantSpent(t, s, "a", 30)
 	if err := s.Settle(t.Context(), "1", 50); err != nil {
 		t.Fatal(err)
 	}
-	checkSpent(t, s, "a", 30)
+	wantSpent(t, s, "a", 30)
 
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() { mustReserve(t, s, reservation("same", "b", 10, 100)) })
 	}
 	wg.Wait()
-	checkSpent(t, s, "b", 10)
+	wantSpent(t, s, "b", 10)
 }
 
-func settle(t *testing.T, p place) {
+func testSettle(t *testing.T, p place) {
 	s := p.open()
 	mustReserve(t, s, reservation("1", "a", 60, 100))
 	mustReserve(t, s, reservation("2", "a", 30, 100))
@@ -106,21 +109,21 @@ func settle(t *testing.T, p place) {
 		if err := s.Settle(t.Context(), "1", 10); err != nil {
 			t.Fatal(err)
 		}
-		checkSpent(t, s, "a", 40)
+		wantSpent(t, s, "a", 40)
 	}
 	mustReserve(t, s, reservation("3", "a", 60, 100))
 	if err := s.Settle(t.Context(), "2", 70); err != nil { // more than was set aside
 		t.Fatal(err)
 	}
-	checkSpent(t, s, "a", 140)
+	wantSpent(t, s, "a", 140)
 	mustRefuse(t, s, reservation("4", "a", 1, 100))
 	if err := s.Settle(t.Context(), "nobody's", 10); err != nil {
 		t.Errorf("settling what is unknown: %v", err)
 	}
-	checkSpent(t, s, "a", 140)
+	wantSpent(t, s, "a", 140)
 }
 
-func perDay(t *testing.T, p place) {
+func testBudgetPerDay(t *testing.T, p place) {
 	s := p.open()
 	midnight := noon().Add(12 * time.Hour)
 	east := time.FixedZone("", 14*3600)
@@ -129,34 +132,34 @@ func perDay(t *testing.T, p place) {
 		r.At = at
 		mustReserve(t, s, r)
 	}
-	checkSpent(t, s, "a", 100)
-	checkSpent(t, s, "b", 0)
-	checkSpent(t, s, "A", 0)
+	wantSpent(t, s, "a", 100)
+	wantSpent(t, s, "b", 0)
+	wantSpent(t, s, "A", 0)
 	mustReserve(t, s, reservation("b", "b", 100, 100))
 	// A call is settled on the day of its reservation.
 	if err := s.Settle(t.Context(), "1", 7); err != nil {
 		t.Fatal(err)
 	}
-	checkSpent(t, s, "a", 100)
+	wantSpent(t, s, "a", 100)
 	if got, err := s.Spent(t.Context(), "a", midnight); err != nil || got != 7 {
 		t.Errorf("spent %d the day after, %v", got, err)
 	}
 }
 
-func budgetRestart(t *testing.T, p place) {
+func testBudgetRestart(t *testing.T, p place) {
 	s := p.open()
 	mustReserve(t, s, reservation("1", "a", 60, 100))
 	s = p.reopen(s)
-	checkSpent(t, s, "a", 60)
+	wantSpent(t, s, "a", 60)
 	mustReserve(t, s, reservation("1", "a", 60, 100))
 	if err := s.Settle(t.Context(), "1", 20); err != nil {
 		t.Fatal(err)
 	}
 	s = p.reopen(s)
-	checkSpent(t, s, "a", 20)
+	wantSpent(t, s, "a", 20)
 }
 
-func budgetOverflow(t *testing.T, p place) {
+func testBudgetOverflow(t *testing.T, p place) {
 	s := p.open()
 	for i := range 3 {
 		mustReserve(t, s, reservation(fmt.Sprint(i), "a", 10, math.MaxInt64))
@@ -171,7 +174,7 @@ func budgetOverflow(t *testing.T, p place) {
 	mustRefuse(t, s, reservation("8", "b", math.MaxInt64, math.MaxInt64))
 }
 
-func budgetAtOnce(t *testing.T, p place) {
+func testBudgetAtOnce(t *testing.T, p place) {
 	stores := p.stores()
 	const most = 1000
 	var wg sync.WaitGroup
@@ -197,5 +200,5 @@ func budgetAtOnce(t *testing.T, p place) {
 	if want := int64(most / 7 * 7); given.Load() != want {
 		t.Errorf("%d tokens were given, want %d", given.Load(), want)
 	}
-	checkSpent(t, stores[1], "a", given.Load())
+	wantSpent(t, stores[1], "a", given.Load())
 }

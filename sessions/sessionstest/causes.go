@@ -11,24 +11,24 @@ import (
 
 func causeTests() []test {
 	return []test{
-		{"a known cause is refused, naming its turn", refusalNamesTurn},
-		{"a cause stays known under summaries and over restarts", seenForEver},
-		{"a cause twice in one append is refused", seenTwice},
-		{"two sessions know causes apart", seenApart},
-		{"causes that look alike are not the same", seenAlike},
-		{"what was said is blanked, by its holder alone, and stays known", blanked},
+		{"a known cause is refused, naming its turn", testRefusalNamesTurn},
+		{"a cause stays known under summaries and over restarts", testCausesKnownForever},
+		{"a cause twice in one append is refused", testCauseTwice},
+		{"two sessions know causes apart", testCausesApart},
+		{"causes that look alike are not the same", testCausesAlike},
+		{"what was said is blanked, by its holder alone, and stays known", testBlank},
 	}
 }
 
-// blanked checks that the holder of a session, and nobody else, can blank a message, and
+// testBlank checks that the holder of a session, and nobody else, can blank a message, and
 // that its cause stays known.
-func blanked(t *testing.T, p place) {
+func testBlank(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
 	edit := entry("t1", sessions.KindNotice, sessions.Notice{Code: "edited", Text: "reads now", Quotes: []sessions.Quote{{Text: "my other secret"}}, Of: "m1"})
 	file := entry("t1", sessions.KindAttached, sessions.Attached{Message: "m1", Kind: "document", Name: "secret.txt", Ref: "r"})
 	got := entry("t1", sessions.KindFetched, sessions.Fetched{Attached: 3, Message: "m1", Path: "secret.txt", Words: "my secret words"})
-	appendAll(t, l, started("t1"), said("t1", "m1", "my secret"), file, got, edit, said("t1", "m2", "this stays"), done("t1"))
+	appendAll(t, l, turnStarted("t1"), said("t1", "m1", "my secret"), file, got, edit, said("t1", "m2", "this stays"), turnDone("t1"))
 	blank := func(l sessions.Log) error {
 		b, ok := l.(sessions.Blanker)
 		if !ok {
@@ -52,15 +52,15 @@ func blanked(t *testing.T, p place) {
 	if strings.Contains(text.String(), "secret") || !strings.Contains(text.String(), "this stays") {
 		t.Errorf("left is %s", text.String())
 	}
-	checkSeen(t, newer.Append(t.Context(), newer.Next(), said("t2", "m1", "again")), "m1", "t1")
+	wantSeen(t, newer.Append(t.Context(), newer.Next(), said("t2", "m1", "again")), "m1", "t1")
 	openLog(t, s, key, 4)
 	if err := blank(newer); !errors.Is(err, sessions.ErrFenced) {
 		t.Errorf("a holder of an older fence: %v", err)
 	}
 }
 
-// checkSeen fails the test unless err says that a cause belongs to a turn.
-func checkSeen(t *testing.T, err error, cause, turn string) {
+// wantSeen fails the test unless err is an ErrSeen which says that a cause belongs to a turn.
+func wantSeen(t *testing.T, err error, cause, turn string) {
 	t.Helper()
 	got, ok := errors.AsType[*sessions.SeenError](err)
 	if !ok || got.Cause != cause || got.Turn != turn {
@@ -68,24 +68,24 @@ func checkSeen(t *testing.T, err error, cause, turn string) {
 	}
 }
 
-func refusalNamesTurn(t *testing.T, p place) {
+func testRefusalNamesTurn(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	entries := []sessions.Entry{started("t1"), said("t1", "m1", "hello"), said("t1", "m2", "and")}
+	entries := []sessions.Entry{turnStarted("t1"), said("t1", "m1", "hello"), said("t1", "m2", "and")}
 	appendAll(t, l, entries...)
-	checkSeen(t, l.Append(t.Context(), 4, said("t2", "m2", "again")), "m2", "t1")
-	checkSeen(t, l.Append(t.Context(), 4, started("t2"), said("t2", "m3", "new"), said("t2", "m1", "old"), reply("t2", "x")), "m1", "t1")
-	logIs(t, s, key, entries) // all or none
+	wantSeen(t, l.Append(t.Context(), 4, said("t2", "m2", "again")), "m2", "t1")
+	wantSeen(t, l.Append(t.Context(), 4, turnStarted("t2"), said("t2", "m3", "new"), said("t2", "m1", "old"), replied("t2", "x")), "m1", "t1")
+	wantLog(t, s, key, entries) // all or none
 	if l.Next() != 4 {
 		t.Errorf("a refused append moved the end to %d", l.Next())
 	}
 	appendAll(t, l, said("t2", "m3", "new"))
 }
 
-func seenForEver(t *testing.T, p place) {
+func testCausesKnownForever(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	appendAll(t, l, started("t1"), said("t1", "m1", "hello"), done("t1"))
+	appendAll(t, l, turnStarted("t1"), said("t1", "m1", "hello"), turnDone("t1"))
 	command := entry("m2", sessions.KindCommand, sessions.Command{Name: "new", Route: []byte("{}")})
 	command.Cause = "m2"
 	appendAll(t, l, command)
@@ -95,19 +95,19 @@ func seenForEver(t *testing.T, p place) {
 	if len(l.Entries()) != 1 {
 		t.Fatalf("the summary does not cover: %v", numbers(l.Entries()))
 	}
-	checkSeen(t, l.Append(t.Context(), 6, said("t2", "m1", "hello")), "m1", "t1")
-	checkSeen(t, l.Append(t.Context(), 6, said("t2", "m2", "/new")), "m2", "m2")
+	wantSeen(t, l.Append(t.Context(), 6, said("t2", "m1", "hello")), "m1", "t1")
+	wantSeen(t, l.Append(t.Context(), 6, said("t2", "m2", "/new")), "m2", "m2")
 }
 
-func seenTwice(t *testing.T, p place) {
+func testCauseTwice(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	checkSeen(t, l.Append(t.Context(), 1, said("t1", "m1", "a"), reply("t1", "b"), said("t2", "m1", "a")), "m1", "t1")
-	logIs(t, s, key, nil)
-	appendAll(t, l, said("t1", "m1", "a"), reply("t1", "no cause"), reply("t1", "nor here"))
+	wantSeen(t, l.Append(t.Context(), 1, said("t1", "m1", "a"), replied("t1", "b"), said("t2", "m1", "a")), "m1", "t1")
+	wantLog(t, s, key, nil)
+	appendAll(t, l, said("t1", "m1", "a"), replied("t1", "no cause"), replied("t1", "nor here"))
 }
 
-func seenApart(t *testing.T, p place) {
+func testCausesApart(t *testing.T, p place) {
 	s := p.open()
 	for i := range 3 {
 		appendAll(t, openLog(t, s, fmt.Sprintf("main:telegram:%d", i), 1), said(fmt.Sprint("t", i), "m1", "hello"))
@@ -120,10 +120,10 @@ func seenApart(t *testing.T, p place) {
 	}
 }
 
-func seenAlike(t *testing.T, p place) {
+func testCausesAlike(t *testing.T, p place) {
 	l := openLog(t, p.open(), key, 1)
 	for _, cause := range []string{"a", "A", "a ", "a\x00", "a\xff", "a\xfe", "a\uFFFD", `\x61`, `\x6100`, "á", "a\u0301"} {
 		appendAll(t, l, said("t", cause, "hello"))
-		checkSeen(t, l.Append(t.Context(), l.Next(), said("t2", cause, "hello")), cause, "t")
+		wantSeen(t, l.Append(t.Context(), l.Next(), said("t2", cause, "hello")), cause, "t")
 	}
 }

@@ -25,15 +25,16 @@ const (
 
 func crashTests() []test {
 	return []test{
-		{"what was acknowledged is there after kill -9, and nothing half", killed},
+		{"what was acknowledged is there after kill -9, and nothing half", testKilled},
 	}
 }
 
+// childKey returns the key of the ith session to which the child appends.
 func childKey(i int) string { return fmt.Sprintf("main:crash:%d", i) }
 
-// child appends to several sessions at once and prints the number of each
+// runChild appends to several sessions at once and prints the number of each
 // acknowledged entry, until it is killed or its standard input ends.
-func child(t *testing.T, h Harness, place string) {
+func runChild(t *testing.T, h Harness, place string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the parent, however that ends
@@ -64,7 +65,7 @@ func child(t *testing.T, h Harness, place string) {
 	wg.Wait()
 }
 
-func killed(t *testing.T, p place) {
+func testKilled(t *testing.T, p place) {
 	acked := make([]int64, childSessions)
 	for round := range 4 {
 		runAndKill(t, p.name, 40+60*round, acked)

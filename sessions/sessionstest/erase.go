@@ -15,21 +15,21 @@ import (
 
 func eraseTests() []test {
 	return []test{
-		{"an erased session is gone and begins anew under a higher fence", erasedSession},
-		{"what was answered in an erased session is not answered again", erasedCauses},
-		{"who was given the session before cannot bring it back", erasedUnseen},
-		{"a person's own sessions go whole, of others their turns", erasedPerson},
-		{"who approves a call does not speak in its session", erasedApprover},
-		{"whoever works on a session is shut out when a person is taken out of it", erasedUnderWork},
-		{"a summary of what was erased covers it still and says nothing", erasedSummary},
-		{"budgets lose the person and keep no reservation of theirs open", erasedBudget},
-		{"what is old goes, by session and by turn", erasedBefore},
-		{"a turn that waits for people is not old", erasedWaiting},
-		{"what is old goes from however many sessions", erasedFromMany},
-		{"what is old goes without disturbing who is at work", erasedBeforeUnderWork},
-		{"what was said on a person's behalf goes with them, and keeps no session of another's", erasedOnBehalf},
-		{"what a newer release has written goes with its turn", erasedUnknown},
-		{"nothing that was erased is left in any file", erasedTraces},
+		{"an erased session is gone and begins anew under a higher fence", testEraseSession},
+		{"what was answered in an erased session is not answered again", testEraseCauses},
+		{"who was given the session before cannot bring it back", testEraseUnseen},
+		{"a person's own sessions go whole, of others their turns", testErasePerson},
+		{"who approves a call does not speak in its session", testEraseApprover},
+		{"whoever works on a session is shut out when a person is taken out of it", testEraseUnderWork},
+		{"a summary of what was erased covers it still and says nothing", testEraseSummary},
+		{"budgets lose the person and keep no reservation of theirs open", testEraseBudget},
+		{"what is old goes, by session and by turn", testEraseBefore},
+		{"a turn that waits for people is not old", testEraseWaiting},
+		{"what is old goes from however many sessions", testEraseFromMany},
+		{"what is old goes without disturbing who is at work", testEraseBeforeUnderWork},
+		{"what was said on a person's behalf goes with them, and keeps no session of another's", testEraseOnBehalf},
+		{"what a newer release has written goes with its turn", testEraseUnknown},
+		{"nothing that was erased is left in any file", testEraseTraces},
 	}
 }
 
@@ -37,13 +37,13 @@ func eraseTests() []test {
 func clockFence() int64 { return time.Now().UnixMicro() + 1 }
 
 const (
-	other  = "main:telegram:-100"
-	anna   = "telegram:7" // the person of said
-	berta  = "telegram:8"
-	secret = "a word that nobody else says"
+	otherKey = "main:telegram:-100"
+	anna     = "telegram:7" // the person of said
+	berta    = "telegram:8"
+	secret   = "a word that nobody else says"
 )
 
-// saidBy returns an entry with person as its Person.
+// saidBy returns an entry whose Person is person.
 func saidBy(person string, e sessions.Entry) sessions.Entry {
 	e.Person = person
 	return e
@@ -51,12 +51,12 @@ func saidBy(person string, e sessions.Entry) sessions.Entry {
 
 // wholeTurn returns the entries of a turn in which person says text and is answered.
 func wholeTurn(person, turn, text string) []sessions.Entry {
-	return []sessions.Entry{saidBy(person, started(turn)), saidBy(person, said(turn, turn, text)), reply(turn, "about "+text), done(turn)}
+	return []sessions.Entry{saidBy(person, turnStarted(turn)), saidBy(person, said(turn, turn, text)), replied(turn, "about "+text), turnDone(turn)}
 }
 
-// checkErased fails the test unless an erasure has returned exactly these sessions and
+// wantErased fails the test unless an erasure has returned exactly these sessions and
 // this number of entries.
-func checkErased(t *testing.T, what string, got sessions.Erased, err error, whole, shared []string, entries int64) {
+func wantErased(t *testing.T, what string, got sessions.Erased, err error, whole, shared []string, entries int64) {
 	t.Helper()
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
@@ -76,18 +76,18 @@ func turnsOf(entries []sessions.Entry) (turns []string) {
 	return turns
 }
 
-func erasedSession(t *testing.T, p place) {
+func testEraseSession(t *testing.T, p place) {
 	stores := p.stores()
 	s := stores[0]
 	f := clockFence()
 	l := openLog(t, s, key, f)
 	appendAll(t, l, wholeTurn(anna, "t1", "hello")...)
-	appendAll(t, openLog(t, s, other, f), wholeTurn(anna, "t1", "hello")...)
+	appendAll(t, openLog(t, s, otherKey, f), wholeTurn(anna, "t1", "hello")...)
 	got, err := stores[1].EraseSession(t.Context(), key)
-	checkErased(t, "the session", got, err, []string{key}, nil, 4)
+	wantErased(t, "the session", got, err, []string{key}, nil, 4)
 
 	list, err := s.List(t.Context(), "", 10)
-	if err != nil || len(list) != 1 || list[0].Key != other {
+	if err != nil || len(list) != 1 || list[0].Key != otherKey {
 		t.Errorf("the list is %v, %v", list, err)
 	}
 	for _, err := range s.Read(t.Context(), key, 1) {
@@ -98,7 +98,7 @@ func erasedSession(t *testing.T, p place) {
 	if _, err := s.Find(t.Context(), key, "t1"); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("finding a cause: %v", err)
 	}
-	if err := l.Append(t.Context(), l.Next(), reply("t1", "x")); !errors.Is(err, sessions.ErrConflict) {
+	if err := l.Append(t.Context(), l.Next(), replied("t1", "x")); !errors.Is(err, sessions.ErrConflict) {
 		t.Errorf("who had it open appends: %v", err)
 	}
 	if _, err := s.Open(t.Context(), key, f); !errors.Is(err, sessions.ErrFenced) {
@@ -117,7 +117,7 @@ func erasedSession(t *testing.T, p place) {
 	}
 }
 
-func erasedCauses(t *testing.T, p place) {
+func testEraseCauses(t *testing.T, p place) {
 	s := p.open()
 	appendAll(t, openLog(t, s, key, clockFence()), append(wholeTurn(anna, "t1", "hello"), said("t1", "m2", "more"))...)
 	if _, err := s.EraseSession(t.Context(), key); err != nil {
@@ -125,19 +125,19 @@ func erasedCauses(t *testing.T, p place) {
 	}
 	s = p.reopen(s)
 	l := openLog(t, s, key, clockFence())
-	checkSeen(t, l.Append(t.Context(), 1, said("t2", "m2", "more")), "m2", "t1")
-	checkSeen(t, l.Append(t.Context(), 1, started("t1"), said("t1", "t1", "hello")), "t1", "t1")
+	wantSeen(t, l.Append(t.Context(), 1, said("t2", "m2", "more")), "m2", "t1")
+	wantSeen(t, l.Append(t.Context(), 1, turnStarted("t1"), said("t1", "t1", "hello")), "t1", "t1")
 	appendAll(t, l, said("t3", "m3", "new"))
-	appendAll(t, openLog(t, s, other, clockFence()), said("t1", "m2", "another session knows nothing of it"))
+	appendAll(t, openLog(t, s, otherKey, clockFence()), said("t1", "m2", "another session knows nothing of it"))
 	if _, err := s.EraseSession(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
 	l = openLog(t, s, key, clockFence())
-	checkSeen(t, l.Append(t.Context(), 1, said("t2", "m2", "more")), "m2", "t1")
-	checkSeen(t, l.Append(t.Context(), 1, said("t3", "m3", "new")), "m3", "t3")
+	wantSeen(t, l.Append(t.Context(), 1, said("t2", "m2", "more")), "m2", "t1")
+	wantSeen(t, l.Append(t.Context(), 1, said("t3", "m3", "new")), "m3", "t3")
 }
 
-func erasedUnseen(t *testing.T, p place) {
+func testEraseUnseen(t *testing.T, p place) {
 	s := p.open()
 	claimed := clockFence() // the fence of a holder who has not opened the log yet
 	<-time.After(time.Millisecond)
@@ -150,7 +150,7 @@ func erasedUnseen(t *testing.T, p place) {
 	appendAll(t, openLog(t, s, key, clockFence()), said("t", "m", "hello"))
 }
 
-func erasedTraces(t *testing.T, p place) {
+func testEraseTraces(t *testing.T, p place) {
 	if p.harness.Files == nil {
 		t.Skip("the files are a server's")
 	}
@@ -166,22 +166,22 @@ func erasedTraces(t *testing.T, p place) {
 		}
 		appendAll(t, shared, entry("", sessions.KindSummary, sessions.Summary{Covers: shared.Next() - 1, Text: secret}))
 	}
-	if n := p.count(secret); n == 0 {
+	if n := p.countInFiles(secret); n == 0 {
 		t.Fatal("the files do not hold what was said: the test cannot fail")
 	}
 	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
 		t.Fatal(err)
 	}
-	if n := p.count(secret); n != 0 {
+	if n := p.countInFiles(secret); n != 0 {
 		t.Errorf("%d traces are left", n)
 	}
-	if p.count("everybody says so") == 0 {
+	if p.countInFiles("everybody says so") == 0 {
 		t.Error("what others said is gone too")
 	}
 }
 
-// count returns how often a text occurs in the files of the store.
-func (p place) count(text string) (n int) {
+// countInFiles returns how often a text occurs in the files of the store.
+func (p place) countInFiles(text string) (n int) {
 	p.t.Helper()
 	for _, name := range p.harness.Files(p.t, p.name) {
 		raw, err := os.ReadFile(name)

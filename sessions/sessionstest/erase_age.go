@@ -10,72 +10,73 @@ import (
 	"time"
 )
 
-// appendedAt sets the time of entries, and returns them.
-func appendedAt(when time.Time, entries ...sessions.Entry) []sessions.Entry {
+// withTime sets the time of the entries, and returns them.
+func withTime(when time.Time, entries ...sessions.Entry) []sessions.Entry {
 	for i := range entries {
 		entries[i].At = when
 	}
 	return entries
 }
 
-func erasedBefore(t *testing.T, p place) {
+func testEraseBefore(t *testing.T, p place) {
 	s := p.open()
 	now := time.Now()
 	long, lately := now.Add(-48*time.Hour), now.Add(-time.Hour)
 	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "t1", "old by its last append alone")...)
-	l := openLog(t, s, other, clockFence())
-	appendAll(t, l, appendedAt(long, wholeTurn(anna, "old", "x")...)...)
-	appendAll(t, l, appendedAt(long, summary(4))...)
-	appendAll(t, l, appendedAt(long, saidBy(anna, started("open")), saidBy(anna, said("open", "open", "x")))...)
-	appendAll(t, l, appendedAt(long, saidBy(anna, started("slow")), saidBy(anna, said("slow", "slow", "x")))...)
-	appendAll(t, l, appendedAt(lately, append([]sessions.Entry{done("slow")}, wholeTurn(anna, "new", "x")...)...)...)
+	l := openLog(t, s, otherKey, clockFence())
+	appendAll(t, l, withTime(long, wholeTurn(anna, "old", "x")...)...)
+	appendAll(t, l, withTime(long, summary(4))...)
+	appendAll(t, l, withTime(long, saidBy(anna, turnStarted("open")), saidBy(anna, said("open", "open", "x")))...)
+	appendAll(t, l, withTime(long, saidBy(anna, turnStarted("slow")), saidBy(anna, said("slow", "slow", "x")))...)
+	appendAll(t, l, withTime(lately, append([]sessions.Entry{turnDone("slow")}, wholeTurn(anna, "new", "x")...)...)...)
 
 	got, err := s.EraseBefore(t.Context(), now.Add(-24*time.Hour))
-	checkErased(t, "what is old", got, err, nil, []string{other}, 5)
-	if got := turnsOf(readLog(t, s, other)); !slices.Equal(got, []string{"s", "open", "slow", "new"}) {
+	wantErased(t, "what is old", got, err, nil, []string{otherKey}, 5)
+	if got := turnsOf(readLog(t, s, otherKey)); !slices.Equal(got, []string{"s", "open", "slow", "new"}) {
 		t.Errorf("turns %v are left", got)
 	}
-	appendAll(t, l, done("open")) // nobody is shut out
-	checkSeen(t, l.Append(t.Context(), l.Next(), said("x", "old", "again")), "old", "old")
+	appendAll(t, l, turnDone("open")) // nobody is shut out
+	wantSeen(t, l.Append(t.Context(), l.Next(), said("x", "old", "again")), "old", "old")
 
 	got, err = s.EraseBefore(t.Context(), time.Now().Add(time.Minute))
-	checkErased(t, "everything", got, err, []string{other, key}, nil, 4+11)
+	wantErased(t, "everything", got, err, []string{otherKey, key}, nil, 4+11)
 }
 
-// waiting returns the entries of a turn in which person says something and which then
+// waitingTurn returns the entries of a turn in which person says something and which then
 // waits for an approval.
-func waiting(person, turn, ask string) []sessions.Entry {
+func waitingTurn(person, turn, ask string) []sessions.Entry {
 	parked := sessions.TurnParked{Asks: []sessions.Ask{{ID: ask, Call: "c1", Kind: "approval"}}}
-	return []sessions.Entry{saidBy(person, started(turn)), saidBy(person, said(turn, turn, "x")), entry(turn, sessions.KindTurnParked, parked), published(turn)}
+	return []sessions.Entry{saidBy(person, turnStarted(turn)), saidBy(person, said(turn, turn, "x")), entry(turn, sessions.KindTurnParked, parked), turnPublished(turn)}
 }
 
-// answered returns the entry that says that person has approved an ask.
-func answered(person, turn, ask string) sessions.Entry {
-	return answeredWith(person, turn, ask, sessions.AskEnded{Ask: ask, State: "answered", Answer: "approve"})
+// approvedBy returns the entry that says that person has approved an ask.
+func approvedBy(person, turn, ask string) sessions.Entry {
+	return endedBy(person, turn, ask, sessions.AskEnded{Ask: ask, State: "answered", Answer: "approve"})
 }
 
-func answeredWith(person, turn, ask string, ended sessions.AskEnded) sessions.Entry {
+// endedBy returns the entry that says that an ask has ended as given, by a decision of person.
+func endedBy(person, turn, ask string, ended sessions.AskEnded) sessions.Entry {
 	e := saidBy(person, entry(turn, sessions.KindAskEnded, ended))
 	e.Cause = ask
 	return e
 }
 
-func erasedWaiting(t *testing.T, p place) {
+func testEraseWaiting(t *testing.T, p place) {
 	s := p.open()
 	now := time.Now()
 	long := now.Add(-48 * time.Hour)
 	const waits, goes = "main:telegram:8", "main:telegram:9"
 	for _, key := range []string{waits, goes} {
 		l := openLog(t, s, key, clockFence())
-		appendAll(t, l, appendedAt(long, wholeTurn(anna, "old", "x")...)...)
-		appendAll(t, l, appendedAt(long, waiting(anna, "w", "ask")...)...)
+		appendAll(t, l, withTime(long, wholeTurn(anna, "old", "x")...)...)
+		appendAll(t, l, withTime(long, waitingTurn(anna, "w", "ask")...)...)
 		if key == goes { // it was answered and is over
-			appendAll(t, l, appendedAt(long, answered(anna, "w", "ask"), entry("w", sessions.KindTurnUnparked, nil), done("w"))...)
+			appendAll(t, l, withTime(long, approvedBy(anna, "w", "ask"), entry("w", sessions.KindTurnUnparked, nil), turnDone("w"))...)
 		}
 	}
 	// Nothing was written since, and yet the turn is not over.
 	got, err := s.EraseBefore(t.Context(), now.Add(time.Minute))
-	checkErased(t, "what is old", got, err, []string{goes}, []string{waits}, 4+7+4)
+	wantErased(t, "what is old", got, err, []string{goes}, []string{waits}, 4+7+4)
 	if got := turnsOf(readLog(t, s, waits)); !slices.Equal(got, []string{"w"}) {
 		t.Errorf("turns %v are left", got)
 	}
@@ -83,12 +84,12 @@ func erasedWaiting(t *testing.T, p place) {
 	if got := turnsOf(l.Entries()); !slices.Equal(got, []string{"w"}) {
 		t.Errorf("opened it has turns %v", got)
 	}
-	appendAll(t, l, answered(anna, "w", "ask"), entry("w", sessions.KindTurnUnparked, nil), done("w"))
+	appendAll(t, l, approvedBy(anna, "w", "ask"), entry("w", sessions.KindTurnUnparked, nil), turnDone("w"))
 	got, err = s.EraseBefore(t.Context(), time.Now().Add(time.Minute))
-	checkErased(t, "what waits no more", got, err, []string{waits}, nil, 4+3)
+	wantErased(t, "what waits no more", got, err, []string{waits}, nil, 4+3)
 }
 
-func erasedFromMany(t *testing.T, p place) {
+func testEraseFromMany(t *testing.T, p place) {
 	const many = 450
 	s := p.open()
 	var whole []string
@@ -98,10 +99,10 @@ func erasedFromMany(t *testing.T, p place) {
 		appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a", "x")...)
 	}
 	got, err := s.EraseBefore(t.Context(), time.Now().Add(time.Hour))
-	checkErased(t, "what is old", got, err, whole, nil, 4*many)
+	wantErased(t, "what is old", got, err, whole, nil, 4*many)
 }
 
-func erasedBeforeUnderWork(t *testing.T, p place) {
+func testEraseBeforeUnderWork(t *testing.T, p place) {
 	stores := p.stores()
 	s := stores[0]
 	before := time.Now().Add(-time.Hour)
@@ -115,7 +116,7 @@ func erasedBeforeUnderWork(t *testing.T, p place) {
 				turn := fmt.Sprint("t", n)
 				e := wholeTurn(anna, turn, "x")
 				if n%2 == 0 {
-					e = appendedAt(before.Add(-time.Hour), e...)
+					e = withTime(before.Add(-time.Hour), e...)
 				}
 				appendAll(t, l, e...)
 				if n == 8 {

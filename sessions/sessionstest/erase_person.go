@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-func erasedPerson(t *testing.T, p place) {
+func testErasePerson(t *testing.T, p place) {
 	s := p.open()
 	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a1", "mine")...)
-	shared := openLog(t, s, other, clockFence())
+	shared := openLog(t, s, otherKey, clockFence())
 	appendAll(t, shared, wholeTurn(anna, "a1", "hers")...)
 	appendAll(t, shared, wholeTurn(berta, "b1", "ours")...)
 	appendAll(t, shared, wholeTurn(anna, "a2", "hers")...)
 	command := saidBy(anna, entry("c1", sessions.KindCommand, sessions.Command{Name: "help", Route: []byte("{}")}))
 	command.Cause = "c1"
 	appendAll(t, shared, command)
-	appendAll(t, shared, saidBy(anna, started("open")), saidBy(anna, said("open", "open", "not done yet")))
-	appendAll(t, shared, saidBy(berta, started("b2")), saidBy(berta, said("b2", "b2", "nor this")))
+	appendAll(t, shared, saidBy(anna, turnStarted("open")), saidBy(anna, said("open", "open", "not done yet")))
+	appendAll(t, shared, saidBy(berta, turnStarted("b2")), saidBy(berta, said("b2", "b2", "nor this")))
 	appendAll(t, openLog(t, s, "main:telegram:8", clockFence()), wholeTurn(berta, "b1", "private")...)
 
 	got, err := s.ErasePerson(t.Context(), anna)
-	checkErased(t, "the person", got, err, []string{key}, []string{other}, 4+4+4+1+2)
-	if got := turnsOf(readLog(t, s, other)); !slices.Equal(got, []string{"b1", "b2"}) {
+	wantErased(t, "the person", got, err, []string{key}, []string{otherKey}, 4+4+4+1+2)
+	if got := turnsOf(readLog(t, s, otherKey)); !slices.Equal(got, []string{"b1", "b2"}) {
 		t.Errorf("turns %v are left", got)
 	}
 	if n := len(readLog(t, s, "main:telegram:8")); n != 4 {
 		t.Errorf("another's session has %d entries", n)
 	}
-	l := openLog(t, s, other, clockFence())
+	l := openLog(t, s, otherKey, clockFence())
 	if l.Next() != shared.Next() {
 		t.Errorf("it goes on at %d, not at %d", l.Next(), shared.Next())
 	}
@@ -41,43 +41,43 @@ func erasedPerson(t *testing.T, p place) {
 		t.Errorf("opened it has turns %v", got)
 	}
 	for _, cause := range []string{"a1", "a2", "c1", "open"} {
-		checkSeen(t, l.Append(t.Context(), l.Next(), said("x", cause, "again")), cause, cause)
+		wantSeen(t, l.Append(t.Context(), l.Next(), said("x", cause, "again")), cause, cause)
 	}
-	appendAll(t, l, published("b1"))
+	appendAll(t, l, turnPublished("b1"))
 	got, err = s.ErasePerson(t.Context(), anna)
-	checkErased(t, "the person once more", got, err, nil, nil, 0)
+	wantErased(t, "the person once more", got, err, nil, nil, 0)
 	if _, err := s.ErasePerson(t.Context(), ""); err == nil {
 		t.Error("nobody was erased")
 	}
 }
 
-func erasedApprover(t *testing.T, p place) {
+func testEraseApprover(t *testing.T, p place) {
 	s := p.open()
 	const another = "main:telegram:9"
 	for _, key := range []string{key, another} {
 		l := openLog(t, s, key, clockFence())
-		appendAll(t, l, waiting(anna, "a1", "ask")...)
-		appendAll(t, l, answered(berta, "a1", "ask"), entry("a1", sessions.KindTurnUnparked, nil), done("a1"))
+		appendAll(t, l, waitingTurn(anna, "a1", "ask")...)
+		appendAll(t, l, approvedBy(berta, "a1", "ask"), entry("a1", sessions.KindTurnUnparked, nil), turnDone("a1"))
 	}
 	// Nobody but Anna has spoken there, so nothing of it is kept for Berta's sake.
 	got, err := s.ErasePerson(t.Context(), anna)
-	checkErased(t, "whose turn was approved", got, err, []string{key, another}, nil, 2*7)
+	wantErased(t, "whose turn was approved", got, err, []string{key, another}, nil, 2*7)
 
-	l := openLog(t, s, other, clockFence())
-	appendAll(t, l, waiting(anna, "a1", "ask")...)
-	appendAll(t, l, answered(berta, "a1", "ask"), entry("a1", sessions.KindTurnUnparked, nil), done("a1"))
+	l := openLog(t, s, otherKey, clockFence())
+	appendAll(t, l, waitingTurn(anna, "a1", "ask")...)
+	appendAll(t, l, approvedBy(berta, "a1", "ask"), entry("a1", sessions.KindTurnUnparked, nil), turnDone("a1"))
 	appendAll(t, l, wholeTurn(anna, "a2", "mine")...)
-	denied := answeredWith(berta, "a3", "denied", sessions.AskEnded{Ask: "denied", State: "answered", Answer: "deny", Reason: secret, Name: "Berta"})
+	denied := endedBy(berta, "a3", "denied", sessions.AskEnded{Ask: "denied", State: "answered", Answer: "deny", Reason: secret, Name: "Berta"})
 	denied.Call = "c1"
 	refused := entry("a3", sessions.KindToolResult, sessions.ToolResult{Content: []byte(`{"error":{"code":"permission_denied","message":"Denied by Berta: ` + secret + `"}}`), Code: "permission_denied"})
 	refused.Call = "c1"
-	appendAll(t, l, waiting(anna, "a3", "denied")...)
-	appendAll(t, l, denied, refused, entry("a3", sessions.KindTurnUnparked, nil), done("a3"))
+	appendAll(t, l, waitingTurn(anna, "a3", "denied")...)
+	appendAll(t, l, denied, refused, entry("a3", sessions.KindTurnUnparked, nil), turnDone("a3"))
 	// The turns stay: who approved and denied in them is taken out, with what they said.
-	before := len(readLog(t, s, other))
+	before := len(readLog(t, s, otherKey))
 	got, err = s.ErasePerson(t.Context(), berta)
-	checkErased(t, "who had approved", got, err, nil, []string{other}, 2)
-	left := readLog(t, s, other)
+	wantErased(t, "who had approved", got, err, nil, []string{otherKey}, 2)
+	left := readLog(t, s, otherKey)
 	if got := turnsOf(left); !slices.Equal(got, []string{"a1", "a2", "a3"}) || len(left) != before {
 		t.Errorf("turns %v are left, %d of %d entries", got, len(left), before)
 	}
@@ -104,11 +104,11 @@ func erasedApprover(t *testing.T, p place) {
 	}
 }
 
-func erasedOnBehalf(t *testing.T, p place) {
+func testEraseOnBehalf(t *testing.T, p place) {
 	s := p.open()
 	told := saidBy(anna, entry("n1", sessions.KindNotice, sessions.Notice{Code: "told", Quotes: []sessions.Quote{{Kind: "told", Person: anna, Text: secret}}}))
 	told.Cause = "n1"
-	for _, session := range []string{key, other} {
+	for _, session := range []string{key, otherKey} {
 		l := openLog(t, s, session, clockFence())
 		appendAll(t, l, wholeTurn(berta, "b1", "mine")...)
 		appendAll(t, l, told)
@@ -117,53 +117,53 @@ func erasedOnBehalf(t *testing.T, p place) {
 		t.Fatal(err)
 	}
 	got, err := s.ErasePerson(t.Context(), anna)
-	checkErased(t, "on whose behalf it was said", got, err, nil, []string{other}, 1)
-	l := openLog(t, s, other, clockFence())
-	checkSeen(t, l.Append(t.Context(), l.Next(), said("x", "n1", "again")), "n1", "n1")
+	wantErased(t, "on whose behalf it was said", got, err, nil, []string{otherKey}, 1)
+	l := openLog(t, s, otherKey, clockFence())
+	wantSeen(t, l.Append(t.Context(), l.Next(), said("x", "n1", "again")), "n1", "n1")
 	told.Turn, told.Cause = "n2", "n2"
 	appendAll(t, l, told)
 	got, err = s.ErasePerson(t.Context(), berta)
-	checkErased(t, "to whom it was said", got, err, []string{other}, nil, 5)
+	wantErased(t, "to whom it was said", got, err, []string{otherKey}, nil, 5)
 }
 
-func erasedUnknown(t *testing.T, p place) {
+func testEraseUnknown(t *testing.T, p place) {
 	s := p.open()
-	l := openLog(t, s, other, clockFence())
+	l := openLog(t, s, otherKey, clockFence())
 	appendAll(t, l, wholeTurn(berta, "b1", "ours")...)
-	appendAll(t, l, saidBy(anna, started("a1")), saidBy(anna, said("a1", "a1", "hers")), entry("a1", "kind_of_tomorrow", map[string]string{"text": secret}))
+	appendAll(t, l, saidBy(anna, turnStarted("a1")), saidBy(anna, said("a1", "a1", "hers")), entry("a1", "kind_of_tomorrow", map[string]string{"text": secret}))
 	if got := l.Entries(); len(got) > 0 {
 		t.Fatalf("a new log had %v", got)
 	}
-	if got := openLog(t, s, other, clockFence()).Entries(); len(got) != 7 || got[6].Kind != "kind_of_tomorrow" {
+	if got := openLog(t, s, otherKey, clockFence()).Entries(); len(got) != 7 || got[6].Kind != "kind_of_tomorrow" {
 		t.Errorf("opened it has %v", got)
 	}
 	got, err := s.ErasePerson(t.Context(), anna)
-	checkErased(t, "the person", got, err, nil, []string{other}, 3)
+	wantErased(t, "the person", got, err, nil, []string{otherKey}, 3)
 	old := time.Now().Add(time.Hour)
-	appendAll(t, openLog(t, s, other, clockFence()), entry("b1", "kind_of_tomorrow", nil), published("b1"))
+	appendAll(t, openLog(t, s, otherKey, clockFence()), entry("b1", "kind_of_tomorrow", nil), turnPublished("b1"))
 	got, err = s.EraseBefore(t.Context(), old)
-	checkErased(t, "what is old", got, err, []string{other}, nil, 6)
+	wantErased(t, "what is old", got, err, []string{otherKey}, nil, 6)
 }
 
-func erasedUnderWork(t *testing.T, p place) {
+func testEraseUnderWork(t *testing.T, p place) {
 	s := p.open()
 	f := clockFence()
-	l := openLog(t, s, other, f)
+	l := openLog(t, s, otherKey, f)
 	appendAll(t, l, wholeTurn(anna, "a1", "hers")...)
-	appendAll(t, l, saidBy(berta, started("b1")), saidBy(berta, said("b1", "b1", "ours")))
+	appendAll(t, l, saidBy(berta, turnStarted("b1")), saidBy(berta, said("b1", "b1", "ours")))
 	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Append(t.Context(), l.Next(), reply("b1", "what she said")); !errors.Is(err, sessions.ErrFenced) {
+	if err := l.Append(t.Context(), l.Next(), replied("b1", "what she said")); !errors.Is(err, sessions.ErrFenced) {
 		t.Errorf("who has read it appends: %v", err)
 	}
-	l = openLog(t, s, other, clockFence())
-	appendAll(t, l, reply("b1", "something else"), done("b1"))
+	l = openLog(t, s, otherKey, clockFence())
+	appendAll(t, l, replied("b1", "something else"), turnDone("b1"))
 }
 
-func erasedSummary(t *testing.T, p place) {
+func testEraseSummary(t *testing.T, p place) {
 	s := p.open()
-	l := openLog(t, s, other, clockFence())
+	l := openLog(t, s, otherKey, clockFence())
 	appendAll(t, l, wholeTurn(berta, "b1", "ours")...)
 	appendAll(t, l, summary(4)) // as 5: of Berta alone
 	appendAll(t, l, wholeTurn(anna, "a1", "hers")...)
@@ -173,7 +173,7 @@ func erasedSummary(t *testing.T, p place) {
 		t.Fatal(err)
 	}
 	var texts []string
-	for _, e := range readLog(t, s, other) {
+	for _, e := range readLog(t, s, otherKey) {
 		if e.Kind != sessions.KindSummary {
 			continue
 		}
@@ -186,12 +186,12 @@ func erasedSummary(t *testing.T, p place) {
 	if want := []string{"5 4so far[]", "10 9b1[8]"}; !slices.Equal(texts, want) {
 		t.Errorf("the summaries are %q, want %q", texts, want)
 	}
-	if got := turnsOf(openLog(t, s, other, clockFence()).Entries()); !slices.Equal(got, []string{"s", "b2"}) {
+	if got := turnsOf(openLog(t, s, otherKey, clockFence()).Entries()); !slices.Equal(got, []string{"s", "b2"}) {
 		t.Errorf("opened it has turns %v: what was covered must not come back", got)
 	}
 }
 
-func erasedBudget(t *testing.T, p place) {
+func testEraseBudget(t *testing.T, p place) {
 	s := p.open()
 	now := time.Now()
 	for _, r := range []sessions.Reservation{

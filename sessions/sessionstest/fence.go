@@ -11,66 +11,67 @@ import (
 
 func fenceTests() []test {
 	return []test{
-		{"a former holder is refused at Append and at Open", formerHolder},
-		{"a former holder is refused even what stands there", formerHolderRetries},
-		{"the fence outlives a restart", fenceRestart},
-		{"a fence holds for its session alone", fenceApart},
-		{"a text that is no key opens nothing", invalidKey},
-		{"holders that race leave one order", race},
+		{"a former holder is refused at Append and at Open", testFormerHolder},
+		{"a former holder is refused even what stands there", testFormerHolderRetries},
+		{"the fence outlives a restart", testFenceRestart},
+		{"a fence holds for its session alone", testFencesApart},
+		{"a text that is no key opens nothing", testInvalidKey},
+		{"holders that race leave one order", testHolderRace},
 	}
 }
 
-func checkFenced(t *testing.T, what string, err error) {
+// wantFenced fails the test unless err is ErrFenced.
+func wantFenced(t *testing.T, what string, err error) {
 	t.Helper()
 	if !errors.Is(err, sessions.ErrFenced) {
 		t.Errorf("%s: %v, want it fenced", what, err)
 	}
 }
 
-func formerHolder(t *testing.T, p place) {
+func testFormerHolder(t *testing.T, p place) {
 	s := p.open()
 	old := openLog(t, s, key, 10)
 	entries := []sessions.Entry{said("t1", "m1", "hello")}
 	appendAll(t, old, entries...)
 	now := openLog(t, s, key, 11)
-	sameEntries(t, "the new holder's log", now.Entries(), entries)
-	checkFenced(t, "append", old.Append(t.Context(), 2, reply("t1", "late")))
+	wantSame(t, "the new holder's log", now.Entries(), entries)
+	wantFenced(t, "append", old.Append(t.Context(), 2, replied("t1", "late")))
 	_, err := s.Open(t.Context(), key, 10)
-	checkFenced(t, "open", err)
+	wantFenced(t, "open", err)
 	_, err = s.Open(t.Context(), key, -3)
-	checkFenced(t, "open below zero", err)
-	appendAll(t, now, reply("t1", "in time"))
-	checkFenced(t, "append at the new end", old.Append(t.Context(), 3, reply("t1", "late")))
+	wantFenced(t, "open below zero", err)
+	appendAll(t, now, replied("t1", "in time"))
+	wantFenced(t, "append at the new end", old.Append(t.Context(), 3, replied("t1", "late")))
 	again := openLog(t, s, key, 11)
-	appendAll(t, again, reply("t1", "the same fence opens it again"))
+	appendAll(t, again, replied("t1", "the same fence opens it again"))
 	if got := len(readLog(t, s, key)); got != 3 {
 		t.Errorf("%d entries, want 3", got)
 	}
 }
 
-func formerHolderRetries(t *testing.T, p place) {
+func testFormerHolderRetries(t *testing.T, p place) {
 	s := p.open()
 	old := openLog(t, s, key, 10)
 	entries := []sessions.Entry{said("t1", "m1", "hello")}
 	appendAll(t, old, entries...)
 	openLog(t, s, key, 11)
-	checkFenced(t, "the same again", old.Append(t.Context(), 1, withoutNumbers(entries)...))
-	checkFenced(t, "something else there", old.Append(t.Context(), 1, reply("t1", "x")))
-	checkFenced(t, "a cause that is known", old.Append(t.Context(), 2, withoutNumbers(entries)...))
-	checkFenced(t, "a gap", old.Append(t.Context(), 9, reply("t1", "x")))
-	logIs(t, s, key, entries)
+	wantFenced(t, "the same again", old.Append(t.Context(), 1, withoutNumbers(entries)...))
+	wantFenced(t, "something else there", old.Append(t.Context(), 1, replied("t1", "x")))
+	wantFenced(t, "a cause that is known", old.Append(t.Context(), 2, withoutNumbers(entries)...))
+	wantFenced(t, "a gap", old.Append(t.Context(), 9, replied("t1", "x")))
+	wantLog(t, s, key, entries)
 }
 
-func fenceRestart(t *testing.T, p place) {
+func testFenceRestart(t *testing.T, p place) {
 	s := p.open()
 	openLog(t, s, key, 1_790_000_000_000_000)
 	s = p.reopen(s)
 	_, err := s.Open(t.Context(), key, 1_789_999_999_999_999)
-	checkFenced(t, "open after a restart", err)
+	wantFenced(t, "open after a restart", err)
 	openLog(t, s, key, 1_790_000_000_000_000)
 }
 
-func fenceApart(t *testing.T, p place) {
+func testFencesApart(t *testing.T, p place) {
 	s := p.open()
 	low := openLog(t, s, "main:telegram:1", 1)
 	openLog(t, s, "main:telegram:1:1", 99)
@@ -78,7 +79,7 @@ func fenceApart(t *testing.T, p place) {
 	appendAll(t, low, said("t1", "m1", "hello"))
 }
 
-func invalidKey(t *testing.T, p place) {
+func testInvalidKey(t *testing.T, p place) {
 	s := p.open()
 	for _, key := range []string{"", "main", "main:telegram", "main::42", "a:b:c:d:e:f", "a:b:c:d:", "main:telegram:a/b", "main:telegram:\x00"} {
 		if _, err := s.Open(t.Context(), key, 1); !errors.Is(err, sessions.ErrInvalidKey) {
@@ -90,10 +91,10 @@ func invalidKey(t *testing.T, p place) {
 	}
 }
 
-// race lets holders with growing fences open one session and append until they are
+// testHolderRace lets holders with growing fences open one session and append until they are
 // fenced. In whatever order they come, none may append an entry after a later holder has
 // opened the log.
-func race(t *testing.T, p place) {
+func testHolderRace(t *testing.T, p place) {
 	stores := p.stores()
 	const holders, most = 40, 25
 	var (
@@ -107,7 +108,7 @@ func race(t *testing.T, p place) {
 			turn := fmt.Sprintf("holder%02d", h)
 			l, err := stores[h%2].Open(t.Context(), key, int64(h+1))
 			if err != nil {
-				checkFenced(t, "open", err)
+				wantFenced(t, "open", err)
 				return
 			}
 			mu.Lock()
@@ -115,8 +116,8 @@ func race(t *testing.T, p place) {
 			mu.Unlock()
 			for n := range most {
 				cause := fmt.Sprintf("%s-%d", turn, n)
-				if err := l.Append(t.Context(), l.Next(), reply(turn, "x"), said(turn, cause, "y")); err != nil {
-					checkFenced(t, "append", err)
+				if err := l.Append(t.Context(), l.Next(), replied(turn, "x"), said(turn, cause, "y")); err != nil {
+					wantFenced(t, "append", err)
 					return
 				}
 				mu.Lock()
@@ -129,12 +130,12 @@ func race(t *testing.T, p place) {
 	if _, ok := opened[fmt.Sprintf("holder%02d", holders-1)]; !ok {
 		t.Error("the highest fence was refused")
 	}
-	inOrder(t, readLog(t, stores[0], key), opened, acked)
+	checkRace(t, readLog(t, stores[0], key), opened, acked)
 }
 
-// inOrder checks a log that holders raced for. The map opened has the end of the log that
+// checkRace checks a log that holders raced for. The map opened has the end of the log that
 // each holder found, and acked the entries that were acknowledged.
-func inOrder(t *testing.T, entries []sessions.Entry, opened map[string]int64, acked map[string]bool) {
+func checkRace(t *testing.T, entries []sessions.Entry, opened map[string]int64, acked map[string]bool) {
 	t.Helper()
 	for i, e := range entries {
 		if e.N != int64(i+1) {

@@ -13,45 +13,45 @@ import (
 
 func logTests() []test {
 	return []test{
-		{"what was appended is read back, at once and after reopening", readBack},
-		{"numbers begin at 1 and the entries get theirs, and the time", numbersAndTimes},
-		{"text as people write it comes back", oddText},
-		{"data that is not JSON is refused whole", notJSON},
-		{"a hundred entries and a megabyte are one append", large},
-		{"the same entries at the same place succeed again", sameAgain},
-		{"the same entries succeed for one who has opened anew", sameAgainAnew},
-		{"other entries at that place are a conflict", conflict},
-		{"appending nothing does nothing", nothing},
-		{"many sessions side by side", manySessions},
+		{"what was appended is read back, at once and after reopening", testReadBack},
+		{"numbers begin at 1 and the entries get theirs, and the time", testNumbersAndTimes},
+		{"text as people write it comes back", testOddText},
+		{"data that is not JSON is refused whole", testNotJSON},
+		{"a hundred entries and a megabyte are one append", testLargeEntries},
+		{"the same entries at the same place succeed again", testAppendSameAgain},
+		{"the same entries succeed for one who has opened anew", testAppendSameAfterReopen},
+		{"other entries at that place are a conflict", testAppendConflict},
+		{"appending nothing does nothing", testAppendNothing},
+		{"many sessions side by side", testManySessions},
 	}
 }
 
-func readBack(t *testing.T, p place) {
+func testReadBack(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
 	use := entry("t1", sessions.KindToolUse, sessions.ToolUse{Name: "read_file", Args: []byte(`{"path":"a"}`)})
 	use.Call = "c1"
 	entries := []sessions.Entry{
-		started("t1"), said("t1", "m1", "hello"), use, reply("t1", "hi"), done("t1", "o1"), published("t1"),
+		turnStarted("t1"), said("t1", "m1", "hello"), use, replied("t1", "hi"), turnDone("t1", "o1"), turnPublished("t1"),
 	}
 	entries[3].At = time.Date(2026, 3, 4, 5, 6, 7, 89000, time.FixedZone("", 3600))
 	appendAll(t, l, entries[:2]...)
 	appendAll(t, l, entries[2:]...)
-	logIs(t, s, key, entries)
-	sameEntries(t, "the log opened again", openLog(t, s, key, 1).Entries(), entries)
+	wantLog(t, s, key, entries)
+	wantSame(t, "the log opened again", openLog(t, s, key, 1).Entries(), entries)
 	s = p.reopen(s)
-	logIs(t, s, key, entries)
-	sameEntries(t, "the log after reopening", openLog(t, s, key, 2).Entries(), entries)
+	wantLog(t, s, key, entries)
+	wantSame(t, "the log after reopening", openLog(t, s, key, 2).Entries(), entries)
 }
 
-func numbersAndTimes(t *testing.T, p place) {
+func testNumbersAndTimes(t *testing.T, p place) {
 	l := openLog(t, p.open(), key, 1)
 	if len(l.Entries()) != 0 || l.Next() != 1 {
 		t.Fatalf("a new log has %d entries and goes on at %d", len(l.Entries()), l.Next())
 	}
 	before := time.Now().Add(-time.Millisecond)
 	own := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	entries := []sessions.Entry{reply("t", "a"), reply("t", "b"), reply("t", "c")}
+	entries := []sessions.Entry{replied("t", "a"), replied("t", "b"), replied("t", "c")}
 	entries[1].At = own
 	appendAll(t, l, entries...)
 	for i, e := range entries {
@@ -70,7 +70,7 @@ func numbersAndTimes(t *testing.T, p place) {
 	}
 }
 
-func oddText(t *testing.T, p place) {
+func testOddText(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
 	odd := []string{"", "nul \x00 in it", "\xff\xfe", `\x00`, `\xzz`, "'; DROP TABLE entries; --", "שלום 👩‍👩‍👧 \u2028", "\u0000"}
@@ -82,7 +82,7 @@ func oddText(t *testing.T, p place) {
 	}
 	appendAll(t, l, entries...)
 	s = p.reopen(s)
-	logIs(t, s, key, entries)
+	wantLog(t, s, key, entries)
 	for i, e := range entries {
 		found, err := s.Find(t.Context(), key, e.Cause)
 		if err != nil {
@@ -98,7 +98,7 @@ func oddText(t *testing.T, p place) {
 	}
 	// A vendor's JSON may hold invalid UTF-8. It is replaced, and the same entries can
 	// still be appended again.
-	raw := reply("t", "")
+	raw := replied("t", "")
 	raw.Data = []byte("{\"text\":\"a\xff\xfeb\"}")
 	at := l.Next()
 	l = openLog(t, s, key, 1)
@@ -113,42 +113,42 @@ func oddText(t *testing.T, p place) {
 	}
 }
 
-func notJSON(t *testing.T, p place) {
+func testNotJSON(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
 	for _, data := range []string{"{", "hello", "{\"text\":\"\x00\"}", "{} {}"} {
-		bad := reply("t", "")
+		bad := replied("t", "")
 		bad.Data = []byte(data)
-		if err := l.Append(t.Context(), 1, reply("t", "good"), bad); err == nil {
+		if err := l.Append(t.Context(), 1, replied("t", "good"), bad); err == nil {
 			t.Errorf("%q passed as JSON", data)
 		}
 	}
 	bad := entry("t", sessions.KindTurnDone, []int{1})
-	if err := l.Append(t.Context(), 1, started("t"), bad); err == nil {
+	if err := l.Append(t.Context(), 1, turnStarted("t"), bad); err == nil {
 		t.Error("an end of a turn that is a list passed")
 	}
-	logIs(t, s, key, nil)
-	appendAll(t, l, reply("t", "good"))
+	wantLog(t, s, key, nil)
+	appendAll(t, l, replied("t", "good"))
 }
 
-func large(t *testing.T, p place) {
+func testLargeEntries(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
 	var entries []sessions.Entry
 	for i := range 101 {
 		entries = append(entries, said("t", fmt.Sprint("m", i), strings.Repeat("x", 10_000*(i%2))))
 	}
-	entries = append(entries, reply("t", strings.Repeat("é", 1<<19)))
+	entries = append(entries, replied("t", strings.Repeat("é", 1<<19)))
 	appendAll(t, l, entries...)
-	logIs(t, s, key, entries)
-	sameEntries(t, "the log", openLog(t, s, key, 2).Entries(), entries)
+	wantLog(t, s, key, entries)
+	wantSame(t, "the log", openLog(t, s, key, 2).Entries(), entries)
 }
 
-func sameAgain(t *testing.T, p place) {
+func testAppendSameAgain(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	first := []sessions.Entry{started("t1"), said("t1", "m1", "hello")}
-	second := []sessions.Entry{reply("t1", "hi"), done("t1")}
+	first := []sessions.Entry{turnStarted("t1"), said("t1", "m1", "hello")}
+	second := []sessions.Entry{replied("t1", "hi"), turnDone("t1")}
 	appendAll(t, l, first...)
 	appendAll(t, l, second...)
 	want := append(append([]sessions.Entry(nil), first...), second...)
@@ -174,38 +174,38 @@ func sameAgain(t *testing.T, p place) {
 			t.Fatalf("after appending again the next is %d", l.Next())
 		}
 	}
-	logIs(t, s, key, want)
-	appendAll(t, l, started("t2"))
+	wantLog(t, s, key, want)
+	appendAll(t, l, turnStarted("t2"))
 }
 
-// sameAgainAnew appends entries again after a commit whose answer was lost, so the holder
+// testAppendSameAfterReopen appends entries again after a commit whose answer was lost, so the holder
 // knows fewer entries than the log has.
-func sameAgainAnew(t *testing.T, p place) {
+func testAppendSameAfterReopen(t *testing.T, p place) {
 	s := p.open()
 	ignorant, knowing := openLog(t, s, key, 1), openLog(t, s, key, 1)
-	first := []sessions.Entry{started("t1"), said("t1", "m1", "hello")}
+	first := []sessions.Entry{turnStarted("t1"), said("t1", "m1", "hello")}
 	appendAll(t, knowing, first...)
 	appendAll(t, ignorant, withoutNumbers(first)...)
-	second := []sessions.Entry{done("t1", "o1"), published("t1"), summary(2)}
+	second := []sessions.Entry{turnDone("t1", "o1"), turnPublished("t1"), summary(2)}
 	appendAll(t, knowing, second...)
 	appendAll(t, ignorant, withoutNumbers(second)...)
 	third := []sessions.Entry{said("t2", "m2", "more")}
 	if err := ignorant.Append(t.Context(), 6, third...); err != nil {
 		t.Fatal(err)
 	}
-	fourth := []sessions.Entry{reply("t2", "yes")}
+	fourth := []sessions.Entry{replied("t2", "yes")}
 	if err := knowing.Append(t.Context(), 7, fourth...); err != nil {
 		t.Fatalf("at the end of a log that has grown meanwhile: %v", err)
 	}
 	want := append(append(append(append([]sessions.Entry(nil), first...), second...), third...), fourth...)
-	logIs(t, s, key, want)
-	sameEntries(t, "what matters", openLog(t, s, key, 1).Entries(), want[2:])
+	wantLog(t, s, key, want)
+	wantSame(t, "what matters", openLog(t, s, key, 1).Entries(), want[2:])
 }
 
-func conflict(t *testing.T, p place) {
+func testAppendConflict(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	stood := []sessions.Entry{started("t1"), said("t1", "m1", "hello"), reply("t1", "hi")}
+	stood := []sessions.Entry{turnStarted("t1"), said("t1", "m1", "hello"), replied("t1", "hi")}
 	appendAll(t, l, stood...)
 	changed := func(change func(*sessions.Entry)) []sessions.Entry {
 		e := withoutNumbers(stood[1:2])
@@ -224,9 +224,9 @@ func conflict(t *testing.T, p place) {
 		"call":            {2, changed(func(e *sessions.Entry) { e.Call = "c" })},
 		"data":            {2, changed(func(e *sessions.Entry) { e.Data = append([]byte(" "), e.Data...) })},
 		"no data":         {2, changed(func(e *sessions.Entry) { e.Data = nil })},
-		"partial overlap": {3, append(withoutNumbers(stood[2:]), reply("t1", "more"))},
-		"a gap":           {5, []sessions.Entry{reply("t1", "more")}},
-		"number zero":     {0, []sessions.Entry{reply("t1", "more")}},
+		"partial overlap": {3, append(withoutNumbers(stood[2:]), replied("t1", "more"))},
+		"a gap":           {5, []sessions.Entry{replied("t1", "more")}},
+		"number zero":     {0, []sessions.Entry{replied("t1", "more")}},
 		"before zero":     {-1, withoutNumbers(stood)},
 		"one too early":   {2, withoutNumbers(stood)[:2]},
 	} {
@@ -234,18 +234,18 @@ func conflict(t *testing.T, p place) {
 			t.Errorf("%s: %v, want a conflict", name, err)
 		}
 	}
-	logIs(t, s, key, stood)
-	appendAll(t, l, reply("t1", "more"))
+	wantLog(t, s, key, stood)
+	appendAll(t, l, replied("t1", "more"))
 }
 
-func nothing(t *testing.T, p place) {
+func testAppendNothing(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
 	appendAll(t, l)
-	logIs(t, s, key, nil)
+	wantLog(t, s, key, nil)
 }
 
-func manySessions(t *testing.T, p place) {
+func testManySessions(t *testing.T, p place) {
 	s := p.open()
 	const count, turns = 100, 5
 	var wg sync.WaitGroup
@@ -262,7 +262,7 @@ func manySessions(t *testing.T, p place) {
 				if len(l.Entries()) != 3*n {
 					t.Errorf("%s has %d entries after %d turns", key, len(l.Entries()), n)
 				}
-				for _, e := range []sessions.Entry{started(turn), said(turn, "m"+turn, key), done(turn)} {
+				for _, e := range []sessions.Entry{turnStarted(turn), said(turn, "m"+turn, key), turnDone(turn)} {
 					if err := l.Append(t.Context(), l.Next(), e); err != nil {
 						t.Error(err)
 						return

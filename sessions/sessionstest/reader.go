@@ -12,23 +12,23 @@ import (
 
 func readerTests() []test {
 	return []test{
-		{"sessions are listed in the order of their keys, page by page", list},
-		{"a listed session tells its length and its times", info},
-		{"reading begins where asked, and holds nothing up", readFrom},
-		{"reading yields what summaries cover", readCovered},
-		{"what is not there is not found", notFound},
-		{"a reader does not raise the fence", readerIsNoHolder},
+		{"sessions are listed in the order of their keys, page by page", testList},
+		{"a listed session tells its length and its times", testInfo},
+		{"reading begins where asked, and holds nothing up", testReadFrom},
+		{"reading yields what summaries cover", testReadCovered},
+		{"what is not there is not found", testNotFound},
+		{"a reader does not raise the fence", testReaderIsNoHolder},
 	}
 }
 
-func list(t *testing.T, p place) {
+func testList(t *testing.T, p place) {
 	s := p.open()
 	var want []string
 	for i := range 25 {
 		want = append(want, fmt.Sprintf("main:telegram:%d", i), fmt.Sprintf("Main:a-b_c%%2F:%d:x", i))
 	}
 	for _, key := range want {
-		appendAll(t, openLog(t, s, key, 1), reply("t", "x"))
+		appendAll(t, openLog(t, s, key, 1), replied("t", "x"))
 	}
 	slices.Sort(want)
 	for _, limit := range []int{1, 7, 50, 1000} {
@@ -58,13 +58,13 @@ func list(t *testing.T, p place) {
 	}
 }
 
-func info(t *testing.T, p place) {
+func testInfo(t *testing.T, p place) {
 	s := p.open()
 	before := time.Now().Add(-time.Millisecond)
 	l := openLog(t, s, key, 1)
 	opened := time.Now()
-	appendAll(t, l, reply("t", "a"), reply("t", "b"))
-	appendAll(t, l, reply("t", "c"))
+	appendAll(t, l, replied("t", "a"), replied("t", "b"))
+	appendAll(t, l, replied("t", "c"))
 	list, err := s.List(t.Context(), "", 10)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%v, %v", list, err)
@@ -81,12 +81,12 @@ func info(t *testing.T, p place) {
 	}
 }
 
-func readFrom(t *testing.T, p place) {
+func testReadFrom(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
 	var entries []sessions.Entry
 	for i := range 350 {
-		entries = append(entries, reply("t", fmt.Sprint(i)))
+		entries = append(entries, replied("t", fmt.Sprint(i)))
 	}
 	appendAll(t, l, entries...)
 	for _, from := range []int64{-1, 0, 1, 2, 100, 101, 349, 350, 351, 9999} {
@@ -97,7 +97,7 @@ func readFrom(t *testing.T, p place) {
 			}
 			got = append(got, e)
 		}
-		sameEntries(t, fmt.Sprintf("the log from %d on", from), got, entries[min(max(from, 1), 351)-1:])
+		wantSame(t, fmt.Sprintf("the log from %d on", from), got, entries[min(max(from, 1), 351)-1:])
 	}
 	// Who reads slowly, many times at once, keeps nobody from writing or reading.
 	var nest func(depth int)
@@ -120,29 +120,29 @@ func readFrom(t *testing.T, p place) {
 			t.Fatal(err)
 		}
 		if e.N == 1 {
-			appendAll(t, openLog(t, s, key, 2), reply("t", "meanwhile"))
+			appendAll(t, openLog(t, s, key, 2), replied("t", "meanwhile"))
 		}
 	}
 }
 
-func readCovered(t *testing.T, p place) {
+func testReadCovered(t *testing.T, p place) {
 	s := p.open()
-	entries := []sessions.Entry{said("t", "m", "hello"), reply("t", "hi"), summary(2), reply("t2", "later")}
+	entries := []sessions.Entry{said("t", "m", "hello"), replied("t", "hi"), summary(2), replied("t2", "later")}
 	appendAll(t, openLog(t, s, key, 1), entries...)
-	logIs(t, s, key, entries)
+	wantLog(t, s, key, entries)
 	found, err := s.Find(t.Context(), key, "m")
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameEntries(t, "what was found", []sessions.Entry{found}, entries[:1])
+	wantSame(t, "what was found", []sessions.Entry{found}, entries[:1])
 }
 
-func notFound(t *testing.T, p place) {
+func testNotFound(t *testing.T, p place) {
 	s := p.open()
 	if _, err := s.Info(t.Context(), "main:telegram:nobody"); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("a session that is not there is told of with %v", err)
 	}
-	appendAll(t, openLog(t, s, key, 1), said("t", "m", "hello"), reply("t", "hi"))
+	appendAll(t, openLog(t, s, key, 1), said("t", "m", "hello"), replied("t", "hi"))
 	for _, other := range []string{"main:telegram:43", "", "no key\x00"} {
 		count := 0
 		for _, err := range s.Read(t.Context(), other, 1) {
@@ -168,10 +168,10 @@ func notFound(t *testing.T, p place) {
 	}
 }
 
-func readerIsNoHolder(t *testing.T, p place) {
+func testReaderIsNoHolder(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	appendAll(t, l, reply("t", "a"))
+	appendAll(t, l, replied("t", "a"))
 	readLog(t, s, key)
-	appendAll(t, l, reply("t", "b"))
+	appendAll(t, l, replied("t", "b"))
 }

@@ -44,11 +44,11 @@ type Harness struct {
 	Files func(t testing.TB, place string) []string
 }
 
-// Run runs the suite. For a process that it can kill, it starts the test binary again
-// with the name of the test that called Run. So that test must do nothing else.
+// Run runs the suite. To have a process that it can kill, it starts the test binary again
+// with the name of the test that called Run; so that test must do nothing else.
 func Run(t *testing.T, h Harness) {
 	if place := os.Getenv(childPlace); place != "" {
-		child(t, h, place)
+		runChild(t, h, place)
 		return
 	}
 	for _, group := range []struct {
@@ -87,7 +87,7 @@ type place struct {
 	name    string
 }
 
-// open opens the store until the test ends or it is closed.
+// open opens the store. It is closed when the test ends, if not before.
 func (p place) open() Store {
 	p.t.Helper()
 	s, err := p.harness.Open(p.t.Context(), p.name)
@@ -118,8 +118,10 @@ func (p place) stores() [2]Store {
 	return [2]Store{one, p.open()}
 }
 
+// key is the session in which most tests write.
 const key = "main:telegram:42"
 
+// openLog opens the log of a session under a fence, and fails the test if that fails.
 func openLog(t testing.TB, s sessions.Store, key string, fence int64) sessions.Log {
 	t.Helper()
 	l, err := s.Open(t.Context(), key, fence)
@@ -154,15 +156,15 @@ func readLog(t testing.TB, s sessions.Reader, key string) []sessions.Entry {
 	return entries
 }
 
-// logIs fails the test unless the session's log has exactly these entries.
-func logIs(t testing.TB, s sessions.Reader, key string, want []sessions.Entry) {
+// wantLog fails the test unless the session's log has exactly these entries.
+func wantLog(t testing.TB, s sessions.Reader, key string, want []sessions.Entry) {
 	t.Helper()
-	sameEntries(t, "the log", readLog(t, s, key), want)
+	wantSame(t, "the log", readLog(t, s, key), want)
 }
 
-// sameEntries fails the test unless two lists of entries are equal, with times compared
+// wantSame fails the test unless two lists of entries are equal, with times compared
 // in microseconds.
-func sameEntries(t testing.TB, what string, got, want []sessions.Entry) {
+func wantSame(t testing.TB, what string, got, want []sessions.Entry) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%s has %d entries %v, want %d %v", what, len(got), numbers(got), len(want), numbers(want))
@@ -174,11 +176,13 @@ func sameEntries(t testing.TB, what string, got, want []sessions.Entry) {
 	}
 }
 
+// describe returns an entry as text, for the message of a failed test.
 func describe(e sessions.Entry) string {
 	return fmt.Sprintf("%d turn=%q kind=%q at=%s cause=%q person=%q call=%q data=%q",
 		e.N, e.Turn, e.Kind, e.At.UTC().Truncate(time.Microsecond), e.Cause, e.Person, e.Call, e.Data)
 }
 
+// numbers returns the numbers of entries.
 func numbers(entries []sessions.Entry) []int64 {
 	var n []int64
 	for _, e := range entries {
@@ -187,6 +191,7 @@ func numbers(entries []sessions.Entry) []int64 {
 	return n
 }
 
+// entry returns an entry of a turn with its data in JSON.
 func entry(turn string, kind sessions.Kind, data any) sessions.Entry {
 	e, err := sessions.NewEntry(turn, kind, data)
 	if err != nil {
@@ -195,22 +200,25 @@ func entry(turn string, kind sessions.Kind, data any) sessions.Entry {
 	return e
 }
 
-// said returns the entry of a message from anna.
+// said returns the entry of a message from anna, whose id is cause.
 func said(turn, cause, text string) sessions.Entry {
 	e := entry(turn, sessions.KindUser, sessions.User{Text: text})
 	e.Cause, e.Person = cause, "telegram:7"
 	return e
 }
 
-func reply(turn, text string) sessions.Entry {
+// replied returns the entry of an answer of the model's.
+func replied(turn, text string) sessions.Entry {
 	return entry(turn, sessions.KindText, sessions.Text{Text: text})
 }
 
-func started(turn string) sessions.Entry {
+// turnStarted returns the entry with which a turn begins.
+func turnStarted(turn string) sessions.Entry {
 	return entry(turn, sessions.KindTurnStarted, sessions.TurnStarted{Route: []byte(`{"to":"x"}`)})
 }
 
-func done(turn string, outbound ...string) sessions.Entry {
+// turnDone returns the entry which says that a turn is done, and lists its outbound messages.
+func turnDone(turn string, outbound ...string) sessions.Entry {
 	d := sessions.TurnDone{State: sessions.TurnCompleted}
 	for _, id := range outbound {
 		d.Outbound = append(d.Outbound, sessions.Reply{ID: id, Text: "answer"})
@@ -218,8 +226,10 @@ func done(turn string, outbound ...string) sessions.Entry {
 	return entry(turn, sessions.KindTurnDone, d)
 }
 
-func published(turn string) sessions.Entry { return entry(turn, sessions.KindPublished, nil) }
+// turnPublished returns the entry which says that a turn's outbound messages are on the bus.
+func turnPublished(turn string) sessions.Entry { return entry(turn, sessions.KindPublished, nil) }
 
+// summary returns a summary that covers all entries up to a number.
 func summary(covers int64) sessions.Entry {
 	return entry("s", sessions.KindSummary, sessions.Summary{Covers: covers, Text: "so far"})
 }
