@@ -33,9 +33,9 @@ type Message struct {
 
 // A ToolCall is a use of a tool.
 type ToolCall struct {
-	ID   string // "": the response gets one
-	Name string // JSON; "": {}
-	Args string // JSON; left out: {}
+	ID   string // if empty, the response gets one
+	Name string // the tool's name
+	Args string // JSON; {} if empty
 }
 
 // Decode decodes the request's body.
@@ -106,8 +106,8 @@ func contentOf(raw json.RawMessage) (text string, pictures []string) {
 	return strings.Join(texts, "\n\n"), pictures
 }
 
-// Said returns what people said last, without its frame and without quotes. It returns
-// the whole message if that has no frame.
+// Said returns the last user message, without the frame that the prompt puts around what people
+// say, and without quotes of earlier messages.
 func (r Request) Said() string {
 	raw, _ := r.newest()
 	text := messageOf(raw).Content
@@ -152,7 +152,7 @@ func (r Request) newest() (message, rest []byte) {
 	return message, r.Body[at+len(message):]
 }
 
-// first returns the JSON value at the beginning of a text.
+// first returns the JSON value with which a text begins.
 func first(text []byte) json.RawMessage {
 	var raw json.RawMessage
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&raw); err != nil {

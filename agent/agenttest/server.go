@@ -31,15 +31,16 @@ type Script func(Request) Response
 type Server struct {
 	// Models are the names of models that the server lists.
 	Models []string
-	// Window is the size of their windows in tokens that the server lists; 0 lists none.
+	// Window is the size of each model's context window in tokens, as the server lists it; if
+	// it is 0, the server lists none.
 	Window int
 
 	script Script
-	keep   int
+	keep   int // how many requests are remembered
 
 	mu       sync.Mutex
-	asked    int
-	requests []Request
+	asked    int       // how many requests for an answer have come
+	requests []Request // the newest of them
 }
 
 // defaultKept is how many requests a server remembers unless Keep sets another number.
@@ -158,9 +159,9 @@ type Part struct {
 type ending int
 
 const (
-	endWell ending = iota
-	endReset
-	endStall
+	endWell  ending = iota // as HTTP demands
+	endReset               // the connection is reset
+	endStall               // the response stays open
 )
 
 // After returns the response with a delay before its first byte.
@@ -187,8 +188,8 @@ func (r Response) Split(n int) Response {
 	return r
 }
 
-// First returns the response cut off after n bytes. It ends cleanly, unless Reset or
-// Stall follows.
+// First returns the response cut off after n bytes. The shorter response ends cleanly, unless
+// Reset or Stall is called on it.
 func (r Response) First(n int) Response {
 	r.Parts = []Part{{Bytes: r.text()[:n]}}
 	return r
@@ -200,7 +201,7 @@ func (r Response) Reset() Response {
 	return r
 }
 
-// Stall returns the response without an end: it stays open after its last part.
+// Stall returns the response without an end: the connection stays open after its last part.
 func (r Response) Stall() Response {
 	r.end = endStall
 	return r
@@ -251,8 +252,8 @@ func (r Response) play(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// pause waits for the time d and until released is closed. It returns false if the
-// client is gone before.
+// pause waits for the time d, and then until released is closed, if it is not nil. It returns
+// false if the client goes away meanwhile.
 func pause(gone <-chan struct{}, d time.Duration, released <-chan struct{}) bool {
 	if d > 0 {
 		timer := time.NewTimer(d)

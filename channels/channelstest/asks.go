@@ -11,6 +11,7 @@ import (
 	"parley/bus"
 )
 
+// newAsk returns an ask that expires after lives.
 func newAsk(id string, lives time.Duration) bus.Ask {
 	now := time.Now().Truncate(time.Microsecond).UTC()
 	return bus.Ask{
@@ -20,6 +21,8 @@ func newAsk(id string, lives time.Duration) bus.Ask {
 	}
 }
 
+// approval returns the answer with which a person approves an ask; cause is the id of the
+// message that says so.
 func approval(by, cause string) bus.Answer {
 	return bus.Answer{Text: bus.Approve, By: bus.Person{ID: by, Name: "N"}, Cause: cause}
 }

@@ -87,11 +87,13 @@ func RunBook(t *testing.T, h Harness) {
 	}
 }
 
+// A suite is the state that the tests of one book share: the book's implementation and place.
 type suite struct {
 	Harness
 	place string
 }
 
+// open opens the book until the test ends.
 func (s suite) open(t *testing.T) Book {
 	t.Helper()
 	b := &opened{Book: s.Open(t, s.place)}
@@ -127,6 +129,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// newSend returns a send whose parts have these texts.
 func newSend(id string, parts ...string) channels.Send {
 	send := channels.Send{ID: id, To: bus.Address{Channel: "c", Chat: "1", Thread: "2"}}
 	for _, p := range parts {
@@ -135,6 +138,7 @@ func newSend(id string, parts ...string) channels.Send {
 	return send
 }
 
+// mustBegin calls Begin and fails the test on an error.
 func mustBegin(t *testing.T, b Book, send channels.Send) (channels.Send, bool) {
 	t.Helper()
 	known, fresh, err := b.Begin(t.Context(), send)
@@ -287,8 +291,8 @@ func testChats(t *testing.T, s suite) {
 	}
 }
 
-// writeForever records sends until its process is killed, and reports each call that has
-// returned.
+// writeForever records sends until its process is killed, and calls say after each call of the
+// book that has returned.
 func writeForever(ctx context.Context, b Book, say func(string)) error {
 	for i := 0; ; i++ {
 		id := fmt.Sprint("m", i)

@@ -43,20 +43,20 @@ type FakePlatform interface {
 // A PressingPlatform is a FakePlatform on which people press buttons.
 type PressingPlatform interface {
 	// Press makes the person of a chat press the button with that label below the message
-	// with that id. told reports whether the channel has acknowledged the press.
+	// with that id. told reports whether the platform has been told that the press arrived.
 	Press(chat int, id, label string) (told func() bool)
 }
 
-// A TypingPlatform is a FakePlatform that shows only in some places that the bot is at
-// work.
+// A TypingPlatform is a FakePlatform that can show that the bot is at work, but only in some
+// places.
 type TypingPlatform interface {
-	// TypingAddress returns such a place in a chat.
+	// TypingAddress returns a place in a chat where it can.
 	TypingAddress(chat int) bus.Address
 }
 
 // A ShownMessage is one of the bot's messages as people see it.
 type ShownMessage struct {
-	ID   string // the id that Send returned; "" where only the channel knows it
+	ID   string // the id that Send returned; "" if the fake does not know it
 	Text string // without markup; the caption of a file
 	File string // the file's name; "" if it has none
 	// Buttons are the labels of the buttons below the text.
@@ -80,11 +80,11 @@ const (
 // A Trouble is a way in which a call fails.
 type Trouble string
 
-// The troubles. Where the platform, or a proxy before it, answers with a text, that text
+// The troubles. Where the platform answers with a text, or a proxy in its place, the text
 // contains Words.
 const (
-	RateLimited    Trouble = "refused for RetryAfter"         // nothing was done
-	PlaceRefused   Trouble = "refused for this chat for good" // nothing was done
+	RateLimited    Trouble = "refused for RetryAfter"
+	PlaceRefused   Trouble = "refused for this chat for good"
 	AccountRefused Trouble = "refused as the token is revoked"
 	ServerError    Trouble = "answered with an inner error of the platform's"
 	ProxyPage      Trouble = "turned away with a page by somebody before the platform"
@@ -118,8 +118,8 @@ type ChannelHarness struct {
 	New func(t testing.TB) FakePlatform
 	// Secrets are the tokens of the account. No error and no log may contain one.
 	Secrets []string
-	// Lacks says why the channel lacks a feature. The checks that need it are skipped with
-	// these words. A channel that lacks Inbound has to refuse Receive.
+	// Lacks says of each feature that the channel lacks why it does. Checks that need the
+	// feature are skipped with these words. A channel that lacks Inbound has to refuse Receive.
 	Lacks map[Feature]string
 	// TakesUpTo is the longest text that the platform accepts, in the unit of
 	// Limits.Length; 0 means Limits.Length itself.

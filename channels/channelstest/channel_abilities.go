@@ -13,7 +13,9 @@ import (
 	"parley/channels"
 )
 
-// partWithButtons returns a part with those of some extreme buttons that the channel can show.
+// partWithButtons returns a part with those buttons that the channel can show out of four, one
+// of which has a blank label, one a long label, and one a command that is too long. It skips the
+// check if the channel shows no buttons.
 func (r *channelRun) partWithButtons(key string) channels.Part {
 	r.Helper()
 	part := plainPart(key, "may I?")

@@ -36,8 +36,8 @@ func sendExpectations() []expectation {
 	}
 }
 
-// checkFault makes a call in trouble, and checks which error the adapter returns and that
-// it has not repeated the call by itself.
+// checkFault makes a call to the platform fail as wanted, and checks which error the adapter
+// returns, and that it has not repeated the call by itself.
 func (r *channelRun) checkFault(kind Call, want expectation, call func(context.Context) error) {
 	r.Helper()
 	ctx, cancel := r.Context(), func() {}

@@ -24,7 +24,7 @@ type store struct {
 	mu     sync.Mutex
 	known  map[string]bool
 	kept   []bus.Inbound
-	atWork map[string]bool // chats of which a message is being published
+	atWork map[string]bool // by chat: whether a message of the chat is being published
 }
 
 func newStore(r *channelRun) *store {

@@ -242,8 +242,8 @@ func (c *EditingChannel) SendFile(ctx context.Context, to bus.Address, file bus.
 // CaptionLength implements channels.Captioner: it returns Caption.
 func (c *EditingChannel) CaptionLength() int { return c.Caption }
 
-// Shown returns what people see in a chat, with edits applied: each text with the message
-// that it is under and the name of its file.
+// Shown returns what people see in a chat, with edits applied: each text, with the id of the
+// message under which it stands and the name of its file.
 func (c *EditingChannel) Shown(chat string) []string {
 	var shown []string
 	at := map[string]int{}
