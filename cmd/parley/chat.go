@@ -80,7 +80,7 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 		return err
 	}
 	r := client.NewConversation(joined, key, chat)
-	err = c.talk(ctx, r, flags.JSON, answeringModel(joined, answerers), tty, log)
+	err = c.talk(ctx, r, flags.JSON, answeringModel(joined, answerers[config.MainAgent]), tty, log)
 	if left := leave(); err == nil {
 		err = left
 	}

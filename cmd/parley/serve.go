@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"runtime"
 	"time"
@@ -123,13 +124,15 @@ func parseRole(list string) (server.Role, error) {
 	return role, nil
 }
 
-// serveModels returns the models of a server; none if none is configured, because then
-// the server only sends.
-func serveModels(ctx context.Context, cfg *config.Config, log *slog.Logger) ([]models.Model, error) {
-	if !cfg.Model.Configured && !cfg.Model.Demo {
+// serveModels returns the models of a server; an agent for which none is configured has
+// none. If no agent has any, the server only sends.
+func serveModels(ctx context.Context, cfg *config.Config, log *slog.Logger) (models.Lists, error) {
+	if !cfg.AnyModel() {
 		return nil, nil
 	}
-	return models.New(ctx, cfg, log)
+	lists, err := models.New(ctx, cfg, log)
+	maps.DeleteFunc(lists, func(agent string, _ []models.Model) bool { return !cfg.HasModel(agent) })
+	return lists, err
 }
 
 // newLogger returns a logger that writes text to a terminal and JSON elsewhere, unless

@@ -29,8 +29,12 @@ type Agent struct {
 	Prompt            string   // the operator's own words to the agent
 	MCP               []string // the MCP servers whose tools it has; nil: the servers that name the agent
 	Skills            []string // the operator's skills that it has; nil means all
-	Model             string   // no effect yet
-	Day               int64    // what its models may cost in a day, in micro-dollars; 0 means no limit
+	// Model is a name in Config.Models, or else the name of a model at the server of
+	// Config.Model; "" means Config.Model. Config.ModelsOf resolves it.
+	Model    string
+	Fallback []string // the names of the models that are asked if Model does not answer; nil: those of Config.Model
+	Day      int64    // what its models may cost in a day, in micro-dollars; 0 means no limit
+	MaySpawn []string // the other agents to which it may give tasks; no effect yet
 }
 
 // agentSettings declares the settings of an agent, each with the field of Agent that it
@@ -51,7 +55,25 @@ func agentSettings() []setting {
 		{key: "mcp", kind: asTexts, example: `["github"]`, since: first, fills: into(func(a *Agent) any { return &a.MCP })},
 		{key: "skills", kind: asTexts, example: `["reports"]`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.Skills })},
 		{key: "day", kind: asMoney, least: 1, example: `5.0`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.Day })},
-		{key: "model", kind: asText, example: `"gpt-5-mini"`, since: notYet, fills: into(func(a *Agent) any { return &a.Model })},
+		{key: "model", kind: asText, example: `"gpt-5-mini"`, since: first, fills: into(func(a *Agent) any { return &a.Model })},
+		{key: "fallback", kind: asTexts, example: `["backup"]`, since: first, fills: into(func(a *Agent) any { return &a.Fallback })},
+		{key: "may_spawn", kind: asTexts, example: `["research"]`, since: notYet, fills: into(func(a *Agent) any { return &a.MaySpawn })},
+	}
+}
+
+// checkAgentNames reports elements of a list that are no agents' names.
+func (l *loader) checkAgentNames(path string) {
+	for i, name := range l.list(path) {
+		if l.mentioned(path) {
+			l.checkAgentName(l.element(path, i), path, name)
+		}
+	}
+}
+
+// checkAgentName reports a name that no agent has.
+func (l *loader) checkAgentName(at origin, path, name string) {
+	if agents := l.names["agents"]; !slices.Contains(agents, name) {
+		l.report(at, path, fmt.Sprintf("no agent is called %q", name), oneOf(name, agents)+", or add [agents."+name+"]")
 	}
 }
 
@@ -102,8 +124,8 @@ func (l *loader) checkHeartbeat() {
 		l.report(at, "heartbeat.every", "there is no checklist to look at", `write file = "HEARTBEAT.md", or where it lies`)
 	case len(l.list("heartbeat.to")) == 0:
 		l.report(at, "heartbeat.every", "nobody is told what is found", `write to = "telegram:42", or a target`)
-	case agent != MainAgent && !slices.Contains(l.names["agents"], agent):
-		l.report(l.places["heartbeat.agent"], "heartbeat.agent", fmt.Sprintf("no agent is called %q", agent), oneOf(agent, l.names["agents"])+", or add [agents."+agent+"]")
+	case !slices.Contains(l.names["agents"], agent):
+		l.checkAgentName(l.places["heartbeat.agent"], "heartbeat.agent", agent)
 	case slices.Contains(l.names["channels"], "heartbeat"):
 		l.report(l.places["channels.heartbeat"], "channels.heartbeat", "where there is a heartbeat, the name heartbeat is that of its conversations", "choose another name for the channel")
 	}

@@ -143,9 +143,8 @@ func (l *loader) checkChannel(name string) {
 	}
 	l.checkReceive(name, platform)
 	l.checkTokens(path, platform)
-	agents := l.names["agents"]
-	if agent := l.str(path + ".agent"); agent != "" && !slices.Contains(agents, agent) {
-		l.report(l.places[path+".agent"], path+".agent", fmt.Sprintf("no agent is called %q", agent), oneOf(agent, agents)+", or add [agents."+agent+"]")
+	if agent := l.str(path + ".agent"); agent != "" {
+		l.checkAgentName(l.places[path+".agent"], path+".agent", agent)
 	}
 	l.checkAccess(path, platform)
 	for _, key := range []string{"allow_from", "owners", "approvers"} {

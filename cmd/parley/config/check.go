@@ -170,12 +170,12 @@ func (l *loader) place(s string, targets bool) *fault {
 func (l *loader) needsModel() (path string, without *fault) {
 	const remedy = `set OPENAI_API_KEY; or [model] base_url for a server of your own; or [model] name = "demo"; or `
 	for _, name := range l.names["channels"] {
-		if path := "channels." + name; l.str(path+".mode") == "chat" {
+		if path := "channels." + name; l.str(path+".mode") == "chat" && !l.hasOwnModel(l.str(path+".agent")) {
 			return path, &fault{wrong: "it hears people, and no model answers them", remedy: remedy + `mode = "send" here`}
 		}
 	}
 	for _, name := range l.names["webhooks"] {
-		if path := "webhooks." + name; l.str(path+".agent") != "" {
+		if path := "webhooks." + name; l.str(path+".agent") != "" && !l.hasOwnModel(l.str(path+".agent")) {
 			return path, &fault{wrong: "it has an agent, and no model that answers", remedy: remedy + "remove agent here"}
 		}
 	}

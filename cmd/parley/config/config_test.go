@@ -251,7 +251,12 @@ func TestServeWantsAModel(t *testing.T) {
 			`parley.toml:3: model.base_url: the server named here wants a key, and the environment's is not sent to it unasked: write api_key = "${OPENAI_API_KEY}" beside it`},
 		"a webhook with an agent": {"[channels.telegram]\nmode = \"send\"\n[webhooks.json]\ntoken = \"x\"\nto = \"telegram:1\"\nagent = \"main\"\n", token,
 			`parley.toml:3: webhooks.json: it has an agent, and no model that answers: set OPENAI_API_KEY; or [model] base_url for a server of your own; or [model] name = "demo"; or remove agent here`},
-		"sends only": {"[channels.telegram]\nmode = \"send\"\n", token, ""},
+		"sends only":                     {"[channels.telegram]\nmode = \"send\"\n", token, ""},
+		"a further model of the agent's": {"[channels.telegram]\n[agents.defaults]\nmodel = \"big\"\n[models.big]\nname = \"m\"\nbase_url = \"http://127.0.0.1/v1\"\n", token, ""},
+		"a model without a server": {"[channels.telegram]\nmode = \"send\"\n[agents.ops]\nmodel = \"bik\"\n[models.big]\nname = \"m\"\nbase_url = \"http://127.0.0.1/v1\"\n", token,
+			`parley.toml:4: agents.ops.model: no model is called "bik", and [model] has no server that could be asked for it: write "big", or write [model] base_url or api_key`},
+		"another model of the demo's": {"[channels.telegram]\n[model]\nname = \"demo\"\n[agents.ops]\nmodel = \"m\"\n", token,
+			`parley.toml:5: agents.ops.model: no model is called "m", and the demo of [model] is no server that has others: add [models.m]`},
 		"own server": {"[channels.telegram]\n[model]\nbase_url = \"http://127.0.0.1/v1\"\n", token, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -326,7 +331,7 @@ func TestNoEffectYet(t *testing.T) {
 listen = ""
 [agents.defaults]
 capabilities = ["file_read", "session"]
-model = "m"
+may_spawn = ["main"]
 [channels.discord]
 bot_token = "${D}"
 [channels.telegram]
@@ -339,7 +344,7 @@ days = 30
 	c := good(t, text, vars{"D": "d", "TELEGRAM_BOT_TOKEN": "1:x", "REDIS_URL": "redis://h", "DATABASE_URL": "postgres://h/d"})
 	same(t, "notices", c.Notices(), []string{
 		`parley.toml:4: agents.defaults.capabilities: "session": no effect yet`,
-		"parley.toml:5: agents.defaults.model: no effect yet",
+		"parley.toml:5: agents.defaults.may_spawn: no effect yet",
 		"parley.toml:10: tools.mcp_servers: no effect yet",
 	})
 }

@@ -124,9 +124,7 @@ func (l *loader) checkWebhookAgent(path, kind string) {
 	if agent == "" {
 		return
 	}
-	if agents := l.names["agents"]; !slices.Contains(agents, agent) {
-		l.report(l.places[path+".agent"], path+".agent", fmt.Sprintf("no agent is called %q", agent), oneOf(agent, agents)+", or add [agents."+agent+"]")
-	}
+	l.checkAgentName(l.places[path+".agent"], path+".agent", agent)
 	if slices.Contains(l.names["channels"], "webhook") {
 		l.report(l.places["channels.webhook"], "channels.webhook", "where a webhook has an agent, the name webhook is that of its conversations", "choose another name for the channel")
 	}

@@ -62,6 +62,63 @@ func modelSettings(of func(owner any) *Model, env environment) []setting {
 	}
 }
 
+// A ModelChoice is a model as an agent's settings name it.
+type ModelChoice struct {
+	Table string // the table that has its server and its key: "model", or "models.NAME"
+	Name  string // the model's name, where the agent gives one and the table does not
+	Key   string // the setting that names the model
+	Demo  bool   // it is the built-in demo
+}
+
+// ModelsOf returns the models that an agent asks, in order. The first is the one that the
+// agent names, or else that of [model]; the others are asked if it does not answer.
+func (c *Config) ModelsOf(agent string) []ModelChoice {
+	a := c.Agents[agent]
+	list := []ModelChoice{{Table: "model", Key: "model.name", Demo: c.Model.Demo}}
+	if _, further := c.Models[a.Model]; further {
+		list[0] = ModelChoice{Table: "models." + a.Model, Key: "models." + a.Model + ".name"}
+	} else if a.Model != "" && a.Model != c.Model.Name {
+		list[0] = ModelChoice{Table: "model", Name: a.Model, Key: "agents." + agent + ".model", Demo: c.Model.Demo || a.Model == demoName}
+	}
+	fallback := a.Fallback
+	if fallback == nil {
+		fallback = c.Model.Fallback
+	}
+	for _, name := range fallback {
+		if table := "models." + name; list[0].Table != table {
+			list = append(list, ModelChoice{Table: table, Key: table + ".name"})
+		}
+	}
+	return list
+}
+
+// HasModel reports whether something answers for an agent: a model of [models], or that
+// of [model] if it is configured.
+func (c *Config) HasModel(agent string) bool {
+	first := c.ModelsOf(agent)[0]
+	return c.Model.Configured || first.Demo || first.Table != "model"
+}
+
+// AnyModel reports whether something answers for any agent.
+func (c *Config) AnyModel() bool {
+	for name := range c.Agents {
+		if c.HasModel(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// OnlyDemo reports whether the built-in demo, and nothing else, answers.
+func (c *Config) OnlyDemo() bool {
+	for name := range c.Agents {
+		if !c.ModelsOf(name)[0].Demo {
+			return false
+		}
+	}
+	return true
+}
+
 // Budget bounds what models may cost, in micro-dollars.
 type Budget struct {
 	UserDay    int64  // of one person in a day
@@ -109,14 +166,58 @@ func (l *loader) checkModels() {
 				`write api_key = "${OPENAI_API_KEY}" there, or base_url for a server of your own`)
 		}
 	}
-	for i, name := range l.list("model.fallback") {
-		if slices.Contains(l.names["models"], name) {
+	l.checkFallback("model.fallback")
+	for _, name := range append([]string{defaults}, l.names["agents"]...) {
+		l.checkAgentModel("agents." + name)
+		l.checkAgentNames("agents." + name + ".may_spawn")
+	}
+}
+
+// checkFallback reports names in a list of fallbacks that no further model has.
+func (l *loader) checkFallback(path string) {
+	for i, name := range l.list(path) {
+		if !l.mentioned(path) || slices.Contains(l.names["models"], name) {
 			continue
 		}
-		remedy := "add [models." + name + "]"
-		if near := spelling.Nearest(name, l.names["models"]); near != "" {
-			remedy = fmt.Sprintf("write %q", near)
-		}
-		l.report(l.element("model.fallback", i), "model.fallback", fmt.Sprintf("no model is called %q", name), remedy)
+		l.report(l.element(path, i), path, fmt.Sprintf("no model is called %q", name), l.modelRemedy(name))
 	}
+}
+
+// modelRemedy says what to do about a name that no further model has.
+func (l *loader) modelRemedy(name string) string {
+	if near := spelling.Nearest(name, l.names["models"]); near != "" {
+		return fmt.Sprintf("write %q", near)
+	}
+	return "add [models." + name + "]"
+}
+
+// checkAgentModel reports an agent's fallbacks that do not exist, and a model that no
+// server is known for: one that is not among [models] is asked of the server of [model].
+func (l *loader) checkAgentModel(table string) {
+	l.checkFallback(table + ".fallback")
+	path := table + ".model"
+	name := l.str(path)
+	if !l.mentioned(path) || name == "" || name == demoName || slices.Contains(l.names["models"], name) {
+		return
+	}
+	switch {
+	case l.str("model.name") == name:
+	case l.str("model.name") == demoName:
+		l.answering = append(l.answering, l.places[path].at(path, &fault{
+			wrong:  fmt.Sprintf("no model is called %q, and the demo of [model] is no server that has others", name),
+			remedy: l.modelRemedy(name),
+		}))
+	case l.str("model.base_url") == "" && l.str("model.api_key") == "":
+		l.answering = append(l.answering, l.places[path].at(path, &fault{
+			wrong:  fmt.Sprintf("no model is called %q, and [model] has no server that could be asked for it", name),
+			remedy: l.modelRemedy(name) + `, or write [model] base_url or api_key`,
+		}))
+	}
+}
+
+// hasOwnModel reports whether an agent names one of the further models or the demo, and so
+// needs no [model].
+func (l *loader) hasOwnModel(agent string) bool {
+	name := l.str("agents." + agent + ".model")
+	return name == demoName || slices.Contains(l.names["models"], name)
 }

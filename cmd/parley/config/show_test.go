@@ -157,7 +157,7 @@ routes = [{ match = { "repository.name" = "x" }, to = "a" }]
 day = 2
 month = 0.5
 [agents.main]
-model = "m"
+may_spawn = ["main"]
 `
 	c := good(t, text, vars{"TELEGRAM_BOT_TOKEN": "1:x", "W": "w"})
 	var out bytes.Buffer
@@ -179,7 +179,7 @@ model = "m"
 		"\nchats = [\"-7\", { chat = \"-8\", mention = \"never\" }]  # parley.toml:5\n",
 		"\ntoken = \"***\"  # parley.toml:9, ${W}\n",
 		"\nroutes = [{ match = { \"repository.name\" = \"x\" }, to = [\"a\"] }]  # parley.toml:11\n",
-		"\nday = 2.0  # parley.toml:13\n", "\nmodel = \"m\"  # parley.toml:16; no effect yet\n",
+		"\nday = 2.0  # parley.toml:13\n", "\nmay_spawn = [\"main\"]  # parley.toml:16; no effect yet\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not print %q:\n%s", want, out.String())
@@ -188,7 +188,7 @@ model = "m"
 }
 
 func TestJSON(t *testing.T) {
-	c := good(t, "[budget]\nday = 2\n[agents.main]\nmodel = \"m\"\n", nil)
+	c := good(t, "[budget]\nday = 2\n[agents.main]\nmay_spawn = [\"main\"]\n", nil)
 	body, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
@@ -213,8 +213,8 @@ func TestJSON(t *testing.T) {
 		shown[s.Key] = []any{s.Value, s.From, s.NoEffect}
 	}
 	same(t, "a setting", shown["budget.day"], []any{2.0, "parley.toml:2", false})
-	same(t, "one without effect", shown["agents.main.model"], []any{"m", "parley.toml:4", true})
-	same(t, "notices", back.Notices, []string{"parley.toml:4: agents.main.model: no effect yet"})
+	same(t, "one without effect", shown["agents.main.may_spawn"], []any{[]any{"main"}, "parley.toml:4", true})
+	same(t, "notices", back.Notices, []string{"parley.toml:4: agents.main.may_spawn: no effect yet"})
 }
 
 func TestReload(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,21 +24,22 @@ const modelPatience = 2 * time.Minute
 
 // checkModels asks each model something, as a turn would, and returns the results.
 func checkModels(ctx context.Context, cfg *config.Config) []Finding {
-	if cfg.Model.Demo {
+	if cfg.OnlyDemo() {
 		return []Finding{{Part: "model", State: note, Detail: "the built-in demo answers, as model.name says", Remedy: "set OPENAI_API_KEY, or name another in [model]"}}
 	}
-	if !cfg.Model.Configured {
+	if !cfg.AnyModel() {
 		return []Finding{{Part: "model", State: note, Detail: "none; chat uses the built-in demo", Remedy: "set OPENAI_API_KEY, or [model] in the configuration"}}
 	}
 	naming, cancel := context.WithTimeout(ctx, modelPatience)
 	defer cancel()
 	all, err := models.New(naming, cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return []Finding{{Part: "model", State: wrong, Detail: err.Error(), Remedy: remedyForModel(cfg, "model", err)}}
+		return []Finding{{Part: "model", State: wrong, Detail: err.Error(), Remedy: remedyForModel(cfg, "model", "model.name", err)}}
 	}
-	found := make([]Finding, len(all))
+	each := slices.DeleteFunc(all.Each(), func(m models.Model) bool { return m.Server == "" })
+	found := make([]Finding, len(each))
 	var asking sync.WaitGroup
-	for i, m := range all {
+	for i, m := range each {
 		asking.Go(func() { found[i] = checkModel(ctx, cfg, m) })
 	}
 	asking.Wait()
@@ -46,7 +48,7 @@ func checkModels(ctx context.Context, cfg *config.Config) []Finding {
 
 // checkModel asks one model something, and returns the result.
 func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding {
-	f := Finding{Part: m.Table, State: fine}
+	f := Finding{Part: strings.TrimSuffix(m.Named, ".name"), State: fine}
 	ctx, cancel := context.WithTimeout(ctx, modelPatience)
 	defer cancel()
 	who := m.Model.Info().Name + " at " + m.Server
@@ -57,13 +59,13 @@ func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding
 		f.State, f.Detail = wrong, fmt.Sprintf("%s has not answered within %v", who, modelPatience)
 		f.Remedy = "look whether its server is overloaded, or still loads the model"
 	case err != nil:
-		f.State, f.Detail, f.Remedy = wrong, who+": "+failureInWords(err), remedyForModel(cfg, m.Table, err)
+		f.State, f.Detail, f.Remedy = wrong, who+": "+failureInWords(err), remedyForModel(cfg, m.Table, m.Named, err)
 	case len(answer.Blocks) == 0 && answer.Stop != llm.StopLength:
 		f.State, f.Detail = wrong, who+" answered with nothing"
-		f.Remedy = "look whether it is a model for chats: " + settingOf(cfg, m.Table+".name")
+		f.Remedy = "look whether it is a model for chats: " + settingOf(cfg, m.Named)
 	case m.Model.Info().Toolless:
 		f.State, f.Detail = note, who+" takes no tools: agents answer, and can do nothing else"
-		f.Remedy = "name a model that takes tools, or let its server pass them on (vLLM: --enable-auto-tool-choice, llama.cpp: --jinja): " + settingOf(cfg, m.Table+".name")
+		f.Remedy = "name a model that takes tools, or let its server pass them on (vLLM: --enable-auto-tool-choice, llama.cpp: --jinja): " + settingOf(cfg, m.Named)
 	default:
 		f.Detail = fmt.Sprintf("%s answers in %d ms; %s", who, time.Since(began).Milliseconds(), windowOf(m.Model.Info()))
 	}
@@ -102,8 +104,9 @@ func failureInWords(err error) string {
 	return strings.TrimSuffix(what, ".")
 }
 
-// remedyForModel returns which setting of a model's table to look at, and where it is.
-func remedyForModel(cfg *config.Config, table string, err error) string {
+// remedyForModel returns which setting of a model's table to look at, and where it is. The
+// setting named names the model.
+func remedyForModel(cfg *config.Config, table, named string, err error) string {
 	set := func(key string) string { return settingOf(cfg, table+"."+key) }
 	fault, ok := errors.AsType[*llm.Error](err)
 	if !ok {
@@ -115,7 +118,7 @@ func remedyForModel(cfg *config.Config, table string, err error) string {
 	case fault.Cause == llm.CauseKey:
 		return "set the key that this provider gave you: " + set("api_key")
 	case fault.Cause == llm.CauseModel:
-		return "name one that the provider has: " + set("name")
+		return "name one that the provider has: " + settingOf(cfg, named)
 	case fault.Cause == llm.CauseQuota:
 		return "pay into the account, or set another account's key: " + set("api_key")
 	case fault.Cause == llm.CauseAddress:
@@ -128,5 +131,5 @@ func remedyForModel(cfg *config.Config, table string, err error) string {
 	case fault.Fault == llm.Busy:
 		return "try again in a while; turns wait for it and try again by themselves"
 	}
-	return "look at " + set("name") + ", " + set("base_url") + " and " + set("api_key")
+	return "look at " + settingOf(cfg, named) + ", " + set("base_url") + " and " + set("api_key")
 }

@@ -1,4 +1,5 @@
-// Package models makes one model of all configured models, which asks them in turn.
+// Package models makes one model for each agent, which asks that agent's configured models
+// in turn.
 //
 // models.go makes the models, prices.go finds what they cost.
 package models
@@ -12,7 +13,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"parley/agent/demo"
@@ -27,52 +30,74 @@ import (
 // A Model is one configured model.
 type Model struct {
 	failover.Link
-	Table  string // the table in which it is configured: "model", or "models.NAME"
+	Table  string // the table that has its server: "model", or "models.NAME"
+	Named  string // the setting that names it: "model.name", "models.NAME.name" or "agents.NAME.model"
 	Server string // its base URL; "" for the demo
 }
 
-// New makes the configured models, in the order in which they are asked. If none is
-// configured, the demo is made. An error that the operator has to see to is a
-// *config.SettingError.
-func New(ctx context.Context, c *config.Config, log *slog.Logger) ([]Model, error) {
-	if c.Model.Demo || !c.Model.Configured {
-		return []Model{{Link: failover.Link{ID: "demo", Model: demo.New()}, Table: "model"}}, nil
+// Lists holds for each agent the models that are asked for it, in their order. An agent for
+// which nobody answers has none.
+type Lists map[string][]Model
+
+// Each returns the models of all agents, each once, those of the main agent first.
+func (l Lists) Each() []Model {
+	var all []Model
+	names := slices.Sorted(maps.Keys(l))
+	if _, ok := l[config.MainAgent]; ok {
+		names = append([]string{config.MainAgent}, names...)
 	}
+	for _, name := range names {
+		for _, m := range l[name] {
+			if !slices.ContainsFunc(all, func(other Model) bool { return other.ID == m.ID && other.Table == m.Table }) {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// New makes the configured models of each agent. An agent for which nothing is configured
+// gets the demo. An error that the operator has to see to is a *config.SettingError.
+func New(ctx context.Context, c *config.Config, log *slog.Logger) (Lists, error) {
 	list, err := Prices(c)
 	if err != nil {
 		return nil, err
 	}
-	first, err := newModel(ctx, c, list, "model", log)
-	if err != nil {
-		return nil, err
-	}
-	all := []Model{first}
-	for _, name := range c.Model.Fallback {
-		next, err := newModel(ctx, c, list, "models."+name, log)
-		if err != nil {
-			return nil, err
+	made := map[config.ModelChoice]Model{}
+	lists := Lists{}
+	for _, agent := range slices.Sorted(maps.Keys(c.Agents)) {
+		for _, choice := range c.ModelsOf(agent) {
+			m, ok := made[choice]
+			simulated := choice.Demo || choice.Table == "model" && !c.Model.Configured
+			switch {
+			case ok:
+			case simulated:
+				m = Model{Link: failover.Link{ID: "demo", Model: demo.New()}, Table: "model", Named: choice.Key}
+			default:
+				if m, err = newModel(ctx, c, list, choice, log); err != nil {
+					return nil, err
+				}
+			}
+			made[choice] = m
+			lists[agent] = append(lists[agent], m)
+			if simulated {
+				break // it always answers
+			}
 		}
-		all = append(all, next)
 	}
-	return all, nil
+	return lists, nil
 }
 
-// newModel makes the model of a table. If no name is configured, it asks the model's
-// server for one.
-func newModel(ctx context.Context, all *config.Config, list prices.List, table string, log *slog.Logger) (Model, error) {
-	c := all.Model
+// newModel makes a model. If no name is configured, it asks the model's server for one.
+func newModel(ctx context.Context, all *config.Config, list prices.List, choice config.ModelChoice, log *slog.Logger) (Model, error) {
+	table, c := choice.Table, all.Model
 	if name, ok := strings.CutPrefix(table, "models."); ok {
 		c = all.Models[name]
 	}
-	oc := openai.Config{
-		Name: c.Name, BaseURL: c.BaseURL, APIKey: string(c.APIKey), Window: c.Window, Blind: c.Vision == "off",
-		FirstToken: c.FirstToken, Idle: c.Idle, Log: log,
-		Effort: c.Reasoning, Header: http.Header{}, Body: json.RawMessage(c.Body),
+	if choice.Name != "" { // what is said of the table's model does not hold for another
+		c.Name, c.Window, c.Vision = choice.Name, 0, ""
 	}
-	for _, h := range c.Headers {
-		name, value, _ := strings.Cut(h, ":")
-		oc.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
-	}
+	oc := clientConfig(c, log)
 	if oc.Name == "" {
 		name, err := openai.FirstModel(ctx, oc)
 		if busy, ok := errors.AsType[*llm.Error](err); ok && busy.Fault == llm.Busy {
@@ -87,24 +112,48 @@ func newModel(ctx context.Context, all *config.Config, list prices.List, table s
 		oc.Name = name
 	}
 	server := cmp.Or(c.BaseURL, openai.DefaultURL)
-	price, known, err := priceOf(all, list, Model{Table: table, Server: server}, oc.Name, c)
+	made := Model{Link: failover.Link{ID: fleetID(server, oc.Name, oc.APIKey)}, Table: table, Named: choice.Key, Server: server}
+	price, known, err := priceOf(all, list, made, oc.Name, c)
 	if err != nil {
 		return Model{}, err
 	}
 	if !known && all.Budget.Written {
-		return Model{}, &config.SettingError{Where: all.Origin(table + ".name"), Key: table + ".price_input", Remedy: fmt.Sprintf(
-			"[budget] bounds what models may cost, and no price of %s is known: write price_input and price_output, the dollars for a million tokens, or price_input = 0 for a model on this machine or in its own network", oc.Name)}
+		return Model{}, unknownPrice(all, choice, oc.Name)
 	}
 	m, err := openai.New(oc)
 	if err != nil {
 		return Model{}, fmt.Errorf("set up [%s]: %w", table, err)
 	}
 	m.LookUpWindow(ctx)
-	made := Model{Link: failover.Link{ID: fleetID(server, oc.Name, oc.APIKey), Model: m}, Table: table, Server: server}
+	made.Model = m
 	if known {
 		made.Model = prices.Model{Model: m, Price: price}
 	}
 	return made, nil
+}
+
+// clientConfig returns what a model's settings say to the client of its server.
+func clientConfig(c config.Model, log *slog.Logger) openai.Config {
+	oc := openai.Config{
+		Name: c.Name, BaseURL: c.BaseURL, APIKey: string(c.APIKey), Window: c.Window, Blind: c.Vision == "off",
+		FirstToken: c.FirstToken, Idle: c.Idle, Log: log,
+		Effort: c.Reasoning, Header: http.Header{}, Body: json.RawMessage(c.Body),
+	}
+	for _, h := range c.Headers {
+		name, value, _ := strings.Cut(h, ":")
+		oc.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	return oc
+}
+
+// unknownPrice says where the price of a model is to be written.
+func unknownPrice(c *config.Config, choice config.ModelChoice, name string) error {
+	const remedy = "price_input and price_output, the dollars for a million tokens, or price_input = 0 for a model on this machine or in its own network"
+	wrong := fmt.Sprintf("[budget] bounds what models may cost, and no price of %s is known: ", name)
+	if choice.Name != "" {
+		return &config.SettingError{Where: c.Origin(choice.Key), Key: choice.Key, Remedy: wrong + "name a table [models.NAME] here, and write there name, the server, " + remedy}
+	}
+	return &config.SettingError{Where: c.Origin(choice.Table + ".name"), Key: choice.Table + ".price_input", Remedy: wrong + "write " + remedy}
 }
 
 // fleetID returns the id by which the fleet knows a model: the same account on the same
@@ -122,17 +171,20 @@ type Meters interface {
 	Failover(from, to string)
 }
 
-// Chain returns one model that asks all of them in turn; nil if there are none. The book
-// shares with the whole fleet which of them are not asked for a while.
-func Chain(all []Model, book channels.Notes, meters Meters, log *slog.Logger) llm.Model {
-	if len(all) == 0 {
-		return nil
+// Chains returns for each agent one model that asks all of the agent's models in turn. The
+// book shares with the whole fleet which of them are not asked for a while.
+func Chains(lists Lists, book channels.Notes, meters Meters, log *slog.Logger) map[string]llm.Model {
+	chains := map[string]llm.Model{}
+	for agent, all := range lists {
+		cfg := failover.Config{Notes: notes{book}, Observe: meters.Model, Moved: meters.Failover, Log: log}
+		for _, m := range all {
+			cfg.Links = append(cfg.Links, m.Link)
+		}
+		if len(all) > 0 {
+			chains[agent] = failover.New(cfg)
+		}
 	}
-	cfg := failover.Config{Notes: notes{book}, Observe: meters.Model, Moved: meters.Failover, Log: log}
-	for _, m := range all {
-		cfg.Links = append(cfg.Links, m.Link)
-	}
-	return failover.New(cfg)
+	return chains
 }
 
 // notesSubject is the subject under which the book notes which models are not asked for a

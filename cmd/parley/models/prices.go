@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"parley/agent/llm"
 	"parley/agent/prices"
@@ -50,6 +51,9 @@ func priceOf(c *config.Config, list prices.List, m Model, name string, s config.
 	}
 	in, cached, out := written("price_input"), written("price_cached"), written("price_output")
 	switch {
+	case !strings.HasPrefix(m.Named, m.Table): // the table's prices are those of another model
+		price, known = list.Of(name, m.Server)
+		return price, known, nil
 	case !in && !cached && !out:
 		price, known = list.Of(name, m.Server)
 		return price, known, nil

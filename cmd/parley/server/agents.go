@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"parley/agent"
+	"parley/agent/llm"
 	"parley/agent/prompt"
 	"parley/bus"
 	"parley/bus/timers"
@@ -85,25 +86,29 @@ func (s *Server) agentOf(ctx context.Context, session string) (agent.Agent, erro
 	if !ok {
 		return agent.Agent{}, fmt.Errorf("no agent is named %q in the configuration", name)
 	}
+	model, ok := s.models[name]
+	if !ok {
+		return agent.Agent{}, fmt.Errorf("no model answers for the agent %q: set [model], or agents.%s.model", name, name)
+	}
 	all, err := s.tools()
 	if err != nil {
 		return agent.Agent{}, err
 	}
 	guarding := s.guard.Load()
 	return agent.Agent{
-		Name: name, Model: s.model, Known: all, Tools: s.skills.With(s.mcp.With(ctx, s.grantedTools(all, s.capabilities(session)), name, isOwnerTerminal(session)), session),
+		Name: name, Model: model, Known: all, Tools: s.skills.With(s.mcp.With(ctx, s.grantedTools(all, s.capabilities(session)), name, isOwnerTerminal(session)), session),
 		Prompt: s.buildPrompt, Keep: s.keepResult, HashInput: s.fingerprintInputs, Untrusted: s.promptUntrusted,
 		Enclose: s.encloseShown, Picture: s.files.Picture, Fetch: s.files.Fetch, MayNote: s.home.MayNote, MaySumUp: s.home.MaySumUp, Discard: s.discardFiles,
 		Guard: s.decide, Before: guarding.before, After: guarding.after, Redact: guarding.redact,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
-		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.contextWindow(a.ContextTokens), Day: a.Day, Steer: a.Queue == "steer",
+		MaxParallelTools: a.MaxParallelTools, ContextTokens: contextWindow(a.ContextTokens, model), Day: a.Day, Steer: a.Queue == "steer",
 	}, nil
 }
 
 // contextWindow returns how many tokens of context may be used: the configured number, or
 // the model's own if that is less.
-func (s *Server) contextWindow(configured int) int {
-	if has := s.model.Info().ContextTokens; has > 0 {
+func contextWindow(configured int, model llm.Model) int {
+	if has := model.Info().ContextTokens; has > 0 {
 		return min(configured, has)
 	}
 	return configured

@@ -35,16 +35,20 @@ func newTestServer(t testing.TB, text string) *Server {
 			t.Error(err)
 		}
 	})
-	return newServer(h, Config{Settings: cfg, Models: []models.Model{{Link: failover.Link{ID: "demo", Model: demo.New()}}}, Role: Both, Log: slog.New(slog.DiscardHandler)}, nil, unwalled)
+	answering := []models.Model{{Link: failover.Link{ID: "demo", Model: demo.New()}}}
+	return newServer(h, Config{Settings: cfg, Models: models.Lists{"main": answering, "ops": answering}, Role: Both, Log: slog.New(slog.DiscardHandler)}, nil, unwalled)
 }
 
 // The agent of a session is the one that its key names, with that one's settings.
 func TestAgentOfASession(t *testing.T) {
-	s := newTestServer(t, "[agents.main]\nmax_tool_iterations = 3\n[agents.ops]\nmax_tool_iterations = 7\n")
+	s := newTestServer(t, "[agents.main]\nmax_tool_iterations = 3\n[agents.ops]\nmax_tool_iterations = 7\n[agents.mute]\n")
 	for session, want := range map[string]int{"main:console:default": 3, "ops:slack:C1/17.5": 7} {
 		if a, err := s.agentOf(t.Context(), session); err != nil || a.MaxIterations != want || a.Name != agentName(session) {
 			t.Errorf("%s: %s with %d iterations, %v; want %d", session, a.Name, a.MaxIterations, err, want)
 		}
+	}
+	if _, err := s.agentOf(t.Context(), "mute:console:default"); err == nil || !strings.Contains(err.Error(), "agents.mute.model") {
+		t.Errorf("an agent for which no model answers: %v", err)
 	}
 	if a, err := s.agentOf(t.Context(), "gone:console:default"); err == nil || !strings.Contains(err.Error(), `"gone"`) {
 		t.Errorf("an agent that there is not: %+v, %v", a, err)

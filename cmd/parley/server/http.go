@@ -111,7 +111,7 @@ func (f *httpAccess) webhooks() map[string]http.Handler {
 func (f *httpAccess) newAPI(local bool) *api.API {
 	s := f.Server
 	agent := api.Agent{Name: config.MainAgent, Event: s.eventSession}
-	if s.model != nil {
+	if s.models[config.MainAgent] != nil {
 		agent.Say = s.publishUserMessage
 	}
 	return api.New(api.Config{

@@ -147,7 +147,7 @@ func quoteMarkdown(text string) string {
 // replySession returns the session that a reply at an address would reach; false where no
 // agent listens.
 func (s *Server) replySession(at bus.Address) (session string, ok bool) {
-	if s.model == nil && s.settings.Load().Bus.URL == "" { // in a fleet the workers have the model
+	if len(s.models) == 0 && s.settings.Load().Bus.URL == "" { // in a fleet the workers have the model
 		return "", false
 	}
 	if at.Channel == events.Name {

@@ -194,8 +194,10 @@ func (s *Server) currentCaps() billing.Caps {
 // newBilling makes the desk that answers /usage.
 func (s *Server) newBilling() *billing.UsageReporter {
 	d := &billing.UsageReporter{Usage: s.home.Store.Bill().Usage, Account: s.home.Book.Account}
-	if s.model != nil && s.model.Info().Price != (llm.Price{}) {
-		d.Caps = s.currentCaps
+	for _, model := range s.models {
+		if model.Info().Price != (llm.Price{}) {
+			d.Caps = s.currentCaps
+		}
 	}
 	return d
 }
@@ -293,22 +295,25 @@ func (s *Server) introduction(l *endpoint) func(context.Context) (string, error)
 		if err != nil {
 			return "", err
 		}
-		return introduction.Text(introduction.Facts{About: now.About, Owners: owners, Models: s.modelPlaces(), Days: c.Retention.Days, Prefix: channels.CommandPrefix(l.channel)}), nil
+		return introduction.Text(introduction.Facts{About: now.About, Owners: owners, Models: s.modelPlaces(now.Agent), Days: c.Retention.Days, Prefix: channels.CommandPrefix(l.channel)}), nil
 	}
 }
 
-// modelPlaces returns where texts go to be answered, for introduction.Facts.
-func (s *Server) modelPlaces() []string {
+// modelPlaces returns where texts to an agent go to be answered, for introduction.Facts.
+func (s *Server) modelPlaces(agent string) (hosts []string) {
 	c := s.settings.Load()
-	switch {
-	case c.Model.Demo || !c.Model.Configured && s.model != nil:
-		return []string{introduction.Local}
-	case !c.Model.Configured: // other processes answer
-		return nil
-	}
-	hosts := []string{introduction.Host(cmp.Or(c.Model.BaseURL, openai.DefaultURL))}
-	for _, name := range c.Model.Fallback {
-		hosts = append(hosts, introduction.Host(cmp.Or(c.Models[name].BaseURL, openai.DefaultURL)))
+	for _, choice := range c.ModelsOf(agent) {
+		model := c.Model
+		if name, further := strings.CutPrefix(choice.Table, "models."); further {
+			model = c.Models[name]
+		}
+		switch {
+		case choice.Demo || !model.Configured && s.models[agent] != nil:
+			return append(hosts, introduction.Local)
+		case !model.Configured: // other processes answer
+			return hosts
+		}
+		hosts = append(hosts, introduction.Host(cmp.Or(model.BaseURL, openai.DefaultURL)))
 	}
 	return hosts
 }

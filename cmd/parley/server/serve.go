@@ -61,8 +61,8 @@ func (s *Server) Serve(ctx context.Context, o Options) error {
 		}
 	}
 	name := "none"
-	if s.model != nil {
-		name = s.model.Info().Name
+	if main := s.models[config.MainAgent]; main != nil {
+		name = main.Info().Name
 	}
 	s.log.Info("serving", slog.String("role", string(s.role)), slog.Int("channels", len(s.platformChannels())), slog.String("model", name), slog.String("http", address), slog.String("home", s.home.Dir))
 	return s.runStages(ctx, s.stages(func(ctx context.Context) error { return f.serve(ctx, socket, port) })...)
@@ -94,7 +94,7 @@ func (s *Server) stages(front func(context.Context) error) []func(context.Contex
 	if s.role.Works() {
 		all = append(all, s.prepareTools)
 	}
-	if s.role.Works() && s.model != nil {
+	if s.role.Works() && len(s.models) > 0 {
 		all = append(all, s.runWorkerAndTimers)
 	}
 	if s.role.Works() { // after the turns that may start some
@@ -158,6 +158,15 @@ func (s *Server) runStages(ctx context.Context, stages ...func(context.Context) 
 	return err
 }
 
+// warnOfUnknownPrices warns the operator of models that a new [budget] does not bound.
+func (s *Server) warnOfUnknownPrices(next *config.Config) {
+	for name, model := range s.models {
+		if next.Budget.Written && !model.Info().Priced && !next.ModelsOf(name)[0].Demo {
+			s.log.Warn("[budget] does not hold for a model of no known price, and the next start is refused: set price_input beside the model's name", slog.String("model", model.Info().Name))
+		}
+	}
+}
+
 // reload reads the configuration again and applies what can be changed while serving: who
 // may talk, what may be messaged, and limits. A wrong file changes nothing.
 func (s *Server) reload(load func() (*config.Config, error), reloaded func()) {
@@ -184,9 +193,7 @@ func (s *Server) reload(load func() (*config.Config, error), reloaded func()) {
 	s.settings.Store(next)
 	reloaded()
 	s.log.Info("configuration read again", slog.Int("changed", len(changes.Live)), slog.Int("need_restart", len(changes.Restart)))
-	if next.Budget.Written && s.model != nil && !s.model.Info().Priced && !next.Model.Demo {
-		s.log.Warn("[budget] does not hold for a model of no known price, and the next start is refused: set price_input beside the model's name")
-	}
+	s.warnOfUnknownPrices(next)
 	for _, key := range changes.Restart {
 		s.log.Warn("this setting takes effect at the next start", slog.String("key", key))
 	}

@@ -51,7 +51,7 @@ import (
 // A Config holds what Open needs to make a server.
 type Config struct {
 	Settings *config.Config
-	Models   []models.Model // in the order in which they are asked; empty if nobody answers
+	Models   models.Lists // empty if nobody answers
 	Role     Role
 	// Override names a directory that one session uses as its workspace.
 	Override home.WorkspaceOverride
@@ -67,7 +67,7 @@ type Server struct {
 	home      *home.Home
 	log       *slog.Logger
 	settings  atomic.Pointer[config.Config] // replaced by SIGHUP
-	model     llm.Model                     // nil if nobody answers
+	models    map[string]llm.Model          // by agent; empty if nobody answers
 	tools     func() (*tools.Set, error)    // waits until it is known whether a sandbox works
 	files     *attachments.Keeper
 	guard     atomic.Pointer[callGuard]        // replaced with settings
@@ -233,7 +233,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 		Build: c.Build, Fleet: metrics.Fleet{Holder: s.reportsFleet.Load, Bus: h.Bus, Book: h.Book},
 		Channels: s.connectionStates, Servers: s.serversUp, Jobs: func() int { return s.jobs.Running() }, Dropped: h.Bus.Dropped, Log: c.Log,
 	})
-	s.model = models.Chain(c.Models, h.Book, s.metrics, c.Log)
+	s.models = models.Chains(c.Models, h.Book, s.metrics, c.Log)
 	s.billing = s.newBilling()
 	s.desk = s.newDesk()
 	s.clock = s.newClock()

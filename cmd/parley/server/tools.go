@@ -96,7 +96,10 @@ const mostWriting = 3 * time.Second
 func (s *Server) newFiles() *attachments.Keeper {
 	return attachments.New(attachments.Config{
 		Workspace: s.home.Workspace, Writable: s.openUntil,
-		Sees:    func(string) bool { return s.model == nil || !s.model.Info().Blind },
+		Sees: func(session string) bool {
+			model := s.models[agentName(session)]
+			return model == nil || !model.Info().Blind
+		},
 		Fetcher: s.fetcher, Words: s.transcriber, Log: s.log,
 	})
 }
