@@ -42,11 +42,10 @@ func (r *sessionRun) continueTurn(ctx context.Context, t *turn) error {
 	if t == nil || t.parked || t.done != nil {
 		return nil
 	}
-	account, err := r.accountOf(ctx, t.person)
+	release, err := r.resumeCount(ctx, t.person, t.route.Owner)
 	if err != nil {
 		return err
 	}
-	release := r.quota.Resume(account)
 	defer release()
 	r.emit(t, bus.Event{Type: bus.TurnStart, Causes: t.causes})
 	return r.runTurn(ctx, t)

@@ -28,16 +28,17 @@ import (
 // limits do not bind owners.
 func (r *sessionRun) countTurn(ctx context.Context, in bus.Inbound) (release func(), refusal *ending, err error) {
 	if in.From.Owner {
-		return r.quota.Resume(in.From.ID), nil, nil
+		release, err = r.resumeCount(ctx, in.From.ID, true)
+		return release, nil, err
 	}
 	account, err := r.accountOf(ctx, in.From.ID)
 	if err != nil {
 		return nil, nil, err
 	}
 	most := r.cfg.Limits()
-	release, again, err := r.quota.Begin(account, quota.Limits{AtOnce: most.Turns, Hour: most.TurnsHour})
+	release, again, err := r.quota.Begin(ctx, r.lease, account, in.ID, quota.Limits{AtOnce: most.Turns, Hour: most.TurnsHour})
 	if err != nil {
-		return nil, nil, errLater
+		return nil, nil, countError(err)
 	}
 	if !again.IsZero() {
 		refusal = failure("too_many_turns", "You have asked me %d times within the hour, which is the most that I may answer. Ask again from %s UTC on.",
@@ -55,6 +56,31 @@ func (r *sessionRun) countTurn(ctx context.Context, in bus.Inbound) (release fun
 		refusal = &ending{state: sessions.TurnFailed, code: refused.Code, text: refused.Text}
 	}
 	return release, refusal, nil
+}
+
+// resumeCount counts a turn as running until release is called, whatever the limits say,
+// unless it is an owner's: these are not counted.
+func (r *sessionRun) resumeCount(ctx context.Context, person string, owner bool) (release func(), err error) {
+	if owner {
+		return func() {}, countError(r.quota.Leave(ctx, r.lease))
+	}
+	account, err := r.accountOf(ctx, person)
+	if err != nil {
+		return nil, err
+	}
+	release, err = r.quota.Resume(ctx, r.lease, account)
+	return release, countError(err)
+}
+
+// countError returns what a run ends with if a turn could not be counted.
+func countError(err error) error {
+	switch {
+	case errors.Is(err, quota.ErrBusy):
+		return errLater
+	case err == nil, errors.Is(err, bus.ErrFenced):
+		return err
+	}
+	return fmt.Errorf("%w: %w", errBusAway, err)
 }
 
 // beginTurn writes the beginning of a turn (C1): its messages, and more entries, which

@@ -203,11 +203,10 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn) error {
 	if err := r.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindResumed, nil)); err != nil {
 		return err
 	}
-	account, err := r.accountOf(ctx, t.person)
+	release, err := r.resumeCount(ctx, t.person, t.route.Owner)
 	if err != nil {
 		return err
 	}
-	release := r.quota.Resume(account)
 	defer release()
 	r.emit(t, bus.Event{Type: bus.TurnStart, Causes: t.causes}) // watchers may have forgotten the turn
 	return r.runTurn(ctx, t)

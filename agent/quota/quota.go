@@ -1,11 +1,14 @@
-// Package quota counts each person's turns, running and begun within the hour, in this
-// process.
+// Package quota counts each person's turns, running and begun within the hour: on the bus
+// where several processes share it, else in this process.
 package quota
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
+
+	"parley/bus"
 )
 
 // ErrBusy is the error for a person who has as many turns running as they may have.
@@ -18,7 +21,10 @@ type Limits struct {
 	Hour   int // begun within any hour
 }
 
-// A Quota counts the turns of all people. It is safe for concurrent use.
+// A Quota counts the turns of all people. It is safe for concurrent use. If the lease of a
+// turn's session can count what is done for a person ([bus.QuotaLease]), the bus counts the
+// turn. It counts it until the lease ends or is counted for somebody else, so that it counts
+// no turn of a process that died.
 type Quota struct {
 	mu     sync.Mutex
 	people map[string]*turnsOfPerson
@@ -35,36 +41,64 @@ type turnsOfPerson struct {
 // New makes a Quota with no turns.
 func New() *Quota { return &Quota{people: map[string]*turnsOfPerson{}, sweep: 1024, now: time.Now} }
 
-// Begin counts a new turn of a person. It returns ErrBusy if the person has enough turns
-// running. If the person has begun enough turns in this hour, the turn is refused and
-// again is the time from which another may begin; otherwise again is zero. Even a
-// refused turn counts as running until release is called.
-func (q *Quota) Begin(person string, most Limits) (release func(), again time.Time, err error) {
+// Begin counts a new turn of a person, by its id. It returns ErrBusy if the person has
+// enough turns running. If the person has begun enough turns in this hour, the turn is
+// refused and again is the time from which another may begin; otherwise again is zero.
+// Counted turns run until release is called.
+func (q *Quota) Begin(ctx context.Context, lease bus.Lease, person, turn string, most Limits) (release func(), again time.Time, err error) {
+	if shared, ok := lease.(bus.QuotaLease); ok {
+		return beginShared(ctx, shared, bus.Quota{Group: person, ID: turn, AtOnce: most.AtOnce, Hour: most.Hour})
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.forgetIdle()
 	u := q.turnsOf(person)
-	u.prune(q.now())
+	now := q.now()
+	u.prune(now)
 	if u.running >= most.AtOnce {
 		return nil, time.Time{}, ErrBusy
 	}
-	if len(u.begun) >= most.Hour {
-		again = u.begun[0].Add(time.Hour)
+	if begun := len(u.begun); begun >= most.Hour {
+		again = u.begun[begun-most.Hour].Add(time.Hour)
 	} else {
-		u.begun = append(u.begun, q.now())
+		u.begun = append(u.begun, now)
 	}
 	u.running++
 	return q.releaser(u), again, nil
 }
 
-// Resume counts a turn that may run regardless of limits: an earlier holder of its
-// session began it, or it has no person.
-func (q *Quota) Resume(person string) (release func()) {
+// beginShared begins a turn as Begin does, counted by the bus.
+func beginShared(ctx context.Context, lease bus.QuotaLease, quota bus.Quota) (release func(), again time.Time, err error) {
+	err = lease.Begin(ctx, quota)
+	if errors.Is(err, bus.ErrBusy) {
+		return nil, time.Time{}, ErrBusy
+	}
+	if over, ok := errors.AsType[*bus.QuotaError](err); ok {
+		return func() {}, time.Now().Add(over.Opens), nil
+	}
+	return func() {}, time.Time{}, err
+}
+
+// Resume counts a turn that may run regardless of limits, because an earlier holder of its
+// session began it.
+func (q *Quota) Resume(ctx context.Context, lease bus.Lease, person string) (release func(), err error) {
+	if shared, ok := lease.(bus.QuotaLease); ok {
+		return func() {}, shared.Resume(ctx, person)
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	u := q.turnsOf(person)
 	u.running++
-	return q.releaser(u)
+	return q.releaser(u), nil
+}
+
+// Leave stops counting the turn that last ran under a lease. A turn that is not counted
+// follows.
+func (q *Quota) Leave(ctx context.Context, lease bus.Lease) error {
+	if shared, ok := lease.(bus.QuotaLease); ok {
+		return shared.Leave(ctx)
+	}
+	return nil // release has done it
 }
 
 // turnsOf returns the counts of a person.

@@ -83,6 +83,7 @@ func Run(t *testing.T, h Harness) {
 		{"hold", holdPromises},
 		{"roster", rosterPromises},
 		{"events", eventPromises},
+		{"quota", quotaPromises},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {

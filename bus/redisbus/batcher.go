@@ -275,6 +275,7 @@ const (
 	emitScript
 	repairScript
 	forgetScript
+	beginScript
 	scriptCount
 )
 
@@ -282,7 +283,7 @@ const (
 func (s script) String() string {
 	return [scriptCount]string{
 		"publish", "claim", "read", "extend", "settle", "giveback", "rewake", "nudge", "replay",
-		"drop", "unpause", "hold", "extend_holds", "release", "emit", "repair", "forget",
+		"drop", "unpause", "hold", "extend_holds", "release", "emit", "repair", "forget", "begin",
 	}[s]
 }
 

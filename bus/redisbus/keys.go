@@ -1,6 +1,8 @@
 package redisbus
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"hash/fnv"
 	"strconv"
 	"strings"
@@ -32,6 +34,11 @@ func (k keys) topics() string   { return k.prefix + "topics" }     // sorted set
 func (k keys) released() string { return k.channels + "released" } // channel: names that have become free
 
 func (k keys) forgotten() string { return k.channels + "forgotten" } // channel: requests to forget the events of sessions
+
+// working and begun are what is counted for a group. Their names have a hash of the group's,
+// which may be a person's id.
+func (k keys) working(group string) string { return k.prefix + "working:" + groupHash(group) }
+func (k keys) begun(group string) string   { return k.prefix + "begun:" + groupHash(group) }
 
 func (k keys) hold(name string) string        { return k.prefix + "hold:" + name }        // the fence under which the name is held
 func (k keys) notes(instance string) string   { return k.channels + "notes:" + instance } // channel: notes about the leases of a process
@@ -82,4 +89,9 @@ func (t *topicKeys) seen(day int64, id string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // never fails
 	return t.prefix + "seen:" + t.part + ":" + strconv.FormatInt(day, 10) + ":" + strconv.Itoa(int(h.Sum32()%seenBuckets))
+}
+
+func groupHash(group string) string {
+	sum := sha256.Sum256([]byte(group))
+	return hex.EncodeToString(sum[:16])
 }

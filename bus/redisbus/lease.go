@@ -24,6 +24,7 @@ type lease struct {
 	over    error         // why the lease is over; nil while it is not known to be
 	changed chan struct{} // closed at the next change; nil if nobody waits for one
 	cached  cachedMailbox
+	group   string // for which the lease is counted, or may be; "" for none
 }
 
 // A cachedMailbox is what this process knows of a mailbox that it has leased.
@@ -293,4 +294,64 @@ func (l *lease) endSettle() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cached.settling = false
+}
+
+// Begin implements bus.QuotaLease.
+func (l *lease) Begin(ctx context.Context, q bus.Quota) error {
+	r, err := l.count(ctx, q, l.swapGroup(q.Group))
+	if err != nil {
+		return fmt.Errorf("count what begins: %w", err)
+	}
+	switch r.at(0).text() {
+	case "busy":
+		return bus.ErrBusy
+	case "over":
+		return &bus.QuotaError{Opens: time.Duration(r.at(1).number()) * time.Microsecond}
+	}
+	return nil
+}
+
+// Resume implements bus.QuotaLease.
+func (l *lease) Resume(ctx context.Context, group string) error {
+	if _, err := l.count(ctx, bus.Quota{Group: group}, l.swapGroup(group)); err != nil {
+		return fmt.Errorf("count what goes on: %w", err)
+	}
+	return nil
+}
+
+// Leave implements bus.QuotaLease.
+func (l *lease) Leave(ctx context.Context) error {
+	last := l.swapGroup("")
+	if last == "" {
+		return nil
+	}
+	if _, err := l.count(ctx, bus.Quota{Group: last, AtOnce: -1}, last); err != nil {
+		return fmt.Errorf("count no more: %w", err)
+	}
+	return nil
+}
+
+// swapGroup records for which group the lease is about to be counted, and returns for which
+// it was until now.
+func (l *lease) swapGroup(group string) (last string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last, l.group = l.group, group
+	return last
+}
+
+// count runs the begin script. If its outcome is unknown, the same call may be made again.
+func (l *lease) count(ctx context.Context, q bus.Quota, last string) (reply, error) {
+	if last == "" {
+		last = q.Group
+	}
+	k := l.bus.keys
+	keys := []string{k.clock(), l.keys.state, k.working(q.Group), k.begun(q.Group), k.working(last)}
+	keep := l.bus.leases.maxHold + l.bus.leases.length
+	r, err := l.bus.batcher.run(ctx, beginScript, keys, l.claim.Key, l.claim.Fence, q.ID, q.AtOnce, q.Hour, keep.Milliseconds())
+	if err == nil && r.at(0).text() == "fenced" {
+		l.handleRefusal()
+		err = bus.ErrFenced
+	}
+	return r, err
 }

@@ -84,7 +84,7 @@ func mayRemain(key string) bool {
 	_, name, _ := strings.Cut(key, ":{0}:")
 	kind, _, _ := strings.Cut(name, ":")
 	switch kind {
-	case "clock", "contact", "topics", "wake", "seen", "hold", "nudge", "pause", "dead", "graves", "events":
+	case "clock", "contact", "topics", "wake", "seen", "hold", "nudge", "pause", "dead", "graves", "events", "working", "begun":
 		return true
 	}
 	return false

@@ -79,7 +79,7 @@ func rules() []rule {
 		{"agent/llm", 2, []string{"tools"}},
 		{"agent/journal", 2, []string{"sessions"}},
 		{"agent/prompt", 2, nil},
-		{"agent/quota", 2, nil},
+		{"agent/quota", 2, []string{"bus"}},
 		{"agent/purse", 3, []string{"agent/llm", "sessions", "sessions/bill"}},
 		{"agent/audit", 2, []string{"sessions"}},
 		{"agent/quote", 2, nil},

@@ -70,6 +70,7 @@ func keptKeys() []string {
 		"state", "heads", "due", "leased", "mail", "dead", "graves", "seen", // mail: by sender and session
 		"events", "feed", // events: by session
 		"clock", "contact", "topics", "wake", "pause", "hold", "nudge", "notes", "released", "forgotten", // nothing that somebody said
+		"working", "begun", // by a hash of a person's id, ids of turns: forget leaves them, or who is forgotten might ask without a limit; they go after an hour
 	}
 }
 

@@ -109,8 +109,29 @@ type Process struct {
 // Serve starts serve; env is added to its environment.
 func (w *World) Serve(env ...string) *Process {
 	w.T.Helper()
-	p := &Process{w: w, Cmd: w.Command("serve"), Stderr: &SyncBuffer{}, Ended: make(chan error, 1)}
+	p := w.process("serve")
 	p.Cmd.Env = append(p.Cmd.Env, env...)
+	return p.start()
+}
+
+// ServeAs starts serve with a role, in a home of its own, as one process of a fleet.
+func (w *World) ServeAs(role string) *Process {
+	w.T.Helper()
+	own := *w
+	own.Home = w.T.TempDir()
+	return own.process("serve", "--role", role).start()
+}
+
+// process returns a process that runs the program with these arguments once it is started.
+func (w *World) process(args ...string) *Process {
+	w.T.Helper()
+	return &Process{w: w, Cmd: w.Command(args...), Stderr: &SyncBuffer{}, Ended: make(chan error, 1)}
+}
+
+// start starts the process, which ends with the test.
+func (p *Process) start() *Process {
+	w := p.w
+	w.T.Helper()
 	p.Cmd.Stderr = p.Stderr
 	if err := p.Cmd.Start(); err != nil {
 		w.T.Fatal(err)
