@@ -13,11 +13,11 @@ import (
 func Blank(md string) bool { return isBlank(document.Unescape(document.Clean(md))) }
 
 // isBlank reports whether a text has nothing visible in it.
-func isBlank(s string) bool { return strings.TrimLeftFunc(s, isUnseen) == "" }
+func isBlank(s string) bool { return strings.TrimLeftFunc(s, isInvisible) == "" }
 
-// isUnseen reports whether platforms draw a character as nothing: true for blanks, control
+// isInvisible reports whether platforms draw a character as nothing: true for blanks, control
 // and format characters, fillers and variation selectors.
-func isUnseen(r rune) bool {
+func isInvisible(r rune) bool {
 	const brailleBlank = '\u2800'
 	return r == brailleBlank || unicode.IsSpace(r) || unicode.IsControl(r) ||
 		unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)

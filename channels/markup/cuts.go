@@ -11,9 +11,9 @@ import (
 	"parley/channels/markup/document"
 )
 
-// plainStart returns the beginning of the spans' text, a little more than could fit into
+// plainPrefix returns the beginning of the spans' text, a little more than could fit into
 // room.
-func plainStart(spans []document.Span, room int) string {
+func plainPrefix(spans []document.Span, room int) string {
 	var b strings.Builder
 	n := 0
 	for _, s := range spans {
@@ -62,12 +62,12 @@ func niceCut(s string, at int) int {
 	if space > 0 {
 		return space
 	}
-	return lastCharacter(s, at)
+	return lastBoundary(s, at)
 }
 
-// lastCharacter returns the last boundary up to at between two characters as people see
-// them; a single one that is longer has to be cut.
-func lastCharacter(s string, at int) int {
+// lastBoundary returns the last position up to at which is between two characters as people see
+// them. If the first character is longer, the position is within it.
+func lastBoundary(s string, at int) int {
 	start := 0
 	for i := at - 1; i > 0; i-- {
 		if s[i] == ' ' || isWord(s[i]) {
@@ -95,8 +95,8 @@ func isWord(c byte) bool {
 	return c < utf8.RuneSelf && (unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)))
 }
 
-// headSpans returns the spans before a byte position of their text.
-func headSpans(spans []document.Span, at int) []document.Span {
+// spansBefore returns the spans whose text is before a byte position.
+func spansBefore(spans []document.Span, at int) []document.Span {
 	for i, s := range spans {
 		if at <= len(s.Text) {
 			s.Text = s.Text[:at]
@@ -107,9 +107,9 @@ func headSpans(spans []document.Span, at int) []document.Span {
 	return spans
 }
 
-// tailSpans returns the spans from a byte position of their text on. It reuses the slice
-// that it cuts, because a long text is cut many times.
-func tailSpans(spans []document.Span, at int) []document.Span {
+// spansFrom returns the spans whose text is from a byte position on. It changes the given slice
+// instead of copying it, because a long text is cut many times.
+func spansFrom(spans []document.Span, at int) []document.Span {
 	for i, s := range spans {
 		if at <= len(s.Text) {
 			spans[i].Text = s.Text[at:]
@@ -163,7 +163,7 @@ func codeCut(s string, at int) int {
 			return i
 		}
 	}
-	return lastCharacter(s, at)
+	return lastBoundary(s, at)
 }
 
 // breakCode breaks a line of code into lines no wider than width, behind blanks or

@@ -10,28 +10,28 @@ import (
 
 // A dialect renders blocks for one platform.
 type dialect interface {
-	// block renders a whole block, well formed by itself.
-	block(b document.Block) string
+	// renderBlock renders a whole block, well formed by itself.
+	renderBlock(b document.Block) string
 	// size returns how much of a message a rendered text takes up.
 	size(text string) size
-	// most returns the largest size of a message whose length is at most limit.
-	most(limit int) size
-	// links reports whether the dialect renders a span's link as a link, in messages of at
-	// most limit units; otherwise the target is written as text.
-	links(s document.Span, limit int) bool
-	// form returns the form in which the dialect shows a table.
-	form(table document.Block) form
-	// join appends rendered blocks to a text, with what separates them.
+	// largest returns the largest size of a message whose length is at most limit.
+	largest(limit int) size
+	// rendersLink reports whether the dialect renders a span's link as a link in a message of
+	// at most limit units. If not, the link's target is written as text.
+	rendersLink(s document.Span, limit int) bool
+	// tableForm returns in which form the dialect shows a table.
+	tableForm(table document.Block) form
+	// join appends rendered blocks to a text, with separators between them.
 	join(to *strings.Builder, frags []renderedBlock)
-	// harmless changes a text without markup so that nothing in it acts all the same, such
+	// defuse changes a text without markup so that nothing in it acts all the same, such
 	// as calling everybody.
-	harmless(plain string) string
+	defuse(plain string) string
 }
 
 // A richDialect also has a second, richer form for blocks that its platform shows
 // better in that form.
 type richDialect interface {
-	rich(b document.Block) richText
+	renderRich(b document.Block) richText
 	// joinRich joins the rendered blocks of a piece in the richer form; "" if that form
 	// shows nothing better.
 	joinRich(frags []renderedBlock) string
@@ -46,20 +46,22 @@ const (
 	asRecords             // row by row, each cell behind the name of its column
 )
 
-// A renderedBlock is one block in the forms in which a dialect writes it.
+// A renderedBlock is one block as the texts that may be sent of it.
 type renderedBlock struct {
-	text   string
-	plain  string
-	bare   string // plain without the targets of links
-	size   size
-	gap    bool
-	head   bool // a heading, which should stay with the block after it
-	within *document.Container
-	quote  bool
-	rich   richText
-	record *document.Block // the row of a table that this block shows; nil for others
+	text   string              // in the dialect
+	plain  string              // without markup
+	bare   string              // plain without the targets of links
+	size   size                // of text, and at least of plain
+	gap    bool                // an empty line precedes it
+	head   bool                // a heading, which should stay with the block after it
+	within *document.Container // the innermost quote or list item around it
+	quote  bool                // it is shown with the marks of a quote
+	rich   richText            // in the dialect's richer form, if it has one
+	record *document.Block     // the row of a table that this block shows; nil for others
 }
 
+// separator returns what goes between the block and the one before it, in dialects whose blocks
+// are lines.
 func (f renderedBlock) separator() string {
 	if f.gap {
 		return "\n\n"
@@ -70,25 +72,26 @@ func (f renderedBlock) separator() string {
 // A richText is a block rendered for Slack's markdown block.
 type richText struct {
 	text   string
-	table  string // the text shows more than in the ordinary form
+	table  string // the text with a real table in it, of which a message may have one; "" if there is none
 	better bool   // the text shows more than in the ordinary form
 }
 
-// A syntax renders what is inside a block.
+// A syntax writes the spans inside a block: their text and marks.
 type syntax interface {
-	// shown returns which of bold, italic and strike a span should have.
-	shown(s document.Span) document.Style
-	// open and close write the beginning and the end of a mark: one style, or a link. next
-	// is the character behind the mark, 0 at the end.
-	open(b *strings.Builder, m mark)
-	close(b *strings.Builder, m mark, next rune)
-	// text writes a span's text, with the marks of code if it is code; lineStart says that
-	// at most a list marker precedes it on its line.
-	text(b *strings.Builder, s document.Span, lineStart bool)
-	// bare writes a link whose text is its target.
-	bare(b *strings.Builder, s document.Span)
-	// linksInside reports that a link's text cannot contain marks.
-	linksInside() bool
+	// shownStyle returns which of bold, italic and strike a span should have.
+	shownStyle(s document.Span) document.Style
+	// openMark and closeMark write the beginning and the end of a mark: one style, or a link.
+	// next is the character behind the mark, 0 at the end.
+	openMark(b *strings.Builder, m mark)
+	closeMark(b *strings.Builder, m mark, next rune)
+	// writeText writes a span's text, with the marks of code if it is code. lineStart says that
+	// nothing precedes the text on its line, except perhaps a list marker.
+	writeText(b *strings.Builder, s document.Span, lineStart bool)
+	// writeBareLink writes a link whose text is its target.
+	writeBareLink(b *strings.Builder, s document.Span)
+	// linksInnermost reports whether a link must be inside of all other marks, because its text
+	// cannot contain any.
+	linksInnermost() bool
 }
 
 // A mark is one style or one link that begins and ends in a text.
@@ -97,8 +100,8 @@ type mark struct {
 	url   string
 }
 
-// on reports whether a span has the mark.
-func (m mark) on(s document.Span, shown document.Style) bool {
+// isOn reports whether a span has the mark; shown is the span's style as the dialect shows it.
+func (m mark) isOn(s document.Span, shown document.Style) bool {
 	if m.url != "" {
 		return s.URL == m.url && !s.IsBare()
 	}
@@ -114,24 +117,24 @@ func writeInline(b *strings.Builder, x syntax, spans []document.Span) {
 	var active []mark
 	lineStart := true
 	for i, s := range spans {
-		shown := x.shown(s)
+		shown := x.shownStyle(s)
 		next, _ := utf8.DecodeRuneInString(s.Text)
 		keep := 0
-		for keep < len(active) && active[keep].on(s, shown) {
+		for keep < len(active) && active[keep].isOn(s, shown) {
 			keep++
 		}
 		for len(active) > keep {
-			x.close(b, active[len(active)-1], next)
+			x.closeMark(b, active[len(active)-1], next)
 			active = active[:len(active)-1]
 		}
 		for _, m := range newMarks(x, spans[i:], active) {
-			x.open(b, m)
+			x.openMark(b, m)
 			active = append(active, m)
 		}
 		if s.IsBare() {
-			x.bare(b, s)
+			x.writeBareLink(b, s)
 		} else {
-			x.text(b, s, lineStart)
+			x.writeText(b, s, lineStart)
 		}
 		if nl := strings.LastIndexByte(s.Text, '\n'); s.Style != document.Marker && strings.TrimLeft(s.Text[nl+1:], " ") != "" {
 			lineStart = false
@@ -140,7 +143,7 @@ func writeInline(b *strings.Builder, x syntax, spans []document.Span) {
 		}
 	}
 	for len(active) > 0 {
-		x.close(b, active[len(active)-1], 0)
+		x.closeMark(b, active[len(active)-1], 0)
 		active = active[:len(active)-1]
 	}
 }
@@ -148,21 +151,21 @@ func writeInline(b *strings.Builder, x syntax, spans []document.Span) {
 // newMarks returns the marks of the first span that are not active yet, outermost first.
 func newMarks(x syntax, spans []document.Span, active []mark) []mark {
 	s := spans[0]
-	shown := x.shown(s)
+	shown := x.shownStyle(s)
 	if shown == 0 && (s.URL == "" || s.IsBare()) {
 		return nil
 	}
 	var ms []mark
 	var lasts []int
 	for _, m := range []mark{{url: s.URL}, {style: document.Bold}, {style: document.Italic}, {style: document.Strike}} {
-		if m == (mark{}) || !m.on(s, shown) || has(active, m) {
+		if m == (mark{}) || !m.isOn(s, shown) || hasMark(active, m) {
 			continue
 		}
 		n := 1
-		for n < len(spans) && n < lookAhead && m.on(spans[n], x.shown(spans[n])) {
+		for n < len(spans) && n < lookAhead && m.isOn(spans[n], x.shownStyle(spans[n])) {
 			n++
 		}
-		if m.url != "" && x.linksInside() {
+		if m.url != "" && x.linksInnermost() {
 			n = 0
 		}
 		at := len(ms)
@@ -177,10 +180,12 @@ func newMarks(x syntax, spans []document.Span, active []mark) []mark {
 	return ms
 }
 
-func has(ms []mark, m mark) bool {
+// hasMark reports whether m is one of the marks.
+func hasMark(ms []mark, m mark) bool {
 	return slices.Contains(ms, m)
 }
 
+// inlineText returns the spans as a text in the syntax of a dialect.
 func inlineText(x syntax, spans []document.Span) string {
 	var b strings.Builder
 	b.Grow(len(spans) * 24)
@@ -188,8 +193,8 @@ func inlineText(x syntax, spans []document.Span) string {
 	return b.String()
 }
 
-// inBold returns a heading's spans in bold, for platforms without headings.
-func inBold(spans []document.Span) []document.Span {
+// makeBold returns a heading's spans in bold, for platforms without headings.
+func makeBold(spans []document.Span) []document.Span {
 	all := make([]document.Span, len(spans))
 	for i, s := range spans {
 		if s.Style != document.Marker {
@@ -205,16 +210,17 @@ func isQuoted(b document.Block) bool {
 	return (b.Kind == document.Paragraph || b.Kind == document.Heading || b.Kind == document.Record) && b.Quotes() > 0
 }
 
-// isShort reports whether a link's target takes up only a small part of a message in which
-// targets count. It is false for targets in Telegram's own scheme, which lead nowhere on
-// other platforms.
-func isShort(s document.Span, limit int) bool {
+// hasShortTarget reports whether a link's target takes up only a small part of a message, on
+// platforms that count targets. It returns false for targets in Telegram's own scheme, which
+// lead nowhere on other platforms.
+func hasShortTarget(s document.Span, limit int) bool {
 	if strings.HasPrefix(s.URL, "tg:") {
 		return false
 	}
 	return limit == 0 || len(s.URL) <= limit/8
 }
 
+// quoted returns a text with the mark of a quote before each line.
 func quoted(text string) string {
 	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
 }
@@ -227,11 +233,13 @@ func indented(indent, text string) string {
 	return indent + strings.ReplaceAll(text, "\n", "\n"+indent)
 }
 
+// ruleText is shown for a rule, on platforms that have none.
 const ruleText = "———"
 
 // zeroWidth is an invisible character that separates what must not be read together.
 const zeroWidth = "\u200b"
 
+// joinLines implements join for dialects whose blocks are lines.
 func joinLines(to *strings.Builder, frags []renderedBlock) {
 	for i, f := range frags {
 		if i > 0 {

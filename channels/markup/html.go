@@ -7,26 +7,26 @@ import (
 	"parley/channels/markup/document"
 )
 
-// page is the dialect of HTML pages. The HTML loads and runs nothing: it has no pictures,
+// htmlDialect is the dialect of HTML pages. The HTML loads and runs nothing: it has no pictures,
 // no attributes except of links, code and cells, and HTML in the source becomes text.
-type page struct{}
+type htmlDialect struct{}
 
 // size counts what is visible; line ends between tags are not.
-func (page) size(text string) size {
+func (htmlDialect) size(text string) size {
 	return size{units: telegramSize(strings.ReplaceAll(text, ">\n", ">")).units, bytes: len(text)}
 }
 
-func (page) most(limit int) size { return limitedByLength(limit) }
+func (htmlDialect) largest(limit int) size { return limitedByLength(limit) }
 
-// links allows links to the web and to a mailbox.
-func (page) links(s document.Span, _ int) bool {
+// rendersLink allows links to the web and to a mailbox.
+func (htmlDialect) rendersLink(s document.Span, _ int) bool {
 	scheme, _, _ := strings.Cut(strings.ToLower(s.URL), ":")
 	return len(s.URL) <= document.MostLink && (scheme == "http" || scheme == "https" || scheme == "mailto")
 }
 
-func (page) form(document.Block) form { return asTable }
+func (htmlDialect) tableForm(document.Block) form { return asTable }
 
-func (x page) block(b document.Block) string {
+func (x htmlDialect) renderBlock(b document.Block) string {
 	switch b.Kind {
 	case document.Heading:
 		level := strconv.Itoa(b.Level)
@@ -41,7 +41,7 @@ func (x page) block(b document.Block) string {
 		}
 		return code + "</code></pre>"
 	case document.Table:
-		return x.table(b)
+		return x.renderTable(b)
 	case document.Rule:
 		return "<hr>"
 	}
@@ -52,7 +52,7 @@ func (x page) block(b document.Block) string {
 	return "<p>" + text + "</p>"
 }
 
-func (x page) table(b document.Block) string {
+func (x htmlDialect) renderTable(b document.Block) string {
 	var t strings.Builder
 	row := func(tag string, cells []document.Cell) {
 		t.WriteString("<tr>")
@@ -80,7 +80,7 @@ func (x page) table(b document.Block) string {
 }
 
 // join opens and closes quotes, lists and items around the blocks inside them.
-func (page) join(all *strings.Builder, frags []renderedBlock) {
+func (htmlDialect) join(all *strings.Builder, frags []renderedBlock) {
 	var to strings.Builder
 	var open []*document.Container
 	for i, f := range frags {
@@ -101,7 +101,7 @@ func (page) join(all *strings.Builder, frags []renderedBlock) {
 	all.WriteString(strings.TrimSpace(to.String()))
 }
 
-// pathTo returns the containers around a container, outermost first, and itself at the end.
+// pathTo returns the containers around c, outermost first, and c at the end.
 func pathTo(c *document.Container) (path []*document.Container) {
 	for ; c != nil; c = c.In {
 		path = append([]*document.Container{c}, path...)
@@ -109,8 +109,8 @@ func pathTo(c *document.Container) (path []*document.Container) {
 	return path
 }
 
-// closeContainers writes the closing tags of the open containers except the first keep. The
-// tag of the outermost list stays open if the next container is another item of that list.
+// closeContainers writes the closing tags of the open containers, except of the first keep of
+// them. If the next container is another item of the outermost list, that list stays open.
 func closeContainers(to *strings.Builder, open []*document.Container, keep int, next []*document.Container) {
 	for i := len(open) - 1; i >= keep; i-- {
 		c := open[i]
@@ -126,6 +126,8 @@ func closeContainers(to *strings.Builder, open []*document.Container, keep int, 
 	}
 }
 
+// openContainers writes the opening tags of the inner containers. The first shared of the open
+// ones stay open around them; a list that stayed open is not opened again.
 func openContainers(to *strings.Builder, open, inner []*document.Container, shared int) {
 	for i, c := range inner {
 		if c.List == nil {
@@ -144,6 +146,7 @@ func openContainers(to *strings.Builder, open, inner []*document.Container, shar
 	}
 }
 
+// listTag returns a tag of the list around an item, with its beginning (< or </) and attributes.
 func listTag(c *document.Container, begin, attributes string) string {
 	if c.List.Ordered {
 		return begin + "ol" + attributes + ">"
@@ -151,15 +154,16 @@ func listTag(c *document.Container, begin, attributes string) string {
 	return begin + "ul" + attributes + ">"
 }
 
-func (page) harmless(plain string) string { return plain }
+func (htmlDialect) defuse(plain string) string { return plain }
 
-func (page) linksInside() bool { return false }
+func (htmlDialect) linksInnermost() bool { return false }
 
-func (page) shown(s document.Span) document.Style {
+func (htmlDialect) shownStyle(s document.Span) document.Style {
 	return s.Style & (document.Bold | document.Italic | document.Strike)
 }
 
-func (m mark) element() string {
+// htmlElement returns the name of the HTML element of a style.
+func (m mark) htmlElement() string {
 	switch m.style {
 	case document.Bold:
 		return "strong"
@@ -169,23 +173,23 @@ func (m mark) element() string {
 	return "del"
 }
 
-func (page) open(b *strings.Builder, m mark) {
+func (htmlDialect) openMark(b *strings.Builder, m mark) {
 	if m.url != "" {
 		b.WriteString(`<a href="` + escapeHTML(m.url) + `" rel="nofollow noopener noreferrer">`)
 		return
 	}
-	b.WriteString("<" + m.element() + ">")
+	b.WriteString("<" + m.htmlElement() + ">")
 }
 
-func (page) close(b *strings.Builder, m mark, _ rune) {
+func (htmlDialect) closeMark(b *strings.Builder, m mark, _ rune) {
 	if m.url != "" {
 		b.WriteString("</a>")
 		return
 	}
-	b.WriteString("</" + m.element() + ">")
+	b.WriteString("</" + m.htmlElement() + ">")
 }
 
-func (page) text(b *strings.Builder, s document.Span, _ bool) {
+func (htmlDialect) writeText(b *strings.Builder, s document.Span, _ bool) {
 	switch {
 	case s.Style == document.Marker: // its list shows it
 	case s.Style&document.Code != 0:
@@ -195,8 +199,8 @@ func (page) text(b *strings.Builder, s document.Span, _ bool) {
 	}
 }
 
-func (x page) bare(b *strings.Builder, s document.Span) {
-	x.open(b, mark{url: s.URL})
+func (x htmlDialect) writeBareLink(b *strings.Builder, s document.Span) {
+	x.openMark(b, mark{url: s.URL})
 	b.WriteString(escapeHTML(s.Text))
-	x.close(b, mark{url: s.URL}, 0)
+	x.closeMark(b, mark{url: s.URL}, 0)
 }

@@ -8,8 +8,8 @@ import (
 	"parley/channels/markup/document"
 )
 
-// marks is the dialect of Markdown, in one of its flavours.
-type marks struct{ of flavour }
+// markdownDialect is the dialect of Markdown, in one of its flavours.
+type markdownDialect struct{ flavour flavour }
 
 // A flavour is the variant of Markdown that a reader understands.
 type flavour uint8
@@ -24,47 +24,48 @@ const (
 	slackBlock
 )
 
-func (marks) size(text string) size { return inUnits(text) }
+func (markdownDialect) size(text string) size { return sizeInUnits(text) }
 
-func (marks) most(limit int) size { return limitedByLength(limit) }
+func (markdownDialect) largest(limit int) size { return limitedByLength(limit) }
 
-func (marks) links(s document.Span, limit int) bool { return isShort(s, limit) }
+func (markdownDialect) rendersLink(s document.Span, limit int) bool { return hasShortTarget(s, limit) }
 
-func (x marks) form(table document.Block) form {
-	if x.of == discord {
-		return columnsUpTo(phoneWidth, table)
+func (x markdownDialect) tableForm(table document.Block) form {
+	if x.flavour == discord {
+		return columnsOrRecords(phoneWidth, table)
 	}
 	return asTable
 }
 
-func (x marks) block(b document.Block) string {
-	text := x.unindented(b)
-	if x.of == commonMark || x.of == slackBlock && isQuoted(b) {
+func (x markdownDialect) renderBlock(b document.Block) string {
+	text := x.renderUnindented(b)
+	if x.flavour == commonMark || x.flavour == slackBlock && isQuoted(b) {
 		return indented(b.Indent, text)
 	}
 	return text // quotes and blocks of code must begin at a line's beginning
 }
 
-func (x marks) unindented(b document.Block) string {
+// renderUnindented renders a block without the indent of the list item that contains it.
+func (x markdownDialect) renderUnindented(b document.Block) string {
 	var text string
 	switch b.Kind {
 	case document.CodeBlock:
-		return x.fenced(b.Info, strings.Join(b.Lines, "\n"))
+		return x.renderCode(b.Info, strings.Join(b.Lines, "\n"))
 	case document.Table:
-		if x.of == discord {
-			return x.fenced("", layout(b))
+		if x.flavour == discord {
+			return x.renderCode("", layoutTable(b))
 		}
-		return x.table(b)
+		return x.renderTable(b)
 	case document.Rule:
-		if x.of == discord {
+		if x.flavour == discord {
 			return ruleText
 		}
 		return "***"
 	case document.Heading:
-		text = x.heading(b)
+		text = x.renderHeading(b)
 	default:
 		text = inlineText(x, b.Spans)
-		if x.of == slackBlock {
+		if x.flavour == slackBlock {
 			text = strings.ReplaceAll(text, "\n", "  \n") // a plain line break would become a space
 		}
 	}
@@ -74,13 +75,14 @@ func (x marks) unindented(b document.Block) string {
 	return text
 }
 
-func (x marks) heading(b document.Block) string {
+// renderHeading renders a heading; on a platform with three levels, deeper ones are bold.
+func (x markdownDialect) renderHeading(b document.Block) string {
 	most := 6
-	if x.of == discord {
+	if x.flavour == discord {
 		most = 3
 	}
 	if b.Level > most || len(b.Spans) > 0 && b.Spans[0].Style == document.Marker {
-		return inlineText(x, inBold(b.Spans))
+		return inlineText(x, makeBold(b.Spans))
 	}
 	text := strings.ReplaceAll(inlineText(x, b.Spans), "\n", " ")
 	if strings.HasSuffix(text, "#") {
@@ -89,12 +91,12 @@ func (x marks) heading(b document.Block) string {
 	return strings.Repeat("#", b.Level) + " " + text
 }
 
-// fenced returns a code block. In flavours that may not understand a longer fence, it
+// renderCode renders a code block, whose language is info. In flavours that may not understand a longer fence, it
 // separates the characters of a fence inside the code.
-func (x marks) fenced(info, code string) string {
+func (x markdownDialect) renderCode(info, code string) string {
 	fence := "```"
-	if x.of != commonMark {
-		return fence + info + "\n" + breakFences(x.code(code)) + "\n" + fence
+	if x.flavour != commonMark {
+		return fence + info + "\n" + breakFences(x.fitCode(code)) + "\n" + fence
 	}
 	for strings.Contains(code, fence) {
 		fence += "`"
@@ -102,14 +104,14 @@ func (x marks) fenced(info, code string) string {
 	return fence + info + "\n" + code + "\n" + fence
 }
 
-// table returns a table's rows as lines.
-func (x marks) table(b document.Block) string {
+// renderTable returns a table's rows as lines.
+func (x markdownDialect) renderTable(b document.Block) string {
 	var t strings.Builder
 	row := func(cells []document.Cell) {
 		for i := range b.Head {
 			t.WriteString("| ")
 			if i < len(cells) {
-				t.WriteString(strings.ReplaceAll(inlineText(x, inCell(cells[i])), "\n", " "))
+				t.WriteString(strings.ReplaceAll(inlineText(x, escapeCell(cells[i])), "\n", " "))
 			}
 			t.WriteString(" ")
 		}
@@ -128,8 +130,8 @@ func (x marks) table(b document.Block) string {
 	return t.String()
 }
 
-// inCell escapes characters that would end a cell, in code too.
-func inCell(c document.Cell) []document.Span {
+// escapeCell escapes characters that would end a cell, in code too.
+func escapeCell(c document.Cell) []document.Span {
 	spans := make([]document.Span, len(c))
 	for i, s := range c {
 		if s.Style&document.Code != 0 {
@@ -140,21 +142,22 @@ func inCell(c document.Cell) []document.Span {
 	return spans
 }
 
-func (marks) join(to *strings.Builder, frags []renderedBlock) { joinLines(to, frags) }
+func (markdownDialect) join(to *strings.Builder, frags []renderedBlock) { joinLines(to, frags) }
 
-func (x marks) harmless(plain string) string {
-	if x.of == discord {
+func (x markdownDialect) defuse(plain string) string {
+	if x.flavour == discord {
 		return defuseMentions(plain)
 	}
 	return plain
 }
 
-func (marks) linksInside() bool { return false }
+func (markdownDialect) linksInnermost() bool { return false }
 
-func (marks) shown(s document.Span) document.Style {
+func (markdownDialect) shownStyle(s document.Span) document.Style {
 	return s.Style & (document.Bold | document.Italic | document.Strike)
 }
 
+// markdownMark returns the characters that begin and end a style.
 func (m mark) markdownMark() string {
 	switch m.style {
 	case document.Bold:
@@ -165,7 +168,7 @@ func (m mark) markdownMark() string {
 	return "~~"
 }
 
-func (marks) open(b *strings.Builder, m mark) {
+func (markdownDialect) openMark(b *strings.Builder, m mark) {
 	if m.url != "" {
 		b.WriteString("[")
 		return
@@ -173,38 +176,39 @@ func (marks) open(b *strings.Builder, m mark) {
 	b.WriteString(m.markdownMark())
 }
 
-func (x marks) close(b *strings.Builder, m mark, _ rune) {
+func (x markdownDialect) closeMark(b *strings.Builder, m mark, _ rune) {
 	if m.url == "" {
 		b.WriteString(m.markdownMark())
 		return
 	}
 	target := strings.NewReplacer("(", "%28", ")", "%29").Replace(m.url)
-	if x.of == commonMark {
+	if x.flavour == commonMark {
 		target = strings.ReplaceAll(target, "&", "&amp;")
 	}
 	b.WriteString("](" + target + ")")
 }
 
-func (x marks) text(b *strings.Builder, s document.Span, lineStart bool) {
+func (x markdownDialect) writeText(b *strings.Builder, s document.Span, lineStart bool) {
 	switch {
 	case s.Style == document.Marker:
 		b.WriteString(strings.ReplaceAll(s.Text, "•", "-"))
 	case s.Style&document.Code != 0:
-		writeCode(b, x.code(s.Text))
-	case s.Emoji != "" && x.of == slackBlock:
+		writeCode(b, x.fitCode(s.Text))
+	case s.Emoji != "" && x.flavour == slackBlock:
 		b.WriteString(":" + s.Emoji + ":")
 	default:
 		text := s.Text
-		if x.of != commonMark {
+		if x.flavour != commonMark {
 			text = defuseMentions(text)
 		}
 		x.escape(b, text, lineStart, s.URL != "")
 	}
 }
 
-// code changes code so that it may stand between its marks.
-func (x marks) code(text string) string {
-	if x.of != slackBlock || !strings.Contains(text, "<") {
+// fitCode returns the text of a code span, for Slack without the mentions in it: Slack would call
+// people even from within code.
+func (x markdownDialect) fitCode(text string) string {
+	if x.flavour != slackBlock || !strings.Contains(text, "<") {
 		return text
 	}
 	for _, call := range []string{"!channel", "!here", "!everyone", "!subteam", "@", "#"} {
@@ -213,14 +217,14 @@ func (x marks) code(text string) string {
 	return text
 }
 
-func (x marks) bare(b *strings.Builder, s document.Span) {
+func (x markdownDialect) writeBareLink(b *strings.Builder, s document.Span) {
 	switch {
-	case s.IsMail() && x.of != commonMark:
+	case s.IsMail() && x.flavour != commonMark:
 		x.escape(b, s.Text, false, false)
-	case x.of == slackBlock:
-		x.open(b, mark{url: s.URL})
+	case x.flavour == slackBlock:
+		x.openMark(b, mark{url: s.URL})
 		x.escape(b, s.Text, false, true)
-		x.close(b, mark{url: s.URL}, 0)
+		x.closeMark(b, mark{url: s.URL}, 0)
 	case needsBrackets(b.String(), s.Text):
 		b.WriteString("<" + s.Text + ">")
 	default:
@@ -229,7 +233,7 @@ func (x marks) bare(b *strings.Builder, s document.Span) {
 }
 
 // needsBrackets reports whether a link whose text is its target would be misread without
-// brackets, behind the text before it.
+// brackets. before is the text that precedes the link.
 func needsBrackets(before, link string) bool {
 	last, _ := utf8.DecodeLastRuneInString(before)
 	return strings.Contains(link, ":") &&
@@ -251,11 +255,11 @@ func writeCode(b *strings.Builder, text string) {
 }
 
 // escape writes text so that no character in it is read as a mark.
-func (x marks) escape(b *strings.Builder, s string, lineStart, inLink bool) {
+func (x markdownDialect) escape(b *strings.Builder, s string, lineStart, inLink bool) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
-		case c == '_' && x.of != discord && i > 0 && i+1 < len(s) && isWord(s[i-1]) && isWord(s[i+1]):
+		case c == '_' && x.flavour != discord && i > 0 && i+1 < len(s) && isWord(s[i-1]) && isWord(s[i+1]):
 			// Within a word an underscore is no mark, and may belong to an emoji's name.
 		case strings.IndexByte("\\*_~`|[", c) >= 0, inLink && c == ']':
 			b.WriteByte('\\')
@@ -274,7 +278,7 @@ func (x marks) escape(b *strings.Builder, s string, lineStart, inLink bool) {
 			}
 			i, lineStart = j-1, false
 			continue
-		case x.of != discord && x.reference(b, s[i:], lineStart):
+		case x.flavour != discord && x.escapeReference(b, s[i:], lineStart):
 			lineStart = false
 			continue
 		}
@@ -283,15 +287,15 @@ func (x marks) escape(b *strings.Builder, s string, lineStart, inLink bool) {
 	}
 }
 
-// reference escapes the beginning of s if it would be read as a tag, a character reference,
-// the line below a heading or a table's header, or the name of an emoji; it reports whether
-// it wrote something.
-func (x marks) reference(b *strings.Builder, s string, lineStart bool) bool {
+// escapeReference writes the first character of s, escaped, if s would be read as a tag, a
+// character reference, the line below a heading or a table's header, or the name of an emoji. It
+// returns false if it wrote nothing.
+func (x markdownDialect) escapeReference(b *strings.Builder, s string, lineStart bool) bool {
 	switch c := s[0]; {
-	case c == '<' && x.of == slackBlock:
+	case c == '<' && x.flavour == slackBlock:
 		b.WriteString("&lt;")
 	case c == '&' && len(s) > 1 && (s[1] == '#' || isWord(s[1])):
-		if x.of == slackBlock {
+		if x.flavour == slackBlock {
 			b.WriteString("&amp;")
 			break
 		}
@@ -299,7 +303,7 @@ func (x marks) reference(b *strings.Builder, s string, lineStart bool) bool {
 	case c == '<', lineStart && c == '=', lineStart && c == ':' && strings.HasPrefix(s, ":-"):
 		b.WriteByte('\\')
 		b.WriteByte(c)
-	case c == ':' && x.of == commonMark:
+	case c == ':' && x.flavour == commonMark:
 		_, _, named := document.ReadEmoji(0, s)
 		if !named {
 			return false

@@ -11,21 +11,21 @@ type plainDialect struct {
 	bareLinks bool // leaves out the targets of links
 }
 
-func (plainDialect) size(text string) size { return inUnits(text) }
+func (plainDialect) size(text string) size { return sizeInUnits(text) }
 
-func (plainDialect) most(limit int) size { return limitedByLength(limit) }
+func (plainDialect) largest(limit int) size { return limitedByLength(limit) }
 
-func (plainDialect) links(s document.Span, limit int) bool { return isShort(s, limit) }
+func (plainDialect) rendersLink(s document.Span, limit int) bool { return hasShortTarget(s, limit) }
 
-func (plainDialect) form(table document.Block) form { return columnsUpTo(deskWidth, table) }
+func (plainDialect) tableForm(table document.Block) form { return columnsOrRecords(deskWidth, table) }
 
-func (x plainDialect) block(b document.Block) string {
+func (x plainDialect) renderBlock(b document.Block) string {
 	var text string
 	switch b.Kind {
 	case document.CodeBlock:
 		return strings.Join(b.Lines, "\n")
 	case document.Table:
-		return layout(b)
+		return layoutTable(b)
 	case document.Rule:
 		return ruleText
 	default:
@@ -39,4 +39,4 @@ func (x plainDialect) block(b document.Block) string {
 
 func (plainDialect) join(to *strings.Builder, frags []renderedBlock) { joinLines(to, frags) }
 
-func (plainDialect) harmless(plain string) string { return plain }
+func (plainDialect) defuse(plain string) string { return plain }

@@ -44,7 +44,7 @@ func (r *Renderer) RenderFirst(md string, d Dialect, first, limit int) []Piece {
 	}
 }
 
-// renderWithin is Render; first, if not 0, bounds the first piece in bytes.
+// renderWithin is Render with a bound of the first piece in bytes: first, if it is not 0.
 func (r *Renderer) renderWithin(md string, d Dialect, limit, first int) []Piece {
 	pieces := r.renderIn(md, dialectOf(d), limit, first)
 	if d == Markdown && limit == 0 && len(pieces) > 0 {
@@ -53,6 +53,7 @@ func (r *Renderer) renderWithin(md string, d Dialect, limit, first int) []Piece 
 	return pieces
 }
 
+// renderIn is renderWithin for a dialect, in place of its name.
 func (r *Renderer) renderIn(md string, d dialect, limit, first int) []Piece {
 	md = document.Clean(md)
 	if isBlank(document.Unescape(md)) {
@@ -67,11 +68,11 @@ func (r *Renderer) renderIn(md string, d dialect, limit, first int) []Piece {
 	}
 	a := assembly{dialect: d}
 	if limit > 0 {
-		a.rest = d.most(limit)
+		a.rest = d.largest(limit)
 	}
 	a.limit = a.rest
 	if first > 0 {
-		a.limit = d.most(max(min(first, cmp.Or(limit, first)), leastLimit))
+		a.limit = d.largest(max(min(first, cmp.Or(limit, first)), leastLimit))
 		a.limit.bytes = max(first, leastLimit)
 	}
 	for rest := md; rest != ""; {
@@ -89,20 +90,21 @@ func (r *Renderer) renderIn(md string, d dialect, limit, first int) []Piece {
 	return a.pieces
 }
 
+// dialectOf returns the dialect that has a name.
 func dialectOf(d Dialect) dialect {
 	switch d {
 	case TelegramHTML:
-		return telegram{}
+		return telegramDialect{}
 	case SlackMrkdwn:
-		return slack{}
+		return slackDialect{}
 	case DiscordMarkdown:
-		return marks{discord}
+		return markdownDialect{discord}
 	case Markdown:
-		return marks{commonMark}
+		return markdownDialect{commonMark}
 	case HTML:
-		return page{}
+		return htmlDialect{}
 	case Terminal:
-		return terminal{}
+		return terminalDialect{}
 	}
 	return plainDialect{}
 }
@@ -110,9 +112,9 @@ func dialectOf(d Dialect) dialect {
 // canStayUnchanged reports whether a text without any Markdown can be used unchanged in one piece.
 func canStayUnchanged(d dialect, text string, limit, first int) bool {
 	switch d := d.(type) {
-	case page:
+	case htmlDialect:
 		return false
-	case terminal:
+	case terminalDialect:
 		if d.screen.Width > 0 {
 			return false
 		}
@@ -120,6 +122,7 @@ func canStayUnchanged(d dialect, text string, limit, first int) bool {
 	return (limit == 0 || len(text) <= limit) && (first == 0 || len(text) <= first)
 }
 
+// joinPlain returns the plain texts of pieces as one text.
 func joinPlain(pieces []Piece) string {
 	all := make([]string, len(pieces))
 	for i, p := range pieces {

@@ -9,16 +9,16 @@ import (
 // addTable adds a table, split into pieces that each repeat its header. Where its rows are
 // too wide for columns, or one row is too long for a piece, it adds the rows as records.
 func (a *assembly) addTable(b document.Block) {
-	how := a.dialect.form(b)
+	how := a.dialect.tableForm(b)
 	if how != asRecords {
 		for _, row := range append([][]document.Cell{b.Head}, b.Rows...) {
 			for _, cell := range row {
-				a.onlyLinks(cell)
+				a.writeTargets(cell)
 			}
 		}
 		b.Widths = columnWidths(b)
 		if a.limit.units == 0 {
-			a.put(a.write(b))
+			a.put(a.render(b))
 			return
 		}
 		if a.putWhole(b) {
@@ -26,18 +26,18 @@ func (a *assembly) addTable(b document.Block) {
 		}
 	}
 	if how == asRecords || !a.everyRowFits(b) {
-		for _, record := range records(b) {
+		for _, record := range recordParagraphs(b) {
 			a.add(record)
 		}
 		return
 	}
 	for len(b.Rows) > 0 {
-		n := longest(len(b.Rows), func(n int) bool { return a.fits(firstRows(b, n), a.room(b.Gap)) })
+		n := largestFitting(len(b.Rows), func(n int) bool { return a.fits(firstRows(b, n), a.room(b.Gap)) })
 		if n == 0 { // the first row fits into the next piece
 			a.flush(true)
 			continue
 		}
-		a.put(a.write(firstRows(b, n)))
+		a.put(a.render(firstRows(b, n)))
 		b.Rows, b.Gap = b.Rows[n:], false
 		if len(b.Rows) > 0 {
 			a.flush(false)
@@ -58,7 +58,7 @@ func (a *assembly) everyRowFits(b document.Block) bool {
 	if !a.fits(head, a.limit.half()) {
 		return false
 	}
-	room := a.limit.minus(a.write(head).size)
+	room := a.limit.minus(a.render(head).size)
 	for i, row := range b.Rows {
 		if most := longestRow(row, b.Widths); most <= room.units && most <= room.bytes {
 			continue // true for most rows; rendering each would take long
@@ -84,10 +84,10 @@ func longestRow(row []document.Cell, widths []int) int {
 	return n
 }
 
-// cutFields cuts a record between its lines, or within one line, whose rest then repeats
-// the name of its column.
+// cutFields cuts a record so that its head fits into room: between its lines, or within a line.
+// The rest of a line that was cut repeats the name of its column.
 func (a *assembly) cutFields(b document.Block, room size) (head, tail document.Block) {
-	b.Of = nil // a part of a row is no whole record
+	b.AsTable = nil // a part of a row is no whole record
 	head, tail = b, b
 	tail.Gap = false
 	with := func(fields ...document.Field) document.Block {
@@ -95,10 +95,10 @@ func (a *assembly) cutFields(b document.Block, room size) (head, tail document.B
 		h.Fields = fields
 		return h
 	}
-	n := longest(len(b.Fields), func(n int) bool { return a.fits(with(b.Fields[:n]...), room) })
+	n := largestFitting(len(b.Fields), func(n int) bool { return a.fits(with(b.Fields[:n]...), room) })
 	head.Fields, tail.Fields = b.Fields[:n:n], b.Fields[n:]
 	must := n == 0 && len(a.frags) == 0
-	if n == len(b.Fields) || n > 0 && room.minus(a.write(head).size).isLittleOf(a.limit) {
+	if n == len(b.Fields) || n > 0 && room.minus(a.render(head).size).isLittleOf(a.limit) {
 		return head, tail
 	}
 	next := b.Fields[n]
@@ -112,8 +112,8 @@ func (a *assembly) cutFields(b document.Block, room size) (head, tail document.B
 		return head, tail
 	}
 	start, rest := next, next
-	start.Value = trimEnd(headSpans(next.Value, at))
-	rest.Value = trimStart(tailSpans(next.Value, at))
+	start.Value = trimEnd(spansBefore(next.Value, at))
+	rest.Value = trimStart(spansFrom(next.Value, at))
 	head.Fields, tail.Fields = append(head.Fields, start), b.Fields[n+1:]
 	if len(rest.Value) > 0 {
 		tail.Fields = append([]document.Field{rest}, tail.Fields...)

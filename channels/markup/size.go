@@ -13,24 +13,27 @@ type size struct {
 	weight int // of the marks, in bytes: mostly the targets of links
 }
 
+// plus returns the size of two texts together.
 func (s size) plus(o size) size {
 	return size{s.units + o.units, s.bytes + o.bytes, s.marks + o.marks, s.weight + o.weight}
 }
 
+// minus returns how much of s is left beside o.
 func (s size) minus(o size) size {
 	return size{s.units - o.units, s.bytes - o.bytes, s.marks - o.marks, s.weight - o.weight}
 }
 
+// within reports whether s is no larger than o in any respect.
 func (s size) within(o size) bool {
 	return s.units <= o.units && s.bytes <= o.bytes && s.marks <= o.marks && s.weight <= o.weight
 }
 
-// isLittleOf reports whether s is less than a third of o in some respect.
+// isLittleOf reports whether s is less than a third of o in length, bytes, marks or weight.
 func (s size) isLittleOf(o size) bool {
 	return s.units < o.units/3 || s.bytes < o.bytes/3 || s.marks < o.marks/3 || s.weight < o.weight/3
 }
 
-// half returns the size with half of the length and everything else unchanged.
+// half returns the size with half of the length, and everything else unchanged.
 func (s size) half() size {
 	s.units /= 2
 	return s
@@ -41,8 +44,8 @@ func limitedByLength(limit int) size {
 	return size{limit, math.MaxInt / 2, math.MaxInt / 2, math.MaxInt / 2}
 }
 
-// inUnits returns the size of a text whose marks count like the rest of it.
-func inUnits(text string) size { return size{units: units(text), bytes: len(text)} }
+// sizeInUnits returns the size of a text whose marks count like the rest of it.
+func sizeInUnits(text string) size { return size{units: units(text), bytes: len(text)} }
 
 // quoteMarks returns what the marks of a quote may take up.
 func quoteMarks() size { return size{bytes: 2 * len("</blockquote>"), marks: 1, weight: 24} }

@@ -8,29 +8,29 @@ import (
 	"parley/channels/markup/document"
 )
 
-// slack is the dialect of Slack's mrkdwn. It can escape only & < >, so a literal star or
+// slackDialect is the dialect of Slack's mrkdwn. It can escape only & < >, so a literal star or
 // underscore may be read as a mark.
-type slack struct{}
+type slackDialect struct{}
 
-func (slack) size(text string) size { return inUnits(text) }
+func (slackDialect) size(text string) size { return sizeInUnits(text) }
 
-func (slack) most(limit int) size { return limitedByLength(limit) }
+func (slackDialect) largest(limit int) size { return limitedByLength(limit) }
 
-func (slack) links(s document.Span, limit int) bool { return isShort(s, limit) }
+func (slackDialect) rendersLink(s document.Span, limit int) bool { return hasShortTarget(s, limit) }
 
-func (slack) form(table document.Block) form { return columnsUpTo(deskWidth, table) }
+func (slackDialect) tableForm(table document.Block) form { return columnsOrRecords(deskWidth, table) }
 
-func (x slack) block(b document.Block) string {
+func (x slackDialect) renderBlock(b document.Block) string {
 	var text string
 	switch b.Kind {
 	case document.CodeBlock:
 		return "```\n" + breakFences(escapeSlack(strings.Join(b.Lines, "\n"))) + "\n```"
 	case document.Table:
-		return "```\n" + breakFences(escapeSlack(layout(b))) + "\n```"
+		return "```\n" + breakFences(escapeSlack(layoutTable(b))) + "\n```"
 	case document.Rule:
 		return ruleText
 	case document.Heading:
-		text = inlineText(x, inBold(b.Spans))
+		text = inlineText(x, makeBold(b.Spans))
 	default:
 		text = inlineText(x, b.Spans)
 	}
@@ -40,19 +40,19 @@ func (x slack) block(b document.Block) string {
 	return text
 }
 
-// rich renders a block for a markdown block. A table is also rendered as code, for messages
-// that already have a table.
-func (slack) rich(b document.Block) richText {
-	x := marks{slackBlock}
+// renderRich renders a block for Slack's markdown block. A table is also rendered as code, for
+// messages that already have a table.
+func (slackDialect) renderRich(b document.Block) richText {
+	x := markdownDialect{slackBlock}
 	switch b.Kind {
 	case document.Table:
-		return richText{text: x.fenced("", layout(b)), table: richTable(b)}
+		return richText{text: x.renderCode("", layoutTable(b)), table: richTable(b)}
 	case document.Heading:
-		return richText{text: x.block(b), better: true}
+		return richText{text: x.renderBlock(b), better: true}
 	case document.CodeBlock:
-		return richText{text: x.block(b), better: b.Info != ""}
+		return richText{text: x.renderBlock(b), better: b.Info != ""}
 	}
-	return richText{text: x.block(b)}
+	return richText{text: x.renderBlock(b)}
 }
 
 const (
@@ -67,25 +67,25 @@ const (
 )
 
 // joinRich renders the longest table of a piece as a real table.
-func (slack) joinRich(frags []renderedBlock) string {
+func (slackDialect) joinRich(frags []renderedBlock) string {
 	var parts []richPart
 	longest := -1
 	better := false
 	for i := 0; i < len(frags); {
-		p := richPart{renderedBlock: frags[i], of: 1}
+		p := richPart{renderedBlock: frags[i], count: 1}
 		if rows := recordsOfOneTable(frags[i:]); len(rows) > 0 {
 			p.rich.table = richTable(tableOf(rows))
-			p.of = len(rows)
+			p.count = len(rows)
 		}
 		if n := len(p.rich.table); n > 0 && (longest < 0 || n > len(parts[longest].rich.table)) {
 			longest = len(parts)
 		}
-		for _, f := range frags[i+1 : i+p.of] {
+		for _, f := range frags[i+1 : i+p.count] {
 			p.rich.text += "\n\n" + f.rich.text
 		}
 		better = better || p.rich.better || p.rich.table != ""
 		parts = append(parts, p)
-		i += p.of
+		i += p.count
 	}
 	if !better || len(parts) > mostExpanded {
 		return ""
@@ -114,7 +114,7 @@ func (slack) joinRich(frags []renderedBlock) string {
 // A richPart is one block of a piece, or all records of one table.
 type richPart struct {
 	renderedBlock
-	of int // how many frags it stands for
+	count int // how many rendered blocks it stands for
 }
 
 // richTable renders a table as Slack shows tables; "" if it is too large for that.
@@ -122,7 +122,7 @@ func richTable(b document.Block) string {
 	if len(b.Rows) >= mostRichRows || len(b.Head) > mostRichColumns {
 		return ""
 	}
-	return marks{slackBlock}.table(b)
+	return markdownDialect{slackBlock}.renderTable(b)
 }
 
 // recordsOfOneTable returns the rows of the table whose records begin frags; none if the
@@ -147,18 +147,19 @@ func tableOf(rows []*document.Block) document.Block {
 	return table
 }
 
-func (slack) join(to *strings.Builder, frags []renderedBlock) { joinLines(to, frags) }
+func (slackDialect) join(to *strings.Builder, frags []renderedBlock) { joinLines(to, frags) }
 
-func (slack) harmless(plain string) string {
+func (slackDialect) defuse(plain string) string {
 	return defuseMentions(strings.ReplaceAll(plain, "<!", "<"+zeroWidth+"!"))
 }
 
-func (slack) linksInside() bool { return true }
+func (slackDialect) linksInnermost() bool { return true }
 
-func (slack) shown(s document.Span) document.Style {
+func (slackDialect) shownStyle(s document.Span) document.Style {
 	return s.Style & (document.Bold | document.Italic | document.Strike)
 }
 
+// slackMark returns the character that begins and ends a style.
 func (m mark) slackMark() string {
 	switch m.style {
 	case document.Bold:
@@ -169,8 +170,8 @@ func (m mark) slackMark() string {
 	return "~"
 }
 
-// open separates a mark from a word before it: within a word Slack sees no mark.
-func (slack) open(b *strings.Builder, m mark) {
+// openMark separates a mark from a word before it, because within a word Slack sees no mark.
+func (slackDialect) openMark(b *strings.Builder, m mark) {
 	if m.url != "" {
 		b.WriteString("<" + escapeSlack(m.url) + "|")
 		return
@@ -181,7 +182,7 @@ func (slack) open(b *strings.Builder, m mark) {
 	b.WriteString(m.slackMark())
 }
 
-func (slack) close(b *strings.Builder, m mark, next rune) {
+func (slackDialect) closeMark(b *strings.Builder, m mark, next rune) {
 	if m.url != "" {
 		b.WriteString(">")
 		return
@@ -192,8 +193,8 @@ func (slack) close(b *strings.Builder, m mark, next rune) {
 	}
 }
 
-// text writes the name of an emoji, because the workspace may have its own.
-func (slack) text(b *strings.Builder, s document.Span, _ bool) {
+// writeText writes an emoji by its name, because the workspace may have its own picture for it.
+func (slackDialect) writeText(b *strings.Builder, s document.Span, _ bool) {
 	if s.Emoji != "" {
 		b.WriteString(":" + s.Emoji + ":")
 		return
@@ -206,8 +207,8 @@ func (slack) text(b *strings.Builder, s document.Span, _ bool) {
 	b.WriteString(defuseMentions(separateTildes(text)))
 }
 
-// separateTildes separates a literal ~ from the word behind it, if another ~ would end what it
-// begins: Slack strikes out text between single ~.
+// separateTildes separates a literal ~ from the word behind it if another ~ follows that would
+// end the mark: Slack strikes out text between single ~.
 func separateTildes(s string) string {
 	if strings.Count(s, "~") < 2 {
 		return s
@@ -247,9 +248,9 @@ func endOfStrike(s string, from int) int {
 	return from + i
 }
 
-// bare writes a mailbox as text, which Slack itself turns into a link, and any other link
-// in brackets.
-func (slack) bare(b *strings.Builder, s document.Span) {
+// writeBareLink writes a mail address as text, which Slack itself turns into a link, and any
+// other link in brackets.
+func (slackDialect) writeBareLink(b *strings.Builder, s document.Span) {
 	if s.IsMail() {
 		b.WriteString(escapeSlack(s.Text))
 		return

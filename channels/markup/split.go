@@ -17,26 +17,26 @@ type assembly struct {
 	limit   size // of the present piece; 0 units mean no limit
 	rest    size // limit of all pieces but the first
 
-	frags  []renderedBlock
-	used   size
-	pieces []Piece
+	frags  []renderedBlock // the blocks of the present piece
+	used   size            // of the present piece
+	pieces []Piece         // the finished ones
 }
 
-// write renders a block.
-func (a *assembly) write(b document.Block) renderedBlock {
-	f := renderedBlock{gap: b.Gap, within: b.Within, quote: isQuoted(b), head: b.Kind == document.Heading, record: b.Of}
+// render renders a block in the dialect and as plain text, and measures it.
+func (a *assembly) render(b document.Block) renderedBlock {
+	f := renderedBlock{gap: b.Gap, within: b.Within, quote: isQuoted(b), head: b.Kind == document.Heading, record: b.AsTable}
 	if b.Kind == document.Record {
 		b.Kind, b.Spans = document.Paragraph, recordSpans(b.Fields)
 	}
-	f.plain = a.dialect.harmless(a.plain.block(b))
+	f.plain = a.dialect.defuse(a.plain.renderBlock(b))
 	f.bare = f.plain
 	if _, same := a.dialect.(plainDialect); same {
 		f.text = f.plain
 	} else {
-		f.text = a.dialect.block(b)
+		f.text = a.dialect.renderBlock(b)
 	}
 	if d, ok := a.dialect.(richDialect); ok {
-		f.rich = d.rich(b)
+		f.rich = d.renderRich(b)
 	}
 	f.size = a.dialect.size(f.text)
 	if f.quote {
@@ -45,14 +45,15 @@ func (a *assembly) write(b document.Block) renderedBlock {
 	if f.text != f.plain {
 		// If the plain form is too long, it may leave out the targets of links.
 		if slices.ContainsFunc(b.Spans, func(s document.Span) bool { return s.URL != "" }) {
-			f.bare = a.dialect.harmless(plainDialect{bareLinks: true}.block(b))
+			f.bare = a.dialect.defuse(plainDialect{bareLinks: true}.renderBlock(b))
 		}
 		f.size.units = max(f.size.units, units(f.bare))
 	}
 	return f
 }
 
-// room returns how much room the present piece has for one more block.
+// room returns how much room the present piece has for one more block; gap says that an empty
+// line would precede the block.
 func (a *assembly) room(gap bool) size {
 	if len(a.frags) == 0 {
 		return a.limit
@@ -67,16 +68,17 @@ func (a *assembly) put(f renderedBlock) {
 	a.frags = append(a.frags, f)
 }
 
-// add adds a block to the present piece, or to the next, or cuts it over several.
+// add puts a block into the present piece or the next one, or cuts it to put its parts into
+// several.
 func (a *assembly) add(b document.Block) {
 	if b.Kind == document.Table {
 		a.addTable(b)
 		return
 	}
-	a.onlyLinks(b.Spans)
+	a.writeTargets(b.Spans)
 	for _, f := range b.Fields {
-		a.onlyLinks(f.Name)
-		a.onlyLinks(f.Value)
+		a.writeTargets(f.Name)
+		a.writeTargets(f.Value)
 	}
 	for a.limit.units > 0 {
 		if a.putWhole(b) {
@@ -93,14 +95,14 @@ func (a *assembly) add(b document.Block) {
 			a.flush(false)
 			continue
 		}
-		a.put(a.write(head))
+		a.put(a.render(head))
 		a.flush(false)
 		if tail.IsEmpty() {
 			return
 		}
 		b = tail
 	}
-	a.put(a.write(b))
+	a.put(a.render(b))
 }
 
 // putWhole puts a block uncut into the present piece or, if it fits there, into the next;
@@ -109,7 +111,7 @@ func (a *assembly) putWhole(b document.Block) bool {
 	if longerThan(b, a.limit.units) {
 		return false
 	}
-	f := a.write(b)
+	f := a.render(b)
 	if !f.size.within(a.limit) {
 		return false
 	}
@@ -123,10 +125,10 @@ func (a *assembly) putWhole(b document.Block) bool {
 	return fits
 }
 
-// longest returns the largest n up to most for which fits is true; fits must be true for
-// all smaller n then. It tries values little larger than the result, because most may be
-// far larger.
-func longest(most int, fits func(n int) bool) int {
+// largestFitting returns the largest n up to most for which fits returns true; fits must return
+// true for all smaller n too. It begins with small values, because the result is mostly far
+// below most.
+func largestFitting(most int, fits func(n int) bool) int {
 	beyond := 1
 	for beyond <= most && fits(beyond) {
 		beyond *= 2
@@ -137,10 +139,11 @@ func longest(most int, fits func(n int) bool) int {
 
 // fits reports whether a block fits into room.
 func (a *assembly) fits(b document.Block, room size) bool {
-	return !longerThan(b, room.units) && a.write(b).size.within(room)
+	return !longerThan(b, room.units) && a.render(b).size.within(room)
 }
 
-// longerThan reports cheaply that a block is certainly too long to be worth rendering.
+// longerThan reports whether a block certainly is longer than limit, so that it need not be
+// rendered to find out. It looks at no more of the block than it must.
 func longerThan(b document.Block, limit int) bool {
 	n := 0
 	more := func(spans []document.Span) bool {
@@ -169,7 +172,7 @@ func longerThan(b document.Block, limit int) bool {
 	return more(b.Spans)
 }
 
-// flush ends the present piece. With carry, a heading at its end moves to the next piece.
+// flush finishes the present piece. If carry is set, a heading at its end moves to the next one.
 func (a *assembly) flush(carry bool) {
 	var next []renderedBlock
 	if n := len(a.frags); carry && n > 1 && a.frags[n-1].head && a.frags[n-1].size.units < a.limit.units/4 {
@@ -192,8 +195,8 @@ func (a *assembly) flush(carry bool) {
 	}
 }
 
-// plainForm returns the piece without markup. If it would be too long, the last links lose
-// their targets.
+// plainForm returns the present piece without markup. If that is too long, the links in its last
+// blocks lose their targets.
 func (a *assembly) plainForm() string {
 	total := 0
 	for i, f := range a.frags {
@@ -202,7 +205,7 @@ func (a *assembly) plainForm() string {
 		}
 		total += units(f.plain)
 	}
-	full := len(a.frags) // how many frags are written with targets
+	full := len(a.frags) // how many blocks are written with targets
 	for a.limit.units > 0 && total > a.limit.units && full > 0 {
 		full--
 		total -= units(a.frags[full].plain) - units(a.frags[full].bare)
@@ -221,11 +224,11 @@ func (a *assembly) plainForm() string {
 	return plain.String()
 }
 
-// onlyLinks writes the targets that the dialect does not render as links into the text,
-// where they can be cut.
-func (a *assembly) onlyLinks(spans []document.Span) {
+// writeTargets turns links that the dialect does not render as links into text: it writes each
+// target behind the link's text, where it can be cut.
+func (a *assembly) writeTargets(spans []document.Span) {
 	for i, s := range spans {
-		if s.URL == "" || a.dialect.links(s, a.limit.units) {
+		if s.URL == "" || a.dialect.rendersLink(s, a.limit.units) {
 			continue
 		}
 		if !s.IsBare() && (i+1 == len(spans) || spans[i+1].URL != s.URL) {
@@ -235,7 +238,8 @@ func (a *assembly) onlyLinks(spans []document.Span) {
 	}
 }
 
-// cut splits a block so that the head fits into room.
+// cut splits a block into a head that fits into room, and the rest. The head is empty if nothing
+// fits.
 func (a *assembly) cut(b document.Block, room size) (head, tail document.Block) {
 	switch b.Kind {
 	case document.CodeBlock:
@@ -252,20 +256,21 @@ func (a *assembly) cut(b document.Block, room size) (head, tail document.Block) 
 	if at == 0 {
 		return document.Block{}, b
 	}
-	head.Spans = trimEnd(headSpans(b.Spans, at))
-	tail.Spans = trimStart(tailSpans(b.Spans, at))
+	head.Spans = trimEnd(spansBefore(b.Spans, at))
+	tail.Spans = trimStart(spansFrom(b.Spans, at))
 	if len(head.Spans) == 0 && len(tail.Spans) > 0 {
 		return a.cut(tail, room)
 	}
 	return head, tail
 }
 
-// cutAt returns where in a text to cut it so that the block with the text before fits into
-// room; 0 if nothing of it fits, unless must is set.
+// cutAt returns the position at which to cut a text so that its beginning fits into room, in the
+// block that with makes of it. If nothing fits it returns 0 or, if must is set, the end of the
+// first character.
 func (a *assembly) cutAt(spans []document.Span, room size, must bool, with func([]document.Span) document.Block) int {
-	flat := plainStart(spans, room.units)
+	flat := plainPrefix(spans, room.units)
 	k := runeStart(flat, sort.Search(len(flat), func(n int) bool {
-		return !a.write(with(headSpans(spans, runeStart(flat, n+1)))).size.within(room)
+		return !a.render(with(spansBefore(spans, runeStart(flat, n+1)))).size.within(room)
 	}))
 	if k == 0 && !must {
 		return 0
@@ -285,9 +290,9 @@ func (a *assembly) cutLines(b document.Block, room size) (head, tail document.Bl
 	fits := func(lines ...string) bool {
 		h := b
 		h.Lines = lines
-		return a.write(h).size.within(room)
+		return a.render(h).size.within(room)
 	}
-	n := longest(len(b.Lines), func(n int) bool { return fits(b.Lines[:n]...) })
+	n := largestFitting(len(b.Lines), func(n int) bool { return fits(b.Lines[:n]...) })
 	if n > 0 {
 		head.Lines, tail.Lines = b.Lines[:n], b.Lines[n:]
 		return head, tail
@@ -297,7 +302,7 @@ func (a *assembly) cutLines(b document.Block, room size) (head, tail document.Bl
 		return head, tail
 	}
 	line := b.Lines[0]
-	start := plainStart([]document.Span{{Text: line}}, room.units)
+	start := plainPrefix([]document.Span{{Text: line}}, room.units)
 	k := runeStart(start, sort.Search(len(start), func(n int) bool { return !fits(line[:runeStart(line, n+1)]) }))
 	at := codeCut(line, k)
 	if at == 0 {

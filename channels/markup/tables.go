@@ -18,8 +18,8 @@ const (
 	deskWidth = 72
 )
 
-// columnsUpTo returns inColumns if the table is no wider than width, else asRecords.
-func columnsUpTo(width int, t document.Block) form {
+// columnsOrRecords returns inColumns if the table is no wider than width, else asRecords.
+func columnsOrRecords(width int, t document.Block) form {
 	if sum(columnWidths(t))+(len(t.Head)-1)*len(columnGap) > width {
 		return asRecords
 	}
@@ -29,6 +29,7 @@ func columnsUpTo(width int, t document.Block) form {
 // columnGap separates columns.
 const columnGap = " | "
 
+// sum returns the sum of widths.
 func sum(widths []int) (n int) {
 	for _, w := range widths {
 		n += w
@@ -41,7 +42,7 @@ func cellText(c document.Cell) string {
 	return strings.ReplaceAll(document.Text(c, true), "\n", " ")
 }
 
-// columnWidths returns the width on a screen of the widest cell of each column.
+// columnWidths returns for each column the width of its widest cell on a screen.
 func columnWidths(t document.Block) []int {
 	if t.Widths != nil {
 		return t.Widths
@@ -55,8 +56,8 @@ func columnWidths(t document.Block) []int {
 	return widths
 }
 
-// layout returns a table as lines of a code block.
-func layout(t document.Block) string {
+// layoutTable returns a table as lines of a code block.
+func layoutTable(t document.Block) string {
 	widths := columnWidths(t)
 	dashes := make([]string, len(widths))
 	for i, w := range widths {
@@ -69,6 +70,7 @@ func layout(t document.Block) string {
 	return strings.Join(lines, "\n")
 }
 
+// layoutRow returns a row as a line with columns of these widths.
 func layoutRow(cells []document.Cell, widths []int, align []document.Align) string {
 	var b strings.Builder
 	for i, width := range widths {
@@ -84,6 +86,7 @@ func layoutRow(cells []document.Cell, widths []int, align []document.Align) stri
 	return strings.TrimRight(b.String(), " ")
 }
 
+// alignOf returns the alignment of a column; Unaligned if the table names none.
 func alignOf(align []document.Align, column int) document.Align {
 	if column < len(align) {
 		return align[column]
@@ -109,16 +112,16 @@ func padding(text, width int, a document.Align) (left, right int) {
 	return left, pad - left
 }
 
-// noValue is shown for an empty cell.
-const noValue = "–"
+// emptyCell is shown for an empty cell.
+const emptyCell = "–"
 
-// records returns the rows of a table, each as a paragraph with a line for each cell. A
+// recordParagraphs returns a paragraph for each row of a table, with a line for each cell. A
 // table without rows becomes one paragraph of its header.
-func records(t document.Block) []document.Block {
+func recordParagraphs(t document.Block) []document.Block {
 	record := document.Block{Kind: document.Record, Within: t.Within, Indent: t.Indent, Gap: t.Gap}
 	names := make([][]document.Span, len(t.Head))
 	for i, name := range t.Head {
-		names[i] = inBold(name)
+		names[i] = makeBold(name)
 	}
 	if len(t.Rows) == 0 {
 		for _, name := range names {
@@ -130,8 +133,8 @@ func records(t document.Block) []document.Block {
 	}
 	all := make([]document.Block, 0, len(t.Rows))
 	for i, row := range t.Rows {
-		record.Fields = fields(names, row)
-		record.Of = &document.Block{Kind: document.Table, Head: t.Head, Align: t.Align, Rows: t.Rows[i : i+1]}
+		record.Fields = pairFields(names, row)
+		record.AsTable = &document.Block{Kind: document.Table, Head: t.Head, Align: t.Align, Rows: t.Rows[i : i+1]}
 		if len(record.Fields) > 0 {
 			all = append(all, record)
 			record.Gap = true
@@ -143,8 +146,8 @@ func records(t document.Block) []document.Block {
 	return all
 }
 
-// fields pairs each cell of a row with the name of its column; an empty row has no fields.
-func fields(names [][]document.Span, row []document.Cell) []document.Field {
+// pairFields pairs each cell of a row with the name of its column; an empty row has no fields.
+func pairFields(names [][]document.Span, row []document.Cell) []document.Field {
 	if !slices.ContainsFunc(row, func(c document.Cell) bool { return len(c) > 0 }) {
 		return nil
 	}
@@ -155,7 +158,7 @@ func fields(names [][]document.Span, row []document.Cell) []document.Field {
 			value = row[i]
 		}
 		if len(value) == 0 && len(name) > 0 {
-			value = document.Cell{{Text: noValue}}
+			value = document.Cell{{Text: emptyCell}}
 		}
 		if len(value) == 0 {
 			continue
@@ -176,8 +179,8 @@ const (
 	mostNames = 16 << 10
 )
 
-// shortenNames returns the names as records repeat them: together they take up at most a few
-// times the table, which may have thousands of rows.
+// shortenNames returns the names of columns, cut if need be: repeated for each of what may be
+// thousands of rows, they must not take up more than a few times as much as the table.
 func shortenNames(names [][]document.Span, t document.Block) [][]document.Span {
 	size, cells := 0, 1
 	for _, row := range t.Rows {
@@ -193,7 +196,7 @@ func shortenNames(names [][]document.Span, t document.Block) [][]document.Span {
 	for i, name := range names {
 		text := document.Text(name, false)
 		if short[i] = name; len(text) > most+len("…") {
-			cut := lastCharacter(text, max(most, 1))
+			cut := lastBoundary(text, max(most, 1))
 			short[i] = []document.Span{{Text: text[:cut] + "…", Style: document.Bold}}
 		}
 	}

@@ -6,27 +6,31 @@ import (
 	"parley/channels/markup/document"
 )
 
-// telegram is the dialect of Telegram's HTML. Code has no other marks beside it, and quotes
+// telegramDialect is the dialect of Telegram's HTML. Code has no other marks beside it, and quotes
 // contain no code blocks, because Telegram nests neither.
-type telegram struct{}
+type telegramDialect struct{}
 
-func (telegram) size(text string) size { return telegramSize(text) }
+func (telegramDialect) size(text string) size { return telegramSize(text) }
 
-func (telegram) most(limit int) size {
+func (telegramDialect) largest(limit int) size {
 	return size{limit, telegramBytes, telegramMarks, telegramWeight}
 }
 
-// links ignores the limit, because Telegram does not count the targets of links.
-func (telegram) links(s document.Span, _ int) bool { return len(s.URL) <= document.MostLink }
+// rendersLink ignores the limit, because Telegram does not count the targets of links.
+func (telegramDialect) rendersLink(s document.Span, _ int) bool {
+	return len(s.URL) <= document.MostLink
+}
 
-func (telegram) form(table document.Block) form { return columnsUpTo(phoneWidth, table) }
+func (telegramDialect) tableForm(table document.Block) form {
+	return columnsOrRecords(phoneWidth, table)
+}
 
-func (t telegram) block(b document.Block) string {
+func (t telegramDialect) renderBlock(b document.Block) string {
 	switch b.Kind {
 	case document.Heading:
-		return inlineText(t, inBold(b.Spans))
+		return inlineText(t, makeBold(b.Spans))
 	case document.Table:
-		return "<pre>" + escapeHTML(layout(b)) + "</pre>"
+		return "<pre>" + escapeHTML(layoutTable(b)) + "</pre>"
 	case document.CodeBlock:
 		text := escapeHTML(strings.Join(b.Lines, "\n"))
 		if b.Info != "" {
@@ -39,7 +43,7 @@ func (t telegram) block(b document.Block) string {
 	return inlineText(t, b.Spans)
 }
 
-func (telegram) join(to *strings.Builder, frags []renderedBlock) {
+func (telegramDialect) join(to *strings.Builder, frags []renderedBlock) {
 	for i, f := range frags {
 		if i > 0 {
 			if frags[i-1].quote && !f.quote {
@@ -57,18 +61,19 @@ func (telegram) join(to *strings.Builder, frags []renderedBlock) {
 	}
 }
 
-func (telegram) harmless(plain string) string { return plain }
+func (telegramDialect) defuse(plain string) string { return plain }
 
-func (telegram) linksInside() bool { return false }
+func (telegramDialect) linksInnermost() bool { return false }
 
-func (telegram) shown(s document.Span) document.Style {
+func (telegramDialect) shownStyle(s document.Span) document.Style {
 	if s.Style&document.Code != 0 {
 		return 0
 	}
 	return s.Style & (document.Bold | document.Italic | document.Strike)
 }
 
-func (m mark) tag() string {
+// telegramTag returns the name of the tag of a style.
+func (m mark) telegramTag() string {
 	switch m.style {
 	case document.Bold:
 		return "b"
@@ -78,23 +83,23 @@ func (m mark) tag() string {
 	return "s"
 }
 
-func (telegram) open(b *strings.Builder, m mark) {
+func (telegramDialect) openMark(b *strings.Builder, m mark) {
 	if m.url != "" {
 		b.WriteString(`<a href="` + escapeHTML(m.url) + `">`)
 		return
 	}
-	b.WriteString("<" + m.tag() + ">")
+	b.WriteString("<" + m.telegramTag() + ">")
 }
 
-func (telegram) close(b *strings.Builder, m mark, _ rune) {
+func (telegramDialect) closeMark(b *strings.Builder, m mark, _ rune) {
 	if m.url != "" {
 		b.WriteString("</a>")
 		return
 	}
-	b.WriteString("</" + m.tag() + ">")
+	b.WriteString("</" + m.telegramTag() + ">")
 }
 
-func (telegram) text(b *strings.Builder, s document.Span, _ bool) {
+func (telegramDialect) writeText(b *strings.Builder, s document.Span, _ bool) {
 	if s.Style&document.Code != 0 && s.URL == "" {
 		b.WriteString("<code>" + escapeHTML(s.Text) + "</code>")
 		return
@@ -102,11 +107,14 @@ func (telegram) text(b *strings.Builder, s document.Span, _ bool) {
 	b.WriteString(escapeHTML(s.Text))
 }
 
-func (telegram) bare(b *strings.Builder, s document.Span) { b.WriteString(escapeHTML(s.Text)) }
+func (telegramDialect) writeBareLink(b *strings.Builder, s document.Span) {
+	b.WriteString(escapeHTML(s.Text))
+}
 
+// escapeHTML writes & < > as entities.
 func escapeHTML(s string) string { return escape(s, `&<>"`) }
 
-// escape writes those of the characters & < > " that which contains as entities.
+// escape returns s with some of the characters & < > " replaced by entities: those in which.
 func escape(s, which string) string {
 	i := strings.IndexAny(s, which)
 	if i < 0 {

@@ -18,27 +18,27 @@ type Screen struct {
 // RenderTerminal renders Markdown for a terminal of that width: broken between words, into
 // lines that each have their styles complete.
 func (r *Renderer) RenderTerminal(md string, s Screen) string {
-	pieces := r.renderIn(md, terminal{screen: s}, 0, 0)
+	pieces := r.renderIn(md, terminalDialect{screen: s}, 0, 0)
 	if len(pieces) == 0 {
 		return ""
 	}
 	return pieces[0].Text
 }
 
-// terminal is the dialect of terminals: styles are escape sequences, each ended by its own
+// terminalDialect is the dialect of terminals: styles are escape sequences, each ended by its own
 // counterpart, so that they may overlap. Other escape sequences are removed, even if
 // written as a character reference (&#27;).
-type terminal struct{ screen Screen }
+type terminalDialect struct{ screen Screen }
 
-func (terminal) size(text string) size { return inUnits(text) }
+func (terminalDialect) size(text string) size { return sizeInUnits(text) }
 
-func (terminal) most(limit int) size { return limitedByLength(limit) }
+func (terminalDialect) largest(limit int) size { return limitedByLength(limit) }
 
-func (terminal) links(s document.Span, limit int) bool { return isShort(s, limit) }
+func (terminalDialect) rendersLink(s document.Span, limit int) bool { return hasShortTarget(s, limit) }
 
-func (terminal) form(document.Block) form { return asTable }
+func (terminalDialect) tableForm(document.Block) form { return asTable }
 
-func (x terminal) block(b document.Block) string {
+func (x terminalDialect) renderBlock(b document.Block) string {
 	bars := strings.Repeat(quoteBar, b.Quotes())
 	width := 0 // without what precedes the block
 	if x.screen.Width > 0 {
@@ -47,15 +47,15 @@ func (x terminal) block(b document.Block) string {
 	var lines []string
 	switch b.Kind {
 	case document.CodeBlock:
-		lines = x.code(b, width)
+		lines = x.renderCode(b, width)
 	case document.Table:
-		lines = x.table(b, width)
+		lines = x.renderTable(b, width)
 	case document.Rule:
 		lines = []string{escFaint + strings.Repeat("─", min(max(width, 3), 40)) + escNormal}
 	case document.Heading:
-		lines = x.paragraph(inBold(b.Spans), width)
+		lines = x.renderParagraph(makeBold(b.Spans), width)
 	default:
-		lines = x.paragraph(b.Spans, width)
+		lines = x.renderParagraph(b.Spans, width)
 	}
 	before := b.Indent
 	if bars != "" {
@@ -70,8 +70,8 @@ const (
 	leastWidth = 8
 )
 
-// code returns a code block: its language above it, and its lines indented.
-func (x terminal) code(b document.Block, width int) []string {
+// renderCode renders a code block as lines: its language above it, and its lines indented.
+func (x terminalDialect) renderCode(b document.Block, width int) []string {
 	const indent = "  "
 	var lines []string
 	if b.Info != "" {
@@ -85,9 +85,9 @@ func (x terminal) code(b document.Block, width int) []string {
 	return lines
 }
 
-// paragraph breaks a text between words. Lines after a list's marker are indented as far as
-// the first.
-func (x terminal) paragraph(spans []document.Span, width int) []string {
+// renderParagraph renders a text as lines, broken between words. Lines after a list's marker are
+// indented as far as the first.
+func (x terminalDialect) renderParagraph(spans []document.Span, width int) []string {
 	var lines []string
 	for _, line := range linesOf(x.withTargets(spans)) {
 		marker, rest := "", line
@@ -109,16 +109,16 @@ func (x terminal) paragraph(spans []document.Span, width int) []string {
 	return lines
 }
 
-// table lays a table out so that it fits the terminal: the text of wide columns is broken
+// renderTable renders a table as lines that fit the terminal: the text of wide columns is broken
 // into lines. If that leaves too little room for a column, the rows are shown as records.
-func (x terminal) table(b document.Block, width int) []string {
+func (x terminalDialect) renderTable(b document.Block, width int) []string {
 	cells := make([][][]document.Span, 0, len(b.Rows)+1)
 	natural, words := make([]int, len(b.Head)), make([]int, len(b.Head))
 	for i, row := range append([][]document.Cell{b.Head}, b.Rows...) {
 		line := make([][]document.Span, len(natural))
 		for c, cell := range row[:min(len(row), len(line))] {
 			if i == 0 {
-				cell = inBold(cell)
+				cell = makeBold(cell)
 			}
 			line[c] = x.withTargets(cell)
 			for _, l := range linesOf(line[c]) {
@@ -131,7 +131,7 @@ func (x terminal) table(b document.Block, width int) []string {
 	}
 	widths, ok := fitColumns(natural, words, width-(len(natural)-1)*uniseg.StringWidth(barGap))
 	if width > 0 && !ok {
-		return x.records(b, width)
+		return x.renderRecords(b, width)
 	}
 	if width <= 0 {
 		widths = natural
@@ -141,16 +141,16 @@ func (x terminal) table(b document.Block, width int) []string {
 		rule[i] = strings.Repeat("─", w)
 	}
 	between := escFaint + strings.Join(rule, "─┼─") + escNormal
-	lines := x.row(cells[0], widths, b.Align)
+	lines := x.renderRow(cells[0], widths, b.Align)
 	lines = append(lines, between)
 	for i, row := range cells[1:] {
 		if i > 0 && sum(widths) < sum(natural) {
 			lines = append(lines, between) // otherwise the end of a row would be invisible
 		}
 		before := len(lines)
-		lines = append(lines, x.row(row, widths, b.Align)...)
+		lines = append(lines, x.renderRow(row, widths, b.Align)...)
 		if width > 0 && len(lines)-before > mostRowLines {
-			return x.records(b, width)
+			return x.renderRecords(b, width)
 		}
 	}
 	return lines
@@ -165,8 +165,8 @@ const (
 	mostRowLines = 8
 )
 
-// row returns a row of a table, with as many lines as its highest cell has.
-func (x terminal) row(cells [][]document.Span, widths []int, align []document.Align) []string {
+// renderRow renders a row of a table as lines, as many as its highest cell needs.
+func (x terminalDialect) renderRow(cells [][]document.Span, widths []int, align []document.Align) []string {
 	parts := make([][][]document.Span, len(widths))
 	height := 1
 	for c, width := range widths {
@@ -194,20 +194,21 @@ func (x terminal) row(cells [][]document.Span, widths []int, align []document.Al
 	return lines
 }
 
-// records returns the rows of a table as records, one below the other.
-func (x terminal) records(b document.Block, width int) []string {
+// renderRecords renders the rows of a table as lines with a line for each cell.
+func (x terminalDialect) renderRecords(b document.Block, width int) []string {
 	var lines []string
-	for i, record := range records(b) {
+	for i, record := range recordParagraphs(b) {
 		if i > 0 {
 			lines = append(lines, "")
 		}
-		lines = append(lines, x.paragraph(recordSpans(record.Fields), width)...)
+		lines = append(lines, x.renderParagraph(recordSpans(record.Fields), width)...)
 	}
 	return lines
 }
 
-// withTargets writes the targets of links behind them, if the terminal shows no links.
-func (x terminal) withTargets(spans []document.Span) []document.Span {
+// withTargets returns spans with the target of each link behind its text, if the terminal shows
+// no links.
+func (x terminalDialect) withTargets(spans []document.Span) []document.Span {
 	if x.screen.Links {
 		return spans
 	}
@@ -239,13 +240,13 @@ func linesOf(spans []document.Span) [][]document.Span {
 	return lines
 }
 
-// breakSpans breaks spans into lines no wider than width.
+// breakSpans breaks spans into lines no wider than width, between words where possible.
 func breakSpans(spans []document.Span, width int) [][]document.Span {
 	var lines [][]document.Span
 	rest := append([]document.Span(nil), spans...)
 	for _, line := range breakText(document.Text(spans, false), width) {
-		lines = append(lines, trimEnd(headSpans(rest, len(line))))
-		rest = tailSpans(rest, len(line))
+		lines = append(lines, trimEnd(spansBefore(rest, len(line))))
+		rest = spansFrom(rest, len(line))
 	}
 	return lines
 }
@@ -290,13 +291,13 @@ func breakText(text string, width int) []string {
 	return append(lines, text[start:])
 }
 
-func (terminal) join(to *strings.Builder, frags []renderedBlock) { joinLines(to, frags) }
+func (terminalDialect) join(to *strings.Builder, frags []renderedBlock) { joinLines(to, frags) }
 
-func (terminal) harmless(plain string) string { return plain }
+func (terminalDialect) defuse(plain string) string { return plain }
 
-func (terminal) linksInside() bool { return false }
+func (terminalDialect) linksInnermost() bool { return false }
 
-func (terminal) shown(s document.Span) document.Style {
+func (terminalDialect) shownStyle(s document.Span) document.Style {
 	return s.Style & (document.Bold | document.Italic | document.Strike)
 }
 
@@ -311,7 +312,7 @@ const (
 	escEnd     = "\x1b\\"
 )
 
-func (x terminal) open(b *strings.Builder, m mark) {
+func (x terminalDialect) openMark(b *strings.Builder, m mark) {
 	switch {
 	case m.url != "":
 		if x.screen.Links {
@@ -327,7 +328,7 @@ func (x terminal) open(b *strings.Builder, m mark) {
 	}
 }
 
-func (x terminal) close(b *strings.Builder, m mark, _ rune) {
+func (x terminalDialect) closeMark(b *strings.Builder, m mark, _ rune) {
 	switch {
 	case m.url != "":
 		b.WriteString("\x1b[24m")
@@ -343,7 +344,7 @@ func (x terminal) close(b *strings.Builder, m mark, _ rune) {
 	}
 }
 
-func (terminal) text(b *strings.Builder, s document.Span, _ bool) {
+func (terminalDialect) writeText(b *strings.Builder, s document.Span, _ bool) {
 	if s.Style&document.Code != 0 {
 		b.WriteString(escCode + withoutControls(s.Text) + escCodeEnd)
 		return
@@ -351,14 +352,14 @@ func (terminal) text(b *strings.Builder, s document.Span, _ bool) {
 	b.WriteString(withoutControls(s.Text))
 }
 
-func (x terminal) bare(b *strings.Builder, s document.Span) {
+func (x terminalDialect) writeBareLink(b *strings.Builder, s document.Span) {
 	if !x.screen.Links {
 		b.WriteString(withoutControls(s.Text))
 		return
 	}
-	x.open(b, mark{url: s.URL})
+	x.openMark(b, mark{url: s.URL})
 	b.WriteString(withoutControls(s.Text))
-	x.close(b, mark{url: s.URL}, 0)
+	x.closeMark(b, mark{url: s.URL}, 0)
 }
 
 // withoutControls removes characters on which a terminal would act.

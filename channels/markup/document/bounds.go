@@ -18,9 +18,9 @@ const (
 	mostCells = 8192
 )
 
-// A parse is the state of parsing one text. It counts the marks (of emphasis,
+// A parseState is the state of parsing one text. It counts the marks (of emphasis,
 // links, code) in the present block, of which no more than mostMarks are parsed.
-type parse struct {
+type parseState struct {
 	parser.Context
 	block ast.Node
 	marks int
@@ -28,13 +28,13 @@ type parse struct {
 	emojiEnd int // position in the text behind the last emoji
 }
 
-// bounded is an inline parser that stops parsing marks in a block with too many.
-type bounded struct{ parser.InlineParser }
+// A boundedParser is an inline parser that parses no more marks in a block that has mostMarks.
+type boundedParser struct{ parser.InlineParser }
 
 // Parse implements parser.InlineParser: it counts the mark, and parses it unless the block
 // has too many.
-func (b bounded) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
-	p, ok := pc.(*parse)
+func (b boundedParser) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	p, ok := pc.(*parseState)
 	if !ok {
 		return b.InlineParser.Parse(parent, block, pc)
 	}
@@ -53,18 +53,18 @@ func (b bounded) Parse(parent ast.Node, block text.Reader, pc parser.Context) as
 }
 
 // CloseBlock implements parser.CloseBlocker: it passes the call on.
-func (b bounded) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
+func (b boundedParser) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
 	if c, ok := b.InlineParser.(parser.CloseBlocker); ok {
 		c.CloseBlock(parent, block, pc)
 	}
 }
 
-// smallTables turns paragraphs into tables, unless these would have too many cells.
-type smallTables struct{ parser.ParagraphTransformer }
+// boundedTables turns paragraphs into tables, unless the tables would have too many cells.
+type boundedTables struct{ parser.ParagraphTransformer }
 
-// Transform implements parser.ParagraphTransformer: it passes on paragraphs that are small
-// enough.
-func (t smallTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
+// Transform implements parser.ParagraphTransformer: it lets the table parser see a paragraph only
+// if the table would be small enough.
+func (t boundedTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
 	lines, columns := node.Lines(), 0
 	for i := range lines.Len() {
 		line := lines.At(i)

@@ -2,7 +2,7 @@
 // spans.
 //
 // parse.go configures the parser; formulas.go, emphasis.go and emoji.go are where it
-// differs from CommonMark; tame.go and bounds.go keep it from taking long. tree.go turns
+// differs from CommonMark; costly.go and bounds.go keep it from taking long. tree.go turns
 // the parsed tree into blocks, and inline.go into spans.
 package document
 
@@ -56,8 +56,8 @@ type Block struct {
 	Align  []Align
 	Widths []int // of a table: the widths of its columns, if this is only a part of the table
 
-	Fields []Field // of a record
-	Of     *Block  // of a whole record: a table of only this row
+	Fields  []Field // of a record
+	AsTable *Block  // of a whole record: a table with only this row
 
 	Within *Container // the innermost quote or list item around it; nil at the top level
 	Indent string     // goes before its lines and the marks of quotes; text has the indent of its item as a span

@@ -74,7 +74,7 @@ func (emojiNames) Trigger() []byte { return []byte{':'} }
 func (emojiNames) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	line, segment := block.PeekLine()
 	before := block.PrecendingCharacter()
-	p, ok := pc.(*parse)
+	p, ok := pc.(*parseState)
 	if ok && p.emojiEnd == segment.Start {
 		before = 0
 	}

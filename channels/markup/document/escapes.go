@@ -40,7 +40,7 @@ func Unescape(s string) string {
 			i++
 			b.WriteByte(s[i])
 		case s[i] == '&':
-			name, character := entity(s[i:])
+			name, character := readEntity(s[i:])
 			b.WriteString(Clean(character))
 			i += len(name) - 1
 		default:
@@ -50,10 +50,10 @@ func Unescape(s string) string {
 	return b.String()
 }
 
-// entity reads the character reference that begins a text, and returns it with the
+// readEntity reads the character reference that begins a text, and returns it with the
 // character that it stands for; a lone & stands for itself. HTML knows some references
 // without a semicolon, Markdown does not: "?a=1&region=2;" contains none.
-func entity(s string) (name, character string) {
+func readEntity(s string) (name, character string) {
 	const longest = 40
 	end := strings.IndexByte(s[:min(len(s), longest)], ';')
 	if end < 2 {

@@ -38,7 +38,7 @@ func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node 
 			return nil
 		}
 		line = line[:min(len(line), from+mostFormula)]
-		if i := endOf(line[from:], end); i >= 0 {
+		if i := formulaEnd(line[from:], end); i >= 0 {
 			inside, last = append(inside, line[from:from+i]...), from+i+len(end)
 			break
 		}
@@ -62,9 +62,9 @@ func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node 
 	return formula
 }
 
-// endOf returns the position in a line of the end of a formula, or -1. An end behind
+// formulaEnd returns the position in a line of the end of a formula, or -1. An end behind
 // another backslash does not count.
-func endOf(line, end []byte) int {
+func formulaEnd(line, end []byte) int {
 	for at := 0; ; {
 		i := bytes.Index(line[at:], end)
 		if i < 0 {

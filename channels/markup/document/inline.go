@@ -8,10 +8,10 @@ import (
 	tables "github.com/yuin/goldmark/extension/ast"
 )
 
-// inline returns the text of a block as spans.
-func (t *tree) inline(n ast.Node) []Span {
+// spansOf returns the text of a block as spans.
+func (t *tree) spansOf(n ast.Node) []Span {
 	var s []Span
-	t.collect(&s, n, 0, "")
+	t.appendSpans(&s, n, 0, "")
 	return coalesce(s)
 }
 
@@ -33,73 +33,74 @@ func coalesce(spans []Span) []Span {
 	return joined
 }
 
-func (t *tree) collect(to *[]Span, parent ast.Node, st Style, url string) {
+// appendSpans appends the content of a node, in the style and with the link of what is around it.
+func (t *tree) appendSpans(to *[]Span, parent ast.Node, st Style, url string) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
 		case *ast.Text:
-			t.text(to, n, st, url)
+			t.addText(to, n, st, url)
 		case *emoji:
 			*to = append(*to, Span{Text: n.character, Style: st, URL: url, Emoji: n.name})
 		case *ast.CodeSpan:
 			if _, ok := n.AttributeString(formulaMark); ok {
-				t.formula(to, n, st, url)
+				t.addFormula(to, n, st, url)
 				continue
 			}
-			t.codeSpan(to, n, st, url)
+			t.addCodeSpan(to, n, st, url)
 		case *ast.Emphasis:
 			more := Italic
 			if n.Level > 1 {
 				more = Bold
 			}
-			t.collect(to, n, st|more, url)
+			t.appendSpans(to, n, st|more, url)
 		case *tables.Strikethrough:
-			t.collect(to, n, st|Strike, url)
+			t.appendSpans(to, n, st|Strike, url)
 		case *ast.Link:
-			t.link(to, n, linkTarget(n.Destination), st)
+			t.addLink(to, n, linkTarget(n.Destination), st)
 		case *ast.Image:
 			if url != "" { // for a badge, the link counts more than the picture
-				t.collect(to, n, st, url)
+				t.appendSpans(to, n, st, url)
 				continue
 			}
-			t.link(to, n, linkTarget(n.Destination), st)
+			t.addLink(to, n, linkTarget(n.Destination), st)
 		case *ast.AutoLink:
 			label, target := string(n.Label(t.source)), string(n.URL(t.source))
 			if n.AutoLinkType == ast.AutoLinkEmail {
 				target = "mailto:" + label
 			}
-			target = encoded(target)
+			target = percentEncode(target)
 			if !isLink(target) {
 				target = ""
 			}
-			put(to, label, st, target)
+			appendSpan(to, label, st, target)
 		case *ast.RawHTML:
-			t.rawHTML(to, n, st, url)
+			t.addRawHTML(to, n, st, url)
 		case *tables.TaskCheckBox:
 			box := "☐ "
 			if n.IsChecked {
 				box = "☑ "
 			}
-			put(to, box, st, url)
+			appendSpan(to, box, st, url)
 		default:
-			t.collect(to, n, st, url)
+			t.appendSpans(to, n, st, url)
 		}
 	}
 }
 
-func (t *tree) text(to *[]Span, n *ast.Text, st Style, url string) {
+func (t *tree) addText(to *[]Span, n *ast.Text, st Style, url string) {
 	s := string(n.Segment.Value(t.source))
 	if !n.IsRaw() {
 		s = Unescape(s)
 	}
-	put(to, s, st, url)
+	appendSpan(to, s, st, url)
 	if n.SoftLineBreak() || n.HardLineBreak() {
-		t.newline(to)
+		t.addNewline(to)
 	}
 }
 
-// newline adds a line end without any style, because not every platform continues a style
+// addNewline adds a line end without any style, because not every platform continues a style
 // over lines. It removes blanks before the line end.
-func (t *tree) newline(to *[]Span) {
+func (t *tree) addNewline(to *[]Span) {
 	for n := len(*to); n > 0 && (*to)[n-1].Style&(Code|Marker) == 0; n = len(*to) {
 		last := &(*to)[n-1]
 		if last.Text = strings.TrimRight(last.Text, " \t"); last.Text != "" {
@@ -107,38 +108,38 @@ func (t *tree) newline(to *[]Span) {
 		}
 		*to = (*to)[:n-1]
 	}
-	put(to, "\n", 0, "")
+	appendSpan(to, "\n", 0, "")
 	if t.indent != "" {
-		put(to, t.indent, Marker, "")
+		appendSpan(to, t.indent, Marker, "")
 	}
 }
 
-func (t *tree) codeSpan(to *[]Span, n ast.Node, st Style, url string) {
+func (t *tree) addCodeSpan(to *[]Span, n ast.Node, st Style, url string) {
 	var b strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		if c, ok := c.(*ast.Text); ok {
 			b.Write(c.Segment.Value(t.source))
 		}
 	}
-	put(to, strings.ReplaceAll(b.String(), "\n", " "), st|Code, url)
+	appendSpan(to, strings.ReplaceAll(b.String(), "\n", " "), st|Code, url)
 }
 
-// formula adds a formula as it was written; each of its later lines is indented.
-func (t *tree) formula(to *[]Span, n ast.Node, st Style, url string) {
+// addFormula adds a formula as it was written; each of its later lines is indented.
+func (t *tree) addFormula(to *[]Span, n ast.Node, st Style, url string) {
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		line, ok := c.(*ast.Text)
 		if !ok {
 			continue
 		}
 		s, more := strings.CutSuffix(string(line.Segment.Value(t.source)), "\n")
-		put(to, s, st, url)
+		appendSpan(to, s, st, url)
 		if more {
-			t.newline(to)
+			t.addNewline(to)
 		}
 	}
 }
 
-func (t *tree) rawHTML(to *[]Span, n *ast.RawHTML, st Style, url string) {
+func (t *tree) addRawHTML(to *[]Span, n *ast.RawHTML, st Style, url string) {
 	var b strings.Builder
 	for i := range n.Segments.Len() {
 		s := n.Segments.At(i)
@@ -146,25 +147,25 @@ func (t *tree) rawHTML(to *[]Span, n *ast.RawHTML, st Style, url string) {
 	}
 	switch tag := b.String(); strings.ToLower(strings.ReplaceAll(tag, " ", "")) {
 	case "<br>", "<br/>":
-		t.newline(to)
+		t.addNewline(to)
 	default:
-		put(to, tag, st, url)
+		appendSpan(to, tag, st, url)
 	}
 }
 
-// link adds a link; a target that leads nowhere from a chat is written as text.
-func (t *tree) link(to *[]Span, n ast.Node, target string, st Style) {
+// addLink adds a link; a target that leads nowhere from a chat is written as text.
+func (t *tree) addLink(to *[]Span, n ast.Node, target string, st Style) {
 	before := len(*to)
 	if !isLink(target) {
-		t.collect(to, n, st, "")
+		t.appendSpans(to, n, st, "")
 		if target != "" {
-			put(to, " ("+target+")", st, "")
+			appendSpan(to, " ("+target+")", st, "")
 		}
 		return
 	}
-	t.collect(to, n, st, target)
+	t.appendSpans(to, n, st, target)
 	if len(*to) == before {
-		put(to, target, st, target)
+		appendSpan(to, target, st, target)
 	}
 }
 
@@ -183,14 +184,15 @@ func isLink(target string) bool {
 	return false
 }
 
-func linkTarget(written []byte) string { return encoded(Unescape(string(written))) }
+// linkTarget returns the target of a link that was written like this.
+func linkTarget(written []byte) string { return percentEncode(Unescape(string(written))) }
 
 // unsafe are characters that may end a link where it is written.
 const unsafe = " <>\"`|\\"
 
-// encoded percent-encodes the characters that may not stand in a link's target, as browsers
+// percentEncode percent-encodes the characters that may not stand in a link's target, as browsers
 // do.
-func encoded(target string) string {
+func percentEncode(target string) string {
 	if !strings.ContainsAny(target, unsafe) || !strings.Contains(target, "://") {
 		return target
 	}
@@ -205,7 +207,8 @@ func encoded(target string) string {
 	return b.String()
 }
 
-func put(to *[]Span, s string, st Style, url string) {
+// appendSpan appends a span with the text s, if there is any.
+func appendSpan(to *[]Span, s string, st Style, url string) {
 	if s != "" {
 		*to = append(*to, Span{Text: s, Style: st, URL: url})
 	}

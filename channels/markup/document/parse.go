@@ -19,36 +19,36 @@ type Parser struct {
 func NewParser() *Parser {
 	inline := []util.PrioritizedValue{
 		util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
-		util.Prioritized(bounded{formulas{}}, 50),
-		util.Prioritized(bounded{parser.NewCodeSpanParser()}, 100),
-		util.Prioritized(bounded{parser.NewLinkParser()}, 200),
-		util.Prioritized(bounded{parser.NewAutoLinkParser()}, 300),
-		util.Prioritized(bounded{parser.NewRawHTMLParser()}, 400),
-		util.Prioritized(bounded{emphasis{}}, 500),
-		util.Prioritized(bounded{strikethrough{}}, 500),
+		util.Prioritized(boundedParser{formulas{}}, 50),
+		util.Prioritized(boundedParser{parser.NewCodeSpanParser()}, 100),
+		util.Prioritized(boundedParser{parser.NewLinkParser()}, 200),
+		util.Prioritized(boundedParser{parser.NewAutoLinkParser()}, 300),
+		util.Prioritized(boundedParser{parser.NewRawHTMLParser()}, 400),
+		util.Prioritized(boundedParser{emphasis{}}, 500),
+		util.Prioritized(boundedParser{strikethrough{}}, 500),
 		util.Prioritized(emojiNames{}, 600),
-		util.Prioritized(bounded{extension.NewLinkifyParser()}, 999),
+		util.Prioritized(boundedParser{extension.NewLinkifyParser()}, 999),
 	}
 	// Link reference definitions are not parsed: in a chat they are lines that somebody
 	// wants to read, and parsed they would vanish.
 	return &Parser{markdown: parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
 		parser.WithInlineParsers(inline...),
-		parser.WithParagraphTransformers(util.Prioritized(smallTables{extension.NewTableParagraphTransformer()}, 200)),
+		parser.WithParagraphTransformers(util.Prioritized(boundedTables{extension.NewTableParagraphTransformer()}, 200)),
 		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
 	)}
 }
 
 // Parse parses a Markdown text that Clean has returned.
 func (p *Parser) Parse(md string) []Block {
-	source := []byte(tame(md))
+	source := []byte(escapeCostly(md))
 	t := tree{source: source}
-	t.walk(p.parse(source))
+	t.walkBlocks(p.parse(source))
 	return t.blocks
 }
 
 func (p *Parser) parse(source []byte) ast.Node {
-	return p.markdown.Parse(text.NewReader(source), parser.WithContext(&parse{Context: parser.NewContext()}))
+	return p.markdown.Parse(text.NewReader(source), parser.WithContext(&parseState{Context: parser.NewContext()}))
 }
 
 // Images returns the destinations of the images in a Markdown text, in their order and each
@@ -56,7 +56,7 @@ func (p *Parser) parse(source []byte) ast.Node {
 func (p *Parser) Images(md string) []string {
 	var all []string
 	// The walk returns no error of its own.
-	_ = ast.Walk(p.parse([]byte(tame(md))), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	_ = ast.Walk(p.parse([]byte(escapeCostly(md))), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		image, ok := n.(*ast.Image)
 		if !ok || !entering {
 			return ast.WalkContinue, nil

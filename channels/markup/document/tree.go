@@ -15,14 +15,15 @@ type tree struct {
 	source []byte
 	blocks []Block
 
-	within *Container
-	indent string // indent of the lines of the present list item
-	first  string // what goes before the item's first line instead of indent
-	outer  string // indent of what contains the outermost quote
-	gap    bool
+	within *Container // the innermost quote or list item around the next block
+	indent string     // indent of the lines of the present list item
+	first  string     // what goes before the item's first line instead of indent
+	outer  string     // indent of what contains the outermost quote
+	gap    bool       // an empty line precedes the next block
 }
 
-func (t *tree) walk(parent ast.Node) {
+// walkBlocks appends the blocks inside a node.
+func (t *tree) walkBlocks(parent ast.Node) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		t.gap = t.gap || n.HasBlankPreviousLines()
 		switch n := n.(type) {
@@ -31,24 +32,24 @@ func (t *tree) walk(parent ast.Node) {
 				t.add(Block{Kind: Paragraph, Spans: []Span{{Text: strings.Repeat("#", n.Level)}}})
 				continue
 			}
-			t.add(Block{Kind: Heading, Spans: t.inline(n), Level: n.Level})
+			t.add(Block{Kind: Heading, Spans: t.spansOf(n), Level: n.Level})
 		case *ast.FencedCodeBlock:
-			t.add(Block{Kind: CodeBlock, Lines: t.lines(n.Lines()), Info: language(n.Language(t.source))})
+			t.add(Block{Kind: CodeBlock, Lines: t.linesOf(n.Lines()), Info: language(n.Language(t.source))})
 		case *ast.CodeBlock:
-			t.add(Block{Kind: CodeBlock, Lines: t.lines(n.Lines())})
+			t.add(Block{Kind: CodeBlock, Lines: t.linesOf(n.Lines())})
 		case *ast.HTMLBlock:
-			t.html(n)
+			t.addHTML(n)
 		case *ast.ThematicBreak:
 			t.add(Block{Kind: Rule})
 		case *ast.Blockquote:
-			t.quote(n)
+			t.walkQuote(n)
 		case *ast.List:
-			t.list(n)
+			t.walkList(n)
 		case *tables.Table:
 			t.gap = true // the parser does not say whether there was one
-			t.table(n)
+			t.addTable(n)
 		default:
-			t.add(Block{Kind: Paragraph, Spans: t.inline(n)})
+			t.add(Block{Kind: Paragraph, Spans: t.spansOf(n)})
 		}
 	}
 }
@@ -82,12 +83,12 @@ func (t *tree) add(b Block) {
 // enter walks the content of a container.
 func (t *tree) enter(c *Container, n ast.Node) {
 	c.In, t.within = t.within, c
-	t.walk(n)
+	t.walkBlocks(n)
 	t.within = c.In
 }
 
-// quote walks a quote. A quote inside a list item is indented as a whole.
-func (t *tree) quote(n ast.Node) {
+// walkQuote walks a quote. A quote inside a list item is indented as a whole.
+func (t *tree) walkQuote(n ast.Node) {
 	indent, outer := t.indent, t.outer
 	if t.first == "" {
 		t.indent = ""
@@ -99,7 +100,8 @@ func (t *tree) quote(n ast.Node) {
 	t.indent, t.outer = indent, outer
 }
 
-func (t *tree) list(list *ast.List) {
+// walkList walks the items of a list.
+func (t *tree) walkList(list *ast.List) {
 	indent := t.indent
 	number := list.Start
 	of := &List{Ordered: list.IsOrdered(), Tight: list.IsTight}
@@ -118,12 +120,13 @@ func (t *tree) list(list *ast.List) {
 		}
 		t.first = begin + mark
 		t.indent = indent + strings.Repeat(" ", len([]rune(mark)))
-		t.item(within, item)
+		t.walkItem(within, item)
 	}
 	t.indent = indent
 }
 
-func (t *tree) item(within *Container, n ast.Node) {
+// walkItem walks the content of a list item; an empty item becomes its marker alone.
+func (t *tree) walkItem(within *Container, n ast.Node) {
 	t.enter(within, n)
 	if t.first == "" {
 		return
@@ -135,23 +138,24 @@ func (t *tree) item(within *Container, n ast.Node) {
 	t.within = within.In
 }
 
-// html adds HTML as text to read, because no platform accepts it.
-func (t *tree) html(n *ast.HTMLBlock) {
-	lines := t.lines(n.Lines())
+// addHTML adds HTML as text to read, because no platform accepts it.
+func (t *tree) addHTML(n *ast.HTMLBlock) {
+	lines := t.linesOf(n.Lines())
 	if n.HasClosure() {
 		lines = append(lines, strings.TrimRight(string(n.ClosureLine.Value(t.source)), "\n"))
 	}
 	var spans []Span
 	for i, line := range lines {
 		if i > 0 {
-			t.newline(&spans)
+			t.addNewline(&spans)
 		}
-		put(&spans, line, 0, "")
+		appendSpan(&spans, line, 0, "")
 	}
 	t.add(Block{Kind: Paragraph, Spans: spans})
 }
 
-func (t *tree) table(n *tables.Table) {
+// addTable appends a table.
+func (t *tree) addTable(n *tables.Table) {
 	b := Block{Kind: Table}
 	for _, a := range n.Alignments {
 		b.Align = append(b.Align, map[tables.Alignment]Align{
@@ -163,7 +167,7 @@ func (t *tree) table(n *tables.Table) {
 	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
 		var cells []Cell
 		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
-			cells = append(cells, t.inline(cell))
+			cells = append(cells, t.spansOf(cell))
 		}
 		if b.Head == nil {
 			b.Head = cells
@@ -175,7 +179,8 @@ func (t *tree) table(n *tables.Table) {
 	t.add(b)
 }
 
-func (t *tree) lines(segments *text.Segments) []string {
+// linesOf returns the source's lines in these segments.
+func (t *tree) linesOf(segments *text.Segments) []string {
 	lines := make([]string, segments.Len())
 	for i := range lines {
 		s := segments.At(i)

@@ -10,12 +10,12 @@ const (
 	mostIndent = 64 // columns before the text of a line
 )
 
-// tame escapes what no person writes and what would cost the parser time that grows with
+// escapeCostly escapes what no person writes and what would cost the parser time that grows with
 // the square of the text: quotes and lists nested very deep, and links whose target never
 // ends.
-func tame(md string) string {
+func escapeCostly(md string) string {
 	if strings.Contains(md, "](") {
-		md = tameLinks(md)
+		md = escapeCostlyLinks(md)
 	}
 	var b *strings.Builder
 	done := 0
@@ -45,6 +45,7 @@ func tame(md string) string {
 	return b.String()
 }
 
+// leadingSpace returns how many spaces and tabs a text begins with.
 func leadingSpace(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
 
 // tooDeep returns the position in a line where the nesting or the indentation is too deep,
@@ -74,7 +75,7 @@ func tooDeep(line string) int {
 			return -1
 		}
 		if nested > mostNested {
-			if isRun(line[i:]) {
+			if isRule(line[i:]) {
 				return -1
 			}
 			return i
@@ -83,12 +84,13 @@ func tooDeep(line string) int {
 	return -1
 }
 
-// isRun reports whether a line is a rule, such as ***.
-func isRun(line string) bool {
+// isRule reports whether a line is a rule, such as ***.
+func isRule(line string) bool {
 	return (line[0] == '-' || line[0] == '*') && strings.Trim(line, line[:1]+" \t\n") == ""
 }
 
-func tameLinks(md string) string {
+// escapeCostlyLinks escapes links whose target is too long or never ends.
+func escapeCostlyLinks(md string) string {
 	var b strings.Builder
 	done := 0
 	space := -1 // the next white space, once searched for
