@@ -12,7 +12,7 @@ func IsTerminalControl(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// clean removes from a text the characters on which a terminal would act. Invalid UTF-8
+// clean returns a text without the characters on which a terminal would act. Invalid UTF-8
 // becomes a replacement character.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -47,8 +47,8 @@ func visibleCharacters(s string) string {
 	}, s)
 }
 
-// afterShown returns the rest of a text after its beginning, whose visible characters are
-// those of seen; false if the text does not begin with them.
+// afterShown returns what is left of a text if it begins with the same visible characters as
+// seen; false if it does not.
 func afterShown(text, seen string) (string, bool) {
 	seen = visibleCharacters(seen)
 	if seen == "" {

@@ -4,8 +4,8 @@
 // sent to it. It also follows the session's events, so that text and tool calls appear
 // while they happen; when the answer is then sent, only what was not shown yet is printed.
 //
-// The id of an answer, to whomever's message, begins with the message's id and "#": by this
-// the console tells answers from other messages.
+// The id of an answer begins with the id of the message that it answers and "#": by this the
+// console tells answers from other messages.
 //
 // The files, in reading order: console.go is the channel; talk.go holds a conversation at a
 // terminal, once.go asks a single question; screen.go shows turns, request.go asks whether
@@ -36,14 +36,14 @@ const (
 	Owner = Name + ":owner"
 )
 
-// ErrFailed says that the one message got no answer; the rest of the error tells people
-// why.
+// ErrFailed says that the message of Config.Once got no answer. The text of an error that wraps
+// it tells people why.
 var ErrFailed = errors.New("no answer")
 
 const (
 	stopText = "/stop"
-	// otherChatWait is how long a message waits before the next attempt if it belongs to
-	// another terminal.
+	// otherChatWait is the wait before the next attempt to send a message that belongs to the
+	// conversation of another terminal.
 	otherChatWait = time.Minute
 )
 
@@ -90,9 +90,9 @@ func isCommand(text string) bool { return strings.HasPrefix(text, "/") }
 // A Channel is the terminal, as a channels.Channel for one conversation.
 type Channel struct {
 	cfg    Config
-	page   *plainOutput // the output where nobody types at a terminal
+	plain  *plainOutput // the output where nobody types at a terminal
 	screen *screen
-	once   *once // nil in a conversation
+	once   *answerWaiter // nil in a conversation
 }
 
 var _ channels.Channel = (*Channel)(nil)
@@ -109,9 +109,9 @@ func New(cfg Config) (*Channel, error) {
 		cfg.Err = io.Discard
 	}
 	p := &plainOutput{out: cfg.Out}
-	c := &Channel{cfg: cfg, page: p, screen: newScreen(p, bus.Address{Channel: Name, Chat: cfg.Chat})}
+	c := &Channel{cfg: cfg, plain: p, screen: newScreen(p, bus.Address{Channel: Name, Chat: cfg.Chat})}
 	if _, typed := terminalFD(cfg.In); cfg.Once != "" || !typed {
-		c.once = newOnce(cfg)
+		c.once = newAnswerWaiter(cfg)
 	}
 	return c, nil
 }
@@ -173,7 +173,7 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 		err = c.once.send(ctx, part)
 	} else {
 		c.screen.send(ctx, part)
-		err = c.page.writeError()
+		err = c.plain.writeError()
 	}
 	if err != nil {
 		return "", &channels.SendError{Fault: channels.Unknown, Code: "output", Err: err}

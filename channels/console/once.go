@@ -15,11 +15,11 @@ import (
 	"parley/channels"
 )
 
-// eventLag is how long an answer waits for the event that its turn has ended, which was
-// emitted before the answer was sent.
+// eventLag is how long the printing of an answer waits for the event that ends the answer's
+// turn. That event was emitted before the answer was sent, but may arrive later.
 const eventLag = time.Second
 
-// askOnce sends the one message, and returns when its answer was printed.
+// askOnce publishes the message of Config.Once, and returns when its answer was printed.
 func (c *Channel) askOnce(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	text := c.cfg.Once
 	if text == "" {
@@ -72,24 +72,24 @@ func readAll(ctx context.Context, in io.Reader) (string, error) {
 	}
 }
 
-// A once waits for the answer to one message and prints only that.
-type once struct {
+// An answerWaiter waits for the answer to one message and prints only that.
+type answerWaiter struct {
 	session  string
 	json     bool
 	out, err io.Writer
 	result   chan error // what Receive returns; sent once
 
 	mu      sync.Mutex
-	id      string          // of the message
-	command bool            // the message is a command, which no turn answers
-	turns   map[string]bool // the turns that answer the message: its own, or one that it was steered into
-	ended   map[string]bus.Event
-	change  chan struct{} // closed when ended grows
-	over    bool
+	id      string               // of the message
+	command bool                 // the message is a command, which no turn answers
+	turns   map[string]bool      // the turns that answer the message: its own, or one that it was steered into
+	ended   map[string]bus.Event // by turn: the event that ended it
+	change  chan struct{}        // closed when ended grows
+	over    bool                 // result has its value
 }
 
-func newOnce(cfg Config) *once {
-	return &once{
+func newAnswerWaiter(cfg Config) *answerWaiter {
+	return &answerWaiter{
 		session: cfg.Session, json: cfg.JSON, out: cfg.Out, err: cfg.Err,
 		result: make(chan error, 1),
 		turns:  make(map[string]bool),
@@ -99,15 +99,16 @@ func newOnce(cfg Config) *once {
 }
 
 // expect sets the id of the message whose answer is awaited.
-func (o *once) expect(id string, command bool) {
+func (o *answerWaiter) expect(id string, command bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.id, o.command = id, command
 	o.turns[id] = true
 }
 
-// handleEvent records the end of turns, and ends Receive if the message will get no answer.
-func (o *once) handleEvent(e bus.Event) {
+// handleEvent records that a turn has ended, and makes Receive return if the message will get no
+// answer.
+func (o *answerWaiter) handleEvent(e bus.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch e.Type {
@@ -134,7 +135,7 @@ func (o *once) handleEvent(e bus.Event) {
 }
 
 // finish makes Receive return err. The caller holds o.mu.
-func (o *once) finish(err error) {
+func (o *answerWaiter) finish(err error) {
 	if o.over {
 		return
 	}
@@ -154,7 +155,7 @@ func errFromEvent(e bus.Event) error {
 }
 
 // send prints a part of the answer to Out. Other messages to this chat go to Err.
-func (o *once) send(ctx context.Context, part channels.Part) error {
+func (o *answerWaiter) send(ctx context.Context, part channels.Part) error {
 	var end bus.Event
 	if turn, answers := bus.Cause(part.Key); answers {
 		end = o.waitForEnd(ctx, turn)
@@ -181,7 +182,7 @@ func (o *once) send(ctx context.Context, part channels.Part) error {
 }
 
 // printAnswer prints the answer.
-func (o *once) printAnswer(text string) error {
+func (o *answerWaiter) printAnswer(text string) error {
 	if !o.json {
 		return printLine(o.out, text)
 	}
@@ -193,7 +194,7 @@ func (o *once) printAnswer(text string) error {
 
 // waitForEnd returns the event that ended a turn; if the turn has not ended yet, it waits up to
 // eventLag.
-func (o *once) waitForEnd(ctx context.Context, turn string) bus.Event {
+func (o *answerWaiter) waitForEnd(ctx context.Context, turn string) bus.Event {
 	timer := time.NewTimer(eventLag)
 	defer timer.Stop()
 	for {

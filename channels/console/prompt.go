@@ -23,10 +23,10 @@ type prompt struct {
 	editor  textarea.Model
 	history history
 
-	unfinished passage
-	question   string // the request that waits for the person's decision
-	busy       bool
-	over       bool
+	unfinished passage // the passage that is still growing
+	question   string  // the request that waits for the person's decision
+	busy       bool    // an answer is awaited
+	over       bool    // the conversation is over
 }
 
 func newPrompt(w *window, earlier []string) *prompt {
@@ -69,17 +69,17 @@ func (p *prompt) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case passage:
 		p.unfinished = msg
 		return p, nil
-	case waiting:
+	case busyMsg:
 		p.busy = bool(msg)
 		return p, nil
-	case asking:
+	case questionMsg:
 		if p.question = string(msg); p.question != "" {
 			p.setPrefix(answerText)
 		} else {
 			p.setPrefix(promptText)
 		}
 		return p, nil
-	case closing:
+	case closeMsg:
 		p.over = true
 		return p, tea.Quit
 	case tea.KeyPressMsg:

@@ -10,16 +10,16 @@ import (
 
 // The prompt for a decision about a request, and the explanation of the answers.
 const (
-	answerText = "y/n/s › "
-	answersAre = "y runs it · n refuses it, n WHY says why · s runs it, and again whenever exactly this is called in this conversation"
+	answerText  = "y/n/s › "
+	answersHelp = "y runs it · n refuses it, n WHY says why · s runs it, and again whenever exactly this is called in this conversation"
 )
 
 // requests are the approvals for which the person at the terminal is asked. The person
 // decides about the first one, then about the next.
 type requests struct {
 	open []bus.Ask
-	// exchanged says that the request shown was decided elsewhere and another one took its
-	// place: the next typed line may still be meant for the old one.
+	// exchanged says that the request on the screen was decided elsewhere, and another one has
+	// taken its place: the next typed line may still be meant for the old one.
 	exchanged bool
 }
 
@@ -43,12 +43,12 @@ func (r *requests) remove(id string) {
 	r.exchanged = len(r.open) > 0 && (r.exchanged || at == 0)
 }
 
-// question returns what the terminal asks now; "" if no request is open.
+// question returns the question that the terminal asks now; "" if no request is open.
 func (r *requests) question() string {
 	if len(r.open) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s waits for your word (%s): %s", oneLine(r.open[0].Tool), r.open[0].ID, answersAre)
+	return fmt.Sprintf("%s waits for your word (%s): %s", oneLine(r.open[0].Tool), r.open[0].ID, answersHelp)
 }
 
 // command returns the command for a typed line that decides about the present request;

@@ -24,7 +24,7 @@ const (
 
 // A block is one block of a turn's output, as far as it has arrived.
 type block struct {
-	n    int
+	n    int // its number in the turn
 	kind string
 	text strings.Builder
 }
@@ -57,13 +57,13 @@ type display interface {
 type screen struct {
 	mu          sync.Mutex
 	display     display
-	growing     *block     // the block that the model is saying
-	calls       []callLine // the tool calls that are running
-	busy        bool       // an answer is awaited
-	ownMessages map[string]bool
-	turns       map[string]*turn
-	latest      string        // the turn of the last event
-	change      chan struct{} // closed when a turn has ended
+	growing     *block           // the block that the model is saying
+	calls       []callLine       // the tool calls that are running
+	busy        bool             // an answer is awaited
+	ownMessages map[string]bool  // the ids of the person's messages; see recordAsked
+	turns       map[string]*turn // by id
+	latest      string           // the id of the turn of the last event
+	change      chan struct{}    // closed when a turn has ended
 
 	here     bus.Address
 	requests requests
@@ -142,9 +142,9 @@ func (s *screen) handleEvent(e bus.Event) {
 		s.calls = append(s.calls, callLine{e.Call, strings.TrimRight(bullet+oneLine(e.Tool)+" "+oneLine(e.Delta), " ") + " …"})
 		s.showRunningCalls()
 	case bus.ToolProgress:
-		s.toolProgress(e)
+		s.showCallProgress(e)
 	case bus.ToolEnd:
-		s.toolEnd(e)
+		s.finishCall(e)
 	case bus.Asked:
 		s.requests.add(e.Ask, s.here)
 		s.display.showQuestion(s.requests.question())
@@ -182,8 +182,8 @@ func (s *screen) growBlock(t *turn, e bus.Event) {
 	s.display.showUnfinished(s.growing.passage())
 }
 
-// toolProgress shows the progress of a running tool call in its line.
-func (s *screen) toolProgress(e bus.Event) {
+// showCallProgress shows the progress of a running tool call in its line.
+func (s *screen) showCallProgress(e bus.Event) {
 	for i := range s.calls {
 		if s.calls[i].call == e.Call && s.growing == nil {
 			line, _, _ := strings.Cut(s.calls[i].line, " … ")
@@ -204,7 +204,8 @@ func (s *screen) finishBlock() {
 	s.display.print(b.passage())
 }
 
-// withdrawBlocks withdraws an answer's blocks from a number on: the model is asked again.
+// withdrawBlocks removes an answer's blocks from a number on, because the model is asked again
+// for them.
 func (s *screen) withdrawBlocks(t *turn, from int) {
 	kept := t.texts[:0]
 	void := false
@@ -235,8 +236,8 @@ func (s *screen) showRunningCalls() {
 	s.display.showUnfinished(passage{text: strings.Join(lines, "\n")})
 }
 
-// toolEnd prints a finished tool call with its outcome.
-func (s *screen) toolEnd(e bus.Event) {
+// finishCall prints a finished tool call with its outcome.
+func (s *screen) finishCall(e bus.Event) {
 	outcome := " ok"
 	if e.Error != nil {
 		outcome = " failed: " + oneLine(e.Error.Code)
@@ -294,7 +295,8 @@ func (s *screen) send(ctx context.Context, part channels.Part) {
 	}
 }
 
-// dropShownBlock removes the block that was growing: the complete answer contains it.
+// dropShownBlock removes the growing block from the screen and from the turn, because the
+// complete answer, which is printed next, contains it.
 func (s *screen) dropShownBlock(t *turn) {
 	n := len(t.texts)
 	if s.growing == nil || n == 0 || t.texts[n-1] != s.growing {
@@ -305,7 +307,7 @@ func (s *screen) dropShownBlock(t *turn) {
 	s.display.showUnfinished(passage{})
 }
 
-// forgetOldTurns removes ended turns, all but the newest.
+// forgetOldTurns removes ended turns until no more than 64 are left.
 func (s *screen) forgetOldTurns() {
 	const most = 64
 	for id, t := range s.turns {

@@ -38,9 +38,9 @@ func (c *Channel) terminalSize() (width, height int, ok bool) {
 }
 
 // makesLinks reports whether the terminal, judged by its environment variables, turns the
-// escape sequence for hyperlinks into links; a terminal cannot be asked. Inside another
-// program that draws for it (tmux) nobody knows. FORCE_HYPERLINK decides, as it does for
-// other programs.
+// escape sequence for hyperlinks into links; a terminal cannot be asked. It returns false inside
+// a program such as tmux, which may not pass the sequence on. FORCE_HYPERLINK overrides all this,
+// as it does for other programs.
 func makesLinks(getenv func(string) string) bool {
 	switch getenv("FORCE_HYPERLINK") {
 	case "":
@@ -75,7 +75,7 @@ func (c *Channel) openTerminal(ctx context.Context) (t keyboard, leave func()) {
 	width, height, ok := c.terminalSize()
 	if !ok {
 		lines, ended := make(chan string), make(chan error, 1)
-		go func() { ended <- c.publishLines(ctx, lines) }() // a read of In cannot be interrupted
+		go func() { ended <- c.readLines(ctx, lines) }() // a read of In cannot be interrupted
 		return keyboard{lines: lines, ended: ended}, func() {}
 	}
 	w := newWindow(c.cfg.In, c.cfg.Out, width, height, c.cfg.Earlier)
@@ -88,7 +88,7 @@ func (c *Channel) openTerminal(ctx context.Context) (t keyboard, leave func()) {
 	return keyboard{w.lines, w.interrupts, w.ended}, func() {
 		w.close()
 		running.Wait()
-		c.screen.attach(c.page)
+		c.screen.attach(c.plain)
 		if c.screen.isBusy() && c.cfg.Leaving != "" {
 			c.screen.printNote(c.cfg.Leaving)
 		}
@@ -136,8 +136,8 @@ func (c *Channel) publishTyped(ctx context.Context, publish func(context.Context
 	}
 }
 
-// publishLines reads lines from an input without an editor.
-func (c *Channel) publishLines(ctx context.Context, lines chan<- string) error {
+// readLines reads lines from an input without an editor.
+func (c *Channel) readLines(ctx context.Context, lines chan<- string) error {
 	s := bufio.NewScanner(c.cfg.In)
 	s.Buffer(nil, bus.MaxBody)
 	for s.Scan() {

@@ -60,9 +60,10 @@ func (w *window) run() {
 }
 
 // close ends run and removes the window from the terminal.
-func (w *window) close() { w.program.Send(closing{}) }
+func (w *window) close() { w.program.Send(closeMsg{}) }
 
-type closing struct{}
+// A closeMsg tells the prompt that the conversation is over.
+type closeMsg struct{}
 
 // setSize stores the terminal's new size.
 func (w *window) setSize(width, height int) {
@@ -89,14 +90,16 @@ func (w *window) print(p passage) {
 func (w *window) showUnfinished(p passage) { w.program.Send(p) }
 
 // setBusy shows whether an answer is awaited.
-func (w *window) setBusy(busy bool) { w.program.Send(waiting(busy)) }
+func (w *window) setBusy(busy bool) { w.program.Send(busyMsg(busy)) }
 
-type waiting bool
+// A busyMsg tells the prompt whether an answer is awaited.
+type busyMsg bool
 
 // showQuestion shows the request that waits for the person's decision.
-func (w *window) showQuestion(question string) { w.program.Send(asking(question)) }
+func (w *window) showQuestion(question string) { w.program.Send(questionMsg(question)) }
 
-type asking string
+// A questionMsg tells the prompt the request that waits for a decision.
+type questionMsg string
 
 // A passage is a text that is shown as a unit, as plain text or Markdown, dimmed or not.
 type passage struct {
@@ -124,8 +127,8 @@ func (w *window) linesOf(p passage) []string {
 	return lines
 }
 
-// maxGrowingBytes is how many bytes of a growing passage are rendered: what comes before is
-// above the window's edge.
+// maxGrowingBytes is how many bytes of a growing passage are rendered, the last ones: earlier
+// ones would not be visible in the window.
 const maxGrowingBytes = 8 << 10
 
 // tail returns the last maxGrowingBytes bytes of a growing passage, from the beginning of a

@@ -30,7 +30,7 @@ func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message,
 			slog.String("id", m.ID), slog.String("need", markup.Verbatim(need)))
 		return giveBackFor(unknownNeedWait)
 	}
-	d := &delivery{run: r, lease: lease, out: out, to: out.To, record: channels.Send{ID: m.ID, To: out.To}, attempts: attempts, enclosures: enclosure.Of(out)}
+	d := &delivery{run: r, lease: lease, out: out, to: out.To, record: channels.Send{ID: m.ID, To: out.To}, attempts: attempts, enclosures: enclosure.FilesOf(out)}
 	if out.IsReply() {
 		d.record.Session = out.Session
 	}

@@ -21,13 +21,13 @@ func (d *delivery) planParts(ctx context.Context) ([]channels.SentPart, error) {
 	text, files := d.out.Text, d.enclosures
 	if _, can := channels.AsFileSender(d.Channel); !can {
 		for _, f := range files {
-			text = strings.TrimSpace(text + "\n\n" + f.NotAttached())
+			text = strings.TrimSpace(text + "\n\n" + f.NotAttachedNote())
 		}
 		files = nil
 	}
 	parts, long := d.shorten(ctx, d.render(text))
 	if long {
-		files = append(slices.Clip(files), enclosure.OfText(d.out))
+		files = append(slices.Clip(files), enclosure.TextFile(d.out))
 	}
 	all := files
 	// A file beside a text cannot be replaced by a later text alone. A file that is only
@@ -189,7 +189,7 @@ func (d *delivery) enclosureOf(part int) (enclosure.Enclosure, bool) {
 	case n < len(d.enclosures):
 		return d.enclosures[n], true
 	case n == len(d.enclosures) && d.out.Text != "":
-		return enclosure.OfText(d.out), true
+		return enclosure.TextFile(d.out), true
 	}
 	return enclosure.Enclosure{}, false
 }

@@ -26,7 +26,7 @@ type Store interface {
 	// Refer records that a message of a session names these files, before the message is
 	// published; ErrMissing if the store does not have them.
 	Refer(session, message string, files []bus.FileRef) error
-	// Release removes a message's references.
+	// Release removes a message's references to these files.
 	Release(message string, files []bus.FileRef) error
 }
 
@@ -40,16 +40,16 @@ type Enclosure struct {
 	text   bool // the content is the message's own text
 }
 
-// OfText returns the message's text as a file, for a text that is too long for a chat.
-func OfText(out bus.Outbound) Enclosure {
+// TextFile returns the message's text as a file, for a text that is too long for a chat.
+func TextFile(out bus.Outbound) Enclosure {
 	return Enclosure{Name: "message.md", Size: int64(len(out.Text)), inline: []byte(out.Text), text: true}
 }
 
 // IsText reports whether the file is the message's own text.
 func (e Enclosure) IsText() bool { return e.text }
 
-// Of returns the files that go with a message, in their order.
-func Of(out bus.Outbound) []Enclosure {
+// FilesOf returns the files that go with a message, in their order.
+func FilesOf(out bus.Outbound) []Enclosure {
 	var all []Enclosure
 	if f := out.File; f != nil {
 		all = append(all, Enclosure{Name: cleanName(f.Name), Size: int64(len(f.Data)), inline: f.Data})
@@ -79,19 +79,19 @@ func (e Enclosure) Load(s Store) (bus.File, error) {
 	return bus.File{Name: e.Name, Data: content}, nil
 }
 
-// NotAttached returns the sentence that replaces the file where it cannot be sent.
-func (e Enclosure) NotAttached() string {
+// NotAttachedNote returns a sentence for people, which is sent in place of a file that cannot be.
+func (e Enclosure) NotAttachedNote() string {
 	if e.ref != nil && e.ref.Path != "" {
 		return fmt.Sprintf("(The file %s of %s is in the workspace.)", markup.Verbatim(e.ref.Path), formatSize(e.Size))
 	}
 	return fmt.Sprintf("(The file %s of %s could not be attached here.)", markup.Verbatim(e.Name), formatSize(e.Size))
 }
 
-// longestName is the longest file name that file systems accept, in bytes.
+// longestName is the length of the longest file name that file systems accept, in bytes.
 const longestName = 255
 
-// cleanName returns a file name that is safe to show to platforms: nothing in it ends a
-// header, names a folder or changes the direction of writing.
+// cleanName returns a file name that is safe to give to platforms: nothing in it ends a header
+// of a request, names a folder or changes the direction of writing.
 func cleanName(name string) string {
 	var kept strings.Builder
 	for _, r := range name {

@@ -23,7 +23,7 @@ func Seen(written string, width, height int) string {
 	g := &emulator{width: width, height: height, rows: make([][]rune, height)}
 	for written != "" {
 		if strings.HasPrefix(written, "\x1b") {
-			written = g.escape(written[1:])
+			written = g.obeyEscape(written[1:])
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(written)
@@ -49,7 +49,7 @@ func (g *emulator) put(r rune) {
 	case '\r':
 		g.x, g.wrap = 0, false
 	case '\n':
-		g.down()
+		g.moveDown()
 	case '\b':
 		g.x = max(g.x-1, 0)
 	case '\t':
@@ -60,7 +60,7 @@ func (g *emulator) put(r rune) {
 		}
 		if g.wrap {
 			g.x, g.wrap = 0, false
-			g.down()
+			g.moveDown()
 		}
 		row := g.row()
 		for len(*row) <= g.x {
@@ -76,16 +76,16 @@ func (g *emulator) put(r rune) {
 // row returns the row of the cursor.
 func (g *emulator) row() *[]rune { return &g.rows[g.top()+g.y] }
 
-// down moves the cursor one row down, and scrolls at the bottom.
-func (g *emulator) down() {
+// moveDown moves the cursor one row down, and scrolls at the bottom.
+func (g *emulator) moveDown() {
 	if g.y++; g.y == g.height {
 		g.rows = append(g.rows, nil)
 		g.y--
 	}
 }
 
-// escape obeys one escape sequence and returns the text after it.
-func (g *emulator) escape(s string) string {
+// obeyEscape obeys one escape sequence and returns the text after it.
+func (g *emulator) obeyEscape(s string) string {
 	if s == "" {
 		return ""
 	}
@@ -107,18 +107,19 @@ func (g *emulator) escape(s string) string {
 	}
 	body, final := s[1:1+end], s[1+end]
 	first, second, _ := strings.Cut(body, ";")
-	g.control(final, number(first), number(second), body)
+	g.obeyControl(final, parameter(first), parameter(second), body)
 	return s[2+end:]
 }
 
-// number returns a parameter of a sequence; 0 if it is missing.
-func number(s string) int {
+// parameter returns a parameter of a sequence; 0 if it is missing.
+func parameter(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n
 }
 
-// control obeys one control sequence with its parameters n and m.
-func (g *emulator) control(final byte, n, m int, body string) {
+// obeyControl obeys a control sequence, given by its last character. n and m are its first two
+// parameters, body is all of them.
+func (g *emulator) obeyControl(final byte, n, m int, body string) {
 	if strings.ContainsAny(body, "?><=$ ") {
 		return // modes and questions to the terminal
 	}
@@ -151,7 +152,7 @@ func (g *emulator) control(final byte, n, m int, body string) {
 	case 'K':
 		g.erase(n)
 	case 'X':
-		g.blank(g.x, g.x+one)
+		g.overwriteBlank(g.x, g.x+one)
 	case 'P':
 		row := g.row()
 		*row = append((*row)[:min(g.x, len(*row))], (*row)[min(g.x+one, len(*row)):]...)
@@ -174,16 +175,16 @@ func (g *emulator) control(final byte, n, m int, body string) {
 func (g *emulator) erase(how int) {
 	switch how {
 	case 0:
-		g.blank(g.x, g.width)
+		g.overwriteBlank(g.x, g.width)
 	case 1:
-		g.blank(0, g.x+1)
+		g.overwriteBlank(0, g.x+1)
 	default:
-		g.blank(0, g.width)
+		g.overwriteBlank(0, g.width)
 	}
 }
 
-// blank overwrites columns of the cursor's row with spaces.
-func (g *emulator) blank(from, to int) {
+// overwriteBlank overwrites columns of the cursor's row with spaces.
+func (g *emulator) overwriteBlank(from, to int) {
 	row := *g.row()
 	for i := from; i < min(to, len(row)); i++ {
 		row[i] = ' '
