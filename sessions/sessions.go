@@ -123,9 +123,9 @@ type Budget interface {
 	// what the person has spent and reserved on that day, would exceed the cap. A
 	// reservation that is never settled stays, because the call may have been made.
 	Reserve(ctx context.Context, r Reservation) error
-	// Settle replaces a reservation by the tokens that the call has cost. It does nothing
-	// for an unknown or already settled reservation.
-	Settle(ctx context.Context, id string, tokens int64) error
+	// Settle replaces a reservation, which must be the one that was made, by the tokens that
+	// the call has cost. It does nothing for an unknown or already settled reservation.
+	Settle(ctx context.Context, r Reservation, tokens int64) error
 	// Spent returns the tokens that a person has spent and reserved on the day of at.
 	Spent(ctx context.Context, person string, at time.Time) (int64, error)
 }

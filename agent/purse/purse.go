@@ -71,8 +71,8 @@ type Purse struct {
 	Log    *slog.Logger
 
 	tokens, money bool // tokens, or money, are reserved
-	tokensID      string
-	reservation   bill.Reservation
+	ofTokens      sessions.Reservation
+	ofMoney       bill.Reservation
 
 	reserved Amount
 	taken    Amount // by calls since the reservation, as estimated before each
@@ -130,7 +130,7 @@ func (p *Purse) reserveBoth(ctx context.Context, id string, a Amount, b Bounds, 
 		if errors.Is(err, sessions.ErrOverBudget) {
 			return &OverError{Tokens: b.TokensDay, At: now}
 		}
-		p.tokens, p.tokensID = true, id
+		p.tokens, p.ofTokens = true, r
 		if err != nil {
 			return fmt.Errorf("reserve tokens: %w", err)
 		}
@@ -143,7 +143,7 @@ func (p *Purse) reserveBoth(ctx context.Context, id string, a Amount, b Bounds, 
 	if over, ok := errors.AsType[*bill.OverError](err); ok {
 		return &OverError{Cap: &over.Cap, At: now}
 	}
-	p.money, p.reservation = true, r
+	p.money, p.ofMoney = true, r
 	if err != nil {
 		return fmt.Errorf("reserve money: %w", err)
 	}
@@ -191,10 +191,10 @@ func (p *Purse) Settle(ctx context.Context) {
 	defer cancel()
 	var err error
 	if p.tokens {
-		err = retry(ctx, func() error { return p.Tokens.Settle(ctx, p.tokensID, p.spent.Tokens) })
+		err = retry(ctx, func() error { return p.Tokens.Settle(ctx, p.ofTokens, p.spent.Tokens) })
 	}
 	if p.money {
-		err = errors.Join(err, retry(ctx, func() error { return p.Money.Settle(ctx, p.reservation, p.spent.Micro) }))
+		err = errors.Join(err, retry(ctx, func() error { return p.Money.Settle(ctx, p.ofMoney, p.spent.Micro) }))
 	}
 	if err != nil {
 		p.Log.LogAttrs(ctx, slog.LevelWarn, "settling a reservation failed; it stays as reserved", slog.Any("error", err))

@@ -124,8 +124,8 @@ func (l lossyTokens) Reserve(ctx context.Context, r sessions.Reservation) error 
 	return l.answer(l.Store.Reserve(ctx, r))
 }
 
-func (l lossyTokens) Settle(ctx context.Context, id string, tokens int64) error {
-	return l.answer(l.Store.Settle(ctx, id, tokens))
+func (l lossyTokens) Settle(ctx context.Context, r sessions.Reservation, tokens int64) error {
+	return l.answer(l.Store.Settle(ctx, r, tokens))
 }
 
 func (l lossyTokens) Spent(ctx context.Context, person string, at time.Time) (int64, error) {

@@ -83,12 +83,12 @@ func testReserveOnce(t *testing.T, p place) {
 		mustReserve(t, s, reservation("1", "a", 60, 100))
 		wantSpent(t, s, "a", 60)
 	}
-	if err := s.Settle(t.Context(), "1", 30); err != nil {
+	if err := s.Settle(t.Context(), reservation("1", "a", 0, 0), 30); err != nil {
 		t.Fatal(err)
 	}
 	mustReserve(t, s, reservation("1", "a", 60, 100))
 	wantSpent(t, s, "a", 30)
-	if err := s.Settle(t.Context(), "1", 50); err != nil {
+	if err := s.Settle(t.Context(), reservation("1", "a", 0, 0), 50); err != nil {
 		t.Fatal(err)
 	}
 	wantSpent(t, s, "a", 30)
@@ -106,18 +106,18 @@ func testSettle(t *testing.T, p place) {
 	mustReserve(t, s, reservation("1", "a", 60, 100))
 	mustReserve(t, s, reservation("2", "a", 30, 100))
 	for range 2 {
-		if err := s.Settle(t.Context(), "1", 10); err != nil {
+		if err := s.Settle(t.Context(), reservation("1", "a", 0, 0), 10); err != nil {
 			t.Fatal(err)
 		}
 		wantSpent(t, s, "a", 40)
 	}
 	mustReserve(t, s, reservation("3", "a", 60, 100))
-	if err := s.Settle(t.Context(), "2", 70); err != nil { // more than was set aside
+	if err := s.Settle(t.Context(), reservation("2", "a", 0, 0), 70); err != nil { // more than was set aside
 		t.Fatal(err)
 	}
 	wantSpent(t, s, "a", 140)
 	mustRefuse(t, s, reservation("4", "a", 1, 100))
-	if err := s.Settle(t.Context(), "nobody's", 10); err != nil {
+	if err := s.Settle(t.Context(), reservation("nobody's", "a", 0, 0), 10); err != nil {
 		t.Errorf("settling what is unknown: %v", err)
 	}
 	wantSpent(t, s, "a", 140)
@@ -137,7 +137,7 @@ func testBudgetPerDay(t *testing.T, p place) {
 	wantSpent(t, s, "A", 0)
 	mustReserve(t, s, reservation("b", "b", 100, 100))
 	// A call is settled on the day of its reservation.
-	if err := s.Settle(t.Context(), "1", 7); err != nil {
+	if err := s.Settle(t.Context(), reservation("1", "a", 0, 0), 7); err != nil {
 		t.Fatal(err)
 	}
 	wantSpent(t, s, "a", 100)
@@ -152,7 +152,7 @@ func testBudgetRestart(t *testing.T, p place) {
 	s = p.reopen(s)
 	wantSpent(t, s, "a", 60)
 	mustReserve(t, s, reservation("1", "a", 60, 100))
-	if err := s.Settle(t.Context(), "1", 20); err != nil {
+	if err := s.Settle(t.Context(), reservation("1", "a", 0, 0), 20); err != nil {
 		t.Fatal(err)
 	}
 	s = p.reopen(s)
@@ -163,7 +163,7 @@ func testBudgetOverflow(t *testing.T, p place) {
 	s := p.open()
 	for i := range 3 {
 		mustReserve(t, s, reservation(fmt.Sprint(i), "a", 10, math.MaxInt64))
-		if err := s.Settle(t.Context(), fmt.Sprint(i), math.MaxInt64); err != nil {
+		if err := s.Settle(t.Context(), reservation(fmt.Sprint(i), "a", 0, 0), math.MaxInt64); err != nil {
 			t.Fatal(err)
 		}
 	}

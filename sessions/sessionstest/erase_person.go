@@ -206,7 +206,7 @@ func testEraseBudget(t *testing.T, p place) {
 	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Settle(t.Context(), "r1", 7); err != nil {
+	if err := s.Settle(t.Context(), sessions.Reservation{ID: "r1", Person: anna}, 7); err != nil {
 		t.Errorf("settling what she had reserved: %v", err)
 	}
 	for person, want := range map[string]int64{anna: 0, berta: 40} {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,8 +29,9 @@ var errLost = errors.New("connection to the database lost")
 // and give each statement without a deadline one.
 type connector struct {
 	driver.Connector
-	queries *queryCache
-	timeout time.Duration
+	queries    *queryCache
+	timeout    time.Duration
+	shortWaits bool // its connections wait for a row for rowWait at most
 }
 
 // Connect makes a connection.
@@ -37,7 +40,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: dc.(*stdlib.Conn), queries: c.queries, timeout: c.timeout}, nil
+	return &conn{Conn: dc.(*stdlib.Conn), queries: c.queries, timeout: c.timeout, shortWaits: c.shortWaits}, nil
 }
 
 // A queryCache remembers for each query its form with $1, $2, … in place of ?.
@@ -57,9 +60,10 @@ func (q *queryCache) postgresForm(query string) string {
 // how long they take.
 type conn struct {
 	*stdlib.Conn
-	queries  *queryCache
-	timeout  time.Duration
-	readOnly bool // the server has said that it takes no writes
+	queries    *queryCache
+	timeout    time.Duration
+	shortWaits bool // it waits for a row for rowWait at most
+	readOnly   bool // the server has said that it takes no writes
 }
 
 // withDeadline returns ctx with a deadline: its own, or the statement timeout from now.
@@ -78,6 +82,42 @@ func hideBadConn(err error) error {
 		return errLost
 	}
 	return err
+}
+
+// pingAfter is how long a connection may have been idle to be used without asking the
+// server first whether it is still there.
+const pingAfter = 30 * time.Second
+
+// needsPing reports whether a connection must be tested before it is used again. That costs
+// a round trip, so it is done only after a long time, or if the connection does not look
+// alive: a server that has ended has closed it. A new connection comes with no idle time at
+// all, which the driver counts from the year 1.
+func needsPing(_ context.Context, p stdlib.ShouldPingParams) bool {
+	const never = 365 * 24 * time.Hour
+	return p.IdleDuration > pingAfter && p.IdleDuration < never || !isOpenAndSilent(p.Conn.PgConn().Conn())
+}
+
+// isOpenAndSilent reports whether the other end has neither closed a connection nor sent
+// anything. It returns false if that cannot be seen.
+func isOpenAndSilent(c net.Conn) bool {
+	if encrypted, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = encrypted.NetConn()
+	}
+	socket, ok := c.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return false
+	}
+	silent := false
+	err = raw.Read(func(fd uintptr) bool {
+		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		silent = errors.Is(err, syscall.EAGAIN)
+		return true
+	})
+	return err == nil && silent
 }
 
 // noteReadOnly returns err, and records if it says that the server takes no writes. After

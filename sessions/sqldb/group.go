@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
@@ -36,8 +38,9 @@ var errRolledBack = errors.New("group undone")
 type statement struct {
 	query  string
 	args   []any
-	dest   []any // where its row is scanned to; empty if it returns none
-	inTurn bool  // it runs in the lane whose groups take turns; see InTurn
+	dest   []any  // where its row is scanned to; empty if it returns none
+	inTurn bool   // it runs in the lane whose groups take turns; see InTurn
+	shared string // the row that others change too; see Shared
 
 	changed int64
 	noRow   bool // it returned no row
@@ -148,7 +151,11 @@ func (s *server) runSingle(ctx context.Context, st *statement) error {
 // transactGroup runs a group in one transaction. Its error is errUndone if the group was
 // certainly rolled back; after any other error it may have been committed.
 func (s *server) transactGroup(batch []*statement) error {
-	held, err := s.connect(context.Background())
+	connect := s.connectLane
+	if batch[0].inTurn { // these wait longer for one another
+		connect = func() (*sql.Conn, error) { return s.connect(context.Background()) }
+	}
+	held, err := connect()
 	if err != nil {
 		return err
 	}
@@ -174,15 +181,20 @@ func (s *server) transactGroup(batch []*statement) error {
 }
 
 // sendGroup runs statements in one pipeline, which PostgreSQL makes one transaction
-// without BEGIN and COMMIT. If it returns nil, they are durable.
+// without BEGIN and COMMIT. If it returns nil, they are durable. Those that change rows
+// which others change too come in the order of these rows, as in every group, so that no
+// two groups wait for each other.
 func (c *conn) sendGroup(ctx context.Context, batch []*statement) error {
 	var sent pgx.Batch
 	if batch[0].inTurn {
 		sent.Queue(lockTimeout, turnWait)
 		sent.Queue(takeTurn)
 	}
-	sent.Queue(lockTimeout, rowWait)
+	if !c.shortWaits {
+		sent.Queue(lockTimeout, rowWait)
+	}
 	first := sent.Len()
+	slices.SortStableFunc(batch, func(a, b *statement) int { return strings.Compare(a.shared, b.shared) })
 	for _, st := range batch {
 		sent.Queue(c.queries.postgresForm(st.query), st.args...)
 	}

@@ -20,6 +20,9 @@ const (
 	// maxConns bounds one component's connections, so that a fleet of processes
 	// fits into a server's hundred. More of them commit no faster.
 	maxConns = 12
+	// minConns is from how many on groups have a connection of their own. A pool before the
+	// server, which may give a connection's settings to others, counts as too few.
+	minConns = 4
 	// tooManyConnections says that a server, a database or a user has all its connections.
 	tooManyConnections = "53300"
 	// maxAttempts is how many times a write that conflicts with others is tried.
@@ -29,6 +32,7 @@ const (
 // A server is the backend for PostgreSQL. A connection that is found dead is replaced.
 type server struct {
 	pool    *sql.DB
+	lane    *sql.DB // the one connection of groups, which waits for rows for rowWait at most; nil if they use the pool's
 	groups  groups
 	mu      sync.Mutex
 	closed  bool
@@ -40,17 +44,28 @@ func openPostgres(ctx context.Context, url string, s Schema) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database URL: %w", err)
 	}
-	driver := stdlib.GetConnector(*cfg, stdlib.OptionAfterConnect(setUp(cfg)))
-	pool := sql.OpenDB(connector{driver, &queryCache{}, statementTimeout(cfg)})
+	server := &server{}
+	queries := &queryCache{}
+	if conns >= minConns && cfg.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+		conns--
+		server.lane = newPool(cfg, 1, connector{queries: queries, timeout: statementTimeout(cfg), shortWaits: true})
+	}
+	server.pool = newPool(cfg, conns, connector{queries: queries, timeout: statementTimeout(cfg)})
+	if err := migratePostgres(ctx, server.pool, s); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the %s in database %s: %w", s.Name, cfg.Database, err), server.pool.Close())
+	}
+	server.startLanes()
+	return &DB{Read: server.pool, backend: server, postgres: true}, nil
+}
+
+// newPool makes a pool of that many connections.
+func newPool(cfg *pgx.ConnConfig, conns int, c connector) *sql.DB {
+	c.Connector = stdlib.GetConnector(*cfg, stdlib.OptionAfterConnect(setUp(cfg, c.shortWaits)), stdlib.OptionShouldPing(needsPing))
+	pool := sql.OpenDB(c)
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
-	if err := migratePostgres(ctx, pool, s); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the %s in database %s: %w", s.Name, cfg.Database, err), pool.Close())
-	}
-	server := &server{pool: pool}
-	server.startLanes()
-	return &DB{Read: pool, backend: server, postgres: true}, nil
+	return pool
 }
 
 // parseURL parses a URL and returns the configuration of connections and their largest
@@ -78,8 +93,9 @@ func parseURL(url string) (*pgx.ConnConfig, int, error) {
 
 // setUp returns a function that sets up a new connection, except for what the URL sets.
 // The server has to flush each commit to disk. And it has to end a transaction that a
-// vanished process left open, which would keep its rows locked.
-func setUp(cfg *pgx.ConnConfig) func(context.Context, *pgx.Conn) error {
+// vanished process left open, which would keep its rows locked. A connection with
+// shortWaits waits for a row for rowWait at most.
+func setUp(cfg *pgx.ConnConfig, shortWaits bool) func(context.Context, *pgx.Conn) error {
 	const each = `SELECT set_config($1, $2, false) WHERE $3 = '' OR current_setting($1) = $3`
 	return func(ctx context.Context, conn *pgx.Conn) error {
 		var batch pgx.Batch
@@ -91,6 +107,9 @@ func setUp(cfg *pgx.ConnConfig) func(context.Context, *pgx.Conn) error {
 			if _, given := cfg.RuntimeParams[set.name]; !given {
 				batch.Queue(each, set.name, set.value, set.instead)
 			}
+		}
+		if shortWaits {
+			batch.Queue(each, "lock_timeout", rowWait, "")
 		}
 		err := conn.SendBatch(ctx, &batch).Close()
 		if err != nil {
@@ -142,10 +161,14 @@ func (s *server) close() error {
 	s.closed = true
 	s.mu.Unlock()
 	s.writing.Wait()
-	if !was {
-		s.stopLanes()
+	if was {
+		return nil
 	}
-	return nil
+	s.stopLanes()
+	if s.lane == nil {
+		return nil
+	}
+	return s.lane.Close()
 }
 
 func (s *server) write(ctx context.Context, fn func(*Tx) error) error {
@@ -196,6 +219,23 @@ func (s *server) connect(ctx context.Context) (*sql.Conn, error) {
 			return nil, fmt.Errorf("connect: %w", err)
 		}
 	}
+}
+
+// connectLane takes the connection of groups, or one from the pool if the server allows no
+// further one.
+func (s *server) connectLane() (*sql.Conn, error) {
+	if s.lane != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+		defer cancel()
+		conn, err := s.lane.Conn(ctx)
+		if err == nil {
+			return conn, nil
+		}
+		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != tooManyConnections {
+			return nil, fmt.Errorf("connect: %w", err)
+		}
+	}
+	return s.connect(context.Background())
 }
 
 // transact runs fn in a transaction. If that fails, undone reports whether the

@@ -45,7 +45,7 @@ func Probe(ctx context.Context, url string) (h Health, err error) {
 			err = end
 		}
 	}()
-	if err := setUp(cfg)(ctx, c); err != nil {
+	if err := setUp(cfg, false)(ctx, c); err != nil {
 		return h, err
 	}
 	h.Conns = conns

@@ -133,9 +133,17 @@ func (db *DB) Group(ctx context.Context, query string, args []any, dest ...any) 
 	return st.result(db.backend.group(ctx, st))
 }
 
-// InTurn carries out one statement as Group does, for rows that others change too. One
-// group of such statements runs at a time, in all processes that have the database
-// open, so no two can wait for each other.
+// Shared carries out one statement as Group does, for one that changes one row, named row,
+// that others change too. All groups change such rows in the order of their names, so no
+// two groups wait for each other.
+func (db *DB) Shared(ctx context.Context, row, query string, args []any, dest ...any) (int64, error) {
+	st := &statement{query: query, args: args, dest: dest, shared: row}
+	return st.result(db.backend.group(ctx, st))
+}
+
+// InTurn carries out one statement as Group does, but one group of such statements runs at
+// a time, in all processes that have the database open. So what a statement counts is what
+// those before it have left.
 func (db *DB) InTurn(ctx context.Context, query string, args []any, dest ...any) (int64, error) {
 	st := &statement{query: query, args: args, dest: dest, inTurn: true}
 	return st.result(db.backend.group(ctx, st))

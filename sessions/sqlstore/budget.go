@@ -74,16 +74,18 @@ func addUnlessOver(tx *sqldb.Tx, person, on string, r sessions.Reservation) (boo
 }
 
 // Settle replaces a reservation by what the call has cost; see [sessions.Budget].
-func (s *Store) Settle(ctx context.Context, id string, tokens int64) error {
-	if err := s.settle(ctx, sqldb.Text(id), min(max(tokens, 0), maxCost)); err != nil {
-		return fmt.Errorf("settle %s: %w", id, err)
+func (s *Store) Settle(ctx context.Context, r sessions.Reservation, tokens int64) error {
+	if err := s.settle(ctx, r, min(max(tokens, 0), maxCost)); err != nil {
+		return fmt.Errorf("settle %s: %w", r.ID, err)
 	}
 	return nil
 }
 
-func (s *Store) settle(ctx context.Context, id string, tokens int64) error {
+func (s *Store) settle(ctx context.Context, r sessions.Reservation, tokens int64) error {
+	id := sqldb.Text(r.ID)
 	if s.db.Postgres() {
-		return s.settleAtOnce(ctx, id, tokens)
+		_, err := s.db.Shared(ctx, sqldb.Text(r.Person), settleAtOnce, []any{id, tokens})
+		return err
 	}
 	return s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		var person, on string

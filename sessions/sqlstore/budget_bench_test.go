@@ -49,7 +49,7 @@ func pay(b *testing.B, s *sqlstore.Store, id, person string) {
 	if err := s.Reserve(b.Context(), r); err != nil {
 		b.Error(err)
 	}
-	if err := s.Settle(b.Context(), id, 50); err != nil {
+	if err := s.Settle(b.Context(), r, 50); err != nil {
 		b.Error(err)
 	}
 }

@@ -54,7 +54,7 @@ func workThrough(ctx context.Context, t *testing.T, s *sqlstore.Store, key strin
 				}
 				return err
 			}) &&
-			retryUntilDone(t, &failures, func() error { return s.Settle(t.Context(), id, 7) })
+			retryUntilDone(t, &failures, func() error { return s.Settle(t.Context(), r, 7) })
 		if !ok {
 			break
 		}
@@ -152,7 +152,7 @@ func TestLostAnswerIsRepeatedSafely(t *testing.T) {
 	}{
 		{"append", func(n int) error { return l.Append(t.Context(), int64(2*n+1), step(n)...) }},
 		{"reserve", func(n int) error { return s.Reserve(t.Context(), r(n)) }},
-		{"settle", func(n int) error { return s.Settle(t.Context(), r(n).ID, 7) }},
+		{"settle", func(n int) error { return s.Settle(t.Context(), r(n), 7) }},
 		{"open", func(n int) error {
 			_, err := s.Open(t.Context(), fmt.Sprint("main:telegram:o", n), 1)
 			return err

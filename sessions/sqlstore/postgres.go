@@ -137,7 +137,7 @@ func (s *Store) reserveAtOnce(ctx context.Context, id, person, on string, r sess
 		room = r.Cap - r.Tokens
 	}
 	var known, made bool
-	_, err = s.db.InTurn(ctx, reserveAtOnce, []any{id, person, on, r.Tokens, room}, &known, &made)
+	_, err = s.db.Shared(ctx, person, reserveAtOnce, []any{id, person, on, r.Tokens, room}, &known, &made)
 	return !known && !made, err
 }
 
@@ -152,8 +152,3 @@ WITH closed AS (
 )
 UPDATE spending SET tokens = spending.tokens + $2::bigint - closed.tokens
 FROM closed WHERE spending.person = closed.person AND spending.day = closed.day`
-
-func (s *Store) settleAtOnce(ctx context.Context, id string, tokens int64) error {
-	_, err := s.db.InTurn(ctx, settleAtOnce, []any{id, tokens})
-	return err
-}
