@@ -746,7 +746,7 @@ func TestEventsTellOfTheTurn(t *testing.T) {
 			break
 		}
 	}
-	want := "turn_start/0 block_start/0 block_stop/0 tool_start/0 tool_end/0 block_start/1 block_delta/1 block_stop/1 turn_complete/0"
+	want := "turn_start/0 block_start/0 block_stop/0 usage/0 tool_start/0 tool_end/0 block_start/1 block_delta/1 block_stop/1 usage/0 turn_complete/0"
 	if got := strings.Join(types, " "); got != want {
 		t.Errorf("events\n%s\nwant\n%s", got, want)
 	}

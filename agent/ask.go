@@ -56,7 +56,7 @@ func (a *asker) ask(ctx context.Context, t *turn, r llm.Request) (llm.Answer, er
 		return llm.Answer{}, err
 	}
 	events.End()
-	a.purse.Spend(answer.Usage)
+	a.spend(t, answer)
 	return answer, nil
 }
 
@@ -125,7 +125,7 @@ func (a *asker) generate(ctx context.Context, t *turn, r llm.Request, events *st
 	r.Session = a.key()
 	r.Retry = func(ctx context.Context, again llm.Retry) error {
 		events.Reset()
-		a.emit(t, bus.Event{Type: bus.Retried, Retry: &bus.Retry{Attempt: again.Try, AfterMS: again.Wait.Milliseconds(), From: again.From, To: again.To}})
+		a.emitRetry(t, again)
 		if again.Void == nil {
 			return nil
 		}
@@ -162,8 +162,22 @@ func (a *asker) recordVoid(ctx context.Context, t *turn, answer *llm.Answer) err
 	if answer == nil {
 		return nil
 	}
-	a.purse.Spend(answer.Usage)
+	a.spend(t, *answer)
 	return a.journal.Append(ctx, a.usageEntry("", t.person, *answer))
+}
+
+// spend takes what an answer has used from what is reserved, and reports it to watchers.
+func (a *asker) spend(t *turn, answer llm.Answer) {
+	a.purse.Spend(answer.Usage)
+	u := a.usageOf(answer)
+	a.emit(t, bus.Event{Type: bus.Used, Usage: &bus.Usage{
+		Model: u.Model, Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning, Microdollars: u.Cost, Estimated: u.Estimated,
+	}})
+}
+
+// emitRetry reports to watchers that a model is asked again.
+func (a *asker) emitRetry(t *turn, again llm.Retry) {
+	a.emit(t, bus.Event{Type: bus.Retried, Retry: &bus.Retry{Attempt: again.Try, AfterMS: again.Wait.Milliseconds(), From: again.From, To: again.To}})
 }
 
 // isOverflow reports whether a request was too long for the model.
@@ -210,8 +224,8 @@ func statusOf(fault *llm.Error) string {
 	return fmt.Sprintf(" (status %d)", fault.Status)
 }
 
-// usageEntry returns the entry about an answer's tokens and cost.
-func (a *asker) usageEntry(turn, person string, answer llm.Answer) sessions.Entry {
+// usageOf returns an answer's tokens and cost.
+func (a *asker) usageOf(answer llm.Answer) sessions.Usage {
 	u := answer.Usage
 	used := sessions.Usage{
 		Model: cmp.Or(answer.Model, a.agent.Model.Info().Name), Agent: a.agent.Name,
@@ -220,7 +234,12 @@ func (a *asker) usageEntry(turn, person string, answer llm.Answer) sessions.Entr
 	if u.Priced {
 		used.Cost = &u.Cost
 	}
-	e := journal.NewEntry(turn, sessions.KindUsage, used)
+	return used
+}
+
+// usageEntry returns the entry about an answer's tokens and cost.
+func (a *asker) usageEntry(turn, person string, answer llm.Answer) sessions.Entry {
+	e := journal.NewEntry(turn, sessions.KindUsage, a.usageOf(answer))
 	e.Person = person
 	return e
 }

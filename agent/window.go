@@ -248,11 +248,14 @@ func (a *asker) askForSummary(ctx context.Context, t *turn, r llm.Request) (llm.
 		return llm.Answer{}, err
 	}
 	r.Session = a.key()
-	r.Retry = func(ctx context.Context, again llm.Retry) error { return a.recordVoid(ctx, t, again.Void) }
+	r.Retry = func(ctx context.Context, again llm.Retry) error {
+		a.emitRetry(t, again)
+		return a.recordVoid(ctx, t, again.Void)
+	}
 	a.point("compact:ask")
 	answer, err := a.agent.Model.Generate(ctx, r, func(llm.Delta) {})
 	if err == nil {
-		a.purse.Spend(answer.Usage)
+		a.spend(t, answer)
 		return answer, a.journal.Append(ctx, a.usageEntry("", t.person, answer))
 	}
 	if ctx.Err() != nil {

@@ -20,6 +20,7 @@ const (
 	BlockReset   = "block_reset"   // the blocks from Block on are void: the model is asked again
 	Retried      = "retry"         // Retry: the model is asked again after an error
 	Compacted    = "compaction"    // Compaction: the model is shown less of the conversation
+	Used         = "usage"         // Usage: a call of a model has ended
 	ToolStart    = "tool_start"    // Tool, Call, Delta = arguments in brief
 	ToolProgress = "tool_progress" // Tool, Call, Delta
 	ToolEnd      = "tool_end"      // Tool, Call, Error if it failed
@@ -59,6 +60,19 @@ type Event struct {
 	Retry  *Retry   `json:"retry,omitempty"`
 	// Compaction says by how much the request became shorter.
 	Compaction *Compaction `json:"compaction,omitempty"`
+	Usage      *Usage      `json:"usage,omitempty"`
+}
+
+// A Usage says what one call of a model has used, also if its answer was dropped.
+type Usage struct {
+	Model     string `json:"model"`
+	Input     int64  `json:"input"`     // tokens, including cached ones
+	Cached    int64  `json:"cached"`    // of them
+	Output    int64  `json:"output"`    // tokens, including those of reasoning
+	Reasoning int64  `json:"reasoning"` // of them
+	// Microdollars is what it has cost; nil if that is not known.
+	Microdollars *int64 `json:"microdollars,omitempty"`
+	Estimated    bool   `json:"estimated"` // the tokens are estimates: the provider gave none
 }
 
 // A Compaction gives the tokens of the next request, before and after shortening.

@@ -25,7 +25,7 @@ type prompt struct {
 
 	unfinished passage // the passage that is still growing
 	question   string  // the request that waits for the person's decision
-	busy       bool    // an answer is awaited
+	status     string  // says what goes on; "" if nothing does
 	over       bool    // the conversation is over
 }
 
@@ -69,8 +69,8 @@ func (p *prompt) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case passage:
 		p.unfinished = msg
 		return p, nil
-	case busyMsg:
-		p.busy = bool(msg)
+	case statusMsg:
+		p.status = string(msg)
 		return p, nil
 	case questionMsg:
 		if p.question = string(msg); p.question != "" {
@@ -164,8 +164,8 @@ func (p *prompt) View() tea.View {
 	if most := max(int(p.window.height.Load())-p.window.linesPerPrint()-p.editor.Height()-len(asked), 1); len(lines) > most {
 		lines = lines[len(lines)-most:]
 	}
-	if p.busy && len(lines) == 0 {
-		lines = []string{dimOn + workingText + dimOff}
+	if p.status != "" && len(lines) == 0 {
+		lines = p.window.linesOf(passage{text: p.status, dim: true})
 	}
 	lines = append(lines, asked...)
 	v := tea.NewView(strings.Join(append(lines, p.editor.View()), "\n"))

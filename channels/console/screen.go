@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -41,15 +40,16 @@ const (
 
 // A turn is what the screen has shown of one turn.
 type turn struct {
-	texts []*block // its blocks of text, including the one that is growing
-	over  bool     // later events of the turn are ignored
+	texts []*block  // its blocks of text, including the one that is growing
+	over  bool      // later events of the turn are ignored
+	used  bus.Usage // the sum over its calls of models
 }
 
 // A display is where a screen shows its passages.
 type display interface {
 	print(passage)                // prints a finished passage
 	showUnfinished(passage)       // replaces the passage that is not finished; the empty passage removes it
-	setBusy(busy bool)            // shows whether an answer is awaited
+	showStatus(line string)       // replaces the line that says what goes on; "" removes it
 	showQuestion(question string) // replaces the question for the person's decision; "" removes it
 }
 
@@ -60,6 +60,7 @@ type screen struct {
 	growing     *block           // the block that the model is saying
 	calls       []callLine       // the tool calls that are running
 	busy        bool             // an answer is awaited
+	status      string           // the line that says what goes on
 	ownMessages map[string]bool  // the ids of the person's messages; see recordAsked
 	turns       map[string]*turn // by id
 	latest      string           // the id of the turn of the last event
@@ -153,11 +154,8 @@ func (s *screen) handleEvent(e bus.Event) {
 			s.requests.remove(e.Ask.ID)
 		}
 		s.display.showQuestion(s.requests.question())
-	case bus.Compacted:
-		if c := e.Compaction; c != nil {
-			s.finishBlock()
-			s.display.print(passage{text: fmt.Sprintf("%sless of the past is shown to the model: about %d tokens in place of %d", bullet, c.After, c.Before)})
-		}
+	case bus.Retried, bus.Compacted, bus.Used:
+		s.showModelNews(t, e)
 	case bus.TurnParked:
 		s.finishBlock()
 		s.setBusy(false)
@@ -361,14 +359,6 @@ func (s *screen) waitForEvents(ctx context.Context, part channels.Part) {
 	}
 }
 
-// setBusy sets whether an answer is awaited. The caller holds s.mu.
-func (s *screen) setBusy(busy bool) {
-	if s.busy != busy {
-		s.busy = busy
-		s.display.setBusy(busy)
-	}
-}
-
 // A plainOutput is a display for an output that is no terminal. It writes finished passages
 // as they are, except the model's thinking, which could be taken for the answer.
 type plainOutput struct {
@@ -390,7 +380,7 @@ func (p *plainOutput) print(text passage) {
 
 func (*plainOutput) showUnfinished(passage) {}
 
-func (*plainOutput) setBusy(bool) {}
+func (*plainOutput) showStatus(string) {}
 
 func (p *plainOutput) showQuestion(question string) { p.print(passage{text: question}) }
 

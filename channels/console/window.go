@@ -89,11 +89,11 @@ func (w *window) print(p passage) {
 // showUnfinished shows an unfinished passage in the window, in place of the one before.
 func (w *window) showUnfinished(p passage) { w.program.Send(p) }
 
-// setBusy shows whether an answer is awaited.
-func (w *window) setBusy(busy bool) { w.program.Send(busyMsg(busy)) }
+// showStatus shows the line that says what goes on.
+func (w *window) showStatus(line string) { w.program.Send(statusMsg(line)) }
 
-// A busyMsg tells the prompt whether an answer is awaited.
-type busyMsg bool
+// A statusMsg tells the prompt the line that says what goes on.
+type statusMsg string
 
 // showQuestion shows the request that waits for the person's decision.
 func (w *window) showQuestion(question string) { w.program.Send(questionMsg(question)) }

@@ -178,6 +178,14 @@ func eventData(e bus.Event) any {
 			Turn string `json:"turn"`
 			*bus.Compaction
 		}{e.Turn, e.Compaction}
+	case bus.Used:
+		if e.Usage == nil {
+			break
+		}
+		return struct {
+			Turn string `json:"turn"`
+			*bus.Usage
+		}{e.Turn, e.Usage}
 	case bus.Asked, bus.AskResolved:
 		if e.Ask == nil {
 			break

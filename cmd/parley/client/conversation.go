@@ -115,10 +115,32 @@ func (r *Conversation) receive(ctx context.Context, n serverEvent, events chan<-
 	if err := json.Unmarshal(n.data, &e); err != nil {
 		return err
 	}
+	if details := detailsOf(&e); details != nil {
+		if err := json.Unmarshal(n.data, details); err != nil {
+			return err
+		}
+	}
 	if e.Type == bus.Spoken {
 		return r.show(ctx, e.Call, e.Delta)
 	}
 	r.pass(ctx, e, events)
+	return nil
+}
+
+// detailsOf makes the part of an event whose fields the API sends beside the turn's, and
+// returns it; nil if the event has none.
+func detailsOf(e *bus.Event) any {
+	switch e.Type {
+	case bus.Retried:
+		e.Retry = new(bus.Retry)
+		return e.Retry
+	case bus.Compacted:
+		e.Compaction = new(bus.Compaction)
+		return e.Compaction
+	case bus.Used:
+		e.Usage = new(bus.Usage)
+		return e.Usage
+	}
 	return nil
 }
 
