@@ -224,7 +224,7 @@ func (r *turnRun) answerEntries(t *turn, answer llm.Answer) (entries []sessions.
 		case llm.BlockThinking:
 			entries = append(entries, journal.NewEntry(t.id, sessions.KindThinking, sessions.Thinking{Text: b.Text, Provider: b.Provider}))
 		case llm.BlockText:
-			entries = append(entries, journal.NewEntry(t.id, sessions.KindText, sessions.Text{Text: r.redactor().Text(b.Text)}))
+			entries = append(entries, journal.NewEntry(t.id, sessions.KindText, sessions.Text{Text: r.redactor().Text(b.Text), Provider: b.Provider}))
 		case llm.BlockToolUse:
 			if t.lastStep {
 				continue

@@ -121,6 +121,9 @@ type Thinking struct {
 // Text is a text that the model has written.
 type Text struct {
 	Text string `json:"text"`
+	// Provider holds what the provider wants sent back word for word: whether the text is
+	// an answer or a remark before one.
+	Provider json.RawMessage `json:"provider,omitempty"`
 }
 
 // ToolUse is a tool call that the model asked for. Its entry's Call is the id that we

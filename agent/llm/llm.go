@@ -108,7 +108,7 @@ type BlockKind string
 
 // The kinds of blocks, each with the fields that it has.
 const (
-	BlockText       BlockKind = "text"        // Text
+	BlockText       BlockKind = "text"        // Text, Provider
 	BlockThinking   BlockKind = "thinking"    // Text, Provider
 	BlockToolUse    BlockKind = "tool_use"    // Call, Name, Args, ProviderID, Provider
 	BlockToolResult BlockKind = "tool_result" // Call, Name, Content, Failed, ProviderID

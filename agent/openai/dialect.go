@@ -24,6 +24,12 @@ type dialect struct {
 	noEffort   bool  // it refuses reasoning_effort
 	cacheKey   bool  // prompt_cache_key marks the requests that begin alike: OpenAI
 	cacheMarks bool  // cache_control marks how much of a request is worth caching: Anthropic's models
+
+	responses   bool // it is asked by the Responses API
+	noResponses bool // it has no Responses API, or not for this model
+	fixed       bool // the configuration says which API
+	noSummary   bool // it refuses to sum up the model's reasoning
+	noEncrypted bool // it refuses to send the model's reasoning encrypted
 }
 
 // A limit is the parameter by which a request bounds the answer's length.
@@ -47,6 +53,9 @@ type lesson struct {
 // learn returns what a refusal teaches, and false if it teaches nothing new.
 func (d dialect) learn(r *refusal) (lesson, bool) {
 	next := d
+	if l, ok := d.learnAPI(r); ok {
+		return l, true
+	}
 	if !d.bridges && r.ordersMessages() {
 		next.bridges = true
 		return lesson{dialect: next, about: "user after tool"}, true
@@ -77,9 +86,19 @@ func (d dialect) learn(r *refusal) (lesson, bool) {
 		next.cacheKey, about = false, "prompt_cache_key"
 	case d.cacheMarks && r.blames("cache_control"):
 		next.cacheMarks, about = false, "cache_control"
+	case d.responses && !d.noSummary && r.blames("reasoning.summary"):
+		next.noSummary, about = true, "reasoning.summary"
+	case d.responses && !d.noEncrypted && (r.param == "include" || r.mentions("reasoning.encrypted_content", "encrypted content is not supported")):
+		next.noEncrypted, about = true, "reasoning.encrypted_content"
+	case d.responses && !d.noEffort && r.blames("reasoning.effort"):
+		next.noEffort, about = true, "reasoning.effort"
+	case d.responses && !(d.noEffort && d.noSummary) && (r.param == "reasoning" || r.mentions("'reasoning'", `"reasoning"`)) && r.saysUnknown():
+		next.noEffort, next.noSummary, about = true, true, "reasoning"
+	case !d.noThinking && r.wantsResponses(): // which the server does not have, or must not be asked by
+		next.noThinking, about = true, "reasoning beside tools"
 	case !d.noEffort && r.blames("reasoning_effort") && (d.noThinking || r.saysUnknown()):
 		next.noEffort, about = true, "reasoning_effort is unknown"
-	case !d.noThinking && r.blames("reasoning_effort", "v1/responses"):
+	case !d.noThinking && r.blames("reasoning_effort"):
 		next.noThinking, about = true, "reasoning_effort"
 	case !d.noChoice && r.blames("tool_choice"):
 		next.noChoice, about = true, "tool_choice"
@@ -89,11 +108,53 @@ func (d dialect) learn(r *refusal) (lesson, bool) {
 	return lesson{dialect: next, about: about}, about != ""
 }
 
+// learnAPI learns from a refusal which of OpenAI's protocols a model wants to be asked in.
+// It returns false if the refusal is about something else, or the configuration says
+// which.
+func (d dialect) learnAPI(r *refusal) (lesson, bool) {
+	next := d
+	switch {
+	case d.fixed:
+		return lesson{}, false
+	case !d.responses && !d.noResponses && r.wantsResponses():
+		next.responses = true
+		return lesson{dialect: next, about: "the model wants the Responses API"}, true
+	case d.responses && r.lacksResponses():
+		next.responses, next.noResponses = false, true
+		return lesson{dialect: next, about: "the server has no Responses API for the model"}, true
+	}
+	return lesson{}, false
+}
+
+// wantsResponses reports whether a refusal says that the model has to be asked by the
+// Responses API, at all or where it has tools.
+func (r *refusal) wantsResponses() bool {
+	return r.status >= http.StatusBadRequest && r.status < http.StatusInternalServerError &&
+		r.mentions("v1/responses", "use the responses api", "only supported in the responses", "chatcompletion operation does not work") // the last is Azure's
+}
+
+// lacksResponses reports whether a refusal says that the server has no Responses API, or
+// has none for this model.
+func (r *refusal) lacksResponses() bool {
+	switch r.status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		if !r.rejectsModel() && !r.refusesReasoning() && !r.mentions("model") {
+			return true
+		}
+	}
+	return r.status >= http.StatusBadRequest && r.mentions("not supported with the responses api", "does not support the responses api", "not supported in the v1/responses")
+}
+
 // learnToEcho learns from a refusal whether to send the model's thinking back. A server
 // that does not know the field never gets it, and one that requires it always does. Any
 // other complaint concerns the content of this conversation alone. It returns false if
 // the refusal is about something else or nothing new.
 func (d dialect) learnToEcho(r *refusal) (lesson, bool) {
+	if d.responses {
+		next := d
+		next.noEcho = true
+		return lesson{dialect: next, about: "reasoning of this conversation", once: true}, !d.noEcho && r.refusesReasoning()
+	}
 	if !r.blames("reasoning_content", "reasoning_details", "extra_content", "thought_signature", "`signature`") {
 		return lesson{}, false
 	}
@@ -108,6 +169,15 @@ func (d dialect) learnToEcho(r *refusal) (lesson, bool) {
 	}
 	next.noEcho, next.wantsEcho = true, false
 	return lesson{dialect: next, about: "reasoning_content of this conversation", once: true}, next != d
+}
+
+// refusesReasoning reports whether a refusal is about an item of reasoning that was sent
+// back to the Responses API: it cannot be decrypted, is not stored, or does not stand
+// where it belongs.
+func (r *refusal) refusesReasoning() bool {
+	return r.hasCode("invalid_encrypted_content") || r.mentions(
+		"encrypted content", "encrypted_content", "of type 'reasoning'", "required 'reasoning' item", "items are not persisted",
+	) && !r.mentions("is not supported with this model")
 }
 
 // ordersMessages reports whether a refusal says that no person's message may follow a

@@ -14,7 +14,7 @@ var errGarbled = errors.New("the answer is garbled")
 
 const (
 	maxEvent = 8 << 20 // bytes of one event
-	maxDrain = 4 << 10 // bytes that are read after [DONE]
+	maxDrain = 4 << 10 // bytes that are read after the end of an answer
 )
 
 // events reads the body of an answer, and rewrites it for the library's reader: one data
@@ -55,10 +55,10 @@ func (e *events) Read(p []byte) (int, error) {
 // Close closes the body.
 func (e *events) Close() error { return e.body.Close() }
 
-// drain reads the few bytes that may follow [DONE], which makes the connection usable
-// for another request.
+// drain reads the few bytes that may follow the end of an answer, which makes the
+// connection usable for another request.
 func (e *events) drain() {
-	if e.done {
+	if e.failed == nil {
 		_, _ = io.CopyN(io.Discard, e.in, maxDrain) // if this fails, the connection is not used again
 	}
 }

@@ -317,7 +317,7 @@ func TestLearnsToThinkLess(t *testing.T) {
 		}
 		return agenttest.Stream(`{"choices":[{"delta":{"reasoning_content":"hm","content":"hi"},"finish_reason":"stop"}]}`, "[DONE]")
 	})
-	m := model(t, s)
+	m := model(t, s, func(c *openai.Config) { c.API = openai.APIChat })
 	a, err := ask(t, m, hello())
 	if err != nil {
 		t.Fatal(err)

@@ -35,8 +35,14 @@ func FuzzAnswer(f *testing.F) {
 	f.Add("event: error\ndata: {\"message\":[]}\n\n{\n\"error\":\n}")
 	f.Add(`{"choices":[{"message":{"content":[{"thinking":[]}],"tool_calls":[{"id":{},"function":{"arguments":[]}}]}}]}`)
 	f.Add("data: {\"choices\":[{\"delta\":{\"reasoning_details\":[null,{\"type\":[]},{\"type\":[]}]}}]}\n\ndata: [DONE]\n\n")
+	f.Add(named(asOpenAI()...))
+	f.Add(`{"object":"response","output":[{"type":"function_call","name":{},"arguments":[]},{"type":"message","content":[{"text":[]}]}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		m, err := openai.New(openai.Config{BaseURL: "http://model", Name: "m", HTTP: &http.Client{Transport: played{t, text}}})
+		api := openai.APIChat
+		if strings.Contains(text, "response") {
+			api = openai.APIResponses
+		}
+		m, err := openai.New(openai.Config{BaseURL: "http://model", Name: "m", API: api, HTTP: &http.Client{Transport: played{t, text}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,5 @@
-// Package openai asks any model whose server speaks OpenAI's chat-completions protocol.
+// Package openai asks any model whose server speaks OpenAI's chat-completions protocol or
+// its Responses API.
 //
 // The library sashabaranov/go-openai addresses the server, authenticates, and frames the
 // stream. This package does all that differs from provider to provider. It writes the
@@ -12,7 +13,8 @@
 //
 // The files, in reading order: openai.go is the model; request.go and dialect.go write a
 // request; stream.go, events.go and chunk.go read the stream; answer.go, calls.go and
-// details.go put the answer together; refusal.go and overflow.go tell what an error
+// details.go put the answer together; responses.go is the way to the Responses API, whose
+// requests and answers are a package of their own; refusal.go and overflow.go tell what an error
 // means. providers.go has what is known of servers before they are asked. The packages
 // below this one each know one thing about servers: how JSON, the ids of calls, usage,
 // thinking and ends of answers are written, and how large a model's window is.
@@ -58,6 +60,7 @@ type Config struct {
 	// Effort is how much the model is to reason, in the provider's word; "" leaves that to
 	// the provider.
 	Effort string
+	API    API // the protocol in which the model is asked
 	// Header is added to each request. Body is a JSON object whose fields are added to
 	// each.
 	Header http.Header
@@ -83,6 +86,8 @@ type Model struct {
 
 	windows *window.Finder
 	tools   toollist.Writer
+	// flatTools writes them for the Responses API.
+	flatTools toollist.Writer
 }
 
 // New makes a model from a configuration. It does not contact the server yet.
@@ -96,10 +101,13 @@ func New(cfg Config) (*Model, error) {
 	}
 	first := providerOf(host).dialectFor(cfg.Name)
 	first.noPictures = cfg.Blind
+	if cfg.API != APIAuto {
+		first.fixed, first.responses = true, cfg.API == APIResponses
+	}
 	if err := checkBody(cfg.Body); err != nil {
 		return nil, err
 	}
-	return &Model{cfg: cfg, host: host, dialect: first, windows: cfg.newWindowFinder()}, nil
+	return &Model{cfg: cfg, host: host, dialect: first, windows: cfg.newWindowFinder(), flatTools: toollist.Writer{Flat: true}}, nil
 }
 
 // complete checks a configuration and fills in what was left out. It also returns the
@@ -153,7 +161,7 @@ func checkBody(body json.RawMessage) error {
 		return errors.New("what is to stand in each request is empty: leave it out")
 	}
 	for name := range fields {
-		if slices.Contains([]string{"model", "messages", "tools", "tool_choice", "stream", "stream_options", "reasoning_effort", "prompt_cache_key"}, name) {
+		if slices.Contains([]string{"model", "messages", "tools", "tool_choice", "stream", "stream_options", "reasoning_effort", "prompt_cache_key", "input", "instructions", "previous_response_id"}, name) {
 			return fmt.Errorf("the field %s of each request is Parley's own to write", name)
 		}
 	}
@@ -221,7 +229,7 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta
 		if err != nil {
 			return llm.Answer{}, &llm.Error{Fault: llm.Rejected, Err: err}
 		}
-		answer, err := m.ask(ctx, body, func(d llm.Delta) {
+		answer, err := m.ask(ctx, body, spoken, func(d llm.Delta) {
 			said = true
 			emit(d)
 		})

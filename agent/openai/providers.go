@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
+	"path"
+	"slices"
 	"strings"
 
 	"parley/agent/llm"
@@ -19,6 +21,9 @@ type provider struct {
 	// marksFor is the prefix of the names of models whose requests must mark how much of
 	// them is worth caching. The servers of other models find that out themselves.
 	marksFor string
+	// responsesFor are patterns of the names of models that have to be asked by the
+	// Responses API, at all or where they have tools.
+	responsesFor []string
 	// versioned reports that the address may end in ?api-version=…
 	versioned bool
 }
@@ -28,7 +33,9 @@ func providers() []provider {
 	return []provider{
 		// The cache key sends the requests of one conversation to the machine that has read
 		// its beginning before.
-		{host: "api.openai.com", dialect: dialect{limit: limitNew, cacheKey: true}},
+		{host: "api.openai.com", dialect: dialect{limit: limitNew, cacheKey: true}, responsesFor: []string{
+			"gpt-5.[4-9]*", "gpt-[6-9]*", "*-codex*", "codex-*", "o[1-9]*-pro*", "gpt-*-pro*", "*-deep-research*", "computer-use-*",
+		}},
 		{host: ".openai.azure.com", keyHeader: "api-key", versioned: true},
 		{host: ".cognitiveservices.azure.com", keyHeader: "api-key", versioned: true},
 		{host: "api.mistral.ai", dialect: dialect{bridges: true, shortIDs: true}},
@@ -52,6 +59,10 @@ func providerOf(host string) provider {
 // dialectFor returns the dialect of the first request for a model.
 func (p provider) dialectFor(model string) dialect {
 	d := p.dialect
+	d.responses = slices.ContainsFunc(p.responsesFor, func(pattern string) bool {
+		wants, err := path.Match(pattern, model)
+		return wants && err == nil
+	})
 	d.cacheMarks = p.marksFor != "" && strings.HasPrefix(model, p.marksFor)
 	return d
 }

@@ -153,6 +153,9 @@ func (r *refusal) readFields(fields map[string]json.RawMessage) {
 	word(&r.code, "code")
 	word(&r.kind, "type", "status")
 	word(&r.param, "param")
+	if wait := statedWait(r.message); r.retryAfter == 0 {
+		r.retryAfter = wait
+	}
 	if window := fields["n_ctx"]; len(window) > 0 && json.Unmarshal(window, &r.context) != nil {
 		r.context = 0
 	}
@@ -173,6 +176,18 @@ func (r *refusal) readFields(fields map[string]json.RawMessage) {
 			}
 		}
 	}
+}
+
+// statedWait returns how long a message asks to wait, as in “try again in 1.5s”; 0 if it
+// does not. Within a stream there are no headers that say so.
+func statedWait(message string) time.Duration {
+	_, after, found := strings.Cut(strings.ToLower(message), "try again in ")
+	word, _, _ := strings.Cut(after, " ")
+	wait, err := time.ParseDuration(strings.TrimRight(word, ".,;"))
+	if !found || err != nil || wait < 0 {
+		return 0
+	}
+	return min(wait, 24*time.Hour)
 }
 
 // oneLine makes a message fit for a terminal: one line of at most 300 bytes, without

@@ -153,6 +153,9 @@ func (m *Model) encode(r llm.Request, d dialect) ([]byte, error) {
 	if d.noTools {
 		r = withoutTools(r)
 	}
+	if d.responses {
+		return m.encodeResponses(r, d)
+	}
 	toolList, err := m.toolList(r.Tools)
 	if err != nil {
 		return nil, err
@@ -207,8 +210,7 @@ func (m *Model) toolList(specs []tools.Spec) ([]byte, error) {
 	return m.tools.JSON(specs)
 }
 
-// write returns a request as JSON. It inserts the tools, which are JSON already, and the
-// configured fields.
+// write returns a request as JSON.
 func (m *Model) write(w wireRequest, toolList []byte) ([]byte, error) {
 	size := requestRoom + len(m.cfg.Body) + len(toolList)
 	for i, message := range w.Messages {
@@ -222,7 +224,12 @@ func (m *Model) write(w wireRequest, toolList []byte) ([]byte, error) {
 	if err := e.Encode(w); err != nil {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}
-	body := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return m.addFields(bytes.TrimSuffix(b.Bytes(), []byte("\n")), toolList), nil
+}
+
+// addFields adds the tools, which are JSON already, and the configured fields to a
+// request.
+func (m *Model) addFields(body, toolList []byte) []byte {
 	if len(toolList) > 0 {
 		body = append(bytes.TrimSuffix(body, []byte("}")), `,"tools":`...)
 		body = append(append(body, toolList...), '}')
@@ -234,7 +241,7 @@ func (m *Model) write(w wireRequest, toolList []byte) ([]byte, error) {
 	if cap(body)-len(body) > len(body)/4 {
 		body = bytes.Clone(body) // the body stays in memory until the model has answered
 	}
-	return body, nil
+	return body
 }
 
 // Estimates in bytes: the parts of a request that are neither messages nor tools, and

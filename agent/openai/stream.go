@@ -16,6 +16,7 @@ import (
 
 	"parley/agent/llm"
 	"parley/agent/openai/lenient"
+	"parley/agent/openai/responses"
 )
 
 var (
@@ -35,22 +36,23 @@ const (
 
 // ask sends one request, and reads the answer to it. It calls emit for each piece of the
 // answer.
-func (m *Model) ask(ctx context.Context, body []byte, emit func(llm.Delta)) (llm.Answer, error) {
+func (m *Model) ask(ctx context.Context, body []byte, d dialect, emit func(llm.Delta)) (llm.Answer, error) {
 	w := newStallTimer(ctx, m.cfg.FirstToken)
 	defer w.end()
 	x := &exchange{cfg: m.cfg, body: body, signOfLife: w.signOfLife}
-	// The exchange replaces the body. The library gets an empty request, which it has no
-	// reason to reject.
-	stream, err := m.client(x).CreateChatCompletionStream(w.ctx, library.ChatCompletionRequest{})
+	stream, err := m.open(w.ctx, x, d)
 	if err != nil {
 		return llm.Answer{}, w.causeOf(err)
 	}
 	defer func() { _ = stream.Close() }() // everything of interest has been read
-	a := newAssembly(m.host, emit)
-	for {
+	var a reading = newAssembly(m.host, emit)
+	if d.responses {
+		a = responsesReading{responses.NewAssembly(m.host, emit)}
+	}
+	for !a.isOver() {
 		raw, err := stream.RecvRaw()
 		if err != nil {
-			if !a.finished && !x.events.done {
+			if !a.isWhole(x.events.done) {
 				return llm.Answer{}, w.causeOf(err)
 			}
 			break
@@ -58,10 +60,8 @@ func (m *Model) ask(ctx context.Context, body []byte, emit func(llm.Delta)) (llm
 		if err := a.add(raw); err != nil {
 			return llm.Answer{}, err
 		}
-		if a.finished {
-			w.progress(tailWait)
-		} else {
-			w.progress(m.cfg.Idle)
+		if wait := a.wait(m.cfg); wait > 0 {
+			w.progress(wait)
 		}
 	}
 	w.progress(drainWait)
@@ -69,12 +69,23 @@ func (m *Model) ask(ctx context.Context, body []byte, emit func(llm.Delta)) (llm
 	return a.answer(len(body))
 }
 
-// client returns the library's client, which sends its request through x.
-func (m *Model) client(x library.HTTPDoer) *library.Client {
+// An eventStream is the library's reader of a stream.
+type eventStream interface {
+	RecvRaw() ([]byte, error)
+	Close() error
+}
+
+// open sends a request in its protocol. The exchange replaces the body: the library gets
+// an empty request, which it has no reason to reject.
+func (m *Model) open(ctx context.Context, x *exchange, d dialect) (eventStream, error) {
 	c := library.DefaultConfig(m.cfg.APIKey)
 	c.BaseURL = m.cfg.BaseURL
 	c.HTTPClient = x
-	return library.NewClientWithConfig(c)
+	if !d.responses {
+		return library.NewClientWithConfig(c).CreateChatCompletionStream(ctx, library.ChatCompletionRequest{})
+	}
+	c.BaseURL = responsesURL(c.BaseURL)
+	return library.NewClientWithConfig(c).CreateResponseStream(ctx, library.CreateResponseRequest{})
 }
 
 // listModels asks the server for its models, and returns the names of those that can

@@ -186,7 +186,7 @@ func (r *rendering) addEntry(rec journal.Record) {
 	case sessions.Thinking:
 		r.addAnswerBlock(llm.Block{Kind: llm.BlockThinking, Text: d.Text, Provider: d.Provider})
 	case sessions.Text:
-		r.addAnswerBlock(llm.Block{Kind: llm.BlockText, Text: d.Text})
+		r.addAnswerBlock(llm.Block{Kind: llm.BlockText, Text: d.Text, Provider: d.Provider})
 	case sessions.ToolUse:
 		b := llm.Block{Kind: llm.BlockToolUse, Call: rec.Call, Name: d.Name, Args: d.Args, ProviderID: d.ProviderID, Provider: d.Provider}
 		r.addAnswerBlock(b)

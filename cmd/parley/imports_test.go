@@ -114,8 +114,9 @@ func rules() []rule {
 		{"agent/openai/ending", 3, []string{"agent/llm", "agent/openai/lenient"}},
 		{"agent/openai/toolcall", 3, []string{"agent/llm", "agent/openai/lenient"}},
 		{"agent/openai/usage", 3, []string{"agent/llm", "agent/openai/lenient"}},
-		{"agent/openai", 4, []string{
-			"agent/llm", "agent/openai/ending", "agent/openai/lenient", "agent/openai/thinktags", "agent/openai/toolcall", "agent/openai/toollist", "agent/openai/usage", "agent/openai/window", "tools",
+		{"agent/openai/responses", 4, []string{"agent/llm", "agent/openai/ending", "agent/openai/lenient", "agent/openai/thinktags", "agent/openai/toolcall", "agent/openai/usage"}},
+		{"agent/openai", 5, []string{
+			"agent/llm", "agent/openai/ending", "agent/openai/lenient", "agent/openai/responses", "agent/openai/thinktags", "agent/openai/toolcall", "agent/openai/toollist", "agent/openai/usage", "agent/openai/window", "tools",
 		}},
 		{"agent/prices", 3, []string{"agent/llm"}},
 		{"agent/failover", 3, []string{"agent/llm"}},

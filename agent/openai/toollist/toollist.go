@@ -20,6 +20,10 @@ const maxKept = 8
 // the same as the call before, and in a short conversation the list is the largest part
 // of a request. A Writer is safe for concurrent use.
 type Writer struct {
+	// Flat writes the form of OpenAI's Responses API, in which a function's name and
+	// schema stand in the tool itself.
+	Flat bool
+
 	mu   sync.Mutex
 	kept []list // the list that was used last stands last
 }
@@ -41,6 +45,13 @@ type (
 		Description string          `json:"description,omitempty"`
 		Parameters  json.RawMessage `json:"parameters"`
 	}
+	flatTool struct {
+		Type string `json:"type"`
+		spec
+		// Strict would make the server refuse schemas with properties that may be left
+		// out. The API assumes it unless it is told otherwise.
+		Strict bool `json:"strict"`
+	}
 )
 
 // JSON returns a list of tools in the protocol's form. The caller must not change it.
@@ -53,7 +64,7 @@ func (w *Writer) JSON(specs []tools.Spec) ([]byte, error) {
 			return l.json, nil
 		}
 	}
-	written, err := encode(specs)
+	written, err := encode(specs, w.Flat)
 	if err != nil {
 		return nil, fmt.Errorf("encode the tools: %w", err)
 	}
@@ -72,14 +83,19 @@ func looksLike(a, b tools.Spec) bool {
 
 // encode writes a list of tools as JSON. A tool without a schema gets that of an object
 // without properties.
-func encode(specs []tools.Spec) ([]byte, error) {
-	all := make([]tool, len(specs))
+func encode(specs []tools.Spec, flat bool) ([]byte, error) {
+	all := make([]any, len(specs))
 	for i, s := range specs {
 		schema := s.Schema
 		if len(schema) == 0 {
 			schema = json.RawMessage(`{"type":"object","properties":{}}`)
 		}
-		all[i] = tool{Type: "function", Function: spec{Name: s.Name, Description: s.Description, Parameters: schema}}
+		function := spec{Name: s.Name, Description: s.Description, Parameters: schema}
+		if flat {
+			all[i] = flatTool{Type: "function", spec: function}
+		} else {
+			all[i] = tool{Type: "function", Function: function}
+		}
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -82,7 +82,7 @@ func TestDefaults(t *testing.T) {
 	same(t, "serve", c.Serve, config.Serve{Drain: 10 * time.Second, MaxInFlight: 4096})
 	same(t, "log", c.Log, config.Log{Level: slog.LevelInfo})
 	same(t, "limits", c.Limits, config.Limits{UserTurns: 3, UserTurnsHour: 120, UserTokensDay: 5_000_000, Waiting: 20, Outbound: 100_000})
-	same(t, "model", c.Model, config.Model{Vision: "auto"})
+	same(t, "model", c.Model, config.Model{API: "auto", Vision: "auto"})
 	a := c.Agents["main"]
 	same(t, "agents", len(c.Agents), 1)
 	same(t, "iterations", []int{a.MaxToolIterations, a.ToolErrorLimit, a.MaxParallelTools, a.ContextTokens}, []int{20, 3, 5, 64_000})
@@ -194,7 +194,7 @@ func TestEnvironmentAlone(t *testing.T) {
 	same(t, "channels", slices.Sorted(maps.Keys(c.Channels)), []string{"telegram"})
 	same(t, "token", string(c.Channels["telegram"].BotToken), "1:x")
 	same(t, "access", c.Channels["telegram"].Access.Policy, "pairing")
-	same(t, "model", c.Model, config.Model{Name: "m", BaseURL: "http://h/v1", APIKey: "k", Vision: "auto", Configured: true})
+	same(t, "model", c.Model, config.Model{Name: "m", BaseURL: "http://h/v1", APIKey: "k", API: "auto", Vision: "auto", Configured: true})
 	if err := c.CheckServe(); err != nil {
 		t.Error(err)
 	}

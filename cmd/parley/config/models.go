@@ -18,6 +18,7 @@ type Model struct {
 	APIKey  Secret
 	Vision  string // "auto" or "off"
 	Window  int    // its context in tokens; 0 means the size that is found out
+	API     string // "auto", "chat" or "responses": the protocol in which it is asked
 	// Reasoning is how much the model should reason, in its provider's word; "" leaves
 	// that to the provider.
 	Reasoning string
@@ -50,6 +51,7 @@ func modelSettings(of func(owner any) *Model, env environment) []setting {
 		{key: "api_key", kind: asText, secret: true, mayBeEmpty: true, env: env.apiKey, inChat: env.apiKey != "", example: `"${OPENAI_API_KEY}"`,
 			since: first, fills: func(o any) any { return &of(o).APIKey }},
 		{key: "vision", kind: asText, def: "auto", oneOf: built("auto", "off"), since: first, fills: func(o any) any { return &of(o).Vision }},
+		{key: "api", kind: asText, def: "auto", oneOf: built("auto", "chat", "responses"), since: first, fills: func(o any) any { return &of(o).API }},
 		{key: "window", kind: asCount, least: 1000, example: `32768`, since: first, fills: func(o any) any { return &of(o).Window }},
 		{key: "reasoning", kind: asText, example: `"low"`, since: first, fills: func(o any) any { return &of(o).Reasoning }},
 		{key: "headers", kind: asTexts, secret: true, example: `["X-Title: Parley"]`, since: first, fills: func(o any) any { return &of(o).Headers }},

@@ -137,7 +137,7 @@ func clientConfig(c config.Model, log *slog.Logger) openai.Config {
 	oc := openai.Config{
 		Name: c.Name, BaseURL: c.BaseURL, APIKey: string(c.APIKey), Window: c.Window, Blind: c.Vision == "off",
 		FirstToken: c.FirstToken, Idle: c.Idle, Log: log,
-		Effort: c.Reasoning, Header: http.Header{}, Body: json.RawMessage(c.Body),
+		Effort: c.Reasoning, API: apiOf(c.API), Header: http.Header{}, Body: json.RawMessage(c.Body),
 	}
 	for _, h := range c.Headers {
 		name, value, _ := strings.Cut(h, ":")
@@ -154,6 +154,14 @@ func unknownPrice(c *config.Config, choice config.ModelChoice, name string) erro
 		return &config.SettingError{Where: c.Origin(choice.Key), Key: choice.Key, Remedy: wrong + "name a table [models.NAME] here, and write there name, the server, " + remedy}
 	}
 	return &config.SettingError{Where: c.Origin(choice.Table + ".name"), Key: choice.Table + ".price_input", Remedy: wrong + "write " + remedy}
+}
+
+// apiOf returns the protocol that the configuration names.
+func apiOf(setting string) openai.API {
+	if setting == "auto" {
+		return openai.APIAuto
+	}
+	return openai.API(setting)
 }
 
 // fleetID returns the id by which the fleet knows a model: the same account on the same

@@ -1,0 +1,134 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/agent/llm"
+	"parley/agent/openai/responses"
+)
+
+// An API is one of the two protocols of OpenAI's in which a model can be asked.
+type API string
+
+// The protocols.
+const (
+	// APIAuto is chat completions, except for the models that want the other.
+	APIAuto      API = ""
+	APIChat      API = "chat"
+	APIResponses API = "responses"
+)
+
+// encodeResponses returns the body of a request to the Responses API.
+func (m *Model) encodeResponses(r llm.Request, d dialect) ([]byte, error) {
+	var toolList []byte
+	if len(r.Tools) > 0 {
+		var err error
+		if toolList, err = m.flatTools.JSON(r.Tools); err != nil {
+			return nil, err
+		}
+	}
+	o := responses.Options{
+		Host: m.host, Model: m.cfg.Name, Effort: m.cfg.Effort, Configured: fieldNames(m.cfg.Body),
+		NoSummary: d.noSummary, NoEncrypted: d.noEncrypted, NoEffort: d.noEffort, NoChoice: d.noChoice, NoEcho: d.noEcho, NoPictures: d.noPictures,
+	}
+	if d.cacheKey {
+		o.CacheKey = cacheKey(r)
+	}
+	body, err := responses.Encode(r, o)
+	if err != nil {
+		return nil, err
+	}
+	return m.addFields(body, toolList), nil
+}
+
+// fieldNames returns the names of the fields of a JSON object; nil if there is none.
+func fieldNames(object json.RawMessage) []string {
+	var fields map[string]json.RawMessage
+	if len(object) == 0 || json.Unmarshal(object, &fields) != nil {
+		return nil
+	}
+	return slices.Collect(maps.Keys(fields))
+}
+
+// responsesURL returns the base URL of the Responses API: that of chat completions, but
+// for Azure's, where that names the deployment. The Responses API gets its name as the
+// model's.
+func responsesURL(base string) string {
+	before, _, _ := strings.Cut(base, "/deployments/")
+	return before
+}
+
+// A reading puts an answer together from the events of its stream.
+type reading interface {
+	// add adds one event. It returns a *refusal if the event says that the server failed.
+	add(event []byte) error
+	// wait returns how long to wait for the next progress after this event; 0 if the event
+	// was none.
+	wait(cfg Config) time.Duration
+	// isWhole reports whether the answer has come to its end. done reports whether the
+	// stream has.
+	isWhole(done bool) bool
+	// isOver reports whether nothing more of interest can follow.
+	isOver() bool
+	// answer returns the answer to a request of that many bytes.
+	answer(requestSize int) (llm.Answer, error)
+}
+
+// wait implements reading: once the answer has ended, only its usage may follow.
+func (a *assembly) wait(cfg Config) time.Duration {
+	if a.finished {
+		return tailWait
+	}
+	return cfg.Idle
+}
+
+// isWhole implements reading.
+func (a *assembly) isWhole(done bool) bool { return a.finished || done }
+
+// isOver implements reading: some servers send the usage after the end of the answer.
+func (a *assembly) isOver() bool { return false }
+
+// A responsesReading reads an answer of the Responses API.
+type responsesReading struct{ *responses.Assembly }
+
+// add implements reading.
+func (r responsesReading) add(event []byte) error { return refusalOfFailure(r.Add(event)) }
+
+// wait implements reading. While a model reasons, a server may send nothing, as before
+// the beginning of an answer.
+func (r responsesReading) wait(cfg Config) time.Duration {
+	switch {
+	case !r.Moved():
+		return 0
+	case r.Thinks():
+		return max(cfg.FirstToken, cfg.Idle)
+	}
+	return cfg.Idle
+}
+
+// isWhole implements reading. A stream that ends in order may lack the event that says
+// so.
+func (r responsesReading) isWhole(done bool) bool { return r.Ended() || done && r.Whole() }
+
+// isOver implements reading.
+func (r responsesReading) isOver() bool { return r.Ended() }
+
+// answer implements reading.
+func (r responsesReading) answer(requestSize int) (llm.Answer, error) {
+	a, err := r.Answer(requestSize)
+	return a, refusalOfFailure(err)
+}
+
+// refusalOfFailure returns the refusal that a failed answer is, and any other error as it
+// is.
+func refusalOfFailure(err error) error {
+	if f, ok := errors.AsType[*responses.Failure](err); ok {
+		return refusalInStream(f.Raw)
+	}
+	return err
+}

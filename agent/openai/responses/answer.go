@@ -1,0 +1,285 @@
+package responses
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"parley/agent/llm"
+	"parley/agent/openai/ending"
+	"parley/agent/openai/lenient"
+	"parley/agent/openai/toolcall"
+	"parley/agent/openai/usage"
+)
+
+// Bounds of an answer. They stop a server that would send without end.
+const (
+	maxAnswer = 16 << 20 // bytes of an answer that are kept in memory
+	maxItems  = 512
+	maxCalls  = 128
+	maxName   = 256 // bytes of a tool's name
+)
+
+// eventArgumentsDone is the type of the event with the whole arguments of a call.
+const eventArgumentsDone = "response.function_call_arguments.done"
+
+// An Assembly puts a model's answer together from the events of its stream.
+type Assembly struct {
+	host   string
+	emit   func(llm.Delta)
+	items  []*item
+	blocks []*block
+	tagged *item // the thinking that came within the text; nil if none did
+	calls  int   // number of tool calls so far
+
+	ended  bool
+	stop   llm.Stop
+	reason string
+	usage  *usage.Report
+	moved  bool // the last event has brought something of the answer
+	size   int  // bytes of text and arguments, from which tokens are estimated
+	kept   int  // bytes of everything that is kept
+}
+
+// NewAssembly returns an empty Assembly of an answer of a host's. It calls emit for each
+// piece of text that is added.
+func NewAssembly(host string, emit func(llm.Delta)) *Assembly {
+	return &Assembly{host: host, emit: emit}
+}
+
+// Ended reports whether the server has said that the answer has ended.
+func (a *Assembly) Ended() bool { return a.ended }
+
+// Whole reports whether all items that have begun have ended, and there is at least one.
+func (a *Assembly) Whole() bool {
+	for _, i := range a.items {
+		if !i.done {
+			return false
+		}
+	}
+	return len(a.blocks) > 0
+}
+
+// Moved reports whether the last event has brought something of the answer. Others only
+// show that the server is alive.
+func (a *Assembly) Moved() bool { return a.moved }
+
+// Thinks reports whether the model may be reasoning at the moment, of which a server may
+// send nothing for long.
+func (a *Assembly) Thinks() bool {
+	open, last := false, typeReasoning
+	for _, i := range a.items {
+		open = open || i.kind == typeReasoning && !i.done
+		if i.block != nil {
+			last = i.kind
+		}
+	}
+	return open || last == typeReasoning
+}
+
+// Add adds one event of the stream. It returns a *Failure if the event says that the
+// server failed.
+func (a *Assembly) Add(raw []byte) error {
+	var e event
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return fmt.Errorf("%w: an event of %d bytes", errGarbled, len(raw))
+	}
+	before := a.kept + len(a.blocks)
+	if err := a.add(e, raw); err != nil {
+		return err
+	}
+	a.moved = a.kept+len(a.blocks) > before || a.ended
+	if a.kept > maxAnswer {
+		return fmt.Errorf("%w: it does not end", errGarbled)
+	}
+	return nil
+}
+
+// add adds one event.
+func (a *Assembly) add(e event, raw []byte) error {
+	switch e.Type {
+	case "response.output_item.added":
+		return a.announce(e)
+	case "response.output_text.delta", "response.refusal.delta":
+		i, err := a.findOrBegin(typeMessage, e)
+		if err != nil {
+			return err
+		}
+		return a.addMessage(i, string(e.Delta))
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta", "response.reasoning.delta":
+		return a.addReasoning(e)
+	case "response.function_call_arguments.delta", eventArgumentsDone:
+		return a.addArguments(e)
+	case "response.output_item.done":
+		return a.finishItem(e)
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
+		return a.end(e.Type, e.Response)
+	case "error":
+		return &Failure{Raw: raw}
+	}
+	if !lenient.IsEmpty(e.Error) {
+		return &Failure{Raw: raw}
+	}
+	if e.Object == "response" {
+		return a.end("", raw)
+	}
+	return nil
+}
+
+// finishItem handles the end of one item.
+func (a *Assembly) finishItem(e event) error {
+	w, known, err := readItem(e.Item)
+	if err != nil || !known {
+		return err
+	}
+	i := a.callOf(w)
+	if i == nil {
+		i = a.find(w.Type, string(w.ID), e.At)
+	}
+	if i == nil || i.done && !i.sameAs(w) {
+		if i, err = a.begin(w.Type, string(w.ID), e.At); err != nil {
+			return err
+		}
+	}
+	return a.finish(i, w, e.Item)
+}
+
+// sameAs reports whether a whole item is this item once more.
+func (i *item) sameAs(w wireItem) bool {
+	if i.kind == typeCall {
+		return i.callID == string(w.CallID) && i.block != nil && i.block.text.String() == string(w.Arguments)
+	}
+	return i.id == string(w.ID) && i.got.String() == w.text()
+}
+
+// callOf returns the newest call with the id of the call w that has not ended; nil if
+// there is none.
+func (a *Assembly) callOf(w wireItem) *item {
+	if w.Type != typeCall || w.CallID == "" {
+		return nil
+	}
+	for n := len(a.items) - 1; n >= 0; n-- {
+		if i := a.items[n]; i.kind == typeCall && i.callID == string(w.CallID) && !i.done {
+			return i
+		}
+	}
+	return nil
+}
+
+// end handles the end of the answer, which comes with the whole answer once more. Some
+// servers have sent nothing of it before.
+func (a *Assembly) end(kind string, raw json.RawMessage) error {
+	var r response
+	if len(raw) > 0 && json.Unmarshal(raw, &r) != nil {
+		return fmt.Errorf("%w: an end of %d bytes", errGarbled, len(raw))
+	}
+	status := ending.Word(r.Status)
+	if !lenient.IsEmpty(r.Error) {
+		return &Failure{Raw: []byte(`{"error":` + string(r.Error) + `}`)}
+	}
+	if kind == "response.failed" || status == "failed" {
+		return &Failure{Raw: []byte(`{"error":{"code":"server_error"}}`)}
+	}
+	for _, one := range r.Output {
+		w, known, err := readItem(one)
+		if err != nil {
+			return err
+		}
+		if !known {
+			continue
+		}
+		i := a.listedAs(w)
+		if i == nil {
+			if i, err = a.begin(w.Type, string(w.ID), nil); err != nil {
+				return err
+			}
+		}
+		i.listed = true
+		if err := a.finish(i, w, one); err != nil {
+			return err
+		}
+	}
+	a.ended, a.usage = true, r.Usage
+	switch reason := ending.Word(r.Incomplete.Reason); {
+	case reason != "":
+		a.stop, a.reason = ending.StopOf(reason), reason
+		if a.stop == llm.StopWhole {
+			a.stop = llm.StopUnknown
+		}
+	case kind == "response.incomplete" || status == "incomplete":
+		a.stop = llm.StopUnknown
+	case kind == "response.cancelled" || status == "cancelled":
+		a.stop, a.reason = llm.StopBroken, "cancelled"
+	}
+	return nil
+}
+
+// listedAs returns the item that the list at the answer's end has as w; nil if that is a
+// new one. Servers give an item another id there, so the order counts where none is the
+// same.
+func (a *Assembly) listedAs(w wireItem) *item {
+	var first *item
+	for _, i := range a.items {
+		if i.kind != w.Type || i.listed || i == a.tagged {
+			continue
+		}
+		if w.ID != "" && i.id == string(w.ID) || w.CallID != "" && i.callID == string(w.CallID) {
+			return i
+		}
+		if first == nil {
+			first = i
+		}
+	}
+	return first
+}
+
+// Answer returns the answer that the events make up. requestSize is the size of the
+// request in bytes; the tokens are estimated from it if the server reports no usage.
+func (a *Assembly) Answer(requestSize int) (llm.Answer, error) {
+	for _, i := range a.items {
+		if i.kind == typeMessage && !i.done {
+			thought, said := i.split.Flush()
+			if err := a.addSaid(i, thought, said); err != nil {
+				return llm.Answer{}, err
+			}
+		}
+	}
+	if a.stop == llm.StopWindow && len(a.blocks) == 0 {
+		return llm.Answer{}, &Failure{Raw: []byte(`{"error":{"code":"context_length_exceeded","message":"the model's window is full"}}`)}
+	}
+	out := llm.Answer{Stop: a.stop, Usage: usage.Of(a.usage, requestSize, a.size)}
+	if toolcall.WellFormed(a.reason) {
+		out.Reason = a.reason
+	}
+	seen := map[string]bool{}
+	for _, b := range a.blocks {
+		if b.kind != llm.BlockToolUse {
+			out.Blocks = append(out.Blocks, llm.Block{Kind: b.kind, Text: b.text.String(), Provider: b.toSave(a.host)})
+			continue
+		}
+		if b.name == "" {
+			if a.stop != llm.StopWhole {
+				continue // the answer is not whole, and the call's name may have been cut off
+			}
+			return llm.Answer{}, fmt.Errorf("%w: a tool call without a name", errGarbled)
+		}
+		use := llm.Block{Kind: b.kind, Name: b.name, Args: toolcall.ReadArgs(b.text.String())}
+		if !seen[b.id] { // calls that share an id get ids of our own
+			use.ProviderID, seen[b.id] = b.id, true
+		}
+		out.Blocks = append(out.Blocks, use)
+	}
+	return out, nil
+}
+
+// toSave returns what the server wants back with a block; nil if that is nothing.
+func (b *block) toSave(host string) json.RawMessage {
+	if b.saved.Item == nil && b.saved.Phase == "" {
+		return nil
+	}
+	b.saved.By = host
+	raw, err := json.Marshal(b.saved)
+	if err != nil { // it was read from JSON
+		return nil
+	}
+	return raw
+}

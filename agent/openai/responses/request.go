@@ -1,0 +1,220 @@
+// Package responses writes requests to OpenAI's Responses API, and puts its answers
+// together.
+//
+// The API can keep conversations on the server. Parley keeps them itself: each request
+// has the whole conversation and asks the server to store nothing. Therefore the server
+// sends a model's reasoning encrypted, and gets it back with the next request.
+//
+// request.go writes requests; event.go decodes what the server sends; answer.go and
+// items.go put the answer together.
+package responses
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/agent/llm"
+	"parley/agent/openai/toolcall"
+)
+
+// Options are what a request says beside the conversation, and what its server does not
+// take.
+type Options struct {
+	Host     string // of the server: only what it has sent itself is sent back to it
+	Model    string
+	Effort   string // how much the model is to reason; "" leaves that to the server
+	CacheKey string // equal for requests that begin alike; "" sends none
+	// Configured are the names of the fields that the configuration adds to each request.
+	// They take the place of those that Encode would write.
+	Configured []string
+
+	NoSummary   bool // it refuses to sum up the reasoning
+	NoEncrypted bool // it refuses to send the reasoning encrypted
+	NoEffort    bool // it refuses an effort
+	NoChoice    bool // it refuses tool_choice, which forbids calls
+	NoEcho      bool // it refuses to get the reasoning back
+	NoPictures  bool // the model sees no pictures
+}
+
+// The body of a request, without the tools.
+type (
+	request struct {
+		Model           string     `json:"model"`
+		Instructions    string     `json:"instructions,omitempty"`
+		Input           []any      `json:"input"`
+		ToolChoice      string     `json:"tool_choice,omitempty"`
+		Stream          bool       `json:"stream"`
+		Store           *bool      `json:"store,omitempty"`
+		Include         []string   `json:"include,omitempty"`
+		MaxOutputTokens int        `json:"max_output_tokens,omitempty"`
+		Reasoning       *reasoning `json:"reasoning,omitempty"`
+		PromptCacheKey  string     `json:"prompt_cache_key,omitempty"`
+	}
+	reasoning struct {
+		Effort  string `json:"effort,omitempty"`
+		Summary string `json:"summary,omitempty"`
+	}
+	message struct {
+		Type    string `json:"type"`
+		Role    string `json:"role"`
+		Phase   string `json:"phase,omitempty"`
+		Content []part `json:"content"`
+	}
+	part struct {
+		Type  string `json:"type"` // input_text, input_image, output_text
+		Text  string `json:"text,omitempty"`
+		Image string `json:"image_url,omitempty"` // data:, never an address
+	}
+	call struct {
+		Type      string `json:"type"`
+		CallID    string `json:"call_id"`
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	result struct {
+		Type   string `json:"type"`
+		CallID string `json:"call_id"`
+		Output string `json:"output"`
+	}
+)
+
+// A saved is the content of a block's Provider field: what the server wants back with the
+// block.
+type saved struct {
+	By    string          `json:"by"`              // the host of the server that sent it; others do not understand it
+	Item  json.RawMessage `json:"item,omitempty"`  // of a thinking block: the item of reasoning
+	Phase string          `json:"phase,omitempty"` // of a text: whether it is an answer or a remark before one
+}
+
+// leastOutput is the smallest number of tokens to which the API lets a request bound an
+// answer.
+const leastOutput = 16
+
+// Encode returns the body of a request as a JSON object. The caller adds the tools and
+// the configured fields.
+func Encode(r llm.Request, o Options) ([]byte, error) {
+	configured := func(name string) bool { return slices.Contains(o.Configured, name) }
+	w := request{Model: o.Model, Instructions: r.System, Stream: true, PromptCacheKey: o.CacheKey}
+	if !configured("store") {
+		w.Store = new(bool)
+	}
+	if !o.NoEncrypted && !configured("include") {
+		w.Include = []string{"reasoning.encrypted_content"}
+	}
+	if r.MaxTokens > 0 && !configured("max_output_tokens") {
+		w.MaxOutputTokens = max(r.MaxTokens, leastOutput)
+	}
+	if len(r.Tools) > 0 && r.NoCalls && !o.NoChoice {
+		w.ToolChoice = "none"
+	}
+	if !configured("reasoning") {
+		w.Reasoning = o.reasoning()
+	}
+	c := conversation{options: o, items: []any{}}
+	for _, m := range r.Messages {
+		if m.Role == llm.RoleAssistant {
+			c.addAssistant(m.Blocks)
+		} else {
+			c.addUser(m.Blocks)
+		}
+	}
+	w.Input = c.items
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // the escape \u003c would cost the model more tokens than <
+	if err := e.Encode(w); err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// reasoning returns what the request says of the model's reasoning; nil if that is
+// nothing.
+func (o Options) reasoning() *reasoning {
+	var r reasoning
+	if !o.NoEffort {
+		r.Effort = o.Effort
+	}
+	if !o.NoSummary {
+		r.Summary = "auto"
+	}
+	if r == (reasoning{}) {
+		return nil
+	}
+	return &r
+}
+
+// A conversation is the list of items of a request.
+type conversation struct {
+	options Options
+	items   []any
+	ids     toolcall.IDs
+}
+
+// add appends one item.
+func (c *conversation) add(item any) { c.items = append(c.items, item) }
+
+// addUser appends the results of tools, and then what people said.
+func (c *conversation) addUser(blocks []llm.Block) {
+	var said []part
+	say := func(text string) {
+		if text != "" {
+			said = append(said, part{Type: "input_text", Text: text})
+		}
+	}
+	for _, b := range blocks {
+		switch {
+		case b.Kind == llm.BlockToolResult:
+			output := string(b.Content)
+			if output == "" {
+				output = "null"
+			}
+			c.add(result{Type: "function_call_output", CallID: c.ids.Of(b), Output: output})
+		case b.Kind == llm.BlockText:
+			say(b.Text)
+		case b.Kind == llm.BlockPicture && c.options.NoPictures:
+			say("[picture " + b.Picture.Path + ": you cannot see pictures]")
+		case b.Kind == llm.BlockPicture:
+			say("[picture " + b.Picture.Path + ":]")
+			said = append(said, part{Type: "input_image", Image: "data:" + b.Picture.Type + ";base64," + base64.StdEncoding.EncodeToString(b.Picture.Data)})
+		}
+	}
+	if len(said) > 0 {
+		c.add(message{Type: "message", Role: "user", Content: said})
+	}
+}
+
+// addAssistant appends what the model has answered. The API refuses reasoning that is
+// followed by nothing of the same answer, which is therefore left out.
+func (c *conversation) addAssistant(blocks []llm.Block) {
+	var thought []json.RawMessage // since the last text or call
+	follow := func(item any) {
+		for _, t := range thought {
+			c.add(t)
+		}
+		thought = nil
+		c.add(item)
+	}
+	for _, b := range blocks {
+		var back saved
+		if len(b.Provider) > 0 && (json.Unmarshal(b.Provider, &back) != nil || back.By != c.options.Host) {
+			back = saved{}
+		}
+		switch b.Kind {
+		case llm.BlockThinking:
+			if len(back.Item) > 0 && !c.options.NoEcho {
+				thought = append(thought, back.Item)
+			}
+		case llm.BlockText:
+			if strings.TrimSpace(b.Text) != "" {
+				follow(message{Type: "message", Role: "assistant", Phase: back.Phase, Content: []part{{Type: "output_text", Text: b.Text}}})
+			}
+		case llm.BlockToolUse:
+			follow(call{Type: "function_call", CallID: c.ids.Of(b), Name: b.Name, Arguments: toolcall.WriteArgs(b.Args)})
+		}
+	}
+}
