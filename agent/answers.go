@@ -103,7 +103,7 @@ func (r *sessionRun) endAsk(ctx context.Context, t *turn, a *ask, end bus.Ask, c
 // outcomeOf returns the outcome of a call about which people were asked; nil if the call
 // was approved and is still to run.
 func outcomeOf(a *ask, end bus.Ask) *outcome {
-	by := end.Answer.By.Called()
+	by := end.Answer.By.NameAndID()
 	switch {
 	case end.State == bus.AskExpired:
 		return notRun(tools.Timeout, "Nobody answered in time, so nothing was done.")

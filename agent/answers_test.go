@@ -146,7 +146,7 @@ func TestAnAnswerThatIsAskedForAgainIsResetAndPaidFor(t *testing.T) {
 // A provider that lets nobody speak right after a tool sticks at no session: not
 // at a turn's last step, and not at what is said after a turn that failed.
 func TestAProviderWithAnOrderOfMessagesIsObeyed(t *testing.T) {
-	s := agenttest.New(agenttest.Ordered(func(q agenttest.Request) agenttest.Response {
+	s := agenttest.New(agenttest.RequireOrder(func(q agenttest.Request) agenttest.Response {
 		messages := q.Messages()
 		switch {
 		case strings.Contains(messages[len(messages)-1].Content, "and now?"):

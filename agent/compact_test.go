@@ -67,7 +67,7 @@ func worker(calls int, most *atomic.Int64) agenttest.Script {
 func TestATurnOf300CallsInAWindowOf8000(t *testing.T) {
 	const window = 8192
 	var made, refused atomic.Int64
-	script := agenttest.WantsTools(agenttest.Ordered(agenttest.Counted(worker(300, &made))))
+	script := agenttest.RequireTools(agenttest.RequireOrder(agenttest.Counted(worker(300, &made))))
 	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
 		if agenttest.Tokens(q) > window {
 			refused.Add(1)
@@ -166,7 +166,7 @@ func TestWhatIsNotKeptIsInNoSummary(t *testing.T) {
 	const others = "the merger is on Monday"
 	var made, summaries atomic.Int64
 	script := worker(40, &made)
-	s := agenttest.New(agenttest.WantsTools(agenttest.Ordered(agenttest.Counted(func(q agenttest.Request) agenttest.Response {
+	s := agenttest.New(agenttest.RequireTools(agenttest.RequireOrder(agenttest.Counted(func(q agenttest.Request) agenttest.Response {
 		switch {
 		case asksForSummary(q):
 			summaries.Add(1)
@@ -197,7 +197,7 @@ func TestWhatIsNotKeptIsInNoSummary(t *testing.T) {
 func TestARefusalInMidTurnSumsTheTurnUp(t *testing.T) {
 	var made atomic.Int64
 	s := agenttest.New(agenttest.Window(5000, 400, `{"error":{"message":"This model's maximum context length is {window} tokens.","code":"context_length_exceeded"}}`,
-		agenttest.WantsTools(agenttest.Ordered(agenttest.Counted(worker(60, &made))))))
+		agenttest.RequireTools(agenttest.RequireOrder(agenttest.Counted(worker(60, &made))))))
 	b := small(t, s, 0, echo("echo", tools.Once, nil))
 	b.agent.MaxIterations = 100
 	var counted compactions
@@ -255,7 +255,7 @@ func (c *compactions) of(result string) int64 {
 
 // Whoever wants to sums up the conversation, and is told how much of the window it fills.
 func TestPeopleSumUpTheConversation(t *testing.T) {
-	s := agenttest.New(agenttest.Ordered(agenttest.Counted(func(q agenttest.Request) agenttest.Response {
+	s := agenttest.New(agenttest.RequireOrder(agenttest.Counted(func(q agenttest.Request) agenttest.Response {
 		if asksForSummary(q) {
 			return agenttest.Reply("They told me of a pear.")
 		}
@@ -332,7 +332,7 @@ func TestSummariesThatSaveNothingEnd(t *testing.T) {
 // the turn for another conversation's.
 func TestBesideAnOlderReleaseNoTurnIsSummedUp(t *testing.T) {
 	var made atomic.Int64
-	s := agenttest.New(agenttest.WantsTools(agenttest.Ordered(agenttest.Counted(worker(40, &made)))))
+	s := agenttest.New(agenttest.RequireTools(agenttest.RequireOrder(agenttest.Counted(worker(40, &made)))))
 	b := small(t, s, 6000, echo("echo", tools.Once, nil))
 	b.agent.MaySumUp = func(context.Context) (bool, error) { return false, nil }
 	b.agent.MaxIterations = 100

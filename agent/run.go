@@ -384,7 +384,7 @@ func (r *sessionRun) blankDeleted(ctx context.Context, in bus.Inbound) error {
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 		return fmt.Errorf("look for a deleted message: %w", err)
 	}
-	if trace.Person != "" && !news.Concerns(in, trace.Person) {
+	if trace.Person != "" && !news.AppliesTo(in, trace.Person) {
 		return nil
 	}
 	if len(trace.Paths) > 0 && r.agent.Discard != nil {

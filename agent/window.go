@@ -88,7 +88,7 @@ func (a *asker) learnFromLog(r llm.Request) {
 			continue
 		}
 		r.Messages = nil
-		if !tally.Plausible(transcript.Estimate(r), use.Input) {
+		if !tally.IsPlausible(transcript.Estimate(r), use.Input) {
 			return // nothing could be learned, and rendering a long log takes long
 		}
 		r.Messages = transcript.Render(records[:i], records[i].Turn)
@@ -230,7 +230,7 @@ func (a *asker) sumUp(ctx context.Context, t *turn, within bool, budgets transcr
 		return s, false, nil
 	}
 	// The log keeps the summary, so it is made of nothing that the log does not keep.
-	text, err := transcript.SumUp(ctx, transcript.Tell(a.journal.Lasting(), t.id, s.Covers), a.room, func(ctx context.Context, r llm.Request) (llm.Answer, error) {
+	text, err := transcript.SumUp(ctx, transcript.Retell(a.journal.Lasting(), t.id, s.Covers), a.room, func(ctx context.Context, r llm.Request) (llm.Answer, error) {
 		return a.askForSummary(ctx, t, r)
 	})
 	if err != nil || text == "" {
@@ -286,7 +286,7 @@ func (a *asker) lowerLimit(r llm.Request, fault *llm.Error) bool {
 	sent := a.countTokens(r)
 	next := sent / 2
 	if fault.Window > 0 {
-		a.count.Tally.AtLeast(a.modelName(), transcript.Estimate(r), fault.Window)
+		a.count.Tally.RaiseRatio(a.modelName(), transcript.Estimate(r), fault.Window)
 		if limit := fault.Window - min(answerTokens, fault.Window/4); limit < sent*3/4 {
 			next = limit // otherwise the provider counts differently
 		}

@@ -41,7 +41,7 @@ func TestAConversationGoesOnInASmallWindow(t *testing.T) {
 				}
 				return agenttest.Reply("I know nothing")
 			}
-			s := agenttest.New(agenttest.WantsTools(agenttest.Ordered(agenttest.Window(window, tc.status, tc.words, answers))))
+			s := agenttest.New(agenttest.RequireTools(agenttest.RequireOrder(agenttest.Window(window, tc.status, tc.words, answers))))
 			b := overTheWire(t, s)
 			b.run()
 			b.wantReply(b.say("1", "ann", "the number is 42"), "I know of 42")
@@ -129,7 +129,7 @@ func TestASummaryThatIsCutOffReplacesNothing(t *testing.T) {
 // The past with its tools is summed up in words: what calls and results there
 // were is told, and nothing of it can be forged by those who speak.
 func TestTheSummaryIsAskedForInWords(t *testing.T) {
-	s := agenttest.New(agenttest.WantsTools(func(q agenttest.Request) agenttest.Response {
+	s := agenttest.New(agenttest.RequireTools(func(q agenttest.Request) agenttest.Response {
 		switch {
 		case asksForSummary(q):
 			return agenttest.Reply("A summary.")

@@ -157,7 +157,7 @@ type Decision struct {
 
 // Ending returns a text for people that says how an ask ended, and by whom.
 func (a Ask) Ending() string {
-	by := a.Answer.By.Called()
+	by := a.Answer.By.NameAndID()
 	switch {
 	case a.State == AskExpired:
 		return "expired: nobody answered in time"

@@ -64,8 +64,8 @@ type Person struct {
 	EveryApprover bool `json:"every_approver,omitempty"`
 }
 
-// Called returns the name and the id, for people and models to read.
-func (p Person) Called() string {
+// NameAndID returns the name followed by the id, for people and models to read.
+func (p Person) NameAndID() string {
 	if p.Name == "" || p.Name == p.ID {
 		return p.ID
 	}

@@ -111,7 +111,7 @@ func TestWaits(t *testing.T) {
 	asked := make(chan struct{})
 	s := agenttest.New(func(agenttest.Request) agenttest.Response {
 		close(asked)
-		return agenttest.Reply("hi").When(release).After(time.Millisecond)
+		return agenttest.Reply("hi").WaitFor(release).After(time.Millisecond)
 	})
 	base := s.Start(t)
 	done := make(chan error, 1)

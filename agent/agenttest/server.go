@@ -171,8 +171,8 @@ func (r Response) After(d time.Duration) Response {
 	return r
 }
 
-// When returns the response with a wait before its first byte, until released is closed.
-func (r Response) When(released <-chan struct{}) Response {
+// WaitFor returns the response with its first byte held back until released is closed.
+func (r Response) WaitFor(released <-chan struct{}) Response {
 	r.Wait = released
 	return r
 }

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Ordered returns a script of a provider that insists on an order of messages, like
+// RequireOrder returns a script of a provider that insists on an order of messages, like
 // Mistral: people never speak directly after a tool, each result follows its call, and
 // the last message is not the model's. Other requests go to next.
-func Ordered(next Script) Script {
+func RequireOrder(next Script) Script {
 	return func(r Request) Response {
 		if wrong := checkOrder(r.Messages()); wrong != "" {
 			return Fail(http.StatusBadRequest, fmt.Sprintf(
@@ -48,10 +48,10 @@ func checkOrder(messages []Message) string {
 	return ""
 }
 
-// WantsThoughts returns a script of a provider that requires the model's thinking with
+// RequireThoughts returns a script of a provider that requires the model's thinking with
 // each of the model's messages that calls tools, like DeepSeek. Other requests go to
 // next.
-func WantsThoughts(next Script) Script {
+func RequireThoughts(next Script) Script {
 	return func(r Request) Response {
 		for _, m := range r.Messages() {
 			var thought struct {
@@ -65,9 +65,9 @@ func WantsThoughts(next Script) Script {
 	}
 }
 
-// WantsTools returns a script of a provider that refuses calls and results in a request
+// RequireTools returns a script of a provider that refuses calls and results in a request
 // that offers no tools, like Anthropic behind LiteLLM. Other requests go to next.
-func WantsTools(next Script) Script {
+func RequireTools(next Script) Script {
 	return func(r Request) Response {
 		if len(r.Tools()) == 0 && (bytes.Contains(r.Body, []byte(`"tool_calls":[`)) || bytes.Contains(r.Body, []byte(`{"role":"tool"`))) {
 			return Fail(http.StatusBadRequest, `{"error":{"message":"litellm.UnsupportedParamsError: Anthropic expects the tools= param to be passed in.","type":"invalid_request_error","code":"400"}}`)

@@ -175,11 +175,11 @@ func (f *Files) Notes() []string {
 // nameOf returns the words by which people are told of a file: its name, or "the" and
 // its kind.
 func nameOf(name, kind string) string {
-	return cmp.Or(inline(name), "the "+cmp.Or(inline(kind), "file"))
+	return cmp.Or(inlineName(name), "the "+cmp.Or(inlineName(kind), "file"))
 }
 
-// inline returns a file's name as code in a line of Markdown; "" if it has none.
-func inline(name string) string {
+// inlineName returns a file's name as code in a line of Markdown; "" if it has none.
+func inlineName(name string) string {
 	name = strings.Join(strings.Fields(strings.ToValidUTF8(strings.ReplaceAll(name, "`", "'"), "\uFFFD")), " ")
 	if name == "" {
 		return ""

@@ -20,8 +20,8 @@ type outcome struct {
 	Cut       json.RawMessage   `json:"_truncated_json"` // set if the result was too long; the other fields are missing then
 }
 
-// tell returns a text about the result of a request.
-func (q request) tell(result json.RawMessage) string {
+// resultText returns a text about the result of a request.
+func (q request) resultText(result json.RawMessage) string {
 	var o outcome
 	done := "Done: " + q.words + ". "
 	if err := json.Unmarshal(result, &o); err != nil || o.Cut != nil {

@@ -51,7 +51,7 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta
 		case q.tool == "":
 			told = append(slices.DeleteFunc(told, func(s string) bool { return s == q.say }), q.say)
 		case len(done) > 0 && done[0].use.Name == q.tool:
-			told = append(told, q.tell(done[0].result.Content))
+			told = append(told, q.resultText(done[0].result.Content))
 			done = done[1:]
 		case !granted:
 			told = append(told, fmt.Sprintf("For that I would need the tool `%s`, and this agent was not given it.", q.tool))

@@ -142,7 +142,7 @@ func (c *cooldowns) begin(ctx context.Context, id, name string, fault *llm.Error
 		slog.Time("until", known.Until), slog.Any("error", fault))
 	value, err := json.Marshal(known)
 	if err == nil {
-		err = c.share(ctx, id, string(value))
+		err = c.shareValue(ctx, id, string(value))
 	}
 	if err != nil {
 		c.log.LogAttrs(ctx, slog.LevelWarn, "other processes are not told that a model is left alone", slog.Any("error", err))
@@ -158,14 +158,14 @@ func (c *cooldowns) end(ctx context.Context, id string) {
 	if !failed {
 		return
 	}
-	if err := c.share(ctx, id, ""); err != nil {
+	if err := c.shareValue(ctx, id, ""); err != nil {
 		c.log.LogAttrs(ctx, slog.LevelWarn, "other processes are not told that a model answers again", slog.Any("error", err))
 	}
 }
 
-// share shares a value with the other processes, even if the request was given up
+// shareValue shares a value with the other processes, even if the request was given up
 // meanwhile.
-func (c *cooldowns) share(ctx context.Context, id, value string) error {
+func (c *cooldowns) shareValue(ctx context.Context, id, value string) error {
 	if c.notes == nil {
 		return nil
 	}

@@ -84,9 +84,9 @@ func currentText(of string, said journal.Record, records []journal.Record) strin
 	return text
 }
 
-// Concerns reports whether a change may be applied to messages of that person: the
+// AppliesTo reports whether a change may be applied to messages of that person: the
 // person made it, or it is a deletion and the platform does not say whose.
-func Concerns(change bus.Inbound, person string) bool {
+func AppliesTo(change bus.Inbound, person string) bool {
 	return change.From.ID == person || change.Kind == bus.Deleted && change.From.ID == ""
 }
 
@@ -97,7 +97,7 @@ func Apply(said []bus.Inbound, behind []bus.Inbound) (now []bus.Inbound, deleted
 	for _, in := range said {
 		gone := false
 		for _, change := range behind {
-			if change.Of != in.ID || !Concerns(change, in.From.ID) {
+			if change.Of != in.ID || !AppliesTo(change, in.From.ID) {
 				continue
 			}
 			switch change.Kind {

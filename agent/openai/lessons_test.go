@@ -41,7 +41,7 @@ func hostOf(t *testing.T, s *agenttest.Server) (*openai.Model, string, *bytes.Bu
 }
 
 func TestLearnsTheOrderOfMessages(t *testing.T) {
-	s := agenttest.New(agenttest.Ordered(agenttest.Always(agenttest.Reply("fine"))))
+	s := agenttest.New(agenttest.RequireOrder(agenttest.Always(agenttest.Reply("fine"))))
 	m, _, logged := hostOf(t, s)
 	for range 2 {
 		if _, err := ask(t, m, used("", "")); err != nil {
@@ -74,7 +74,7 @@ func TestLearnsTheOrderOfMessages(t *testing.T) {
 // A server that wants what the model thought gets it: from those who have it as
 // it was, and from a conversation that has lost it something in its place.
 func TestOneConversationWithoutItsThoughtsBreaksNoOther(t *testing.T) {
-	s := agenttest.New(agenttest.WantsThoughts(agenttest.Always(agenttest.Reply("fine"))))
+	s := agenttest.New(agenttest.RequireThoughts(agenttest.Always(agenttest.Reply("fine"))))
 	m, host, _ := hostOf(t, s)
 	thought := func() any {
 		q := s.Requests()[s.Asked()-1]

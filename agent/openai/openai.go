@@ -210,7 +210,7 @@ func (c Config) sign(h http.Header) {
 // LookUpWindow asks the server how large the model's window is. It waits some seconds at
 // most, and later the model repeats the question from time to time. Without this call
 // the window is learned from refusals only.
-func (m *Model) LookUpWindow(ctx context.Context) { m.windows.Look(ctx) }
+func (m *Model) LookUpWindow(ctx context.Context) { m.windows.Find(ctx) }
 
 // Info returns the model's name, whether it sees pictures and takes tools, and its
 // window: the smaller of the configured and the server's.

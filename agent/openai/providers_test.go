@@ -86,7 +86,7 @@ func TestWhatIsKnownOfProviders(t *testing.T) {
 			}
 		}
 	}
-	s := agenttest.New(agenttest.Ordered(agenttest.Always(agenttest.Reply("fine"))))
+	s := agenttest.New(agenttest.RequireOrder(agenttest.Always(agenttest.Reply("fine"))))
 	if _, err := ask(t, at(t, "http://api.mistral.ai/v1", s), used("", "")); err != nil || s.Asked() != 1 {
 		t.Errorf("Mistral was asked %d times (%v), want once: its order is known", s.Asked(), err)
 	}

@@ -50,7 +50,7 @@ func (t *Tally) Ratio(model string) (float64, bool) {
 
 // Learn updates a model's ratio by a provider's number for a request.
 func (t *Tally) Learn(model string, estimated int, counted int64) {
-	if estimated < leastLearned || !Plausible(estimated, counted) {
+	if estimated < leastLearned || !IsPlausible(estimated, counted) {
 		return
 	}
 	now := min(max(float64(counted)/float64(estimated), leastRatio), mostRatio)
@@ -62,9 +62,9 @@ func (t *Tally) Learn(model string, estimated int, counted int64) {
 	t.ratios[model] = now
 }
 
-// AtLeast raises a model's ratio: a request with that estimate had more than that many
+// RaiseRatio raises a model's ratio: a request with that estimate had more than that many
 // tokens.
-func (t *Tally) AtLeast(model string, estimated int, tokens int) {
+func (t *Tally) RaiseRatio(model string, estimated int, tokens int) {
 	if estimated < leastLearned {
 		return
 	}
@@ -78,9 +78,9 @@ func (t *Tally) AtLeast(model string, estimated int, tokens int) {
 	t.ratios[model] = max(before, least)
 }
 
-// Plausible reports whether a provider's number can be that of a whole request with that
+// IsPlausible reports whether a provider's number can be that of a whole request with that
 // estimate. A number that is too small counts only a part.
-func Plausible(estimated int, counted int64) bool {
+func IsPlausible(estimated int, counted int64) bool {
 	return counted > 0 && counted >= int64(estimated/implausible)
 }
 
@@ -96,7 +96,7 @@ type Count struct {
 
 // Add records the number that the provider counted for a request.
 func (c *Count) Add(model string, estimated int, use llm.Usage) {
-	if use.Estimated || !Plausible(estimated, use.Input) {
+	if use.Estimated || !IsPlausible(estimated, use.Input) {
 		return
 	}
 	c.model, c.estimated, c.counted = model, estimated, use.Input

@@ -193,7 +193,7 @@ func TestASummaryIsMadeWithWhatPeopleWant(t *testing.T) {
 			t.Fatalf("summary %+v, %t", s, ok)
 		}
 		var asked []string
-		text, err := SumUp(t.Context(), Tell(l.records, "t1", s.Covers), 2000, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		text, err := SumUp(t.Context(), Retell(l.records, "t1", s.Covers), 2000, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 			for _, b := range r.Messages[0].Blocks {
 				asked = append(asked, b.Text)
 			}

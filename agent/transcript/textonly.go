@@ -24,10 +24,10 @@ type Past struct {
 	Told    []llm.Block // everything else that happened, in its order
 }
 
-// Tell retells the entries up to upTo that the model is shown, each text as a block.
+// Retell retells the entries up to upTo that the model is shown, each text as a block.
 // What people said in the turn own until then stands apart, and is complete even if an
 // earlier summary covers some of it.
-func Tell(records []journal.Record, own string, upTo int64) Past {
+func Retell(records []journal.Record, own string, upTo int64) Past {
 	r := newRendering(records)
 	v := viewOf(records, own)
 	past := Past{Summary: v.summary.Text}

@@ -63,7 +63,7 @@ type view struct {
 // viewOf returns the view of the model that continues the turn own.
 func viewOf(records []journal.Record, own string) view {
 	s, _ := NewestSummary(records)
-	v := view{summary: s, left: leftBehind(records, s)}
+	v := view{summary: s, left: turnsGoingOn(records, s)}
 	if v.left[own] {
 		v.alone, v.summary = own, summaryWithin(records, own)
 	}
@@ -83,9 +83,9 @@ func (v view) keeps(r journal.Record) bool {
 	return r.N <= v.summary.Covers && !v.summary.Hides(r.N) && (v.alone == "" || r.Turn == v.alone)
 }
 
-// leftBehind returns the turns that began before the end of what a summary covers and
+// turnsGoingOn returns the turns that began before the end of what a summary covers and
 // that continue after it, except the turn of which the summary covers a part.
-func leftBehind(records []journal.Record, s sessions.Summary) map[string]bool {
+func turnsGoingOn(records []journal.Record, s sessions.Summary) map[string]bool {
 	if s.Covers == 0 {
 		return nil
 	}

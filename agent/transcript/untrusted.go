@@ -29,15 +29,15 @@ func Untrusted(records []journal.Record, own string, n int64) bool {
 		}
 	}
 	for _, r := range records {
-		if (!newest.Hides(r.N) || own != "" && r.Turn == own) && r.N < n && fromOthers(r, records) {
+		if (!newest.Hides(r.N) || own != "" && r.Turn == own) && r.N < n && isFromOthers(r, records) {
 			return true
 		}
 	}
 	return false
 }
 
-// fromOthers reports whether an entry holds text that strangers may have written.
-func fromOthers(r journal.Record, records []journal.Record) bool {
+// isFromOthers reports whether an entry holds text that strangers may have written.
+func isFromOthers(r journal.Record, records []journal.Record) bool {
 	var quotes []sessions.Quote
 	switch d := r.Data.(type) {
 	case sessions.ToolResult:
@@ -51,14 +51,14 @@ func fromOthers(r journal.Record, records []journal.Record) bool {
 	}
 	return slices.ContainsFunc(quotes, func(q sessions.Quote) bool {
 		own := (r.Kind == sessions.KindUser || q.Kind == bus.Edited) && q.Person != "" && q.Person == r.Person
-		return !own && !(q.Kind == bus.Answered && saidByModel(records, q.Text))
+		return !own && !(q.Kind == bus.Answered && wasSaidByModel(records, q.Text))
 	})
 }
 
-// saidByModel reports whether a text is part of what the model itself has said here.
+// wasSaidByModel reports whether a text is part of what the model itself has said here.
 // What the bot has posted is no proof, because it also posts what others asked it to
 // tell.
-func saidByModel(records []journal.Record, text string) bool {
+func wasSaidByModel(records []journal.Record, text string) bool {
 	text = lettersOf(text)
 	return text != "" && slices.ContainsFunc(records, func(r journal.Record) bool {
 		d, ok := r.Data.(sessions.Text)
@@ -98,7 +98,7 @@ func Holds(records []journal.Record, own string, n int64, text string, brings fu
 		if h.entryHolds(r, brings) {
 			return true
 		}
-		h.influenced = h.influenced || fromOthers(r, records)
+		h.influenced = h.influenced || isFromOthers(r, records)
 	}
 	return false
 }

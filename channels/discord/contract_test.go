@@ -102,7 +102,7 @@ func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
 	p.Fail(method(call), "", 0, act)
 }
 
-func (p *platform) Mend() { p.Heal() }
+func (p *platform) Mend() { p.ClearFaults() }
 
 func (p *platform) Attach(chat int, text, name string, content []byte) {
 	p.Post(p.Address(chat).Chat, strconv.Itoa(500+chat), map[string]any{"content": text, "attachments": []any{p.AddFile(name, "text/plain", content)}})

@@ -45,7 +45,7 @@ func (s *lanes) add(ctx context.Context, n *laneItem) {
 	l := s.laneFor(ctx, n.channel)
 	if s.waiting >= s.maxWaiting {
 		if n.isMessage() {
-			l.fallBehind(l.oldestWaiting(n) - 1)
+			l.markBehind(l.oldestWaiting(n) - 1)
 		}
 		return
 	}
@@ -60,12 +60,12 @@ func (s *lanes) readHistoryFirst(ctx context.Context, channel string, from uint6
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.laneFor(ctx, channel)
-	l.fallBehind(from)
+	l.markBehind(from)
 	l.wakeUp()
 }
 
-// fallBehind records that the messages after the id from must be read from history.
-func (l *lane) fallBehind(from uint64) {
+// markBehind records that the messages after the id from must be read from history.
+func (l *lane) markBehind(from uint64) {
 	l.behindAgain = true
 	if !l.behind || from < l.from {
 		l.behind, l.from = true, from

@@ -65,7 +65,7 @@ func (d *drafts) makeCall(ctx, work context.Context, one draftCall) {
 		return
 	}
 	asked := time.Now()
-	if !d.stillOurs(ctx, work, one) {
+	if !d.isStillOurs(ctx, work, one) {
 		return
 	}
 	if same { // the draft already says how the turn has ended
@@ -131,9 +131,9 @@ func (d *drafts) draftPart(work context.Context, one draftCall) channels.Part {
 // mayGrow reports whether a draft may be begun as a message that grows.
 func (d *drafts) mayGrow(work context.Context) bool { return d.MayGrow == nil || d.MayGrow(work) }
 
-// stillOurs looks up, before an edit, whether this process may still edit the draft: after a
+// isStillOurs looks up, before an edit, whether this process may still edit the draft: after a
 // pause another one may have replaced it with the answer, which the edit would overwrite.
-func (d *drafts) stillOurs(ctx, work context.Context, one draftCall) bool {
+func (d *drafts) isStillOurs(ctx, work context.Context, one draftCall) bool {
 	asked := time.Now()
 	known, err := d.Book.Lookup(work, one.turn+draftSuffix)
 	switch {

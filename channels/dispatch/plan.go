@@ -52,7 +52,7 @@ func (d *delivery) planParts(ctx context.Context) ([]channels.SentPart, error) {
 	}
 	if draft != "" && len(d.render(text)) > 0 {
 		if parts = d.renderEdit(text); long {
-			parts = beginning(parts, d.render(moreNotice))
+			parts = firstParts(parts, d.render(moreNotice))
 		}
 		parts[0].Edits = draft
 		parts = append(parts, fileParts(all)...)
@@ -156,11 +156,11 @@ func (d *delivery) shorten(ctx context.Context, parts []channels.SentPart) (show
 		size > channels.MostFileBytes(d.Channel, size) || d.MayShorten == nil || !d.MayShorten(ctx) {
 		return parts, false
 	}
-	return beginning(parts, d.render(moreNotice)), true
+	return firstParts(parts, d.render(moreNotice)), true
 }
 
-// beginning returns the first firstShown parts, followed by more.
-func beginning(parts, more []channels.SentPart) []channels.SentPart {
+// firstParts returns the first firstShown parts, followed by more.
+func firstParts(parts, more []channels.SentPart) []channels.SentPart {
 	return append(slices.Clip(parts[:min(len(parts), firstShown)]), more...)
 }
 

@@ -110,7 +110,7 @@ func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
 	p.Fail(method(call), "", 0, act)
 }
 
-func (p *platform) Mend() { p.Heal() }
+func (p *platform) Mend() { p.ClearFaults() }
 
 func (p *platform) Attach(chat int, text, name string, content []byte) {
 	p.Server.Attach(p.Address(chat).Chat, "U"+strconv.Itoa(chat), name, "text/plain", content, map[string]any{"text": text})

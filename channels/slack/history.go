@@ -131,7 +131,7 @@ func (c *Channel) Before(ctx context.Context, in bus.Inbound, most int) ([]bus.Q
 	}
 	quotes := make([]bus.Quote, 0, len(all))
 	for _, m := range all {
-		quotes = append(quotes, bus.Quote{Kind: bus.Earlier, From: c.author(ctx, m), At: parseTS(m.TS), Text: c.typedText(ctx, m, me, false)})
+		quotes = append(quotes, bus.Quote{Kind: bus.Earlier, From: c.authorOf(ctx, m), At: parseTS(m.TS), Text: c.typedText(ctx, m, me, false)})
 	}
 	return quotes, nil
 }

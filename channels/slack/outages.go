@@ -127,7 +127,7 @@ func (o *outages) noteOpened(ctx context.Context) {
 		if !o.channel.ReceivesHTTP() || now.Sub(o.lastHeard) > redeliveredOutage {
 			o.addGap(o.lastHeard, now)
 		}
-		o.unsettle(now, handoverTime)
+		o.markUnsettled(now, handoverTime)
 	}
 	o.lastHeard = now
 	o.wakeCatchUp() // saves the cursor at once: a process that dies now has a gap too
@@ -167,11 +167,11 @@ func (o *outages) noteClosed() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.greetedSockets--
-	o.unsettle(wallClock(), redeliveryTime)
+	o.markUnsettled(wallClock(), redeliveryTime)
 }
 
-// noneOpen reports whether no socket is open that Slack has greeted.
-func (o *outages) noneOpen() bool {
+// hasNoneOpen reports whether no socket is open that Slack has greeted.
+func (o *outages) hasNoneOpen() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.greetedSockets == 0
@@ -230,9 +230,9 @@ func (o *outages) currentGap() *gap {
 	return o.gap
 }
 
-// unsettle records that for the time d messages may arrive in another order than they were
+// markUnsettled records that for the time d messages may arrive in another order than they were
 // written. o.mu is held.
-func (o *outages) unsettle(now time.Time, d time.Duration) {
+func (o *outages) markUnsettled(now time.Time, d time.Duration) {
 	if now.After(o.settledAt) {
 		o.heldUpSince = now.Add(-overlap)
 	}

@@ -109,7 +109,7 @@ func TestHistoryThatCannotBeReadNowIsReadLater(t *testing.T) {
 	if now := r.cursor(t); now != before {
 		t.Errorf("the cursor has moved from %s to %s, though not all is read", before, now)
 	}
-	r.server.Heal()
+	r.server.ClearFaults()
 	if got := m.wait(t, 3)[2].Text; got != "meanwhile" {
 		t.Errorf("published: %s", got)
 	}
@@ -153,7 +153,7 @@ func TestWhatWaitsForHistoryIsNotHandedOnAtTheEnd(t *testing.T) {
 	if got := texts(m.all()); got != "" {
 		t.Errorf("published: %s", got)
 	}
-	r.server.Heal()
+	r.server.ClearFaults()
 	r.Channel = r.channel(t)
 	connected(t, r, m.publish)
 	if got := texts(m.wait(t, 2)); got != "meanwhile|now" {

@@ -332,7 +332,7 @@ func (c *Channel) quoteAskedMessage(ctx context.Context, d interaction.Action, m
 	if err := json.Unmarshal(d.About, m); err != nil {
 		return nil, fmt.Errorf("read the message that is asked about: %w", err)
 	}
-	q := bus.Quote{Kind: bus.Answered, From: c.author(ctx, m), At: parseTS(m.TS), Text: c.typedText(ctx, m, me, false)}
+	q := bus.Quote{Kind: bus.Answered, From: c.authorOf(ctx, m), At: parseTS(m.TS), Text: c.typedText(ctx, m, me, false)}
 	return append([]bus.Quote{q}, c.quotes(ctx, m, me)...), nil
 }
 

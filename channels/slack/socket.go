@@ -84,7 +84,7 @@ func (s *sockets) keepOpen(ctx context.Context) error {
 		case time.Since(k.began) >= stableAfter:
 			wait.series.Reset()
 			continue
-		case s.outages.noneOpen():
+		case s.outages.hasNoneOpen():
 			wait.most = maxWaitWithoutSocket
 		}
 		wait.pause(ctx, nil)

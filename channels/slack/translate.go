@@ -71,8 +71,8 @@ func (c *Channel) messageInbound(ctx context.Context, m *message, me Account) (b
 	return in, true, nil
 }
 
-// author returns the person who wrote a message; it is empty for an app without a user.
-func (c *Channel) author(ctx context.Context, m *message) bus.Person {
+// authorOf returns the person who wrote a message; it is empty for an app without a user.
+func (c *Channel) authorOf(ctx context.Context, m *message) bus.Person {
 	if m.User == "" {
 		return bus.Person{}
 	}

@@ -59,9 +59,9 @@ func pressedMessage(q *models.CallbackQuery) *models.Message {
 	return new(models.Message) // the message of a chat that the bot is not in
 }
 
-// pressInbound translates a press into what the agent gets; false if the press is not of a
+// inboundOfPress translates a press into what the agent gets; false if the press is not of a
 // button of the bot's.
-func (c *Channel) pressInbound(q *models.CallbackQuery) (bus.Inbound, bool) {
+func (c *Channel) inboundOfPress(q *models.CallbackQuery) (bus.Inbound, bool) {
 	m := pressedMessage(q)
 	if m.Chat.ID == 0 || q.From.IsBot || strings.TrimSpace(q.Data) == "" {
 		return bus.Inbound{}, false
@@ -88,7 +88,7 @@ func (c *Channel) pressInbound(q *models.CallbackQuery) (bus.Inbound, bool) {
 // arrived, or that it has no effect. It returns false if ctx ended first.
 func (p *publisher) publishPress(ctx context.Context, q *models.CallbackQuery) bool {
 	words := ""
-	if in, ok := p.channel.pressInbound(q); ok {
+	if in, ok := p.channel.inboundOfPress(q); ok {
 		err := p.retryUntilStored(ctx, in.ID, func() error { return p.publishAtOrigin(ctx, in) })
 		switch {
 		case errors.Is(err, channels.ErrNotAdmitted):

@@ -60,7 +60,7 @@ func TestAPressThatComesAgainHasTheSameID(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Errorf("Receive = %v", err)
 	}
-	r.server.Heal()
+	r.server.ClearFaults()
 	second := newMailbox()
 	receive(t, r.channel(t, token), second.publish)
 	if one, two := first.wait(t, 1)[0].ID, second.wait(t, 1)[0].ID; one != two || !strings.Contains(one, press) {

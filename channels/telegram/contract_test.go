@@ -97,7 +97,7 @@ func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
 	p.Fail(fault)
 }
 
-func (p *platform) Mend() { p.Heal() }
+func (p *platform) Mend() { p.ClearFaults() }
 
 func (p *platform) Attach(chat int, text, name string, content []byte) {
 	p.Server.Attach(int64(chat), int64(chat), "document", name, content, map[string]any{"caption": text})

@@ -84,7 +84,7 @@ func TestARefusedTokenStopsReceiving(t *testing.T) {
 		if e := sendError(t, err); e.Fault != channels.Stop {
 			t.Errorf("%d gives %v, want stop", status, e)
 		}
-		r.server.Heal()
+		r.server.ClearFaults()
 	}
 }
 
@@ -204,7 +204,7 @@ func TestAMessageThatMayNameTheBotWaitsForItsName(t *testing.T) {
 	if r.server.Unconfirmed() != 1 {
 		t.Error("it is lost")
 	}
-	r.server.Heal()
+	r.server.ClearFaults()
 	receive(t, r.channel(t, token), box.publish)
 	if in := box.wait(t, 1)[0]; !in.Mentioned || in.Text != "hello" {
 		t.Errorf("got %+v", in)

@@ -31,7 +31,7 @@ const (
 // Send writes one part into a chat and returns the id of the message. A text whose markup
 // Telegram cannot read is sent once more without markup.
 func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
-	chat, thread, err := c.target(ctx, to)
+	chat, thread, err := c.chatAndThread(ctx, to)
 	if err != nil {
 		return "", err
 	}
@@ -48,7 +48,7 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 // SendFile sends a file with the part's text as its caption and returns the id of the
 // message. A picture is sent as a photo if Telegram accepts it as one.
 func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
-	chat, thread, err := c.target(ctx, to)
+	chat, thread, err := c.chatAndThread(ctx, to)
 	if err != nil {
 		return "", err
 	}
@@ -85,7 +85,7 @@ func (c *Channel) CaptionLength() int { return captionLength }
 // Edit replaces the text and the buttons of a message. A message that has them already
 // counts as edited.
 func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part channels.Part) error {
-	chat, _, err := c.target(ctx, to)
+	chat, _, err := c.chatAndThread(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func replyParameters(part channels.Part) *models.ReplyParameters {
 // Typing shows in a chat that the bot is typing, and returns for how long Telegram shows
 // it.
 func (c *Channel) Typing(ctx context.Context, to bus.Address) (time.Duration, error) {
-	chat, thread, err := c.target(ctx, to)
+	chat, thread, err := c.chatAndThread(ctx, to)
 	if err != nil {
 		return 0, err
 	}
@@ -214,7 +214,7 @@ func (c *Channel) Previews(chat string) time.Duration {
 // Preview implements channels.Previewer: it shows what there is of a turn's answer, and
 // returns for how long Telegram shows it.
 func (c *Channel) Preview(ctx context.Context, to bus.Address, turn string, part channels.Part) (time.Duration, error) {
-	chat, thread, err := c.target(ctx, to)
+	chat, thread, err := c.chatAndThread(ctx, to)
 	if err != nil {
 		return 0, err
 	}
@@ -241,9 +241,9 @@ func (c *Channel) Preview(ctx context.Context, to bus.Address, turn string, part
 	return previewDuration, err
 }
 
-// target returns the chat and thread of an address as Telegram knows them: for a group
+// chatAndThread returns the chat and thread of an address as Telegram knows them: for a group
 // that has moved, under its current id.
-func (c *Channel) target(ctx context.Context, to bus.Address) (chat any, thread int, err error) {
+func (c *Channel) chatAndThread(ctx context.Context, to bus.Address) (chat any, thread int, err error) {
 	if to.Chat, err = c.moves.currentID(ctx, to.Chat); err != nil {
 		return nil, 0, &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
 	}

@@ -47,7 +47,7 @@ func TestSend(t *testing.T) {
 	if sent := r.server.Sent(-7); sent[len(sent)-1].ReplyTo != 2 {
 		t.Errorf("sent %+v", sent[len(sent)-1])
 	}
-	if n := r.server.TypedIn(-7); n != 1 {
+	if n := r.server.TypingTopic(-7); n != 1 {
 		t.Errorf("it is shown to type in the topic %d", n)
 	}
 }
@@ -68,7 +68,7 @@ func TestTypingInTheFirstTopicOfAForum(t *testing.T) {
 			t.Fatal(err)
 		}
 		chat, _ := strconv.ParseInt(at.Chat, 10, 64)
-		if got := r.server.TypedIn(chat); got != want {
+		if got := r.server.TypingTopic(chat); got != want {
 			t.Errorf("at %v it is shown to type in the topic %d, want %d", at, got, want)
 		}
 		if _, err := r.Send(t.Context(), at, channels.Part{Text: "yes"}); err != nil {

@@ -110,7 +110,7 @@ func (c chatCmd) talk(ctx context.Context, r *client.Conversation, asJSON bool, 
 	}
 	if typed {
 		cfg.Banner, cfg.Leaving = banner(r.Name, model), leavingNote(r.Server)
-		cfg.Earlier = r.Earlier(ctx)
+		cfg.Earlier = r.EarlierInputs(ctx)
 	}
 	ch, err := console.New(cfg)
 	if err != nil {

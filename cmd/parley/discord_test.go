@@ -212,7 +212,7 @@ func TestDiscordFilesAreFetched(t *testing.T) {
 	dc.Post("51", "501", map[string]any{"content": "read this", "attachments": []any{dc.AddFile("notes.txt", "text/plain", []byte("xyzzy-notes"))}})
 	parleytest.WaitFor(t, "the fetching", func() bool { return dc.Calls("GET files") > 0 })
 	p.Kill()
-	dc.Heal()
+	dc.ClearFaults()
 	w.Serve("DISCORD=" + discordToken)
 	if got := discordSaid(t, dc, "51", 1)[0]; !strings.Contains(got.Text, "read this") {
 		t.Errorf("it was answered %q", got.Text)

@@ -40,7 +40,7 @@ func (doctorCmd) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(found, doctor.Finding.Wrong) {
+	if slices.ContainsFunc(found, doctor.Finding.NeedsChange) {
 		return errors.New("something is wrong, see above")
 	}
 	return nil

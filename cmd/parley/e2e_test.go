@@ -62,7 +62,7 @@ func TestSlowChatDelaysNobodyAndBothMessagesAreHonoured(t *testing.T) {
 	defer once.Do(func() { close(release) })
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
 		if r.Said() == "slow" {
-			return agenttest.Reply("slow answer").When(release)
+			return agenttest.Reply("slow answer").WaitFor(release)
 		}
 		return parleytest.EchoModel(r)
 	}, "")

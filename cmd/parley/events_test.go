@@ -106,7 +106,7 @@ func TestAStormOfAlertsIsOneTurn(t *testing.T) {
 			}
 		}
 		if r.N == 1 {
-			return agenttest.Calls(agenttest.ToolCall{Name: "memory_read"}).When(all)
+			return agenttest.Calls(agenttest.ToolCall{Name: "memory_read"}).WaitFor(all)
 		}
 		return agenttest.Reply("the network is down")
 	}, "")

@@ -36,7 +36,7 @@ func TestWatchersAreToldOfTheModelsCalls(t *testing.T) {
 		case r.Rounds() == 0 && strings.Contains(r.Said(), "look"):
 			return agenttest.Calls(agenttest.ToolCall{Name: "list_directory", Args: `{"path":"."}`})
 		case r.Rounds() > 0:
-			return agenttest.Reply("done").When(release)
+			return agenttest.Reply("done").WaitFor(release)
 		}
 		return agenttest.Reply(long)
 	}, "")

@@ -101,24 +101,24 @@ func outages() []outage {
 		{
 			name:  "Slack answers 500",
 			begin: func(_ *testing.T, o *ops) { o.slack.Fail("", "", 0, slacktest.Status(500, "oops")) },
-			end:   func(_ *testing.T, o *ops) { o.slack.Heal() },
+			end:   func(_ *testing.T, o *ops) { o.slack.ClearFaults() },
 		},
 		{
 			name:  "Slack takes everything and answers nothing",
 			begin: func(_ *testing.T, o *ops) { o.slack.Fail("chat.postMessage", "", 0, slacktest.Cut(true)) },
-			end:   func(_ *testing.T, o *ops) { o.slack.Heal() },
+			end:   func(_ *testing.T, o *ops) { o.slack.ClearFaults() },
 		},
 		{
 			name:  "Discord takes everything and answers nothing",
 			begin: func(_ *testing.T, o *ops) { o.discord.Fail("POST messages", "", 0, discordtest.Cut(true)) },
-			end:   func(_ *testing.T, o *ops) { o.discord.Heal() },
+			end:   func(_ *testing.T, o *ops) { o.discord.ClearFaults() },
 		},
 		{
 			name: "Telegram answers 500",
 			begin: func(_ *testing.T, o *ops) {
 				o.Telegram.Fail(telegramtest.Fault{Act: telegramtest.Refuse, Status: 500, Description: "Internal Server Error"})
 			},
-			end: func(_ *testing.T, o *ops) { o.Telegram.Heal() },
+			end: func(_ *testing.T, o *ops) { o.Telegram.ClearFaults() },
 		},
 	}
 }

@@ -175,7 +175,7 @@ func (o pairingOwner) channel(cfg *config.Config) (string, error) {
 	if o.Channel == "" {
 		list := cfg.ChannelsByName()
 		if len(list) == 0 {
-			return "", &usageError{"no channel is configured, so there is no bot to own: add [channels.NAME]\n" + home.WhichConfig(cfg)}
+			return "", &usageError{"no channel is configured, so there is no bot to own: add [channels.NAME]\n" + home.DescribeConfig(cfg)}
 		}
 		if len(list) > 1 {
 			return "", &usageError{fmt.Sprintf("%d channels are configured: say which one", len(list))}
@@ -183,7 +183,7 @@ func (o pairingOwner) channel(cfg *config.Config) (string, error) {
 		return list[0].Name, nil
 	}
 	if _, ok := cfg.Channels[o.Channel]; !ok {
-		return "", &usageError{fmt.Sprintf("no channel is named %q in the configuration\n%s", o.Channel, home.WhichConfig(cfg))}
+		return "", &usageError{fmt.Sprintf("no channel is named %q in the configuration\n%s", o.Channel, home.DescribeConfig(cfg))}
 	}
 	return o.Channel, nil
 }

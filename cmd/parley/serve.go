@@ -62,7 +62,7 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) er
 		return err
 	}
 	if len(cfg.Channels) == 0 && role.Receives() {
-		fmt.Fprintf(tty.Err, "\nNothing is configured yet that anybody could talk to: there is no [channels.NAME].\nTo begin, set TELEGRAM_BOT_TOKEN, or write a parley.toml as the README shows, and say parley config check.\nparley chat talks to the agent here, in a terminal.\n%s\n\n", home.WhichConfig(cfg))
+		fmt.Fprintf(tty.Err, "\nNothing is configured yet that anybody could talk to: there is no [channels.NAME].\nTo begin, set TELEGRAM_BOT_TOKEN, or write a parley.toml as the README shows, and say parley config check.\nparley chat talks to the agent here, in a terminal.\n%s\n\n", home.DescribeConfig(cfg))
 	}
 	s, err := server.Open(ctx, server.Config{Settings: cfg, Models: answerers, Role: role, Commands: true, Build: thisBuild(), Log: log})
 	if err != nil && ctx.Err() != nil {

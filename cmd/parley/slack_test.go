@@ -135,7 +135,7 @@ func TestSlackDoesNotTellWhoOnePersonIs(t *testing.T) {
 			if got := slackSaid(t, sl, "C1", 2)[1].Text; !strings.Contains(got, "good two") {
 				t.Fatalf("after a restart the next answer is %q", got)
 			}
-			sl.Heal()
+			sl.ClearFaults()
 			for i, m := range slackSaid(t, sl, "C1", 4)[2:] {
 				if !slices.Contains(roots, m.Thread) || !strings.Contains(m.Text, "bad ") {
 					t.Errorf("answer %d is %+v", i, m)

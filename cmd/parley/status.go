@@ -141,7 +141,7 @@ func (c sessionsCmd) print(ctx context.Context, server *client.Client, all bool,
 			return err
 		}
 		for _, e := range page.Entries {
-			if line := report.Spoken(e); line != "" {
+			if line := report.SpokenLine(e); line != "" {
 				fmt.Fprintf(out, "%s  %s\n", e.At.Local().Format(time.DateTime), terminal.Hanging(line))
 			}
 		}

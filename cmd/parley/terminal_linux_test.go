@@ -150,7 +150,7 @@ func TestStopFromElsewhere(t *testing.T) {
 		// What was said in a turn that was stopped stands before what is said next.
 		words := strings.Fields(r.Said())
 		if words[len(words)-2] == "slow" {
-			return agenttest.Reply("too late").When(make(chan struct{}))
+			return agenttest.Reply("too late").WaitFor(make(chan struct{}))
 		}
 		return agenttest.Reply("done with " + words[len(words)-1])
 	}, "")
@@ -248,7 +248,7 @@ func TestLeavingInMidAnswerLosesNothing(t *testing.T) {
 	w := parleytest.New(t, func(agenttest.Request) agenttest.Response {
 		n := asked.Add(1)
 		if n == 1 {
-			return agenttest.Reply("never said").When(make(chan struct{}))
+			return agenttest.Reply("never said").WaitFor(make(chan struct{}))
 		}
 		return agenttest.Reply(fmt.Sprint("answer ", n))
 	}, "")

@@ -134,9 +134,9 @@ signing_secret = %q
 	}
 	seen.WriteString(o.must("GET", "/metrics", "", o.owner()...).body + o.must("GET", "/v1/status", "", o.owner()...).body)
 	ends()
-	w.Telegram.Heal()
-	w.slack.Heal()
-	w.discord.Heal()
+	w.Telegram.ClearFaults()
+	w.slack.ClearFaults()
+	w.discord.ClearFaults()
 	p.Stop()
 	fmt.Fprintln(&seen, p.Stderr.String())
 

@@ -47,7 +47,7 @@ func (s *workshop) model(r agenttest.Request) agenttest.Response {
 	s.asked = append(s.asked, r.Said())
 	answer := agenttest.Reply("done: " + r.Said())
 	if strings.Contains(r.Said(), "slowly") {
-		return answer.When(s.release)
+		return answer.WaitFor(s.release)
 	}
 	return answer
 }

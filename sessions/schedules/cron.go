@@ -131,8 +131,8 @@ func (f field) parseNumber(text string) (int, error) {
 
 func contains(set uint64, n int) bool { return set&(1<<n) != 0 }
 
-// onDay reports whether any slot is on a day.
-func (c *cron) onDay(day time.Time) bool {
+// hasSlotOn reports whether any slot is on a day.
+func (c *cron) hasSlotOn(day time.Time) bool {
 	of, week := contains(c.days, day.Day()), contains(c.weekdays, int(day.Weekday()))
 	if c.eitherDay {
 		return contains(c.months, int(day.Month())) && (of || week)
@@ -147,7 +147,7 @@ func (c *cron) next(after time.Time, zone *time.Location) time.Time {
 	here := after.In(zone)
 	day := time.Date(here.Year(), here.Month(), here.Day(), 0, 0, 0, 0, time.UTC)
 	for range most {
-		if c.onDay(day) {
+		if c.hasSlotOn(day) {
 			if at := c.nextOn(day, after, zone); !at.IsZero() {
 				return at
 			}
@@ -210,17 +210,17 @@ func (c *cron) shortestGap() time.Duration {
 		}
 		last = n
 	}
-	if c.onFollowingDays() {
+	if c.hasSlotsOnFollowingDays() {
 		least = min(least, first+24*60-last)
 	}
 	return time.Duration(least) * time.Minute
 }
 
-// onFollowingDays reports whether there are slots on two days in a row.
-func (c *cron) onFollowingDays() bool {
+// hasSlotsOnFollowingDays reports whether there are slots on two days in a row.
+func (c *cron) hasSlotsOnFollowingDays() bool {
 	day := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	for range 4 * 366 {
-		if c.onDay(day) && c.onDay(day.AddDate(0, 0, 1)) {
+		if c.hasSlotOn(day) && c.hasSlotOn(day.AddDate(0, 0, 1)) {
 			return true
 		}
 		day = day.AddDate(0, 0, 1)

@@ -80,7 +80,7 @@ func (k *copier) claimRoom(sum string, size int64) (had, room bool) {
 // readFile computes a file's checksum and, if keep is not nil, makes a copy of the file.
 // It returns the zero Entry for a file that is gone.
 func (d *history) readFile(ctx context.Context, root *os.Root, name string, keep *copier) (e Entry, err error) {
-	before, err := lookAt(root, name)
+	before, err := statAt(root, name)
 	if err != nil || !before.Mode.IsRegular() {
 		return before, ignoreMissing(err)
 	}

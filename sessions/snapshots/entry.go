@@ -79,8 +79,9 @@ func (e Entry) sameContent(other Entry) bool {
 	return e.Size == other.Size && e.Modified == other.Modified && e.Inode == other.Inode
 }
 
-// same reports whether two entries are alike; nil is for nothing there.
-func same(a, b *Entry) bool {
+// sameEntry reports whether two entries are alike. A nil entry stands for a path at which there
+// is nothing.
+func sameEntry(a, b *Entry) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
@@ -198,8 +199,8 @@ const (
 	Mode     = "mode" // the permissions alone
 )
 
-// What returns a word for the kind of change.
-func (c Change) What() string {
+// KindWord returns a word for the kind of change.
+func (c Change) KindWord() string {
 	switch {
 	case c.From == nil:
 		return Created

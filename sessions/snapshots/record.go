@@ -204,7 +204,7 @@ func difference(was, now *tree) []Change {
 		to, ok := now.Entries[name]
 		if !ok {
 			all = append(all, Change{Path: name, From: &from})
-		} else if !same(&from, &to) {
+		} else if !sameEntry(&from, &to) {
 			all = append(all, Change{Path: name, From: &from, To: &to})
 		}
 	}
@@ -229,10 +229,10 @@ func mergeChanges(before, after []Change) []Change {
 	}
 	for _, c := range after {
 		if earlier, ok := all[c.Path]; ok {
-			c.Torn = earlier.Torn || !same(earlier.To, c.From)
+			c.Torn = earlier.Torn || !sameEntry(earlier.To, c.From)
 			c.From = earlier.From
 		}
-		if all[c.Path] = c; !c.Torn && same(c.From, c.To) {
+		if all[c.Path] = c; !c.Torn && sameEntry(c.From, c.To) {
 			delete(all, c.Path)
 		}
 	}

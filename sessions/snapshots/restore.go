@@ -108,7 +108,7 @@ func (r *restorer) plan(ctx context.Context, changes []Change) error {
 		switch {
 		case why != "":
 			r.left[c.Path] = why
-		case same(now, c.From) && !r.resumed:
+		case sameEntry(now, c.From) && !r.resumed:
 			continue // somebody has put it back already
 		default:
 			r.todo = append(r.todo, c)
@@ -127,9 +127,9 @@ func (r *restorer) reasonToLeave(c Change, now *Entry, folders map[string]bool) 
 	switch {
 	case c.Torn:
 		return whyChanged
-	case same(now, c.From):
+	case sameEntry(now, c.From):
 		return ""
-	case !same(now, c.To) && !(r.resumed && r.mayBeHalfDone(c, now)):
+	case !sameEntry(now, c.To) && !(r.resumed && r.mayBeHalfDone(c, now)):
 		return whyChanged
 	case c.From == nil:
 		return ""
@@ -170,7 +170,7 @@ func (r *restorer) isFolder(name string, folders map[string]bool) bool {
 // currentEntry returns the entry of a path as it is now, with the checksum of a file that
 // may be the one of the record; nil if there is nothing.
 func (r *restorer) currentEntry(ctx context.Context, c Change) (*Entry, error) {
-	e, err := r.look(string(c.Path))
+	e, err := r.stat(string(c.Path))
 	if err != nil {
 		return nil, ctx.Err() //nolint:nilerr // what is not there, or cannot be reached, is not what the turn has left
 	}
@@ -186,13 +186,13 @@ func (r *restorer) currentEntry(ctx context.Context, c Change) (*Entry, error) {
 	return &e, nil
 }
 
-// look returns the system's data of a path. It returns fs.ErrNotExist also if the path
+// stat returns the system's data of a path. It returns fs.ErrNotExist also if the path
 // would lead through a link, or through something that is no folder.
-func (r *restorer) look(name string) (Entry, error) {
+func (r *restorer) stat(name string) (Entry, error) {
 	if !r.isFolder(path.Dir(name), map[string]bool{".": true}) {
 		return Entry{}, fs.ErrNotExist
 	}
-	return lookAt(r.root, name)
+	return statAt(r.root, name)
 }
 
 // repository returns the folder .git that a path lies in; "" if it lies in none.
@@ -222,7 +222,7 @@ func (r *restorer) leaveRepositories() {
 
 // remove deletes what the turn has created, or put in the place of something else.
 func (r *restorer) remove(_ context.Context, c Change) error {
-	now, err := r.look(string(c.Path))
+	now, err := r.stat(string(c.Path))
 	if errors.Is(err, fs.ErrNotExist) {
 		r.done[c.Path] = true
 		return nil
@@ -282,7 +282,7 @@ func (r *restorer) putBack(_ context.Context, c Change) (err error) {
 	if err := r.makeWritable(path.Dir(name)); err != nil {
 		return err
 	}
-	now, lookErr := r.look(name)
+	now, lookErr := r.stat(name)
 	switch {
 	case c.From.Mode&fs.ModeSymlink != 0:
 		err = r.root.Symlink(string(c.From.Link), name)
@@ -383,7 +383,7 @@ func (r *restorer) result() *Result {
 	var res Result
 	for _, c := range r.todo {
 		if r.done[c.Path] && r.left[c.Path] == "" {
-			res.Restored = append(res.Restored, Done{c.Path, c.What(), c.IsDir()})
+			res.Restored = append(res.Restored, Done{c.Path, c.KindWord(), c.IsDir()})
 		}
 	}
 	for name, why := range r.left {

@@ -103,7 +103,7 @@ func (w *walk) addItem(dir *os.Root, name, full string, depth int) error {
 	if w.history.cfg.Leave(full) {
 		return nil
 	}
-	e, err := lookAt(dir, name)
+	e, err := statAt(dir, name)
 	if err != nil {
 		return ignoreMissing(err)
 	}
@@ -148,8 +148,8 @@ func (w *walk) copyOldEntries(folder string) {
 	}
 }
 
-// lookAt returns the system's data of a path, without its content.
-func lookAt(dir *os.Root, name string) (Entry, error) {
+// statAt returns the system's data of a path, without its content.
+func statAt(dir *os.Root, name string) (Entry, error) {
 	info, err := dir.Lstat(name)
 	if err != nil {
 		return Entry{}, err

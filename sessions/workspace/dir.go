@@ -29,13 +29,13 @@ type Dir struct {
 	workspaces *Workspaces
 	name       string       // below all.base
 	until      time.Time    // the last moment at which a write may take effect; zero means no limit
-	workEnded  func() error // if set, its error ends a measurement; see Within
+	workEnded  func() error // if set, its error ends a measurement; see WithContext
 }
 
-// Until returns the same directory for a holder who may write only until t. A write that
+// WritableUntil returns the same directory for a holder who may write only until t. A write that
 // would take effect later is refused with ErrLate and changes nothing: a process that was
 // paused must not undo what its successor has written.
-func (d *Dir) Until(t time.Time) *Dir {
+func (d *Dir) WritableUntil(t time.Time) *Dir {
 	return &Dir{workspaces: d.workspaces, name: d.name, until: t, workEnded: d.workEnded}
 }
 

@@ -60,7 +60,7 @@ func TestOldFilesAreRemoved(t *testing.T) {
 	if _, err := os.Lstat(strings.TrimSuffix(d.Path(), "42") + "43"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a directory was made: %v", err)
 	}
-	own, err := workspace.Fixed(d.Path())
+	own, err := workspace.OpenFixed(d.Path())
 	must(t, err)
 	defer own.Close()
 	if got, err := own.ListOld(t.Context(), key, "in/deep", before); err != nil || got != nil {

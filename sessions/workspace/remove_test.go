@@ -72,7 +72,7 @@ func TestRemove(t *testing.T) {
 
 func TestRemoveLeavesAPersonsOwnDirectory(t *testing.T) {
 	dir := t.TempDir()
-	all, err := workspace.Fixed(dir)
+	all, err := workspace.OpenFixed(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ func TestLateWritesChangeNothing(t *testing.T) {
 	root := t.TempDir()
 	mine, others := dirOf(t, root), dirOf(t, root) // of two processes
 	synctest.Test(t, func(t *testing.T) {
-		mine := mine.Until(time.Now().Add(3 * time.Second))
+		mine := mine.WritableUntil(time.Now().Add(3 * time.Second))
 		if err := mine.Write("a.txt", []byte("mine")); err != nil {
 			t.Fatalf("in time: %v", err)
 		}

@@ -51,9 +51,9 @@ func usageOf(info fs.FileInfo) usage {
 	return usage{blockSize, 1}
 }
 
-// Within returns the same directory for work that ends with ctx: measuring a large
-// directory takes long, and stops when ctx ends. It may be combined with Until.
-func (d *Dir) Within(ctx context.Context) *Dir {
+// WithContext returns the same directory for work that ends with ctx: measuring a large
+// directory takes long, and stops when ctx ends. It may be combined with WritableUntil.
+func (d *Dir) WithContext(ctx context.Context) *Dir {
 	return &Dir{workspaces: d.workspaces, name: d.name, until: d.until, workEnded: ctx.Err}
 }
 

@@ -123,7 +123,7 @@ func TestMeasuringEndsWithItsContext(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(d.Path(), "before"), nil, 0o600))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for name, d := range map[string]*workspace.Dir{"alone": d.Within(ctx), "with a limit": d.Within(ctx).Until(time.Now().Add(time.Hour))} {
+	for name, d := range map[string]*workspace.Dir{"alone": d.WithContext(ctx), "with a limit": d.WithContext(ctx).WritableUntil(time.Now().Add(time.Hour))} {
 		if err := d.Write("a", nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: a write that is called off gives %v", name, err)
 		}

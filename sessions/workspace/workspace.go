@@ -96,9 +96,9 @@ func New(cfg Config) (*Workspaces, error) {
 	return w, nil
 }
 
-// Fixed lets every session work in one given directory, which must exist and
+// OpenFixed lets every session work in one given directory, which must exist and
 // whose size is not bounded.
-func Fixed(dir string) (*Workspaces, error) {
+func OpenFixed(dir string) (*Workspaces, error) {
 	w, err := open(dir)
 	if err != nil {
 		return nil, err

@@ -94,7 +94,7 @@ func TestOpenRefusesWhatIsNoKey(t *testing.T) {
 
 func TestFixed(t *testing.T) {
 	dir := t.TempDir()
-	all, err := workspace.Fixed(dir)
+	all, err := workspace.OpenFixed(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestFixed(t *testing.T) {
 	if _, err := all.Open("x"); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Open after Close = %v", err)
 	}
-	if _, err := workspace.Fixed(filepath.Join(dir, "missing")); err == nil {
+	if _, err := workspace.OpenFixed(filepath.Join(dir, "missing")); err == nil {
 		t.Error("a directory that is missing was taken")
 	}
 }

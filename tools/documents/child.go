@@ -79,7 +79,7 @@ func read(ask request, content []byte) (answer, error) {
 	}
 	got := answer{Count: document.Count()}
 	left, began := ask.Most, time.Now()
-	chosen := pages.Within(ask.Pages, got.Count)
+	chosen := pages.ClipRanges(ask.Pages, got.Count)
 	for i, r := range chosen {
 		for n := r.First; n <= r.Last; n++ {
 			rest := append([]pages.Range{{First: n, Last: r.Last}}, chosen[i+1:]...)

@@ -25,7 +25,7 @@ func (b fileTools) documentKind(args readArgs, start []byte) pages.Kind {
 	kind := pages.KindOf(args.Path, start)
 	switch lines := args.Offset > 0 || args.Limit > 0; {
 	case kind == pages.None && args.Pages != "" && !isBinary(start):
-		return pages.Chosen(args.Path)
+		return pages.ChosenKind(args.Path)
 	case kind == pages.Table && args.Pages == "" && !isBinary(start) && (lines || b.documents == nil):
 		return pages.None // as it always was
 	}

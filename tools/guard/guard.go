@@ -179,7 +179,7 @@ func (g *Guard) decideWithoutFiles(call tools.Call, asked bool) tools.Verdict {
 	if !ok {
 		r = g.all
 	}
-	subject := g.subject(call)
+	subject := g.subjectOf(call)
 	if subject.denied != "" {
 		return tools.Verdict{Decision: tools.Deny, Reason: "Refused before it ran: " + subject.denied + "."}
 	}
@@ -228,7 +228,7 @@ func (r rules) checkAllowed(tool string, s subject) tools.Verdict {
 	}
 	for _, one := range s.texts {
 		if !slices.ContainsFunc(about, func(rule Rule) bool { return rule.covers(one) }) {
-			return askVerdict("no rule allows %q", shown(one.text))
+			return askVerdict("no rule allows %q", displayLine(one.text))
 		}
 	}
 	return tools.Verdict{}

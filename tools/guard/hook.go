@@ -88,7 +88,7 @@ func (h Hook) Before(ctx context.Context, call tools.Call) tools.Verdict {
 			v.Decision = tools.Decision(said.Verdict)
 			return v
 		default:
-			err = fmt.Errorf(`its verdict is %q: want "allow", "change", "ask" or "deny"`, shown(said.Verdict))
+			err = fmt.Errorf(`its verdict is %q: want "allow", "change", "ask" or "deny"`, displayLine(said.Verdict))
 		}
 	}
 	h.reportFailure(ctx, err)
@@ -113,7 +113,7 @@ func (h Hook) After(ctx context.Context, call tools.Call, result tools.Result) t
 		case "reject":
 			return tools.Review{Rejected: true, Reason: said.Reason}
 		default:
-			err = fmt.Errorf(`its verdict is %q: want "pass", "change" or "reject"`, shown(said.Verdict))
+			err = fmt.Errorf(`its verdict is %q: want "pass", "change" or "reject"`, displayLine(said.Verdict))
 		}
 	}
 	h.reportFailure(ctx, err)

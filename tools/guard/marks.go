@@ -49,7 +49,7 @@ func (m Marks) Has(name string) bool { return slices.Contains(m.Files, name) }
 func (m Marks) hasAny() bool { return m.All || len(m.Files) > 0 }
 
 // markEverything marks all files, and by name those that are in every prompt.
-func markEverything() Marks { return Marks{All: true, Files: Prompted()} }
+func markEverything() Marks { return Marks{All: true, Files: PromptedFiles()} }
 
 // ReadMarks reads a workspace's marks. If they cannot be read, or are too long, everything is
 // marked.
@@ -135,14 +135,14 @@ func (m Marks) withChanges(all bool, add, drop []string) (Marks, []byte, error) 
 	raw, err := json.Marshal(next)
 	if len(next.Files) > maxMarks || len(raw) > maxMarksFile {
 		next.All = true
-		next.Files = slices.DeleteFunc(next.Files, func(name string) bool { return !slices.Contains(Prompted(), name) })
+		next.Files = slices.DeleteFunc(next.Files, func(name string) bool { return !slices.Contains(PromptedFiles(), name) })
 		raw, err = json.Marshal(next)
 	}
 	return next, raw, err
 }
 
-// Prompted returns the files of a workspace that are in every prompt.
-func Prompted() []string { return []string{"AGENTS.md", "MEMORY.md"} }
+// PromptedFiles returns the files of a workspace that are in every prompt.
+func PromptedFiles() []string { return []string{"AGENTS.md", "MEMORY.md"} }
 
 // A Marker makes tools remember which files hold what strangers may have written: the files that
 // a model writes after it has read such content. What tools read from these files is untrusted.
@@ -319,7 +319,7 @@ type fingerprint struct {
 // exist.
 func promptedFingerprints(dir fs.FS) map[string]fingerprint {
 	all := map[string]fingerprint{}
-	for _, name := range Prompted() {
+	for _, name := range PromptedFiles() {
 		raw, err := readUpTo(dir, name, maxPrompted)
 		if !errors.Is(err, fs.ErrNotExist) {
 			all[name] = fingerprint{sha256.Sum256(raw), err == nil}

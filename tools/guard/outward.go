@@ -22,7 +22,7 @@ func (g *Guard) describeOutward(call tools.Call) string {
 	case message:
 		for _, p := range g.addressedParts(readArguments(call)) {
 			if p.text != call.At {
-				return "it would send a message to " + shown(p.text)
+				return "it would send a message to " + displayLine(p.text)
 			}
 		}
 		return ""
@@ -55,17 +55,17 @@ func (g *Guard) describeOutward(call tools.Call) string {
 func (g *Guard) describeRequest(call tools.Call) string {
 	a := readArguments(call)
 	if method := strings.ToUpper(a.Method); method != "" && method != http.MethodGet && method != http.MethodHead {
-		return fmt.Sprintf("it would send a %s to %s", method, shown(a.URL))
+		return fmt.Sprintf("it would send a %s to %s", method, displayLine(a.URL))
 	}
 	for name := range a.Headers {
 		if !g.isHarmless(name, a.Headers[name]) {
-			return fmt.Sprintf("it would send the header %s to %s", shown(name), shown(a.URL))
+			return fmt.Sprintf("it would send the header %s to %s", displayLine(name), displayLine(a.URL))
 		}
 	}
 	if call.Seen != nil && call.Seen(a.URL, returnsForeignText) {
 		return ""
 	}
-	return fmt.Sprintf("it would fetch %s, an address that neither a person wrote nor a result held", shown(a.URL))
+	return fmt.Sprintf("it would fetch %s, an address that neither a person wrote nor a result held", displayLine(a.URL))
 }
 
 // harmlessHeaders maps the headers that ask for a form of what is fetched to those of their

@@ -131,8 +131,8 @@ func holdsEitherWay(holds func(text, part string) bool, a, b string) bool {
 	return holds(a, b) || holds(b, a)
 }
 
-// shown returns a text as a person is shown it: as one short line.
-func shown(text string) string {
+// displayLine returns a text as a person is shown it: as one short line.
+func displayLine(text string) string {
 	const most = 120
 	text = strings.Join(strings.Fields(strings.ReplaceAll(text, shellline.Hole, "…")), " ")
 	return tools.Clip(text, most)

@@ -65,8 +65,8 @@ func readArguments(call tools.Call) arguments {
 	return a
 }
 
-// subject returns the part of a call at which the rules look.
-func (g *Guard) subject(call tools.Call) subject {
+// subjectOf returns the part of a call at which the rules look.
+func (g *Guard) subjectOf(call tools.Call) subject {
 	switch call.Name {
 	case execShell:
 		return subjectOfLine(shellline.Parse(readArguments(call).Command))

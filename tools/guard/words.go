@@ -17,12 +17,12 @@ const (
 	maxName = 4096
 )
 
-// Words returns the words by which a call may name files: the texts among its arguments, the
+// FileWords returns the words by which a call may name files: the texts among its arguments, the
 // words within them, and those of a shell line in the form in which its programs get them.
 // Folders are the words that may name the folder to which other names are relative: every word of
 // a command, and otherwise whole arguments. Words fails if there are too many: a file that is not
 // looked at might change unseen.
-func Words(call tools.Call) (words, folders []string, err error) {
+func FileWords(call tools.Call) (words, folders []string, err error) {
 	var args any
 	if err := json.Unmarshal(call.Args, &args); err != nil {
 		return nil, nil, fmt.Errorf("read the arguments: %w", err)

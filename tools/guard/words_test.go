@@ -20,7 +20,7 @@ func TestTextsOfACall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words, folders, err := Words(tools.Call{Name: "notes", Args: raw})
+	words, folders, err := FileWords(tools.Call{Name: "notes", Args: raw})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestWordsOfALine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		words, folders, err := Words(tools.Call{Name: execShell, Args: raw})
+		words, folders, err := FileWords(tools.Call{Name: execShell, Args: raw})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestTooManyWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Words(tools.Call{Name: "message", Args: raw}); err == nil {
+	if _, _, err := FileWords(tools.Call{Name: "message", Args: raw}); err == nil {
 		t.Error("a text of too many words is looked through")
 	}
 }
@@ -80,7 +80,7 @@ func TestTooManyWords(t *testing.T) {
 // The words of a text are no folders: there are too many of them, and nothing is meant
 // from there.
 func TestFoldersOfATextAreItsArguments(t *testing.T) {
-	_, folders, err := Words(call("git_commit", "message", "mend docs and src", "path", "repo"))
+	_, folders, err := FileWords(call("git_commit", "message", "mend docs and src", "path", "repo"))
 	if slices.Sort(folders); err != nil || !slices.Equal(folders, []string{"mend docs and src", "repo"}) {
 		t.Errorf("folders are %q, %v", folders, err)
 	}

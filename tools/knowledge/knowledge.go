@@ -65,9 +65,9 @@ type Dir interface {
 	Remove(name string) error
 }
 
-// Over returns a session's directory with the operator's folder laid over it. A folder of the
+// Overlay returns a session's directory with the operator's folder laid over it. A folder of the
 // same name that the session has itself is hidden.
-func (b *Base) Over(dir Dir) Dir { return overlay{dir, b} }
+func (b *Base) Overlay(dir Dir) Dir { return overlay{dir, b} }
 
 // An overlay is a session's directory with the operator's folder in it.
 type overlay struct {

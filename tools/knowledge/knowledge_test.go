@@ -52,7 +52,7 @@ func newCaller(t *testing.T) (c *toolstest.Caller, dir string) {
 		if err != nil {
 			return nil, err
 		}
-		return base.Over(d), nil
+		return base.Overlay(d), nil
 	}, nil)...)
 	return c, dir
 }
@@ -122,11 +122,11 @@ func TestTheFolderHidesTheSessionsOwn(t *testing.T) {
 	if err := own.Write("knowledge/own.md", []byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	list, err := base.Over(own).ReadDir(".")
+	list, err := base.Overlay(own).ReadDir(".")
 	if err != nil || len(list) != 1 || list[0].Name() != "knowledge" {
 		t.Errorf("there are %v, %v", list, err)
 	}
-	if _, err := base.Over(own).Open("knowledge/own.md"); err == nil {
+	if _, err := base.Overlay(own).Open("knowledge/own.md"); err == nil {
 		t.Error("the session's own file is not hidden")
 	}
 }

@@ -154,7 +154,7 @@ func (t *trips) recordWanted(ctx context.Context, answer *http.Response, err err
 	switch {
 	case saysLogin(answer):
 		t.wanted.Store(true)
-		if err := t.desk.Wanted(ctx, t.login, said); err != nil {
+		if err := t.desk.RecordWanted(ctx, t.login, said); err != nil {
 			t.log.Warn("it cannot be noted how one signs in to an MCP server", slog.String("server", t.login.Name), slog.Any("error", err))
 		}
 	case answer.StatusCode < http.StatusBadRequest:

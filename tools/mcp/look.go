@@ -36,7 +36,7 @@ func (s *Servers) watchTools(ctx context.Context, one *server) {
 	wait := s.cfg.Limits.Backoff
 	told := ""
 	for ctx.Err() == nil {
-		_, err := s.look(ctx, one)
+		_, err := s.check(ctx, one)
 		if ctx.Err() != nil {
 			return
 		}
@@ -111,14 +111,14 @@ type Listing struct {
 	Took  time.Duration  // to connect and to list the tools
 }
 
-// Look asks a server for its tools now, whatever is known of it, and compares them with the
+// Check asks a server for its tools now, whatever is known of it, and compares them with the
 // accepted ones. ErrNoServer says that no server has this name.
-func (s *Servers) Look(ctx context.Context, name string) (Listing, error) {
+func (s *Servers) Check(ctx context.Context, name string) (Listing, error) {
 	i := slices.IndexFunc(s.servers, func(one *server) bool { return one.Name == name })
 	if i < 0 {
 		return Listing{}, ErrNoServer
 	}
-	listing, err := s.look(ctx, s.servers[i])
+	listing, err := s.check(ctx, s.servers[i])
 	if ctx.Err() == nil {
 		s.recordOutcome(ctx, s.servers[i], err)
 	}
@@ -128,9 +128,9 @@ func (s *Servers) Look(ctx context.Context, name string) (Listing, error) {
 // ErrNoServer says that no server has the name.
 var ErrNoServer = errors.New("no such server is configured")
 
-// look lists the tools of a server, and compares them with the accepted ones. A program that is
+// check lists the tools of a server, and compares them with the accepted ones. A program that is
 // run for this sees an empty folder instead of a workspace.
-func (s *Servers) look(ctx context.Context, one *server) (l Listing, err error) {
+func (s *Servers) check(ctx context.Context, one *server) (l Listing, err error) {
 	var place sandbox.Place
 	if !one.Web() && !one.Shared {
 		dir, err := os.MkdirTemp("", "parley-mcp-")

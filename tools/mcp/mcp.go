@@ -181,7 +181,7 @@ func (s *Servers) follow(ctx context.Context) {
 // yet, or until ctx is done.
 func (s *Servers) Await(ctx context.Context) {
 	for _, one := range s.servers {
-		if s.cfg.Pins.Known(one.Name) {
+		if s.cfg.Pins.IsKnown(one.Name) {
 			continue
 		}
 		select {
@@ -202,7 +202,7 @@ func (s *Servers) Tools(names ...string) []tools.Tool {
 		if !slices.Contains(names, one.Name) {
 			continue
 		}
-		offered := s.cfg.Pins.Offered(one.Name)
+		offered := s.cfg.Pins.OfferedTools(one.Name)
 		for i, alias := range aliases(one.Name, offered) {
 			if matchesAny(one.Tools, offered[i].Name) {
 				all = append(all, newTool(s, one, offered[i], alias))
@@ -226,7 +226,7 @@ func (s *Servers) States() []State {
 	var all []State
 	for _, one := range s.servers {
 		up, err := one.lastOutcome()
-		all = append(all, State{Name: one.Name, Tools: s.cfg.Pins.Offered(one.Name), Aside: s.cfg.Pins.Aside(one.Name), Up: up, Err: err})
+		all = append(all, State{Name: one.Name, Tools: s.cfg.Pins.OfferedTools(one.Name), Aside: s.cfg.Pins.SetAside(one.Name), Up: up, Err: err})
 	}
 	return all
 }

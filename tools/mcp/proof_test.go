@@ -279,10 +279,10 @@ func conform(url string) error {
 		Servers: []mcp.Server{{Name: "it", URL: url, Defaults: true, ClientID: given.ClientID, ClientSecret: given.ClientSecret}},
 		Pins:    pins.New(kept), SignIn: desk, Version: "test", Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
-	_, err := s.Look(ctx, "it")
+	_, err := s.Check(ctx, "it")
 	if wants(err) {
 		if err = browse(ctx, s, desk); err == nil {
-			_, err = s.Look(ctx, "it")
+			_, err = s.Check(ctx, "it")
 		}
 	}
 	for _, tool := range s.Tools("it") {

@@ -81,10 +81,10 @@ func TestAFileOfManyIsBounded(t *testing.T) {
 }
 
 func TestThePromptsLines(t *testing.T) {
-	if got := skills.OfOperator(nil) + skills.OfSession(nil, nil, 0); got != "" {
+	if got := skills.OperatorPrompt(nil) + skills.SessionPrompt(nil, nil, 0); got != "" {
 		t.Errorf("of no skills it says %q", got)
 	}
-	if got := skills.OfOperator([]skills.Skill{skill("a"), skill("b")}); !strings.HasSuffix(got, "\n- a: About a.\n- b: About b.") {
+	if got := skills.OperatorPrompt([]skills.Skill{skill("a"), skill("b")}); !strings.HasSuffix(got, "\n- a: About a.\n- b: About b.") {
 		t.Errorf("it says %q", got)
 	}
 	var many []skills.Skill
@@ -93,11 +93,11 @@ func TestThePromptsLines(t *testing.T) {
 		s.Description = strings.Repeat("y", 1024)
 		many = append(many, s)
 	}
-	if got := skills.OfOperator(many); len(got) > 11_900 || strings.Count(got, "\n- x") != folder.MostSkills {
+	if got := skills.OperatorPrompt(many); len(got) > 11_900 || strings.Count(got, "\n- x") != folder.MostSkills {
 		t.Errorf("of many skills it says %d bytes", len(got))
 	}
 	problems := []folder.Problem{{File: "skills/x/SKILL.md", Wrong: "bad", Remedy: "mend it"}}
-	got := skills.OfSession([]skills.Skill{skill("c")}, problems, 2)
+	got := skills.SessionPrompt([]skills.Skill{skill("c")}, problems, 2)
 	for _, want := range []string{"in your workspace", "no more than their word", "- c: About c.", "(2)", "skills/x/SKILL.md: bad: mend it"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("it says %q, which lacks %q", got, want)

@@ -69,7 +69,7 @@ func (f *fetcher) checkRedirect(call tools.Call, settings Settings, to *url.URL)
 	if err := checkTarget(to); err != nil {
 		return err
 	}
-	if err := settings.permit(to.Hostname()); err != nil || f.redirect == nil {
+	if err := settings.checkPermitted(to.Hostname()); err != nil || f.redirect == nil {
 		return err
 	}
 	return f.redirect(call, to.String())

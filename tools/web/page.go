@@ -211,7 +211,7 @@ func (c *cleaner) drops(n *html.Node) bool {
 		return false // often hidden until a script has run
 	}
 	style := c.sheet.lookOf(n)
-	return c.sheet.left < 0 || hides(n, style)
+	return c.sheet.left < 0 || isHidden(n, style)
 }
 
 // replacePicture puts a picture's description in its place. The address is left out: a client

@@ -50,7 +50,7 @@ func (a fetchArgs) request(ctx context.Context, settings Settings) (r *http.Requ
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := settings.permit(target.Hostname()); err != nil {
+	if err := settings.checkPermitted(target.Hostname()); err != nil {
 		return nil, nil, err
 	}
 	method := a.method()

@@ -80,7 +80,7 @@ func (s *search) search(ctx context.Context, _ tools.Call, args searchArgs) (any
 	if err != nil {
 		return nil, err
 	}
-	return tools.Untrusted{Value: searchResult{query, presentable(hits, most)}}, nil
+	return tools.Untrusted{Value: searchResult{query, presentHits(hits, most)}}, nil
 }
 
 // service returns the configured service; nil if there is none.
@@ -103,9 +103,9 @@ func (s *search) service() searcher {
 	return nil
 }
 
-// presentable returns hits in the form in which a model reads them: plain text, and URLs of the
+// presentHits returns hits in the form in which a model reads them: plain text, and URLs of the
 // web.
-func presentable(hits []hit, most int) []hit {
+func presentHits(hits []hit, most int) []hit {
 	shown := []hit{}
 	for _, h := range hits {
 		u, err := url.Parse(h.URL)

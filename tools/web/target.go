@@ -26,8 +26,8 @@ func checkTarget(u *url.URL) error {
 	return nil
 }
 
-// permit returns an error if the operator's lists do not permit a host.
-func (s Settings) permit(host string) error {
+// checkPermitted returns an error if the operator's lists do not permit a host.
+func (s Settings) checkPermitted(host string) error {
 	switch {
 	case slices.ContainsFunc(s.Deny, func(entry string) bool { return matches(entry, host) }):
 		return tools.Errorf(tools.PermissionDenied, "the operator has denied %s in [web] deny", host)

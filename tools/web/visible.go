@@ -11,9 +11,9 @@ import (
 // lower-case name, and no others.
 type look map[string]string
 
-// hides reports whether an element with these attributes and this look shows nothing to people:
+// isHidden reports whether an element with these attributes and this look shows nothing to people:
 // text in such an element is written for machines.
-func hides(n *html.Node, style look) bool {
+func isHidden(n *html.Node, style look) bool {
 	for _, a := range n.Attr {
 		switch a.Key {
 		case "hidden":

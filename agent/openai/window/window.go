@@ -108,25 +108,25 @@ func (f *Finder) Learn(tokens int) {
 	}
 }
 
-// Look returns what is known of the window. If it is time, it asks the server before. It
+// Find returns what is known of the window. If it is time, it asks the server before. It
 // takes some seconds at most: a server that does not answer is asked again later.
-func (f *Finder) Look(ctx context.Context) Found {
+func (f *Finder) Find(ctx context.Context) Found {
 	if !f.isDue() {
 		return f.Known()
 	}
 	f.asking.Lock()
 	defer f.asking.Unlock()
-	return f.lookIfDue(ctx)
+	return f.findIfDue(ctx)
 }
 
-// lookIfDue asks the server, unless another caller has asked meanwhile. The caller holds
+// findIfDue asks the server, unless another caller has asked meanwhile. The caller holds
 // f.asking.
-func (f *Finder) lookIfDue(ctx context.Context) Found {
+func (f *Finder) findIfDue(ctx context.Context) Found {
 	if !f.isDue() {
 		return f.Known()
 	}
 	before, first := f.Known(), !f.hasLooked()
-	f.look(ctx)
+	f.find(ctx)
 	now := f.Known()
 	if first || now != before {
 		f.report(now)
@@ -147,7 +147,7 @@ func (f *Finder) Answered(ctx context.Context) {
 		return
 	}
 	defer f.asking.Unlock()
-	f.lookIfDue(ctx)
+	f.findIfDue(ctx)
 }
 
 // hasLooked reports whether the server has been asked at least once.
@@ -164,8 +164,8 @@ func (f *Finder) isDue() bool {
 	return !f.settled && !time.Now().Before(f.due)
 }
 
-// look finds out the size and records it, with the time at which to ask again.
-func (f *Finder) look(ctx context.Context) {
+// find finds out the size and records it, with the time at which to ask again.
+func (f *Finder) find(ctx context.Context) {
 	if tokens := publishedSize(f.BaseURL, f.Model); tokens > 0 {
 		f.record(Found{tokens, Published}, 0)
 		return

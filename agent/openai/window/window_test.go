@@ -88,11 +88,11 @@ func TestTheServerSaysHowLargeTheWindowIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &server{pages: tc.pages}
 			f := finder(t, s, tc.configured)
-			if got := f.Look(t.Context()); got != tc.want {
+			if got := f.Find(t.Context()); got != tc.want {
 				t.Errorf("found %+v, want %+v", got, tc.want)
 			}
 			before := s.asked
-			if f.Look(t.Context()); tc.want.Source != window.Loaded && s.asked != before && tc.want.Source != window.ToBeLoaded {
+			if f.Find(t.Context()); tc.want.Source != window.Loaded && s.asked != before && tc.want.Source != window.ToBeLoaded {
 				t.Errorf("asked %d times more about what is known", s.asked-before)
 			}
 		})
@@ -104,7 +104,7 @@ func TestTheServerSaysHowLargeTheWindowIs(t *testing.T) {
 func TestOllamaIsAskedAgainOnceTheModelIsLoaded(t *testing.T) {
 	s := &server{pages: map[string]string{"/api/ps": `{"models":[]}`, "/api/show": `{"model_info":{"llama.context_length":131072}}`}}
 	f := finder(t, s, 0)
-	if got := f.Look(t.Context()); got != (window.Found{Tokens: 4096, Source: window.ToBeLoaded}) {
+	if got := f.Find(t.Context()); got != (window.Found{Tokens: 4096, Source: window.ToBeLoaded}) {
 		t.Fatalf("before it is loaded: %+v", got)
 	}
 	s.set(func() { s.pages["/api/ps"] = `{"models":[{"name":"m:latest","context_length":32768}]}` })
@@ -117,7 +117,7 @@ func TestOllamaIsAskedAgainOnceTheModelIsLoaded(t *testing.T) {
 func TestAServerThatIsAwayIsNoneWithoutAWindow(t *testing.T) {
 	s := &server{down: true}
 	f := finder(t, s, 0)
-	if got := f.Look(t.Context()); got.Source != window.Assumed {
+	if got := f.Find(t.Context()); got.Source != window.Assumed {
 		t.Errorf("of a server that is away %+v is known", got)
 	}
 	asked := s.asked
@@ -143,7 +143,7 @@ func TestWhatIsPublishedHoldsAtTheProvider(t *testing.T) {
 	} {
 		for model, tokens := range want {
 			f := &window.Finder{HTTP: &http.Client{Transport: noNetwork{t}}, BaseURL: base, Model: model}
-			if got := f.Look(t.Context()); got != (window.Found{Tokens: tokens, Source: window.Published}) {
+			if got := f.Find(t.Context()); got != (window.Found{Tokens: tokens, Source: window.Published}) {
 				t.Errorf("%s at %s: %+v", model, base, got)
 			}
 		}
@@ -151,7 +151,7 @@ func TestWhatIsPublishedHoldsAtTheProvider(t *testing.T) {
 	s := &server{pages: map[string]string{"/v1/models": `{"data":[{"id":"gpt-4o"}]}`}}
 	f := finder(t, s, 0)
 	f.Model = "gpt-4o"
-	if got := f.Look(t.Context()); got.Source != window.Assumed {
+	if got := f.Find(t.Context()); got.Source != window.Assumed {
 		t.Errorf("of a local gpt-4o %+v is known", got)
 	}
 }
@@ -185,7 +185,7 @@ func (s stuck) RoundTrip(r *http.Request) (*http.Response, error) {
 // all conversations.
 func TestNoAnswerWaitsForWhatAnotherFindsOut(t *testing.T) {
 	f := finder(t, &server{pages: map[string]string{"/api/ps": `{"models":[]}`, "/api/show": `{"model_info":{"llama.context_length":131072}}`}}, 0)
-	f.Look(t.Context())
+	f.Find(t.Context())
 	synctest.Test(t, func(t *testing.T) {
 		way := stuck{asked: make(chan struct{}, 1), free: make(chan struct{})}
 		f.HTTP = &http.Client{Transport: way}

@@ -30,8 +30,8 @@ func (s *Server) Fail(what, channel string, times int, act Act) {
 	s.faults = append(s.faults, &fault{what, channel, times, act})
 }
 
-// Heal forgets all faults. Calls that hang keep hanging.
-func (s *Server) Heal() {
+// ClearFaults forgets all faults. Calls that hang keep hanging.
+func (s *Server) ClearFaults() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = nil

@@ -33,8 +33,8 @@ func (s *Server) Fail(method, channel string, times int, act Act) {
 	s.orders.faults = append(s.orders.faults, &fault{method, channel, times, act})
 }
 
-// Heal forgets all faults. Calls that hang keep hanging.
-func (s *Server) Heal() {
+// ClearFaults forgets all faults. Calls that hang keep hanging.
+func (s *Server) ClearFaults() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.orders.faults = nil

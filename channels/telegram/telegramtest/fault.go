@@ -53,8 +53,8 @@ func (s *Server) Fail(f Fault) {
 	s.faults = append(s.faults, &f)
 }
 
-// Heal forgets all faults. Calls that hang keep hanging.
-func (s *Server) Heal() {
+// ClearFaults forgets all faults. Calls that hang keep hanging.
+func (s *Server) ClearFaults() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = nil

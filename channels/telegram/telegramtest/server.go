@@ -188,9 +188,9 @@ func (s *Server) Calls(method string) int {
 	return s.calls[method]
 }
 
-// TypedIn returns the topic of a chat in which the bot was shown to type last; 0 if that
+// TypingTopic returns the topic of a chat in which the bot was shown to type last; 0 if that
 // was in no topic.
-func (s *Server) TypedIn(chat int64) int {
+func (s *Server) TypingTopic(chat int64) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.typedIn[chat]

@@ -325,7 +325,7 @@ func TestFaultsComeInOrderAndHeal(t *testing.T) {
 			t.Errorf("chat %s: %d %s", step.chat, status, answer)
 		}
 	}
-	c.Heal()
+	c.ClearFaults()
 	if status, answer := c.call(t, "sendMessage", `{"chat_id": 5, "text": "a"}`); status != 200 {
 		t.Errorf("healed: %d %s", status, answer)
 	}

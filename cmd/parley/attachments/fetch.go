@@ -37,8 +37,8 @@ type goneError struct{ why string }
 // Error returns the reason.
 func (e *goneError) Error() string { return e.why }
 
-// gone returns a goneError.
-func gone(format string, args ...any) error { return &goneError{fmt.Sprintf(format, args...)} }
+// newGoneError returns the error for a file that cannot be had any more, with a reason.
+func newGoneError(format string, args ...any) error { return &goneError{fmt.Sprintf(format, args...)} }
 
 // Fetch writes a file that came with a message into its session's workspace. A repeated
 // call writes the same file again. The result's Problem says why a file cannot be had. An
@@ -62,7 +62,7 @@ func (k *Keeper) download(ctx context.Context, f agent.Fetching) ([]byte, error)
 	fetcher, most := k.cfg.Fetcher(f.At.Channel)
 	switch {
 	case fetcher == nil:
-		return nil, gone("this channel cannot fetch files")
+		return nil, newGoneError("this channel cannot fetch files")
 	case f.Size > most:
 		return nil, tooLarge(most)
 	}
@@ -85,13 +85,13 @@ func (k *Keeper) download(ctx context.Context, f agent.Fetching) ([]byte, error)
 		k.cfg.Log.Warn("a file that came with a message cannot be fetched", slog.String("session", f.Session), slog.Int64("entry", f.N),
 			slog.Int("try", try), slog.Any("error", err))
 		if refused != nil && refused.Fault == channels.Rejected {
-			return nil, gone("%s does not have it any more, or does not give it to me", f.At.Channel)
+			return nil, newGoneError("%s does not have it any more, or does not give it to me", f.At.Channel)
 		}
 		if refused != nil && refused.Fault == channels.Stop {
-			return nil, gone("%s does not let me fetch it", f.At.Channel)
+			return nil, newGoneError("%s does not let me fetch it", f.At.Channel)
 		}
 		if try == fetchTries {
-			return nil, gone("%s did not give it to me, although I have asked %d times", f.At.Channel, try)
+			return nil, newGoneError("%s did not give it to me, although I have asked %d times", f.At.Channel, try)
 		}
 		pause := wait
 		if refused != nil {
@@ -107,7 +107,7 @@ func (k *Keeper) download(ctx context.Context, f agent.Fetching) ([]byte, error)
 }
 
 func tooLarge(most int64) error {
-	return gone("it is larger than the %d MB that I may fetch", most>>20)
+	return newGoneError("it is larger than the %d MB that I may fetch", most>>20)
 }
 
 // tryDownload reads a file once.
@@ -130,7 +130,7 @@ func (k *Keeper) tryDownload(ctx context.Context, from channels.Fetcher, f agent
 // keep writes a file into the workspace, marked as possibly written by strangers.
 func (k *Keeper) keep(ctx context.Context, f agent.Fetching, raw []byte) (sessions.Fetched, error) {
 	if len(raw) == 0 {
-		return sessions.Fetched{}, gone("it is empty")
+		return sessions.Fetched{}, newGoneError("it is empty")
 	}
 	sum := sha256.Sum256(raw)
 	got := sessions.Fetched{Type: typeOf(raw, f.Name, f.Type), Size: int64(len(raw)), Hash: hex.EncodeToString(sum[:])}
@@ -144,7 +144,7 @@ func (k *Keeper) keep(ctx context.Context, f agent.Fetching, raw []byte) (sessio
 		err = dir.Write(got.Path, raw)
 	}
 	if errors.Is(err, workspace.ErrQuota) {
-		return got, gone("there is no room for it in this conversation's folder")
+		return got, newGoneError("there is no room for it in this conversation's folder")
 	}
 	if err != nil {
 		return got, fmt.Errorf("keep what came with a message: %w", err)

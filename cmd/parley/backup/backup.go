@@ -111,7 +111,7 @@ func snapshot(ctx context.Context, home string, m *Manifest) (files []*os.File, 
 	if err := Sweep(home); err != nil {
 		return nil, err
 	}
-	dir, release, err := scratch(home, backupScratch)
+	dir, release, err := makeScratch(home, backupScratch)
 	if err != nil {
 		return nil, err
 	}

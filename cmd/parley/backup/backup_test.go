@@ -231,7 +231,7 @@ func TestUsedHomeIsMovedAside(t *testing.T) {
 	}
 	checkWord(t, second, "first")
 	checkWord(t, got.Aside, "second")
-	asides, err := backup.Asides(second)
+	asides, err := backup.OldDataDirs(second)
 	if err != nil || !slices.Equal(asides, []string{got.Aside}) {
 		t.Errorf("asides are %q, %v", asides, err)
 	}
@@ -431,7 +431,7 @@ func TestRestoreKilled(t *testing.T) {
 				return
 			}
 			checkWord(t, home, "new")
-			asides, err := backup.Asides(home)
+			asides, err := backup.OldDataDirs(home)
 			if err != nil || len(asides) != 1 {
 				t.Fatal(asides, err)
 			}

@@ -14,7 +14,7 @@ import (
 // temporary directory in the home for that. The error names what prevents a restore. The
 // home is not changed.
 func Check(ctx context.Context, r io.Reader, home string, try func(ctx context.Context, dir string) error) (err error) {
-	dir, release, err := scratch(home, backupScratch)
+	dir, release, err := makeScratch(home, backupScratch)
 	if err != nil {
 		return fmt.Errorf("check the backup: %w", err)
 	}

@@ -33,9 +33,9 @@ func parts() []string {
 	return append(names, workspaces)
 }
 
-// Asides lists the directories in a home into which restores have moved the old data.
+// OldDataDirs lists the directories in a home into which restores have moved the old data.
 // They hold what people said until somebody deletes them.
-func Asides(home string) ([]string, error) {
+func OldDataDirs(home string) ([]string, error) {
 	found, err := filepath.Glob(filepath.Join(escape(home), asidePrefix+"*"))
 	if err != nil {
 		return nil, fmt.Errorf("list what restores have put aside: %w", err)
@@ -48,9 +48,9 @@ func escape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-// asideName returns a name for the directory of the old data that the home does not have
+// oldDataDirName returns a name for the directory of the old data that the home does not have
 // yet.
-func asideName(home string) string {
+func oldDataDirName(home string) string {
 	name := asidePrefix + time.Now().UTC().Format("20060102T150405Z")
 	for n := 2; ; n++ {
 		if _, err := os.Lstat(filepath.Join(home, name)); errors.Is(err, fs.ErrNotExist) {

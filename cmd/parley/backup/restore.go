@@ -84,7 +84,7 @@ func restore(ctx context.Context, r io.Reader, home string, o Options) (done Res
 	if len(used) > 0 && !o.Force {
 		return done, fmt.Errorf("%w: %s holds %s", ErrUsed, home, strings.Join(used, ", "))
 	}
-	dir, release, err := scratch(home, restoreScratch)
+	dir, release, err := makeScratch(home, restoreScratch)
 	if err != nil {
 		return done, err
 	}
@@ -99,7 +99,7 @@ func restore(ctx context.Context, r io.Reader, home string, o Options) (done Res
 		}
 	}
 	if len(used) > 0 {
-		done.Aside = filepath.Join(home, asideName(home))
+		done.Aside = filepath.Join(home, oldDataDirName(home))
 	}
 	if err := commit(home, dir, done.Aside, o.Point); err != nil {
 		return done, err

@@ -16,9 +16,9 @@ const (
 	restoreScratch = ".restoring-"
 )
 
-// scratch makes a temporary directory and locks it. Until release is called or this
+// makeScratch makes a temporary directory and locks it. Until release is called or this
 // process ends, no other process's Sweep removes it.
-func scratch(home, prefix string) (dir string, release func() error, err error) {
+func makeScratch(home, prefix string) (dir string, release func() error, err error) {
 	if dir, err = os.MkdirTemp(home, prefix); err != nil {
 		return "", nil, err
 	}

@@ -83,7 +83,7 @@ func breakServers(s *storm, random *rand.Rand, over <-chan struct{}) {
 // the next: else they would pile up while nothing is sent, and one message would meet
 // them all.
 func breakPlatforms(s *storm, random *rand.Rand, over <-chan struct{}) {
-	heal := func() { s.Telegram.Heal(); s.sl.Heal(); s.dc.Heal() }
+	heal := func() { s.Telegram.ClearFaults(); s.sl.ClearFaults(); s.dc.ClearFaults() }
 	defer heal()
 	for pause(random, 200*time.Millisecond, 2*time.Second, over) {
 		fault := telegramtest.Fault{Method: "sendMessage", Times: 1}

@@ -182,7 +182,7 @@ func (e *eventStorm) model(r agenttest.Request) agenttest.Response {
 	for _, g := range e.groups {
 		if len(marks) > 0 && strings.HasPrefix(marks[0], fmt.Sprintf("E%dx", g.n)) && (looks == 0 || looks < maxLooks && len(marks) < g.events) {
 			look := agenttest.Calls(agenttest.ToolCall{Name: "memory_read", Args: fmt.Sprintf(`{"query":"%d"}`, looks)})
-			return look.When(g.accepted).After(time.Duration(looks) * 20 * time.Millisecond)
+			return look.WaitFor(g.accepted).After(time.Duration(looks) * 20 * time.Millisecond)
 		}
 	}
 	return agenttest.Reply(reportText(marks)).After(rand.N(300 * time.Millisecond))

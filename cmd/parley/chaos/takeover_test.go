@@ -25,7 +25,7 @@ func TestKilledWorkersSessionsGoOnElsewhere(t *testing.T) {
 	defer close(hang)
 	f = newFleet(t, func(r agenttest.Request) agenttest.Response {
 		if r.N <= chats {
-			return agenttest.Reply("too late").When(hang)
+			return agenttest.Reply("too late").WaitFor(hang)
 		}
 		return parleytest.EchoModel(r)
 	})

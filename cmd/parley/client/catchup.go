@@ -53,7 +53,7 @@ func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- b
 			r.pass(ctx, bus.Event{Type: bus.BlockReset, Turn: t.Turn, Block: blocks[t.Turn]}, events)
 		}
 	}
-	return r.conclude(ctx, over, events)
+	return r.passOnMissedEnds(ctx, over, events)
 }
 
 // parked is the API's word for a turn that waits for people.
@@ -144,9 +144,9 @@ func (r *Conversation) awaits(t pastTurn) bool {
 	return false
 }
 
-// conclude passes on the ends of turns that ended while nobody watched, with their
+// passOnMissedEnds passes on the ends of turns that ended while nobody watched, with their
 // answers from the log.
-func (r *Conversation) conclude(ctx context.Context, over map[string]pastTurn, events chan<- bus.Event) error {
+func (r *Conversation) passOnMissedEnds(ctx context.Context, over map[string]pastTurn, events chan<- bus.Event) error {
 	for after := int64(0); len(over) > 0; {
 		var page struct {
 			Entries []sessions.Entry `json:"entries"`
@@ -197,10 +197,10 @@ func (r *Conversation) passEnd(ctx context.Context, t pastTurn, e sessions.Entry
 // maxEarlier is how many of a conversation's last entries Earlier reads.
 const maxEarlier = 1000
 
-// Earlier returns what the person said before in this conversation, the oldest first. It
+// EarlierInputs returns what the person said before in this conversation, the oldest first. It
 // is read from the log, so that no history is stored beside it. If it cannot be read,
-// Earlier returns nil, because one can talk without it.
-func (r *Conversation) Earlier(ctx context.Context) []string {
+// EarlierInputs returns nil, because one can talk without it.
+func (r *Conversation) EarlierInputs(ctx context.Context) []string {
 	var list struct {
 		Sessions []sessions.Info `json:"sessions"`
 	}

@@ -161,7 +161,7 @@ func (d Desk) Cancel(ctx context.Context, call tools.Call, id string) error {
 	case err != nil:
 		return err
 	case s.Person != call.Person && !call.Owner:
-		return tools.Errorf(tools.PermissionDenied, "%s has made it: they or an owner of the bot can cancel it", bus.Person{ID: s.Person, Name: s.PersonName}.Called())
+		return tools.Errorf(tools.PermissionDenied, "%s has made it: they or an owner of the bot can cancel it", bus.Person{ID: s.Person, Name: s.PersonName}.NameAndID())
 	}
 	if err := d.Clock.Table.Remove(ctx, id); err != nil && !errors.Is(err, schedules.ErrNone) {
 		return err
@@ -186,7 +186,7 @@ func (d Desk) Known(ctx context.Context, call tools.Call, id string) (bool, erro
 func entry(s schedules.Schedule, call tools.Call) schedule.Entry {
 	e := schedule.Entry{ID: s.ID, When: s.When, Zone: s.Zone}
 	if s.Person != call.Person {
-		e.By = bus.Person{ID: s.Person, Name: s.PersonName}.Called()
+		e.By = bus.Person{ID: s.Person, Name: s.PersonName}.NameAndID()
 	}
 	if !s.Next.IsZero() {
 		next := s.Next

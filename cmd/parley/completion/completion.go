@@ -48,8 +48,8 @@ func collect(n *kong.Node, path string, above []*kong.Flag, all *[]completed) {
 	}
 }
 
-// words returns the subcommands and flags in one line.
-func (c completed) words() string {
+// wordLine returns the subcommands and flags in one line.
+func (c completed) wordLine() string {
 	var words []string
 	for _, child := range c.commands {
 		words = append(words, child.Name)
@@ -77,7 +77,7 @@ func printBash(out io.Writer, all []completed) {
 	}
 	fmt.Fprintf(out, "      %s) at=\"${at:+$at }$word\" ;;\n    esac\n  done\n  case \"$at\" in\n", strings.Join(steps, "|"))
 	for _, c := range all {
-		fmt.Fprintf(out, "    %q) words=%q ;;\n", c.path, c.words())
+		fmt.Fprintf(out, "    %q) words=%q ;;\n", c.path, c.wordLine())
 	}
 	fmt.Fprintln(out, `  esac
   COMPREPLY=($(compgen -W "$words" -- "$cur"))

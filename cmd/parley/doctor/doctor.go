@@ -43,8 +43,8 @@ const (
 	wrong = "wrong"
 )
 
-// Wrong reports whether something must be changed.
-func (f Finding) Wrong() bool { return f.State == wrong }
+// NeedsChange reports whether the operator has to change something.
+func (f Finding) NeedsChange() bool { return f.State == wrong }
 
 // Examine checks everything that can be checked, and returns a finding for each part.
 func Examine(ctx context.Context, cfg *config.Config) []Finding {
@@ -131,7 +131,7 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Fin
 	began := time.Now()
 	who, err := platforms.Account(ctx, c.Platform, ch)
 	if refused, ok := errors.AsType[*channels.SendError](err); ok && refused.Fault == channels.Stop {
-		return f.refused(cfg, c.Name, refused)
+		return f.withRefusal(cfg, c.Name, refused)
 	}
 	if err != nil {
 		f.State, f.Detail, f.Remedy = wrong, err.Error(), "look at the network, a proxy, or api_url"
@@ -143,7 +143,7 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Fin
 	}
 	err = platforms.Examine(ctx, c, ch, knownChats(ctx, cfg, c))
 	if refused, ok := errors.AsType[*channels.SendError](err); ok {
-		return f.refused(cfg, c.Name, refused)
+		return f.withRefusal(cfg, c.Name, refused)
 	}
 	if lack, ok := errors.AsType[*platforms.LackError](err); ok {
 		f.State, f.Detail, f.Remedy = wrong, lack.Lack, lack.Remedy
@@ -185,8 +185,8 @@ func knownChats(ctx context.Context, cfg *config.Config, c config.Channel) []cha
 	return all
 }
 
-// refused returns the finding with the state and remedy for a platform's refusal.
-func (f Finding) refused(cfg *config.Config, channel string, refused *channels.SendError) Finding {
+// withRefusal returns the finding with the state and remedy for a platform's refusal.
+func (f Finding) withRefusal(cfg *config.Config, channel string, refused *channels.SendError) Finding {
 	key := platforms.RefusedSetting(channel, refused)
 	f.State, f.Detail = wrong, fmt.Sprintf("the platform refuses the token (%s)", refused.Code)
 	f.Remedy = platforms.RefusalRemedy(refused) + ": " + key + ", " + cfg.Origin(key)

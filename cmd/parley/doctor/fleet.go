@@ -74,12 +74,13 @@ func judgeRedis(h redisbus.Health) (found []Finding) {
 		say(note, fmt.Sprintf("%d of %d MB are in use", h.UsedMemory>>20, h.MaxMemory>>20), "raise maxmemory before it is full: then nothing more can be taken in")
 	}
 	if h.Skew.Abs() >= maxSkew {
-		say(wrong, skewed("Redis", h.Skew), "let NTP set both clocks")
+		say(wrong, skewText("Redis", h.Skew), "let NTP set both clocks")
 	}
 	return found
 }
 
-func skewed(who string, skew time.Duration) string {
+// skewText says by how much a server's clock differs from this machine's.
+func skewText(who string, skew time.Duration) string {
 	return fmt.Sprintf("the clock of %s is %v %s this machine's", who, skew.Abs().Round(10*time.Millisecond),
 		map[bool]string{true: "ahead of", false: "behind"}[skew > 0])
 }
@@ -155,7 +156,7 @@ func judgePostgres(h sqldb.Health) (found []Finding) {
 		}
 	}
 	if h.Skew.Abs() >= maxSkew {
-		say(wrong, skewed("PostgreSQL", h.Skew), "let NTP set both clocks")
+		say(wrong, skewText("PostgreSQL", h.Skew), "let NTP set both clocks")
 	}
 	return found
 }
@@ -177,7 +178,7 @@ func checkWorkspace(cfg *config.Config) Finding {
 		f.State, f.Detail, f.Remedy = wrong, err.Error(), "it has to be a directory that this user may write: look at its owner, and at [workspace] root"
 		return f
 	}
-	if path, err := home.Foreign(root, "*", "*/*"); err != nil || path != "" {
+	if path, err := home.ForeignDir(root, "*", "*/*"); err != nil || path != "" {
 		f.State, f.Detail, f.Remedy = wrong, path+" cannot be used by this user", fmt.Sprintf("give it to whom serve runs as: chown -R %d %s", os.Geteuid(), root)
 		if err != nil {
 			f.Detail = err.Error()

@@ -43,7 +43,7 @@ func checkServer(ctx context.Context, cfg *config.Config, name string) Finding {
 	case err != nil:
 		f.State, f.Detail, f.Remedy = note, "not asked, because no server of this home runs", "parley mcp test "+name+" asks it"
 	case !got.Up:
-		f.State, f.Detail, f.Remedy = wrong, got.Error, "agents cannot use it: look at "+settingOf(cfg, "mcp."+name+"."+reachedBy(cfg.MCP[name]))
+		f.State, f.Detail, f.Remedy = wrong, got.Error, "agents cannot use it: look at "+settingOf(cfg, "mcp."+name+"."+reachSetting(cfg.MCP[name]))
 	case len(got.Aside) > 0 || len(got.Unusable) > 0:
 		f.State = note
 		f.Detail = fmt.Sprintf("%d tools, after %d ms; %d wait to be accepted, and some cannot be used", got.Listed, got.Milliseconds, len(got.Aside))
@@ -57,8 +57,8 @@ func checkServer(ctx context.Context, cfg *config.Config, name string) Finding {
 	return f
 }
 
-// reachedBy returns the setting that says how a server is reached.
-func reachedBy(m config.MCPServer) string {
+// reachSetting returns the setting that says how a server is reached.
+func reachSetting(m config.MCPServer) string {
 	if m.URL != "" {
 		return "url"
 	}

@@ -178,7 +178,7 @@ func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, again
 			return err
 		}
 		log, err := t.eraseLog(t)
-		r.Log = sum(r.Log, log)
+		r.Log = addErased(r.Log, log)
 		if err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 		what.Asked = time.Now()
 	}
 	gone, err := e.forget(ctx, r, func(topic bus.Topic, m bus.Message) bool {
-		concerns := e.concerns(ctx, t, topic, m)
+		concerns := e.covers(ctx, t, topic, m)
 		if !strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))) {
 			return concerns
 		}
@@ -263,15 +263,15 @@ func (e *Eraser) forget(ctx context.Context, r *Receipt, which func(bus.Topic, b
 	return bus.Forgotten{DeadLetters: gone}, err
 }
 
-// concerns reports whether a message is part of what the target erases.
-func (e *Eraser) concerns(ctx context.Context, t *target, topic bus.Topic, m bus.Message) bool {
+// covers reports whether a message is part of what the target erases.
+func (e *Eraser) covers(ctx context.Context, t *target, topic bus.Topic, m bus.Message) bool {
 	switch {
 	case topic == bus.InboundTopic:
 		if slices.Contains(t.alone, m.Key) {
 			return true
 		}
 		in, err := bus.DecodeInbound(m.Body)
-		return err == nil && t.person != "" && (in.From.ID == t.person || onBehalf(in) == t.person)
+		return err == nil && t.person != "" && (in.From.ID == t.person || personBehind(in) == t.person)
 	case topic == bus.TimersTopic:
 		timer, err := bus.DecodeTimer(m.Body)
 		return err == nil && (slices.Contains(t.alone, timer.Session) || t.person != "" && timer.Person == t.person)
@@ -288,9 +288,9 @@ func (e *Eraser) concerns(ctx context.Context, t *target, topic bus.Topic, m bus
 	return false
 }
 
-// onBehalf returns the person on whose behalf the agent said something in this session,
+// personBehind returns the person on whose behalf the agent said something in this session,
 // if in is the notice of that; "" for any other message.
-func onBehalf(in bus.Inbound) string {
+func personBehind(in bus.Inbound) string {
 	if in.Kind != bus.Notice || len(in.Quotes) == 0 || in.Quotes[0].Kind != bus.Told {
 		return ""
 	}

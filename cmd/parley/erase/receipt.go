@@ -99,7 +99,8 @@ func (r *Receipt) String() string {
 	return b.String()
 }
 
-func sum(a, b sessions.Erased) sessions.Erased {
+// addErased returns the sum of what two erasures have erased.
+func addErased(a, b sessions.Erased) sessions.Erased {
 	for _, key := range b.Sessions {
 		if !slices.Contains(a.Sessions, key) {
 			a.Sessions = append(a.Sessions, key)

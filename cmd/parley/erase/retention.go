@@ -22,16 +22,16 @@ const (
 // are kept, however old they are.
 func (e *Eraser) EraseBefore(ctx context.Context, before time.Time) (Receipt, error) {
 	r := e.receipt("what ended before " + before.UTC().Format(time.RFC3339))
-	if err := e.before(ctx, &r, before); err != nil {
+	if err := e.eraseOlder(ctx, &r, before); err != nil {
 		return r, fmt.Errorf("erase what is old: %w", err)
 	}
 	e.addKept(&r)
 	return r, nil
 }
 
-func (e *Eraser) before(ctx context.Context, r *Receipt, before time.Time) error {
+func (e *Eraser) eraseOlder(ctx context.Context, r *Receipt, before time.Time) error {
 	log, err := e.cfg.Store.EraseBefore(ctx, before)
-	r.Log = sum(r.Log, log)
+	r.Log = addErased(r.Log, log)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (e *Eraser) orphans(ctx context.Context, before time.Time, log sessions.Era
 			return nil, err
 		}
 		if !there {
-			gone = sum(sessions.Erased{Sessions: gone}, sessions.Erased{Sessions: []string{c.Session}}).Sessions
+			gone = addErased(sessions.Erased{Sessions: gone}, sessions.Erased{Sessions: []string{c.Session}}).Sessions
 		}
 	}
 	return gone, nil

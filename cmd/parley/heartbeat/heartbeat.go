@@ -160,12 +160,12 @@ func (d *Desk) beat(ctx context.Context, c Settings, slot time.Time) error {
 	}
 	return bus.PublishInbound(ctx, d.Bus, session, occasion.Program(Person(c.Agent)).Mail(bus.Inbound{
 		ID: Name + ":" + c.Agent + ":" + strconv.FormatInt(slot.Unix(), 10), Kind: bus.Scheduled, Schedule: Name,
-		At: at, SentAt: slot, Text: words(list),
+		At: at, SentAt: slot, Text: messageText(list),
 	}), false)
 }
 
-// words returns the message of a beat with a checklist.
-func words(list string) string {
+// messageText returns the message of a beat with a checklist.
+func messageText(list string) string {
 	return "This is a look at a checklist, which comes round every so often. Go through it with your tools. " +
 		"If there is something that people have to know and that you have not told them today, answer with that alone: your answer is sent to them, and nobody can answer you here. " +
 		"If there is nothing, answer with " + Nothing + " and no other word: then nobody is disturbed.\n\n" + list

@@ -111,7 +111,7 @@ type WorkspaceOverride struct{ Dir, Session string }
 // Open opens the home of a configuration, creating it if need be.
 func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slog.Logger) (h *Home, err error) {
 	h = &Home{Dir: c.Home, override: own, Root: c.Workspace.Root, owner: OwnerOf(c.Home), rootOwner: OwnerOf(c.Workspace.Root)}
-	if inside(c.Home, h.Root) {
+	if isInside(c.Home, h.Root) {
 		h.rootOwner = h.owner
 	}
 	defer func() {
@@ -142,7 +142,7 @@ func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slo
 		return h, err
 	}
 	if own.Dir != "" {
-		if h.overrideDir, err = workspace.Fixed(own.Dir); err != nil {
+		if h.overrideDir, err = workspace.OpenFixed(own.Dir); err != nil {
 			return h, err
 		}
 	}

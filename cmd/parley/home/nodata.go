@@ -26,14 +26,14 @@ type NothingError struct {
 }
 
 // Error says what is missing, and which configuration is in force.
-func (e *NothingError) Error() string { return e.what + "\n" + WhichConfig(e.cfg) }
+func (e *NothingError) Error() string { return e.what + "\n" + DescribeConfig(e.cfg) }
 
-func noData(cfg *config.Config, what string) error {
+func noDataError(cfg *config.Config, what string) error {
 	return &NothingError{what + ": nothing to look at, and nothing was created", cfg}
 }
 
-// WhichConfig returns in words which configuration is in force, and how to name another.
-func WhichConfig(cfg *config.Config) string {
+// DescribeConfig returns in words which configuration is in force, and how to name another.
+func DescribeConfig(cfg *config.Config) string {
 	words := "the configuration is " + cfg.File
 	if cfg.File == "" {
 		words = cfg.Sought.String()
@@ -65,9 +65,9 @@ func RequireData(ctx context.Context, cfg *config.Config, files ...string) error
 	switch {
 	case len(missing) == 0:
 	case len(there) == 0:
-		return noData(cfg, fmt.Sprintf("the home %s has no data yet", cfg.Home))
+		return noDataError(cfg, fmt.Sprintf("the home %s has no data yet", cfg.Home))
 	default:
-		return noData(cfg, fmt.Sprintf("the home %s has no %s yet", cfg.Home, strings.Join(missing, " and no ")))
+		return noDataError(cfg, fmt.Sprintf("the home %s has no %s yet", cfg.Home, strings.Join(missing, " and no ")))
 	}
 	if cfg.Store.URL == "" {
 		return nil
@@ -79,7 +79,7 @@ func RequireData(ctx context.Context, cfg *config.Config, files ...string) error
 		return NameSetting(cfg, "store.url", err)
 	}
 	if h.Versions[sqlbook.Schema().Name] == 0 || h.Versions[sqlstore.Schema().Name] == 0 {
-		return noData(cfg, "the store "+StoreName(string(cfg.Store.URL))+" has no tables yet")
+		return noDataError(cfg, "the store "+StoreName(string(cfg.Store.URL))+" has no tables yet")
 	}
 	return nil
 }

@@ -145,7 +145,7 @@ func (o Owner) give(root *os.Root, path string) error {
 // checkWorkable refuses workspaces in which an agent's directory belongs to another user,
 // because no turn of that agent could begin.
 func checkWorkable(c *config.Config) error {
-	path, err := Foreign(c.Workspace.Root, "*")
+	path, err := ForeignDir(c.Workspace.Root, "*")
 	if err != nil {
 		return fmt.Errorf("look at the workspaces: %w", err)
 	}
@@ -166,9 +166,9 @@ func Unusable(dir string, err error) error {
 		dir, os.Geteuid(), os.Geteuid(), dir, err)
 }
 
-// Foreign returns a directory of the workspaces, among those that match the patterns,
+// ForeignDir returns a directory of the workspaces, among those that match the patterns,
 // that this user cannot work in; "" if there is none.
-func Foreign(root string, patterns ...string) (string, error) {
+func ForeignDir(root string, patterns ...string) (string, error) {
 	for _, pattern := range patterns {
 		found, err := fs.Glob(os.DirFS(root), pattern)
 		if err != nil {

@@ -51,10 +51,11 @@ func MarkWorkspace(c *config.Config) error {
 // OwnRoot reports whether a fleet's conversations have their files in a home, which
 // belongs to one process.
 func OwnRoot(c *config.Config) bool {
-	return c.Bus.URL != "" && inside(c.Home, c.Workspace.Root)
+	return c.Bus.URL != "" && isInside(c.Home, c.Workspace.Root)
 }
 
-func inside(dir, path string) bool {
+// isInside reports whether path is dir or below it.
+func isInside(dir, path string) bool {
 	below, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(below)
 }

@@ -73,7 +73,7 @@ func (r *Runner) Stop(ctx context.Context, session, id string) (jobs.Status, err
 	if _, err := r.cfg.Store.StopJobs(ctx, session, id, causeTool); err != nil {
 		return statusOf(j), fmt.Errorf("the job could not be asked to end: %w", err)
 	}
-	r.hurry()
+	r.checkNow()
 	ctx, cancel := context.WithTimeout(ctx, stopWait)
 	defer cancel()
 	for {
@@ -99,7 +99,7 @@ func (r *Runner) Stop(ctx context.Context, session, id string) (jobs.Status, err
 func (r *Runner) StopAll(ctx context.Context, session, cause string) (int, error) {
 	n, err := r.cfg.Store.StopJobs(ctx, session, "", cause)
 	if err == nil && n > 0 {
-		r.hurry()
+		r.checkNow()
 	}
 	return n, err
 }
@@ -126,8 +126,8 @@ func (r *Runner) NetworkedJob(ctx context.Context, call tools.Call) (string, err
 	return "", nil
 }
 
-// hurry makes this process check at once whether any of its jobs must end.
-func (r *Runner) hurry() {
+// checkNow makes this process check at once whether any of its jobs must end.
+func (r *Runner) checkNow() {
 	select {
 	case r.nudge <- struct{}{}:
 	default:

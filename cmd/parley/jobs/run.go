@@ -27,7 +27,7 @@ func (r *Runner) run(ctx context.Context, j sessions.Job, call tools.Call, c san
 	defer r.deregister(j.ID)
 	log.Info("a job begins")
 	out := &printed{}
-	j = r.carryOut(ctx, j, c, out, log)
+	j = r.runCommand(ctx, j, c, out, log)
 	r.cfg.Changed(call)
 	r.end(ctx, j, log)
 }
@@ -48,11 +48,11 @@ func (r *Runner) deregister(id string) {
 	delete(r.running, id)
 }
 
-// carryOut runs the job's command, and returns the job with its end.
-func (r *Runner) carryOut(ctx context.Context, j sessions.Job, c sandbox.Command, out *printed, log *slog.Logger) sessions.Job {
+// runCommand runs the job's command, and returns the job with its end.
+func (r *Runner) runCommand(ctx context.Context, j sessions.Job, c sandbox.Command, out *printed, log *slog.Logger) sessions.Job {
 	file, err := r.cfg.Create(ctx, j.Session, File(j.ID))
 	if err != nil {
-		return failed(j, "its folder could not be made: "+err.Error())
+		return failedJob(j, "its folder could not be made: "+err.Error())
 	}
 	out.file = file
 	defer out.close()
@@ -93,7 +93,8 @@ func (r *Runner) noteOutput(ctx context.Context, id string, out *printed, over <
 	}
 }
 
-func failed(j sessions.Job, why string) sessions.Job {
+// failedJob returns a job with the state that it has failed, and why.
+func failedJob(j sessions.Job, why string) sessions.Job {
 	j.State, j.Detail, j.Ended = sessions.JobFailed, why, time.Now()
 	return j
 }
@@ -113,9 +114,9 @@ func withEnd(j sessions.Job, result sandbox.Result, err error, took time.Duratio
 	case err != nil:
 		why := sandbox.NotRunError(err)
 		if known, ok := errors.AsType[*tools.Error](why); ok {
-			return failed(j, known.Message)
+			return failedJob(j, known.Message)
 		}
-		return failed(j, why.Error())
+		return failedJob(j, why.Error())
 	case result.Killed == "":
 		j.State, j.ExitCode = sessions.JobExited, &result.ExitCode
 	case result.Killed == sandbox.Timeout:
@@ -135,7 +136,7 @@ func (r *Runner) end(running context.Context, j sessions.Job, log *slog.Logger) 
 	defer context.AfterFunc(running, func() { time.AfterFunc(endGrace, cancel) })()
 	r.cfg.Point("job:ended")
 	var ours bool
-	err := r.untilDone(ctx, log, func() (err error) {
+	err := r.retryUntilDone(ctx, log, func() (err error) {
 		j.Told = j.Stop == causeForgotten
 		ours, err = r.cfg.Store.EndJob(ctx, j)
 		return err
@@ -153,8 +154,8 @@ func (r *Runner) end(running context.Context, j sessions.Job, log *slog.Logger) 
 	r.tellEnd(ctx, j.ID, log)
 }
 
-// untilDone calls do until it returns nil or ctx ends.
-func (r *Runner) untilDone(ctx context.Context, log *slog.Logger, do func() error) error {
+// retryUntilDone calls do until it returns nil or ctx ends.
+func (r *Runner) retryUntilDone(ctx context.Context, log *slog.Logger, do func() error) error {
 	const longest = 2 * time.Second
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, longest) {
 		err := do()

@@ -31,7 +31,7 @@ type route struct {
 // tellEnd tells the session how a job has ended, as the store records it. A repeated
 // report is the same message, which is handled once.
 func (r *Runner) tellEnd(ctx context.Context, id string, log *slog.Logger) {
-	err := r.untilDone(ctx, log, func() error {
+	err := r.retryUntilDone(ctx, log, func() error {
 		j, err := r.cfg.Store.Job(ctx, id)
 		if errors.Is(err, sessions.ErrNotFound) || err == nil && (j.Told || j.State == sessions.JobRunning) {
 			return nil
@@ -39,7 +39,7 @@ func (r *Runner) tellEnd(ctx context.Context, id string, log *slog.Logger) {
 		if err != nil {
 			return err
 		}
-		if err := r.tell(ctx, j); err != nil {
+		if err := r.publishEnd(ctx, j); err != nil {
 			return err
 		}
 		r.cfg.Point("job:told")
@@ -50,10 +50,10 @@ func (r *Runner) tellEnd(ctx context.Context, id string, log *slog.Logger) {
 	}
 }
 
-// tell publishes the end of a job to its session, where it starts a turn in which the
+// publishEnd publishes the end of a job to its session, where it starts a turn in which the
 // model reacts. It publishes nothing for a job that was stopped by the model or erased,
 // or whose person may not talk to the bot any more.
-func (r *Runner) tell(ctx context.Context, j sessions.Job) error {
+func (r *Runner) publishEnd(ctx context.Context, j sessions.Job) error {
 	if j.Stop == causeForgotten || j.State == sessions.JobStopped && j.Stop == causeTool {
 		return nil
 	}
@@ -88,7 +88,7 @@ func endText(j sessions.Job) string {
 	if !j.Untrusted && j.State != sessions.JobStopped {
 		fmt.Fprintf(&b, " (%s: %s)", j.Tool, strings.Join(strings.Fields(j.Command), " "))
 	}
-	fmt.Fprintf(&b, ", started at %s UTC, %s after %s.", j.Started.UTC().Format("2006-01-02 15:04"), ending(j), max(0, j.Ended.Sub(j.Started)).Round(time.Second))
+	fmt.Fprintf(&b, ", started at %s UTC, %s after %s.", j.Started.UTC().Format("2006-01-02 15:04"), endingText(j), max(0, j.Ended.Sub(j.Started)).Round(time.Second))
 	switch j.State {
 	case sessions.JobStopped:
 		return b.String()
@@ -100,8 +100,8 @@ func endText(j sessions.Job) string {
 	return b.String()
 }
 
-// ending returns in words how a job has ended, to be put after its name.
-func ending(j sessions.Job) string {
+// endingText returns in words how a job has ended, to be put after its name.
+func endingText(j sessions.Job) string {
 	switch j.State {
 	case sessions.JobExited:
 		code := 0

@@ -141,7 +141,7 @@ func (r *Runner) takeOver(ctx context.Context, id string) {
 	}
 	defer release()
 	log := r.cfg.Log.With(slog.String("job", id))
-	err = r.untilDone(held, log, func() error {
+	err = r.retryUntilDone(held, log, func() error {
 		j, err := r.cfg.Store.Job(held, id)
 		if errors.Is(err, sessions.ErrNotFound) || err == nil && j.State != sessions.JobRunning {
 			return nil

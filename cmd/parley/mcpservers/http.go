@@ -32,7 +32,7 @@ type Tool struct {
 func (s *Servers) List() []Server {
 	all := []Server{}
 	for _, state := range s.States() {
-		one := Server{Name: state.Name, Tools: told(state.Tools), Aside: told(state.Aside), Agents: s.settings[state.Name].Agents}
+		one := Server{Name: state.Name, Tools: toolsOf(state.Tools), Aside: toolsOf(state.Aside), Agents: s.settings[state.Name].Agents}
 		if state.Err != nil {
 			one.Error = state.Err.Error()
 		}
@@ -41,7 +41,8 @@ func (s *Servers) List() []Server {
 	return all
 }
 
-func told(all []pins.Tool) []Tool {
+// toolsOf returns tools in the form in which the API lists them.
+func toolsOf(all []pins.Tool) []Tool {
 	list := []Tool{}
 	for _, t := range all {
 		list = append(list, Tool(t))
@@ -88,7 +89,7 @@ func (s *Servers) test(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusConflict, "elsewhere", "this process runs no programs, because it is a gateway: run parley mcp test where a worker is")
 		return
 	}
-	listing, err := s.Look(r.Context(), name)
+	listing, err := s.Check(r.Context(), name)
 	if errors.Is(err, mcp.ErrNoServer) {
 		refuse(w, http.StatusNotFound, "not_found", "no server of that name is configured: GET /v1/mcp lists those that are")
 		return

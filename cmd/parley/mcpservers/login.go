@@ -84,7 +84,7 @@ func (s *Servers) login(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnprocessableEntity, "no_login", err.Error())
 		return
 	case r.Method == http.MethodGet:
-		done, err := s.desk.Done(r.Context(), name, r.URL.Query().Get("id"))
+		done, err := s.desk.IsDone(r.Context(), name, r.URL.Query().Get("id"))
 		if err != nil {
 			s.log.Error("it cannot be read whether somebody has signed in", slog.String("server", name), slog.Any("error", err))
 			refuse(w, http.StatusServiceUnavailable, "unavailable", "it cannot be read now: try again")

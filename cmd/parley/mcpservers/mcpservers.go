@@ -153,10 +153,10 @@ func (s *Servers) With(ctx context.Context, base *tools.Set, agent string, owned
 	return all
 }
 
-// Outward reports whether a tool of a server may reach beyond its conversation: the
+// IsOutward reports whether a tool of a server may reach beyond its conversation: the
 // network, or what other conversations see. Known is false if the tool belongs to no
 // server. A nil Servers has no tools.
-func (s *Servers) Outward(tool string) (outward, known bool) {
+func (s *Servers) IsOutward(tool string) (outward, known bool) {
 	if s == nil {
 		return true, false
 	}

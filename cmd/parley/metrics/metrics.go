@@ -80,26 +80,26 @@ func New(c Config) *Metrics {
 		registry: prometheus.NewPedanticRegistry(),
 		log:      c.Log,
 
-		sends:       counters("sends_total", "Parts handed to a platform, by what became of them: sent, failed or unknown.", "channel", "result"),
-		sendSeconds: seconds("send_seconds", "How long a platform took for a part.", prometheus.ExponentialBuckets(0.01, 2, 13), "channel"),
-		ratings:     counters("ratings_total", "What people think of answers, by verdict: good or bad.", "channel", "verdict"),
-		turns:       counters("turns_total", "Turns, by how they ended: done, failed or cancelled.", "result"),
-		turnSeconds: seconds("turn_seconds", "How long turns took, by how they ended.", prometheus.ExponentialBuckets(0.25, 2, 14), "result"),
-		steps:       prometheus.NewCounter(options("steps_total", "Model calls with the tool calls that they asked for.")),
+		sends:       newCounter("sends_total", "Parts handed to a platform, by what became of them: sent, failed or unknown.", "channel", "result"),
+		sendSeconds: newHistogram("send_seconds", "How long a platform took for a part.", prometheus.ExponentialBuckets(0.01, 2, 13), "channel"),
+		ratings:     newCounter("ratings_total", "What people think of answers, by verdict: good or bad.", "channel", "verdict"),
+		turns:       newCounter("turns_total", "Turns, by how they ended: done, failed or cancelled.", "result"),
+		turnSeconds: newHistogram("turn_seconds", "How long turns took, by how they ended.", prometheus.ExponentialBuckets(0.25, 2, 14), "result"),
+		steps:       prometheus.NewCounter(counterOptions("steps_total", "Model calls with the tool calls that they asked for.")),
 		tools:       newToolMetrics(),
-		calls:       counters("model_calls_total", "Calls of a model, by result: ok or the fault.", "model", "result"),
-		tokens:      counters("model_tokens_total", "Tokens of a model, by kind: input (not cached), cached or output.", "model", "kind"),
+		calls:       newCounter("model_calls_total", "Calls of a model, by result: ok or the fault.", "model", "result"),
+		tokens:      newCounter("model_tokens_total", "Tokens of a model, by kind: input (not cached), cached or output.", "model", "kind"),
 
-		firstToken:   seconds("model_first_token_seconds", "How long it took until something of a model's answer came.", prometheus.ExponentialBuckets(0.0625, 2, 13), "model"),
-		cost:         counters("model_cost_dollars_total", "What calls of a model have cost, where that is known.", "model"),
-		modelSeconds: seconds("model_seconds", "How long calls of a model took, answered or not.", prometheus.ExponentialBuckets(0.125, 2, 13), "model"),
-		compactions:  counters("compactions_total", "Conversations that were made shorter for the model.", "result"),
-		failovers:    counters("failovers_total", "Requests that another model was asked, because the one before gave no answer.", "from", "to"),
+		firstToken:   newHistogram("model_first_token_seconds", "How long it took until something of a model's answer came.", prometheus.ExponentialBuckets(0.0625, 2, 13), "model"),
+		cost:         newCounter("model_cost_dollars_total", "What calls of a model have cost, where that is known.", "model"),
+		modelSeconds: newHistogram("model_seconds", "How long calls of a model took, answered or not.", prometheus.ExponentialBuckets(0.125, 2, 13), "model"),
+		compactions:  newCounter("compactions_total", "Conversations that were made shorter for the model.", "result"),
+		failovers:    newCounter("failovers_total", "Requests that another model was asked, because the one before gave no answer.", "from", "to"),
 	}
 	for _, result := range []string{"done", "failed", "cancelled"} {
 		m.turns.WithLabelValues(result)
 	}
-	build := prometheus.NewGaugeVec(prometheus.GaugeOpts(options("build_info", "What this program was built from; always 1.")), []string{"version", "revision", "goversion"})
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts(counterOptions("build_info", "What this program was built from; always 1.")), []string{"version", "revision", "goversion"})
 	build.WithLabelValues(c.Build.Version, c.Build.Revision, c.Build.Go).Set(1)
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
@@ -109,24 +109,24 @@ func New(c Config) *Metrics {
 	m.tools.register(m.registry)
 	if c.Dropped != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(
-			options("events_dropped_total", "Events that watchers were too slow for."), func() float64 { return float64(c.Dropped()) }))
+			counterOptions("events_dropped_total", "Events that watchers were too slow for."), func() float64 { return float64(c.Dropped()) }))
 	}
 	if c.Jobs != nil {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(
-			prometheus.GaugeOpts(options("jobs_running", "Commands that run in the background in this process.")), func() float64 { return float64(c.Jobs()) }))
+			prometheus.GaugeOpts(counterOptions("jobs_running", "Commands that run in the background in this process.")), func() float64 { return float64(c.Jobs()) }))
 	}
 	return m
 }
 
-func options(name, help string) prometheus.CounterOpts {
+func counterOptions(name, help string) prometheus.CounterOpts {
 	return prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}
 }
 
-func counters(name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(options(name, help), labels)
+func newCounter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(counterOptions(name, help), labels)
 }
 
-func seconds(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+func newHistogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
 }
 
@@ -155,8 +155,8 @@ func (m *Metrics) Send(channel string) func(result string, took time.Duration) {
 	}
 }
 
-// Rated returns the function that counts what people think of answers on a channel.
-func (m *Metrics) Rated(channel string) func(good bool) {
+// RatingCounter returns the function that counts what people think of answers on a channel.
+func (m *Metrics) RatingCounter(channel string) func(good bool) {
 	good, bad := m.ratings.WithLabelValues(channel, "good"), m.ratings.WithLabelValues(channel, "bad")
 	return func(verdict bool) {
 		if verdict {

@@ -23,26 +23,26 @@ type toolMetrics struct {
 }
 
 func newToolMetrics() toolMetrics {
-	asks := counters("asks_total", "Requests to people that have ended: approved, session, denied, answered, expired or withdrawn.", "result")
+	asks := newCounter("asks_total", "Requests to people that have ended: approved, session, denied, answered, expired or withdrawn.", "result")
 	for _, result := range []string{"approved", "session", "denied", "answered", "expired", "withdrawn"} {
 		asks.WithLabelValues(result)
 	}
-	schedules := counters("schedules_fired_total", "Times at which schedules were due: fired, no_access where their person may not talk to the bot, or missed.", "result")
+	schedules := newCounter("schedules_fired_total", "Times at which schedules were due: fired, no_access where their person may not talk to the bot, or missed.", "result")
 	for _, result := range []string{"fired", "no_access", "missed"} {
 		schedules.WithLabelValues(result)
 	}
 	return toolMetrics{
 		asks: asks, schedules: schedules,
-		calls:   counters("tool_calls_total", "Calls of a tool, by result: ok or the code of the error.", "tool", "result"),
-		seconds: seconds("tool_seconds", "How long calls of a tool took.", prometheus.ExponentialBuckets(0.001, 4, 10), "tool"),
+		calls:   newCounter("tool_calls_total", "Calls of a tool, by result: ok or the code of the error.", "tool", "result"),
+		seconds: newHistogram("tool_seconds", "How long calls of a tool took.", prometheus.ExponentialBuckets(0.001, 4, 10), "tool"),
 		lastError: prometheus.NewGaugeVec(prometheus.GaugeOpts(
-			options("tool_last_error_timestamp_seconds", "When a call of a tool last failed.")), []string{"tool"}),
-		batches: prometheus.NewCounter(options("tool_batches_total", "Groups of calls that ran side by side.")),
+			counterOptions("tool_last_error_timestamp_seconds", "When a call of a tool last failed.")), []string{"tool"}),
+		batches: prometheus.NewCounter(counterOptions("tool_batches_total", "Groups of calls that ran side by side.")),
 		widest:  newHighest("tool_batch_concurrency_max", "The most calls that ran side by side since the start."),
-		saved:   prometheus.NewCounter(options("tool_batch_saved_seconds_total", "Time that calls side by side took less than one after the other.")),
-		kills:   counters("sandbox_kills_total", "Commands that were ended before they had ended by themselves, by what was too much.", "reason"),
+		saved:   prometheus.NewCounter(counterOptions("tool_batch_saved_seconds_total", "Time that calls side by side took less than one after the other.")),
+		kills:   newCounter("sandbox_kills_total", "Commands that were ended before they had ended by themselves, by what was too much.", "reason"),
 		counts:  &toolCounts{tool: map[string]ToolCount{}},
-		lost:    prometheus.NewCounter(options("audit_lost_total", "What was done and could not be recorded in the audit.")),
+		lost:    prometheus.NewCounter(counterOptions("audit_lost_total", "What was done and could not be recorded in the audit.")),
 	}
 }
 
@@ -86,7 +86,7 @@ type highest struct {
 }
 
 func newHighest(name, help string) *highest {
-	return &highest{Gauge: prometheus.NewGauge(prometheus.GaugeOpts(options(name, help)))}
+	return &highest{Gauge: prometheus.NewGauge(prometheus.GaugeOpts(counterOptions(name, help)))}
 }
 
 func (h *highest) raise(to float64) {

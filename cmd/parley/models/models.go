@@ -39,8 +39,8 @@ type Model struct {
 // which nobody answers has none.
 type Lists map[string][]Model
 
-// Each returns the models of all agents, each once, those of the main agent first.
-func (l Lists) Each() []Model {
+// All returns the models of all agents, each once, those of the main agent first.
+func (l Lists) All() []Model {
 	var all []Model
 	names := slices.Sorted(maps.Keys(l))
 	if _, ok := l[config.MainAgent]; ok {

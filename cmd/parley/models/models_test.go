@@ -146,7 +146,7 @@ model = "demo"
 		t.Error("the window of [model] holds for another model too")
 	}
 	var each []string
-	for _, m := range lists.Each() {
+	for _, m := range lists.All() {
 		each = append(each, m.Named)
 	}
 	if want := "model.name models.big.name models.gone.name agents.named.model agents.shown.model"; strings.Join(each, " ") != want {

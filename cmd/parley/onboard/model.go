@@ -42,7 +42,7 @@ func (c Command) chooseModel(ctx context.Context, d *dialogue) (m model, err err
 		}
 		names, err := openai.Models(ctx, openai.Config{BaseURL: m.baseURL, APIKey: m.key.value})
 		if err == nil {
-			d.say("%s answers, with %d models.", m.from(), len(names))
+			d.say("%s answers, with %d models.", m.fromText(), len(names))
 			m.name, err = c.chooseName(ctx, d, m.provider, names)
 			return m, err
 		}
@@ -61,7 +61,7 @@ func (c Command) askAgain(ctx context.Context, d *dialogue, m model, err error) 
 	if refused, ok := errors.AsType[*llm.Error](err); ok {
 		why = refused.Explain()
 	}
-	failed := fmt.Errorf("%s does not list its models: %s", m.from(), why)
+	failed := fmt.Errorf("%s does not list its models: %s", m.fromText(), why)
 	if !d.asks || c.KeyFile != "" {
 		return false, failed
 	}
@@ -87,7 +87,7 @@ func (c Command) chooseProvider(ctx context.Context, d *dialogue) (p provider, e
 		return provider{}, missing("--provider", "whose model answers; demo for the built-in one")
 	}
 	if name == "" {
-		if name, err = d.choose(ctx, "Whose model answers?", offered()); err != nil {
+		if name, err = d.choose(ctx, "Whose model answers?", providerChoices()); err != nil {
 			return provider{}, err
 		}
 	}
@@ -95,12 +95,12 @@ func (c Command) chooseProvider(ctx context.Context, d *dialogue) (p provider, e
 	case demoProvider:
 		return provider{name: demoProvider}, nil
 	case otherProvider:
-		return c.otherServer(ctx, d)
+		return c.askOtherServer(ctx, d)
 	}
 	p, known := providerNamed(name)
 	if !known {
 		var names []string
-		for _, o := range offered() {
+		for _, o := range providerChoices() {
 			names = append(names, o.name)
 		}
 		wrong := fmt.Sprintf("there is no provider %q", name)
@@ -115,8 +115,8 @@ func (c Command) chooseProvider(ctx context.Context, d *dialogue) (p provider, e
 	return p, nil
 }
 
-// otherServer asks for the address of a server that is not in the table.
-func (c Command) otherServer(ctx context.Context, d *dialogue) (provider, error) {
+// askOtherServer asks for the address of a server that is not in the table.
+func (c Command) askOtherServer(ctx context.Context, d *dialogue) (provider, error) {
 	p := provider{name: otherProvider, baseURL: c.BaseURL, env: "OPENAI_API_KEY"}
 	if p.baseURL == "" && !d.asks {
 		return provider{}, missing("--base-url", "where the model's server is")
@@ -151,9 +151,9 @@ func (c Command) askKey(ctx context.Context, d *dialogue, p provider) (secret, e
 		return secret{}, nil // it may want none
 	}
 	if !d.asks {
-		return secret{}, missing("--key-file", "a file with the key of "+p.from()+"; or set "+p.env)
+		return secret{}, missing("--key-file", "a file with the key of "+p.fromText()+"; or set "+p.env)
 	}
-	typed, err := d.askSecret(ctx, "The key of "+p.from())
+	typed, err := d.askSecret(ctx, "The key of "+p.fromText())
 	return secret{value: typed}, err
 }
 

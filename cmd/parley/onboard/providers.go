@@ -49,8 +49,8 @@ func providerNamed(name string) (provider, bool) {
 	return provider{}, false
 }
 
-// offered returns all choices of a provider.
-func offered() []choice {
+// providerChoices returns all choices of a provider.
+func providerChoices() []choice {
 	var all []choice
 	for _, p := range providers() {
 		all = append(all, choice{p.name, p.title})
@@ -60,5 +60,5 @@ func offered() []choice {
 		choice{demoProvider, "none yet: the built-in demo, which understands a handful of requests"})
 }
 
-// from returns in words who a model is from.
-func (p provider) from() string { return cmp.Or(p.title, p.baseURL) }
+// fromText returns in words who a model is from.
+func (p provider) fromText() string { return cmp.Or(p.title, p.baseURL) }

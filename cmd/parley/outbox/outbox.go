@@ -88,7 +88,7 @@ func (e *FullError) Error() string {
 	if e.TooMuch {
 		what = "too much waits"
 	}
-	return fmt.Sprintf("%s for %s already", what, joined(e.Full))
+	return fmt.Sprintf("%s for %s already", what, joinAddresses(e.Full))
 }
 
 // Unwrap returns bus.ErrFull or bus.ErrTooMuch.

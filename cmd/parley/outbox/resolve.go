@@ -90,7 +90,7 @@ func (o *Outbox) Resolve(names []string) ([]bus.Address, error) {
 	return all, nil
 }
 
-func joined(all []bus.Address) string {
+func joinAddresses(all []bus.Address) string {
 	names := make([]string, len(all))
 	for i, a := range all {
 		names[i] = a.String()

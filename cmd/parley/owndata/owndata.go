@@ -116,13 +116,13 @@ func (d *Desk) Handle(ctx context.Context, in bus.Inbound) error {
 		return d.reply(ctx, in, fmt.Sprintf("%s%s works in a chat with me alone: say it there.", d.Prefix(in.At.Channel), in.Text))
 	}
 	if in.Text == Export {
-		return d.takeExport(ctx, in)
+		return d.handleExport(ctx, in)
 	}
 	switch strings.ToLower(strings.TrimSpace(in.Args)) {
 	case "":
 		return d.explain(ctx, in)
 	case "yes":
-		return d.takeForget(ctx, in)
+		return d.handleForget(ctx, in)
 	}
 	return d.reply(ctx, in, fmt.Sprintf("Say `%[1]sforget` to read what would be erased, and `%[1]sforget yes` to erase it.", d.Prefix(in.At.Channel)))
 }
@@ -145,7 +145,7 @@ func (d *Desk) explain(ctx context.Context, in bus.Inbound) error {
 	return d.reply(ctx, in, text)
 }
 
-func (d *Desk) takeForget(ctx context.Context, in bus.Inbound) error {
+func (d *Desk) handleForget(ctx context.Context, in bus.Inbound) error {
 	asked, err := d.Notes.Noted(ctx, askedToForget, in.From.ID)
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (d *Desk) takeForget(ctx context.Context, in bus.Inbound) error {
 	return d.record(ctx, in)
 }
 
-func (d *Desk) takeExport(ctx context.Context, in bus.Inbound) error {
+func (d *Desk) handleExport(ctx context.Context, in bus.Inbound) error {
 	last, err := d.Notes.Noted(ctx, exported, in.From.ID)
 	if err != nil {
 		return err
@@ -229,7 +229,7 @@ func (d *Desk) Run(ctx context.Context) error {
 func (d *Desk) sweep(ctx context.Context) {
 	all, err := d.Notes.AllNoted(ctx, undone)
 	if err != nil {
-		d.failed(ctx, "", err)
+		d.reportFailure(ctx, "", err)
 		return
 	}
 	for _, note := range all {
@@ -242,12 +242,12 @@ func (d *Desk) sweep(ctx context.Context) {
 			err = d.Notes.Note(ctx, undone, note.About, "")
 		}
 		if err != nil {
-			d.failed(ctx, note.About, err)
+			d.reportFailure(ctx, note.About, err)
 		}
 	}
 }
 
-func (d *Desk) failed(ctx context.Context, id string, err error) {
+func (d *Desk) reportFailure(ctx context.Context, id string, err error) {
 	if ctx.Err() == nil {
 		d.Log.Error("what a person asked about their own data is not done yet; trying again", slog.String("id", id), slog.Any("error", err))
 	}

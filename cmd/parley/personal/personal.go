@@ -121,7 +121,7 @@ func (d *Desk) link(ctx context.Context, in bus.Inbound, code string) error {
 	for _, l := range all {
 		text := fmt.Sprintf("`%s` has been linked with you: I take you for one person, remember the same of both and count your limits together. If that was not you, say `%slink off`, and tell an owner.",
 			in.From.ID, d.Prefix(channelOf(l.Person)))
-		if err := d.tell(ctx, in, l, "#linked", text); err != nil {
+		if err := d.tellLinked(ctx, in, l, "#linked", text); err != nil {
 			return err
 		}
 	}
@@ -139,7 +139,7 @@ func (d *Desk) unlink(ctx context.Context, in bus.Inbound) error {
 		return d.reply(ctx, in, "You are linked with nobody.")
 	}
 	for _, l := range all {
-		if err := d.tell(ctx, in, l, "#unlinked", fmt.Sprintf("`%s` is no longer linked with you. What I remembered of you by then, each of you keeps.", in.From.ID)); err != nil {
+		if err := d.tellLinked(ctx, in, l, "#unlinked", fmt.Sprintf("`%s` is no longer linked with you. What I remembered of you by then, each of you keeps.", in.From.ID)); err != nil {
 			return err
 		}
 	}
@@ -149,8 +149,8 @@ func (d *Desk) unlink(ctx context.Context, in bus.Inbound) error {
 	return d.reply(ctx, in, fmt.Sprintf("You are no longer linked with %s. What I remembered of you by then, each of you keeps.", namesOf(all, in.From.ID)))
 }
 
-// tell tells a linked person of a command, in the chat where they talk to the bot alone.
-func (d *Desk) tell(ctx context.Context, in bus.Inbound, l channels.Link, suffix, text string) error {
+// tellLinked tells a linked person of a command, in the chat where they talk to the bot alone.
+func (d *Desk) tellLinked(ctx context.Context, in bus.Inbound, l channels.Link, suffix, text string) error {
 	at, err := bus.ParseAddress(l.Chat)
 	if err != nil || l.Person == in.From.ID {
 		return nil //nolint:nilerr // nobody knows where

@@ -57,7 +57,7 @@ func (r Reader) Read(ctx context.Context, q history.Question) (history.Answer, e
 	}
 	a := history.Answer{Chat: at.String(), Older: older}
 	for _, u := range said {
-		a.Messages = append(a.Messages, history.Message{At: u.At.UTC().Format(time.RFC3339), From: u.From.Called(), Thread: u.Thread, Text: u.Text})
+		a.Messages = append(a.Messages, history.Message{At: u.At.UTC().Format(time.RFC3339), From: u.From.NameAndID(), Thread: u.Thread, Text: u.Text})
 	}
 	return a, nil
 }
@@ -166,7 +166,7 @@ func (r Reader) readLog(ctx context.Context, own bus.Address, q history.Question
 			if err != nil {
 				continue
 			}
-			m.From, m.Text = bus.Person{ID: e.Person, Name: said.Name}.Called(), said.Text
+			m.From, m.Text = bus.Person{ID: e.Person, Name: said.Name}.NameAndID(), said.Text
 		case sessions.KindText:
 			said, err := sessions.Decode[sessions.Text](e)
 			if err != nil {

@@ -82,9 +82,9 @@ func (s Status) PrintTools(out io.Writer) error {
 	return w.Flush()
 }
 
-// Spoken returns an entry of a session's log as one line that a person reads; "" for
+// SpokenLine returns an entry of a session's log as one line that a person reads; "" for
 // entries that nobody has said.
-func Spoken(e sessions.Entry) string {
+func SpokenLine(e sessions.Entry) string {
 	var said struct {
 		Text    string          `json:"text"`
 		Name    string          `json:"name"`

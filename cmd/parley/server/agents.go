@@ -183,7 +183,7 @@ func (s *Server) newSkills(walled func() (sandbox.Sandbox, error)) *skillfolders
 			}
 			return &skills.Runner{Sandbox: box, Place: s.skillPlace, Changed: s.markChanged}
 		},
-	}, skillfolders.None(s.settings.Load()))
+	}, skillfolders.EmptyCatalog(s.settings.Load()))
 }
 
 // readSkills reads the operator's skills, if this process runs turns. If one is wrong,

@@ -116,7 +116,7 @@ func (s *Server) fingerprintInputs(ctx context.Context, call tools.Call) (string
 	if err != nil {
 		return "", fmt.Errorf("open the workspace: %w", err)
 	}
-	words, folders, err := guard.Words(call)
+	words, folders, err := guard.FileWords(call)
 	if err != nil {
 		return "", err
 	}

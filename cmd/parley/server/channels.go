@@ -85,7 +85,7 @@ func (s *Server) runGateways(ctx context.Context) error {
 			Introduction: s.introduction(l), Notes: s.home.Book, About: s.capabilitiesText(l),
 			History:      func() int { return s.settings.Load().Channels[l.name].History },
 			AllReactions: func() bool { return s.settings.Load().Channels[l.name].Reactions == config.ReactionsAll },
-			Ratings:      s.home.Book, Rated: s.metrics.Rated(l.name), OwnData: s.handleOwnData,
+			Ratings:      s.home.Book, Rated: s.metrics.RatingCounter(l.name), OwnData: s.handleOwnData,
 			Owned: s.auditOwner,
 		}
 		if _, ok := channels.AsHTTPReceiver(l.channel); ok {

@@ -183,5 +183,5 @@ func (s *Server) promptUntrusted(_ context.Context, session string) bool {
 	if err != nil {
 		return true
 	}
-	return slices.ContainsFunc(guard.Prompted(), guard.ReadMarks(dir).Has)
+	return slices.ContainsFunc(guard.PromptedFiles(), guard.ReadMarks(dir).Has)
 }

@@ -138,7 +138,7 @@ func (s *Server) eraser() *erase.Eraser {
 // about it.
 func (s *Server) beyondErasing() []erase.Kept {
 	var kept []erase.Kept
-	asides, err := backup.Asides(s.home.Dir)
+	asides, err := backup.OldDataDirs(s.home.Dir)
 	if err != nil {
 		s.log.Warn("old homes cannot be looked for", slog.Any("error", err))
 	}

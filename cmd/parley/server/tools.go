@@ -140,14 +140,14 @@ func (s *Server) openUntil(ctx context.Context, call tools.Call) (*workspace.Dir
 	if err != nil {
 		return nil, err
 	}
-	dir = dir.Within(ctx)
+	dir = dir.WithContext(ctx)
 	if s.settings.Load().Bus.URL == "" {
 		return dir, nil
 	}
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(until) {
 		until = deadline
 	}
-	return dir.Until(until), nil
+	return dir.WritableUntil(until), nil
 }
 
 // openFiles opens a session's directory for the tools for files, as openUntil does, with
@@ -157,7 +157,7 @@ func (s *Server) openFiles(ctx context.Context, call tools.Call) (files.Dir, err
 	if err != nil || s.knowledge == nil {
 		return dir, err
 	}
-	return s.knowledge.Over(dir), nil
+	return s.knowledge.Overlay(dir), nil
 }
 
 // keepResult stores a result that is too long for the model in the session's workspace,
@@ -230,7 +230,7 @@ func (s *Server) commandPlace(ctx context.Context, call tools.Call, path string)
 	if p.Dir, err = dir.Name(path); err != nil {
 		return p, tools.Errorf(tools.InvalidPath, "%v", err)
 	}
-	info, err := dir.Within(ctx).Stat(p.Dir)
+	info, err := dir.WithContext(ctx).Stat(p.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return p, tools.Errorf(tools.FileNotFound, "%v: list_directory shows what there is", err)
@@ -331,7 +331,7 @@ func (s *Server) keepServerFile(ctx context.Context, call tools.Call, name strin
 // reachesNetwork reports whether what a call runs, a command or git, reaches the network
 // or some of it. Without a sandbox everything that runs reaches it.
 func (s *Server) reachesNetwork(call tools.Call) bool {
-	if outward, known := s.mcp.Outward(call.Name); known {
+	if outward, known := s.mcp.IsOutward(call.Name); known {
 		return outward
 	}
 	settings := s.settings.Load().Sandbox

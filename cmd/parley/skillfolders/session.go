@@ -66,7 +66,7 @@ func (s *Skills) skillsOf(session string) ([]skills.Skill, error) {
 			of[i].Tools = append(of[i].Tools, tool.Spec().Name)
 		}
 	}
-	own, err := s.own(session, catalog)
+	own, err := s.readOwn(session, catalog)
 	return slices.Concat(of, own.skills, own.hidden), err
 }
 
@@ -113,8 +113,8 @@ type own struct {
 	problems []folder.Problem
 }
 
-// own reads the skills of a session's workspace.
-func (s *Skills) own(session string, catalog *Catalog) (o own, err error) {
+// readOwn reads the skills of a session's workspace.
+func (s *Skills) readOwn(session string, catalog *Catalog) (o own, err error) {
 	if !slices.Contains(s.cfg.Capabilities(session), tools.FileRead) {
 		return o, nil
 	}
@@ -122,7 +122,7 @@ func (s *Skills) own(session string, catalog *Catalog) (o own, err error) {
 	if err != nil {
 		return o, err
 	}
-	found, problems := folder.In(files, Folder)
+	found, problems := folder.ReadIn(files, Folder)
 	if len(found) == 0 && len(problems) == 0 {
 		return o, nil
 	}
@@ -147,8 +147,8 @@ func (s *Skills) own(session string, catalog *Catalog) (o own, err error) {
 // about those of its workspace.
 func (s *Skills) Prompt(session string) (operator, workspace string, err error) {
 	catalog := s.catalog.Load()
-	o, err := s.own(session, catalog)
-	return skills.OfOperator(catalog.OfAgent(s.cfg.Agent(session))), skills.OfSession(o.skills, o.problems, len(o.hidden)), err
+	o, err := s.readOwn(session, catalog)
+	return skills.OperatorPrompt(catalog.OfAgent(s.cfg.Agent(session))), skills.SessionPrompt(o.skills, o.problems, len(o.hidden)), err
 }
 
 // With returns a session's tools with those of its skills; if it has no skills, just its

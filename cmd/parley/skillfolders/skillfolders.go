@@ -32,8 +32,8 @@ type Catalog struct {
 	settings *config.Config
 }
 
-// None returns a Catalog without skills.
-func None(c *config.Config) *Catalog { return &Catalog{settings: c} }
+// EmptyCatalog returns a Catalog without skills.
+func EmptyCatalog(c *config.Config) *Catalog { return &Catalog{settings: c} }
 
 // Find reads the operator's skills.
 func Find(c *config.Config) *Catalog {

@@ -92,7 +92,7 @@ func (d *Desk) Undo(ctx context.Context, w agent.Undoing) (string, error) {
 	case word == "list":
 		return d.list(w, s)
 	case word != "" && (err != nil || n <= 0):
-		return s.usage(), nil
+		return s.usageText(), nil
 	}
 	dir, place, err := d.place(w.Session)
 	if err != nil {
@@ -107,9 +107,9 @@ func (d *Desk) Undo(ctx context.Context, w agent.Undoing) (string, error) {
 	})
 	switch {
 	case errors.Is(err, snapshots.ErrNone):
-		return s.none(n), nil
+		return s.nothingText(n), nil
 	case errors.Is(err, snapshots.ErrNotTheirs):
-		return s.notTheirs(undone), nil
+		return s.notTheirsText(undone), nil
 	case errors.Is(err, snapshots.ErrTooMany):
 		return "That cannot be undone: there are too many files here to note first what they are.", nil
 	case err != nil:
@@ -156,7 +156,7 @@ func (d *Desk) restoreMarks(dir *workspace.Dir, undone snapshots.Record) error {
 	var marks guard.Marks
 	if len(undone.Note) > 0 {
 		if err := json.Unmarshal(undone.Note, &marks); err != nil {
-			marks = guard.Marks{All: true, Files: guard.Prompted()}
+			marks = guard.Marks{All: true, Files: guard.PromptedFiles()}
 		}
 	}
 	if err := guard.ChangeMarks(dir, marks.All, marks.Files, nil); err != nil {
@@ -200,7 +200,7 @@ func (d *Desk) Changes(ctx context.Context, call tools.Call) ([]changes.Turn, er
 			Number: r.N, At: r.At.UTC().Format(time.RFC3339), Current: r.Turn == call.Turn, Undone: snapshots.IsUndone(all, r.N), Undoes: r.Undoes, Problem: r.Problem,
 		}
 		for _, c := range made {
-			t.Files = append(t.Files, changes.File{Path: shown(c.Path, c.IsDir()), Change: c.What()})
+			t.Files = append(t.Files, changes.File{Path: displayPath(c.Path, c.IsDir()), Change: c.KindWord()})
 		}
 		listed = append(listed, t)
 	}

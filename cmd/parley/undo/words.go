@@ -20,18 +20,18 @@ const (
 // A speaker puts answers into words for a chat in which commands begin with prefix.
 type speaker struct{ prefix string }
 
-func (s speaker) usage() string {
+func (s speaker) usageText() string {
 	return fmt.Sprintf("Say `%[1]sundo` to take back what I changed last, `%[1]sundo list` to see what can be undone, or `%[1]sundo NUMBER` for one of these.", s.prefix)
 }
 
-func (s speaker) none(n int) string {
+func (s speaker) nothingText(n int) string {
 	if n == 0 {
 		return "There is nothing to undo: I have changed no files here, or not lately."
 	}
 	return fmt.Sprintf("I know no change %d. `%sundo list` shows those I know.", n, s.prefix)
 }
 
-func (s speaker) notTheirs(r snapshots.Record) string {
+func (s speaker) notTheirsText(r snapshots.Record) string {
 	return fmt.Sprintf("Somebody else has asked for that change (%d): they can undo it, or an owner. `%sundo list` shows the others.", r.N, s.prefix)
 }
 
@@ -67,7 +67,7 @@ func (s speaker) undone(own, undone snapshots.Record) string {
 	s.names(&b, "Removed", removed)
 	var left []string
 	for _, l := range own.Result.Left {
-		left = append(left, fmt.Sprintf("%s (%s)", quoted(shown(l.Path, false)), l.Why))
+		left = append(left, fmt.Sprintf("%s (%s)", quoted(displayPath(l.Path, false)), l.Why))
 	}
 	s.names(&b, "Left as it is", left)
 	if undone.Problem != "" {
@@ -82,7 +82,7 @@ func (s speaker) undone(own, undone snapshots.Record) string {
 // split separates the paths that are restored from those that are removed again.
 func split(all []snapshots.Done) (back, removed []string) {
 	for _, d := range all {
-		name := quoted(shown(d.Path, d.Dir))
+		name := quoted(displayPath(d.Path, d.Dir))
 		if d.What == snapshots.Created {
 			removed = append(removed, name)
 		} else {
@@ -113,10 +113,10 @@ func (s speaker) list(all []snapshots.Record, now time.Time) string {
 			break
 		}
 		listed++
-		fmt.Fprintf(&b, "\n- **%d**, %s: %s", r.N, ago(now.Sub(r.At)), s.line(all, r))
+		fmt.Fprintf(&b, "\n- **%d**, %s: %s", r.N, agoText(now.Sub(r.At)), s.line(all, r))
 	}
 	if listed == 0 {
-		return s.none(0)
+		return s.nothingText(0)
 	}
 	return "What I have changed here, the newest first:\n" + b.String() + fmt.Sprintf("\n\n`%sundo NUMBER` undoes one of them, `%[1]sundo` the newest that is not undone.", s.prefix)
 }
@@ -134,7 +134,7 @@ func (s speaker) line(all []snapshots.Record, r snapshots.Record) string {
 	default:
 		var names []string
 		for _, c := range r.Changes {
-			names = append(names, quoted(shown(c.Path, c.IsDir()))+" "+c.What())
+			names = append(names, quoted(displayPath(c.Path, c.IsDir()))+" "+c.KindWord())
 		}
 		const most = 3
 		if over := len(names) - most; over > 0 {
@@ -151,7 +151,8 @@ func (s speaker) line(all []snapshots.Record, r snapshots.Record) string {
 	return strings.Join(parts, "; ")
 }
 
-func ago(d time.Duration) string {
+// agoText returns in words how long ago something was.
+func agoText(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return "just now"
@@ -163,8 +164,8 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 }
 
-// shown returns a path as people and models see it.
-func shown(name snapshots.Name, dir bool) string {
+// displayPath returns a path as people and models see it.
+func displayPath(name snapshots.Name, dir bool) string {
 	text := strings.ToValidUTF8(string(name), "\uFFFD")
 	if dir {
 		text += "/"

@@ -54,7 +54,7 @@ func (d *dead) count(ctx context.Context) (n int, err error) {
 		}
 		c := d.counted[topic]
 		if depth.Dead != c.all && strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))) {
-			if c.told, err = d.told(ctx, topic); err != nil {
+			if c.told, err = d.countTold(ctx, topic); err != nil {
 				return 0, err
 			}
 		}
@@ -65,8 +65,8 @@ func (d *dead) count(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// told counts the dead letters of a topic that a Watch itself has sent.
-func (d *dead) told(ctx context.Context, topic bus.Topic) (n int, err error) {
+// countTold counts the dead letters of a topic that a Watch itself has sent.
+func (d *dead) countTold(ctx context.Context, topic bus.Topic) (n int, err error) {
 	const page = 100
 	for after, more := "", true; more; {
 		letters, err := d.bus.DeadLetters(ctx, topic, after, page)

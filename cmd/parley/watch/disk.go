@@ -14,9 +14,9 @@ const (
 	mostFree  = 5 << 30
 )
 
-// low returns the number of free bytes below which a disk is nearly full: a tenth of it,
+// lowMark returns the number of free bytes below which a disk is nearly full: a tenth of it,
 // but at least 200 MB and at most 5 GB.
-func (r Room) low() uint64 { return min(max(r.Size/10, leastFree), mostFree) }
+func (r Room) lowMark() uint64 { return min(max(r.Size/10, leastFree), mostFree) }
 
 // errNoRoom says that a system does not report how full its disks are.
 var errNoRoom = errors.New("this system does not tell how full its disks are")
@@ -42,7 +42,7 @@ func Disk(host, name, dir string, room func(dir string) (Room, error)) Source {
 			if err != nil {
 				return nil, fmt.Errorf("look how full the disk of %s is: %w", name, err)
 			}
-			low := r.low()
+			low := r.lowMark()
 			if open[id] {
 				low += low / 4 // so that it does not come and go
 			}

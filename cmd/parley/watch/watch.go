@@ -89,7 +89,7 @@ func Run(ctx context.Context, c Config) error {
 			if !s.Judges() {
 				continue
 			}
-			if err := c.look(ctx, s); err != nil && !errors.Is(err, ErrNobody) && ctx.Err() == nil {
+			if err := c.check(ctx, s); err != nil && !errors.Is(err, ErrNobody) && ctx.Err() == nil {
 				c.Log.Warn("owners may not be told of what they have to see to", slog.String("part", s.ID), slog.Any("error", err))
 			}
 		}
@@ -101,10 +101,10 @@ func Run(ctx context.Context, c Config) error {
 	}
 }
 
-// look looks at one part once. A new concern is only recorded: owners are told when the
+// check looks at one part once. A new concern is only recorded: owners are told when the
 // note has been read back, so that processes which find the same at the same time tell it
 // under the same id.
-func (c Config) look(ctx context.Context, s Source) error {
+func (c Config) check(ctx context.Context, s Source) error {
 	noted, err := c.Notes.AllNoted(ctx, subject)
 	if err != nil {
 		return err

@@ -219,13 +219,13 @@ type attempt struct {
 // next attempt. Alertmanager gives up sooner; what comes later is a new notification.
 const maxRetryTime = time.Hour
 
-// known reports whether any notification of the group is known.
-func (s sent) known() bool { return s.key != "" }
+// isKnown reports whether any notification of the group is known.
+func (s sent) isKnown() bool { return s.key != "" }
 
 // startsNear reports whether the newest alerts of both start within a window of each
 // other.
 func (s sent) startsNear(a notification) bool {
-	return s.known() && s.newest.Sub(a.newest).Abs() <= twinWindow
+	return s.isKnown() && s.newest.Sub(a.newest).Abs() <= twinWindow
 }
 
 // maxGroups is half of the largest number of groups that recentNotifications remembers.

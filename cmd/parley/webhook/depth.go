@@ -81,7 +81,7 @@ type printer struct {
 	most   int
 }
 
-func (p *printer) full() bool { return p.Len() >= p.most }
+func (p *printer) isFull() bool { return p.Len() >= p.most }
 
 // value writes a value; line is the newline and the indentation at its depth.
 func (p *printer) value(v any, line string) {
@@ -89,11 +89,11 @@ func (p *printer) value(v any, line string) {
 	case map[string]any:
 		p.brackets('{', '}', line, len(x), func(comma func()) {
 			for _, key := range slices.Sorted(maps.Keys(x)) {
-				if p.full() {
+				if p.isFull() {
 					return
 				}
 				comma()
-				p.leaf(key)
+				p.writeLeaf(key)
 				p.WriteByte(':')
 				if p.indent != "" {
 					p.WriteByte(' ')
@@ -104,7 +104,7 @@ func (p *printer) value(v any, line string) {
 	case []any:
 		p.brackets('[', ']', line, len(x), func(comma func()) {
 			for _, item := range x {
-				if p.full() {
+				if p.isFull() {
 					return
 				}
 				comma()
@@ -112,7 +112,7 @@ func (p *printer) value(v any, line string) {
 			}
 		})
 	default:
-		p.leaf(v)
+		p.writeLeaf(v)
 	}
 }
 
@@ -138,8 +138,8 @@ func (p *printer) brackets(begin, end byte, line string, members int, write func
 	p.WriteByte(end)
 }
 
-// leaf writes a text, a number, true or false.
-func (p *printer) leaf(v any) {
+// writeLeaf writes a text, a number, true or false.
+func (p *printer) writeLeaf(v any) {
 	if s, ok := v.(string); ok && len(s) > p.most {
 		v = strings.ToValidUTF8(s[:p.most], "")
 	}

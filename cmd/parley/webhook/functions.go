@@ -27,7 +27,7 @@ func functions() template.FuncMap {
 		"upper":    func(v any) string { return strings.ToUpper(plainText(v)) },
 		"lower":    func(v any) string { return strings.ToLower(plainText(v)) },
 		"join":     join,
-		"default":  otherwise,
+		"default":  defaultValue,
 		"truncate": truncate,
 		"line":     line,
 		"headline": headline,
@@ -39,13 +39,13 @@ func functions() template.FuncMap {
 		"plain":    plainText,
 		"size":     func(v any) int { return len(list(v)) },
 		"first":    first,
-		"more":     more,
-		"where":    where,
+		"more":     moreText,
+		"where":    filterObjects,
 		"labels":   labels,
 		"links":    links,
-		"silence":  silence,
-		"when":     when,
-		"about":    about,
+		"silence":  silenceURL,
+		"when":     firingTimes,
+		"about":    subjectURL,
 		"numbered": numbered,
 		"branch":   branch,
 		"short":    func(v any) string { return cut(plainText(v), 7) },
@@ -123,8 +123,8 @@ func join(by string, v any) string {
 	return strings.Join(texts, by)
 }
 
-// otherwise returns a value, or instead if it is empty: {{ .key | default "none" }}.
-func otherwise(instead string, v any) string {
+// defaultValue returns a value, or instead if it is empty: {{ .key | default "none" }}.
+func defaultValue(instead string, v any) string {
 	if s := plainText(v); s != "" {
 		return s
 	}
@@ -192,9 +192,9 @@ func first(n int, v any) []any {
 	return l[:min(n, len(l))]
 }
 
-// more returns in words how many items of a list are not shown, together with those that
+// moreText returns in words how many items of a list are not shown, together with those that
 // the sender had already left out.
-func more(shown int, v, truncated any) string {
+func moreText(shown int, v, truncated any) string {
 	left, err := strconv.Atoi(plainText(truncated))
 	if err != nil || left < 0 {
 		left = 0
@@ -205,8 +205,8 @@ func more(shown int, v, truncated any) string {
 	return "…and " + strconv.Itoa(left) + " more"
 }
 
-// where returns the objects of a list that have that value under that key.
-func where(v any, key, value string) []any {
+// filterObjects returns the objects of a list that have that value under that key.
+func filterObjects(v any, key, value string) []any {
 	var picked []any
 	for _, item := range list(v) {
 		if object, ok := item.(map[string]any); ok && plainText(object[key]) == value {
@@ -250,9 +250,9 @@ func links(pairs ...any) markdown {
 	return markdown(strings.Join(all, " · "))
 }
 
-// silence returns the URL at which a person can silence the alerts of a notification; ""
+// silenceURL returns the URL at which a person can silence the alerts of a notification; ""
 // if none fires.
-func silence(v any, firing []any) string {
+func silenceURL(v any, firing []any) string {
 	data, _ := v.(map[string]any)
 	at := strings.TrimRight(plainText(data["externalURL"]), "/")
 	set, _ := data["commonLabels"].(map[string]any)
@@ -268,9 +268,9 @@ func silence(v any, firing []any) string {
 	return at + "/#/silences/new?filter=" + strings.ReplaceAll(filter, "+", "%20")
 }
 
-// when returns in words since when an alert fires, or from when and for how long it
+// firingTimes returns in words since when an alert fires, or from when and for how long it
 // fired.
-func when(v any) string {
+func firingTimes(v any) string {
 	const layout = "2 Jan 15:04 UTC"
 	alert, _ := v.(map[string]any)
 	from, err := time.Parse(time.RFC3339Nano, plainText(alert["startsAt"]))
@@ -281,10 +281,10 @@ func when(v any) string {
 	if plainText(alert["status"]) != "resolved" || err != nil || !to.After(from) {
 		return "since " + from.UTC().Format(layout)
 	}
-	return "from " + from.UTC().Format(layout) + ", for " + lasted(to.Sub(from))
+	return "from " + from.UTC().Format(layout) + ", for " + durationText(to.Sub(from))
 }
 
-func lasted(d time.Duration) string {
+func durationText(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return d.Round(time.Second).String()
@@ -300,9 +300,9 @@ func numbered(v any) markdown {
 	return makeLink("#"+plainText(object["number"])+" "+plainText(object["title"]), object["html_url"])
 }
 
-// about returns the URL of the object that an event of GitHub's is about: the first that
+// subjectURL returns the URL of the object that an event of GitHub's is about: the first that
 // has a page, the most specific one first.
-func about(v any) string {
+func subjectURL(v any) string {
 	data, _ := v.(map[string]any)
 	for _, key := range []string{plainText(data["event"]), "review", "comment", "alert", "discussion", "pull_request", "issue", "repository"} {
 		object, _ := data[key].(map[string]any)

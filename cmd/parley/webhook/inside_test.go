@@ -88,7 +88,7 @@ func TestTidy(t *testing.T) {
 			t.Errorf("cut to %d: %q", n, got)
 		}
 	}
-	if got := lasted(90 * 60e9); got != "1h30m" {
+	if got := durationText(90 * 60e9); got != "1h30m" {
 		t.Errorf("an hour and a half is %s", got)
 	}
 }
@@ -104,7 +104,7 @@ func TestTwinsAreForgotten(t *testing.T) {
 		t.Errorf("%d groups are remembered", n)
 	}
 	for i, want := range map[int]bool{3*maxGroups - 1: true, 2 * maxGroups: true, 0: false} {
-		if s := w.last(strconv.Itoa(i)); s.known() != want || want && s.key != strconv.Itoa(i) {
+		if s := w.last(strconv.Itoa(i)); s.isKnown() != want || want && s.key != strconv.Itoa(i) {
 			t.Errorf("group %d is remembered: %v", i, s)
 		}
 	}

@@ -21,7 +21,7 @@ func Text(f Facts) string {
 	var b strings.Builder
 	b.WriteString("Write to me here, or mention me in a channel that I am in. Each thread is a conversation of its own, with its own files and memory.\n\n")
 	b.WriteString("**What I may do for you in our own chat**\n\n- answer, and send messages to where I was allowed to\n")
-	for _, one := range doings() {
+	for _, one := range capabilityTexts() {
 		if slices.Contains(f.Capabilities, one.permission) {
 			b.WriteString("- " + one.words + "\n")
 		}
@@ -41,8 +41,8 @@ type doing struct {
 	words      string
 }
 
-// doings returns what each capability lets the agent do, in words.
-func doings() []doing {
+// capabilityTexts returns what each capability lets the agent do, in words.
+func capabilityTexts() []doing {
 	return []doing{
 		{tools.FileRead, "read the files of our conversation"},
 		{tools.FileWrite, "write files of our conversation, and remember things there"},

@@ -95,7 +95,7 @@ func (a *archive) readOptional(name string, do func(r *reader) error) error {
 // rootElement returns the name of a part's first element.
 func (a *archive) rootElement(name string) (root string, err error) {
 	err = a.read(name, func(r *reader) error {
-		return r.each(func(e xml.StartElement) error {
+		return r.eachChild(func(e xml.StartElement) error {
 			root = e.Name.Local
 			return io.EOF
 		})

@@ -12,7 +12,7 @@ import (
 func (b *book) cell(r *reader, e xml.StartElement) (string, error) {
 	kind, looks := attribute(e, "t"), number(attribute(e, "s"))
 	var value, formula, text string
-	err := r.each(func(e xml.StartElement) (err error) {
+	err := r.eachChild(func(e xml.StartElement) (err error) {
 		switch e.Name.Local {
 		case "v":
 			value, err = r.text()
@@ -61,7 +61,7 @@ func (f *formats) read(r *reader) error {
 				f.codes[number(attribute(e, "numFmtId"))] = attribute(e, "formatCode")
 			}
 		case "cellXfs":
-			return r.each(func(e xml.StartElement) error {
+			return r.eachChild(func(e xml.StartElement) error {
 				f.styleFormats = append(f.styleFormats, number(attribute(e, "numFmtId")))
 				return nil
 			})

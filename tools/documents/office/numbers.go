@@ -13,7 +13,7 @@ type listRef struct {
 }
 
 func (l *listRef) read(r *reader) error {
-	return r.each(func(e xml.StartElement) error {
+	return r.eachChild(func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "numId":
 			l.id = attribute(e, "val")
@@ -51,7 +51,7 @@ func (n *numbering) read(r *reader) error {
 			return readLevels(r, kind)
 		case "num":
 			id := attribute(e, "numId")
-			return r.each(func(e xml.StartElement) error {
+			return r.eachChild(func(e xml.StartElement) error {
 				if e.Name.Local == "abstractNumId" {
 					n.lists[id] = attribute(e, "val")
 				}
@@ -63,13 +63,13 @@ func (n *numbering) read(r *reader) error {
 }
 
 func readLevels(r *reader, kind *[maxLevel]level) error {
-	return r.each(func(e xml.StartElement) error {
+	return r.eachChild(func(e xml.StartElement) error {
 		if e.Name.Local != "lvl" {
 			return nil
 		}
 		l := level{start: 1}
 		at := number(attribute(e, "ilvl"))
-		err := r.each(func(e xml.StartElement) error {
+		err := r.eachChild(func(e xml.StartElement) error {
 			switch e.Name.Local {
 			case "start":
 				l.start = number(attribute(e, "val"))

@@ -54,7 +54,7 @@ func result(parts *pages.Parts, err error) (pages.Document, error) {
 	if parts.Count() == 0 {
 		return nil, pages.Errorf(pages.Damaged, "") // the error itself may quote the document
 	}
-	parts.Say("the file is damaged: what is behind this is missing")
+	parts.AddNote("the file is damaged: what is behind this is missing")
 	return parts, nil
 }
 

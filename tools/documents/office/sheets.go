@@ -53,10 +53,10 @@ func readSheets(a *archive, main string, parts *pages.Parts) error {
 		}
 	}
 	for _, s := range sheets {
-		if parts.Full() {
+		if parts.IsFull() {
 			break
 		}
-		if err := b.sheet(a, s); err != nil {
+		if err := b.readSheet(a, s); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func (b *book) listSheets(a *archive, main string, links map[string]relation) (s
 			switch e.Name.Local {
 			case "sheet":
 				if len(sheets) < maxParts {
-					sheets = append(sheets, sheet{attribute(e, "name"), attribute(e, "state"), links[related(e, "id")].target})
+					sheets = append(sheets, sheet{attribute(e, "name"), attribute(e, "state"), links[relatedPart(e, "id")].target})
 				}
 			case "workbookPr":
 				b.formats.since1904 = attribute(e, "date1904") == "1" || attribute(e, "date1904") == "true"
@@ -95,7 +95,7 @@ func (b *book) readStrings(r *reader) error {
 // richText returns a text that may consist of parts with different looks.
 func richText(r *reader) (string, error) {
 	var out strings.Builder
-	err := r.each(func(e xml.StartElement) error {
+	err := r.eachChild(func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "t":
 			text, err := r.text()
@@ -119,8 +119,8 @@ type piece struct {
 	size    int
 }
 
-// sheet reads one sheet and adds its rows to the parts.
-func (b *book) sheet(a *archive, s sheet) error {
+// readSheet reads one sheet and adds its rows to the parts.
+func (b *book) readSheet(a *archive, s sheet) error {
 	title := fmt.Sprintf("sheet %q", s.name)
 	if s.state == "hidden" || s.state == "veryHidden" {
 		title += ", hidden"
@@ -137,7 +137,7 @@ func (b *book) sheet(a *archive, s sheet) error {
 	last := 0
 	err := a.readOptional(s.part, func(r *reader) error {
 		return r.walk(func(e xml.StartElement) error {
-			if e.Name.Local != "row" || b.parts.Full() {
+			if e.Name.Local != "row" || b.parts.IsFull() {
 				return nil
 			}
 			if last++; number(attribute(e, "r")) > 0 {
@@ -184,7 +184,7 @@ func (p *piece) table() string {
 func (b *book) row(r *reader) (cells []string, size int, err error) {
 	at := -1
 	beyond := 0
-	err = r.each(func(e xml.StartElement) error {
+	err = r.eachChild(func(e xml.StartElement) error {
 		if e.Name.Local != "c" {
 			return nil
 		}

@@ -21,7 +21,7 @@ func readSlides(a *archive, main string, parts *pages.Parts) error {
 	err = a.read(main, func(r *reader) error {
 		return r.walk(func(e xml.StartElement) error {
 			if e.Name.Local == "sldId" && len(slides) < maxParts {
-				slides = append(slides, links[related(e, "id")].target)
+				slides = append(slides, links[relatedPart(e, "id")].target)
 			}
 			return nil
 		})
@@ -30,7 +30,7 @@ func readSlides(a *archive, main string, parts *pages.Parts) error {
 		return err
 	}
 	for i, name := range slides {
-		if parts.Full() {
+		if parts.IsFull() {
 			break
 		}
 		if err := readSlide(a, name, i+1, parts); err != nil {
@@ -45,11 +45,11 @@ func readSlide(a *archive, name string, n int, parts *pages.Parts) error {
 	title := fmt.Sprintf("slide %d", n)
 	s := slide{}
 	err := a.readOptional(name, func(r *reader) error {
-		return r.each(func(e xml.StartElement) error {
+		return r.eachChild(func(e xml.StartElement) error {
 			if show := attribute(e, "show"); show == "0" || show == "false" {
 				title += ", hidden"
 			}
-			return s.shapes(r)
+			return s.readShapes(r)
 		})
 	})
 	if err != nil {
@@ -65,14 +65,14 @@ func readSlide(a *archive, name string, n int, parts *pages.Parts) error {
 		switch l.kind {
 		case "notesSlide":
 			more.notes = true
-			if err := a.readOptional(l.target, more.shapes); err != nil {
+			if err := a.readOptional(l.target, more.readShapes); err != nil {
 				return err
 			}
 			if len(more.blocks) > 0 {
 				s.last = append(s.last, "Notes: "+strings.Join(more.blocks, "\n"))
 			}
 		case "diagramData":
-			if err := a.readOptional(l.target, more.shapes); err != nil {
+			if err := a.readOptional(l.target, more.readShapes); err != nil {
 				return err
 			}
 			s.blocks = append(s.blocks, more.blocks...)
@@ -89,12 +89,12 @@ type slide struct {
 	notes  bool     // it is the page of notes, of which only the text counts
 }
 
-// shapes reads the content of a slide, shape by shape.
-func (s *slide) shapes(r *reader) error {
+// readShapes reads the content of a slide, shape by shape.
+func (s *slide) readShapes(r *reader) error {
 	return r.walk(func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "sp":
-			return s.shape(r)
+			return s.readShape(r)
 		case "tbl":
 			return s.table(r)
 		case "cNvPr":
@@ -115,10 +115,10 @@ func (s *slide) shapes(r *reader) error {
 }
 
 // skip reads an element to its end and ignores it.
-func skip(r *reader) error { return r.each(func(xml.StartElement) error { return nil }) }
+func skip(r *reader) error { return r.eachChild(func(xml.StartElement) error { return nil }) }
 
-// shape reads a shape with text.
-func (s *slide) shape(r *reader) error {
+// readShape reads a shape with text.
+func (s *slide) readShape(r *reader) error {
 	role, text := "", ""
 	err := r.walk(func(e xml.StartElement) (err error) {
 		switch e.Name.Local {
@@ -184,12 +184,12 @@ func line(r *reader) (string, error) {
 // table reads a table.
 func (s *slide) table(r *reader) error {
 	var rows []string
-	err := r.each(func(e xml.StartElement) error {
+	err := r.eachChild(func(e xml.StartElement) error {
 		if e.Name.Local != "tr" {
 			return nil
 		}
 		var cells []string
-		err := r.each(func(e xml.StartElement) error {
+		err := r.eachChild(func(e xml.StartElement) error {
 			if e.Name.Local != "tc" || len(cells) > maxColumns {
 				return nil
 			}

@@ -152,7 +152,7 @@ func (w *word) endList() {
 
 // blocks reads the blocks of a body, a cell, a note or a text box.
 func (w *word) blocks(r *reader, add func(block)) error {
-	return r.each(func(e xml.StartElement) error {
+	return r.eachChild(func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "p":
 			return w.paragraph(r, add)
@@ -161,7 +161,7 @@ func (w *word) blocks(r *reader, add func(block)) error {
 			add(block{text: text})
 			return err
 		case "sdt", "sdtContent", "customXml", "ins", "moveTo", "smartTag", "AlternateContent", "Choice":
-			if w.parts.Full() {
+			if w.parts.IsFull() {
 				return nil
 			}
 			return w.blocks(r, add)
@@ -173,7 +173,7 @@ func (w *word) blocks(r *reader, add func(block)) error {
 // table reads a table. The content of each cell is put on one line.
 func (w *word) table(r *reader) (string, error) {
 	var rows []string
-	err := w.rows(r, func(cells []string) {
+	err := w.readRows(r, func(cells []string) {
 		rows = append(rows, table.Row(cells))
 		if len(rows) == 1 {
 			rows = append(rows, table.Rule(len(cells)))
@@ -182,24 +182,24 @@ func (w *word) table(r *reader) (string, error) {
 	return strings.Join(rows, "\n"), err
 }
 
-func (w *word) rows(r *reader, add func(cells []string)) error {
-	return r.each(func(e xml.StartElement) error {
+func (w *word) readRows(r *reader, add func(cells []string)) error {
+	return r.eachChild(func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "tr":
-			cells, err := w.row(r)
+			cells, err := w.readRow(r)
 			if len(cells) > 0 {
 				add(cells)
 			}
 			return err
 		case "sdt", "sdtContent", "customXml", "ins":
-			return w.rows(r, add)
+			return w.readRows(r, add)
 		}
 		return nil
 	})
 }
 
-func (w *word) row(r *reader) (cells []string, err error) {
-	err = r.each(func(e xml.StartElement) error {
+func (w *word) readRow(r *reader) (cells []string, err error) {
+	err = r.eachChild(func(e xml.StartElement) error {
 		if e.Name.Local != "tc" {
 			return nil
 		}
@@ -221,7 +221,7 @@ func (w *word) cell(r *reader) (text string, span int, err error) {
 			all = append(all, b.text)
 		}
 	}
-	err = r.each(func(e xml.StartElement) error {
+	err = r.eachChild(func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "p":
 			return w.paragraph(r, add)
@@ -230,14 +230,14 @@ func (w *word) cell(r *reader) (text string, span int, err error) {
 			add(block{text: text})
 			return err
 		case "tcPr":
-			return r.each(func(e xml.StartElement) error {
+			return r.eachChild(func(e xml.StartElement) error {
 				if e.Name.Local == "gridSpan" {
 					span = number(attribute(e, "val"))
 				}
 				return nil
 			})
 		case "sdt":
-			return r.each(func(e xml.StartElement) error {
+			return r.eachChild(func(e xml.StartElement) error {
 				if e.Name.Local == "sdtContent" {
 					return w.blocks(r, add)
 				}

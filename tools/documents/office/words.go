@@ -18,7 +18,7 @@ type paragraph struct {
 // paragraph reads a paragraph and adds it, and behind it the content of its text boxes.
 func (w *word) paragraph(r *reader, add func(block)) error {
 	p := &paragraph{word: w}
-	err := p.inline(r)
+	err := p.readInline(r)
 	add(p.block())
 	for _, b := range p.boxes {
 		add(b)
@@ -52,9 +52,9 @@ func (p *paragraph) block() block {
 	return block{text: text}
 }
 
-// inline reads the content of a paragraph, or of a part of one.
-func (p *paragraph) inline(r *reader) error {
-	return r.each(func(e xml.StartElement) error {
+// readInline reads the content of a paragraph, or of a part of one.
+func (p *paragraph) readInline(r *reader) error {
+	return r.eachChild(func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "t":
 			text, err := r.text()
@@ -75,12 +75,12 @@ func (p *paragraph) inline(r *reader) error {
 		case "pPr":
 			return p.properties(r)
 		case "hyperlink":
-			return p.link(r, related(e, "id"))
+			return p.link(r, relatedPart(e, "id"))
 		case "txbxContent":
 			return p.word.blocks(r, func(b block) { p.boxes = append(p.boxes, b) })
 		case "rPr", "delText", "instrText", "del", "moveFrom", "Fallback", "rt", "rubyPr", "sdtPr", "fldChar":
 		default:
-			return p.inline(r)
+			return p.readInline(r)
 		}
 		return nil
 	})
@@ -88,7 +88,7 @@ func (p *paragraph) inline(r *reader) error {
 
 // properties reads the properties of a paragraph.
 func (p *paragraph) properties(r *reader) error {
-	return r.each(func(e xml.StartElement) error {
+	return r.eachChild(func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "pStyle":
 			p.style = p.word.resolveStyle(attribute(e, "val"))
@@ -104,7 +104,7 @@ func (p *paragraph) properties(r *reader) error {
 // link reads a link, and writes where it leads.
 func (p *paragraph) link(r *reader, id string) error {
 	from := len(p.text)
-	err := p.inline(r)
+	err := p.readInline(r)
 	text := string(p.text[from:])
 	target := p.word.links[id].target
 	switch scheme, _, _ := strings.Cut(target, ":"); scheme {

@@ -35,9 +35,9 @@ func (r *reader) next() (xml.Token, error) {
 	return t, nil
 }
 
-// each calls do for every child of the element that was read last, or for the document's first
+// eachChild calls do for every child of the element that was read last, or for the document's first
 // element. It skips whatever do leaves unread of a child.
-func (r *reader) each(do func(e xml.StartElement) error) error {
+func (r *reader) eachChild(do func(e xml.StartElement) error) error {
 	level := r.depth
 	for {
 		t, err := r.next()
@@ -66,7 +66,7 @@ func (r *reader) each(do func(e xml.StartElement) error) error {
 // walk calls do for every element of the part, however deep. It does not visit the children of an
 // element that do has read itself.
 func (r *reader) walk(do func(e xml.StartElement) error) error {
-	return r.each(func(e xml.StartElement) error {
+	return r.eachChild(func(e xml.StartElement) error {
 		level := r.depth
 		if err := do(e); err != nil {
 			return err
@@ -110,9 +110,9 @@ func attribute(e xml.StartElement, name string) string {
 	return ""
 }
 
-// related returns the id of the part to which an element refers. It checks the namespace, because
+// relatedPart returns the id of the part to which an element refers. It checks the namespace, because
 // some elements have another attribute of this name without one.
-func related(e xml.StartElement, name string) string {
+func relatedPart(e xml.StartElement, name string) string {
 	for _, a := range e.Attr {
 		if a.Name.Local == name && strings.HasSuffix(a.Name.Space, "/relationships") {
 			return a.Value

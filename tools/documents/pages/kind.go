@@ -37,9 +37,9 @@ func KindOf(name string, start []byte) Kind {
 	return None
 }
 
-// Chosen returns the kind of a file for which KindOf says None, and of which somebody asks for
+// ChosenKind returns the kind of a file for which KindOf says None, and of which somebody asks for
 // pages: texts are then split into parts.
-func Chosen(name string) Kind {
+func ChosenKind(name string) Kind {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".csv", ".tsv", ".tab":
 		return Table

@@ -166,8 +166,8 @@ func Format(ranges []Range) string {
 	return strings.Join(parts, ",")
 }
 
-// Within returns the ranges cut to the pages that exist; ranges beyond the last page are dropped.
-func Within(ranges []Range, count int) []Range {
+// ClipRanges returns the ranges cut to the pages that exist; ranges beyond the last page are dropped.
+func ClipRanges(ranges []Range, count int) []Range {
 	var kept []Range
 	for _, r := range ranges {
 		if r.First > count {

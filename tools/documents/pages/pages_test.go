@@ -12,7 +12,7 @@ func TestChoices(t *testing.T) {
 		"": "1-9", " 3 ": "3", "2-5": "2-5", "7-": "7-9", "1,3-4, 8-": "1,3-4,8-9", "5-100": "5-9", "12": "", "9,10": "9",
 	} {
 		ranges, err := pages.Parse(choice)
-		if got := pages.Format(pages.Within(ranges, 9)); err != nil || got != want {
+		if got := pages.Format(pages.ClipRanges(ranges, 9)); err != nil || got != want {
 			t.Errorf("%q is %q, %v", choice, got, err)
 		}
 	}

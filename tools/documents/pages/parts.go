@@ -27,7 +27,7 @@ type Parts struct {
 // begins a new part with it. Long blocks are split at the ends of lines.
 func (p *Parts) Add(block string) {
 	block = strings.TrimRight(block, "\n ")
-	for block != "" && !p.Full() {
+	for block != "" && !p.IsFull() {
 		if p.open.Len() > 0 && p.open.Len()+len(block) > partSize {
 			p.End("")
 		}
@@ -64,24 +64,24 @@ func (p *Parts) End(title string) {
 
 // Put appends a complete part.
 func (p *Parts) Put(title, text string) {
-	if p.End(""); p.Full() {
+	if p.End(""); p.IsFull() {
 		return
 	}
 	p.all = append(p.all, Page{Title: title, Text: text})
 	p.size += len(text)
 }
 
-// Full reports whether no more text is read.
-func (p *Parts) Full() bool {
+// IsFull reports whether no more text is read.
+func (p *Parts) IsFull() bool {
 	if p.size >= MostText && !p.full {
 		p.full = true
-		p.Say(fmt.Sprintf("only the first %d MB of its text were read", MostText>>20))
+		p.AddNote(fmt.Sprintf("only the first %d MB of its text were read", MostText>>20))
 	}
 	return p.full
 }
 
-// Say adds a sentence to the note.
-func (p *Parts) Say(note string) {
+// AddNote adds a sentence to the note.
+func (p *Parts) AddNote(note string) {
 	if p.note != "" {
 		p.note += "; "
 	}

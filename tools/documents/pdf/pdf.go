@@ -37,7 +37,7 @@ type Engine struct {
 // Start starts PDFium. That takes about 0.3 s, because it is interpreted: compiling it would take
 // ten times as long, and most documents are read sooner.
 func Start(ctx context.Context) (_ *Engine, err error) {
-	defer recovered(&err)
+	defer recoverPanic(&err)
 	pool, err := webassembly.Init(webassembly.Config{
 		Context: ctx, MaxTotal: 1, MaxIdle: 1, ReuseWorkers: true,
 		FSConfig: wazero.NewFSConfig(), Stdout: io.Discard, Stderr: io.Discard,
@@ -57,8 +57,8 @@ func Start(ctx context.Context) (_ *Engine, err error) {
 // Close ends PDFium.
 func (e *Engine) Close() error { return errors.Join(e.instance.Close(), e.pool.Close()) }
 
-// recovered turns a panic into an error: the library panics in some places where PDFium fails.
-func recovered(err *error) {
+// recoverPanic turns a panic into an error: the library panics in some places where PDFium fails.
+func recoverPanic(err *error) {
 	if what := recover(); what != nil {
 		*err = pages.Errorf(pages.Damaged, "PDFium failed: %v", what)
 	}
@@ -75,7 +75,7 @@ type Document struct {
 
 // Open opens a document, or says why it cannot be read.
 func (e *Engine) Open(content []byte) (_ *Document, err error) {
-	defer recovered(&err)
+	defer recoverPanic(&err)
 	opened, err := e.instance.OpenDocument(&requests.OpenDocument{File: &content})
 	switch {
 	case errors.Is(err, wrong.ErrPassword):
@@ -103,7 +103,7 @@ func (d *Document) Count() int { return d.count }
 
 // Page implements pages.Document: it reads the text of page n.
 func (d *Document) Page(n int) (_ pages.Page, err error) {
-	defer recovered(&err)
+	defer recoverPanic(&err)
 	d.read++
 	page := requests.Page{ByIndex: &requests.PageByIndex{Document: d.ref, Index: n - 1}}
 	got, err := d.engine.instance.GetPageText(&requests.GetPageText{Page: page})

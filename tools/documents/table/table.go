@@ -22,7 +22,7 @@ func Text(content []byte) *pages.Parts {
 	parts := &pages.Parts{}
 	text, note := charset.Decode(content)
 	if note != "" {
-		parts.Say(note)
+		parts.AddNote(note)
 	}
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\uFFFD").Replace(text)
 	for block := range strings.SplitSeq(text, "\n\n") {
@@ -36,20 +36,20 @@ func Table(content []byte) *pages.Parts {
 	parts := &pages.Parts{}
 	text, note := charset.Decode(content)
 	if note != "" {
-		parts.Say(note)
+		parts.AddNote(note)
 	}
 	text = strings.ReplaceAll(text, "\x00", "\uFFFD")
 	rows := csv.NewReader(strings.NewReader(text))
 	rows.Comma, rows.LazyQuotes, rows.FieldsPerRecord, rows.ReuseRecord = separator(text), true, -1, true
 	var first string
 	w := writer{parts: parts}
-	for n := 1; !parts.Full(); n++ {
+	for n := 1; !parts.IsFull(); n++ {
 		row, err := rows.Read()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			parts.Say(fmt.Sprintf("what is behind row %d cannot be read: %v", n-1, err))
+			parts.AddNote(fmt.Sprintf("what is behind row %d cannot be read: %v", n-1, err))
 			break
 		}
 		if n == 1 {

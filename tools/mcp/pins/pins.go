@@ -274,9 +274,9 @@ func (p *Pins) Accept(ctx context.Context, name, tool string) ([]string, error) 
 	return names, p.load(ctx)
 }
 
-// Offered returns the tools of a server that models are shown, by name: those that were accepted,
+// OfferedTools returns the tools of a server that models are shown, by name: those that were accepted,
 // are not set aside, and were in the last listing that this process has seen.
-func (p *Pins) Offered(name string) []Tool {
+func (p *Pins) OfferedTools(name string) []Tool {
 	s, _ := p.lookup(name)
 	return slices.DeleteFunc(slices.Clone(s.accepted), func(t Tool) bool {
 		_, isAside := findTool(s.aside, t.Name)
@@ -284,8 +284,8 @@ func (p *Pins) Offered(name string) []Tool {
 	})
 }
 
-// Aside returns the tools of a server that wait for an owner.
-func (p *Pins) Aside(name string) []Tool {
+// SetAside returns the tools of a server that wait for an owner.
+func (p *Pins) SetAside(name string) []Tool {
 	s, _ := p.lookup(name)
 	return slices.Clone(s.aside)
 }
@@ -298,8 +298,8 @@ func (p *Pins) Accepted(name string, t Tool) bool {
 	return known && !isAside && was.equals(t)
 }
 
-// Known reports whether anything is known of a server's tools.
-func (p *Pins) Known(name string) bool {
+// IsKnown reports whether anything is known of a server's tools.
+func (p *Pins) IsKnown(name string) bool {
 	_, known := p.lookup(name)
 	return known
 }

@@ -70,7 +70,7 @@ func observe(t *testing.T, p *pins.Pins, want string, listed ...pins.Tool) {
 
 func offers(t *testing.T, p *pins.Pins, want string) {
 	t.Helper()
-	if got := fmt.Sprint(names(p.Offered("s"))); got != want {
+	if got := fmt.Sprint(names(p.OfferedTools("s"))); got != want {
 		t.Errorf("it offers %s, want %s", got, want)
 	}
 }
@@ -118,7 +118,7 @@ func TestWhatChangesIsSetAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	offers(t, p, "[a:2 b:1]")
-	if got := fmt.Sprint(names(p.Aside("s"))); got != "[c:1]" {
+	if got := fmt.Sprint(names(p.SetAside("s"))); got != "[c:1]" {
 		t.Errorf("set aside is %s", got)
 	}
 

@@ -132,8 +132,8 @@ func (d *Desk) readChallenge(ctx context.Context, s Server) ([]string, error) {
 // maxChallenge bounds how much of a server's challenge is stored, in bytes.
 const maxChallenge = 8 << 10
 
-// Wanted records that a server wants somebody to be signed in, and the challenge that it sent.
-func (d *Desk) Wanted(ctx context.Context, s Server, challenge []string) error {
+// RecordWanted records that a server wants somebody to be signed in, and the challenge that it sent.
+func (d *Desk) RecordWanted(ctx context.Context, s Server, challenge []string) error {
 	text := s.URL + "\n" + strings.Join(challenge, "\n")
 	if len(challenge) == 0 || len(text) > maxChallenge {
 		return nil // the server is asked again

@@ -47,7 +47,7 @@ func TestAServerThatNamesThisMachineByAName(t *testing.T) {
 		resolveAll(t, "auth.example", c.leadsTo)
 		d := signin.New(r.cfg)
 		said := `Bearer resource_metadata="https://auth.example:` + port + `/.well-known/oauth-protected-resource/mcp"`
-		if err := d.Wanted(t.Context(), evil, []string{said}); err != nil {
+		if err := d.RecordWanted(t.Context(), evil, []string{said}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -252,8 +252,8 @@ func (d *Desk) sweep(ctx context.Context) error {
 	return nil
 }
 
-// Done reports whether a sign-in is finished, whichever process has finished it.
-func (d *Desk) Done(ctx context.Context, server, id string) (bool, error) {
+// IsDone reports whether a sign-in is finished, whichever process has finished it.
+func (d *Desk) IsDone(ctx context.Context, server, id string) (bool, error) {
 	l, err := d.load(ctx, server)
 	return l.ID == id && l.Access != "", err
 }

@@ -124,13 +124,13 @@ func TestSigningIn(t *testing.T) {
 		t.Fatalf("before anybody has signed in there is a token, or %v", err)
 	}
 	begun, answer := r.browse(first)
-	if done, err := first.Done(t.Context(), "notes", begun.ID); done || err != nil {
+	if done, err := first.IsDone(t.Context(), "notes", begun.ID); done || err != nil {
 		t.Errorf("it is done before it is: %v", err)
 	}
 	if err := second.Finish(t.Context(), "notes", answer); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := first.Done(t.Context(), "notes", begun.ID); !done || err != nil {
+	if done, err := first.IsDone(t.Context(), "notes", begun.ID); !done || err != nil {
 		t.Errorf("it is not done: %v", err)
 	}
 	token, err := first.Token(t.Context(), r.server)
@@ -311,7 +311,7 @@ func TestAServerThatNamesThisMachine(t *testing.T) {
 	d := signin.New(r.cfg)
 	evil := signin.Server{Name: "evil", URL: "https://mcp.example.com/mcp"}
 	said := `Bearer resource_metadata="` + r.URL + `/.well-known/oauth-protected-resource/mcp"`
-	if err := d.Wanted(t.Context(), evil, []string{said}); err != nil {
+	if err := d.RecordWanted(t.Context(), evil, []string{said}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

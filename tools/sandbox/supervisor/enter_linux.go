@@ -111,8 +111,9 @@ const (
 	codeNotFound = 127
 )
 
-// enter becomes the command, inside its walls. It reports errors to standard error.
-func enter(args []string) int {
+// enterSandbox turns this process, which is inside the sandbox already, into the command. It
+// reports errors to standard error.
+func enterSandbox(args []string) int {
 	if len(args) != 1 {
 		return codeNotRun
 	}

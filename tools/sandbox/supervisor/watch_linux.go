@@ -210,7 +210,7 @@ func (s *supervisor) awaitChild() Report {
 		}
 	}
 	if rep.Killed == "" && rep.Failure == "" {
-		if rep.Detail = s.overQuota(); rep.Detail != "" {
+		if rep.Detail = s.overQuotaText(); rep.Detail != "" {
 			rep.Killed = Disk
 		}
 	}
@@ -282,7 +282,7 @@ func (s *supervisor) checkUsage() (Reason, string) {
 		return Memory, fmt.Sprintf("it took %d MB of memory, at most %d are allowed", used>>20, s.Memory>>20)
 	}
 	if now := time.Now(); !now.Before(s.disk) {
-		over := s.overDisk()
+		over := s.overDiskText()
 		// Counting many files takes long, so it may take a tenth of the time at most.
 		pause := 9 * time.Since(now)
 		if s.Waits {
@@ -301,9 +301,9 @@ func reasonFor(over string) Reason {
 	return Disk
 }
 
-// overDisk says what is too much of what the command has written; "" if nothing.
-func (s *supervisor) overDisk() string {
-	if over := s.overQuota(); over != "" {
+// overDiskText says what is too much of what the command has written; "" if nothing.
+func (s *supervisor) overDiskText() string {
+	if over := s.overQuotaText(); over != "" {
 		return over
 	}
 	if s.child.tmp == "" {
@@ -319,9 +319,9 @@ func (s *supervisor) overDisk() string {
 	return ""
 }
 
-// overQuota says what the workspace holds too much of; "" if nothing. If it held too much
+// overQuotaText says what the workspace holds too much of; "" if nothing. If it held too much
 // before the command, it may not hold more: the command may be there to make it less.
-func (s *supervisor) overQuota() string {
+func (s *supervisor) overQuotaText() string {
 	if s.Quota == (Quota{}) {
 		return ""
 	}

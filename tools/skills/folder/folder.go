@@ -116,9 +116,9 @@ const (
 	maxSessionFolders = 500
 )
 
-// In reads the skills in the folder dir of a session's workspace. It skips folders that are no
+// ReadIn reads the skills in the folder dir of a session's workspace. It skips folders that are no
 // skills.
-func In(files fs.FS, dir string) (found []Skill, problems []Problem) {
+func ReadIn(files fs.FS, dir string) (found []Skill, problems []Problem) {
 	entries, err := fs.ReadDir(files, dir)
 	if err != nil {
 		return nil, nil // there are none

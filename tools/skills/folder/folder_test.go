@@ -129,18 +129,18 @@ func TestSkillsOfAWorkspace(t *testing.T) {
 		"skills/good/SKILL.md": {Data: []byte(front("good", "x"))}, "skills/bad/SKILL.md": {Data: []byte("x")},
 		"skills/other/x": {Data: []byte("x")}, "skills/file": {Data: []byte("x")},
 	}
-	found, problems := folder.In(files, "skills")
+	found, problems := folder.ReadIn(files, "skills")
 	if len(found) != 1 || found[0].Name != "good" || len(problems) != 1 || problems[0].File != "skills/bad/SKILL.md" {
 		t.Errorf("found %v, problems %v", found, problems)
 	}
-	if found, problems := folder.In(fstest.MapFS{}, "skills"); found != nil || problems != nil {
+	if found, problems := folder.ReadIn(fstest.MapFS{}, "skills"); found != nil || problems != nil {
 		t.Errorf("found %v, problems %v", found, problems)
 	}
 	for i := range 60 {
 		name := "n" + strings.Repeat("x", i)
 		files["skills/"+name+"/SKILL.md"] = &fstest.MapFile{Data: []byte(front(name, "x"))}
 	}
-	found, problems = folder.In(files, "skills")
+	found, problems = folder.ReadIn(files, "skills")
 	if n := len(found); n > 50 || !strings.Contains(problems[len(problems)-1].Wrong, "no more than 50") {
 		t.Errorf("found %d, problems %v", n, problems)
 	}
@@ -155,7 +155,7 @@ func TestSkillsOfAWorkspaceWithManifestsAreBounded(t *testing.T) {
 		files["skills/"+name+"/SKILL.md"] = &fstest.MapFile{Data: []byte(front(name, "x"))}
 		files["skills/"+name+"/skill.toml"] = &fstest.MapFile{}
 	}
-	found, problems := folder.In(files, "skills")
+	found, problems := folder.ReadIn(files, "skills")
 	if n := len(found); n > 50 || !strings.Contains(problems[len(problems)-1].Wrong, "no more than 50") {
 		t.Errorf("found %d skills and %d problems, the last of which is %v", n, len(problems), problems[len(problems)-1])
 	}

@@ -110,11 +110,11 @@ func Browse(address string) (ends *url.URL, err error) {
 }
 
 func (s *Server) describeService(w http.ResponseWriter, _ *http.Request) {
-	say(w, http.StatusOK, map[string]any{"resource": s.URL + "/mcp", "authorization_servers": []string{s.URL}, "scopes_supported": []string{"notes"}})
+	writeJSON(w, http.StatusOK, map[string]any{"resource": s.URL + "/mcp", "authorization_servers": []string{s.URL}, "scopes_supported": []string{"notes"}})
 }
 
 func (s *Server) describe(w http.ResponseWriter, _ *http.Request) {
-	say(w, http.StatusOK, map[string]any{
+	writeJSON(w, http.StatusOK, map[string]any{
 		"issuer": s.URL, "authorization_endpoint": s.URL + "/authorize", "token_endpoint": s.URL + "/token", "registration_endpoint": s.URL + "/register",
 		"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"}, "scopes_supported": []string{"notes", "offline_access"},
 		"authorization_response_iss_parameter_supported": true, "token_endpoint_auth_methods_supported": []string{"client_secret_basic"},
@@ -126,14 +126,14 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 		Redirects []string `json:"redirect_uris"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || len(asked.Redirects) != 1 {
-		say(w, http.StatusBadRequest, map[string]string{"error": "invalid_redirect_uri"})
+		writeJSON(w, http.StatusBadRequest, map[string]string{"error": "invalid_redirect_uri"})
 		return
 	}
 	id, secret := rand.Text(), rand.Text()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clients[id] = url.Values{"secret": {secret}, "redirect_uri": asked.Redirects}
-	say(w, http.StatusCreated, map[string]any{"client_id": id, "client_secret": secret, "redirect_uris": asked.Redirects, "token_endpoint_auth_method": "client_secret_basic"})
+	writeJSON(w, http.StatusCreated, map[string]any{"client_id": id, "client_secret": secret, "redirect_uris": asked.Redirects, "token_endpoint_auth_method": "client_secret_basic"})
 }
 
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
@@ -163,21 +163,21 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "broken", http.StatusInternalServerError)
 		return
 	case !known || client.Get("secret") != secret:
-		say(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client"})
+		writeJSON(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client"})
 		return
-	case r.PostFormValue("grant_type") == "authorization_code" && s.exchanges(r, id):
-	case r.PostFormValue("grant_type") == "refresh_token" && s.renews(r.PostFormValue("refresh_token")):
+	case r.PostFormValue("grant_type") == "authorization_code" && s.redeemCode(r, id):
+	case r.PostFormValue("grant_type") == "refresh_token" && s.redeemRefresh(r.PostFormValue("refresh_token")):
 	default:
-		say(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant"})
+		writeJSON(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant"})
 		return
 	}
 	access, refresh := "access-"+rand.Text(), "refresh-"+rand.Text()
 	s.access[access], s.refresh[refresh] = time.Now().Add(s.life), true
-	say(w, http.StatusOK, map[string]any{"access_token": access, "token_type": "Bearer", "refresh_token": refresh, "expires_in": int(s.life.Seconds()), "scope": "notes"})
+	writeJSON(w, http.StatusOK, map[string]any{"access_token": access, "token_type": "Bearer", "refresh_token": refresh, "expires_in": int(s.life.Seconds()), "scope": "notes"})
 }
 
-// exchanges reports whether a code is valid, and uses it up.
-func (s *Server) exchanges(r *http.Request, client string) bool {
+// redeemCode reports whether a code is valid, and uses it up.
+func (s *Server) redeemCode(r *http.Request, client string) bool {
 	code := r.PostFormValue("code")
 	asked, known := s.codes[code]
 	delete(s.codes, code)
@@ -186,7 +186,7 @@ func (s *Server) exchanges(r *http.Request, client string) bool {
 		asked.Get("code_challenge") == base64.RawURLEncoding.EncodeToString(sum[:]) && r.PostFormValue("resource") == s.URL+"/mcp"
 }
 
-func (s *Server) renews(refresh string) bool {
+func (s *Server) redeemRefresh(refresh string) bool {
 	unused, known := s.refresh[refresh]
 	switch {
 	case known && unused:
@@ -211,7 +211,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.service.ServeHTTP(w, r)
 }
 
-func say(w http.ResponseWriter, status int, body any) {
+func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body) // the client may be gone
