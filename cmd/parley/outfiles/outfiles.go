@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"parley/bus"
+	"parley/channels"
 	"parley/channels/enclosure"
 	"parley/sessions/outgoing"
 	"parley/tools"
@@ -158,6 +159,31 @@ func (f Files) Release(message string, files []bus.FileRef) error {
 		errs = append(errs, f.Store.Release(ref, message))
 	}
 	return errors.Join(errs...)
+}
+
+// ReleaseSent removes the references of those messages that were sent before, by an earlier
+// attempt at their call. Nobody else would: who sends a message releases its files after the
+// book has it as sent, and may have done so before this attempt referred to them again. For
+// the same reason no file of a message is removed that is still to be sent.
+func (f Files) ReleaseSent(ctx context.Context, book channels.Sends, outs []bus.Outbound) error {
+	for _, out := range outs {
+		sent, err := book.Lookup(ctx, out.ID)
+		if errors.Is(err, channels.ErrNoSend) || err == nil && slices.ContainsFunc(sent.Parts, isOpen) {
+			continue
+		}
+		if err == nil {
+			err = f.Release(out.ID, out.Files)
+		}
+		if err != nil {
+			return fmt.Errorf("release the files of %s: %w", out.ID, err)
+		}
+	}
+	return nil
+}
+
+// isOpen reports whether a part is still to be sent.
+func isOpen(p channels.SentPart) bool {
+	return p.State == channels.Queued || p.State == channels.Sending || p.State == channels.Drafted
 }
 
 // refs returns the folders that files are in, each once; all files of one call share one.

@@ -129,6 +129,51 @@ func TestForgetsTheFilesOfMessages(t *testing.T) {
 	}
 }
 
+// A call that is made again after it was cut off may keep files for messages that were sent
+// meanwhile: these go, and those of messages that are still to be sent stay.
+func TestACallThatIsMadeAgainLeavesNoFilesOfSentMessages(t *testing.T) {
+	h, files, dir, session := desk(t)
+	must(t, dir.Write("a", []byte("a")))
+	to := bus.Address{Channel: hometest.Channel, Chat: "42"}
+	letter := outfiles.Letter{Session: session, Call: call, IDs: []string{"sent", "half", "new"}, Most: 10}
+	kept, err := files.Keep(t.Context(), letter, dir, []string{"a"})
+	must(t, err)
+	for id, states := range map[string][]string{"sent": {channels.Sent, channels.Failed}, "half": {channels.Failed, channels.Queued}} {
+		_, _, err := h.Book.Begin(t.Context(), channels.Send{ID: id, To: to, Parts: []channels.SentPart{{}, {File: true}}})
+		must(t, err)
+		for i, state := range states {
+			must(t, h.Book.Mark(t.Context(), id, i, channels.SentPart{File: i == 1, State: state}))
+		}
+	}
+	must(t, files.Release("sent", kept)) // by who has sent it
+	again, err := files.Keep(t.Context(), letter, dir, []string{"a"})
+	must(t, err)
+	var outs []bus.Outbound
+	for _, id := range letter.IDs {
+		outs = append(outs, bus.Outbound{ID: id, To: to, Files: again})
+	}
+	must(t, files.ReleaseSent(t.Context(), h.Book, outs))
+	var left []string
+	all, err := h.Outgoing.References(t.Context(), session)
+	must(t, err)
+	for _, r := range all {
+		left = append(left, r.Message)
+	}
+	slices.Sort(left)
+	if strings.Join(left, " ") != "half new" {
+		t.Errorf("files are kept for %v", left)
+	}
+	must(t, files.Release("half", again))
+	must(t, h.Book.Mark(t.Context(), "half", 1, channels.SentPart{File: true, State: channels.Sent}))
+	_, _, err = h.Book.Begin(t.Context(), channels.Send{ID: "new", To: to, Parts: []channels.SentPart{{}}})
+	must(t, err)
+	must(t, h.Book.Mark(t.Context(), "new", 0, channels.SentPart{State: channels.Sent}))
+	must(t, files.ReleaseSent(t.Context(), h.Book, outs))
+	if _, err := files.Read(again[0]); !errors.Is(err, enclosure.ErrMissing) {
+		t.Errorf("after all were sent, a read gives %v", err)
+	}
+}
+
 // What a crash leaves goes: files that were never published, and those of messages that
 // are through. What waits to be sent stays, however long.
 func TestSweep(t *testing.T) {

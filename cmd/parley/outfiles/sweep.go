@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,9 +60,11 @@ func (s Sweeper) Sweep(ctx context.Context, before time.Time) (int, error) {
 	return s.Files.Store.Sweep(ctx, before, func(r outgoing.Reference) (bool, error) {
 		send, err := s.Book.Lookup(ctx, r.Message)
 		switch {
-		case err == nil:
-			return send.State() == channels.Queued, nil
-		case !errors.Is(err, channels.ErrNoSend):
+		case err == nil && !slices.ContainsFunc(send.Parts, isOpen):
+			return false, nil
+		case err == nil && send.State() == channels.Queued:
+			return true, nil
+		case err != nil && !errors.Is(err, channels.ErrNoSend):
 			return false, fmt.Errorf("look up a message: %w", err)
 		}
 		if waiting == nil {

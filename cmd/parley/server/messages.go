@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -59,6 +60,11 @@ func (s *Server) deliver(ctx context.Context, l message.Letter) error {
 	for _, out := range outs {
 		if err := s.publishOutbound(ctx, out); err != nil {
 			return err
+		}
+	}
+	if l.Attempt > 1 && len(l.Files) > 0 {
+		if err := s.outgoing().ReleaseSent(ctx, s.home.Book, outs); err != nil {
+			s.log.Warn("files that were sent already are removed later", slog.String("call", l.ID), slog.Any("error", err))
 		}
 	}
 	return nil
