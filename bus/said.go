@@ -125,11 +125,16 @@ type Inbound struct {
 	Private bool `json:"private"`
 	// Mentioned says that the bot was addressed: by name, by a reply to it, or because
 	// nobody else is there.
-	Mentioned bool      `json:"mentioned,omitempty"`
-	Text      string    `json:"text"`
-	Args      string    `json:"args,omitempty"`
-	ReplyTo   string    `json:"reply_to,omitempty"` // the platform's id of the message itself, for a reply that quotes it
-	SentAt    time.Time `json:"sent_at,omitzero"`
+	Mentioned bool `json:"mentioned,omitempty"`
+	// Called says that the message began with the bot's name, which Text leaves out. Answers
+	// is the platform's id of the message to which this one replies, where it names one. Both
+	// are for the gateway alone.
+	Called  bool      `json:"-"`
+	Answers string    `json:"-"`
+	Text    string    `json:"text"`
+	Args    string    `json:"args,omitempty"`
+	ReplyTo string    `json:"reply_to,omitempty"` // the platform's id of the message itself, for a reply that quotes it
+	SentAt  time.Time `json:"sent_at,omitzero"`
 	// Quotes are texts in the message that its sender did not write in it: what it
 	// forwards, and what it replies to.
 	Quotes []Quote `json:"quotes,omitempty"`

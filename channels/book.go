@@ -211,6 +211,14 @@ type Chats interface {
 	Meet(ctx context.Context, chat Chat) error
 	// Chats lists the chats, sorted by address.
 	Chats(ctx context.Context) ([]Chat, error)
+	// Assign records that a chat's session is chat.Session from now on; an unknown chat is
+	// recorded whole. The record is durable when Assign returns.
+	Assign(ctx context.Context, chat Chat) error
+	// SessionAt returns the session of the chat with that address; "" for an unknown chat.
+	SessionAt(ctx context.Context, at bus.Address) (session string, err error)
+	// SessionOf returns the session that wrote the message with that id of the platform's in
+	// a chat; "" if no session is known to have written it. The thread of at does not matter.
+	SessionOf(ctx context.Context, at bus.Address, message string) (session string, err error)
 }
 
 // Asks remembers the asks for which parked turns wait, so that an answer on any channel

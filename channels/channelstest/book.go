@@ -64,6 +64,7 @@ func RunBook(t *testing.T, h Harness) {
 		{"offers", testOffers},
 		{"revoke", testRevoke},
 		{"chats", testChats},
+		{"session of a message", testSessionOf},
 		{"names", testNames},
 		{"submissions", testSubmissions},
 		{"keys of submissions live for a day", testSubmissionKeysLiveADay},
@@ -289,6 +290,32 @@ func testChats(t *testing.T, s suite) {
 	if want := "c:1 main:c:1 false true|c:1/9 main:c:1:9 false true|c:2 main:c:2 true true"; strings.Join(got, "|") != want {
 		t.Errorf("chats %q, want %q", got, want)
 	}
+	// A thread's session is the one that was assigned last.
+	must(t, b.Assign(t.Context(), channels.Chat{Address: at("2", "5"), Session: "ops:c:2:5", Group: true, Seen: first}))
+	must(t, b.Meet(t.Context(), channels.Chat{Address: at("2", "5"), Session: "main:c:2:5", Group: true, Seen: time.Now()}))
+	must(t, b.Assign(t.Context(), channels.Chat{Address: at("1", "9"), Session: "ops:c:1:9", Seen: time.Now()}))
+	b = s.reopen(t, b)
+	for address, want := range map[bus.Address]string{at("2", "5"): "ops:c:2:5", at("1", "9"): "ops:c:1:9", at("1", ""): "main:c:1", at("9", ""): ""} {
+		if session, err := b.SessionAt(t.Context(), address); session != want || err != nil {
+			t.Errorf("the session at %s is %q, %v; want %q", address, session, err, want)
+		}
+	}
+}
+
+// The session that wrote a message is found by the platform's id, also where the message is
+// no answer; in other chats that id says nothing.
+func testSessionOf(t *testing.T, s suite) {
+	b := s.open(t)
+	send := channels.Send{ID: "asked", To: bus.Address{Channel: "c", Chat: "1", Thread: "2"}, Session: "ops:c:1:2", Parts: []channels.SentPart{{Text: "May I?", State: channels.Queued}}}
+	mustBegin(t, b, send)
+	must(t, b.Mark(t.Context(), send.ID, 0, channels.SentPart{State: channels.Sent, PlatformID: "77"}))
+	b = s.reopen(t, b)
+	for _, c := range []struct{ chat, message, want string }{{"1", "77", "ops:c:1:2"}, {"1", "78", ""}, {"2", "77", ""}, {"1", "", ""}} {
+		if session, err := b.SessionOf(t.Context(), bus.Address{Channel: "c", Chat: c.chat}, c.message); session != c.want || err != nil {
+			t.Errorf("message %q in %s is of %q, %v; want %q", c.message, c.chat, session, err, c.want)
+		}
+	}
+
 }
 
 // writeForever records sends until its process is killed, and calls say after each call of the

@@ -45,7 +45,10 @@ func (c *Channel) messageInbound(ctx context.Context, m *message) (bus.Inbound, 
 	if err != nil || !concerns {
 		return bus.Inbound{}, false, err
 	}
-	in.Text = c.typedText(m, called)
+	in.Text, in.Called = c.typedText(m, called), called && c.withoutOwnName(m.Content) != m.Content
+	if m.Answers != nil && m.Reference != nil {
+		in.Answers = m.Reference.Message
+	}
 	in.Quotes = c.quotes(m)
 	in.Attachments = attachments(m)
 	return in, true, nil

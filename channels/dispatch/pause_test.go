@@ -143,7 +143,9 @@ func TestTypingKeepsToWhatThePlatformAsksFor(t *testing.T) {
 func startGateway(t *testing.T, s *stage, gate channels.Channel) (stop func()) {
 	g := &gateway.Gateway{
 		Name: "c", Channel: gate, Bus: s.Bus, Events: s.Bus, Gate: new(gateway.Gate), Chats: s.Book, Pairings: s.Book,
-		Route: func(context.Context, bus.Inbound) (string, error) { return "main:c:1", nil }, Log: slog.New(slog.DiscardHandler),
+		Route: func(context.Context, bus.Inbound) (gateway.Routed, error) {
+			return gateway.Routed{Session: "main:c:1"}, nil
+		}, Log: slog.New(slog.DiscardHandler),
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -21,26 +21,49 @@ func (d *intake) handleChange(ctx context.Context, in bus.Inbound) error {
 	if err != nil || !ok {
 		return err
 	}
-	key, err := d.Route(ctx, in)
+	to, err := d.Route(ctx, in)
 	if err != nil {
 		return nil //nolint:nilerr // without a session the bot knows nothing that was said there
 	}
-	known := false
-	if d.Knows != nil {
-		if known, err = d.Knows(ctx, key, in.Of); err != nil {
-			return fmt.Errorf("look whether a message is known: %w", err)
-		}
-	}
-	if !known {
-		if known, err = d.Bus.HasMail(ctx, bus.InboundTopic, key); err != nil {
-			return fmt.Errorf("look whether a session has mail: %w", err)
-		}
-	}
-	if !known {
-		return nil
-	}
 	in.From.Owner = owner
-	return d.publishUpdate(ctx, key, in)
+	keys, err := d.concerned(ctx, to, in.Of)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		change := forSession(to, key, in)
+		if to.Named && key == to.Session {
+			change.Text = to.Text
+		}
+		if err := d.publishUpdate(ctx, key, change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// concerned returns the session of a place that knows a message, or else those that have
+// mail, among which the message may be.
+func (d *intake) concerned(ctx context.Context, to Routed, message string) (waiting []string, err error) {
+	for _, key := range append([]string{to.Session}, to.Others...) {
+		if d.Knows != nil {
+			known, err := d.Knows(ctx, key, message)
+			if err != nil {
+				return nil, fmt.Errorf("look whether a message is known: %w", err)
+			}
+			if known {
+				return []string{key}, nil
+			}
+		}
+		has, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
+		if err != nil {
+			return nil, fmt.Errorf("look whether a session has mail: %w", err)
+		}
+		if has {
+			waiting = append(waiting, key)
+		}
+	}
+	return waiting, nil
 }
 
 // handleDeletion handles a deletion for which the platform does not say who wrote the
@@ -57,18 +80,23 @@ func (d *intake) handleDeletion(ctx context.Context, in bus.Inbound) error {
 			return d.publishUpdate(ctx, session, in)
 		}
 	}
-	key, err := d.Route(ctx, in)
+	to, err := d.Route(ctx, in)
 	if err != nil {
 		return nil //nolint:nilerr // without a session nothing waits
 	}
-	waits, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
-	if err != nil {
-		return fmt.Errorf("look whether a session has mail: %w", err)
+	for _, key := range append([]string{to.Session}, to.Others...) {
+		waits, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
+		if err != nil {
+			return fmt.Errorf("look whether a session has mail: %w", err)
+		}
+		if !waits {
+			continue
+		}
+		if err := d.publishUpdate(ctx, key, forSession(to, key, in)); err != nil {
+			return err
+		}
 	}
-	if !waits {
-		return nil
-	}
-	return d.publishUpdate(ctx, key, in)
+	return nil
 }
 
 // publishUpdate publishes a change or reaction to a session. If the bus refuses it, it logs that

@@ -1,7 +1,8 @@
 // Package gateway publishes to the bus what people say on a channel, if they may talk to
 // the bot.
 //
-// Read gateway.go first: it takes a message from the channel to the bus. gate.go judges who
+// Read gateway.go first: it takes a message from the channel, and publish.go puts it on the
+// bus for its session. gate.go judges who
 // may talk to the bot. admission.go tells owners who asks to be admitted, and those people
 // that they were; introduction.go tells people what the bot is, and opened.go what it may
 // do for them when they open a place of the bot's. ratings.go stores what people think of
@@ -45,7 +46,7 @@ type Gateway struct {
 	Gate   *Gate
 	// Route returns the session for a message. With ErrNotNow the message is handed on
 	// again later; any other error means that there is no session for it.
-	Route    func(context.Context, bus.Inbound) (session string, err error)
+	Route    func(context.Context, bus.Inbound) (Routed, error)
 	Chats    channels.Chats
 	Pairings channels.Pairings
 	// Knows, if set, reports whether a session's log contains a message.
@@ -79,6 +80,17 @@ type Gateway struct {
 	About func(session string, opened bus.Inbound) string
 	Log   *slog.Logger
 	Now   func() time.Time // nil is time.Now
+}
+
+// Routed says where a message goes.
+type Routed struct {
+	Session string
+	// Text is the message's text without the word by which it names its agent. Named says
+	// that there is one.
+	Text  string
+	Named bool
+	// Others are the sessions of other agents with which people may talk in that place.
+	Others []string
 }
 
 // ErrNotNow says that a message cannot be accepted now, but soon can.
@@ -231,73 +243,6 @@ func (d *intake) handle(ctx context.Context, in bus.Inbound) error {
 	return d.publish(ctx, in)
 }
 
-// handlePress publishes the command of a button that somebody pressed, if they may talk to
-// the bot. In a group a press needs no mention, because the button is the bot's. It neither
-// asks for admission nor records the chat as one in which people spoke to the bot.
-func (d *intake) handlePress(ctx context.Context, in bus.Inbound) error {
-	said, urgent := channels.AsCommand(in)
-	if said.Kind != bus.Command {
-		return nil // no button of this bot has such a text
-	}
-	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return channels.ErrNotAdmitted
-	}
-	said.From.Owner, said.From.Approver = owner, d.Gate.approves(in.From)
-	key, err := d.Route(ctx, in)
-	if err == nil {
-		err = bus.PublishInbound(ctx, d.Bus, key, said, urgent)
-		if err != nil && !bus.IsRefusal(err) {
-			return err
-		}
-	}
-	if errors.Is(err, ErrNotNow) {
-		return err
-	}
-	if err != nil { // another attempt would fail the same way
-		d.Log.Error("a press could not be taken", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
-		d.toAdmitted.enqueueOnce(in.At.String(), explainEvery, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo,
-			compose: fixedText("I could not take what you have pressed. Please write it instead.")})
-	}
-	return nil
-}
-
-// handleUnaddressed handles a group message that is not addressed to the bot. From people who may
-// talk to the bot it publishes /stop while the bot works there, and a command that answers
-// an ask by its id; it ignores everything else.
-func (d *intake) handleUnaddressed(ctx context.Context, in bus.Inbound) error {
-	said, _ := channels.AsCommand(in)
-	stops, answers := said.Text == "stop" && said.Args == "", channels.AnswersAsk(said)
-	if said.Kind != bus.Command || !stops && !answers {
-		return nil
-	}
-	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
-	if err != nil || !ok {
-		return err
-	}
-	key, err := d.Route(ctx, in)
-	if errors.Is(err, ErrNotNow) {
-		return err
-	}
-	if err != nil {
-		return nil //nolint:nilerr // without a session the bot does not work there
-	}
-	if !answers {
-		working, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
-		if err != nil {
-			return fmt.Errorf("look whether a session is at work: %w", err)
-		}
-		if !working && !d.waits(ctx, key) {
-			return nil
-		}
-	}
-	in.From.Owner, in.From.Approver = owner, d.Gate.approves(in.From)
-	return d.publish(ctx, in)
-}
-
 // redeemOwnerCode makes a person an owner if they say an owner's code in a private chat, and
 // reports whether it did. The number of attempts is limited, for each person and for all; a
 // wrong code is treated like any other message.
@@ -325,72 +270,4 @@ func (d *intake) redeemOwnerCode(ctx context.Context, in bus.Inbound) (bool, err
 	d.Log.Info("the bot has an owner", slog.String("channel", d.Name), slog.String("person", in.From.ID))
 	d.toAdmitted.enqueue(autoReply{key: in.ID + "#owner", to: in.At, compose: fixedText("You own this bot now. Say " + channels.CommandPrefix(d.Channel) + "help to see what it understands.")})
 	return true, nil
-}
-
-// publish routes an admitted person's message to its session and puts it on the bus;
-// commands about a person's own data go to OwnData.
-func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
-	if said, _ := channels.AsCommand(in); channels.IsOwnData(said) && d.OwnData != nil && (in.Kind == bus.Said || in.Kind == "") {
-		return d.OwnData(ctx, said)
-	}
-	key, err := d.Route(ctx, in)
-	if errors.Is(err, ErrNotNow) {
-		return err
-	}
-	if err != nil {
-		d.Log.Error("message has no session", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
-		d.explain(in, "This message could not be taken: no session could be found for this chat.")
-		return nil
-	}
-	d.introduce(ctx, in)
-	said, urgent := channels.AsCommand(in)
-	said = d.addEarlier(ctx, said)
-	said.Private = !said.Group
-	err = bus.PublishInbound(ctx, d.Bus, key, said, urgent)
-	switch {
-	case errors.Is(err, bus.ErrFull):
-		d.explain(in, "Too many messages are waiting here already, so this one was not taken. Please say it again once I have answered, or say "+channels.CommandPrefix(d.Channel)+"stop.")
-		return nil
-	case errors.Is(err, bus.ErrInvalid):
-		d.Log.Warn("message was not valid", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
-		d.explain(in, "This message could not be taken: it is too long.")
-		return nil
-	case err != nil:
-		return err
-	}
-	if err := d.noteChat(ctx, in, key); err != nil {
-		return err
-	}
-	d.reactions.Seen(said)
-	return nil
-}
-
-// noteChat records the address at which somebody spoke to the bot, once in a while for each
-// address. The message is already durable, so after a failure the next message records the
-// address. In a group's thread, however, later messages need no mention only because of
-// this record, so there noteChat returns the error and the message is handed on again.
-func (d *intake) noteChat(ctx context.Context, in bus.Inbound, session string) error {
-	at := in.At.String()
-	if !d.notedChats.add(at, d.Now()) {
-		return nil
-	}
-	seen := in.SentAt
-	if seen.IsZero() {
-		seen = d.Now()
-	}
-	chat := channels.Chat{Address: in.At, Session: session, Group: in.Group, Seen: seen}
-	if !in.Group {
-		chat.Person, chat.Name = in.From.ID, in.From.Name
-		d.noteName(ctx, in.From)
-	}
-	err := d.Chats.Meet(ctx, chat)
-	if err == nil {
-		return nil
-	}
-	d.notedChats.forget(at)
-	d.Log.Warn("chat was not noted", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
-	if in.Group && in.At.Thread != "" {
-		return fmt.Errorf("note the thread of message %s: %w", in.ID, err)
-	}
-	return nil
 }

@@ -51,11 +51,11 @@ func (d *intake) showWelcome(ctx context.Context, in bus.Inbound) error {
 func (d *intake) aboutText(ctx context.Context, in bus.Inbound) string {
 	text := "Just write to me."
 	if d.About != nil {
-		session, err := d.Route(ctx, in)
+		to, err := d.Route(ctx, in)
 		if err != nil {
 			return "I cannot be talked to here: no session could be found for this chat."
 		}
-		text = d.About(session, in)
+		text = d.About(to.Session, in)
 	}
 	if d.Introduction == nil {
 		return text

@@ -60,7 +60,7 @@ func (c *Channel) messageInbound(ctx context.Context, m *message, me Account) (b
 		}
 	}
 	in.From.Name = cmp.Or(c.people.name(ctx, m.User), m.User) // the id, so that the model can tell two people apart
-	in.Text = c.typedText(ctx, m, me, called)
+	in.Text, in.Called = c.typedText(ctx, m, me, called), beginsWithName(m, me)
 	in.Quotes = c.quotes(ctx, m, me)
 	in.Attachments = files.Attachments(m.Files)
 	for _, a := range m.Attachments {
@@ -90,7 +90,7 @@ func (c *Channel) changeInbound(ctx context.Context, what change, me Account) bu
 	}
 	if what.kind == bus.Edited {
 		in.From.Name = cmp.Or(c.people.name(ctx, m.User), m.User)
-		in.Text = c.typedText(ctx, m, me, m.mentions(me.User))
+		in.Text, in.Called = c.typedText(ctx, m, me, m.mentions(me.User)), beginsWithName(m, me)
 		in.Quotes, in.Attachments = c.quotes(ctx, m, me), files.Attachments(m.Files)
 	}
 	return in
@@ -121,6 +121,9 @@ func describeFiles(shared []files.File) string {
 	}
 	return strings.Join(all, " ")
 }
+
+// beginsWithName reports whether a message begins with the bot's name.
+func beginsWithName(m *message, me Account) bool { return withoutOwnName(m.Text, me.User) != m.Text }
 
 // withoutOwnName removes the bot's name from the beginning of a text.
 func withoutOwnName(text, me string) string {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"parley/bus"
 	"parley/channels"
 	"parley/sessions/sqldb"
 )
@@ -36,6 +37,42 @@ func (b *Book) Meet(ctx context.Context, chat channels.Chat) error {
 // Chats implements channels.Chats: it lists all chats, sorted by address.
 func (b *Book) Chats(ctx context.Context) ([]channels.Chat, error) {
 	return queryAll(ctx, b.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen, person, name FROM chats ORDER BY channel, chat, thread`)
+}
+
+// Assign implements channels.Chats: it inserts the chat, or updates its session.
+func (b *Book) Assign(ctx context.Context, chat channels.Chat) error {
+	at := chat.Address
+	_, err := b.db.Exec(ctx, `INSERT INTO chats (channel, chat, thread, session, shared, seen, person, name) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (channel, chat, thread) DO UPDATE SET session = excluded.session`,
+		append(textArgs(at.Channel, at.Chat, at.Thread, chat.Session), bit(chat.Group), stamp(chat.Seen), sqldb.Text(chat.Person), nameText(chat.Name))...)
+	if err != nil {
+		return fmt.Errorf("note a chat's session: %w", err)
+	}
+	return nil
+}
+
+// SessionAt implements channels.Chats.
+func (b *Book) SessionAt(ctx context.Context, at bus.Address) (string, error) {
+	return b.sessionBy(ctx, `SELECT session FROM chats WHERE channel = ? AND chat = ? AND thread = ?`, at.Channel, at.Chat, at.Thread)
+}
+
+// SessionOf implements channels.Chats.
+func (b *Book) SessionOf(ctx context.Context, at bus.Address, message string) (string, error) {
+	return b.sessionBy(ctx, `SELECT s.session FROM parts p JOIN sends s ON s.id = p.send
+		WHERE p.platform_id = ? AND p.platform_id <> '' AND s.channel = ? AND s.chat = ? AND s.session <> '' LIMIT 1`, message, at.Channel, at.Chat)
+}
+
+// sessionBy returns the session that a query finds; "" if it finds none.
+func (b *Book) sessionBy(ctx context.Context, query string, args ...string) (session string, err error) {
+	err = b.db.Read.QueryRowContext(ctx, query, textArgs(args...)...).Scan(&session)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("look up a session: %w", err)
+	}
+	restoreTexts(&session)
+	return session, nil
 }
 
 func scanChat(scan func(...any) error) (c channels.Chat, err error) {

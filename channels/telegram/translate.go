@@ -55,6 +55,9 @@ func (c *Channel) messageInbound(ctx context.Context, m *models.Message) (bus.In
 		Quotes:    c.quotes(m),
 		More:      hasContinuation(m),
 	}
+	if r := m.ReplyToMessage; r != nil && r.ForumTopicCreated == nil {
+		in.Answers = strconv.Itoa(r.ID)
+	}
 	in.Attachments = c.attachments(m)
 	// A forwarded message was written to somebody else: its text becomes a quote, and
 	// the names and commands in it call nobody here.
@@ -65,6 +68,7 @@ func (c *Channel) messageInbound(ctx context.Context, m *models.Message) (bus.In
 			return bus.Inbound{}, false, err
 		}
 		in.Mentioned = private || call == byName || (call == nobody && (everything || c.pointsAtBot(m)))
+		in.Called = call == byName && own.from == 0 && own.to > 0
 		in.Text = strings.TrimSpace(kind + " " + textWithLinks(text, textEntities(m), own))
 	}
 	// Outside of forums message_thread_id names a chain of replies.

@@ -150,6 +150,7 @@ func rules() []rule {
 		{"cmd/parley/config", 6, []string{"bus", "tools", "tools/spelling", "tools/sandbox/egress", "cmd/parley/config/positions", "cmd/parley/outbox"}},
 		{"cmd/parley/occasion", 4, []string{"bus"}},
 		{"cmd/parley/events", 5, []string{"bus", "channels", "channels/markup", "cmd/parley/occasion", "sessions"}},
+		{"cmd/parley/routing", 5, []string{"bus", "channels", "channels/gateway", "sessions"}},
 		{"cmd/parley/webhook", 6, []string{"bus", "channels", "channels/markup", "cmd/parley/events", "cmd/parley/outbox"}},
 		{"cmd/parley/jobs", 6, []string{"bus", "cmd/parley/occasion", "sessions", "tools", "tools/jobs", "tools/sandbox", "tools/shell"}},
 		{"cmd/parley/reading", 6, []string{"bus", "channels", "sessions", "tools", "tools/history"}},

@@ -146,6 +146,7 @@ func (l *loader) checkChannel(name string) {
 	if agent := l.str(path + ".agent"); agent != "" {
 		l.checkAgentName(l.places[path+".agent"], path+".agent", agent)
 	}
+	l.checkAgentRoutes(path, platform)
 	l.checkAccess(path, platform)
 	for _, key := range []string{"allow_from", "owners", "approvers"} {
 		l.checkPeople(path+"."+key, platform)

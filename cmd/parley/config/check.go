@@ -170,7 +170,7 @@ func (l *loader) place(s string, targets bool) *fault {
 func (l *loader) needsModel() (path string, without *fault) {
 	const remedy = `set OPENAI_API_KEY; or [model] base_url for a server of your own; or [model] name = "demo"; or `
 	for _, name := range l.names["channels"] {
-		if path := "channels." + name; l.str(path+".mode") == "chat" && !l.hasOwnModel(l.str(path+".agent")) {
+		if path := "channels." + name; l.str(path+".mode") == "chat" && slices.ContainsFunc(l.agentsOf(path), func(agent string) bool { return !l.hasOwnModel(agent) }) {
 			return path, &fault{wrong: "it hears people, and no model answers them", remedy: remedy + `mode = "send" here`}
 		}
 	}

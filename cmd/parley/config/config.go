@@ -8,12 +8,12 @@
 // came from.
 //
 // The files: config.go has the types of the settings; declarations.go and the files of
-// single sections (agents.go, channels.go, http.go, models.go, tools.go) declare which
-// settings there are. Load (load.go) reads the file, takes each key (take.go), decodes
+// single sections (agents.go, channels.go, http.go, models.go, routes.go, tools.go)
+// declare which settings there are. Load (load.go) reads the file, takes each key (take.go), decodes
 // its value (decode.go), replaces references and fills the gaps from the environment
 // (env.go), checks the whole and describes mistakes (check.go), and builds the Config
-// (build.go). show.go prints the settings in force and knows which values no output may
-// show, reload.go compares two Configs.
+// (build.go), also one of two whose files were read one after the other. show.go prints the
+// settings in force and knows which values no output may show.
 package config
 
 import (
@@ -196,7 +196,8 @@ type Channel struct {
 	OnUnknown     string // "resend" or "drop"
 	Stream        string // how answers are shown while they are made: "auto", "edit" or "off"
 	FilesMB       int    // of one file, each way
-	Agent         string // who answers
+	Agent         string // who answers what no route matches
+	Routes        []AgentRoute
 	History       int    // how many messages of a thread are read that were said before the bot is called into it; 0 is none
 	Reactions     string // which reactions the agent is told of: ReactionsThumbs or ReactionsAll
 	Introduce     string // who is told what the bot is: IntroduceOnce or IntroduceNever

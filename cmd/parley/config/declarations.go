@@ -10,21 +10,22 @@ import (
 type kind int
 
 const (
-	asText     kind = iota // a string
-	asPath                 // a path, relative to the file's folder
-	asURL                  // a URL of one of the setting's schemes
-	asListen               // HOST:PORT, or "" for off
-	asDuration             // a string like "10s" or "2d"
-	asCount                // an integer
-	asTruth                // true or false
-	asMoney                // dollars: 2 or 2.0
-	asTexts                // a list of strings
-	asPaths                // a list of asPath
-	asPeople               // a list of strings or integers
-	asPlaces               // targets or addresses: a string or a list of them
-	asChats                // a list of ids of chats, or of { chat = …, mention = … }
-	asRoutes               // a list of { match = {…}, to = … }
-	asOpaque               // a table that a later release reads
+	asText        kind = iota // a string
+	asPath                    // a path, relative to the file's folder
+	asURL                     // a URL of one of the setting's schemes
+	asListen                  // HOST:PORT, or "" for off
+	asDuration                // a string like "10s" or "2d"
+	asCount                   // an integer
+	asTruth                   // true or false
+	asMoney                   // dollars: 2 or 2.0
+	asTexts                   // a list of strings
+	asPaths                   // a list of asPath
+	asPeople                  // a list of strings or integers
+	asPlaces                  // targets or addresses: a string or a list of them
+	asChats                   // a list of ids of chats, or of { chat = …, mention = … }
+	asRoutes                  // a list of { match = {…}, to = … }
+	asAgentRoutes             // a list of { match = { chat, user, mention }, agent = … }
+	asOpaque                  // a table that a later release reads
 )
 
 // Names to which the program itself gives a meaning.
@@ -55,6 +56,8 @@ const (
 	// changed setting may lead to a channel that does not run yet, and waits for the
 	// restart with it.
 	withChannels
+	// withAgents means at once if no agent was added or removed, for the same reason.
+	withAgents
 )
 
 // A setting declares one key that the file may hold. Everything that is known about a
@@ -282,6 +285,8 @@ func channelSections(platforms []string) []section {
 			{key: "stream", kind: asText, def: "auto", oneOf: built("auto", "edit", "off"), since: first, fills: into(func(c *Channel) any { return &c.Stream })},
 			{key: "files_mb", kind: asCount, def: int64(DefaultFilesMB), least: 1, since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.FilesMB })},
 			{key: "agent", kind: asText, def: MainAgent, since: first, fills: into(func(c *Channel) any { return &c.Agent })},
+			{key: "routes", kind: asAgentRoutes, example: `[{ match = { mention = "ops" }, agent = "ops" }]`,
+				since: first, reload: withAgents, fills: into(func(c *Channel) any { return &c.Routes })},
 			{key: "history", kind: asCount, def: int64(DefaultHistory), zeroIsOff: true, since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.History })},
 			{key: "reactions", kind: asText, def: ReactionsThumbs, oneOf: built(ReactionsThumbs, ReactionsAll), example: `"all"`,
 				since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.Reactions })},

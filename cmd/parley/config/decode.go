@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"net"
 	"net/url"
@@ -75,6 +74,8 @@ func (d *decoder) decode(v any) (any, *fault) {
 		return d.chats(v)
 	case asRoutes:
 		return d.routes(v)
+	case asAgentRoutes:
+		return d.agentRoutes(v)
 	case asOpaque:
 		if _, ok := v.(map[string]any); !ok {
 			return nil, d.wrongType("a table", v)
@@ -318,60 +319,4 @@ func (d *decoder) places(v any) (any, *fault) {
 		return nil, &fault{wrong: "names no place", remedy: d.exampleRemedy()}
 	}
 	return places, nil
-}
-
-func (d *decoder) routes(v any) (any, *fault) {
-	items, ok := v.([]any)
-	if !ok {
-		return nil, d.wrongType("a list of tables", v)
-	}
-	var list []Route
-	for i, item := range items {
-		r, f := d.route(item)
-		if f != nil {
-			f.index = i + 1
-			return nil, f
-		}
-		list = append(list, r)
-	}
-	return list, nil
-}
-
-func (d *decoder) route(v any) (Route, *fault) {
-	r := Route{Match: map[string]string{}}
-	table, ok := v.(map[string]any)
-	if !ok {
-		return r, d.wrongType("a table in each place", v)
-	}
-	for _, key := range slices.Sorted(maps.Keys(table)) {
-		if key != "match" && key != "to" {
-			return r, &fault{wrong: "a route has no " + strconv.Quote(key), remedy: oneOf(key, []string{"match", "to"})}
-		}
-	}
-	var f *fault
-	if r.To, f = d.routeTo(table["to"]); f != nil {
-		return r, f
-	}
-	match, _ := table["match"].(map[string]any)
-	if len(match) == 0 {
-		return r, &fault{wrong: "a route needs match, a table of texts", remedy: d.exampleRemedy()}
-	}
-	for name, want := range match {
-		if r.Match[name], f = d.text(want); f != nil {
-			return r, f
-		}
-	}
-	return r, nil
-}
-
-// routeTo decodes where a route leads. An empty list drops what matches.
-func (d *decoder) routeTo(v any) ([]string, *fault) {
-	if none, ok := v.([]any); ok && len(none) == 0 {
-		return []string{}, nil
-	}
-	to, f := d.places(v)
-	if f != nil {
-		return nil, &fault{wrong: "a route needs to: a target, an address or a list of them ([] drops what matches)", remedy: d.exampleRemedy()}
-	}
-	return to.([]string), nil
 }

@@ -47,12 +47,6 @@ type Webhook struct {
 	Group string // template of the group to which plain JSON belongs for the agent
 }
 
-// A Route sends posts that match to its own places.
-type Route struct {
-	Match map[string]string
-	To    []string // targets and addresses, as written; none drops what matches
-}
-
 // shortestToken is the least length of a token, so that it cannot be guessed.
 const shortestToken = 16
 

@@ -107,6 +107,8 @@ func (v *value) shown() any {
 		return x
 	case []Chat:
 		return shownChats(x)
+	case []AgentRoute:
+		return shownAgentRoutes(x)
 	case []Route:
 		list := []any{}
 		for _, r := range x {
@@ -242,7 +244,11 @@ func itemToTOML(item any) string {
 	if chat, ok := table["chat"]; ok {
 		return "{ chat = " + toTOML(chat) + ", mention = " + toTOML(table["mention"]) + " }"
 	}
-	return "{ match = " + matches(table["match"].(map[string]string)) + ", to = " + toTOML(table["to"]) + " }"
+	match := "{ match = " + matches(table["match"].(map[string]string))
+	if agent, ok := table["agent"]; ok {
+		return match + ", agent = " + toTOML(agent) + " }"
+	}
+	return match + ", to = " + toTOML(table["to"]) + " }"
 }
 
 func matches(m map[string]string) string {

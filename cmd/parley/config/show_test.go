@@ -147,6 +147,7 @@ prompt = "a\"b\\c\n\u0007é"
 [channels.telegram]
 access = "open"
 chats = [-7, { chat = "-8", mention = "never" }]
+routes = [{ match = { user = 9, mention = "ops" }, agent = "main" }]
 [targets]
 a = ["telegram:1"]
 [webhooks.json]
@@ -177,9 +178,10 @@ may_spawn = ["main"]
 		"\nbot_token = \"***\"  # TELEGRAM_BOT_TOKEN (environment)\n",
 		"\naccess = \"open\"  # parley.toml:4\n",
 		"\nchats = [\"-7\", { chat = \"-8\", mention = \"never\" }]  # parley.toml:5\n",
-		"\ntoken = \"***\"  # parley.toml:9, ${W}\n",
-		"\nroutes = [{ match = { \"repository.name\" = \"x\" }, to = [\"a\"] }]  # parley.toml:11\n",
-		"\nday = 2.0  # parley.toml:13\n", "\nmay_spawn = [\"main\"]  # parley.toml:16; no effect yet\n",
+		"\nroutes = [{ match = { \"mention\" = \"ops\", \"user\" = \"9\" }, agent = \"main\" }]  # parley.toml:6\n",
+		"\ntoken = \"***\"  # parley.toml:10, ${W}\n",
+		"\nroutes = [{ match = { \"repository.name\" = \"x\" }, to = [\"a\"] }]  # parley.toml:12\n",
+		"\nday = 2.0  # parley.toml:14\n", "\nmay_spawn = [\"main\"]  # parley.toml:17; no effect yet\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not print %q:\n%s", want, out.String())
@@ -244,6 +246,27 @@ func TestReload(t *testing.T) {
 	}
 	same(t, "access again", c.Channels["telegram"].Access, old.Channels["telegram"].Access)
 	same(t, "targets again", len(c.Targets), 0)
+}
+
+// Routes are read again while the agents to which they lead are the same; else they wait for
+// the restart with these.
+func TestReloadOfRoutes(t *testing.T) {
+	env := vars{"T": "1:x"}
+	route := func(to string) string { return "routes = [{ match = { mention = \"x\" }, agent = \"" + to + "\" }]\n" }
+	const ops = "[agents.ops]\n"
+	old := good(t, bot+ops, env)
+	c, changes, err := config.Reload(old, good(t, bot+route("ops")+ops, env))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "live", changes.Live, []string{"channels.telegram.routes"})
+	same(t, "routes", c.Channels["telegram"].Routes, []config.AgentRoute{{Mention: "x", Agent: "ops"}})
+	c, changes, err = config.Reload(old, good(t, bot+route("new")+ops+"[agents.new]\n", env))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "restart", changes.Restart[:2], []string{"agents.new", "channels.telegram.routes"})
+	same(t, "routes to a new agent", len(c.Channels["telegram"].Routes), 0)
 }
 
 func TestReloadOfChannels(t *testing.T) {

@@ -127,3 +127,11 @@ func (s *Server) fingerprintInputs(ctx context.Context, call tools.Call) (string
 func (s *Server) waitsForPeople(ctx context.Context, session string) (bool, error) {
 	return s.home.Book.Waits(ctx, session)
 }
+
+// isPrivateChat reports whether a chat is known to have one person and the bot alone.
+func (s *Server) isPrivateChat(at bus.Address) bool {
+	known, err := s.home.Book.Chats(context.Background())
+	return err == nil && slices.ContainsFunc(known, func(c channels.Chat) bool {
+		return c.Address.Channel == at.Channel && c.Address.Chat == at.Chat && !c.Group
+	})
+}

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"parley/channels/gateway"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/platforms"
+	"parley/cmd/parley/routing"
 	"parley/cmd/parley/welcome"
 	"parley/sessions"
 )
@@ -79,9 +79,10 @@ func (s *Server) runGateways(ctx context.Context) error {
 			<-ctx.Done()
 			return nil
 		}
+		router := s.router(l)
 		gw := &gateway.Gateway{
-			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Events: s.home.Bus, Gate: l.gate, Route: s.route(l),
-			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waitsForPeople, Knows: s.hasMessage, Whose: s.findMessageOwner(l), Log: s.log,
+			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Events: s.home.Bus, Gate: l.gate, Route: router.Route,
+			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waitsForPeople, Knows: s.hasMessage, Whose: router.Whose, Log: s.log,
 			Introduction: s.introduction(l), Notes: s.home.Book, About: s.capabilitiesText(l),
 			History:      func() int { return s.settings.Load().Channels[l.name].History },
 			AllReactions: func() bool { return s.settings.Load().Channels[l.name].Reactions == config.ReactionsAll },
@@ -142,34 +143,6 @@ func (s *Server) hasMessage(ctx context.Context, session, message string) (bool,
 	return err == nil, err
 }
 
-// findMessageOwner returns a function that finds the session on a channel that has a
-// message, and the person who said it. It also looks in the sessions that people have for
-// themselves there. It finds "" if no session has the message.
-func (s *Server) findMessageOwner(l *endpoint) func(context.Context, bus.Inbound) (session, person string, err error) {
-	return func(ctx context.Context, change bus.Inbound) (string, string, error) {
-		shared, err := l.sessionAt(change.At)
-		if err != nil {
-			return "", "", nil //nolint:nilerr // where there is no session nothing is known
-		}
-		keys := []string{shared}
-		if l.config.Session == config.SessionUser && change.Group {
-			own, err := s.personalSessions(ctx, l.config.Agent, change.At)
-			if err != nil {
-				return "", "", err
-			}
-			keys = append(keys, own...)
-		}
-		for _, key := range keys {
-			said, err := s.home.Store.Find(ctx, key, change.Of)
-			if errors.Is(err, sessions.ErrNotFound) {
-				continue
-			}
-			return key, said.Person, err
-		}
-		return "", "", nil
-	}
-}
-
 // receiveWhileHeld runs a gateway while this process holds its name, which one process at
 // a time can.
 func (s *Server) receiveWhileHeld(ctx context.Context, l *endpoint, gw *gateway.Gateway) error {
@@ -215,20 +188,17 @@ func forEach(ctx context.Context, endpoints []*endpoint, run func(context.Contex
 	return errors.Join(errs...)
 }
 
-// route returns a function that finds the session of a message: by the channel's agent,
-// by where it was said, and by who said it where each person has a session of their own.
-func (s *Server) route(l *endpoint) func(context.Context, bus.Inbound) (string, error) {
-	return func(ctx context.Context, in bus.Inbound) (string, error) {
-		if l.config.Session != config.SessionUser || !in.Group {
-			return l.sessionAt(in.At)
-		}
-		if able, err := s.home.MayPart(ctx); err != nil || !able {
-			s.log.Warn("a conversation of one person in a group waits: a process of an older release still serves, or it is not known",
-				slog.String("channel", l.name), slog.Any("error", err))
-			return "", gateway.ErrNotNow
-		}
-		_, user, _ := strings.Cut(in.From.ID, ":")
-		return sessions.PersonalKey(l.config.Agent, in.At.Channel, in.At.Chat, in.At.Thread, user)
+// router returns what finds the sessions of a channel's messages.
+func (s *Server) router(l *endpoint) *routing.Router {
+	return &routing.Router{
+		Agent: l.config.Agent, Scope: l.config.Session, Prefix: channels.CommandPrefix(l.channel), Book: s.home.Book, Store: s.home.Store, MayPart: s.home.MayPart, Log: s.log,
+		Routes: func() []routing.Route {
+			var routes []routing.Route
+			for _, r := range s.settings.Load().Channels[l.name].Routes {
+				routes = append(routes, routing.Route{Chat: r.Chat, User: r.User, Mention: r.Mention, Agent: r.Agent})
+			}
+			return routes
+		},
 	}
 }
 
@@ -247,14 +217,6 @@ func (s *Server) warnOfScopeChange(ctx context.Context, l *endpoint) {
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn("it is not known whether conversations begin anew", slog.String("channel", l.name), slog.Any("error", err))
 	}
-}
-
-// sessionAt returns the key of the session that everybody at an address shares.
-func (l *endpoint) sessionAt(at bus.Address) (string, error) {
-	if l.config.Session == config.SessionChannel {
-		at.Thread = ""
-	}
-	return sessionKey(l.config.Agent, at)
 }
 
 // sessionKey returns the key of an agent's session at an address.

@@ -10,13 +10,10 @@ import (
 	"unicode"
 
 	"parley/bus"
-	"parley/channels"
 	"parley/channels/markup"
-	"parley/cmd/parley/config"
 	"parley/cmd/parley/events"
 	"parley/cmd/parley/heartbeat"
 	"parley/cmd/parley/outbox"
-	"parley/sessions"
 	"parley/tools"
 	"parley/tools/message"
 )
@@ -168,21 +165,9 @@ func (s *Server) replySession(at bus.Address) (session string, ok bool) {
 		if l.name != at.Channel || !l.receive && l.config.Platform != "" {
 			continue
 		}
-		if l.config.Session == config.SessionUser && !s.isPrivateChat(at) {
-			return "", false // each who replies there has a session of their own
-		}
-		key, err := l.sessionAt(at)
-		return key, err == nil
+		return s.router(l).ReplySession(context.Background(), at)
 	}
 	return "", false
-}
-
-// isPrivateChat reports whether a chat is known to have one person and the bot alone.
-func (s *Server) isPrivateChat(at bus.Address) bool {
-	known, err := s.home.Book.Chats(context.Background())
-	return err == nil && slices.ContainsFunc(known, func(c channels.Chat) bool {
-		return c.Address.Channel == at.Channel && c.Address.Chat == at.Chat && !c.Group
-	})
 }
 
 // addresses resolves the place that the model gave: a target, or a channel and a chat.
@@ -263,28 +248,5 @@ func retryUntilDone(ctx context.Context, do func() error) error {
 		case <-ctx.Done():
 			return err
 		}
-	}
-}
-
-// personalSessions returns the keys of the sessions that people have for themselves at an
-// address.
-func (s *Server) personalSessions(ctx context.Context, agent string, at bus.Address) (keys []string, err error) {
-	first, err := sessions.PersonalKey(agent, at.Channel, at.Chat, at.Thread, "0")
-	if err != nil {
-		return nil, nil //nolint:nilerr // nobody can have one
-	}
-	prefix := strings.TrimSuffix(first, "0")
-	for after := prefix; ; {
-		page, err := s.home.Store.List(ctx, after, 100)
-		if err != nil || len(page) == 0 {
-			return keys, err
-		}
-		for _, one := range page {
-			if !strings.HasPrefix(one.Key, prefix) {
-				return keys, nil
-			}
-			keys = append(keys, one.Key)
-		}
-		after = page[len(page)-1].Key
 	}
 }

@@ -1,0 +1,213 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// handlePress publishes the command of a button that somebody pressed, if they may talk to
+// the bot. In a group a press needs no mention, because the button is the bot's. It neither
+// asks for admission nor records the chat as one in which people spoke to the bot.
+func (d *intake) handlePress(ctx context.Context, in bus.Inbound) error {
+	said, urgent := channels.AsCommand(in)
+	if said.Kind != bus.Command {
+		return nil // no button of this bot has such a text
+	}
+	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return channels.ErrNotAdmitted
+	}
+	said.From.Owner, said.From.Approver = owner, d.Gate.approves(in.From)
+	to, err := d.Route(ctx, in)
+	if err == nil {
+		err = d.publishTo(ctx, to, said, urgent)
+		if err != nil && !bus.IsRefusal(err) {
+			return err
+		}
+	}
+	if errors.Is(err, ErrNotNow) {
+		return err
+	}
+	if err != nil { // another attempt would fail the same way
+		d.Log.Error("a press could not be taken", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
+		d.toAdmitted.enqueueOnce(in.At.String(), explainEvery, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo,
+			compose: fixedText("I could not take what you have pressed. Please write it instead.")})
+	}
+	return nil
+}
+
+// handleUnaddressed handles a group message that is not addressed to the bot. From people who may
+// talk to the bot it publishes /stop while the bot works there, and a command that answers
+// an ask by its id; it ignores everything else.
+func (d *intake) handleUnaddressed(ctx context.Context, in bus.Inbound) error {
+	said, _ := channels.AsCommand(in)
+	stops, answers := said.Text == "stop" && said.Args == "", channels.AnswersAsk(said)
+	if said.Kind != bus.Command || !stops && !answers {
+		return nil
+	}
+	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
+	if err != nil || !ok {
+		return err
+	}
+	to, err := d.Route(ctx, in)
+	if errors.Is(err, ErrNotNow) {
+		return err
+	}
+	if err != nil {
+		return nil //nolint:nilerr // without a session the bot does not work there
+	}
+	if !answers {
+		working, err := d.atWork(ctx, to)
+		if err != nil || len(working) == 0 {
+			return err
+		}
+	}
+	in.From.Owner, in.From.Approver = owner, d.Gate.approves(in.From)
+	return d.publish(ctx, in)
+}
+
+// publish routes an admitted person's message to its session and puts it on the bus;
+// commands about a person's own data go to OwnData.
+func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
+	if said, _ := channels.AsCommand(in); d.isOwnData(in, said) {
+		return d.OwnData(ctx, said)
+	}
+	to, err := d.Route(ctx, in)
+	if errors.Is(err, ErrNotNow) {
+		return err
+	}
+	if err != nil {
+		d.Log.Error("message has no session", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
+		d.explain(in, "This message could not be taken: no session could be found for this chat.")
+		return nil
+	}
+	if to.Named {
+		in.Text = to.Text
+	}
+	said, urgent := channels.AsCommand(in)
+	if d.isOwnData(in, said) {
+		return d.OwnData(ctx, said)
+	}
+	d.introduce(ctx, in)
+	said = d.addEarlier(ctx, said)
+	said.Private = !said.Group
+	err = d.publishTo(ctx, to, said, urgent)
+	switch {
+	case errors.Is(err, bus.ErrFull):
+		d.explain(in, "Too many messages are waiting here already, so this one was not taken. Please say it again once I have answered, or say "+channels.CommandPrefix(d.Channel)+"stop.")
+		return nil
+	case errors.Is(err, bus.ErrInvalid):
+		d.Log.Warn("message was not valid", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
+		d.explain(in, "This message could not be taken: it is too long.")
+		return nil
+	case err != nil:
+		return err
+	}
+	if err := d.noteChat(ctx, in, to); err != nil {
+		return err
+	}
+	d.reactions.Seen(said)
+	return nil
+}
+
+// isOwnData reports whether a message is a command for OwnData.
+func (d *intake) isOwnData(in, said bus.Inbound) bool {
+	return d.OwnData != nil && (in.Kind == bus.Said || in.Kind == "") && channels.IsOwnData(said)
+}
+
+// publishTo publishes what somebody said to its session. /stop that names no agent goes to
+// every session that is at work in that place.
+func (d *intake) publishTo(ctx context.Context, to Routed, said bus.Inbound, urgent bool) error {
+	keys := []string{to.Session}
+	if said.Kind == bus.Command && said.Text == "stop" && !to.Named && len(to.Others) > 0 {
+		working, err := d.atWork(ctx, to)
+		if err != nil {
+			return err
+		}
+		if len(working) > 0 {
+			keys = working
+		}
+	}
+	for _, key := range keys {
+		if err := bus.PublishInbound(ctx, d.Bus, key, forSession(to, key, said), urgent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forSession returns a message as one of several sessions gets it. The bus takes an id once,
+// so for a session that is not the message's own the id is another.
+func forSession(to Routed, key string, in bus.Inbound) bus.Inbound {
+	if key != to.Session {
+		in.ID = bus.DerivedID(in.ID, "#"+hash(key))
+	}
+	return in
+}
+
+// hash returns a short text that stands for a session's key in an id.
+func hash(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:6])
+}
+
+// atWork returns those sessions of a place that have mail, or whose turn waits for people.
+func (d *intake) atWork(ctx context.Context, to Routed) (working []string, err error) {
+	for _, key := range append([]string{to.Session}, to.Others...) {
+		has, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
+		if err != nil {
+			return nil, fmt.Errorf("look whether a session is at work: %w", err)
+		}
+		if has || d.waits(ctx, key) {
+			working = append(working, key)
+		}
+	}
+	return working, nil
+}
+
+// noteChat records the address at which somebody spoke to the bot, once in a while for each
+// address. The message is already durable, so after a failure the next message records the
+// address. In a group's thread, however, later messages need no mention only because of
+// this record, so there noteChat returns the error and the message is handed on again.
+//
+// A message that names its agent in a thread makes the thread that agent's, until another
+// is named. That is recorded each time.
+func (d *intake) noteChat(ctx context.Context, in bus.Inbound, to Routed) error {
+	at, assigns := in.At.String(), to.Named && in.At.Thread != ""
+	if !d.notedChats.add(at, d.Now()) && !assigns {
+		return nil
+	}
+	seen := in.SentAt
+	if seen.IsZero() {
+		seen = d.Now()
+	}
+	chat := channels.Chat{Address: in.At, Session: to.Session, Group: in.Group, Seen: seen}
+	if !in.Group {
+		chat.Person, chat.Name = in.From.ID, in.From.Name
+		d.noteName(ctx, in.From)
+	}
+	note := d.Chats.Meet
+	if assigns {
+		note = d.Chats.Assign
+	}
+	err := note(ctx, chat)
+	if err == nil {
+		return nil
+	}
+	d.notedChats.forget(at)
+	d.Log.Warn("chat was not noted", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
+	if assigns || in.Group && in.At.Thread != "" {
+		return fmt.Errorf("note the thread of message %s: %w", in.ID, err)
+	}
+	return nil
+}

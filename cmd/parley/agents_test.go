@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"parley/agent/agenttest"
+	"parley/channels/slack/slacktest"
+	"parley/cmd/parley/parleytest"
+)
+
+var askedModel = regexp.MustCompile(`"model":"([^"]*)"`)
+
+// namedModel answers with the name of the model that was asked, how many words of people it
+// was shown, and the newest.
+func namedModel(r agenttest.Request) agenttest.Response {
+	name := askedModel.FindSubmatch(r.Body)[1]
+	return agenttest.Reply(fmt.Sprintf("%s %d: %s", name, bytes.Count(r.Body, []byte(`"role":"user"`)), r.Said()))
+}
+
+// opsByWord has an agent with a model of its own, who is called by a word.
+const opsByWord = "[agents.ops]\nmodel = \"large\"\n"
+
+// On each platform the word behind the bot's name leads to an agent, with its own model; what
+// follows in the thread, or answers its message, stays with it; without the word the main
+// agent answers in the same chat, and neither has seen what was said to the other.
+func TestAWordLeadsToAnAgentOnEachPlatform(t *testing.T) {
+	t.Parallel()
+	w := newThree(t, namedModel, opsByWord)
+	w.everywhere("routes = [{ match = { mention = \"ops\" }, agent = \"ops\" }]\n")
+	p := w.serve()
+	want := func(where, got, what string) {
+		t.Helper()
+		if !strings.Contains(got, what) {
+			t.Errorf("%s got %q, want %q", where, got, what)
+		}
+	}
+
+	ts := w.slack.Say("C1", "U2", "<@"+slacktest.Bot+"> Ops: is it up?")
+	want("Slack", slackSaid(t, w.slack, "C1", 1)[0].Text, "large 1: is it up?")
+	w.slack.Reply("C1", ts, "U2", "and the disk?")
+	want("Slack's thread", slackSaid(t, w.slack, "C1", 2)[1].Text, "large 2: and the disk?")
+	w.slack.Say("C1", "U2", "<@"+slacktest.Bot+"> hello")
+	want("Slack's other thread", slackSaid(t, w.slack, "C1", 3)[2].Text, "scripted 1: hello")
+
+	w.discord.Say("100", "501", discordCalled+"ops is it up?")
+	answer := discordSaid(t, w.discord, "100", 1)[0]
+	want("Discord", answer.Text, "large 1: is it up?")
+	w.discord.Say("100", "501", discordCalled+"hello")
+	want("Discord", discordSaid(t, w.discord, "100", 2)[1].Text, "scripted 1: hello")
+	awaitBookedAnswers(t, w.World, "discord", 2)
+	w.discord.Reply("100", "501", answer.ID, discordCalled+"and the disk?")
+	want("Discord's reply", discordSaid(t, w.discord, "100", 3)[2].Text, "large 2: and the disk?")
+
+	const group = -7
+	asked := w.Telegram.Say(group, 2, "@parleybot ops is it up?")
+	want("Telegram", w.WaitSaid(group, 1)[0], "large 1: is it up?")
+	w.Telegram.Say(group, 2, "@parleybot hello")
+	want("Telegram", w.WaitSaid(group, 2)[1], "scripted 1: hello")
+	awaitBookedAnswers(t, w.World, "telegram", 2)
+	w.Telegram.Edit(group, asked, "@parleybot ops is the database up?")
+	w.Telegram.Reply(group, 2, w.Telegram.Sent(group)[0].ID, map[string]any{"text": "and the disk?"})
+	want("Telegram's reply", w.WaitSaid(group, 3)[2], ": and the disk?")
+	newest := w.Model.Requests()[len(w.Model.Requests())-1].Body
+	if !bytes.Contains(newest, []byte(`"model":"large"`)) || !bytes.Contains(newest, []byte("is the database up?")) || bytes.Contains(newest, []byte("hello")) {
+		t.Errorf("after the edit the model was asked %s", newest)
+	}
+	p.Stop()
+	if n := w.Count("sessions.db", "SELECT count(*) FROM sessions WHERE key LIKE 'ops:%'"); n != 3 {
+		t.Errorf("the agent ops has %d conversations, want one on each platform", n)
+	}
+}
+
+// awaitBookedAnswers waits until the book knows that n messages to a channel were sent: then
+// who replies to them is known to reply to their agent.
+func awaitBookedAnswers(t *testing.T, w *parleytest.World, channel string, n int) {
+	t.Helper()
+	parleytest.WaitFor(t, "the book to know what was sent", func() bool {
+		return w.Count("book.db", "SELECT count(*) FROM parts p JOIN sends s ON s.id = p.send WHERE p.platform_id <> '' AND p.state = 'sent' AND s.channel = '"+channel+"'") >= n
+	})
+}

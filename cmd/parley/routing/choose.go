@@ -1,0 +1,92 @@
+package routing
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// A Route leads the messages that match it to an agent. An empty field matches all.
+type Route struct {
+	Chat    string // the platform's id of the chat
+	User    string // the platform's id of the sender
+	Mention string // the word by which the message names the agent
+	Agent   string
+}
+
+// said holds what the choice of an agent depends on.
+type said struct {
+	chat, user string
+	text       string
+	called     bool // the message began with the bot's name
+	// current is the agent of the conversation to which the message belongs by its place; ""
+	// if it belongs to none.
+	current string
+}
+
+// holds reports whether a route is for a chat and a sender; user "" is any of them.
+func (r Route) holds(chat, user string) bool {
+	return (r.Chat == "" || r.Chat == chat) && (r.User == "" || user == "" || r.User == user)
+}
+
+// choose returns the agent of the first route that matches a message, and the text without
+// the word that names the agent, if one does. A message that names no agent belongs to the
+// current agent if a word could name that one here. "" means that no route matches.
+func choose(routes []Route, s said) (agent, text string, named bool) {
+	front, word, rest := cutAgentWord(s.text, s.called)
+	calls := func(r Route) bool { return r.Mention != "" && strings.EqualFold(r.Mention, word) }
+	named = slices.ContainsFunc(routes, func(r Route) bool { return r.holds(s.chat, s.user) && calls(r) })
+	for _, r := range routes {
+		switch {
+		case !r.holds(s.chat, s.user):
+		case r.Mention == "":
+			return r.Agent, s.text, false
+		case named && calls(r):
+			if text = strings.TrimSpace(front + rest); text == "" {
+				text = s.text // the word is all that was said
+			}
+			return r.Agent, text, true
+		case !named && r.Agent == s.current:
+			return r.Agent, s.text, false
+		}
+	}
+	return "", s.text, false
+}
+
+// agents returns the agents with whom people may talk in a chat: those of the routes that
+// hold there, and the one for all the rest.
+func agents(routes []Route, otherwise, chat, user string) []string {
+	var all []string
+	for _, r := range routes {
+		if r.holds(chat, user) && !slices.Contains(all, r.Agent) {
+			all = append(all, r.Agent)
+		}
+	}
+	if !slices.Contains(all, otherwise) {
+		all = append(all, otherwise)
+	}
+	return all
+}
+
+// cutAgentWord splits a text into the names of files that stand in front, the word that may
+// name an agent, and the rest. Behind the bot's name that is the first word, where the name
+// is left out a first word with a colon.
+func cutAgentWord(text string, called bool) (files, word, rest string) {
+	rest = strings.TrimSpace(text)
+	for strings.HasPrefix(rest, "[") {
+		i := strings.IndexByte(rest, ']')
+		if i < 0 {
+			break
+		}
+		files, rest = files+rest[:i+1]+" ", strings.TrimSpace(rest[i+1:])
+	}
+	word, rest = rest, ""
+	if i := strings.IndexFunc(word, unicode.IsSpace); i >= 0 {
+		word, rest = word[:i], strings.TrimSpace(word[i:])
+	}
+	bare := strings.TrimRight(word, ":,")
+	if !called && !strings.HasSuffix(word, ":") {
+		return files, "", rest
+	}
+	return files, bare, rest
+}

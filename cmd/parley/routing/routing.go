@@ -1,0 +1,256 @@
+// Package routing finds the session of what people say on a channel: with which agent, in
+// which place, and of which person.
+//
+// routing.go makes the keys of sessions, and choose.go chooses the agent.
+package routing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/gateway"
+	"parley/sessions"
+)
+
+// The ways in which conversations on a channel are divided into sessions.
+const (
+	byThread  = "thread"  // one for each thread, or for each chat without threads
+	byChannel = "channel" // one for each chat
+	byUser    = "user"    // like byThread, but in groups one for each person
+)
+
+// A Book is the part of the channels' book that a Router reads.
+type Book interface {
+	Chats(ctx context.Context) ([]channels.Chat, error)
+	SessionAt(ctx context.Context, at bus.Address) (session string, err error)
+	SessionOf(ctx context.Context, at bus.Address, message string) (session string, err error)
+	OpenAsks(ctx context.Context) ([]bus.Ask, error)
+}
+
+// A Store is the part of the store of sessions that a Router reads.
+type Store interface {
+	Find(ctx context.Context, key, cause string) (sessions.Entry, error)
+	List(ctx context.Context, after string, limit int) ([]sessions.Info, error)
+}
+
+// A Router finds the sessions of what is said on one channel.
+type Router struct {
+	Agent  string         // who answers what no route matches
+	Routes func() []Route // as configured now; the first that matches decides
+	Scope  string         // how conversations are divided: "thread", "channel" or "user"
+	Prefix string         // what commands begin with
+	Book   Book
+	Store  Store
+	// MayPart reports whether all processes that serve know the sessions of single people.
+	MayPart func(ctx context.Context) (bool, error)
+	Log     *slog.Logger
+}
+
+// Route returns where a message goes. It is the Route of a gateway.Gateway.
+func (r *Router) Route(ctx context.Context, in bus.Inbound) (gateway.Routed, error) {
+	if r.Scope == byUser && in.Group {
+		if able, err := r.MayPart(ctx); err != nil || !able {
+			r.Log.Warn("a conversation of one person in a group waits: a process of an older release still serves, or it is not known",
+				slog.String("channel", in.At.Channel), slog.Any("error", err))
+			return gateway.Routed{}, gateway.ErrNotNow
+		}
+	}
+	routes, user := r.Routes(), userOf(in)
+	s := said{chat: in.At.Chat, user: user, text: in.Text, called: in.Called}
+	if slices.ContainsFunc(routes, func(one Route) bool { return one.Mention != "" && one.holds(s.chat, s.user) }) {
+		var err error
+		if s.current, err = r.currentAgent(ctx, in); err != nil {
+			return gateway.Routed{}, fmt.Errorf("%w: %w", gateway.ErrNotNow, err)
+		}
+	}
+	agent, text, named := choose(routes, s)
+	agent = cmp.Or(agent, r.Agent)
+	to := gateway.Routed{Named: named, Text: text}
+	if named {
+		to.Text = r.asCommand(text, in.Called)
+	}
+	var err error
+	if to.Session, err = r.key(agent, in); err != nil {
+		return gateway.Routed{}, err
+	}
+	for _, other := range agents(routes, r.Agent, in.At.Chat, user) {
+		if other == agent {
+			continue
+		}
+		key, err := r.key(other, in)
+		if err != nil {
+			return gateway.Routed{}, err
+		}
+		to.Others = append(to.Others, key)
+	}
+	return to, nil
+}
+
+// asCommand turns what stands behind an agent's name into the command that a channel makes
+// of the same behind the bot's name: a single word such as "stop", or one with the platform's
+// prefix of commands.
+func (r *Router) asCommand(text string, called bool) string {
+	if rest, ok := strings.CutPrefix(text, r.Prefix); ok && r.Prefix != "" {
+		return "/" + rest
+	}
+	switch word := strings.ToLower(text); word {
+	case "stop", "status", "new", "help":
+		if called {
+			return "/" + word
+		}
+	}
+	return text
+}
+
+// currentAgent returns the agent of the conversation to which a message belongs that names
+// none: the agent whose message it answers, or who waits for an answer of this person, or
+// with whom people talk in the thread. "" means that there is none.
+func (r *Router) currentAgent(ctx context.Context, in bus.Inbound) (string, error) {
+	answers := in.Answers
+	if in.Pressed {
+		answers = in.ReplyTo
+	}
+	if answers != "" {
+		if session, err := r.Book.SessionOf(ctx, in.At, answers); err != nil || session != "" {
+			return agentOf(session), err
+		}
+	}
+	asks, err := r.Book.OpenAsks(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, ask := range slices.Backward(asks) {
+		if ask.Kind == bus.AskQuestion && ask.Person == in.From.ID && ask.At == in.At {
+			return agentOf(ask.Session), nil
+		}
+	}
+	if in.At.Thread == "" {
+		return "", nil
+	}
+	session, err := r.Book.SessionAt(ctx, in.At)
+	return agentOf(session), err
+}
+
+// key returns the key of an agent's session for a message.
+func (r *Router) key(agent string, in bus.Inbound) (string, error) {
+	if r.Scope == byUser && in.Group {
+		return sessions.PersonalKey(agent, in.At.Channel, in.At.Chat, in.At.Thread, userOf(in))
+	}
+	return r.shared(agent, in.At)
+}
+
+// shared returns the key of the session that everybody at an address shares with an agent.
+func (r *Router) shared(agent string, at bus.Address) (string, error) {
+	if r.Scope == byChannel {
+		at.Thread = ""
+	}
+	return sessions.Key(agent, at.Channel, at.Chat, at.Thread)
+}
+
+// Whose returns the session that has a message which was edited or deleted, and the person
+// who said it; "" if no session has it. It also looks in the sessions that people have for
+// themselves there.
+func (r *Router) Whose(ctx context.Context, change bus.Inbound) (session, person string, err error) {
+	var keys []string
+	for _, agent := range agents(r.Routes(), r.Agent, change.At.Chat, "") {
+		shared, err := r.shared(agent, change.At)
+		if err != nil {
+			return "", "", nil //nolint:nilerr // where there is no session nothing is known
+		}
+		keys = append(keys, shared)
+		if r.Scope == byUser && change.Group {
+			own, err := r.personal(ctx, agent, change.At)
+			if err != nil {
+				return "", "", err
+			}
+			keys = append(keys, own...)
+		}
+	}
+	for _, key := range keys {
+		said, err := r.Store.Find(ctx, key, change.Of)
+		if errors.Is(err, sessions.ErrNotFound) {
+			continue
+		}
+		return key, said.Person, err
+	}
+	return "", "", nil
+}
+
+// personal returns the keys of the sessions that people have for themselves with an agent at
+// an address.
+func (r *Router) personal(ctx context.Context, agent string, at bus.Address) (keys []string, err error) {
+	first, err := sessions.PersonalKey(agent, at.Channel, at.Chat, at.Thread, "0")
+	if err != nil {
+		return nil, nil //nolint:nilerr // nobody can have one
+	}
+	prefix := strings.TrimSuffix(first, "0")
+	for after := prefix; ; {
+		page, err := r.Store.List(ctx, after, 100)
+		if err != nil || len(page) == 0 {
+			return keys, err
+		}
+		for _, one := range page {
+			if !strings.HasPrefix(one.Key, prefix) {
+				return keys, nil
+			}
+			keys = append(keys, one.Key)
+		}
+		after = page[len(page)-1].Key
+	}
+}
+
+// ReplySession returns the session that a reply at an address would reach, as far as the
+// address tells; false if it depends on who replies.
+func (r *Router) ReplySession(ctx context.Context, at bus.Address) (session string, ok bool) {
+	routes := r.Routes()
+	s := said{chat: at.Chat}
+	if r.Scope == byUser || slices.ContainsFunc(routes, func(one Route) bool { return one.User != "" && one.holds(at.Chat, "") }) {
+		if s.user, ok = r.onlyUser(ctx, at); !ok {
+			return "", false // each who replies there may have another session
+		}
+	}
+	if at.Thread != "" {
+		current, err := r.Book.SessionAt(ctx, at)
+		if err != nil {
+			return "", false
+		}
+		s.current = agentOf(current)
+	}
+	agent, _, _ := choose(routes, s)
+	session, err := r.shared(cmp.Or(agent, r.Agent), at)
+	return session, err == nil
+}
+
+// onlyUser returns the person with whom the bot is alone in a chat, by the platform's id;
+// false if it is not known to be alone with anybody there.
+func (r *Router) onlyUser(ctx context.Context, at bus.Address) (user string, ok bool) {
+	known, err := r.Book.Chats(ctx)
+	if err != nil {
+		return "", false
+	}
+	for _, c := range known {
+		if c.Address.Channel == at.Channel && c.Address.Chat == at.Chat && !c.Group {
+			return userOf(bus.Inbound{From: bus.Person{ID: c.Person}}), true
+		}
+	}
+	return "", false
+}
+
+// userOf returns the platform's id of a message's sender.
+func userOf(in bus.Inbound) string {
+	_, user, _ := strings.Cut(in.From.ID, ":")
+	return user
+}
+
+// agentOf returns the agent in a session's key.
+func agentOf(session string) string {
+	name, _, _ := strings.Cut(session, ":")
+	return name
+}
