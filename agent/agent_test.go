@@ -330,8 +330,8 @@ func TestToolRounds(t *testing.T) {
 	b.wantReply(b.say("1", "ann", "go"), `{"said":"0"}{"said":"1"}{"said":"2"}`)
 }
 
-// Whose account a turn's person is on is asked when it is counted, and once for all of its
-// steps; then the next turn asks anew.
+// Whose account a turn's person is on is asked once, for counting the turn and for all of
+// its steps; the next turn asks anew. It is not asked if the gate has looked.
 func TestThePayerIsAskedForOncePerTurn(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if n := len(results(r)); n < 3 {
@@ -347,7 +347,7 @@ func TestThePayerIsAskedForOncePerTurn(t *testing.T) {
 	b.run()
 	b.say("1", "alex", "go")
 	b.wantReply("", "done")
-	if n := asked.Load(); n != 2 {
+	if n := asked.Load(); n != 1 {
 		t.Errorf("it was asked %d times for one turn of four steps", n)
 	}
 	spent, err := b.store.Spent(t.Context(), "test:alex-elsewhere", time.Now())
@@ -357,8 +357,20 @@ func TestThePayerIsAskedForOncePerTurn(t *testing.T) {
 	b.say("1", "alex", "/new")
 	b.say("1", "alex", "again")
 	b.settled()
-	if n := asked.Load(); n < 4 {
+	n := asked.Load()
+	if n < 2 {
 		t.Errorf("the second turn has not asked: %d times in all", n)
+	}
+	b.publish(bus.Inbound{
+		ID: "judged", Kind: bus.Said, From: bus.Person{ID: "test:alex", Account: "test:judged"},
+		At: bus.Address{Channel: "test", Chat: "1"}, Text: "go",
+	})
+	b.settled()
+	if again := asked.Load(); again != n {
+		t.Errorf("it was asked %d times more though the gate had looked", again-n)
+	}
+	if spent, err := b.store.Spent(t.Context(), "test:judged", time.Now()); err != nil || spent == 0 {
+		t.Errorf("spent were %d, %v", spent, err)
 	}
 }
 

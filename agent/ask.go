@@ -24,10 +24,10 @@ const answerTokens = 4096
 type asker struct {
 	*session
 	purse purse.Purse
-	// payer is the person for whom the turn's cost is counted; "" until it is looked up.
+	// account is the person for whom the turn's cost is counted; "" until it is looked up.
 	// It stays the same for all steps of the turn: what one step has reserved, another may
 	// spend.
-	payer string
+	account string
 }
 
 // newAsker makes an asker with an empty purse.
@@ -97,15 +97,18 @@ func (a *asker) discard(ctx context.Context, t *turn, answer llm.Answer, events 
 // reserve reserves what a request may cost. If a budget is spent, it returns an *ending
 // that says so to people.
 func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
-	if a.payer == "" {
+	if a.account == "" && a.payer.person == t.person { // the turn has just been counted
+		a.account = a.payer.account
+	}
+	if a.account == "" {
 		var err error
-		if a.payer, err = a.accountOf(ctx, t.person); err != nil {
+		if a.account, err = a.accountOf(ctx, t.person); err != nil {
 			return err
 		}
 	}
 	input, info, limits := int64(transcript.Estimate(r)), a.agent.Model.Info(), a.cfg.Limits()
 	want := purse.Amount{Tokens: input + answerTokens, Micro: info.Price.Of(llm.Usage{Input: input, Output: answerTokens})}
-	bounds := purse.Bounds{Person: a.payer, Caps: limits.caps(a.payer, a.key(), a.agent)}
+	bounds := purse.Bounds{Person: a.account, Caps: limits.caps(a.account, a.key(), a.agent)}
 	if _, own := limits.TokensDayOf[t.person]; own || limits.TokensAlways || !info.Priced {
 		bounds.TokensDay = limits.tokensDay(t.person)
 	}

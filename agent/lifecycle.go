@@ -27,13 +27,16 @@ import (
 // if the person has begun enough turns in this hour or Admit refuses the message. These
 // limits do not bind owners.
 func (r *sessionRun) countTurn(ctx context.Context, in bus.Inbound) (release func(), refusal *ending, err error) {
+	account := in.From.Account // as the gate has just read it
+	if account == "" && !in.From.Owner {
+		if account, err = r.accountOf(ctx, in.From.ID); err != nil {
+			return nil, nil, err
+		}
+	}
+	r.payer = payer{in.From.ID, account}
 	if in.From.Owner {
 		release, err = r.resumeCount(ctx, in.From.ID, true)
 		return release, nil, err
-	}
-	account, err := r.accountOf(ctx, in.From.ID)
-	if err != nil {
-		return nil, nil, err
 	}
 	most := r.cfg.Limits()
 	release, again, err := r.quota.Begin(ctx, r.lease, account, in.ID, quota.Limits{AtOnce: most.Turns, Hour: most.TurnsHour})

@@ -36,6 +36,7 @@ type session struct {
 	// none.
 	ceiling int
 	count   tally.Count
+	payer   payer // of the turn that was counted last
 }
 
 // key returns the session's key.
@@ -271,6 +272,9 @@ func (s *session) approvals() Approvals {
 	}
 	return a
 }
+
+// A payer is a person with the person under whose name they are counted.
+type payer struct{ person, account string }
 
 // accountOf returns the person for whom another person is counted.
 func (s *session) accountOf(ctx context.Context, person string) (string, error) {

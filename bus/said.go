@@ -55,6 +55,9 @@ type Person struct {
 	// Name is the person's name on the platform. It is only for the model and for people to
 	// read: it proves nothing.
 	Name string `json:"name,omitempty"`
+	// Account is the person under whose name this one is counted and limited, if the gate
+	// has looked that up; "" if it has not.
+	Account string `json:"account,omitempty"`
 	// Owner says that the person owns the bot; the gate sets it.
 	Owner bool `json:"owner,omitempty"`
 	// Approver says that the person may approve tool calls of conversations on their

@@ -158,6 +158,9 @@ type Pairing struct {
 	Owner    bool
 	At       time.Time
 	Expires  time.Time // when a request that nobody approved ends
+	// Account is the person under whose name this one is counted; see [Link]. Only Paired
+	// sets it.
+	Account string
 }
 
 // Pairings remembers who was admitted, and who asks to be.
@@ -179,7 +182,8 @@ type Pairings interface {
 	StandingOffer(ctx context.Context, channel string) (code string, err error)
 	// Pairings lists admissions and open requests, sorted by person.
 	Pairings(ctx context.Context) ([]Pairing, error)
-	// Paired returns a person's admission; false if there is none.
+	// Paired returns a person's admission; false if there is none. It returns the account in
+	// both cases.
 	Paired(ctx context.Context, person string) (Pairing, bool, error)
 	// SetName records the platform's name of a person who is admitted or asks to be.
 	SetName(ctx context.Context, person, name string) error

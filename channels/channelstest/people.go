@@ -185,6 +185,11 @@ func testLinks(t *testing.T, s suite) {
 	wantMemory(t, b, "c:1", "likes tea\n\nlives in Ulm")
 	wantMemory(t, b, "d:1", "likes tea\n\nlives in Ulm")
 	wantMemory(t, b, "c:2", "another's")
+	for person, want := range map[string]string{"c:1": "c:1", "d:1": "c:1", "c:2": "c:2"} {
+		if p, paired, err := b.Paired(t.Context(), person); p.Account != want || paired || err != nil {
+			t.Errorf("%s is counted as %q, want %q; paired: %v, %v", person, p.Account, want, paired, err)
+		}
+	}
 	link(t, b, "d:1", "e:1", "m3")
 	if got := linkedPeople(t, b, "c:1"); got != "c:1 d:1 e:1" {
 		t.Errorf("three are %s", got)

@@ -17,7 +17,7 @@ func (d *intake) handleChange(ctx context.Context, in bus.Inbound) error {
 	if in.Kind == bus.Deleted && in.From.ID == "" {
 		return d.handleDeletion(ctx, in)
 	}
-	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
+	who, ok, err := d.Gate.Judge(ctx, d.Channel, d.Pairings, in.From)
 	if err != nil || !ok {
 		return err
 	}
@@ -25,7 +25,7 @@ func (d *intake) handleChange(ctx context.Context, in bus.Inbound) error {
 	if err != nil {
 		return nil //nolint:nilerr // without a session the bot knows nothing that was said there
 	}
-	in.From.Owner = owner
+	in.From.Owner = who.Owner
 	keys, err := d.concerned(ctx, to, in.Of)
 	if err != nil {
 		return err

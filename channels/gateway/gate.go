@@ -119,50 +119,54 @@ func (g *Gate) approves(who bus.Person) bool {
 }
 
 // Judge reports whether a person may talk to the bot now, apart from any message of theirs,
-// and returns the person with the rights that they have. It returns ErrUnjudged as for a
-// message.
+// and returns the person with the rights that they have, and the account, if the book was
+// read. It returns ErrUnjudged as for a message.
 func (g *Gate) Judge(ctx context.Context, ch channels.Channel, book channels.Pairings, who bus.Person) (bus.Person, bool, error) {
-	owner, ok, err := g.admits(ctx, ch, book, who)
-	who.Owner, who.Approver = owner, ok && g.approves(who)
-	return who, ok && err == nil, err
+	judged, ok, err := g.admits(ctx, ch, book, who)
+	judged.Approver = ok && g.approves(who)
+	return judged, ok && err == nil, err
 }
 
-// admits reports whether a person may talk to the bot, and whether they are an owner. It
-// always admits owners, both those of the settings and those in the book, and approvers. It
-// reads the book each time, because another process may write to it.
-func (g *Gate) admits(ctx context.Context, ch channels.Channel, book channels.Pairings, who bus.Person) (owner, ok bool, err error) {
+// admits reports whether a person may talk to the bot, and returns the person as an owner if
+// they are one. It always admits owners, both those of the settings and those in the book, and
+// approvers. It reads the book each time, because another process may write to it.
+func (g *Gate) admits(ctx context.Context, ch channels.Channel, book channels.Pairings, who bus.Person) (_ bus.Person, ok bool, err error) {
+	who.Owner = false
 	access := g.settings()
 	_, user, _ := strings.Cut(who.ID, ":")
 	if slices.Contains(access.Owners, user) {
-		return true, true, nil
+		who.Owner = true
+		return who, true, nil
 	}
 	paired, known, err := book.Paired(ctx, who.ID)
 	if err != nil {
-		return false, false, fmt.Errorf("look up a pairing: %w", err)
+		return who, false, fmt.Errorf("look up a pairing: %w", err)
 	}
+	who.Account = paired.Account
 	if known && paired.Owner {
-		return true, true, nil
+		who.Owner = true
+		return who, true, nil
 	}
 	if slices.Contains(access.Approvers, user) {
-		return false, true, nil
+		return who, true, nil
 	}
 	switch access.policy() {
 	case byAnybody:
-		return false, true, nil
+		return who, true, nil
 	case byPairing:
-		return false, known && paired.Approved, nil
+		return who, known && paired.Approved, nil
 	case byList:
-		return false, slices.Contains(access.AllowFrom, user), nil
+		return who, slices.Contains(access.AllowFrom, user), nil
 	case byMembers:
 		m, ok := channels.AsMembershipChecker(ch)
 		if !ok { // CheckAccess refuses this at the start
-			return false, false, nil
+			return who, false, nil
 		}
 		member, err := m.Member(ctx, who.ID)
 		if err != nil {
-			return false, false, fmt.Errorf("%w: %w", channels.ErrUnjudged, err)
+			return who, false, fmt.Errorf("%w: %w", channels.ErrUnjudged, err)
 		}
-		return false, member, nil
+		return who, member, nil
 	}
-	return false, false, nil
+	return who, false, nil
 }

@@ -230,7 +230,7 @@ func (d *intake) handle(ctx context.Context, in bus.Inbound) error {
 	if owned, err := d.redeemOwnerCode(ctx, in); owned || err != nil {
 		return err
 	}
-	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
+	who, ok, err := d.Gate.Judge(ctx, d.Channel, d.Pairings, in.From)
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (d *intake) handle(ctx context.Context, in bus.Inbound) error {
 		d.refuse(in)
 		return nil
 	}
-	in.From.Owner, in.From.Approver = owner, d.Gate.approves(in.From)
+	in.From = who
 	d.rememberOwner(in)
 	return d.publish(ctx, in)
 }

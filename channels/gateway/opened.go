@@ -23,11 +23,11 @@ func (d *intake) showWelcome(ctx context.Context, in bus.Inbound) error {
 	if !can {
 		return nil
 	}
-	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
+	judged, ok, err := d.Gate.Judge(ctx, d.Channel, d.Pairings, in.From)
 	if err != nil {
 		return err
 	}
-	in.From.Owner, in.From.Approver = owner, d.Gate.approves(in.From)
+	in.From = judged
 	who, replier := "stranger", d.toStrangers
 	if ok {
 		who, replier = "guest", d.toAdmitted

@@ -20,14 +20,14 @@ func (d *intake) handlePress(ctx context.Context, in bus.Inbound) error {
 	if said.Kind != bus.Command {
 		return nil // no button of this bot has such a text
 	}
-	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
+	who, ok, err := d.Gate.Judge(ctx, d.Channel, d.Pairings, in.From)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return channels.ErrNotAdmitted
 	}
-	said.From.Owner, said.From.Approver = owner, d.Gate.approves(in.From)
+	said.From = who
 	to, err := d.Route(ctx, in)
 	if err == nil {
 		err = d.publishTo(ctx, to, said, urgent)
@@ -55,7 +55,7 @@ func (d *intake) handleUnaddressed(ctx context.Context, in bus.Inbound) error {
 	if said.Kind != bus.Command || !stops && !answers {
 		return nil
 	}
-	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
+	who, ok, err := d.Gate.Judge(ctx, d.Channel, d.Pairings, in.From)
 	if err != nil || !ok {
 		return err
 	}
@@ -72,7 +72,7 @@ func (d *intake) handleUnaddressed(ctx context.Context, in bus.Inbound) error {
 			return err
 		}
 	}
-	in.From.Owner, in.From.Approver = owner, d.Gate.approves(in.From)
+	in.From = who
 	return d.publish(ctx, in)
 }
 

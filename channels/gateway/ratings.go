@@ -33,7 +33,7 @@ func (d *intake) handleReaction(ctx context.Context, in bus.Inbound) error {
 	if d.Ratings == nil || !ok && (d.AllReactions == nil || !d.AllReactions()) {
 		return nil
 	}
-	if _, admitted, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From); err != nil || !admitted {
+	if _, admitted, err := d.Gate.Judge(ctx, d.Channel, d.Pairings, in.From); err != nil || !admitted {
 		return err
 	}
 	r := channels.Rating{

@@ -259,23 +259,28 @@ func (b *Book) Pairings(ctx context.Context) ([]channels.Pairing, error) {
 	return queryAll(ctx, b.db.Read, scanPairing, `SELECT `+pairingFields+` FROM pairings WHERE approved = 1 OR expires > ? ORDER BY person`, stamp(time.Now()))
 }
 
-// Paired implements channels.Pairings: it reads a person's admission.
-func (b *Book) Paired(ctx context.Context, person string) (channels.Pairing, bool, error) {
-	const query = `SELECT ` + pairingFields + ` FROM pairings WHERE person = ? AND approved = 1`
-	p, err := scanPairing(func(dest ...any) error {
+// Paired implements channels.Pairings: one query reads a person's admission and account.
+func (b *Book) Paired(ctx context.Context, person string) (p channels.Pairing, known bool, err error) {
+	const query = `SELECT coalesce(p.person, ''), coalesce(p.chat, ''), coalesce(p.code, ''), coalesce(p.approved, 0), coalesce(p.owner, 0),
+			coalesce(p.changed, 0), coalesce(p.expires, 0), coalesce(p.name, ''), coalesce(l.account, who.id)
+		FROM (SELECT CAST(? AS TEXT) AS id) AS who
+		LEFT JOIN pairings p ON p.person = who.id AND p.approved = 1
+		LEFT JOIN links l ON l.person = who.id`
+	var account string
+	p, err = scanPairing(func(dest ...any) error {
+		args, dest := textArgs(person), append(dest, &account)
 		if b.db.Postgres() { // on PostgreSQL, shares a round trip with other statements of the channel
-			_, err := b.db.Group(ctx, query, textArgs(person), dest...)
+			_, err := b.db.Group(ctx, query, args, dest...)
 			return err
 		}
-		return b.db.Read.QueryRowContext(ctx, query, textArgs(person)...).Scan(dest...)
+		return b.db.Read.QueryRowContext(ctx, query, args...).Scan(dest...)
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return channels.Pairing{}, false, nil
-	}
 	if err != nil {
 		return channels.Pairing{}, false, fmt.Errorf("look up pairing: %w", err)
 	}
-	return p, true, nil
+	restoreTexts(&account)
+	p.Account = account
+	return p, p.Approved, nil
 }
 
 // Revoke implements channels.Pairings: it deletes a person's admission or request.
