@@ -26,73 +26,104 @@ func recordAnswer(t *testing.T, b Book, session, turn string, ids ...string) {
 	}
 }
 
+// ratedSession is the session whose answer c:t:1 the ratings of these tests are about; its parts
+// are the messages p1 and p2.
+const ratedSession = "main:c:1:2"
+
+func ratedAt() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+// newRating returns a rating of a message by a person.
+func newRating(person, message string, good bool) channels.Rating {
+	return channels.Rating{Person: person, At: bus.Address{Channel: "c", Chat: "1"}, Message: message, Good: good, Rated: ratedAt()}
+}
+
+// rate records a rating, and checks whether the book has changed by it.
+func rate(t *testing.T, b Book, r channels.Rating, want bool) channels.Rating {
+	t.Helper()
+	kept, changed, err := b.Rate(t.Context(), r)
+	if err != nil || changed != want {
+		t.Fatalf("rated %+v: changed %v, %v", r, changed, err)
+	}
+	return kept
+}
+
+// wantRatings checks the ratings of ratedSession.
+func wantRatings(t *testing.T, b Book, want ...string) {
+	t.Helper()
+	all, err := b.Ratings(t.Context(), ratedSession)
+	must(t, err)
+	var got []string
+	for _, r := range all {
+		verdict := " bad"
+		if r.Good {
+			verdict = " good"
+		}
+		if !r.Rated.Equal(ratedAt()) || r.Turn != "c:t:1" || r.At != (bus.Address{Channel: "c", Chat: "1", Thread: "2"}) {
+			t.Errorf("kept as %+v", r)
+		}
+		got = append(got, r.Person+" "+r.Message+verdict)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("ratings are %q, want %q", got, want)
+	}
+}
+
+// testRatings has subtests that build on each other: each goes on with the book of the one
+// before.
 func testRatings(t *testing.T, s suite) {
 	b := s.open(t)
-	recordAnswer(t, b, "main:c:1:2", "c:t:1", "p1", "p2")
-	mustBegin(t, b, channels.Send{ID: "c:t:1#draft", To: bus.Address{Channel: "c", Chat: "1", Thread: "2"}, Session: "main:c:1:2", Parts: []channels.SentPart{{State: channels.Drafted}}})
+	recordAnswer(t, b, ratedSession, "c:t:1", "p1", "p2")
+	mustBegin(t, b, channels.Send{ID: "c:t:1#draft", To: bus.Address{Channel: "c", Chat: "1", Thread: "2"}, Session: ratedSession, Parts: []channels.SentPart{{State: channels.Drafted}}})
 	must(t, b.Mark(t.Context(), "c:t:1#draft", 0, channels.SentPart{State: channels.Sent, PlatformID: "p1"}))
 	recordAnswer(t, b, "", "c:t:9", "p9") // from a release that does not record the session
-	day := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	rating := func(person, message string, good bool) channels.Rating {
-		return channels.Rating{Person: person, At: bus.Address{Channel: "c", Chat: "1"}, Message: message, Good: good, Rated: day}
-	}
-	rate := func(r channels.Rating, want bool) channels.Rating {
-		t.Helper()
-		kept, changed, err := b.Rate(t.Context(), r)
-		if err != nil || changed != want {
-			t.Fatalf("rated %+v: changed %v, %v", r, changed, err)
-		}
-		return kept
-	}
-	kept := rate(rating("c:7", "p1", true), true)
-	if kept.Turn != "c:t:1" || kept.Session != "main:c:1:2" || kept.At.Thread != "2" {
+
+	t.Run("a rating knows its answer", func(t *testing.T) { testRatedAnswer(t, b) })
+	t.Run("only another rating changes one", func(t *testing.T) { testRatingAgain(t, b) })
+	t.Run("what is no answer cannot be rated", func(t *testing.T) { testRatingOfNoAnswer(t, b) })
+	b = s.reopen(t, b)
+	t.Run("ratings outlive the process", func(t *testing.T) { wantRatings(t, b, "c:7 p1 good", "c:8 p2 bad") })
+	t.Run("a rating can be taken back", func(t *testing.T) {
+		must(t, b.Unrate(t.Context(), newRating("c:8", "p2", true))) // that is no longer the rating
+		must(t, b.Unrate(t.Context(), newRating("c:7", "p1", true)))
+		wantRatings(t, b, "c:8 p2 bad")
+	})
+	t.Run("a person's ratings are listed", func(t *testing.T) { testRatingsBy(t, b) })
+}
+
+func testRatedAnswer(t *testing.T, b Book) {
+	kept := rate(t, b, newRating("c:7", "p1", true), true)
+	if kept.Turn != "c:t:1" || kept.Session != ratedSession || kept.At.Thread != "2" {
 		t.Errorf("kept as %+v", kept)
 	}
-	rate(rating("c:7", "p1", true), false) // the same
 	for message, want := range map[string]string{"p2": "c:t:1", "p9": "", "p3": ""} {
-		found, ok, err := b.Rated(t.Context(), rating("c:7", message, false))
+		found, ok, err := b.Rated(t.Context(), newRating("c:7", message, false))
 		must(t, err)
-		if ok != (want != "") || ok && (found.Turn != want || found.Session != "main:c:1:2" || found.At.Thread != "2") {
+		if ok != (want != "") || ok && (found.Turn != want || found.Session != ratedSession || found.At.Thread != "2") {
 			t.Errorf("%s is found to be %+v, %t", message, found, ok)
 		}
 	}
-	rate(rating("c:8", "p2", true), true)
-	rate(rating("c:8", "p2", false), true) // in place of that
-	for _, none := range []channels.Rating{rating("c:7", "p9", true), rating("c:7", "p3", true), rating("c:7", "", true)} {
-		rate(none, false)
-	}
-	elsewhere := rating("c:7", "p1", true)
-	elsewhere.At.Chat = "another"
-	rate(elsewhere, false)
+}
 
-	want := func(what string, want ...string) {
-		t.Helper()
-		all, err := b.Ratings(t.Context(), "main:c:1:2")
-		must(t, err)
-		var got []string
-		for _, r := range all {
-			verdict := " bad"
-			if r.Good {
-				verdict = " good"
-			}
-			if !r.Rated.Equal(day) || r.Turn != "c:t:1" || r.At != (bus.Address{Channel: "c", Chat: "1", Thread: "2"}) {
-				t.Errorf("kept as %+v", r)
-			}
-			got = append(got, r.Person+" "+r.Message+verdict)
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s, ratings are %q, want %q", what, got, want)
-		}
+func testRatingAgain(t *testing.T, b Book) {
+	rate(t, b, newRating("c:7", "p1", true), false)
+	rate(t, b, newRating("c:8", "p2", true), true)
+	rate(t, b, newRating("c:8", "p2", false), true)
+}
+
+func testRatingOfNoAnswer(t *testing.T, b Book) {
+	for _, message := range []string{"p9", "p3", ""} {
+		rate(t, b, newRating("c:7", message, true), false)
 	}
-	b = s.reopen(t, b)
-	want("opened again", "c:7 p1 good", "c:8 p2 bad")
-	must(t, b.Unrate(t.Context(), rating("c:8", "p2", true))) // that is no longer the rating
-	must(t, b.Unrate(t.Context(), rating("c:7", "p1", true)))
-	want("taken back", "c:8 p2 bad")
+	elsewhere := newRating("c:7", "p1", true)
+	elsewhere.At.Chat = "another"
+	rate(t, b, elsewhere, false)
+}
+
+func testRatingsBy(t *testing.T, b Book) {
 	recordAnswer(t, b, "main:c:3", "c:t:3", "p7")
-	there := rating("c:8", "p7", true)
-	there.At.Chat, there.Rated = "1", day.Add(time.Hour)
-	rate(there, true)
+	there := newRating("c:8", "p7", true)
+	there.Rated = ratedAt().Add(time.Hour)
+	rate(t, b, there, true)
 	for person, want := range map[string]string{"c:8": "[main:c:1:2 p2 false main:c:3 p7 true]", "c:7": "[]", "": "[]"} {
 		by, err := b.RatingsBy(t.Context(), person)
 		must(t, err)
@@ -146,11 +177,40 @@ func remember(t *testing.T, b Book, scope, owner, call, text string) {
 	must(t, b.Remember(t.Context(), scope, owner, call, false, false, func(old string) (string, error) { return strings.TrimPrefix(old+"\n\n"+text, "\n\n"), nil }))
 }
 
+// testLinks has subtests that build on each other: each goes on with the book of the one
+// before.
 func testLinks(t *testing.T, s suite) {
 	b := s.open(t)
 	remember(t, b, channels.OfPerson, "c:1", "k1", "likes tea")
 	remember(t, b, channels.OfPerson, "d:1", "k2", "lives in Ulm")
 	remember(t, b, channels.OfPerson, "c:2", "k3", "another's")
+	t.Run("a code links two people once", func(t *testing.T) { testLinkByCode(t, b) })
+	b = s.reopen(t, b)
+	t.Run("links and shared memories outlive the process", func(t *testing.T) {
+		if got := linkedPeople(t, b, "d:1"); got != "c:1 d:1" || linkedPeople(t, b, "c:1") != got || linkedPeople(t, b, "c:2") != "" {
+			t.Errorf("linked: %s", got)
+		}
+		wantMemory(t, b, "c:1", "likes tea\n\nlives in Ulm")
+		wantMemory(t, b, "d:1", "likes tea\n\nlives in Ulm")
+		wantMemory(t, b, "c:2", "another's")
+	})
+	t.Run("linked people are counted as one", func(t *testing.T) {
+		for person, want := range map[string]string{"c:1": "c:1", "d:1": "c:1", "c:2": "c:2"} {
+			if p, paired, err := b.Paired(t.Context(), person); p.Account != want || paired || err != nil {
+				t.Errorf("%s is counted as %q, want %q; paired: %v, %v", person, p.Account, want, paired, err)
+			}
+		}
+	})
+	t.Run("a third person joins", func(t *testing.T) {
+		link(t, b, "d:1", "e:1", "m3")
+		if got := linkedPeople(t, b, "c:1"); got != "c:1 d:1 e:1" {
+			t.Errorf("three are %s", got)
+		}
+	})
+	t.Run("who leaves and who stays keep the memories", func(t *testing.T) { testUnlink(t, b) })
+}
+
+func testLinkByCode(t *testing.T, b Book) {
 	if got := linkedPeople(t, b, "c:1"); got != "" {
 		t.Errorf("linked before: %s", got)
 	}
@@ -161,7 +221,6 @@ func testLinks(t *testing.T, s suite) {
 	if again, err := b.OfferLink(t.Context(), channels.Offer{Person: "c:1", Chat: "c:chat", Cause: "o2"}); err != nil || again != code {
 		t.Errorf("the code is %q and %q, %v", code, again, err)
 	}
-	use := channels.Linking{Code: code, Person: "d:1", Chat: "d:chat", Cause: "m1"}
 	refused := func(l channels.Linking) {
 		t.Helper()
 		if all, err := b.Link(t.Context(), l); !errors.Is(err, channels.ErrNoCode) {
@@ -171,31 +230,17 @@ func testLinks(t *testing.T, s suite) {
 	refused(channels.Linking{Code: void, Person: "d:1", Cause: "m0"})
 	refused(channels.Linking{Code: code, Person: "c:1", Cause: "m0"}) // their own
 	for range 2 {                                                     // the second time as after a crash
-		all, err := b.Link(t.Context(), use)
+		all, err := b.Link(t.Context(), channels.Linking{Code: code, Person: "d:1", Chat: "d:chat", Cause: "m1"})
 		must(t, err)
 		if len(all) != 2 || all[0].Account != all[1].Account || all[0].Chat == all[1].Chat {
 			t.Errorf("linked: %+v", all)
 		}
 	}
 	refused(channels.Linking{Code: code, Person: "c:2", Cause: "m2"}) // used
-	b = s.reopen(t, b)
-	if got := linkedPeople(t, b, "d:1"); got != "c:1 d:1" || linkedPeople(t, b, "c:1") != got || linkedPeople(t, b, "c:2") != "" {
-		t.Errorf("linked: %s", got)
-	}
-	wantMemory(t, b, "c:1", "likes tea\n\nlives in Ulm")
-	wantMemory(t, b, "d:1", "likes tea\n\nlives in Ulm")
-	wantMemory(t, b, "c:2", "another's")
-	for person, want := range map[string]string{"c:1": "c:1", "d:1": "c:1", "c:2": "c:2"} {
-		if p, paired, err := b.Paired(t.Context(), person); p.Account != want || paired || err != nil {
-			t.Errorf("%s is counted as %q, want %q; paired: %v, %v", person, p.Account, want, paired, err)
-		}
-	}
-	link(t, b, "d:1", "e:1", "m3")
-	if got := linkedPeople(t, b, "c:1"); got != "c:1 d:1 e:1" {
-		t.Errorf("three are %s", got)
-	}
-	// The account loses the person after whom it is named, and both sides keep the
-	// memories.
+}
+
+// testUnlink parts c:1, after whom the account is named, from d:1 and e:1, and then these two.
+func testUnlink(t *testing.T, b Book) {
 	others, err := b.Unlink(t.Context(), "c:1")
 	must(t, err)
 	if len(others) != 2 || linkedPeople(t, b, "d:1") != "d:1 e:1" || linkedPeople(t, b, "c:1") != "" {
