@@ -1,9 +1,12 @@
 package sessionstest
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"parley/sessions"
 )
@@ -54,5 +57,50 @@ func runTurn(b *testing.B, s sessions.Store, key string, n int) {
 		if err := l.Append(b.Context(), l.Next(), entries...); err != nil {
 			b.Error(err)
 		}
+	}
+}
+
+// A Payment is how BenchmarkPayments opens stores of a kind and pays for turns.
+type Payment[S io.Closer] struct {
+	New  func(t testing.TB) string // as in a Harness
+	Open func(ctx context.Context, place string) (S, error)
+	// Pay reserves and settles what a turn of a person costs.
+	Pay      func(ctx context.Context, s S, turn, person string) error
+	Parallel int // how many turns there are at once for each processor
+}
+
+// BenchmarkPayments measures how many turns a second are paid for while 2, 20 or 200 people
+// have many turns at once, so that most writes change a row that others change too. It opens
+// two stores over the same place, as two processes would.
+func BenchmarkPayments[S io.Closer](b *testing.B, p Payment[S]) {
+	for _, people := range []int64{2, 20, 200} {
+		b.Run(fmt.Sprintf("people=%d", people), func(b *testing.B) {
+			place := p.New(b)
+			var stores []S
+			for range 2 {
+				s, err := p.Open(b.Context(), place)
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer s.Close()
+				stores = append(stores, s)
+			}
+			var turns, worst atomic.Int64
+			b.SetParallelism(p.Parallel)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					n := turns.Add(1)
+					began := time.Now()
+					if err := p.Pay(b.Context(), stores[n/people%2], fmt.Sprint("turn-", n), fmt.Sprint("telegram:", n%people)); err != nil {
+						b.Error(err)
+					}
+					if took := int64(time.Since(began)); took > worst.Load() {
+						worst.Store(took) // about
+					}
+				}
+			})
+			b.ReportMetric(float64(turns.Load())/b.Elapsed().Seconds(), "turns/s")
+			b.ReportMetric(float64(worst.Load())/1e6, "worst-ms")
+		})
 	}
 }
