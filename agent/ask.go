@@ -106,8 +106,9 @@ func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
 			return err
 		}
 	}
-	input, info, limits := int64(transcript.Estimate(r)), a.agent.Model.Info(), a.cfg.Limits()
-	want := purse.Amount{Tokens: input + answerTokens, Micro: info.Price.Of(llm.Usage{Input: input, Output: answerTokens})}
+	info, limits := a.agent.Model.Info(), a.cfg.Limits()
+	input, output := int64(a.countTokens(r)), int64(max(answerTokens, r.MaxTokens))
+	want := purse.Amount{Tokens: input + output, Micro: info.Price.Of(llm.Usage{Input: input, Output: output})}
 	bounds := purse.Bounds{Person: a.account, Caps: limits.caps(a.account, a.key(), a.agent)}
 	if _, own := limits.TokensDayOf[t.person]; own || limits.TokensAlways || !info.Priced {
 		bounds.TokensDay = limits.tokensDay(t.person)
@@ -157,6 +158,29 @@ func (a *asker) generate(ctx context.Context, t *turn, r llm.Request, events *st
 	}
 	a.slog.Warn("the model gave no answer", slog.String("turn", t.id), slog.Any("error", err))
 	return llm.Answer{}, a.endingOf(fault, t)
+}
+
+// loadPictures reads the pictures that the model is shown. A picture whose file is
+// missing or changed, and every picture if the model sees none, is replaced by a text.
+func (a *asker) loadPictures(ctx context.Context, messages []llm.Message) {
+	why := "it is not there any more as it was shown"
+	blind := a.agent.Picture == nil || a.agent.Model.Info().Blind
+	if blind {
+		why = "you cannot see pictures"
+	}
+	for _, m := range messages {
+		for i, b := range m.Blocks {
+			if b.Kind != llm.BlockPicture {
+				continue
+			}
+			if !blind {
+				b.Picture.Data = a.agent.Picture(ctx, a.key(), *b.Picture)
+			}
+			if len(b.Picture.Data) == 0 {
+				m.Blocks[i] = llm.Block{Kind: llm.BlockText, Text: transcript.NamePicture(b.Picture.Path, why)}
+			}
+		}
+	}
 }
 
 // recordVoid writes the cost of an answer that is not used; nil is none. That is no step

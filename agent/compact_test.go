@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"parley/agent/agenttest"
 	"parley/agent/llm"
 	"parley/agent/openai"
+	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
@@ -387,4 +389,41 @@ func TestATurnThatWasSummedUpWaitsForPeople(t *testing.T) {
 	if said := allText(*last.Load()); ran.Load() != 1 || !strings.Contains(said, instructions) || !strings.Contains(said, "SUMMARY of it") || !strings.Contains(said, "and hurry") {
 		t.Errorf("ran %d times; the turn went on with %s", ran.Load(), said)
 	}
+}
+
+// A summary that the model does not give is asked for once in a step, and the turn goes on
+// without it.
+func TestASummaryThatFailsIsAskedForOnce(t *testing.T) {
+	var summaries, asked atomic.Int64
+	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
+		if asksForSummary(q) {
+			summaries.Add(1)
+			return agenttest.Fail(http.StatusBadRequest, `{"error":{"message":"no","type":"invalid_request_error"}}`)
+		}
+		asked.Add(1)
+		return agenttest.Reply("fine")
+	})
+	b := small(t, s, 8192)
+	b.run()
+	for n := 0; summaries.Load() == 0 && n < 40; n++ {
+		b.wantReply(b.say("1", "ann", fmt.Sprintf("pear %d %s", n, strings.Repeat("word ", 300))), "fine")
+	}
+	b.settled()
+	if n := summaries.Load(); n != 1 {
+		t.Errorf("%d summaries were asked for, and %d answers", n, asked.Load())
+	}
+}
+
+// What is set aside for a call is counted as the provider counts: here each text is five
+// times as many tokens as its length lets expect.
+func TestABudgetCountsAsTheProviderDoes(t *testing.T) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		a := text("fine")
+		a.Usage = llm.Usage{Input: int64(5 * transcript.Estimate(r)), Output: 10}
+		return a, nil
+	})
+	b.limit.TokensDay, b.limit.TokensAlways = 24_000, true
+	b.run()
+	b.wantReply(b.say("1", "ann", strings.Repeat("word ", 1600)), "fine") // 2,000 by its length, 10,000 as counted
+	b.wantReply(b.say("1", "ann", "and now?"), "24000 tokens")            // 14,000 are left for more than 14,000
 }

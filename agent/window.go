@@ -42,9 +42,9 @@ const (
 // shortened and sent again.
 func (a *asker) answer(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
 	a.learnFromLog(r)
-	tried := t.summaries
+	tries := summaryTries{made: t.summaries}
 	for overflows := 0; ; overflows++ {
-		if err := a.fit(ctx, t, &r, &tried); err != nil {
+		if err := a.fit(ctx, t, &r, &tries); err != nil {
 			return llm.Answer{}, err
 		}
 		a.loadPictures(ctx, r.Messages)
@@ -66,6 +66,17 @@ func (a *asker) answer(ctx context.Context, t *turn, r llm.Request) (llm.Answer,
 			slog.Int("tokens", sent), slog.Int("window", fault.Window), slog.Int("limit", a.ceiling))
 	}
 }
+
+// summaryTries says what became of the summaries that a step has tried to make.
+type summaryTries struct {
+	made int // number of tries since the last answer
+	// failed is why the model gave none; nil if it did not fail. It is not asked for
+	// another before the next step.
+	failed *llm.Error
+}
+
+// areOver reports whether no further summary may be tried before the next step.
+func (s *summaryTries) areOver() bool { return s.failed != nil || s.made >= maxSummaries }
 
 // modelName returns the name of the model that is asked first.
 func (a *asker) modelName() string { return a.agent.Model.Info().Name }
@@ -123,9 +134,8 @@ func (a *asker) restOf(r llm.Request) int {
 // fit renders the log into the request, and shortens it until it fits. First it empties
 // old results, many at once, which lets the next requests begin with the same bytes.
 // Then it summarises the past, if necessary even that of the turn itself. What does not
-// help is not tried again before the next step. tried is the number of summaries that
-// were tried since the last.
-func (a *asker) fit(ctx context.Context, t *turn, r *llm.Request, tried *int) error {
+// help is not tried again before the next step.
+func (a *asker) fit(ctx context.Context, t *turn, r *llm.Request, tries *summaryTries) error {
 	r.Messages = transcript.Render(a.journal.Records(), t.id)
 	limit := a.requestLimit(*r)
 	ratio, _ := a.count.Tally.Ratio(a.modelName())
@@ -138,14 +148,17 @@ func (a *asker) fit(ctx context.Context, t *turn, r *llm.Request, tried *int) er
 		if done {
 			continue
 		}
-		if *tried >= maxSummaries {
+		if tries.areOver() {
 			break
 		}
-		if err := a.compact(ctx, t, r, tried); err != nil {
+		if err := a.compact(ctx, t, r, tries); err != nil {
 			return err
 		}
 	}
-	if has := a.agent.Model.Info().ContextTokens; has > 0 && *tried >= maxSummaries && a.count.IsLearned(a.modelName()) && a.countTokens(*r) > max(has, limit) {
+	if has := a.agent.Model.Info().ContextTokens; has > 0 && tries.areOver() && a.count.IsLearned(a.modelName()) && a.countTokens(*r) > max(has, limit) {
+		if tries.failed != nil {
+			return a.endingOf(tries.failed, t)
+		}
 		return a.endingTooLong(t, &llm.Error{Fault: llm.Overflow, Window: has})
 	}
 	transcript.TruncateResults(r.Messages, a.room)
@@ -174,12 +187,12 @@ func (a *asker) clearResults(ctx context.Context, t *turn, r *llm.Request) (bool
 // compact replaces the past with a summary, except the newest steps and what people
 // said. A summary that saves less than a fifth is not used. If there is no summary, the
 // turn does not end, because the model may still accept the request.
-func (a *asker) compact(ctx context.Context, t *turn, r *llm.Request, tried *int) error {
+func (a *asker) compact(ctx context.Context, t *turn, r *llm.Request, tries *summaryTries) error {
 	budgets := transcript.Budgets{Steps: a.room / 4, Unread: a.room / 2, Own: a.room / 2, Said: min(mostSaid, a.room/8)}
-	if *tried > 0 {
+	if tries.made > 0 {
 		budgets.Steps, budgets.Unread, budgets.Said = a.room/16, a.room/4, 0
 	}
-	*tried++
+	tries.made++
 	within, err := a.maySumUpWithin(ctx)
 	if err != nil {
 		return err
@@ -187,6 +200,7 @@ func (a *asker) compact(ctx context.Context, t *turn, r *llm.Request, tried *int
 	s, ok, err := a.sumUp(ctx, t, within, budgets)
 	if failed, is := errors.AsType[*llm.Error](err); is {
 		a.slog.Warn("summarising failed; going on without", slog.String("turn", t.id), slog.Any("error", failed))
+		tries.failed = failed
 		return nil
 	}
 	if err != nil || !ok {
@@ -367,27 +381,4 @@ func (s *session) contextText(ctx context.Context, in bus.Inbound) (string, erro
 	}
 	fmt.Fprintf(&b, "Where it would be more, I look at old results no longer, and sum up what is past; %[1]scompact does that now, and %[1]snew begins afresh.", s.commandPrefix(in.At))
 	return b.String(), nil
-}
-
-// loadPictures reads the pictures that the model is shown. A picture whose file is
-// missing or changed, and every picture if the model sees none, is replaced by a text.
-func (a *asker) loadPictures(ctx context.Context, messages []llm.Message) {
-	why := "it is not there any more as it was shown"
-	blind := a.agent.Picture == nil || a.agent.Model.Info().Blind
-	if blind {
-		why = "you cannot see pictures"
-	}
-	for _, m := range messages {
-		for i, b := range m.Blocks {
-			if b.Kind != llm.BlockPicture {
-				continue
-			}
-			if !blind {
-				b.Picture.Data = a.agent.Picture(ctx, a.key(), *b.Picture)
-			}
-			if len(b.Picture.Data) == 0 {
-				m.Blocks[i] = llm.Block{Kind: llm.BlockText, Text: transcript.NamePicture(b.Picture.Path, why)}
-			}
-		}
-	}
 }
