@@ -75,6 +75,9 @@ func (r *sessionRun) endAsk(ctx context.Context, t *turn, a *ask, end bus.Ask, c
 		return nil, err
 	}
 	ended := sessions.AskEnded{Ask: a.ID, State: end.State, Answer: end.Answer.Text, Reason: end.Answer.Reason, Name: end.Answer.By.Name}
+	if a.Kind == bus.AskQuestion {
+		ended.Question = questionText(a)
+	}
 	e := journal.NewEntry(t.id, sessions.KindAskEnded, ended)
 	e.Cause, e.Person, e.Call = cause, end.Answer.By.ID, a.Call
 	entries := append([]sessions.Entry{e}, more...)
@@ -218,6 +221,16 @@ func openQuestion(t *turn, in bus.Inbound) *ask {
 		}
 	}
 	return nil
+}
+
+// questionText returns a question with its choices, each with its number.
+func questionText(a *ask) string {
+	var text strings.Builder
+	text.WriteString(a.Question)
+	for i, choice := range a.Choices {
+		fmt.Fprintf(&text, " (%d) %s", i+1, choice)
+	}
+	return text.String()
 }
 
 // choiceOf returns the choice that an answer names by its number or its words, or else

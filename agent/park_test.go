@@ -19,6 +19,7 @@ import (
 	"parley/bus/timers"
 	"parley/channels/asks"
 	"parley/channels/sqlbook"
+	"parley/sessions"
 	"parley/tools"
 )
 
@@ -435,6 +436,18 @@ func TestTheNextWordsAnswerAQuestion(t *testing.T) {
 	}
 	if untold, err := d.book.UntoldAsks(t.Context(), time.Now().Add(time.Hour)); err != nil || len(untold) > 0 {
 		t.Errorf("untold are %+v, %v", untold, err)
+	}
+	for e, err := range b.store.Read(t.Context(), "main:test:1", 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind != sessions.KindAskEnded {
+			continue
+		}
+		ended, err := sessions.Decode[sessions.AskEnded](e)
+		if err != nil || ended.Question != "Which? (1) red (2) blue" || ended.Answer != "2" {
+			t.Errorf("the log has %+v, %v", ended, err)
+		}
 	}
 }
 

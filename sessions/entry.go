@@ -315,6 +315,9 @@ type AskEnded struct {
 	Ask    string `json:"ask"`
 	State  string `json:"state"`            // as that of bus.Ask
 	Answer string `json:"answer,omitempty"` // what the person said
-	Reason string `json:"reason,omitempty"`
-	Name   string `json:"name,omitempty"` // what the platform calls the person
+	// Question is what the agent asked, with the choices that it gave; "" if the ask was
+	// for an approval.
+	Question string `json:"question,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Name     string `json:"name,omitempty"` // what the platform calls the person
 }

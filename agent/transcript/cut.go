@@ -153,27 +153,62 @@ func sizeOf(r journal.Record, cleared int64) int {
 const frameBytes = 64
 
 // keptEntries returns the numbers of the entries that a summary keeps: what people said,
-// the newest within their budgets, and the files that came with it.
+// the newest within their budgets, and the files that came with it. Of the current turn
+// the first message goes before all others, because it says what the turn is about.
 func keptEntries(records []journal.Record, v view, covers int64, own string, b Budgets) []int64 {
-	said := map[string]bool{}
-	take := func(ofOwn bool, budget int) {
-		for _, r := range slices.Backward(records) {
-			if r.Kind != sessions.KindUser || r.N > covers || (own != "" && r.Turn == own) != ofOwn || !v.shows(r) && !v.keeps(r) {
-				continue
-			}
-			size := sizeOf(r, 0) / BytesPerToken
-			if size > budget {
-				if ofOwn {
-					continue
-				}
-				return // the kept messages have no gaps
-			}
-			budget -= size
-			said[r.Cause] = true
+	var inOwn, before []journal.Record // what people said, the newest first
+	for _, r := range slices.Backward(records) {
+		switch {
+		case r.N > covers || !isSaid(r) || !v.shows(r) && !v.keeps(r):
+		case own != "" && r.Turn == own:
+			inOwn = append(inOwn, r)
+		default:
+			before = append(before, r)
 		}
 	}
-	take(true, b.Own)
-	take(false, b.Said)
+	said, answers := map[string]bool{}, map[int64]bool{}
+	keep := func(r journal.Record, budget *int) bool {
+		size := (len(r.Entry.Data) + frameBytes) / BytesPerToken
+		if size > *budget {
+			return false
+		}
+		*budget -= size
+		if r.Kind == sessions.KindUser {
+			said[r.Cause] = true
+		} else {
+			answers[r.N] = true
+		}
+		return true
+	}
+	if n := len(inOwn) - 1; n >= 0 {
+		keep(inOwn[n], &b.Own)
+		inOwn = inOwn[:n]
+	}
+	for _, r := range inOwn {
+		keep(r, &b.Own)
+	}
+	for _, r := range before {
+		if !keep(r, &b.Said) {
+			break // the kept messages have no gaps
+		}
+	}
+	return numbersOf(records, covers, said, answers)
+}
+
+// isSaid reports whether a person has said what an entry holds: a message, or an answer
+// to a question of the agent's.
+func isSaid(r journal.Record) bool {
+	d, ok := r.Data.(sessions.AskEnded)
+	return r.Kind == sessions.KindUser || ok && isAnswer(d)
+}
+
+// isAnswer reports whether an ask ended with an answer to a question. An approval is
+// none.
+func isAnswer(d sessions.AskEnded) bool { return d.Question != "" && d.Answer != "" }
+
+// numbersOf returns the numbers of the covered entries that are kept: the messages with
+// these causes, the files that came with them, and the answers with these numbers.
+func numbersOf(records []journal.Record, covers int64, said map[string]bool, answers map[int64]bool) []int64 {
 	var numbers []int64
 	for _, r := range records {
 		of := ""
@@ -185,7 +220,7 @@ func keptEntries(records []journal.Record, v view, covers int64, own string, b B
 		case sessions.Fetched:
 			of = d.Message
 		}
-		if of != "" && said[of] && r.N <= covers {
+		if (of != "" && said[of] || answers[r.N]) && r.N <= covers {
 			numbers = append(numbers, r.N)
 		}
 	}

@@ -241,3 +241,57 @@ func TestResultsAreClearedInOneGo(t *testing.T) {
 		t.Error("the next step changes what was shown before")
 	}
 }
+
+// Where not all that people said fits, the first words of the turn stay, which say what it
+// is about, and then the newest.
+func TestTheFirstInstructionStays(t *testing.T) {
+	var l log
+	l.begin("t1", "Number the files; never touch README.md.")
+	for n := range 6 {
+		l.step("t1", fmt.Sprint("c", n), strings.Repeat("x", 400))
+		r := l.add("t1", sessions.KindUser, sessions.User{Text: fmt.Sprintf("remark %d %s", n, strings.Repeat("word ", 60))})
+		r.Cause, r.Person = fmt.Sprint("m", n), "test:ann"
+	}
+	l.step("t1", "last", "z")
+	s := l.sum(t, "t1", Budgets{Steps: 50, Own: 350})
+	shown := told(Render(l.records, "t1"))
+	if !strings.HasPrefix(shown, "Number the files; never touch README.md.|") || strings.Contains(shown, "remark 0") || !strings.Contains(shown, "remark 5") {
+		t.Errorf("kept %v, shown %s", s.Keep, shown)
+	}
+}
+
+// An answer to a question of the agent's is a person's words: a summary keeps it like a
+// message, and whoever sums up reads it. An approval is none.
+func TestAnswersToQuestionsStayWordForWord(t *testing.T) {
+	var l log
+	l.begin("t1", "paint it")
+	l.step("t1", "q1", `{\"answer\":\"blue, and never red\"}`)
+	answered := l.add("t1", sessions.KindAskEnded, sessions.AskEnded{Ask: "a1", State: "answered", Question: "Which <colour>? (1) red", Answer: "blue, and never red", Name: "Ann"})
+	answered.Person, answered.Call = "test:ann", "q1"
+	l.add("t1", sessions.KindAskEnded, sessions.AskEnded{Ask: "a2", State: "answered", Answer: "approve"}).Person = "test:bob"
+	for n := range 6 {
+		l.step("t1", fmt.Sprint("c", n), strings.Repeat("x", 400))
+	}
+	s := l.sum(t, "t1", Budgets{Steps: 50, Own: 350})
+	messages := Render(l.records, "t1")
+	if got, want := told(messages[:1]), "paint it|blue, and never red|SUM"; got != want {
+		t.Fatalf("kept %v, shown %s, want %s", s.Keep, got, want)
+	}
+	if got, want := messages[0].Blocks[1].Text, "<message from=\"test:ann\" name=\"Ann\" answers=\"Which 'colour'? (1) red\">\nblue, and never red\n</message>"; got != want {
+		t.Errorf("framed as %s, want %s", got, want)
+	}
+	past := Retell(l.records, "t1", s.Covers)
+	if len(past.Own) != 2 || !strings.Contains(past.Own[1].Text, "blue, and never red") {
+		t.Errorf("who sums up reads %+v", past.Own)
+	}
+	l.end("t1", "done")
+	l.begin("t2", "and now?")
+	l.step("t2", "d0", strings.Repeat("x", 4000))
+	l.sum(t, "t2", Budgets{Said: 350})
+	if shown := told(Render(l.records, "t2")); !strings.HasPrefix(shown, "paint it|blue, and never red|SUM") {
+		t.Errorf("the next turn shows %s", shown)
+	}
+	if past := Retell(l.records, "t3", l.records[len(l.records)-1].N); !strings.Contains(fmt.Sprint(past.Told), "blue, and never red") {
+		t.Errorf("the next summary is made without it: %v", past.Told)
+	}
+}

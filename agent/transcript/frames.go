@@ -70,6 +70,20 @@ func frameMessage(person string, u sessions.User, files []file) string {
 	return b.String()
 }
 
+// frameAnswer returns a person's answer to a question of the agent's, in the frame of a
+// message that names the question.
+func frameAnswer(person string, d sessions.AskEnded) string {
+	var b strings.Builder
+	b.WriteString("<" + tagMessage)
+	writeAttribute(&b, "from", cmp.Or(person, "unknown"))
+	writeAttribute(&b, "name", d.Name)
+	writeLongAttribute(&b, "answers", d.Question)
+	b.WriteString(">\n")
+	writeLine(&b, escapeTags(d.Answer))
+	b.WriteString("</" + tagMessage + ">")
+	return b.String()
+}
+
 // frameNotice returns a notice of the system in its frame.
 func frameNotice(n sessions.Notice) string {
 	if len(n.Quotes) == 0 {

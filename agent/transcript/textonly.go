@@ -33,16 +33,18 @@ func Retell(records []journal.Record, own string, upTo int64) Past {
 	past := Past{Summary: v.summary.Text}
 	said := newRendering(records)
 	for _, rec := range records {
-		d, ok := rec.Data.(sessions.User)
-		toOwn := ok && own != "" && rec.Turn == own
-		if rec.N > upTo || !toOwn && !v.shows(rec) && !v.keeps(rec) {
-			continue
-		}
-		if toOwn {
+		toOwn := isSaid(rec) && own != "" && rec.Turn == own
+		switch d, isMessage := rec.Data.(sessions.User); {
+		case rec.N > upTo || !toOwn && !v.shows(rec) && !v.keeps(rec):
+		case toOwn && isMessage:
 			said.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameMessage(rec.Person, d, said.files.filesOf(rec.Cause))})
-			continue
+		case toOwn:
+			said.addKept(rec)
+		case v.keeps(rec):
+			r.addKept(rec)
+		default:
+			r.addEntry(rec)
 		}
-		r.addEntry(rec)
 	}
 	r.addResults()
 	past.Own, past.Told = textOnly(said.messages), textOnly(r.messages)

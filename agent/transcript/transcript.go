@@ -39,7 +39,7 @@ func Render(records []journal.Record, own string) []llm.Message {
 	r.cleared = v.summary.Cleared
 	for _, rec := range records {
 		if v.keeps(rec) {
-			r.addEntry(rec)
+			r.addKept(rec)
 		}
 	}
 	r.addSummary(v.summary)
@@ -194,6 +194,18 @@ func (r *rendering) addEntry(rec journal.Record) {
 	case sessions.ToolResult:
 		r.came = true
 	}
+}
+
+// addKept adds an entry that a summary covers and keeps. An answer to a question stands
+// alone there, because its call is covered.
+func (r *rendering) addKept(rec journal.Record) {
+	if d, ok := rec.Data.(sessions.AskEnded); ok {
+		if isAnswer(d) {
+			r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameAnswer(rec.Person, d)})
+		}
+		return
+	}
+	r.addEntry(rec)
 }
 
 // addSummary adds the summary, at the place of the past and not at its own place in the
