@@ -7,6 +7,7 @@ package billing
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,8 +19,9 @@ import (
 type UsageReporter struct {
 	// Usage adds up what was used; see [bill.Table].
 	Usage func(ctx context.Context, by bill.By, from, to time.Time) ([]bill.Sum, error)
-	// Account returns the person under whose name a person's use is counted: one for all accounts that belong together.
-	Account func(ctx context.Context, person string) (string, error)
+	// Linked returns all people who are known to be the same person as this one; none if
+	// there are no others.
+	Linked func(ctx context.Context, person string) ([]string, error)
 	// Caps returns what models may cost now; nil if no price is known.
 	Caps func() Caps
 	// Prices is the date of the list of prices.
@@ -35,6 +37,11 @@ func (d *UsageReporter) Answer(ctx context.Context, in bus.Inbound) (string, err
 	if d.Caps != nil {
 		caps = d.Caps()
 	}
+	same, err := d.Linked(ctx, in.From.ID)
+	if err != nil {
+		return "", err
+	}
+	same = append(same, in.From.ID)
 	var b strings.Builder
 	for _, span := range []struct {
 		name     string
@@ -45,10 +52,7 @@ func (d *UsageReporter) Answer(ctx context.Context, in bus.Inbound) (string, err
 		if err != nil {
 			return "", err
 		}
-		own, all, err := d.sumOwnAndAll(ctx, in.From.ID, people)
-		if err != nil {
-			return "", err
-		}
+		own, all := sumOwnAndAll(same, people)
 		fmt.Fprintf(&b, "- you, %s: %s\n", span.name, FormatSum(own)+capSuffix(span.own))
 		if in.From.Owner && !in.Group {
 			fmt.Fprintf(&b, "- all, %s: %s\n", span.name, FormatSum(all)+capSuffix(span.all))
@@ -66,28 +70,16 @@ func capSuffix(micro int64) string {
 	return ", of at most " + bill.Dollars(micro)
 }
 
-// sumOwnAndAll adds up what one person has used, on all channels where they are known to
-// be the same person, and what everybody has used.
-func (d *UsageReporter) sumOwnAndAll(ctx context.Context, person string, people []bill.Sum) (own, all bill.Sum, err error) {
-	account, err := d.Account(ctx, person)
-	if err != nil {
-		return own, all, err
-	}
+// sumOwnAndAll adds up what one person has used under all of their ids, and what everybody
+// has used.
+func sumOwnAndAll(same []string, people []bill.Sum) (own, all bill.Sum) {
 	for _, p := range people {
 		all = addSums(all, p)
-		is := p.Key == person
-		if !is && p.Key != "" {
-			other, err := d.Account(ctx, p.Key)
-			if err != nil {
-				return own, all, err
-			}
-			is = other == account
-		}
-		if is {
+		if slices.Contains(same, p.Key) {
 			own = addSums(own, p)
 		}
 	}
-	return own, all, nil
+	return own, all
 }
 
 // addSums adds two sums field by field.

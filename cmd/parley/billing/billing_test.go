@@ -12,6 +12,7 @@ import (
 )
 
 func TestUsageIsToldInWords(t *testing.T) {
+	asked := 0 // whose accounts belong together
 	desk := &billing.UsageReporter{
 		Usage: func(_ context.Context, by bill.By, from, _ time.Time) ([]bill.Sum, error) {
 			if by != bill.ByPerson {
@@ -27,11 +28,11 @@ func TestUsageIsToldInWords(t *testing.T) {
 			}
 			return []bill.Sum{{Key: "telegram:1", Calls: 1, Input: 5, Output: 1, Microdollars: 1500}}, nil
 		},
-		Account: func(_ context.Context, person string) (string, error) {
-			if person == "slack:U1" {
-				return "telegram:1", nil
+		Linked: func(_ context.Context, person string) ([]string, error) {
+			if asked++; person == "slack:U1" || person == "telegram:1" {
+				return []string{"slack:U1", "telegram:1"}, nil
 			}
-			return person, nil
+			return nil, nil
 		},
 		Caps:   func() billing.Caps { return billing.Caps{UserDay: 2_000_000, Day: 20_000_000, Month: 200_000_000} },
 		Prices: "2026-06-20",
@@ -44,6 +45,9 @@ func TestUsageIsToldInWords(t *testing.T) {
 		return text
 	}
 	own := said(bus.Inbound{From: bus.Person{ID: "telegram:1"}})
+	if asked != 1 {
+		t.Errorf("for one answer it was asked %d times whose accounts belong together", asked)
+	}
 	for _, want := range []string{
 		"you, today: 6 tokens in one call of a model, $0.0015, of at most $2.00\n",
 		"you, this month: 116 tokens in 3 calls of models, $1.23 and what 1 calls of no known price cost\n",

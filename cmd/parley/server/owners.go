@@ -193,13 +193,22 @@ func (s *Server) currentCaps() billing.Caps {
 
 // newBilling makes the desk that answers /usage.
 func (s *Server) newBilling() *billing.UsageReporter {
-	d := &billing.UsageReporter{Usage: s.home.Store.Bill().Usage, Account: s.home.Book.Account}
+	d := &billing.UsageReporter{Usage: s.home.Store.Bill().Usage, Linked: s.linked}
 	for _, model := range s.models {
 		if model.Info().Price != (llm.Price{}) {
 			d.Caps = s.currentCaps
 		}
 	}
 	return d
+}
+
+// linked returns the ids of all people who are known to be the same person as this one.
+func (s *Server) linked(ctx context.Context, person string) (all []string, err error) {
+	links, err := s.home.Book.Linked(ctx, person)
+	for _, l := range links {
+		all = append(all, l.Person)
+	}
+	return all, err
 }
 
 // openPrices reads the list of prices for its date.
