@@ -343,8 +343,11 @@ func (d *drafts) handleDraftError(one draftCall, fault *channels.SendError) {
 func (x *draft) markdown() string {
 	texts := x.texts()
 	switch {
-	case x.phase == turnSilent && len(texts) == 0:
-		return "Stopped."
+	case x.phase == turnSilent && len(texts) == 0: // who has stopped it is told "Stopped." in a message
+		if x.toolLine != "" {
+			texts = append(texts, "· "+x.toolLine)
+		}
+		texts = append(texts, "_(Stopped before there was an answer.)_")
 	case x.phase == turnSilent:
 		texts = append(texts, "_(Stopped.)_")
 	case x.toolLine != "":

@@ -310,7 +310,7 @@ func TestADraftOfATurnThatWasStopped(t *testing.T) {
 		silent.emit(stopped)
 		lasts(time.Minute)
 		wantShown(t, p, "1", "Something\n\n(Stopped.)")
-		wantShown(t, p, "2", "Stopped.")
+		wantShown(t, p, "2", "· grep x\n\n(Stopped before there was an answer.)")
 		wantShown(t, p, "3")
 	})
 }
