@@ -200,23 +200,28 @@ type Limits struct {
 	TokensDay int64 // spent and reserved in a day (UTC); it binds everybody who uses a model without a known price
 	// TokensAlways applies TokensDay to models with a known price, too.
 	TokensAlways bool
-	// TokensDayOf has, by person, another bound in place of TokensDay.
-	TokensDayOf map[string]int64
-	MaxWaiting  int // messages in a session's mailbox, for /status to show
+	MaxWaiting   int // messages in a session's mailbox, for /status to show
 	// The greatest cost of models, in micro-dollars: for one person in a day, in one
 	// session in a day, for all in a day, and for all in a month (UTC); 0 sets no bound.
 	UserDay, SessionDay, Day, Month int64
-	// UserDayOf has, by person, another bound in place of UserDay.
-	UserDayOf map[string]int64
+	// Own has, by person, budgets in place of TokensDay and UserDay: those of turns that no
+	// person has asked for.
+	Own map[string]OwnBudget
+}
+
+// An OwnBudget bounds the turns that are made under one name.
+type OwnBudget struct {
+	purse.Owner
+	TokensDay, UserDay int64
 }
 
 // caps returns the caps on money for calls that an agent makes for a person in a
 // session.
 func (l Limits) caps(person, session string, a Agent) []bill.Cap {
 	var caps []bill.Cap
-	userDay, own := l.UserDayOf[person]
-	if !own {
-		userDay = l.UserDay
+	userDay := l.UserDay
+	if own, ok := l.Own[person]; ok {
+		userDay = own.UserDay
 	}
 	for _, c := range []bill.Cap{
 		{Of: bill.Person(person), Most: userDay}, {Of: bill.Session(session), Most: l.SessionDay},
@@ -231,8 +236,8 @@ func (l Limits) caps(person, session string, a Agent) []bill.Cap {
 
 // tokensDay returns how many tokens a person may spend in a day.
 func (l Limits) tokensDay(person string) int64 {
-	if own, ok := l.TokensDayOf[person]; ok {
-		return own
+	if own, ok := l.Own[person]; ok {
+		return own.TokensDay
 	}
 	return l.TokensDay
 }

@@ -110,7 +110,8 @@ func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
 	input, output := int64(a.countTokens(r)), int64(max(answerTokens, r.MaxTokens))
 	want := purse.Amount{Tokens: input + output, Micro: info.Price.Of(llm.Usage{Input: input, Output: output})}
 	bounds := purse.Bounds{Person: a.account, Caps: limits.caps(a.account, a.key(), a.agent)}
-	if _, own := limits.TokensDayOf[t.person]; own || limits.TokensAlways || !info.Priced {
+	own, named := limits.Own[t.person]
+	if bounds.Owner = own.Owner; named || limits.TokensAlways || !info.Priced {
 		bounds.TokensDay = limits.tokensDay(t.person)
 	}
 	// The fence is in the name. Otherwise a turn that another holder resumes would take

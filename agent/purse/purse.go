@@ -40,6 +40,14 @@ type Bounds struct {
 	Person    string
 	TokensDay int64
 	Caps      []bill.Cap // the caps on money
+	Owner     Owner
+}
+
+// An Owner is whose budget it is, if it is no person's.
+type Owner struct {
+	Name          string // in words, for people, in the plural; "" for a person
+	MoneySetting  string // the setting of the cap on money
+	TokensSetting string // the setting of the bound on tokens
 }
 
 // An OverError is the error of a call for which a budget has too little left.
@@ -47,7 +55,8 @@ type OverError struct {
 	Tokens int64     // how many tokens the person may use in a day; 0 if the budget is money
 	Cap    *bill.Cap // the cap on money; nil if the budget is tokens
 	// the time of the call
-	At time.Time
+	At    time.Time
+	Owner Owner // of the budget of tokens, or of the cap on what a person may cost
 }
 
 // Error says which budget is spent.
@@ -128,7 +137,7 @@ func (p *Purse) reserveBoth(ctx context.Context, id string, a Amount, b Bounds, 
 		r := sessions.Reservation{ID: id, Person: b.Person, Tokens: a.Tokens, Cap: b.TokensDay, At: now}
 		err := retry(ctx, func() error { return p.Tokens.Reserve(ctx, r) })
 		if errors.Is(err, sessions.ErrOverBudget) {
-			return &OverError{Tokens: b.TokensDay, At: now}
+			return &OverError{Tokens: b.TokensDay, At: now, Owner: b.Owner}
 		}
 		p.tokens, p.ofTokens = true, r
 		if err != nil {
@@ -141,7 +150,7 @@ func (p *Purse) reserveBoth(ctx context.Context, id string, a Amount, b Bounds, 
 	r := bill.Reservation{ID: id, Cost: a.Micro, Caps: b.Caps, At: now}
 	err := retry(ctx, func() error { return p.Money.Reserve(ctx, r) })
 	if over, ok := errors.AsType[*bill.OverError](err); ok {
-		return &OverError{Cap: &over.Cap, At: now}
+		return &OverError{Cap: &over.Cap, At: now, Owner: b.Owner}
 	}
 	p.money, p.ofMoney = true, r
 	if err != nil {
@@ -205,7 +214,8 @@ func (p *Purse) Settle(ctx context.Context) {
 }
 
 // Words returns the error as a message to people: which budget is spent, and when they
-// can go on. An owner is also told the setting.
+// can go on. An owner is also told the setting, and everybody that of a budget that is no
+// person's.
 func (e *OverError) Words(owner bool) string {
 	cap := bill.Cap{}
 	if e.Cap != nil {
@@ -213,13 +223,18 @@ func (e *OverError) Words(owner bool) string {
 	}
 	what, setting := "", ""
 	most := bill.Dollars(cap.Most)
+	ofPerson := e.Cap != nil && strings.HasPrefix(cap.Of, bill.Person(""))
 	switch {
+	case e.Owner.Name != "" && e.Cap == nil:
+		what, setting, owner = fmt.Sprintf("%s have used up the %d tokens that they may use in a day.", e.Owner.Name, e.Tokens), e.Owner.TokensSetting, true
+	case e.Owner.Name != "" && ofPerson:
+		what, setting, owner = fmt.Sprintf("%s have used up the %s that they may cost in a day.", e.Owner.Name, most), e.Owner.MoneySetting, true
 	case e.Cap == nil:
 		what = fmt.Sprintf("You have used up the %d tokens that a person may use in a day.", e.Tokens)
 		setting = "[limits] user_tokens_day"
 	case cap.Month:
 		what, setting = fmt.Sprintf("The %s that all may cost in a month are used up.", most), "[budget] month"
-	case strings.HasPrefix(cap.Of, bill.Person("")):
+	case ofPerson:
 		what, setting = fmt.Sprintf("You have used up the %s that a person may cost in a day.", most), "[budget] user_day"
 	case strings.HasPrefix(cap.Of, bill.Session("")):
 		what, setting = fmt.Sprintf("This conversation has used up the %s that one may cost in a day.", most), "[budget] session_day"

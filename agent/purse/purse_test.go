@@ -187,6 +187,7 @@ func TestWhatIsSetAsideWithoutAnAnswerIsGivenBack(t *testing.T) {
 func TestWhoMeetsALimitIsToldWhenItOpens(t *testing.T) {
 	at := time.Date(2026, 11, 23, 21, 30, 0, 0, time.UTC)
 	over := func(c bill.Cap) *purse.OverError { return &purse.OverError{Cap: &c, At: at} }
+	beats := purse.Owner{Name: "Heartbeats", MoneySetting: "[heartbeat] day", TokensSetting: "[heartbeat] tokens_day"}
 	const day = " I go on from 24 November, 00:00 UTC, which is in 2 h 30 min."
 	for _, c := range []struct {
 		over *purse.OverError
@@ -198,6 +199,18 @@ func TestWhoMeetsALimitIsToldWhenItOpens(t *testing.T) {
 		{over(bill.Cap{Of: bill.Session("x"), Most: 500_000}), "This conversation has used up the $0.50 that one may cost in a day." + day, "[budget] session_day"},
 		{over(bill.Cap{Of: bill.Agent("x"), Most: 5_000_000}), "I have used up the $5.00 that I may cost in a day." + day, "[agents.NAME] day"},
 		{over(bill.Cap{Most: 20_000_000}), "The $20.00 that all may cost in a day are used up." + day, "[budget] day"},
+		{
+			&purse.OverError{Cap: &bill.Cap{Of: bill.Person("heartbeat:main"), Most: 500_000}, At: at, Owner: beats},
+			"Heartbeats have used up the $0.50 that they may cost in a day." + day + " The setting is `[heartbeat] day`.", "[heartbeat] day",
+		},
+		{
+			&purse.OverError{Tokens: 5, At: at, Owner: beats},
+			"Heartbeats have used up the 5 tokens that they may use in a day." + day + " The setting is `[heartbeat] tokens_day`.", "[heartbeat] tokens_day",
+		},
+		{
+			&purse.OverError{Cap: &bill.Cap{Most: 20_000_000}, At: at, Owner: beats},
+			"The $20.00 that all may cost in a day are used up." + day, "[budget] day",
+		},
 		{
 			over(bill.Cap{Month: true, Most: 200_000_000}),
 			"The $200.00 that all may cost in a month are used up. I go on from 1 December, 00:00 UTC, which is in 7 days.", "[budget] month",

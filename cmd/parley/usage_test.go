@@ -217,7 +217,7 @@ func TestAHeartbeatCostsNoMoreThanItMay(t *testing.T) {
 	}
 	w := priced(t, costly, fmt.Sprintf("[heartbeat]\nevery = \"1s\"\nfile = %q\nto = \"telegram:-10077\"\nday = 0.04\n", list))
 	w.Serve()
-	if said := w.WaitSaid(onCall, 1)[0]; !strings.Contains(said, "used up the $0.04") {
+	if said := w.WaitSaid(onCall, 1)[0]; !strings.Contains(said, "Heartbeats have used up the $0.04 that they may cost in a day.") || !strings.Contains(said, "[heartbeat] day") {
 		t.Errorf("it is told %q", said)
 	}
 	w.Telegram.Say(2, 2, "hello") // others go on

@@ -74,9 +74,22 @@ func (s *Server) limits() agent.Limits {
 	return agent.Limits{
 		Turns: l.UserTurns, TurnsHour: l.UserTurnsHour, TokensDay: l.UserTokensDay, MaxWaiting: l.Waiting,
 		TokensAlways: l.TokensWritten, UserDay: budget.UserDay, SessionDay: budget.SessionDay, Day: budget.Day, Month: budget.Month,
-		TokensDayOf: map[string]int64{heartbeat.Person(beat.Agent): min(beat.TokensDay, l.UserTokensDay)},
-		UserDayOf:   map[string]int64{heartbeat.Person(beat.Agent): min(beat.Day, budget.UserDay)},
+		Own: map[string]agent.OwnBudget{heartbeat.Person(beat.Agent): ownBudget(c)},
 	}
+}
+
+// ownBudget returns what heartbeats may use: what is set for them, or for a person if that
+// is less.
+func ownBudget(c *config.Config) agent.OwnBudget {
+	b := agent.OwnBudget{TokensDay: c.Heartbeat.TokensDay, UserDay: c.Heartbeat.Day}
+	b.Name, b.MoneySetting, b.TokensSetting = "Heartbeats", "[heartbeat] day", "[heartbeat] tokens_day"
+	if c.Limits.UserTokensDay < b.TokensDay {
+		b.TokensDay, b.TokensSetting = c.Limits.UserTokensDay, "[limits] user_tokens_day"
+	}
+	if c.Budget.UserDay < b.UserDay {
+		b.UserDay, b.MoneySetting = c.Budget.UserDay, "[budget] user_day"
+	}
+	return b
 }
 
 // agentOf returns the agent that a session's key names, by the settings in force.
