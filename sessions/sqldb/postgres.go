@@ -179,6 +179,10 @@ func (s *server) write(ctx context.Context, fn func(*Tx) error) error {
 	return s.repeat(ctx, func(conn *sql.Conn) (bool, error) { return transact(conn, fn) })
 }
 
+func (s *server) soon(ctx context.Context, _ time.Duration, fn func(*Tx) error) error {
+	return s.write(ctx, fn)
+}
+
 func (s *server) start(fn func(*Tx) error) {
 	_ = s.write(context.Background(), fn) // nobody asks what became of it
 }

@@ -10,9 +10,10 @@
 // their flushes itself; single statements can be sent to it in groups all the same,
 // which saves round trips.
 //
-// The files, in reading order: sqldb.go is what users see; sqlite.go, prepared.go and
-// writer.go are SQLite, its queries and its group commit; postgres.go, driver.go and
-// group.go are PostgreSQL, its connections and its groups; migrate.go keeps the versions of a schema; text.go
+// The files, in reading order: sqldb.go is what users see; sqlite.go, prepared.go,
+// writer.go and commit.go are SQLite, its queries and its group commit; postgres.go, driver.go
+// and group.go are PostgreSQL, its connections and its groups; migrate.go keeps the versions
+// of a schema; text.go
 // has texts that every database can store. Operators need the rest: probe.go and
 // examine.go check a database, snapshot.go copies SQLite files, transfer.go moves tables
 // to PostgreSQL, and purge.go removes the traces of deleted rows.
@@ -24,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // ErrClosed says that the database was closed.
@@ -42,6 +44,7 @@ type DB struct {
 // A backend carries out writes on one kind of database.
 type backend interface {
 	write(ctx context.Context, fn func(*Tx) error) error
+	soon(ctx context.Context, within time.Duration, fn func(*Tx) error) error
 	start(fn func(*Tx) error)
 	single(ctx context.Context, st *statement) error
 	group(ctx context.Context, st *statement) error
@@ -149,9 +152,20 @@ func (db *DB) InTurn(ctx context.Context, query string, args []any, dest ...any)
 	return st.result(db.backend.group(ctx, st))
 }
 
+// Soon runs fn as Write does, but may return before its write is durable. Once a later
+// write is durable, fn's write is too. On SQLite it returns as soon as fn has run, and the
+// commit takes place within that time, or with another write's: two writes that follow one
+// another so share a disk flush. If the process dies before, or the commit fails, the
+// write is lost, and with it what depends on it: so fn must leave a trace by which later
+// writes notice that. On PostgreSQL Soon is Write.
+func (db *DB) Soon(ctx context.Context, within time.Duration, fn func(*Tx) error) error {
+	return db.backend.soon(ctx, within, fn)
+}
+
 // Start runs fn as Write does but reports no outcome. Once a later write is durable, fn's
-// write is too. On SQLite Start does not wait. On PostgreSQL only a finished write surely
-// comes before the next one, so there Start returns after fn has run.
+// write is too. On SQLite Start does not wait, and fn runs with the next write, or a little
+// later if there is none. On PostgreSQL only a finished write surely comes before the next
+// one, so there Start returns after fn has run.
 func (db *DB) Start(fn func(*Tx) error) { db.backend.start(fn) }
 
 // Close waits for the writes that are queued and closes the database.

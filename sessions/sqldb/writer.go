@@ -4,25 +4,42 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // maxGroup bounds how many writes share one commit, so that none waits long for
 // those behind it.
 const maxGroup = 256
 
-// A write is a function that waits to run in a transaction.
+// startWithin is how long a write that was started may wait for another whose commit it
+// shares.
+const startWithin = 200 * time.Millisecond
+
+// A write is a function that runs in a transaction.
 type write struct {
 	fn   func(*Tx) error
 	done chan error // buffered; nil if nobody waits
+	// within is how long the commit may wait for others that share it. If it is 0, done
+	// gets the outcome of the commit; otherwise what fn has returned.
+	within time.Duration
+	told   bool // done has got it
+}
+
+// report gives the write's caller the outcome, once.
+func (wr *write) report(err error) {
+	if wr.done != nil && !wr.told {
+		wr.told = true
+		wr.done <- err
+	}
 }
 
 // A writer is the one goroutine that writes to a SQLite database. It commits writes
 // in groups: what queues up during one commit shares the next, and so the disk flush.
 type writer struct {
 	tx            *Tx
+	next          commitGroup
 	writes        chan write
 	betweenGroups chan func(*sql.Conn) // run between two groups, outside of transactions
 	stop          chan struct{}
@@ -33,8 +50,10 @@ type writer struct {
 }
 
 func startWriter(conn *sql.Conn) *writer {
+	tx := &Tx{conn: conn, stmts: map[string]*sql.Stmt{}}
 	w := &writer{
-		tx:            &Tx{conn: conn, stmts: map[string]*sql.Stmt{}},
+		tx:            tx,
+		next:          commitGroup{tx: tx, due: time.NewTimer(time.Hour)},
 		writes:        make(chan write, maxGroup),
 		betweenGroups: make(chan func(*sql.Conn)),
 		stop:          make(chan struct{}),
@@ -60,7 +79,18 @@ func (w *writer) single(ctx context.Context, st *statement) error { return w.wri
 
 func (w *writer) group(ctx context.Context, st *statement) error { return w.write(ctx, st.runIn) }
 
-func (w *writer) start(fn func(*Tx) error) { w.enqueue(write{fn: fn}) }
+func (w *writer) soon(ctx context.Context, within time.Duration, fn func(*Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	if !w.enqueue(write{fn: fn, done: done, within: within}) {
+		return ErrClosed
+	}
+	return <-done
+}
+
+func (w *writer) start(fn func(*Tx) error) { w.enqueue(write{fn: fn, within: startWithin}) }
 
 // enqueue queues a write; it returns false if the writer is closed.
 func (w *writer) enqueue(wr write) bool {
@@ -93,25 +123,28 @@ func (w *writer) close() error {
 
 func (w *writer) run() {
 	defer close(w.stopped)
-	var group []write
+	var taken []write
 	for {
 		select {
 		case wr := <-w.writes:
 			// Callers that the last commit woke may write again at once. Yielding
 			// lets them queue, so that they share this commit.
 			runtime.Gosched()
-			group = gather(w.writes, append(group[:0], wr))
+			taken = gather(w.writes, append(taken[:0], wr))
+			w.next.add(taken)
+			clear(taken)
+		case <-w.next.due.C:
+			w.next.commit()
 		case do := <-w.betweenGroups:
+			w.next.commit()
 			do(w.tx.conn)
-			continue
 		case <-w.stop:
-			group = gather(w.writes, group[:0])
-			if len(group) == 0 {
-				return
+			for taken = gather(w.writes, taken[:0]); len(taken) > 0; taken = gather(w.writes, taken[:0]) {
+				w.next.add(taken)
 			}
+			w.next.commit()
+			return
 		}
-		w.commit(group)
-		clear(group)
 	}
 }
 
@@ -126,49 +159,4 @@ func gather[T any](queue <-chan T, group []T) []T {
 		}
 	}
 	return group
-}
-
-// commit runs a group in one transaction. If a write fails, the transaction is rolled
-// back; that write gets its error, and the others run again without it.
-func (w *writer) commit(group []write) {
-	for len(group) > 0 {
-		failed, err := w.tryGroup(group)
-		if failed < 0 {
-			for _, wr := range group {
-				wr.report(err)
-			}
-			return
-		}
-		group[failed].report(err)
-		group = append(group[:failed], group[failed+1:]...)
-	}
-}
-
-// report gives the write's caller its outcome.
-func (wr write) report(err error) {
-	if wr.done != nil {
-		wr.done <- err
-	}
-}
-
-// tryGroup runs a group once. It returns the index and the error of the write that
-// failed, or -1 and the outcome of the whole group.
-func (w *writer) tryGroup(group []write) (int, error) {
-	ctx := context.Background()
-	if _, err := w.tx.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return -1, fmt.Errorf("begin: %w", err)
-	}
-	for i, wr := range group {
-		if err := wr.fn(w.tx); err != nil {
-			if _, undo := w.tx.conn.ExecContext(ctx, "ROLLBACK"); undo != nil {
-				err = errors.Join(err, fmt.Errorf("roll back: %w", undo))
-			}
-			return i, err
-		}
-	}
-	if _, err := w.tx.conn.ExecContext(ctx, "COMMIT"); err != nil {
-		_, undo := w.tx.conn.ExecContext(ctx, "ROLLBACK")
-		return -1, errors.Join(fmt.Errorf("commit: %w", err), undo)
-	}
-	return -1, nil
 }

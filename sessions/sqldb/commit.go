@@ -1,0 +1,109 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A commitGroup is the writes that share the next commit of a SQLite database. Only the
+// writer uses it.
+//
+// A write that waits for the commit makes it happen at once. The others wait for such a
+// one, or until they are due, so that a flush that nobody waits for is shared with one
+// that somebody does. Those of Soon run at once all the same, in a transaction that stays
+// open meanwhile; those of Start run with the next that does.
+type commitGroup struct {
+	tx     *Tx
+	writes []write
+	open   bool        // the transaction has begun
+	ran    int         // how many of writes have run in it
+	due    *time.Timer // fires when the commit may wait no longer
+	dueAt  time.Time   // zero if the timer is not set
+}
+
+// add adds writes to the group, and runs and commits what may not wait.
+func (g *commitGroup) add(writes []write) {
+	run, commit := false, false
+	now := time.Now()
+	for _, wr := range writes {
+		g.writes = append(g.writes, wr)
+		run = run || wr.done != nil
+		commit = commit || wr.within == 0
+		if at := now.Add(wr.within); g.dueAt.IsZero() || at.Before(g.dueAt) {
+			g.dueAt = at
+			g.due.Reset(wr.within)
+		}
+	}
+	switch {
+	case commit || len(g.writes) >= maxGroup:
+		g.commit()
+	case run:
+		g.run()
+	}
+}
+
+// commit runs what has not run, and commits everything. If that fails, nothing was
+// written.
+func (g *commitGroup) commit() {
+	if len(g.writes) == 0 || !g.run() {
+		return
+	}
+	var err error
+	if g.open {
+		_, err = g.tx.conn.ExecContext(context.Background(), "COMMIT")
+		if err != nil {
+			err = errors.Join(fmt.Errorf("commit: %w", err), g.rollBack())
+		}
+	}
+	g.end(err)
+}
+
+// run runs the writes that have not run, and tells the callers of Soon so. If a write
+// fails, the transaction is rolled back; that write gets its error, and the others run
+// again without it. It returns false if the transaction cannot be begun.
+func (g *commitGroup) run() bool {
+	for g.ran < len(g.writes) {
+		if !g.open {
+			if _, err := g.tx.conn.ExecContext(context.Background(), "BEGIN IMMEDIATE"); err != nil {
+				g.end(fmt.Errorf("begin: %w", err))
+				return false
+			}
+			g.open = true
+		}
+		wr := &g.writes[g.ran]
+		if err := wr.fn(g.tx); err != nil {
+			wr.report(errors.Join(err, g.rollBack()))
+			g.writes = append(g.writes[:g.ran], g.writes[g.ran+1:]...)
+			g.ran = 0
+			continue
+		}
+		g.ran++
+	}
+	for i := range g.writes {
+		if g.writes[i].within > 0 {
+			g.writes[i].report(nil)
+		}
+	}
+	return true
+}
+
+// rollBack undoes the transaction.
+func (g *commitGroup) rollBack() error {
+	g.open = false
+	if _, err := g.tx.conn.ExecContext(context.Background(), "ROLLBACK"); err != nil {
+		return fmt.Errorf("roll back: %w", err)
+	}
+	return nil
+}
+
+// end gives all who wait the outcome, and begins the next group.
+func (g *commitGroup) end(err error) {
+	for i := range g.writes {
+		g.writes[i].report(err)
+	}
+	clear(g.writes)
+	g.writes, g.open, g.ran, g.dueAt = g.writes[:0], false, 0, time.Time{}
+	g.due.Stop()
+}
