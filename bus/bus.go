@@ -131,7 +131,9 @@ type Lease interface {
 	// Settle ends the lease, all or nothing: it removes messages up to a number or turns
 	// them into dead letters, and gives back the rest. ErrFenced means that this process no
 	// longer has the lease. After an error whose outcome is unknown, Settle may be called
-	// again, and ErrFenced then means success as well as nil.
+	// again, and ErrFenced then means success as well as nil. A crash of the backend may
+	// bring back messages that were removed a moment before: whoever handles a message has
+	// to know it again, as after a crash right before Settle.
 	Settle(ctx context.Context, end End) error
 }
 

@@ -143,18 +143,25 @@ func (b *Bus) page(ctx context.Context, c bus.Claim, after, last int64) (page []
 }
 
 // Settle implements bus.Lease: it removes the settled messages in one transaction, and then
-// frees the mailbox.
+// frees the mailbox. If that empties it, Settle does not wait for the disk: what a crash
+// brings back was handled, and whoever handles it again finds that out, as after a crash
+// right before Settle.
 func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	l.settling.Lock()
 	defer l.settling.Unlock()
 	l.settlingNow.Store(true)
-	defer l.settlingNow.Store(false)
 	s := l.bus.sched
 	st, err := s.beginSettle(l, end)
 	if err != nil {
+		l.settlingNow.Store(false)
 		return err
 	}
-	if err := l.bus.db.Write(ctx, st.write); err != nil {
+	if !st.empties { // otherwise the claim need not be recorded any more
+		defer l.settlingNow.Store(false)
+	}
+	if st.empties {
+		l.bus.db.Start(st.deleteSettled)
+	} else if err := l.bus.db.Write(ctx, st.write); err != nil {
 		if over := s.undoBeginSettle(l); over != nil {
 			return over
 		}
@@ -177,6 +184,7 @@ type settlement struct {
 
 	bytes    int  // of the bodies that are forgotten or buried
 	measured bool // bytes is known; otherwise write finds out
+	empties  bool // it removes all messages, and they are known in memory
 	removed  int  // how many messages write has removed
 	attempts int  // the attempts that write has stored
 }
@@ -225,6 +233,12 @@ func (st *settlement) write(tx *sqldb.Tx) error {
 	return err
 }
 
+// deleteSettled stores a settlement that empties the mailbox.
+func (st *settlement) deleteSettled(tx *sqldb.Tx) error {
+	_, err := tx.Exec(deleteUpto, st.claim.Topic, st.claim.Key, st.upto)
+	return err
+}
+
 // beginSettle removes the lease's deadline, so that the lease does not run out while the
 // settlement is written to disk. Until undoBeginSettle or finishSettle, messages can only
 // be added to the mailbox.
@@ -240,6 +254,11 @@ func (s *scheduler) beginSettle(l *lease, end bus.End) (*settlement, error) {
 	st.bytes, st.measured = l.box.mail.bytesUpto(st.upto)
 	if end.After > 0 {
 		st.due = st.now.Add(end.After)
+	}
+	m := &l.box.mail
+	st.empties = st.measured && end.Dead <= end.Done && m.n > 0 && st.upto == m.last
+	if st.empties {
+		st.removed = m.n
 	}
 	return st, nil
 }
