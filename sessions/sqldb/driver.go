@@ -112,10 +112,11 @@ func isOpenAndSilent(c net.Conn) bool {
 		return false
 	}
 	silent := false
-	err = raw.Read(func(fd uintptr) bool {
+	// Control and not Read: where a write took long, the driver has a reader of its own on
+	// the connection, for which Read would wait.
+	err = raw.Control(func(fd uintptr) {
 		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		silent = errors.Is(err, syscall.EAGAIN)
-		return true
 	})
 	return err == nil && silent
 }
