@@ -28,6 +28,7 @@
 // Below are journal (a session's log while it is worked on), transcript (the messages
 // for a model, made from the log), llm (the contract with a model), attempt (one run of
 // a tool), tally (how many tokens a request has), stream (an answer's pieces as events),
+// delegation (what is handed to sub-agents),
 // attached (the files that came with a turn's messages), news (changes of earlier
 // messages), pictures and transcribe (what models see and read of files), quota (how
 // many turns a person may have) and purse (what a turn has reserved of budgets).
@@ -41,6 +42,7 @@ import (
 	"time"
 
 	"parley/agent/attached"
+	"parley/agent/delegation"
 	"parley/agent/llm"
 	"parley/agent/purse"
 	"parley/agent/stream"
@@ -85,6 +87,8 @@ type Config struct {
 	Admit func(ctx context.Context, in bus.Inbound) (*Refusal, error)
 	// Jobs, if set, are the commands that run in the background.
 	Jobs Jobs
+	// Tasks, if set, are handed to sub-agents.
+	Tasks delegation.Tasks
 	// History, if set, keeps the changes that turns make in workspaces.
 	History History
 	// Account, if set, returns the person for whom another person is counted and limited.
@@ -231,7 +235,7 @@ func (l Limits) caps(person, session string, a Agent) []bill.Cap {
 			caps = append(caps, c)
 		}
 	}
-	return caps
+	return append(caps, a.Caps...)
 }
 
 // tokensDay returns how many tokens a person may spend in a day.
@@ -303,6 +307,8 @@ type Agent struct {
 	MaxParallelTools int
 	ContextTokens    int
 	Day              int64 // the greatest cost of the agent's models in a day (UTC), in micro-dollars; 0 sets no bound
+	// Caps are further caps on that cost.
+	Caps []bill.Cap
 	// Steer lets further mail of the turn's sender join the turn. If false, such mail
 	// waits for the next turn.
 	Steer bool

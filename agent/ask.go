@@ -109,7 +109,7 @@ func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
 	info, limits := a.agent.Model.Info(), a.cfg.Limits()
 	input, output := int64(a.countTokens(r)), int64(max(answerTokens, r.MaxTokens))
 	want := purse.Amount{Tokens: input + output, Micro: info.Price.Of(llm.Usage{Input: input, Output: output})}
-	bounds := purse.Bounds{Person: a.account, Caps: limits.caps(a.account, a.key(), a.agent)}
+	bounds := purse.Bounds{Person: a.account, Caps: limits.caps(a.account, cmp.Or(t.parent(), a.key()), a.agent)}
 	own, named := limits.Own[t.person]
 	if bounds.Owner = own.Owner; named || limits.TokensAlways || !info.Priced {
 		bounds.TokensDay = limits.tokensDay(t.person)

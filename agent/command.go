@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"parley/agent/journal"
-	"parley/agent/quote"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -91,9 +90,9 @@ func (c *commander) run(ctx context.Context, it item) error {
 			return err
 		}
 		if it.in.Text == cmdStop {
-			c.stop.stop()                                        // after the entry, which makes whoever resumes the turn stop it too
-			if _, err := c.stopJobs(ctx, it.in.ID); err != nil { // jobs that the turn has just begun
-				c.slog.Warn("a job may go on that a turn began as it was stopped", slog.Any("error", err))
+			c.stop.stop()                                          // after the entry, which makes whoever resumes the turn stop it too
+			if _, err := c.stopBeside(ctx, it.in.ID); err != nil { // what the turn has just begun
+				c.slog.Warn("a job or a sub-agent may go on that a turn began as it was stopped", slog.Any("error", err))
 			}
 		}
 		done, _ = c.journal.Find(it.in.ID)
@@ -135,6 +134,11 @@ func (c *commander) record(ctx context.Context, in bus.Inbound, cmd sessions.Com
 			return fmt.Errorf("%w: %w", errBusAway, err)
 		}
 	}
+	if cmd.Name == cmdNew && c.cfg.Tasks != nil {
+		if err := c.cfg.Tasks.Drop(ctx, c.key(), in.ID); err != nil {
+			return fmt.Errorf("%w: %w", errBusAway, err)
+		}
+	}
 	if err := c.journal.Append(ctx, e, journal.NewEntry("", sessions.KindSummary, *summary)); err != nil {
 		return err
 	}
@@ -163,15 +167,15 @@ func (c *commander) replyText(ctx context.Context, it item) (string, error) {
 		}
 		return text, nil
 	case cmdStop:
-		jobs, err := c.stopJobs(ctx, it.in.ID)
+		beside, err := c.stopBeside(ctx, it.in.ID)
 		if err != nil {
 			return "", err
 		}
 		switch busy := c.isBusy(); {
-		case jobs > 0 && busy:
-			return "Stopped, and with it " + countJobs(jobs) + ".", nil
-		case jobs > 0:
-			return "Stopped " + countJobs(jobs) + ".", nil
+		case beside != "" && busy:
+			return "Stopped, and with it " + beside + ".", nil
+		case beside != "":
+			return "Stopped " + beside + ".", nil
 		case busy:
 			return "Stopped.", nil
 		}
@@ -202,16 +206,29 @@ func (c *commander) replyText(ctx context.Context, it item) (string, error) {
 	return fmt.Sprintf("I do not know the command %[1]s%[2]s. %[1]shelp lists those I know.", c.commandPrefix(it.in.At), it.in.Text), nil
 }
 
-// stopJobs asks the session's background jobs to end, and returns how many there were.
-func (c *commander) stopJobs(ctx context.Context, cause string) (int, error) {
-	if c.cfg.Jobs == nil {
-		return 0, nil
+// stopBeside asks the session's background jobs and sub-agents to end, and returns in words
+// how many there were; "" for none.
+func (c *commander) stopBeside(ctx context.Context, cause string) (string, error) {
+	var stopped []string
+	if c.cfg.Jobs != nil {
+		n, err := c.cfg.Jobs.StopAll(ctx, c.key(), cause)
+		if err != nil {
+			return "", fmt.Errorf("stop the jobs: %w", err)
+		}
+		if n > 0 {
+			stopped = append(stopped, countJobs(n))
+		}
 	}
-	n, err := c.cfg.Jobs.StopAll(ctx, c.key(), cause)
-	if err != nil {
-		return 0, fmt.Errorf("stop the jobs: %w", err)
+	if c.cfg.Tasks != nil {
+		n, err := c.cfg.Tasks.StopAll(ctx, c.key(), cause)
+		if err != nil {
+			return "", fmt.Errorf("stop the sub-agents: %w", err)
+		}
+		if n > 0 {
+			stopped = append(stopped, countTasks(n))
+		}
 	}
-	return n, nil
+	return strings.Join(stopped, " and "), nil
 }
 
 // undo takes back changes of turns, or lists them.
@@ -249,6 +266,14 @@ func countJobs(n int) string {
 		return "one job that ran in the background"
 	}
 	return fmt.Sprintf("%d jobs that ran in the background", n)
+}
+
+// countTasks returns a number of sub-agents in words.
+func countTasks(n int) string {
+	if n == 1 {
+		return "one sub-agent"
+	}
+	return fmt.Sprintf("%d sub-agents", n)
 }
 
 // runningTurn returns the turn that has begun and not ended, or else a turn that waits
@@ -313,6 +338,15 @@ func (c *commander) status(ctx context.Context, it item) (string, error) {
 			fmt.Fprintf(&b, " In the background: %d.", jobs)
 		}
 	}
+	if c.cfg.Tasks != nil {
+		n, err := c.cfg.Tasks.Count(ctx, c.key())
+		if err != nil {
+			return "", fmt.Errorf("count the sub-agents: %w", err)
+		}
+		if n > 0 {
+			fmt.Fprintf(&b, " Sub-agents that work: %d.", n)
+		}
+	}
 	limits := c.cfg.Limits()
 	fmt.Fprintf(&b, "\n\n- model: %s\n- waiting: %d of at most %d", c.agent.Model.Info().Name, len(c.inbox.unhandled()), limits.MaxWaiting)
 	account, err := c.accountOf(ctx, it.in.From.ID)
@@ -328,71 +362,4 @@ func (c *commander) status(ctx context.Context, it item) (string, error) {
 	}
 	fmt.Fprintf(&b, "\n- session: `%s`", c.key())
 	return b.String(), nil
-}
-
-// answerAsk carries out a command that answers an ask, in this conversation or another.
-// The reply is "" if the message of the ask itself shows the answer.
-func (c *commander) answerAsk(ctx context.Context, in bus.Inbound) (string, error) {
-	p := c.commandPrefix(in.At)
-	if c.cfg.Asks == nil {
-		return "Nothing can be asked here, so there is nothing to answer.", nil
-	}
-	id, words := parseAskArgs(in.Args)
-	if id == "" {
-		return fmt.Sprintf("Which request? Say `%s%s ID`; the request names its ID.", p, in.Text), nil
-	}
-	answer := bus.Answer{By: in.From, Cause: in.ID}
-	switch in.Text {
-	case cmdApprove:
-		answer.Text = bus.Approve
-		if strings.EqualFold(words, bus.ApproveSession) {
-			answer.Text = bus.ApproveSession
-		}
-	case cmdDeny:
-		answer.Text, answer.Reason = bus.Deny, words
-	default:
-		answer.Text = words
-	}
-	ask, err := c.cfg.Asks.Answer(ctx, id, answer)
-	switch {
-	case errors.Is(err, bus.ErrNoAsk):
-		return fmt.Sprintf("I know no request `%s`.", quote.Inline(id)), nil
-	case errors.Is(err, bus.ErrMayNotAnswer) && ask.Kind == bus.AskQuestion:
-		return "You may not answer this: the person whom I have asked may, or an owner.", nil
-	case errors.Is(err, bus.ErrMayNotAnswer):
-		return "You may not decide this: owners may, and the approvers of that channel.", nil
-	case errors.Is(err, bus.ErrBadAnswer) && ask.Kind == bus.AskQuestion:
-		return fmt.Sprintf("This is a question: say `%s%s %s WORDS`.", p, cmdAnswer, ask.ID), nil
-	case errors.Is(err, bus.ErrBadAnswer):
-		return fmt.Sprintf("This is to be approved or denied: say `%[1]s%[2]s %[4]s` or `%[1]s%[3]s %[4]s REASON`.", p, cmdApprove, cmdDeny, ask.ID), nil
-	case errors.Is(err, bus.ErrDecided):
-		return fmt.Sprintf("Request `%s` is decided already: %s.", ask.ID, ask.Ending()), nil
-	case err != nil:
-		return "", fmt.Errorf("%w: %w", errBusAway, err)
-	}
-	if ask.At == in.At || slices.Contains(ask.Asked, in.At) {
-		return "", nil
-	}
-	return fmt.Sprintf("Request `%s`: %s.", ask.ID, ask.Ending()), nil
-}
-
-// parseAskArgs splits the arguments of an answering command into the ask's id and the
-// other words.
-func parseAskArgs(args string) (id, words string) {
-	id, words, _ = strings.Cut(strings.TrimSpace(args), " ")
-	return strings.ToLower(strings.Trim(id, "`")), strings.TrimSpace(words)
-}
-
-// awaitedText returns in words what a turn waits for.
-func (s *session) awaitedText(t *turn, at bus.Address) string {
-	p := s.commandPrefix(at)
-	var waits []string
-	for _, a := range t.openAsks() {
-		if a.Kind == bus.AskQuestion {
-			waits = append(waits, fmt.Sprintf("an answer to my question (`%sanswer %s WORDS`)", p, a.ID))
-		} else {
-			waits = append(waits, fmt.Sprintf("an approval of `%s` (`%sapprove %s` or `%sdeny %s`, by owners and approvers)", a.call.use.Name, p, a.ID, p, a.ID))
-		}
-	}
-	return strings.Join(waits, ", and for ")
 }

@@ -5,13 +5,12 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strings"
-	"time"
 
+	"parley/agent/delegation"
 	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
@@ -40,12 +39,14 @@ type callRunner struct {
 	redact Redactor
 	// keep stores a result that is too long for the model; nil: it is not stored.
 	keep func(ctx context.Context, use tools.Call, content json.RawMessage) (path string, err error)
+	// delegated are the tasks that were prepared, by call.
+	delegated map[string]sessions.Delegated
 	// promptUntrusted reports that strangers may have written some of the turn's prompt.
 	promptUntrusted bool
 }
 
 func newCallRunner(s *session, set *tools.Set) *callRunner {
-	return &callRunner{session: s, tools: set, guard: s.agent.Guard, before: s.agent.Before, after: s.agent.After, held: s.lease.Held, redact: s.redactor(), keep: s.agent.Keep}
+	return &callRunner{session: s, tools: set, guard: s.agent.Guard, before: s.agent.Before, after: s.agent.After, held: s.lease.Held, redact: s.redactor(), keep: s.agent.Keep, delegated: map[string]sessions.Delegated{}}
 }
 
 // A preparedCall is a call of a turn, with what is known before it runs.
@@ -90,9 +91,40 @@ func (r *callRunner) decide(ctx context.Context, t *turn, p *preparedCall, maybe
 		return failed, ask, err // asking a question needs no approval
 	}
 	if d.ask || p.ask.isApproved() {
-		return r.decideApproval(ctx, p, d.why, maybeDone)
+		if failed, ask, err := r.decideApproval(ctx, p, d.why, maybeDone); failed != nil || ask != nil || err != nil {
+			return failed, ask, err
+		}
 	}
-	return nil, nil, nil
+	return r.delegate(ctx, p)
+}
+
+// delegate prepares the task that a call hands to a sub-agent, and returns the ask by which
+// the turn waits for it; nil for other calls.
+func (r *callRunner) delegate(ctx context.Context, p *preparedCall) (*tools.Error, *sessions.Ask, error) {
+	d, delegates, err := tools.DelegationOf(p.tool, p.input)
+	switch {
+	case !delegates:
+		return nil, nil, nil
+	case err != nil:
+		return asToolError(err), nil, nil
+	case r.cfg.Tasks == nil:
+		return tools.Errorf(tools.PermissionDenied, "There are no sub-agents here: do it yourself."), nil, nil
+	}
+	if err := r.held(ctx); err != nil {
+		return nil, nil, fmt.Errorf("before preparing a task: %w", err)
+	}
+	of, err := r.cfg.Tasks.Prepare(ctx, p.input, d)
+	switch refused, isRefused := errors.AsType[*tools.Error](err); {
+	case ctx.Err() != nil:
+		return nil, nil, context.Cause(ctx)
+	case isRefused:
+		return refused, nil, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("%w: %w", errBusAway, err)
+	}
+	r.point("task:prepared")
+	r.delegated[p.id] = of
+	return nil, &sessions.Ask{ID: delegation.MailID(of.ID), Call: p.id, Kind: delegation.Kind}, nil
 }
 
 // precheck returns why a call is refused before the guard is asked; nil if it is not.
@@ -292,59 +324,6 @@ func (r *callRunner) decideApproval(ctx context.Context, p *preparedCall, why st
 	}
 	a.Places = encodePlaces(r.approvals().To)
 	return nil, a, nil
-}
-
-// questionOf returns the ask of a call whose tool only asks people; nil for other calls.
-func (r *callRunner) questionOf(ctx context.Context, p *preparedCall) (*tools.Error, *sessions.Ask, error) {
-	q, asks, err := tools.QuestionOf(p.tool, p.input)
-	if !asks {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return asToolError(err), nil, nil
-	}
-	if r.cfg.Asks == nil || r.isDeserted() {
-		return tools.Errorf(tools.PermissionDenied, "Nobody can be asked from here: end the turn with the question instead."), nil, nil
-	}
-	why, err := r.whyCannotAsk(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	if why != "" {
-		return tools.Errorf(tools.PermissionDenied, "Nobody can be asked now: %s. End the turn with the question instead.", why), nil, nil
-	}
-	a := r.newAsk(p, bus.AskQuestion)
-	a.Question, a.Choices = q.Text, q.Choices
-	return nil, a, nil
-}
-
-func asToolError(err error) *tools.Error {
-	if known, ok := err.(*tools.Error); ok { //nolint:errorlint // tools return it unwrapped
-		return known
-	}
-	return tools.Errorf(tools.InvalidArgs, "%v", err)
-}
-
-// whyCannotAsk returns why nobody can be asked now; "" if people can be asked.
-func (r *callRunner) whyCannotAsk(ctx context.Context) (string, error) {
-	why, err := r.cfg.Asks.Ready(ctx)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", errBusAway, err)
-	}
-	return why, nil
-}
-
-func (r *callRunner) newAsk(p *preparedCall, kind string) *sessions.Ask {
-	return &sessions.Ask{
-		ID: askID(r.key(), p.input.Key), Call: p.id, Kind: kind,
-		Expires: time.Now().Add(r.approvals().Expires).UTC().Truncate(time.Second),
-	}
-}
-
-// askID returns the id of the ask about a call, which is always the same.
-func askID(session, call string) string {
-	sum := sha256.Sum256([]byte(session + "\x00" + call))
-	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:bus.AskIDLength]
 }
 
 func (p *preparedCall) errChanged() *tools.Error {

@@ -2,12 +2,13 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"parley/agent/attached"
 	"parley/agent/journal"
 	"parley/agent/news"
 	"parley/bus"
@@ -39,6 +40,8 @@ func readItem(m bus.Message) item {
 		it.err = errors.New("the message has no kind")
 	case it.in.Kind == bus.Decided && it.in.Decision == nil:
 		it.err = errors.New("the message has no decision")
+	case (it.in.Kind == bus.Tasked || it.in.Kind == bus.TaskEnded) && it.in.Task == nil:
+		it.err = errors.New("the message has no task")
 	case !bus.KnownKind(it.in.Kind):
 		it.unknown = &journal.UnknownKindError{What: "message", ID: m.ID, Kind: it.in.Kind}
 	}
@@ -51,35 +54,8 @@ func (it item) isKind(kind string) bool { return it.err == nil && it.in.Kind == 
 // isNews reports whether the message is about an earlier message.
 func (it item) isNews() bool { return it.err == nil && news.IsNews(it.in.Kind) }
 
-// A route says where the reply of a turn goes, in the form that the log keeps.
-type route struct {
-	At      bus.Address `json:"at"`
-	ReplyTo string      `json:"reply_to,omitempty"`
-	Owner   bool        `json:"owner,omitempty"`
-	Group   bool        `json:"group,omitempty"`
-	Private *bool       `json:"private,omitempty"` // nil in logs of older releases
-}
-
-// routeOf returns the route of a message's reply.
-func routeOf(in bus.Inbound) route {
-	r := route{At: in.At, Owner: in.From.Owner, Group: in.Group, Private: &in.Private}
-	if in.Group {
-		r.ReplyTo = in.ReplyTo
-	}
-	return r
-}
-
-// isPrivate reports whether the turn may see what is remembered of its person.
-func (r route) isPrivate() bool { return bus.IsPrivate(r.Private, r.Group) }
-
-// encode returns the route as JSON.
-func (r route) encode() json.RawMessage {
-	raw, err := json.Marshal(r)
-	if err != nil { // strings and booleans always marshal
-		panic(err)
-	}
-	return raw
-}
+// isReport reports whether the message is a report for which no turn waits.
+func (it item) isReport() bool { return it.isKind(bus.TaskEnded) && !it.in.Task.Awaited }
 
 // An inbox is the mail of a run: the mail that came with the lease, and the mail that
 // has come since. One goroutine adds to it while another works through it.
@@ -303,7 +279,7 @@ func (b *inbox) steeringMail(t *turn) []item {
 		if it.handled || it.isNews() || it.err == nil && slices.Contains(t.causes, it.in.ID) {
 			continue
 		}
-		if !it.isKind(bus.Said) && !it.isKind(bus.JobEnded) || it.in.From.ID != t.person || it.in.Private != t.route.isPrivate() {
+		if !it.isKind(bus.Said) && !it.isKind(bus.JobEnded) && !it.isReport() || it.in.From.ID != t.person || it.in.Private != t.route.isPrivate() {
 			break
 		}
 		said = append(said, it)
@@ -348,4 +324,42 @@ func (r *sessionRun) applyNews(ctx context.Context, b batch) (batch, error) {
 		r.inbox.markHandled(it)
 	}
 	return kept, nil
+}
+
+// recordNews writes an edit or a reaction to the log, and empties a deleted message. It
+// starts no turn.
+func (r *sessionRun) recordNews(ctx context.Context, in bus.Inbound) error {
+	if in.Kind == bus.Deleted {
+		return r.blankDeleted(ctx, in)
+	}
+	e, ok := news.Entry(in.ID, in, r.journal.Records())
+	if !ok {
+		return nil
+	}
+	err := r.journal.Append(ctx, e)
+	if _, seen := errors.AsType[*sessions.SeenError](err); seen {
+		return nil
+	}
+	return err
+}
+
+// blankDeleted empties the text of a deleted message, and removes the files that came
+// with it, even if a summary covers the message.
+func (r *sessionRun) blankDeleted(ctx context.Context, in bus.Inbound) error {
+	trace, err := attached.TraceOf(r.cfg.Store.Read(ctx, r.key(), 1), in.Of)
+	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
+		return fmt.Errorf("look for a deleted message: %w", err)
+	}
+	if trace.Person != "" && !news.AppliesTo(in, trace.Person) {
+		return nil
+	}
+	if len(trace.Paths) > 0 && r.agent.Discard != nil {
+		if err := r.lease.Held(ctx); err != nil {
+			return fmt.Errorf("before removing files: %w", err)
+		}
+		if err := r.agent.Discard(ctx, r.key(), trace.Paths); err != nil {
+			return fmt.Errorf("remove the files of a deleted message: %w", err)
+		}
+	}
+	return r.journal.Blank(ctx, in.Of)
 }

@@ -1,19 +1,18 @@
 package agent
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"parley/agent/attached"
+	"parley/agent/delegation"
 	"parley/agent/journal"
 	"parley/agent/quota"
 	"parley/agent/transcript"
@@ -34,6 +33,9 @@ func (r *sessionRun) countTurn(ctx context.Context, in bus.Inbound) (release fun
 		}
 	}
 	r.payer = payer{in.From.ID, account}
+	if in.Kind == bus.Tasked {
+		return r.countTask(ctx, in)
+	}
 	if in.From.Owner {
 		release, err = r.resumeCount(ctx, in.From.ID, true)
 		return release, nil, err
@@ -143,7 +145,12 @@ const (
 // programs post many at once, only the beginning of each is kept. For the end of a job
 // the entry is a notice.
 func userEntries(turn string, in bus.Inbound, among int, why string) []sessions.Entry {
-	if in.Kind == bus.JobEnded {
+	switch in.Kind {
+	case bus.Tasked:
+		return delegation.Entries(turn, in)
+	case bus.TaskEnded:
+		return []sessions.Entry{delegation.ReportEntry(turn, in)}
+	case bus.JobEnded:
 		e := journal.NewEntry(turn, sessions.KindNotice, sessions.Notice{Code: noticeJob, Text: in.Text})
 		e.Cause, e.Person = in.ID, in.From.ID
 		return []sessions.Entry{e}
@@ -200,6 +207,11 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 	if err := s.withdraw(ctx, t); err != nil {
 		return err
 	}
+	if s.cfg.Tasks != nil {
+		if err := s.cfg.Tasks.EndTurn(ctx, s.key(), t.id); err != nil {
+			return fmt.Errorf("%w: %w", errBusAway, err)
+		}
+	}
 	var entries []sessions.Entry
 	open := t.openCalls()
 	failures := make([]*tools.Error, len(open))
@@ -213,6 +225,9 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 		}
 		failures[i] = failed
 		entries = append(entries, resultEntry(t, c, failed.Result().Content, &outcome{failed: failed}))
+	}
+	if len(t.tasks) > 0 { // there is always a report
+		end.text = cmp.Or(end.text, "The sub-agent was stopped before it had ended.")
 	}
 	done := sessions.TurnDone{State: end.state}
 	end.text = s.redactor().Text(end.text)
@@ -299,6 +314,9 @@ func (s *session) publishTurn(ctx context.Context, t *turn) error {
 
 // publishReplies publishes a turn's replies on the bus.
 func (s *session) publishReplies(ctx context.Context, t *turn) error {
+	if len(t.tasks) > 0 {
+		return s.report(ctx, t)
+	}
 	for _, r := range t.done.Outbound {
 		out := bus.Outbound{
 			ID: r.ID, To: t.route.At, Text: r.Text, ReplyTo: t.route.ReplyTo,
@@ -319,35 +337,20 @@ func (s *session) publishReplies(ctx context.Context, t *turn) error {
 	return nil
 }
 
-// giveUpReplies gives up an answer that no bus will ever accept, to let the session go
-// on. It writes that to the log, and tells the sender if anything can be sent there. It
-// returns errUnsendable, which makes dead letters of the turn's messages.
-func (s *session) giveUpReplies(ctx context.Context, t *turn, cause error) error {
-	s.slog.Error("an answer can never be sent", slog.String("turn", t.id), slog.Any("error", cause))
-	if err := s.reportUnsendable(ctx, t); err != nil {
-		return err
+// report reports the end of a sub-agent's turn to those who have handed out its tasks.
+func (s *session) report(ctx context.Context, t *turn) error {
+	untrusted := transcript.Untrusted(s.journal.Records(), t.id, s.journal.Newest()+1) || s.agent.Untrusted != nil && s.agent.Untrusted(ctx, s.key())
+	for _, task := range t.tasks {
+		if err := s.lease.Held(ctx); err != nil {
+			return fmt.Errorf("before reporting: %w", err)
+		}
+		r := delegation.Report{ID: task.ID, State: t.done.State, Text: t.replyText(), Untrusted: untrusted}
+		if err := s.cfg.Tasks.Report(ctx, r); err != nil {
+			return fmt.Errorf("%w: %w", errBusAway, err)
+		}
+		s.point("task:reported")
 	}
-	err := s.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeUnsendable, Text: "Your answer could not be sent."}),
-		journal.NewEntry(t.id, sessions.KindPublished, nil))
-	if err != nil {
-		return err
-	}
-	return errUnsendable
-}
-
-// reportUnsendable tells the sender that the answer cannot be sent. Its message has a
-// hash of the reply's id for an id, because the reply's id itself may be what is too
-// long.
-func (s *session) reportUnsendable(ctx context.Context, t *turn) error {
-	sum := sha256.Sum256([]byte(bus.ReplyID(t.id)))
-	err := s.publish(ctx, bus.Outbound{
-		ID: "unsent:" + hex.EncodeToString(sum[:16]), To: t.route.At, Failed: true,
-		Text: "I have an answer for you that cannot be sent: it, or the id of your message, is too long. Ask for less at once, or ask anew.",
-	})
-	if errors.Is(err, bus.ErrInvalid) {
-		return nil // nothing can be sent there
-	}
-	return err
+	return nil
 }
 
 // fetchAttached fetches the files that came with the turn's messages, and returns the
@@ -389,13 +392,4 @@ func (r *turnRun) fetch(ctx context.Context, t *turn, f attached.File) error {
 	r.slog.Info("a file came with a message", slog.String("turn", t.id), slog.Int64("entry", f.N),
 		slog.String("kind", f.Kind), slog.Int64("bytes", got.Size), slog.Bool("fetched", got.Path != ""))
 	return nil
-}
-
-// replyText returns the text of all the turn's replies.
-func (t *turn) replyText() string {
-	var texts []string
-	for _, r := range t.done.Outbound {
-		texts = append(texts, r.Text)
-	}
-	return strings.Join(texts, "\n\n")
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/agent/delegation"
 	"parley/agent/journal"
 	"parley/agent/quote"
 	"parley/agent/transcript"
@@ -21,6 +22,11 @@ import (
 func (r *turnRun) park(ctx context.Context, t *turn, asks []sessions.Ask) error {
 	var entries []sessions.Entry
 	for _, a := range asks {
+		if a.Kind == delegation.Kind {
+			e := journal.NewEntry(t.id, sessions.KindDelegated, r.calls.delegated[a.Call])
+			e.Call = a.Call
+			entries = append(entries, e)
+		}
 		if a.Kind != bus.AskQuestion {
 			continue
 		}
@@ -48,7 +54,7 @@ func (s *session) announce(ctx context.Context, id string) error {
 	}
 	s.recordChanges(ctx, id) // what people change meanwhile is not the turn's
 	for _, a := range t.openAsks() {
-		if err := s.openAsk(ctx, t, a); err != nil {
+		if err := s.announceOne(ctx, t, a); err != nil {
 			return err
 		}
 	}
@@ -60,11 +66,25 @@ func (s *session) announce(ctx context.Context, id string) error {
 	return nil
 }
 
-// openAsk puts one ask into the book and publishes it.
-func (s *session) openAsk(ctx context.Context, t *turn, a *ask) error {
+// announceOne hands out the task of one ask, or opens the ask.
+func (s *session) announceOne(ctx context.Context, t *turn, a *ask) error {
 	if err := s.lease.Held(ctx); err != nil {
 		return fmt.Errorf("before asking: %w", err)
 	}
+	switch {
+	case a.Kind == delegation.Kind && s.cfg.Tasks != nil:
+		if err := s.cfg.Tasks.Start(ctx, a.call.delegated.ID); err != nil {
+			return fmt.Errorf("%w: %w", errBusAway, err)
+		}
+		s.point("park:handed")
+	case a.Kind != delegation.Kind && s.cfg.Asks != nil:
+		return s.openAsk(ctx, t, a)
+	}
+	return nil
+}
+
+// openAsk puts one ask into the book and publishes it.
+func (s *session) openAsk(ctx context.Context, t *turn, a *ask) error {
 	of := s.bookAsk(t, a)
 	if err := s.cfg.Asks.Open(ctx, of); err != nil {
 		return fmt.Errorf("%w: %w", errBusAway, err)
@@ -93,7 +113,7 @@ func (s *session) bookAsk(t *turn, a *ask) bus.Ask {
 	of := bus.Ask{
 		ID: a.ID, Kind: a.Kind, Session: s.key(), Turn: t.id, Call: a.Call, Person: t.person,
 		Reason: s.redactor().Text(a.Reason), Hash: a.Hash, Question: s.redactor().Text(a.Question), Choices: a.Choices,
-		At: t.route.At, Asked: s.askedAddresses(a), Made: t.parkedAt, Expires: a.Expires, State: bus.AskOpen,
+		At: t.route.people(), Asked: s.askedAddresses(a), Made: t.parkedAt, Expires: a.Expires, State: bus.AskOpen,
 	}
 	if a.Kind == bus.AskApproval {
 		of.Once = s.isEarlier(t)
@@ -122,12 +142,12 @@ func (s *session) askedAddresses(a *ask) []bus.Address {
 // toldAddresses returns all addresses at which people are told of an ask. The
 // conversation is one, if people take part in it.
 func (s *session) toldAddresses(t *turn, a *ask) []bus.Address {
-	places := []bus.Address{t.route.At}
+	places := []bus.Address{t.route.people()}
 	if s.isDeserted() {
 		places = nil
 	}
 	for _, to := range s.askedAddresses(a) {
-		if to != t.route.At {
+		if to != t.route.people() {
 			places = append(places, to)
 		}
 	}
@@ -139,7 +159,7 @@ func (s *session) toldAddresses(t *turn, a *ask) []bus.Address {
 func (s *session) isAskedAt(t *turn, a *ask, at bus.Address) bool {
 	asked := s.askedAddresses(a)
 	if len(asked) == 0 {
-		return at == t.route.At
+		return at == t.route.people()
 	}
 	return slices.Contains(asked, at)
 }
@@ -151,7 +171,7 @@ func (r *sessionRun) resumeParked(ctx context.Context, t *turn) error {
 	switch {
 	case t.stopped:
 		return r.finish(ctx, t, &ending{state: sessions.TurnCancelled})
-	case t.announced || r.cfg.Asks == nil:
+	case t.announced:
 		return nil
 	}
 	return r.announce(ctx, t.id)
@@ -186,6 +206,9 @@ func (s *session) withdraw(ctx context.Context, t *turn) error {
 		return nil
 	}
 	for _, a := range t.openAsks() {
+		if a.Kind == delegation.Kind {
+			continue // finish ends these
+		}
 		of, err := s.cfg.Asks.Withdraw(ctx, a.ID)
 		if err != nil {
 			return fmt.Errorf("%w: %w", errBusAway, err)
@@ -201,14 +224,18 @@ func (s *session) withdraw(ctx context.Context, t *turn) error {
 // buttons, or that others are asked.
 func (s *session) askMessage(t *turn, a *ask, to bus.Address) bus.Outbound {
 	out := bus.Outbound{To: to, Turn: t.id, Subject: a.ID, Expires: a.Expires}
-	if to == t.route.At {
+	if to == t.route.people() {
 		out.ReplyTo = t.route.ReplyTo
 	}
 	p := s.commandPrefix(to)
 	until := "until " + a.Expires.UTC().Format("2006-01-02 15:04 UTC")
 	switch {
 	case a.Kind == bus.AskQuestion:
-		out.Text = s.askText(t, a, to) + "\n\n" + fmt.Sprintf("_(Your next words here are the answer, or %sanswer %s WORDS anywhere, %s.)_", p, a.ID, until)
+		how := fmt.Sprintf("_(Your next words here are the answer, or %sanswer %s WORDS anywhere, %s.)_", p, a.ID, until)
+		if t.parent() != "" { // words here are for the agent that has handed out the task
+			how = fmt.Sprintf("_(Say `%sanswer %s WORDS`, here or anywhere, %s.)_", p, a.ID, until)
+		}
+		out.Text = s.askText(t, a, to) + "\n\n" + how
 		for i, choice := range a.Choices {
 			out.Buttons = append(out.Buttons, bus.Button{Label: s.redactor().Text(choice), Says: fmt.Sprintf("/%s %s %d", cmdAnswer, a.ID, i+1)})
 		}
@@ -231,6 +258,9 @@ func (s *session) askMessage(t *turn, a *ask, to bus.Address) bus.Outbound {
 func (s *session) askText(t *turn, a *ask, to bus.Address) string {
 	if a.Kind == bus.AskQuestion {
 		var b strings.Builder
+		if t.parent() != "" {
+			fmt.Fprintf(&b, "The sub-agent `%s` asks:\n\n", s.agent.Name)
+		}
 		b.WriteString(a.Question)
 		for i, choice := range a.Choices {
 			fmt.Fprintf(&b, "\n%d. %s", i+1, choice)
@@ -243,8 +273,11 @@ func (s *session) askText(t *turn, a *ask, to bus.Address) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "**`%s` needs an approval**", of.Tool)
-	if to != t.route.At {
-		fmt.Fprintf(&b, ", for `%s` in `%s`", quote.Inline(t.person), quote.Inline(t.route.At.String()))
+	if t.parent() != "" {
+		fmt.Fprintf(&b, ", for the sub-agent `%s`", s.agent.Name)
+	}
+	if to != t.route.people() {
+		fmt.Fprintf(&b, ", for `%s` in `%s`", quote.Inline(t.person), quote.Inline(t.route.people().String()))
 	}
 	if a.Reason != "" {
 		fmt.Fprintf(&b, " (%s)", a.Reason)
@@ -295,4 +328,20 @@ func capitalize(text string) string {
 		return text
 	}
 	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// awaitedText returns in words what a turn waits for.
+func (s *session) awaitedText(t *turn, at bus.Address) string {
+	p := s.commandPrefix(at)
+	var waits []string
+	for _, a := range t.openAsks() {
+		if a.Kind == delegation.Kind {
+			waits = append(waits, fmt.Sprintf("the sub-agent `%s`", a.call.delegated.Agent))
+		} else if a.Kind == bus.AskQuestion {
+			waits = append(waits, fmt.Sprintf("an answer to my question (`%sanswer %s WORDS`)", p, a.ID))
+		} else {
+			waits = append(waits, fmt.Sprintf("an approval of `%s` (`%sapprove %s` or `%sdeny %s`, by owners and approvers)", a.call.use.Name, p, a.ID, p, a.ID))
+		}
+	}
+	return strings.Join(waits, ", and for ")
 }

@@ -10,10 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/agent/attached"
 	"parley/agent/audit"
 	"parley/agent/journal"
-	"parley/agent/news"
 	"parley/agent/quota"
 	"parley/agent/tally"
 	"parley/bus"
@@ -263,6 +261,10 @@ func (r *sessionRun) dispatch(ctx context.Context, it item) error {
 		return r.commands.run(ctx, it)
 	case bus.Decided:
 		return r.handleDecision(ctx, it.in)
+	case bus.TaskEnded:
+		if it.in.Task.Awaited {
+			return r.handleReport(ctx, it.in)
+		}
 	case bus.Edited, bus.Deleted, bus.Reacted:
 		return r.recordNews(ctx, it.in)
 	}
@@ -322,7 +324,7 @@ func (r *sessionRun) answerMail(ctx context.Context) error {
 	if b, err = r.applyNews(ctx, b); err != nil || len(b.items) == 0 {
 		return err
 	}
-	if r.inbox.isCancelled(b.last().seq) {
+	if r.inbox.isCancelled(b.last().seq) && b.items[0].in.Kind != bus.Tasked { // a task gets its report
 		b, err = r.beginTurn(ctx, b, journal.NewEntry(b.items[0].in.ID, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCancelled}))
 		if err == nil {
 			r.inbox.markHandled(b.items...)
@@ -360,40 +362,16 @@ func (r *sessionRun) runBegun(ctx context.Context, b batch, refusal *ending) err
 	return r.runTurn(ctx, t)
 }
 
-// recordNews writes an edit or a reaction to the log, and empties a deleted message. It
-// starts no turn.
-func (r *sessionRun) recordNews(ctx context.Context, in bus.Inbound) error {
-	if in.Kind == bus.Deleted {
-		return r.blankDeleted(ctx, in)
+// countTask does for a task what countTurn does for other messages. No limit on turns
+// refuses a task: how many there are is bounded where they are handed out.
+func (r *sessionRun) countTask(ctx context.Context, in bus.Inbound) (release func(), refusal *ending, err error) {
+	wanted, err := r.cfg.Tasks.Begin(ctx, in.Task.ID)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errBusAway, err)
 	}
-	e, ok := news.Entry(in.ID, in, r.journal.Records())
-	if !ok {
-		return nil
+	if !wanted {
+		refusal = &ending{state: sessions.TurnCancelled}
 	}
-	err := r.journal.Append(ctx, e)
-	if _, seen := errors.AsType[*sessions.SeenError](err); seen {
-		return nil
-	}
-	return err
-}
-
-// blankDeleted empties the text of a deleted message, and removes the files that came
-// with it, even if a summary covers the message.
-func (r *sessionRun) blankDeleted(ctx context.Context, in bus.Inbound) error {
-	trace, err := attached.TraceOf(r.cfg.Store.Read(ctx, r.key(), 1), in.Of)
-	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
-		return fmt.Errorf("look for a deleted message: %w", err)
-	}
-	if trace.Person != "" && !news.AppliesTo(in, trace.Person) {
-		return nil
-	}
-	if len(trace.Paths) > 0 && r.agent.Discard != nil {
-		if err := r.lease.Held(ctx); err != nil {
-			return fmt.Errorf("before removing files: %w", err)
-		}
-		if err := r.agent.Discard(ctx, r.key(), trace.Paths); err != nil {
-			return fmt.Errorf("remove the files of a deleted message: %w", err)
-		}
-	}
-	return r.journal.Blank(ctx, in.Of)
+	release, err = r.resumeCount(ctx, in.From.ID, in.From.Owner)
+	return release, refusal, err
 }

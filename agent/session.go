@@ -71,6 +71,9 @@ func (s *session) publish(ctx context.Context, out bus.Outbound) error {
 	if err := s.lease.Held(ctx); err != nil {
 		return fmt.Errorf("before publishing %s: %w", out.ID, err)
 	}
+	if out.To.Channel == bus.SubAgents {
+		return nil // nobody is there
+	}
 	out.Session, out.At, out.Text = s.key(), time.Now(), s.redactor().Text(out.Text)
 	return publish(ctx, s.cfg.Bus, out)
 }
@@ -114,6 +117,32 @@ func parkedIDs(records []journal.Record) []string {
 		}
 	}
 	return ids
+}
+
+// unfinished returns the ids of the turns that have not ended, or whose replies are not
+// published, in the order in which they began.
+func unfinished(records []journal.Record) []string {
+	var ids []string
+	open, done := map[string]bool{}, map[string]bool{}
+	for _, r := range records {
+		switch d := r.Data.(type) {
+		case sessions.TurnStarted:
+			ids = append(ids, r.Turn)
+			open[r.Turn] = true
+		case sessions.TurnDone:
+			open[r.Turn], done[r.Turn] = len(d.Outbound) > 0, true
+		}
+		if r.Kind == sessions.KindPublished && done[r.Turn] { // otherwise it was an ask of a turn that waits
+			open[r.Turn] = false
+		}
+	}
+	kept := ids[:0]
+	for _, id := range ids {
+		if open[id] {
+			kept = append(kept, id)
+		}
+	}
+	return kept
 }
 
 // Why a run ends before all of its mail is handled.
@@ -275,6 +304,49 @@ func (s *session) approvals() Approvals {
 
 // A payer is a person with the person under whose name they are counted.
 type payer struct{ person, account string }
+
+// A route says where the reply of a turn goes, in the form that the log keeps.
+type route struct {
+	At      bus.Address `json:"at"`
+	ReplyTo string      `json:"reply_to,omitempty"`
+	Owner   bool        `json:"owner,omitempty"`
+	Group   bool        `json:"group,omitempty"`
+	Private *bool       `json:"private,omitempty"` // nil in logs of older releases
+	// Asked is, for a sub-agent, where the people are who may be asked.
+	Asked *bus.Address `json:"asked,omitempty"`
+}
+
+// people returns the address of the people for whom the turn runs.
+func (r route) people() bus.Address {
+	if r.Asked != nil {
+		return *r.Asked
+	}
+	return r.At
+}
+
+// routeOf returns the route of a message's reply.
+func routeOf(in bus.Inbound) route {
+	r := route{At: in.At, Owner: in.From.Owner, Group: in.Group, Private: &in.Private}
+	if in.Group {
+		r.ReplyTo = in.ReplyTo
+	}
+	if in.Kind == bus.Tasked {
+		r.Asked = &in.Task.Asked
+	}
+	return r
+}
+
+// isPrivate reports whether the turn may see what is remembered of its person.
+func (r route) isPrivate() bool { return bus.IsPrivate(r.Private, r.Group) }
+
+// encode returns the route as JSON.
+func (r route) encode() json.RawMessage {
+	raw, err := json.Marshal(r)
+	if err != nil { // strings and booleans always marshal
+		panic(err)
+	}
+	return raw
+}
 
 // accountOf returns the person for whom another person is counted.
 func (s *session) accountOf(ctx context.Context, person string) (string, error) {

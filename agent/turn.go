@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/agent/attached"
+	"parley/agent/delegation"
 	"parley/agent/journal"
 	"parley/bus"
 	"parley/sessions"
@@ -68,7 +70,8 @@ type turn struct {
 	done       *sessions.TurnDone // the turn's end; nil while it goes on
 	published  bool               // the turn's replies are on the bus
 
-	files attached.Files // the files that came with the turn's messages
+	tasks []sessions.Tasked // that the turn is to report on; nil if it is no sub-agent's
+	files attached.Files    // the files that came with the turn's messages
 
 	asks      []*ask // of the step that has parked the turn last
 	parked    bool   // the turn waits for at least one of the asks
@@ -97,7 +100,9 @@ type call struct {
 	// wrote.
 	started sessions.ToolStarted
 	ask     *ask // the ask to people about the call; nil if there is none
-	result  *sessions.ToolResult
+	// delegated is the task for which the turn waits, or has waited.
+	delegated sessions.Delegated
+	result    *sessions.ToolResult
 }
 
 // key returns the call's key: the turn's id and the call's.
@@ -182,7 +187,7 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 		}
 		t.resumes = 0
 	case sessions.Notice:
-		if d.Code == noticeJob {
+		if d.Code == noticeJob || d.Code == delegation.NoticeReport {
 			t.causes = append(t.causes, r.Cause)
 		}
 		t.lastStep = t.lastStep || d.Code == noticeLastStep
@@ -195,9 +200,22 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 	case sessions.TurnDone:
 		t.done, t.parked = &d, false
 	}
+	t.applyTask(r, calls)
 	t.files.Apply(r)
 	t.applyMark(r)
 	return nil
+}
+
+// applyTask updates the turn by an entry about what is handed to sub-agents.
+func (t *turn) applyTask(r journal.Record, calls map[string]*call) {
+	switch d := r.Data.(type) {
+	case sessions.Tasked:
+		t.tasks = append(t.tasks, d)
+	case sessions.Delegated:
+		if c := calls[r.Call]; c != nil {
+			c.delegated = d
+		}
+	}
 }
 
 // openStep returns the step whose model call has not ended yet, and begins it if needed.
@@ -278,32 +296,6 @@ func (t *turn) openAsks() []*ask {
 	return open
 }
 
-// unfinished returns the ids of the turns that have not ended, or whose replies are not
-// published, in the order in which they began.
-func unfinished(records []journal.Record) []string {
-	var ids []string
-	open, done := map[string]bool{}, map[string]bool{}
-	for _, r := range records {
-		switch d := r.Data.(type) {
-		case sessions.TurnStarted:
-			ids = append(ids, r.Turn)
-			open[r.Turn] = true
-		case sessions.TurnDone:
-			open[r.Turn], done[r.Turn] = len(d.Outbound) > 0, true
-		}
-		if r.Kind == sessions.KindPublished && done[r.Turn] { // otherwise it was an ask of a turn that waits
-			open[r.Turn] = false
-		}
-	}
-	kept := ids[:0]
-	for _, id := range ids {
-		if open[id] {
-			kept = append(kept, id)
-		}
-	}
-	return kept
-}
-
 // openCalls returns the calls of the last step that have no result yet.
 func (t *turn) openCalls() []*call {
 	if len(t.steps) == 0 {
@@ -381,4 +373,22 @@ func (t *turn) waitingTime() time.Duration {
 		return t.parkedFor + time.Since(t.parkedAt)
 	}
 	return t.parkedFor
+}
+
+// parent returns the key of the session for which the turn of a sub-agent works; "" for
+// other turns.
+func (t *turn) parent() string {
+	if len(t.tasks) == 0 {
+		return ""
+	}
+	return t.tasks[0].Parent
+}
+
+// replyText returns the text of all the turn's replies.
+func (t *turn) replyText() string {
+	var texts []string
+	for _, r := range t.done.Outbound {
+		texts = append(texts, r.Text)
+	}
+	return strings.Join(texts, "\n\n")
 }

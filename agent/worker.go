@@ -2,11 +2,14 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
+	"parley/agent/delegation"
 	"parley/agent/journal"
 	"parley/agent/quota"
 	"parley/agent/stream"
@@ -149,7 +152,12 @@ func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, 
 		return end
 	}
 	end.Dead, end.Reason = mail[0].Seq, "the session cannot be worked on"
-	if in, err := bus.DecodeInbound(mail[0].Body); err == nil {
+	if in, err := bus.DecodeInbound(mail[0].Body); err == nil && in.Kind == bus.Tasked && in.Task != nil && w.cfg.Tasks != nil {
+		r := delegation.Report{ID: in.Task.ID, State: sessions.TurnFailed, Text: "The sub-agent's session cannot be worked on. The server's log says why."}
+		if err := w.cfg.Tasks.Report(ctx, r); err != nil {
+			end.Dead, end.Reason, end.After = 0, "", outboundRetry
+		}
+	} else if err == nil {
 		reply := bus.Outbound{
 			ID: bus.DerivedID(in.ID, "#failed"), To: in.At, ReplyTo: routeOf(in).ReplyTo, At: time.Now(),
 			Text: "I could not work on your message: this conversation's record cannot be used. The server's log says why.",
@@ -162,6 +170,37 @@ func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, 
 		}
 	}
 	return end
+}
+
+// giveUpReplies gives up an answer that no bus will ever accept, to let the session go
+// on. It writes that to the log, and tells the sender if anything can be sent there. It
+// returns errUnsendable, which makes dead letters of the turn's messages.
+func (s *session) giveUpReplies(ctx context.Context, t *turn, cause error) error {
+	s.slog.Error("an answer can never be sent", slog.String("turn", t.id), slog.Any("error", cause))
+	if err := s.reportUnsendable(ctx, t); err != nil {
+		return err
+	}
+	err := s.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeUnsendable, Text: "Your answer could not be sent."}),
+		journal.NewEntry(t.id, sessions.KindPublished, nil))
+	if err != nil {
+		return err
+	}
+	return errUnsendable
+}
+
+// reportUnsendable tells the sender that the answer cannot be sent. Its message has a
+// hash of the reply's id for an id, because the reply's id itself may be what is too
+// long.
+func (s *session) reportUnsendable(ctx context.Context, t *turn) error {
+	sum := sha256.Sum256([]byte(bus.ReplyID(t.id)))
+	err := s.publish(ctx, bus.Outbound{
+		ID: "unsent:" + hex.EncodeToString(sum[:16]), To: t.route.At, Failed: true,
+		Text: "I have an answer for you that cannot be sent: it, or the id of your message, is too long. Ask for less at once, or ask anew.",
+	})
+	if errors.Is(err, bus.ErrInvalid) {
+		return nil // nothing can be sent there
+	}
+	return err
 }
 
 // noObserver is an Observer that does nothing.

@@ -17,6 +17,10 @@ type Address struct {
 	Thread  string `json:"thread,omitempty"` // the platform's id of the thread, if any
 }
 
+// SubAgents is the channel in the addresses of sub-agents' sessions. Nobody is there to read
+// anything, and no channel has this name.
+const SubAgents = "agent"
+
 // String returns the address as people write it: CHANNEL:CHAT or CHANNEL:CHAT/THREAD.
 func (a Address) String() string {
 	if a.Thread == "" {
@@ -90,6 +94,12 @@ const (
 	// JobEnded tells a session that a background command has ended: From is the person for
 	// whom it ran, Text says how it ended. It begins a turn of that person, or joins one.
 	JobEnded = "job_ended"
+	// Tasked hands a task to a sub-agent, and begins a turn of it: Task says from whom.
+	Tasked = "tasked"
+	// TaskEnded tells a session how a task has ended that it has handed out: Text is the
+	// report, and Task says which task. It continues the turn that waits for the task. If
+	// none does, it begins a turn, or joins one.
+	TaskEnded = "task_ended"
 )
 
 // saidWithFiles is the encoded kind of a Said message with attachments: a release from
@@ -104,7 +114,7 @@ const saidByProgram = "said_by_program"
 // another kind comes from a newer release and is left to it.
 func KnownKind(kind string) bool {
 	switch kind {
-	case Said, Command, Notice, Decided, Edited, Deleted, Reacted, Scheduled, JobEnded:
+	case Said, Command, Notice, Decided, Edited, Deleted, Reacted, Scheduled, JobEnded, Tasked, TaskEnded:
 		return true
 	}
 	return false
@@ -160,6 +170,25 @@ type Inbound struct {
 	Removed bool `json:"removed,omitempty"`
 	// Schedule is, for Scheduled, the id of the schedule.
 	Schedule string `json:"schedule,omitempty"`
+	// Task is set for Tasked and TaskEnded.
+	Task *Task `json:"task,omitempty"`
+}
+
+// A Task is what an agent hands to a sub-agent.
+type Task struct {
+	ID string `json:"id"`
+	// Agent is the name of the other side: for Tasked the agent that hands out the task,
+	// for TaskEnded the sub-agent. Session is the key of its session.
+	Agent   string `json:"agent"`
+	Session string `json:"session"`
+	// Asked is, for Tasked, where the people are whom the sub-agent may ask.
+	Asked Address `json:"asked,omitzero"`
+	// Untrusted says that the text was written by a model that had read what strangers may
+	// have written.
+	Untrusted bool `json:"untrusted,omitempty"`
+	// For TaskEnded: Awaited says that a turn waits for it, and State how it ended.
+	Awaited bool   `json:"awaited,omitempty"`
+	State   string `json:"state,omitempty"`
 }
 
 // The kinds of attachments.
@@ -186,6 +215,7 @@ const (
 	Answered  = "answered"  // the message to which the sender replies, or the part of it that the sender marked
 	Told      = "told"      // what an agent has posted here on somebody's behalf
 	Earlier   = "earlier"   // what was said in a thread before the bot was called into it
+	Reported  = "reported"  // the report of a sub-agent that had read what strangers may have written
 	Posted    = "posted"    // what a program has posted to a webhook: the message comes from no person
 )
 

@@ -38,6 +38,8 @@ const (
 	KindPicture      Kind = "picture"       // Picture: a tool's result shows it to the model
 	KindAttached     Kind = "attached"      // Attached: a file came with a message
 	KindFetched      Kind = "fetched"       // Fetched: an attached file is in the workspace now, or never will be
+	KindTasked       Kind = "tasked"        // Tasked: a message is the task of a sub-agent, whose session this is
+	KindDelegated    Kind = "delegated"     // Delegated: a call has handed a task to a sub-agent
 )
 
 // An Entry is one record of a session's log.
@@ -94,6 +96,9 @@ type User struct {
 	// Schedule is the id of the person's schedule that says this; "" if the person has
 	// just said it.
 	Schedule string `json:"schedule,omitempty"`
+	// Untrusted says that a model has written the text, on the person's behalf, after it had
+	// read what strangers may have written.
+	Untrusted bool `json:"untrusted,omitempty"`
 	// Deleted says that the person has deleted the message and that nothing of its
 	// content is left.
 	Deleted bool `json:"deleted,omitempty"`
@@ -320,4 +325,19 @@ type AskEnded struct {
 	Question string `json:"question,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Name     string `json:"name,omitempty"` // what the platform calls the person
+}
+
+// Tasked says that a sub-agent works in this session, on a task that another agent has
+// handed to it. Its entry stands before that of the message.
+type Tasked struct {
+	ID     string `json:"id"`     // of the task
+	Parent string `json:"parent"` // the key of the session that has handed it out
+}
+
+// Delegated says that a call has handed a task to a sub-agent, for which its turn waits.
+// Its entry has the Call, which counts as begun.
+type Delegated struct {
+	ID      string `json:"id"` // of the task
+	Agent   string `json:"agent"`
+	Session string `json:"session"` // the key of the sub-agent's session
 }

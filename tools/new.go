@@ -46,9 +46,9 @@ func New[Args any](spec Spec, run func(ctx context.Context, call Call, args Args
 	return f
 }
 
-// A function is a tool that New made. It always has the methods of an Effecter, a Reconciler and
-// an Asker. Without the options, these return the effect of the Spec, an error, and that the call
-// asks nobody.
+// A function is a tool that New made. It always has the methods of an Effecter, a Reconciler, an
+// Asker and a Delegator. Without the options, these return the effect of the Spec, an error, and
+// that the call asks nobody and hands out nothing.
 type function[Args any] struct {
 	spec      Spec
 	names     []string // the arguments' names, in the order of the fields
@@ -56,7 +56,8 @@ type function[Args any] struct {
 	reconcile func(context.Context, Call, Args) (any, bool, error)
 	effect    func(Args) Effect
 
-	question func(Args) (Question, error)
+	question   func(Args) (Question, error)
+	delegation func(Args) (Delegation, error)
 }
 
 func (f *function[Args]) Spec() Spec { return f.spec }

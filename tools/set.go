@@ -64,6 +64,13 @@ func (s *Set) Granted(perms []Permission) *Set {
 	return newSet(members)
 }
 
+// Within returns the set of those tools that the other set has too.
+func (s *Set) Within(other *Set) *Set {
+	members := maps.Clone(s.tools)
+	maps.DeleteFunc(members, func(name string, _ *member) bool { _, has := other.tools[name]; return !has })
+	return newSet(members)
+}
+
 // Lookup returns the tool of that name; false if the set has none.
 func (s *Set) Lookup(name string) (Tool, bool) {
 	m, ok := s.tools[name]

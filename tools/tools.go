@@ -9,7 +9,7 @@
 // set.go holds an agent's set; args.go, fit.go, schema.go, pattern.go and words.go read, repair
 // and check the arguments that a model wrote; annotate.go adds to a result what was repaired;
 // truncate.go shortens a result; verdict.go holds a guard's decision on a call, and ask.go what a
-// tool asks a person.
+// tool asks a person; delegate.go holds what a tool hands to a sub-agent.
 package tools
 
 import (
@@ -88,10 +88,12 @@ type Call struct {
 	Turn    string
 	Session string // the session's key
 	Agent   string
-	Person  string // on whose behalf the call is made: CHANNEL:USER
-	Called  string // the person's name on their platform; it proves nothing
-	Owner   bool   // whether that person owns the bot
-	At      string // the address of the conversation, CHANNEL:CHAT or CHANNEL:CHAT/THREAD
+	// Parent is the key of the session for which a sub-agent makes the call; "" if no sub-agent does.
+	Parent string
+	Person string // on whose behalf the call is made: CHANNEL:USER
+	Called string // the person's name on their platform; it proves nothing
+	Owner  bool   // whether that person owns the bot
+	At     string // the address of the conversation, CHANNEL:CHAT or CHANNEL:CHAT/THREAD
 	// Scheduled says that a schedule began the turn, and not a message that the person has just
 	// sent.
 	Scheduled bool

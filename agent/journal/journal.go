@@ -254,6 +254,10 @@ func decode(e sessions.Entry) (Record, error) {
 		v, err = sessions.Decode[sessions.Attached](e)
 	case sessions.KindFetched:
 		v, err = sessions.Decode[sessions.Fetched](e)
+	case sessions.KindTasked:
+		v, err = sessions.Decode[sessions.Tasked](e)
+	case sessions.KindDelegated:
+		v, err = sessions.Decode[sessions.Delegated](e)
 	case sessions.KindResumed, sessions.KindSuspended, sessions.KindPublished, sessions.KindTurnUnparked: // no data
 	default:
 		return Record{}, &UnknownKindError{What: "entry", ID: strconv.FormatInt(e.N, 10), Kind: string(e.Kind)}

@@ -45,6 +45,9 @@ func isFromOthers(r journal.Record, records []journal.Record) bool {
 	case sessions.Fetched:
 		return d.Picture != nil || d.Untrusted // a picture is shown; of another file the model sees nothing
 	case sessions.User:
+		if d.Untrusted {
+			return true
+		}
 		quotes = d.Quotes
 	case sessions.Notice:
 		quotes = d.Quotes
@@ -117,7 +120,7 @@ func (h *holding) entryHolds(r journal.Record, brings func(tool string) bool) bo
 	case sessions.Summary:
 		h.influenced = h.influenced || d.Untrusted
 	case sessions.User:
-		return strings.Contains(d.Text, h.text) || h.isQuoted(d.Quotes)
+		return !d.Untrusted && (strings.Contains(d.Text, h.text) || h.isQuoted(d.Quotes))
 	case sessions.Notice:
 		return h.isQuoted(d.Quotes)
 	case sessions.ToolUse:

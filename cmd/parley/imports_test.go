@@ -44,7 +44,7 @@ func rules() []rule {
 
 		{"bus/...", 2, []string{"bus", "sessions/sqldb"}},
 		{"sessions/...", 2, []string{"sessions", "sessions/sqldb"}},
-		{"sessions/sqlstore", 3, []string{"sessions", "sessions/bill", "sessions/schedules", "sessions/sqldb"}},
+		{"sessions/sqlstore", 3, []string{"sessions", "sessions/bill", "sessions/schedules", "sessions/sqldb", "sessions/tasks"}},
 		{"sessions/workspace", 2, nil},
 		{"sessions/outgoing", 2, nil},
 		{"sessions/snapshots", 2, nil},
@@ -79,6 +79,7 @@ func rules() []rule {
 		{"agent/llm", 2, []string{"tools"}},
 		{"agent/journal", 2, []string{"sessions"}},
 		{"agent/prompt", 2, nil},
+		{"agent/delegation", 3, []string{"bus", "sessions", "tools", "agent/journal"}},
 		{"agent/quota", 2, []string{"bus"}},
 		{"agent/purse", 3, []string{"agent/llm", "sessions", "sessions/bill"}},
 		{"agent/audit", 2, []string{"sessions"}},
@@ -125,7 +126,7 @@ func rules() []rule {
 		{"agent/news", 3, []string{"bus", "sessions", "agent/journal"}},
 		{"agent/attached", 3, []string{"bus", "sessions", "agent/journal"}},
 		{"agent", 4, []string{
-			"bus", "sessions", "sessions/bill", "tools", "agent/attached", "agent/audit", "agent/llm", "agent/journal", "agent/news", "agent/transcript",
+			"bus", "sessions", "sessions/bill", "tools", "agent/attached", "agent/audit", "agent/delegation", "agent/llm", "agent/journal", "agent/news", "agent/transcript",
 			"agent/attempt", "agent/purse", "agent/quota", "agent/quote", "agent/stream", "agent/tally",
 		}},
 
@@ -153,6 +154,7 @@ func rules() []rule {
 		{"cmd/parley/routing", 5, []string{"bus", "channels", "channels/gateway", "sessions"}},
 		{"cmd/parley/webhook", 6, []string{"bus", "channels", "channels/markup", "cmd/parley/events", "cmd/parley/outbox"}},
 		{"cmd/parley/jobs", 6, []string{"bus", "cmd/parley/occasion", "sessions", "tools", "tools/jobs", "tools/sandbox", "tools/shell"}},
+		{"cmd/parley/handover", 6, []string{"agent/delegation", "bus", "cmd/parley/occasion", "sessions", "sessions/tasks", "sessions/workspace", "tools", "tools/delegate", "tools/guard"}},
 		{"cmd/parley/reading", 6, []string{"bus", "channels", "sessions", "tools", "tools/history"}},
 		{"cmd/parley/watch", 5, []string{"bus", "channels"}},
 		{"cmd/parley/heartbeat", 5, []string{"bus", "channels", "channels/markup", "cmd/parley/occasion", "sessions"}},
@@ -525,7 +527,7 @@ func TestImportRulesSeeWhatIsWrong(t *testing.T) {
 		{"contract takes library", "bus/x.go", imports("bus", "golang.org/x/sync/errgroup"), "golang.org/x/sync belongs to"},
 		{"contract takes implementation", "bus/x.go", imports("bus", "parley/bus/sqlitebus"), "bus imports no other"},
 		{"siblings", "bus/redisbus/x.go", imports("redisbus", "parley/bus/sqlitebus"), "bus/redisbus may import bus, sessions/sqldb only"},
-		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, sessions/bill, tools, agent/attached, agent/audit, agent/llm, agent/journal, agent/news, agent/transcript, agent/attempt, agent/purse, agent/quota, agent/quote, agent/stream, agent/tally only"},
+		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, sessions/bill, tools, agent/attached, agent/audit, agent/delegation, agent/llm, agent/journal, agent/news, agent/transcript, agent/attempt, agent/purse, agent/quota, agent/quote, agent/stream, agent/tally only"},
 		{"channels take agent", "channels/slack/x.go", imports("slack", "parley/agent"), "channels/slack may import"},
 		{"tool takes bus", "tools/message/x.go", imports("message", "parley/bus"), "tools/message may import tools only"},
 		{"adapter takes ground", "channels/slack/x.go", imports("slack", "parley/sessions/sqldb"), "channels/slack may import"},

@@ -37,6 +37,7 @@ func keptTables() map[string]string {
 		"sessions.db spending":     "forget: loses the person; retention and export: sums of tokens",
 		"sessions.db reservations": "forget: loses the person; retention and export: sums of tokens",
 		"sessions.db schedules":    "forget: by person and session; retention: kept until it is over or cancelled; export: those of the person",
+		"sessions.db tasks":        "forget: by session and person, with the sessions of sub-agents; retention: by age; export: the logs have what was asked and reported",
 		"sessions.db time_zones":   "forget: by session; retention and export: it holds a name of a zone",
 		"sessions.db erased":       ids, "sessions.db graves": ids, "sessions.db purges": ids,
 		"book.db sends": sent, "book.db parts": sent, "book.db posts": sent, "book.db post_keys": sent, "book.db subjects": sent, "book.db asks": sent,

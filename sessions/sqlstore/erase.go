@@ -12,6 +12,7 @@ import (
 	"parley/sessions/bill"
 	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
+	"parley/sessions/tasks"
 )
 
 var _ sessions.Eraser = (*Store)(nil)
@@ -42,7 +43,8 @@ func (s *Store) EraseSession(ctx context.Context, key string) (sessions.Erased, 
 		return sessions.Erased{}, fmt.Errorf("erase session: %w", err)
 	}
 	done, err := s.erase(ctx, func(e *erasing) error {
-		err := s.eraseSchedules(ctx, func(tx *sqldb.Tx) (int64, error) { return schedules.EraseSession(tx, key) })
+		err := s.eraseRows(ctx, func(tx *sqldb.Tx) (int64, error) { return schedules.EraseSession(tx, key) },
+			func(tx *sqldb.Tx) (int64, error) { return tasks.EraseSession(tx, key) })
 		if err != nil {
 			return err
 		}
@@ -65,7 +67,8 @@ func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased
 	person = sqldb.Text(person)
 	done, err := s.erase(ctx, func(e *erasing) error {
 		const spokeIn = "EXISTS (SELECT 1 FROM entries WHERE session = s.id AND person = ?)"
-		err := s.eraseSchedules(ctx, func(tx *sqldb.Tx) (int64, error) { return schedules.ErasePerson(tx, sqldb.Untext(person)) })
+		err := s.eraseRows(ctx, func(tx *sqldb.Tx) (int64, error) { return schedules.ErasePerson(tx, sqldb.Untext(person)) },
+			func(tx *sqldb.Tx) (int64, error) { return tasks.ErasePerson(tx, sqldb.Untext(person)) })
 		if err != nil {
 			return err
 		}
@@ -96,6 +99,11 @@ func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Era
 			if err := deleteJobs(tx, "state <> 'running' AND ended < ?", at); err != nil {
 				return err
 			}
+			if n, err := tasks.EraseBefore(tx, before); err != nil || n > 0 {
+				if err = errors.Join(err, schedulePurge(tx)); err != nil {
+					return err
+				}
+			}
 			n, err := tx.Exec("DELETE FROM audit WHERE at < ?", at)
 			if err != nil || n == 0 {
 				return err
@@ -109,13 +117,20 @@ func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Era
 	return done, nil
 }
 
-// eraseSchedules calls erase to delete schedules. This comes first, so that what they
-// might still add to a session is erased after it.
-func (s *Store) eraseSchedules(ctx context.Context, erase func(*sqldb.Tx) (int64, error)) error {
+// eraseRows calls each of erase to delete schedules or tasks. This comes first, so that
+// what they might still add to a session is erased after it.
+func (s *Store) eraseRows(ctx context.Context, erase ...func(*sqldb.Tx) (int64, error)) error {
 	return s.db.Write(ctx, func(tx *sqldb.Tx) error {
-		n, err := erase(tx)
-		if err != nil || n == 0 {
-			return err
+		var sum int64
+		for _, one := range erase {
+			n, err := one(tx)
+			if err != nil {
+				return err
+			}
+			sum += n
+		}
+		if sum == 0 {
+			return nil
 		}
 		return schedulePurge(tx)
 	})
@@ -152,7 +167,7 @@ func (s *Store) purge(ctx context.Context) error {
 	if !due.Valid {
 		return nil
 	}
-	if err := s.db.Purge(ctx, "entries", "sessions", "spending", "reservations", "audit", "jobs", "schedules", "time_zones", "counters"); err != nil {
+	if err := s.db.Purge(ctx, "entries", "sessions", "spending", "reservations", "audit", "jobs", "schedules", "tasks", "time_zones", "counters"); err != nil {
 		return err
 	}
 	_, err := s.db.Exec(ctx, "DELETE FROM purges WHERE due <= ?", due.Int64)

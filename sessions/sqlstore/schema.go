@@ -6,6 +6,7 @@ import (
 	"parley/sessions/bill"
 	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
+	"parley/sessions/tasks"
 )
 
 // schema returns the store's tables for SQLite and for PostgreSQL: the same tables,
@@ -26,6 +27,7 @@ func schema() sqldb.Schema {
 			strings.ReplaceAll(schedules.Migration, "{bytes}", "TEXT"),
 			bill.SQLite,
 			strings.ReplaceAll(bill.Budgets, "{bytes}", "TEXT"),
+			strings.ReplaceAll(tasks.Migration, "{bytes}", "TEXT"),
 		},
 		Postgres: []string{
 			strings.NewReplacer(
@@ -44,6 +46,7 @@ func schema() sqldb.Schema {
 			strings.ReplaceAll(schedules.Migration, "{bytes}", `TEXT COLLATE "C"`),
 			bill.Postgres,
 			strings.ReplaceAll(bill.Budgets, "{bytes}", `TEXT COLLATE "C"`),
+			strings.ReplaceAll(tasks.Migration, "{bytes}", `TEXT COLLATE "C"`),
 		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"parley/sessions"
 	"parley/sessions/bill"
 	"parley/sessions/sqldb"
+	"parley/sessions/tasks"
 )
 
 // A sessionErasure erases from one session, within one transaction.
@@ -44,6 +45,9 @@ func (p *sessionErasure) eraseWhole() error {
 		return err
 	}
 	if err := deleteJobs(p.tx, "session = ?", p.key); err != nil {
+		return err
+	}
+	if _, err := tasks.EraseSession(p.tx, sqldb.Untext(p.key)); err != nil {
 		return err
 	}
 	p.whollyErased = true

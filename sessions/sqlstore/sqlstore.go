@@ -38,6 +38,7 @@ import (
 	"parley/sessions/bill"
 	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
+	"parley/sessions/tasks"
 )
 
 var (
@@ -86,6 +87,9 @@ func (s *Store) Close() error {
 
 // Schedules returns the table of schedules, which is in the same database.
 func (s *Store) Schedules() schedules.Table { return schedules.Table{DB: s.db} }
+
+// Tasks returns the table of tasks of sub-agents, which is in the same database.
+func (s *Store) Tasks() tasks.Table { return tasks.Table{DB: s.db} }
 
 // Bill returns the table that sums up what calls of models have cost, as the logs record
 // it.

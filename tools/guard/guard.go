@@ -153,10 +153,10 @@ func (g *Guard) decideByRules(call tools.Call, asked bool) tools.Verdict {
 	return v
 }
 
-// readsOfSentFiles returns the calls that would read the files that a call sends: an agent that
-// may not read a file may not send it either.
+// readsOfSentFiles returns the calls that would read the files that a call sends, or hands to a
+// sub-agent: an agent that may not read a file may not pass it on either.
 func readsOfSentFiles(call tools.Call) []tools.Call {
-	if call.Name != message {
+	if call.Name != message && call.Name != "task" && call.Name != "sessions_spawn" {
 		return nil
 	}
 	var all []tools.Call

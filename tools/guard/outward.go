@@ -38,7 +38,7 @@ func (g *Guard) describeOutward(call tools.Call) string {
 			return ""
 		}
 		return "it would have something done later"
-	case "task", "sessions_spawn", "sessions_send":
+	case "sessions_send":
 		return "it would have something done elsewhere or later"
 	}
 	if slices.Contains(commandTools(), call.Name) && (g.cfg.Networked == nil || g.cfg.Networked(call)) {

@@ -42,7 +42,7 @@ type Agent struct {
 func agentSettings() []setting {
 	return []setting{
 		{key: "capabilities", kind: asTexts, def: []string{"file_read", "file_write"},
-			oneOf: slices.Concat(built("file_read", "file_write", "shell", "network", "git"), unbuilt("session")),
+			oneOf: slices.Concat(built("file_read", "file_write", "shell", "network", "git", "session")),
 			since: first, fills: into(func(a *Agent) any { return &a.Capabilities })},
 		{key: "may_message", kind: asTexts, def: []string{}, example: `["oncall", "telegram:42"]`,
 			since: first, reload: withChannels, fills: into(func(a *Agent) any { return &a.MayMessage })},
@@ -57,7 +57,7 @@ func agentSettings() []setting {
 		{key: "day", kind: asMoney, least: 1, example: `5.0`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.Day })},
 		{key: "model", kind: asText, example: `"gpt-5-mini"`, since: first, fills: into(func(a *Agent) any { return &a.Model })},
 		{key: "fallback", kind: asTexts, example: `["backup"]`, since: first, fills: into(func(a *Agent) any { return &a.Fallback })},
-		{key: "may_spawn", kind: asTexts, example: `["research"]`, since: notYet, fills: into(func(a *Agent) any { return &a.MaySpawn })},
+		{key: "may_spawn", kind: asTexts, example: `["research"]`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.MaySpawn })},
 	}
 }
 

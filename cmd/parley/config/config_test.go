@@ -330,8 +330,7 @@ func TestNoEffectYet(t *testing.T) {
 	text := `[http]
 listen = ""
 [agents.defaults]
-capabilities = ["file_read", "session"]
-may_spawn = ["main"]
+capabilities = ["file_read"]
 [channels.discord]
 bot_token = "${D}"
 [channels.telegram]
@@ -343,8 +342,6 @@ days = 30
 `
 	c := good(t, text, vars{"D": "d", "TELEGRAM_BOT_TOKEN": "1:x", "REDIS_URL": "redis://h", "DATABASE_URL": "postgres://h/d"})
 	same(t, "notices", c.Notices(), []string{
-		`parley.toml:4: agents.defaults.capabilities: "session": no effect yet`,
-		"parley.toml:5: agents.defaults.may_spawn: no effect yet",
-		"parley.toml:10: tools.mcp_servers: no effect yet",
+		"parley.toml:9: tools.mcp_servers: no effect yet",
 	})
 }

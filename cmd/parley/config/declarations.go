@@ -97,14 +97,11 @@ type inHome string
 // A choice is a value that a setting can have.
 type choice struct{ name, since string }
 
-// built makes choices that have an effect, and unbuilt choices that do not have one yet.
-func built(names ...string) []choice   { return choices(first, names) }
-func unbuilt(names ...string) []choice { return choices(notYet, names) }
-
-func choices(since string, names []string) []choice {
+// built makes choices that have an effect.
+func built(names ...string) []choice {
 	var all []choice
 	for _, name := range names {
-		all = append(all, choice{name, since})
+		all = append(all, choice{name, first})
 	}
 	return all
 }

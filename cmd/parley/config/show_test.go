@@ -181,7 +181,7 @@ may_spawn = ["main"]
 		"\nroutes = [{ match = { \"mention\" = \"ops\", \"user\" = \"9\" }, agent = \"main\" }]  # parley.toml:6\n",
 		"\ntoken = \"***\"  # parley.toml:10, ${W}\n",
 		"\nroutes = [{ match = { \"repository.name\" = \"x\" }, to = [\"a\"] }]  # parley.toml:12\n",
-		"\nday = 2.0  # parley.toml:14\n", "\nmay_spawn = [\"main\"]  # parley.toml:17; no effect yet\n",
+		"\nday = 2.0  # parley.toml:14\n", "\nmay_spawn = [\"main\"]  # parley.toml:17\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not print %q:\n%s", want, out.String())
@@ -190,7 +190,7 @@ may_spawn = ["main"]
 }
 
 func TestJSON(t *testing.T) {
-	c := good(t, "[budget]\nday = 2\n[agents.main]\nmay_spawn = [\"main\"]\n", nil)
+	c := good(t, "[budget]\nday = 2\n[tools.mcp_servers.files]\ncommand = \"x\"\n", nil)
 	body, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
@@ -215,8 +215,8 @@ func TestJSON(t *testing.T) {
 		shown[s.Key] = []any{s.Value, s.From, s.NoEffect}
 	}
 	same(t, "a setting", shown["budget.day"], []any{2.0, "parley.toml:2", false})
-	same(t, "one without effect", shown["agents.main.may_spawn"], []any{[]any{"main"}, "parley.toml:4", true})
-	same(t, "notices", back.Notices, []string{"parley.toml:4: agents.main.may_spawn: no effect yet"})
+	same(t, "one without effect", shown["tools.mcp_servers"][1:], []any{"parley.toml:3", true})
+	same(t, "notices", back.Notices, []string{"parley.toml:3: tools.mcp_servers: no effect yet"})
 }
 
 func TestReload(t *testing.T) {

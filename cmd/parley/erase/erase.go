@@ -78,6 +78,9 @@ type Config struct {
 	Workspaces Workspaces
 	Files      Files
 	Audit      AuditFiles // nil where there are none
+	// SubAgents, if set, returns the sub-agents' sessions that belong to sessions, or to a
+	// person if that is not "".
+	SubAgents func(ctx context.Context, person string, sessions ...string) ([]string, error)
 	// Kept lists what an erasure cannot reach in this installation. Each receipt repeats
 	// it.
 	Kept []Kept
@@ -116,7 +119,12 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 	}
 	again := func() (bool, error) {
 		t.alone, t.shared, err = e.cfg.Store.SessionsOf(ctx, person)
-		return len(t.alone)+len(t.shared) > 0, err
+		if err != nil {
+			return false, err
+		}
+		more := len(t.alone)+len(t.shared) > 0
+		t.alone, err = e.withSubAgents(ctx, person, t.alone) // some may have files and no log yet
+		return more, err
 	}
 	if err := e.eraseInRounds(ctx, &r, t, again); err != nil {
 		return r, fmt.Errorf("erase %s: %w", person, err)
@@ -137,12 +145,19 @@ func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
 		return Receipt{}, fmt.Errorf("erase: %w", err)
 	}
 	r := e.receipt("session " + key)
-	t := &target{alone: []string{key}, eraseLog: func(*target) (sessions.Erased, error) {
-		done, err := e.cfg.Store.EraseSession(ctx, key)
-		if errors.Is(err, sessions.ErrNotFound) {
-			err = nil // the session may have had mail, files or records without a log
+	all, err := e.withSubAgents(ctx, "", []string{key})
+	if err != nil {
+		return r, fmt.Errorf("erase session %s: %w", key, err)
+	}
+	t := &target{alone: all, eraseLog: func(t *target) (done sessions.Erased, err error) {
+		for _, key := range slices.Backward(t.alone) { // the session itself knows the others, so it is the last
+			one, err := e.cfg.Store.EraseSession(ctx, key)
+			done = addErased(done, one)
+			if err != nil && !errors.Is(err, sessions.ErrNotFound) { // it may have had mail, files or records without a log
+				return done, err
+			}
 		}
-		return done, err
+		return done, nil
 	}}
 	// What comes now belongs to a new session of that key, which is not to be erased.
 	again := func() (bool, error) { return false, nil }
@@ -154,6 +169,24 @@ func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
 	}
 	e.addKept(&r)
 	return r, nil
+}
+
+// withSubAgents returns sessions, and after them those of sub-agents that belong to them or
+// to a person.
+func (e *Eraser) withSubAgents(ctx context.Context, person string, keys []string) ([]string, error) {
+	if e.cfg.SubAgents == nil {
+		return keys, nil
+	}
+	more, err := e.cfg.SubAgents(ctx, person, keys...)
+	if err != nil {
+		return nil, fmt.Errorf("look for sub-agents: %w", err)
+	}
+	for _, key := range more {
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
 }
 
 // A target says what one call erases.
@@ -354,18 +387,4 @@ func addressOf(key string) (bus.Address, bool) {
 		a.Thread = parts[3]
 	}
 	return a, true
-}
-
-func (e *Eraser) receipt(what string) Receipt {
-	return Receipt{What: what, At: time.Now().UTC(), Kept: slices.Clone(e.cfg.Kept)}
-}
-
-// addKept adds to a receipt what no erasure reaches, and logs the erasure.
-func (e *Eraser) addKept(r *Receipt) {
-	r.keep("the ids of messages", "so that none is answered a second time")
-	r.keep("backups that were made before", "erase them by hand")
-	r.keep("what the platforms keep", "it is theirs")
-	e.cfg.Log.Info("erased", slog.Int("sessions", len(r.Log.Sessions)), slog.Int("shared", len(r.Log.Shared)),
-		slog.Int64("entries", r.Log.Entries), slog.Int("messages", r.Bus.Messages), slog.Int("dead_letters", r.Bus.DeadLetters),
-		slog.Int("workspaces", len(r.Workspaces)), slog.Int("old_files", r.OldFiles))
 }

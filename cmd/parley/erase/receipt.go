@@ -2,6 +2,7 @@ package erase
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -113,4 +114,18 @@ func addErased(a, b sessions.Erased) sessions.Erased {
 	}
 	a.Entries += b.Entries
 	return a
+}
+
+func (e *Eraser) receipt(what string) Receipt {
+	return Receipt{What: what, At: time.Now().UTC(), Kept: slices.Clone(e.cfg.Kept)}
+}
+
+// addKept adds to a receipt what no erasure reaches, and logs the erasure.
+func (e *Eraser) addKept(r *Receipt) {
+	r.keep("the ids of messages", "so that none is answered a second time")
+	r.keep("backups that were made before", "erase them by hand")
+	r.keep("what the platforms keep", "it is theirs")
+	e.cfg.Log.Info("erased", slog.Int("sessions", len(r.Log.Sessions)), slog.Int("shared", len(r.Log.Shared)),
+		slog.Int64("entries", r.Log.Entries), slog.Int("messages", r.Bus.Messages), slog.Int("dead_letters", r.Bus.DeadLetters),
+		slog.Int("workspaces", len(r.Workspaces)), slog.Int("old_files", r.OldFiles))
 }

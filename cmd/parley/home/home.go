@@ -37,6 +37,7 @@ import (
 	"parley/sessions/schedules"
 	"parley/sessions/snapshots"
 	"parley/sessions/sqlstore"
+	"parley/sessions/tasks"
 	"parley/sessions/workspace"
 )
 
@@ -77,6 +78,7 @@ type store interface {
 	sessions.Jobs
 	erase.Store
 	Schedules() schedules.Table
+	Tasks() tasks.Table
 	Bill() bill.Table
 	Money() *bill.Budget
 	Writable(ctx context.Context) error

@@ -18,7 +18,8 @@ const (
 	understandsJobs   = 5 // that a job has ended
 	understandsGrowth = 6 // drafts that are messages that grow
 	understandsParts  = 7 // summaries of a part of a turn that goes on
-	understands       = understandsParts
+	understandsTasks  = 8 // sub-agents' sessions, and turns that wait for them
+	understands       = understandsTasks
 )
 
 // endTimeout is how long a process may take to remove its note when it ends.
@@ -127,6 +128,16 @@ func (h *Home) MayNote(ctx context.Context) (why string, err error) {
 // reported.
 func (h *Home) MayRunJobs(ctx context.Context) (why string, err error) {
 	able, err := h.allUnderstand(ctx, understandsJobs)
+	if err != nil || able {
+		return "", err
+	}
+	return "a process of an older release still serves", nil
+}
+
+// MayDelegate returns why nothing can be handed to sub-agents now; "" if it can. A process of
+// an older release would not touch a sub-agent's session, nor that for which it works.
+func (h *Home) MayDelegate(ctx context.Context) (why string, err error) {
+	able, err := h.allUnderstand(ctx, understandsTasks)
 	if err != nil || able {
 		return "", err
 	}

@@ -17,6 +17,7 @@ type toolMetrics struct {
 	saved     prometheus.Counter
 	kills     *prometheus.CounterVec
 	asks      *prometheus.CounterVec
+	tasks     *prometheus.CounterVec
 	schedules *prometheus.CounterVec
 	lost      prometheus.Counter
 	counts    *toolCounts // the same counts, for people to read
@@ -31,8 +32,12 @@ func newToolMetrics() toolMetrics {
 	for _, result := range []string{"fired", "no_access", "missed"} {
 		schedules.WithLabelValues(result)
 	}
+	tasks := newCounter("tasks_total", "Tasks of sub-agents that have ended: done, failed, cancelled, or lost with their session.", "result")
+	for _, result := range []string{"done", "failed", "cancelled", "lost"} {
+		tasks.WithLabelValues(result)
+	}
 	return toolMetrics{
-		asks: asks, schedules: schedules,
+		asks: asks, schedules: schedules, tasks: tasks,
 		calls:   newCounter("tool_calls_total", "Calls of a tool, by result: ok or the code of the error.", "tool", "result"),
 		seconds: newHistogram("tool_seconds", "How long calls of a tool took.", prometheus.ExponentialBuckets(0.001, 4, 10), "tool"),
 		lastError: prometheus.NewGaugeVec(prometheus.GaugeOpts(
@@ -47,7 +52,7 @@ func newToolMetrics() toolMetrics {
 }
 
 func (t toolMetrics) register(r prometheus.Registerer) {
-	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.widest, t.saved, t.kills, t.asks, t.schedules, t.lost)
+	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.widest, t.saved, t.kills, t.asks, t.schedules, t.tasks, t.lost)
 }
 
 // Tool counts a call of a tool.
@@ -62,6 +67,9 @@ func (m *Metrics) Tool(tool, result string, d time.Duration) {
 
 // AskEnded counts a request to people that has ended.
 func (m *Metrics) AskEnded(result string) { m.tools.asks.WithLabelValues(result).Inc() }
+
+// TaskEnded counts a task of a sub-agent that has ended.
+func (m *Metrics) TaskEnded(result string) { m.tools.tasks.WithLabelValues(result).Inc() }
 
 // ScheduleFired counts times at which schedules were due.
 func (m *Metrics) ScheduleFired(result string, n int) {

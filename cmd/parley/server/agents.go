@@ -22,6 +22,8 @@ import (
 	"parley/cmd/parley/heartbeat"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/skillfolders"
+	"parley/sessions/bill"
+	"parley/tools"
 	"parley/tools/knowledge"
 	"parley/tools/sandbox"
 	"parley/tools/skills"
@@ -34,7 +36,7 @@ func (s *Server) runWorkerAndTimers(ctx context.Context) error {
 		bus.AskTimer: s.desk.Fire, bus.ScheduleTimer: s.clock.Fire,
 	}}
 	all, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context) error{s.runWorker, due.Run, s.desk.Run, s.clock.Run, s.heartbeat.Run} {
+	for _, run := range []func(context.Context) error{s.runWorker, due.Run, s.desk.Run, s.clock.Run, s.heartbeat.Run, s.handover.Run} {
 		all.Go(func() error { return run(ctx) })
 	}
 	return all.Wait()
@@ -46,7 +48,7 @@ func (s *Server) runWorker(ctx context.Context) error {
 	return agent.New(agent.Config{
 		Bus: s.home.Bus, Events: s.home.Bus, Store: s.home.Store, Budget: s.home.Store, Money: s.home.Store.Money(),
 		Agents: s.agentOf, Limits: s.limits, Healthy: s.healthy, Prefix: s.commandPrefix, Asks: s.desk, Approvals: s.approvalSettings,
-		Jobs: s.jobs, History: s.history, Deserted: isUnattended, Admit: s.admitEvent, Account: s.home.Book.Account, Usage: s.billing.Answer,
+		Jobs: s.jobs, Tasks: s.handover, History: s.history, Deserted: s.isUnattended, Admit: s.admitEvent, Account: s.home.Book.Account, Usage: s.billing.Answer,
 		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: s.log, Observer: s.metrics, Audit: s.trail.Record, Point: s.point,
 	}).Run(ctx)
 }
@@ -107,15 +109,36 @@ func (s *Server) agentOf(ctx context.Context, session string) (agent.Agent, erro
 	if err != nil {
 		return agent.Agent{}, err
 	}
+	parent, err := s.handover.Parent(ctx, session)
+	if err != nil {
+		return agent.Agent{}, err
+	}
+	granted := s.toolsOf(ctx, all, session, name, isOwnerTerminal(session) || agentName(parent) == name && isOwnerTerminal(parent))
+	enclose := s.encloseShown
+	var caps []bill.Cap
+	if parent != "" { // a sub-agent has nothing that its parent has not
+		above := agentName(parent)
+		granted = granted.Within(s.toolsOf(ctx, all, parent, above, isOwnerTerminal(parent)))
+		enclose = nil // its report goes to a model
+		if most := s.settings.Load().Agents[above].Day; most > 0 && above != name {
+			caps = append(caps, bill.Cap{Of: bill.Agent(above), Most: most})
+		}
+	}
 	guarding := s.guard.Load()
 	return agent.Agent{
-		Name: name, Model: model, Known: all, Tools: s.skills.With(s.mcp.With(ctx, s.grantedTools(all, s.capabilities(session)), name, isOwnerTerminal(session)), session),
+		Name: name, Model: model, Known: all, Tools: granted, Caps: caps,
 		Prompt: s.buildPrompt, Keep: s.keepResult, HashInput: s.fingerprintInputs, Untrusted: s.promptUntrusted,
-		Enclose: s.encloseShown, Picture: s.files.Picture, Fetch: s.files.Fetch, MayNote: s.home.MayNote, MaySumUp: s.home.MaySumUp, Discard: s.discardFiles,
+		Enclose: enclose, Picture: s.files.Picture, Fetch: s.files.Fetch, MayNote: s.home.MayNote, MaySumUp: s.home.MaySumUp, Discard: s.discardFiles,
 		Guard: s.decide, Before: guarding.before, After: guarding.after, Redact: guarding.redact,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
 		MaxParallelTools: a.MaxParallelTools, ContextTokens: contextWindow(a.ContextTokens, model), Day: a.Day, Steer: a.Queue == "steer",
 	}, nil
+}
+
+// toolsOf returns the tools that an agent has in a session, in the owner's terminal also
+// those of all MCP servers.
+func (s *Server) toolsOf(ctx context.Context, all *tools.Set, session, name string, terminal bool) *tools.Set {
+	return s.skills.With(s.mcp.With(ctx, s.grantedTools(all, s.capabilities(session)), name, terminal), session)
 }
 
 // contextWindow returns how many tokens of context may be used: the configured number, or

@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/agent"
 	"parley/bus"
@@ -16,10 +18,15 @@ import (
 	"parley/channels/web"
 	"parley/cmd/parley/clock"
 	"parley/cmd/parley/events"
+	"parley/cmd/parley/handover"
 	"parley/cmd/parley/heartbeat"
+	"parley/cmd/parley/jobs"
 	"parley/cmd/parley/occasion"
+	"parley/sessions"
 	"parley/tools"
 	"parley/tools/guard"
+	"parley/tools/sandbox"
+	"parley/tools/shell"
 )
 
 // newDesk makes the desk that opens asks and decides them.
@@ -134,4 +141,87 @@ func (s *Server) isPrivateChat(at bus.Address) bool {
 	return err == nil && slices.ContainsFunc(known, func(c channels.Chat) bool {
 		return c.Address.Channel == at.Channel && c.Address.Chat == at.Chat && !c.Group
 	})
+}
+
+// newJobs makes the runner of background commands.
+func (s *Server) newJobs(box sandbox.Sandbox) *jobs.Runner {
+	return jobs.New(jobs.Config{
+		Store: s.home.Store, Bus: s.home.Bus, Sandbox: box, Settings: s.jobSettings,
+		Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) {
+			return s.commandPlace(ctx, call, "")
+		},
+		Create: func(_ context.Context, session, path string) (*os.File, error) {
+			dir, err := s.home.Workspace(session)
+			if err != nil {
+				return nil, err
+			}
+			return dir.Create(path)
+		},
+		Networked: s.reachesNetwork, Changed: s.markChanged, Redact: func(text string) string { return s.guard.Load().redact.Text(text) }, Admit: s.admitOccasion, Ready: s.home.MayRunJobs,
+		Audit: func(ctx context.Context, r sessions.AuditRecord) error { return s.trail.Record(ctx, r) }, Point: s.point, Log: s.log,
+	})
+}
+
+// jobSettings returns the operator's settings for jobs, as they are now.
+func (s *Server) jobSettings() jobs.Settings {
+	c := s.settings.Load().Jobs
+	return jobs.Settings{Limits: sessions.JobLimits{Session: c.PerSession, Person: c.PerPerson}, Most: c.Most, Write: c.Write}
+}
+
+// newHandover makes the desk that hands tasks to sub-agents.
+func (s *Server) newHandover() *handover.Desk {
+	return handover.New(handover.Config{
+		Table: s.home.Store.Tasks(), Bus: s.home.Bus, Ready: s.home.MayDelegate, MaySpawn: s.maySpawn, Admit: s.admitOccasion,
+		Copy: func(ctx context.Context, call tools.Call, to string, files []string) error {
+			from, err := s.openUntil(ctx, call)
+			if err != nil {
+				return err
+			}
+			into := call
+			into.Session = to
+			dir, err := s.openUntil(ctx, into)
+			if err != nil {
+				return err
+			}
+			return (&handover.Copying{From: from, To: dir}).Copy(ctx, files)
+		},
+		Erase: func(ctx context.Context, session string) error {
+			_, err := s.eraser().Session(ctx, session)
+			return err
+		},
+		Ended: s.metrics.TaskEnded, Point: s.point, Log: s.log,
+	})
+}
+
+// maySpawn returns the names of the agents to which an agent may hand tasks.
+func (s *Server) maySpawn(name string) []string {
+	may := append([]string{name}, s.settings.Load().Agents[name].MaySpawn...)
+	slices.Sort(may)
+	return slices.Compact(may)
+}
+
+// parentOf returns the session for which a sub-agent's session works; "" for any other, and
+// if that cannot be found out now.
+func (s *Server) parentOf(session string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), lookUpTimeout)
+	defer cancel()
+	parent, err := s.handover.Parent(ctx, session)
+	if err != nil {
+		s.log.Warn("it is not known for whom a sub-agent works, so it may do nothing", slog.String("session", session), slog.Any("error", err))
+	}
+	return parent
+}
+
+// lookUpTimeout bounds how long the parent of a sub-agent is looked up.
+const lookUpTimeout = 5 * time.Second
+
+// foreground starts jobs, but none for sub-agents: nobody would look after them.
+type foreground struct{ shell.Background }
+
+// Start implements shell.Background.
+func (f foreground) Start(ctx context.Context, call tools.Call, o shell.Order) (any, error) {
+	if call.Parent != "" {
+		return nil, tools.Errorf(tools.PermissionDenied, "a sub-agent runs nothing in the background: run it without background")
+	}
+	return f.Background.Start(ctx, call, o)
 }

@@ -13,6 +13,7 @@ import (
 	"parley/cmd/parley/home"
 	"parley/tools"
 	"parley/tools/askuser"
+	"parley/tools/delegate"
 	"parley/tools/files"
 	"parley/tools/guard"
 	"parley/tools/image"
@@ -27,7 +28,7 @@ import (
 // ToolNames returns the names that a rule may use: the tools that there always are, and
 // those that only some machines have.
 func ToolNames() []string {
-	all := slices.Concat(files.New(nil, nil), memory.New(nil, nil), todo.New(nil), image.New(nil), []tools.Tool{message.New(nil), askuser.New(), schedule.New(nil), skills.New(nil)}, crash.Tools())
+	all := slices.Concat(files.New(nil, nil), memory.New(nil, nil), todo.New(nil), image.New(nil), []tools.Tool{message.New(nil), askuser.New(), schedule.New(nil), skills.New(nil)}, delegate.New(nil), crash.Tools())
 	names := guard.Names()
 	for _, tool := range all {
 		if name := tool.Spec().Name; !slices.Contains(names, name) {
@@ -125,13 +126,28 @@ func (s *Server) newHook(command string) (guard.Hook, error) {
 
 // decide returns what the rules in force decide about a call.
 func (s *Server) decide(ctx context.Context, call tools.Call) tools.Verdict {
-	return s.guard.Load().Decide(ctx, call)
+	return underBoth(call, func(call tools.Call) tools.Verdict { return s.guard.Load().Decide(ctx, call) })
+}
+
+// underBoth returns the stricter decision of the rules of a sub-agent and of those of the
+// agent for which it works.
+func underBoth(call tools.Call, decide func(tools.Call) tools.Verdict) tools.Verdict {
+	v := decide(call)
+	above := agentName(call.Parent)
+	if above == "" || above == call.Agent || v.Decision == tools.Deny {
+		return v
+	}
+	call.Agent = above
+	if other := decide(call); other.Decision == tools.Deny || other.Decision == tools.Ask && v.Decision != tools.Ask {
+		return other
+	}
+	return v
 }
 
 // checkRedirect returns why a call of web_fetch may not follow a page's redirect; nil if
 // it may.
 func (s *Server) checkRedirect(call tools.Call, to string) error {
-	switch v := s.guard.Load().Redirect(call, to); v.Decision {
+	switch v := underBoth(call, func(call tools.Call) tools.Verdict { return s.guard.Load().Redirect(call, to) }); v.Decision {
 	case tools.Deny:
 		return tools.Errorf(tools.PermissionDenied, "%s", v.Reason)
 	case tools.Ask:

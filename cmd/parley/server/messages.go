@@ -12,6 +12,7 @@ import (
 	"parley/bus"
 	"parley/channels/markup"
 	"parley/cmd/parley/events"
+	"parley/cmd/parley/handover"
 	"parley/cmd/parley/heartbeat"
 	"parley/cmd/parley/outbox"
 	"parley/tools"
@@ -191,13 +192,25 @@ func (s *Server) addresses(l message.Letter) ([]bus.Address, *tools.Error) {
 		return nil, tools.Errorf(tools.InvalidArgs, "%v.", err)
 	}
 	names := directory.Channels
-	for _, entry := range c.Agents[agentName(l.Session)].MayMessage {
+	for _, entry := range s.mayMessage(l.Session) {
 		if _, ok := c.Targets[entry]; ok {
 			names = append(names, entry)
 		}
 	}
 	slices.Sort(names)
 	return nil, tools.Errorf(tools.InvalidArgs, "there is no channel or target %q. There are: %s.", l.Channel, strings.Join(names, ", "))
+}
+
+// mayMessage returns the targets and addresses to which the agent of a session may send
+// messages: of a sub-agent's those to which its parent's agent may too.
+func (s *Server) mayMessage(session string) []string {
+	agents := s.settings.Load().Agents
+	own := agents[agentName(session)].MayMessage
+	if !handover.IsSubAgent(session) {
+		return own
+	}
+	above := agents[agentName(s.parentOf(session))].MayMessage
+	return slices.DeleteFunc(slices.Clone(own), func(place string) bool { return !slices.Contains(above, place) })
 }
 
 // requestedPlace returns the place as the model gave it.
@@ -213,7 +226,7 @@ func requestedPlace(l message.Letter) string {
 func (s *Server) allowedAddresses(ctx context.Context, l message.Letter) ([]string, error) {
 	reach := []string{l.From}
 	c := s.settings.Load()
-	for _, entry := range c.Agents[agentName(l.Session)].MayMessage {
+	for _, entry := range s.mayMessage(l.Session) {
 		if to, ok := c.Targets[entry]; ok {
 			for _, a := range to {
 				reach = append(reach, a.String())

@@ -7,8 +7,8 @@
 // and reloads it, and role.go defines the roles of a process. channels.go makes channels
 // from the settings and runs them, streamonly.go makes those that have no platform, and
 // owners.go offers a bot to its owner and notifies owners. agents.go makes agents, tools.go
-// their tools, guard.go applies the rules for tool calls, approvals.go configures asks and
-// schedules, audit.go records in the audit, outgoing.go sends files, and messages.go sends
+// their tools, guard.go applies the rules for tool calls, approvals.go configures asks,
+// schedules, jobs and what is handed to sub-agents, audit.go records in the audit, outgoing.go sends files, and messages.go sends
 // what the message tool is asked to send. http.go serves programs and terminals;
 // readiness.go checks whether the parts work.
 package server
@@ -31,6 +31,7 @@ import (
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/crash"
 	"parley/cmd/parley/events"
+	"parley/cmd/parley/handover"
 	"parley/cmd/parley/heartbeat"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/jobs"
@@ -78,6 +79,7 @@ type Server struct {
 	clock     *clock.Clock
 	heartbeat *heartbeat.Desk
 	jobs      *jobs.Runner
+	handover  *handover.Desk
 	history   *undo.Desk
 	mcp       *mcpservers.Servers
 	skills    *skillfolders.Skills
@@ -234,6 +236,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 		Channels: s.connectionStates, Servers: s.serversUp, Jobs: func() int { return s.jobs.Running() }, Dropped: h.Bus.Dropped, Log: c.Log,
 	})
 	s.models = models.Chains(c.Models, h.Book, s.metrics, c.Log)
+	s.handover = s.newHandover()
 	s.billing = s.newBilling()
 	s.desk = s.newDesk()
 	s.clock = s.newClock()

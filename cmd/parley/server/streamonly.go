@@ -108,8 +108,11 @@ func (s *Server) newHeartbeat() *heartbeat.Desk {
 }
 
 // isUnattended reports whether a session has nobody in it who could be asked: webhooks'
-// events and the heartbeat have such sessions.
-func isUnattended(session string) bool {
+// events and the heartbeat have such sessions, and sub-agents that work for one.
+func (s *Server) isUnattended(session string) bool {
+	if parent := s.parentOf(session); parent != "" {
+		session = parent
+	}
 	parts := strings.Split(session, ":")
 	return len(parts) > 1 && (parts[1] == events.Name || parts[1] == heartbeat.Name)
 }

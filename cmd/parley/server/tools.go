@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -21,29 +20,28 @@ import (
 	"parley/cmd/parley/attachments"
 	"parley/cmd/parley/clock"
 	"parley/cmd/parley/config"
-	"parley/tools/git"
-	"parley/tools/sandbox"
-	"parley/tools/shell"
-
 	"parley/cmd/parley/crash"
-	"parley/cmd/parley/jobs"
+	"parley/cmd/parley/handover"
 	"parley/cmd/parley/mcpservers"
 	"parley/cmd/parley/reading"
-	"parley/sessions"
 	"parley/sessions/workspace"
 	"parley/tools"
 	"parley/tools/askuser"
 	"parley/tools/changes"
+	"parley/tools/delegate"
 	"parley/tools/documents"
 	"parley/tools/documents/pages"
 	"parley/tools/files"
+	"parley/tools/git"
 	"parley/tools/guard"
 	"parley/tools/history"
 	"parley/tools/image"
 	jobtools "parley/tools/jobs"
 	"parley/tools/memory"
 	"parley/tools/message"
+	"parley/tools/sandbox"
 	"parley/tools/schedule"
+	"parley/tools/shell"
 	"parley/tools/todo"
 	"parley/tools/web"
 )
@@ -60,6 +58,7 @@ func (s *Server) newTools(box sandbox.Sandbox) *tools.Set {
 	all = append(all, image.New(s.files.Show)...)
 	all = append(all, message.New(s.deliver), askuser.New(), history.New(s.readChat), schedule.New(clock.Desk{Clock: s.clock}))
 	all = append(all, web.New(web.Config{Settings: s.webSettings, Redirect: s.checkRedirect, Documents: documents, Refuse: refusedAddresses()})...)
+	all = append(all, delegate.New(s.handover)...)
 	all = append(all, changes.New(s.history.Changes))
 	all = append(all, crash.Tools()...)
 	return tools.NewSet(s.marker().Watch(all)...)
@@ -204,7 +203,7 @@ func (s *Server) commandTools(box sandbox.Sandbox) []tools.Tool {
 	return slices.Concat(
 		jobtools.New(s.jobs),
 		shell.New(shell.Config{
-			Sandbox: box, Changed: s.markChanged, Background: s.jobs,
+			Sandbox: box, Changed: s.markChanged, Background: foreground{s.jobs},
 			Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) {
 				return s.commandPlace(ctx, call, "")
 			},
@@ -277,7 +276,21 @@ func (s *Server) capabilities(session string) []tools.Permission {
 	if isOwnerTerminal(session) {
 		return tools.Permissions()
 	}
-	return s.settings.Load().Agents[agentName(session)].Capabilities
+	own := s.settings.Load().Agents[agentName(session)].Capabilities
+	if !handover.IsSubAgent(session) {
+		return own
+	}
+	parent := s.parentOf(session)
+	if parent == "" {
+		return nil // nobody knows for whom it works
+	}
+	above := s.capabilities(parent)
+	if agentName(parent) == agentName(session) {
+		own = above
+	}
+	return slices.DeleteFunc(slices.Clone(own), func(p tools.Permission) bool {
+		return p == tools.Session || !slices.Contains(above, p) // it has no sub-agents of its own
+	})
 }
 
 // isOwnerTerminal reports whether a session is in the owner's terminal.
@@ -354,31 +367,6 @@ func (s *Server) readChat(ctx context.Context, q history.Question) (history.Answ
 		r.Channels[l.name] = reading.Channel{Channel: l.channel, Listens: func(chat string) bool { return l.gate.Mention(chat) != channels.MentionNowhere }}
 	}
 	return r.Read(ctx, q)
-}
-
-// newJobs makes the runner of background commands.
-func (s *Server) newJobs(box sandbox.Sandbox) *jobs.Runner {
-	return jobs.New(jobs.Config{
-		Store: s.home.Store, Bus: s.home.Bus, Sandbox: box, Settings: s.jobSettings,
-		Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) {
-			return s.commandPlace(ctx, call, "")
-		},
-		Create: func(_ context.Context, session, path string) (*os.File, error) {
-			dir, err := s.home.Workspace(session)
-			if err != nil {
-				return nil, err
-			}
-			return dir.Create(path)
-		},
-		Networked: s.reachesNetwork, Changed: s.markChanged, Redact: func(text string) string { return s.guard.Load().redact.Text(text) }, Admit: s.admitOccasion, Ready: s.home.MayRunJobs,
-		Audit: func(ctx context.Context, r sessions.AuditRecord) error { return s.trail.Record(ctx, r) }, Point: s.point, Log: s.log,
-	})
-}
-
-// jobSettings returns the operator's settings for jobs, as they are now.
-func (s *Server) jobSettings() jobs.Settings {
-	c := s.settings.Load().Jobs
-	return jobs.Settings{Limits: sessions.JobLimits{Session: c.PerSession, Person: c.PerPerson}, Most: c.Most, Write: c.Write}
 }
 
 // A deferredSandbox waits until it is known which sandbox works, and runs commands there.

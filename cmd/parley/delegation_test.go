@@ -1,0 +1,317 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
+)
+
+// withSession lets the agent hand tasks to sub-agents.
+const withSession = "\n[agents.defaults]\ncapabilities = [\"file_read\", \"file_write\", \"session\"]\n"
+
+var (
+	saidWords = regexp.MustCompile(`(?s)<message [^>]*>\n(.*?)\n</message>`)
+	toldOf    = regexp.MustCompile(`(?s)<notice>The sub-agent (\S+) \(session \S+\) has ended: (\w+)\.(.*?)</notice>`)
+)
+
+// A talk is what a model is shown since its last answer.
+type talk struct {
+	child   bool // it is a sub-agent
+	words   []string
+	results []string
+	told    []string // ends of tasks for which no turn waited
+}
+
+func read(r agenttest.Request) (t talk) {
+	for _, m := range r.Messages() {
+		t.child = t.child || strings.Contains(m.Content, "You are a sub-agent of")
+		switch {
+		case m.Role == "assistant" && len(m.Calls) == 0:
+			t.words, t.results, t.told = nil, nil, nil
+		case m.Role == "tool":
+			t.results = append(t.results, m.Content)
+		case m.Role == "user":
+			for _, w := range saidWords.FindAllStringSubmatch(m.Content, -1) {
+				t.words = append(t.words, w[1])
+			}
+			for _, told := range toldOf.FindAllStringSubmatch(m.Content, -1) {
+				t.told = append(t.told, told[2]+": "+strings.TrimSpace(told[3]))
+			}
+		}
+	}
+	return t
+}
+
+// delegating is a model that hands out what it is told: "task A, B" by one call of task
+// for each, and "spawn A" by sessions_spawn. As a sub-agent it writes a file and reports
+// what it was told.
+func delegating(r agenttest.Request) agenttest.Response {
+	t := read(r)
+	if t.child {
+		words, _, _ := strings.Cut(strings.Join(t.words, "|"), "\n")
+		if len(t.results) == 0 {
+			return agenttest.Calls(toolUse("write_file", `{"path":"done.txt","content":"x"}`))
+		}
+		return agenttest.Reply("report of " + words)
+	}
+	if len(t.results) == 0 && len(t.words) > 0 {
+		what, about, _ := strings.Cut(t.words[len(t.words)-1], " ")
+		name := map[string]string{"task": "task", "spawn": "sessions_spawn"}[what]
+		if name != "" {
+			var uses []agenttest.ToolCall
+			for prompt := range strings.SplitSeq(about, ", ") {
+				args, _ := json.Marshal(map[string]any{"prompt": prompt})
+				uses = append(uses, toolUse(name, string(args)))
+			}
+			return agenttest.Calls(uses...)
+		}
+	}
+	return agenttest.Reply("answer " + strings.Join(append(t.results, t.told...), "; "))
+}
+
+// workspacesOf returns the workspaces of sub-agents.
+func workspacesOf(t *testing.T, w *parleytest.World) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(w.Home, "workspaces", "main", "agent:*"))
+	must(t, err)
+	return found
+}
+
+// The parent gets the report of each sub-agent as the result of its call, and each works in
+// a session and a workspace of its own.
+func TestTasksAreReported(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, delegating, withSession)
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "task one, two, three")
+	said := w.WaitSaid(2, 1)[0]
+	wants(t, said, `"report":"report of one"`, `"report":"report of two"`, `"report":"report of three"`, `"state":"done"`)
+	p.Stop()
+	if dirs := workspacesOf(t, w); len(dirs) != 3 {
+		t.Errorf("there are the workspaces %v", dirs)
+	}
+	out, errs, code := w.Run("sessions")
+	if n := strings.Count(out, "main:agent:"); code != 0 || n != 3 {
+		t.Errorf("sessions has %d of sub-agents: %s %s", n, out, errs)
+	}
+	if n := w.Count("sessions.db", "SELECT count(*) FROM tasks WHERE told = 1 AND state = 'done'"); n != 3 {
+		t.Errorf("%d tasks are done and told", n)
+	}
+}
+
+// The report of what was spawned is told by itself, once.
+func TestASpawnedTaskIsTold(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, delegating, withSession)
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "spawn one")
+	all := strings.Join(w.WaitSaid(2, 2), "\n")
+	wants(t, all, `"state":"running"`, "done: Its report:\n\nreport of one")
+	p.Stop()
+	if n := len(w.Telegram.Sent(2)); n != 2 {
+		t.Errorf("it said %d things: %s", n, all)
+	}
+}
+
+// The process dies at each line between the handing out and the report. The sub-agent runs
+// once, and the parent is told once.
+func TestKilledAtEachPointOfATask(t *testing.T) {
+	points := map[string][]string{
+		"task": {
+			"task:recorded", "task:prepared", "park:before", "park", "task:running", "park:handed", "park:published", "c1", "c4:held", "c6",
+			"task:ended", "task:told", "task:reported", "c7:published", "unpark:before", "unpark",
+		},
+		"spawn": {"task:recorded", "spawn:prepared", "task:running", "spawn:handed", "task:ended", "task:told", "task:reported"},
+	}
+	for how, all := range points {
+		for _, at := range all {
+			t.Run(how+" "+at, func(t *testing.T) {
+				t.Parallel()
+				w := parleytest.New(t, delegating, withSession)
+				w.Telegram.Say(2, 2, how+" one")
+				w.Serve("PARLEY_KILL_AT=" + at).WaitKilled()
+				p := w.Serve()
+				told := func() int {
+					return strings.Count(strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n"), "report of one")
+				}
+				parleytest.WaitFor(t, "the report", func() bool { return told() > 0 })
+				parleytest.WaitFor(t, "all to be through", func() bool {
+					return w.Count("sessions.db", "SELECT count(*) FROM tasks WHERE told = 0") == 0 && w.Count("bus.db", "SELECT count(*) FROM message") == 0
+				})
+				p.Stop()
+				if n := told(); n > 1+w.InterruptedSends() {
+					t.Errorf("it is told %d times", n)
+				}
+				wantOneTurnOfEach(t, w, 1)
+			})
+		}
+	}
+}
+
+// wantOneTurnOfEach checks that there are n sub-agents, each with one turn that has called
+// its tool once.
+func wantOneTurnOfEach(t *testing.T, w *parleytest.World, n int) {
+	t.Helper()
+	const children = "FROM entries e JOIN sessions s ON s.id = e.session WHERE s.key LIKE 'main:agent:%' AND e.kind = "
+	for _, kind := range []string{"turn_started", "tasked", "turn_done"} {
+		if got := w.Count("sessions.db", "SELECT count(*) "+children+"'"+kind+"'"); got != n {
+			t.Errorf("sub-agents have %d entries %s, want %d", got, kind, n)
+		}
+	}
+	if got := w.Count("sessions.db", "SELECT count(*) FROM tasks"); got != n {
+		t.Errorf("there are %d tasks, want %d", got, n)
+	}
+}
+
+// Files of the parent's workspace are copied by name, and nothing else is.
+func TestFilesAreHandedOver(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		t := read(r)
+		switch {
+		case t.child && len(t.results) == 0:
+			return agenttest.Calls(toolUse("glob", `{"pattern":"**"}`))
+		case t.child:
+			return agenttest.Reply("found " + strings.Join(t.results, ""))
+		}
+		steps := []agenttest.ToolCall{
+			toolUse("write_file", `{"path":"a/one.txt","content":"x"}`), toolUse("write_file", `{"path":"a/b/two.txt","content":"x"}`),
+			toolUse("write_file", `{"path":"three.txt","content":"x"}`), toolUse("task", `{"prompt":"look","files":["a","../x"]}`),
+			toolUse("task", `{"prompt":"look","files":["none.txt"]}`), toolUse("task", `{"prompt":"look","files":["a"]}`), toolUse("task", `{"prompt":"look","agent":"other"}`),
+		}
+		if n := len(t.results); n < len(steps) {
+			return agenttest.Calls(steps[n])
+		}
+		return agenttest.Reply(strings.Join(t.results[3:], "\n"))
+	}, withSession)
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "go")
+	said := w.WaitSaid(2, 1)[0]
+	wants(t, said, "invalid_path", "file_not_found", `"other" is no agent`, "a/one.txt", "a/b/two.txt")
+	if strings.Contains(said, "three.txt") {
+		t.Errorf("it said %q", said)
+	}
+	p.Stop()
+	if n := w.Count("sessions.db", "SELECT count(*) FROM tasks"); n != 1 {
+		t.Errorf("there are %d tasks", n)
+	}
+}
+
+// A sub-agent has neither what its parent has not, nor sub-agents of its own; it may be
+// asked about, where its parent is.
+func TestASubAgentHasTheRightsOfItsParent(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		t := read(r)
+		steps := []agenttest.ToolCall{toolUse("task", `{"prompt":"again"}`), toolUse("write_file", `{"path":"secret/a.txt","content":"x"}`), toolUse("write_file", `{"path":"b.txt","content":"x"}`)}
+		switch {
+		case t.child && len(t.results) < len(steps):
+			return agenttest.Calls(steps[len(t.results)])
+		case t.child:
+			return agenttest.Reply("got " + strings.Join(t.results, ""))
+		case len(t.results) == 0:
+			return agenttest.Calls(toolUse("task", `{"prompt":"go"}`))
+		}
+		return agenttest.Reply(strings.Join(t.results, ""))
+	}, withSession+"[tools]\ndeny = [\"write_file(secret/*)\"]\nask = [\"write_file(b.txt)\"]\n")
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "go")
+	asked := w.WaitSaid(2, 1)[0]
+	wants(t, asked, "needs an approval", "for the sub-agent main")
+	id := regexp.MustCompile(`/approve ([a-z2-7]{10})`).FindStringSubmatch(asked)
+	if id == nil {
+		t.Fatalf("it said %q", asked)
+	}
+	w.Telegram.Say(1, 1, "/approve "+id[1])
+	parleytest.WaitFor(t, "the answer", func() bool {
+		return strings.Contains(strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n"), `"state":"done"`)
+	})
+	all := strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n")
+	wants(t, all, "permission_denied", "session", "was refused", "b.txt")
+	p.Kill() // the timer of what was asked still waits
+	dirs := workspacesOf(t, w)
+	if len(dirs) != 1 {
+		t.Fatalf("there are the workspaces %v", dirs)
+	}
+	if _, err := os.Stat(filepath.Join(dirs[0], "b.txt")); err != nil {
+		t.Error(err)
+	}
+}
+
+// held is a model whose sub-agents wait until they are released.
+func held(release <-chan struct{}) agenttest.Script {
+	return func(r agenttest.Request) agenttest.Response {
+		answer := delegating(r)
+		if read(r).child {
+			return answer.WaitFor(release)
+		}
+		return answer
+	}
+}
+
+// /stop ends the sub-agents with the turn, and none of them is heard of again.
+func TestStopEndsSubAgents(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	w := parleytest.New(t, held(release), withSession)
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "task one, two")
+	p.WaitServing()
+	running := func(n int) func() bool {
+		return func() bool {
+			return w.Count("sessions.db", "SELECT count(*) FROM entries e JOIN sessions s ON s.id = e.session WHERE s.key LIKE 'main:agent:%' AND e.kind = 'turn_started'") == n
+		}
+	}
+	parleytest.WaitFor(t, "the sub-agents", running(2))
+	w.Telegram.Say(2, 2, "/status")
+	wants(t, w.WaitSaid(2, 1)[0], "Waiting", "the sub-agent main", "Sub-agents that work: 2.")
+	w.Telegram.Say(2, 2, "/stop")
+	wants(t, w.WaitSaid(2, 2)[1], "Stopped, and with it 2 sub-agents.")
+	parleytest.WaitFor(t, "their end", func() bool {
+		return w.Count("sessions.db", "SELECT count(*) FROM tasks WHERE state = 'cancelled' AND told = 1") == 2
+	})
+	close(release)
+	w.Telegram.Say(2, 2, "hello")
+	wants(t, w.WaitSaid(2, 3)[2], "answer")
+	p.Stop()
+	if n := len(w.Telegram.Sent(2)); n != 3 {
+		t.Errorf("it said %v", parleytest.Texts(w.Telegram.Sent(2)))
+	}
+}
+
+// /new and forgetting a session erase its sub-agents' sessions.
+func TestSubAgentsAreForgottenWithTheirParent(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, delegating, withSession)
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "task xyzzyone")
+	w.WaitSaid(2, 1)
+	w.Telegram.Say(2, 2, "/new")
+	w.WaitSaid(2, 2)
+	gone := func() bool {
+		return len(workspacesOf(t, w)) == 0 && w.Count("sessions.db", "SELECT count(*) FROM sessions WHERE key LIKE 'main:agent:%'") == 0 &&
+			w.Count("sessions.db", "SELECT count(*) FROM tasks") == 0
+	}
+	parleytest.WaitFor(t, "the sub-agent to be erased", gone)
+	for n, what := range []string{"--session=main:telegram:2", "--user=telegram:2"} {
+		w.Telegram.Say(2, 2, fmt.Sprint("task xyzzytwo", n))
+		w.WaitSaid(2, 3+n)
+		if _, errs, code := w.Run("forget", "--yes", what); code != 0 {
+			t.Fatalf("forget: %d %s", code, errs)
+		}
+		if !gone() {
+			t.Errorf("after forget %s there is %v", what, workspacesOf(t, w))
+		}
+	}
+	p.Stop()
+	if found := parleytest.FilesWith(t, w.Home, "xyzzy"); len(found) > 0 {
+		t.Errorf("what was said is left in %v", found)
+	}
+}

@@ -1,0 +1,259 @@
+// Package handover hands tasks to sub-agents, and brings back their reports.
+//
+// A task's row is written before anything else, with all that is needed to hand it out and
+// to report its end. Its message and its report have ids that are made of the call's, so
+// whatever a process leaves undone is done again by another, and counts once. Run does
+// that for those that nobody else comes back to.
+//
+// handover.go hands tasks out; report.go brings reports back; stop.go ends tasks; sweep.go
+// does what was left undone; parent.go says for whom a session works.
+package handover
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/agent/delegation"
+	"parley/bus"
+	"parley/cmd/parley/occasion"
+	"parley/sessions"
+	"parley/sessions/tasks"
+	"parley/tools"
+)
+
+// MostOpen is how many sub-agents may work for one session at once.
+const MostOpen = 5
+
+// A Bus carries tasks and reports, and gives out the hold of the process that sweeps.
+type Bus interface {
+	bus.Bus
+	bus.Holder
+}
+
+// Config holds the parts that a Desk works with.
+type Config struct {
+	Table tasks.Table
+	Bus   Bus
+	// Ready returns why no task may be handed out now; "" if tasks may.
+	Ready func(ctx context.Context) (why string, err error)
+	// MaySpawn returns the names of the agents that an agent may hand tasks to.
+	MaySpawn func(agent string) []string
+	// Copy copies files of a call's session into the workspace of another session.
+	Copy func(ctx context.Context, call tools.Call, to string, files []string) error
+	// Admit decides whether the person for whom a task was handed out may still talk to the
+	// bot.
+	Admit occasion.Admit
+	// Erase erases a session and all that belongs to it.
+	Erase func(ctx context.Context, session string) error
+	// Ended, if set, is called with the state in which each task ends.
+	Ended func(state string)
+	// Point, if set, is called at each step after which a test may kill the process.
+	Point func(name string)
+	Log   *slog.Logger
+}
+
+// A Desk hands out tasks.
+type Desk struct {
+	cfg     Config
+	nudge   chan struct{} // wakes the sweep
+	parents sync.Map      // by the key of a sub-agent's session: the parent's
+}
+
+var _ delegation.Tasks = (*Desk)(nil)
+
+// New makes a Desk.
+func New(cfg Config) *Desk {
+	if cfg.Point == nil {
+		cfg.Point = func(string) {}
+	}
+	if cfg.Ended == nil {
+		cfg.Ended = func(string) {}
+	}
+	return &Desk{cfg: cfg, nudge: make(chan struct{}, 1)}
+}
+
+// A route says where a report goes, and on whose behalf, as the store keeps it.
+type route struct {
+	At   bus.Address `json:"at"`
+	Name string      `json:"name,omitempty"`
+}
+
+// Prepare implements delegation.Tasks: it prepares a task for which the turn will wait.
+func (d *Desk) Prepare(ctx context.Context, call tools.Call, what tools.Delegation) (sessions.Delegated, error) {
+	t, err := d.prepare(ctx, call, what, true)
+	return sessions.Delegated{ID: t.ID, Agent: t.Agent, Session: t.Session}, err
+}
+
+// Spawned is the result of a call that has handed out a task whose report comes as mail.
+type Spawned struct {
+	Session string `json:"session"`
+	Agent   string `json:"agent"`
+	State   string `json:"state"`
+	Message string `json:"message"`
+}
+
+// Spawn hands out a task whose report comes as mail.
+func (d *Desk) Spawn(ctx context.Context, call tools.Call, what tools.Delegation) (any, error) {
+	t, err := d.prepare(ctx, call, what, false)
+	if err != nil {
+		return nil, err
+	}
+	d.cfg.Point("spawn:prepared")
+	if err := ctx.Err(); err != nil { // the end of the turn may have stopped its sub-agents before
+		_, stopErr := d.end(context.WithoutCancel(ctx), t, tasks.Cancelled, "")
+		return nil, errors.Join(err, stopErr)
+	}
+	if err := d.Start(ctx, t.ID); err != nil {
+		return nil, fmt.Errorf("the task is recorded, and is handed out as soon as that is possible: %w", err)
+	}
+	d.cfg.Point("spawn:handed")
+	return Spawned{t.Session, t.Agent, tasks.Running, "It works beside this turn, and its report is told here by itself: there is no need to wait for it."}, nil
+}
+
+// prepare records a task and copies its files, or returns the task that an earlier attempt
+// of the call has recorded.
+func (d *Desk) prepare(ctx context.Context, call tools.Call, what tools.Delegation, awaited bool) (tasks.Task, error) {
+	t, err := d.newTask(ctx, call, what, awaited)
+	if err != nil {
+		return tasks.Task{}, err
+	}
+	err = d.cfg.Table.Prepare(ctx, t, MostOpen)
+	limit, full := errors.AsType[*tasks.LimitError](err)
+	switch {
+	case full:
+		return t, tools.Errorf(tools.ExecutionFailed, "%v: wait for a report, or do it yourself", limit)
+	case errors.Is(err, sessions.ErrNotFound):
+		return t, tools.Errorf(tools.ExecutionFailed, "this conversation was forgotten meanwhile, so nothing was handed out")
+	case errors.Is(err, tasks.ErrKnown):
+		if t, err = d.cfg.Table.Get(ctx, t.ID); err != nil || t.State != tasks.Prepared {
+			return t, err
+		}
+	case err != nil:
+		return t, err
+	}
+	d.cfg.Point("task:recorded")
+	if len(what.Files) == 0 {
+		return t, nil
+	}
+	if err := d.cfg.Copy(ctx, call, t.Session, what.Files); err != nil {
+		return t, errors.Join(err, d.cfg.Table.Discard(context.WithoutCancel(ctx), t.ID))
+	}
+	return t, nil
+}
+
+// newTask returns the task that a call asks for, or why it cannot be handed out.
+func (d *Desk) newTask(ctx context.Context, call tools.Call, what tools.Delegation, awaited bool) (tasks.Task, error) {
+	if call.Parent != "" {
+		return tasks.Task{}, tools.Errorf(tools.PermissionDenied, "a sub-agent has no sub-agents: do it yourself, or say in the report what is missing")
+	}
+	why, err := d.cfg.Ready(ctx)
+	if err != nil {
+		return tasks.Task{}, err
+	}
+	if why != "" {
+		return tasks.Task{}, tools.Errorf(tools.ExecutionFailed, "nothing can be handed to sub-agents now: %s. Do it yourself, or try again later", why)
+	}
+	name := cmp.Or(what.Agent, call.Agent)
+	if may := d.cfg.MaySpawn(call.Agent); !slices.Contains(may, name) {
+		return tasks.Task{}, tools.Errorf(tools.InvalidArgs, "%q is no agent that may be given a task from here: there are %s", tools.Clip(name, 64), strings.Join(may, ", "))
+	}
+	at, err := bus.ParseAddress(call.At)
+	if err != nil {
+		return tasks.Task{}, tools.Errorf(tools.ExecutionFailed, "nothing can be handed out from here, because its report would reach nobody: %v", err)
+	}
+	id := tasks.ID(call.Session, call.Key)
+	key, err := tasks.Key(name, call.Session, id)
+	if err != nil {
+		return tasks.Task{}, err
+	}
+	t := tasks.Task{
+		ID: id, Parent: call.Session, Session: key, Agent: name, Person: call.Person, Turn: call.Turn, Call: call.ID,
+		Title: title(what.Prompt), Awaited: awaited, Started: time.Now(), State: tasks.Prepared,
+	}
+	if t.Route, err = json.Marshal(route{At: at, Name: call.Called}); err != nil {
+		return t, fmt.Errorf("encode a route: %w", err)
+	}
+	text := what.Prompt
+	if len(what.Files) > 0 {
+		text += "\n\nIn your workspace: " + strings.Join(what.Files, ", ")
+	}
+	t.Mail, err = json.Marshal(bus.Inbound{
+		ID: "tasked:" + id, Kind: bus.Tasked, From: bus.Person{ID: call.Person, Name: call.Called, Owner: call.Owner},
+		At: address(t), Private: call.Private, Group: !call.Private, Mentioned: true, Text: text, SentAt: t.Started,
+		Task: &bus.Task{ID: id, Agent: call.Agent, Session: call.Session, Asked: at, Untrusted: call.Untrusted},
+	})
+	if err != nil {
+		return t, fmt.Errorf("encode a task: %w", err)
+	}
+	return t, nil
+}
+
+// address returns the address of a sub-agent's session, at which nobody is.
+func address(t tasks.Task) bus.Address {
+	parts := strings.Split(t.Session, ":") // neither part is encoded: both are hashes
+	return bus.Address{Channel: bus.SubAgents, Chat: parts[2], Thread: parts[3]}
+}
+
+// maxTitle is how many characters of a task a list shows.
+const maxTitle = 80
+
+// title returns the beginning of a task in one line.
+func title(prompt string) string {
+	words := []rune(strings.Join(strings.Fields(prompt), " "))
+	if len(words) > maxTitle {
+		return string(words[:maxTitle]) + "…"
+	}
+	return string(words)
+}
+
+// Start implements delegation.Tasks: it hands out a task.
+func (d *Desk) Start(ctx context.Context, id string) error {
+	t, err := d.cfg.Table.Get(ctx, id)
+	if errors.Is(err, tasks.ErrNone) {
+		return nil // it was forgotten
+	}
+	if err != nil || !t.IsOpen() || t.Stop != "" {
+		return err
+	}
+	if err := d.cfg.Table.Start(ctx, id); err != nil {
+		return err
+	}
+	d.cfg.Point("task:running")
+	return d.publish(ctx, t)
+}
+
+// publish publishes a task to its session.
+func (d *Desk) publish(ctx context.Context, t tasks.Task) error {
+	var in bus.Inbound
+	if err := json.Unmarshal(t.Mail, &in); err != nil {
+		return fmt.Errorf("decode task %s: %w", t.ID, err)
+	}
+	err := bus.PublishInbound(ctx, d.cfg.Bus, t.Session, in, true)
+	if errors.Is(err, bus.ErrInvalid) {
+		return d.Report(ctx, delegation.Report{ID: t.ID, State: tasks.Failed, Text: "The task is too long for any message."})
+	}
+	return err
+}
+
+// Begin implements delegation.Tasks.
+func (d *Desk) Begin(ctx context.Context, id string) (wanted bool, err error) {
+	t, err := d.cfg.Table.Get(ctx, id)
+	if errors.Is(err, tasks.ErrNone) {
+		return false, nil
+	}
+	return t.IsOpen() && t.Stop == "", err
+}
+
+// Count implements delegation.Tasks.
+func (d *Desk) Count(ctx context.Context, session string) (int, error) {
+	open, err := d.cfg.Table.OpenOf(ctx, session)
+	return len(open), err
+}

@@ -1,0 +1,37 @@
+package handover
+
+import (
+	"context"
+	"strings"
+
+	"parley/bus"
+)
+
+// IsSubAgent reports whether a session is a sub-agent's.
+func IsSubAgent(session string) bool {
+	parts := strings.Split(session, ":")
+	return len(parts) == 4 && parts[1] == bus.SubAgents
+}
+
+// Parent returns the session for which a session works; "" if the session is no
+// sub-agent's. It returns tasks.ErrNone for a sub-agent's session that nobody knows.
+func (d *Desk) Parent(ctx context.Context, session string) (string, error) {
+	if !IsSubAgent(session) {
+		return "", nil
+	}
+	if parent, ok := d.parents.Load(session); ok {
+		return parent.(string), nil
+	}
+	t, err := d.cfg.Table.Newest(ctx, session)
+	if err != nil {
+		return "", err
+	}
+	d.parents.Store(session, t.Parent) // it never changes
+	return t.Parent, nil
+}
+
+// SessionsFor returns the sub-agents' sessions that belong to one of these sessions, or to
+// a person if that is not "".
+func (d *Desk) SessionsFor(ctx context.Context, person string, parents ...string) ([]string, error) {
+	return d.cfg.Table.SessionsFor(ctx, person, parents...)
+}

@@ -1,0 +1,113 @@
+package handover
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"parley/agent/delegation"
+	"parley/bus"
+	"parley/sessions/tasks"
+	"parley/tools"
+)
+
+// maxReport is how many bytes of a report its parent gets.
+const maxReport = 48 << 10
+
+// Report implements delegation.Tasks.
+func (d *Desk) Report(ctx context.Context, r delegation.Report) error {
+	t, err := d.cfg.Table.Get(ctx, r.ID)
+	if errors.Is(err, tasks.ErrNone) {
+		return nil // it was forgotten
+	}
+	if err != nil {
+		return err
+	}
+	t.Untrusted = r.Untrusted
+	if t, err = d.end(ctx, t, r.State, tools.Clip(r.Text, maxReport)); err != nil {
+		return err
+	}
+	d.cfg.Point("task:ended")
+	return d.tell(ctx, t)
+}
+
+// end records how a task has ended, unless it has ended before, and returns it as it is
+// then. If the turn that waited for it has stopped it, nobody needs to be told.
+func (d *Desk) end(ctx context.Context, t tasks.Task, state, report string) (tasks.Task, error) {
+	t.State, t.Report, t.Ended = state, report, time.Now()
+	t.Told = t.Awaited && t.Stop != "" || state == tasks.Cancelled && report == ""
+	ours, err := d.cfg.Table.End(ctx, t)
+	if err != nil {
+		return t, err
+	}
+	if ours {
+		d.cfg.Ended(state)
+		d.cfg.Log.Info("a task has ended", slog.String("task", t.ID), slog.String("session", t.Session), slog.String("parent", t.Parent),
+			slog.String("state", state), slog.Duration("took", t.Ended.Sub(t.Started)))
+	}
+	now, err := d.cfg.Table.Get(ctx, t.ID)
+	if errors.Is(err, tasks.ErrNone) {
+		return t, nil
+	}
+	return now, err
+}
+
+// tell publishes the report of a task to the session that has handed it out. A repeated
+// report is the same message, which is handled once.
+func (d *Desk) tell(ctx context.Context, t tasks.Task) error {
+	if t.Told || t.IsOpen() {
+		return nil
+	}
+	in, err := d.reportMail(ctx, t)
+	if err != nil {
+		return err
+	}
+	if err := bus.PublishInbound(ctx, d.cfg.Bus, t.Parent, in, true); err != nil && !errors.Is(err, bus.ErrInvalid) {
+		return err
+	}
+	d.cfg.Point("task:told")
+	if t.Awaited {
+		return nil // the turn that waits for it notes that
+	}
+	return d.cfg.Table.NoteTold(ctx, t.ID)
+}
+
+// reportMail returns the message that reports the end of a task. If no turn waits for it,
+// it begins one, but only for a person who may still talk to the bot, and not after
+// somebody has stopped the task.
+func (d *Desk) reportMail(ctx context.Context, t tasks.Task) (bus.Inbound, error) {
+	var to route
+	if err := json.Unmarshal(t.Route, &to); err != nil {
+		return bus.Inbound{}, fmt.Errorf("decode the route of task %s: %w", t.ID, err)
+	}
+	who := bus.Person{ID: t.Person, Name: to.Name}
+	in := bus.Inbound{
+		ID: delegation.MailID(t.ID), Kind: bus.TaskEnded, From: who, At: to.At, SentAt: t.Ended, Text: t.Report,
+		Task: &bus.Task{ID: t.ID, Agent: t.Agent, Session: t.Session, Untrusted: t.Untrusted, Awaited: t.Awaited, State: t.State},
+	}
+	switch {
+	case t.State == tasks.Lost:
+		in.Task.State, in.Text = tasks.Failed, "its session was erased before it had ended"
+	case in.Text == "":
+		in.Text = "(it said nothing)"
+	}
+	if t.Awaited {
+		return in, nil
+	}
+	caller, admitted, err := d.cfg.Admit(ctx, who, to.At)
+	if err != nil {
+		return in, fmt.Errorf("judge for whom task %s was handed out: %w", t.ID, err)
+	}
+	if admitted && t.Stop == "" {
+		return caller.Mail(in), nil
+	}
+	in.Kind, in.Task = bus.Notice, nil
+	in.Text = fmt.Sprintf("The sub-agent %s (session %s) has ended: %s.", t.Agent, t.Session, t.State)
+	return in, nil
+}
+
+// Told implements delegation.Tasks.
+func (d *Desk) Told(ctx context.Context, id string) error { return d.cfg.Table.NoteTold(ctx, id) }

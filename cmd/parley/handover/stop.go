@@ -1,0 +1,67 @@
+package handover
+
+import (
+	"context"
+	"fmt"
+
+	"parley/bus"
+	"parley/sessions/tasks"
+)
+
+// causeTurn is the cause with which the tasks of a turn that has ended are stopped.
+const causeTurn = "turn_ended"
+
+// StopAll implements delegation.Tasks.
+func (d *Desk) StopAll(ctx context.Context, session, cause string) (int, error) {
+	stopped, err := d.cfg.Table.Stop(ctx, session, "", "", cause)
+	if err != nil {
+		return 0, err
+	}
+	return len(stopped), d.stopEach(ctx, stopped)
+}
+
+// EndTurn implements delegation.Tasks.
+func (d *Desk) EndTurn(ctx context.Context, session, turn string) error {
+	stopped, err := d.cfg.Table.Stop(ctx, session, "", turn, causeTurn)
+	if err != nil {
+		return err
+	}
+	return d.stopEach(ctx, stopped)
+}
+
+// Drop implements delegation.Tasks. Run erases the sessions.
+func (d *Desk) Drop(ctx context.Context, session, cause string) error {
+	if err := d.cfg.Table.Drop(ctx, session, cause); err != nil {
+		return err
+	}
+	select {
+	case d.nudge <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// stopEach ends tasks that were asked to end: those that were not handed out at once, and
+// the others by a command to their sessions.
+func (d *Desk) stopEach(ctx context.Context, stopped []tasks.Task) error {
+	for _, t := range stopped {
+		var err error
+		switch t.State {
+		case tasks.Prepared:
+			_, err = d.end(ctx, t, tasks.Cancelled, "")
+		case tasks.Running:
+			err = d.publishStop(ctx, t)
+		}
+		if err != nil {
+			return fmt.Errorf("stop task %s: %w", t.ID, err)
+		}
+	}
+	return nil
+}
+
+// publishStop tells the session of a task that it is to end.
+func (d *Desk) publishStop(ctx context.Context, t tasks.Task) error {
+	return bus.PublishInbound(ctx, d.cfg.Bus, t.Session, bus.Inbound{
+		ID: "stop:" + t.ID, Kind: bus.Command, Text: "stop", From: bus.Person{ID: t.Person}, At: address(t), Mentioned: true,
+	}, true)
+}

@@ -1,0 +1,95 @@
+package handover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"parley/bus"
+	"parley/sessions/tasks"
+)
+
+const (
+	sweepName  = "tasks" // the hold of the one process in a fleet that sweeps
+	sweepEvery = 5 * time.Second
+	// sweepAge is how long the process that handed out a task, or ended it, has to do the
+	// rest, before the sweep does.
+	sweepAge = 15 * time.Second
+	// renewEvery is how often the message of each task is published again: a bus that lost
+	// its data has lost these too.
+	renewEvery = time.Hour
+)
+
+// Run does what was left undone, until ctx is done: it reports the ends of tasks, and
+// erases the sessions that are to be erased. In a fleet one process does.
+func (d *Desk) Run(ctx context.Context) error {
+	err := bus.WhileHeld(ctx, d.cfg.Bus, sweepName, func(held context.Context) error {
+		d.runSweeps(held)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("sweep the tasks: %w", err)
+	}
+	return nil
+}
+
+func (d *Desk) runSweeps(held context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	renewed := time.Time{}
+	for {
+		renew := time.Since(renewed) >= renewEvery
+		err := d.sweep(held, renew)
+		switch {
+		case err == nil && renew:
+			renewed = time.Now()
+		case err != nil && held.Err() == nil:
+			d.cfg.Log.Warn("the tasks of sub-agents could not be looked through; trying again", slog.Any("error", err))
+		}
+		select {
+		case <-tick.C:
+		case <-d.nudge:
+		case <-held.Done():
+			return
+		}
+	}
+}
+
+// sweep reports the ends of tasks, and repeats what stops them; with renew it also publishes
+// each task again.
+func (d *Desk) sweep(ctx context.Context, renew bool) error {
+	untold, err := d.cfg.Table.Untold(ctx, time.Now().Add(-sweepAge))
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, t := range untold {
+		failed = errors.Join(failed, d.sweepTask(ctx, t, renew))
+	}
+	dropped, err := d.cfg.Table.Dropped(ctx)
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	for _, key := range dropped {
+		err := d.cfg.Erase(ctx, key)
+		if err == nil {
+			err = d.cfg.Table.Forget(ctx, key)
+		}
+		failed = errors.Join(failed, err)
+	}
+	return failed
+}
+
+func (d *Desk) sweepTask(ctx context.Context, t tasks.Task, renew bool) error {
+	switch {
+	case !t.IsOpen():
+		return d.tell(ctx, t)
+	case t.Stop != "":
+		return d.publishStop(ctx, t)
+	case renew:
+		return d.publish(ctx, t)
+	}
+	return nil
+}
