@@ -1,5 +1,6 @@
 // Package agenttest is a scripted server that speaks OpenAI's chat-completions protocol, for tests.
-// A script may play OpenAI's Responses API too: the path says which was asked.
+// A script may play OpenAI's Responses API and Ollama's own protocol too: the path says
+// which was asked.
 //
 // A Script is a function that gets a request and returns the response, byte by byte if
 // need be. It is called from many goroutines at once. Each request has the whole
@@ -87,7 +88,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.list(w)
 		return
 	}
-	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/chat/completions") && !strings.HasSuffix(r.URL.Path, "/responses") {
+	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/chat/completions") && !strings.HasSuffix(r.URL.Path, "/responses") && !strings.HasSuffix(r.URL.Path, "/api/chat") {
 		http.Error(w, "no such path: "+r.URL.Path, http.StatusNotFound)
 		return
 	}

@@ -25,6 +25,7 @@ type dialect struct {
 	cacheKey   bool  // prompt_cache_key marks the requests that begin alike: OpenAI
 	cacheMarks bool  // cache_control marks how much of a request is worth caching: Anthropic's models
 
+	native      bool // it is Ollama, and asked in its own protocol, which lets a request set the window
 	responses   bool // it is asked by the Responses API
 	noResponses bool // it has no Responses API, or not for this model
 	fixed       bool // the configuration says which API
@@ -94,6 +95,8 @@ func (d dialect) learn(r *refusal) (lesson, bool) {
 		next.noEffort, about = true, "reasoning.effort"
 	case d.responses && !(d.noEffort && d.noSummary) && (r.param == "reasoning" || r.mentions("'reasoning'", `"reasoning"`)) && r.saysUnknown():
 		next.noEffort, next.noSummary, about = true, true, "reasoning"
+	case d.native && !d.noEffort && r.mentions("does not support thinking"):
+		next.noEffort, about = true, "think"
 	case !d.noThinking && r.wantsResponses(): // which the server does not have, or must not be asked by
 		next.noThinking, about = true, "reasoning beside tools"
 	case !d.noEffort && r.blames("reasoning_effort") && (d.noThinking || r.saysUnknown()):

@@ -11,10 +11,11 @@
 // a request only if the server refused a parameter or a form that can be left out. It
 // remembers that in its dialect.
 //
-// The files, in reading order: openai.go is the model; request.go and dialect.go write a
-// request; stream.go, events.go and chunk.go read the stream; answer.go, calls.go and
+// The files, in reading order: openai.go is the model; request.go, dialect.go and body.go
+// write a request; stream.go, events.go and chunk.go read the stream; answer.go, calls.go and
 // details.go put the answer together; responses.go is the way to the Responses API, whose
-// requests and answers are a package of their own; refusal.go and overflow.go tell what an error
+// requests and answers are a package of their own, and ollama.go that to Ollama's own
+// protocol; refusal.go and overflow.go tell what an error
 // means. providers.go has what is known of servers before they are asked. The packages
 // below this one each know one thing about servers: how JSON, the ids of calls, usage,
 // thinking and ends of answers are written, and how large a model's window is.
@@ -187,7 +188,7 @@ func newTransport() *http.Transport {
 
 // newWindowFinder returns the Finder that finds out how large the model's window is.
 func (c Config) newWindowFinder() *window.Finder {
-	f := &window.Finder{HTTP: c.HTTP, BaseURL: c.BaseURL, Header: http.Header{}, Model: c.Name, Configured: c.Window, Log: c.Log}
+	f := &window.Finder{HTTP: c.HTTP, BaseURL: c.BaseURL, Header: http.Header{}, Model: c.Name, Configured: c.Window, Asks: c.API == APIAuto, Log: c.Log}
 	c.sign(f.Header)
 	return f
 }
@@ -254,8 +255,10 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta
 
 // currentDialect returns the dialect that the server was last found to understand.
 func (m *Model) currentDialect() dialect {
+	native := m.cfg.Window > 0 && m.windows.IsOllama()
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.dialect.native = native && !m.dialect.fixed
 	return m.dialect
 }
 

@@ -1,10 +1,8 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"parley/agent/llm"
@@ -160,6 +158,9 @@ func (m *Model) encode(r llm.Request, d dialect) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.native {
+		return m.encodeNative(m.messages(r, d), r.MaxTokens, d, toolList)
+	}
 	w := wireRequest{Model: m.cfg.Name, Stream: true}
 	if !d.noUsage {
 		w.StreamOptions = &streamOptions{IncludeUsage: true}
@@ -184,6 +185,15 @@ func (m *Model) encode(r llm.Request, d dialect) ([]byte, error) {
 	if d.cacheKey {
 		w.PromptCacheKey = cacheKey(r)
 	}
+	w.Messages = m.messages(r, d)
+	if d.cacheMarks {
+		markForCache(w.Messages)
+	}
+	return m.write(w, toolList)
+}
+
+// messages returns the messages of a request in a dialect.
+func (m *Model) messages(r llm.Request, d dialect) []wireMessage {
 	t := transcript{host: m.host, dialect: d, ids: toolcall.IDs{Short: d.shortIDs}}
 	if r.System != "" {
 		t.add(wireMessage{Role: "system", Content: &wireContent{text: r.System}})
@@ -195,11 +205,7 @@ func (m *Model) encode(r llm.Request, d dialect) ([]byte, error) {
 			t.addUser(m.Blocks)
 		}
 	}
-	w.Messages = t.messages
-	if d.cacheMarks {
-		markForCache(w.Messages)
-	}
-	return m.write(w, toolList)
+	return t.messages
 }
 
 // toolList returns the tools of a request in JSON; nil if it has none.
@@ -208,66 +214,6 @@ func (m *Model) toolList(specs []tools.Spec) ([]byte, error) {
 		return nil, nil
 	}
 	return m.tools.JSON(specs)
-}
-
-// write returns a request as JSON.
-func (m *Model) write(w wireRequest, toolList []byte) ([]byte, error) {
-	size := requestRoom + len(m.cfg.Body) + len(toolList)
-	for i, message := range w.Messages {
-		w.Messages[i].Written = message.Content.jsonValue()
-		size += message.size()
-	}
-	var b bytes.Buffer
-	b.Grow(size)
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // the escape \u003c would cost the model more tokens than <
-	if err := e.Encode(w); err != nil {
-		return nil, fmt.Errorf("encode request: %w", err)
-	}
-	return m.addFields(bytes.TrimSuffix(b.Bytes(), []byte("\n")), toolList), nil
-}
-
-// addFields adds the tools, which are JSON already, and the configured fields to a
-// request.
-func (m *Model) addFields(body, toolList []byte) []byte {
-	if len(toolList) > 0 {
-		body = append(bytes.TrimSuffix(body, []byte("}")), `,"tools":`...)
-		body = append(append(body, toolList...), '}')
-	}
-	if len(m.cfg.Body) > 0 {
-		more := bytes.TrimPrefix(bytes.TrimSpace(m.cfg.Body), []byte("{"))
-		body = append(append(bytes.TrimSuffix(body, []byte("}")), ','), more...)
-	}
-	if cap(body)-len(body) > len(body)/4 {
-		body = bytes.Clone(body) // the body stays in memory until the model has answered
-	}
-	return body
-}
-
-// Estimates in bytes: the parts of a request that are neither messages nor tools, and
-// the parts of a message that are not its texts. They suffice for nearly all requests,
-// and then the body is written without growing the buffer.
-const (
-	requestRoom = 256
-	messageRoom = 128
-)
-
-// size estimates the length of a message in JSON, in bytes.
-func (m *wireMessage) size() int {
-	n := messageRoom + len(m.ReasoningContent) + len(m.ReasoningDetails) + len(m.ExtraContent)
-	if m.Content != nil {
-		n += len(m.Content.text) + len(m.Content.text)/16 // a sixteenth for escapes
-		for _, p := range m.Content.parts {
-			n += messageRoom + len(p.Text) + len(p.Text)/16
-			if p.Image != nil {
-				n += len(p.Image.URL)
-			}
-		}
-	}
-	for _, c := range m.ToolCalls {
-		n += messageRoom + len(c.Function.Arguments) + len(c.Function.Arguments)/8 + len(c.ExtraContent) + len(c.ThoughtSignature)
-	}
-	return n
 }
 
 // A transcript is the list of messages of a request, in the dialect of its server.

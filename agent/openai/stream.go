@@ -46,8 +46,11 @@ func (m *Model) ask(ctx context.Context, body []byte, d dialect, emit func(llm.D
 	}
 	defer func() { _ = stream.Close() }() // everything of interest has been read
 	var a reading = newAssembly(m.host, emit)
-	if d.responses {
+	switch {
+	case d.responses:
 		a = responsesReading{responses.NewAssembly(m.host, emit)}
+	case d.native:
+		a = nativeReading{newAssembly(m.host, emit)}
 	}
 	for !a.isOver() {
 		raw, err := stream.RecvRaw()
@@ -81,6 +84,7 @@ func (m *Model) open(ctx context.Context, x *exchange, d dialect) (eventStream, 
 	c := library.DefaultConfig(m.cfg.APIKey)
 	c.BaseURL = m.cfg.BaseURL
 	c.HTTPClient = x
+	x.native = d.native
 	if !d.responses {
 		return library.NewClientWithConfig(c).CreateChatCompletionStream(ctx, library.ChatCompletionRequest{})
 	}
@@ -141,6 +145,7 @@ type exchange struct {
 	cfg        Config
 	body       []byte
 	signOfLife func()  // called for each line of the stream
+	native     bool    // it is Ollama's own protocol, which has an address of its own
 	events     *events // the stream of the answer; nil before there is one
 }
 
@@ -151,6 +156,9 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.body)), nil }
 	req.Body, _ = req.GetBody()
 	req.URL.RawQuery = x.cfg.query
+	if x.native {
+		req.URL.Path = strings.TrimSuffix(strings.TrimSuffix(req.URL.Path, "/chat/completions"), "/v1") + "/api/chat"
+	}
 	x.cfg.sign(req.Header)
 	resp, err := do(x.cfg.HTTP, req)
 	if err != nil {

@@ -95,9 +95,9 @@ func (f *Finder) askLlamaCpp(ctx context.Context) Found {
 	return least(Found{int(props.Default.Context), LlamaCpp}, Found{int(props.Context), LlamaCpp})
 }
 
-// askOllama returns the size with which Ollama has loaded the model, or will load it.
-// The largest size that the model could have does not matter, because Ollama silently
-// cuts a longer request.
+// askOllama returns the size with which Ollama has loaded the model, or will load it; or
+// the configured one if each request asks for that. The largest size that the model could
+// have only bounds these, because Ollama silently cuts a longer request.
 func (f *Finder) askOllama(ctx context.Context) Found {
 	var running struct {
 		Models []struct {
@@ -109,8 +109,12 @@ func (f *Finder) askOllama(ctx context.Context) Found {
 	if f.get(ctx, f.root()+"/api/ps", &running) != nil || running.Models == nil { // it is no Ollama
 		return Found{}
 	}
+	f.mu.Lock()
+	f.ollama = true
+	f.mu.Unlock()
+	asks := f.Asks && f.Configured > 0
 	for _, m := range running.Models {
-		if (sameModel(m.Name, f.Model) || sameModel(m.Model, f.Model)) && m.Context >= Least {
+		if !asks && (sameModel(m.Name, f.Model) || sameModel(m.Model, f.Model)) && m.Context >= Least {
 			return Found{int(m.Context), Loaded}
 		}
 	}
@@ -122,8 +126,11 @@ func (f *Finder) askOllama(ctx context.Context) Found {
 		return Found{}
 	}
 	will := Found{ollamaDefault, ToBeLoaded}
+	if asks {
+		will = Found{f.Configured, Asked}
+	}
 	for line := range strings.Lines(shown.Parameters) {
-		if words := strings.Fields(line); len(words) == 2 && words[0] == "num_ctx" {
+		if words := strings.Fields(line); len(words) == 2 && words[0] == "num_ctx" && !asks {
 			if n, err := strconv.Atoi(words[1]); err == nil && n >= Least {
 				will.Tokens = n
 			}
@@ -132,7 +139,7 @@ func (f *Finder) askOllama(ctx context.Context) Found {
 	for name, raw := range shown.Info {
 		var most number
 		if strings.HasSuffix(name, ".context_length") && json.Unmarshal(raw, &most) == nil {
-			will = least(will, Found{int(most), ToBeLoaded})
+			will = least(will, Found{int(most), will.Source})
 		}
 	}
 	return will

@@ -26,8 +26,9 @@ const (
 	Refused    Source = "as the server has said when a request was too long"
 	Listed     Source = "as the server's list of models says"
 	LlamaCpp   Source = "as llama.cpp says (/props)"
-	Loaded     Source = "as Ollama has loaded the model"
-	ToBeLoaded Source = "as Ollama will load the model, which it has not yet"
+	Loaded     Source = "as Ollama has loaded the model; window beside its name asks Ollama for another size"
+	ToBeLoaded Source = "as Ollama will load the model, which it has not yet; window beside its name asks Ollama for another size"
+	Asked      Source = "as each request asks of Ollama (num_ctx)"
 	OwnList    Source = "as the server has loaded the model (/api/v0/models)"
 	Gateway    Source = "as LiteLLM says"
 	Published  Source = "as its provider publishes"
@@ -49,6 +50,10 @@ const Least = 512
 // models are small, and some local servers silently drop what is too much for them.
 const assumed = 32_768
 
+// fewTokens is a size below which instructions and tools leave little room for a
+// conversation.
+const fewTokens = 16_384
+
 // How long a Finder waits.
 const (
 	patience   = 3 * time.Second  // for a server's answer, before a request
@@ -62,8 +67,11 @@ type Finder struct {
 	BaseURL    string      // the address of the chat protocol
 	Header     http.Header // sent with each request
 	Model      string
-	Configured int          // the configured size; 0 if none is
-	Log        *slog.Logger // gets a record of each new size
+	Configured int // the configured size; 0 if none is
+	// Asks reports that each request to Ollama asks for the configured size, as its own
+	// protocol allows.
+	Asks bool
+	Log  *slog.Logger // gets a record of each new size
 
 	// held while the server is asked
 	asking sync.Mutex
@@ -74,6 +82,7 @@ type Finder struct {
 	// when to ask the server again
 	due     time.Time
 	looked  bool // the server was asked at least once
+	ollama  bool // the server is Ollama
 	settled bool // asking again is of no use
 }
 
@@ -83,13 +92,20 @@ func (f *Finder) Known() Found {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	known := f.found
-	if f.Configured > 0 && (known.Tokens == 0 || f.Configured <= known.Tokens || known.Source == Assumed || known.Source == Published) {
+	if f.Configured > 0 && known.Source != Asked && (known.Tokens == 0 || f.Configured <= known.Tokens || known.Source == Assumed || known.Source == Published) {
 		known = Found{f.Configured, Configured}
 	}
 	if f.refused > 0 && (known.Tokens == 0 || f.refused < known.Tokens) {
 		known = Found{f.refused, Refused}
 	}
 	return known
+}
+
+// IsOllama reports whether the server was found to be Ollama.
+func (f *Finder) IsOllama() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ollama
 }
 
 // Learn records the size that the server gave when it refused a request.
@@ -218,6 +234,8 @@ func (f *Finder) report(found Found) {
 	switch {
 	case found.Tokens == 0:
 		f.Log.Info("the model's server does not say how large its window is; set window beside the model's name if you know it", slog.String("model", f.Model))
+	case (found.Source == Loaded || found.Source == ToBeLoaded) && found.Tokens < fewTokens:
+		f.Log.Warn("Ollama reads little of a conversation at once; set window beside the model's name, and each request asks for that", known...)
 	case found.Source == Assumed:
 		f.Log.Warn("the model's server does not say how large its window is; set window beside the model's name", known...)
 	case f.Configured > found.Tokens:

@@ -1,0 +1,82 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// write returns a request as JSON.
+func (m *Model) write(w wireRequest, toolList []byte) ([]byte, error) {
+	size := requestRoom + len(m.cfg.Body) + len(toolList)
+	for i, message := range w.Messages {
+		w.Messages[i].Written = message.Content.jsonValue()
+		size += message.size()
+	}
+	body, err := encodeJSON(w, size)
+	if err != nil {
+		return nil, err
+	}
+	return m.addFields(body, toolList), nil
+}
+
+// encodeJSON returns a request as a JSON object of about that many bytes.
+func encodeJSON(w any, size int) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(size)
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // the escape \u003c would cost the model more tokens than <
+	if err := e.Encode(w); err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// addFields adds the tools, which are JSON already, and the configured fields to a
+// request.
+func (m *Model) addFields(body, toolList []byte) []byte {
+	body = appendTools(body, toolList)
+	if len(m.cfg.Body) > 0 {
+		more := bytes.TrimPrefix(bytes.TrimSpace(m.cfg.Body), []byte("{"))
+		body = append(append(bytes.TrimSuffix(body, []byte("}")), ','), more...)
+	}
+	if cap(body)-len(body) > len(body)/4 {
+		body = bytes.Clone(body) // the body stays in memory until the model has answered
+	}
+	return body
+}
+
+// appendTools adds the tools to a request; nil is none.
+func appendTools(body, toolList []byte) []byte {
+	if len(toolList) == 0 {
+		return body
+	}
+	body = append(bytes.TrimSuffix(body, []byte("}")), `,"tools":`...)
+	return append(append(body, toolList...), '}')
+}
+
+// Estimates in bytes: the parts of a request that are neither messages nor tools, and
+// the parts of a message that are not its texts. They suffice for nearly all requests,
+// and then the body is written without growing the buffer.
+const (
+	requestRoom = 256
+	messageRoom = 128
+)
+
+// size estimates the length of a message in JSON, in bytes.
+func (m *wireMessage) size() int {
+	n := messageRoom + len(m.ReasoningContent) + len(m.ReasoningDetails) + len(m.ExtraContent)
+	if m.Content != nil {
+		n += len(m.Content.text) + len(m.Content.text)/16 // a sixteenth for escapes
+		for _, p := range m.Content.parts {
+			n += messageRoom + len(p.Text) + len(p.Text)/16
+			if p.Image != nil {
+				n += len(p.Image.URL)
+			}
+		}
+	}
+	for _, c := range m.ToolCalls {
+		n += messageRoom + len(c.Function.Arguments) + len(c.Function.Arguments)/8 + len(c.ExtraContent) + len(c.ThoughtSignature)
+	}
+	return n
+}

@@ -1,0 +1,152 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/agent/openai/ending"
+	"parley/agent/openai/lenient"
+	"parley/agent/openai/usage"
+)
+
+// Ollama speaks chat completions, but loads a model with a window of its own choice then.
+// Its own protocol lets each request say how large the window is to be. It is used where
+// the configuration says that, and differs in form alone: messages are written from those
+// of chat completions, and its events are read as theirs.
+type (
+	nativeRequest struct {
+		Model    string          `json:"model"`
+		Messages []nativeMessage `json:"messages"`
+		Stream   bool            `json:"stream"`
+		Think    any             `json:"think,omitempty"` // a word, or false
+		Options  map[string]any  `json:"options"`
+		// With these the server refuses what is longer than the window in place of silently
+		// leaving out its beginning. Older servers do not know them.
+		Truncate bool `json:"truncate"`
+		Shift    bool `json:"shift"`
+	}
+	nativeMessage struct {
+		Role     string       `json:"role"`
+		Content  string       `json:"content"`
+		Thinking string       `json:"thinking,omitempty"`
+		Images   []string     `json:"images,omitempty"` // base64
+		Calls    []nativeCall `json:"tool_calls,omitempty"`
+		Tool     string       `json:"tool_name,omitempty"` // whose result this is
+		CallID   string       `json:"tool_call_id,omitempty"`
+	}
+	nativeCall struct {
+		ID       string         `json:"id,omitempty"`
+		Function nativeFunction `json:"function"`
+	}
+	nativeFunction struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+)
+
+// encodeNative returns the body of a request in Ollama's own protocol.
+func (m *Model) encodeNative(messages []wireMessage, maxTokens int, d dialect, toolList []byte) ([]byte, error) {
+	w := nativeRequest{Model: m.cfg.Name, Stream: true, Options: map[string]any{}}
+	if len(m.cfg.Body) > 0 { // what chat completions take beside the messages has the same names there
+		if err := json.Unmarshal(m.cfg.Body, &w.Options); err != nil {
+			return nil, fmt.Errorf("read the configured fields: %w", err)
+		}
+	}
+	w.Options["num_ctx"] = m.windows.Known().Tokens
+	if maxTokens > 0 {
+		w.Options["num_predict"] = maxTokens
+	}
+	switch {
+	case m.cfg.Effort == "" || d.noEffort:
+	case m.cfg.Effort == "none":
+		w.Think = false
+	default:
+		w.Think = m.cfg.Effort
+	}
+	names := map[string]string{} // of tools, by the id of their call
+	for _, message := range messages {
+		n := nativeMessage{Role: message.Role, Thinking: message.ReasoningContent, CallID: message.ToolCallID, Tool: names[message.ToolCallID]}
+		n.addContent(message.Content)
+		for _, c := range message.ToolCalls {
+			names[c.ID] = c.Function.Name
+			n.Calls = append(n.Calls, nativeCall{ID: c.ID, Function: nativeFunction{Name: c.Function.Name, Arguments: json.RawMessage(c.Function.Arguments)}})
+		}
+		w.Messages = append(w.Messages, n)
+	}
+	body, err := encodeJSON(w, requestRoom)
+	if err != nil {
+		return nil, err
+	}
+	return appendTools(body, toolList), nil
+}
+
+// addContent writes texts and pictures into a message, each where they belong.
+func (n *nativeMessage) addContent(c *wireContent) {
+	if c == nil {
+		return
+	}
+	texts := []string{c.text}
+	for _, p := range c.parts {
+		if p.Image == nil {
+			texts = append(texts, p.Text)
+			continue
+		}
+		_, data, _ := strings.Cut(p.Image.URL, ";base64,")
+		n.Images = append(n.Images, data)
+	}
+	n.Content = strings.TrimPrefix(strings.Join(texts, "\n\n"), "\n\n")
+}
+
+// A nativeReading reads an answer in Ollama's own protocol.
+type nativeReading struct{ *assembly }
+
+// A nativeEvent is one event of such an answer.
+type nativeEvent struct {
+	Message struct {
+		Content  content           `json:"content"`
+		Thinking content           `json:"thinking"`
+		Calls    []json.RawMessage `json:"tool_calls"`
+	} `json:"message"`
+	Done   bool            `json:"done"`
+	Reason lenient.String  `json:"done_reason"`
+	Error  json.RawMessage `json:"error"`
+	Read   float64         `json:"prompt_eval_count"`
+	Wrote  float64         `json:"eval_count"`
+}
+
+// add implements reading.
+func (r nativeReading) add(raw []byte) error {
+	var e nativeEvent
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return fmt.Errorf("%w: an event of %d bytes", errGarbled, len(raw))
+	}
+	if !lenient.IsEmpty(e.Error) {
+		return refusalInStream(raw)
+	}
+	if err := r.addDelta(delta{Content: e.Message.Content, ReasoningContent: e.Message.Thinking, ToolCalls: e.Message.Calls}); err != nil {
+		return err
+	}
+	if r.kept > maxAnswer {
+		return fmt.Errorf("%w: it does not end", errGarbled)
+	}
+	if !e.Done {
+		return nil
+	}
+	r.usage = &usage.Report{Prompt: e.Read, Completion: e.Wrote}
+	reason := ending.Word(e.Reason)
+	if reason == "" {
+		reason = "stop"
+	}
+	return r.setFinishReason(reason)
+}
+
+// wait implements reading.
+func (r nativeReading) wait(cfg Config) time.Duration { return cfg.Idle }
+
+// isWhole implements reading.
+func (r nativeReading) isWhole(bool) bool { return r.finished }
+
+// isOver implements reading: the last event has the usage.
+func (r nativeReading) isOver() bool { return r.finished }
