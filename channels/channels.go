@@ -54,6 +54,8 @@ var ErrUnjudged = errors.New("the platform does not tell now who this is")
 type Part struct {
 	// Key names the part for good: the message's id and the part's number.
 	Key string
+	// Session is the session that wrote the message; "" if none did.
+	Session string
 	// Text is in the channel's dialect. Plain is the same without markup, for platforms
 	// that refuse a text whose markup they cannot read.
 	Text  string

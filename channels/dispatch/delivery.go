@@ -123,7 +123,7 @@ func (d *delivery) errFromBook(err error) error {
 // platformPart returns part i in the form in which the channel sends it.
 func (d *delivery) platformPart(i int) channels.Part {
 	p := d.record.Parts[i]
-	part := channels.Part{Key: channels.PartKey(d.record.ID, i), Text: p.Text, Plain: p.Plain, Under: p.Under, Markdown: d.markdownOf(p)}
+	part := channels.Part{Key: channels.PartKey(d.record.ID, i), Session: d.out.Session, Text: p.Text, Plain: p.Plain, Under: p.Under, Markdown: d.markdownOf(p)}
 	if i == 0 {
 		part.ReplyTo = d.out.ReplyTo
 	}

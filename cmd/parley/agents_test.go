@@ -2,7 +2,11 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -81,4 +85,57 @@ func awaitBookedAnswers(t *testing.T, w *parleytest.World, channel string, n int
 	parleytest.WaitFor(t, "the book to know what was sent", func() bool {
 		return w.Count("book.db", "SELECT count(*) FROM parts p JOIN sends s ON s.id = p.send WHERE p.platform_id <> '' AND p.state = 'sent' AND s.channel = '"+channel+"'") >= n
 	})
+}
+
+// A terminal and a program talk to an agent by its name, in conversations of its own, whose
+// answers they see; a name that there is not is refused with the nearest.
+func TestTerminalsAndProgramsTalkToAnAgentByName(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, namedModel, opsByWord)
+	address := parleytest.FreeAddress(t)
+	text, err := os.ReadFile(w.File)
+	must(t, err)
+	must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), "listen = \"\"", "listen = \""+address+"\"\n[tokens.ci]\ntoken = \"a-token-of-25-characters\"\nmay = [\"agent\"]\n", 1)), 0o600))
+
+	chat := func(want string, args ...string) {
+		t.Helper()
+		out, errs, code := w.Run(append([]string{"chat"}, args...)...)
+		if code != exitDone || !strings.Contains(out, want) {
+			t.Errorf("chat %q exits with %d and says %q, %q; want %q", args, code, out, errs, want)
+		}
+	}
+	chat("large 1: alone", "--agent", "ops", "-m", "alone") // the terminal's own process answers
+	_, errs, code := w.Run("chat", "--agent", "opps", "-m", "x")
+	if code != exitUsage || !strings.Contains(errs, "did you mean ops?") {
+		t.Errorf("an unknown agent exits with %d and says %q", code, errs)
+	}
+	p := w.Serve()
+	p.WaitServing()
+	chat("large 2: again", "--agent", "ops", "-m", "again")
+	chat("scripted 1: main", "-m", "main")
+	chat("large 3: by its key", "--session", "ops:console:default", "-m", "by its key")
+	out, errs, code := w.Run("chat", "--agent", "opps", "-m", "x")
+	if code == exitDone || !strings.Contains(out+errs, `did you mean "agent:ops"?`) {
+		t.Errorf("the server's answer to an unknown agent is %d, %q, %q", code, out, errs)
+	}
+	out, errs, code = w.Run("send", "--to", "agent:ops", "--wait", "from a script")
+	if code != exitDone || !strings.Contains(out, "session ops:console:default\n") || !strings.Contains(out, ": sent") {
+		t.Errorf("send exits with %d and says %q, %q", code, out, errs)
+	}
+
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/v1/messages", strings.NewReader(`{"to": "agent:ops", "text": "hello"}`))
+	must(t, err)
+	q.Header.Set("Authorization", "Bearer a-token-of-25-characters")
+	q.Header.Set("Content-Type", "application/json")
+	r, err := http.DefaultClient.Do(q)
+	must(t, err)
+	body, err := io.ReadAll(r.Body)
+	must(t, errors.Join(err, r.Body.Close()))
+	if r.StatusCode != http.StatusAccepted || !strings.Contains(string(body), `"session":"ops:web:ci"`) {
+		t.Errorf("a program is told %d %s", r.StatusCode, body)
+	}
+	parleytest.WaitFor(t, "the agent's answer", func() bool {
+		return w.Count("sessions.db", "SELECT count(*) FROM entries e JOIN sessions s ON s.id = e.session WHERE CAST(s.key AS TEXT) = 'ops:web:ci' AND e.kind = 'turn_done'") == 1
+	})
+	p.Stop()
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -30,13 +32,14 @@ import (
 
 type chatCmd struct {
 	Message   string `short:"m" help:"Say this and print the answer alone." placeholder:"TEXT"`
+	Agent     string `help:"The agent to talk to; left out, main." placeholder:"NAME"`
 	Session   string `help:"The conversation, by name; left out, the first of default, default-2, … that no other terminal has." placeholder:"NAME"`
 	Workspace string `help:"Work in this directory and not in the conversation's own." placeholder:"DIR"`
 }
 
 // Help shows examples.
 func (chatCmd) Help() string {
-	return examples("parley chat", `parley chat -m "what is in notes.txt?"`, `parley chat --workspace . -m "list the files"`)
+	return examples("parley chat", `parley chat -m "what is in notes.txt?"`, `parley chat --workspace . -m "list the files"`, `parley chat --agent ops`)
 }
 
 // Run talks to the agent in this terminal.
@@ -53,16 +56,20 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 	if flags.JSON && c.Message == "" && term.IsTerminal(int(tty.In.Fd())) {
 		return &usageError{"--json prints one answer: say what is asked with -m, or on standard input"}
 	}
-	name, err := conversationName(c.Session)
+	agent, name, err := conversationName(c.Agent, c.Session)
 	if err != nil {
 		return err
 	}
-	chat, unlock, err := terminal.LockConversation(cfg.Home, name, tty.Err)
+	other := "" // an agent that is not the main one
+	if agent != config.MainAgent {
+		other = agent
+	}
+	chat, unlock, err := terminal.LockConversation(cfg.Home, other, name, tty.Err)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	key, err := sessionKey(chat)
+	key, err := sessionKey(agent, chat)
 	if err != nil {
 		return err
 	}
@@ -80,11 +87,26 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 		return err
 	}
 	r := client.NewConversation(joined, key, chat)
-	err = c.talk(ctx, r, flags.JSON, answeringModel(joined, answerers[config.MainAgent]), tty, log)
+	r.Agent = other
+	if err = checkAgent(cfg, joined, agent); err == nil {
+		err = c.talk(ctx, r, flags.JSON, answeringModel(joined, answerers[agent]), tty, log)
+	}
 	if left := leave(); err == nil {
 		err = left
 	}
 	return err
+}
+
+// checkAgent returns a usageError if this process answers, and has no agent of that name.
+func checkAgent(cfg *config.Config, server *client.Client, agent string) error {
+	if _, ok := cfg.Agents[agent]; ok || !server.Hosted {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(cfg.Agents))
+	if near := spelling.Nearest(agent, names); near != "" {
+		return &usageError{fmt.Sprintf("there is no agent %q; did you mean %s?", agent, near)}
+	}
+	return &usageError{fmt.Sprintf("there is no agent %q: there are %s (%s)", agent, strings.Join(names, ", "), home.DescribeConfig(cfg))}
 }
 
 // leavingDrain is how long an answer may go on after its terminal was left, if this
@@ -109,7 +131,7 @@ func (c chatCmd) talk(ctx context.Context, r *client.Conversation, asJSON bool, 
 		Events: r, Refuse: unknownCommand, Log: log,
 	}
 	if typed {
-		cfg.Banner, cfg.Leaving = banner(r.Name, model), leavingNote(r.Server)
+		cfg.Banner, cfg.Leaving = banner(r.Agent, r.Name, model), leavingNote(r.Server)
 		cfg.Earlier = r.EarlierInputs(ctx)
 	}
 	ch, err := console.New(cfg)
@@ -132,9 +154,13 @@ func (c chatCmd) talk(ctx context.Context, r *client.Conversation, asJSON bool, 
 	return err
 }
 
-// banner says which conversation and model this is, and how to leave.
-func banner(chat, model string) string {
+// banner says which agent, conversation and model this is, and how to leave. Of the main
+// agent it does not speak: agent is "".
+func banner(agent, chat, model string) string {
 	parts := []string{"Parley", "conversation " + chat}
+	if agent != "" {
+		parts = slices.Insert(parts, 1, "agent "+agent)
+	}
 	if model != "" {
 		parts = append(parts, "model "+model)
 	}
@@ -170,24 +196,27 @@ func unknownCommand(text string) string {
 	return wrong + "; /help lists those that there are"
 }
 
-// conversationName returns the chat of a session that is given by its name or its key; ""
-// if none is given.
-func conversationName(session string) (string, error) {
-	if session == "" {
-		return "", nil
+// conversationName returns the agent and the chat of a session that is given by its name or
+// its key; the chat is "" if none is given.
+func conversationName(agent, session string) (who, chat string, err error) {
+	chat = session
+	if keyed, rest, ok := strings.Cut(session, ":"+console.Name+":"); ok && (agent == "" || agent == keyed) {
+		agent, chat = keyed, rest
 	}
-	prefix := config.MainAgent + ":" + console.Name + ":"
-	chat := strings.TrimPrefix(session, prefix)
+	agent = cmp.Or(agent, config.MainAgent)
 	if strings.Contains(chat, ":") {
-		return "", &usageError{fmt.Sprintf("--session %s: a terminal joins its own conversations only, by their name or as %sNAME", session, prefix)}
+		return "", "", &usageError{fmt.Sprintf("--session %s: a terminal joins its own conversations only, by their name or as %s:%s:NAME", session, agent, console.Name)}
 	}
-	_, err := sessionKey(chat)
-	return chat, err
+	if chat == "" {
+		return agent, "", nil
+	}
+	_, err = sessionKey(agent, chat)
+	return agent, chat, err
 }
 
-// sessionKey returns the key of a terminal's conversation.
-func sessionKey(chat string) (string, error) {
-	key, err := sessions.Key(config.MainAgent, console.Name, chat, "")
+// sessionKey returns the key of a terminal's conversation with an agent.
+func sessionKey(agent, chat string) (string, error) {
+	key, err := sessions.Key(agent, console.Name, chat, "")
 	if err != nil {
 		return "", &usageError{err.Error()}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"parley/cmd/parley/completion"
+	"parley/cmd/parley/config"
 	"parley/cmd/parley/metrics"
 	"parley/cmd/parley/terminal"
 )
@@ -91,12 +93,17 @@ func (completionCmd) Help() string {
 	return examples(`source <(parley completion bash)`, `parley completion zsh > "${fpath[1]}/_parley"`, `parley completion fish > ~/.config/fish/completions/parley.fish`)
 }
 
-// Run prints a script that completes commands and flags in a shell.
-func (c completionCmd) Run(tty terminal.Terminal) error {
+// Run prints a script that completes commands and flags in a shell, and the agents' names.
+func (c completionCmd) Run(flags *cli, tty terminal.Terminal) error {
 	parser, err := newParser(&cli{}, tty)
 	if err != nil {
 		return err
 	}
-	completion.Print(tty.Out, c.Shell, parser.Model.Node)
+	agents := []string{config.MainAgent}
+	// A configuration that cannot be read is no reason for a shell to do without the rest.
+	if cfg, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, WithoutSecrets: true}); err == nil {
+		agents = slices.Sorted(maps.Keys(cfg.Agents))
+	}
+	completion.Print(tty.Out, c.Shell, parser.Model.Node, map[string][]string{"agent": agents})
 	return nil
 }

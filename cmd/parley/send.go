@@ -23,7 +23,7 @@ import (
 )
 
 type sendCmd struct {
-	To      []string      `help:"A target or an address, CHANNEL:CHAT or CHANNEL:CHAT/THREAD; may be given again." placeholder:"TO" required:""`
+	To      []string      `help:"A target or an address, CHANNEL:CHAT or CHANNEL:CHAT/THREAD; may be given again. An agent is agent or agent:NAME." placeholder:"TO" required:""`
 	Text    string        `arg:"" optional:"" help:"What to say, as Markdown. Left out, standard input is read."`
 	File    string        `help:"A file to send along." placeholder:"FILE"`
 	Key     string        `help:"What it is about: a later message with the same key edits this one or goes into its thread." placeholder:"KEY"`
@@ -46,7 +46,7 @@ func (c sendCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 		return err
 	}
 	return withClient(ctx, flags, tty, server.Sender, func(ctx context.Context, server *client.Client) error {
-		var s outbox.Status
+		var s delivery
 		// A key of its own, so that a repeated request does not send again.
 		if err := server.Do(ctx, http.MethodPost, "/v1/messages", rand.Text(), body, &s); err != nil {
 			return err
@@ -94,9 +94,16 @@ func (c sendCmd) requestBody(tty terminal.Terminal) (map[string]any, error) {
 	return body, nil
 }
 
+// A delivery is what has become of a message. Session is where the agent answers to whom it
+// was sent; "" if it was sent to people.
+type delivery struct {
+	outbox.Status
+	Session string `json:"session,omitempty"`
+}
+
 // awaitOutcome asks the server until every destination has an outcome, or the time is up.
 // It goes on while the server is away: the message stays.
-func (c sendCmd) awaitOutcome(ctx context.Context, server *client.Client, s outbox.Status) (outbox.Status, error) {
+func (c sendCmd) awaitOutcome(ctx context.Context, server *client.Client, s delivery) (delivery, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	for wait := 10 * time.Millisecond; isPending(s); wait = min(2*wait, 500*time.Millisecond) {
@@ -114,7 +121,10 @@ func (c sendCmd) awaitOutcome(ctx context.Context, server *client.Client, s outb
 }
 
 // isPending reports whether a destination has no outcome yet.
-func isPending(s outbox.Status) bool {
+func isPending(s delivery) bool {
+	if s.Session != "" && len(s.Destinations) == 0 {
+		return true // an agent has it, and may not have begun
+	}
 	for _, d := range s.Destinations {
 		if d.State == channels.Queued {
 			return true
@@ -123,7 +133,7 @@ func isPending(s outbox.Status) bool {
 	return false
 }
 
-func printStatus(out io.Writer, asJSON bool, s outbox.Status) error {
+func printStatus(out io.Writer, asJSON bool, s delivery) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(s)
 	}
@@ -136,6 +146,11 @@ func printStatus(out io.Writer, asJSON bool, s outbox.Status) error {
 			line += "; " + d.Fallback.Address + " instead: " + d.Fallback.State
 		}
 		if _, err := fmt.Fprintln(out, line); err != nil {
+			return err
+		}
+	}
+	if s.Session != "" {
+		if _, err := fmt.Fprintln(out, "session "+s.Session); err != nil {
 			return err
 		}
 	}
@@ -154,7 +169,7 @@ func (e *outcomeError) Error() string { return e.msg }
 
 // errorOfStatus returns nil if everything was sent, else an error about the worst that
 // happened.
-func errorOfStatus(s outbox.Status) error {
+func errorOfStatus(s delivery) error {
 	has := map[string][]string{}
 	for _, d := range s.Destinations {
 		has[d.State] = append(has[d.State], d.Address)

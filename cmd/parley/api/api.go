@@ -70,10 +70,12 @@ type People interface {
 
 // Agent connects the API to the agent that programs talk to.
 type Agent struct {
+	// Name is the agent that is meant where none is named.
 	Name string
-	// Say publishes what somebody says in a session; nil where no model is configured. The
-	// caller is told of bus.ErrFull and bus.ErrInvalid as such, and of any other error as
-	// "not durable now".
+	// Models reports by name, for each agent that there is, whether a model answers for it.
+	Models func() map[string]bool
+	// Say publishes what somebody says in a session. The caller is told of bus.ErrFull and bus.ErrInvalid as such, and of
+	// any other error as "not durable now".
 	Say func(ctx context.Context, session string, in bus.Inbound) error
 	// Event returns the session in which what was posted to a webhook is answered; false if
 	// the address is no webhook's. Nil means that there are no such webhooks.

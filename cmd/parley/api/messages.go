@@ -1,12 +1,14 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,10 +21,11 @@ import (
 	"parley/channels/web"
 	"parley/cmd/parley/outbox"
 	"parley/sessions"
+	"parley/tools/spelling"
 )
 
 const (
-	toAgent        = "agent" // the destination that means the agent, and no target
+	toAgent        = "agent" // the destination that means the main agent, and no target; before a colon, that of another agent
 	keyHeader      = "Idempotency-Key"
 	maxKey         = 255
 	defaultSession = "default" // the name of the terminal's session
@@ -83,7 +86,7 @@ func (a *API) postMessage(w *response, r *http.Request) error {
 	}
 	// Scopes are checked before any answer can show what is configured.
 	for _, to := range m.to {
-		if to != toAgent && !w.caller.maySendTo(to) || to == toAgent && !w.caller.mayTalkToAgent() {
+		if _, agent := a.agentNamed(to); agent && !w.caller.mayTalkToAgent() || !agent && !w.caller.maySendTo(to) {
 			return forbidden(fmt.Sprintf("this token may not send to %.80q", to))
 		}
 	}
@@ -91,8 +94,10 @@ func (a *API) postMessage(w *response, r *http.Request) error {
 		Origin: w.caller.name, To: m.to, Text: m.text, File: m.file, Subject: m.key,
 		Expires: m.expires, Urgent: m.urgent, NoBound: w.caller.isAdmin(), Key: key, Digest: digest,
 	}
-	if slices.Contains(m.to, toAgent) {
-		return a.postToAgent(w, r, m, said)
+	for _, to := range m.to {
+		if name, ok := a.agentNamed(to); ok {
+			return a.postToAgent(w, r, name, m, said)
+		}
 	}
 	if m.session != "" {
 		return unprocessable("not_for_people", `"session" is for messages to the agent`)
@@ -108,28 +113,57 @@ func (a *API) postMessage(w *response, r *http.Request) error {
 	return w.json(http.StatusAccepted, s)
 }
 
-// postToAgent accepts a message to the agent. The outbox records it like a message to
+// agentNamed returns the agent that a destination means; false if it means none.
+func (a *API) agentNamed(to string) (name string, ok bool) {
+	if to == toAgent {
+		return a.cfg.Agent.Name, true
+	}
+	return strings.CutPrefix(to, toAgent+":")
+}
+
+// checkAgent returns a refusal if there is no agent of that name, or no model that answers
+// for it.
+func (a *API) checkAgent(name string) error {
+	models := a.cfg.Agent.Models()
+	answers, known := models[name]
+	switch {
+	case answers:
+		return nil
+	case known && name == a.cfg.Agent.Name:
+		return unprocessable("no_model", "no model is configured, so there is no agent to talk to: set [model] in the configuration")
+	case known:
+		return unprocessable("no_model", "no model answers for the agent %s: set agents.%s.model, or [model], in the configuration", name, name)
+	}
+	names := slices.Sorted(maps.Keys(models))
+	if near := spelling.Nearest(name, names); near != "" {
+		return unprocessable("unknown_agent", "there is no agent %.80q; did you mean %q?", name, toAgent+":"+near)
+	}
+	return unprocessable("unknown_agent", "there is no agent %.80q: there are %s", name, strings.Join(names, ", "))
+}
+
+// postToAgent accepts a message to an agent. The outbox records it like a message to
 // people, so that its key and its id mean the same.
-func (a *API) postToAgent(w *response, r *http.Request, m message, said outbox.Request) error {
+func (a *API) postToAgent(w *response, r *http.Request, agent string, m message, said outbox.Request) error {
 	switch {
 	case len(m.to) > 1:
-		return unprocessable("agent_alone", "the agent is spoken to alone: send another message to the others")
+		return unprocessable("agent_alone", "an agent is spoken to alone: send another message to the others")
 	case m.file != nil || m.key != "" || !m.expires.IsZero() || m.urgent:
 		return unprocessable("not_for_agent", `"file", "key", "expires" and "urgent" are for messages to people`)
 	case strings.TrimSpace(m.text) == "":
 		return unprocessable("empty", "there is nothing to say: give a text")
-	case a.cfg.Agent.Say == nil:
-		return unprocessable("no_model", "no model is configured, so there is no agent to talk to: set [model] in the configuration")
 	}
-	at, from, err := a.agentPlace(w.caller, m.session)
+	agent, at, from, err := a.agentPlace(w.caller, agent, m)
 	if err != nil {
 		return err
 	}
-	session, err := a.agentSessionKey(at)
+	if err := a.checkAgent(agent); err != nil {
+		return err
+	}
+	session, err := sessions.Key(agent, at.Channel, at.Chat, at.Thread)
 	if err != nil {
 		return unprocessable("bad_session", "%v", err)
 	}
-	p, err := a.cfg.Outbox.Record(r.Context(), said, []bus.Address{at})
+	p, err := a.cfg.Outbox.Record(r.Context(), said, a.recorded(agent, at))
 	if err != nil {
 		return err
 	}
@@ -144,45 +178,58 @@ func (a *API) postToAgent(w *response, r *http.Request, m message, said outbox.R
 	}{p.ID, session})
 }
 
-// agentPlace returns the address at which a caller talks to the agent, and the person
-// that the caller is there. A session is given by its name or by its key; nobody talks in
-// another's session.
-func (a *API) agentPlace(c caller, session string) (bus.Address, bus.Person, error) {
-	if session != "" && !isSessionName(session) {
-		return bus.Address{}, bus.Person{}, badSessionName()
+// recorded returns the destinations of a submission to an agent: where one talks to it, and
+// behind that, if it is not the main agent, who it is.
+func (a *API) recorded(agent string, at bus.Address) []bus.Address {
+	to := []bus.Address{at}
+	if agent != a.cfg.Agent.Name {
+		to = append(to, bus.Address{Channel: toAgent, Chat: agent})
 	}
-	at, from := web.Address(c.name, session), bus.Person{ID: web.Person(c.name), Name: c.name, Owner: c.owner}
+	return to
+}
+
+// agentPlace returns the agent and the address at which a caller talks to it, and the person
+// that the caller is there. A session is given by its name, or by its key, which names the
+// agent too; nobody talks in another's session.
+func (a *API) agentPlace(c caller, agent string, m message) (string, bus.Address, bus.Person, error) {
+	refuse := func(err error) (string, bus.Address, bus.Person, error) {
+		return "", bus.Address{}, bus.Person{}, err
+	}
+	if m.session != "" && !isSessionName(m.session) {
+		return refuse(badSessionName())
+	}
+	at, from := web.Address(c.name, m.session), bus.Person{ID: web.Person(c.name), Name: c.name, Owner: c.owner}
 	if c.local {
 		from.ID, from.Name = console.Owner, ""
-		at = bus.Address{Channel: console.Name, Chat: session}
-		if session == "" {
-			at.Chat = defaultSession
-		}
+		at = bus.Address{Channel: console.Name, Chat: cmp.Or(m.session, defaultSession)}
 	}
-	if !strings.Contains(session, ":") {
-		return at, from, nil
+	if !strings.Contains(m.session, ":") {
+		return agent, at, from, nil
 	}
-	key, err := parseKey(session)
+	key, err := parseKey(m.session)
 	if err != nil {
-		return bus.Address{}, bus.Person{}, unprocessable("bad_session", "%v", err)
+		return refuse(unprocessable("bad_session", "%v", err))
 	}
 	for _, part := range []string{key.at.Chat, key.at.Thread} {
 		if part != "" && !isSessionName(part) {
-			return bus.Address{}, bus.Person{}, badSessionName()
+			return refuse(badSessionName())
 		}
 	}
 	if key.user != "" {
-		return bus.Address{}, bus.Person{}, badSessionName() // no token has such a session
+		return refuse(badSessionName()) // no token has such a session
 	}
-	if key.agent != a.cfg.Agent.Name || !key.belongsTo(c) {
-		return bus.Address{}, bus.Person{}, forbidden("this session is another's: give a name to talk in one of your own")
+	if !key.belongsTo(c) {
+		return refuse(forbidden("this session is another's: give a name to talk in one of your own"))
+	}
+	if m.to[0] != toAgent && key.agent != agent {
+		return refuse(unprocessable("other_agent", "this session is one of the agent %s: write \"to\": %q", key.agent, toAgent+":"+key.agent))
 	}
 	if key.at.Channel == console.Name {
 		from.ID, from.Name = console.Owner, ""
 	} else {
 		from.ID, from.Name = web.Person(c.name), c.name
 	}
-	return key.at, from, nil
+	return key.agent, key.at, from, nil
 }
 
 // isSessionName reports whether a text can be a session's name. It must look like no
@@ -194,11 +241,6 @@ func isSessionName(name string) bool {
 
 func badSessionName() *refusal {
 	return unprocessable("bad_session", `"session" is to be a name without control characters and slashes, or a session's key`)
-}
-
-// agentSessionKey returns the key of the agent's session at an address.
-func (a *API) agentSessionKey(at bus.Address) (string, error) {
-	return sessions.Key(a.cfg.Agent.Name, at.Channel, at.Chat, at.Thread)
 }
 
 // getMessage answers with the state of a message. Callers who may not read everything see
@@ -222,15 +264,18 @@ func (a *API) getMessage(w *response, r *http.Request) error {
 	return w.json(http.StatusOK, s)
 }
 
-// agentSessionOf returns the session of a submission to the agent; false if it was for
+// agentSessionOf returns the session of a submission to an agent; false if it was for
 // people.
 func (a *API) agentSessionOf(p channels.Submission) (session string, ok bool) {
 	if len(p.Destinations) == 0 {
 		return "", false
 	}
-	at := p.Destinations[0]
-	if len(p.Destinations) == 1 && (at.Channel == web.Name || at.Channel == console.Name) {
-		session, err := a.agentSessionKey(at)
+	at, agent := p.Destinations[0], a.cfg.Agent.Name
+	if len(p.Destinations) == 2 && p.Destinations[1].Channel == toAgent { // see recorded
+		agent = p.Destinations[1].Chat
+	}
+	if at.Channel == web.Name || at.Channel == console.Name {
+		session, err := sessions.Key(agent, at.Channel, at.Chat, at.Thread)
 		return session, err == nil
 	}
 	if a.cfg.Agent.Event == nil {

@@ -95,7 +95,9 @@ func TestIdempotencyKey(t *testing.T) {
 
 // Each of these is told with its own status and code, and nothing is sent.
 func TestRefusals(t *testing.T) {
-	x := newRig(t, func(x *rig) { x.cfg.Agent.Say = nil })
+	x := newRig(t, func(x *rig) {
+		x.cfg.Agent.Models = func() map[string]bool { return map[string]bool{"main": false, "ops": true, "mute": false} }
+	})
 	const fine = `{"to": "ci", "text": "secret words"}`
 	big := `{"to": "ci", "text": "` + strings.Repeat("x", 1<<20) + `"}`
 	huge := `{"to": "ci", "file": {"name": "x", "data": "` + base64.StdEncoding.EncodeToString(make([]byte, 10<<20+1)) + `"}}`
@@ -154,6 +156,14 @@ func TestRefusals(t *testing.T) {
 		{"nowhere", opsToken, `{"text": "x"}`, nil, 422, "no_destination", ""},
 		{"nothing", opsToken, `{"to": "ci", "text": " "}`, nil, 422, "empty", ""},
 		{"session of people", opsToken, `{"to": "ci", "text": "x", "session": "y"}`, nil, 422, "not_for_people", ""},
+		{"another agent without the scope", opsToken, `{"to": "agent:ops", "text": "x"}`, nil, 403, "forbidden", "agent:ops"},
+		{"scope before the agent's existence", opsToken, `{"to": "agent:nobody", "text": "x"}`, nil, 403, "forbidden", ""},
+		{"an unknown agent", chatToken, `{"to": "agent:opps", "text": "x"}`, nil, 422, "unknown_agent", `did you mean "agent:ops"`},
+		{"an agent like no other", chatToken, `{"to": "agent:", "text": "x"}`, nil, 422, "unknown_agent", "main, mute, ops"},
+		{"an agent without a model", chatToken, `{"to": "agent:mute", "text": "x"}`, nil, 422, "no_model", "agents.mute.model"},
+		{"two agents", chatToken, `{"to": ["agent:ops", "agent"], "text": "x"}`, nil, 422, "agent_alone", ""},
+		{"another agent's session", chatToken, `{"to": "agent:ops", "text": "x", "session": "mute:web:chat"}`, nil, 422, "other_agent", `"agent:mute"`},
+		{"somebody else's session", chatToken, `{"to": "agent:ops", "text": "x", "session": "ops:web:other"}`, nil, 403, "forbidden", ""},
 		{"no model", chatToken, `{"to": "agent", "text": "x"}`, nil, 422, "no_model", "[model]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -468,16 +478,22 @@ func TestTellTheAgent(t *testing.T) {
 	x := newRig(t)
 	for _, c := range []struct {
 		token, session string
+		to             string // the agent
 		key, at, from  string
 		owner          bool
 	}{
-		{chatToken, "", "main:web:chat", "web:chat", "web:chat", false},
-		{chatToken, "büro", "main:web:chat:b%C3%BCro", "web:chat/büro", "web:chat", false},
-		{chatToken, "main:web:chat:x", "main:web:chat:x", "web:chat/x", "web:chat", false},
-		{ownerToken, "", "main:web:owner", "web:owner", "web:owner", true},
-		{ownerToken, "main:console:default-2", "main:console:default-2", "console:default-2", "console:owner", true},
+		{chatToken, "", "", "main:web:chat", "web:chat", "web:chat", false},
+		{chatToken, "büro", "", "main:web:chat:b%C3%BCro", "web:chat/büro", "web:chat", false},
+		{chatToken, "main:web:chat:x", "", "main:web:chat:x", "web:chat/x", "web:chat", false},
+		{ownerToken, "", "", "main:web:owner", "web:owner", "web:owner", true},
+		{ownerToken, "main:console:default-2", "", "main:console:default-2", "console:default-2", "console:owner", true},
+		{chatToken, "", ":ops", "ops:web:chat", "web:chat", "web:chat", false},
+		{chatToken, "x", ":ops", "ops:web:chat:x", "web:chat/x", "web:chat", false},
+		{chatToken, "ops:web:chat:x", ":ops", "ops:web:chat:x", "web:chat/x", "web:chat", false},
+		{chatToken, "ops:web:chat:x", "", "ops:web:chat:x", "web:chat/x", "web:chat", false}, // the key names the agent
+		{chatToken, "", ":main", "main:web:chat", "web:chat", "web:chat", false},
 	} {
-		body, err := json.Marshal(map[string]string{"to": "agent", "text": "hello", "session": c.session})
+		body, err := json.Marshal(map[string]string{"to": "agent" + c.to, "text": "hello", "session": c.session})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -496,12 +512,16 @@ func TestTellTheAgent(t *testing.T) {
 			t.Errorf("published under %s: %+v", l.Claim().Key, in)
 		}
 		x.settle(l, bus.End{Done: mail[0].Seq})
+		// Its state names the same session.
+		if state := into[accepted](t, x.get("/v1/messages/"+got.ID, c.token)); state.Session != c.key {
+			t.Errorf("%q to agent%s: its state is of %q", c.session, c.to, state.Session)
+		}
 	}
 	for body, want := range map[string]int{
 		`{"to": "agent", "text": "x", "session": "main:web:ci"}`:              403,
 		`{"to": "agent", "text": "x", "session": "main:slack:C1"}`:            403,
 		`{"to": "agent", "text": "x", "session": "main:console:default"}`:     403,
-		`{"to": "agent", "text": "x", "session": "other:web:chat"}`:           403,
+		`{"to": "agent", "text": "x", "session": "other:web:chat"}`:           422,
 		`{"to": "agent", "text": "x", "session": "a:b"}`:                      422,
 		`{"to": "agent", "text": "` + `", "session": "x"}`:                    422,
 		`{"to": ["agent", "agent"], "text": "x"}`:                             422,

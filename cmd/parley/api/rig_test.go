@@ -112,7 +112,7 @@ func (x *rig) config() api.Config {
 		Access: api.Access{
 			Owner: ownerToken, Tokens: tokens, Hosts: func() []string { return []string{"parley.internal"} },
 		},
-		Agent:    api.Agent{Name: "main", Say: web.New(x.bus).Say},
+		Agent:    api.Agent{Name: "main", Say: web.New(x.bus).Say, Models: func() map[string]bool { return map[string]bool{"main": true, "ops": true, "mute": false} }},
 		Usage:    api.Usage{Sums: x.store.Bill().Usage, Prices: "2026-06-20"},
 		Channels: func() []string { return []string{"discord", "slack", "telegram"} },
 		Health: api.Health{

@@ -21,6 +21,7 @@ type Conversation struct {
 	Server  *Client // reaches the process that has the home
 	Session string  // the session's key
 	Name    string  // the session's name, by which the server knows it
+	Agent   string  // the agent, if it is not the main one; else ""
 	// Deliver shows what the bot has said.
 	Deliver func(ctx context.Context, part channels.Part) error
 
@@ -36,7 +37,11 @@ func NewConversation(c *Client, key, name string) *Conversation {
 
 // Say sends a message to the agent. Sending it again does nothing.
 func (r *Conversation) Say(ctx context.Context, in bus.Inbound) error {
-	body := map[string]string{"to": "agent", "text": in.Text, "session": r.Name}
+	to := "agent"
+	if r.Agent != "" {
+		to += ":" + r.Agent
+	}
+	body := map[string]string{"to": to, "text": in.Text, "session": r.Name}
 	var said struct {
 		ID string `json:"id"`
 	}

@@ -5,24 +5,26 @@ package completion
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 )
 
 // Print prints the completion script of a shell for the program whose command line is n.
-// Shell is bash, zsh or fish.
-func Print(out io.Writer, shell string, n *kong.Node) {
+// Shell is bash, zsh or fish; values has for some flags the values that are offered.
+func Print(out io.Writer, shell string, n *kong.Node, values map[string][]string) {
 	var all []completed
 	collect(n, "", nil, &all)
 	switch shell {
 	case "fish":
-		printFish(out, all)
+		printFish(out, all, values)
 	case "zsh":
 		fmt.Fprintln(out, "#compdef parley\nautoload -U +X bashcompinit && bashcompinit")
-		printBash(out, all)
+		printBash(out, all, values)
 	default:
-		printBash(out, all)
+		printBash(out, all, values)
 	}
 }
 
@@ -62,7 +64,7 @@ func (c completed) wordLine() string {
 
 // printBash prints a shell function that follows the words before the cursor down the
 // commands, and offers what may come next. After a flag it offers files.
-func printBash(out io.Writer, all []completed) {
+func printBash(out io.Writer, all []completed, values map[string][]string) {
 	fmt.Fprintln(out, `_parley() {
   local cur="${COMP_WORDS[COMP_CWORD]}" at="" word words=""
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -79,6 +81,10 @@ func printBash(out io.Writer, all []completed) {
 	for _, c := range all {
 		fmt.Fprintf(out, "    %q) words=%q ;;\n", c.path, c.wordLine())
 	}
+	fmt.Fprintln(out, "  esac\n  case \"${COMP_WORDS[COMP_CWORD-1]}\" in")
+	for _, flag := range slices.Sorted(maps.Keys(values)) {
+		fmt.Fprintf(out, "    --%s) words=%q ;;\n", flag, strings.Join(values[flag], " "))
+	}
 	fmt.Fprintln(out, `  esac
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
 }
@@ -86,7 +92,7 @@ complete -o default -F _parley parley`)
 }
 
 // printFish prints a line for each command and flag, with its help.
-func printFish(out io.Writer, all []completed) {
+func printFish(out io.Writer, all []completed, values map[string][]string) {
 	for _, c := range all {
 		var names []string
 		for _, child := range c.commands {
@@ -110,6 +116,8 @@ func printFish(out io.Writer, all []completed) {
 			value := " -r"
 			if f.IsBool() {
 				value = ""
+			} else if known := values[f.Name]; len(known) > 0 {
+				value = fmt.Sprintf(" -x -a %q", strings.Join(known, " "))
 			}
 			fmt.Fprintf(out, "complete -c parley%s -l %s%s -d %q\n", when, f.Name, value, f.Help)
 		}

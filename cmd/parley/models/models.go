@@ -95,7 +95,7 @@ func newModel(ctx context.Context, all *config.Config, list prices.List, choice 
 		c = all.Models[name]
 	}
 	if choice.Name != "" { // what is said of the table's model does not hold for another
-		c.Name, c.Window, c.Vision = choice.Name, 0, ""
+		c.Name, c.Window, c.Vision, c.API = choice.Name, 0, "", ""
 	}
 	oc := clientConfig(c, log)
 	if oc.Name == "" {

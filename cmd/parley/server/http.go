@@ -110,10 +110,7 @@ func (f *httpAccess) webhooks() map[string]http.Handler {
 // newAPI makes the API: for the home's socket if local, else for the network.
 func (f *httpAccess) newAPI(local bool) *api.API {
 	s := f.Server
-	agent := api.Agent{Name: config.MainAgent, Event: s.eventSession}
-	if s.models[config.MainAgent] != nil {
-		agent.Say = s.publishUserMessage
-	}
+	agent := api.Agent{Name: config.MainAgent, Models: s.answeringAgents, Say: s.publishUserMessage, Event: s.eventSession}
 	return api.New(api.Config{
 		Outbox: f.outbox, Sessions: s.home.Store, Events: s.home.Bus, Mail: s.home.Bus, People: s.home.Book, Forget: s.eraser(),
 		MCP:  s.mcp,
@@ -152,6 +149,15 @@ func (s *Server) beyondErasing() []erase.Kept {
 		kept = append(kept, erase.Kept{What: "the database server's own files and logs, and Redis's", Why: "they are the operator's to keep or to turn over"})
 	}
 	return kept
+}
+
+// answeringAgents reports by name, for each agent, whether a model answers for it.
+func (s *Server) answeringAgents() map[string]bool {
+	all := map[string]bool{}
+	for name := range s.settings.Load().Agents {
+		all[name] = s.models[name] != nil
+	}
+	return all
 }
 
 func (s *Server) tokens() []api.Token {

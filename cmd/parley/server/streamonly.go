@@ -22,11 +22,7 @@ import (
 
 // A streamOnly channel has no platform: people read it by watching the session's events,
 // and the log keeps what was said for everybody else.
-type streamOnly struct {
-	name   string
-	agent  string
-	events bus.Events
-}
+type streamOnly struct{ events bus.Events }
 
 // Receive only waits until ctx is done: messages come in over HTTP.
 func (streamOnly) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
@@ -37,9 +33,12 @@ func (streamOnly) Receive(ctx context.Context, _ func(context.Context, bus.Inbou
 // Send emits the part as an event to those who watch, and returns the part's key as its
 // id, because the log knows it by that key.
 func (w streamOnly) Send(_ context.Context, to bus.Address, part channels.Part) (string, error) {
-	key, err := sessionKey(w.agent, to)
-	if err != nil {
-		return "", &channels.SendError{Fault: channels.Rejected, Code: "no_session", Err: err}
+	key := part.Session // several agents may talk at one address
+	if key == "" {
+		var err error
+		if key, err = sessionKey(config.MainAgent, to); err != nil {
+			return "", &channels.SendError{Fault: channels.Rejected, Code: "no_session", Err: err}
+		}
 	}
 	// The key of a turn's own answer names the turn; other messages have no turn.
 	turn, _ := channels.AnsweredTurn(part.Key)
@@ -61,7 +60,7 @@ func (s *Server) streamOnlyEndpoints() []*endpoint {
 		all = append(all, l)
 	}
 	for _, name := range []string{console.Name, web.Name} {
-		add(name, streamOnly{name: name, agent: config.MainAgent, events: s.home.Bus})
+		add(name, streamOnly{events: s.home.Bus})
 	}
 	add(events.Name, s.events)
 	add(heartbeat.Name, s.heartbeat)

@@ -22,7 +22,7 @@ func TestWhatIsSaidNamesItsTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := map[string]string{"m_1#reply/0": "m_1", "m_1#reply/12": "m_1", "m_2/0/0": "", "m_1#reply": ""}
-	w := streamOnly{name: "console", agent: "main", events: b}
+	w := streamOnly{events: b}
 	for key := range keys {
 		if _, err := w.Send(t.Context(), at, channels.Part{Key: key, Text: "hello"}); err != nil {
 			t.Fatal(err)

@@ -18,16 +18,17 @@ const (
 	mostTerminals = 100
 )
 
-// LockConversation locks a conversation for this terminal: the named one, or else the
-// first of default, default-2, … that no other terminal has. It writes to said if that is
-// not the first. A named conversation is joined even if another terminal has it.
-func LockConversation(homeDir, name string, said io.Writer) (chat string, unlock func(), err error) {
+// LockConversation locks a conversation with an agent ("" is the main one) for this terminal:
+// the named one, or else the first of default, default-2, … that no other terminal has. It
+// writes to said if that is not the first. A named conversation is joined even if another
+// terminal has it.
+func LockConversation(homeDir, agent, name string, said io.Writer) (chat string, unlock func(), err error) {
 	chat = name
 	if name == "" {
 		chat = defaultChat
 	}
 	for n := 2; ; n++ {
-		unlock, err := lockChat(homeDir, chat)
+		unlock, err := lockChat(homeDir, agent, chat)
 		switch taken := errors.Is(err, syscall.EWOULDBLOCK); {
 		case err == nil:
 			return chat, unlock, nil
@@ -48,7 +49,10 @@ func LockConversation(homeDir, name string, said io.Writer) (chat string, unlock
 // process dies, however it dies, and no server needs to know: terminals share a machine
 // with the home. The file stays, as otherwise two terminals could lock two files of one
 // name.
-func lockChat(homeDir, chat string) (unlock func(), err error) {
+func lockChat(homeDir, agent, chat string) (unlock func(), err error) {
+	if agent != "" {
+		chat = agent + ":" + chat
+	}
 	dir := filepath.Join(homeDir, home.TerminalsDir)
 	of := home.OwnerOf(homeDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
