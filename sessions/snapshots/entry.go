@@ -55,8 +55,19 @@ type Entry struct {
 	Inode    uint64 `json:"i,omitempty"`
 }
 
-// keptMode has the bits of a mode that are restored.
+// keptMode has the bits of a mode that an entry has.
 const keptMode = fs.ModeType | fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+
+// withoutRights returns the entry of a file as an undo restores it: without the bits of its
+// mode by which others would run it with its owner's rights.
+func (e *Entry) withoutRights() *Entry {
+	if e == nil || !e.Mode.IsRegular() || e.Mode == e.Mode.Perm() {
+		return e
+	}
+	plain := *e
+	plain.Mode = e.Mode.Perm()
+	return &plain
+}
 
 // untouched reports whether a file is, by what the system says, the one that the entry
 // describes.

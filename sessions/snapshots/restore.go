@@ -31,6 +31,9 @@ type restorer struct {
 	history *history
 	root    *os.Root // of the workspace
 	held    func(ctx context.Context) error
+	// before is the workspace as it was when the undo was begun, if this undo was cut off
+	// and is continued; else nil.
+	before  *tree
 	resumed bool // this undo was begun before, and cut off
 
 	written int
@@ -45,6 +48,7 @@ type restorer struct {
 // that ends the work, which can be begun again.
 func (r *restorer) restore(ctx context.Context, changes []Change) error {
 	r.done, r.left, r.modes = map[Name]bool{}, map[Name]string{}, map[string]fs.FileMode{}
+	r.findLifted()
 	if err := r.plan(ctx, changes); err != nil {
 		return err
 	}
@@ -104,11 +108,16 @@ func (r *restorer) plan(ctx context.Context, changes []Change) error {
 		if err != nil {
 			return err
 		}
-		why := r.reasonToLeave(c, now, folders)
+		was := c.From
+		c.From = was.withoutRights()
+		why := ""
+		if c.Torn || !sameEntry(now, was) {
+			why = r.reasonToLeave(c, now, folders)
+		}
 		switch {
 		case why != "":
 			r.left[c.Path] = why
-		case sameEntry(now, c.From) && !r.resumed:
+		case (sameEntry(now, c.From) || sameEntry(now, was)) && !r.resumed:
 			continue // somebody has put it back already
 		default:
 			r.todo = append(r.todo, c)
@@ -339,41 +348,6 @@ func (r *restorer) replace(name string, want Entry) (err error) {
 	}
 	if err != nil {
 		return errors.Join(err, ignoreMissing(r.root.Remove(temporary)))
-	}
-	return nil
-}
-
-// makeWritable lets this process write into a folder, whose mode is restored at the end.
-func (r *restorer) makeWritable(folder string) error {
-	if _, known := r.modes[folder]; known {
-		return nil
-	}
-	info, err := r.root.Lstat(folder)
-	if err != nil {
-		return err
-	}
-	if info.Mode().Perm()&0o300 == 0o300 || !info.IsDir() {
-		return nil
-	}
-	r.modes[folder] = info.Mode() & keptMode
-	return r.root.Chmod(folder, info.Mode()|0o700)
-}
-
-// setFolderModes gives folders the modes that they are to have; the content of a folder
-// comes before the folder.
-func (r *restorer) setFolderModes(ctx context.Context) error {
-	var names []string
-	for name := range r.modes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range slices.Backward(names) {
-		if err := r.checkHeld(ctx); err != nil {
-			return err
-		}
-		if err := r.root.Chmod(name, r.modes[name]); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			r.left[Name(name)] = whyFailed
-		}
 	}
 	return nil
 }

@@ -226,6 +226,42 @@ func TestUndoRestoresEveryKindOfChange(t *testing.T) {
 	}
 }
 
+// A file that runs with its owner's rights is restored without that, and what a turn has
+// made run so runs so no more.
+func TestUndoGivesNoFileItsOwnersRights(t *testing.T) {
+	b := newBench(t, nil)
+	mode := func(name string) fs.FileMode {
+		t.Helper()
+		info, err := os.Stat(b.path(name))
+		must(b, err)
+		return info.Mode()
+	}
+	for _, name := range []string{"edited", "deleted", "chmod", "given"} {
+		b.write(name, "before")
+		if name != "given" {
+			must(b, os.Chmod(b.path(name), 0o755|fs.ModeSetuid|fs.ModeSetgid))
+		}
+	}
+	b.turn("t1", func() {
+		b.write("edited", "after")
+		must(b, os.Remove(b.path("deleted")))
+		must(b, os.Chmod(b.path("chmod"), 0o700))
+		must(b, os.Chmod(b.path("given"), 0o755|fs.ModeSetuid))
+	})
+	own, _ := b.undo("u1", 0)
+	if len(left(own)) > 0 {
+		t.Errorf("left %v", left(own))
+	}
+	for name, want := range map[string]fs.FileMode{"edited": 0o755, "deleted": 0o755, "chmod": 0o755, "given": 0o644} {
+		if got := mode(name); got != want {
+			t.Errorf("%s has the mode %v, want %v", name, got, want)
+		}
+	}
+	if own, _ := b.undo("u1", 0); len(left(own)) > 0 {
+		t.Errorf("asked again, left %v", left(own))
+	}
+}
+
 // What turn after turn has changed is undone one after the other.
 func TestUndoGoesBackTurnByTurn(t *testing.T) {
 	b := newBench(t, nil)
@@ -353,10 +389,14 @@ func (b *bench) fewBefore() {
 	must(b, os.Mkdir(b.path("folder"), 0o700))
 	b.write("becomes a folder", "file")
 	b.write("becomes a file/inner", "inner")
+	b.write("closed/edited", "before")
+	must(b, os.Chmod(b.path("closed"), 0o500))
+	b.Cleanup(func() { _ = os.Chmod(b.path("closed"), 0o700) }) // or not everybody could remove it
 }
 
 func (b *bench) fewChanges() {
 	b.write("edited", "after")
+	b.write("closed/edited", "after")
 	must(b, os.RemoveAll(b.path("tree")))
 	must(b, os.Chmod(b.path("folder"), 0o711))
 	must(b, os.Remove(b.path("becomes a folder")))

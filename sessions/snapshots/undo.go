@@ -124,6 +124,9 @@ func (d *history) restoreRecord(ctx context.Context, u UndoRequest, own *Record,
 	}
 	defer func() { _ = root.Close() }() // a descriptor of a folder holds nothing that could be lost
 	r := &restorer{history: d, root: root, held: u.Held, resumed: resumed}
+	if resumed {
+		r.before = d.tree(own.Open)
+	}
 	if err := r.restore(ctx, undone.Changes); err != nil {
 		return err
 	}

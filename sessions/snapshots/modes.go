@@ -1,0 +1,59 @@
+package snapshots
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+)
+
+// findLifted finds the folders whose modes this undo had changed with makeWritable when it
+// was cut off, to restore them at the end.
+func (r *restorer) findLifted() {
+	if r.before == nil {
+		return
+	}
+	for name, e := range r.before.Entries {
+		if !e.Mode.IsDir() || e.Mode.Perm()&0o300 == 0o300 {
+			continue
+		}
+		if now, err := r.stat(string(name)); err == nil && now.Mode == e.Mode|0o700 {
+			r.modes[string(name)] = e.Mode
+		}
+	}
+}
+
+// makeWritable lets this process write into a folder, whose mode is restored at the end.
+func (r *restorer) makeWritable(folder string) error {
+	if _, known := r.modes[folder]; known {
+		return nil
+	}
+	info, err := r.root.Lstat(folder)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o300 == 0o300 || !info.IsDir() {
+		return nil
+	}
+	r.modes[folder] = info.Mode() & keptMode
+	return r.root.Chmod(folder, info.Mode()|0o700)
+}
+
+// setFolderModes gives folders the modes that they are to have; the content of a folder
+// comes before the folder.
+func (r *restorer) setFolderModes(ctx context.Context) error {
+	var names []string
+	for name := range r.modes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Backward(names) {
+		if err := r.checkHeld(ctx); err != nil {
+			return err
+		}
+		if err := r.root.Chmod(name, r.modes[name]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			r.left[Name(name)] = whyFailed
+		}
+	}
+	return nil
+}
