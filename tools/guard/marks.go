@@ -115,6 +115,19 @@ func ChangeMarks(dir Dir, all bool, add, drop []string) error {
 	return err
 }
 
+// Unmark drops the marks of those of the files that are not there any more. It must be called
+// by whoever has removed them: a file that is about to be written is marked before that.
+func Unmark(dir Dir, names []string) error {
+	gone := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, err := fs.Stat(dir, name)
+		return !errors.Is(err, fs.ErrNotExist)
+	})
+	if len(gone) == 0 {
+		return nil
+	}
+	return ChangeMarks(dir, false, nil, gone)
+}
+
 // withChanges returns the marks after a change, and their JSON. If there are too many, all files
 // are marked, and of the names only those stay that are in every prompt, because Has is still
 // asked about them.
@@ -280,6 +293,8 @@ func (t markingTool) runWrite(ctx context.Context, call tools.Call, dir Dir, nam
 		result.Untrusted = result.Untrusted || t.mayShowMarked(had, names) || t.mayShowMarked(ReadMarks(dir), names)
 	case !untrusted && t.use == replacesNamed:
 		_ = ChangeMarks(dir, false, nil, names) // a mark too many does no harm
+	case call.Name == applyPatch:
+		_ = Unmark(dir, names) // of what the patch has removed
 	}
 	return result, err
 }

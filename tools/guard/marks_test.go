@@ -121,6 +121,14 @@ func TestFilesRememberWhatTheyWereWrittenFrom(t *testing.T) {
 	if !d.call(false, "read_file", "path", "moved.txt") {
 		t.Error("a new name makes a page one's own")
 	}
+	if had := guard.ReadMarks(d.dir); had.Has("page.txt") || !had.Has("moved.txt") {
+		t.Errorf("after a file was moved the marks name %v", had.Files)
+	}
+	d.call(true, "write_file", "path", "gone.txt", "content", "d")
+	d.call(false, "apply_patch", "patch", "diff --git a/gone.txt b/gone.txt\ndeleted file mode 100644\n--- a/gone.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-d\n\\ No newline at end of file\n")
+	if had := guard.ReadMarks(d.dir); had.Has("gone.txt") {
+		t.Errorf("after a file was removed the marks name %v", had.Files)
+	}
 	d.call(false, "write_file", "path", "moved.txt", "content", "c")
 	if d.call(false, "read_file", "path", "moved.txt") {
 		t.Error("what was written anew is still untrusted")

@@ -2,6 +2,7 @@ package undo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"parley/cmd/parley/outfiles"
 	"parley/sessions/snapshots"
 	"parley/sessions/workspace"
+	"parley/tools/guard"
 )
 
 // Dirs removes sessions' directories, or files in them, together with the whole history
@@ -32,7 +34,23 @@ func (d Dirs) Discard(ctx context.Context, key string, paths []string) (int, err
 	if _, err := d.Store.Remove(ctx, key); err != nil {
 		return 0, err
 	}
-	return d.Workspaces.Discard(ctx, key, paths)
+	n, err := d.Workspaces.Discard(ctx, key, paths)
+	return n, errors.Join(err, d.unmark(key, n, paths))
+}
+
+// unmark drops the marks of files that were removed, which have their names.
+func (d Dirs) unmark(key string, removed int, paths []string) error {
+	if removed == 0 {
+		return nil
+	}
+	dir, err := d.Workspaces.Open(key)
+	if err == nil {
+		err = guard.Unmark(dir, paths)
+	}
+	if err != nil {
+		return fmt.Errorf("drop the marks of removed files: %w", err)
+	}
+	return nil
 }
 
 // DiscardOld removes those of the files that are still older than before.
@@ -42,7 +60,8 @@ func (d Dirs) DiscardOld(ctx context.Context, key string, paths []string, before
 			return 0, err
 		}
 	}
-	return d.Workspaces.DiscardOld(ctx, key, paths, before)
+	n, err := d.Workspaces.DiscardOld(ctx, key, paths, before)
+	return n, errors.Join(err, d.unmark(key, n, paths))
 }
 
 const (

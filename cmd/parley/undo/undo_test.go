@@ -225,6 +225,7 @@ func TestForgetting(t *testing.T) {
 			r := newRig(t)
 			r.write("a", "secret")
 			r.turn("t1", func() { r.write("a", "x") })
+			must(t, guard.ChangeMarks(r.dir, false, []string{"a", "b"}, nil))
 			sent, err := outgoing.Open(r.root, 1<<20)
 			must(t, err)
 			defer sent.Close()
@@ -232,6 +233,9 @@ func TestForgetting(t *testing.T) {
 			left, err := filepath.Glob(filepath.Join(r.root, snapshots.Folder, "*"))
 			if gone := what != "another session"; err != nil || (len(left) == 0) != gone {
 				t.Errorf("left: %v, %v", left, err)
+			}
+			if removed := strings.HasSuffix(what, " file"); guard.ReadMarks(r.dir).Has("a") == removed && what != "a session" || removed && !guard.ReadMarks(r.dir).Has("b") {
+				t.Errorf("marked are %v", guard.ReadMarks(r.dir).Files)
 			}
 		})
 	}
