@@ -85,6 +85,17 @@ type Blanker interface {
 	Blank(ctx context.Context, cause string) error
 }
 
+// A Reopener is a Log that its last holder can open again without reading it.
+type Reopener interface {
+	// Release removes the entries from memory: Entries returns none from now on.
+	Release()
+	// Reopen does what Store.Open does for a log that still is as this holder knows it,
+	// and returns true. It returns false, and has changed nothing, if another fence has
+	// opened the log, if something was appended that this holder does not know, or if
+	// something was erased. It returns ErrFenced if it knows of a higher fence.
+	Reopen(ctx context.Context, fence int64) (bool, error)
+}
+
 // Info is a session as a list shows it.
 type Info struct {
 	Key     string    `json:"key"`

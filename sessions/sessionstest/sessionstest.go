@@ -61,6 +61,7 @@ func Run(t *testing.T, h Harness) {
 		{"open", openTests()},
 		{"reader", readerTests()},
 		{"budget", budgetTests()},
+		{"reopen", reopenTests()},
 		{"erase", eraseTests()},
 		{"audit", auditTests()},
 		{"jobs", jobTests()},

@@ -37,6 +37,11 @@ CREATE TABLE purges (
 );
 `
 
+// erasureCount adds to a session how often something of it was erased while it stayed
+// under its fence. Whoever has its entries in memory knows by that whether they still
+// stand.
+const erasureCount = `ALTER TABLE sessions ADD COLUMN erasures BIGINT NOT NULL DEFAULT 0;`
+
 // EraseSession erases a session; see [sessions.Eraser].
 func (s *Store) EraseSession(ctx context.Context, key string) (sessions.Erased, error) {
 	if err := sessions.CheckKey(key); err != nil {

@@ -14,14 +14,17 @@ import (
 
 // A log is a session's log, opened under one fence, for one caller at a time.
 type log struct {
-	store   *Store
-	session int64
-	fence   int64
-	entries []sessions.Entry
-	state   state // as of this holder's last append
+	store    *Store
+	key      string
+	session  int64
+	fence    int64
+	erasures int64 // when it was opened
+	entries  []sessions.Entry
+	state    state // as of this holder's last append
 }
 
-// Entries returns the entries that Open has read; see [sessions.Log].
+// Entries returns the entries that Open has read, until they are released; see
+// [sessions.Log].
 func (l *log) Entries() []sessions.Entry { return l.entries }
 
 // Next returns the number of the next entry.

@@ -28,6 +28,7 @@ func schema() sqldb.Schema {
 			bill.SQLite,
 			strings.ReplaceAll(bill.Budgets, "{bytes}", "TEXT"),
 			strings.ReplaceAll(tasks.Migration, "{bytes}", "TEXT"),
+			erasureCount,
 		},
 		Postgres: []string{
 			strings.NewReplacer(
@@ -47,6 +48,7 @@ func schema() sqldb.Schema {
 			bill.Postgres,
 			strings.ReplaceAll(bill.Budgets, "{bytes}", `TEXT COLLATE "C"`),
 			strings.ReplaceAll(tasks.Migration, "{bytes}", `TEXT COLLATE "C"`),
+			erasureCount,
 		},
 	}
 }

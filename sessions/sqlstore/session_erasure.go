@@ -152,8 +152,15 @@ func (p *sessionErasure) eraseBefore(at string) error {
 	if err := p.removeEntries("session = ? AND turn = '' AND kind <> 'summary' AND at < ?", p.id, at); err != nil {
 		return err
 	}
-	return p.redactSummaries("SELECT n, data FROM entries WHERE session = ? AND kind = 'summary' AND at < ?", at,
+	err = p.redactSummaries("SELECT n, data FROM entries WHERE session = ? AND kind = 'summary' AND at < ?", at,
 		func(sessions.Summary) bool { return true })
+	if err != nil || p.erased == 0 {
+		return err
+	}
+	// A worker that holds the session goes on; but nobody may reopen it with what is
+	// erased here still in memory.
+	_, err = p.tx.Exec("UPDATE sessions SET erasures = erasures + 1 WHERE id = ?", p.id)
+	return err
 }
 
 // anyWaits reports whether one of the turns waits for people; such a turn is not over,

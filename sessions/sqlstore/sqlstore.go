@@ -14,6 +14,7 @@
 //   - sqlstore.go, schema.go: opening a store and a session; the tables
 //   - log.go, state.go, row.go: appending, what a session's row says, an entry as a
 //     row
+//   - reopen.go: opening a log again whose holder has it in memory
 //   - postgres.go: statements that do on PostgreSQL what SQLite does in several
 //   - reader.go, budget.go: reading logs back; reserving and spending tokens
 //   - erase.go, session_erasure.go: erasing from all sessions, and from one
@@ -123,7 +124,7 @@ func (s *Store) open(ctx context.Context, key string, fence int64) (*log, error)
 	if err := sessions.CheckKey(key); err != nil {
 		return nil, err
 	}
-	l := &log{store: s, fence: fence}
+	l := &log{store: s, key: key, fence: fence}
 	now := formatTime(time.Now())
 	// One statement creates the session or raises its fence. It returns no row where
 	// a higher fence has opened the session, or its tombstone forbids this fence.
@@ -132,9 +133,9 @@ func (s *Store) open(ctx context.Context, key string, fence int64) (*log, error)
 		SELECT CAST(? AS TEXT), CAST(? AS BIGINT), 0, 0, 0, '', CAST(? AS TEXT), CAST(? AS TEXT)
 		WHERE NOT EXISTS (SELECT 1 FROM graves WHERE key = ? AND fence >= ?)
 		ON CONFLICT (key) DO UPDATE SET fence = excluded.fence WHERE sessions.fence <= excluded.fence
-		RETURNING id, last, summary, covers, unfinished`,
+		RETURNING id, erasures, last, summary, covers, unfinished`,
 		[]any{key, fence, now, now, key, fence},
-		&l.session, &l.state.last, &l.state.summary, &l.state.covers, &l.state.unfinished)
+		&l.session, &l.erasures, &l.state.last, &l.state.summary, &l.state.covers, &l.state.unfinished)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, sessions.ErrFenced

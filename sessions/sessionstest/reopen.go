@@ -1,0 +1,155 @@
+package sessionstest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/sessions"
+)
+
+func reopenTests() []test {
+	return []test{
+		{"whoever held a log last opens it again and goes on", testReopen},
+		{"a log that another has opened since is not opened again", testReopenTooLate},
+		{"a log that has grown is not opened again", testReopenGrown},
+		{"a log of which something was erased is not opened again", testReopenErased},
+		{"a log that is opened again while it is erased from is what its holder knows", testReopenUnderErasure},
+	}
+}
+
+// reopen opens a log again, and fails the test unless that succeeds as wanted.
+func reopen(t *testing.T, l sessions.Log, fence int64, want bool) {
+	t.Helper()
+	again, ok := l.(sessions.Reopener)
+	if !ok {
+		t.Fatalf("%T is no Reopener", l)
+	}
+	if got, err := again.Reopen(t.Context(), fence); got != want || err != nil {
+		t.Fatalf("reopened under %d: %t, %v, want %t", fence, got, err, want)
+	}
+}
+
+func testReopen(t *testing.T, p place) {
+	stores := p.stores()
+	l, former := openLog(t, stores[0], key, 10), openLog(t, stores[1], key, 10)
+	entries := wholeTurn(anna, "t1", "hello")
+	appendAll(t, l, entries...)
+	again := l.(sessions.Reopener) //nolint:forcetypeassert // reopen says so in words
+	again.Release()
+	if got := l.Entries(); len(got) != 0 {
+		t.Errorf("%d entries after they were released", len(got))
+	}
+	reopen(t, l, 11, true)
+	wantFenced(t, "append under the former fence", former.Append(t.Context(), 5, replied("t1", "late")))
+	if _, err := again.Reopen(t.Context(), 10); !errors.Is(err, sessions.ErrFenced) {
+		t.Errorf("reopened under a lower fence: %v", err)
+	}
+	more := wholeTurn(anna, "t2", "more")
+	appendAll(t, l, more...)
+	reopen(t, l, 12, true)
+	reopen(t, l, 12, true)
+	wantSeen(t, l.Append(t.Context(), l.Next(), said("t3", "t2", "again")), "t2", "t2")
+	wantLog(t, stores[1], key, slices.Concat(entries, more))
+	wantSame(t, "the next holder's log", openLog(t, stores[1], key, 13).Entries(), slices.Concat(entries, more))
+}
+
+func testReopenTooLate(t *testing.T, p place) {
+	stores := p.stores()
+	l := openLog(t, stores[0], key, 10)
+	appendAll(t, l, wholeTurn(anna, "t1", "hello")...)
+	next := openLog(t, stores[1], key, 11) // and writes nothing
+	reopen(t, l, 12, false)
+	appendAll(t, next, wholeTurn(anna, "t2", "nobody has shut it out")...)
+	reopen(t, l, 12, false)
+	wantFenced(t, "append", l.Append(t.Context(), 5, replied("t1", "late")))
+}
+
+func testReopenGrown(t *testing.T, p place) {
+	stores := p.stores()
+	l, same := openLog(t, stores[0], key, 10), openLog(t, stores[1], key, 10)
+	appendAll(t, same, wholeTurn(anna, "t1", "hello")...)
+	reopen(t, l, 11, false)
+	reopen(t, same, 11, true)
+}
+
+func testReopenErased(t *testing.T, p place) {
+	stores := p.stores()
+	long := time.Now().Add(-48 * time.Hour)
+	for name, erase := range map[string]func(s Store, key string) (sessions.Erased, error){
+		"the session": func(s Store, key string) (sessions.Erased, error) { return s.EraseSession(t.Context(), key) },
+		"a person":    func(s Store, _ string) (sessions.Erased, error) { return s.ErasePerson(t.Context(), anna) },
+		"what is old": func(s Store, _ string) (sessions.Erased, error) {
+			return s.EraseBefore(t.Context(), long.Add(time.Hour))
+		},
+		"all that was": func(s Store, _ string) (sessions.Erased, error) {
+			return s.EraseBefore(t.Context(), time.Now().Add(time.Hour))
+		},
+	} {
+		l := openLog(t, stores[0], key, clockFence())
+		n := l.Next()
+		turn := func(person, turn string) []sessions.Entry { return wholeTurn(person, fmt.Sprint(turn, n, name), "x") }
+		appendAll(t, l, withTime(long, turn(anna, "old")...)...)
+		appendAll(t, l, turn(berta, "new")...)
+		reopen(t, l, clockFence(), true)
+		if got, err := erase(stores[1], key); err != nil || got.Entries == 0 {
+			t.Fatalf("%s: erased %+v, %v", name, got, err)
+		}
+		reopen(t, l, clockFence(), false)
+		anew := openLog(t, stores[1], key, clockFence())
+		reopen(t, l, clockFence(), false)
+		appendAll(t, anew, turn(berta, "anew")...)
+		reopen(t, anew, clockFence(), true)
+	}
+	// What leaves a session as it is shuts nobody out.
+	l := openLog(t, stores[0], otherKey, clockFence())
+	appendAll(t, l, wholeTurn(berta, "b", "x")...)
+	if _, err := stores[1].EraseBefore(t.Context(), long); err != nil {
+		t.Fatal(err)
+	}
+	reopen(t, l, clockFence(), true)
+}
+
+func testReopenUnderErasure(t *testing.T, p place) {
+	stores := p.stores()
+	long := time.Now().Add(-48 * time.Hour)
+	l := openLog(t, stores[0], key, clockFence())
+	appendAll(t, l, wholeTurn(anna, "first", "x")...)
+	known := len(readLog(t, stores[0], key))
+	kept := 0
+	for n := range 30 {
+		turn := fmt.Sprint("t", n)
+		appendAll(t, l, withTime(long, wholeTurn(anna, turn, "x")...)...)
+		known += 4
+		var erasing sync.WaitGroup
+		erasing.Go(func() {
+			if _, err := stores[1].EraseBefore(t.Context(), long.Add(time.Hour)); err != nil {
+				t.Error(err)
+			}
+		})
+		_, err := l.(sessions.Reopener).Reopen(t.Context(), clockFence()) //nolint:forcetypeassert // reopen says so in words
+		if err != nil {
+			t.Fatal(err)
+		}
+		erasing.Wait()
+		again, err := l.(sessions.Reopener).Reopen(t.Context(), clockFence()) //nolint:forcetypeassert // reopen says so in words
+		if err != nil {
+			t.Fatal(err)
+		}
+		if there := len(readLog(t, stores[1], key)); again && there != known {
+			t.Fatalf("reopened with %d entries, of which %d are left", known, there)
+		}
+		if again {
+			kept++
+			continue
+		}
+		l = openLog(t, stores[0], key, clockFence())
+		known = len(readLog(t, stores[0], key))
+	}
+	if kept == 30 {
+		t.Error("nothing was ever erased")
+	}
+}
