@@ -25,7 +25,8 @@
 //	turn.go       a turn as its entries tell it
 //	agent.go      how a Worker and an Agent are configured
 //
-// Below are journal (a session's log while it is worked on), transcript (the messages
+// Below are journal (a session's log while it is worked on), warm (the journals of those
+// that were worked on lately), transcript (the messages
 // for a model, made from the log), llm (the contract with a model), attempt (one run of
 // a tool), tally (how many tokens a request has), stream (an answer's pieces as events),
 // delegation (what is handed to sub-agents),
@@ -47,6 +48,7 @@ import (
 	"parley/agent/purse"
 	"parley/agent/stream"
 	"parley/agent/tally"
+	"parley/agent/warm"
 	"parley/bus"
 	"parley/sessions"
 	"parley/sessions/bill"
@@ -105,6 +107,9 @@ type Config struct {
 	// it returns nil, failures of sessions are not counted, and the sessions are tried
 	// again.
 	Healthy func(ctx context.Context) error
+	// Warm, if set, keeps sessions in memory between their runs. Whoever erases something
+	// clears it.
+	Warm *warm.Journals
 	// MaxInFlight bounds how many sessions are worked on at once.
 	MaxInFlight int
 	// Drain is how long turns may continue after the context of Run has ended.

@@ -17,6 +17,7 @@ import (
 	"parley/agent/failover"
 	"parley/agent/llm"
 	"parley/agent/transcript"
+	"parley/agent/warm"
 	"parley/bus"
 	"parley/bus/sqlitebus"
 	"parley/sessions"
@@ -46,6 +47,8 @@ type bench struct {
 	asking   agent.Approvals
 	jobs     agent.Jobs // nil where nothing runs in the background
 	account  func(ctx context.Context, person string) (string, error)
+	warm     []*warm.Journals // of each worker
+	compared int              // of how many sessions rememberedIsWritten has compared the records
 
 	mu   sync.Mutex
 	next int
@@ -126,7 +129,7 @@ func newBench(t *testing.T, m model, set ...tools.Tool) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	return &bench{t: t, bus: b, store: store, carrier: b, sessions: store, log: slog.DiscardHandler, drain: 5 * time.Second,
+	x := &bench{t: t, bus: b, store: store, carrier: b, sessions: store, log: slog.DiscardHandler, drain: 5 * time.Second,
 		limit: agent.Limits{Turns: 3, TurnsHour: 120, TokensDay: 1_000_000, MaxWaiting: 20},
 		agent: agent.Agent{
 			Name: "main", Model: m, Tools: tools.NewSet(set...),
@@ -134,13 +137,18 @@ func newBench(t *testing.T, m model, set ...tools.Tool) *bench {
 			MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000, Steer: true,
 		},
 	}
+	t.Cleanup(x.rememberedIsWritten)
+	return x
 }
 
 // run sets a worker to work until stop is called; stop waits for it.
 func (b *bench) run() (stop func()) {
 	b.t.Helper()
+	remembered := warm.New(warm.Bounds{})
+	b.warm = append(b.warm, remembered)
 	w := agent.New(agent.Config{
-		Bus: b.carrier, Events: b.bus, Store: b.sessions, Budget: b.store, Healthy: b.healthy, Asks: b.asks, Jobs: b.jobs,
+		Warm: remembered,
+		Bus:  b.carrier, Events: b.bus, Store: b.sessions, Budget: b.store, Healthy: b.healthy, Asks: b.asks, Jobs: b.jobs,
 		Approvals:   func() agent.Approvals { return b.asking },
 		Agents:      b.agentOf,
 		Limits:      func() agent.Limits { return b.limit },

@@ -75,7 +75,7 @@ func TestPiecesAreOneTurn(t *testing.T) {
 					}
 					return text("answer to " + heard(r)), nil
 				})
-				stop := b.run()
+				b.run()
 				b.piece("p0", "0", len(tc.gaps) > 0 || !tc.last)
 				for i, gap := range tc.gaps {
 					time.Sleep(gap)
@@ -87,9 +87,6 @@ func TestPiecesAreOneTurn(t *testing.T) {
 				if first.Round(10*time.Millisecond) != tc.took {
 					t.Errorf("the model was asked after %v, want %v", first, tc.took)
 				}
-				stop()
-				b.bus.Close()
-				b.store.Close()
 			})
 		})
 	}

@@ -280,7 +280,7 @@ func countTasks(n int) string {
 // for people; nil if there is neither.
 func (c *commander) runningTurn() (*turn, error) {
 	var waits *turn
-	for _, id := range unfinished(c.journal.Records()) {
+	for _, id := range journal.Unfinished(c.journal.Records()) {
 		t, err := fold(id, c.journal.Records())
 		if err != nil {
 			return nil, err

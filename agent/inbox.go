@@ -28,6 +28,7 @@ type item struct {
 	err     error                     // why the message cannot be read; nil if it can
 	unknown *journal.UnknownKindError // set if only a newer release knows the message's kind
 	handled bool
+	busy    bool // of a /stop: whether there was something to stop when it came
 }
 
 // readItem decodes a message of the bus.
@@ -67,6 +68,9 @@ type inbox struct {
 	cancelledBefore int64
 	// changed is closed, and replaced, when mail comes or is cancelled.
 	changed chan struct{}
+	// taking is held while mail is taken in, and commands in it are carried out that do
+	// not wait.
+	taking sync.Mutex
 }
 
 // newInbox makes an empty inbox.
@@ -109,6 +113,17 @@ func (b *inbox) firstUnhandled() (item, bool) {
 		}
 	}
 	return item{}, false
+}
+
+// next returns the first unhandled message; false if there is none. Before it says so, it
+// waits for commands under way: a run that ended meanwhile would cut them off.
+func (b *inbox) next() (item, bool) {
+	if it, ok := b.firstUnhandled(); ok {
+		return it, true
+	}
+	b.taking.Lock()
+	defer b.taking.Unlock()
+	return b.firstUnhandled()
 }
 
 // markHandled marks messages as handled.

@@ -14,6 +14,7 @@ import (
 	"parley/agent/journal"
 	"parley/agent/quota"
 	"parley/agent/tally"
+	"parley/agent/warm"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -32,6 +33,7 @@ type sessionRun struct {
 	stop     *turnStop
 	commands *commander
 	closing  <-chan struct{} // closed when the process is to end
+	warm     *warm.Run
 }
 
 // newSessionRun makes a run of the leased session.
@@ -84,13 +86,11 @@ func (r *sessionRun) run(ctx context.Context) (end bus.End, err error) {
 // open reads the session's log and finds its agent.
 func (r *sessionRun) open(ctx context.Context) error {
 	claim := r.lease.Claim()
-	log, err := r.cfg.Store.Open(ctx, claim.Key, claim.Fence)
+	run, err := r.cfg.Warm.Begin(ctx, r.cfg.Store, claim.Key, claim.Fence, r.slog)
 	if err != nil {
-		return fmt.Errorf("open the log: %w", err)
-	}
-	if r.journal, err = journal.Open(log, r.slog); err != nil {
 		return err
 	}
+	r.warm, r.journal = run, run.Journal
 	agent, err := r.cfg.Agents(ctx, claim.Key)
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func (r *sessionRun) work(ctx context.Context) error {
 
 // resume brings the turns of earlier holders to their end, or to their waiting.
 func (r *sessionRun) resume(ctx context.Context) error {
-	for _, id := range unfinished(r.journal.Records()) {
+	for _, id := range journal.Unfinished(r.journal.Records()) {
 		t, err := fold(id, r.journal.Records())
 		if err != nil {
 			return err

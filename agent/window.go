@@ -368,7 +368,7 @@ func (s *session) contextText(ctx context.Context, in bus.Inbound) (string, erro
 		return "", fmt.Errorf("make the prompt: %w", err)
 	}
 	records, own := s.journal.Records(), ""
-	for _, id := range unfinished(records) {
+	for _, id := range journal.Unfinished(records) {
 		own = id
 	}
 	r := llm.Request{System: prompt, Tools: s.agent.Tools.Specs(), Messages: transcript.Render(records, own)}

@@ -14,6 +14,7 @@ import (
 	"parley/agent/quota"
 	"parley/agent/stream"
 	"parley/agent/tally"
+	"parley/agent/warm"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -31,6 +32,9 @@ func New(cfg Config) *Worker {
 	}
 	if cfg.Observer == nil {
 		cfg.Observer = noObserver{}
+	}
+	if cfg.Warm == nil {
+		cfg.Warm = warm.New(warm.Bounds{})
 	}
 	cfg.tally, cfg.pace = tally.New(), new(stream.Pace)
 	return &Worker{cfg: cfg, quota: quota.New()}
@@ -60,9 +64,12 @@ func (w *Worker) Run(ctx context.Context) error {
 func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.Lease) {
 	claim := lease.Claim()
 	log := w.cfg.Log.With(slog.String("session", claim.Key), slog.Int64("fence", claim.Fence))
-	end, err := newSessionRun(&w.cfg, w.quota, closing, lease, log).run(ctx)
+	run := newSessionRun(&w.cfg, w.quota, closing, lease, log)
+	end, err := run.run(ctx)
 	if err != nil {
 		end = w.endAfter(ctx, lease, log, end, err)
+	} else {
+		run.warm.End() // before the next run can begin
 	}
 	// The work is over; settling must not be cut off with it.
 	bus.RetrySettle(context.WithoutCancel(ctx), lease, end, settleTry, func(err error) {

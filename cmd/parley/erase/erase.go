@@ -78,6 +78,9 @@ type Config struct {
 	Workspaces Workspaces
 	Files      Files
 	Audit      AuditFiles // nil where there are none
+	// Memory, if set, removes what this process remembers of sessions. Other processes
+	// find out when they open a session again.
+	Memory func()
 	// SubAgents, if set, returns the sub-agents' sessions that belong to sessions, or to a
 	// person if that is not "".
 	SubAgents func(ctx context.Context, person string, sessions ...string) ([]string, error)
@@ -211,6 +214,7 @@ func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, again
 			return err
 		}
 		log, err := t.eraseLog(t)
+		e.clearMemory()
 		r.Log = addErased(r.Log, log)
 		if err != nil {
 			return err
@@ -226,6 +230,14 @@ func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, again
 		if more, err := again(); err != nil || !more || n == maxRounds {
 			return err
 		}
+	}
+}
+
+// clearMemory removes what this process remembers of sessions. It comes after the logs
+// were erased, because it is from these that sessions are remembered.
+func (e *Eraser) clearMemory() {
+	if e.cfg.Memory != nil {
+		e.cfg.Memory()
 	}
 }
 

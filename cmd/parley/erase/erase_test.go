@@ -38,7 +38,7 @@ func eraser(h *hometest.Home) *erase.Eraser { return erase.New(config(h)) }
 
 func config(h *hometest.Home) erase.Config {
 	return erase.Config{
-		Bus: h.Bus, Store: h.Store, Book: h.Book, Workspaces: h.Workspaces, Files: outfiles.Files{Store: h.Outgoing},
+		Bus: h.Bus, Store: h.Store, Book: h.Book, Workspaces: h.Workspaces, Files: outfiles.Files{Store: h.Outgoing}, Memory: h.Warm.Clear,
 		Kept: []erase.Kept{{What: "the moon", Why: "nobody can reach it"}}, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 }
@@ -369,6 +369,44 @@ func TestErasingGoesOnWhereItWasCutOff(t *testing.T) {
 }
 
 // An old session goes whole, of a living one what is old; what waits stays.
+// What a worker remembers of sessions goes with each kind of erasure.
+func TestNothingErasedIsRemembered(t *testing.T) {
+	for name, forget := range map[string]func(context.Context, *erase.Eraser) (erase.Receipt, error){
+		"a person": func(ctx context.Context, e *erase.Eraser) (erase.Receipt, error) { return e.Person(ctx, anna) },
+		"a session": func(ctx context.Context, e *erase.Eraser) (erase.Receipt, error) {
+			return e.Session(ctx, hometest.Key(t, "42"))
+		},
+		"what is old": func(ctx context.Context, e *erase.Eraser) (erase.Receipt, error) {
+			return e.EraseBefore(ctx, time.Now().Add(time.Hour))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				h := hometest.Open(t, dir)
+				h.RunWorker(nil)
+				h.Say("a1", "42", "42", "find "+secret)
+				synctest.Wait()
+				if n, _ := h.Warm.Size(); n != 1 {
+					t.Fatalf("%d sessions are remembered before", n)
+				}
+				r, err := forget(t.Context(), eraser(h))
+				if err != nil || r.Log.Entries == 0 {
+					t.Fatalf("erased %+v, %v", r.Log, err)
+				}
+				if n, _ := h.Warm.Size(); n != 0 {
+					t.Errorf("%d sessions are remembered", n)
+				}
+				h.Say("a2", "42", "42", "find "+others)
+				synctest.Wait()
+				if left := hometest.FilesContaining(t, dir, secret); len(left) > 0 && name != "what is old" {
+					t.Errorf("it came back into %q", left)
+				}
+			})
+		})
+	}
+}
+
 func TestRetention(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -31,6 +31,7 @@ func (e *Eraser) EraseBefore(ctx context.Context, before time.Time) (Receipt, er
 
 func (e *Eraser) eraseOlder(ctx context.Context, r *Receipt, before time.Time) error {
 	log, err := e.cfg.Store.EraseBefore(ctx, before)
+	e.clearMemory()
 	r.Log = addErased(r.Log, log)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"parley/agent"
 	"parley/agent/demo"
+	"parley/agent/warm"
 	"parley/bus"
 	"parley/bus/sqlitebus"
 	"parley/channels"
@@ -44,13 +45,14 @@ type Home struct {
 	Book       *sqlbook.Book
 	Workspaces *workspace.Workspaces
 	Outgoing   *outgoing.Store
+	Warm       *warm.Journals // what workers remember of sessions
 	closed     bool
 }
 
 // Open opens the home in dir, or makes it; it is closed when the test ends.
 func Open(t testing.TB, dir string) *Home {
 	t.Helper()
-	h := &Home{t: t, Dir: dir}
+	h := &Home{t: t, Dir: dir, Warm: warm.New(warm.Bounds{})}
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -127,7 +129,7 @@ func (h *Home) RunWorker(point func(string)) (stop func()) {
 		MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000,
 	}
 	return h.run(agent.New(agent.Config{
-		Bus: h.Bus, Events: h.Bus, Store: h.Store, Budget: h.Store,
+		Bus: h.Bus, Events: h.Bus, Store: h.Store, Budget: h.Store, Warm: h.Warm,
 		Agents: func(context.Context, string) (agent.Agent, error) { return main, nil },
 		Limits: func() agent.Limits {
 			return agent.Limits{Turns: 100, TurnsHour: 10_000, TokensDay: 1 << 40, MaxWaiting: 1000}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"parley/agent/llm"
+	"parley/agent/warm"
 	"parley/channels/asks"
 	"parley/cmd/parley/attachments"
 	"parley/cmd/parley/audit"
@@ -80,6 +81,7 @@ type Server struct {
 	heartbeat *heartbeat.Desk
 	jobs      *jobs.Runner
 	handover  *handover.Desk
+	warm      *warm.Journals // what the worker remembers of sessions
 	history   *undo.Desk
 	mcp       *mcpservers.Servers
 	skills    *skillfolders.Skills
@@ -220,7 +222,7 @@ func probeSandbox(ctx context.Context, c Config, killed func(reason string)) fun
 // without a platform.
 func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbox.Sandbox, error)) *Server {
 	s := &Server{
-		home: h, log: c.Log, role: c.Role, version: c.Build.Version, started: time.Now(), point: crash.Points(),
+		home: h, log: c.Log, role: c.Role, version: c.Build.Version, started: time.Now(), point: crash.Points(), warm: warm.New(warm.Bounds{}),
 	}
 	s.settings.Store(c.Settings)
 	s.events = &events.Desk{Bus: h.Bus, Events: h.Bus, Book: h.Book, Webhooks: s.eventWebhook}
@@ -255,6 +257,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 // Close closes the home and all that Open has opened.
 func (s *Server) Close() error {
 	s.cancelProbe()
+	s.warm.Clear()
 	err := errors.Join(s.trail.Close(), s.home.Close())
 	if s.knowledge != nil {
 		err = errors.Join(err, s.knowledge.Close())

@@ -1,0 +1,98 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"parley/sessions"
+)
+
+// Unfinished returns the ids of the turns that have not ended, or whose replies are not
+// published, in the order in which they began.
+func Unfinished(records []Record) []string {
+	var ids []string
+	open, done := map[string]bool{}, map[string]bool{}
+	for _, r := range records {
+		switch d := r.Data.(type) {
+		case sessions.TurnStarted:
+			ids = append(ids, r.Turn)
+			open[r.Turn] = true
+		case sessions.TurnDone:
+			open[r.Turn], done[r.Turn] = len(d.Outbound) > 0, true
+		}
+		if r.Kind == sessions.KindPublished && done[r.Turn] { // otherwise it was an ask of a turn that waits
+			open[r.Turn] = false
+		}
+	}
+	kept := ids[:0]
+	for _, id := range ids {
+		if open[id] {
+			kept = append(kept, id)
+		}
+	}
+	return kept
+}
+
+// Rest prepares a journal to be kept until the next run of its session: it removes what a
+// log that is read anew would not have either. It returns roughly how many bytes of memory
+// the journal takes, and false if its log cannot be opened again.
+func (j *Journal) Rest() (size int, ok bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	log, ok := j.log.(sessions.Reopener)
+	if !ok {
+		return 0, false
+	}
+	log.Release()
+	j.records, j.kept = relevant(j.lasting()), nil
+	for _, r := range j.records {
+		size += sizeOf(r)
+	}
+	return size, true
+}
+
+// Reopen makes fence the lowest that may write to the log. It returns false if the log is
+// no longer what the journal holds, or cannot be opened again; then it must be read.
+func (j *Journal) Reopen(ctx context.Context, fence int64, logger *slog.Logger) (bool, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	log, ok := j.log.(sessions.Reopener)
+	if !ok {
+		return false, nil
+	}
+	still, err := log.Reopen(ctx, fence)
+	if err != nil {
+		return false, fmt.Errorf("reopen the log: %w", err)
+	}
+	j.slog, j.next = logger, j.log.Next()
+	return still, nil
+}
+
+// relevant returns the records that sessions.Log.Entries would have: what the newest
+// summary does not hide, and those of unfinished turns.
+func relevant(records []Record) []Record {
+	newest, found := sessions.Summary{}, false
+	for i := len(records) - 1; i >= 0 && !found; i-- {
+		if newest, found = records[i].Data.(sessions.Summary); found {
+			newest.Covers = min(newest.Covers, records[i].N-1) // no summary hides itself
+		}
+	}
+	open := map[string]bool{}
+	for _, id := range Unfinished(records) {
+		open[id] = true
+	}
+	hidden := func(r Record) bool { return newest.Hides(r.N) && !open[r.Turn] }
+	if !found || !slices.ContainsFunc(records, hidden) {
+		return records
+	}
+	return slices.DeleteFunc(slices.Clone(records), hidden)
+}
+
+// sizeOf returns roughly how much memory a record takes: its fields, its data as JSON and
+// the same decoded.
+func sizeOf(r Record) int {
+	const fields = 400
+	return fields + len(r.Turn) + len(r.Cause) + len(r.Person) + len(r.Call) + 2*len(r.Entry.Data)
+}

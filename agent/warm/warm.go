@@ -1,0 +1,182 @@
+// Package warm keeps sessions that were worked on lately in memory, so that their next
+// run need not read their logs.
+//
+// A journal is kept from the end of a run until the next run of its session begins. That
+// run asks the store whether the log is still what the journal holds: in a fleet another
+// process may have had the session meanwhile, and something may have been erased.
+package warm
+
+import (
+	"cmp"
+	"container/list"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/agent/journal"
+	"parley/sessions"
+)
+
+// Bounds says how much is kept, and for how long. A zero field has its default.
+type Bounds struct {
+	Sessions int           // 4,096
+	Bytes    int           // 32 MB, roughly; one session may have a quarter of it
+	Idle     time.Duration // how long a session is kept that nobody works on: 10 minutes
+	// Age is how long ago a session may have been read from its log: one hour. A release
+	// that does not mark what it erases may work on the same store.
+	Age time.Duration
+}
+
+// Journals keeps journals by their sessions, those that were worked on last. Its methods
+// may be called at the same time.
+type Journals struct {
+	bounds Bounds
+
+	mu     sync.Mutex
+	byKey  map[string]*list.Element // of a *kept
+	order  list.List                // the one that was worked on last comes first
+	bytes  int
+	clears int         // how often everything was removed
+	sweep  *time.Timer // removes what has been idle for too long; nil while nothing is kept
+}
+
+// A kept is a journal that nobody works on.
+type kept struct {
+	key     string
+	fence   int64
+	journal *journal.Journal
+	size    int
+	read    time.Time // from the log
+	rested  time.Time
+}
+
+// New makes an empty Journals.
+func New(b Bounds) *Journals {
+	b.Sessions, b.Bytes = cmp.Or(b.Sessions, 4096), cmp.Or(b.Bytes, 32<<20)
+	b.Idle, b.Age = cmp.Or(b.Idle, 10*time.Minute), cmp.Or(b.Age, time.Hour)
+	return &Journals{bounds: b, byKey: map[string]*list.Element{}}
+}
+
+// A Run is the work on one session under one fence.
+type Run struct {
+	Journal *journal.Journal
+
+	all    *Journals
+	key    string
+	fence  int64
+	read   time.Time // before the journal was read from the log
+	clears int       // when the run began
+}
+
+// Begin begins a run: it makes fence the lowest that may write to the session's log, and
+// reads the log, unless its journal is kept and still holds what the log does.
+func (j *Journals) Begin(ctx context.Context, store sessions.Store, key string, fence int64, logger *slog.Logger) (*Run, error) {
+	r := j.take(key)
+	r.fence = fence
+	if r.Journal != nil {
+		still, err := r.Journal.Reopen(ctx, fence, logger)
+		if err != nil || still {
+			return r, err
+		}
+	}
+	r.read = time.Now()
+	log, err := store.Open(ctx, key, fence)
+	if err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	r.Journal, err = journal.Open(log, logger)
+	return r, err
+}
+
+// take removes the journal of a session, if it is kept and was not read too long ago.
+func (j *Journals) take(key string) *Run {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r := &Run{all: j, key: key, clears: j.clears}
+	at, ok := j.byKey[key]
+	if !ok {
+		return r
+	}
+	if k := j.remove(at); time.Since(k.read) < j.bounds.Age {
+		r.Journal, r.read = k.journal, k.read
+	}
+	return r
+}
+
+// End ends a run after which the journal holds what the log does. The journal is kept for
+// the next run, unless something was erased meanwhile.
+func (r *Run) End() {
+	if size, ok := r.Journal.Rest(); ok {
+		r.all.keep(r.clears, &kept{key: r.key, fence: r.fence, journal: r.Journal, size: size, read: r.read, rested: time.Now()})
+	}
+}
+
+// keep keeps the journal of a run that began after so many clears, and removes those for
+// which there is no room.
+func (j *Journals) keep(clears int, k *kept) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if clears != j.clears || k.size > j.bounds.Bytes/4 {
+		return
+	}
+	if at, ok := j.byKey[k.key]; ok { // a run that had lost its lease ends after the next one
+		if other := at.Value.(*kept); other.fence >= k.fence { //nolint:forcetypeassert // the list holds nothing else
+			return
+		}
+		j.remove(at)
+	}
+	j.byKey[k.key] = j.order.PushFront(k)
+	j.bytes += k.size
+	for j.order.Len() > j.bounds.Sessions || j.bytes > j.bounds.Bytes {
+		j.remove(j.order.Back())
+	}
+	if j.sweep == nil {
+		j.sweep = time.AfterFunc(j.bounds.Idle, j.removeIdle)
+	}
+}
+
+// remove removes a journal and returns it. The caller holds j.mu.
+func (j *Journals) remove(at *list.Element) *kept {
+	k := j.order.Remove(at).(*kept) //nolint:forcetypeassert // the list holds nothing else
+	delete(j.byKey, k.key)
+	j.bytes -= k.size
+	return k
+}
+
+// removeIdle removes the journals that have been idle for too long, and calls itself
+// again when the next one will be.
+func (j *Journals) removeIdle() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.sweep = nil
+	for at := j.order.Back(); at != nil; at = j.order.Back() {
+		k := at.Value.(*kept) //nolint:forcetypeassert // the list holds nothing else
+		if left := time.Until(k.rested.Add(j.bounds.Idle)); left > 0 {
+			j.sweep = time.AfterFunc(left, j.removeIdle)
+			return
+		}
+		j.remove(at)
+	}
+}
+
+// Clear removes all journals. Those of runs that have begun already are not kept either.
+func (j *Journals) Clear() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	clear(j.byKey)
+	j.order.Init()
+	j.bytes, j.clears = 0, j.clears+1
+	if j.sweep != nil {
+		j.sweep.Stop()
+		j.sweep = nil
+	}
+}
+
+// Size returns how many journals are kept, and roughly how much memory they take.
+func (j *Journals) Size() (n, bytes int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.order.Len(), j.bytes
+}

@@ -1,0 +1,125 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"reflect"
+	"sync/atomic"
+	"testing"
+
+	"parley/agent"
+	"parley/agent/journal"
+	"parley/agent/llm"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// errCold is the error of opening a log that nobody remembers.
+var errCold = errors.New("the log has to be read")
+
+// An unread is a store in which no log is read.
+type unread struct{}
+
+func (unread) Open(context.Context, string, int64) (sessions.Log, error) { return nil, errCold }
+
+// rememberedIsWritten looks, at the end of each test of this package, that what its
+// workers remember of sessions is what anybody would read in their logs.
+func (b *bench) rememberedIsWritten() {
+	if b.t.Failed() {
+		return
+	}
+	all, err := b.store.List(context.Background(), "", 1000)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, w := range b.warm {
+		for _, s := range all {
+			run, err := w.Begin(context.Background(), unread{}, s.Key, math.MaxInt64, slog.New(slog.DiscardHandler))
+			if errors.Is(err, errCold) {
+				continue
+			}
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			b.sameRecords(s.Key, run.Journal.Records(), b.read(s.Key, math.MaxInt64))
+		}
+	}
+}
+
+// read returns the records of a session as they are read in its log.
+func (b *bench) read(key string, fence int64) []journal.Record {
+	b.t.Helper()
+	log, err := b.store.Open(context.Background(), key, fence)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	j, err := journal.Open(log, slog.New(slog.DiscardHandler))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return j.Records()
+}
+
+func (b *bench) sameRecords(key string, remembered, written []journal.Record) {
+	b.t.Helper()
+	b.compared++
+	if len(remembered) == 0 && len(written) == 0 || reflect.DeepEqual(remembered, written) {
+		return
+	}
+	describe := func(records []journal.Record) (list []string) {
+		for _, r := range records {
+			list = append(list, fmt.Sprintf("%d %s %s %s %s %v", r.N, r.Turn, r.Kind, r.At, r.Entry.Data, r.Data))
+		}
+		return list
+	}
+	b.t.Errorf("session %s: remembered is\n%q\nwritten is\n%q", key, describe(remembered), describe(written))
+}
+
+// A session that this process had last is not read again, whatever was done in it.
+func TestAWarmSessionIsNotReadAgain(t *testing.T) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		if heard(r) == "use a tool" && len(results(r)) == 0 {
+			return calls(`echo {"say":"x"}`), nil
+		}
+		return text(fmt.Sprint("heard ", heard(r), " among ", len(r.Messages))), nil
+	}, echo("echo", tools.Once, nil))
+	counted := &countedStore{Store: b.store}
+	b.sessions = counted
+	stop := b.run()
+	for n, said := range []string{"one", "use a tool", "three", "/new", "four", "five", "/new", "six"} {
+		id := b.say("1", "ann", said)
+		b.wantReply(id, "")
+		b.settled()
+		if got := counted.opened.Load(); got != 1 {
+			t.Fatalf("after %d messages the log was read %d times", n+1, got)
+		}
+	}
+	b.wantReply(b.say("1", "ann", "seven"), "heard seven among 3")
+	stop()
+	// The next process reads it, and this one then knows that it must.
+	other := b.run()
+	b.wantReply(b.say("1", "ann", "eight"), "heard eight among 5")
+	b.settled()
+	other()
+	if got := counted.opened.Load(); got != 2 {
+		t.Errorf("the log was read %d times by two processes", got)
+	}
+	b.rememberedIsWritten()
+	if b.compared != 1 {
+		t.Errorf("%d of two processes remember the session as it is", b.compared)
+	}
+}
+
+// A countedStore counts the logs that are read.
+type countedStore struct {
+	agent.Store
+	opened atomic.Int64
+}
+
+func (c *countedStore) Open(ctx context.Context, key string, fence int64) (sessions.Log, error) {
+	c.opened.Add(1)
+	return c.Store.Open(ctx, key, fence)
+}
