@@ -73,6 +73,7 @@ func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
 // already, run only repeats the reply, under the same id.
 func (c *commander) run(ctx context.Context, it item) error {
 	if it.in.Text == cmdStop {
+		it.busy = c.isBusy() // what is cancelled next may end before the reply is made
 		c.inbox.cancelBefore(it.seq)
 	}
 	done, known := c.journal.Find(it.in.ID)
@@ -171,7 +172,7 @@ func (c *commander) replyText(ctx context.Context, it item) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		switch busy := c.isBusy(); {
+		switch busy := it.busy || c.isBusy(); {
 		case beside != "" && busy:
 			return "Stopped, and with it " + beside + ".", nil
 		case beside != "":

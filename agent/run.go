@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,10 +76,7 @@ func (r *sessionRun) run(ctx context.Context) (end bus.End, err error) {
 	r.receive(ctx, mail)
 	receiving.Go(func() { r.receiveAll(ctx, cancel) })
 	if err := r.work(ctx); err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
-		return end, err
+		return end, cmp.Or(context.Cause(ctx), err)
 	}
 	return end, nil
 }
@@ -117,6 +115,8 @@ func (r *sessionRun) receiveAll(ctx context.Context, cancel context.CancelCauseF
 // receive adds mail to the inbox. Commands that must not wait are carried out here,
 // while a turn runs.
 func (r *sessionRun) receive(ctx context.Context, mail []bus.Message) {
+	r.inbox.taking.Lock()
+	defer r.inbox.taking.Unlock()
 	for _, m := range mail {
 		it := readItem(m)
 		switch {
@@ -145,7 +145,7 @@ func (r *sessionRun) work(ctx context.Context) error {
 		if err := r.endStopped(ctx); err != nil { // a /stop is carried out as it comes, and may be the only mail
 			return err
 		}
-		it, ok := r.inbox.firstUnhandled()
+		it, ok := r.inbox.next()
 		if !ok || time.Since(began) > fairShare {
 			return nil // the bus gives the rest to the next run
 		}
