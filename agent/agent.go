@@ -36,6 +36,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -46,6 +47,7 @@ import (
 	"parley/agent/delegation"
 	"parley/agent/llm"
 	"parley/agent/purse"
+	"parley/agent/quota"
 	"parley/agent/stream"
 	"parley/agent/tally"
 	"parley/agent/warm"
@@ -251,6 +253,15 @@ func (l Limits) tokensDay(person string) int64 {
 	return l.TokensDay
 }
 
+// turnsOf returns under which name the turns of an account with an agent are counted, and
+// how many there may be. An agent with limits of its own counts its turns by itself.
+func (l Limits) turnsOf(account string, a Agent) (group string, most quota.Limits) {
+	if a.Turns == 0 && a.TurnsHour == 0 {
+		return account, quota.Limits{AtOnce: l.Turns, Hour: l.TurnsHour}
+	}
+	return account + " " + a.Name, quota.Limits{AtOnce: cmp.Or(a.Turns, l.Turns), Hour: cmp.Or(a.TurnsHour, l.TurnsHour)}
+}
+
 // An Agent is one configured agent.
 type Agent struct {
 	Name  string
@@ -311,6 +322,10 @@ type Agent struct {
 	ErrorLimit       int // consecutive steps in which every call failed
 	MaxParallelTools int
 	ContextTokens    int
+	// Turns and TurnsHour are how many turns one person may have with this agent, at once and
+	// in an hour; 0 is as Limits says. If one is set, the agent's turns are counted by
+	// themselves, else together with those of all other agents.
+	Turns, TurnsHour int
 	Day              int64 // the greatest cost of the agent's models in a day (UTC), in micro-dollars; 0 sets no bound
 	// Caps are further caps on that cost.
 	Caps []bill.Cap

@@ -595,6 +595,20 @@ func TestLimitsAreSaidAloud(t *testing.T) {
 		b.wantReply(b.say("1", "ann", "two"), "Ask again from")
 		b.wantReply(b.say("1", "bob", "one"), "fine")
 	})
+	t.Run("turns of an hour with one agent", func(t *testing.T) {
+		b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("fine"), nil })
+		strict := b.agent
+		strict.Name, strict.TurnsHour = "ops", 1
+		b.own = map[string]agent.Agent{"main:test:ops": strict}
+		b.limit.TurnsHour = 2
+		b.run()
+		b.wantReply(b.say("ops", "ann", "one"), "fine")
+		b.wantReply(b.say("ops", "ann", "two"), "asked me 1 times") // by the agent's own number
+		b.wantReply(b.say("1", "ann", "three"), "fine")
+		b.wantReply(b.say("2", "ann", "four"), "fine") // the agent's turns are none of these
+		b.wantReply(b.say("1", "ann", "five"), "asked me 2 times")
+		b.wantReply(b.say("ops", "bob", "one"), "fine")
+	})
 }
 
 func TestModelFaults(t *testing.T) {

@@ -40,14 +40,14 @@ func (r *sessionRun) countTurn(ctx context.Context, in bus.Inbound) (release fun
 		release, err = r.resumeCount(ctx, in.From.ID, true)
 		return release, nil, err
 	}
-	most := r.cfg.Limits()
-	release, again, err := r.quota.Begin(ctx, r.lease, account, in.ID, quota.Limits{AtOnce: most.Turns, Hour: most.TurnsHour})
+	group, most := r.cfg.Limits().turnsOf(account, r.agent)
+	release, again, err := r.quota.Begin(ctx, r.lease, group, in.ID, most)
 	if err != nil {
 		return nil, nil, countError(err)
 	}
 	if !again.IsZero() {
 		refusal = failure("too_many_turns", "You have asked me %d times within the hour, which is the most that I may answer. Ask again from %s UTC on.",
-			most.TurnsHour, again.UTC().Format("15:04"))
+			most.Hour, again.UTC().Format("15:04"))
 	}
 	if refusal != nil || r.cfg.Admit == nil {
 		return release, refusal, nil
@@ -73,7 +73,8 @@ func (r *sessionRun) resumeCount(ctx context.Context, person string, owner bool)
 	if err != nil {
 		return nil, err
 	}
-	release, err = r.quota.Resume(ctx, r.lease, account)
+	group, _ := r.cfg.Limits().turnsOf(account, r.agent)
+	release, err = r.quota.Resume(ctx, r.lease, group)
 	return release, countError(err)
 }
 

@@ -33,6 +33,10 @@ type Agent struct {
 	// Config.Model; "" means Config.Model. Config.ModelsOf resolves it.
 	Model    string
 	Fallback []string // the names of the models that are asked if Model does not answer; nil: those of Config.Model
+	// UserTurns and UserTurnsHour are the turns of one person with this agent, at once and
+	// within an hour; 0 means as Limits says.
+	UserTurns, UserTurnsHour int
+
 	Day      int64    // what its models may cost in a day, in micro-dollars; 0 means no limit
 	MaySpawn []string // the other agents to which it may give tasks; no effect yet
 }
@@ -55,6 +59,8 @@ func agentSettings() []setting {
 		{key: "mcp", kind: asTexts, example: `["github"]`, since: first, fills: into(func(a *Agent) any { return &a.MCP })},
 		{key: "skills", kind: asTexts, example: `["reports"]`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.Skills })},
 		{key: "day", kind: asMoney, least: 1, example: `5.0`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.Day })},
+		{key: "user_turns", kind: asCount, least: 1, example: `2`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.UserTurns })},
+		{key: "user_turns_hour", kind: asCount, least: 1, example: `60`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.UserTurnsHour })},
 		{key: "model", kind: asText, example: `"gpt-5-mini"`, since: first, fills: into(func(a *Agent) any { return &a.Model })},
 		{key: "fallback", kind: asTexts, example: `["backup"]`, since: first, fills: into(func(a *Agent) any { return &a.Fallback })},
 		{key: "may_spawn", kind: asTexts, example: `["research"]`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.MaySpawn })},

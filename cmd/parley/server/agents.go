@@ -131,7 +131,7 @@ func (s *Server) agentOf(ctx context.Context, session string) (agent.Agent, erro
 		Enclose: enclose, Picture: s.files.Picture, Fetch: s.files.Fetch, MayNote: s.home.MayNote, MaySumUp: s.home.MaySumUp, Discard: s.discardFiles,
 		Guard: s.decide, Before: guarding.before, After: guarding.after, Redact: guarding.redact,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
-		MaxParallelTools: a.MaxParallelTools, ContextTokens: contextWindow(a.ContextTokens, model), Day: a.Day, Steer: a.Queue == "steer",
+		MaxParallelTools: a.MaxParallelTools, ContextTokens: contextWindow(a.ContextTokens, model), Day: a.Day, Turns: a.UserTurns, TurnsHour: a.UserTurnsHour, Steer: a.Queue == "steer",
 	}, nil
 }
 
