@@ -57,3 +57,29 @@ func TestAgentOfASession(t *testing.T) {
 
 // unwalled finds no sandbox.
 func unwalled() (sandbox.Sandbox, error) { return nil, nil }
+
+// What people are told of where their words go names the models of all agents with whom they
+// may talk on the channel.
+func TestTheModelsOfAllAgentsOfAChannelAreNamed(t *testing.T) {
+	s := newTestServer(t, `[model]
+name = "demo"
+[models.far]
+name = "m"
+base_url = "https://far.example/v1"
+[agents.ops]
+model = "far"
+[agents.mute]
+`)
+	for _, c := range []struct {
+		agents []string
+		want   string
+	}{{[]string{"main"}, "local"}, {[]string{"main", "mute"}, "local"}, {[]string{"main", "ops"}, "far.example"}, {[]string{"ops"}, "far.example"}} {
+		if got := strings.Join(s.modelPlaces(c.agents), " "); got != c.want {
+			t.Errorf("%v: %q, want %q", c.agents, got, c.want)
+		}
+	}
+	routed := config.Channel{Agent: "main", Routes: []config.AgentRoute{{Mention: "ops", Agent: "ops"}, {Chat: "1", Agent: "main"}}}
+	if got := strings.Join(agentsOf(routed), " "); got != "main ops" {
+		t.Errorf("the agents of the channel are %q", got)
+	}
+}

@@ -304,27 +304,45 @@ func (s *Server) introduction(l *endpoint) func(context.Context) (string, error)
 		if err != nil {
 			return "", err
 		}
-		return introduction.Text(introduction.Facts{About: now.About, Owners: owners, Models: s.modelPlaces(now.Agent), Days: c.Retention.Days, Prefix: channels.CommandPrefix(l.channel)}), nil
+		return introduction.Text(introduction.Facts{About: now.About, Owners: owners, Models: s.modelPlaces(agentsOf(now)), Days: c.Retention.Days, Prefix: channels.CommandPrefix(l.channel)}), nil
 	}
 }
 
-// modelPlaces returns where texts to an agent go to be answered, for introduction.Facts.
-func (s *Server) modelPlaces(agent string) (hosts []string) {
-	c := s.settings.Load()
-	for _, choice := range c.ModelsOf(agent) {
-		model := c.Model
-		if name, further := strings.CutPrefix(choice.Table, "models."); further {
-			model = c.Models[name]
-		}
-		switch {
-		case choice.Demo || !model.Configured && s.models[agent] != nil:
-			return append(hosts, introduction.Local)
-		case !model.Configured: // other processes answer
-			return hosts
-		}
-		hosts = append(hosts, introduction.Host(cmp.Or(model.BaseURL, openai.DefaultURL)))
+// agentsOf returns the agents that answer on a channel.
+func agentsOf(c config.Channel) []string {
+	all := []string{c.Agent}
+	for _, r := range c.Routes {
+		all = append(all, r.Agent)
 	}
-	return hosts
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// modelPlaces returns where texts to these agents go to be answered, for
+// introduction.Facts. Where one of them goes to a provider, the machine itself is not named.
+func (s *Server) modelPlaces(agents []string) (hosts []string) {
+	c := s.settings.Load()
+	for _, agent := range agents {
+		for _, choice := range c.ModelsOf(agent) {
+			model := c.Model
+			if name, further := strings.CutPrefix(choice.Table, "models."); further {
+				model = c.Models[name]
+			}
+			if choice.Demo || !model.Configured && s.models[agent] != nil {
+				hosts = append(hosts, introduction.Local)
+				break // the demo always answers
+			}
+			if !model.Configured { // other processes answer
+				return nil
+			}
+			hosts = append(hosts, introduction.Host(cmp.Or(model.BaseURL, openai.DefaultURL)))
+		}
+	}
+	isLocal := func(host string) bool { return host == introduction.Local }
+	if slices.ContainsFunc(hosts, func(host string) bool { return !isLocal(host) }) {
+		return slices.DeleteFunc(hosts, isLocal)
+	}
+	return slices.Compact(hosts)
 }
 
 // ownersNames returns the names that the platform has for a channel's owners, or their
