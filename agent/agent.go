@@ -212,6 +212,9 @@ type Limits struct {
 	// TokensAlways applies TokensDay to models with a known price, too.
 	TokensAlways bool
 	MaxWaiting   int // messages in a session's mailbox, for /status to show
+	// ModelWait is how long a turn waits for a model that gives no answer, from its
+	// beginning; 0 ends the turn at once.
+	ModelWait time.Duration
 	// The greatest cost of models, in micro-dollars: for one person in a day, in one
 	// session in a day, for all in a day, and for all in a month (UTC); 0 sets no bound.
 	UserDay, SessionDay, Day, Month int64

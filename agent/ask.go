@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"parley/agent/journal"
 	"parley/agent/llm"
@@ -158,7 +159,26 @@ func (a *asker) generate(ctx context.Context, t *turn, r llm.Request, events *st
 		return llm.Answer{}, err
 	}
 	a.slog.Warn("the model gave no answer", slog.String("turn", t.id), slog.Any("error", err))
-	return llm.Answer{}, a.endingOf(fault, t)
+	return llm.Answer{}, a.endOrWait(fault, t)
+}
+
+// Bounds of the time after which a model that gave no answer is asked again. In between
+// it is a quarter of the time for which the turn has waited.
+const (
+	leastAway = time.Second
+	mostAway  = 5 * time.Minute
+)
+
+// endOrWait returns the ending of a turn whose model gives no answer, or an *awayError if
+// the same request may be answered later and the turn may wait for that.
+func (a *asker) endOrWait(fault *llm.Error, t *turn) error {
+	waited := time.Since(t.started) - t.waitingTime()
+	left := a.cfg.Limits().ModelWait - waited
+	if fault.Fault != llm.Busy || left <= 0 {
+		return a.endingOf(fault, t)
+	}
+	after := max(leastAway, min(waited/4, mostAway), fault.RetryAfter)
+	return &awayError{after: min(after, max(left, leastAway)), until: time.Now().Add(left)}
 }
 
 // loadPictures reads the pictures that the model is shown. A picture whose file is

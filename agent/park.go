@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/agent/delegation"
 	"parley/agent/journal"
@@ -344,4 +346,29 @@ func (s *session) awaitedText(t *turn, at bus.Address) string {
 		}
 	}
 	return strings.Join(waits, ", and for ")
+}
+
+// suspend records that a turn stops in good order, because the process ends or no model
+// answers. The turn's next resume is then not counted as one after a crash.
+func (r *turnRun) suspend(ctx context.Context, t *turn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	if err := r.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindSuspended, nil)); err != nil {
+		r.slog.Warn("noting the suspension failed", slog.Any("error", err))
+	}
+}
+
+// awaitModel has a turn wait until a model may answer again, and tells the person once. It
+// returns an error that puts the session's mail off. No worker is held meanwhile.
+func (r *turnRun) awaitModel(ctx context.Context, t *turn, away *awayError) error {
+	err := r.publish(ctx, bus.Outbound{
+		ID: bus.DerivedID(t.id, "#away"), To: t.route.At, ReplyTo: t.route.ReplyTo, // the same each time, so it arrives once
+		Text: fmt.Sprintf("The model cannot be reached or is too busy. I keep trying until %s UTC and answer then; %sstop ends it at once.",
+			away.until.UTC().Format("2006-01-02 15:04"), r.commandPrefix(t.route.At)),
+	})
+	if err != nil && !errors.Is(err, bus.ErrInvalid) {
+		return err
+	}
+	r.suspend(ctx, t)
+	return away
 }

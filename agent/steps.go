@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -52,6 +51,9 @@ func (r *turnRun) run(ctx context.Context, t *turn) error {
 	case errors.Is(err, errParked):
 		return r.announce(ctx, t.id)
 	}
+	if away, waits := errors.AsType[*awayError](err); waits && tctx.Err() == nil {
+		return r.awaitModel(ctx, t, away)
+	}
 	end, ends := errors.AsType[*ending](err)
 	switch cause := context.Cause(tctx); {
 	case errors.Is(cause, errStopped) || errors.Is(err, errStopped):
@@ -66,16 +68,6 @@ func (r *turnRun) run(ctx context.Context, t *turn) error {
 		return err
 	}
 	return r.finish(ctx, t, end)
-}
-
-// suspend records that the process ends in good order. The turn's next resume is then
-// not counted as one after a crash.
-func (r *turnRun) suspend(ctx context.Context, t *turn) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	if err := r.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindSuspended, nil)); err != nil {
-		r.slog.Warn("noting the suspension failed", slog.Any("error", err))
-	}
 }
 
 // runSteps runs the steps of a turn until its end is written. Each round begins with the

@@ -157,7 +157,7 @@ func (a *asker) fit(ctx context.Context, t *turn, r *llm.Request, tries *summary
 	}
 	if has := a.agent.Model.Info().ContextTokens; has > 0 && tries.areOver() && a.count.IsLearned(a.modelName()) && a.countTokens(*r) > max(has, limit) {
 		if tries.failed != nil {
-			return a.endingOf(tries.failed, t)
+			return a.endOrWait(tries.failed, t)
 		}
 		return a.endingTooLong(t, &llm.Error{Fault: llm.Overflow, Window: has})
 	}

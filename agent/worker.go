@@ -83,6 +83,7 @@ func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger
 	claim := lease.Claim()
 	var bury *buryError
 	var unknown *journal.UnknownKindError
+	var away *awayError
 	switch {
 	case errors.As(err, &unknown):
 		end.Uncounted, end.After = true, newerReleaseRetry
@@ -92,6 +93,9 @@ func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger
 		log.Warn("message given up", slog.Int64("seq", bury.seq), slog.String("reason", bury.reason))
 	case errors.Is(err, errShutdown), errors.Is(err, bus.ErrFenced), errors.Is(err, bus.ErrClosed):
 		end.Uncounted = true
+	case errors.As(err, &away):
+		end.Uncounted, end.After = true, away.after
+		log.Warn("session waits until a model answers again", slog.Duration("after", away.after), slog.Time("until", away.until))
 	case errors.Is(err, errLater):
 		end.Uncounted, end.After = true, time.Second
 	case errors.Is(err, bus.ErrFull):

@@ -27,7 +27,7 @@ const (
 	KindToolStarted Kind = "tool_started" // ToolStarted
 	KindUsage       Kind = "usage"        // Usage
 	KindResumed     Kind = "resumed"      // no data: a new holder went on with the turn
-	KindSuspended   Kind = "suspended"    // no data: its holder shut down in good order
+	KindSuspended   Kind = "suspended"    // no data: its holder stopped in good order, or no model answered
 	KindTurnDone    Kind = "turn_done"    // TurnDone
 	KindPublished   Kind = "published"    // no data: the turn's outbound messages are on the bus
 	KindCommand     Kind = "command"      // Command: a command was carried out

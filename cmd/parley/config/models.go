@@ -32,7 +32,10 @@ type Model struct {
 	PriceInput, PriceCached, PriceOutput int64
 	// Fallback names the models that are asked, in order, if this one does not answer.
 	Fallback []string
-	Demo     bool // the built-in demo was asked for; the rest is empty then
+	// Wait is how long a message waits if none of its models answers; 0 means that it is
+	// given up at once.
+	Wait time.Duration
+	Demo bool // the built-in demo was asked for; the rest is empty then
 	// Configured says that something can answer: a base URL, a key or the demo.
 	// If not, chat uses the demo, and serve starts only without receiving channels.
 	Configured bool

@@ -74,7 +74,7 @@ func (s *Server) limits() agent.Limits {
 	c := s.settings.Load()
 	l, beat, budget := c.Limits, c.Heartbeat, c.Budget
 	return agent.Limits{
-		Turns: l.UserTurns, TurnsHour: l.UserTurnsHour, TokensDay: l.UserTokensDay, MaxWaiting: l.Waiting,
+		Turns: l.UserTurns, TurnsHour: l.UserTurnsHour, TokensDay: l.UserTokensDay, MaxWaiting: l.Waiting, ModelWait: c.Model.Wait,
 		TokensAlways: l.TokensWritten, UserDay: budget.UserDay, SessionDay: budget.SessionDay, Day: budget.Day, Month: budget.Month,
 		Own: map[string]agent.OwnBudget{heartbeat.Person(beat.Agent): ownBudget(c)},
 	}
