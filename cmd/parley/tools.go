@@ -130,6 +130,7 @@ func (a mcpAccept) Run(ctx context.Context, c *cli, tty terminal.Terminal) error
 type mcpLogin struct {
 	Name    string `arg:"" help:"The server's."`
 	Address string `arg:"" optional:"" help:"The address at which the browser ended, which ends a sign-in that was begun."`
+	Issuer  string `placeholder:"URL" help:"Agree that the server has you sign in at this authorization server, and no more at the one before."`
 }
 
 // Help shows examples.
@@ -146,7 +147,11 @@ func (l mcpLogin) Run(ctx context.Context, c *cli, tty terminal.Terminal) error 
 			return l.finishLogin(ctx, server, tty, l.Address)
 		}
 		var begun mcpservers.Begun
-		if err := server.Do(ctx, http.MethodPost, l.path(), "", struct{}{}, &begun); err != nil {
+		asked := map[string]string{}
+		if l.Issuer != "" {
+			asked["issuer"] = l.Issuer
+		}
+		if err := server.Do(ctx, http.MethodPost, l.path(), "", asked, &begun); err != nil {
 			return err
 		}
 		if c.JSON {

@@ -122,21 +122,19 @@ func (t *trips) send(r *http.Request, token string) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// withoutToken removes the token that a server was sent from its result: some servers repeat what
-// they were sent.
-func (s *Servers) withoutToken(one *server, r tools.Result, err error) (tools.Result, error) {
+// withoutTokens removes the tokens that a server was sent from its result: some servers repeat
+// what they were sent, and the token may have been renewed while the call was made.
+func (s *Servers) withoutTokens(one *server, r tools.Result, err error) (tools.Result, error) {
 	if !s.canSignIn(one) {
 		return r, err
 	}
-	token := s.cfg.SignIn.Last(one.Name)
-	if token == "" {
-		return r, err
-	}
-	if bytes.Contains(r.Content, []byte(token)) {
-		r.Content = bytes.ReplaceAll(r.Content, []byte(token), []byte(hidden))
-	}
-	if said, ok := errors.AsType[*tools.Error](err); ok && strings.Contains(said.Message, token) {
-		err = tools.Errorf(said.Code, "%s", strings.ReplaceAll(said.Message, token, hidden))
+	for _, token := range s.cfg.SignIn.Tokens(one.Name) {
+		if bytes.Contains(r.Content, []byte(token)) {
+			r.Content = bytes.ReplaceAll(r.Content, []byte(token), []byte(hidden))
+		}
+		if said, ok := errors.AsType[*tools.Error](err); ok && strings.Contains(said.Message, token) {
+			err = tools.Errorf(said.Code, "%s", strings.ReplaceAll(said.Message, token, hidden))
+		}
 	}
 	return r, err
 }

@@ -68,12 +68,17 @@ func TestAServiceThatWantsSomebodyToBeSignedIn(t *testing.T) {
 	if got := s.call("s1", "it__headers", `{}`); got != "asked with Bearer [redacted]" {
 		t.Errorf("it says %q", got)
 	}
+	old := desk.Tokens("it")[0]
 	auth.Expire(time.Hour)
 	if got := s.call("s1", "it__echo", `{"text":"again"}`); got != "again" {
 		t.Errorf("with a token that is over echo gave %q", got)
 	}
 	if good, reused := auth.Refreshes(); good != 1 || reused != 0 {
 		t.Errorf("it was renewed %d times, and %d times with what was used", good, reused)
+	}
+	now := desk.Tokens("it")[0]
+	if got := s.call("s1", "it__echo", `{"text":"`+old+` and `+now+`"}`); old == now || got != "[redacted] and [redacted]" {
+		t.Errorf("of the tokens before and after it was renewed echo gave %q", got)
 	}
 	secrets := auth.Secrets()
 	auth.Revoke()

@@ -319,7 +319,7 @@ func browse(ctx context.Context, s *mcp.Servers, desk *signin.Desk) error {
 	if err != nil {
 		return err
 	}
-	begun, err := desk.Begin(ctx, server)
+	begun, err := desk.Begin(ctx, server, "")
 	if err != nil {
 		return err
 	}

@@ -40,10 +40,10 @@ func (t *tool) Spec() tools.Spec { return t.spec }
 // process stands still.
 const maxHeldAge = 3 * time.Second
 
-// Run implements tools.Tool: it calls the server, and removes its token from the result.
+// Run implements tools.Tool: it calls the server, and removes its tokens from the result.
 func (t *tool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	result, err := t.run(ctx, call)
-	return t.servers.withoutToken(t.one, result, err)
+	return t.servers.withoutTokens(t.one, result, err)
 }
 
 func (t *tool) run(ctx context.Context, call tools.Call) (tools.Result, error) {

@@ -93,16 +93,21 @@ func (s *Servers) login(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, map[string]bool{"done": done})
 		return
 	}
-	var asked struct{ Address string }
+	var asked struct{ Address, Issuer string }
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<10)).Decode(&asked); err != nil && !errors.Is(err, io.EOF) {
-		refuse(w, http.StatusBadRequest, "bad_request", `the body is to be {} or {"address": "the address at which the browser ended"}`)
+		refuse(w, http.StatusBadRequest, "bad_request", `the body is to be {}, {"address": "the address at which the browser ended"} or {"issuer": "the authorization server that the server is to name"}`)
 		return
 	}
 	if asked.Address != "" {
 		s.finishByAddress(w, r, name, asked.Address)
 		return
 	}
-	begun, err := s.desk.Begin(r.Context(), server)
+	begun, err := s.desk.Begin(r.Context(), server, asked.Issuer)
+	if other, ok := errors.AsType[*signin.IssuerError](err); ok {
+		s.log.Warn("an MCP server names another authorization server than before", slog.String("server", name), slog.String("named", other.Named), slog.String("before", other.Expected))
+		refuse(w, http.StatusUnprocessableEntity, "other_issuer", err.Error())
+		return
+	}
 	if err != nil {
 		refuse(w, http.StatusUnprocessableEntity, "no_login", err.Error())
 		return

@@ -51,7 +51,7 @@ func TestAServerThatNamesThisMachineByAName(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		begun, err := d.Begin(ctx, evil)
+		begun, err := d.Begin(ctx, evil, "")
 		cancel()
 		if err == nil || !strings.Contains(err.Error(), c.want) || reached.Load() != 0 {
 			t.Errorf("a name of %v: it was reached %d times, and gave %q, %v", c.leadsTo, reached.Load(), begun.URL, err)

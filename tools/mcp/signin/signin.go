@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -113,10 +114,15 @@ type pendingSignIn struct {
 	Login    login     `json:"login"`               // the login as it will be, without tokens
 }
 
-// Begin prepares a sign-in to a server.
-func (d *Desk) Begin(ctx context.Context, s Server) (Begun, error) {
+// Begin prepares a sign-in to a server. The server must name the authorization server at which
+// somebody signed in to it before, or the one that issuer is, if that is not ""; otherwise Begin
+// returns *IssuerError.
+func (d *Desk) Begin(ctx context.Context, s Server, issuer string) (Begun, error) {
 	found, err := d.discover(ctx, s)
 	if err != nil {
+		return Begun{}, err
+	}
+	if err := d.checkPinned(ctx, s, found.server.Issuer, issuer); err != nil {
 		return Begun{}, err
 	}
 	redirect := d.cfg.Redirect(s.Name)
@@ -148,6 +154,43 @@ func (d *Desk) Begin(ctx context.Context, s Server) (Begun, error) {
 	}
 	address := config.AuthCodeURL(state, oauth2.S256ChallengeOption(one.Verifier), oauth2.SetAuthURLParam("resource", found.resource))
 	return Begun{ID: id, URL: address, Ends: redirect, Until: one.Until}, nil
+}
+
+// An IssuerError says that a server names another authorization server than is expected. Nothing
+// was sent there but a request for what it says of itself.
+type IssuerError struct {
+	Server   string
+	Expected string
+	Named    string
+	Asked    bool // somebody has said which one to expect
+}
+
+// Error says which one the server names, and how to agree.
+func (e *IssuerError) Error() string {
+	expected := "and those who signed in before did so at "
+	if e.Asked {
+		expected = "and not "
+	}
+	return fmt.Sprintf("the server %s has you sign in at %s, %s%s. Ask who runs it whether that is right: parley mcp login %s --issuer %s then agrees",
+		e.Server, clip(e.Named), expected, clip(e.Expected), e.Server, clip(e.Named))
+}
+
+// checkPinned returns *IssuerError if a server names another authorization server than it may.
+func (d *Desk) checkPinned(ctx context.Context, s Server, named, expected string) error {
+	asked := expected != ""
+	if !asked {
+		before, err := d.load(ctx, s.Name)
+		if err != nil {
+			return err
+		}
+		if before.For == s.URL {
+			expected = before.Issuer
+		}
+	}
+	if expected == "" || strings.TrimRight(expected, "/") == strings.TrimRight(named, "/") {
+		return nil
+	}
+	return &IssuerError{Server: s.Name, Expected: expected, Named: named, Asked: asked}
 }
 
 // Finish completes a sign-in with the query of the address at which the browser ended. This uses

@@ -75,7 +75,7 @@ func (n notes) Noted(ctx context.Context, subject string) (map[string]string, er
 // browse begins a sign-in, and gives the query with which the browser ends.
 func (r *rig) browse(d *signin.Desk) (signin.Begun, url.Values) {
 	r.t.Helper()
-	begun, err := d.Begin(r.t.Context(), r.server)
+	begun, err := d.Begin(r.t.Context(), r.server, "")
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -114,6 +114,51 @@ func (r *rig) good(token string) bool {
 	}
 	_ = answer.Body.Close()
 	return answer.StatusCode == http.StatusNotFound // the service behind has nothing
+}
+
+// A service that names another authorization server than before gets nobody to sign in there
+// until somebody agrees to that one.
+func TestAnotherAuthorizationServerIsAgreedTo(t *testing.T) {
+	r := newRig(t)
+	d := r.signedIn()
+	other, web := signintest.New(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	r.Name(other)
+	var refused *signin.IssuerError
+	for _, issuer := range []string{"", r.URL, "https://example.com"} {
+		_, err := signin.New(r.cfg).Begin(t.Context(), r.server, issuer)
+		if !errors.As(err, &refused) || refused.Named != other.URL || !strings.Contains(err.Error(), "mcp login notes --issuer "+other.URL) {
+			t.Errorf("with the issuer %q it gives %v", issuer, err)
+		}
+	}
+	r.Revoke() // a login that is over is still one at that place
+	if token, err := d.Renew(t.Context(), r.server, d.Tokens("notes")[0]); token != "" || err != nil {
+		t.Fatalf("after it was revoked: %q, %v", token, err)
+	}
+	if _, err := d.Begin(t.Context(), r.server, ""); !errors.As(err, &refused) || refused.Expected != r.URL {
+		t.Errorf("after the login was over it gives %v", err)
+	}
+	if n := other.Registered(); n != 0 {
+		t.Errorf("the other authorization server has %d clients", n)
+	}
+	for _, issuer := range []string{other.URL, ""} { // once agreed to it is the one
+		begun, err := d.Begin(t.Context(), r.server, issuer)
+		if err != nil || !strings.HasPrefix(begun.URL, other.URL) {
+			t.Fatalf("agreed to, it gives %s, %v", begun.URL, err)
+		}
+		ends, err := signintest.Browse(begun.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Finish(t.Context(), "notes", ends.Query()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.server.URL = other.URL + "/mcp" // a service at another address is another one
+	r.Name(r.Server)
+	if _, err := d.Begin(t.Context(), r.server, ""); errors.As(err, &refused) {
+		t.Errorf("another service is held to the first one's: %v", err)
+	}
 }
 
 // Somebody signs in at one process; another finishes it, and a third has the token.
@@ -316,7 +361,7 @@ func TestAServerThatNamesThisMachine(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if begun, err := d.Begin(ctx, evil); err == nil || !strings.Contains(err.Error(), "this machine") {
+	if begun, err := d.Begin(ctx, evil, ""); err == nil || !strings.Contains(err.Error(), "this machine") {
 		t.Errorf("it gave %q, %v", begun.URL, err)
 	}
 }

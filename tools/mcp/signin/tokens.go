@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,8 +74,13 @@ func (l login) tokenFor(s Server) string {
 // A knownLogin is what this process knows of a login.
 type knownLogin struct {
 	login
-	at time.Time // when it was read
+	at      time.Time // when it was read
+	earlier []string  // the tokens before, the newest first
 }
+
+// maxEarlier is how many tokens before the last one this process knows. A call that was sent with
+// one of them may still be answered.
+const maxEarlier = 16
 
 // maxUnsignedAge is how long this process believes that nobody has signed in to a server.
 const maxUnsignedAge = 10 * time.Second
@@ -95,18 +101,28 @@ func (d *Desk) load(ctx context.Context, server string) (login, error) {
 	return l, nil
 }
 
-// Last returns the token that this process knows for a server; "" if none. It makes no request.
-func (d *Desk) Last(server string) string {
+// Tokens returns the tokens that this process knows for a server, the newest first: the one that
+// is sent now, and those that were sent before. It makes no request.
+func (d *Desk) Tokens(server string) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.known[server].Access
+	k := d.known[server]
+	if k.Access == "" {
+		return slices.Clone(k.earlier)
+	}
+	return append([]string{k.Access}, k.earlier...)
 }
 
 // remember updates what this process knows of a server's login.
 func (d *Desk) remember(server string, l login) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.known[server] = knownLogin{l, time.Now()}
+	before := d.known[server]
+	earlier := before.earlier
+	if before.Access != "" && before.Access != l.Access {
+		earlier = append([]string{before.Access}, earlier[:min(len(earlier), maxEarlier-1)]...)
+	}
+	d.known[server] = knownLogin{l, time.Now(), earlier}
 }
 
 // saveLogin stores the outcome of signing in to a server, or of renewing its token.

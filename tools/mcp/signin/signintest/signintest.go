@@ -24,6 +24,8 @@ type Server struct {
 	mu        sync.Mutex
 	service   http.Handler
 	life      time.Duration
+	names     string // the authorization server that the service names
+	resource  string // what tokens are given for
 	broken    bool
 	clients   map[string]url.Values
 	codes     map[string]url.Values // by code: the parameters of the request for it
@@ -47,7 +49,7 @@ func New(service http.Handler) (*Server, *httptest.Server) {
 	mux.HandleFunc("POST /token", s.token)
 	mux.HandleFunc("/mcp", s.serve)
 	web := httptest.NewServer(mux)
-	s.URL = web.URL
+	s.URL, s.names, s.resource = web.URL, web.URL, web.URL+"/mcp"
 	return s, web
 }
 
@@ -57,6 +59,24 @@ func (s *Server) Expire(next time.Duration) {
 	defer s.mu.Unlock()
 	s.life = next
 	clear(s.access)
+}
+
+// Name makes the service name another authorization server, which gives tokens for it from now
+// on.
+func (s *Server) Name(other *Server) {
+	s.mu.Lock()
+	s.names = other.URL
+	s.mu.Unlock()
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	other.resource = s.URL + "/mcp"
+}
+
+// Registered returns how many clients have registered.
+func (s *Server) Registered() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.clients)
 }
 
 // Break makes the server answer requests for tokens with status 500, or stop doing so.
@@ -110,7 +130,9 @@ func Browse(address string) (ends *url.URL, err error) {
 }
 
 func (s *Server) describeService(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]any{"resource": s.URL + "/mcp", "authorization_servers": []string{s.URL}, "scopes_supported": []string{"notes"}})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	writeJSON(w, http.StatusOK, map[string]any{"resource": s.URL + "/mcp", "authorization_servers": []string{s.names}, "scopes_supported": []string{"notes"}})
 }
 
 func (s *Server) describe(w http.ResponseWriter, _ *http.Request) {
@@ -142,7 +164,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
 	client, known := s.clients[asked.Get("client_id")]
 	if !known || client.Get("redirect_uri") != asked.Get("redirect_uri") || asked.Get("code_challenge_method") != "S256" ||
-		asked.Get("resource") != s.URL+"/mcp" || !slices.Contains(strings.Fields(asked.Get("scope")), "notes") {
+		asked.Get("resource") != s.resource || !slices.Contains(strings.Fields(asked.Get("scope")), "notes") {
 		http.Error(w, "this is not asked as it should be", http.StatusBadRequest)
 		return
 	}
@@ -183,7 +205,7 @@ func (s *Server) redeemCode(r *http.Request, client string) bool {
 	delete(s.codes, code)
 	sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
 	return known && asked.Get("client_id") == client && asked.Get("redirect_uri") == r.PostFormValue("redirect_uri") &&
-		asked.Get("code_challenge") == base64.RawURLEncoding.EncodeToString(sum[:]) && r.PostFormValue("resource") == s.URL+"/mcp"
+		asked.Get("code_challenge") == base64.RawURLEncoding.EncodeToString(sum[:]) && r.PostFormValue("resource") == s.resource
 }
 
 func (s *Server) redeemRefresh(refresh string) bool {
