@@ -13,11 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
-
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/parleytest"
+	"parley/cmd/parley/terminal"
 )
 
 // What is in deploy cannot run here, so it is read and held against the program.
@@ -34,7 +33,7 @@ func deployed(t *testing.T, name string) string {
 // accepts tells whether the program takes these arguments.
 func accepts(t *testing.T, args []string) {
 	t.Helper()
-	parser, err := kong.New(&cli{}, kong.Name("parley"), kong.Writers(io.Discard, io.Discard))
+	parser, err := newParser(&cli{}, terminal.Terminal{Out: io.Discard, Err: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}

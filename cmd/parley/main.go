@@ -16,6 +16,7 @@ import (
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/onboard"
+	"parley/cmd/parley/platforms"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
 	"parley/tools/documents"
@@ -108,6 +109,7 @@ func newParser(c *cli, tty terminal.Terminal, more ...kong.Option) (*kong.Kong, 
 		kong.Name("parley"),
 		kong.Description("An AI agent in Slack, Discord and Telegram that loses nothing and does nothing twice."),
 		kong.Writers(tty.Out, tty.Err),
+		kong.Vars{"platforms": strings.Join(platforms.Names(), ", ")},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	}, more...)...)
 }

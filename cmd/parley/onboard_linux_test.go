@@ -213,7 +213,7 @@ func TestOnboardByFlags(t *testing.T) {
 		{"who answers", nil, exitUsage, "--provider"},
 		{"a slip", []string{"--provider", "openia"}, exitUsage, `did you mean "openai"?`},
 		{"no key", []string{"--provider", "mistral"}, exitUsage, "MISTRAL_API_KEY"},
-		{"a platform that there is not", []string{"--provider", "demo", "--channel", "irc"}, exitUsage, "telegram, slack, discord, none"},
+		{"a platform that there is not", []string{"--provider", "demo", "--channel", "irc"}, exitUsage, "one of telegram, slack, discord, "},
 		{"no token", []string{"--provider", "demo", "--channel", "slack"}, exitUsage, "SLACK_BOT_TOKEN"},
 		{"nobody there", []string{"--base-url", "http://127.0.0.1:1/v1"}, exitFailed, "cannot be reached"},
 		{"all of it", []string{"--base-url", b.url, "--key-file", key}, exitDone, "parley chat"},

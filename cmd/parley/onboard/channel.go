@@ -85,14 +85,12 @@ func (c Command) choosePlatform(ctx context.Context, d *dialogue) (config.Platfo
 	if name == noChannel {
 		return config.Platform{}, nil
 	}
-	var names []string
 	for _, p := range all {
 		if p.Name == name {
 			return p, nil
 		}
-		names = append(names, p.Name)
 	}
-	return config.Platform{}, &UsageError{fmt.Sprintf("there is no platform %q: one of %s, %s", name, strings.Join(names, ", "), noChannel)}
+	return config.Platform{}, &UsageError{fmt.Sprintf("there is no platform %q: one of %s, %s", name, strings.Join(platforms.Names(), ", "), noChannel)}
 }
 
 // askTokens asks for the tokens that a channel needs which receives in the usual way.

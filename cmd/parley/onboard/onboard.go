@@ -49,7 +49,7 @@ type Command struct {
 	KeyFile  string `help:"A file with the provider's key." placeholder:"FILE"`
 	Model    string `help:"The model's name." placeholder:"NAME"`
 
-	Channel      string `help:"Where people talk to it: telegram, slack, discord, or none." placeholder:"PLATFORM"`
+	Channel      string `help:"Where people talk to it: ${platforms}, or none." placeholder:"PLATFORM"`
 	TokenFile    string `help:"A file with the bot's token." placeholder:"FILE"`
 	AppTokenFile string `help:"A file with the app's token (Slack)." placeholder:"FILE"`
 	APIURL       string `help:"Another address of the platform's API." name:"api-url" placeholder:"URL"`

@@ -99,6 +99,15 @@ func Settings() []config.Platform {
 	return all
 }
 
+// Names returns the names of the platforms, in the same order.
+func Names() []string {
+	var names []string
+	for _, p := range platforms() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
 // Page returns the page below docs that explains a platform; "" if the platform is not
 // known.
 func Page(platform string) string {
