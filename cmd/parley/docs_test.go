@@ -11,21 +11,29 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// The messages that docs/troubleshooting.md explains are the program's own words.
-func TestTroubleshootingQuotesTheProgram(t *testing.T) {
+// goSource returns the program's Go files, without tests, with a NUL between two.
+func goSource(t *testing.T, top string) string {
+	t.Helper()
 	var source strings.Builder
-	top := filepath.Join("..", "..")
 	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
 		raw, err := os.ReadFile(path)
 		source.Write(raw)
+		source.WriteByte(0)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return source.String()
+}
+
+// The messages that docs/troubleshooting.md explains are the program's own words.
+func TestTroubleshootingQuotesTheProgram(t *testing.T) {
+	top := filepath.Join("..", "..")
+	source := goSource(t, top)
 	page, err := os.ReadFile(filepath.Join(top, "docs", "troubleshooting.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +44,7 @@ func TestTroubleshootingQuotesTheProgram(t *testing.T) {
 	}
 	for _, heading := range headings {
 		for part := range strings.SplitSeq(heading[1], "…") {
-			if part = strings.TrimSpace(part); part != "" && !strings.Contains(source.String(), part) {
+			if part = strings.TrimSpace(part); part != "" && !strings.Contains(source, part) {
 				t.Errorf("the program does not say %q", part)
 			}
 		}
@@ -91,5 +99,51 @@ func TestModelAddressesAreTaken(t *testing.T) {
 		if _, err := loadConfig(config.Options{File: file, Home: t.TempDir()}); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// What CONTRIBUTING.md names in its recipes is there: files, folders, functions and types.
+func TestRecipesNameWhatThereIs(t *testing.T) {
+	top := filepath.Join("..", "..")
+	page, err := os.ReadFile(filepath.Join(top, "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, recipes, ok := strings.Cut(string(page), "\n## How to add")
+	if !ok {
+		t.Fatal("there are no recipes")
+	}
+	source := goSource(t, top)
+	member := regexp.MustCompile(`^([A-Za-z]+)\.([A-Za-z]+)$`)
+	checked := 0
+	for _, name := range regexp.MustCompile("`([\\w./-]+)`").FindAllStringSubmatch(recipes, -1) {
+		name := strings.TrimSuffix(name[1], "/...")
+		switch parts := member.FindStringSubmatch(name); {
+		case strings.Contains(name, "NAME"):
+			continue
+		case strings.Contains(name, "/"):
+			if _, err := os.Stat(filepath.Join(top, name)); err != nil {
+				t.Errorf("%s is not there", name)
+			}
+		case strings.HasSuffix(name, ".go"):
+			if found, _ := filepath.Glob(filepath.Join(top, "cmd", "parley", "*", name)); len(found) == 0 {
+				t.Errorf("no folder of cmd/parley has the file %s", name)
+			}
+		case parts != nil && parts[2] != "mod" && parts[2] != "md":
+			is := `func \(\w+ \*?` + parts[1] + `\) ` + parts[2] + `\(|package ` + parts[1] + `\n[^\x00]*\n(func|type|const|var) ` + parts[2] + `\b`
+			if !regexp.MustCompile(is).MatchString(source) {
+				t.Errorf("there is no %s", name)
+			}
+		case regexp.MustCompile(`^\w+[a-z][A-Z]\w+$`).MatchString(name):
+			if !regexp.MustCompile(`func (\(\w+ \*?\w+\) )?` + name + `\(|type ` + name + ` `).MatchString(source) {
+				t.Errorf("there is no %s", name)
+			}
+		default:
+			continue
+		}
+		checked++
+	}
+	if checked < 30 {
+		t.Errorf("only %d names were recognized", checked)
 	}
 }
