@@ -89,10 +89,10 @@ func AsTyper(ch Channel) (Typer, bool) { return ability[Typer](ch) }
 type ThreadReader interface {
 	// Before returns, as quotes of the kind Earlier, the newest messages of a thread that
 	// precede `in`, a message that Receive has handed on. The oldest comes first. Of more
-	// than `most` messages it returns `most`, the one that began the thread among them. It
-	// returns none where the bot takes part in the thread already. Its errors are
-	// *SendError.
-	Before(ctx context.Context, in bus.Inbound, most int) ([]bus.Quote, error)
+	// than `most` messages it returns `most`, the one that began the thread among them. Where
+	// the bot takes part in the thread already it returns none, unless `joined` asks for them
+	// all the same. Its errors are *SendError.
+	Before(ctx context.Context, in bus.Inbound, most int, joined bool) ([]bus.Quote, error)
 }
 
 // AsThreadReader returns the channel as a ThreadReader; false if it is none.

@@ -341,11 +341,11 @@ func (c *Channel) history(ctx context.Context, id, query string) ([]*message, er
 // Before implements channels.ThreadReader: it returns what was said in a thread before a
 // message, as quotes. The message at which the thread was begun is in the channel above,
 // and not among them.
-func (c *Channel) Before(ctx context.Context, in bus.Inbound, most int) ([]bus.Quote, error) {
+func (c *Channel) Before(ctx context.Context, in bus.Inbound, most int, always bool) ([]bus.Quote, error) {
 	if in.At.Thread == "" {
 		return nil, nil
 	}
-	if _, joined, err := c.book.Joined(ctx, in.At); err != nil || joined {
+	if _, joined, err := c.book.Joined(ctx, in.At); !always && (err != nil || joined) {
 		if err != nil {
 			return nil, &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -21,9 +22,10 @@ const (
 	cutMark           = " […]"
 )
 
-// addEarlier adds to a message that calls the bot into a thread the earlier messages of
-// that thread, as quotes. If they cannot be read in time, the quotes say so.
-func (d *intake) addEarlier(ctx context.Context, in bus.Inbound) bus.Inbound {
+// addEarlier adds to a message that calls the bot, or another agent, into a thread the
+// earlier messages of that thread, as quotes. If they cannot be read in time, the quotes say
+// so.
+func (d *intake) addEarlier(ctx context.Context, in bus.Inbound, to Routed) bus.Inbound {
 	reader, can := channels.AsThreadReader(d.Channel)
 	if !can || d.History == nil || !in.Group || in.At.Thread == "" || in.Kind != bus.Said {
 		return in
@@ -34,13 +36,28 @@ func (d *intake) addEarlier(ctx context.Context, in bus.Inbound) bus.Inbound {
 	}
 	ctx, cancel := context.WithTimeout(ctx, earlierTime)
 	defer cancel()
-	earlier, err := reader.Before(ctx, in, most)
+	another, err := d.callsAnother(ctx, in, to)
+	var earlier []bus.Quote
+	if err == nil {
+		earlier, err = reader.Before(ctx, in, most, another)
+	}
 	if err != nil {
 		d.Log.Warn("what was said before in a thread cannot be read", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
 		earlier = []bus.Quote{{Kind: bus.Earlier, Text: "(What was said before in this thread could not be read.)"}}
 	}
 	in.Quotes = append(newestFitting(earlier), in.Quotes...)
 	return in
+}
+
+// callsAnother reports whether a message names another agent than the one with whom people
+// have talked in its thread until now.
+func (d *intake) callsAnother(ctx context.Context, in bus.Inbound, to Routed) (bool, error) {
+	if !to.Named {
+		return false, nil
+	}
+	session, err := d.Chats.SessionAt(ctx, in.At)
+	was, _, _ := strings.Cut(session, ":")
+	return session != "" && !strings.HasPrefix(to.Session, was+":"), err
 }
 
 // newestFitting returns as many of the earlier messages as fit, the newest ones, each cut to its

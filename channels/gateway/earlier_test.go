@@ -20,10 +20,11 @@ type threaded struct {
 	before []bus.Quote
 	fails  error
 	asked  []int
+	joined bool // the last was asked for also where the bot is
 }
 
-func (p *threaded) Before(_ context.Context, _ bus.Inbound, most int) ([]bus.Quote, error) {
-	p.asked = append(p.asked, most)
+func (p *threaded) Before(_ context.Context, _ bus.Inbound, most int, joined bool) ([]bus.Quote, error) {
+	p.asked, p.joined = append(p.asked, most), joined
 	return p.before, p.fails
 }
 
@@ -73,6 +74,27 @@ func TestWhatWasSaidBeforeComesAlongAsQuotes(t *testing.T) {
 		}
 		if got := mail["f"].Quotes; len(got) > 0 {
 			t.Errorf("with history = 0: %+v", got)
+		}
+	})
+}
+
+// Who calls another agent into a thread has it read what was said there before it; what
+// follows reads nothing again.
+func TestAnAgentWhoIsCalledIntoAThreadReadsIt(t *testing.T) {
+	p := &threaded{before: []bus.Quote{{Kind: bus.Earlier, Text: "the disk is full"}}}
+	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "open"}, func(s *stage, g *gateway.Gateway) {
+		twoAgents(nil)(s, g)
+		p.MemoryChannel = s.Platform
+		g.Channel, g.History = p, func() int { return 20 }
+	}, func(t *testing.T, s *stage) {
+		for _, c := range []struct {
+			text   string
+			joined bool
+		}{{"hello", false}, {"ops look at this", true}, {"and this", false}, {"ops and this", false}} {
+			s.say(t, inThread("m "+c.text, "1", c.text))
+			if p.joined != c.joined {
+				t.Errorf("%q: the thread is read where the bot is already: %v, want %v", c.text, p.joined, c.joined)
+			}
 		}
 	})
 }

@@ -99,7 +99,7 @@ func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
 		return d.OwnData(ctx, said)
 	}
 	d.introduce(ctx, in)
-	said = d.addEarlier(ctx, said)
+	said = d.addEarlier(ctx, said, to)
 	said.Private = !said.Group
 	err = d.publishTo(ctx, to, said, urgent)
 	switch {

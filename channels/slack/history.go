@@ -100,11 +100,11 @@ func (c *Channel) readThread(ctx context.Context, try retrier, chat, root, oldes
 
 // Before implements channels.ThreadReader: it returns what was written in a thread before
 // a message, as quotes: the first message and the newest ones.
-func (c *Channel) Before(ctx context.Context, in bus.Inbound, most int) ([]bus.Quote, error) {
+func (c *Channel) Before(ctx context.Context, in bus.Inbound, most int, always bool) ([]bus.Quote, error) {
 	if in.At.Thread == "" || in.At.Thread == in.ReplyTo { // the message begins the thread
 		return nil, nil
 	}
-	if _, joined, err := c.joins.Joined(ctx, in.At); err != nil || joined {
+	if _, joined, err := c.joins.Joined(ctx, in.At); !always && (err != nil || joined) {
 		if err != nil {
 			return nil, &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
 		}

@@ -47,8 +47,13 @@ func TestAWordLeadsToAnAgentOnEachPlatform(t *testing.T) {
 	want("Slack", slackSaid(t, w.slack, "C1", 1)[0].Text, "large 1: is it up?")
 	w.slack.Reply("C1", ts, "U2", "and the disk?")
 	want("Slack's thread", slackSaid(t, w.slack, "C1", 2)[1].Text, "large 2: and the disk?")
-	w.slack.Say("C1", "U2", "<@"+slacktest.Bot+"> hello")
+	ts = w.slack.Say("C1", "U2", "<@"+slacktest.Bot+"> hello")
 	want("Slack's other thread", slackSaid(t, w.slack, "C1", 3)[2].Text, "scripted 1: hello")
+	w.slack.Reply("C1", ts, "U2", "<@"+slacktest.Bot+"> ops what does it want?")
+	want("Slack's other thread", slackSaid(t, w.slack, "C1", 4)[3].Text, "large 1: what does it want?")
+	if newest := w.Model.Requests()[len(w.Model.Requests())-1].Body; !bytes.Contains(newest, []byte("hello")) {
+		t.Errorf("the agent who was called into a thread was not told what was said before: %s", newest)
+	}
 
 	w.discord.Say("100", "501", discordCalled+"ops is it up?")
 	answer := discordSaid(t, w.discord, "100", 1)[0]
@@ -73,8 +78,8 @@ func TestAWordLeadsToAnAgentOnEachPlatform(t *testing.T) {
 		t.Errorf("after the edit the model was asked %s", newest)
 	}
 	p.Stop()
-	if n := w.Count("sessions.db", "SELECT count(*) FROM sessions WHERE key LIKE 'ops:%'"); n != 3 {
-		t.Errorf("the agent ops has %d conversations, want one on each platform", n)
+	if n := w.Count("sessions.db", "SELECT count(*) FROM sessions WHERE key LIKE 'ops:%'"); n != 4 {
+		t.Errorf("the agent ops has %d conversations, want two in Slack's threads and one on each other platform", n)
 	}
 }
 
