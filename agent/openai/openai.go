@@ -71,7 +71,9 @@ type Config struct {
 	HTTP *http.Client
 	Log  *slog.Logger // nil: nothing is logged
 
-	FirstToken time.Duration // the longest wait for the beginning of an answer; 0: 120 s
+	// FirstToken is the longest wait for the beginning of an answer; 0: 120 s, or 10 min for
+	// a server of the operator's own, which may load the model first.
+	FirstToken time.Duration
 	Idle       time.Duration // the longest wait within an answer; 0: 60 s
 
 	query string // the query of each address, without "?"
@@ -141,6 +143,9 @@ func (c Config) complete() (Config, string, error) {
 	}
 	if c.FirstToken <= 0 {
 		c.FirstToken = 120 * time.Second
+		if llm.IsOwnServer(c.BaseURL) {
+			c.FirstToken = 10 * time.Minute
+		}
 	}
 	if c.Idle <= 0 {
 		c.Idle = 60 * time.Second

@@ -233,7 +233,7 @@ func TestResponsesWaits(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m, err := openai.New(openai.Config{BaseURL: "http://model", Name: "m", API: openai.APIResponses, HTTP: &http.Client{Transport: wire(agenttest.Response{Parts: tc.parts})}})
+				m, err := openai.New(openai.Config{BaseURL: "http://models.example.com", Name: "m", API: openai.APIResponses, HTTP: &http.Client{Transport: wire(agenttest.Response{Parts: tc.parts})}})
 				if err != nil {
 					t.Fatal(err)
 				}

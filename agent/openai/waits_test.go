@@ -113,9 +113,30 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+// A server of the operator's own may have to load the model first.
+func TestAModelOfOnesOwnMayTakeLongToLoad(t *testing.T) {
+	for loading, want := range map[time.Duration]string{9 * time.Minute: "half", 11 * time.Minute: ""} {
+		synctest.Test(t, func(t *testing.T) {
+			r := agenttest.Response{Delay: loading, Parts: []agenttest.Part{{Bytes: "data: " + half + "\n\ndata: [DONE]\n\n"}}}
+			m, err := openai.New(openai.Config{BaseURL: "http://192.168.1.20:11434/v1", Name: "m", HTTP: &http.Client{Transport: wire(r)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			a, err := ask(t, m, hello())
+			switch {
+			case want != "" && (err != nil || a.Blocks[0].Text != want):
+				t.Errorf("after %v: %+v, %v", loading, a, err)
+			case want == "" && (faultOf(t, err).Fault != llm.Busy || time.Since(began) != 10*time.Minute):
+				t.Errorf("gave up after %v: %v", time.Since(began), err)
+			}
+		})
+	}
+}
+
 func wired(t *testing.T, r agenttest.Response) *openai.Model {
 	t.Helper()
-	m, err := openai.New(openai.Config{BaseURL: "http://model", Name: "m", HTTP: &http.Client{Transport: wire(r)}})
+	m, err := openai.New(openai.Config{BaseURL: "http://models.example.com", Name: "m", HTTP: &http.Client{Transport: wire(r)}})
 	if err != nil {
 		t.Fatal(err)
 	}
