@@ -37,14 +37,21 @@ func (i instant) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
+// respondedInstantly is an answer of the Responses API.
+const respondedInstantly = `data: {"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"delta":"that is done"}
+
+data: {"type":"response.completed","response":{"status":"completed","output":[],"usage":{"input_tokens":100,"output_tokens":10}}}
+
+`
+
 // instantModel is a model that costs nothing but what is ours.
-func instantModel(t testing.TB) llm.Model {
+func instantModel(t testing.TB, api openai.API) llm.Model {
 	t.Helper()
-	var answer strings.Builder
-	for _, p := range agenttest.Reply("that is done").Parts {
-		answer.WriteString(p.Bytes)
+	answer := respondedInstantly
+	if api != openai.APIResponses {
+		answer = agenttest.Reply("that is done").Parts[0].Bytes
 	}
-	m, err := openai.New(openai.Config{BaseURL: "http://127.0.0.1/v1", Name: "m", HTTP: &http.Client{Transport: instant{answer.String()}}})
+	m, err := openai.New(openai.Config{BaseURL: "http://127.0.0.1/v1", Name: "m", API: api, HTTP: &http.Client{Transport: instant{answer}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,9 +103,12 @@ func oneCall(ctx context.Context, m llm.Model, records []journal.Record, offered
 
 // BenchmarkModelCall is what a model call costs beside the network and the model.
 func BenchmarkModelCall(b *testing.B) {
-	for name, size := range map[string]int{"20KB": 20_000, "2MB": 2_000_000} {
+	for name, c := range map[string]struct {
+		size int
+		api  openai.API
+	}{"20KB": {20_000, ""}, "2MB": {2_000_000, ""}, "20KB-responses": {20_000, openai.APIResponses}, "2MB-responses": {2_000_000, openai.APIResponses}} {
 		b.Run(name, func(b *testing.B) {
-			m, records, offered := instantModel(b), history(size), specs()
+			m, records, offered := instantModel(b, c.api), history(c.size), specs()
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := oneCall(b.Context(), m, records, offered); err != nil {
@@ -111,7 +121,14 @@ func BenchmarkModelCall(b *testing.B) {
 
 // What is remembered of calls does not grow with their number.
 func TestTenThousandModelCallsLeaveNothing(t *testing.T) {
-	m, records, offered := instantModel(t), history(1000), specs()[:2]
+	for _, api := range []openai.API{openai.APIChat, openai.APIResponses} {
+		t.Run(string(api), func(t *testing.T) { tenThousandCalls(t, instantModel(t, api)) })
+	}
+}
+
+func tenThousandCalls(t *testing.T, m llm.Model) {
+	t.Helper()
+	records, offered := history(1000), specs()[:2]
 	inUse := func(calls int) uint64 {
 		for range calls {
 			if err := oneCall(t.Context(), m, records, offered); err != nil {

@@ -279,6 +279,40 @@ func TestAModelIsLeftAloneLongerEachTime(t *testing.T) {
 	})
 }
 
+// How long a model is left alone depends on what has to be mended.
+func TestHowLongAModelIsLeftAlone(t *testing.T) {
+	for what, c := range map[string]struct {
+		fault         llm.Error
+		first, second time.Duration
+	}{
+		"busy":             {llm.Error{Fault: llm.Busy}, time.Minute, 5 * time.Minute},
+		"as long as asked": {llm.Error{Fault: llm.Busy, RetryAfter: 7 * time.Minute}, 7 * time.Minute, 7 * time.Minute},
+		"a refused key":    {llm.Error{Fault: llm.Refused, Cause: llm.CauseKey}, 5 * time.Minute, time.Hour},
+		"an empty account": {llm.Error{Fault: llm.Refused, Cause: llm.CauseQuota}, 5 * time.Hour, 24 * time.Hour},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				one, chain := pair()
+				one.fault = c.fault
+				answered(t, chain, "first")
+				for i, length := range []time.Duration{c.first, c.second} {
+					before := one.asked.Load()
+					time.Sleep(length - 10*time.Second)
+					answered(t, chain, fmt.Sprint("within", i))
+					if one.asked.Load() != before {
+						t.Errorf("it was asked again within %v", length)
+					}
+					time.Sleep(11 * time.Second)
+					answered(t, chain, fmt.Sprint("after", i))
+					if one.asked.Load() == before {
+						t.Errorf("it was not asked again after %v", length)
+					}
+				}
+			})
+		})
+	}
+}
+
 // A session stays with the model that has answered it while its provider may still know
 // the conversation.
 func TestASessionStaysWithItsModel(t *testing.T) {

@@ -92,6 +92,22 @@ func TestWhatIsKnownOfProviders(t *testing.T) {
 	}
 }
 
+// A model's name alone refuses it nothing: one that only sounds like OpenAI's is asked as
+// its own server wants.
+func TestWhatAModelIsCalledMattersNowhereElse(t *testing.T) {
+	for _, name := range []string{"o1", "o3-mini", "gpt-5.4-at-home", "gpt-6", "my-codex-pro"} {
+		s := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
+		r := working()
+		r.MaxTokens = 100
+		if _, err := ask(t, model(t, s, func(c *openai.Config) { c.Name = name }), r); err != nil {
+			t.Fatal(err)
+		}
+		if body := sent(t, s, 1); s.Asked() != 1 || s.Requests()[0].Path != "/v1/chat/completions" || body["max_tokens"] != 100.0 || body["model"] != name {
+			t.Errorf("%s was asked %d times at %s: %v", name, s.Asked(), s.Requests()[0].Path, body)
+		}
+	}
+}
+
 // The requests of one conversation have one cache key, and those of another another.
 func TestOneCacheKeyForAConversation(t *testing.T) {
 	s := agenttest.New(func(q agenttest.Request) agenttest.Response {

@@ -160,6 +160,34 @@ type noMeters struct{}
 func (noMeters) Model(failover.Try)      {}
 func (noMeters) Failover(string, string) {}
 
+// What one process finds out of a model, all know: it is left alone by another process,
+// and by one that starts later.
+func TestAFleetLeavesAModelAlone(t *testing.T) {
+	refuses := agenttest.New(agenttest.Always(agenttest.Fail(http.StatusUnauthorized, `{"error":{"message":"bad key"}}`)))
+	answers := agenttest.New(agenttest.Always(agenttest.Reply("from the other")))
+	cfg := &config.Config{Agents: map[string]config.Agent{config.MainAgent: {}}, Models: map[string]config.Model{"other": {Name: "m", BaseURL: answers.Start(t)}}}
+	cfg.Model = config.Model{Configured: true, Name: "m", BaseURL: refuses.Start(t), Fallback: []string{"other"}}
+	book, err := sqlbook.Open(t.Context(), filepath.Join(t.TempDir(), "book.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = book.Close() })
+	r := llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
+	for process := range 3 {
+		lists, err := models.New(t.Context(), cfg, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := models.Chains(lists, book, noMeters{}, slog.New(slog.DiscardHandler))[config.MainAgent].Generate(t.Context(), r, func(llm.Delta) {})
+		if err != nil || a.Blocks[0].Text != "from the other" {
+			t.Errorf("process %d: %+v, %v", process, a.Blocks, err)
+		}
+	}
+	if refuses.Asked() != 1 || answers.Asked() != 3 {
+		t.Errorf("the model that refuses was asked %d times, the other %d times", refuses.Asked(), answers.Asked())
+	}
+}
+
 // A budget in the file wants to know what each agent's model costs, and says where that is
 // to be written.
 func TestABudgetWantsThePriceOfAnAgentsModel(t *testing.T) {
