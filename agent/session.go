@@ -119,32 +119,6 @@ func parkedIDs(records []journal.Record) []string {
 	return ids
 }
 
-// unfinished returns the ids of the turns that have not ended, or whose replies are not
-// published, in the order in which they began.
-func unfinished(records []journal.Record) []string {
-	var ids []string
-	open, done := map[string]bool{}, map[string]bool{}
-	for _, r := range records {
-		switch d := r.Data.(type) {
-		case sessions.TurnStarted:
-			ids = append(ids, r.Turn)
-			open[r.Turn] = true
-		case sessions.TurnDone:
-			open[r.Turn], done[r.Turn] = len(d.Outbound) > 0, true
-		}
-		if r.Kind == sessions.KindPublished && done[r.Turn] { // otherwise it was an ask of a turn that waits
-			open[r.Turn] = false
-		}
-	}
-	kept := ids[:0]
-	for _, id := range ids {
-		if open[id] {
-			kept = append(kept, id)
-		}
-	}
-	return kept
-}
-
 // Why a run ends before all of its mail is handled.
 var (
 	errShutdown = errors.New("shutting down")
