@@ -120,12 +120,17 @@ func (b *Budget) Reserve(ctx context.Context, r Reservation) error {
 	if over > 0 {
 		return &OverError{Cap: r.Caps[over-1]}
 	}
-	if now := time.Now(); r.At.Before(now) { // either may be wrong
+	b.sweepBefore(r)
+	return nil
+}
+
+// sweepBefore sweeps as of now or of a reservation's time, of which either may be wrong.
+func (b *Budget) sweepBefore(r Reservation) {
+	if now := time.Now(); r.At.Before(now) {
 		b.sweep(r.At)
 	} else {
 		b.sweep(now)
 	}
-	return nil
 }
 
 // sum is the query for the value of a counter.
@@ -134,35 +139,39 @@ const sum = "SELECT coalesce(sum(micro), 0) FROM counters WHERE period = ? AND s
 // reserve makes a reservation. It returns the number of the cap that forbids it, from 1
 // on; 0 if none does.
 func (b *Budget) reserve(ctx context.Context, r Reservation) (over int, err error) {
-	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
-		over = 0
-		var known int
-		err := tx.Get("SELECT 1 FROM charges WHERE id = ?", []any{sqldb.Text(r.ID)}, &known)
-		if !errors.Is(err, sql.ErrNoRows) {
-			return err
-		}
-		for i, c := range r.Caps {
-			var spent int64
-			if err := tx.Get(sum, []any{c.period(r.At), sqldb.Text(c.Of)}, &spent); err != nil {
-				return err
-			}
-			if spent+r.Cost > c.Most {
-				over = i + 1
-				return nil
-			}
-		}
-		for _, c := range r.Caps {
-			_, err := tx.Exec(`INSERT INTO counters (period, subject, shard, micro) VALUES (?, ?, ?, ?)
-				ON CONFLICT (period, subject, shard) DO UPDATE SET micro = counters.micro + excluded.micro`,
-				c.period(r.At), sqldb.Text(c.Of), b.shard, r.Cost)
-			if err != nil {
-				return err
-			}
-		}
-		_, err = tx.Exec("INSERT INTO charges (id, day, shard, micro) VALUES (?, ?, ?, ?)", sqldb.Text(r.ID), day(r.At), b.shard, r.Cost)
+	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		over, err = b.reserveIn(tx, r)
 		return err
 	})
 	return over, err
+}
+
+// reserveIn does what reserve does in a transaction.
+func (b *Budget) reserveIn(tx *sqldb.Tx, r Reservation) (over int, err error) {
+	var known int
+	err = tx.Get("SELECT 1 FROM charges WHERE id = ?", []any{sqldb.Text(r.ID)}, &known)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return 0, err
+	}
+	for i, c := range r.Caps {
+		var spent int64
+		if err := tx.Get(sum, []any{c.period(r.At), sqldb.Text(c.Of)}, &spent); err != nil {
+			return 0, err
+		}
+		if spent+r.Cost > c.Most {
+			return i + 1, nil
+		}
+	}
+	for _, c := range r.Caps {
+		_, err := tx.Exec(`INSERT INTO counters (period, subject, shard, micro) VALUES (?, ?, ?, ?)
+			ON CONFLICT (period, subject, shard) DO UPDATE SET micro = counters.micro + excluded.micro`,
+			c.period(r.At), sqldb.Text(c.Of), b.shard, r.Cost)
+		if err != nil {
+			return 0, err
+		}
+	}
+	_, err = tx.Exec("INSERT INTO charges (id, day, shard, micro) VALUES (?, ?, ?, ?)", sqldb.Text(r.ID), day(r.At), b.shard, r.Cost)
+	return 0, err
 }
 
 // reserveAtOnce does what reserve does in one statement. It returns whether the
@@ -222,6 +231,9 @@ func (r Reservation) counters() (string, error) {
 // nonsense cannot make a sum overflow.
 const maxCost = 1 << 40
 
+// bounded returns a cost as it is counted.
+func bounded(cost int64) int64 { return min(max(cost, 0), maxCost) }
+
 // Settle replaces a reservation, which must be the one that was made, by what the calls
 // have cost. It does nothing for an unknown or already settled one.
 func (b *Budget) Settle(ctx context.Context, r Reservation, cost int64) error {
@@ -229,31 +241,34 @@ func (b *Budget) Settle(ctx context.Context, r Reservation, cost int64) error {
 	if b.db.Postgres() {
 		settle = b.settleAtOnce
 	}
-	if err := settle(ctx, r, min(max(cost, 0), maxCost)); err != nil {
+	if err := settle(ctx, r, bounded(cost)); err != nil {
 		return fmt.Errorf("settle %s: %w", r.ID, err)
 	}
 	return nil
 }
 
 func (b *Budget) settle(ctx context.Context, r Reservation, cost int64) error {
-	return b.db.Write(ctx, func(tx *sqldb.Tx) error {
-		var shard, reserved int64
-		err := tx.Get("DELETE FROM charges WHERE id = ? RETURNING shard, micro", []any{sqldb.Text(r.ID)}, &shard, &reserved)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
+	return b.db.Write(ctx, func(tx *sqldb.Tx) error { return settleIn(tx, r, cost) })
+}
+
+// settleIn does what settle does in a transaction.
+func settleIn(tx *sqldb.Tx, r Reservation, cost int64) error {
+	var shard, reserved int64
+	err := tx.Get("DELETE FROM charges WHERE id = ? RETURNING shard, micro", []any{sqldb.Text(r.ID)}, &shard, &reserved)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, c := range r.Caps {
+		_, err := tx.Exec("UPDATE counters SET micro = micro + ? WHERE period = ? AND subject = ? AND shard = ?",
+			cost-reserved, c.period(r.At), sqldb.Text(c.Of), shard)
 		if err != nil {
 			return err
 		}
-		for _, c := range r.Caps {
-			_, err := tx.Exec("UPDATE counters SET micro = micro + ? WHERE period = ? AND subject = ? AND shard = ?",
-				cost-reserved, c.period(r.At), sqldb.Text(c.Of), shard)
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // settleAtOnce does what settle does in one statement. Of two at once, the second waits

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/bill"
 	"parley/sessions/sqldb"
 )
 
@@ -20,13 +21,15 @@ const (
 	keepFor = 7 * 24 * time.Hour
 )
 
+// bounded returns the cost of a call as it is counted.
+func bounded(tokens int64) int64 { return min(max(tokens, 0), maxCost) }
+
 // Reserve sets tokens aside for one call; see [sessions.Budget].
 func (s *Store) Reserve(ctx context.Context, r sessions.Reservation) error {
 	if r.Tokens < 0 {
 		return fmt.Errorf("reserve for %s: %d tokens are less than none", r.ID, r.Tokens)
 	}
-	id, person, on := sqldb.Text(r.ID), sqldb.Text(r.Person), formatDay(r.At)
-	over, err := s.reserve(ctx, id, person, on, r)
+	over, err := s.reserve(ctx, r)
 	if err == nil && over {
 		err = sessions.ErrOverBudget
 	}
@@ -38,25 +41,31 @@ func (s *Store) Reserve(ctx context.Context, r sessions.Reservation) error {
 }
 
 // reserve sets tokens aside; over is true if that would exceed the cap.
-func (s *Store) reserve(ctx context.Context, id, person, on string, r sessions.Reservation) (over bool, err error) {
+func (s *Store) reserve(ctx context.Context, r sessions.Reservation) (over bool, err error) {
 	if s.db.Postgres() {
-		return s.reserveAtOnce(ctx, id, person, on, r)
+		return s.reserveAtOnce(ctx, r)
 	}
-	err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
-		over = false
-		var known int
-		err := tx.Get("SELECT 1 FROM reservations WHERE id = ?", []any{id}, &known)
-		if !errors.Is(err, sql.ErrNoRows) {
-			return err
-		}
-		if over, err = addUnlessOver(tx, person, on, r); err != nil || over {
-			return err
-		}
-		_, err = tx.Exec("INSERT INTO reservations (id, person, day, tokens, settled) VALUES (?, ?, ?, ?, FALSE)",
-			id, person, on, r.Tokens)
+	err = s.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		over, err = reserveIn(tx, r)
 		return err
 	})
 	return over, err
+}
+
+// reserveIn sets tokens aside in a transaction; over is true if that would exceed the cap.
+func reserveIn(tx *sqldb.Tx, r sessions.Reservation) (over bool, err error) {
+	id, person, on := sqldb.Text(r.ID), sqldb.Text(r.Person), formatDay(r.At)
+	var known int
+	err = tx.Get("SELECT 1 FROM reservations WHERE id = ?", []any{id}, &known)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return false, err
+	}
+	if over, err = addUnlessOver(tx, person, on, r); err != nil || over {
+		return over, err
+	}
+	_, err = tx.Exec("INSERT INTO reservations (id, person, day, tokens, settled) VALUES (?, ?, ?, ?, FALSE)",
+		id, person, on, r.Tokens)
+	return false, err
 }
 
 // addUnlessOver adds a reservation to its day's sum. It returns true, and adds nothing,
@@ -75,7 +84,7 @@ func addUnlessOver(tx *sqldb.Tx, person, on string, r sessions.Reservation) (boo
 
 // Settle replaces a reservation by what the call has cost; see [sessions.Budget].
 func (s *Store) Settle(ctx context.Context, r sessions.Reservation, tokens int64) error {
-	if err := s.settle(ctx, r, min(max(tokens, 0), maxCost)); err != nil {
+	if err := s.settle(ctx, r, bounded(tokens)); err != nil {
 		return fmt.Errorf("settle %s: %w", r.ID, err)
 	}
 	return nil
@@ -87,23 +96,52 @@ func (s *Store) settle(ctx context.Context, r sessions.Reservation, tokens int64
 		_, err := s.db.Shared(ctx, sqldb.Text(r.Person), settleAtOnce, []any{id, tokens})
 		return err
 	}
-	return s.db.Write(ctx, func(tx *sqldb.Tx) error {
-		var person, on string
-		var reserved int64
-		err := tx.Get("SELECT person, day, tokens FROM reservations WHERE id = ? AND NOT settled",
-			[]any{id}, &person, &on, &reserved)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec("UPDATE reservations SET settled = TRUE, tokens = ? WHERE id = ?", tokens, id); err != nil {
-			return err
-		}
-		_, err = tx.Exec("UPDATE spending SET tokens = tokens + ? WHERE person = ? AND day = ?", tokens-reserved, person, on)
+	return s.db.Write(ctx, func(tx *sqldb.Tx) error { return settleIn(tx, id, tokens) })
+}
+
+// settleIn replaces a reservation in a transaction.
+func settleIn(tx *sqldb.Tx, id string, tokens int64) error {
+	var person, on string
+	var reserved int64
+	err := tx.Get("SELECT person, day, tokens FROM reservations WHERE id = ? AND NOT settled",
+		[]any{id}, &person, &on, &reserved)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
 		return err
-	})
+	}
+	if _, err := tx.Exec("UPDATE reservations SET settled = TRUE, tokens = ? WHERE id = ?", tokens, id); err != nil {
+		return err
+	}
+	_, err = tx.Exec("UPDATE spending SET tokens = tokens + ? WHERE person = ? AND day = ?", tokens-reserved, person, on)
+	return err
+}
+
+// changeIn changes budgets in a transaction, on a database of any kind.
+func (s *Store) changeIn(tx *sqldb.Tx, c bill.Change) (done bill.Done, err error) {
+	switch {
+	case c.Tokens == nil:
+	case c.Settle:
+		err = settleIn(tx, sqldb.Text(c.Tokens.ID), bounded(c.Used))
+		done.Tokens = err == nil
+	default:
+		var over bool
+		over, err = reserveIn(tx, *c.Tokens)
+		done.Tokens = err == nil && !over
+	}
+	if err == nil {
+		done.Money, err = s.money.MakeIn(tx, c)
+	}
+	return done, err
+}
+
+// sweepAfter sweeps after a change as Reserve does.
+func (s *Store) sweepAfter(c bill.Change) {
+	if c.Tokens != nil && !c.Settle {
+		s.sweep(time.Now(), c.Tokens.At)
+	}
+	s.money.Swept(c)
 }
 
 // Spent returns what a person has spent and reserved on a day; see [sessions.Budget].

@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/bill"
 	"parley/sessions/sqldb"
 )
+
+var _ bill.Log = (*log)(nil)
 
 // A log is a session's log, opened under one fence, for one caller at a time.
 type log struct {
@@ -32,42 +35,61 @@ func (l *log) Next() int64 { return l.state.last + 1 }
 
 // Append writes entries at their place; see [sessions.Log].
 func (l *log) Append(ctx context.Context, at int64, entries ...sessions.Entry) error {
+	_, err := l.AppendWith(ctx, at, bill.Change{}, entries...)
+	return err
+}
+
+// AppendWith writes entries at their place and changes budgets in the same write; see
+// [bill.Log].
+func (l *log) AppendWith(ctx context.Context, at int64, c bill.Change, entries ...sessions.Entry) (bill.Done, error) {
 	if len(entries) == 0 {
-		return nil
+		return bill.Done{}, nil
 	}
 	rows, err := rowsOf(at, entries)
 	if err != nil {
-		return fmt.Errorf("append: %w", err)
+		return bill.Done{}, fmt.Errorf("append: %w", err)
 	}
-	var done appended
-	known := false
-	if l.store.db.Postgres() {
-		done, known, err = l.extendAtOnce(ctx, rows)
-	}
-	if err == nil && !known {
-		err = l.store.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			done, err = l.append(tx, rows)
-			return err
-		})
-	}
+	done, err := l.write(ctx, rows, c)
 	if err == nil {
 		err = done.refused
 	}
 	if err != nil {
-		return fmt.Errorf("append %d entries at %d: %w", len(entries), at, err)
+		return bill.Done{}, fmt.Errorf("append %d entries at %d: %w", len(entries), at, err)
 	}
 	l.state = done.state
 	for i, r := range done.rows {
 		e, err := r.toEntry()
 		if err != nil {
-			return fmt.Errorf("append: %w", err)
+			return bill.Done{}, fmt.Errorf("append: %w", err)
 		}
 		entries[i].N = e.N
 		if entries[i].At.IsZero() {
 			entries[i].At = e.At
 		}
 	}
-	return nil
+	l.store.sweepAfter(c)
+	return done.changed, nil
+}
+
+// write appends rows and changes budgets. On PostgreSQL it first tries to do so in one
+// statement, and leaves the budgets alone if that fails.
+func (l *log) write(ctx context.Context, rows []row, c bill.Change) (done appended, err error) {
+	postgres := l.store.db.Postgres()
+	if postgres {
+		done, known, err := l.extendAtOnce(ctx, rows, c)
+		if err != nil || known {
+			return done, err
+		}
+	}
+	err = l.store.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		done, err = l.append(tx, rows)
+		if err != nil || done.refused != nil || postgres {
+			return err
+		}
+		done.changed, err = l.store.changeIn(tx, c)
+		return err
+	})
+	return done, err
 }
 
 // rowsOf converts entries, the first of which gets the number at, into rows.
@@ -88,6 +110,7 @@ type appended struct {
 	refused error // why nothing was written; unlike after a failure, another try would not help
 	state   state // the log's state afterwards
 	rows    []row // the entries as the log has them
+	changed bill.Done
 }
 
 // append writes rows, or finds out why it may not. It first assumes that the log is

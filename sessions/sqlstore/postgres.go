@@ -2,10 +2,13 @@ package sqlstore
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/bill"
+	"parley/sessions/sqldb"
 )
 
 // This file holds the statements that differ on PostgreSQL. SQLite runs several
@@ -66,21 +69,25 @@ func (s *Store) checkTombstone(ctx context.Context, l *log, key string) error {
 // of the causes is known, and inserts the entries. An UPDATE that waited for the
 // row's lock sees the row as the other transaction left it, so fence and last decide
 // correctly.
-const appendAtOnce = `
+const appendAtOnce = moveLog + putEntries
+
+const moveLog = `
 WITH moved AS (
 	UPDATE sessions SET last = $1, summary = $2, covers = $3, unfinished = $4, updated = $5
 	WHERE id = $6 AND fence = $7 AND last = $8 AND NOT EXISTS (
 		SELECT 1 FROM entries e WHERE e.session = $6 AND e.cause = ANY($12::text[]) AND e.cause <> ''
 		UNION ALL SELECT 1 FROM erased x WHERE x.key = sessions.key AND x.cause = ANY($12::text[]))
 	RETURNING id
-)
+)`
+
+const putEntries = `
 INSERT INTO entries (session, n, turn, kind, at, cause, person, call, data)
 SELECT moved.id, new.* FROM moved, unnest($9::bigint[], $10::text[], $11::text[], $16::text[], $12::text[], $13::text[], $14::text[], $15::text[])
 	AS new (n, turn, kind, at, cause, person, call, data)`
 
-// extendAtOnce appends rows in one statement. If it returns false, nothing was written,
+// extendAtOnce appends rows and changes budgets in one statement. If it returns false, nothing was written,
 // and append finds out why.
-func (l *log) extendAtOnce(ctx context.Context, rows []row) (appended, bool, error) {
+func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appended, bool, error) {
 	if rows[0].n != l.state.last+1 || hasRepeatedCause(rows) {
 		return appended{}, false, nil
 	}
@@ -95,12 +102,82 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row) (appended, bool, err
 		turns, kinds, causes = append(turns, r.turn), append(kinds, r.kind), append(causes, r.cause)
 		people, calls, data, times = append(people, r.person), append(calls, r.call), append(data, r.data), append(times, r.at)
 	}
-	changed, err := l.store.db.Group(ctx, appendAtOnce, []any{
+	args := []any{
 		next.last, next.summary, next.covers, next.unfinished, formatTime(time.Now()), l.session, l.fence, l.state.last,
 		numbers, turns, kinds, causes, people, calls, data, times,
-	})
-	return appended{state: next, rows: rows}, changed > 0, err
+	}
+	done := appended{state: next, rows: rows}
+	var changed int64
+	if c.Tokens == nil && c.Money == nil {
+		changed, err = l.store.db.Group(ctx, appendAtOnce, args)
+	} else {
+		changed, done.changed, err = l.store.appendWithAtOnce(ctx, args, c)
+	}
+	return done, changed > 0, err
 }
+
+// appendWithAtOnce is appendAtOnce with a change of budgets. It returns how many entries
+// it has written, and what was changed.
+func (s *Store) appendWithAtOnce(ctx context.Context, args []any, c bill.Change) (written int64, done bill.Done, err error) {
+	text, row := moveLog, ""
+	tokens, money := "FALSE", "FALSE"
+	if c.Tokens != nil {
+		clause := tokensClause(c, len(args)+1)
+		text, args, row = text+clause.Text, append(args, clause.Args...), sqldb.Text(c.Tokens.Person)
+		tokens = "EXISTS (SELECT 1 FROM made)"
+	}
+	if c.Money != nil {
+		clause, err := s.money.Clause(c, len(args)+1)
+		if err != nil {
+			return 0, done, err
+		}
+		text, args = text+clause.Text, append(args, clause.Args...)
+		money = "EXISTS (SELECT 1 FROM charged)"
+	}
+	text += ", put AS (" + putEntries + "\nRETURNING 1)\nSELECT (SELECT count(*) FROM put), " + tokens + ", " + money
+	_, err = s.db.Shared(ctx, row, text, args, &written, &done.Tokens, &done.Money)
+	if c.Settle { // what was not there is settled, too
+		done = bill.Done{Tokens: c.Tokens != nil, Money: c.Money != nil}
+	}
+	return written, done, err
+}
+
+// tokensClause is the tokens' part of a change, as [bill.Budget.Clause] is that of money.
+func tokensClause(c bill.Change, first int) bill.Clause {
+	r := c.Tokens
+	id := sqldb.Text(r.ID)
+	if c.Settle {
+		return bill.Clause{Text: fmt.Sprintf(settleClause, first, first+1), Args: []any{id, bounded(c.Used)}}
+	}
+	return bill.Clause{
+		Text: fmt.Sprintf(reserveClause, first, first+1, first+2, first+3, first+4),
+		Args: []any{id, sqldb.Text(r.Person), formatDay(r.At), r.Tokens, roomFor(*r)},
+	}
+}
+
+// settleClause is settleAtOnce, as a part of another statement.
+const settleClause = `, made AS (
+	UPDATE reservations r SET settled = TRUE, tokens = $%[2]d::bigint FROM reservations before, moved
+	WHERE r.id = $%[1]d AND before.id = $%[1]d AND NOT r.settled
+	RETURNING r.person, r.day, before.tokens
+), paid AS (
+	UPDATE spending SET tokens = spending.tokens + $%[2]d::bigint - made.tokens
+	FROM made WHERE spending.person = made.person AND spending.day = made.day
+)`
+
+// reserveClause is reserveAtOnce, as a part of another statement.
+const reserveClause = `, paid AS (
+	INSERT INTO spending (person, day, tokens)
+	SELECT $%[2]d, $%[3]d, $%[4]d::bigint FROM moved
+	WHERE $%[5]d::bigint >= 0 AND NOT EXISTS (SELECT 1 FROM reservations WHERE id = $%[1]d)
+	ON CONFLICT (person, day) DO UPDATE SET tokens = spending.tokens + excluded.tokens
+	WHERE spending.tokens <= $%[5]d
+	RETURNING person, day
+), made AS (
+	INSERT INTO reservations (id, person, day, tokens, settled)
+	SELECT $%[1]d, person, day, $%[4]d, FALSE FROM paid
+	RETURNING 1
+)`
 
 // hasRepeatedCause reports whether two of the rows have the same cause.
 func hasRepeatedCause(rows []row) bool {
@@ -131,14 +208,20 @@ WITH known AS (
 )
 SELECT EXISTS (SELECT 1 FROM known), EXISTS (SELECT 1 FROM made)`
 
-func (s *Store) reserveAtOnce(ctx context.Context, id, person, on string, r sessions.Reservation) (over bool, err error) {
-	room := int64(-1)
-	if r.Tokens <= r.Cap {
-		room = r.Cap - r.Tokens
-	}
+func (s *Store) reserveAtOnce(ctx context.Context, r sessions.Reservation) (over bool, err error) {
+	person := sqldb.Text(r.Person)
 	var known, made bool
-	_, err = s.db.Shared(ctx, person, reserveAtOnce, []any{id, person, on, r.Tokens, room}, &known, &made)
+	_, err = s.db.Shared(ctx, person, reserveAtOnce, []any{sqldb.Text(r.ID), person, formatDay(r.At), r.Tokens, roomFor(r)}, &known, &made)
 	return !known && !made, err
+}
+
+// roomFor returns the most that may be spent already where there is room for a reservation;
+// -1 if there is none anyway.
+func roomFor(r sessions.Reservation) int64 {
+	if r.Tokens > r.Cap {
+		return -1
+	}
+	return r.Cap - r.Tokens
 }
 
 // settleAtOnce settles a reservation that is not settled. Of two at once, the second
