@@ -285,6 +285,36 @@ func (a *asker) usageOf(answer llm.Answer) sessions.Usage {
 	return used
 }
 
+// answerEntries returns the entries of an answer, and the number of its calls.
+func (a *asker) answerEntries(t *turn, answer llm.Answer) (entries []sessions.Entry, calls int) {
+	for _, b := range answer.Blocks {
+		switch b.Kind {
+		case llm.BlockThinking:
+			entries = append(entries, journal.NewEntry(t.id, sessions.KindThinking, sessions.Thinking{Text: b.Text, Provider: b.Provider}))
+		case llm.BlockText:
+			entries = append(entries, journal.NewEntry(t.id, sessions.KindText, sessions.Text{Text: a.redactor().Text(b.Text), Provider: b.Provider}))
+		case llm.BlockToolUse:
+			if t.lastStep {
+				continue
+			}
+			calls++
+			e := journal.NewEntry(t.id, sessions.KindToolUse, sessions.ToolUse{
+				Name: b.Name, Args: safeArgs(b.Args), ProviderID: b.ProviderID, Provider: b.Provider,
+			})
+			e.Call = newCallID()
+			entries = append(entries, e)
+		}
+	}
+	return append(entries, a.usageEntry(t.id, t.person, answer)), calls
+}
+
+// appendLast writes the turn's last answer and settles what the turn has reserved.
+func (a *asker) appendLast(ctx context.Context, entries ...sessions.Entry) error {
+	done, err := a.journal.AppendWith(ctx, a.purse.Settlement(), entries...)
+	a.purse.Settled(done)
+	return err
+}
+
 // usageEntry returns the entry about an answer's tokens and cost.
 func (a *asker) usageEntry(turn, person string, answer llm.Answer) sessions.Entry {
 	e := journal.NewEntry(turn, sessions.KindUsage, a.usageOf(answer))

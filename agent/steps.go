@@ -123,7 +123,8 @@ func (r *turnRun) askModel(ctx context.Context, t *turn, prompt string) error {
 		return err
 	}
 	r.cfg.Observer.Step()
-	entries, calls := r.answerEntries(t, answer)
+	entries, calls := r.model.answerEntries(t, answer)
+	write := r.journal.Append
 	if calls == 0 {
 		reply, notices := r.replyWithFiles(ctx, t, r.finalReply(t, answer))
 		if ctx.Err() != nil {
@@ -131,10 +132,11 @@ func (r *turnRun) askModel(ctx context.Context, t *turn, prompt string) error {
 		}
 		done := sessions.TurnDone{State: sessions.TurnCompleted, Outbound: []sessions.Reply{reply}}
 		entries = append(append(entries, notices...), journal.NewEntry(t.id, sessions.KindTurnDone, done))
+		write = r.model.appendLast
 		r.point("c6:before")
 	}
 	r.point("c3:before")
-	if err := r.journal.Append(ctx, entries...); err != nil {
+	if err := write(ctx, entries...); err != nil {
 		return err
 	}
 	r.point("c3")
@@ -207,29 +209,6 @@ func (r *turnRun) reachedLimit(t *turn) string {
 		}
 	}
 	return ""
-}
-
-// answerEntries returns the entries of an answer, and the number of its calls.
-func (r *turnRun) answerEntries(t *turn, answer llm.Answer) (entries []sessions.Entry, calls int) {
-	for _, b := range answer.Blocks {
-		switch b.Kind {
-		case llm.BlockThinking:
-			entries = append(entries, journal.NewEntry(t.id, sessions.KindThinking, sessions.Thinking{Text: b.Text, Provider: b.Provider}))
-		case llm.BlockText:
-			entries = append(entries, journal.NewEntry(t.id, sessions.KindText, sessions.Text{Text: r.redactor().Text(b.Text), Provider: b.Provider}))
-		case llm.BlockToolUse:
-			if t.lastStep {
-				continue
-			}
-			calls++
-			e := journal.NewEntry(t.id, sessions.KindToolUse, sessions.ToolUse{
-				Name: b.Name, Args: safeArgs(b.Args), ProviderID: b.ProviderID, Provider: b.Provider,
-			})
-			e.Call = newCallID()
-			entries = append(entries, e)
-		}
-	}
-	return append(entries, r.model.usageEntry(t.id, t.person, answer)), calls
 }
 
 // finalReply returns a turn's reply: the text of its last answer, with notes about a

@@ -93,12 +93,7 @@ type Purse struct {
 // it settles the reservation and makes another, whose id begins with name. It returns
 // *OverError if a budget is spent.
 func (p *Purse) Take(ctx context.Context, name string, want Amount, b Bounds) error {
-	if b.TokensDay <= 0 {
-		want.Tokens = 0
-	}
-	if p.Money == nil || len(b.Caps) == 0 {
-		want.Micro = 0
-	}
+	want = p.counted(want, b)
 	if want == (Amount{}) {
 		return nil // nothing bounds the call
 	}
@@ -117,6 +112,17 @@ func (p *Purse) Take(ctx context.Context, name string, want Amount, b Bounds) er
 	}
 	p.taken, p.spent = want, Amount{}
 	return nil
+}
+
+// counted returns the part of an amount that is bounded.
+func (p *Purse) counted(want Amount, b Bounds) Amount {
+	if b.TokensDay <= 0 {
+		want.Tokens = 0
+	}
+	if p.Money == nil || len(b.Caps) == 0 {
+		want.Micro = 0
+	}
+	return want
 }
 
 // reserve reserves both tokens and money, or neither. If it fails, it gives back what may
@@ -188,6 +194,73 @@ func (p *Purse) Spend(u llm.Usage) {
 	p.spent = p.spent.plus(Amount{Tokens: u.Input + u.Output, Micro: u.Cost})
 }
 
+// Ahead returns the change that reserves what calls like this one may use, as Take would
+// with an empty purse. The change goes along with an append, which tells Keep what was done.
+func (p *Purse) Ahead(name string, want Amount, b Bounds) bill.Change {
+	all, id, now := p.counted(want, b).times(calls), fmt.Sprintf("%s.%d", name, p.settled), time.Now()
+	var c bill.Change
+	if all.Tokens > 0 {
+		c.Tokens = &sessions.Reservation{ID: id, Person: b.Person, Tokens: all.Tokens, Cap: b.TokensDay, At: now}
+	}
+	if all.Micro > 0 {
+		c.Money = &bill.Reservation{ID: id, Cost: all.Micro, Caps: b.Caps, At: now}
+	}
+	return c
+}
+
+// Keep takes over what was done of a change that Ahead has returned. If that is a part, the
+// next Take gives it back and reserves anew.
+func (p *Purse) Keep(c bill.Change, done bill.Done) {
+	p.tokens, p.money = done.Tokens, done.Money
+	if done.Tokens {
+		p.ofTokens = *c.Tokens
+	}
+	if done.Money {
+		p.ofMoney = *c.Money
+	}
+	if done.Tokens == (c.Tokens != nil) && done.Money == (c.Money != nil) {
+		p.reserved = Amount{}
+		if c.Tokens != nil {
+			p.reserved.Tokens = c.Tokens.Tokens
+		}
+		if c.Money != nil {
+			p.reserved.Micro = c.Money.Cost
+		}
+	}
+}
+
+// Settlement returns what Settle would do, as a change that goes along with an append, which
+// tells Settled what was done.
+func (p *Purse) Settlement() bill.Change {
+	c := bill.Change{Settle: true, Used: p.spent.Tokens, Cost: p.spent.Micro}
+	if r := p.ofTokens; p.tokens {
+		c.Tokens = &r
+	}
+	if r := p.ofMoney; p.money {
+		c.Money = &r
+	}
+	return c
+}
+
+// Settled notes what was done of the change that Settlement has returned. The rest is left
+// to Settle.
+func (p *Purse) Settled(done bill.Done) {
+	if !p.tokens && !p.money {
+		return
+	}
+	p.tokens, p.money = p.tokens && !done.Tokens, p.money && !done.Money
+	if !p.tokens && !p.money {
+		p.empty()
+	}
+}
+
+// empty makes the purse ready for the next reservation.
+func (p *Purse) empty() {
+	p.tokens, p.money = false, false
+	p.reserved, p.taken, p.spent = Amount{}, Amount{}, Amount{}
+	p.settled++
+}
+
 const settleTimeout = 5 * time.Second
 
 // Settle replaces the reserved amount in the budgets with the spent one.
@@ -208,9 +281,7 @@ func (p *Purse) Settle(ctx context.Context) {
 	if err != nil {
 		p.Log.LogAttrs(ctx, slog.LevelWarn, "settling a reservation failed; it stays as reserved", slog.Any("error", err))
 	}
-	p.tokens, p.money = false, false
-	p.reserved, p.taken, p.spent = Amount{}, Amount{}, Amount{}
-	p.settled++
+	p.empty()
 }
 
 // Words returns the error as a message to people: which budget is spent, and when they
