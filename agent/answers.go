@@ -76,7 +76,7 @@ func (r *sessionRun) continueTurn(ctx context.Context, t *turn) error {
 	}
 	defer release()
 	r.emit(t, bus.Event{Type: bus.TurnStart, Causes: t.causes})
-	return r.runTurn(ctx, t)
+	return r.runTurn(ctx, t, newAsker(r.session))
 }
 
 // findAsk returns an ask by its id and the turn that waits for it; nil if no turn does.

@@ -16,6 +16,7 @@ import (
 	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
+	"parley/sessions/bill"
 )
 
 // answerTokens is the assumed size of an answer until it is there, in tokens.
@@ -107,22 +108,60 @@ func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
 			return err
 		}
 	}
-	info, limits := a.agent.Model.Info(), a.cfg.Limits()
-	input, output := int64(a.countTokens(r)), int64(max(answerTokens, r.MaxTokens))
-	want := purse.Amount{Tokens: input + output, Micro: info.Price.Of(llm.Usage{Input: input, Output: output})}
-	bounds := purse.Bounds{Person: a.account, Caps: limits.caps(a.account, cmp.Or(t.parent(), a.key()), a.agent)}
-	own, named := limits.Own[t.person]
-	if bounds.Owner = own.Owner; named || limits.TokensAlways || !info.Priced {
-		bounds.TokensDay = limits.tokensDay(t.person)
-	}
-	// The fence is in the name. Otherwise a turn that another holder resumes would take
-	// the reservation of the first holder for its own.
-	name := fmt.Sprintf("%s#%d.%d", t.id, a.lease.Claim().Fence, t.modelCalls+1)
-	err := a.purse.Take(ctx, name, want, bounds)
+	want := a.amount(a.countTokens(r), max(answerTokens, r.MaxTokens))
+	err := a.purse.Take(ctx, a.reservation(t.id, t.modelCalls+1), want, a.bounds(t.person, t.parent()))
 	if over, ok := errors.AsType[*purse.OverError](err); ok {
 		return failure("over_budget", "%s", over.Words(t.route.Owner))
 	}
 	return err
+}
+
+// amount returns what so many tokens are, with what they cost.
+func (a *asker) amount(input, output int) purse.Amount {
+	u := llm.Usage{Input: int64(input), Output: int64(output)}
+	return purse.Amount{Tokens: u.Input + u.Output, Micro: a.agent.Model.Info().Price.Of(u)}
+}
+
+// bounds returns the budgets of a person's turn, which may work for another session.
+func (a *asker) bounds(person, parent string) purse.Bounds {
+	limits := a.cfg.Limits()
+	b := purse.Bounds{Person: a.account, Caps: limits.caps(a.account, cmp.Or(parent, a.key()), a.agent)}
+	own, named := limits.Own[person]
+	if b.Owner = own.Owner; named || limits.TokensAlways || !a.agent.Model.Info().Priced {
+		b.TokensDay = limits.tokensDay(person)
+	}
+	return b
+}
+
+// reservation returns the name of what is reserved before a call. The fence is in the
+// name. Otherwise a turn that another holder resumes would take the reservation of the
+// first holder for its own.
+func (a *asker) reservation(turn string, call int) string {
+	return fmt.Sprintf("%s#%d.%d", turn, a.lease.Claim().Fence, call)
+}
+
+// ahead returns the change that reserves what a turn with these messages may use, judged by
+// the conversation's last answer. It changes nothing if there is no such answer, if it is
+// not known for whom the turn is counted, or for a task: then reserve does it.
+func (a *asker) ahead(b batch) bill.Change {
+	first := b.items[0].in
+	if a.payer.person != first.From.ID || a.payer.account == "" || first.Kind == bus.Tasked {
+		return bill.Change{}
+	}
+	records := a.journal.Records()
+	for i := len(records) - 1; i >= 0; i-- {
+		used, ok := records[i].Data.(sessions.Usage)
+		if !ok || used.Model != a.modelName() || records[i].Turn == "" {
+			continue
+		}
+		input := int(used.Input + used.Output)
+		for _, it := range b.items {
+			input += len(it.in.Text) / transcript.BytesPerToken
+		}
+		a.account = a.payer.account
+		return a.purse.Ahead(a.reservation(first.ID, 1), a.amount(input, answerTokens), a.bounds(first.From.ID, ""))
+	}
+	return bill.Change{}
 }
 
 // generate asks for an answer. If the model asks more than once and drops answers on the
@@ -232,57 +271,6 @@ func (a *asker) emitRetry(t *turn, again llm.Retry) {
 func isOverflow(err error) bool {
 	fault, ok := errors.AsType[*llm.Error](err)
 	return ok && fault.Fault == llm.Overflow
-}
-
-// endingOf returns the ending of a turn whose model gives no answer.
-func (a *asker) endingOf(fault *llm.Error, t *turn) *ending {
-	prefix := a.commandPrefix(t.route.At)
-	// Only the people who run the bot are told the provider's words, and only in private.
-	tell := t.route.Owner && t.route.isPrivate()
-	switch {
-	case fault.Fault == llm.Overflow:
-		return failure("context_too_long", "This conversation has become longer than the model can read. %snew begins afresh; files and memory stay.", prefix)
-	case fault.Fault == llm.Refused && tell:
-		return failure("model_refused", "%s", fault.Explain())
-	case fault.Fault == llm.Refused:
-		return failure("model_refused", "The model's provider refuses this bot%s. The operator has to look at the model's name and key; the server's log says more.", statusOf(fault))
-	case fault.Fault == llm.Rejected && tell:
-		return failure("model_rejected", "%s %snew begins afresh.", fault.Explain(), prefix)
-	case fault.Fault == llm.Rejected:
-		return failure("model_rejected", "The model's provider does not accept this request%s. The server's log says more; %snew begins afresh.", statusOf(fault), prefix)
-	case tell:
-		return failure("model_busy", "%s I have given up after %s.", fault.Explain(), triesOf(fault))
-	}
-	return failure("model_busy", "The model cannot be reached or is too busy, and I have given up after %s. Please ask again a little later.", triesOf(fault))
-}
-
-// triesOf returns in words how many times a model was asked.
-func triesOf(fault *llm.Error) string {
-	if fault.Tries <= 1 {
-		return "one try"
-	}
-	return fmt.Sprintf("%d tries", fault.Tries)
-}
-
-// statusOf returns a fault's status in brackets, "" if it has none.
-func statusOf(fault *llm.Error) string {
-	if fault.Status == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (status %d)", fault.Status)
-}
-
-// usageOf returns an answer's tokens and cost.
-func (a *asker) usageOf(answer llm.Answer) sessions.Usage {
-	u := answer.Usage
-	used := sessions.Usage{
-		Model: cmp.Or(answer.Model, a.agent.Model.Info().Name), Agent: a.agent.Name,
-		Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning, Estimated: u.Estimated,
-	}
-	if u.Priced {
-		used.Cost = &u.Cost
-	}
-	return used
 }
 
 // answerEntries returns the entries of an answer, and the number of its calls.

@@ -14,86 +14,20 @@ import (
 	"parley/agent/attached"
 	"parley/agent/delegation"
 	"parley/agent/journal"
-	"parley/agent/quota"
+	"parley/agent/llm"
 	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
+	"parley/sessions/bill"
 	"parley/tools"
 )
-
-// countTurn counts a turn of a person as running until release is called. It returns
-// errLater if the person has enough turns running, and a refusal, which ends the turn,
-// if the person has begun enough turns in this hour or Admit refuses the message. These
-// limits do not bind owners.
-func (r *sessionRun) countTurn(ctx context.Context, in bus.Inbound) (release func(), refusal *ending, err error) {
-	account := in.From.Account // as the gate has just read it
-	if account == "" && !in.From.Owner {
-		if account, err = r.accountOf(ctx, in.From.ID); err != nil {
-			return nil, nil, err
-		}
-	}
-	r.payer = payer{in.From.ID, account}
-	if in.Kind == bus.Tasked {
-		return r.countTask(ctx, in)
-	}
-	if in.From.Owner {
-		release, err = r.resumeCount(ctx, in.From.ID, true)
-		return release, nil, err
-	}
-	group, most := r.cfg.Limits().turnsOf(account, r.agent)
-	release, again, err := r.quota.Begin(ctx, r.lease, group, in.ID, most)
-	if err != nil {
-		return nil, nil, countError(err)
-	}
-	if !again.IsZero() {
-		refusal = failure("too_many_turns", "You have asked me %d times within the hour, which is the most that I may answer. Ask again from %s UTC on.",
-			most.Hour, again.UTC().Format("15:04"))
-	}
-	if refusal != nil || r.cfg.Admit == nil {
-		return release, refusal, nil
-	}
-	refused, err := r.cfg.Admit(ctx, in)
-	if err != nil {
-		release()
-		return nil, nil, fmt.Errorf("%w: %w", errBusAway, err)
-	}
-	if refused != nil {
-		refusal = &ending{state: sessions.TurnFailed, code: refused.Code, text: refused.Text}
-	}
-	return release, refusal, nil
-}
-
-// resumeCount counts a turn as running until release is called, whatever the limits say,
-// unless it is an owner's: these are not counted.
-func (r *sessionRun) resumeCount(ctx context.Context, person string, owner bool) (release func(), err error) {
-	if owner {
-		return func() {}, countError(r.quota.Leave(ctx, r.lease))
-	}
-	account, err := r.accountOf(ctx, person)
-	if err != nil {
-		return nil, err
-	}
-	group, _ := r.cfg.Limits().turnsOf(account, r.agent)
-	release, err = r.quota.Resume(ctx, r.lease, group)
-	return release, countError(err)
-}
-
-// countError returns what a run ends with if a turn could not be counted.
-func countError(err error) error {
-	switch {
-	case errors.Is(err, quota.ErrBusy):
-		return errLater
-	case err == nil, errors.Is(err, bus.ErrFenced):
-		return err
-	}
-	return fmt.Errorf("%w: %w", errBusAway, err)
-}
 
 // beginTurn writes the beginning of a turn (C1): its messages, and more entries, which
 // may end it at once. It returns the messages that the turn answers. These are none if
 // the first message was answered long ago: the store remembers causes longer than the
-// journal keeps the entries, and a message that it knows as answered ends the batch.
-func (s *session) beginTurn(ctx context.Context, b batch, more ...sessions.Entry) (batch, error) {
+// journal keeps the entries, and a message that it knows as answered ends the batch. What
+// the turn may use is reserved in the same write, if there is an asker.
+func (s *session) beginTurn(ctx context.Context, b batch, a *asker, more ...sessions.Entry) (batch, error) {
 	s.point("c1:before")
 	id := b.items[0].in.ID
 	why, err := s.whyNotNoted(ctx, b.items...)
@@ -107,13 +41,20 @@ func (s *session) beginTurn(ctx context.Context, b batch, more ...sessions.Entry
 		for _, it := range b.items {
 			entries = append(entries, userEntries(id, it.in, len(b.items), why)...)
 		}
-		err = s.journal.Append(ctx, append(entries, more...)...)
+		var c bill.Change
+		if a != nil {
+			c = a.ahead(b)
+		}
+		done, err := s.journal.AppendWith(ctx, c, append(entries, more...)...)
 		if seen, ok := errors.AsType[*sessions.SeenError](err); ok {
 			at := max(0, slices.Index(b.causes(), seen.Cause))
 			b = batch{items: b.items[:at], ended: true}
 			continue
 		}
 		if err == nil {
+			if a != nil {
+				a.purse.Keep(c, done)
+			}
 			s.point("c1")
 		}
 		return b, err
@@ -393,4 +334,55 @@ func (r *turnRun) fetch(ctx context.Context, t *turn, f attached.File) error {
 	r.slog.Info("a file came with a message", slog.String("turn", t.id), slog.Int64("entry", f.N),
 		slog.String("kind", f.Kind), slog.Int64("bytes", got.Size), slog.Bool("fetched", got.Path != ""))
 	return nil
+}
+
+// endingOf returns the ending of a turn whose model gives no answer.
+func (a *asker) endingOf(fault *llm.Error, t *turn) *ending {
+	prefix := a.commandPrefix(t.route.At)
+	// Only the people who run the bot are told the provider's words, and only in private.
+	tell := t.route.Owner && t.route.isPrivate()
+	switch {
+	case fault.Fault == llm.Overflow:
+		return failure("context_too_long", "This conversation has become longer than the model can read. %snew begins afresh; files and memory stay.", prefix)
+	case fault.Fault == llm.Refused && tell:
+		return failure("model_refused", "%s", fault.Explain())
+	case fault.Fault == llm.Refused:
+		return failure("model_refused", "The model's provider refuses this bot%s. The operator has to look at the model's name and key; the server's log says more.", statusOf(fault))
+	case fault.Fault == llm.Rejected && tell:
+		return failure("model_rejected", "%s %snew begins afresh.", fault.Explain(), prefix)
+	case fault.Fault == llm.Rejected:
+		return failure("model_rejected", "The model's provider does not accept this request%s. The server's log says more; %snew begins afresh.", statusOf(fault), prefix)
+	case tell:
+		return failure("model_busy", "%s I have given up after %s.", fault.Explain(), triesOf(fault))
+	}
+	return failure("model_busy", "The model cannot be reached or is too busy, and I have given up after %s. Please ask again a little later.", triesOf(fault))
+}
+
+// triesOf returns in words how many times a model was asked.
+func triesOf(fault *llm.Error) string {
+	if fault.Tries <= 1 {
+		return "one try"
+	}
+	return fmt.Sprintf("%d tries", fault.Tries)
+}
+
+// statusOf returns a fault's status in brackets, "" if it has none.
+func statusOf(fault *llm.Error) string {
+	if fault.Status == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (status %d)", fault.Status)
+}
+
+// usageOf returns an answer's tokens and cost.
+func (a *asker) usageOf(answer llm.Answer) sessions.Usage {
+	u := answer.Usage
+	used := sessions.Usage{
+		Model: cmp.Or(answer.Model, a.agent.Model.Info().Name), Agent: a.agent.Name,
+		Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning, Estimated: u.Estimated,
+	}
+	if u.Priced {
+		used.Cost = &u.Cost
+	}
+	return used
 }

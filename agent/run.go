@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -207,37 +206,18 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn) error {
 	}
 	defer release()
 	r.emit(t, bus.Event{Type: bus.TurnStart, Causes: t.causes}) // watchers may have forgotten the turn
-	return r.runTurn(ctx, t)
+	return r.runTurn(ctx, t, newAsker(r.session))
 }
 
 // runTurn runs a turn with the agent as it is configured now.
-func (r *sessionRun) runTurn(ctx context.Context, t *turn) error {
+func (r *sessionRun) runTurn(ctx context.Context, t *turn, model *asker) error {
 	defer r.journal.HideResults()
+	defer model.purse.Settle(ctx)
 	agent, err := r.cfg.Agents(ctx, r.key())
 	if err != nil {
 		return err
 	}
-	return newTurnRun(r.session, agent.Tools, r.inbox, r.stop).run(ctx, t)
-}
-
-// delayResume waits before a turn is resumed that was cut off before. A turn may crash
-// every process that resumes it, together with everything else that runs there.
-// Therefore it is resumed after a random delay that grows with each interruption, which
-// keeps such turns apart. Dying during the delay is not counted.
-func (r *sessionRun) delayResume(ctx context.Context, resumes int) error {
-	if resumes == 0 {
-		return nil
-	}
-	timer := time.NewTimer(rand.N(time.Duration(resumes*resumes) * resumeDelay))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-r.closing:
-		return errShutdown
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return newTurnRun(r.session, agent.Tools, r.inbox, r.stop, model).run(ctx, t)
 }
 
 // handle handles one message. If it returns nil, the result is in the log. If no bus
@@ -325,7 +305,7 @@ func (r *sessionRun) answerMail(ctx context.Context) error {
 		return err
 	}
 	if r.inbox.isCancelled(b.last().seq) && b.items[0].in.Kind != bus.Tasked { // a task gets its report
-		b, err = r.beginTurn(ctx, b, journal.NewEntry(b.items[0].in.ID, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCancelled}))
+		b, err = r.beginTurn(ctx, b, nil, journal.NewEntry(b.items[0].in.ID, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCancelled}))
 		if err == nil {
 			r.inbox.markHandled(b.items...)
 		}
@@ -336,18 +316,22 @@ func (r *sessionRun) answerMail(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	if b, err = r.beginTurn(ctx, b); err != nil || len(b.items) == 0 {
+	model := newAsker(r.session)
+	if refusal != nil {
+		model = nil
+	}
+	if b, err = r.beginTurn(ctx, b, model); err != nil || len(b.items) == 0 {
 		return err
 	}
-	if err := r.runBegun(ctx, b, refusal); err != nil {
+	if err := r.runBegun(ctx, b, model, refusal); err != nil {
 		return err
 	}
 	r.inbox.markHandled(b.items...)
 	return nil
 }
 
-// runBegun runs a turn that has just begun to its end.
-func (r *sessionRun) runBegun(ctx context.Context, b batch, refusal *ending) error {
+// runBegun runs a turn that has just begun to its end; model is nil if it is refused.
+func (r *sessionRun) runBegun(ctx context.Context, b batch, model *asker, refusal *ending) error {
 	t, err := fold(b.items[0].in.ID, r.journal.Records())
 	if err != nil {
 		return err
@@ -355,11 +339,14 @@ func (r *sessionRun) runBegun(ctx context.Context, b batch, refusal *ending) err
 	r.emit(t, bus.Event{Type: bus.TurnStart, Causes: t.causes})
 	switch {
 	case r.inbox.isCancelled(b.last().seq): // a /stop came while the beginning was written
+		if model != nil {
+			model.purse.Settle(ctx)
+		}
 		return r.finish(ctx, t, &ending{state: sessions.TurnCancelled})
 	case refusal != nil:
 		return r.finish(ctx, t, refusal)
 	}
-	return r.runTurn(ctx, t)
+	return r.runTurn(ctx, t, model)
 }
 
 // countTask does for a task what countTurn does for other messages. No limit on turns

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -30,8 +31,8 @@ type turnRun struct {
 
 // newTurnRun makes the run of a turn. The turn keeps the set of tools that it begins
 // with; the session's next turn may have another.
-func newTurnRun(s *session, set *tools.Set, in *inbox, stop *turnStop) *turnRun {
-	return &turnRun{session: s, inbox: in, stop: stop, calls: newCallRunner(s, set), model: newAsker(s)}
+func newTurnRun(s *session, set *tools.Set, in *inbox, stop *turnStop, model *asker) *turnRun {
+	return &turnRun{session: s, inbox: in, stop: stop, calls: newCallRunner(s, set), model: model}
 }
 
 // run runs the turn's steps to its end, or until it waits, and publishes the reply.
@@ -42,7 +43,6 @@ func (r *turnRun) run(ctx context.Context, t *turn) error {
 	defer r.stop.set(nil)
 	tctx, timeout := context.WithTimeoutCause(tctx, maxTurnTime, errTooLong)
 	defer timeout()
-	defer func() { r.model.purse.Settle(ctx) }()
 
 	err := r.runSteps(tctx, t.id)
 	switch {
@@ -68,6 +68,26 @@ func (r *turnRun) run(ctx context.Context, t *turn) error {
 		return err
 	}
 	return r.finish(ctx, t, end)
+}
+
+// delayResume waits before a turn is resumed that was cut off before. A turn may crash
+// every process that resumes it, together with everything else that runs there.
+// Therefore it is resumed after a random delay that grows with each interruption, which
+// keeps such turns apart. Dying during the delay is not counted.
+func (r *sessionRun) delayResume(ctx context.Context, resumes int) error {
+	if resumes == 0 {
+		return nil
+	}
+	timer := time.NewTimer(rand.N(time.Duration(resumes*resumes) * resumeDelay))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-r.closing:
+		return errShutdown
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // runSteps runs the steps of a turn until its end is written. Each round begins with the

@@ -223,3 +223,71 @@ func (noObserver) Tool(string, string, time.Duration) {}
 func (noObserver) Batch(int, time.Duration)           {}
 func (noObserver) AuditLost()                         {}
 func (noObserver) Compaction(string)                  {}
+
+// countTurn counts a turn of a person as running until release is called. It returns
+// errLater if the person has enough turns running, and a refusal, which ends the turn,
+// if the person has begun enough turns in this hour or Admit refuses the message. These
+// limits do not bind owners.
+func (r *sessionRun) countTurn(ctx context.Context, in bus.Inbound) (release func(), refusal *ending, err error) {
+	account := in.From.Account // as the gate has just read it
+	if account == "" && !in.From.Owner {
+		if account, err = r.accountOf(ctx, in.From.ID); err != nil {
+			return nil, nil, err
+		}
+	}
+	r.payer = payer{in.From.ID, account}
+	if in.Kind == bus.Tasked {
+		return r.countTask(ctx, in)
+	}
+	if in.From.Owner {
+		release, err = r.resumeCount(ctx, in.From.ID, true)
+		return release, nil, err
+	}
+	group, most := r.cfg.Limits().turnsOf(account, r.agent)
+	release, again, err := r.quota.Begin(ctx, r.lease, group, in.ID, most)
+	if err != nil {
+		return nil, nil, countError(err)
+	}
+	if !again.IsZero() {
+		refusal = failure("too_many_turns", "You have asked me %d times within the hour, which is the most that I may answer. Ask again from %s UTC on.",
+			most.Hour, again.UTC().Format("15:04"))
+	}
+	if refusal != nil || r.cfg.Admit == nil {
+		return release, refusal, nil
+	}
+	refused, err := r.cfg.Admit(ctx, in)
+	if err != nil {
+		release()
+		return nil, nil, fmt.Errorf("%w: %w", errBusAway, err)
+	}
+	if refused != nil {
+		refusal = &ending{state: sessions.TurnFailed, code: refused.Code, text: refused.Text}
+	}
+	return release, refusal, nil
+}
+
+// resumeCount counts a turn as running until release is called, whatever the limits say,
+// unless it is an owner's: these are not counted.
+func (r *sessionRun) resumeCount(ctx context.Context, person string, owner bool) (release func(), err error) {
+	if owner {
+		return func() {}, countError(r.quota.Leave(ctx, r.lease))
+	}
+	account, err := r.accountOf(ctx, person)
+	if err != nil {
+		return nil, err
+	}
+	group, _ := r.cfg.Limits().turnsOf(account, r.agent)
+	release, err = r.quota.Resume(ctx, r.lease, group)
+	return release, countError(err)
+}
+
+// countError returns what a run ends with if a turn could not be counted.
+func countError(err error) error {
+	switch {
+	case errors.Is(err, quota.ErrBusy):
+		return errLater
+	case err == nil, errors.Is(err, bus.ErrFenced):
+		return err
+	}
+	return fmt.Errorf("%w: %w", errBusAway, err)
+}

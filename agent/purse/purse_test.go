@@ -99,6 +99,58 @@ func TestTheLastOfABudget(t *testing.T) {
 	check(t, s, "nothing bounds it", 0, 0)
 }
 
+// What goes along with an append is what Take and Settle would do; what does not is left to
+// them.
+func TestReservingAndSettlingWithAnAppend(t *testing.T) {
+	write := func(s *sqlstore.Store, c bill.Change) bill.Done {
+		t.Helper()
+		opened, err := s.Open(t.Context(), "main:c:1", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := opened.(bill.Log) //nolint:forcetypeassert // a panic says as much
+		done, err := log.AppendWith(t.Context(), log.Next(), c, sessions.Entry{Turn: "t", Kind: sessions.KindText})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return done
+	}
+	call := purse.Amount{Tokens: 100, Micro: 1000}
+	for i, turn := range []struct {
+		tokensDay, most    int64
+		reserved, ofTokens int64 // with the append, of money and of tokens
+	}{
+		{1000, 10_000, 4000, 400},
+		{1000, 3_000, 0, 400}, // too little for four calls
+		{300, 10_000, 4000, 0},
+		{300, 3_000, 0, 0},
+		{0, 10_000, 4000, 0}, // nothing bounds tokens
+	} {
+		s := open(t)
+		p, name := newPurse(s), string(rune('a'+i))
+		bounds := purse.Bounds{Person: "a", TokensDay: turn.tokensDay, Caps: []bill.Cap{{Most: turn.most}}}
+		bounded := call
+		if turn.tokensDay == 0 {
+			bounded.Tokens = 0
+		}
+		c := p.Ahead(name, call, bounds)
+		p.Keep(c, write(s, c))
+		check(t, s, "set aside ahead", turn.ofTokens, turn.reserved)
+		take(t, p, name, call, bounds)
+		if i == 0 || i == 4 {
+			check(t, s, "taken from it", 4*bounded.Tokens, 4*bounded.Micro)
+		} else {
+			check(t, s, "set aside anew", bounded.Tokens, bounded.Micro)
+		}
+		p.Spend(llm.Usage{Input: 20, Output: 10, Cost: 300})
+		p.Settled(write(s, p.Settlement()))
+		tokens := min(bounded.Tokens, 30)
+		check(t, s, "settled", tokens, 300)
+		p.Settle(t.Context())
+		check(t, s, "settled twice", tokens, 300)
+	}
+}
+
 // A lossy store does what it is asked to and, that many times, does not come to say so.
 type lossy struct {
 	*sqlstore.Store
