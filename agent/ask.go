@@ -296,9 +296,23 @@ func (a *asker) answerEntries(t *turn, answer llm.Answer) (entries []sessions.En
 	return append(entries, a.usageEntry(t.id, t.person, answer)), calls
 }
 
+// appendWith writes entries and changes budgets in the same write, if the log can. It
+// returns what of the change was certainly made.
+func (s *session) appendWith(ctx context.Context, c bill.Change, entries ...sessions.Entry) (done bill.Done, err error) {
+	err = s.journal.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64) (err error) {
+		with, ok := log.(bill.Log)
+		if !ok {
+			return log.Append(ctx, at, entries...)
+		}
+		done, err = with.AppendWith(ctx, at, c, entries...)
+		return err
+	}, entries...)
+	return done, err
+}
+
 // appendLast writes the turn's last answer and settles what the turn has reserved.
 func (a *asker) appendLast(ctx context.Context, entries ...sessions.Entry) error {
-	done, err := a.journal.AppendWith(ctx, a.purse.Settlement(), entries...)
+	done, err := a.appendWith(ctx, a.purse.Settlement(), entries...)
 	a.purse.Settled(done)
 	return err
 }

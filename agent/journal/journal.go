@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"parley/sessions"
-	"parley/sessions/bill"
 )
 
 // A Record is an entry with its data decoded. Data is one of the shapes of package
@@ -57,28 +56,25 @@ func Open(log sessions.Log, logger *slog.Logger) (*Journal, error) {
 // entries at the same place twice, and an append that did arrive is not written a second
 // time. Append holds the lock meanwhile, which makes other writers wait for their place.
 func (j *Journal) Append(ctx context.Context, entries ...sessions.Entry) error {
-	_, err := j.AppendWith(ctx, bill.Change{}, entries...)
-	return err
+	return j.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64) error {
+		return log.Append(ctx, at, entries...)
+	}, entries...)
 }
 
-// AppendWith appends as Append does and changes budgets in the same write, if the log can.
-// It returns what of the change was certainly made.
-func (j *Journal) AppendWith(ctx context.Context, c bill.Change, entries ...sessions.Entry) (done bill.Done, err error) {
+// AppendBy does what Append does, by a function that writes the entries to the log in its
+// own way. It may be called more than once, like the log's Append.
+func (j *Journal) AppendBy(ctx context.Context, write func(ctx context.Context, log sessions.Log, at int64) error, entries ...sessions.Entry) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	wait := 50 * time.Millisecond
 	for tries := 0; ; tries++ {
-		if log, ok := j.log.(bill.Log); ok {
-			done, err = log.AppendWith(ctx, j.next, c, entries...)
-		} else {
-			err = j.log.Append(ctx, j.next, entries...)
-		}
+		err := write(ctx, j.log, j.next)
 		if err == nil {
 			break
 		}
 		if _, seen := errors.AsType[*sessions.SeenError](err); seen ||
 			errors.Is(err, sessions.ErrFenced) || errors.Is(err, sessions.ErrConflict) {
-			return done, err
+			return err
 		}
 		if tries == 0 {
 			j.slog.Warn("the store does not take entries; trying again", slog.Any("error", err))
@@ -86,7 +82,7 @@ func (j *Journal) AppendWith(ctx context.Context, c bill.Change, entries ...sess
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return done, errors.Join(context.Cause(ctx), err)
+			return errors.Join(context.Cause(ctx), err)
 		}
 		wait = min(2*wait, 5*time.Second)
 	}
@@ -94,12 +90,12 @@ func (j *Journal) AppendWith(ctx context.Context, c bill.Change, entries ...sess
 		e.N = j.next + int64(i)
 		r, err := decode(e)
 		if err != nil { // it was encoded a moment ago
-			return done, err
+			return err
 		}
 		j.records = append(j.records, r)
 	}
 	j.next += int64(len(entries))
-	return done, nil
+	return nil
 }
 
 // Blank empties the texts of the message cause, in the log and in the records.

@@ -77,7 +77,7 @@ func rules() []rule {
 		{"channels", 2, []string{"bus", "channels/markup"}},
 		{"channels/backoff", 2, nil},
 		{"agent/llm", 2, []string{"tools"}},
-		{"agent/journal", 3, []string{"sessions", "sessions/bill"}},
+		{"agent/journal", 2, []string{"sessions"}},
 		{"agent/prompt", 2, nil},
 		{"agent/delegation", 3, []string{"bus", "sessions", "tools", "agent/journal"}},
 		{"agent/quota", 2, []string{"bus"}},
