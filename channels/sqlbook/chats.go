@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"parley/bus"
 	"parley/channels"
@@ -37,6 +38,21 @@ func (b *Book) Meet(ctx context.Context, chat channels.Chat) error {
 // Chats implements channels.Chats: it lists all chats, sorted by address.
 func (b *Book) Chats(ctx context.Context) ([]channels.Chat, error) {
 	return queryAll(ctx, b.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen, person, name FROM chats ORDER BY channel, chat, thread`)
+}
+
+// Names returns the names that the platforms have for people, as far as a chat of theirs
+// is known. It reads few rows where Chats would read all.
+func (b *Book) Names(ctx context.Context, people ...string) (map[string]string, error) {
+	names := map[string]string{}
+	if len(people) == 0 {
+		return names, nil
+	}
+	chats, err := queryAll(ctx, b.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen, person, name FROM chats
+		WHERE person IN (?`+strings.Repeat(", ?", len(people)-1)+`) ORDER BY channel, chat, thread`, textArgs(people...)...)
+	for _, c := range chats {
+		names[c.Person] = c.Name
+	}
+	return names, err
 }
 
 // Assign implements channels.Chats: it inserts the chat, or updates its session.

@@ -352,28 +352,25 @@ func (s *Server) ownersNames(ctx context.Context, c config.Channel) ([]string, e
 	if err != nil {
 		return nil, fmt.Errorf("look for owners: %w", err)
 	}
-	chats, err := s.home.Book.Chats(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("look for the names of owners: %w", err)
-	}
-	names := map[string]string{}
-	for _, chat := range chats {
-		names[chat.Person] = chat.Name
-	}
 	var owners []string
 	for _, user := range c.Access.Owners {
 		owners = append(owners, c.Name+":"+user)
 	}
+	paired := map[string]string{}
 	for _, p := range pairings {
-		names[p.Person] = cmp.Or(p.Name, names[p.Person])
+		paired[p.Person] = p.Name
 		if p.Owner && p.Approved && channelOf(p.Person) == c.Name {
 			owners = append(owners, p.Person)
 		}
 	}
 	slices.Sort(owners)
 	owners = slices.Compact(owners)
+	names, err := s.home.Book.Names(ctx, owners...)
+	if err != nil {
+		return nil, fmt.Errorf("look for the names of owners: %w", err)
+	}
 	for i, person := range owners {
-		owners[i] = cmp.Or(names[person], person)
+		owners[i] = cmp.Or(paired[person], names[person], person)
 	}
 	return owners, nil
 }
