@@ -97,7 +97,7 @@ func userEntries(turn string, in bus.Inbound, among int, why string) []sessions.
 		e.Cause, e.Person = in.ID, in.From.ID
 		return []sessions.Entry{e}
 	}
-	said := sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(in), Schedule: in.Schedule}
+	said := sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(in), Schedule: in.Schedule, Chat: in.ChatName}
 	if most := max(leastPosted, mostPosted/among); in.IsPosted() && utf8.RuneCountInString(said.Quotes[0].Text) > most {
 		said.Quotes[0].Text = string([]rune(said.Quotes[0].Text)[:most]) + "… (the rest is left out: many came at once)"
 	}

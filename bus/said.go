@@ -132,6 +132,9 @@ type Inbound struct {
 	At   Address `json:"at"` // where it was said, and where the reply goes
 	// Group says that other people read the conversation.
 	Group bool `json:"group,omitempty"`
+	// ChatName is what the platform calls the group, if it says so with the message: only for
+	// the model to read, because members of the group choose it.
+	ChatName string `json:"chat_name,omitempty"`
 	// Private says that From and the bot are alone, so that a turn may be shown the
 	// memories of From. A source that does not set it keeps the memories from the turn.
 	// Releases from before Private look at Group instead.

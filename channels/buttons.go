@@ -32,10 +32,13 @@ const NotAdmitted = "This bot does not know you, so your press does nothing."
 // that many.
 const maxLabelUnits = 75
 
+// AsButtonShower returns the channel as a ButtonShower, if it is one.
+func AsButtonShower(ch Channel) (ButtonShower, bool) { return ability[ButtonShower](ch) }
+
 // ShownButtons returns those buttons that the channel can show, with their labels shortened
 // as needed; none where the channel shows no buttons.
 func ShownButtons(ch Channel, all []bus.Button) []bus.Button {
-	s, ok := ability[ButtonShower](ch)
+	s, ok := AsButtonShower(ch)
 	if !ok {
 		return nil
 	}

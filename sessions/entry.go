@@ -93,6 +93,7 @@ type User struct {
 	Text   string    `json:"text"`
 	Sent   time.Time `json:"sent,omitzero"`
 	Quotes []Quote   `json:"quotes,omitempty"`
+	Chat   string    `json:"chat,omitempty"` // what the platform calls the group in which it was said
 	// Schedule is the id of the person's schedule that says this; "" if the person has
 	// just said it.
 	Schedule string `json:"schedule,omitempty"`

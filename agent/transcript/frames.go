@@ -57,6 +57,7 @@ func frameMessage(person string, u sessions.User, files []file) string {
 	b.WriteString("<" + tagMessage)
 	writeAttribute(&b, "from", cmp.Or(person, "unknown"))
 	writeAttribute(&b, "name", u.Name)
+	writeAttribute(&b, "chat", u.Chat)
 	writeAttribute(&b, "schedule", u.Schedule)
 	writeTime(&b, u.Sent)
 	b.WriteString(">\n")

@@ -58,6 +58,9 @@ func (c *Channel) messageInbound(ctx context.Context, m *models.Message) (bus.In
 	if r := m.ReplyToMessage; r != nil && r.ForumTopicCreated == nil {
 		in.Answers = strconv.Itoa(r.ID)
 	}
+	if !private {
+		in.ChatName = chatName(&m.Chat)
+	}
 	in.Attachments = c.attachments(m)
 	// A forwarded message was written to somebody else: its text becomes a quote, and
 	// the names and commands in it call nobody here.

@@ -18,6 +18,7 @@ import (
 	"parley/agent/prompt"
 	"parley/bus"
 	"parley/bus/timers"
+	"parley/channels/console"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/heartbeat"
 	"parley/cmd/parley/home"
@@ -173,7 +174,7 @@ func (s *Server) buildPrompt(ctx context.Context, who agent.Asker) (string, bool
 			if err != nil {
 				return nil, home.Unusable(s.home.Root, err)
 			}
-			all := prompt.Read(opener(dir), "workspace", "AGENTS.md")
+			all := append([]prompt.File{s.placeOf(who)}, prompt.Read(opener(dir), "workspace", "AGENTS.md")...)
 			all = append(all, prompt.File{Name: "skills", From: "workspace", Text: ofSession})
 			return append(all, prompt.Read(opener(dir), "workspace", "MEMORY.md")...), nil
 		},
@@ -190,6 +191,26 @@ func (s *Server) buildPrompt(ctx context.Context, who agent.Asker) (string, bool
 	}
 	s.lastPrompt.Store(&made)
 	return made, untrusted, nil
+}
+
+// placeOf returns what the prompt says of where a conversation takes place. It depends on
+// the session's key and the settings, so that it is the same in each of its turns.
+func (s *Server) placeOf(who agent.Asker) prompt.File {
+	parts := strings.Split(who.Session, ":")
+	if len(parts) < 3 {
+		return prompt.File{}
+	}
+	if parts[1] == console.Name {
+		return prompt.Place{Channel: console.Name, Platform: "a terminal", Private: true}.File()
+	}
+	can, err := s.abilities.Of(s.settings.Load(), parts[1])
+	if err != nil {
+		s.log.Warn("agents are not told what a channel can do", slog.String("channel", parts[1]), slog.Any("error", err))
+	}
+	return prompt.Place{
+		Channel: parts[1], Platform: can.Title, Private: who.Private, Thread: len(parts) > 3 && parts[3] != "",
+		Length: can.Length, Files: can.Files, Buttons: can.Buttons, Edits: can.Edits,
+	}.File()
 }
 
 // personFiles returns what the operator has written about the person whom the agent talks

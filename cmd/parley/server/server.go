@@ -40,6 +40,7 @@ import (
 	"parley/cmd/parley/metrics"
 	"parley/cmd/parley/models"
 	"parley/cmd/parley/owndata"
+	"parley/cmd/parley/platforms"
 	"parley/cmd/parley/skillfolders"
 	"parley/cmd/parley/undo"
 	"parley/cmd/parley/walls"
@@ -103,6 +104,7 @@ type Server struct {
 	reportsFleet atomic.Bool // whether this process's metrics include what the fleet shares
 
 	lastPrompt atomic.Pointer[string]
+	abilities  platforms.KnownAbilities
 	grants     sync.Map // tool sets by capabilities
 }
 

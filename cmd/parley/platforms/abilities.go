@@ -1,0 +1,67 @@
+package platforms
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"parley/channels"
+	"parley/cmd/parley/config"
+)
+
+// Abilities are what a channel can show and carry, for whoever does not send through it.
+type Abilities struct {
+	Title                 string // what the platform is called
+	Length                int    // the most characters of one message
+	Files, Buttons, Edits bool
+}
+
+// abilitiesOf returns what a channel can do. It asks the platform nothing.
+func abilitiesOf(c config.Channel) (Abilities, error) {
+	p, ok := platformNamed(c.Platform)
+	if !ok {
+		return Abilities{}, fmt.Errorf("there is no platform %q", c.Platform)
+	}
+	ch, err := p.open(c, Given{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return Abilities{}, err
+	}
+	limits := ch.Limits()
+	a := Abilities{Title: p.Title, Length: limits.Length}
+	_, a.Files = channels.AsFileSender(ch)
+	_, a.Buttons = channels.AsButtonShower(ch)
+	_, edits := channels.AsEditor(ch)
+	a.Edits = edits && limits.DraftEvery > 0 && c.Stream != "off"
+	return a, nil
+}
+
+// KnownAbilities remembers what channels can do, so that each is asked once for each reading
+// of the settings. The zero KnownAbilities is ready to use.
+type KnownAbilities struct {
+	mu    sync.Mutex
+	of    *config.Config // the settings for which known holds
+	known map[string]Abilities
+}
+
+// Of returns what a channel can do by these settings; the zero Abilities if it is on no
+// platform. An error comes once, and the zero Abilities after that.
+func (k *KnownAbilities) Of(c *config.Config, channel string) (Abilities, error) {
+	settings, ok := c.Channels[channel]
+	if !ok {
+		return Abilities{}, nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.of != c {
+		k.of, k.known = c, map[string]Abilities{}
+	}
+	if can, known := k.known[channel]; known {
+		return can, nil
+	}
+	can, err := abilitiesOf(settings)
+	k.known[channel] = can
+	if err != nil {
+		return Abilities{}, fmt.Errorf("look what the channel %s can do: %w", channel, err)
+	}
+	return can, nil
+}
