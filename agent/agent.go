@@ -355,7 +355,8 @@ type Fetching struct {
 	Held func(ctx context.Context) error
 }
 
-// An Observer is called with what happens. Its methods must return at once.
+// An Observer is called by a Worker for each turn, model call and tool call, with figures
+// for metrics. Its methods must return at once.
 type Observer interface {
 	Turn(result string, d time.Duration) // done, failed, cancelled
 	Step()

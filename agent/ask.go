@@ -96,8 +96,8 @@ func (a *asker) discard(ctx context.Context, t *turn, answer llm.Answer, events 
 	return a.recordVoid(ctx, t, &answer)
 }
 
-// reserve reserves what a request may cost. If a budget is spent, it returns an *ending
-// that says so to people.
+// reserve sets aside what a request may cost, from all budgets that bound the turn. If a
+// budget is spent, it returns an *ending that says so to people.
 func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
 	if a.account == "" && a.payer.person == t.person { // the turn has just been counted
 		a.account = a.payer.account
@@ -164,8 +164,8 @@ func (a *asker) ahead(b batch) bill.Change {
 	return bill.Change{}
 }
 
-// generate asks for an answer. If the model asks more than once and drops answers on the
-// way, their cost is recorded; their calls must not run.
+// generate asks the model for an answer. If the model asks more than once and drops answers
+// on the way, their cost is recorded; their calls must not run.
 func (a *asker) generate(ctx context.Context, t *turn, r llm.Request, events *stream.Stream) (llm.Answer, error) {
 	r.Session = a.key()
 	r.Retry = func(ctx context.Context, again llm.Retry) error {

@@ -281,7 +281,7 @@ func (r *sessionRun) resumeCount(ctx context.Context, person string, owner bool)
 	return release, countError(err)
 }
 
-// countError returns what a run ends with if a turn could not be counted.
+// countError returns the error with which a run ends if a turn could not be counted.
 func countError(err error) error {
 	switch {
 	case errors.Is(err, quota.ErrBusy):

@@ -23,8 +23,8 @@ func ReplyCause(id string) string { return strings.TrimSuffix(id, replySuffix) }
 // turn says. A turn's id is that of the first message that it answers.
 func (out Outbound) IsReply() bool { return out.Turn != "" && out.ID == ReplyID(out.Turn) }
 
-// Cause returns the id of which a derived id was made: that of the message that is answered
-// or spoken of. For any other id it returns the id itself and false.
+// Cause returns the id from which a derived id was made: that of the message which is
+// answered or reported on. For any other id it returns the id itself and false.
 func Cause(id string) (cause string, derived bool) {
 	cause, _, derived = strings.Cut(id, "#")
 	return cause, derived

@@ -247,7 +247,8 @@ func (c truncator) cutArray(raw []byte, most, depth int) []byte {
 	return append(append(out, c.countObject(shown, total)...), ']')
 }
 
-// countObject returns the object at the end of an array that was cut.
+// countObject returns the object that is put at the end of an array that was cut: it says
+// how many elements are shown, of how many.
 func (c truncator) countObject(shown, total int) []byte {
 	where := ""
 	if c.where != "" {

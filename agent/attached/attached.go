@@ -33,7 +33,7 @@ type Files struct {
 	unfetched []string // texts to people about files that are no entries
 }
 
-// Apply updates the files by one more entry of the turn.
+// Apply updates the files of a turn by the next entry of the turn's log.
 func (f *Files) Apply(r journal.Record) {
 	switch d := r.Data.(type) {
 	case sessions.User:
@@ -79,7 +79,7 @@ func Entries(turn string, in bus.Inbound) []sessions.Entry {
 	return entries
 }
 
-// A Trace is what a session's log holds of a message.
+// A Trace says what a session's log knows about a message.
 type Trace struct {
 	Person string // who said it; "" if the log does not have it
 	// Paths are the files in the workspace that came with this message and with no other,

@@ -24,7 +24,7 @@ type outcome struct {
 	failed *tools.Error
 }
 
-// failedWith returns a failure.
+// failedWith returns the outcome of a call that failed with this code and text.
 func failedWith(code tools.Code, format string, args ...any) outcome {
 	return outcome{failed: tools.Errorf(code, format, args...)}
 }
@@ -38,7 +38,7 @@ func Run(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call)
 	return out.result, out.failed
 }
 
-// run is Run with an outcome.
+// run is Run, with an outcome in place of a result and an error.
 func run(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call) outcome {
 	limit := deadline(tool.Spec(), use.Args)
 	ctx, cancel := context.WithTimeout(ctx, limit)

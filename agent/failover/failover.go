@@ -55,7 +55,7 @@ type Chain struct {
 	last map[string]answered // by session
 }
 
-// answered holds which link has answered a session last, and when.
+// An answered says which link of a chain has answered a session last, and when.
 type answered struct {
 	link int
 	at   time.Time

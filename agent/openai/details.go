@@ -61,7 +61,8 @@ func (d *detail) continuedBy(next map[string]any) bool {
 	return kind == before && from == to && (kind == "reasoning.text" || kind == "reasoning.summary")
 }
 
-// merge adds a part's fields to this entry.
+// merge adds the fields of the next part of an entry to the entry: texts are appended, other
+// values replaced.
 func (d *detail) merge(next map[string]any) {
 	for k, v := range next {
 		part, isText := v.(string)

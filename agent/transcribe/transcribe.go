@@ -67,7 +67,7 @@ func (t *Transcriber) Words(ctx context.Context, name string, recording []byte) 
 	}
 }
 
-// try is one try of Words.
+// try sends a recording to the service once.
 func (t *Transcriber) try(ctx context.Context, name string, recording []byte) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

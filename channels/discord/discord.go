@@ -103,7 +103,7 @@ func (noBook) Chats(context.Context) ([]channels.Chat, error)       { return nil
 func (noBook) Cursor(context.Context, bus.Address) (string, error)  { return "", nil }
 func (noBook) SetCursor(context.Context, bus.Address, string) error { return nil }
 
-// A timing says how often and how long Receive does its recurring work.
+// A timing has the intervals and time limits of Receive, which tests shorten.
 type timing struct {
 	save  time.Duration // how often the cursor is saved
 	hello time.Duration // how long the gateway may take to say hello

@@ -49,7 +49,8 @@ func (b *Book) Begin(ctx context.Context, send channels.Send) (known channels.Se
 	return known, fresh, nil
 }
 
-// untouched reports whether a send is still as Begin recorded it at that time.
+// untouched reports whether a send is still as Begin recorded it at a time: nothing was sent
+// of it since.
 func untouched(send channels.Send, at time.Time) bool {
 	for i, p := range send.Parts {
 		first := p.State == channels.Sending || p.State == channels.Drafted && p.PlatformID == ""

@@ -17,7 +17,7 @@ import (
 // Name is the channel's name. No configuration mentions it.
 const Name = "web"
 
-// Person returns the person's id of those who speak with the API token of that name.
+// Person returns the id of the person as whom users of the API token of that name speak.
 func Person(token string) string { return Name + ":" + token }
 
 // Address returns the address at which a token's user talks to the agent: in the session

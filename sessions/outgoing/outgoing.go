@@ -75,7 +75,7 @@ type File struct {
 	Size   int64
 }
 
-// RefOf returns the folder for the files that a call of a session sends.
+// RefOf returns the name of the folder for the files that a call of a session sends.
 func RefOf(session, call string) string { return hashName(session) + "/" + hashName(call) }
 
 // hashName returns the first half of a text's SHA-256, as a file name.

@@ -138,8 +138,8 @@ func (w *walk) addItem(dir *os.Root, name, full string, depth int) error {
 	return errors.Join(err, below.Close())
 }
 
-// copyOldEntries copies the entries of a folder that cannot be read from the earlier
-// tree.
+// copyOldEntries copies from the earlier tree the entries of a folder that cannot be read
+// now.
 func (w *walk) copyOldEntries(folder string) {
 	for name, e := range w.base.Entries {
 		if strings.HasPrefix(string(name), folder+"/") {

@@ -242,8 +242,10 @@ func (s *server) connectLane() (*sql.Conn, error) {
 	return s.connect(context.Background())
 }
 
-// transact runs fn in a transaction. If that fails, undone reports whether the
-// transaction was certainly rolled back, and not because of fn.
+// transact runs fn in a transaction. If the transaction fails, undone reports whether it was
+// certainly rolled back, for a reason other than fn, such as a lost connection. If that
+// fails, undone reports whether the transaction was certainly rolled back, and not because
+// of fn.
 func transact(conn *sql.Conn, fn func(*Tx) error) (undone bool, err error) {
 	ctx := context.Background() // each statement has a deadline of its own
 	if _, err := conn.ExecContext(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED"); err != nil {

@@ -15,7 +15,7 @@ import (
 	"parley/tools/sandbox"
 )
 
-// Config holds what the tools work with.
+// Config connects the tools to the sandbox and the sessions' directories.
 type Config struct {
 	Sandbox sandbox.Sandbox
 	// Place returns the sandbox place in which git runs for a call: the folder path of the

@@ -217,7 +217,8 @@ func fileUseOf(tool string) fileUse {
 	return usesNoFiles
 }
 
-// A markingTool is a tool that keeps marks.
+// A markingTool is a tool wrapped so that files which it writes after reading something
+// untrusted are marked.
 type markingTool struct {
 	tools.Tool
 	marker Marker

@@ -11,7 +11,7 @@ import (
 	"parley/tools/sandbox"
 )
 
-// Config holds what the tools work with.
+// Config connects the tools to the sandbox and the sessions' directories.
 type Config struct {
 	Sandbox sandbox.Sandbox
 	// Place returns the folder and the sandbox settings with which a call's commands run.

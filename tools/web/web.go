@@ -21,7 +21,7 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// Config holds what the tools work with.
+// Config connects the tools to the operator's settings and to what they need of the server.
 type Config struct {
 	// Settings returns the operator's settings, as they are now.
 	Settings func() Settings

@@ -37,12 +37,14 @@ type Report struct {
 	Ticks json.RawMessage `json:"cost_in_usd_ticks"`
 }
 
-// read has what is counted of the prompt beside its tokens.
+// read is the part of a Report that says how many tokens of the prompt came from the
+// provider's cache.
 type read struct {
 	Cached float64 `json:"cached_tokens"`
 }
 
-// wrote has what is counted of the answer beside its tokens.
+// wrote is the part of a Report that says how many tokens of the answer the model used to
+// think.
 type wrote struct {
 	Reasoning float64 `json:"reasoning_tokens"`
 }

@@ -19,7 +19,7 @@ type fault struct {
 }
 
 // Fail orders act for the next calls of that kind ("POST messages"; "" is every kind) to a
-// channel ("" is every one), as many as times; with 0 until Heal. Of several faults that
+// channel ("" is every one), as many as times; with 0 until ClearFaults. Of several faults that
 // fit a call the first one applies.
 func (s *Server) Fail(what, channel string, times int, act Act) {
 	s.mu.Lock()

@@ -25,7 +25,7 @@ type orders struct {
 }
 
 // Fail orders act for the next calls of a method ("" is every one) to a channel ("" is
-// every one; of users.info it is the user), as many as times; with 0 until Heal. Of
+// every one; of users.info it is the user), as many as times; with 0 until ClearFaults. Of
 // several faults that fit a call the first one applies.
 func (s *Server) Fail(method, channel string, times int, act Act) {
 	s.mu.Lock()

@@ -94,7 +94,7 @@ func (h *hook) add(e *envelope) {
 	}
 }
 
-// sendLine makes the requests of one channel until there are none.
+// sendLine sends the queued requests of one chat, one after the other, until none is left.
 func (h *hook) sendLine(chat string) {
 	for {
 		h.mu.Lock()

@@ -42,7 +42,7 @@ func (s *Server) startStream(w http.ResponseWriter, form url.Values) {
 	writeResult(w, map[string]any{"channel": put.Channel, "ts": put.TS})
 }
 
-// changeStream answers chat.appendStream, or with ends chat.stopStream.
+// changeStream answers chat.appendStream or, if ends is set, chat.stopStream.
 func (s *Server) changeStream(w http.ResponseWriter, form url.Values, ends bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

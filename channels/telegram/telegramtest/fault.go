@@ -28,7 +28,7 @@ const (
 type Fault struct {
 	Method string // "" is every one
 	Chat   int64  // 0 is every one
-	Times  int    // 0 is until Heal
+	Times  int    // 0 is until ClearFaults
 	Act    Act
 	Delay  time.Duration // before anything else
 
@@ -155,7 +155,8 @@ type sayRequest struct {
 	Text string `json:"text"`
 }
 
-// control serves the paths by which people and other processes play the users:
+// control serves the paths through which a person at a terminal, or another process, can act as a
+// user:
 //
 //	POST /_control/say   {"chat": 1, "user": 1, "text": "…"}  → {"message_id": 1}
 //	GET  /_control/sent?chat=1                                → what the bot said there

@@ -28,7 +28,7 @@ const (
 	Foreign     = ".agent/mcp"    // what MCP servers gave, named by the id of the call
 )
 
-// Folders returns all of these folders.
+// Folders returns the names of all folders in a workspace to which Parley itself adds files.
 func Folders() []string { return []string{Attachments, Pictures, Results, Foreign} }
 
 // Unnamed returns those of a session's files that Parley has put there and that no entry

@@ -57,7 +57,7 @@ func askOf(a bus.Ask) Ask {
 // questions of its own turns.
 func (c caller) mayAnswerAsks() bool { return c.mayApprove() || c.mayTalkToAgent() }
 
-// asPerson returns the person that a caller counts as where people have rights.
+// asPerson returns a caller as a person, for checks of what people may do.
 func (c caller) asPerson() bus.Person {
 	if c.local {
 		return bus.Person{ID: console.Owner, Owner: true}

@@ -22,7 +22,7 @@ type Config struct {
 	Log   *slog.Logger
 }
 
-// A Trail keeps records.
+// A Trail writes audit records to the store and, if one is configured, to a file.
 type Trail struct{ cfg Config }
 
 // New makes a Trail.

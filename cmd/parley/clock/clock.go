@@ -271,7 +271,7 @@ func MissedID(id string, slot time.Time) string {
 	return bus.DerivedID(schedules.SlotID(id, slot), "#missed")
 }
 
-// missedText returns the words of that message.
+// missedText returns the text of the message with the id MissedID.
 func missedText(s schedules.Schedule) string {
 	form := "2006-01-02 15:04 MST"
 	if s.Slot.Second()+s.MissedFrom.Second() > 0 {

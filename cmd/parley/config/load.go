@@ -164,7 +164,8 @@ type Sought struct {
 	Unread string
 }
 
-// seek returns where a file is looked for.
+// seek returns where the configuration file is looked for, and whether a parley.toml in the
+// working directory is left unread.
 func (l *loader) seek() (s Sought) {
 	file, named, _ := l.findFile()
 	if named {

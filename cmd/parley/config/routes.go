@@ -74,7 +74,8 @@ func (d *decoder) agentRoute(v any) (r AgentRoute, f *fault) {
 	return r, nil
 }
 
-// unknownKey returns the fault of a table that has another key than these.
+// unknownKey returns the fault of a table that has a key beside the known ones; nil if it
+// has none.
 func unknownKey(table map[string]any, what string, keys ...string) *fault {
 	for _, key := range slices.Sorted(maps.Keys(table)) {
 		if !slices.Contains(keys, key) {

@@ -176,7 +176,8 @@ func (l *loader) unknown(full, known []string) {
 	l.wrong(l.lineOf(full...), strings.Join(full, "."), "unknown key", l.suggestion(key, len(full) == 1, known))
 }
 
-// suggestion returns a remedy that says what an unknown key may have been suggestion to be.
+// suggestion returns a remedy for an unknown key: which known key may have been meant, or in
+// which tables there is such a key.
 func (l *loader) suggestion(key string, top bool, known []string) string {
 	if near := spelling.Nearest(key, known); near != "" {
 		if top {

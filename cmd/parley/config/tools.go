@@ -76,7 +76,7 @@ type Transcribe struct {
 	Model   string
 }
 
-// transcribeSections declares the settings of that service.
+// transcribeSections declares the settings of the service that writes down voice messages.
 func transcribeSections() []section {
 	return []section{{name: "transcribe", settings: []setting{
 		{key: "base_url", kind: asURL, schemes: []string{"http", "https"}, example: `"http://127.0.0.1:8000/v1"`,

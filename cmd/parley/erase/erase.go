@@ -192,7 +192,7 @@ func (e *Eraser) withSubAgents(ctx context.Context, person string, keys []string
 	return keys, nil
 }
 
-// A target says what one call erases.
+// A target is what one call of an Eraser erases.
 type target struct {
 	person    string        // "" for a session
 	origin    string        // if the person is a program's token: the origin of its messages

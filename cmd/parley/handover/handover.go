@@ -196,7 +196,8 @@ func (d *Desk) newTask(ctx context.Context, call tools.Call, what tools.Delegati
 	return t, nil
 }
 
-// address returns the address of a sub-agent's session, at which nobody is.
+// address returns the address of a sub-agent's session. It belongs to no chat: nobody reads
+// or writes there.
 func address(t tasks.Task) bus.Address {
 	parts := strings.Split(t.Session, ":") // neither part is encoded: both are hashes
 	return bus.Address{Channel: bus.SubAgents, Chat: parts[2], Thread: parts[3]}

@@ -166,8 +166,8 @@ func Unusable(dir string, err error) error {
 		dir, os.Geteuid(), os.Geteuid(), dir, err)
 }
 
-// ForeignDir returns a directory of the workspaces, among those that match the patterns,
-// that this user cannot work in; "" if there is none.
+// ForeignDir returns a directory in which this user cannot work, among those directories of
+// the workspaces that match the patterns; "" if there is none.
 func ForeignDir(root string, patterns ...string) (string, error) {
 	for _, pattern := range patterns {
 		found, err := fs.Glob(os.DirFS(root), pattern)

@@ -93,7 +93,7 @@ func (c Command) choosePlatform(ctx context.Context, d *dialogue) (config.Platfo
 	return config.Platform{}, &UsageError{fmt.Sprintf("there is no platform %q: one of %s, %s", name, strings.Join(platforms.Names(), ", "), noChannel)}
 }
 
-// askTokens asks for the tokens that a channel needs which receives in the usual way.
+// askTokens asks for the tokens of a channel that receives in the platform's usual way.
 func (c Command) askTokens(ctx context.Context, d *dialogue, p config.Platform) ([]token, error) {
 	files := map[string]string{"bot_token": c.TokenFile, "app_token": c.AppTokenFile}
 	flags := map[string]string{"bot_token": "--token-file", "app_token": "--app-token-file"}

@@ -137,7 +137,7 @@ func (d *dialogue) confirm(ctx context.Context, what string, usual bool) (bool, 
 	}
 }
 
-// A choice is one of several things.
+// A choice is one of the possible answers to a question.
 type choice struct{ name, title string }
 
 // choose asks for one of several, by its number or its name.

@@ -72,7 +72,7 @@ func replace(path, text string) (err error) {
 	return nil
 }
 
-// secrets returns the secrets that are written to files, by the names of these.
+// secrets returns the secrets that are written to files, by the files' names.
 func (s settings) secrets() map[string]string {
 	all := map[string]string{}
 	add := func(name string, held secret) {

@@ -31,7 +31,7 @@ type Book interface {
 	Forget(ctx context.Context, scope, owner string) error
 }
 
-// A Desk answers the commands.
+// A Desk carries out the commands /memory and /link.
 type Desk struct {
 	Book   Book
 	Bus    bus.Bus
@@ -39,7 +39,7 @@ type Desk struct {
 	Now    func() time.Time            // nil is time.Now
 }
 
-// IsPersonal reports whether a command is one of these.
+// IsPersonal reports whether a command is /memory or /link.
 func IsPersonal(command bus.Inbound) bool { return command.Text == Memory || command.Text == Link }
 
 // Handle carries a command out. When it returns nil, the command is done and answered.

@@ -14,7 +14,7 @@ type Route struct {
 	Agent   string
 }
 
-// said holds what the choice of an agent depends on.
+// A said holds what is known of a message when its agent is chosen.
 type said struct {
 	chat, user string
 	text       string

@@ -38,8 +38,8 @@ func ToolNames() []string {
 	return names
 }
 
-// CheckRule returns the tool that a rule names and that does not exist, or why the rule
-// cannot be read.
+// CheckRule checks a rule: unknown is the tool that the rule names, if there is no such
+// tool, and err says why the rule cannot be read.
 func CheckRule(text string) (unknown string, err error) {
 	rule, err := guard.ParseRule(text)
 	if err != nil {

@@ -47,7 +47,7 @@ func leavesFiles() []string {
 	return []string{"message", "ask_user", "schedule", "job_stop", "chat_history", "web_fetch", "web_search"}
 }
 
-func (d *Desk) place(session string) (*workspace.Dir, snapshots.Place, error) {
+func (d *Desk) openPlace(session string) (*workspace.Dir, snapshots.Place, error) {
 	dir, own, err := d.cfg.Open(session)
 	if err != nil {
 		return nil, snapshots.Place{}, err
@@ -61,7 +61,7 @@ func (d *Desk) Begin(ctx context.Context, call tools.Call) error {
 	if d.cfg.Off() || slices.Contains(leavesFiles(), call.Name) {
 		return nil
 	}
-	dir, place, err := d.place(call.Session)
+	dir, place, err := d.openPlace(call.Session)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (d *Desk) Begin(ctx context.Context, call tools.Call) error {
 
 // End implements agent.History: it records what a turn has changed.
 func (d *Desk) End(ctx context.Context, session, turn string) error {
-	_, place, err := d.place(session)
+	_, place, err := d.openPlace(session)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (d *Desk) Undo(ctx context.Context, w agent.Undoing) (string, error) {
 	case word != "" && (err != nil || n <= 0):
 		return s.usageText(), nil
 	}
-	dir, place, err := d.place(w.Session)
+	dir, place, err := d.openPlace(w.Session)
 	if err != nil {
 		return "", err
 	}
@@ -167,7 +167,7 @@ func (d *Desk) restoreMarks(dir *workspace.Dir, undone snapshots.Record) error {
 
 // list returns the answer that lists what can be undone.
 func (d *Desk) list(w agent.Undoing, s speaker) (string, error) {
-	_, place, err := d.place(w.Session)
+	_, place, err := d.openPlace(w.Session)
 	if err != nil {
 		return "", err
 	}
@@ -180,7 +180,7 @@ func (d *Desk) list(w agent.Undoing, s speaker) (string, error) {
 
 // Changes lists what turns have changed, the newest first, for the tool.
 func (d *Desk) Changes(ctx context.Context, call tools.Call) ([]changes.Turn, error) {
-	_, place, err := d.place(call.Session)
+	_, place, err := d.openPlace(call.Session)
 	if err != nil {
 		return nil, err
 	}

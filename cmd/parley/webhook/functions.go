@@ -238,8 +238,8 @@ func labels(v any, others ...any) markdown {
 	return markdown(strings.Join(all, " · "))
 }
 
-// links returns links in a row. The arguments are names and URLs in turn; a name without
-// a URL is left out.
+// links returns links one behind the other, on one line. The arguments are names and URLs in
+// turn; a name without a URL is left out.
 func links(pairs ...any) markdown {
 	var all []string
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -61,7 +61,7 @@ func cleanName(name string) string {
 	return strings.ToLower(strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(name, `\`, "/")), "/"))
 }
 
-// has reports whether the archive has such a part.
+// has reports whether the archive has a part of that name.
 func (a *archive) has(name string) bool { return a.parts[cleanName(name)] != nil }
 
 // read opens a part of the document and calls do to read its XML. If the document has no such

@@ -96,7 +96,7 @@ func (s *slide) readShapes(r *reader) error {
 		case "sp":
 			return s.readShape(r)
 		case "tbl":
-			return s.table(r)
+			return s.readTable(r)
 		case "cNvPr":
 			if alt := strings.Join(strings.Fields(attribute(e, "descr")), " "); alt != "" && !s.notes {
 				s.blocks = append(s.blocks, "[image: "+alt+"]")
@@ -181,8 +181,8 @@ func line(r *reader) (string, error) {
 	return strings.Repeat("  ", deep) + "- " + trimmed, err
 }
 
-// table reads a table.
-func (s *slide) table(r *reader) error {
+// readTable reads a table.
+func (s *slide) readTable(r *reader) error {
 	var rows []string
 	err := r.eachChild(func(e xml.StartElement) error {
 		if e.Name.Local != "tr" {

@@ -59,7 +59,8 @@ func readWord(a *archive, main string, parts *pages.Parts) error {
 	return nil
 }
 
-// partOf returns the name of the part of that kind.
+// partOf returns the name of the document's part of a kind, such as styles; main is the part
+// that refers to it.
 func (w *word) partOf(main, kind string) string {
 	for _, r := range w.links {
 		if r.kind == kind {
@@ -157,7 +158,7 @@ func (w *word) blocks(r *reader, add func(block)) error {
 		case "p":
 			return w.paragraph(r, add)
 		case "tbl":
-			text, err := w.table(r)
+			text, err := w.readTable(r)
 			add(block{text: text})
 			return err
 		case "sdt", "sdtContent", "customXml", "ins", "moveTo", "smartTag", "AlternateContent", "Choice":
@@ -170,8 +171,8 @@ func (w *word) blocks(r *reader, add func(block)) error {
 	})
 }
 
-// table reads a table. The content of each cell is put on one line.
-func (w *word) table(r *reader) (string, error) {
+// readTable reads a table. The content of each cell is put on one line.
+func (w *word) readTable(r *reader) (string, error) {
 	var rows []string
 	err := w.readRows(r, func(cells []string) {
 		rows = append(rows, table.Row(cells))
@@ -226,7 +227,7 @@ func (w *word) cell(r *reader) (text string, span int, err error) {
 		case "p":
 			return w.paragraph(r, add)
 		case "tbl":
-			text, err := w.table(r)
+			text, err := w.readTable(r)
 			add(block{text: text})
 			return err
 		case "tcPr":

@@ -97,5 +97,5 @@ func (p *Parts) Count() int {
 // Page implements Document; n counts from 1.
 func (p *Parts) Page(n int) (Page, error) { return p.all[n-1], nil }
 
-// Note implements Document with what Say has added.
+// Note implements Document: it returns the sentences that AddNote has added.
 func (p *Parts) Note() string { return p.note }

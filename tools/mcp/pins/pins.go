@@ -86,7 +86,7 @@ type server struct {
 // New makes Pins that use a store.
 func New(store Store) *Pins { return &Pins{store: store, servers: map[string]server{}} }
 
-// Version returns a number that grows whenever Offered may return something else.
+// Version returns a number that grows whenever OfferedTools may return something else.
 func (p *Pins) Version() int64 { return p.version.Load() }
 
 // Load reads what is stored, including what other processes have stored.
