@@ -3,6 +3,7 @@ package models_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -159,6 +160,35 @@ type noMeters struct{}
 
 func (noMeters) Model(failover.Try)      {}
 func (noMeters) Failover(string, string) {}
+
+// The protocol is that of the settings.
+func TestTheConfiguredProtocolIsAsked(t *testing.T) {
+	for setting, want := range map[string]string{`"auto"`: "/v1/chat/completions", `"chat"`: "/v1/chat/completions", `"responses"`: "/v1/responses"} {
+		s := agenttest.New(func(q agenttest.Request) agenttest.Response {
+			if strings.HasSuffix(q.Path, "/responses") {
+				return agenttest.Stream(`{"type":"response.output_text.delta","delta":"fine"}`, `{"type":"response.completed","response":{"output":[]}}`)
+			}
+			return agenttest.Reply("fine")
+		})
+		file := filepath.Join(t.TempDir(), "parley.toml")
+		if err := os.WriteFile(file, fmt.Appendf(nil, "[model]\nname = \"m\"\nbase_url = %q\napi = %s\n", s.Start(t), setting), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := config.Load(config.Options{File: file, Home: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lists, err := models.New(t.Context(), cfg, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
+		a, err := lists[config.MainAgent][0].Model.Generate(t.Context(), r, func(llm.Delta) {})
+		if err != nil || a.Blocks[0].Text != "fine" || s.Requests()[0].Path != want {
+			t.Errorf("api = %s: asked at %s, answered %+v, %v", setting, s.Requests()[0].Path, a.Blocks, err)
+		}
+	}
+}
 
 // What one process finds out of a model, all know: it is left alone by another process,
 // and by one that starts later.
