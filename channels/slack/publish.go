@@ -316,6 +316,7 @@ func (c *Channel) actionInbound(ctx context.Context, d interaction.Action, me Ac
 		return in, commandReply{}, nil
 	}
 	in.Text = slashText(c.resolveReferences(ctx, d.Says, me))
+	in.Called = true // the command's name is the bot's
 	switch {
 	case !takesPart:
 		return in, commandReply{Text: aloneText}, nil

@@ -55,6 +55,9 @@ func TestAWordLeadsToAnAgentOnEachPlatform(t *testing.T) {
 		t.Errorf("the agent who was called into a thread was not told what was said before: %s", newest)
 	}
 
+	w.slack.Command("C1", "U2", "ops are you there?")
+	want("Slack's command", slackSaid(t, w.slack, "C1", 5)[4].Text, "large 1: are you there?")
+
 	w.discord.Say("100", "501", discordCalled+"ops is it up?")
 	answer := discordSaid(t, w.discord, "100", 1)[0]
 	want("Discord", answer.Text, "large 1: is it up?")
@@ -78,8 +81,46 @@ func TestAWordLeadsToAnAgentOnEachPlatform(t *testing.T) {
 		t.Errorf("after the edit the model was asked %s", newest)
 	}
 	p.Stop()
-	if n := w.Count("sessions.db", "SELECT count(*) FROM sessions WHERE key LIKE 'ops:%'"); n != 4 {
-		t.Errorf("the agent ops has %d conversations, want two in Slack's threads and one on each other platform", n)
+	if n := w.Count("sessions.db", "SELECT count(*) FROM sessions WHERE key LIKE 'ops:%'"); n != 5 {
+		t.Errorf("the agent ops has %d conversations, want three on Slack and one on each other platform", n)
+	}
+}
+
+// /stop stops the turns of all agents in a chat, and behind an agent's name that one's alone.
+func TestStopOfSeveralAgents(t *testing.T) {
+	t.Parallel()
+	stalls := func(r agenttest.Request) agenttest.Response {
+		if strings.Contains(r.Said(), "wait") {
+			return agenttest.Reply("so it").Stall()
+		}
+		return namedModel(r)
+	}
+	w := parleytest.New(t, stalls, opsByWord)
+	text, err := os.ReadFile(w.File)
+	must(t, err)
+	must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), "introduce =", "routes = [{ match = { mention = \"ops\" }, agent = \"ops\" }]\nintroduce =", 1)), 0o600))
+	p := w.Serve()
+	cancelled := func(agent string) int {
+		return w.Count("sessions.db", "SELECT count(*) FROM entries e JOIN sessions s ON s.id = e.session WHERE CAST(s.key AS TEXT) LIKE '"+agent+":%' AND e.kind = 'turn_done' AND e.data LIKE '%cancelled%'")
+	}
+	const group = -7
+	begin := func(asked int) {
+		t.Helper()
+		w.Telegram.Say(group, 2, "@parleybot ops wait")
+		w.Telegram.Say(group, 2, "@parleybot wait")
+		parleytest.WaitFor(t, "both to be at work", func() bool { return w.Model.Asked() == asked })
+	}
+	begin(2)
+	w.Telegram.Say(group, 2, "/stop@parleybot")
+	parleytest.WaitFor(t, "both to be stopped", func() bool { return cancelled("ops") == 1 && cancelled("main") == 1 })
+	begin(4)
+	w.Telegram.Say(group, 2, "@parleybot ops /stop")
+	parleytest.WaitFor(t, "one of them to be stopped", func() bool { return cancelled("ops") == 2 })
+	w.Telegram.Say(group, 2, "/stop@parleybot")
+	parleytest.WaitFor(t, "the other to be stopped", func() bool { return cancelled("main") == 2 })
+	p.Stop()
+	if cancelled("ops") != 2 || cancelled("main") != 2 {
+		t.Errorf("%d and %d turns were stopped, want 2 and 2", cancelled("ops"), cancelled("main"))
 	}
 }
 
