@@ -63,6 +63,7 @@ func agentSettings() []setting {
 		{key: "user_turns_hour", kind: asCount, least: 1, example: `60`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.UserTurnsHour })},
 		{key: "model", kind: asText, example: `"gpt-5-mini"`, since: first, fills: into(func(a *Agent) any { return &a.Model })},
 		{key: "fallback", kind: asTexts, example: `["backup"]`, since: first, fills: into(func(a *Agent) any { return &a.Fallback })},
+		{key: "workspace", kind: asPath, example: `"ops"`, since: notYet},
 		{key: "may_spawn", kind: asTexts, example: `["research"]`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.MaySpawn })},
 	}
 }
