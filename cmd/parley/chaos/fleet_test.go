@@ -54,12 +54,18 @@ type fleet struct {
 	killed      func(role string)
 }
 
-// newFleet makes a fleet without a process; more is added to its configuration.
-func newFleet(t *testing.T, script agenttest.Script, more ...string) *fleet {
+// skipUnlessFleet skips what takes its time, and the machine for itself.
+func skipUnlessFleet(t *testing.T) {
 	t.Helper()
 	if testing.Short() || os.Getenv("PARLEY_FLEET") == "" {
 		t.Skip("a fleet takes its time and the machine for itself: make test, make fleet, or make chaos")
 	}
+}
+
+// newFleet makes a fleet without a process; more is added to its configuration.
+func newFleet(t *testing.T, script agenttest.Script, more ...string) *fleet {
+	t.Helper()
+	skipUnlessFleet(t)
 	if _, err := parleytest.Binary(); err != nil { // it takes long, and no wait for a process should include it
 		t.Fatal(err)
 	}

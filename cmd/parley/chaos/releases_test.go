@@ -263,3 +263,58 @@ func (s *storm) excludeChannel(channel string) {
 	s.chats = slices.DeleteFunc(s.chats, func(p *chat) bool { return p.at.Channel == channel })
 	s.said = s.said[:len(s.chats)]
 }
+
+// The first start after an upgrade from the release before, which bounded no costs, tells the
+// owner which caps hold now: once.
+func TestFleetUpgradeTellsWhichCapsHold(t *testing.T) {
+	skipUnlessFleet(t)
+	t.Parallel()
+	program := buildOlder(t)
+	w := parleytest.New(t, agenttest.Always(agenttest.Reply("fine")), "")
+	text, err := os.ReadFile(w.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := w.File
+	w.File = filepath.Join(t.TempDir(), "older.toml")
+	if err := os.WriteFile(w.File, []byte(strings.Replace(string(text), "introduce = \"never\"\n", "", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	older := w.Command("serve")
+	older.Path = program
+	var said parleytest.SyncBuffer
+	older.Stderr = &said
+	if err := older.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = older.Process.Kill() }) // it may have ended
+	w.Telegram.Say(1, 1, "hello")
+	w.WaitSaid(1, 1)
+	if err := older.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := older.Wait(); err != nil {
+		t.Fatalf("the release before ended with %v: %s", err, said.Tail())
+	}
+
+	w.File = config
+	priced := strings.Replace(string(text), "[model]\n", "[model]\nprice_input = 1.0\nprice_output = 2\n", 1)
+	if err := os.WriteFile(w.File, []byte(priced), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for n, answer := range []int{3, 4} { // what the owner has been told once it is answered
+		serving := w.Serve()
+		if n == 0 {
+			w.WaitSaid(1, 2)
+		}
+		w.Telegram.Say(1, 1, "hello again")
+		told := w.WaitSaid(1, answer)
+		if !strings.Contains(told[1], "What models cost is bounded now") || !strings.Contains(told[1], "$2.00 for one person in a day, $20.00 for all in a day, $200.00 for all in a month") {
+			t.Errorf("the owner is told %q", told[1])
+		}
+		if told[answer-1] != "fine" {
+			t.Errorf("start %d: the owner is told %q", n+1, told[answer-1])
+		}
+		serving.Stop()
+	}
+}
