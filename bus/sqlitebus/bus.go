@@ -26,7 +26,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// DefaultMaxHold is the longest turn and some grace.
+// DefaultMaxHold is Config.MaxHold if it is left out: the length of the longest turn, and some
+// more.
 const DefaultMaxHold = 35 * time.Minute
 
 // Config says where the bus lives and what bounds it.
@@ -48,7 +49,7 @@ type Bus struct {
 	*holds
 
 	log      *slog.Logger
-	self     string // names this process
+	self     string // the name of this process
 	caps     bus.Caps
 	db       *sqldb.DB
 	lock     *lockedFile
@@ -116,7 +117,8 @@ func (b *Bus) Close() error {
 	return errors.Join(err, b.db.Close(), b.lock.Close())
 }
 
-// translate turns the database's ErrClosed into the bus's.
+// translate returns bus.ErrClosed for the database's error of that meaning, and any other error
+// as it is.
 func translate(err error) error {
 	if errors.Is(err, sqldb.ErrClosed) {
 		return bus.ErrClosed

@@ -39,6 +39,7 @@ func (b *Bus) Dead(ctx context.Context) iter.Seq2[Letter, error] {
 		SELECT topic, key, seq, id, urgent, not_before, body, replays, attempts, 0, reason, buried FROM dead ORDER BY n`)
 }
 
+// letters reads the messages that a query selects.
 func (b *Bus) letters(ctx context.Context, query string) iter.Seq2[Letter, error] {
 	return func(yield func(Letter, error) bool) {
 		rows, err := b.db.Read.QueryContext(ctx, query)
@@ -78,7 +79,7 @@ type Known struct {
 func (b *Bus) Known(ctx context.Context) iter.Seq2[Known, error] {
 	return func(yield func(Known, error) bool) {
 		rows, err := b.db.Read.QueryContext(ctx, `SELECT topic, day, id FROM seen WHERE day >= ? ORDER BY topic, day`,
-			today(time.Now().UnixMicro())-1)
+			dayOf(time.Now().UnixMicro())-1)
 		if err != nil {
 			yield(Known{}, fmt.Errorf("read known ids: %w", err))
 			return

@@ -81,6 +81,7 @@ func (f *feeds) feed(name bus.Feed) *feed {
 	return x
 }
 
+// add appends an event to a feed, and drops the feed's oldest event if there are too many.
 func (f *feeds) add(x *feed, e *bus.Event, now time.Time) {
 	if len(x.events) == feedEvents {
 		f.dropFirst(x)
@@ -99,6 +100,7 @@ func (f *feeds) add(x *feed, e *bus.Event, now time.Time) {
 	}
 }
 
+// dropFirst drops the oldest event of a feed.
 func (f *feeds) dropFirst(x *feed) {
 	x.lastDropped = x.events[0].ID
 	f.bytes -= sizeOf(x.events[0])
@@ -107,6 +109,7 @@ func (f *feeds) dropFirst(x *feed) {
 	x.start++
 }
 
+// sizeOf returns about how many bytes an event takes in memory.
 func sizeOf(e *bus.Event) int {
 	n := eventSize + len(e.Delta)
 	for _, c := range e.Causes {
@@ -170,7 +173,7 @@ func (f *feeds) Subscribe(ctx context.Context, name bus.Feed, after uint64) (ite
 		w.position--
 	}
 	x.watchers++
-	context.AfterFunc(ctx, w.leave)
+	context.AfterFunc(ctx, w.unsubscribe)
 	return func(yield func(bus.Event, error) bool) {
 		for {
 			e, err := w.read(ctx)
@@ -181,7 +184,7 @@ func (f *feeds) Subscribe(ctx context.Context, name bus.Feed, after uint64) (ite
 	}, nil
 }
 
-// Dropped returns how many events watchers were too slow for.
+// Dropped returns how many events were dropped before a watcher had read them.
 func (f *feeds) Dropped() uint64 { return f.lost.Load() }
 
 func (f *feeds) isClosed() bool {
@@ -206,15 +209,15 @@ type watcher struct {
 	position int
 }
 
-// leave ends the subscription.
-func (w *watcher) leave() {
+// unsubscribe ends the subscription, and removes the feed if nobody needs it any more.
+func (w *watcher) unsubscribe() {
 	w.feeds.mu.Lock()
 	defer w.feeds.mu.Unlock()
 	w.feed.watchers--
 	w.feeds.removeIfUnused(w.feed)
 }
 
-// read waits for the next event. It fails with ErrGone, ErrClosed or ctx's error.
+// read waits for the next event and returns it, or else ErrGone, ErrClosed or ctx's error.
 func (w *watcher) read(ctx context.Context) (bus.Event, error) {
 	for {
 		e, news, err := w.next()

@@ -15,7 +15,7 @@ type holds struct {
 	closed bool
 }
 
-// A hold is a name that somebody holds, with those who wait for it.
+// A hold is a name that somebody holds, with the callers of Hold that wait for the name.
 type hold struct {
 	lose    context.CancelCauseFunc
 	waiters list.List // of chan struct{}: each gets a value when the name becomes its own, and is closed with the bus
@@ -36,7 +36,7 @@ func (h *holds) Hold(ctx context.Context, name string) (held context.Context, re
 	if x == nil {
 		x = &hold{}
 		h.names[name] = x
-		held, release = h.begin(ctx, name, x)
+		held, release = h.startHold(ctx, name, x)
 		h.mu.Unlock()
 		return held, release, nil
 	}
@@ -52,7 +52,7 @@ func (h *holds) Hold(ctx context.Context, name string) (held context.Context, re
 		x.waiters.Remove(place)
 		select {
 		case <-turn: // the name was handed on to this caller, which no longer waits
-			h.handOn(name, x)
+			h.passOn(name, x)
 		default:
 		}
 		return nil, nil, ctx.Err()
@@ -62,12 +62,12 @@ func (h *holds) Hold(ctx context.Context, name string) (held context.Context, re
 	if h.closed {
 		return nil, nil, bus.ErrClosed
 	}
-	held, release = h.begin(ctx, name, x)
+	held, release = h.startHold(ctx, name, x)
 	return held, release, nil
 }
 
-// begin makes the caller the holder of name. The caller holds h.mu, also for handOn.
-func (h *holds) begin(ctx context.Context, name string, x *hold) (context.Context, func()) {
+// startHold makes the caller the holder of name. The caller holds h.mu, also for passOn.
+func (h *holds) startHold(ctx context.Context, name string, x *hold) (context.Context, func()) {
 	held, lose := context.WithCancelCause(ctx)
 	x.lose = lose
 	var once sync.Once
@@ -76,13 +76,13 @@ func (h *holds) begin(ctx context.Context, name string, x *hold) (context.Contex
 			lose(context.Canceled)
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			h.handOn(name, x)
+			h.passOn(name, x)
 		})
 	}
 }
 
-// handOn gives a name to the next caller that waits for it, or frees it.
-func (h *holds) handOn(name string, x *hold) {
+// passOn gives a name to the next caller that waits for it, or frees it.
+func (h *holds) passOn(name string, x *hold) {
 	if h.closed {
 		return
 	}

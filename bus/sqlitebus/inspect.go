@@ -54,6 +54,7 @@ func (b *Bus) HasMail(ctx context.Context, topic bus.Topic, key string) (bool, e
 	return t.boxes[key].mail.n > 0, ctx.Err()
 }
 
+// depth returns the depth of a topic without its dead letters, which are not in memory.
 func (s *scheduler) depth(name bus.Topic) (d bus.Depth) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +205,7 @@ func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, e
 		if _, err := tx.Exec(deleteDead, topic, id); err != nil {
 			return err
 		}
-		return b.insert(tx, a)
+		return b.insertArrival(tx, a)
 	})
 	if err != nil {
 		return "", fmt.Errorf("replay: %w", err)
@@ -222,7 +223,7 @@ func markNextID(tx *sqldb.Tx, a *arrival, id string) error {
 	for {
 		a.replays++
 		a.ID = original + "~" + strconv.Itoa(a.replays)
-		fresh, err := tx.Exec(markSeen, today(a.published), a.topic, a.ID)
+		fresh, err := tx.Exec(markSeen, dayOf(a.published), a.topic, a.ID)
 		if err != nil || fresh > 0 {
 			return err
 		}

@@ -20,8 +20,8 @@ type lease struct {
 	recordFirst bool // the box's when this was claimed: the claim has to be durable before anybody works on it
 	lost        chan struct{}
 
-	settling    sync.Mutex  // held while it is being settled
-	settlingNow atomic.Bool // the same, for recordClaim, which must not wait
+	settling    sync.Mutex  // held while the lease is being settled
+	settlingNow atomic.Bool // the lease is being settled; for recordClaim, which must not wait
 
 	// The scheduler's lock guards these.
 	over    error         // why it is over; nil while it is held
@@ -62,7 +62,7 @@ func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 			return out, err
 		}
 		if news == nil {
-			page, err := l.bus.page(ctx, l.claim, after, last)
+			page, err := l.bus.readPage(ctx, l.claim, after, last)
 			if err != nil {
 				return nil, fmt.Errorf("read mail: %w", err)
 			}
@@ -93,7 +93,7 @@ func (l *lease) knownMail(after int64) (out []bus.Message, last int64, news <-ch
 		}
 		return nil, 0, l.changed, nil
 	}
-	if out = m.after(after); len(out) > 0 {
+	if out = m.messagesAfter(after); len(out) > 0 {
 		l.seen = max(l.seen, out[len(out)-1].Seq)
 	}
 	return out, m.last, nil, nil
@@ -121,9 +121,9 @@ func (l *lease) returnPage(page []storedMessage, after int64) ([]bus.Message, er
 const selectPage = `SELECT seq, id, urgent, not_before, published, body FROM message
 	WHERE topic = ? AND key = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`
 
-// page reads the first messages after that number: as many as fit a page, and at least one
+// readPage reads the first messages after that number: as many as fit a page, and at least one
 // if there is any.
-func (b *Bus) page(ctx context.Context, c bus.Claim, after, last int64) (page []storedMessage, err error) {
+func (b *Bus) readPage(ctx context.Context, c bus.Claim, after, last int64) (page []storedMessage, err error) {
 	rows, err := b.db.Read.QueryContext(ctx, selectPage, c.Topic, c.Key, after, last, pageMessages)
 	if err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ type settlement struct {
 }
 
 const (
-	bury = `INSERT OR REPLACE INTO dead (topic, id, key, seq, replays, urgent, not_before, published, attempts, reason, buried, body)
+	insertDead = `INSERT OR REPLACE INTO dead (topic, id, key, seq, replays, urgent, not_before, published, attempts, reason, buried, body)
 		SELECT topic, id, key, seq, replays, urgent, not_before, published, ?, ?, ?, body
 		FROM message WHERE topic = ? AND key = ? AND seq > ? AND seq <= ? ORDER BY seq`
 	bytesUpto  = `SELECT coalesce(sum(length(body)), 0) FROM message WHERE topic = ? AND key = ? AND seq <= ?`
@@ -201,7 +201,7 @@ const (
 func (st *settlement) write(tx *sqldb.Tx) error {
 	c := st.claim
 	if st.end.Dead > st.end.Done {
-		_, err := tx.Exec(bury, c.Attempts, st.end.Reason, st.now.UnixMicro(), c.Topic, c.Key, st.end.Done, st.upto)
+		_, err := tx.Exec(insertDead, c.Attempts, st.end.Reason, st.now.UnixMicro(), c.Topic, c.Key, st.end.Done, st.upto)
 		if err != nil {
 			return err
 		}
@@ -289,7 +289,7 @@ func (b *Bus) findFirst(x *box, st *settlement) {
 	b.sched.mu.Lock()
 	last := x.mail.last
 	b.sched.mu.Unlock()
-	page, err := b.page(context.Background(), st.claim, 0, last)
+	page, err := b.readPage(context.Background(), st.claim, 0, last)
 	if err != nil {
 		b.log.Error("mailbox not read", slog.String("topic", string(st.claim.Topic)), slog.Any("error", err))
 	}

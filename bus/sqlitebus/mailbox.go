@@ -18,21 +18,22 @@ const (
 	pageBytes    = 256 << 10 // bytes read from disk at once, about
 )
 
-type state uint8
+// A boxState says whether a mailbox can be claimed.
+type boxState uint8
 
 const (
-	idle    state = iota // only while s.mu is held, or while its first message is being committed
-	ready                // in its topic's queue
-	delayed              // has a deadline at which it becomes due
-	leased               // has a deadline at which the lease ends
+	idle    boxState = iota // only while s.mu is held, or while its first message is being committed
+	ready                   // in its topic's queue
+	delayed                 // has a deadline at which it becomes due
+	leased                  // has a deadline at which the lease ends
 )
 
 // A box is a mailbox as the scheduler knows it.
 type box struct {
 	topic       *topic
 	key         string
-	state       state
-	recordFirst bool // its next claim has to be durable before anybody works on it; see recordClaim
+	state       boxState
+	recordFirst bool // the next claim has to be durable before anybody works on it; see recordClaim
 	attempts    int
 	mail        mailState
 	bytes       int        // of the bodies in mail and in arriving
@@ -51,7 +52,7 @@ type storedMessage struct {
 
 func (l *storedMessage) size() int { return messageSize + len(l.Body) }
 
-// A mailState is what the scheduler knows of the messages of a mailbox.
+// A mailState is what the scheduler knows about the messages of a mailbox.
 type mailState struct {
 	n         int             // number of messages
 	last      int64           // the highest number
@@ -61,7 +62,8 @@ type mailState struct {
 	head      []storedMessage // the first messages, without a gap; the others are only on disk
 }
 
-// add adds a message. If it keeps the message in memory, it subtracts the size from budget.
+// add adds a message. If it keeps the message in memory, it subtracts the message's size from
+// budget.
 func (m *mailState) add(l storedMessage, budget *int) {
 	if m.n == 0 {
 		m.published, m.notBefore = l.published, l.NotBefore
@@ -131,9 +133,9 @@ func (m *mailState) freeBeyond(budget *int) {
 	m.head = nil
 }
 
-// after returns copies of the messages after a number, or none if the first of these is not
+// messagesAfter returns copies of the messages after a number, or none if the first of these is not
 // in memory.
-func (m *mailState) after(seq int64) []bus.Message {
+func (m *mailState) messagesAfter(seq int64) []bus.Message {
 	i := len(m.head)
 	for i > 0 && m.head[i-1].Seq > seq {
 		i--
@@ -155,6 +157,7 @@ func cloneMessages(letters []storedMessage) []bus.Message {
 // A readyQueue is the queue of a topic's mailboxes that can be claimed.
 type readyQueue struct{ first, last *box }
 
+// pushBack puts a mailbox at the end of the queue.
 func (q *readyQueue) pushBack(x *box) {
 	if q.last == nil {
 		q.first = x
@@ -164,6 +167,7 @@ func (q *readyQueue) pushBack(x *box) {
 	q.last = x
 }
 
+// pushFront puts a mailbox at the beginning of the queue.
 func (q *readyQueue) pushFront(x *box) {
 	if q.first == nil {
 		q.last = x
@@ -171,6 +175,7 @@ func (q *readyQueue) pushFront(x *box) {
 	x.next, q.first = q.first, x
 }
 
+// popFront removes the first mailbox from the queue and returns it; nil if there is none.
 func (q *readyQueue) popFront() *box {
 	x := q.first
 	q.first, x.next = x.next, nil

@@ -66,9 +66,9 @@ func (s *sequence) next(tx *sqldb.Tx) (int64, error) {
 	return s.last, nil
 }
 
-// committed records that a number has become durable, and with it the reserve that was
+// recordCommit records that a number has become durable, and with it the reserve that was
 // raised for it.
-func (s *sequence) committed(seq int64) {
+func (s *sequence) recordCommit(seq int64) {
 	if reserved := s.reserved.Load(); seq > reserved {
 		s.reserved.CompareAndSwap(reserved, seq+seqAhead)
 	}

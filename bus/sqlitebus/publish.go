@@ -21,13 +21,13 @@ type arrival struct {
 
 	refused error // why it was not stored, if not because of the database
 	box     *box  // its mailbox, once it has a number
-	decided bool  // it is known whether it was stored
-	stored  bool  // it was stored
+	decided bool  // it is known whether the message was stored
+	stored  bool  // the message was stored
 }
 
 // Publish implements bus.Bus: it stores the message in one transaction.
 func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
-	if err := check(topic, m); err != nil {
+	if err := checkMessage(topic, m); err != nil {
 		return err
 	}
 	m.Body = bytes.Clone(m.Body)
@@ -36,18 +36,18 @@ func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error
 	if err := b.commit(ctx, a, func(tx *sqldb.Tx) error { return b.storeNew(tx, a) }); err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
-	b.sweep(today(a.published))
+	b.sweep(dayOf(a.published))
 	return nil
 }
 
-// check returns an ErrInvalid if a message can never be accepted.
-func check(topic bus.Topic, m bus.Message) error {
+// checkMessage returns an ErrInvalid if a message can never be accepted.
+func checkMessage(topic bus.Topic, m bus.Message) error {
 	switch {
 	case topic == "":
 		return fmt.Errorf("%w: no topic", bus.ErrInvalid)
-	case !isName(m.ID, bus.MaxID):
+	case !isValidName(m.ID, bus.MaxID):
 		return fmt.Errorf("%w: id of %d bytes", bus.ErrInvalid, len(m.ID))
-	case !isName(m.Key, bus.MaxKey):
+	case !isValidName(m.Key, bus.MaxKey):
 		return fmt.Errorf("%w: key of %d bytes", bus.ErrInvalid, len(m.Key))
 	case len(m.Body) > bus.MaxBody:
 		return fmt.Errorf("%w: body of %d bytes", bus.ErrInvalid, len(m.Body))
@@ -55,7 +55,7 @@ func check(topic bus.Topic, m bus.Message) error {
 	return nil
 }
 
-func isName(s string, longest int) bool {
+func isValidName(s string, longest int) bool {
 	return s != "" && len(s) <= longest && utf8.ValidString(s) && !strings.Contains(s, "\x00")
 }
 
@@ -68,8 +68,8 @@ const (
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
-// today returns the day of a time in microseconds.
-func today(us int64) int64 { return us / (24 * time.Hour).Microseconds() }
+// dayOf returns the day of a time in microseconds.
+func dayOf(us int64) int64 { return us / (24 * time.Hour).Microseconds() }
 
 // commit runs write, which stores a or refuses it, and tells the scheduler when that is
 // durable. If the database rolls the transaction back, it runs write again; so each run
@@ -84,9 +84,9 @@ func (b *Bus) commit(ctx context.Context, a *arrival, write func(*sqldb.Tx) erro
 		return write(tx)
 	})
 	if err == nil && a.box != nil {
-		b.seqs.committed(a.Seq)
+		b.seqs.recordCommit(a.Seq)
 	}
-	b.sched.committed(a, err == nil)
+	b.sched.recordOutcome(a, err == nil)
 	if err != nil {
 		return translate(err)
 	}
@@ -97,7 +97,7 @@ func (b *Bus) commit(ctx context.Context, a *arrival, write func(*sqldb.Tx) erro
 // not mark the id as seen, so that it can be published again. Even a full mailbox accepts a
 // message that was stored before.
 func (b *Bus) storeNew(tx *sqldb.Tx, a *arrival) error {
-	day := today(a.published)
+	day := dayOf(a.published)
 	if full := b.lacksRoom(a); full != nil {
 		var seen bool
 		if err := tx.Get(isSeen, []any{day, a.topic, a.ID}, &seen); err != nil {
@@ -112,10 +112,10 @@ func (b *Bus) storeNew(tx *sqldb.Tx, a *arrival) error {
 	if err != nil || fresh == 0 {
 		return err
 	}
-	return b.insert(tx, a)
+	return b.insertArrival(tx, a)
 }
 
-func (b *Bus) insert(tx *sqldb.Tx, a *arrival) (err error) {
+func (b *Bus) insertArrival(tx *sqldb.Tx, a *arrival) (err error) {
 	if a.Seq, err = b.seqs.next(tx); err != nil {
 		return err
 	}
@@ -190,10 +190,10 @@ func (s *scheduler) dequeue(a *arrival) {
 	s.showArrivals(x)
 }
 
-// committed records whether a was stored. Publishers learn the outcome in any order, but
+// recordOutcome records whether a was stored. Publishers learn the outcome in any order, but
 // their messages become visible in the order of their numbers, so that a holder that has
 // read up to a number has missed none below it.
-func (s *scheduler) committed(a *arrival, stored bool) {
+func (s *scheduler) recordOutcome(a *arrival, stored bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a.box == nil {
@@ -248,6 +248,7 @@ func (s *scheduler) isClosed() bool {
 // A sweep remembers the last day for which old ids were deleted.
 type sweep struct{ done atomic.Int64 }
 
+// sweepRows is how many known ids one call of sweep deletes.
 const sweepRows = 256
 
 // sweep deletes known ids of the day before yesterday and earlier, some with each

@@ -34,7 +34,7 @@ type topic struct {
 	ready   readyQueue
 	waiters list.List // of chan *lease, each with room for one
 	paused  time.Time // until when nothing may be claimed
-	used    bool      // it has ever held mail or was paused
+	used    bool      // the topic has held mail or was paused at some time
 }
 
 func newScheduler(c *clock, maxHold time.Duration) *scheduler {
@@ -85,6 +85,7 @@ func (s *scheduler) schedule(x *box, due time.Time, seen int64) {
 	s.setDeadline(x, due)
 }
 
+// makeReady puts a mailbox into its topic's queue.
 func (s *scheduler) makeReady(x *box) {
 	s.removeDeadline(x)
 	x.state = ready
@@ -103,7 +104,7 @@ func (s *scheduler) grantReady(t *topic) {
 	}
 }
 
-// grant leases x.
+// grant leases x to a caller of Claim.
 func (s *scheduler) grant(x *box) *lease {
 	x.attempts++
 	l := &lease{
@@ -228,6 +229,7 @@ func (s *scheduler) pause(name bus.Topic, until time.Time) {
 	s.grantReady(t)
 }
 
+// setDeadline makes wake look at x at that time.
 func (s *scheduler) setDeadline(x *box, at time.Time) {
 	x.deadline = at
 	if x.heapIndex >= 0 {
@@ -238,6 +240,7 @@ func (s *scheduler) setDeadline(x *box, at time.Time) {
 	s.wakeAt(at)
 }
 
+// removeDeadline removes the deadline of x, if it has one.
 func (s *scheduler) removeDeadline(x *box) {
 	if x.heapIndex >= 0 {
 		heap.Remove(&s.deadlines, x.heapIndex)

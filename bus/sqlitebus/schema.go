@@ -105,6 +105,7 @@ func (b *Bus) load(ctx context.Context, maxHold time.Duration) error {
 	return nil
 }
 
+// loadTopics restores the topics with their pauses.
 func (b *Bus) loadTopics(ctx context.Context) error {
 	rows, err := b.db.Read.QueryContext(ctx, `
 		SELECT topic, max(until) FROM (

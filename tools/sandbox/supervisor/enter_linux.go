@@ -98,7 +98,7 @@ func (s *supervisor) openWrites() error {
 	return s.writes.Chown(s.UID, s.GID)
 }
 
-// closeWrites closes the folder in which the command's writes are collected.
+// closeWrites closes the folder to which the command may write.
 func (s *supervisor) closeWrites() {
 	if s.writes != nil {
 		_ = s.writes.Close() // this process has written nothing to it
