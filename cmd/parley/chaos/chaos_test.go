@@ -35,6 +35,7 @@ func TestChaos(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { runChaos(t, seed) })
 		t.Run(fmt.Sprintf("schedules, seed %d", seed), func(t *testing.T) { slotsThroughChaos(t, seed, 3*time.Minute, "every 3s", "every 7s", "* * * * *") })
 		t.Run(fmt.Sprintf("jobs, seed %d", seed), func(t *testing.T) { jobsThroughChaos(t, seed, 3*time.Minute) })
+		t.Run(fmt.Sprintf("tasks, seed %d", seed), func(t *testing.T) { tasksThroughChaos(t, seed, 3*time.Minute) })
 		t.Run(fmt.Sprintf("events, seed %d", seed), func(t *testing.T) { eventsThroughChaos(t, seed, 3*time.Minute, 4, 4) })
 	}
 }

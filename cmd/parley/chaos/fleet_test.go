@@ -110,7 +110,7 @@ user_turns_hour = 1000000
 user_tokens_day = 1000000000
 waiting = 100
 [agents.defaults]
-capabilities = ["file_read", "file_write", "shell"]
+capabilities = ["file_read", "file_write", "shell", "session"]
 queue = "followup"
 max_tool_iterations = 100
 [agents.main]

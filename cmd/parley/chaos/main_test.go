@@ -8,8 +8,8 @@
 // they end; chats_test.go is where people talk; storm_test.go is what they say, and the
 // model that answers it; break_test.go and crashpoints_test.go kill and stop processes;
 // once_tool_test.go is a tool whose calls cannot be undone; asks_test.go has what people
-// must approve or answer, jobs_test.go their background commands, schedules_test.go their
-// schedules, and events_test.go the events that programs post to an agent; audit_test.go
+// must approve or answer, jobs_test.go their background commands, tasks_test.go what they
+// have sub-agents do, schedules_test.go their schedules, and events_test.go the events that programs post to an agent; audit_test.go
 // and log_audit_test.go check the results. The tests are in storm_test.go (two minutes of
 // chaos), chaos_test.go (the long run), takeover_test.go and paused_test.go (one failure
 // at a time).
