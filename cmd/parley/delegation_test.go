@@ -31,7 +31,7 @@ type talk struct {
 
 func read(r agenttest.Request) (t talk) {
 	for _, m := range r.Messages() {
-		t.child = t.child || strings.Contains(m.Content, "You are a sub-agent of")
+		t.child = t.child || m.Role == "user" && strings.Contains(m.Content, "<notice>You are a sub-agent of")
 		switch {
 		case m.Role == "assistant" && len(m.Calls) == 0:
 			t.words, t.results, t.told = nil, nil, nil
@@ -314,4 +314,75 @@ func TestSubAgentsAreForgottenWithTheirParent(t *testing.T) {
 	if found := parleytest.FilesWith(t, w.Home, "xyzzy"); len(found) > 0 {
 		t.Errorf("what was said is left in %v", found)
 	}
+}
+
+// calling is a model that makes the calls that it is told to, "NAME ARGUMENTS" on a line
+// each, and answers with their results. As a sub-agent it reports what it was told.
+func calling(r agenttest.Request) agenttest.Response {
+	t := read(r)
+	if t.child {
+		return agenttest.Reply("report of " + strings.Join(t.words, "|"))
+	}
+	if len(t.results) == 0 && len(t.words) > 0 {
+		var uses []agenttest.ToolCall
+		for line := range strings.SplitSeq(t.words[len(t.words)-1], "\n") {
+			name, args, _ := strings.Cut(line, " ")
+			uses = append(uses, toolUse(name, args))
+		}
+		return agenttest.Calls(uses...)
+	}
+	return agenttest.Reply("answer " + strings.Join(append(t.results, t.told...), "\n"))
+}
+
+var namesChild = regexp.MustCompile(`main:agent:[a-z2-7]{16}:[a-z2-7]{16}`)
+
+// A conversation sees its sub-agents' sessions, may give them more to do, and sees nothing
+// of others'.
+func TestSessionsOfSubAgentsAreSeen(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, calling, withSession)
+	p := w.Serve()
+	say := func(person int64, n int, text string) string {
+		t.Helper()
+		w.Telegram.Say(person, person, text)
+		return w.WaitSaid(person, n)[n-1]
+	}
+	child := namesChild.FindString(say(2, 1, `task {"prompt":"one"}`))
+	wants(t, say(2, 2, "sessions_list {}\nsession_status {}\nagents_list {}"), child, `"task":"one"`, `"state":"done"`, `"is":"this one"`, `"sub_agents_working":0`, `"name":"main"`, `"is_this_one":true`)
+	wants(t, say(2, 3, fmt.Sprintf("sessions_history {\"session\":%q}\nsession_status {\"session\":%[1]q}", child)), `"kind":"user"`, "report of one", `"state":"done"`)
+	say(2, 4, fmt.Sprintf(`sessions_send {"session":%q,"text":"two"}`, child))
+	wants(t, strings.Join(w.WaitSaid(2, 5), "\n"), "done: Its report:\n\nreport of two")
+
+	other := say(3, 1, fmt.Sprintf("sessions_history {\"session\":%q}\nsessions_send {\"session\":%[1]q,\"text\":\"x\"}\nsession_status {\"session\":\"main:telegram:2\"}\nsessions_list {\"all\":true}", child))
+	if n := strings.Count(other, "there is no session"); n != 3 {
+		t.Errorf("%d of its calls are refused, want 3", n)
+	}
+	wants(t, other, "only an owner may see all sessions")
+
+	wants(t, say(1, 1, "sessions_list {\"all\":true}\nsession_status {\"session\":\"main:telegram:2\"}"), child, "main:telegram:3", `"state":"idle"`)
+	wants(t, say(1, 2, fmt.Sprintf("sessions_history {\"session\":%q}", child)), "report of one")
+	p.Stop()
+	if n := w.Count("sessions.db", "SELECT count(*) FROM tasks WHERE state = 'done' AND told = 1"); n != 2 {
+		t.Errorf("%d tasks are done", n)
+	}
+}
+
+// An owner has something said in another conversation, once, and it is answered there.
+func TestAnOwnerHasSomethingSaidElsewhere(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		if t := read(r); len(t.results) == 0 && len(t.words) > 0 && !strings.Contains(t.words[len(t.words)-1], "{") {
+			return agenttest.Reply("you said " + t.words[len(t.words)-1])
+		}
+		return calling(r)
+	}, withSession)
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "hello")
+	w.WaitSaid(2, 1)
+	w.Telegram.Say(1, 1, `sessions_send {"session":"main:telegram:2","text":"good morning"}`)
+	wants(t, w.WaitSaid(1, 1)[0], "answered there")
+	wants(t, w.WaitSaid(2, 2)[1], "you said good morning")
+	w.Telegram.Say(1, 1, `sessions_send {"session":"main:telegram:77","text":"good morning"}`)
+	wants(t, w.WaitSaid(1, 2)[1], "there is no session")
+	p.Stop()
 }

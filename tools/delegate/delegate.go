@@ -1,7 +1,9 @@
 // Package delegate is the tools with which an agent hands tasks to sub-agents, and looks after them.
 //
 // A call of task makes the turn wait for the report. sessions_spawn returns at once, and the
-// report is told in the conversation once it is there.
+// report is told in the conversation once it is there. The other tools show sessions, and say
+// something in them: a conversation's own and those of its sub-agents, and for an owner in a
+// private chat all. delegate.go hands tasks out, sessions.go is the other tools.
 package delegate
 
 import (
@@ -17,11 +19,21 @@ const (
 	maxFiles  = 50
 )
 
-// A Desk hands out tasks, and knows the sessions of sub-agents: it is the part of the program that
-// the tools ask. Its errors are for the model.
+// A Desk hands out tasks, and knows sessions: it is the part of the program that the tools ask. Its
+// errors are for the model.
 type Desk interface {
 	// Spawn hands out a task whose report comes as mail.
 	Spawn(ctx context.Context, call tools.Call, d tools.Delegation) (any, error)
+	// Send says something in a session.
+	Send(ctx context.Context, call tools.Call, session, text string) (any, error)
+	// List lists sessions.
+	List(ctx context.Context, call tools.Call, p Page) (any, error)
+	// History returns what was said in a session, and done, from an entry on.
+	History(ctx context.Context, call tools.Call, session string, from int64) (any, error)
+	// Status describes a session.
+	Status(ctx context.Context, call tools.Call, session string) (any, error)
+	// Agents describes the agents to which tasks may be handed.
+	Agents(ctx context.Context, call tools.Call) (any, error)
 }
 
 type taskArgs struct {
@@ -33,20 +45,26 @@ type taskArgs struct {
 // delegation returns what the arguments hand out, or what is wrong with them.
 func (a taskArgs) delegation() (tools.Delegation, error) {
 	d := tools.Delegation{Agent: a.Agent, Prompt: strings.TrimSpace(a.Prompt), Files: a.Files}
-	switch {
-	case d.Prompt == "":
-		return d, tools.Errorf(tools.InvalidArgs, "the prompt is empty: write what is to be done")
-	case len(d.Prompt) > maxPrompt:
-		return d, tools.Errorf(tools.InvalidArgs, "the prompt has %d bytes, at most %d are allowed: put the rest into a file, and name it in files", len(d.Prompt), maxPrompt)
-	case len(d.Files) > maxFiles:
+	if len(d.Files) > maxFiles {
 		return d, tools.Errorf(tools.InvalidArgs, "there are %d files, at most %d are allowed: name their folder", len(d.Files), maxFiles)
 	}
-	return d, nil
+	return d, checkText("prompt", d.Prompt)
+}
+
+// checkText returns what is wrong with a text that a sub-agent is to read.
+func checkText(name, text string) error {
+	switch {
+	case text == "":
+		return tools.Errorf(tools.InvalidArgs, "the %s is empty: write what is to be done", name)
+	case len(text) > maxPrompt:
+		return tools.Errorf(tools.InvalidArgs, "the %s has %d bytes, at most %d are allowed: put the rest into a file", name, len(text), maxPrompt)
+	}
+	return nil
 }
 
 // New makes the tools.
 func New(d Desk) []tools.Tool {
-	return []tools.Tool{
+	return append([]tools.Tool{
 		tools.New(tools.Spec{
 			Name: "task", Effect: tools.Idempotent, Permission: tools.Session,
 			Description: "Hand a task to a sub-agent, which works in a session and a workspace of its own, and wait for its report. Several calls at once are worked on side by side. Give it all that it needs: it cannot ask you anything.",
@@ -61,7 +79,7 @@ func New(d Desk) []tools.Tool {
 			}
 			return d.Spawn(ctx, call, what)
 		}),
-	}
+	}, sessionTools(d)...)
 }
 
 // wait answers a caller that runs the call of task although the turn should have waited.

@@ -5,8 +5,10 @@
 // whatever a process leaves undone is done again by another, and counts once. Run does
 // that for those that nobody else comes back to.
 //
-// handover.go hands tasks out; report.go brings reports back; stop.go ends tasks; sweep.go
-// does what was left undone; parent.go says for whom a session works.
+// handover.go hands tasks out, and copy.go files with them; report.go brings reports back;
+// stop.go ends tasks; sweep.go does what was left undone; parent.go says for whom a session
+// works; sessions.go and history.go show sessions to models, and send.go says something in
+// one.
 package handover
 
 import (
@@ -51,6 +53,12 @@ type Config struct {
 	// Admit decides whether the person for whom a task was handed out may still talk to the
 	// bot.
 	Admit occasion.Admit
+	// Sessions reads logs.
+	Sessions sessions.Reader
+	// Describe returns what models are told of an agent.
+	Describe func(agent string) About
+	// Listens reports whether an agent answers people at an address.
+	Listens func(at bus.Address) bool
 	// Erase erases a session and all that belongs to it.
 	Erase func(ctx context.Context, session string) error
 	// Ended, if set, is called with the state in which each task ends.
@@ -58,6 +66,13 @@ type Config struct {
 	// Point, if set, is called at each step after which a test may kill the process.
 	Point func(name string)
 	Log   *slog.Logger
+}
+
+// About is what models are told of an agent.
+type About struct {
+	Model        string // the name of its model, "" if it is that of all
+	Capabilities []tools.Permission
+	Prompt       string // what the operator has told it
 }
 
 // A Desk hands out tasks.
@@ -88,7 +103,7 @@ type route struct {
 
 // Prepare implements delegation.Tasks: it prepares a task for which the turn will wait.
 func (d *Desk) Prepare(ctx context.Context, call tools.Call, what tools.Delegation) (sessions.Delegated, error) {
-	t, err := d.prepare(ctx, call, what, true)
+	t, err := d.prepare(ctx, call, what, "")
 	return sessions.Delegated{ID: t.ID, Agent: t.Agent, Session: t.Session}, err
 }
 
@@ -102,7 +117,15 @@ type Spawned struct {
 
 // Spawn hands out a task whose report comes as mail.
 func (d *Desk) Spawn(ctx context.Context, call tools.Call, what tools.Delegation) (any, error) {
-	t, err := d.prepare(ctx, call, what, false)
+	return d.spawn(ctx, call, what, newSession)
+}
+
+// newSession stands for a session that is made for a task whose report comes as mail.
+const newSession = "new"
+
+// spawn does what Spawn does, in a session that a sub-agent has, or in a new one.
+func (d *Desk) spawn(ctx context.Context, call tools.Call, what tools.Delegation, session string) (any, error) {
+	t, err := d.prepare(ctx, call, what, session)
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +142,10 @@ func (d *Desk) Spawn(ctx context.Context, call tools.Call, what tools.Delegation
 }
 
 // prepare records a task and copies its files, or returns the task that an earlier attempt
-// of the call has recorded.
-func (d *Desk) prepare(ctx context.Context, call tools.Call, what tools.Delegation, awaited bool) (tasks.Task, error) {
-	t, err := d.newTask(ctx, call, what, awaited)
+// of the call has recorded. session is as for spawn; "" is that of a task for which the turn
+// waits, which is new too.
+func (d *Desk) prepare(ctx context.Context, call tools.Call, what tools.Delegation, session string) (tasks.Task, error) {
+	t, err := d.newTask(ctx, call, what, session)
 	if err != nil {
 		return tasks.Task{}, err
 	}
@@ -150,7 +174,7 @@ func (d *Desk) prepare(ctx context.Context, call tools.Call, what tools.Delegati
 }
 
 // newTask returns the task that a call asks for, or why it cannot be handed out.
-func (d *Desk) newTask(ctx context.Context, call tools.Call, what tools.Delegation, awaited bool) (tasks.Task, error) {
+func (d *Desk) newTask(ctx context.Context, call tools.Call, what tools.Delegation, session string) (tasks.Task, error) {
 	if call.Parent != "" {
 		return tasks.Task{}, tools.Errorf(tools.PermissionDenied, "a sub-agent has no sub-agents: do it yourself, or say in the report what is missing")
 	}
@@ -170,13 +194,15 @@ func (d *Desk) newTask(ctx context.Context, call tools.Call, what tools.Delegati
 		return tasks.Task{}, tools.Errorf(tools.ExecutionFailed, "nothing can be handed out from here, because its report would reach nobody: %v", err)
 	}
 	id := tasks.ID(call.Session, call.Key)
-	key, err := tasks.Key(name, call.Session, id)
-	if err != nil {
-		return tasks.Task{}, err
+	key := session
+	if session == "" || session == newSession {
+		if key, err = tasks.Key(name, call.Session, id); err != nil {
+			return tasks.Task{}, err
+		}
 	}
 	t := tasks.Task{
 		ID: id, Parent: call.Session, Session: key, Agent: name, Person: call.Person, Turn: call.Turn, Call: call.ID,
-		Title: title(what.Prompt), Awaited: awaited, Started: time.Now(), State: tasks.Prepared,
+		Title: title(what.Prompt), Awaited: session == "", Started: time.Now(), State: tasks.Prepared,
 	}
 	if t.Route, err = json.Marshal(route{At: at, Name: call.Called}); err != nil {
 		return t, fmt.Errorf("encode a route: %w", err)

@@ -189,8 +189,19 @@ func (s *Server) newHandover() *handover.Desk {
 			_, err := s.eraser().Session(ctx, session)
 			return err
 		},
+		Sessions: s.home.Store, Describe: s.describeAgent,
+		Listens: func(at bus.Address) bool {
+			_, hears := s.replySession(at)
+			return hears && at.Channel != events.Name && at.Channel != heartbeat.Name
+		},
 		Ended: s.metrics.TaskEnded, Point: s.point, Log: s.log,
 	})
+}
+
+// describeAgent returns what models are told of an agent.
+func (s *Server) describeAgent(name string) handover.About {
+	a := s.settings.Load().Agents[name]
+	return handover.About{Model: a.Model, Capabilities: a.Capabilities, Prompt: a.Prompt}
 }
 
 // maySpawn returns the names of the agents to which an agent may hand tasks.
