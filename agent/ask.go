@@ -298,8 +298,9 @@ func (a *asker) answerEntries(t *turn, answer llm.Answer) (entries []sessions.En
 
 // appendWith writes entries and changes budgets in the same write, if the log can. It
 // returns what of the change was certainly made.
-func (s *session) appendWith(ctx context.Context, c bill.Change, entries ...sessions.Entry) (done bill.Done, err error) {
+func (s *session) appendWith(ctx context.Context, c bill.Change, how func(sessions.Log) sessions.Log, entries ...sessions.Entry) (done bill.Done, err error) {
 	err = s.journal.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64) (err error) {
+		log = how(log)
 		with, ok := log.(bill.Log)
 		if !ok {
 			return log.Append(ctx, at, entries...)
@@ -312,7 +313,7 @@ func (s *session) appendWith(ctx context.Context, c bill.Change, entries ...sess
 
 // appendLast writes the turn's last answer and settles what the turn has reserved.
 func (a *asker) appendLast(ctx context.Context, entries ...sessions.Entry) error {
-	done, err := a.appendWith(ctx, a.purse.Settlement(), entries...)
+	done, err := a.appendWith(ctx, a.purse.Settlement(), atOnce, entries...)
 	a.purse.Settled(done)
 	return err
 }

@@ -121,7 +121,7 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) (*sessio
 	if out.result.Kept != nil {
 		kept = tools.Annotate(r.redact.JSON(out.result.Kept), p.note)
 	}
-	if err := r.journal.Append(ctx, resultEntries(t, p.call, kept, out)...); err != nil {
+	if err := p.append(ctx, r.journal, resultEntries(t, p.call, kept, out)...); err != nil {
 		return nil, err
 	}
 	if out.result.Kept != nil {
@@ -229,7 +229,7 @@ func (r *callRunner) recordStart(ctx context.Context, t *turn, p *preparedCall) 
 	}
 	e := journal.NewEntry(t.id, sessions.KindToolStarted, started)
 	e.Call = p.id
-	if err := r.journal.Append(ctx, e); err != nil {
+	if err := p.append(ctx, r.journal, e); err != nil {
 		return held, err
 	}
 	r.point("c4")

@@ -45,7 +45,7 @@ func (s *session) beginTurn(ctx context.Context, b batch, a *asker, more ...sess
 		if a != nil {
 			c = a.ahead(b)
 		}
-		done, err := s.appendWith(ctx, c, append(entries, more...)...)
+		done, err := s.appendWith(ctx, c, s.howToBegin(entries, more), append(entries, more...)...)
 		if seen, ok := errors.AsType[*sessions.SeenError](err); ok {
 			at := max(0, slices.Index(b.causes(), seen.Cause))
 			b = batch{items: b.items[:at], ended: true}

@@ -270,6 +270,31 @@ func resultEntries(t *turn, c *call, content []byte, o *outcome) []sessions.Entr
 	return entries
 }
 
+// howToBegin returns the log to which the beginning of a turn is written. As a rule nobody
+// waits for the disk: after a crash the messages come again, and the model is asked again
+// as it would be anyway. But a turn that more ends is over with it, files are kept where
+// the numbers of their entries say, and a turn that kills its process must be known to
+// have begun.
+func (s *session) howToBegin(entries, more []sessions.Entry) func(sessions.Log) sessions.Log {
+	isFile := func(e sessions.Entry) bool { return e.Kind == sessions.KindAttached }
+	if len(more) > 0 || slices.ContainsFunc(entries, isFile) || s.lease.Claim().Attempts > 1 {
+		return atOnce
+	}
+	return journal.Soon
+}
+
+// atOnce returns the log as one whose entries are durable once they are appended.
+func atOnce(log sessions.Log) sessions.Log { return log }
+
+// append writes entries of a call. Those of a pure one share a flush with what follows:
+// after a crash it may run again, whatever the log knows of it.
+func (p *preparedCall) append(ctx context.Context, j *journal.Journal, entries ...sessions.Entry) error {
+	if p.effect == tools.Pure {
+		return j.AppendSoon(ctx, entries...)
+	}
+	return j.Append(ctx, entries...)
+}
+
 // defaultExpiry is how long an ask waits for an answer if no time is configured.
 const defaultExpiry = 24 * time.Hour
 

@@ -144,7 +144,7 @@ func (r *turnRun) askModel(ctx context.Context, t *turn, prompt string) error {
 	}
 	r.cfg.Observer.Step()
 	entries, calls := r.model.answerEntries(t, answer)
-	write := r.journal.Append
+	write := r.journal.AppendSoon // a call with an effect waits until its C4, and so this, is on the disk
 	if calls == 0 {
 		reply, notices := r.replyWithFiles(ctx, t, r.finalReply(t, answer))
 		if ctx.Err() != nil {

@@ -76,6 +76,15 @@ type Log interface {
 	Append(ctx context.Context, at int64, entries ...Entry) error
 }
 
+// A SoonLog is a Log that takes entries whose loss would do no harm yet.
+type SoonLog interface {
+	// Soon returns the same log as one whose Append may return before the entries are
+	// durable. They are once an Append of the log itself has returned, and else within
+	// that time. A crash before that loses them; if the disk refuses them, the next Append
+	// returns ErrConflict.
+	Soon(within time.Duration) Log
+}
+
 // A Blanker is a Log that can blank what somebody said.
 type Blanker interface {
 	// Blank empties the entry of what was said with that cause, and of its later edits;

@@ -61,6 +61,26 @@ func (j *Journal) Append(ctx context.Context, entries ...sessions.Entry) error {
 	}, entries...)
 }
 
+// shortly is how long entries may wait for a flush that they share with those that follow.
+const shortly = 2 * time.Millisecond
+
+// Soon returns the log as one whose entries may become durable only with those that are
+// appended next, or a moment later, if the log can do that; see [sessions.SoonLog].
+func Soon(log sessions.Log) sessions.Log {
+	if s, ok := log.(sessions.SoonLog); ok {
+		return s.Soon(shortly)
+	}
+	return log
+}
+
+// AppendSoon is Append for entries whose loss would do no harm yet, because nothing but
+// the work of this process depends on them.
+func (j *Journal) AppendSoon(ctx context.Context, entries ...sessions.Entry) error {
+	return j.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64) error {
+		return Soon(log).Append(ctx, at, entries...)
+	}, entries...)
+}
+
 // AppendBy does what Append does, by a function that writes the entries to the log in its
 // own way. It may be called more than once, like the log's Append.
 func (j *Journal) AppendBy(ctx context.Context, write func(ctx context.Context, log sessions.Log, at int64) error, entries ...sessions.Entry) error {

@@ -1,11 +1,5 @@
 package sqlitebus
 
-import (
-	"context"
-
-	"parley/sessions/sqldb"
-)
-
 // Keys lists what is kept for single keys, in memory and on disk.
 func (b *Bus) Keys() (keys []string, err error) {
 	b.sched.mu.Lock()
@@ -15,9 +9,7 @@ func (b *Bus) Keys() (keys []string, err error) {
 		}
 	}
 	b.sched.mu.Unlock()
-	if err := b.db.Write(context.Background(), func(*sqldb.Tx) error { return nil }); err != nil { // whatever was started is done then
-		return nil, err
-	}
+	b.db.Flush()
 	rows, err := b.db.Read.Query("SELECT topic || ' ' || key FROM message")
 	if err != nil {
 		return nil, err

@@ -22,6 +22,8 @@ func logTests() []test {
 		{"the same entries succeed for one who has opened anew", testAppendSameAfterReopen},
 		{"other entries at that place are a conflict", testAppendConflict},
 		{"appending nothing does nothing", testAppendNothing},
+		{"what is appended soon stands before what is appended next", testAppendSoon},
+		{"what is appended soon is refused as it would be at once", testAppendSoonRefused},
 		{"many sessions side by side", testManySessions},
 	}
 }
@@ -284,4 +286,61 @@ func testManySessions(t *testing.T, p place) {
 			}
 		}
 	}
+}
+
+// soonLog returns the log as one whose entries are durable later, or skips the test.
+func soonLog(t *testing.T, l sessions.Log) sessions.Log {
+	t.Helper()
+	soon, ok := l.(sessions.SoonLog)
+	if !ok {
+		t.Skip("the log is no SoonLog")
+	}
+	return soon.Soon(time.Minute)
+}
+
+func testAppendSoon(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, key, 1)
+	soon := soonLog(t, l)
+	var all []sessions.Entry
+	for i := range 20 {
+		turn := fmt.Sprint("t", i)
+		entries := []sessions.Entry{turnStarted(turn), said(turn, "m"+turn, "hello")}
+		if err := soon.Append(t.Context(), l.Next(), entries...); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, entries...)
+		if i%3 == 0 {
+			wantLog(t, s, key, all) // at once
+		}
+		if i%4 == 0 {
+			end := []sessions.Entry{turnDone(turn)}
+			appendAll(t, l, end...)
+			all = append(all, end...)
+		}
+	}
+	wantSame(t, "the log opened by the next holder", openLog(t, s, key, 2).Entries(), all)
+	s = p.reopen(s)
+	wantLog(t, s, key, all)
+}
+
+func testAppendSoonRefused(t *testing.T, p place) {
+	s := p.open()
+	old := openLog(t, s, key, 1)
+	soon := soonLog(t, old)
+	if err := soon.Append(t.Context(), 1, said("t1", "m1", "hello")); err != nil {
+		t.Fatal(err)
+	}
+	err := soon.Append(t.Context(), 2, said("t2", "m1", "hello"))
+	if seen, ok := errors.AsType[*sessions.SeenError](err); !ok || seen.Turn != "t1" {
+		t.Errorf("a known cause gives %v", err)
+	}
+	if err := soon.Append(t.Context(), 3, replied("t1", "hi")); !errors.Is(err, sessions.ErrConflict) {
+		t.Errorf("a place beyond the end gives %v", err)
+	}
+	l := openLog(t, s, key, 2)
+	if err := soon.Append(t.Context(), 2, replied("t1", "hi")); !errors.Is(err, sessions.ErrFenced) {
+		t.Errorf("a former holder gets %v", err)
+	}
+	appendAll(t, l, replied("t1", "hi"))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,6 +22,8 @@ type commitGroup struct {
 	ran    int         // how many of writes have run in it
 	due    *time.Timer // fires when the commit may wait no longer
 	dueAt  time.Time   // zero if the timer is not set
+
+	pending *atomic.Int64 // the writer's
 }
 
 // add adds writes to the group, and runs and commits what may not wait.
@@ -74,6 +77,7 @@ func (g *commitGroup) run() bool {
 		}
 		wr := &g.writes[g.ran]
 		if err := wr.fn(g.tx); err != nil {
+			g.pending.Add(-1)
 			wr.report(errors.Join(err, g.rollBack()))
 			g.writes = append(g.writes[:g.ran], g.writes[g.ran+1:]...)
 			g.ran = 0
@@ -100,6 +104,7 @@ func (g *commitGroup) rollBack() error {
 
 // end gives all who wait the outcome, and begins the next group.
 func (g *commitGroup) end(err error) {
+	g.pending.Add(-int64(len(g.writes)))
 	for i := range g.writes {
 		g.writes[i].report(err)
 	}

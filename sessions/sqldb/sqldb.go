@@ -46,6 +46,7 @@ type backend interface {
 	write(ctx context.Context, fn func(*Tx) error) error
 	soon(ctx context.Context, within time.Duration, fn func(*Tx) error) error
 	start(fn func(*Tx) error)
+	flush()
 	single(ctx context.Context, st *statement) error
 	group(ctx context.Context, st *statement) error
 	purge(ctx context.Context, tables []string) error
@@ -157,7 +158,8 @@ func (db *DB) InTurn(ctx context.Context, query string, args []any, dest ...any)
 // commit takes place within that time, or with another write's: two writes that follow one
 // another so share a disk flush. If the process dies before, or the commit fails, the
 // write is lost, and with it what depends on it: so fn must leave a trace by which later
-// writes notice that. On PostgreSQL Soon is Write.
+// writes notice that. Fn may run again after Soon has returned, with the same outcome; what
+// it hands to its caller must bear that. On PostgreSQL Soon is Write.
 func (db *DB) Soon(ctx context.Context, within time.Duration, fn func(*Tx) error) error {
 	return db.backend.soon(ctx, within, fn)
 }
@@ -167,6 +169,9 @@ func (db *DB) Soon(ctx context.Context, within time.Duration, fn func(*Tx) error
 // later if there is none. On PostgreSQL only a finished write surely comes before the next
 // one, so there Start returns after fn has run.
 func (db *DB) Start(fn func(*Tx) error) { db.backend.start(fn) }
+
+// Flush waits until what has run before is durable, or lost, and Read sees it.
+func (db *DB) Flush() { db.backend.flush() }
 
 // Close waits for the writes that are queued and closes the database.
 func (db *DB) Close() error {

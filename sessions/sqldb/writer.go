@@ -6,6 +6,7 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -40,6 +41,7 @@ func (wr *write) report(err error) {
 type writer struct {
 	tx            *Tx
 	next          commitGroup
+	pending       atomic.Int64 // how many writes are queued or in next
 	writes        chan write
 	betweenGroups chan func(*sql.Conn) // run between two groups, outside of transactions
 	stop          chan struct{}
@@ -59,6 +61,7 @@ func startWriter(conn *sql.Conn) *writer {
 		stop:          make(chan struct{}),
 		stopped:       make(chan struct{}),
 	}
+	w.next.pending = &w.pending
 	go w.run()
 	return w
 }
@@ -92,6 +95,12 @@ func (w *writer) soon(ctx context.Context, within time.Duration, fn func(*Tx) er
 
 func (w *writer) start(fn func(*Tx) error) { w.enqueue(write{fn: fn, within: startWithin}) }
 
+func (w *writer) flush() {
+	if w.pending.Load() > 0 {
+		_ = w.write(context.Background(), func(*Tx) error { return nil }) // those who wrote learn what became of it
+	}
+}
+
 // enqueue queues a write; it returns false if the writer is closed.
 func (w *writer) enqueue(wr write) bool {
 	w.mu.RLock()
@@ -99,6 +108,7 @@ func (w *writer) enqueue(wr write) bool {
 	if w.closed {
 		return false
 	}
+	w.pending.Add(1)
 	w.writes <- wr
 	return true
 }

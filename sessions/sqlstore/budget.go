@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"parley/sessions"
@@ -19,6 +20,13 @@ const (
 	// keepFor is how long spending and reservations are kept. An interrupted call is
 	// resumed or given up long before that.
 	keepFor = 7 * 24 * time.Hour
+
+	// On SQLite the memory of the one process decides a reservation, and the disk has it
+	// this much later: a crash before that forgets the calls that are in flight then.
+	reserveWithin = 2 * time.Millisecond
+	// A crash before a settlement is on the disk leaves the reservation, as a crash before
+	// Settle does.
+	settleWithin = 200 * time.Millisecond
 )
 
 // bounded returns the cost of a call as it is counted.
@@ -45,11 +53,13 @@ func (s *Store) reserve(ctx context.Context, r sessions.Reservation) (over bool,
 	if s.db.Postgres() {
 		return s.reserveAtOnce(ctx, r)
 	}
-	err = s.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		over, err = reserveIn(tx, r)
+	var refused atomic.Bool // the function may run again when Soon has returned
+	err = s.db.Soon(ctx, reserveWithin, func(tx *sqldb.Tx) error {
+		over, err := reserveIn(tx, r)
+		refused.Store(over)
 		return err
 	})
-	return over, err
+	return refused.Load(), err
 }
 
 // reserveIn sets tokens aside in a transaction; over is true if that would exceed the cap.
@@ -96,7 +106,7 @@ func (s *Store) settle(ctx context.Context, r sessions.Reservation, tokens int64
 		_, err := s.db.Shared(ctx, sqldb.Text(r.Person), settleAtOnce, []any{id, tokens})
 		return err
 	}
-	return s.db.Write(ctx, func(tx *sqldb.Tx) error { return settleIn(tx, id, tokens) })
+	return s.db.Soon(ctx, settleWithin, func(tx *sqldb.Tx) error { return settleIn(tx, id, tokens) })
 }
 
 // settleIn replaces a reservation in a transaction.
@@ -146,6 +156,7 @@ func (s *Store) sweepAfter(c bill.Change) {
 
 // Spent returns what a person has spent and reserved on a day; see [sessions.Budget].
 func (s *Store) Spent(ctx context.Context, person string, at time.Time) (int64, error) {
+	s.db.Flush()
 	var tokens int64
 	err := s.queries.spent.QueryRowContext(ctx, sqldb.Text(person), formatDay(at)).Scan(&tokens)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {

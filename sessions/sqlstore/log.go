@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"parley/sessions"
@@ -13,7 +14,10 @@ import (
 	"parley/sessions/sqldb"
 )
 
-var _ bill.Log = (*log)(nil)
+var _ interface {
+	bill.Log
+	sessions.SoonLog
+} = (*log)(nil)
 
 // A log is a session's log, opened under one fence, for one caller at a time.
 type log struct {
@@ -42,6 +46,35 @@ func (l *log) Append(ctx context.Context, at int64, entries ...sessions.Entry) e
 // AppendWith writes entries at their place and changes budgets in the same write; see
 // [bill.Log].
 func (l *log) AppendWith(ctx context.Context, at int64, c bill.Change, entries ...sessions.Entry) (bill.Done, error) {
+	return l.appendBy(ctx, l.store.db.Write, at, c, entries)
+}
+
+// Soon returns the same log, whose writes share a flush; see [sessions.SoonLog].
+func (l *log) Soon(within time.Duration) sessions.Log { return soonLog{l, within} }
+
+// A soonLog is a log whose entries may be durable only that much after an append.
+type soonLog struct {
+	*log
+	within time.Duration
+}
+
+// Append does what the log's Append does, but may return earlier.
+func (l soonLog) Append(ctx context.Context, at int64, entries ...sessions.Entry) error {
+	_, err := l.AppendWith(ctx, at, bill.Change{}, entries...)
+	return err
+}
+
+// AppendWith does what the log's AppendWith does, but may return earlier.
+func (l soonLog) AppendWith(ctx context.Context, at int64, c bill.Change, entries ...sessions.Entry) (bill.Done, error) {
+	soon := func(ctx context.Context, fn func(*sqldb.Tx) error) error { return l.store.db.Soon(ctx, l.within, fn) }
+	return l.appendBy(ctx, soon, at, c, entries)
+}
+
+// A writeFunc is one of the database's ways to write.
+type writeFunc func(context.Context, func(*sqldb.Tx) error) error
+
+// appendBy writes entries at their place and changes budgets in the same write.
+func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Change, entries []sessions.Entry) (bill.Done, error) {
 	if len(entries) == 0 {
 		return bill.Done{}, nil
 	}
@@ -49,7 +82,7 @@ func (l *log) AppendWith(ctx context.Context, at int64, c bill.Change, entries .
 	if err != nil {
 		return bill.Done{}, fmt.Errorf("append: %w", err)
 	}
-	done, err := l.write(ctx, rows, c)
+	done, err := l.write(ctx, write, rows, c)
 	if err == nil {
 		err = done.refused
 	}
@@ -73,7 +106,7 @@ func (l *log) AppendWith(ctx context.Context, at int64, c bill.Change, entries .
 
 // write appends rows and changes budgets. On PostgreSQL it first tries to do so in one
 // statement, and leaves the budgets alone if that fails.
-func (l *log) write(ctx context.Context, rows []row, c bill.Change) (done appended, err error) {
+func (l *log) write(ctx context.Context, write writeFunc, rows []row, c bill.Change) (appended, error) {
 	postgres := l.store.db.Postgres()
 	if postgres {
 		done, known, err := l.extendAtOnce(ctx, rows, c)
@@ -81,15 +114,20 @@ func (l *log) write(ctx context.Context, rows []row, c bill.Change) (done append
 			return done, err
 		}
 	}
-	err = l.store.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		done, err = l.append(tx, rows)
-		if err != nil || done.refused != nil || postgres {
-			return err
+	var last atomic.Pointer[appended] // the function may run again when write has returned
+	st := l.state
+	err := write(ctx, func(tx *sqldb.Tx) error {
+		done, err := l.append(tx, st, rows)
+		if err == nil && done.refused == nil && !postgres {
+			done.changed, err = l.store.changeIn(tx, c)
 		}
-		done.changed, err = l.store.changeIn(tx, c)
+		last.Store(&done)
 		return err
 	})
-	return done, err
+	if done := last.Load(); done != nil {
+		return *done, err
+	}
+	return appended{}, err
 }
 
 // rowsOf converts entries, the first of which gets the number at, into rows.
@@ -114,11 +152,11 @@ type appended struct {
 }
 
 // append writes rows, or finds out why it may not. It first assumes that the log is
-// as this holder left it; extend's UPDATE confirms that or changes nothing. Only
-// then is the session's row read, so that the usual append needs no read.
-func (l *log) append(tx *sqldb.Tx, rows []row) (appended, error) {
-	if rows[0].n == l.state.last+1 {
-		done, ok, err := l.extend(tx, l.state, rows)
+// as this holder left it, in the state known; extend's UPDATE confirms that or changes
+// nothing. Only then is the session's row read, so that the usual append needs no read.
+func (l *log) append(tx *sqldb.Tx, known state, rows []row) (appended, error) {
+	if rows[0].n == known.last+1 {
+		done, ok, err := l.extend(tx, known, rows)
 		if err != nil || ok {
 			return done, err
 		}

@@ -30,6 +30,7 @@ func (s *Store) List(ctx context.Context, after string, limit int) (list []sessi
 	// Databases refuse invalid UTF-8 and NUL. No key has them, and what replaces them
 	// sorts in the same place.
 	after = strings.ReplaceAll(strings.ToValidUTF8(after, "\uFFFD"), "\x00", "\x01")
+	s.db.Flush()
 	found, err := s.queries.list.QueryContext(ctx, after, limit)
 	if err != nil {
 		return nil, err
@@ -47,6 +48,7 @@ func (s *Store) List(ctx context.Context, after string, limit int) (list []sessi
 
 // Info returns what List returns of one session; see [sessions.Reader].
 func (s *Store) Info(ctx context.Context, key string) (sessions.Info, error) {
+	s.db.Flush()
 	info, err := scanInfo(s.queries.info.QueryRowContext(ctx, sqldb.Text(key)).Scan)
 	if err != nil {
 		return sessions.Info{}, fmt.Errorf("look up session %s: %w", key, asNotFound(err))
@@ -71,6 +73,7 @@ func scanInfo(scan func(dest ...any) error) (info sessions.Info, err error) {
 func (s *Store) Read(ctx context.Context, key string, from int64) iter.Seq2[sessions.Entry, error] {
 	return func(yield func(sessions.Entry, error) bool) {
 		fail := func(err error) { yield(sessions.Entry{}, fmt.Errorf("read session %s: %w", key, err)) }
+		s.db.Flush()
 		var session int64
 		err := s.queries.session.QueryRowContext(ctx, sqldb.Text(key)).Scan(&session)
 		if err != nil {
@@ -98,6 +101,7 @@ func (s *Store) Read(ctx context.Context, key string, from int64) iter.Seq2[sess
 
 // Find returns the entry with a cause; see [sessions.Reader].
 func (s *Store) Find(ctx context.Context, key, cause string) (sessions.Entry, error) {
+	s.db.Flush()
 	var r row
 	err := s.queries.find.QueryRowContext(ctx, sqldb.Text(key), sqldb.Text(cause)).Scan(r.scanTargets()...)
 	if err != nil {

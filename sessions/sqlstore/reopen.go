@@ -3,8 +3,10 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"parley/sessions"
+	"parley/sessions/sqldb"
 )
 
 var _ sessions.Reopener = (*log)(nil)
@@ -21,9 +23,9 @@ func (l *log) Reopen(ctx context.Context, fence int64) (bool, error) {
 	if fence < l.fence {
 		return false, fmt.Errorf("reopen session %s: %w", l.key, sessions.ErrFenced)
 	}
-	changed, err := l.store.db.Group(ctx, `
+	changed, err := l.raise(ctx, `
 		UPDATE sessions SET fence = ? WHERE id = ? AND key = ? AND fence = ? AND last = ? AND erasures = ?`,
-		[]any{fence, l.session, l.key, l.fence, l.state.last, l.erasures})
+		fence, l.session, l.key, l.fence, l.state.last, l.erasures)
 	if err != nil {
 		return false, fmt.Errorf("reopen session %s: %w", l.key, err)
 	}
@@ -31,4 +33,21 @@ func (l *log) Reopen(ctx context.Context, fence int64) (bool, error) {
 		l.fence = fence
 	}
 	return changed > 0, nil
+}
+
+// raise carries out the statement that raises a fence, and returns how many rows it has
+// changed. On SQLite it shares the flush of the turn's beginning: a crash that loses it
+// ends all holders.
+func (l *log) raise(ctx context.Context, query string, args ...any) (int64, error) {
+	db := l.store.db
+	if db.Postgres() {
+		return db.Group(ctx, query, args)
+	}
+	var changed atomic.Int64 // the function may run again when Soon has returned
+	err := db.Soon(ctx, reserveWithin, func(tx *sqldb.Tx) error {
+		n, err := tx.Exec(query, args...)
+		changed.Store(n)
+		return err
+	})
+	return changed.Load(), err
 }
