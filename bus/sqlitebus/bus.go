@@ -40,6 +40,9 @@ type Config struct {
 	MaxHold time.Duration
 	// Log may be nil.
 	Log *slog.Logger
+	// Locked, if set, is called once no other process can open the bus any more. Then what
+	// the lock guards too may be opened beside the bus.
+	Locked func()
 }
 
 // A Bus implements every interface of package bus. Its messages, dead letters and pauses
@@ -84,6 +87,9 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	lock, err := lockFile(c.Path)
 	if err != nil {
 		return nil, fmt.Errorf("open bus: %w", err)
+	}
+	if c.Locked != nil {
+		c.Locked()
 	}
 	db, err := sqldb.Open(ctx, c.Path, migrations())
 	if err != nil {

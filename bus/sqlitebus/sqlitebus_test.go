@@ -53,6 +53,24 @@ func open(t *testing.T, path string) *sqlitebus.Bus {
 	return b
 }
 
+// What is opened beside the bus is not opened by a process that may not have it.
+func TestLockedIsSaidToTheHolderAlone(t *testing.T) {
+	path := bustest.FilePlace(t)
+	opens := func() (locked int, err error) {
+		b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: path, Locked: func() { locked++ }})
+		if err == nil {
+			t.Cleanup(func() { b.Close() })
+		}
+		return locked, err
+	}
+	if n, err := opens(); n != 1 || err != nil {
+		t.Fatalf("the first was told %d times, %v", n, err)
+	}
+	if n, err := opens(); n != 0 || err == nil {
+		t.Fatalf("the second was told %d times, %v", n, err)
+	}
+}
+
 func TestSecondOpenIsRefusedByName(t *testing.T) {
 	path := bustest.FilePlace(t)
 	first := open(t, path)

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -167,30 +168,37 @@ func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slo
 	return h, h.giveToOwner()
 }
 
-// openDatabases opens the bus, the store and the book. The bus is first: the lock of an
-// embedded one keeps a second process out of the rest.
-func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
-	if h.Bus, err = openBus(ctx, c, log); err != nil {
+// openDatabases opens the bus, the store and the book side by side, because each waits for
+// the disk or the network. An embedded bus is locked first: that keeps a second process
+// out of all three.
+func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Logger) error {
+	var beside errgroup.Group
+	open := sync.OnceFunc(func() {
+		beside.Go(func() error {
+			opened, err := sqlstore.Open(ctx, Location(c, StoreFile))
+			if err != nil {
+				return NameSetting(c, "store.url", err)
+			}
+			h.Store = opened
+			return nil
+		})
+		beside.Go(func() error {
+			opened, err := sqlbook.Open(ctx, Location(c, BookFile))
+			if err != nil {
+				return NameSetting(c, "store.url", err)
+			}
+			h.Book = opened
+			return nil
+		})
+	})
+	opened, err := openBus(ctx, c, log, open)
+	if err != nil {
+		_ = beside.Wait() // why the bus cannot be opened comes first; what is open is closed by the caller
 		return NameSetting(c, "bus.url", err)
 	}
-	var both errgroup.Group // neither knows of the other, and each waits for the disk or the network
-	both.Go(func() error {
-		opened, err := sqlstore.Open(ctx, Location(c, StoreFile))
-		if err != nil {
-			return NameSetting(c, "store.url", err)
-		}
-		h.Store = opened
-		return nil
-	})
-	both.Go(func() error {
-		opened, err := sqlbook.Open(ctx, Location(c, BookFile))
-		if err != nil {
-			return NameSetting(c, "store.url", err)
-		}
-		h.Book = opened
-		return nil
-	})
-	return both.Wait()
+	h.Bus = opened
+	open() // the bus is a server's, and locks nothing
+	return beside.Wait()
 }
 
 // giveToOwner makes the home's owner the owner of the files that this process has made.
@@ -249,10 +257,12 @@ func (h *Home) GiveOutgoing() error {
 // waitingBytes bounds the messages that wait in one mailbox, in bytes.
 const waitingBytes = 64 << 20
 
-func openBus(ctx context.Context, c *config.Config, log *slog.Logger) (carrier, error) {
+// openBus opens the bus. It calls locked if the bus is embedded and no other process has
+// it open.
+func openBus(ctx context.Context, c *config.Config, log *slog.Logger, locked func()) (carrier, error) {
 	caps := bus.Caps{Inbound: c.Limits.Waiting, Outbound: c.Limits.Outbound, Bytes: waitingBytes}
 	if c.Bus.URL == "" {
-		return orNil(sqlitebus.Open(ctx, sqlitebus.Config{Path: filepath.Join(c.Home, BusFile), Caps: caps, Log: log}))
+		return orNil(sqlitebus.Open(ctx, sqlitebus.Config{Path: filepath.Join(c.Home, BusFile), Caps: caps, Log: log, Locked: locked}))
 	}
 	return orNil(redisbus.Open(ctx, redisbus.Config{URL: string(c.Bus.URL), Prefix: c.Bus.Prefix, Caps: caps, Log: log}))
 }
