@@ -115,6 +115,7 @@ func TestEveryDialectGivesTheSameBlocks(t *testing.T) {
 		"Responses, all at the end":       {api: openai.APIResponses, stream: named(asOpenAI()[0], completed(itemThought+","+itemSaid+","+itemRead+","+itemList))},
 		"Responses, nothing at the end":   {api: openai.APIResponses, stream: named(append(asOpenAI()[:len(asOpenAI())-1], completed(""))...)},
 		"Responses, whole items":          {api: openai.APIResponses, stream: named(done(0, itemThought), done(1, itemSaid), done(2, itemRead), done(3, itemList), completed(""))},
+		"Responses, whole, one index":     {api: openai.APIResponses, stream: named(done(0, itemThought), done(0, itemSaid), done(0, itemRead), done(0, itemList), completed(""))},
 		"Responses, said twice":           {api: openai.APIResponses, stream: named(append([]string{done(0, itemThought), done(0, itemThought), done(1, itemSaid), done(1, itemSaid), done(2, itemRead), done(2, itemRead)}, done(3, itemList), completed(itemThought+","+itemSaid+","+itemRead+","+itemList))...)},
 		"Responses, one index":            {api: openai.APIResponses, stream: named(renumbered(`"output_index":%d`, func(int) int { return 0 })...)},
 		"Responses, no indexes":           {api: openai.APIResponses, stream: strings.NewReplacer(`"output_index":0,`, "", `"output_index":1,`, "", `"output_index":2,`, "", `"output_index":3,`, "").Replace(responses)},
@@ -152,6 +153,33 @@ func TestEveryDialectGivesTheSameBlocks(t *testing.T) {
 			if a.Stop != llm.StopWhole || a.Reason != "" || said.String() != "I look." {
 				t.Errorf("it ended by %q (%s), and watchers saw %q", a.Stop, a.Reason, said.String())
 			}
+		})
+	}
+}
+
+// Calls that share their ids are calls of their own.
+func TestResponsesCallsOfOneID(t *testing.T) {
+	second := strings.NewReplacer("fc_2", "fc_1", "call_2", "call_1").Replace(itemList)
+	announced := func(at int, item string) string {
+		return begun(at, strings.NewReplacer(`"arguments":"{\"p\":1}"`, `"arguments":""`, `"arguments":"{}"`, `"arguments":""`).Replace(item))
+	}
+	for name, events := range map[string][]string{
+		"in turn":   {announced(0, itemRead), piece(argsDelta, "fc_1", 0, `{"p":1}`), done(0, itemRead), announced(1, second), piece(argsDelta, "fc_1", 1, `{}`), done(1, second), completed("")},
+		"at once":   {done(0, itemRead), done(1, second), completed(itemRead + "," + second)},
+		"in parts":  {announced(0, itemRead), piece(argsDelta, "fc_1", 0, `{"p":`), piece(argsDelta, "fc_1", 0, `1}`), announced(0, second), piece(argsDelta, "fc_1", 0, `{}`), completed("")},
+		"no ids":    {announced(0, strings.NewReplacer("fc_1", "", "call_1", "").Replace(itemRead)), piece(argsDelta, "", 0, `{"p":1}`), announced(0, strings.NewReplacer("fc_1", "", "call_1", "").Replace(second)), piece(argsDelta, "", 0, `{}`), completed("")},
+		"in a list": {completed(itemRead + "," + second)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Raw(named(events...)))), overResponses), hello())
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := " call_1"
+			if name == "no ids" {
+				id = ""
+			}
+			wantUses(t, a, `read {"p":1}`+id, `list {}`)
 		})
 	}
 }

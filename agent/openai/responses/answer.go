@@ -151,14 +151,13 @@ func (i *item) sameAs(w wireItem) bool {
 	return i.id == string(w.ID) && i.got.String() == w.text()
 }
 
-// callOf returns the newest call with the id of the call w that has not ended; nil if
-// there is none.
+// callOf returns the newest call with the id of the call w; nil if there is none.
 func (a *Assembly) callOf(w wireItem) *item {
 	if w.Type != typeCall || w.CallID == "" {
 		return nil
 	}
 	for n := len(a.items) - 1; n >= 0; n-- {
-		if i := a.items[n]; i.kind == typeCall && i.callID == string(w.CallID) && !i.done {
+		if i := a.items[n]; i.kind == typeCall && i.callID == string(w.CallID) {
 			return i
 		}
 	}
