@@ -110,7 +110,7 @@ func userEntries(turn string, in bus.Inbound, among int, why string) []sessions.
 // not "".
 func fileEntries(turn string, in bus.Inbound, why string) []sessions.Entry {
 	if why != "" {
-		return attached.Unfetched(turn, in, why)
+		return attached.UnfetchedNotices(turn, in, why)
 	}
 	return attached.Entries(turn, in)
 }

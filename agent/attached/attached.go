@@ -53,9 +53,9 @@ func (f *Files) Apply(r journal.Record) {
 	}
 }
 
-// Unfetched returns notices for the files of a message, as entries of a turn that
+// UnfetchedNotices returns notices for the files of a message, as entries of a turn that
 // fetches none of them. Each notice tells people why.
-func Unfetched(turn string, in bus.Inbound, why string) []sessions.Entry {
+func UnfetchedNotices(turn string, in bus.Inbound, why string) []sessions.Entry {
 	var entries []sessions.Entry
 	for _, a := range in.Attachments {
 		text := fmt.Sprintf("I did not get %s: %s. It can be sent again once that is over.", nameOf(a.Name, a.Kind), why)

@@ -47,7 +47,7 @@ func (d *history) sweep() error {
 	if err != nil {
 		return err
 	}
-	var l latest
+	var l latestTree
 	needed := map[string]bool{}
 	if d.readJSON(latestName, &l) == nil {
 		needed[l.Tree] = true

@@ -282,15 +282,15 @@ func (d *history) recent(all []Record) []Record {
 
 func (d *history) isOld(r Record) bool { return d.cfg.MaxAge > 0 && time.Since(r.At) > d.cfg.MaxAge }
 
-// A latest names the newest tree.
-type latest struct {
+// A latestTree names the newest tree.
+type latestTree struct {
 	Tree string `json:"tree"`
 }
 
 // latest returns the newest tree; nil if there is none. With it, files that nobody has
 // touched need not be read again.
 func (d *history) latest() *tree {
-	var l latest
+	var l latestTree
 	if d.readJSON(latestName, &l) != nil {
 		return nil
 	}
@@ -319,7 +319,7 @@ func (d *history) tree(name string) *tree {
 // keepTree writes a tree, records it as the newest, and returns its name. It does not
 // wait for the disk: until a turn names the tree, it only saves work.
 func (d *history) keepTree(t *tree) (string, error) {
-	var l latest
+	var l latestTree
 	if d.readJSON(latestName, &l) == nil {
 		if last := d.tree(l.Tree); last != nil && last.covers(t) {
 			return l.Tree, nil
@@ -337,7 +337,7 @@ func (d *history) keepTree(t *tree) (string, error) {
 		}
 	}
 	d.cache.add(d.place.folder()+name, t)
-	raw, err = json.Marshal(latest{name})
+	raw, err = json.Marshal(latestTree{name})
 	if err != nil {
 		return "", err
 	}

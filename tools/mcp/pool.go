@@ -16,9 +16,9 @@ const longestBackoff = time.Minute
 // A key identifies a connection: its server, and its session, or "" if it is for all.
 type key struct{ server, session string }
 
-// A failing records how many times in a row connecting has failed, or the connection was lost,
+// A failureStreak records how many times in a row connecting has failed, or the connection was lost,
 // and until when nothing is tried.
-type failing struct {
+type failureStreak struct {
 	times int
 	until time.Time
 }
@@ -30,7 +30,7 @@ type pool struct {
 	mu       sync.Mutex
 	open     map[key]*connection
 	opening  map[key]chan struct{} // closed once the attempt to connect has ended
-	failing  map[key]failing
+	failing  map[key]failureStreak
 	closing  bool
 	leaving  sync.WaitGroup // connections that are being made or ended
 	programs int            // how many run or are being started
@@ -38,7 +38,7 @@ type pool struct {
 }
 
 func newPool(s *Servers) *pool {
-	return &pool{Servers: s, open: map[key]*connection{}, opening: map[key]chan struct{}{}, failing: map[key]failing{}}
+	return &pool{Servers: s, open: map[key]*connection{}, opening: map[key]chan struct{}{}, failing: map[key]failureStreak{}}
 }
 
 // keyOf returns the key of the connection that a call uses.

@@ -187,7 +187,7 @@ func (l *loader) settingTableNames(sec *section) []string {
 func (l *loader) withoutEffect() []string {
 	var notices []string
 	tell := func(at origin, key, what string) {
-		notices = append(notices, at.at(key, &fault{wrong: what}).String())
+		notices = append(notices, at.problemAt(key, &fault{wrong: what}).String())
 	}
 	for i := range l.sections {
 		sec := &l.sections[i]

@@ -57,7 +57,7 @@ func (l *loader) list(path string) []string {
 // report records a problem. If only the environment has the value, the problem stops
 // serve but no other command.
 func (l *loader) report(at origin, key, what, remedy string) {
-	p := at.at(key, &fault{wrong: what, remedy: remedy})
+	p := at.problemAt(key, &fault{wrong: what, remedy: remedy})
 	if at.env != "" {
 		l.serving = append(l.serving, p)
 		return
@@ -195,14 +195,14 @@ func (l *loader) checkModel() {
 	switch {
 	case !own || key != "":
 	case base == "" && name == "":
-		l.answering = append(l.answering, l.places[hears].at(hears, what))
+		l.answering = append(l.answering, l.places[hears].problemAt(hears, what))
 	case base == "":
-		l.answering = append(l.answering, l.places["model.name"].at("model.name", &fault{
+		l.answering = append(l.answering, l.places["model.name"].problemAt("model.name", &fault{
 			wrong:  "the model at the default URL wants a key, and there is none",
 			remedy: "set OPENAI_API_KEY, or write [model] base_url for a server of your own",
 		}))
 	default:
-		l.answering = append(l.answering, l.places["model.base_url"].at("model.base_url", &fault{
+		l.answering = append(l.answering, l.places["model.base_url"].problemAt("model.base_url", &fault{
 			wrong:  "the server named here wants a key, and the environment's is not sent to it unasked",
 			remedy: `write api_key = "${OPENAI_API_KEY}" beside it`,
 		}))
@@ -223,7 +223,7 @@ type Problem struct {
 // String returns "file:line: key: what is wrong: remedy".
 func (p Problem) String() string {
 	var parts []string
-	for _, part := range []string{origin{p.File, p.Line, p.Var}.place(), p.Key, p.Wrong, p.Remedy} {
+	for _, part := range []string{origin{p.File, p.Line, p.Var}.inWords(), p.Key, p.Wrong, p.Remedy} {
 		if part != "" {
 			parts = append(parts, part)
 		}
@@ -280,8 +280,8 @@ type origin struct {
 	env  string
 }
 
-// place returns the origin in words; "" for a default.
-func (o origin) place() string {
+// inWords returns the origin in words; "" for a default.
+func (o origin) inWords() string {
 	switch {
 	case o.env != "":
 		return o.env + " (environment)"
@@ -291,8 +291,8 @@ func (o origin) place() string {
 	return o.file
 }
 
-// at returns a Problem for a fault at this origin.
-func (o origin) at(key string, f *fault) Problem {
+// problemAt returns a Problem for a fault at this origin.
+func (o origin) problemAt(key string, f *fault) Problem {
 	return Problem{File: o.file, Line: o.line, Var: o.env, Key: key, Wrong: f.wrong, Remedy: f.remedy}
 }
 

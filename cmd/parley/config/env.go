@@ -75,9 +75,9 @@ func (l *loader) takeVar(set *setting, path, name string) {
 	case f == nil:
 		l.values[path] = &value{path: path, set: set, v: v, from: at}
 	case set.inChat:
-		l.found = append(l.found, at.at(path, f))
+		l.found = append(l.found, at.problemAt(path, f))
 	default:
-		l.serving = append(l.serving, at.at(path, f))
+		l.serving = append(l.serving, at.problemAt(path, f))
 	}
 }
 

@@ -187,7 +187,7 @@ func (l *loader) exposed() []string {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
 		return nil
 	}
-	return []string{l.places["http.listen"].at("http.listen", &fault{
+	return []string{l.places["http.listen"].problemAt("http.listen", &fault{
 		wrong:  "others can reach it, and neither [tokens] nor [webhooks] lets any of them in",
 		remedy: `add [tokens.NAME], or write listen = "127.0.0.1:7275"`,
 	}).String()}

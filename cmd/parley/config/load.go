@@ -86,7 +86,7 @@ func (l *loader) env(name string) (string, bool) {
 }
 
 func (l *loader) wrong(o origin, key, what, remedy string) {
-	l.found = append(l.found, o.at(key, &fault{wrong: what, remedy: remedy}))
+	l.found = append(l.found, o.problemAt(key, &fault{wrong: what, remedy: remedy}))
 }
 
 // lineOf returns the place of a key in the file.
@@ -245,7 +245,7 @@ func (l *loader) parse(doc []byte) (map[string]any, bool) {
 		at, what := origin{file: l.file}, "it cannot be read"
 		if de, ok := errors.AsType[*toml.DecodeError](err); ok {
 			at.line, _ = de.Position()
-			what = parserWords(de)
+			what = parserMessage(de)
 		}
 		l.wrong(at, "", "not valid TOML: "+what, `a line is [table], or key = value with texts in "quotes"`)
 		return nil, false
@@ -254,10 +254,10 @@ func (l *loader) parse(doc []byte) (map[string]any, bool) {
 	return tree, true
 }
 
-// parserWords returns what the parser says about a mistake. It names keys and single
+// parserMessage returns what the parser says about a mistake. It names keys and single
 // characters, but quotes a number that it cannot read, and that may be a secret without
 // its quotes. So everything from the first quotation mark on is left out.
-func parserWords(err *toml.DecodeError) string {
+func parserMessage(err *toml.DecodeError) string {
 	words, _, cut := strings.Cut(strings.TrimPrefix(err.Error(), "toml: "), `"`)
 	if cut {
 		words = strings.TrimRight(words, " :")

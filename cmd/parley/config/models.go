@@ -208,12 +208,12 @@ func (l *loader) checkAgentModel(table string) {
 	switch {
 	case l.str("model.name") == name:
 	case l.str("model.name") == demoName:
-		l.answering = append(l.answering, l.places[path].at(path, &fault{
+		l.answering = append(l.answering, l.places[path].problemAt(path, &fault{
 			wrong:  fmt.Sprintf("no model is called %q, and the demo of [model] is no server that has others", name),
 			remedy: l.modelRemedy(name),
 		}))
 	case l.str("model.base_url") == "" && l.str("model.api_key") == "":
-		l.answering = append(l.answering, l.places[path].at(path, &fault{
+		l.answering = append(l.answering, l.places[path].problemAt(path, &fault{
 			wrong:  fmt.Sprintf("no model is called %q, and [model] has no server that could be asked for it", name),
 			remedy: l.modelRemedy(name) + `, or write [model] base_url or api_key`,
 		}))

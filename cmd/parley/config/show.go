@@ -73,7 +73,7 @@ func (k *parsed) each(visit func(table string, v *value)) {
 
 // source returns where the value came from, in words.
 func (v *value) source() string {
-	from := v.from.place()
+	from := v.from.inWords()
 	if from == "" {
 		return "default"
 	}

@@ -57,7 +57,7 @@ func (l *loader) takeNamed(sec *section, tables map[string]any) {
 		path := sec.name + "." + name
 		at := l.lineOf(sec.name, name)
 		if f := badName(sec.name, name); f != nil {
-			l.found = append(l.found, at.at(path, f))
+			l.found = append(l.found, at.problemAt(path, f))
 			continue
 		}
 		table, ok := tables[name].(map[string]any)
@@ -164,7 +164,7 @@ func (l *loader) takeValue(set *setting, full, written []string, v any) {
 		if f.index > 0 {
 			at = l.lineOf(append(slices.Clone(written), strconv.Itoa(f.index-1))...)
 		}
-		l.found = append(l.found, at.at(strings.Join(written, "."), f))
+		l.found = append(l.found, at.problemAt(strings.Join(written, "."), f))
 		return
 	}
 	l.values[path] = &value{path: path, set: set, v: decoded, from: at, refs: x.refs, hidden: x.fromFile}

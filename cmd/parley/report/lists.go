@@ -17,7 +17,7 @@ import (
 // Asks prints what turns wait for.
 func Asks(out io.Writer, asks []api.Ask) error {
 	if len(asks) == 0 {
-		return line(out, "Nothing waits for anybody.")
+		return printLine(out, "Nothing waits for anybody.")
 	}
 	w := table(out, "ID", "KIND", "FOR", "SESSION", "EXPIRES", "WHAT")
 	for _, a := range asks {
@@ -33,7 +33,7 @@ func Asks(out io.Writer, asks []api.Ask) error {
 // Schedules prints what agents are to do later.
 func Schedules(out io.Writer, all []api.Schedule) error {
 	if len(all) == 0 {
-		return line(out, "Nothing is scheduled.")
+		return printLine(out, "Nothing is scheduled.")
 	}
 	w := table(out, "ID", "NEXT", "WHEN", "FOR", "SESSION", "WHAT")
 	for _, s := range all {
@@ -45,7 +45,7 @@ func Schedules(out io.Writer, all []api.Schedule) error {
 // Servers prints MCP servers with their tools, and those that wait to be accepted.
 func Servers(out io.Writer, all []mcpservers.Server) error {
 	if len(all) == 0 {
-		return line(out, "No MCP server is configured: see docs/tools.md.")
+		return printLine(out, "No MCP server is configured: see docs/tools.md.")
 	}
 	w := table(out, "SERVER", "TOOL", "STATE", "DESCRIPTION")
 	for _, s := range all {
@@ -66,7 +66,7 @@ func Servers(out io.Writer, all []mcpservers.Server) error {
 func Skills(out io.Writer, found *skillfolders.Catalog) error {
 	all := found.List()
 	if len(all) == 0 {
-		return line(out, "There are no skills: see docs/skills.md.")
+		return printLine(out, "There are no skills: see docs/skills.md.")
 	}
 	w := table(out, "SKILL", "AGENTS", "TRUSTED", "TOOLS", "FOLDER", "DESCRIPTION")
 	for _, s := range all {
@@ -82,7 +82,7 @@ func Skills(out io.Writer, found *skillfolders.Catalog) error {
 // Pairings prints who may talk to the bot, and who asks to.
 func Pairings(out io.Writer, all []api.Pairing) error {
 	if len(all) == 0 {
-		return line(out, "Nobody is paired, and nobody asks to be.")
+		return printLine(out, "Nobody is paired, and nobody asks to be.")
 	}
 	w := table(out, "PERSON", "NAME", "STATE", "CODE", "SINCE")
 	for _, p := range all {
@@ -94,7 +94,7 @@ func Pairings(out io.Writer, all []api.Pairing) error {
 // Chats prints where the bot has been spoken to.
 func Chats(out io.Writer, all []api.Chat) error {
 	if len(all) == 0 {
-		return line(out, "The bot has not been spoken to yet.")
+		return printLine(out, "The bot has not been spoken to yet.")
 	}
 	w := table(out, "ADDRESS", "NAME", "SESSION", "SINCE")
 	for _, ch := range all {
@@ -116,7 +116,7 @@ type DeadLetter struct {
 // DeadLetters prints messages that were given up.
 func DeadLetters(out io.Writer, all []DeadLetter) error {
 	if len(all) == 0 {
-		return line(out, "Nothing was given up.")
+		return printLine(out, "Nothing was given up.")
 	}
 	w := table(out, "ID", "TOPIC", "FOR", "REASON", "GIVEN UP")
 	for _, d := range all {

@@ -68,7 +68,7 @@ func (s Status) PrintTopics(out io.Writer) error {
 // PrintTools prints what has become of the calls of each tool.
 func (s Status) PrintTools(out io.Writer) error {
 	if len(s.Tools) == 0 {
-		return line(out, "no tool was called since the server was started")
+		return printLine(out, "no tool was called since the server was started")
 	}
 	w := table(out, "TOOL", "CALLS", "FAILED", "TIMEOUTS", "AVERAGE", "LAST ERROR")
 	for _, t := range s.Tools {
@@ -143,7 +143,7 @@ type Usage struct {
 // Print prints what models have used and cost, summed up by "day", "person", "session", "agent" or "model".
 func (u Usage) Print(out io.Writer, by string) error {
 	if len(u.Usage) == 0 {
-		return line(out, "no model was asked in that time")
+		return printLine(out, "no model was asked in that time")
 	}
 	w := table(out, strings.ToUpper(by), "CALLS", "INPUT", "CACHED", "OUTPUT", "REASONING", "COST")
 	var unpriced, estimated int64
@@ -166,7 +166,7 @@ func (u Usage) Print(out io.Writer, by string) error {
 	if estimated > 0 {
 		fmt.Fprintf(out, "* the tokens of %d calls are estimated: the provider has counted none\n", estimated)
 	}
-	return line(out, "days are UTC's; the list of prices is of "+u.Prices)
+	return printLine(out, "days are UTC's; the list of prices is of "+u.Prices)
 }
 
 // Findings prints what doctor has found, each with its remedy below it.
@@ -176,7 +176,7 @@ func Findings(out io.Writer, found []doctor.Finding) error {
 			return err
 		}
 		if f.Remedy != "" {
-			if err := line(out, "       → "+f.Remedy); err != nil {
+			if err := printLine(out, "       → "+f.Remedy); err != nil {
 				return err
 			}
 		}
@@ -191,7 +191,7 @@ func table(out io.Writer, head ...string) *tabwriter.Writer {
 	return w
 }
 
-func line(out io.Writer, text string) error {
+func printLine(out io.Writer, text string) error {
 	_, err := fmt.Fprintln(out, text)
 	return err
 }

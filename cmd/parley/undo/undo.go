@@ -118,13 +118,13 @@ func (d *Desk) Undo(ctx context.Context, w agent.Undoing) (string, error) {
 	if err := d.restoreMarks(dir, undone); err != nil {
 		return "", err
 	}
-	return s.undone(made, undone), nil
+	return s.undoneText(made, undone), nil
 }
 
 // refusal returns why nothing is undone now; "" if it may be.
 func (d *Desk) refusal(place snapshots.Place, w agent.Undoing, n int, s speaker) (string, error) {
 	if w.Jobs > 0 {
-		return s.jobs(w.Jobs), nil
+		return s.jobsText(w.Jobs), nil
 	}
 	all, err := d.cfg.Store.Records(place)
 	if err != nil {
@@ -135,7 +135,7 @@ func (d *Desk) refusal(place snapshots.Place, w agent.Undoing, n int, s speaker)
 			continue
 		}
 		if slices.Contains(w.Waiting, r.Turn) {
-			return s.waiting(), nil
+			return s.waitingText(), nil
 		}
 		break
 	}
@@ -175,7 +175,7 @@ func (d *Desk) list(w agent.Undoing, s speaker) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return s.list(all, time.Now()), nil
+	return s.listText(all, time.Now()), nil
 }
 
 // Changes lists what turns have changed, the newest first, for the tool.

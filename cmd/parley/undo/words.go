@@ -35,7 +35,7 @@ func (s speaker) notTheirsText(r snapshots.Record) string {
 	return fmt.Sprintf("Somebody else has asked for that change (%d): they can undo it, or an owner. `%sundo list` shows the others.", r.N, s.prefix)
 }
 
-func (s speaker) jobs(n int) string {
+func (s speaker) jobsText(n int) string {
 	what := "A job runs"
 	if n > 1 {
 		what = fmt.Sprintf("%d jobs run", n)
@@ -43,12 +43,12 @@ func (s speaker) jobs(n int) string {
 	return fmt.Sprintf("%s in the background and may still change files. Wait for the end, or say `%sstop`, and then undo.", what, s.prefix)
 }
 
-func (s speaker) waiting() string {
+func (s speaker) waitingText() string {
 	return fmt.Sprintf("What I did there is not over: I wait for an answer. Give it, or say `%sstop`, and then undo.", s.prefix)
 }
 
-// undone returns the answer that says what an undo has done.
-func (s speaker) undone(own, undone snapshots.Record) string {
+// undoneText returns the answer that says what an undo has done.
+func (s speaker) undoneText(own, undone snapshots.Record) string {
 	if own.Result == nil {
 		return fmt.Sprintf("That cannot be undone: %s.", undone.Problem)
 	}
@@ -62,14 +62,14 @@ func (s speaker) undone(own, undone snapshots.Record) string {
 	} else {
 		fmt.Fprintf(&b, "Undone is %s (%d, %s UTC).", what, undone.N, undone.At.UTC().Format("2006-01-02 15:04"))
 	}
-	back, removed := split(own.Result.Restored)
-	s.names(&b, "As before", back)
-	s.names(&b, "Removed", removed)
+	back, removed := splitRemoved(own.Result.Restored)
+	s.writeNames(&b, "As before", back)
+	s.writeNames(&b, "Removed", removed)
 	var left []string
 	for _, l := range own.Result.Left {
 		left = append(left, fmt.Sprintf("%s (%s)", quoted(displayPath(l.Path, false)), l.Why))
 	}
-	s.names(&b, "Left as it is", left)
+	s.writeNames(&b, "Left as it is", left)
 	if undone.Problem != "" {
 		fmt.Fprintf(&b, "\nThere may be more that I do not know of: %s.", undone.Problem)
 	}
@@ -79,8 +79,8 @@ func (s speaker) undone(own, undone snapshots.Record) string {
 	return b.String()
 }
 
-// split separates the paths that are restored from those that are removed again.
-func split(all []snapshots.Done) (back, removed []string) {
+// splitRemoved separates the paths that are restored from those that are removed again.
+func splitRemoved(all []snapshots.Done) (back, removed []string) {
 	for _, d := range all {
 		name := quoted(displayPath(d.Path, d.Dir))
 		if d.What == snapshots.Created {
@@ -92,8 +92,8 @@ func split(all []snapshots.Done) (back, removed []string) {
 	return back, removed
 }
 
-// names writes a list of names, at most mostNamed of them.
-func (s speaker) names(b *strings.Builder, what string, names []string) {
+// writeNames writes a list of names, at most mostNamed of them.
+func (s speaker) writeNames(b *strings.Builder, what string, names []string) {
 	if len(names) == 0 {
 		return
 	}
@@ -104,8 +104,8 @@ func (s speaker) names(b *strings.Builder, what string, names []string) {
 	fmt.Fprintf(b, "\n- %s: %s%s", what, strings.Join(names, ", "), more)
 }
 
-// list says what can be undone.
-func (s speaker) list(all []snapshots.Record, now time.Time) string {
+// listText says what can be undone.
+func (s speaker) listText(all []snapshots.Record, now time.Time) string {
 	var b strings.Builder
 	listed := 0
 	for _, r := range slices.Backward(all) {
@@ -113,7 +113,7 @@ func (s speaker) list(all []snapshots.Record, now time.Time) string {
 			break
 		}
 		listed++
-		fmt.Fprintf(&b, "\n- **%d**, %s: %s", r.N, agoText(now.Sub(r.At)), s.line(all, r))
+		fmt.Fprintf(&b, "\n- **%d**, %s: %s", r.N, agoText(now.Sub(r.At)), s.lineText(all, r))
 	}
 	if listed == 0 {
 		return s.nothingText(0)
@@ -121,7 +121,7 @@ func (s speaker) list(all []snapshots.Record, now time.Time) string {
 	return "What I have changed here, the newest first:\n" + b.String() + fmt.Sprintf("\n\n`%sundo NUMBER` undoes one of them, `%[1]sundo` the newest that is not undone.", s.prefix)
 }
 
-func (s speaker) line(all []snapshots.Record, r snapshots.Record) string {
+func (s speaker) lineText(all []snapshots.Record, r snapshots.Record) string {
 	var parts []string
 	if r.Undoes != 0 {
 		parts = append(parts, fmt.Sprintf("undo of %d", r.Undoes))

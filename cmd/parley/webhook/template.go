@@ -29,7 +29,7 @@ func Check(text string) error {
 func compile(name, text string) (*template.Template, error) {
 	t, err := template.New(name).Funcs(functions()).Parse(text)
 	if err != nil {
-		return nil, errors.New(parserWords(err))
+		return nil, errors.New(parserMessage(err))
 	}
 	for _, each := range t.Templates() {
 		if each.Tree != nil {
@@ -44,14 +44,14 @@ func compile(name, text string) (*template.Template, error) {
 func compileGroup(text string) (*template.Template, error) {
 	t, err := template.New("group").Funcs(functions()).Parse(text)
 	if err != nil {
-		return nil, errors.New(parserWords(err))
+		return nil, errors.New(parserMessage(err))
 	}
 	return t, nil
 }
 
-// parserWords returns the message of an error of text/template, which has no typed
+// parserMessage returns the message of an error of text/template, which has no typed
 // errors, without the prefix that says only that it is about a template.
-func parserWords(err error) string { return strings.TrimPrefix(err.Error(), "template: ") }
+func parserMessage(err error) string { return strings.TrimPrefix(err.Error(), "template: ") }
 
 // escaper is the name of the function that compile puts at the end of each pipeline that
 // prints.
@@ -90,7 +90,7 @@ func escapeBranch(n *parse.BranchNode) {
 func execute(t *template.Template, data any) (string, error) {
 	b := &boundedBuffer{}
 	if err := t.Execute(b, data); err != nil && !errors.Is(err, errTooLong) {
-		return "", errors.New(parserWords(err))
+		return "", errors.New(parserMessage(err))
 	}
 	text := tidy(b.String())
 	if short := cut(text, maxText); len(short) < len(text) {

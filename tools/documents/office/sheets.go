@@ -130,7 +130,7 @@ func (b *book) readSheet(a *archive, s sheet) error {
 	flush := func() {
 		if len(p.rows) > 0 {
 			some = true
-			b.parts.Put(fmt.Sprintf("%s, rows %d to %d", title, p.numbers[0], p.numbers[len(p.numbers)-1]), p.table())
+			b.parts.Put(fmt.Sprintf("%s, rows %d to %d", title, p.numbers[0], p.numbers[len(p.numbers)-1]), p.toTable())
 		}
 		p = piece{}
 	}
@@ -166,8 +166,8 @@ func (p *piece) add(n int, cells []string, size int) {
 	p.width, p.size = max(p.width, len(cells)), p.size+size
 }
 
-// table returns the rows with their numbers, below the letters of their columns.
-func (p *piece) table() string {
+// toTable returns the rows with their numbers, below the letters of their columns.
+func (p *piece) toTable() string {
 	head := make([]string, p.width+1)
 	for i := range p.width {
 		head[i+1] = columnLetters(i)

@@ -86,7 +86,7 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	if released != nil && !errors.Is(released, unix.EPIPE) { // the child has ended already, and says why
 		err = errors.Join(err, released)
 	}
-	c.code = func(end error) (int, error) { return bubblewrapCode(words, status, end) }
+	c.code = func(end error) (int, error) { return readExitCode(words, status, end) }
 	return c, errors.Join(err, release.Close())
 }
 
@@ -165,9 +165,9 @@ func (p *pipes) closeAll() (err error) {
 	return err
 }
 
-// bubblewrapCode returns the exit code that bubblewrap has reported. If it has reported
+// readExitCode returns the exit code that bubblewrap has reported. If it has reported
 // none, it has not run the command, and that is an error.
-func bubblewrapCode(words *json.Decoder, status io.Closer, end error) (int, error) {
+func readExitCode(words *json.Decoder, status io.Closer, end error) (int, error) {
 	defer func() { _ = status.Close() }() // it was read
 	for {
 		var word struct {

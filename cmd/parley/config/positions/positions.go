@@ -33,11 +33,11 @@ func Find(doc []byte) *Positions {
 	for p.parser.NextExpression() {
 		switch e := p.parser.Expression(); e.Kind {
 		case unstable.Table:
-			table = p.header(e, false)
+			table = p.readHeader(e, false)
 		case unstable.ArrayTable:
-			table = p.header(e, true)
+			table = p.readHeader(e, true)
 		case unstable.KeyValue:
-			p.keyValue(e, table)
+			p.readKeyValue(e, table)
 		default:
 			// Nothing else can stand at the top of a valid document.
 		}
@@ -56,7 +56,7 @@ func (p *Positions) LineOf(path ...string) int {
 	return 0
 }
 
-func (p *Positions) mark(path []string, offset uint32) {
+func (p *Positions) markLine(path []string, offset uint32) {
 	key := joined(path)
 	if _, ok := p.at[key]; ok {
 		return
@@ -68,17 +68,17 @@ func (p *Positions) mark(path []string, offset uint32) {
 	p.at[key] = i
 }
 
-func (p *Positions) header(e *unstable.Node, array bool) []string {
+func (p *Positions) readHeader(e *unstable.Node, array bool) []string {
 	var table []string
 	for it := e.Key(); it.Next(); {
 		table = append(table, string(it.Node().Data))
-		p.mark(table, it.Node().Raw.Offset)
+		p.markLine(table, it.Node().Raw.Offset)
 		n, several := p.arrays[joined(table)]
 		switch {
 		case it.IsLast() && array:
 			p.arrays[joined(table)] = n + 1
 			table = append(table, strconv.Itoa(n))
-			p.mark(table, it.Node().Raw.Offset)
+			p.markLine(table, it.Node().Raw.Offset)
 		case several:
 			table = append(table, strconv.Itoa(n-1))
 		}
@@ -86,29 +86,29 @@ func (p *Positions) header(e *unstable.Node, array bool) []string {
 	return table
 }
 
-func (p *Positions) keyValue(e *unstable.Node, table []string) {
+func (p *Positions) readKeyValue(e *unstable.Node, table []string) {
 	full := slices.Clone(table)
 	for it := e.Key(); it.Next(); {
 		full = append(full, string(it.Node().Data))
-		p.mark(full, it.Node().Raw.Offset)
+		p.markLine(full, it.Node().Raw.Offset)
 	}
-	p.value(e.Value(), full)
+	p.readValue(e.Value(), full)
 }
 
-func (p *Positions) value(v *unstable.Node, full []string) {
+func (p *Positions) readValue(v *unstable.Node, full []string) {
 	switch v.Kind {
 	case unstable.InlineTable:
 		for it := v.Children(); it.Next(); {
-			p.keyValue(it.Node(), full)
+			p.readKeyValue(it.Node(), full)
 		}
 	case unstable.Array:
 		n := 0
 		for it := v.Children(); it.Next(); n++ {
 			element := append(slices.Clone(full), strconv.Itoa(n))
 			if it.Node().Raw.Length > 0 {
-				p.mark(element, it.Node().Raw.Offset)
+				p.markLine(element, it.Node().Raw.Offset)
 			}
-			p.value(it.Node(), element)
+			p.readValue(it.Node(), element)
 		}
 	default:
 		// A single value stands where its key does.
