@@ -117,10 +117,11 @@ func (b *Box) newRequest(ctx context.Context, c Command) (supervisor.Request, er
 	if err := b.allowNetwork(&req, c); err != nil {
 		return req, err
 	}
-	if c.Workspace == "" {
+	folder := cmp.Or(c.Workspace, c.Owner)
+	if folder == "" {
 		return req, nil
 	}
-	return req, runAsWorkspaceOwner(&req)
+	return req, runAsOwnerOf(folder, &req)
 }
 
 // allowNetwork adds the hosts to a request that its command may reach, or the whole
@@ -144,10 +145,10 @@ func (b *Box) allowNetwork(req *supervisor.Request, c Command) error {
 	return nil
 }
 
-// runAsWorkspaceOwner makes the commands of a root process run as the user who owns the
-// workspace: without root's capabilities root could not write to it.
-func runAsWorkspaceOwner(r *supervisor.Request) error {
-	info, err := os.Stat(r.Workspace)
+// runAsOwnerOf makes the commands of a root process run as the user who owns the workspace, or
+// another folder: without root's capabilities root could not write to a workspace.
+func runAsOwnerOf(folder string, r *supervisor.Request) error {
+	info, err := os.Stat(folder)
 	if err != nil {
 		return errors.New("its workspace is not there") // the model need not know the path
 	}

@@ -40,6 +40,10 @@ type Command struct {
 	// Workspace is the session's directory on this machine: all that the command can write
 	// to besides its temporary files. "" means that the command has temporary files alone.
 	Workspace string
+	// Owner is a folder on this machine: if this process is root, a command without a Workspace
+	// runs as the user who owns that folder, and one with a Workspace as the user who owns that.
+	// "" means root, with no more than the sandbox allows it.
+	Owner string
 	// Dir is the folder below Workspace in which the command starts; "" means Workspace.
 	Dir string
 	// Writes is a folder below Workspace: the only one that the command can write to,

@@ -91,7 +91,7 @@ func (p *program) Run(ctx context.Context, call tools.Call) (tools.Result, error
 	c.Shows = []sandbox.Shown{{Path: where, As: "/skills/" + p.skill.Name, Env: "SKILL_DIR"}}
 	switch p.program.Workspace {
 	case folder.NoAccess:
-		c.Workspace, c.Dir, c.Quota = "", "", sandbox.Quota{}
+		c.Workspace, c.Owner, c.Dir, c.Quota = "", place.Workspace, "", sandbox.Quota{}
 	case folder.Reads:
 		c.ReadOnly, c.Quota = true, sandbox.Quota{}
 	}

@@ -41,6 +41,7 @@ echo "flags: $*"
 echo "stdin: $(cat)"
 echo "beside: $(cat "$SKILL_DIR/words")"
 echo "workspace: $(cat note 2>&1)"
+[ "$1" != "--who" ] || id -u
 (echo made >made) 2>/dev/null && echo wrote
 (echo evil >"$SKILL_DIR/evil") 2>/dev/null && echo "wrote to the skill"
 cat "$SKILL_DIR/../other/SKILL.md" 2>/dev/null && echo "read another skill"
@@ -74,6 +75,7 @@ sandbox = { workspace = "write" }
 name = "alone"
 description = "Sees nothing."
 binary = "bin/report"
+args = ["--who"]
 sandbox = { workspace = "none" }
 
 [[tools]]
@@ -189,6 +191,30 @@ func TestProgramsOfASkill(t *testing.T) {
 		}
 		must(t, os.RemoveAll(s.Path))
 		c.WantError(t, "s__make", `{}`, tools.ExecutionFailed, "not there any more")
+	})
+}
+
+// A program without a workspace runs as the user whose the workspace is, also if this process
+// is root.
+func TestAProgramWithoutAWorkspaceIsNotRoot(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root could run it as root")
+	}
+	const nobody = 65534
+	eachMode(t, func(t *testing.T, box *sandbox.Box) {
+		workspace := t.TempDir()
+		must(t, os.Chown(workspace, nobody, nobody))
+		skill := aSkill(t)
+		must(t, os.Chmod(filepath.Dir(filepath.Dir(skill.Path)), 0o755)) // of all folders of the test
+		c := toolstest.New(skills.Runner{
+			Sandbox: box, Changed: func(tools.Call) {},
+			Place: func(context.Context, tools.Call, bool) (sandbox.Place, error) {
+				return sandbox.Place{Workspace: workspace}, nil
+			},
+		}.Tools(skill)...)
+		if got := c.Want(t, "s__alone", `{}`, ""); !strings.Contains(got, `\n65534\n`) {
+			t.Errorf("it ran so: %s", got)
+		}
 	})
 }
 
