@@ -91,7 +91,8 @@ func TestStopOfSeveralAgents(t *testing.T) {
 	t.Parallel()
 	stalls := func(r agenttest.Request) agenttest.Response {
 		if strings.Contains(r.Said(), "wait") {
-			return agenttest.Reply("so it").Stall()
+			whole := agenttest.Reply("so it goes")
+			return whole.First(whole.Len() / 4).Stall()
 		}
 		return namedModel(r)
 	}
