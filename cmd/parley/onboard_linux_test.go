@@ -117,7 +117,7 @@ func TestOnboardWithALocalServer(t *testing.T) {
 	s.sees("you said Say hello to me")
 	s.ends()
 	before := b.written("parley.toml")
-	if !strings.Contains(before, `name = "small"`) || strings.Contains(before, "api_key") {
+	if !strings.Contains(before, `name = "small"`) || !strings.Contains(before, "window = 16384 ") || strings.Contains(before, "api_key") {
 		t.Errorf("the settings:\n%s", before)
 	}
 

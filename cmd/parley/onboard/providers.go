@@ -13,7 +13,12 @@ type provider struct {
 	env         string // the variable in which its users have their key
 	model       string // the model to begin with; "" means to ask the server which models it has
 	local       bool   // it runs on the person's own machine and needs no key
+	window      int    // how many tokens it is asked to read at once; 0 leaves that to it
 }
+
+// ollamaWindow is enough for the instructions, the tools and a conversation, and not too
+// much for a small graphics card.
+const ollamaWindow = 16_384
 
 // providers returns the providers that are offered, in that order.
 func providers() []provider {
@@ -26,7 +31,7 @@ func providers() []provider {
 		{name: "groq", title: "Groq", baseURL: "https://api.groq.com/openai/v1", env: "GROQ_API_KEY"},
 		{name: "cerebras", title: "Cerebras", baseURL: "https://api.cerebras.ai/v1", env: "CEREBRAS_API_KEY"},
 		{name: "openrouter", title: "OpenRouter", baseURL: "https://openrouter.ai/api/v1", env: "OPENROUTER_API_KEY"},
-		{name: "ollama", title: "Ollama, on this machine", baseURL: "http://127.0.0.1:11434/v1", local: true},
+		{name: "ollama", title: "Ollama, on this machine", baseURL: "http://127.0.0.1:11434/v1", local: true, window: ollamaWindow},
 		{name: "lmstudio", title: "LM Studio, on this machine", baseURL: "http://127.0.0.1:1234/v1", local: true},
 		{name: "llamacpp", title: "llama.cpp, on this machine", baseURL: "http://127.0.0.1:8080/v1", local: true},
 		{name: "vllm", title: "vLLM, on this machine", baseURL: "http://127.0.0.1:8000/v1", local: true},

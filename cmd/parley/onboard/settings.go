@@ -130,6 +130,9 @@ func (s settings) text() string {
 	} else {
 		set("name", m.name, "")
 		set("base_url", m.baseURL, "")
+		if m.window > 0 {
+			fmt.Fprintf(&b, "%-44s # %s\n", fmt.Sprintf("window = %d", m.window), "tokens that it reads at once: more take more memory; left out, it is often 4096")
+		}
 		if m.key.value != "" {
 			set("api_key", s.reference("model", m.key), "")
 		}
