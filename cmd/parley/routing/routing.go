@@ -127,7 +127,7 @@ func (r *Router) currentAgent(ctx context.Context, in bus.Inbound) (string, erro
 		return "", err
 	}
 	for _, ask := range slices.Backward(asks) {
-		if ask.Kind == bus.AskQuestion && ask.Person == in.From.ID && ask.At == in.At {
+		if mayAnswer(in, ask) {
 			return agentOf(ask.Session), nil
 		}
 	}
@@ -136,6 +136,16 @@ func (r *Router) currentAgent(ctx context.Context, in bus.Inbound) (string, erro
 	}
 	session, err := r.Book.SessionAt(ctx, in.At)
 	return agentOf(session), err
+}
+
+// mayAnswer reports whether a message can be the answer to an ask: a word of the person who
+// was asked a question, or a command that decides what was asked in that place last.
+func mayAnswer(in bus.Inbound, ask bus.Ask) bool {
+	said, _ := channels.AsCommand(in)
+	if said.Kind == bus.Command {
+		return slices.Contains([]string{"approve", "deny", "answer"}, said.Text) && (ask.At == in.At || slices.Contains(ask.Asked, in.At))
+	}
+	return ask.Kind == bus.AskQuestion && ask.Person == in.From.ID && ask.At == in.At
 }
 
 // key returns the key of an agent's session for a message.

@@ -151,6 +151,14 @@ func TestWhatNamesNobodyStaysInItsConversation(t *testing.T) {
 	check("a press of an agent's button", press, "research:c:g")
 	check("the answer of who was asked", said("h", "1", "the left one"), "ops:c:h")
 	check("the word of somebody else", said("h", "2", "the left one"), "main:c:h")
+	check("another command of who was asked", said("h", "1", "/new"), "main:c:h")
+	must(t, book.OpenAsk(t.Context(), bus.Ask{
+		ID: "bbcdefghijklmnop", Kind: bus.AskApproval, Session: "research:c:h", Turn: "t", Call: "k2", Person: "c:1", Tool: "exec_shell", Hash: "x",
+		At: bus.Address{Channel: "c", Chat: "h"}, Asked: []bus.Address{{Channel: "c", Chat: "h"}, {Channel: "c", Chat: "owners"}}, Made: time.Now(), Expires: time.Now().Add(time.Hour),
+	}))
+	check("an owner's approval", said("h", "2", "/approve"), "research:c:h")
+	check("an owner's refusal elsewhere", said("owners", "2", "/deny no"), "research:c:owners")
+	check("the answer of who was asked, still", said("h", "1", "the left one"), "ops:c:h")
 	// A conversation of an agent whom this person may not call is none of theirs.
 	must(t, book.Assign(t.Context(), channels.Chat{Address: thread, Session: "root:c:g:7", Group: true, Seen: time.Now()}))
 	follow.Text = "go on"
