@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"parley/agent/demo"
 	"parley/agent/failover"
@@ -65,6 +66,8 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (Lists, error)
 	}
 	made := map[config.ModelChoice]Model{}
 	lists := Lists{}
+	var looking sync.WaitGroup // a server that is away is waited for once, and not once for each
+	defer looking.Wait()
 	for _, agent := range slices.Sorted(maps.Keys(c.Agents)) {
 		for _, choice := range c.ModelsOf(agent) {
 			m, ok := made[choice]
@@ -74,7 +77,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (Lists, error)
 			case simulated:
 				m = Model{Link: failover.Link{ID: "demo", Model: demo.New()}, Table: "model", Named: choice.Key}
 			default:
-				if m, err = newModel(ctx, c, list, choice, log); err != nil {
+				if m, err = newModel(ctx, c, list, choice, log, &looking); err != nil {
 					return nil, err
 				}
 			}
@@ -88,8 +91,9 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (Lists, error)
 	return lists, nil
 }
 
-// newModel makes a model. If no name is configured, it asks the model's server for one.
-func newModel(ctx context.Context, all *config.Config, list prices.List, choice config.ModelChoice, log *slog.Logger) (Model, error) {
+// newModel makes a model. If no name is configured, it asks the model's server for one. The
+// size of the model's window is known once `looking` is done.
+func newModel(ctx context.Context, all *config.Config, list prices.List, choice config.ModelChoice, log *slog.Logger, looking *sync.WaitGroup) (Model, error) {
 	table, c := choice.Table, all.Model
 	if name, ok := strings.CutPrefix(table, "models."); ok {
 		c = all.Models[name]
@@ -124,7 +128,7 @@ func newModel(ctx context.Context, all *config.Config, list prices.List, choice 
 	if err != nil {
 		return Model{}, fmt.Errorf("set up [%s]: %w", table, err)
 	}
-	m.LookUpWindow(ctx)
+	looking.Go(func() { m.LookUpWindow(ctx) })
 	made.Model = m
 	if known {
 		made.Model = prices.Model{Model: m, Price: price}
