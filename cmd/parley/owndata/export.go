@@ -202,11 +202,11 @@ func (d *Desk) linesOf(ctx context.Context, key string, r request) func(func(lin
 	}
 }
 
-// isTheirs reports whether an entry is what a person said, or an answer in a turn of
-// theirs.
+// isTheirs reports whether an entry is what a person said, to a question or of their own,
+// or an answer in a turn of theirs.
 func isTheirs(e sessions.Entry, person string, turn bool) bool {
 	switch e.Kind {
-	case sessions.KindUser, sessions.KindCommand:
+	case sessions.KindUser, sessions.KindCommand, sessions.KindAskEnded:
 		return e.Person == person
 	case sessions.KindText, sessions.KindNotice:
 		return turn

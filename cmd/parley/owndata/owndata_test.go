@@ -253,6 +253,37 @@ func TestAnExportHasTheRatings(t *testing.T) {
 	})
 }
 
+// What a person answers to a question, or to a request for an approval, is theirs too.
+func TestAnExportHasWhatAPersonAnswered(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		const key = "main:telegram:42"
+		s.spoke(t, key, "paint it")
+		log, err := s.Store.Open(t.Context(), key, time.Now().UnixMicro())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for who, words := range map[string]string{person: "blue, and never red", "telegram:43": "what another said"} {
+			e, err := sessions.NewEntry("t0", sessions.KindAskEnded, sessions.AskEnded{Ask: "a" + who, State: "answered", Question: "Which colour?", Answer: words})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Cause, e.Person, e.Call = "a"+who, who, "c1"
+			if err := log.Append(t.Context(), log.Next(), e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.take(t, command("1", "export", ""))
+		s.serve(t, time.Second)
+		got := s.sent(t)
+		if len(got) != 1 || got[0].File == nil {
+			t.Fatalf("sent %+v", got)
+		}
+		if data := string(got[0].File.Data); !strings.Contains(data, "paint it") || !strings.Contains(data, "blue, and never red") || strings.Contains(data, "what another said") {
+			t.Errorf("sent %s", data)
+		}
+	})
+}
+
 func TestAnExportHasTheSchedules(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		for who, text := range map[string]string{person: "mine", "telegram:43": "theirs"} {
