@@ -71,6 +71,15 @@ func (s *Set) Within(other *Set) *Set {
 	return newSet(members)
 }
 
+// Without returns the set without the tools of these names.
+func (s *Set) Without(names ...string) *Set {
+	members := maps.Clone(s.tools)
+	for _, name := range names {
+		delete(members, name)
+	}
+	return newSet(members)
+}
+
 // Lookup returns the tool of that name; false if the set has none.
 func (s *Set) Lookup(name string) (Tool, bool) {
 	m, ok := s.tools[name]

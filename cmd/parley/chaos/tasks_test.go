@@ -62,9 +62,7 @@ func delegatingModel(r agenttest.Request) agenttest.Response {
 			return agenttest.Calls(calls...)
 		}
 		words = append(words, fmt.Sprintf("re %d.%d", person, n))
-		for _, result := range results[:count] {
-			words = append(words, result)
-		}
+		words = append(words, results[:count]...)
 		results = results[count:]
 	}
 	for _, m := range turn {

@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/agent/delegation"
@@ -80,6 +81,7 @@ type Desk struct {
 	cfg     Config
 	nudge   chan struct{} // wakes the sweep
 	parents sync.Map      // by the key of a sub-agent's session: the parent's
+	known   atomic.Int64  // how many were added to parents
 }
 
 var _ delegation.Tasks = (*Desk)(nil)

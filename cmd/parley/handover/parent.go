@@ -13,6 +13,9 @@ func IsSubAgent(session string) bool {
 	return len(parts) == 4 && parts[1] == bus.SubAgents
 }
 
+// maxParents is how many parents are remembered.
+const maxParents = 10_000
+
 // Parent returns the session for which a session works; "" if the session is no
 // sub-agent's. It returns tasks.ErrNone for a sub-agent's session that nobody knows.
 func (d *Desk) Parent(ctx context.Context, session string) (string, error) {
@@ -25,6 +28,9 @@ func (d *Desk) Parent(ctx context.Context, session string) (string, error) {
 	t, err := d.cfg.Table.Newest(ctx, session)
 	if err != nil {
 		return "", err
+	}
+	if d.known.Add(1)%maxParents == 0 {
+		d.parents.Clear()
 	}
 	d.parents.Store(session, t.Parent) // it never changes
 	return t.Parent, nil

@@ -120,7 +120,8 @@ func (s *Server) agentOf(ctx context.Context, session string) (agent.Agent, erro
 	if parent != "" { // a sub-agent has nothing that its parent has not
 		above := agentName(parent)
 		granted = granted.Within(s.toolsOf(ctx, all, parent, above, isOwnerTerminal(parent)))
-		enclose = nil // its report goes to a model
+		granted, all = granted.Without("schedule"), all.Without("schedule") // nobody would look after what is due
+		enclose = nil                                                       // its report goes to a model
 		if most := s.settings.Load().Agents[above].Day; most > 0 && above != name {
 			caps = append(caps, bill.Cap{Of: bill.Agent(above), Most: most})
 		}
