@@ -65,20 +65,48 @@ func (s *Store) checkTombstone(ctx context.Context, l *log, key string) error {
 	return sessions.ErrFenced
 }
 
-// appendAtOnce updates a session's row, if the log is as its holder left it and none
-// of the causes is known, and inserts the entries. An UPDATE that waited for the
-// row's lock sees the row as the other transaction left it, so fence and last decide
-// correctly.
-const appendAtOnce = moveLog + putEntries
-
+// moveLog begins the statement that appends entries. It updates a session's row, if the log
+// is as its holder left it and none of the causes is known; then putEntries inserts the
+// entries. An UPDATE that waited for the row's lock sees the row as the other transaction
+// left it, so fence and last decide correctly.
 const moveLog = `
 WITH moved AS (
 	UPDATE sessions SET last = $1, summary = $2, covers = $3, unfinished = $4, updated = $5
-	WHERE id = $6 AND fence = $7 AND last = $8 AND NOT EXISTS (
-		SELECT 1 FROM entries e WHERE e.session = $6 AND e.cause = ANY($12::text[]) AND e.cause <> ''
-		UNION ALL SELECT 1 FROM erased x WHERE x.key = sessions.key AND x.cause = ANY($12::text[]))
+	WHERE id = $6 AND fence = $7 AND last = $8`
+
+const returnMoved = `
 	RETURNING id
 )`
+
+// unlessSeen and unlessAnySeen are the part of moveLog that looks for a cause, and for
+// several. Most appends have none. For several PostgreSQL may read all entries of the
+// session, if it has planned the statement while there were few.
+const (
+	unlessSeen = ` AND NOT EXISTS (
+		SELECT 1 FROM entries e WHERE e.session = $6 AND e.cause = $17 AND e.cause <> ''
+		UNION ALL SELECT 1 FROM erased x WHERE x.key = sessions.key AND x.cause = $17)`
+	unlessAnySeen = ` AND NOT EXISTS (
+		SELECT 1 FROM entries e WHERE e.session = $6 AND e.cause = ANY($12::text[]) AND e.cause <> ''
+		UNION ALL SELECT 1 FROM erased x WHERE x.key = sessions.key AND x.cause = ANY($12::text[]))`
+)
+
+// moveUnlessSeen returns moveLog for entries with these causes, and an argument more if it
+// has one.
+func moveUnlessSeen(causes []string) (text string, more []any) {
+	var named []any
+	for _, c := range causes {
+		if c != "" {
+			named = append(named, c)
+		}
+	}
+	switch len(named) {
+	case 0:
+		return moveLog + returnMoved, nil
+	case 1:
+		return moveLog + unlessSeen + returnMoved, named
+	}
+	return moveLog + unlessAnySeen + returnMoved, nil
+}
 
 const putEntries = `
 INSERT INTO entries (session, n, turn, kind, at, cause, person, call, data)
@@ -107,19 +135,21 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appe
 		numbers, turns, kinds, causes, people, calls, data, times,
 	}
 	done := appended{state: next, rows: rows}
+	moved, more := moveUnlessSeen(causes)
+	args = append(args, more...)
 	var changed int64
 	if c.Tokens == nil && c.Money == nil {
-		changed, err = l.store.db.Group(ctx, appendAtOnce, args)
+		changed, err = l.store.db.Group(ctx, moved+putEntries, args)
 	} else {
-		changed, done.changed, err = l.store.appendWithAtOnce(ctx, args, c)
+		changed, done.changed, err = l.store.appendWithAtOnce(ctx, moved, args, c)
 	}
 	return done, changed > 0, err
 }
 
-// appendWithAtOnce is appendAtOnce with a change of budgets. It returns how many entries
-// it has written, and what was changed.
-func (s *Store) appendWithAtOnce(ctx context.Context, args []any, c bill.Change) (written int64, done bill.Done, err error) {
-	text, row := moveLog, ""
+// appendWithAtOnce appends entries by a statement that begins with text, and changes
+// budgets. It returns how many entries it has written, and what was changed.
+func (s *Store) appendWithAtOnce(ctx context.Context, text string, args []any, c bill.Change) (written int64, done bill.Done, err error) {
+	row := ""
 	tokens, money := "FALSE", "FALSE"
 	if c.Tokens != nil {
 		clause := tokensClause(c, len(args)+1)
