@@ -70,6 +70,8 @@ gives it a terminal and, if it asks for one, a server to talk to.
 server/ is where everything meets. server.go opens a home and its channels, serve.go
 runs the channels, the worker and the dispatchers, and stops them in that order;
 channels.go makes channels of settings, agents.go agents, and tools.go their tools.
+routing/ finds with which agent, and so in which session, a message is answered, and
+models/ makes the models that each agent asks.
 What it puts together is named in three places: platforms/ has a row for each chat
 platform, home/ opens and checks what is remembered, in files or in a Redis and a
 PostgreSQL that a fleet shares, and server/ itself knows the models and the tools.
