@@ -26,6 +26,7 @@ type dialect struct {
 	cacheMarks bool  // cache_control marks how much of a request is worth caching: Anthropic's models
 
 	native      bool // it is Ollama, and asked in its own protocol, which lets a request set the window
+	noNative    bool // it only resembles Ollama, and does not speak its protocol
 	responses   bool // it is asked by the Responses API
 	noResponses bool // it has no Responses API, or not for this model
 	fixed       bool // the configuration says which API
@@ -122,6 +123,9 @@ func (d dialect) learnAPI(r *refusal) (lesson, bool) {
 	case !d.responses && !d.noResponses && r.wantsResponses():
 		next.responses = true
 		return lesson{dialect: next, about: "the model wants the Responses API"}, true
+	case d.native && r.lacksAddress():
+		next.native, next.noNative = false, true
+		return lesson{dialect: next, about: "the server does not speak Ollama's own protocol"}, true
 	case d.responses && r.lacksResponses():
 		next.responses, next.noResponses = false, true
 		return lesson{dialect: next, about: "the server has no Responses API for the model"}, true
@@ -139,13 +143,18 @@ func (r *refusal) wantsResponses() bool {
 // lacksResponses reports whether a refusal says that the server has no Responses API, or
 // has none for this model.
 func (r *refusal) lacksResponses() bool {
+	return r.lacksAddress() || r.status >= http.StatusBadRequest &&
+		r.mentions("not supported with the responses api", "does not support the responses api", "not supported in the v1/responses")
+}
+
+// lacksAddress reports whether a refusal says that the server does not know the address
+// that was asked. It may know the address and not the model.
+func (r *refusal) lacksAddress() bool {
 	switch r.status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		if !r.rejectsModel() && !r.refusesReasoning() && !r.mentions("model") {
-			return true
-		}
+		return !r.rejectsModel() && !r.refusesReasoning() && !r.mentions("model")
 	}
-	return r.status >= http.StatusBadRequest && r.mentions("not supported with the responses api", "does not support the responses api", "not supported in the v1/responses")
+	return false
 }
 
 // learnToEcho learns from a refusal whether to send the model's thinking back. A server

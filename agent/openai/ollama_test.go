@@ -140,6 +140,25 @@ func TestWhichWindowOllamaServes(t *testing.T) {
 	}
 }
 
+// What only resembles Ollama is asked by chat completions.
+func TestWhatOnlyResemblesOllama(t *testing.T) {
+	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
+		if q.Path == "/api/chat" {
+			return agenttest.Fail(http.StatusNotFound, "404 page not found")
+		}
+		return agenttest.Reply("I look.")
+	})
+	m, _ := ollama(t, 131_072, s)
+	for range 2 {
+		if a, err := ask(t, m, hello()); err != nil || a.Blocks[0].Text != "I look." {
+			t.Fatalf("answer %+v, %v", a, err)
+		}
+	}
+	if s.Asked() != 3 {
+		t.Errorf("asked %d times, want one refusal", s.Asked())
+	}
+}
+
 func TestOllamaEnds(t *testing.T) {
 	end := func(reason string) string { return strings.Replace(nativeEnd, `"stop"`, `"`+reason+`"`, 1) }
 	cases := map[string]struct {

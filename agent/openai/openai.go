@@ -263,7 +263,7 @@ func (m *Model) currentDialect() dialect {
 	native := m.cfg.Window > 0 && m.windows.IsOllama()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.dialect.native = native && !m.dialect.fixed
+	m.dialect.native = native && !m.dialect.fixed && !m.dialect.noNative
 	return m.dialect
 }
 
