@@ -251,6 +251,45 @@ func prune(tx *sqldb.Tx, now time.Time) error {
 	return err
 }
 
+// schemaCompact keeps sends and parts in a tree each, ordered by their keys, where there
+// were two, so that each send writes fewer pages of a SQLite file. They stay for 30 days,
+// and their texts until they are sent, so there is little to copy.
+const schemaCompact = `
+CREATE TABLE compact_sends (
+	id      TEXT PRIMARY KEY,
+	channel TEXT NOT NULL,
+	chat    TEXT NOT NULL,
+	thread  TEXT NOT NULL,
+	begun   BIGINT NOT NULL,
+	session TEXT NOT NULL DEFAULT ''
+) WITHOUT ROWID;
+INSERT INTO compact_sends (id, channel, chat, thread, begun, session) SELECT id, channel, chat, thread, begun, session FROM sends;
+DROP TABLE sends;
+ALTER TABLE compact_sends RENAME TO sends;
+CREATE INDEX sends_by_age ON sends (begun);
+CREATE TABLE compact_parts (
+	send        TEXT NOT NULL,
+	part        INTEGER NOT NULL,
+	state       TEXT NOT NULL,
+	body        TEXT NOT NULL,
+	plain       TEXT NOT NULL,
+	platform_id TEXT NOT NULL,
+	interrupted INTEGER NOT NULL,
+	code        TEXT NOT NULL,
+	changed     BIGINT NOT NULL,
+	edits       TEXT NOT NULL DEFAULT '',
+	under       TEXT NOT NULL DEFAULT '',
+	file        INTEGER NOT NULL DEFAULT 0,
+	PRIMARY KEY (send, part)
+) WITHOUT ROWID;
+INSERT INTO compact_parts (send, part, state, body, plain, platform_id, interrupted, code, changed, edits, under, file)
+	SELECT send, part, state, body, plain, platform_id, interrupted, code, changed, edits, under, file FROM parts;
+DROP TABLE parts;
+ALTER TABLE compact_parts RENAME TO parts;
+CREATE INDEX parts_unknown ON parts (send) WHERE state = 'unknown';
+CREATE INDEX parts_drafts ON parts (send) WHERE state = '` + channels.Drafted + `';
+CREATE INDEX parts_by_platform_id ON parts (platform_id) WHERE platform_id <> ''`
+
 // schemaDrafts adds an index of the few parts that are drafts.
 const schemaDrafts = `CREATE INDEX parts_drafts ON parts (send) WHERE state = '` + channels.Drafted + `'`
 

@@ -29,6 +29,7 @@ func schema() sqldb.Schema {
 			strings.ReplaceAll(bill.Budgets, "{bytes}", "TEXT"),
 			strings.ReplaceAll(tasks.Migration, "{bytes}", "TEXT"),
 			erasureCount,
+			compactReservations,
 		},
 		Postgres: []string{
 			strings.NewReplacer(
@@ -102,6 +103,22 @@ CREATE TABLE reservations (
 );
 
 CREATE INDEX reservations_day ON reservations (day);
+`
+
+// compactReservations keeps reservations in one tree, where there were three, so that
+// each turn writes fewer pages of a SQLite file. They stay for a week, so there are few;
+// the index by day served only to delete old ones once a day.
+const compactReservations = `
+CREATE TABLE compact (
+	id      TEXT PRIMARY KEY,
+	person  TEXT NOT NULL,
+	day     TEXT NOT NULL,
+	tokens  BIGINT NOT NULL,
+	settled BOOLEAN NOT NULL
+) WITHOUT ROWID;
+INSERT INTO compact (id, person, day, tokens, settled) SELECT id, person, day, tokens, settled FROM reservations;
+DROP TABLE reservations;
+ALTER TABLE compact RENAME TO reservations;
 `
 
 // usage creates a view that sums up the use of models, for operators.

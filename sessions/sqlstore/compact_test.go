@@ -1,0 +1,56 @@
+package sqlstore
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/sqldb"
+)
+
+// A store of the layout before keeps its reservations: each still reserves only once, and
+// can be settled.
+func TestReservationsOfTheEarlierLayoutAreKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	earlier := schema().SQLite
+	earlier = earlier[:slices.Index(earlier, compactReservations)]
+	db, err := sqldb.Open(t.Context(), path, earlier)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	reservation := func(n int) sessions.Reservation {
+		return sessions.Reservation{ID: fmt.Sprint("r", n), Person: "p", Tokens: 10, Cap: 1000, At: now}
+	}
+	old := &Store{db: db}
+	for n := range 20 {
+		if _, err := old.reserve(t.Context(), reservation(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := old.settle(t.Context(), reservation(0), 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for n := range 20 {
+		if err := s.Reserve(t.Context(), reservation(n)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Settle(t.Context(), reservation(n), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if spent, err := s.Spent(t.Context(), "p", now); err != nil || spent != 3+19 {
+		t.Errorf("%d tokens are spent, %v, want 22: 3 settled before, and 1 of each other", spent, err)
+	}
+}
