@@ -130,7 +130,7 @@ func (c Command) askOtherServer(ctx context.Context, d *dialogue) (provider, err
 	return p, nil
 }
 
-// askKey reads a provider's askKey from a file or the environment, or asks for it.
+// askKey reads a provider's key from a file or the environment, or asks for it.
 func (c Command) askKey(ctx context.Context, d *dialogue, p provider) (secret, error) {
 	if c.KeyFile != "" {
 		return readSecret(c.KeyFile)
