@@ -180,22 +180,6 @@ func (r *sessionRun) reportAnswered(t *turn, a *ask, out *outcome, by string) {
 	r.emit(t, e)
 }
 
-// currentParked returns the waiting turn to which new mail belongs; nil if there is
-// none. A turn from before a /new does not count, because the new conversation goes on
-// beside it.
-func (s *session) currentParked() (*turn, error) {
-	parked, err := s.parkedTurns()
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range parked {
-		if !s.isEarlier(t) {
-			return t, nil
-		}
-	}
-	return nil, nil
-}
-
 // handleMeanwhile handles a message that comes while a turn waits. If the person who was
 // asked a question writes, that is the answer. Any other message is kept for the turn,
 // and its sender is told what the turn waits for.

@@ -32,6 +32,15 @@ type asker struct {
 	account string
 }
 
+// A turnRun runs one turn, from the state in the log to its end.
+type turnRun struct {
+	*session
+	inbox *inbox
+	stop  *turnStop
+	calls *callRunner
+	model *asker
+}
+
 // newAsker makes an asker with an empty purse.
 func newAsker(s *session) *asker {
 	return &asker{session: s, purse: purse.Purse{Tokens: s.cfg.Budget, Money: s.cfg.Money, Log: s.slog}}
@@ -121,6 +130,14 @@ func (a *asker) amount(input, output int) purse.Amount {
 	u := llm.Usage{Input: int64(input), Output: int64(output)}
 	return purse.Amount{Tokens: u.Input + u.Output, Micro: a.agent.Model.Info().Price.Of(u)}
 }
+
+// countTokens estimates how many tokens a request has.
+func (a *asker) countTokens(r llm.Request) int {
+	return a.count.Of(a.modelName(), transcript.Estimate(r))
+}
+
+// modelName returns the name of the model that is asked first.
+func (a *asker) modelName() string { return a.agent.Model.Info().Name }
 
 // bounds returns the budgets of a person's turn, which may work for another session.
 func (a *asker) bounds(person, parent string) purse.Bounds {

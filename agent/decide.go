@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	"parley/agent/delegation"
+	"parley/agent/journal"
 	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
@@ -66,6 +67,15 @@ type preparedCall struct {
 	approver string // who approved it
 	// overtaken reports that what was approved has changed before the call could run.
 	overtaken bool
+}
+
+// append writes entries of a call. Those of a pure one share a flush with what follows:
+// after a crash it may run again, whatever the log knows of it.
+func (p *preparedCall) append(ctx context.Context, j *journal.Journal, entries ...sessions.Entry) error {
+	if p.effect == tools.Pure {
+		return j.AppendSoon(ctx, entries...)
+	}
+	return j.Append(ctx, entries...)
 }
 
 // shownArgs returns the call's arguments as JSON, even if the model wrote no JSON.

@@ -166,40 +166,26 @@ func (s *session) isAskedAt(t *turn, a *ask, at bus.Address) bool {
 	return slices.Contains(asked, at)
 }
 
-// resumeParked continues with a turn that waits, without running it: if its asks were
-// not announced before its holder was cut off, it announces them, and if the turn was
-// stopped, it ends it.
-func (r *sessionRun) resumeParked(ctx context.Context, t *turn) error {
-	switch {
-	case t.stopped:
-		return r.finish(ctx, t, &ending{state: sessions.TurnCancelled})
-	case t.announced:
-		return nil
-	}
-	return r.announce(ctx, t.id)
-}
-
-// endStopped ends the waiting turns that were stopped.
-func (r *sessionRun) endStopped(ctx context.Context) error {
-	parked, err := r.parkedTurns()
-	if err != nil {
-		return err
-	}
-	for _, t := range parked {
-		if !t.stopped {
-			continue
-		}
-		if err := r.finish(ctx, t, &ending{state: sessions.TurnCancelled}); err != nil && !errors.Is(err, errUnsendable) {
-			return err
-		}
-	}
-	return nil
-}
-
 // isEarlier reports whether a turn belongs to a conversation that a /new has ended.
 func (s *session) isEarlier(t *turn) bool {
 	summary, _ := transcript.NewestSummary(s.journal.Records())
 	return t.firstEntry <= summary.Covers && summary.Turn != t.id
+}
+
+// currentParked returns the waiting turn to which new mail belongs; nil if there is
+// none. A turn from before a /new does not count, because the new conversation goes on
+// beside it.
+func (s *session) currentParked() (*turn, error) {
+	parked, err := s.parkedTurns()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range parked {
+		if !s.isEarlier(t) {
+			return t, nil
+		}
+	}
+	return nil, nil
 }
 
 // withdraw ends the open asks of a turn that is ended from outside, and tells people.

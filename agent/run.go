@@ -209,6 +209,36 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn) error {
 	return r.runTurn(ctx, t, newAsker(r.session))
 }
 
+// resumeParked continues with a turn that waits, without running it: if its asks were
+// not announced before its holder was cut off, it announces them, and if the turn was
+// stopped, it ends it.
+func (r *sessionRun) resumeParked(ctx context.Context, t *turn) error {
+	switch {
+	case t.stopped:
+		return r.finish(ctx, t, &ending{state: sessions.TurnCancelled})
+	case t.announced:
+		return nil
+	}
+	return r.announce(ctx, t.id)
+}
+
+// endStopped ends the waiting turns that were stopped.
+func (r *sessionRun) endStopped(ctx context.Context) error {
+	parked, err := r.parkedTurns()
+	if err != nil {
+		return err
+	}
+	for _, t := range parked {
+		if !t.stopped {
+			continue
+		}
+		if err := r.finish(ctx, t, &ending{state: sessions.TurnCancelled}); err != nil && !errors.Is(err, errUnsendable) {
+			return err
+		}
+	}
+	return nil
+}
+
 // runTurn runs a turn with the agent as it is configured now.
 func (r *sessionRun) runTurn(ctx context.Context, t *turn, model *asker) error {
 	defer r.journal.HideResults()

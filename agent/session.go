@@ -286,15 +286,6 @@ func (s *session) howToBegin(entries, more []sessions.Entry) func(sessions.Log) 
 // atOnce returns the log as one whose entries are durable once they are appended.
 func atOnce(log sessions.Log) sessions.Log { return log }
 
-// append writes entries of a call. Those of a pure one share a flush with what follows:
-// after a crash it may run again, whatever the log knows of it.
-func (p *preparedCall) append(ctx context.Context, j *journal.Journal, entries ...sessions.Entry) error {
-	if p.effect == tools.Pure {
-		return j.AppendSoon(ctx, entries...)
-	}
-	return j.Append(ctx, entries...)
-}
-
 // defaultExpiry is how long an ask waits for an answer if no time is configured.
 const defaultExpiry = 24 * time.Hour
 

@@ -20,15 +20,6 @@ import (
 
 const maxTurnTime = 30 * time.Minute
 
-// A turnRun runs one turn, from the state in the log to its end.
-type turnRun struct {
-	*session
-	inbox *inbox
-	stop  *turnStop
-	calls *callRunner
-	model *asker
-}
-
 // newTurnRun makes the run of a turn. The turn keeps the set of tools that it begins
 // with; the session's next turn may have another.
 func newTurnRun(s *session, set *tools.Set, in *inbox, stop *turnStop, model *asker) *turnRun {

@@ -78,14 +78,6 @@ type summaryTries struct {
 // areOver reports whether no further summary may be tried before the next step.
 func (s *summaryTries) areOver() bool { return s.failed != nil || s.made >= maxSummaries }
 
-// modelName returns the name of the model that is asked first.
-func (a *asker) modelName() string { return a.agent.Model.Info().Name }
-
-// countTokens estimates how many tokens a request has.
-func (a *asker) countTokens(r llm.Request) int {
-	return a.count.Of(a.modelName(), transcript.Estimate(r))
-}
-
 // learnFromLog learns from the provider's number for the session's last request if
 // nothing is known of this model yet, as after a start of the process.
 func (a *asker) learnFromLog(r llm.Request) {
