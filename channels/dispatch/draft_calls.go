@@ -343,16 +343,15 @@ func (d *drafts) handleDraftError(one draftCall, fault *channels.SendError) {
 func (x *draft) markdown() string {
 	texts := x.texts()
 	switch {
-	case x.phase == turnSilent && len(texts) == 0: // who has stopped it is told "Stopped." in a message
+	case x.phase == turnSilent && len(texts) > 0:
+		texts = append(texts, "_(Stopped.)_")
+	case x.phase == turnSilent: // who has stopped it is told "Stopped." in a message
 		if x.toolLine != "" {
 			texts = append(texts, "· "+x.toolLine)
 		}
 		texts = append(texts, "_(Stopped before there was an answer.)_")
-	case x.phase == turnSilent:
-		texts = append(texts, "_(Stopped.)_")
 	case x.toolLine != "":
-		texts = append(texts, x.todo.markdown()...)
-		texts = append(texts, "· "+x.toolLine)
+		texts = append(append(texts, x.todo.markdown()...), "· "+x.toolLine)
 	case len(texts) > 0:
 		texts = append(texts, "…")
 	}

@@ -104,6 +104,14 @@ func signedQuote(chat *models.Chat, by *string) bus.Quote {
 	return q
 }
 
+// groupName returns the name that people see of a group; "" of a private chat.
+func groupName(chat *models.Chat) string {
+	if chat.Type == models.ChatTypePrivate {
+		return ""
+	}
+	return chatName(chat)
+}
+
 // chatName returns the name that people see of a chat.
 func chatName(chat *models.Chat) string {
 	if name := markup.OneLine(chat.Title, maxName); name != "" {

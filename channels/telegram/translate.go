@@ -50,6 +50,7 @@ func (c *Channel) messageInbound(ctx context.Context, m *models.Message) (bus.In
 		From:      bus.Person{ID: c.personID(m.From.ID), Name: displayName(m.From)},
 		At:        bus.Address{Channel: c.name, Chat: chat},
 		Group:     !private,
+		ChatName:  groupName(&m.Chat),
 		Mentioned: everything,
 		SentAt:    momentOf(m.Date),
 		Quotes:    c.quotes(m),
@@ -57,9 +58,6 @@ func (c *Channel) messageInbound(ctx context.Context, m *models.Message) (bus.In
 	}
 	if r := m.ReplyToMessage; r != nil && r.ForumTopicCreated == nil {
 		in.Answers = strconv.Itoa(r.ID)
-	}
-	if !private {
-		in.ChatName = chatName(&m.Chat)
 	}
 	in.Attachments = c.attachments(m)
 	// A forwarded message was written to somebody else: its text becomes a quote, and
