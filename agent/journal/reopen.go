@@ -79,12 +79,15 @@ func relevant(records []Record) []Record {
 			newest.Covers = min(newest.Covers, records[i].N-1) // no summary hides itself
 		}
 	}
+	if !found {
+		return records
+	}
 	open := map[string]bool{}
 	for _, id := range Unfinished(records) {
 		open[id] = true
 	}
 	hidden := func(r Record) bool { return newest.Hides(r.N) && !open[r.Turn] }
-	if !found || !slices.ContainsFunc(records, hidden) {
+	if !slices.ContainsFunc(records, hidden) {
 		return records
 	}
 	return slices.DeleteFunc(slices.Clone(records), hidden)
