@@ -388,13 +388,12 @@ func (l *todoList) update(e bus.Event) string {
 
 // markdown returns the list as one paragraph, or nothing if it has no items.
 func (l *todoList) markdown() []string {
-	_, items, any := strings.Cut(l.text, "\n")
-	if !any {
+	lines := strings.Split(l.text, "\n")[1:]
+	if len(lines) == 0 {
 		return nil
 	}
-	var lines []string
-	for line := range strings.SplitSeq(items, "\n") {
-		lines = append(lines, "- "+markup.Verbatim(line))
+	for i, line := range lines {
+		lines[i] = "- " + markup.Verbatim(line)
 	}
 	return []string{strings.Join(lines, "\n")}
 }

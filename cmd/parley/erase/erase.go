@@ -394,9 +394,6 @@ func addressOf(key string) (bus.Address, bool) {
 	if len(parts) < 3 || len(parts) > 4 {
 		return bus.Address{}, false
 	}
-	a := bus.Address{Channel: parts[1], Chat: parts[2]}
-	if len(parts) == 4 {
-		a.Thread = parts[3]
-	}
-	return a, true
+	parts = append(parts, "") // the thread, where the key has none
+	return bus.Address{Channel: parts[1], Chat: parts[2], Thread: parts[3]}, true
 }
