@@ -64,7 +64,9 @@ func (s *session) announce(ctx context.Context, id string) error {
 		return err
 	}
 	s.point("park:published")
-	s.emit(t, bus.Event{Type: bus.TurnParked, Causes: t.causes})
+	if slices.ContainsFunc(t.openAsks(), func(a *ask) bool { return a.Kind != delegation.Kind }) { // while sub-agents work, nobody has to do anything
+		s.emit(t, bus.Event{Type: bus.TurnParked, Causes: t.causes})
+	}
 	return nil
 }
 

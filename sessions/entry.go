@@ -297,8 +297,17 @@ type TurnParked struct {
 	Asks []Ask `json:"asks"`
 }
 
-// Ask is one thing that a parked turn waits for: somebody's approval of a call, or an
-// answer. The kinds are those of bus.Ask.
+// AskTask is the kind of an Ask that waits for a sub-agent and not for people.
+const AskTask = "task"
+
+// WaitsForPeople reports whether people have to do something before the turn goes on, and
+// not sub-agents alone.
+func (p TurnParked) WaitsForPeople() bool {
+	return len(p.Asks) == 0 || slices.ContainsFunc(p.Asks, func(a Ask) bool { return a.Kind != AskTask })
+}
+
+// Ask is one thing that a parked turn waits for: somebody's approval of a call, an answer,
+// or a sub-agent. The kinds are those of bus.Ask, and AskTask.
 type Ask struct {
 	ID   string `json:"id"`
 	Call string `json:"call"`

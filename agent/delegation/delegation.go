@@ -54,7 +54,7 @@ type Report struct {
 }
 
 // Kind is the kind of a sessions.Ask by which a turn waits for a task.
-const Kind = "task"
+const Kind = sessions.AskTask
 
 // MailID returns the id of the report of a task, and of the ask by which a turn waits for
 // it.

@@ -554,3 +554,20 @@ func TestAnErasedSubAgentIsLostAloud(t *testing.T) {
 	wants(t, w.WaitSaid(2, 1)[0], "execution_failed", "its session was erased")
 	p.Stop()
 }
+
+// Who asks once from a terminal gets the answer that has waited for sub-agents, whether
+// this process has the home or another one serves.
+func TestATerminalWaitsForSubAgents(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, delegating, "")
+	for i := range 2 {
+		out, errs, code := w.Run("chat", "-m", "task one, two")
+		if code != 0 {
+			t.Errorf("chat ended with %d: %s", code, errs)
+		}
+		wants(t, out, `"report":"report of one"`, `"report":"report of two"`)
+		if i == 0 {
+			w.Serve().WaitServing()
+		}
+	}
+}

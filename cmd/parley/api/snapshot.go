@@ -79,8 +79,9 @@ func readSnapshot(ctx context.Context, log sessions.Reader, key string, until in
 			case sessions.KindTurnStarted:
 				turns++
 				e.Data = nil
-			case sessions.KindUser, sessions.KindTurnParked, sessions.KindTurnUnparked:
+			case sessions.KindUser, sessions.KindTurnUnparked:
 				e.Data = nil
+			case sessions.KindTurnParked:
 			case sessions.KindThinking, sessions.KindText, sessions.KindToolUse, sessions.KindTurnDone:
 				size += len(e.Data)
 			default:
@@ -122,8 +123,11 @@ func (c *snapshotBuilder) add(e sessions.Entry) error {
 		t.state.Causes = append(t.state.Causes, e.Cause)
 		return nil
 	case sessions.KindTurnParked:
-		t.state.State = parked
-		return nil
+		waits, err := sessions.Decode[sessions.TurnParked](e)
+		if waits.WaitsForPeople() {
+			t.state.State = parked
+		}
+		return err
 	case sessions.KindTurnUnparked:
 		t.state.State = running
 		return nil
