@@ -116,7 +116,7 @@ type nativeEvent struct {
 	Wrote  float64         `json:"eval_count"`
 }
 
-// add implements reading.
+// add implements reading: it adds one line of the stream, which is a JSON object.
 func (r nativeReading) add(raw []byte) error {
 	var e nativeEvent
 	if err := json.Unmarshal(raw, &e); err != nil {
@@ -142,10 +142,12 @@ func (r nativeReading) add(raw []byte) error {
 	return r.setFinishReason(reason)
 }
 
-// wait implements reading.
+// wait implements reading: each line is progress, after which the next must come within
+// cfg.Idle.
 func (r nativeReading) wait(cfg Config) time.Duration { return cfg.Idle }
 
-// isWhole implements reading.
+// isWhole implements reading: only the server's last line, which says that it is done, ends an
+// answer.
 func (r nativeReading) isWhole(bool) bool { return r.finished }
 
 // isOver implements reading: the last event has the usage.

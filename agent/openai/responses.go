@@ -87,7 +87,8 @@ func (a *assembly) wait(cfg Config) time.Duration {
 	return cfg.Idle
 }
 
-// isWhole implements reading.
+// isWhole implements reading: the answer has come to its end when the server said so, or the
+// stream did.
 func (a *assembly) isWhole(done bool) bool { return a.finished || done }
 
 // isOver implements reading: some servers send the usage after the end of the answer.
@@ -96,7 +97,7 @@ func (a *assembly) isOver() bool { return false }
 // A responsesReading reads an answer of the Responses API.
 type responsesReading struct{ *responses.Assembly }
 
-// add implements reading.
+// add implements reading: it adds one event, and returns a *refusal if the event is a failure.
 func (r responsesReading) add(event []byte) error { return refusalOfFailure(r.Add(event)) }
 
 // wait implements reading. While a model reasons, a server may send nothing, as before
@@ -115,10 +116,11 @@ func (r responsesReading) wait(cfg Config) time.Duration {
 // so.
 func (r responsesReading) isWhole(done bool) bool { return r.Ended() || done && r.Whole() }
 
-// isOver implements reading.
+// isOver implements reading: nothing follows the event that ends the answer.
 func (r responsesReading) isOver() bool { return r.Ended() }
 
-// answer implements reading.
+// answer implements reading: it returns the answer, with the usage that the server has counted
+// or an estimate.
 func (r responsesReading) answer(requestSize int) (llm.Answer, error) {
 	a, err := r.Answer(requestSize)
 	return a, refusalOfFailure(err)

@@ -195,14 +195,14 @@ func (a deadlines) Swap(i, j int) {
 	a[i].heapIndex, a[j].heapIndex = i, j
 }
 
-// Push implements heap.Interface.
+// Push implements heap.Interface: it adds a box at the end.
 func (a *deadlines) Push(x any) {
 	b := x.(*box)
 	b.heapIndex = len(*a)
 	*a = append(*a, b)
 }
 
-// Pop implements heap.Interface.
+// Pop implements heap.Interface: it removes the last box and returns it.
 func (a *deadlines) Pop() any {
 	old := *a
 	b := old[len(old)-1]

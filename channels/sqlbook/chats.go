@@ -67,12 +67,13 @@ func (b *Book) Assign(ctx context.Context, chat channels.Chat) error {
 	return nil
 }
 
-// SessionAt implements channels.Chats.
+// SessionAt implements channels.Chats: it reads the session from the row of the chat.
 func (b *Book) SessionAt(ctx context.Context, at bus.Address) (string, error) {
 	return b.sessionBy(ctx, `SELECT session FROM chats WHERE channel = ? AND chat = ? AND thread = ?`, at.Channel, at.Chat, at.Thread)
 }
 
-// SessionOf implements channels.Chats.
+// SessionOf implements channels.Chats: it finds the sent part with that id, and returns the
+// session of its send.
 func (b *Book) SessionOf(ctx context.Context, at bus.Address, message string) (string, error) {
 	return b.sessionBy(ctx, `SELECT s.session FROM parts p JOIN sends s ON s.id = p.send
 		WHERE p.platform_id = ? AND p.platform_id <> '' AND s.channel = ? AND s.chat = ? AND s.session <> '' LIMIT 1`, message, at.Channel, at.Chat)

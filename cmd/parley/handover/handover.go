@@ -272,7 +272,8 @@ func (d *Desk) publish(ctx context.Context, t tasks.Task) error {
 	return err
 }
 
-// Begin implements delegation.Tasks.
+// Begin implements delegation.Tasks: it reports whether the task's row still says that the
+// task is wanted.
 func (d *Desk) Begin(ctx context.Context, id string) (wanted bool, err error) {
 	t, err := d.cfg.Table.Get(ctx, id)
 	if errors.Is(err, tasks.ErrNone) {
@@ -281,7 +282,7 @@ func (d *Desk) Begin(ctx context.Context, id string) (wanted bool, err error) {
 	return t.IsOpen() && t.Stop == "", err
 }
 
-// Count implements delegation.Tasks.
+// Count implements delegation.Tasks: it counts the tasks of a session that have not ended.
 func (d *Desk) Count(ctx context.Context, session string) (int, error) {
 	open, err := d.cfg.Table.OpenOf(ctx, session)
 	return len(open), err

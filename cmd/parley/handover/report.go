@@ -17,7 +17,8 @@ import (
 // maxReport is how many bytes of a report its parent gets.
 const maxReport = 48 << 10
 
-// Report implements delegation.Tasks.
+// Report implements delegation.Tasks: it writes the report into the task's row, and publishes
+// it to the parent's session.
 func (d *Desk) Report(ctx context.Context, r delegation.Report) error {
 	t, err := d.cfg.Table.Get(ctx, r.ID)
 	if errors.Is(err, tasks.ErrNone) {
@@ -109,5 +110,6 @@ func (d *Desk) reportMail(ctx context.Context, t tasks.Task) (bus.Inbound, error
 	return in, nil
 }
 
-// Told implements delegation.Tasks.
+// Told implements delegation.Tasks: it records in the task's row that the parent's session has
+// the report.
 func (d *Desk) Told(ctx context.Context, id string) error { return d.cfg.Table.NoteTold(ctx, id) }

@@ -69,7 +69,8 @@ func describe(t tasks.Task) sessionJSON {
 
 func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// List implements delegate.Desk.
+// List implements delegate.Desk: it lists the session's sub-agents, or for an owner all
+// sessions, by pages.
 func (d *Desk) List(ctx context.Context, call tools.Call, p delegate.Page) (any, error) {
 	if p.All {
 		return d.listAll(ctx, call, p.After)
@@ -81,8 +82,8 @@ func (d *Desk) List(ctx context.Context, call tools.Call, p delegate.Page) (any,
 	return map[string]any{"sessions": append([]sessionJSON{{Session: call.Session, Is: "this one", Agent: call.Agent, State: tasks.Running}}, list...)}, nil
 }
 
-// subAgents describes the sub-agents of a session, each by its newest task, and reports
-// whether strangers may have written something of that.
+// subAgents describes the sub-agents of a session, each by its newest task, and returns how
+// many of their tasks have not ended.
 func (d *Desk) subAgents(ctx context.Context, session string) (list []sessionJSON, open int, err error) {
 	all, err := d.cfg.Table.Of(ctx, session, 4*maxListed)
 	if err != nil {
@@ -122,7 +123,7 @@ func (d *Desk) listAll(ctx context.Context, call tools.Call, after string) (any,
 	return tools.Untrusted{Value: result}, nil // people name their chats
 }
 
-// Status implements delegate.Desk.
+// Status implements delegate.Desk: it describes what a session does now, and its tasks.
 func (d *Desk) Status(ctx context.Context, call tools.Call, session string) (any, error) {
 	if session == "" || session == call.Session {
 		list, open, err := d.subAgents(ctx, call.Session)
@@ -194,7 +195,8 @@ func (d *Desk) stateOf(ctx context.Context, session string) (state, updated stri
 	return state, stamp(info.Updated), nil
 }
 
-// Agents implements delegate.Desk.
+// Agents implements delegate.Desk: it describes the agent itself and those that it may give
+// tasks.
 func (d *Desk) Agents(_ context.Context, call tools.Call) (any, error) {
 	type agentJSON struct {
 		Name         string             `json:"name"`

@@ -11,7 +11,8 @@ import (
 // causeTurn is the cause with which the tasks of a turn that has ended are stopped.
 const causeTurn = "turn_ended"
 
-// StopAll implements delegation.Tasks.
+// StopAll implements delegation.Tasks: it marks the tasks of a session as stopped, and asks
+// their sessions to stop.
 func (d *Desk) StopAll(ctx context.Context, session, cause string) (int, error) {
 	stopped, err := d.cfg.Table.Stop(ctx, session, "", "", cause)
 	if err != nil {
@@ -20,7 +21,8 @@ func (d *Desk) StopAll(ctx context.Context, session, cause string) (int, error) 
 	return len(stopped), d.stopEach(ctx, stopped)
 }
 
-// EndTurn implements delegation.Tasks.
+// EndTurn implements delegation.Tasks: it marks the tasks of one turn as stopped, and asks
+// their sessions to stop.
 func (d *Desk) EndTurn(ctx context.Context, session, turn string) error {
 	stopped, err := d.cfg.Table.Stop(ctx, session, "", turn, causeTurn)
 	if err != nil {

@@ -229,7 +229,7 @@ const lookUpTimeout = 5 * time.Second
 // foreground starts jobs, but none for sub-agents: nobody would look after them.
 type foreground struct{ shell.Background }
 
-// Start implements shell.Background.
+// Start implements shell.Background: it starts the job, unless the call is a sub-agent's.
 func (f foreground) Start(ctx context.Context, call tools.Call, o shell.Order) (any, error) {
 	if call.Parent != "" {
 		return nil, tools.Errorf(tools.PermissionDenied, "a sub-agent runs nothing in the background: run it without background")
