@@ -12,7 +12,8 @@ const (
 	maxDetailsSize = 4 << 20 // bytes of JSON
 )
 
-// details are the entries of reasoning_details in an answer. They arrive in parts.
+// details is what a model has reasoned, as the entries of reasoning_details in its answer.
+// They arrive in parts.
 type details struct {
 	entries []*detail
 	size    int
@@ -78,8 +79,8 @@ func (d *detail) merge(next map[string]any) {
 	}
 }
 
-// raw returns all entries as JSON, in the form in which they are sent back; nil if there
-// are none.
+// raw returns all details as a JSON array, which the next request gives back to the server;
+// nil if the answer had none.
 func (ds *details) raw() json.RawMessage {
 	if len(ds.entries) == 0 {
 		return nil

@@ -49,8 +49,8 @@ type Picture struct {
 	Width, Height int
 }
 
-// A Fitter makes pictures fit for models, at most atOnce at once, because each takes
-// much memory for a moment.
+// A Fitter makes pictures fit for models. It works on few at once, because each takes much
+// memory for a moment.
 type Fitter struct{ slots chan struct{} }
 
 // New makes a Fitter.
