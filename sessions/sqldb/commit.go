@@ -48,9 +48,9 @@ func (g *commitGroup) add(writes []write) {
 }
 
 // commit runs what has not run, and commits everything. If that fails, nothing was
-// written.
+// written. It begins the next group even if nothing is left of this one.
 func (g *commitGroup) commit() {
-	if len(g.writes) == 0 || !g.run() {
+	if !g.run() {
 		return
 	}
 	var err error

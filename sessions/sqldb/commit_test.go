@@ -134,3 +134,26 @@ func TestManyStartedWritesDoNotPileUp(t *testing.T) {
 		}
 	})
 }
+
+// A write of Soon that fails leaves nothing behind: the next one is committed in its time
+// all the same.
+func TestSoonIsCommittedInTimeAfterAnotherHasFailed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.db")
+	synctest.Test(t, func(t *testing.T) {
+		db := open(t, path, schema)
+		refused := errors.New("refused")
+		if err := db.Soon(t.Context(), time.Second, func(*sqldb.Tx) error { return refused }); !errors.Is(err, refused) {
+			t.Fatalf("Soon gave %v, want its own error", err)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if err := db.Soon(t.Context(), time.Second, insert(1)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if n := count(t, db); n != 1 {
+			t.Errorf("%d rows are committed after the time of the second write, want 1", n)
+		}
+	})
+}

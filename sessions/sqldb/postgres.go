@@ -245,9 +245,7 @@ func (s *server) connectLane() (*sql.Conn, error) {
 }
 
 // transact runs fn in a transaction. If the transaction fails, undone reports whether it was
-// certainly rolled back, for a reason other than fn, such as a lost connection. If that
-// fails, undone reports whether the transaction was certainly rolled back, and not because
-// of fn.
+// certainly rolled back, for a reason other than fn, such as a lost connection.
 func transact(conn *sql.Conn, fn func(*Tx) error) (undone bool, err error) {
 	ctx := context.Background() // each statement has a deadline of its own
 	if _, err := conn.ExecContext(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED"); err != nil {
