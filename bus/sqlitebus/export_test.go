@@ -25,6 +25,9 @@ func (b *Bus) Keys() (keys []string, err error) {
 	return keys, rows.Err()
 }
 
+// Flush waits until what was settled is gone from the disk.
+func (b *Bus) Flush() { b.db.Flush() }
+
 // Deadlines counts the mailboxes that have a deadline.
 func (b *Bus) Deadlines() int {
 	b.sched.mu.Lock()

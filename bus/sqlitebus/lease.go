@@ -182,11 +182,13 @@ type settlement struct {
 	seen     int64 // the highest number that the holder has read
 	now, due time.Time
 
-	bytes    int  // of the bodies that are forgotten or buried
-	measured bool // bytes is known; otherwise write finds out
-	empties  bool // it removes all messages, and they are known in memory
-	removed  int  // how many messages write has removed
-	attempts int  // the attempts that write has stored
+	n        int   // messages in the mailbox, up to last
+	last     int64 // the highest number of them
+	bytes    int   // of the bodies that are forgotten or buried
+	removed  int   // how many messages are forgotten or buried
+	measured bool  // bytes and removed are known; otherwise write finds out
+	empties  bool  // it removes all messages, and they are known in memory
+	attempts int   // the attempts that write has stored
 }
 
 const (
@@ -194,6 +196,7 @@ const (
 		SELECT topic, id, key, seq, replays, urgent, not_before, published, ?, ?, ?, body
 		FROM message WHERE topic = ? AND key = ? AND seq > ? AND seq <= ? ORDER BY seq`
 	bytesUpto  = `SELECT coalesce(sum(length(body)), 0) FROM message WHERE topic = ? AND key = ? AND seq <= ?`
+	countAfter = `SELECT count(*) FROM message WHERE topic = ? AND key = ? AND seq > ? AND seq <= ?`
 	deleteUpto = `DELETE FROM message WHERE topic = ? AND key = ? AND seq <= ?`
 )
 
@@ -206,18 +209,13 @@ func (st *settlement) write(tx *sqldb.Tx) error {
 			return err
 		}
 	}
-	st.removed = 0
-	if st.upto > 0 && !st.measured {
-		if err := tx.Get(bytesUpto, []any{c.Topic, c.Key, st.upto}, &st.bytes); err != nil {
-			return err
-		}
-	}
 	if st.upto > 0 {
-		n, err := tx.Exec(deleteUpto, c.Topic, c.Key, st.upto)
-		if err != nil {
+		if err := st.measure(tx); err != nil {
 			return err
 		}
-		st.removed = int(n)
+		if err := st.deleteSettled(tx); err != nil {
+			return err
+		}
 	}
 	st.attempts = c.Attempts
 	switch {
@@ -233,7 +231,22 @@ func (st *settlement) write(tx *sqldb.Tx) error {
 	return err
 }
 
-// deleteSettled stores a settlement that empties the mailbox.
+// measure finds out how much is removed, unless that is known. It counts the messages that
+// stay: among the others on disk may be some that were settled before, if the disk failed.
+func (st *settlement) measure(tx *sqldb.Tx) error {
+	if st.measured {
+		return nil
+	}
+	c, stay := st.claim, 0
+	if err := tx.Get(bytesUpto, []any{c.Topic, c.Key, st.upto}, &st.bytes); err != nil {
+		return err
+	}
+	err := tx.Get(countAfter, []any{c.Topic, c.Key, st.upto, st.last}, &stay)
+	st.removed = st.n - stay
+	return err
+}
+
+// deleteSettled deletes the messages that are forgotten or buried.
 func (st *settlement) deleteSettled(tx *sqldb.Tx) error {
 	_, err := tx.Exec(deleteUpto, st.claim.Topic, st.claim.Key, st.upto)
 	return err
@@ -250,16 +263,13 @@ func (s *scheduler) beginSettle(l *lease, end bus.End) (*settlement, error) {
 	}
 	s.removeDeadline(l.box)
 	st := &settlement{claim: l.claim, end: end, seen: l.seen, now: time.Now()}
-	st.upto = min(max(end.Done, end.Dead), l.box.mail.last)
-	st.bytes, st.measured = l.box.mail.bytesUpto(st.upto)
+	m := &l.box.mail
+	st.n, st.last, st.upto = m.n, m.last, min(max(end.Done, end.Dead), m.last)
+	st.removed, st.bytes, st.measured = m.measureUpto(st.upto)
 	if end.After > 0 {
 		st.due = st.now.Add(end.After)
 	}
-	m := &l.box.mail
-	st.empties = st.measured && end.Dead <= end.Done && m.n > 0 && st.upto == m.last
-	if st.empties {
-		st.removed = m.n
-	}
+	st.empties = st.measured && end.Dead <= end.Done && m.n > 0 && st.removed == m.n
 	return st, nil
 }
 

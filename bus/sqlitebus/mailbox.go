@@ -79,16 +79,16 @@ func (m *mailState) add(l storedMessage, budget *int) {
 	}
 }
 
-// bytesUpto returns how many bytes the bodies up to a number have, and false if not all of
-// them are in memory.
-func (m *mailState) bytesUpto(seq int64) (n int, known bool) {
-	for i := range m.head {
-		if m.head[i].Seq > seq {
-			return n, true
+// measureUpto returns how many messages there are up to a number, and how many bytes their
+// bodies have. It returns false if not all of them are in memory.
+func (m *mailState) measureUpto(seq int64) (n, bytes int, known bool) {
+	for n = range m.head {
+		if m.head[n].Seq > seq {
+			return n, bytes, true
 		}
-		n += len(m.head[i].Body)
+		bytes += len(m.head[n].Body)
 	}
-	return n, len(m.head) == m.n
+	return len(m.head), bytes, len(m.head) == m.n
 }
 
 // dropUpTo removes the messages up to a number. It returns false if the first of the rest

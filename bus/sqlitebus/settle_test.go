@@ -1,6 +1,7 @@
 package sqlitebus_test
 
 import (
+	"database/sql"
 	"os"
 	"path/filepath"
 	"testing"
@@ -94,4 +95,65 @@ func TestSettlingTheLastMessageSharesALaterFlush(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// A settled message that the disk did not let go of is none of the mailbox's any more.
+func TestWhatTheDiskKeepsOfASettledMessageIsNotCounted(t *testing.T) {
+	path := bustest.FilePlace(t)
+	b := open(t, path)
+	beside, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer beside.Close()
+	change := func(query string) {
+		t.Helper()
+		if _, err := beside.Exec(query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish := func(ids ...string) {
+		t.Helper()
+		for _, id := range ids {
+			if err := b.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: id, Key: "k", Body: []byte("hello")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	settle := func(most int) (left int) {
+		t.Helper()
+		l, err := b.Claim(t.Context(), bus.InboundTopic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mail, err := l.Mail(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Settle(t.Context(), bus.End{Done: mail[min(most, len(mail))-1].Seq}); err != nil {
+			t.Fatal(err)
+		}
+		d, err := b.Depth(t.Context(), bus.InboundTopic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Waiting
+	}
+	publish("first")
+	change("PRAGMA busy_timeout = 10000; CREATE TRIGGER kept BEFORE DELETE ON message BEGIN SELECT RAISE(ABORT, 'the disk fails'); END")
+	if left := settle(1); left != 0 {
+		t.Errorf("%d messages wait, want none", left)
+	}
+	b.Flush()
+	change("DROP TRIGGER kept")
+	publish("second", "third", "fourth")
+	if left := settle(1); left != 2 {
+		t.Errorf("%d messages wait after one of three was settled, want 2", left)
+	}
+	if left := settle(2); left != 0 {
+		t.Errorf("%d messages wait after all were settled, want none", left)
+	}
+	if keys, err := b.Keys(); err != nil || len(keys) != 0 {
+		t.Errorf("left are %v, %v; want nothing", keys, err)
+	}
 }
