@@ -21,13 +21,13 @@ const (
 	AskOpen      = "open"
 	AskAnswered  = "answered"
 	AskExpired   = "expired"   // nobody answered in time
-	AskWithdrawn = "withdrawn" // nobody needs the answer any more
+	AskWithdrawn = "withdrawn" // nobody needs the answer any more, as after the turn was stopped
 )
 
 // The answers to an approval. An answer to a question may be any text.
 const (
-	Approve        = "approve" // this call, once
-	ApproveSession = "session" // this call, and identical calls later in this conversation
+	Approve        = "approve" // the call may run, this once
+	ApproveSession = "session" // the call may run, and identical calls later in this conversation may too
 	Deny           = "deny"
 )
 
@@ -52,13 +52,14 @@ type Ask struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Reason    string          `json:"reason,omitempty"`
 	Hash      string          `json:"hash,omitempty"`
-	// Once says that the conversation of the ask is over: an approval then holds for this
-	// call alone, whatever is answered.
+	// Once says that the conversation in which the ask arose is over (/new was given): an approval
+	// then holds for this call alone, whatever is answered.
 	Once bool `json:"once,omitempty"`
 	// For a question: its text, and answers to choose from.
 	Question string   `json:"question,omitempty"`
 	Choices  []string `json:"choices,omitempty"`
-	// At is the conversation; Asked are the addresses at which people are asked.
+	// At is where the conversation with the agent takes place; Asked are the addresses at which
+	// people are asked, which may be elsewhere.
 	At      Address   `json:"address"`
 	Asked   []Address `json:"asked,omitempty"`
 	Made    time.Time `json:"made"`
@@ -87,7 +88,8 @@ var (
 	ErrNoAsk = errors.New("there is no such request")
 	// ErrMayNotAnswer says that this person may not answer the ask.
 	ErrMayNotAnswer = errors.New("somebody else has to answer")
-	// ErrBadAnswer says that this kind of ask has no such answer.
+	// ErrBadAnswer says that this kind of ask has no such answer, such as a text that neither
+	// approves nor denies.
 	ErrBadAnswer = errors.New("that is no answer to this")
 	// ErrDecided says that the ask has ended already.
 	ErrDecided = errors.New("it is decided already")
@@ -148,7 +150,7 @@ func (a Ask) Inbound() Inbound {
 	}
 }
 
-// A Decision says how an ask ended.
+// A Decision says how an ask ended, in the mail that tells its session.
 type Decision struct {
 	State  string `json:"state"` // AskAnswered, AskExpired or AskWithdrawn
 	Text   string `json:"text,omitempty"`
@@ -191,7 +193,8 @@ type Timer struct {
 	Kind string `json:"kind"`
 	// ID names what is due: the ask of an AskTimer, the schedule of a ScheduleTimer.
 	ID string `json:"id"`
-	// Slot distinguishes the times of something that is due more than once.
+	// Slot distinguishes the times of something that is due more than once; for something due once
+	// it is 0.
 	Slot int64 `json:"slot,omitempty"`
 	// Session and Person are the owners of the timer, so that it can be erased with them.
 	Session string `json:"session,omitempty"`
@@ -224,7 +227,7 @@ func DecodeTimer(body []byte) (Timer, error) {
 	return t, nil
 }
 
-// A Button below a message: to press it has the same effect as to say Says.
+// A Button is shown below a message. Pressing it has the same effect as saying the text in Says.
 type Button struct {
 	Label string `json:"label"`
 	Says  string `json:"says"`

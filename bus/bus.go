@@ -17,8 +17,8 @@ import (
 
 // Errors that callers decide on.
 var (
-	// ErrFull says that the mailbox is at its cap. Nothing was stored, and the
-	// message's id may be used again.
+	// ErrFull says that as many messages wait in the mailbox as may (see Caps). Nothing was stored,
+	// and the message's id may be used again.
 	ErrFull = errors.New("mailbox is full")
 	// ErrTooMuch is the ErrFull of a mailbox whose waiting messages have too many bytes.
 	ErrTooMuch = fmt.Errorf("%w: too much waits in it", ErrFull)
@@ -44,7 +44,7 @@ const (
 // A Topic is one direction on the bus.
 type Topic string
 
-// The topics beside Outbound's.
+// The topics beside those that OutboundTopic returns.
 const (
 	InboundTopic Topic = "inbound" // keyed by session
 	TimersTopic  Topic = "timers"  // keyed by timer id
@@ -67,11 +67,11 @@ type Message struct {
 	// NotBefore, if set, keeps a mailbox from being claimed while this is its
 	// first message and the time has not come.
 	NotBefore time.Time
-	// Urgent mail is exempt from the cap and can be claimed at once, even if its mailbox is
-	// delayed. It keeps its place in the order.
+	// Urgent mail is accepted although its mailbox is full, and can be claimed at once even if its
+	// mailbox is delayed. It keeps its place in the order.
 	Urgent bool
-	// Bounded, set for programs' messages, limits urgent mail: it may exceed the cap by
-	// UrgentBeyond messages and no more. Only Publish reads it, and does not store it.
+	// Bounded, set for programs' messages, limits urgent mail: it may exceed the mailbox's cap by
+	// UrgentBeyond messages and no more. Only Publish reads this field; it is not stored.
 	Bounded bool
 	// Body is opaque to the bus.
 	Body []byte
@@ -79,11 +79,11 @@ type Message struct {
 
 // A Bus stores topics of mailboxes. A mailbox is a FIFO of messages under one key.
 type Bus interface {
-	// Publish puts m at the end of its mailbox. When it returns nil, m is durable. If the
-	// ID was published lately (today or yesterday), Publish drops m and returns nil. If the
-	// mailbox is at its cap, it returns ErrFull and the ID may be used again; for a message
-	// that no bus would accept it returns ErrInvalid. After any other error nobody knows
-	// whether m is durable: publish the same message again.
+	// Publish puts m at the end of its mailbox. When it returns nil, m is durable. If the ID was
+	// published lately (today or yesterday), Publish drops m and returns nil. If as many messages
+	// wait in the mailbox as may, it returns ErrFull and the ID may be used again; for a message
+	// that no bus would accept it returns ErrInvalid. After any other error nobody knows whether m
+	// is durable: publish the same message again.
 	Publish(ctx context.Context, topic Topic, m Message) error
 
 	// Claim waits for a mailbox that has mail, is due and is held by nobody, and leases it.
@@ -113,16 +113,16 @@ type Lease interface {
 	// Claim returns the mailbox and the fence of the lease.
 	Claim() Claim
 
-	// Mail returns the messages after that sequence number, in order and at least one, and
-	// waits while there are none: this is how a running turn gets new messages (steering).
-	// Mail(ctx, 0) of a fresh lease returns at once. It returns ErrFenced once the lease is
-	// lost or settled.
+	// Mail returns the mailbox's messages whose Seq is greater than after, in order and at least
+	// one, and waits while there are none: this is how a running turn gets new messages (steering).
+	// Mail(ctx, 0) of a fresh lease returns at once. It returns ErrFenced once the lease is lost or
+	// settled.
 	Mail(ctx context.Context, after int64) ([]Message, error)
 
-	// Held must be called before each outward effect. Nil means that this process had the
-	// lease when it asked and will have it for another moment. Held waits while that is
-	// unknown (the backend is away) and returns ErrFenced once the lease is lost or
-	// settled.
+	// Held must be called before each outward effect. Nil means that this process had the lease
+	// when it asked and will have it for another moment. While nobody knows whether it has the
+	// lease (Redis or the disk does not answer), Held waits. It returns ErrFenced once the lease is
+	// lost or settled.
 	Held(ctx context.Context) error
 
 	// Lost returns a channel that is closed once the lease is certainly lost.
@@ -146,15 +146,15 @@ type End struct {
 	// dead letters, with Reason.
 	Dead   int64
 	Reason string
-	// After is for how long the rest of the mailbox cannot be claimed; its order stays, and
-	// urgent mail ends the wait.
+	// After is how long the rest of the mailbox cannot be claimed; its order stays, and urgent mail
+	// ends the wait.
 	After time.Duration
 	// Uncounted does not count this claim as an attempt, because its failure was nobody's
 	// fault: a shutdown, a rate limit, a full outbox.
 	Uncounted bool
 }
 
-// Caps bounds the mail that may wait in one mailbox of a topic.
+// Caps bounds the mail that may wait in one mailbox of a topic. In each field 0 means no bound.
 type Caps struct {
 	Inbound  int // messages waiting in one session, those being answered included
 	Outbound int // messages waiting for one address
@@ -167,8 +167,8 @@ type Caps struct {
 // UrgentBeyond is by how many messages bounded urgent mail may exceed a cap.
 const UrgentBeyond = 100
 
-// Room returns how many messages and how many bytes may wait in a mailbox for it to accept
-// m; 0 means that there is no bound.
+// Room returns how many messages and how many bytes may be waiting in m's mailbox when m arrives,
+// so that the mailbox still accepts m; 0 means that there is no bound.
 func (c Caps) Room(topic Topic, m Message) (count, size int) {
 	if topic == TimersTopic || m.Urgent && !m.Bounded {
 		return 0, 0

@@ -13,22 +13,22 @@ var ErrGone = errors.New("events are no longer held")
 // The types of events, with the fields of Event that they set. Events only inform those who
 // watch; the durable record is the session's log.
 const (
-	TurnStart    = "turn_start"    // Causes
-	BlockStart   = "block_start"   // Block, Kind; Tool and Call for a tool_use
-	BlockDelta   = "block_delta"   // Block, Kind, Delta
-	BlockStop    = "block_stop"    // Block, Kind
+	TurnStart    = "turn_start"    // Causes: a turn has begun
+	BlockStart   = "block_start"   // Block, Kind; Tool and Call for a tool_use: the model begins a part of its answer
+	BlockDelta   = "block_delta"   // Block, Kind, Delta: the next piece of that part
+	BlockStop    = "block_stop"    // Block, Kind: that part is complete
 	BlockReset   = "block_reset"   // the blocks from Block on are void: the model is asked again
 	Retried      = "retry"         // Retry: the model is asked again after an error
 	Compacted    = "compaction"    // Compaction: the model is shown less of the conversation
 	Used         = "usage"         // Usage: a call of a model has ended
 	ToolStart    = "tool_start"    // Tool, Call, Delta = arguments in brief
-	ToolProgress = "tool_progress" // Tool, Call, Delta
+	ToolProgress = "tool_progress" // Tool, Call, Delta: what the running call reports
 	ToolEnd      = "tool_end"      // Tool, Call, Error if it failed
 	TurnParked   = "parked"        // the turn waits for people
 	Asked        = "ask"           // Ask: people are asked
 	AskResolved  = "ask_resolved"  // Ask, which has ended
-	TurnComplete = "turn_complete" // Causes
-	TurnError    = "turn_error"    // Causes, Error
+	TurnComplete = "turn_complete" // Causes: the turn has ended
+	TurnError    = "turn_error"    // Causes, Error: the turn has failed
 	Limited      = "limited"       // a platform wants nothing sent for Delta (a duration) in Route's chat, or in all chats if that is ""; Call is the process that was told so. Only in channels' feeds
 	Spoken       = "message"       // Delta was said in the conversation; Call is the message's id. Only where watching is the way to read answers
 )
@@ -41,7 +41,8 @@ type Failure struct {
 
 // An Event is ephemeral news about a turn. Its Type says which fields are set.
 type Event struct {
-	// ID grows within a feed, also over restarts. The bus assigns it.
+	// ID grows within a feed, also over restarts. The bus assigns it, and Subscribe can continue
+	// after it.
 	ID uint64 `json:"-"`
 
 	Type    string  `json:"-"`
@@ -49,9 +50,9 @@ type Event struct {
 	Route   Address `json:"-"` // where the turn's reply goes
 
 	Turn   string   `json:"turn,omitempty"`
-	Causes []string `json:"causes,omitempty"` // message ids
-	Block  int      `json:"block"`            // counts within a turn, from 0
-	Kind   string   `json:"kind,omitempty"`   // of the block: thinking, text, tool_use
+	Causes []string `json:"causes,omitempty"` // the ids of the messages that the turn answers
+	Block  int      `json:"block"`            // which part of the answer; counts within a turn, from 0
+	Kind   string   `json:"kind,omitempty"`   // what that part is: thinking, text or tool_use
 	Delta  string   `json:"delta,omitempty"`
 	Tool   string   `json:"tool,omitempty"`
 	Call   string   `json:"call,omitempty"`
@@ -63,14 +64,14 @@ type Event struct {
 	Usage      *Usage      `json:"usage,omitempty"`
 }
 
-// A Usage says what one call of a model has used, also if its answer was dropped.
+// A Usage says how many tokens one call of a model has used, also if its answer was dropped.
 type Usage struct {
 	Model     string `json:"model"`
 	Input     int64  `json:"input"`     // tokens, including cached ones
-	Cached    int64  `json:"cached"`    // of them
+	Cached    int64  `json:"cached"`    // of Input: those that the provider had in its cache
 	Output    int64  `json:"output"`    // tokens, including those of reasoning
-	Reasoning int64  `json:"reasoning"` // of them
-	// Microdollars is what it has cost; nil if that is not known.
+	Reasoning int64  `json:"reasoning"` // of Output: those of the model's reasoning
+	// Microdollars is what the call has cost; nil if that is not known.
 	Microdollars *int64 `json:"microdollars,omitempty"`
 	Estimated    bool   `json:"estimated"` // the tokens are estimates: the provider gave none
 }
@@ -83,8 +84,8 @@ type Compaction struct {
 
 // A Retry is a further attempt to have a model answer.
 type Retry struct {
-	Attempt int    `json:"attempt"`  // from 2 on
-	AfterMS int64  `json:"after_ms"` // the wait before this attempt
+	Attempt int    `json:"attempt"`  // 2 for the first repetition, then 3, and so on
+	AfterMS int64  `json:"after_ms"` // the wait before this attempt, in milliseconds
 	From    string `json:"from,omitempty"`
 	To      string `json:"to,omitempty"` // the model that is asked instead of From, if From was given up
 }
@@ -102,8 +103,8 @@ func ChannelFeed(channel string) Feed { return Feed("channel/" + channel) }
 // Events carries events to watchers. It drops events rather than wait, because the log is
 // the record.
 type Events interface {
-	// Emit publishes e in the feeds of its session and of its route's channel. It never
-	// blocks and never fails; it drops and counts events that it cannot handle in time.
+	// Emit publishes e in the feeds of its session and of its route's channel. It never blocks and
+	// never fails; events that it cannot handle in time are dropped and counted.
 	Emit(e Event)
 
 	// Subscribe follows a feed from the event after that id on; 0 means from now on. The

@@ -6,20 +6,20 @@ import "context"
 type Forgotten struct {
 	Messages    int `json:"messages"`     // messages that waited or were being worked on
 	DeadLetters int `json:"dead_letters"` // dead letters
-	Leases      int `json:"leases"`       // leases that were taken from their holders
+	Leases      int `json:"leases"`       // leases that were taken from the processes at work
 }
 
 // A Forgetter removes messages from the bus wherever they are.
 type Forgetter interface {
-	// Forget removes those messages and dead letters, published before the call, for which
-	// `which` returns true, and the stored events of the sessions. A process that works on
-	// a mailbox which loses a message loses its lease, and the rest of the mailbox can be
-	// claimed again some seconds later, when that work is over. Ids stay known, and the
-	// rest of a mailbox keeps its order.
+	// Forget removes the messages and dead letters that were published before the call and for
+	// which `which` returns true, and the stored events of the sessions. A process that works on a
+	// mailbox which loses a message loses its lease, and the rest of the mailbox can be claimed
+	// again some seconds later, when that work is over. The ids of removed messages stay known, so
+	// that a repetition is still dropped, and the rest of a mailbox keeps its order.
 	//
-	// When Forget returns nil, the bus's own files contain nothing of what was removed, nor
-	// of what was settled before; for files of a server the server is responsible. After an
-	// error the same call may be made again. Forget calls `which` from one goroutine at a
-	// time, and it may be slow.
+	// When Forget returns nil, the bus's own files contain nothing of what was removed, nor of what
+	// was settled before; for files of a Redis server the server is responsible. After an error the
+	// same call may be made again. Forget calls `which` from one goroutine at a time, and `which`
+	// may be slow.
 	Forget(ctx context.Context, which func(Topic, Message) bool, sessions ...string) (Forgotten, error)
 }

@@ -23,14 +23,15 @@ func ReplyCause(id string) string { return strings.TrimSuffix(id, replySuffix) }
 // turn says. A turn's id is that of the first message that it answers.
 func (out Outbound) IsReply() bool { return out.Turn != "" && out.ID == ReplyID(out.Turn) }
 
-// Cause returns the id from which a derived id was made: that of the message which is
-// answered or reported on. For any other id it returns the id itself and false.
+// Cause returns the id from which DerivedID, ReplyID or FallbackID made an id: that of the message
+// which is answered or reported on. For any other id it returns the id itself and false.
 func Cause(id string) (cause string, derived bool) {
 	cause, _, derived = strings.Cut(id, "#")
 	return cause, derived
 }
 
-// FallbackID returns the id under which a message is published to its n-th fallback.
+// FallbackID returns the id under which a message that could not be delivered is published to its
+// n-th fallback address.
 func FallbackID(id string, n int) string { return id + "~fallback/" + strconv.Itoa(n) }
 
 // DerivedID returns the id for a message about the message with that id, such as a notice

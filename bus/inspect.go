@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// A Depth counts the messages and mailboxes of one topic.
+// A Depth counts the messages and mailboxes of one topic, for status and metrics.
 type Depth struct {
 	Waiting int           // messages that nobody holds, due or not
 	Leased  int           // mailboxes being worked on
-	Delayed int           // mailboxes that are not due yet
+	Delayed int           // mailboxes that cannot be claimed yet, because the time of their first message has not come
 	Dead    int           // dead letters
 	Oldest  time.Duration // age since publication of the oldest message that waits or is being worked on
 }
@@ -24,7 +24,7 @@ type Inspector interface {
 	HasMail(ctx context.Context, topic Topic, key string) (bool, error)
 }
 
-// A Roster knows which processes have the bus open.
+// A Roster lists the processes that have the bus open.
 type Roster interface {
 	// Processes lists their names, this process's first. No two processes ever have the
 	// same name.
@@ -36,7 +36,7 @@ type DeadLetter struct {
 	Topic    Topic
 	Message  Message
 	Reason   string
-	Attempts int // claims of its mailbox before it was given up
+	Attempts int // how many times its mailbox was claimed before the message was given up
 	BuriedAt time.Time
 }
 
@@ -46,10 +46,9 @@ type DeadLetters interface {
 	// DeadLetters lists the dead letters of a topic, the oldest first: at most limit of
 	// them after that id, or from the beginning if it is "".
 	DeadLetters(ctx context.Context, topic Topic, after string, limit int) ([]DeadLetter, error)
-	// Replay publishes a dead letter again at the end of its mailbox, under a new id, the
-	// old one with "~n" (n = 1, 2, …), and removes the dead letter, both or neither. It
-	// returns the new id; ErrNotFound if there is no such dead letter, or ErrFull as
-	// Publish does.
+	// Replay publishes a dead letter again at the end of its mailbox, under a new id (the old one
+	// with "~n"; n = 1, 2, …), and removes the dead letter: both or neither. It returns the new id;
+	// ErrNotFound if there is no such dead letter, or ErrFull as Publish does.
 	Replay(ctx context.Context, topic Topic, id string) (newID string, err error)
 	// Drop removes a dead letter; ErrNotFound if there is none.
 	Drop(ctx context.Context, topic Topic, id string) error
@@ -62,8 +61,8 @@ type Pauser interface {
 	Pause(ctx context.Context, topic Topic, d time.Duration) error
 }
 
-// A Holder gives out names, each of which only one process of the fleet holds at a time:
-// for a platform connection, or a dispatcher.
+// A Holder lets processes of a fleet hold names, each of which only one process holds at a time.
+// Who holds the name of a platform connection or a dispatcher is the one that runs it.
 type Holder interface {
 	// Hold waits until name is free and takes it. The returned context ends when the hold
 	// is lost (with the cause ErrFenced), when it is released, or when ctx ends. release

@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// PublishOutbound puts an outbound message into the mailbox of its address. It returns
-// Publish's error, with the message's id.
+// PublishOutbound puts an outbound message into the mailbox of its address. An error is Publish's,
+// with the message's id.
 func PublishOutbound(ctx context.Context, b Bus, out Outbound) error {
 	return publishOutbound(ctx, b, out, Message{})
 }
 
-// PublishUrgentOutbound is PublishOutbound for messages that a full mailbox must not
-// refuse; bounded is Message.Bounded.
+// PublishUrgentOutbound does what PublishOutbound does, for messages that a full mailbox must not
+// refuse; bounded sets the message's Bounded.
 func PublishUrgentOutbound(ctx context.Context, b Bus, out Outbound, bounded bool) error {
 	return publishOutbound(ctx, b, out, Message{Urgent: true, Bounded: bounded})
 }
@@ -30,8 +30,8 @@ func publishOutbound(ctx context.Context, b Bus, out Outbound, m Message) error 
 	return nil
 }
 
-// PublishInbound puts an inbound message into a session's mailbox. It returns Publish's
-// error, with the message's id. urgent is Message.Urgent.
+// PublishInbound puts an inbound message into a session's mailbox; urgent sets the bus message's
+// Urgent. An error is Publish's, with the message's id.
 func PublishInbound(ctx context.Context, b Bus, session string, in Inbound, urgent bool) error {
 	body, err := in.Encode()
 	if err != nil {
@@ -49,8 +49,9 @@ func PublishNotice(ctx context.Context, b Bus, session string, notice Inbound) e
 	return PublishInbound(ctx, b, session, notice, true)
 }
 
-// IsRefusal reports whether an error of Publish is a decision of the bus, which it would
-// repeat a moment later. After any other error nobody knows whether the message is durable.
+// IsRefusal reports whether an error of Publish is a decision of the bus (the mailbox is full, the
+// message invalid), which it would repeat a moment later. After any other error nobody knows
+// whether the message is durable.
 func IsRefusal(err error) bool {
 	return errors.Is(err, ErrFull) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrClosed)
 }

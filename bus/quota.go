@@ -7,12 +7,14 @@ import (
 	"time"
 )
 
-// ErrBusy says that as many leases work for a group as may do so at once.
+// ErrBusy says that as many leases as allowed are counted for a group already: a person, for
+// example, has as many turns at work as one person may.
 var ErrBusy = errors.New("as many leases as allowed work for the group")
 
-// A QuotaError says that as many things have begun for a group within an hour as may.
+// A QuotaError says that as many turns (or other counted work) have begun for a group within an
+// hour as may.
 type QuotaError struct {
-	// Opens is after how long another may begin.
+	// Opens is the wait until another may begin.
 	Opens time.Duration
 }
 
@@ -21,29 +23,31 @@ func (e *QuotaError) Error() string {
 	return fmt.Sprintf("enough has begun for the group within the hour; the next may in %v", e.Opens)
 }
 
-// A Quota bounds what is done for one group, such as the turns of one person.
+// A Quota bounds the work that is done for one group, such as the turns of one person.
 type Quota struct {
 	Group  string // for whom it is done; at least one byte
-	ID     string // what begins: the same id is counted once
+	ID     string // the id of what begins, such as a turn's: the same id is counted once
 	AtOnce int    // how many leases may work for the group at a time
 	Hour   int    // how many ids may begin within any hour
 }
 
-// A QuotaLease is a Lease of a bus that several processes share, and which counts what they
-// do for a group. It is optional: where one process has the bus, it can count by itself.
+// A QuotaLease is a Lease that also counts, over all processes that share the bus, how much is done
+// for a group. It is optional: where one process has the bus to itself, that process can count.
 type QuotaLease interface {
 	Lease
 
-	// Begin counts the lease as one that works for q.Group, until the lease ends or Begin,
-	// Resume or Leave is called again, and counts q.ID among what has begun. It returns
-	// ErrBusy if q.AtOnce other leases work for the group, and *QuotaError if q.Hour other
-	// ids have begun within the hour; nothing is counted then. A lease that its process has
-	// lost is counted no more. It returns ErrFenced if this lease is lost.
+	// Begin counts the lease as one that works for q.Group, until the lease ends or Begin, Resume
+	// or Leave is called again, and counts q.ID among what has begun. It returns ErrBusy if
+	// q.AtOnce other leases work for the group, and *QuotaError if q.Hour other ids have begun
+	// within the hour; nothing is counted then. A lease that another process has lost is not
+	// counted. It returns ErrFenced if this lease is lost.
 	Begin(ctx context.Context, q Quota) error
 
-	// Resume counts the lease as Begin does, whatever the bounds say, and no id.
+	// Resume counts the lease for the group like Begin, but whatever the bounds say, and counts no
+	// id: the work had begun before.
 	Resume(ctx context.Context, group string) error
 
-	// Leave counts the lease for no group. It does nothing if no group is counted.
+	// Leave ends the counting of this lease for its group. It does nothing if the lease is counted
+	// for none.
 	Leave(ctx context.Context) error
 }

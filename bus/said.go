@@ -59,8 +59,8 @@ type Person struct {
 	// Name is the person's name on the platform. It is only for the model and for people to
 	// read: it proves nothing.
 	Name string `json:"name,omitempty"`
-	// Account is the person under whose name this one is counted and limited, if the gate
-	// has looked that up; "" if it has not.
+	// Account is the person under whose name this one's use is counted and limited, where somebody
+	// has several accounts and the gate has looked that up; "" if it has not.
 	Account string `json:"account,omitempty"`
 	// Owner says that the person owns the bot; the gate sets it.
 	Owner bool `json:"owner,omitempty"`
@@ -84,7 +84,7 @@ const (
 	Said    = "said"    // a person speaks to the agent
 	Command = "command" // a person gives a command: Text is its name without slash, Args the rest
 	Notice  = "notice"  // the system tells the session something; a notice never starts a turn
-	Decided = "decided" // an ask of a parked turn has ended: ID is the ask's, Decision says how
+	Decided = "decided" // an ask of a parked turn has ended: ID is the ask's id, Decision says how it ended
 	Edited  = "edited"  // a person changed an earlier message: Of is its id, Text and Attachments are the new content
 	Deleted = "deleted" // a person deleted an earlier message: Of is its id
 	Reacted = "reacted" // a person reacted to a message: Reaction is the emoji, Of the message's id; Quotes may contain its text
@@ -142,9 +142,9 @@ type Inbound struct {
 	// Mentioned says that the bot was addressed: by name, by a reply to it, or because
 	// nobody else is there.
 	Mentioned bool `json:"mentioned,omitempty"`
-	// Called says that the message began with the bot's name, which Text leaves out. Answers
-	// is the platform's id of the message to which this one replies, where it names one. Both
-	// are for the gateway alone.
+	// Called says that the message began with the bot's name, which Text leaves out. Answers is the
+	// platform's id of the message to which this one replies, "" if it replies to none. Only the
+	// gateway reads both, to choose who answers.
 	Called  bool      `json:"-"`
 	Answers string    `json:"-"`
 	Text    string    `json:"text"`
@@ -164,8 +164,8 @@ type Inbound struct {
 	Pressed bool `json:"pressed,omitempty"`
 	// Attachments are the files that came with the message.
 	Attachments []Attachment `json:"attachments,omitempty"`
-	// Of is, for Edited, Deleted and Reacted, the ID of the message concerned, as Receive
-	// gave it or would give it.
+	// Of is, for Edited, Deleted and Reacted, the ID of the message that was changed or reacted to,
+	// as the adapter gave it in its Inbound, or would have given it.
 	Of string `json:"of,omitempty"`
 	// Reaction is an emoji, or :name: where the platform has no emoji for it.
 	Reaction string `json:"reaction,omitempty"`
@@ -177,19 +177,21 @@ type Inbound struct {
 	Task *Task `json:"task,omitempty"`
 }
 
-// A Task is what an agent hands to a sub-agent.
+// A Task is a piece of work that an agent hands to a sub-agent; it also comes with the sub-agent's
+// report.
 type Task struct {
 	ID string `json:"id"`
 	// Agent is the name of the other side: for Tasked the agent that hands out the task,
 	// for TaskEnded the sub-agent. Session is the key of its session.
 	Agent   string `json:"agent"`
 	Session string `json:"session"`
-	// Asked is, for Tasked, where the people are whom the sub-agent may ask.
+	// Asked is, for Tasked, the address of the people whom the sub-agent may ask.
 	Asked Address `json:"asked,omitzero"`
-	// Untrusted says that the text was written by a model that had read what strangers may
+	// Untrusted says that the text was written by a model that had read something strangers may
 	// have written.
 	Untrusted bool `json:"untrusted,omitempty"`
-	// For TaskEnded: Awaited says that a turn waits for it, and State how it ended.
+	// For TaskEnded: Awaited says that a turn waits for the report, and State says how the task
+	// ended.
 	Awaited bool   `json:"awaited,omitempty"`
 	State   string `json:"state,omitempty"`
 }
@@ -226,9 +228,10 @@ const (
 // never as words of the message's sender.
 type Quote struct {
 	Kind string `json:"kind"`
-	// From is the writer; its ID is empty where the platform hides it.
+	// From is the writer; its ID is empty where the platform does not say who wrote it.
 	From Person `json:"from,omitzero"`
-	// Chat is the name of the chat from which it comes, if that is another one.
+	// Chat is the name of the chat from which the text comes, if that is another than the
+	// message's.
 	Chat string    `json:"chat,omitempty"`
 	At   time.Time `json:"at,omitzero"` // when it was written
 	Text string    `json:"text"`
@@ -263,8 +266,8 @@ func DecodeInbound(body []byte) (Inbound, error) {
 	return in, nil
 }
 
-// IsPrivate returns Inbound.Private from its encoded form; nil comes from a release from
-// before that field, and then the opposite of group counts.
+// IsPrivate returns Inbound.Private as it was written in JSON; nil comes from a release from before
+// that field, and then a conversation is private if it is not a group's.
 func IsPrivate(written *bool, group bool) bool {
 	if written == nil {
 		return !group
@@ -286,8 +289,8 @@ type Outbound struct {
 	Text string `json:"text"`
 	// ReplyTo is the platform's id of the message to quote; "" quotes none.
 	ReplyTo string `json:"reply_to,omitempty"`
-	// Session and Turn name the session and turn that wrote the message; news of its
-	// delivery go there. Both are empty for messages that no session wrote.
+	// Session and Turn name the session and turn that wrote the message; the session is told if its
+	// delivery fails. Both are empty for messages that no session wrote.
 	Session string `json:"session,omitempty"`
 	Turn    string `json:"turn,omitempty"`
 	// Causes are the ids of the messages that it answers, if these are more than the one
@@ -299,8 +302,8 @@ type Outbound struct {
 	At time.Time `json:"at,omitzero"`
 	// Expires is the time after which it is not worth sending; zero means never.
 	Expires time.Time `json:"expires,omitzero"`
-	// Subject connects messages about the same thing, within one sender (Origin) and
-	// address: a later one edits the earlier where the platform can, and else goes into its
+	// Subject connects messages of one sender (Origin) to one address that are about the same
+	// thing: a later one edits the earlier where the platform can edit, and else goes into its
 	// thread.
 	Subject string `json:"subject,omitempty"`
 	// Origin is the sender if no session wrote it: the name of a token or a webhook.
@@ -308,19 +311,19 @@ type Outbound struct {
 	// Fallback are the addresses to which it goes if it cannot be delivered to To.
 	Fallback []Address `json:"fallback,omitempty"`
 	File     *File     `json:"file,omitempty"`
-	// Files are files that workers and gateways share; the message only names them.
+	// Files are files in the storage that workers and gateways share; the message only names them.
 	Files []FileRef `json:"files,omitempty"`
 	// Whole says that the whole text must appear in the chat, however long it is.
 	Whole bool `json:"whole,omitempty"`
-	// Told is set if an agent posts this, on somebody's behalf, in another chat than the
-	// one in which it was asked; nil otherwise.
+	// Told is set if an agent posts this on somebody's behalf in another chat than the one in which
+	// it was asked to; nil otherwise.
 	Told *Telling `json:"told,omitempty"`
 	// Buttons are shown below the text where the platform has buttons; the text says how to
 	// answer without them.
 	Buttons []Button `json:"buttons,omitempty"`
-	// Needs names features that a dispatcher must understand to send the message. A
-	// dispatcher that does not understand one leaves the message, and those behind it, to
-	// another release.
+	// Needs names features that a dispatcher must understand to send the message, such as
+	// NeedFiles. A dispatcher that does not understand one leaves the message, and those behind it,
+	// to a process of another release.
 	Needs []string `json:"needs,omitempty"`
 }
 
@@ -329,12 +332,12 @@ type Outbound struct {
 type Telling struct {
 	For Person  `json:"for"`
 	At  Address `json:"at"` // the conversation in which the agent was asked
-	// Words is the text to be told, without the words about the person on whose behalf it
-	// is.
+	// Words is the text to be told, without the added words that name the person on whose behalf it
+	// is told.
 	Words string `json:"words"`
 }
 
-// A File is sent with a message, which contains it.
+// A File is sent with a message, which carries the file's bytes itself.
 type File struct {
 	Name string `json:"name"`
 	Data []byte `json:"data"`
@@ -344,13 +347,13 @@ type File struct {
 type FileRef struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"` // of its content, in hexadecimal digits
+	SHA256 string `json:"sha256"` // the hash of its content, in hexadecimal digits
 	Ref    string `json:"ref"`    // where it is stored
 	Path   string `json:"path"`   // its path in the workspace of the session that sends it
 }
 
-// NeedFiles is the need of a message that names files: a dispatcher from before them would
-// send the text alone.
+// NeedFiles is what a message with Files names in its Needs: a dispatcher from before such files
+// would send the text alone.
 const NeedFiles = "files"
 
 // Encode returns the message as the body of a bus message.

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// ClaimEach claims mailboxes of a topic until ctx is done, and calls work for each lease in
-// a goroutine of its own, at most atOnce at a time. It returns as soon as it stops
-// claiming: nil after ctx has ended, else Claim's error. Calls of work may still run then;
-// wait returns once they have ended.
+// ClaimEach claims mailboxes of a topic until ctx is done, and calls work for each lease in a
+// goroutine of its own, at most atOnce of them at a time. It returns as soon as it stops claiming:
+// nil after ctx has ended, else Claim's error. Calls of work may still run then; the returned
+// function wait returns once they have ended.
 func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Lease)) (wait func(), err error) {
 	var running sync.WaitGroup
 	// A place is taken before a lease is: a lease that waited for a place would be kept
@@ -36,10 +36,10 @@ func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Le
 	}
 }
 
-// RetrySettle settles a lease, and tries again until it is certain that the lease is over
-// or ctx ends: the bus extends a lease that nobody settles, so nobody else would get the
-// mailbox. Each attempt takes at most tryFor. After each failure that is followed by
-// another attempt it calls failed.
+// RetrySettle settles a lease as end says, and tries again until it is certain that the lease is
+// over or ctx ends: the bus extends a lease that nobody settles, so nobody else would get the
+// mailbox. Each attempt takes at most tryFor. After each failure that is followed by another
+// attempt it calls failed with the error.
 func RetrySettle(ctx context.Context, lease Lease, end End, tryFor time.Duration, failed func(error)) {
 	const most = 5 * time.Second
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, most) {
@@ -61,9 +61,9 @@ func RetrySettle(ctx context.Context, lease Lease, end End, tryFor time.Duration
 	}
 }
 
-// WhileHeld calls work while this process holds a name. The context held ends with the
-// hold; if the hold was lost to another process, WhileHeld waits for the name and calls
-// work again. It returns nil after ctx has ended, else the error of Hold or work.
+// WhileHeld calls work while this process is the one that holds a name (see Holder). The context
+// that work gets ends when the name is lost; then WhileHeld waits until it has the name again and
+// calls work again. It returns nil after ctx has ended, else the error of Hold or work.
 func WhileHeld(ctx context.Context, h Holder, name string, work func(held context.Context) error) error {
 	for {
 		held, release, err := h.Hold(ctx, name)

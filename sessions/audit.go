@@ -27,25 +27,26 @@ type AuditRecord struct {
 	ID   int64     `json:"id,omitempty"`
 	At   time.Time `json:"at"`
 	Kind string    `json:"kind"`
-	// By is who did it: for a tool call the person on whose behalf it ran, as
-	// CHANNEL:USER, otherwise the name of the token that was presented.
+	// By is who did it: for a tool call the person on whose behalf it ran, as CHANNEL:USER,
+	// otherwise the name of the API token that was presented.
 	By      string `json:"by,omitempty"`
 	Agent   string `json:"agent,omitempty"`
 	Session string `json:"session,omitempty"`
 	Turn    string `json:"turn,omitempty"`
 	Call    string `json:"call,omitempty"`
 	Tool    string `json:"tool,omitempty"`
-	// Arguments are the call's arguments as it ran: redacted, and cut if they are long.
+	// Arguments are the arguments with which the call ran: secrets are redacted, and long ones are
+	// cut.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Verdict is the guard's decision on the call: allow, deny or ask.
 	Verdict string `json:"verdict,omitempty"`
 	// Result is "ok" or the code of the error.
 	Result   string `json:"result"`
-	ExitCode *int   `json:"exit_code,omitempty"` // of a command
-	Bytes    int64  `json:"bytes,omitempty"`     // of the result, before it was cut
+	ExitCode *int   `json:"exit_code,omitempty"` // the exit code of a command; nil if none ran
+	Bytes    int64  `json:"bytes,omitempty"`     // the length of the result before it was cut
 	Elapsed  int64  `json:"elapsed_ms"`
-	// Detail is an id that fits no other field: of a dead letter, a person or a session;
-	// for a tool call, of the person who approved, denied or answered it.
+	// Detail is an id that fits no other field: that of a dead letter, a person or a session; for a
+	// tool call, that of the person who approved, denied or answered it.
 	Detail string `json:"detail,omitempty"`
 }
 
@@ -56,6 +57,6 @@ type Auditor interface {
 	// AuditRecords returns the records of a kind ("" means every kind) with ids greater
 	// than after, in the order of their ids, at most limit.
 	AuditRecords(ctx context.Context, kind string, after int64, limit int) ([]AuditRecord, error)
-	// DropAudit deletes the records that are older than before, and returns their number.
+	// DropAudit deletes the records from before that time, and returns how many it deleted.
 	DropAudit(ctx context.Context, before time.Time) (int64, error)
 }

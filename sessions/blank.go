@@ -1,7 +1,7 @@
 package sessions
 
-// BlankedData returns what remains of an entry's data after the message with that cause is
-// deleted. It returns false if the entry holds nothing of that message.
+// BlankedData returns what remains of an entry's data when the message with the id cause is
+// deleted, and true. It returns false if the entry holds nothing of that message.
 func BlankedData(e Entry, cause string) (data any, is bool) {
 	switch e.Kind {
 	case KindUser:

@@ -10,7 +10,8 @@ import (
 // A Kind says what an entry records, and so which shape its Data has.
 type Kind string
 
-// The blocks: what was said, as the model sees it.
+// The kinds of blocks, which hold what was said, as the model sees it. Each line names the type of
+// the entry's data.
 const (
 	KindUser       Kind = "user"        // User
 	KindThinking   Kind = "thinking"    // Thinking
@@ -21,13 +22,14 @@ const (
 	KindNotice     Kind = "notice"      // Notice
 )
 
-// The journal: how far a turn has come.
+// The kinds of the journal, which hold how far a turn has come. Each line names the type of the
+// entry's data.
 const (
 	KindTurnStarted Kind = "turn_started" // TurnStarted
 	KindToolStarted Kind = "tool_started" // ToolStarted
 	KindUsage       Kind = "usage"        // Usage
-	KindResumed     Kind = "resumed"      // no data: a new holder went on with the turn
-	KindSuspended   Kind = "suspended"    // no data: its holder stopped in good order, or no model answered
+	KindResumed     Kind = "resumed"      // no data: another process, or this one after a restart, went on with the turn
+	KindSuspended   Kind = "suspended"    // no data: the process that worked on the turn stopped in good order, or no model answered
 	KindTurnDone    Kind = "turn_done"    // TurnDone
 	KindPublished   Kind = "published"    // no data: the turn's outbound messages are on the bus
 	KindCommand     Kind = "command"      // Command: a command was carried out
@@ -46,8 +48,8 @@ const (
 type Entry struct {
 	// N is the entry's number in the log, from 1.
 	N int64 `json:"n"`
-	// Turn is the id of the turn that the entry belongs to. For a command or a notice
-	// outside of any turn it is their cause.
+	// Turn is the id of the turn that the entry belongs to. For a command or a notice outside of
+	// any turn it is the id in Cause.
 	Turn string `json:"turn"`
 	Kind Kind   `json:"kind"`
 	// At is when the entry was appended. Two entries that differ only in At are the same.
@@ -57,7 +59,7 @@ type Entry struct {
 	Cause string `json:"cause,omitempty"`
 	// Person is who said it, or on whose behalf the tokens were spent: CHANNEL:USER.
 	Person string `json:"person,omitempty"`
-	// Call is the id of the tool call that the entry belongs to.
+	// Call is the id of the tool call that the entry belongs to; "" if it belongs to none.
 	Call string `json:"call,omitempty"`
 	// Data holds the fields of the entry's kind, as JSON.
 	Data json.RawMessage `json:"data,omitempty"`
@@ -87,9 +89,9 @@ func Decode[T any](e Entry) (T, error) {
 	return v, nil
 }
 
-// User is what a person said. Its entry has a Cause and a Person.
+// User holds what a person said. Its entry has a Cause (the message's id) and a Person.
 type User struct {
-	Name   string    `json:"name,omitempty"` // what the platform calls them
+	Name   string    `json:"name,omitempty"` // what the platform calls the person
 	Text   string    `json:"text"`
 	Sent   time.Time `json:"sent,omitzero"`
 	Quotes []Quote   `json:"quotes,omitempty"`
@@ -97,8 +99,8 @@ type User struct {
 	// Schedule is the id of the person's schedule that says this; "" if the person has
 	// just said it.
 	Schedule string `json:"schedule,omitempty"`
-	// Untrusted says that a model has written the text, on the person's behalf, after it had
-	// read what strangers may have written.
+	// Untrusted says that a model has written the text, on the person's behalf, after it had read
+	// something that strangers may have written.
 	Untrusted bool `json:"untrusted,omitempty"`
 	// Deleted says that the person has deleted the message and that nothing of its
 	// content is left.
@@ -119,16 +121,16 @@ type Quote struct {
 // Thinking is the model's reasoning before its answer.
 type Thinking struct {
 	Text string `json:"text,omitempty"`
-	// Provider holds what the provider wants sent back word for word: signatures,
-	// encrypted reasoning.
+	// Provider holds what the model's provider wants to get back word for word with the next
+	// request: signatures, encrypted reasoning.
 	Provider json.RawMessage `json:"provider,omitempty"`
 }
 
 // Text is a text that the model has written.
 type Text struct {
 	Text string `json:"text"`
-	// Provider holds what the provider wants sent back word for word: whether the text is
-	// an answer or a remark before one.
+	// Provider holds what the model's provider wants to get back word for word with the next
+	// request: whether the text is an answer or a remark before one.
 	Provider json.RawMessage `json:"provider,omitempty"`
 }
 
@@ -139,26 +141,25 @@ type ToolUse struct {
 	// Args are the arguments as the model wrote them, a JSON object wherever they can be
 	// read as one.
 	Args json.RawMessage `json:"args"`
-	// ProviderID is the provider's own id of the call.
+	// ProviderID is the model provider's own id of the call.
 	ProviderID string          `json:"provider_id,omitempty"`
 	Provider   json.RawMessage `json:"provider,omitempty"`
 }
 
 // ToolResult is a call's result as the model sees it. Its entry has a Call.
 type ToolResult struct {
-	Content json.RawMessage `json:"content"` // truncated already
+	Content json.RawMessage `json:"content"` // what the model is shown of the result, already cut if it was long
 	Code    string          `json:"code,omitempty"`
 	// Untrusted says that strangers may have written what the result holds.
 	Untrusted bool `json:"untrusted,omitempty"`
 }
 
-// Picture is a picture that the model is shown behind the results of a step. Its entry
-// has the Call that shows it. The log names files in the workspace and holds none of
-// their bytes.
+// Picture is a picture that the model is shown after the results of a step. Its entry has the Call
+// that shows it. The log names files in the workspace and holds none of their bytes.
 type Picture struct {
-	Path string `json:"path"` // of the file that the picture shows, as the model knows it
-	View string `json:"view"` // the file with the picture as it is shown
-	Hash string `json:"hash"` // of the content of that file
+	Path string `json:"path"` // the path of the file that the picture shows, as the model knows it
+	View string `json:"view"` // the path of the file that holds the picture as the model is shown it, such as a smaller copy
+	Hash string `json:"hash"` // the hash of that file's content
 	Type string `json:"type"` // MIME type
 }
 
@@ -166,7 +167,7 @@ type Picture struct {
 // message's and has the Person who sent it. What the fields say of the file is the
 // sender's word.
 type Attached struct {
-	Message string `json:"message"` // the Cause of the entry of what was said
+	Message string `json:"message"` // the id of the message, which is the Cause of its own entry
 	Kind    string `json:"kind"`    // as in bus.Attachment, like the rest
 	Name    string `json:"name,omitempty"`
 	Type    string `json:"type,omitempty"`
@@ -178,52 +179,52 @@ type Attached struct {
 // Problem. Its entry has the Person who sent the file.
 type Fetched struct {
 	Attached int64  `json:"attached"`       // the number of the file's Attached entry
-	Message  string `json:"message"`        // the cause of the message that the file came with
-	Path     string `json:"path,omitempty"` // in the workspace
-	Type     string `json:"type,omitempty"` // as its content says
+	Message  string `json:"message"`        // the id of the message that the file came with
+	Path     string `json:"path,omitempty"` // where the file is in the workspace
+	Type     string `json:"type,omitempty"` // the MIME type, as the content says
 	Size     int64  `json:"size,omitempty"`
 	Hash     string `json:"hash,omitempty"` // SHA-256 of its content
 	// Problem says why the file cannot be had, in words for people and models.
 	Problem string `json:"problem,omitempty"`
-	// Picture is the picture of the file that the model is shown, if it is one.
+	// Picture is how the model is shown the file, if the file is a picture; nil otherwise.
 	Picture *Picture `json:"picture,omitempty"`
-	// Words are the words spoken in a voice message, and Unheard says why they are not
-	// known.
+	// Words are the words spoken in a voice message; Unheard says why they are not known.
 	Words   string `json:"words,omitempty"`
 	Unheard string `json:"unheard,omitempty"`
-	// Untrusted says that the words are not those of the person who sent the file.
+	// Untrusted says that the words were not spoken by the person who sent the file, or that nobody
+	// knows whether they were.
 	Untrusted bool `json:"untrusted,omitempty"`
 }
 
-// Summary replaces everything up to entry Covers in what the model sees. Without a text
+// Summary replaces everything up to entry number Covers in what the model sees. With an empty Text
 // the model sees nothing of the past: that is what /new does.
 type Summary struct {
 	Covers int64  `json:"covers"`
 	Text   string `json:"text"`
-	// Untrusted says that strangers may have written some of what the summary is made of.
+	// Untrusted says that strangers may have written some of what the summary was made from.
 	Untrusted bool `json:"untrusted,omitempty"`
-	// Turn is the id of the turn that goes on although the summary covers its beginning.
-	// Releases that do not know this field would take that turn for one that /new has
-	// left behind.
+	// Turn is the id of the unfinished turn that goes on although the summary covers its beginning;
+	// "" if there is none. Releases that do not know this field would take that turn for one that
+	// /new has left behind.
 	Turn string `json:"turn,omitempty"`
 	// Keep has the numbers of the covered entries that the model still sees word for
 	// word: what people have said, and the files that came with it.
 	Keep []int64 `json:"keep,omitempty"`
-	// Cleared is the number of the last entry up to which the model sees results of calls
-	// as emptied.
+	// Cleared is the number of an entry: up to it the model sees the results of tool calls emptied.
 	Cleared int64 `json:"cleared,omitempty"`
 }
 
-// Hides reports whether the summary covers entry n and does not keep it.
+// Hides reports whether the model no longer sees entry n word for word, because the summary covers
+// it and does not keep it.
 func (s Summary) Hides(n int64) bool { return n <= s.Covers && !slices.Contains(s.Keep, n) }
 
-// Notice is something that the system says to the model, and where it ends a turn also to
-// the person.
+// Notice is something that the system says to the model; where it ends a turn, the person is told
+// it too.
 type Notice struct {
 	Code   string  `json:"code"`
 	Text   string  `json:"text"`
 	Quotes []Quote `json:"quotes,omitempty"`
-	// Of is the cause of the message that the notice is about.
+	// Of is the id of the message that the notice is about.
 	Of string `json:"of,omitempty"`
 }
 
@@ -233,7 +234,7 @@ const NoticeUnfetched = "unfetched"
 
 // TurnStarted is the first entry of a turn. It has the Person who asked.
 type TurnStarted struct {
-	// Route is where the reply goes, as the agent encoded it.
+	// Route is where the reply goes, encoded by package agent.
 	Route json.RawMessage `json:"route"`
 	Agent string          `json:"agent,omitempty"`
 }
@@ -241,8 +242,8 @@ type TurnStarted struct {
 // ToolStarted is written before a call runs. Its entry has a Call.
 type ToolStarted struct {
 	Attempt int `json:"attempt"` // from 1
-	// Args are the arguments that the call runs with where these are not the model's own,
-	// and Note tells the model of the difference.
+	// Args are the arguments that the call runs with, where these differ from the model's own; Note
+	// then tells the model of the difference.
 	Args json.RawMessage `json:"args,omitempty"`
 	Note string          `json:"note,omitempty"`
 }
@@ -253,9 +254,9 @@ type Usage struct {
 	Model     string `json:"model"`
 	Agent     string `json:"agent,omitempty"`
 	Input     int64  `json:"input"`            // tokens of the prompt, including the cached ones
-	Cached    int64  `json:"cached,omitempty"` // of Input
+	Cached    int64  `json:"cached,omitempty"` // of Input: tokens that the provider had in its cache
 	Output    int64  `json:"output"`
-	Reasoning int64  `json:"reasoning,omitempty"` // of Output
+	Reasoning int64  `json:"reasoning,omitempty"` // of Output: tokens of the model's reasoning
 	Estimated bool   `json:"estimated,omitempty"` // the provider reported no tokens, so they are estimated
 	// Cost is the price of the call in micro-dollars; nil if it is not known.
 	Cost *int64 `json:"microdollars,omitempty"`
@@ -271,8 +272,8 @@ const (
 // TurnDone is the entry that ends a turn.
 type TurnDone struct {
 	State string `json:"state"`
-	// Outbound are the messages that the turn publishes at its end, with ids and texts;
-	// they are the same after a crash.
+	// Outbound are the messages that the turn publishes at its end, with ids and texts, so that
+	// after a crash the same ones are published again.
 	Outbound []Reply `json:"outbound,omitempty"`
 }
 
@@ -280,8 +281,8 @@ type TurnDone struct {
 type Reply struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
-	// Files are the files that go with the message, as the agent encoded them. Releases
-	// that do not know this field would send the text alone.
+	// Files are the files that go with the message, encoded by package agent. Releases that do not
+	// know this field would send the text alone.
 	Files json.RawMessage `json:"files,omitempty"`
 }
 
@@ -306,20 +307,20 @@ func (p TurnParked) WaitsForPeople() bool {
 	return len(p.Asks) == 0 || slices.ContainsFunc(p.Asks, func(a Ask) bool { return a.Kind != AskTask })
 }
 
-// Ask is one thing that a parked turn waits for: somebody's approval of a call, an answer,
-// or a sub-agent. The kinds are those of bus.Ask, and AskTask.
+// Ask is one thing that a parked turn waits for: somebody's approval of a call, an answer, or a
+// sub-agent's report. The kinds are those of bus.Ask, and AskTask.
 type Ask struct {
 	ID   string `json:"id"`
 	Call string `json:"call"`
 	Kind string `json:"kind"`
-	// Args, if set, are the arguments to approve, where these are not the model's own.
+	// Args are the arguments to approve, if these differ from the model's own; nil otherwise.
 	Args json.RawMessage `json:"args,omitempty"`
-	Hash string          `json:"hash,omitempty"` // of what people are to approve
+	Hash string          `json:"hash,omitempty"` // a hash of everything that people are to approve
 	// Reason is why a call has to be approved.
 	Reason   string   `json:"reason,omitempty"`
 	Question string   `json:"question,omitempty"`
 	Choices  []string `json:"choices,omitempty"`
-	// Places are the addresses where people are asked, as the agent encoded them.
+	// Places are the addresses where people are asked, encoded by package agent.
 	Places  json.RawMessage `json:"places,omitempty"`
 	Expires time.Time       `json:"expires"`
 }
@@ -328,7 +329,7 @@ type Ask struct {
 // answered, if somebody did.
 type AskEnded struct {
 	Ask    string `json:"ask"`
-	State  string `json:"state"`            // as that of bus.Ask
+	State  string `json:"state"`            // how it ended, in the words of bus.Ask.State
 	Answer string `json:"answer,omitempty"` // what the person said
 	// Question is what the agent asked, with the choices that it gave; "" if the ask was
 	// for an approval.
@@ -344,8 +345,8 @@ type Tasked struct {
 	Parent string `json:"parent"` // the key of the session that has handed it out
 }
 
-// Delegated says that a call has handed a task to a sub-agent, for which its turn waits.
-// Its entry has the Call, which counts as begun.
+// Delegated says that a call has handed a task to a sub-agent, for which the call's turn waits. Its
+// entry has the Call, which from then on counts as begun.
 type Delegated struct {
 	ID      string `json:"id"` // of the task
 	Agent   string `json:"agent"`

@@ -13,7 +13,7 @@ const (
 	JobRunning = "running"
 	JobExited  = "exited"  // its program ended by itself
 	JobStopped = "stopped" // somebody asked for its end
-	JobKilled  = "killed"  // it exceeded a limit:
+	JobKilled  = "killed"  // the job was ended because it exceeded a limit
 	JobFailed  = "failed"  // its program could not be run
 	JobLost    = "lost"    // the process that ran it is gone, or could not reach the bus
 )
@@ -24,16 +24,17 @@ type Job struct {
 	// only.
 	ID      string
 	Session string
-	Person  string // on whose behalf
+	Person  string // the person on whose behalf it runs
 	Agent   string
 	Turn    string
 	Call    string
 	Tool    string
-	// Route is where the job's end is reported, as the runner of jobs encoded it.
+	// Route is where the job's end is reported, in the encoding of the code that runs jobs.
 	Route json.RawMessage
 	// Command is the command that the job runs, redacted, and cut if it is long.
 	Command string
-	// Untrusted says that the model that started it had read what strangers may have written.
+	// Untrusted says that the model that started the job had read something that strangers may have
+	// written.
 	Untrusted bool
 	Started   time.Time
 	Deadline  time.Time
@@ -46,17 +47,17 @@ type Job struct {
 	Printed int64
 
 	State    string
-	ExitCode *int      // of JobExited
+	ExitCode *int      // the exit code, for a job that is JobExited
 	Detail   string    // why it ended, in words
 	Ended    time.Time // zero while it runs
 	// Told says that the job's end was reported to its session.
 	Told bool
 }
 
-// An OpenJob holds what is looked up repeatedly of a job that runs.
+// An OpenJob holds the few fields of a job that are looked up again and again while it runs.
 type OpenJob struct{ ID, State, Stop string }
 
-// JobLimits bounds how many jobs run at once.
+// JobLimits bounds how many jobs run at once for a session and for a person.
 type JobLimits struct{ Session, Person int }
 
 // A JobLimitError says that the largest allowed number of jobs runs already.
@@ -92,9 +93,9 @@ type Jobs interface {
 	// OpenJobs lists the jobs of all sessions that run, or whose end was not reported
 	// yet.
 	OpenJobs(ctx context.Context) ([]OpenJob, error)
-	// StopJobs asks the session's running jobs to end, or only the job with that id if it
-	// is not "". It returns how many were asked to end for that cause, so a repeated call
-	// returns the same number.
+	// StopJobs asks the session's running jobs to end, or only the job with that id if id is not
+	// "". cause is the id of the message or call that wants this. StopJobs returns how many jobs
+	// were asked to end for that cause, so a repeated call returns the same number.
 	StopJobs(ctx context.Context, session, id, cause string) (int, error)
 	// NoteOutput records what a running job has printed.
 	NoteOutput(ctx context.Context, id, output string, printed int64) error

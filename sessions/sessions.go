@@ -24,7 +24,7 @@ var (
 	// ErrConflict says that the log has other entries at that place: it differs from what
 	// the caller believes and must be opened again.
 	ErrConflict = errors.New("other entries stand at that place")
-	// ErrOverBudget says that a reservation would go over its cap.
+	// ErrOverBudget says that a reservation would exceed the person's cap.
 	ErrOverBudget = errors.New("over budget")
 	// ErrNotFound says that there is no such session.
 	ErrNotFound = errors.New("no such session")
@@ -48,55 +48,54 @@ const MaxKey = 256
 
 // A Store keeps the logs of sessions.
 type Store interface {
-	// Open makes fence the lowest fence that may write to the session of that key,
-	// creates the session if need be, and returns its log. It returns ErrFenced if a
-	// higher fence has opened the log; the same fence may open it again.
+	// Open returns the log of the session with that key, and creates the session if need be. From
+	// then on only holders of this fence or a higher one may write to it. Open returns ErrFenced if
+	// a higher fence has opened the log; the same fence may open it again.
 	Open(ctx context.Context, key string, fence int64) (Log, error)
 }
 
 // A Log is one session's log for one holder of its lease. Only one goroutine may use it
 // at a time.
 type Log interface {
-	// Entries returns the entries that the log had when it was opened and that still
-	// matter, in order: the newest summary, everything that it does not cover, what it
-	// keeps of the rest, and every entry of an unfinished turn. Entries that were
-	// appended since are not included.
+	// Entries returns, in order, the entries that the log had when it was opened and that still
+	// matter: the newest summary, everything that it does not cover, what it keeps of the rest, and
+	// every entry of an unfinished turn. Entries that were appended since are not included.
 	Entries() []Entry
 
 	// Next returns the number that the next appended entry will have. Numbers begin at 1.
 	Next() int64
 
-	// Append writes all of the entries or none, the first of them as number at; when it
-	// returns nil they are durable. It sets their N, and At where that is zero. Appending
-	// the same entries at the same place succeeds again, so that a commit whose answer
-	// was lost can be retried; if the log has other entries there, it returns
-	// ErrConflict. It returns ErrFenced if a higher fence has opened the log, and
-	// *SeenError if the session knows one of their causes already: causes are unique per
-	// session, for ever.
+	// Append writes all of the entries or none; at is the number of the first. When it returns nil
+	// they are durable. It sets their N, and their At where that is zero. Appending the same
+	// entries at the same place succeeds again, so that a commit whose answer was lost can be
+	// retried; if the log has other entries there, it returns ErrConflict. It returns ErrFenced if
+	// a higher fence has opened the log, and *SeenError if the session knows one of their causes
+	// already: causes are unique per session, for ever.
 	Append(ctx context.Context, at int64, entries ...Entry) error
 }
 
-// A SoonLog is a Log that takes entries whose loss would do no harm yet.
+// A SoonLog is a Log that can also append entries without waiting for the disk, for entries whose
+// loss would do no harm yet.
 type SoonLog interface {
-	// Soon returns the same log as one whose Append may return before the entries are
-	// durable. They are once an Append of the log itself has returned, and else within
-	// that time. A crash before that loses them; if the disk refuses them, the next Append
+	// Soon returns the same log as one whose Append may return before the entries are durable. They
+	// become durable within the time that is given, or earlier, once an Append of the original log
+	// has returned. A crash before that loses them; if the disk refuses them, the next Append
 	// returns ErrConflict.
 	Soon(within time.Duration) Log
 }
 
-// A Blanker is a Log that can blank what somebody said.
+// A Blanker is a Log that can remove the content of one message, as when its sender deletes it.
 type Blanker interface {
-	// Blank empties the entry of what was said with that cause, and of its later edits;
-	// it ignores a cause that is not known. The change is durable when Blank returns, and
-	// the next erasure removes the text from the store's files. It returns ErrFenced as
-	// Append does.
+	// Blank empties the entry of the message with the id cause, and those of its later edits; it
+	// ignores an id that is not known. The change is durable when Blank returns, and the next
+	// erasure removes the text from the store's files. It returns ErrFenced as Append does.
 	Blank(ctx context.Context, cause string) error
 }
 
 // A Reopener is a Log that its last holder can open again without reading it.
 type Reopener interface {
-	// Release removes the entries from memory: Entries returns none from now on.
+	// Release frees the memory of the entries, for a log that may be opened again: Entries returns
+	// none from now on.
 	Release()
 	// Reopen does what Store.Open does for a log that still is as this holder knows it,
 	// and returns true. It returns false, and has changed nothing, if another fence has
@@ -124,7 +123,7 @@ type Reader interface {
 	// Info returns what List returns of one session; ErrNotFound if there is no such
 	// session.
 	Info(ctx context.Context, key string) (Info, error)
-	// Find returns the session's entry with that cause; ErrNotFound if there is none.
+	// Find returns the session's entry whose Cause is cause; ErrNotFound if there is none.
 	Find(ctx context.Context, key, cause string) (Entry, error)
 }
 
@@ -143,17 +142,18 @@ type Budget interface {
 	// what the person has spent and reserved on that day, would exceed the cap. A
 	// reservation that is never settled stays, because the call may have been made.
 	Reserve(ctx context.Context, r Reservation) error
-	// Settle replaces a reservation, which must be the one that was made, by the tokens that
-	// the call has cost. It does nothing for an unknown or already settled reservation.
+	// Settle replaces a reservation by the tokens that the call has cost. r must be the same as was
+	// given to Reserve. It does nothing for an unknown or already settled reservation.
 	Settle(ctx context.Context, r Reservation, tokens int64) error
-	// Spent returns the tokens that a person has spent and reserved on the day of at.
+	// Spent returns the tokens that a person has spent and reserved on the day (UTC) that contains
+	// at.
 	Spent(ctx context.Context, person string, at time.Time) (int64, error)
 }
 
 // Erased counts what was erased.
 type Erased struct {
-	Sessions []string `json:"sessions"` // erased whole, by key
-	Shared   []string `json:"shared"`   // only one person's turns were erased in these
+	Sessions []string `json:"sessions"` // the keys of sessions that were erased whole
+	Shared   []string `json:"shared"`   // the keys of sessions in which only one person's turns were erased
 	Entries  int64    `json:"entries"`
 }
 

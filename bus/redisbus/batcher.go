@@ -47,8 +47,8 @@ const (
 	queueCalls = 1024      // how many calls may wait to be sent; later callers block
 )
 
-// A scriptBatcher gathers runs of scripts into pipelines and returns each reply to
-// its caller.
+// A scriptBatcher gathers the Redis scripts that callers want to run into pipelines and returns
+// each reply to its caller.
 type scriptBatcher struct {
 	client  *redis.Client
 	scripts scriptLibrary
@@ -84,7 +84,7 @@ func (c *scriptBatcher) start() {
 	}
 }
 
-// stop ends the senders after the pipelines that are under way.
+// stop ends the sender goroutines after the pipelines that are under way.
 func (c *scriptBatcher) stop() {
 	close(c.stopped)
 	c.work.Wait()
@@ -215,7 +215,7 @@ func mayHaveRun(err error) bool {
 // other calls.
 const healthyAfter = 5 * time.Second
 
-// health logs once that Redis fails, and once that it works again.
+// health logs once that calls of Redis fail, and once that they succeed again.
 type health struct {
 	log          *slog.Logger
 	failing      atomic.Bool
@@ -253,8 +253,8 @@ func (h *health) record(err error) {
 //go:embed scripts/*.lua scripts/shared/*.lua
 var sources embed.FS
 
-// A script is one of the files in the folder scripts; each says there which arguments it
-// has and what it returns.
+// A script is one of the Lua files in the folder scripts; each says there which arguments it has
+// and what it returns.
 type script int
 
 const (

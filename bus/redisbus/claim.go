@@ -11,26 +11,27 @@ import (
 
 const (
 	claimsAtOnce = 64 // the most leases that one run of the claim script grants
-	// pollMost is the longest time between two runs of the claim script for a topic with
-	// waiters, because tokens may be lost with a connection.
+	// pollMost is the longest time between two runs of the claim script for a topic for which
+	// somebody waits. It is needed because a wake-up token from Redis may be lost with a
+	// connection.
 	pollMost = time.Second
 )
 
-// claimQueues queues this process's callers of Claim, one queue for each topic. A topic
-// with waiters either has a run of the claim script under way (see fetch), or the
-// blocking call listens for its mail (see listenForMail).
+// claimQueues queues this process's callers of Claim, one queue for each topic. For a topic with
+// waiting callers, either the claim script is being run (see fetch), or the blocking call to Redis
+// listens for its mail (see listenForMail).
 type claimQueues struct {
 	keys keys
 	poll time.Duration
 
-	mu         sync.Mutex // guards all below, except fetches
+	mu         sync.Mutex // guards all fields below, except fetches
 	queues     map[bus.Topic]*waitQueue
 	closed     bool
 	waiterCame chan struct{} // has a value when the first waiter comes and listenForMail has to begin
 
 	listening    []*waitQueue // the queues that the blocking call listens for
-	listensUntil time.Time    // when that call ends by itself
-	nudged       bool         // that call was asked to end earlier
+	listensUntil time.Time    // when that blocking call ends by itself
+	nudged       bool         // that blocking call was asked to end earlier
 
 	fetches sync.WaitGroup
 }
@@ -53,8 +54,9 @@ func newClaims(k keys, lease time.Duration) *claimQueues {
 	return &claimQueues{keys: k, poll: min(pollMost, lease/4), queues: map[bus.Topic]*waitQueue{}, waiterCame: make(chan struct{}, 1)}
 }
 
-// Claim implements bus.Bus. A claim whose answer is lost with the connection
-// leaves the mailbox leased to nobody until that lease runs out.
+// Claim implements bus.Bus: it joins the topic's queue, runs the claim script or has it run, and
+// waits. A claim whose answer is lost with the connection leaves the mailbox leased to nobody until
+// that lease runs out.
 func (b *Bus) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -178,8 +180,8 @@ func (b *Bus) neededLeases(q *waitQueue) (n int, hints []string) {
 // A claimResult is the result of a run of the claim script.
 type claimResult struct {
 	leases   []*lease
-	nextLook time.Time // when a mailbox becomes due or a lease ends; zero if neither will
-	hints    []string  // the next mailboxes in line
+	nextLook time.Time // when the script should run again, because a mailbox becomes due or a lease ends; zero if neither will
+	hints    []string  // the mailboxes that will be granted next
 }
 
 // runClaim runs the claim script. It registers the granted leases in b.leases before any
@@ -250,8 +252,9 @@ func (b *Bus) giveBack(k *topicKeys, leases []*lease) {
 	b.returnLeases(context.Background(), k, false, leases)
 }
 
-// returnLeases returns leases to the server; counted says whether the claims count as
-// attempts. If that fails, the leases run out.
+// returnLeases returns leases to the server, so that their mailboxes can be claimed at once;
+// counted says whether the claims count as attempts. If the call fails, the leases run out by
+// themselves.
 func (b *Bus) returnLeases(ctx context.Context, k *topicKeys, counted bool, leases []*lease) {
 	args := make([]any, 0, 1+2*len(leases))
 	args = append(args, boolArg(counted))

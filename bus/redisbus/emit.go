@@ -12,14 +12,14 @@ import (
 
 // How events are kept and carried.
 const (
-	streamEvents = 4096      // about how many events of a session are kept
-	streamKept   = time.Hour // how long they are kept after the last of them
-	bufferEvents = 8192      // how many events may wait to be sent
-	bufferBytes  = 16 << 20  // about how much memory they may take
+	streamEvents = 4096      // about how many events of a session Redis keeps
+	streamKept   = time.Hour // how long it keeps them after the last of them
+	bufferEvents = 8192      // how many events may wait in this process to be sent
+	bufferBytes  = 16 << 20  // about how much memory the waiting events may take
 	emitAtOnce   = 128       // the most events in one call
 	emitBytes    = 256 << 10 // a call with more bytes than these takes no further event
-	// emitEvery is the wait between two calls. The events that many turns emit meanwhile
-	// are sent in one call.
+	// emitEvery is the wait between two calls that send events. The events that many turns emit
+	// meanwhile are sent in one call.
 	emitEvery = 2 * time.Millisecond
 )
 
@@ -32,7 +32,7 @@ type eventBuffer struct {
 	mu     sync.Mutex
 	events []bus.Event // the oldest first
 	bytes  int
-	gaps   map[destination]bool // where events are missing, and watchers do not know yet
+	gaps   map[destination]bool // feeds that lack events without their watchers knowing it yet
 	filled chan struct{}        // has a value when there is something to send
 	lost   uint64               // number of events that were lost
 }
@@ -70,8 +70,8 @@ func (r *eventBuffer) wakeSender() {
 	}
 }
 
-// countLost counts an event that will not be sent, and marks the gap. The caller of countLost,
-// markGap or removeFirst holds r.mu.
+// countLost counts an event that will not be sent, and remembers that its feeds lack one. The
+// caller of countLost, markGap or removeFirst holds r.mu.
 func (r *eventBuffer) countLost(e *bus.Event) {
 	r.lost++
 	r.markGap(e)

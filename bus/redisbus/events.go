@@ -26,7 +26,7 @@ const (
 type events struct {
 	unsent  *eventBuffer
 	lost    atomic.Uint64 // events for which some watcher was too slow
-	forgets atomic.Uint64 // counts the requests to forget events that this process has handled
+	forgets atomic.Uint64 // how many requests to forget events this process has handled
 	pubsub  *redis.PubSub
 
 	// subscribing is held while SUBSCRIBE or UNSUBSCRIBE is written, so that the server
@@ -61,7 +61,7 @@ type watcher struct {
 	filled chan struct{} // has a value when something was added
 }
 
-// push adds an event to the queue, and returns how many others it dropped to make room.
+// push adds an event to the watcher's queue, and returns how many others it dropped to make room.
 func (w *watcher) push(e bus.Event) (lost uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,8 +102,9 @@ func (w *watcher) pop() (bus.Event, bool) {
 	return e, true
 }
 
-// Subscribe implements bus.Events. The last few thousand events of a session can be read
-// again until an hour after the last of them; those of a channel cannot.
+// Subscribe implements bus.Events: it yields the past events after that id, then new ones. The last
+// few thousand events of a session can be read again until an hour after the last of them; those of
+// a channel cannot.
 func (b *Bus) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.Seq2[bus.Event, error], error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -225,8 +226,8 @@ func (s *events) addWatcher(channel string, w *watcher) (f *feed, fresh bool) {
 	return f, fresh
 }
 
-// subscribe asks the server for a channel. It first waits until dropIdleFeeds has written
-// its UNSUBSCRIBE, which may be for the same channel.
+// subscribe asks the server to send this process what is published on a Redis channel. It first
+// waits until dropIdleFeeds has written its UNSUBSCRIBE, which may be for the same channel.
 func (s *events) subscribe(channel string) {
 	s.subscribing.Lock()
 	defer s.subscribing.Unlock()

@@ -16,8 +16,8 @@ const (
 	// may be in the middle of a request to a platform; in this time the request ends and
 	// its outcome is recorded.
 	windDown     = 2 * time.Second
-	forgetAtOnce = 64 // letters removed by one script
-	deadAtOnce   = 16 // dead letters read by one call
+	forgetAtOnce = 64 // how many messages one run of the script removes at most
+	deadAtOnce   = 16 // how many dead letters one call reads
 )
 
 // Forget implements bus.Forgetter: it removes events, then mail, and dead letters last.
@@ -63,8 +63,8 @@ func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) boo
 	return done, nil
 }
 
-// forgetMail calls which for the letters of a mailbox that were published up to the time
-// upto, and removes those for which it returns true. The script finds a letter by its text,
+// forgetMail removes from one mailbox the messages that were published up to the time upto and for
+// which `which` returns true, and counts them in done. The script finds a message by its text,
 // because an earlier run of the script may have given it another number.
 func (b *Bus) forgetMail(
 	ctx context.Context, k *topicKeys, key string, upto int64, which func(bus.Topic, bus.Message) bool, done *bus.Forgotten,
@@ -115,7 +115,8 @@ func (b *Bus) forgetMail(
 	return nil
 }
 
-// forgetDead removes the dead letters of a topic for which which returns true.
+// forgetDead removes the dead letters of a topic for which `which` returns true, and counts them in
+// done.
 func (b *Bus) forgetDead(ctx context.Context, topic bus.Topic, which func(bus.Topic, bus.Message) bool, done *bus.Forgotten) error {
 	var picked []string
 	for after := ""; ; {

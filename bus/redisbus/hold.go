@@ -13,7 +13,7 @@ import (
 // closeTimeout bounds each step of Close that still sends something to the server.
 const closeTimeout = time.Second
 
-// holds keeps the names that this process holds, and those for which it waits.
+// holds keeps the names (see bus.Holder) that this process holds, and those for which it waits.
 type holds struct {
 	mu   sync.Mutex
 	held map[*hold]bool
@@ -108,8 +108,8 @@ func (b *Bus) startHold(ctx context.Context, name string, fence int64, sent time
 	})
 }
 
-// length returns how long this process surely has a hold, counted from the moment at which
-// it asked for it; see grantedTime.
+// length returns how long this process surely has the name, counted from the moment at which it
+// asked for it; see grantedTime.
 func (h *hold) length() time.Duration { return h.bus.leases.length * 9 / 10 }
 
 // stopExtending removes the hold from those that are extended. It returns false if that was

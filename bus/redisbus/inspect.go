@@ -41,8 +41,8 @@ func (b *Bus) now(ctx context.Context) (int64, error) {
 
 const scanAtOnce = 500
 
-// Depth implements bus.Inspector. It reads every mailbox that contains mail, some at a
-// time, so its figures are not of the same moment.
+// Depth implements bus.Inspector: it reads every mailbox that contains mail, some at a time, so its
+// figures are not of the same moment.
 func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, err error) {
 	k := b.keys.topic(topic)
 	now, err := b.now(ctx)
@@ -134,8 +134,8 @@ func (b *Bus) Writable(ctx context.Context) error {
 	return nil
 }
 
-// DeadLetters implements bus.DeadLetters. If the dead letter named by after no longer
-// exists, the list starts again from the beginning.
+// DeadLetters implements bus.DeadLetters: it reads a page of the list in the order of burial. If
+// the dead letter named by after no longer exists, the list starts again from the beginning.
 func (b *Bus) DeadLetters(ctx context.Context, topic bus.Topic, after string, limit int) ([]bus.DeadLetter, error) {
 	k := b.keys.topic(topic)
 	ids, err := b.deadIDs(ctx, &k, after, limit)
@@ -180,8 +180,8 @@ func (b *Bus) deadIDs(ctx context.Context, k *topicKeys, after string, limit int
 	return ids, nil
 }
 
-// Replay implements bus.DeadLetters. The number goes on for a letter that was replayed and
-// became a dead letter again: x, x~1, x~2.
+// Replay implements bus.DeadLetters: one script publishes the message and removes the dead letter.
+// The number goes on for a message that was replayed and became a dead letter again: x, x~1, x~2.
 func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, error) {
 	k := b.keys.topic(topic)
 	text, err := b.client.HGet(ctx, k.dead, id).Result()

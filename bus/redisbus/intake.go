@@ -34,8 +34,8 @@ type Letter struct {
 	BuriedAt time.Time // of a dead letter
 }
 
-// An Intake copies the content of another bus into this one, all of it under one id. Each
-// of its methods may be repeated with what was stored before, also in another process: a
+// An Intake copies the content of another bus into this one, for a migration, all of it under one
+// id. Each of its methods may be repeated with what was stored before, also in another process: a
 // migration that was interrupted begins again from the first letter.
 type Intake struct {
 	bus                               *Bus
@@ -43,9 +43,9 @@ type Intake struct {
 	begin, takeLetter, takeDead, peek *redis.Script
 }
 
-// NewIntake checks whether b can receive the content of another bus under an id, and
-// changes nothing. It returns ErrServed while other processes have b open, and ErrOccupied
-// if b stores anything that did not come in under this id.
+// NewIntake checks whether b can receive the content of another bus in the migration with that id,
+// and changes nothing. It returns ErrServed while other processes have b open, and ErrOccupied if b
+// stores anything that did not come in under this id.
 func NewIntake(ctx context.Context, b *Bus, id string) (*Intake, error) {
 	in := &Intake{bus: b, id: id}
 	for name, script := range map[string]**redis.Script{
@@ -143,8 +143,8 @@ func (in *Intake) checkEmpty(ctx context.Context) error {
 	return nil
 }
 
-// Begin stores the intake's id, so that no other intake can begin, and raises the clock so
-// that fences continue above highest.
+// Begin stores the intake's id, so that no other intake can begin, and raises the bus's clock so
+// that the fences that it gives from now on are above highest, the other bus's highest.
 func (in *Intake) Begin(ctx context.Context, highest int64) error {
 	k := in.bus.keys
 	id, err := in.begin.Run(ctx, in.bus.client, []string{k.intake(), k.clock()}, in.id, highest).Text()

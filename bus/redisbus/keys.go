@@ -10,15 +10,15 @@ import (
 	"parley/bus"
 )
 
-// keys builds the names of everything that a bus stores in Redis. All names carry one hash
+// keys builds the names of all keys and channels that a bus uses in Redis. All names carry one hash
 // tag, so that a cluster stores them on one node and scripts work there too.
 type keys struct {
 	prefix   string
 	channels string // the beginning of each channel's name
 }
 
-// newKeys returns the names for a server's database. Unlike keys, channels belong to the
-// whole server, so their names say which database they are for.
+// newKeys returns the names for a bus with that prefix in that database of the server. Unlike keys,
+// channels belong to the whole server, so their names say which database they are for.
 func newKeys(prefix string, database int) keys {
 	k := keys{prefix: prefix + ":{0}:"}
 	k.channels = k.prefix
@@ -35,8 +35,8 @@ func (k keys) released() string { return k.channels + "released" } // channel: n
 
 func (k keys) forgotten() string { return k.channels + "forgotten" } // channel: requests to forget the events of sessions
 
-// working and begun are what is counted for a group. Their names have a hash of the group's,
-// which may be a person's id.
+// working and begun name the keys under which a group's leases and begun ids are counted (see
+// bus.QuotaLease). The names contain a hash of the group, which may be a person's id.
 func (k keys) working(group string) string { return k.prefix + "working:" + groupHash(group) }
 func (k keys) begun(group string) string   { return k.prefix + "begun:" + groupHash(group) }
 
@@ -83,8 +83,8 @@ func (t *topicKeys) mail(key string) string { return t.prefix + "mail:" + t.part
 // blocks while it enlarges the table of a set, which takes long for a large set.
 const seenBuckets = 256
 
-// seen returns the key of the set that contains id if a message with that id was published
-// on a day, counted from 1970 in UTC.
+// seen returns the name of the set that contains id if a message with that id was published on that
+// day, counted from 1970 in UTC.
 func (t *topicKeys) seen(day int64, id string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // never fails

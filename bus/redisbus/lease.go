@@ -10,21 +10,21 @@ import (
 	"parley/bus"
 )
 
-// A lease implements bus.Lease. It caches what this process knows of the mailbox.
+// A lease implements bus.Lease, and caches what this process knows of the leased mailbox.
 type lease struct {
 	bus      *Bus
 	keys     *topicKeys
 	claim    bus.Claim
-	until    time.Time     // the end of MaxHold, beyond which it is not extended
+	until    time.Time     // when MaxHold is over, beyond which the lease is not extended
 	lost     chan struct{} // closed once it is lost
 	settling chan struct{} // has a value while Settle runs
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards all fields below
 	term    grantedTime
 	over    error         // why the lease is over; nil while it is not known to be
 	changed chan struct{} // closed at the next change; nil if nobody waits for one
 	cached  cachedMailbox
-	group   string // for which the lease is counted, or may be; "" for none
+	group   string // the group for which the lease is counted, or may be; "" for none
 }
 
 // A cachedMailbox is what this process knows of a mailbox that it has leased.
@@ -42,9 +42,9 @@ type grantedTime struct {
 	length time.Duration
 }
 
-// isRunning reports whether the time has not run out, with a tenth as margin. It looks at
-// both of Go's clocks: the monotonic one stands still while the machine sleeps, the other
-// can be set.
+// isRunning reports whether the granted time has not run out yet; a tenth of it is left as a
+// margin. It looks at both of Go's clocks: the monotonic one stands still while the machine sleeps,
+// the other can be set.
 func (t grantedTime) isRunning() bool {
 	now := time.Now()
 	elapsed := max(now.Sub(t.asked), now.Round(0).Sub(t.asked.Round(0)))
@@ -72,7 +72,8 @@ func (l *lease) Claim() bus.Claim { return l.claim }
 // Lost implements bus.Lease: the channel is closed once the lease is lost.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
-// wakeWaiters wakes callers of Held and Mail. The caller holds l.mu, also for nextChange.
+// wakeWaiters wakes the callers of Held and Mail because something has changed. The caller of
+// wakeWaiters or nextChange holds l.mu.
 func (l *lease) wakeWaiters() {
 	if l.changed != nil {
 		close(l.changed)
@@ -110,7 +111,8 @@ func (l *lease) Held(ctx context.Context) error {
 	}
 }
 
-// Mail implements bus.Lease. It returns a long backlog in parts.
+// Mail implements bus.Lease: it returns cached messages, asks the server for more, or waits. It
+// returns a long backlog in parts.
 func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 	var retry backoff
 	for {
@@ -139,8 +141,8 @@ func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 	}
 }
 
-// cachedMail returns the cached letters after that number. If there are none, ask says that
-// the server has some; otherwise news is a channel that is closed at the next change.
+// cachedMail returns the cached messages after that number. If there are none, ask says that the
+// server has some; otherwise news is a channel that is closed at the next change.
 func (l *lease) cachedMail(after int64) (page []bus.Message, news <-chan struct{}, ask bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,8 +173,8 @@ func (k *cachedMailbox) markSeen(page []bus.Message) {
 	}
 }
 
-// lettersAfter asks the server for the letters after that number. If the server refuses the
-// lease's fence, lettersAfter ends the lease and returns no letters.
+// lettersAfter asks the server for the messages after that number. If the server refuses the
+// lease's fence, lettersAfter ends the lease and returns no messages.
 func (l *lease) lettersAfter(ctx context.Context, after int64) ([]bus.Message, error) {
 	c := l.claim
 	r, err := l.bus.batcher.run(ctx, readScript, []string{l.keys.state, l.keys.heads, l.keys.mail(c.Key)}, c.Key, c.Fence, after)
@@ -208,7 +210,7 @@ func (l *lease) recordExtension(t grantedTime, last int64) {
 	}
 }
 
-// recordLetter records the number of a new letter.
+// recordLetter records that the mailbox has a new message, with that number.
 func (l *lease) recordLetter(last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -227,10 +229,10 @@ func (l *lease) handleRefusal() {
 	}
 }
 
-// Settle implements bus.Lease. It retries until it knows the outcome or ctx ends. If an
-// answer was lost and the next attempt is fenced, the lost attempt has settled the lease:
-// nothing but settling ends a lease that this process still extends. If ctx ends first, the
-// lease is no longer extended and runs out.
+// Settle implements bus.Lease: it runs the settle script, again and again until it knows the
+// outcome or ctx ends. If an answer was lost and the next attempt is fenced, the lost attempt has
+// settled the lease: nothing but settling ends a lease that this process still extends. If ctx ends
+// first, the lease is no longer extended and runs out.
 func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -279,9 +281,9 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	}
 }
 
-// beginSettle records that the lease is being settled, so that a failed extension does not
-// report it as lost: it may be settled. It returns the highest number that the holder has
-// seen; urgent mail above it makes the mailbox due at once.
+// beginSettle records that the lease is being settled, so that a failed extension meanwhile does
+// not report the lease as lost. It returns the highest number that the holder has seen; urgent mail
+// above it makes the mailbox due at once.
 func (l *lease) beginSettle() (seen int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 
 const dayLength = int64(24 * time.Hour / time.Microsecond)
 
-// Publish implements bus.Bus. It does not retry by itself, because its caller may have to
-// answer a platform in time.
+// Publish implements bus.Bus: one script checks the id and the cap, and stores the message. It does
+// not retry by itself, because its caller may have to answer a platform in time.
 func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
 	if err := checkMessage(topic, m); err != nil {
 		return err
@@ -67,7 +67,7 @@ func boolArg(on bool) int {
 	return 0
 }
 
-// acceptKeys returns the keys of a script that stores a message.
+// acceptKeys returns the Redis keys that a script which stores a message has to declare.
 func (b *Bus) acceptKeys(t *topicKeys, key, id string, day int64) []string {
 	return []string{
 		b.keys.clock(), b.keys.topics(), t.state, t.due, t.wake, t.heads, t.mail(key), t.seen(day, id), t.seen(day-1, id),
@@ -79,15 +79,15 @@ func (b *Bus) acceptKeys(t *topicKeys, key, id string, day int64) []string {
 const (
 	answerKnown = "known" // its id is known
 	answerFull  = "full"  // its mailbox is full
-	answerMuch  = "much"  // too many bytes would wait
-	answerDay   = "day"   // the caller has guessed another day; see accept
+	answerMuch  = "much"  // the messages that wait would have too many bytes
+	answerDay   = "day"   // the caller has guessed another day than the server's; see accept
 	answerGone  = "gone"  // there is no such dead letter to replay
 )
 
-// accept runs a script that stores a message, and returns the script's answer. ask returns
-// the call for a day. The keys of the sets of known ids contain the server's day, and must be
-// declared before the script can ask for it. If this process guessed another day, the script
-// stores nothing and returns the day, and accept runs it again.
+// accept runs a script that stores a message, and returns the script's answer; ask makes the call
+// for a day. The keys of the sets of known ids contain the server's day, and must be declared
+// before the script can look at the clock. If this process guessed another day, the script stores
+// nothing and returns the day, and accept runs it again.
 func (b *Bus) accept(ctx context.Context, ask func(day int64) *call) (string, error) {
 	for {
 		r, err := b.batcher.send(ctx, ask(b.day.Load()))
@@ -173,13 +173,13 @@ func readDead(text string, topic bus.Topic) (d bus.DeadLetter, replays int64, er
 // The layout of a mailbox's state, as scripts/shared/box.lua packs it.
 const (
 	boxBytes = 52
-	boxOwner = 12 // bytes, the first
-	boxCount = 32 // where the number of letters is
-	boxSince = 44 // where the time of the first is
+	boxOwner = 12 // how many bytes at the beginning name the holder
+	boxCount = 32 // the offset of the number of messages
+	boxSince = 44 // the offset of the time at which the first message was published
 	boxFree  = "------------"
 )
 
-// readBox reads a packed state: whether the mailbox is leased, how many letters it has, and
+// readBox reads the packed state of a mailbox: whether it is leased, how many messages it has, and
 // when the first of them was published.
 func readBox(packed string) (leased bool, count int, since int64, err error) {
 	if len(packed) != boxBytes {

@@ -60,15 +60,15 @@ type Config struct {
 	Prefix string
 	// Caps bounds the mailboxes; zero means no bound.
 	Caps bus.Caps
-	// Lease is the time without a sign of life after which other processes take over;
+	// Lease is how long a process may give no sign of life before others take over its mailboxes;
 	// DefaultLease if zero. All processes have to use the same.
 	Lease time.Duration
 	// MaxHold bounds how long a lease may be held; DefaultMaxHold if zero.
 	MaxHold time.Duration
-	// Log may be nil.
+	// Log gets what operators should know; nil means that nothing is logged.
 	Log *slog.Logger
 
-	dial   func(ctx context.Context, network, address string) (net.Conn, error) // for tests
+	dial   func(ctx context.Context, network, address string) (net.Conn, error) // replaces the dialling in tests; nil otherwise
 	hungUp chan struct{}                                                        // closed when nothing should be dialled any more; may be nil
 }
 
@@ -98,8 +98,8 @@ type lifecycle struct {
 	work   sync.WaitGroup
 }
 
-// spawn runs f in a goroutine for which Close waits. It returns false, and does not run f,
-// if Close has begun.
+// spawn runs f in a goroutine whose end Close awaits. It returns false, and does not run f, if
+// Close has begun.
 func (l *lifecycle) spawn(f func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -246,7 +246,7 @@ func (b *Bus) Close() error {
 	return nil
 }
 
-// closedOr returns bus.ErrClosed if the bus is closed, else err. Closing the bus breaks
+// closedOr returns bus.ErrClosed if the bus is closed, and err otherwise. Closing the bus breaks
 // calls in many ways, and their callers should all get the same error.
 func (b *Bus) closedOr(err error) error {
 	if b.isClosed() {

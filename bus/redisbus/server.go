@@ -20,8 +20,8 @@ var ErrUnfit = errors.New("redis is not fit to keep mail")
 type Server struct {
 	Version string // of Redis, or what another server claims to be
 	Policy  string // maxmemory-policy
-	AOF     bool   // it writes an append-only file
-	// Skew is about how far its clock is ahead of this machine's.
+	AOF     bool   // whether it writes an append-only file
+	// Skew is about how far the server's clock is ahead of this machine's.
 	Skew time.Duration
 }
 
@@ -160,8 +160,8 @@ type Health struct {
 	Server
 	// Fsync is appendfsync: always, everysec or no; "" if the server does not tell.
 	Fsync      string
-	AOFFails   bool  // it could not write its append-only file when it last tried
-	Replica    bool  // it follows another server
+	AOFFails   bool  // whether it could not write its append-only file when it last tried
+	Replica    bool  // whether it is a replica of another server
 	UsedMemory int64 // bytes in use
 	MaxMemory  int64 // maxmemory; 0 means no limit
 }
@@ -191,7 +191,7 @@ func Probe(ctx context.Context, address string) (h Health, err error) {
 	return h, nil
 }
 
-// read reads from the answer to INFO the fields of h that readInfo does not.
+// read fills in the fields of h that readInfo does not, from the server's answer to INFO.
 func (h *Health) read(info string) {
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")

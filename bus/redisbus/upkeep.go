@@ -22,12 +22,12 @@ const extendAtOnce = 200
 type leases struct {
 	length      time.Duration
 	maxHold     time.Duration
-	extendAsked chan struct{} // has a value when somebody cannot wait for the next round of extending
+	extendAsked chan struct{} // has a value when somebody cannot wait for the next regular extension
 
 	mu         sync.Mutex // taken before a lease's own mu
 	held       map[int64]*lease
-	claiming   int             // runs of the claim script that are under way
-	earlyNotes map[int64]int64 // by fence: notes that arrived before their lease was known
+	claiming   int             // how many runs of the claim script are under way
+	earlyNotes map[int64]int64 // by fence: the news of leases that this process did not know yet
 }
 
 func newLeases(length, maxHold time.Duration) *leases {
@@ -75,8 +75,8 @@ func (s *leases) handleNote(fence, last int64) {
 	}
 }
 
-// end ends a lease with which its holder is done. It returns false if the lease was over
-// already.
+// end ends a lease that its holder has finished with, for the reason why. It returns false if the
+// lease was over already.
 func (s *leases) end(l *lease, why error) bool {
 	s.mu.Lock()
 	delete(s.held, l.claim.Fence)
@@ -271,8 +271,8 @@ func (b *Bus) repairSome(ctx context.Context, k *topicKeys, page []string) (int6
 	return r.number(), err
 }
 
-// refreshTopic updates a topic's time in the list of topics, by which forgetTopics decides,
-// unless the topic has neither mail (empty) nor dead letters.
+// refreshTopic updates the time that the list of topics has for a topic, and by which forgetTopics
+// decides, unless the topic has neither mail (empty is true) nor dead letters.
 func (b *Bus) refreshTopic(ctx context.Context, k *topicKeys, empty bool) error {
 	if empty {
 		n, err := b.client.ZCard(ctx, k.graves).Result()
