@@ -109,8 +109,9 @@ func checkAgent(cfg *config.Config, server *client.Client, agent string) error {
 	return &usageError{fmt.Sprintf("there is no agent %q: there are %s (%s)", agent, strings.Join(names, ", "), home.DescribeConfig(cfg))}
 }
 
-// leavingDrain is how long an answer may go on after its terminal was left, if this
-// process works on it. What is not done then is put aside, and goes on at the next start.
+// leavingDrain is how long an answer may go on after the person has left the terminal, if this
+// process works on it. An answer that is not done then is put aside, and goes on at the next
+// start.
 const leavingDrain = 500 * time.Millisecond
 
 // answeringModel returns the name of the model that answers; "" if another process
@@ -122,8 +123,8 @@ func answeringModel(server *client.Client, answerers []models.Model) string {
 	return answerers[0].Model.Info().Name
 }
 
-// talk runs the conversation. The terminal is a channel like any other, with a server in
-// the place of a platform.
+// talk runs the conversation. The terminal is a channel like Slack's, and the server of the home
+// stands where the platform would.
 func (c chatCmd) talk(ctx context.Context, r *client.Conversation, asJSON bool, model string, tty terminal.Terminal, log *slog.Logger) error {
 	typed := c.Message == "" && term.IsTerminal(int(tty.In.Fd()))
 	cfg := console.Config{
@@ -154,8 +155,8 @@ func (c chatCmd) talk(ctx context.Context, r *client.Conversation, asJSON bool, 
 	return err
 }
 
-// banner says which agent, conversation and model this is, and how to leave. Of the main
-// agent it does not speak: agent is "".
+// banner returns the lines that begin a conversation: which agent, conversation and model this
+// is, and how to leave. It does not name the main agent, for which agent is "".
 func banner(agent, chat, model string) string {
 	parts := []string{"Parley", "conversation " + chat}
 	if agent != "" {
@@ -167,7 +168,7 @@ func banner(agent, chat, model string) string {
 	return strings.Join(append(parts, "/help says what there is, Ctrl-D leaves"), " · ")
 }
 
-// leavingNote says what becomes of an unfinished answer when its terminal is left.
+// leavingNote says what happens to an unfinished answer when the person leaves the terminal.
 func leavingNote(server *client.Client) string {
 	if server.Hosted {
 		return "the answer is put aside; it goes on when parley chat or parley serve runs next"
@@ -175,9 +176,9 @@ func leavingNote(server *client.Client) string {
 	return "the answer goes on without you; parley sessions shows it"
 }
 
-// unknownCommand says what is wrong with a command that does not exist, so that the model
-// is not asked to make sense of a typing error; "" if the text is no such command. A
-// path, and other words with a slash, are no command.
+// unknownCommand returns what is wrong with a command that does not exist, so that the model is
+// not asked to make sense of a typing error; "" if the text is no command at all, such as a path
+// or other words with a slash.
 func unknownCommand(text string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	name, is := strings.CutPrefix(first, "/")
@@ -196,8 +197,8 @@ func unknownCommand(text string) string {
 	return wrong + "; /help lists those that there are"
 }
 
-// conversationName returns the agent and the chat of a session that is given by its name or
-// its key; the chat is "" if none is given.
+// conversationName splits a session, which the person has given by its name or its key, into the
+// agent and the name of the chat. The chat is "" if no session is given.
 func conversationName(agent, session string) (who, chat string, err error) {
 	chat = session
 	if keyed, rest, ok := strings.Cut(session, ":"+console.Name+":"); ok && (agent == "" || agent == keyed) {

@@ -22,17 +22,17 @@ import (
 
 // The folders of a session's directory in which Parley itself puts files.
 const (
-	Attachments = "attachments"   // what came with messages, named by the number of its entry
+	Attachments = "attachments"   // what came with messages, named by the number of the message's entry in the log
 	Pictures    = pictures.Folder // what models are shown, named by the hash of its content
-	Results     = ".agent/out"    // whole results, named by the id of their call
+	Results     = ".agent/out"    // tool results too long for the model, named by the id of their call
 	Foreign     = ".agent/mcp"    // what MCP servers gave, named by the id of the call
 )
 
 // Folders returns the names of all folders in a workspace to which Parley itself adds files.
 func Folders() []string { return []string{Attachments, Pictures, Results, Foreign} }
 
-// Unnamed returns those of a session's files that Parley has put there and that no entry
-// is about any more.
+// Unnamed returns those of a session's files that Parley itself has put there and that none of
+// the log's entries refers to any more. Such files may be removed.
 func Unnamed(files []string, entries iter.Seq2[sessions.Entry, error]) ([]string, error) {
 	owners := map[string][]string{} // by what an entry would name
 	for _, file := range files {
@@ -63,8 +63,9 @@ func Unnamed(files []string, entries iter.Seq2[sessions.Entry, error]) ([]string
 	return unnamed, nil
 }
 
-// ownerOf returns what an entry about a file names: the number of an attachment, the name
-// of a picture, the id of a call. It returns "" for a file that Parley has not put there.
+// ownerOf returns the part of a file's name that says which entry the file belongs to: the number
+// of an attachment's entry, a picture's whole name, or the id of a tool call. It returns "" for a
+// file that Parley has not put there.
 func ownerOf(file string) string {
 	folder, name := path.Dir(file), path.Base(file)
 	var shape string
@@ -90,7 +91,8 @@ func ownerOf(file string) string {
 	return "call/" + found[1]
 }
 
-// ownersIn returns the owners, as ownerOf returns them, that an entry names.
+// ownersIn returns what the names of files would say, as ownerOf reads them, if the files belong
+// to this entry.
 func ownersIn(e sessions.Entry) ([]string, error) {
 	switch e.Kind {
 	case sessions.KindAttached:
@@ -116,9 +118,9 @@ func ownersIn(e sessions.Entry) ([]string, error) {
 	return nil, nil
 }
 
-// Missing returns a function that explains to a model why a file may be missing: files
-// are kept for that many days only (0 is for ever). It returns "" for a file that Parley
-// does not put there.
+// Missing returns a function that explains to a model why the file of a name may be missing:
+// Parley keeps such files for this many days only (0 is for ever). The function returns "" if
+// Parley does not put files of that name there.
 func Missing(days int) func(name string) string {
 	return func(name string) string {
 		if days <= 0 || ownerOf(name) == "" {
@@ -134,7 +136,7 @@ func Missing(days int) func(name string) string {
 	}
 }
 
-// period returns a number of days in words.
+// period says a number of days in words for a model, such as "30 days".
 func period(days int) string {
 	if days == 1 {
 		return "a day"

@@ -12,10 +12,11 @@ import (
 	"strings"
 )
 
-// OwnerName is the owner's name where others have the names of their tokens.
+// OwnerName is the owner's name in logs and in the audit, where other callers have the names of
+// their tokens.
 const OwnerName = "owner"
 
-// The scopes of tokens.
+// The scopes of tokens: what a token allows its holder to do.
 const (
 	scopeSend    = "send"  // to any target or address
 	scopeSendTo  = "send:" // followed by a target: to that target alone
@@ -26,14 +27,16 @@ const (
 	scopeAdmin   = "admin"
 )
 
-// A Token is a secret with a name and the scopes that it has.
+// A Token is a secret that a program sends with its requests, with a name and the scopes that it
+// has.
 type Token struct {
 	Name   string
 	Secret string
 	May    []string
 }
 
-// Access says who may use the API. Its functions are called for each request.
+// Access says who may use the API. Its functions are called for each request, so a changed
+// configuration holds at once.
 type Access struct {
 	// Local is set for the home's socket: whoever can connect is the owner. No token is
 	// needed, and Host and Origin are not checked.
@@ -108,8 +111,9 @@ func (a *API) identify(r *http.Request) (caller, error) {
 	return found, nil
 }
 
-// checkHostAndOrigin refuses requests that a foreign web page may have made: those to a
-// host name that is not this server's, and those from another origin. Health is exempt.
+// checkHostAndOrigin refuses requests that a foreign web page may have made in the owner's
+// browser: those to a host name that is not this server's, and those from another origin.
+// Requests about health are exempt.
 func (a *API) checkHostAndOrigin(r *http.Request) error {
 	if a.cfg.Access.Local || r.URL.Path == healthPath || r.URL.Path == readyPath {
 		return nil
@@ -135,9 +139,9 @@ func (a *API) checkHostAndOrigin(r *http.Request) error {
 	return nil
 }
 
-// isOwnOrigin reports whether a web page's origin is this server. Behind a proxy that
-// writes a Host of its own, a configured name at its scheme's usual port is this server;
-// any other port is another server.
+// isOwnOrigin reports whether a web page's origin is this server. The origin is compared with the
+// Host header; behind a proxy that writes a Host of its own, one of these configured names also
+// counts, but only at the usual port of its scheme.
 func isOwnOrigin(from *url.URL, host string, names []string) bool {
 	usual := map[string]string{"http": "80", "https": "443"}[from.Scheme]
 	port := cmp.Or(from.Port(), usual)

@@ -15,7 +15,8 @@ import (
 	"parley/sessions"
 )
 
-// A response is an answer on its way, with what the log and the audit record about it.
+// A response is the answer to one request while it is being written, with what the log and the
+// audit record about that request.
 type response struct {
 	http.ResponseWriter
 	control      *http.ResponseController
@@ -27,8 +28,8 @@ type response struct {
 	code         string // the error's code, if it is an error
 	status       int    // 0 until something is written
 	bytes        int64
-	isRoutine    bool // whether such a request comes with each message of people's, so it is not worth an info line
-	large        bool // whether it holds one of the API's slots for large bodies
+	isRoutine    bool // whether such requests come with every message of people's, so that an info line in the log would be too much
+	large        bool // whether it holds one of the API's slots for large bodies, of which there are maxLargeBodies
 }
 
 // Unwrap lets an http.ResponseController reach the underlying writer.
@@ -68,7 +69,7 @@ func (w *response) json(status int, v any) error {
 	return nil
 }
 
-// A refusal is an error as the caller reads it.
+// A refusal is an error in the form in which the API's caller reads it.
 type refusal struct {
 	status  int
 	code    string
@@ -101,12 +102,11 @@ func unprocessable(code, format string, args ...any) *refusal {
 }
 
 const (
-	retryFull        = 10 * time.Second // for a full mailbox, which empties at the platform's pace
+	retryFull        = 10 * time.Second // how long callers are asked to wait when a mailbox is full, which empties at the platform's pace
 	retryUnavailable = 5 * time.Second
 )
 
-// refusalOf returns what the caller is told about an error of the packages behind the
-// API.
+// refusalOf returns what the API's caller is told about an error of the packages behind the API.
 func refusalOf(err error) *refusal {
 	if e, ok := errors.AsType[*refusal](err); ok {
 		return e

@@ -60,7 +60,7 @@ type Mail interface {
 	bus.DeadLetters
 }
 
-// People knows who is admitted, where they talk to the bot, and how they rate its
+// People knows who is admitted to the bot, in which chats they talk to it, and how they rate its
 // answers.
 type People interface {
 	channels.Pairings
@@ -68,17 +68,18 @@ type People interface {
 	channels.Ratings
 }
 
-// Agent connects the API to the agent that programs talk to.
+// Agent connects the API to the agents that programs talk to.
 type Agent struct {
-	// Name is the agent that is meant where none is named.
+	// Name is the agent that answers requests which name none.
 	Name string
-	// Models reports by name, for each agent that there is, whether a model answers for it.
+	// Models returns all agents by name, and for each whether a model is configured that answers
+	// for it.
 	Models func() map[string]bool
-	// Say publishes what somebody says in a session. The caller is told of bus.ErrFull and bus.ErrInvalid as such, and of
-	// any other error as "not durable now".
+	// Say publishes what somebody says in a session. Callers of the API are told that a mailbox is full (bus.ErrFull)
+	// or that the message is invalid (bus.ErrInvalid); any other error they get as "not durable now".
 	Say func(ctx context.Context, session string, in bus.Inbound) error
-	// Event returns the session in which what was posted to a webhook is answered; false if
-	// the address is no webhook's. Nil means that there are no such webhooks.
+	// Event returns the session in which the agent answers what was posted to the webhook at this
+	// address; false if the address is no webhook's. Event is nil if there are no such webhooks.
 	Event func(at bus.Address) (session string, ok bool)
 }
 
@@ -87,7 +88,8 @@ type Health struct {
 	Version string
 	Role    string
 	Started time.Time
-	// Ready returns an error, or nil if the part is ready, for each part by name.
+	// Ready checks each part, such as the database, and returns by its name why it is not ready,
+	// or nil if it is.
 	Ready func(ctx context.Context) map[string]error
 	// Channels reports for each channel whether it is connected.
 	Channels func() map[string]bool
@@ -99,10 +101,10 @@ type Health struct {
 
 // Timeouts bounds how long callers may take. A zero field means its default.
 type Timeouts struct {
-	Body  time.Duration // for sending a request's body, and an eighth more for each megabyte: 15 s
+	Body  time.Duration // for sending a request's body: 15 s, and an eighth of that more for each megabyte
 	Write time.Duration // for reading what the server writes: 15 s
 	Room  time.Duration // for a large body to wait until other large bodies are done: 5 s
-	Quiet time.Duration // without an event before a stream sends a sign of life: 15 s
+	Quiet time.Duration // how long a stream may be without an event before it sends a sign of life: 15 s
 }
 
 const defaultTimeout = 15 * time.Second
@@ -120,7 +122,7 @@ func (t Timeouts) withDefaults() Timeouts {
 	return t
 }
 
-// An API answers requests. It is an http.Handler.
+// An API answers the requests of programs and terminals. It is an http.Handler.
 type API struct {
 	cfg         Config
 	mux         *http.ServeMux
@@ -220,7 +222,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mux.ServeHTTP(ans, r)
 }
 
-// serveGuarded serves a route to callers whose token allows it.
+// serveGuarded serves a route to callers whose token allows it, and refuses all others.
 func (a *API) serveGuarded(w *response, r *http.Request, to route) {
 	if !to.open {
 		c, err := a.identify(r)

@@ -12,7 +12,8 @@ import (
 	"parley/channels/web"
 )
 
-// Asks reads and answers asks: what parked turns wait for.
+// Asks reads and answers asks: the approvals and questions for which turns wait until somebody
+// answers.
 type Asks struct {
 	Open   func(ctx context.Context) ([]bus.Ask, error)
 	Lookup func(ctx context.Context, id string) (bus.Ask, error)
@@ -34,7 +35,7 @@ type Ask struct {
 	Choices   []string        `json:"choices,omitempty"`
 	At        time.Time       `json:"at"`
 	Expires   time.Time       `json:"expires"`
-	To        []string        `json:"to,omitempty"` // where people are asked; left out, in the conversation
+	To        []string        `json:"to,omitempty"` // where people are asked; left out if they are asked in the conversation itself
 	State     string          `json:"state"`        // open, answered, expired or withdrawn
 	Answer    string          `json:"answer,omitempty"`
 	By        string          `json:"by,omitempty"`
@@ -53,11 +54,12 @@ func askOf(a bus.Ask) Ask {
 	}
 }
 
-// mayAnswerAsks reports whether the caller may answer anything at all: approvals, or the
-// questions of its own turns.
+// mayAnswerAsks reports whether the caller may answer any asks at all: approvals, or the
+// questions of turns that the caller began.
 func (c caller) mayAnswerAsks() bool { return c.mayApprove() || c.mayTalkToAgent() }
 
-// asPerson returns a caller as a person, for checks of what people may do.
+// asPerson returns the caller in the form of a person, so that the same checks hold for programs
+// as for people in a chat.
 func (c caller) asPerson() bus.Person {
 	if c.local {
 		return bus.Person{ID: console.Owner, Owner: true}
@@ -65,12 +67,12 @@ func (c caller) asPerson() bus.Person {
 	return bus.Person{ID: web.Person(c.name), Name: c.name, Owner: c.owner, EveryApprover: c.mayApprove()}
 }
 
-// mayReadAsk reports whether a caller may see an ask.
+// mayReadAsk reports whether the caller may see this ask.
 func (c caller) mayReadAsk(a bus.Ask) bool {
 	return c.mayApprove() || a.Kind == bus.AskQuestion && a.Person == web.Person(c.name)
 }
 
-// listAsks lists the asks that nobody has answered yet.
+// listAsks answers with the asks that nobody has answered yet, if the caller may see them.
 func (a *API) listAsks(w *response, r *http.Request) error {
 	found, err := a.cfg.Asks.Open(r.Context())
 	if err != nil {
@@ -130,7 +132,7 @@ func (a *API) answerAsk(w *response, r *http.Request) error {
 type resolvedAsk struct {
 	Turn   string `json:"turn"`
 	Ask    string `json:"ask"`
-	Answer string `json:"answer"` // or expired, or withdrawn
+	Answer string `json:"answer"` // the answer that was given, or expired, or withdrawn
 	By     string `json:"by,omitempty"`
 }
 
@@ -142,16 +144,19 @@ func resolvedAskOf(a bus.Ask, turn string) resolvedAsk {
 	return r
 }
 
-// MCP serves requests about the MCP servers, whose tools agents use.
+// MCP serves the API's requests about MCP servers, which are programs elsewhere whose tools
+// agents use.
 type MCP interface {
 	// ServeHTTP lists the servers, tries one, accepts tools of it, and signs in to it.
 	http.Handler
-	// ServeBrowser serves browsers that come back from signing in, and servers that fetch the data
-	// of this OAuth client. It checks its callers itself.
+	// ServeBrowser serves people's browsers that come back from signing in to an MCP server, and
+	// sign-in servers that fetch the data by which Parley is known to them as an OAuth client. It
+	// checks its callers itself.
 	ServeBrowser(w http.ResponseWriter, r *http.Request)
 }
 
-// mcpPath begins the paths to which browsers come back after signing in to an MCP server.
+// mcpPath is the beginning of the paths to which browsers come back after signing in to an MCP
+// server.
 const mcpPath = "/mcp/"
 
 // serveMCP passes an admin's request to the MCP servers.

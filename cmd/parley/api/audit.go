@@ -13,27 +13,29 @@ import (
 	"parley/sessions/bill"
 )
 
-// Audit records what was done. Nothing is recorded if Record is nil.
+// Audit keeps a record of who has changed what over the API. Nothing is recorded if Record is
+// nil.
 type Audit struct {
 	// Record stores a record.
 	Record func(ctx context.Context, r sessions.AuditRecord) error
 	// Records returns the records of a kind whose ids follow after; see [sessions.Auditor].
 	Records func(ctx context.Context, kind string, after int64, limit int) ([]sessions.AuditRecord, error)
-	// Reads is set if exports are recorded too.
+	// Reads is set if exports of sessions are recorded too, which only read.
 	Reads bool
-	// Lost is called when something was done and could not be recorded.
+	// Lost is called when something was done but its record could not be stored.
 	Lost func()
 }
 
-// withAudit returns the route with the kind and the result that the audit records.
+// withAudit returns the route, marked so that the audit records each of its requests under this
+// kind and with this result.
 func (r route) withAudit(kind, result string) route {
 	r.kind, r.result = kind, result
 	return r
 }
 
-// serveRecorded serves a route and records that in the audit. A request that only reads
-// is recorded first, and gets no answer if that fails; a request that changes something
-// is recorded afterwards.
+// serveRecorded serves a route and records the request in the audit. A request that only reads is
+// recorded first, and gets no answer if that fails; a request that changes something is recorded
+// afterwards.
 func (a *API) serveRecorded(w *response, r *http.Request, to route) error {
 	if to.kind == "" || a.cfg.Audit.Record == nil || to.kind == sessions.AuditExport && !a.cfg.Audit.Reads {
 		return to.serve(w, r)
@@ -88,14 +90,15 @@ func (a *API) listAudit(w *response, r *http.Request) error {
 	return w.json(http.StatusOK, page)
 }
 
-// Usage knows what models have cost.
+// Usage knows how many tokens models have used, and what these have cost.
 type Usage struct {
 	// Sums adds up what was used; see [bill.Table].
 	Sums   func(ctx context.Context, by bill.By, from, to time.Time) ([]bill.Sum, error)
 	Prices string // the date of the list of prices
 }
 
-// usage answers with what was used, by default in this month and by day.
+// usage answers with the tokens that models have used and their cost: by default those of this
+// month, by day.
 func (a *API) usage(w *response, r *http.Request) error {
 	q, now := r.URL.Query(), time.Now().UTC()
 	from, err := queryDay(q, "from", time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC))
@@ -119,7 +122,8 @@ func (a *API) usage(w *response, r *http.Request) error {
 	}{append([]bill.Sum{}, all...), a.cfg.Usage.Prices})
 }
 
-// queryDay reads a day from the query; otherwise is its default.
+// queryDay reads the day in the query's parameter of this name; otherwise is what it returns if
+// there is none.
 func queryDay(q url.Values, name string, otherwise time.Time) (time.Time, error) {
 	text := q.Get(name)
 	if text == "" {

@@ -15,14 +15,14 @@ import (
 	"parley/tools/spelling"
 )
 
-// How many bytes a request may have.
+// How many bytes the body of a request may have.
 const (
 	maxJSON = 1 << 20  // without a file
-	maxFile = 10 << 20 // of a file once it is decoded
+	maxFile = 10 << 20 // of a file, once it is decoded from base64
 	maxBody = maxJSON + (maxFile+2)/3*4
 )
 
-// readJSONBody reads a request's JSON, which may have most bytes.
+// readJSONBody returns the JSON in a request's body, which may be at most most bytes long.
 func (a *API) readJSONBody(w *response, r *http.Request, most int64) ([]byte, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
@@ -31,7 +31,7 @@ func (a *API) readJSONBody(w *response, r *http.Request, most int64) ([]byte, er
 	return a.readBody(w, r, most)
 }
 
-// readBody reads a request's body as it is; it may have most bytes.
+// readBody returns a request's body as it was sent; it may be at most most bytes long.
 func (a *API) readBody(w *response, r *http.Request, most int64) ([]byte, error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: "compressed", message: "the body must not be compressed: send it without Content-Encoding"}
@@ -63,8 +63,8 @@ func (a *API) readBody(w *response, r *http.Request, most int64) ([]byte, error)
 	return buf.Bytes(), nil
 }
 
-// waitForBodySlot takes one of the slots for large bodies. It waits a while if all are
-// taken.
+// waitForBodySlot takes one of the few slots for large bodies, which bound how many are in
+// memory. It waits a while if all are taken, and returns a refusal if none becomes free.
 func (a *API) waitForBodySlot(w *response, r *http.Request) error {
 	late := time.NewTimer(a.cfg.Timeouts.Room)
 	defer late.Stop()
@@ -91,8 +91,8 @@ type field struct {
 	want string // its type in words, for the error message
 }
 
-// decode reads a JSON object that may have these fields and no others. It returns how
-// many bytes each field that is there takes.
+// decode reads a JSON object that may have these fields and no others. It returns, for each field
+// that the object has, how many bytes its value takes.
 func decode(raw []byte, fields ...field) (sizes map[string]int, err error) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
@@ -123,8 +123,8 @@ func decode(raw []byte, fields ...field) (sizes map[string]int, err error) {
 	return sizes, nil
 }
 
-// unknownField refuses a field that does not exist, and names the one that was probably
-// meant.
+// unknownField returns the refusal of a field that does not exist, which names the field that was
+// probably meant.
 func unknownField(name string, fields []field) *refusal {
 	known := make([]string, len(fields))
 	for i, f := range fields {
@@ -154,8 +154,8 @@ func (n *textList) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// readFile reads a file's name and data, and nothing that names a path; nil if there is
-// no file.
+// readFile decodes the file in a request. It accepts a name and data but nothing that names a
+// path on this machine, and returns nil if there is no file.
 func readFile(raw json.RawMessage) (*bus.File, error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil

@@ -9,8 +9,8 @@ import (
 	"parley/bus"
 )
 
-// A deadLetter is a dead letter as the API lists it; its message is there only if one
-// letter is asked for.
+// A deadLetter describes, in the API's JSON, a message that was given up. It has the message
+// itself only if a single one is asked for.
 type deadLetter struct {
 	Topic    bus.Topic       `json:"topic"`
 	ID       string          `json:"id"`
@@ -75,8 +75,8 @@ func deadLetterPath(w *response, r *http.Request) (topic bus.Topic, id string) {
 	return bus.Topic(r.PathValue("topic")), w.id
 }
 
-// asNotFound returns a "not found" for the caller if a dead letter does not exist, else
-// err as it is.
+// asNotFound returns a "not found" for the caller if err says that a dead letter does not exist;
+// any other error it returns as it is.
 func asNotFound(err error) error {
 	if errors.Is(err, bus.ErrNotFound) || errors.Is(err, errNoLetter) {
 		return notFound("there is no such dead letter; mind that topic and id are percent-encoded in a path")
@@ -84,7 +84,7 @@ func asNotFound(err error) error {
 	return err
 }
 
-// showDead answers with a dead letter and its message.
+// showDead answers with one dead letter and its message.
 func (a *API) showDead(w *response, r *http.Request) error {
 	topic, id := deadLetterPath(w, r)
 	after := ""
@@ -119,7 +119,7 @@ func (a *API) dropDead(w *response, r *http.Request) error {
 	return nil
 }
 
-// replayDead publishes a dead letter again.
+// replayDead publishes a dead letter again, so that it is answered or sent after all.
 func (a *API) replayDead(w *response, r *http.Request) error {
 	topic, id := deadLetterPath(w, r)
 	again, err := a.cfg.Mail.Replay(r.Context(), topic, id)

@@ -14,8 +14,8 @@ type Forgetter interface {
 	Session(ctx context.Context, key string) (erase.Receipt, error)
 }
 
-// forget erases what a person said, or a session, everywhere, and answers with the
-// receipt.
+// forget erases what a person said, or a session, everywhere, and answers with the receipt: a
+// list of what was erased.
 func (a *API) forget(w *response, r *http.Request) error {
 	raw, err := a.readJSONBody(w, r, 64<<10)
 	if err != nil {
@@ -49,7 +49,7 @@ func (a *API) forget(w *response, r *http.Request) error {
 	return w.json(http.StatusOK, receipt)
 }
 
-// isPerson reports whether a text has the form CHANNEL:USER.
+// isPerson reports whether a text has the form CHANNEL:USER, which names a person on a channel.
 func isPerson(text string) bool {
 	channel, user, ok := strings.Cut(text, ":")
 	return ok && channel != "" && user != ""

@@ -12,13 +12,14 @@ import (
 	"parley/bus"
 )
 
-// The paths of health: they need no token and take any Host.
+// The paths that say whether this process works. They need no token, and requests may name any
+// Host.
 const (
 	healthPath = "/healthz"
 	readyPath  = "/readyz"
 )
 
-// readyTimeout bounds the checks of a request for readyPath.
+// readyTimeout bounds how long the checks may take that answer a request for readyPath.
 const readyTimeout = 5 * time.Second
 
 // serveHealth answers that the process is alive.
@@ -28,7 +29,7 @@ func (a *API) serveHealth(w *response, _ *http.Request) error {
 	}{true})
 }
 
-// serveReadiness answers whether all parts are ready, and which are not.
+// serveReadiness answers whether all parts, such as the database, are ready, and which are not.
 func (a *API) serveReadiness(w *response, r *http.Request) error {
 	report := struct {
 		Ready bool              `json:"ready"`
@@ -60,7 +61,7 @@ func (a *API) metrics(w *response, r *http.Request) error {
 	return nil
 }
 
-// webhook passes a request to the webhook that it names.
+// webhook passes a request to the webhook that the path names.
 func (a *API) webhook(w *response, r *http.Request) error {
 	w.id = r.PathValue("name")
 	if a.cfg.Webhooks != nil {
@@ -72,10 +73,11 @@ func (a *API) webhook(w *response, r *http.Request) error {
 	return notFound("no webhook has this name: see [webhooks] in the configuration")
 }
 
-// channelsPath begins the paths of the platforms' requests, each for one channel.
+// channelsPath is the beginning of the paths to which chat platforms send what people say; the
+// channel's name follows.
 const channelsPath = "/channels/"
 
-// channel passes a platform's request to the channel that it names.
+// channel passes a platform's request to the channel that the path names.
 func (a *API) channel(w *response, r *http.Request) error {
 	w.id = r.PathValue("name")
 	if a.cfg.Receivers != nil {
@@ -115,12 +117,12 @@ type ToolCount struct {
 	Calls     int64      `json:"calls"`
 	Failed    int64      `json:"failed"` // timeouts among them
 	Timeouts  int64      `json:"timeouts"`
-	Seconds   float64    `json:"seconds"` // all calls together
+	Seconds   float64    `json:"seconds"` // how long all calls took together
 	LastError string     `json:"last_error,omitempty"`
 	LastAt    *time.Time `json:"last_error_at,omitempty"`
 }
 
-// status answers with the state of the process, of its channels and of its mail.
+// status answers with the state of the process, of its channels, and of the messages that wait.
 func (a *API) status(w *response, r *http.Request) error {
 	h := a.cfg.Health
 	report := struct {

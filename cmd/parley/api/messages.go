@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	toAgent        = "agent" // the destination that means the main agent, and no target; before a colon, that of another agent
+	toAgent        = "agent" // the destination that means the main agent and not people; "agent:NAME" means another agent
 	keyHeader      = "Idempotency-Key"
 	maxKey         = 255
 	defaultSession = "default" // the name of the terminal's session
@@ -42,7 +42,8 @@ type message struct {
 	session string
 }
 
-// readMessage reads the body of POST /v1/messages; digest is a hash of the body.
+// readMessage reads the body of POST /v1/messages. Digest is a hash of the body, by which a
+// repeated request is told from another one under the same key.
 func (a *API) readMessage(w *response, r *http.Request) (m message, digest string, err error) {
 	raw, err := a.readJSONBody(w, r, maxBody)
 	if err != nil {
@@ -113,7 +114,8 @@ func (a *API) postMessage(w *response, r *http.Request) error {
 	return w.json(http.StatusAccepted, s)
 }
 
-// agentNamed returns the agent that a destination means; false if it means none.
+// agentNamed returns the agent that a message's destination means; ok is false if the message is
+// for people.
 func (a *API) agentNamed(to string) (name string, ok bool) {
 	if to == toAgent {
 		return a.cfg.Agent.Name, true
@@ -178,8 +180,9 @@ func (a *API) postToAgent(w *response, r *http.Request, agent string, m message,
 	}{p.ID, session})
 }
 
-// recorded returns the destinations of a submission to an agent: where one talks to it, and
-// behind that, if it is not the main agent, who it is.
+// recorded returns the destinations under which the outbox records a message to an agent: the
+// address at which the caller talks to it and, if it is not the main agent, a second address that
+// names the agent.
 func (a *API) recorded(agent string, at bus.Address) []bus.Address {
 	to := []bus.Address{at}
 	if agent != a.cfg.Agent.Name {
@@ -188,8 +191,8 @@ func (a *API) recorded(agent string, at bus.Address) []bus.Address {
 	return to
 }
 
-// agentPlace returns the agent and the address at which a caller talks to it, and the person
-// that the caller is there. A session is given by its name, or by its key, which names the
+// agentPlace returns the agent and the address at which a caller talks to it, and the person as
+// whom the caller speaks there. A session is given by its name, or by its key, which names the
 // agent too; nobody talks in another's session.
 func (a *API) agentPlace(c caller, agent string, m message) (string, bus.Address, bus.Person, error) {
 	refuse := func(err error) (string, bus.Address, bus.Person, error) {
@@ -284,8 +287,8 @@ func (a *API) agentSessionOf(p channels.Submission) (session string, ok bool) {
 	return a.cfg.Agent.Event(at)
 }
 
-// getAgentMessage answers whether the agent has begun with a message: it counts as sent
-// once it is in its session's log.
+// getAgentMessage answers with the state of a message to an agent: it counts as sent once it is
+// in its session's log, that is, once the agent has begun with it.
 func (a *API) getAgentMessage(ctx context.Context, w *response, p channels.Submission, session string) error {
 	at := p.Destinations[0]
 	d := outbox.Destination{Address: at.String(), State: channels.Queued, At: p.At}

@@ -35,11 +35,12 @@ func (a *API) listChats(w *response, r *http.Request) error {
 	}{list})
 }
 
-// Schedules holds what people have the agent do later.
+// Schedules holds what people have told the agent to do at a later time.
 type Schedules interface {
 	// List returns the schedules of a session, or all if session is "".
 	List(ctx context.Context, session string) ([]schedules.Schedule, error)
-	// Remove removes a schedule; schedules.ErrNone if there is none of that id.
+	// Remove removes a schedule; its error is its error is schedules.ErrNone if there is none of
+	// that id.
 	Remove(ctx context.Context, id string) error
 }
 
@@ -55,7 +56,7 @@ type Schedule struct {
 	Made    time.Time `json:"made"`
 }
 
-// listSchedules lists what people have the agent do later.
+// listSchedules answers with what people have told the agent to do at later times.
 func (a *API) listSchedules(w *response, r *http.Request) error {
 	found, err := a.cfg.Schedules.List(r.Context(), r.URL.Query().Get("session"))
 	if err != nil {
@@ -104,7 +105,7 @@ func pairingOf(p channels.Pairing) Pairing {
 	return Pairing{p.Person, p.Name, state, p.Code, p.At}
 }
 
-// listPairings lists the people who are admitted and those who ask to be.
+// listPairings answers with the people who are admitted to the bot and those who ask to be.
 func (a *API) listPairings(w *response, r *http.Request) error {
 	found, err := a.cfg.People.Pairings(r.Context())
 	if err != nil {
@@ -119,7 +120,8 @@ func (a *API) listPairings(w *response, r *http.Request) error {
 	}{list})
 }
 
-// readTextField reads a body that has one text, in the field of that name.
+// readTextField reads a request's body, a JSON object with one text in the field of this name,
+// and returns the text.
 func (a *API) readTextField(w *response, r *http.Request, name string) (text string, err error) {
 	raw, err := a.readJSONBody(w, r, 64<<10)
 	if err != nil {
@@ -132,7 +134,7 @@ func (a *API) readTextField(w *response, r *http.Request, name string) (text str
 	return text, err
 }
 
-// approvePairing admits the person who was given a code.
+// approvePairing admits the person to whom the bot gave this code when they first wrote to it.
 func (a *API) approvePairing(w *response, r *http.Request) error {
 	code, err := a.readTextField(w, r, "code")
 	if err != nil {
@@ -149,7 +151,7 @@ func (a *API) approvePairing(w *response, r *http.Request) error {
 	return w.json(http.StatusOK, pairingOf(p))
 }
 
-// revokePairing takes back a person's admission, or their request for one.
+// revokePairing takes back a person's admission to the bot, or their request for one.
 func (a *API) revokePairing(w *response, r *http.Request) error {
 	w.id = r.PathValue("person")
 	err := a.cfg.People.Revoke(r.Context(), w.id)
@@ -164,7 +166,8 @@ func (a *API) revokePairing(w *response, r *http.Request) error {
 	return nil
 }
 
-// offerOwner makes a code; the first person who says it on that channel owns the bot.
+// offerOwner makes a code and answers with it: the first person who says it to the bot on that
+// channel becomes its owner.
 func (a *API) offerOwner(w *response, r *http.Request) error {
 	channel, err := a.readTextField(w, r, "channel")
 	if err != nil {

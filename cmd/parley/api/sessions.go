@@ -17,14 +17,14 @@ import (
 	"parley/sessions"
 )
 
-// The sizes of pages.
+// How many sessions or entries a page of an answer has.
 const (
 	pageDefault = 100
 	pageMost    = 1000
-	pageBytes   = 4 << 20 // of entries
+	pageBytes   = 4 << 20 // how many bytes a page of entries has at most
 )
 
-// A sessionKey holds the parts of a session's key.
+// A sessionKey holds the parts of a session's key: which agent talks where, and with whom.
 type sessionKey struct {
 	text  string
 	agent string
@@ -32,7 +32,8 @@ type sessionKey struct {
 	user  string // who has this conversation alone; "" if everybody there shares it
 }
 
-// parseKey splits a key that sessions.Key or sessions.PersonalKey has made.
+// parseKey splits the key of a session, as sessions.Key or sessions.PersonalKey has made it, into
+// its parts.
 func parseKey(text string) (sessionKey, error) {
 	if err := sessions.CheckKey(text); err != nil {
 		return sessionKey{}, err
@@ -48,14 +49,15 @@ func parseKey(text string) (sessionKey, error) {
 	return sessionKey{text, parts[0], bus.Address{Channel: parts[1], Chat: parts[2], Thread: parts[3]}, parts[4]}, nil
 }
 
-// belongsTo reports whether the session is the caller's: a token has the sessions that it
+// belongsTo reports whether the session is the caller's own: a token has the sessions that it
 // began, and the owner also those of the terminals.
 func (k sessionKey) belongsTo(c caller) bool {
 	return k.at.Channel == web.Name && k.at.Chat == c.name || k.at.Channel == console.Name && c.owner
 }
 
-// readableSession returns the key in a request's path if the caller may read that
-// session. It decides so before anybody looks whether the session exists.
+// readableSession returns the session's key in a request's path if the caller may read that
+// session. It decides that before anybody looks whether the session exists, so a refusal does not
+// tell.
 func readableSession(w *response, r *http.Request) (sessionKey, error) {
 	key, err := parseKey(r.PathValue("key"))
 	if !w.caller.mayReadAll() && (err != nil || !key.belongsTo(w.caller)) {
@@ -68,8 +70,8 @@ func readableSession(w *response, r *http.Request) (sessionKey, error) {
 	return key, nil
 }
 
-// queryNumber reads a number from the query; otherwise is its default, and most its
-// maximum.
+// queryNumber reads a number from the query's parameter of this name. It returns otherwise if
+// there is none, and at most most.
 func queryNumber(r *http.Request, name string, otherwise, most int64) (int64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -102,8 +104,8 @@ func (a *API) listSessions(w *response, r *http.Request) error {
 	return w.json(http.StatusOK, page)
 }
 
-// listVisible returns the sessions behind the key after that a caller may read, at most
-// limit; more is true if others follow.
+// listVisible returns the sessions that a caller may read and whose keys follow the key after, at
+// most limit; more is true if others follow.
 func (a *API) listVisible(ctx context.Context, c caller, after string, limit int) (list []sessions.Info, more bool, err error) {
 	list = []sessions.Info{}
 	for {
@@ -127,7 +129,7 @@ func (a *API) listVisible(ctx context.Context, c caller, after string, limit int
 	}
 }
 
-// readSession answers with a page of a session's log.
+// readSession answers with a page of entries from a session's log.
 func (a *API) readSession(w *response, r *http.Request) error {
 	key, err := readableSession(w, r)
 	if err != nil {
@@ -167,7 +169,7 @@ func (a *API) readSession(w *response, r *http.Request) error {
 	return w.json(http.StatusOK, page)
 }
 
-// A rating is a person's judgement of a turn's answer.
+// A rating is a person's judgement, good or bad, of a turn's answer.
 type rating struct {
 	Turn   string    `json:"turn"`
 	Person string    `json:"person"`
@@ -184,8 +186,8 @@ func (a *API) ratings(ctx context.Context, session string) (all []rating, err er
 	return all, err
 }
 
-// exportSession writes a whole log, one entry on each line. An error in the middle breaks
-// the connection, so that nobody takes a part for the whole.
+// exportSession answers with a session's whole log, one entry on each line. If an error occurs in
+// the middle it breaks the connection, so that nobody takes a part for the whole.
 func (a *API) exportSession(w *response, r *http.Request) error {
 	key, err := readableSession(w, r)
 	if err != nil {

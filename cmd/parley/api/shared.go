@@ -10,8 +10,8 @@ import (
 	"parley/sessions"
 )
 
-// A cachedSnapshot is a session's snapshot that is shown to everybody who begins to watch
-// before the session changes. Nobody changes it.
+// A cachedSnapshot is a picture of a session's newest turns that everybody is shown who begins to
+// watch before the session changes. It is never changed after it was made.
 type cachedSnapshot struct {
 	info         sessions.Info  // the session when it was read
 	frame        []byte         // the event as it is sent
@@ -20,13 +20,13 @@ type cachedSnapshot struct {
 }
 
 const (
-	maxCachedSnapshots = 32              // how many sessions' snapshots are kept for the next watchers
-	cachedSnapshotTTL  = 2 * time.Second // for how long: another process may have erased something
-	maxSnapshotReads   = 4               // how many logs are read at once
+	maxCachedSnapshots = 32              // how many sessions' snapshots are kept for further watchers
+	cachedSnapshotTTL  = 2 * time.Second // for how long a snapshot is kept: another process may have erased something since
+	maxSnapshotReads   = 4               // how many sessions' logs are read at once
 )
 
-// A snapshotCache makes snapshots and shares them: many watchers who come at once cost
-// one reading of the log.
+// A snapshotCache makes snapshots of sessions for those who begin to watch, and shares them: many
+// watchers who come at once cost one reading of the log.
 type snapshotCache struct {
 	log       sessions.Reader
 	readSlots chan struct{}
@@ -46,8 +46,8 @@ func newSnapshotCache(log sessions.Reader) *snapshotCache {
 	return &snapshotCache{log: log, readSlots: make(chan struct{}, maxSnapshotReads), kept: map[string]*cacheSlot{}}
 }
 
-// get returns a session's snapshot of now or later. A session that does not exist yet has
-// an empty one.
+// get returns a snapshot of a session that is no older than the call. A session that does not
+// exist yet has an empty one.
 func (v *snapshotCache) get(ctx context.Context, key string) (*cachedSnapshot, error) {
 	s := v.acquire(key)
 	defer v.release(key, s)
@@ -81,7 +81,7 @@ func (v *snapshotCache) get(ctx context.Context, key string) (*cachedSnapshot, e
 	return s.snapshot, err
 }
 
-// acquire returns the slot of a session, and counts the caller as its user.
+// acquire returns a session's slot in the cache, and counts the caller as its user until release.
 func (v *snapshotCache) acquire(key string) *cacheSlot {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -110,7 +110,7 @@ func (v *snapshotCache) release(key string, s *cacheSlot) {
 	time.AfterFunc(cachedSnapshotTTL, func() { v.drop(key, s) })
 }
 
-// drop removes a slot, unless another has taken its place.
+// drop removes a slot from the cache, unless the session has another slot by now.
 func (v *snapshotCache) drop(key string, s *cacheSlot) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -119,14 +119,14 @@ func (v *snapshotCache) drop(key string, s *cacheSlot) {
 	}
 }
 
-// clear removes all snapshots, because something was erased.
+// clear removes all snapshots, because something was erased that they may show.
 func (v *snapshotCache) clear() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.kept = map[string]*cacheSlot{}
 }
 
-// render returns the snapshot as watchers are shown it.
+// render returns the snapshot in the form in which it is sent to watchers.
 func (c *snapshotBuilder) render(info sessions.Info) (*cachedSnapshot, error) {
 	frame, err := frameOf("", "snapshot", c.build())
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"parley/sessions"
 )
 
-// A snapshot shows a session's newest turns as its log has them. A watcher replaces by it
-// everything that it knows about blocks.
+// A snapshot shows a session's newest turns as its log has them. A watcher who receives one
+// forgets all blocks that came before and shows these.
 type snapshot struct {
 	Turns  []turnState `json:"turns"`
 	Blocks []block     `json:"blocks"`
@@ -21,8 +21,8 @@ type turnState struct {
 	State  string   `json:"state"` // running, parked, done, failed or cancelled
 }
 
-// A block is something that the model thought, said or called; its number counts within
-// the turn.
+// A block is something that the model thought, said or called; Block is its number within its
+// turn.
 type block struct {
 	Turn  string `json:"turn"`
 	Block int    `json:"block"`
@@ -35,18 +35,18 @@ type block struct {
 
 const (
 	running = "running"
-	parked  = "parked" // it waits for people
+	parked  = "parked" // the turn waits for people
 )
 
-// A snapshot holds at most snapshotTurns turns, and leaves out older ones if the blocks
-// take more than snapshotBytes; watchers read earlier turns from the log.
+// A snapshot holds at most this many turns, and fewer if their blocks take more than
+// snapshotBytes: then the oldest are left out. Watchers read earlier turns from the log.
 const (
 	snapshotTurns = 32
 	snapshotBytes = 1 << 20
-	snapshotPage  = 100 // entries
+	snapshotPage  = 100 // how many entries are read from the log at a time
 )
 
-// A snapshotBuilder makes a snapshot from a log's entries.
+// A snapshotBuilder makes a snapshot from the entries of a session's log.
 type snapshotBuilder struct {
 	turns []*turnBlocks
 	size  int
@@ -59,9 +59,9 @@ type turnBlocks struct {
 	size   int
 }
 
-// readSnapshot makes a snapshot of a log's end: of the newest turns, and of no more than
-// a snapshot holds. It reads backwards, a page at a time, so that it costs the same
-// however long the log is. It leaves out what is appended after the entry until.
+// readSnapshot makes a snapshot of the end of a session's log. It reads backwards, a page at a
+// time, and stops as soon as the snapshot is full, so that it costs the same however long the log
+// is. It leaves out the entries after the one with the number until.
 func readSnapshot(ctx context.Context, log sessions.Reader, key string, until int64) (*snapshotBuilder, error) {
 	var pages [][]sessions.Entry // the newest first, without the kinds of entries that no snapshot shows
 	turns, size := 0, 0
@@ -106,7 +106,7 @@ func readSnapshot(ctx context.Context, log sessions.Reader, key string, until in
 	return c, nil
 }
 
-// add adds an entry of the log, which must follow the entries before it.
+// add adds one entry of the log to the snapshot; entries must be added in the log's order.
 func (c *snapshotBuilder) add(e sessions.Entry) error {
 	if e.Kind == sessions.KindTurnStarted {
 		c.turns = append(c.turns, &turnBlocks{state: turnState{Turn: e.Turn, Causes: []string{}, State: running}})
@@ -167,7 +167,8 @@ func (c *snapshotBuilder) findTurn(id string) *turnBlocks {
 	return nil
 }
 
-// trim drops the oldest turns, but never one that runs or the newest.
+// trim drops the oldest turns while the snapshot is too large, but never a turn that runs, nor
+// the newest.
 func (c *snapshotBuilder) trim() {
 	for len(c.turns) > 1 && (len(c.turns) > snapshotTurns || c.size > snapshotBytes) {
 		oldest := c.turns[0]

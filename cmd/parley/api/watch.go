@@ -52,25 +52,26 @@ func (a *API) watchSession(w *response, r *http.Request) error {
 	return nil
 }
 
-// A viewer is one watcher of a session.
+// A viewer sends a session's events to one watcher.
 //
-// If the events since the watcher's last one are not held any more, the viewer sends a
-// snapshot. It subscribes first and reads the log then, so nothing is missed between the
-// two; what both have is dropped by its block's number. The log does not have the answer
-// that the model is giving at that moment. If the beginning of that answer was missed,
-// the turn has a hole: events go out without an id, so that a stream that is cut off
-// begins with a snapshot again. The hole ends when the answer begins anew, or is over;
-// then a second snapshot has all of it.
+// A watcher that was cut off names the last event that it has. If the events since then are not
+// held any more, the viewer sends a snapshot of the session's newest turns in their place. It
+// subscribes first and reads the log then, so nothing is missed between the two; what both have
+// is dropped by the number of its block. The log does not have the answer that the model is
+// giving at that moment. If the beginning of that answer was missed, the turn has a hole: its
+// events go out without an id, so that a stream that is cut off begins with a snapshot again. The
+// hole ends when the answer begins anew, or is over; then a second snapshot has all of it.
 type viewer struct {
 	key       string
 	snapshots *snapshotCache
 	out       *stream
 
 	snapshotBlocks map[string]int  // how many blocks of each turn the last snapshot had; nil before one was needed
-	holes          map[string]bool // the turns that have a hole
+	holes          map[string]bool // the turns of whose current answer the watcher missed the beginning
 }
 
-// begin subscribes to the session's events, and sends a snapshot if one is needed.
+// begin subscribes to the session's events after the one with lastID, and sends a snapshot if
+// some of them are not held any more.
 func (v *viewer) begin(ctx context.Context, events bus.Events, lastID string) (iter.Seq2[bus.Event, error], error) {
 	feed := bus.SessionFeed(v.key)
 	if after, err := strconv.ParseUint(lastID, 10, 64); err == nil && after > 0 {
@@ -89,7 +90,8 @@ func (v *viewer) begin(ctx context.Context, events bus.Events, lastID string) (i
 	return news, v.sendSnapshot(ctx)
 }
 
-// sendSnapshot sends a snapshot, and marks each turn that runs as having a hole.
+// sendSnapshot sends a snapshot of the session, and notes that of each turn that runs the current
+// answer's beginning is missing.
 func (v *viewer) sendSnapshot(ctx context.Context) error {
 	told, err := v.snapshots.get(ctx, v.key)
 	if err != nil {
@@ -133,8 +135,8 @@ func (v *viewer) sendEvent(ctx context.Context, e bus.Event) error {
 	return v.out.send(id, e.Type, eventData(e))
 }
 
-// inSnapshot reports whether the last snapshot already has an event, and ends a hole that
-// the event closes.
+// inSnapshot reports whether the last snapshot already has what an event says. If the event ends
+// a hole, inSnapshot sends a new snapshot, which has the whole answer.
 func (v *viewer) inSnapshot(ctx context.Context, e bus.Event) (old bool, err error) {
 	next := v.snapshotBlocks[e.Turn]
 	switch e.Type {
@@ -156,8 +158,8 @@ func (v *viewer) inSnapshot(ctx context.Context, e bus.Event) (old bool, err err
 	return false, err
 }
 
-// eventData returns the data of an event as it is sent; it has a block's number only if
-// the event is about a block.
+// eventData returns what is sent to watchers of an event; it has a block's number only if the
+// event is about a block.
 func eventData(e bus.Event) any {
 	switch e.Type {
 	case bus.BlockStart, bus.BlockDelta, bus.BlockStop, bus.BlockReset:
@@ -201,8 +203,8 @@ func eventData(e bus.Event) any {
 	}{Event: e}
 }
 
-// A stream is a response of server-sent events. When nothing was sent for a while it
-// sends a heartbeat; it cuts off a watcher that reads too slowly.
+// A stream is a response of server-sent events to one watcher. When nothing was sent for a while
+// it sends a heartbeat; it cuts off a watcher that reads too slowly.
 type stream struct {
 	w       *response
 	quiet   time.Duration
@@ -223,7 +225,8 @@ func newStream(w *response, t Timeouts, leave func()) *stream {
 // open sends the header of the response.
 func (s *stream) open() error { return s.write([]byte(": watching\n\n")) }
 
-// send sends an event; one without an id leaves the watcher's last id as it is.
+// send sends an event. If id is "", the watcher keeps the last id that it has, from which it goes
+// on after a cut.
 func (s *stream) send(id, kind string, data any) error {
 	frame, err := frameOf(id, kind, data)
 	if err != nil {
@@ -248,8 +251,8 @@ func frameOf(id, kind string, data any) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// write sends a frame, an event or comment in its wire form. If the watcher does not take
-// it in time, the stream ends.
+// write sends a frame: an event or a comment as it goes over the wire. If the watcher does not
+// take it in time, the stream ends.
 func (s *stream) write(frame []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,7 +284,7 @@ func (s *stream) write(frame []byte) error {
 	return nil
 }
 
-// sendHeartbeat sends a comment, so that proxies do not take the stream for dead.
+// sendHeartbeat sends a comment, so that proxies do not take a quiet stream for dead.
 func (s *stream) sendHeartbeat() { _ = s.write([]byte(":\n\n")) }
 
 // close ends the stream: after it has returned, nothing writes to the response.
@@ -294,7 +297,8 @@ func (s *stream) close() {
 	}
 }
 
-// streams holds the open streams, to end them.
+// streams holds all open streams, so that they can be ended when the server stops or a token is
+// withdrawn.
 type streams struct {
 	mu    sync.Mutex
 	ended bool
@@ -304,7 +308,7 @@ type streams struct {
 // A watcher is an open stream.
 type watcher struct {
 	cancel func()       // ends it
-	check  func() error // returns why its caller may not watch any more
+	check  func() error // returns why its caller may not watch any more; nil if the caller may
 }
 
 func newStreams() *streams { return &streams{open: map[*watcher]struct{}{}} }
@@ -346,9 +350,9 @@ func (a *API) Recheck() {
 	}
 }
 
-// checkStillAllowed returns why a caller may not watch a session any more: the token is
-// gone, belongs to another name now, or has lost the scope. It returns nil if the caller
-// may.
+// checkStillAllowed returns why a caller who began to watch as was may not watch a session any
+// more: the token is gone, belongs to another name now, or has lost the scope. It returns nil if
+// the caller may.
 func (a *API) checkStillAllowed(r *http.Request, was caller, key sessionKey) error {
 	is, err := a.identify(r)
 	switch {

@@ -1,4 +1,5 @@
-// Package attachments keeps in sessions' workspaces what people send and models look at.
+// Package attachments puts the files that people send, and the pictures that models look at, into
+// the workspaces of sessions.
 //
 // fetch.go fetches files that came with a message, names.go finds their names and types;
 // pictures.go prepares the pictures that models are shown.
@@ -18,19 +19,20 @@ import (
 type Config struct {
 	// Workspace opens a session's workspace to read from it.
 	Workspace func(session string) (*workspace.Dir, error)
-	// Writable opens the workspace for a call, which may write to it for a while.
+	// Writable opens the workspace for a tool call, which may write to it for a while.
 	Writable func(ctx context.Context, call tools.Call) (*workspace.Dir, error)
-	// Sees reports whether the model of a session may see pictures.
+	// Sees reports whether the model that answers in a session can be shown pictures.
 	Sees func(session string) bool
-	// Fetcher returns the Fetcher of a channel, and how large a file may be in bytes; nil
-	// if the channel cannot fetch files.
+	// Fetcher returns what downloads files from a channel's platform, and how large a file may be
+	// in bytes; nil if the channel cannot fetch files.
 	Fetcher func(channel string) (from channels.Fetcher, most int64)
-	// Words, if set, returns the Transcriber of recordings; nil if none is configured.
+	// Words, if set, returns what turns voice messages into text; nil if nothing is configured
+	// for that.
 	Words func() Transcriber
 	Log   *slog.Logger
 }
 
-// A Transcriber turns the speech in a recording into text.
+// A Transcriber turns the speech in a recording into text. Name is the recording's file name.
 type Transcriber interface {
 	Words(ctx context.Context, name string, recording []byte) (string, error)
 }
@@ -38,7 +40,8 @@ type Transcriber interface {
 // fetchesAtOnce is how many files are held in memory at a time.
 const fetchesAtOnce = 8
 
-// A Keeper keeps files in sessions' workspaces.
+// A Keeper downloads the files that come with messages into sessions' workspaces, and prepares
+// the pictures that models are shown.
 type Keeper struct {
 	cfg    Config
 	fitter *pictures.Fitter

@@ -26,12 +26,12 @@ import (
 
 const (
 	fetchTries   = 4
-	fetchTimeout = 5 * time.Minute // of one try
+	fetchTimeout = 5 * time.Minute // of one attempt to download a file
 	firstWait    = 500 * time.Millisecond
 	mostWait     = 30 * time.Second
 )
 
-// A goneError says that a file cannot be had, in words for people and models.
+// A goneError says why a file cannot be had any more, in words for people and models.
 type goneError struct{ why string }
 
 // Error returns the reason.
@@ -40,9 +40,10 @@ func (e *goneError) Error() string { return e.why }
 // newGoneError returns the error for a file that cannot be had any more, with a reason.
 func newGoneError(format string, args ...any) error { return &goneError{fmt.Sprintf(format, args...)} }
 
-// Fetch writes a file that came with a message into its session's workspace. A repeated
-// call writes the same file again. The result's Problem says why a file cannot be had. An
-// error means that this is not known yet, because the session was lost or ctx has ended.
+// Fetch downloads a file that came with a message into its session's workspace. A repeated call
+// writes the same file again. If the file cannot be had, the result's Problem says why. An error
+// means that this is not known yet, because the session was lost to another process or ctx has
+// ended.
 func (k *Keeper) Fetch(ctx context.Context, f agent.Fetching) (sessions.Fetched, error) {
 	raw, err := k.download(ctx, f)
 	if err == nil {
@@ -57,7 +58,7 @@ func (k *Keeper) Fetch(ctx context.Context, f agent.Fetching) (sessions.Fetched,
 	return sessions.Fetched{}, err
 }
 
-// download reads a file from its platform, with a few tries.
+// download reads a file from its platform; it tries fetchTries times.
 func (k *Keeper) download(ctx context.Context, f agent.Fetching) ([]byte, error) {
 	fetcher, most := k.cfg.Fetcher(f.At.Channel)
 	switch {
@@ -110,7 +111,7 @@ func tooLarge(most int64) error {
 	return newGoneError("it is larger than the %d MB that I may fetch", most>>20)
 }
 
-// tryDownload reads a file once.
+// tryDownload tries once to read a file from its platform; the file may have at most most bytes.
 func (k *Keeper) tryDownload(ctx context.Context, from channels.Fetcher, f agent.Fetching, most int64) (raw []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -127,7 +128,8 @@ func (k *Keeper) tryDownload(ctx context.Context, from channels.Fetcher, f agent
 	return b.Bytes(), err
 }
 
-// keep writes a file into the workspace, marked as possibly written by strangers.
+// keep writes a file into the workspace, with a mark that strangers may have written what is in
+// it.
 func (k *Keeper) keep(ctx context.Context, f agent.Fetching, raw []byte) (sessions.Fetched, error) {
 	if len(raw) == 0 {
 		return sessions.Fetched{}, newGoneError("it is empty")
@@ -156,7 +158,8 @@ func (k *Keeper) keep(ctx context.Context, f agent.Fetching, raw []byte) (sessio
 	return got, ctx.Err()
 }
 
-// writable opens the workspace for writing after checking that the session is still held.
+// writable opens the workspace for writing, after checking that this process still holds the
+// session's lease.
 func (k *Keeper) writable(ctx context.Context, f agent.Fetching) (*workspace.Dir, error) {
 	held := time.Now()
 	if err := f.Held(ctx); err != nil {
@@ -165,8 +168,8 @@ func (k *Keeper) writable(ctx context.Context, f agent.Fetching) (*workspace.Dir
 	return k.cfg.Writable(ctx, tools.Call{Session: f.Session, Turn: f.Turn, Held: held})
 }
 
-// transcribe adds the words of a voice message to got, or why they are not known. Words
-// of a forwarded message count as somebody else's.
+// transcribe adds to got what is said in a voice message, or why that is not known. The words of
+// a forwarded message count as somebody else's and not as the sender's.
 func (k *Keeper) transcribe(ctx context.Context, f agent.Fetching, got *sessions.Fetched, raw []byte) {
 	var transcriber Transcriber
 	if k.cfg.Words != nil {
@@ -188,7 +191,8 @@ func (k *Keeper) transcribe(ctx context.Context, f agent.Fetching, got *sessions
 	}
 }
 
-// Discard removes files that came with a message; missing files are no error.
+// Discard removes these files, which came with messages, from a session's workspace. Missing
+// files are no error.
 func (k *Keeper) Discard(ctx context.Context, session string, paths []string) error {
 	dir, err := k.cfg.Writable(ctx, tools.Call{Session: session, Held: time.Now()})
 	if err != nil {
@@ -205,8 +209,8 @@ func (k *Keeper) Discard(ctx context.Context, session string, paths []string) er
 	return nil
 }
 
-// addPicture adds to got the picture that the model is shown, if the file is one that can
-// be shown. Otherwise it remains a file like any other.
+// addPicture adds to got the picture that the model is shown, if the file is a picture and can be
+// shown. Otherwise the file remains one like any other.
 func (k *Keeper) addPicture(ctx context.Context, f agent.Fetching, got *sessions.Fetched, raw []byte) {
 	if !pictures.IsPicture(raw) {
 		return

@@ -42,7 +42,7 @@ func safeName(name, kind, typ string) string {
 	return stem + ext
 }
 
-// cut returns the first bytes of a text, at most so many, up to a whole character.
+// cut returns the beginning of a text: whole characters, and at most most bytes.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -50,7 +50,8 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// usualExtensions returns the extensions that people know, for types that have several.
+// usualExtensions returns by MIME type the extension that people know, for types that have
+// several.
 func usualExtensions() map[string]string {
 	return map[string]string{
 		"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp", "application/pdf": ".pdf", "text/plain": ".txt",
@@ -65,8 +66,8 @@ func extensionOf(typ string) string {
 	return usualExtensions()[base]
 }
 
-// typeOf returns a file's type by its content. The sender's word counts only where the
-// content fits it: an office document is a ZIP file, a table is text.
+// typeOf returns a file's MIME type, found by its content. The type that the sender said counts
+// only where the content fits it: an office document is a ZIP file, a table is text.
 func typeOf(raw []byte, name, said string) string {
 	sniffed, _, _ := mime.ParseMediaType(http.DetectContentType(raw))
 	claimed, _, err := mime.ParseMediaType(said)

@@ -12,10 +12,11 @@ import (
 	"parley/tools/image"
 )
 
-// maxPicture is the largest file that the tool image reads, in bytes.
+// maxPicture is how large a file may be that the agent's tool "image" reads, in bytes.
 const maxPicture = 32 << 20
 
-// Picture reads a picture that a model is shown; nil if it is missing or has changed.
+// Picture reads from the workspace a picture that the model is about to be shown; nil if the
+// picture is missing or has changed since.
 func (k *Keeper) Picture(_ context.Context, session string, p llm.Picture) []byte {
 	dir, err := k.cfg.Workspace(session)
 	if err != nil {
@@ -24,8 +25,8 @@ func (k *Keeper) Picture(_ context.Context, session string, p llm.Picture) []byt
 	return pictures.Read(dir, p.View, p.Hash)
 }
 
-// Show scales and stores a picture of a session's workspace for the model, as the tool
-// image asks.
+// Show prepares a picture of the session's workspace for the model, when the model has called the
+// tool "image": it scales the picture and stores the result.
 func (k *Keeper) Show(ctx context.Context, call tools.Call, path string) (image.Picture, error) {
 	if !k.cfg.Sees(call.Session) {
 		return image.Picture{}, tools.Errorf(tools.ExecutionFailed, "you cannot see pictures: the model is configured so, or its server has refused them")

@@ -22,7 +22,8 @@ type Config struct {
 	Log   *slog.Logger
 }
 
-// A Trail writes audit records to the store and, if one is configured, to a file.
+// A Trail writes audit records, each of which says who did what, to the store and, if one is
+// configured, to a file.
 type Trail struct{ cfg Config }
 
 // New makes a Trail.
@@ -41,7 +42,8 @@ func (t *Trail) Record(ctx context.Context, r sessions.AuditRecord) error {
 	return err
 }
 
-// Records reads records from the store; see [sessions.Auditor].
+// Records reads the records of a kind from the store: at most limit, whose ids follow after. See
+// [sessions.Auditor].
 func (t *Trail) Records(ctx context.Context, kind string, after int64, limit int) ([]sessions.AuditRecord, error) {
 	return t.cfg.Store.AuditRecords(ctx, kind, after, limit)
 }

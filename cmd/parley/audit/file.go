@@ -17,9 +17,8 @@ import (
 	"parley/sessions"
 )
 
-// parts is the number of files into which the allowed bytes are divided. When they are
-// used up the oldest file is deleted, so at least the bytes of all files but one are
-// kept.
+// parts is the number of files into which the allowed bytes are divided. When they are used up
+// the oldest file is deleted, so what remains is never less than all files but one.
 const parts = 8
 
 // A File is a log file of JSON lines. When it becomes large or a day is over, it is
@@ -163,7 +162,7 @@ func (f *File) drop(before time.Time) error {
 	return err
 }
 
-// remove deletes a file. If it is the current one, the next record begins a new one.
+// remove deletes one of the files. If it is the current one, the next record begins a new one.
 func (f *File) remove(path string) (err error) {
 	if path == f.path && f.file != nil {
 		err = f.file.Close()
@@ -172,8 +171,8 @@ func (f *File) remove(path string) (err error) {
 	return errors.Join(err, os.Remove(path))
 }
 
-// Forget empties, in all files, the arguments and the person of the records for which
-// which returns true. It returns how many there were.
+// Forget erases the arguments and the person from those records, in all files, for which the
+// function which returns true. It returns how many such records there were.
 func (f *File) Forget(which func(sessions.AuditRecord) bool) (n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -197,8 +196,8 @@ func (f *File) Forget(which func(sessions.AuditRecord) bool) (n int, err error) 
 	return n, err
 }
 
-// forget rewrites a file that has such records, whole or not at all, and returns how many
-// there were.
+// forget does the work of Forget in one file: it rewrites the file, whole or not at all, and
+// returns how many records were changed.
 func forget(path string, which func(sessions.AuditRecord) bool) (n int, err error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -39,19 +39,20 @@ import (
 	"parley/sessions/workspace"
 )
 
-// format is the version of the format that this release writes. It reads no newer one.
+// format is the version of the backup's format that this release writes, and the newest that it
+// can read.
 const format = 1
 
 const (
 	manifestName = "manifest.json"
-	workspaces   = "workspaces" // in the home, and in the backup
+	workspaces   = "workspaces" // the folder of the workspaces, in the home and in the backup
 )
 
 // databases are the files of databases that a home may have. Data on servers (Redis,
 // PostgreSQL) must be backed up there.
 func databases() []string { return []string{"bus.db", "sessions.db", "book.db"} }
 
-// A Source says what is backed up.
+// Source says what is backed up, and who writes the backup.
 type Source struct {
 	Home       string // the directory of the databases
 	Workspaces string // the directory that holds the sessions' workspaces
@@ -105,8 +106,8 @@ func Write(ctx context.Context, s Source, w io.Writer) (Manifest, error) {
 	return m, nil
 }
 
-// snapshot copies the databases and opens the copies. It removes the names of the copies
-// at once, so that none stays behind even if this process is killed.
+// snapshot copies the databases of the home and opens the copies. It removes the names of the
+// copies at once, so that none stays behind even if this process is killed.
 func snapshot(ctx context.Context, home string, m *Manifest) (files []*os.File, err error) {
 	if err := Sweep(home); err != nil {
 		return nil, err
@@ -141,7 +142,7 @@ func snapshot(ctx context.Context, home string, m *Manifest) (files []*os.File, 
 	return files, nil
 }
 
-// A packer writes the entries of the tar.
+// A packer writes files and folders into the backup, which is a tar.
 type packer struct {
 	ctx      func() error // the context's Err: an error ends the work
 	tar      *tar.Writer
@@ -169,8 +170,8 @@ func (p *packer) pack(databases []*os.File, root string) error {
 	return err
 }
 
-// packSessions packs the directories of sessions. It leaves out files beside these, which
-// belong to no session.
+// packSessions packs the directories of sessions, which are in dir. It leaves out files beside
+// these, which belong to no session.
 func (p *packer) packSessions(dir string) (err error) {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -183,9 +184,9 @@ func (p *packer) packSessions(dir string) (err error) {
 	return p.packFolder(root, "", 0)
 }
 
-// packFolder packs everything in a folder. Each folder is opened from the one above it,
-// so that no path is resolved again from the top for each of its items, however deep they
-// are.
+// packFolder packs everything in a folder, which is depth folders below its session's. Each
+// folder is opened from the one above it, so that no path is resolved again from the top for each
+// of its items, however deep they are.
 func (p *packer) packFolder(dir *os.Root, name string, depth int) error {
 	names, err := namesIn(dir)
 	if err != nil {
@@ -239,8 +240,8 @@ func errorAt(name string, err error) error {
 	return fmt.Errorf("%q: %w", shortened(name), err)
 }
 
-// packIfPlain packs a file, or records it as skipped: a link, a pipe, or a file that has
-// another name, which may be outside of the workspace.
+// packIfPlain packs a plain file. Anything else it records as skipped: a link, a pipe, or a file
+// that has a second name (a hard link), which may be outside of the workspace.
 func (p *packer) packIfPlain(dir *os.Root, full, name string) error {
 	// O_NONBLOCK keeps open from waiting at a pipe.
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
@@ -261,9 +262,9 @@ func (p *packer) packIfPlain(dir *os.Root, full, name string) error {
 	return nil
 }
 
-// packFile packs one file with the length that it has now, as the tar states the length
-// before the content. What somebody appends meanwhile is left out; if the file gets
-// shorter meanwhile, it is filled up with zeros.
+// packFile packs one file with the length that it has now, as the tar states the length before
+// the content. What is appended while it is packed is left out; if the file gets shorter, its
+// copy is filled up with zeros.
 func (p *packer) packFile(name string, f *os.File, mode fs.FileMode) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Check returns nil if a backup can be restored into the home: it is complete, its files
-// and folders can be made, and try can open its databases, which are unpacked into a
-// temporary directory in the home for that. The error names what prevents a restore. The
-// home is not changed.
+// Check returns nil if a backup can be restored into the home: the backup is complete, its files
+// and folders can be made there, and its databases can be opened. For that it unpacks the
+// databases into a temporary directory in the home and calls try with that directory. The error
+// names what prevents a restore. The home's data is not changed.
 func Check(ctx context.Context, r io.Reader, home string, try func(ctx context.Context, dir string) error) (err error) {
 	dir, release, err := makeScratch(home, backupScratch)
 	if err != nil {
@@ -30,8 +30,8 @@ func Check(ctx context.Context, r io.Reader, home string, try func(ctx context.C
 	return nil
 }
 
-// A plan has the files and folders that a restore would make in the workspaces. Check
-// adds to it instead of making them, to find names that cannot be made.
+// A plan lists the files and folders that a restore would make in the workspaces. Check adds to
+// it instead of making them, to find names that cannot be made.
 type plan struct {
 	files, folders map[string]bool
 }

@@ -13,18 +13,18 @@ import (
 	"parley/bus/sqlitebus"
 )
 
-// A restore is decided by renaming the directory with the new data to agreed. Everything
-// after that can be repeated, by any process that opens the home next: first the old data
-// is moved aside, then the directory is renamed to placing, and each part is moved from
-// it to its place.
+// A restore unpacks the new data into a directory of its own; renaming that directory to agreed
+// is the moment from which the restore counts as done. Everything after that can be repeated, by
+// any process that opens the home next: first the old data is moved aside, then the directory is
+// renamed to placing, and each part is moved from it to its place.
 const (
 	agreed      = ".restore"
 	placing     = ".restore.placing"
-	asideFile   = "aside" // in agreed: the name of the directory for what was there
+	asideFile   = "aside" // a file in agreed; it holds the name of the directory that the old data is moved to
 	asidePrefix = "before-restore-"
 )
 
-// parts are the names in a home that a restore replaces.
+// parts returns the names in a home that a restore replaces.
 func parts() []string {
 	var names []string
 	for _, db := range databases() {
@@ -43,7 +43,8 @@ func OldDataDirs(home string) ([]string, error) {
 	return found, nil
 }
 
-// escape returns a pattern for filepath.Glob that matches only dir.
+// escape returns a pattern for filepath.Glob that matches only dir itself, whatever characters
+// its name has.
 func escape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
@@ -60,9 +61,10 @@ func oldDataDirName(home string) string {
 	}
 }
 
-// commit decides a restore; dir holds the new data. It syncs everything to the disk
-// before the rename, so that a power cut leaves either the old home or the whole new one.
-// Aside is the directory for the old data; "" if there is no old data.
+// commit makes a restore final; dir holds the new data. It syncs everything to the disk before
+// the rename, so that a power cut leaves either the old home or the whole new one. Aside is the
+// directory for the old data; "" if there is no old data. Point is called between the steps,
+// where a test may kill the process.
 func commit(home, dir, aside string, point func(string)) error {
 	if err := checkMovable(home); err != nil {
 		return err
@@ -95,8 +97,8 @@ func commit(home, dir, aside string, point func(string)) error {
 	return syncDir(home)
 }
 
-// checkMovable refuses a home in which a part is on another filesystem: rename could move
-// it neither aside nor to its place.
+// checkMovable refuses a home one of whose parts is on another filesystem, because such a part
+// cannot be renamed: neither aside nor to its place.
 func checkMovable(home string) error {
 	ours, err := device(home)
 	if err != nil {
@@ -112,7 +114,7 @@ func checkMovable(home string) error {
 	return err
 }
 
-// Finish ends a restore that was interrupted after it was decided. It has to be called
+// Finish completes a restore that was interrupted after it had become final. It has to be called
 // before a home is opened, and does nothing if there is no such restore.
 func Finish(home string) (err error) {
 	pending := false
@@ -136,9 +138,9 @@ func Finish(home string) (err error) {
 	return nil
 }
 
-// finish completes a restore that was decided. Each of its steps can be repeated after a
-// crash: agreed exists until all old data is aside, placing until all new data is in its
-// place.
+// finish completes a restore that has become final. Each of its steps can be repeated after a
+// crash: the directory agreed exists until all old data is aside, the directory placing until all
+// new data is in its place.
 func finish(home string, point func(string)) error {
 	from, to := filepath.Join(home, agreed), filepath.Join(home, placing)
 	switch _, err := os.Lstat(from); {
@@ -165,9 +167,9 @@ func finish(home string, point func(string)) error {
 	return placeParts(home, to, point)
 }
 
-// setAside moves the old data into the directory that the file aside names. Until agreed is
-// renamed, everything that the home has under these names is old, so a repetition moves
-// only what is left.
+// setAside moves the home's old data into the directory that the file asideFile in from names.
+// Until agreed is renamed, everything that the home has under the names of parts is old, so a
+// repetition moves only what is left.
 func setAside(home, from string, point func(string)) error {
 	name, err := os.ReadFile(filepath.Join(from, asideFile))
 	if err != nil {
@@ -192,8 +194,8 @@ func setAside(home, from string, point func(string)) error {
 	return errors.Join(syncDir(aside), syncDir(home))
 }
 
-// placeParts moves each part to its place. A part that is missing in from is in its place
-// already.
+// placeParts moves each part of the new data from the directory from to its place in the home. A
+// part that is missing in from is in its place already.
 func placeParts(home, from string, point func(string)) error {
 	for _, part := range parts() {
 		err := os.Rename(filepath.Join(from, part), filepath.Join(home, part))
@@ -221,7 +223,7 @@ func writeSynced(name string, content []byte) (err error) {
 	return f.Sync()
 }
 
-// syncDir flushes the names in a directory to the disk.
+// syncDir flushes a directory's list of names to the disk, so that a power cut loses no new file.
 func syncDir(dir string) (err error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"parley/bus/sqlitebus"
 )
 
-// Errors that callers decide on.
+// Errors on which callers of this package decide.
 var (
 	// ErrUsed says that the home has data already.
 	ErrUsed = errors.New("this home is in use already")
@@ -34,13 +34,13 @@ const maxManifest = 1 << 30
 
 // Options say how a backup is restored.
 type Options struct {
-	// Force restores into a home that has data already. That data is moved aside within
+	// Force allows a restore into a home that has data already. That data is moved aside within
 	// the home, and not deleted.
 	Force bool
 	// Try, if set, is called with the directory into which the backup was unpacked, before
 	// anything is moved. Its error leaves the home as it was.
 	Try func(ctx context.Context, dir string) error
-	// Point, if set, is called at each step after which a test may kill the process.
+	// Point, if set, is called at each step of the restore, where a test may kill the process.
 	Point func(name string)
 }
 
@@ -50,10 +50,10 @@ type Restored struct {
 	Aside string `json:"aside,omitempty"` // the directory with what was there before
 }
 
-// Read restores a backup into the home, which it makes if it is missing. It reads the
-// whole backup and checks its checksums before it changes the home. If the process dies,
-// the home has its old data, or that of the backup once Finish was called. Read refuses a
-// home that a server uses.
+// Read restores a backup into the home, which it makes if it is missing. It reads the whole
+// backup and checks its checksums before it changes the home. If the process dies meanwhile, the
+// home has its old data or, once Finish was called, that of the backup; never a mixture. Read
+// refuses a home that a server uses.
 func Read(ctx context.Context, r io.Reader, home string, o Options) (Restored, error) {
 	if o.Point == nil {
 		o.Point = func(string) {}
@@ -107,7 +107,7 @@ func restore(ctx context.Context, r io.Reader, home string, o Options) (done Res
 	return done, finish(home, o.Point)
 }
 
-// dataIn lists the names of the data that the home has already.
+// dataIn lists the names of the databases and folders of data that the home has already.
 func dataIn(home string) (used []string, err error) {
 	for _, name := range parts() {
 		_, err := os.Lstat(filepath.Join(home, name))
@@ -156,7 +156,7 @@ func asDamaged(err error) error {
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
-// An unpacker reads the entries of the tar.
+// An unpacker reads the files of a backup, which is a tar, and writes them.
 type unpacker struct {
 	tar      *tar.Reader
 	trail    openFolders
@@ -242,8 +242,8 @@ func (u *unpacker) unpackFile(h *tar.Header) error {
 	return errors.Join(u.copyContent(h, f), f.Close())
 }
 
-// copyContent copies a file's content from the backup into f, and records its checksum.
-// If f is nil, it only reads.
+// copyContent copies a file's content from the backup into f, and records its checksum. If f is
+// nil, it only reads the content for the checksum.
 func (u *unpacker) copyContent(h *tar.Header, f *os.File) error {
 	sum := sha256.New()
 	read := &erringReader{r: u.tar}
@@ -283,7 +283,7 @@ func (f *erringReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readManifest reads the manifest, which is the last entry.
+// readManifest reads the list of all files, which is the last entry of a backup.
 func (u *unpacker) readManifest() error {
 	if err := json.NewDecoder(io.LimitReader(u.tar, maxManifest)).Decode(&u.manifest); err != nil {
 		return asDamaged(err)
@@ -292,7 +292,7 @@ func (u *unpacker) readManifest() error {
 	return nil
 }
 
-// checkManifest compares what was unpacked with the manifest.
+// checkManifest returns an error if what was unpacked is not what the manifest lists.
 func (u *unpacker) checkManifest() error {
 	switch {
 	case !u.listed:

@@ -53,7 +53,7 @@ func Sweep(home string) error {
 	return nil
 }
 
-// sweep removes a directory, unless a process has it locked because it works there.
+// sweep removes one such directory, unless a process has it locked because it works there.
 func sweep(dir string) (err error) {
 	f, err := os.Open(dir)
 	if err != nil {

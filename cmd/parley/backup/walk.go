@@ -24,9 +24,9 @@ func namesIn(dir *os.Root) (names []string, err error) {
 	return names, err
 }
 
-// syncTree flushes the names in a directory, and in all folders below it, to the disk.
-// Each folder is opened from the one above it, because a path may be longer than the
-// system allows.
+// syncTree flushes the lists of names in a directory, and in all folders below it, to the disk.
+// Each folder is opened from the one above it, because a path may be longer than the system
+// allows.
 func syncTree(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -15,16 +15,16 @@ import (
 	"parley/sessions/bill"
 )
 
-// A UsageReporter answers /usage.
+// A UsageReporter answers the command /usage, with which people ask what models have cost.
 type UsageReporter struct {
 	// Usage adds up what was used; see [bill.Table].
 	Usage func(ctx context.Context, by bill.By, from, to time.Time) ([]bill.Sum, error)
-	// Linked returns all people who are known to be the same person as this one; none if
-	// there are no others.
+	// Linked returns all people who are known to be the same person as this one, on other
+	// channels too; none if there are no others.
 	Linked func(ctx context.Context, person string) ([]string, error)
 	// Caps returns what models may cost now; nil if no price is known.
 	Caps func() Caps
-	// Prices is the date of the list of prices.
+	// Prices is the date of the list of prices by which costs are computed.
 	Prices string
 }
 
@@ -62,7 +62,8 @@ func (d *UsageReporter) Answer(ctx context.Context, in bus.Inbound) (string, err
 	return b.String(), nil
 }
 
-// capSuffix returns the words about a cap that follow a sum; "" if there is no cap.
+// capSuffix returns the words about a cap that follow a sum; "" if there is no cap. Micro is the
+// cap in micro-dollars.
 func capSuffix(micro int64) string {
 	if micro == 0 {
 		return ""
@@ -70,8 +71,8 @@ func capSuffix(micro int64) string {
 	return ", of at most " + bill.Dollars(micro)
 }
 
-// sumOwnAndAll adds up what one person has used under all of their ids, and what everybody
-// has used.
+// sumOwnAndAll adds up what one person has used under all their ids, which are in same, and what
+// everybody has used.
 func sumOwnAndAll(same []string, people []bill.Sum) (own, all bill.Sum) {
 	for _, p := range people {
 		all = addSums(all, p)

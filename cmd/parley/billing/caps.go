@@ -12,19 +12,20 @@ import (
 	"parley/sessions/bill"
 )
 
-// Caps are what models may cost, in micro-dollars; 0 means no bound.
+// Caps are what models may cost, in micro-dollars (millionths of a dollar); 0 means no bound.
 type Caps struct {
 	UserDay, Day, Month int64
 	Agents              map[string]int64 // what each agent may cost in a day
-	TellAt              int              // the percentage of a cap at which owners are told
+	TellAt              int              // the percentage of a cap at which owners are warned
 }
 
-// Spent returns what is spent and reserved of a cap in the day or month of a time.
+// Spent returns how much of a cap is used, in micro-dollars: what was spent, and what is reserved
+// for turns that run, in the day or month that has the time at.
 type Spent func(ctx context.Context, c bill.Cap, at time.Time) (int64, error)
 
-// Source returns a source of concerns that checks whether models have nearly cost what
-// all, or one agent, may cost. Owners are told once in a day or a month, even if some of
-// the cost is given back later.
+// Source returns the check that finds caps which are nearly used up: the cap on all agents
+// together, and each agent's own. Owners are told once in a day or a month, even if some of the
+// cost is given back later.
 func Source(spent Spent, caps func() Caps, judges func() bool) watch.Source {
 	const prefix = "budget/"
 	return watch.Source{
@@ -81,8 +82,9 @@ func (c watchedCap) warningText(micro int64, now time.Time) string {
 		bill.Dollars(micro), bill.Dollars(c.of.Most), c.who, span, c.setting, c.of.Opens(now).Format("2 January, 15:04"))
 }
 
-// DefaultCapsText says in words which caps hold although nobody has set them, and returns
-// a note of each for the book. set reports whether a key of [budget] is set.
+// DefaultCapsText says in words which caps hold though the operator has set none, and returns for
+// each a note by which the book remembers that people were told. The function set reports whether
+// a key of [budget] is set.
 func DefaultCapsText(c Caps, set func(key string) bool) (words string, notes []string) {
 	var caps, keys []string
 	for _, one := range []struct {

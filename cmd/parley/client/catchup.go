@@ -20,9 +20,9 @@ type pastTurn struct {
 	State  string   `json:"state"`
 }
 
-// catchUp passes on what this terminal missed while no server ran, by comparing with the
-// snapshot that the next server sends first. It shows nothing of the past before this
-// terminal's own messages.
+// catchUp shows what this terminal missed while no server ran: it compares what was shown with
+// the snapshot of the newest turns that the next server sends first. Of what was before this
+// terminal's own messages it shows nothing.
 func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- bus.Event) error {
 	var past struct {
 		Turns  []pastTurn `json:"turns"`
@@ -59,7 +59,7 @@ func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- b
 // parked is the API's word for a turn that waits for people.
 const parked = "parked"
 
-// askJSON is a request to people as the API sends it.
+// askJSON is an approval or a question that people are asked, as the API sends it.
 type askJSON struct {
 	ID        string          `json:"id"`
 	Kind      string          `json:"kind"`
@@ -81,8 +81,8 @@ func (a askJSON) ask() *bus.Ask {
 	return ask
 }
 
-// passAsk passes on the event that people are asked about a call, or that such a request
-// has ended.
+// passAsk passes on to the terminal an event about an ask: that people are asked to approve a
+// tool call or to answer a question, or that this has ended.
 func (r *Conversation) passAsk(ctx context.Context, n serverEvent, events chan<- bus.Event) error {
 	var a struct {
 		askJSON
@@ -99,7 +99,8 @@ func (r *Conversation) passAsk(ctx context.Context, n serverEvent, events chan<-
 	return nil
 }
 
-// showAwaited passes on the requests of a turn that began to wait while nobody watched.
+// showAwaited passes on to the terminal the asks of a turn that began to wait for people while
+// nobody watched.
 func (r *Conversation) showAwaited(ctx context.Context, t pastTurn, events chan<- bus.Event) error {
 	var list struct {
 		Asks []askJSON `json:"asks"`
@@ -124,8 +125,8 @@ func (r *Conversation) showAwaited(ctx context.Context, t pastTurn, events chan<
 	return nil
 }
 
-// replyKey returns the key of the part that answers a turn; for a terminal an answer is a
-// single part.
+// replyKey returns the key under which a turn's answer counts as shown; in a terminal an answer
+// is a single part.
 func replyKey(turn string) string { return channels.PartKey(bus.ReplyID(turn), 0) }
 
 // awaits reports whether a turn answers something that was said in this terminal and its
@@ -144,8 +145,8 @@ func (r *Conversation) awaits(t pastTurn) bool {
 	return false
 }
 
-// passOnMissedEnds passes on the ends of turns that ended while nobody watched, with their
-// answers from the log.
+// passOnMissedEnds passes on to the terminal that turns have ended while nobody watched, with
+// their answers from the log. Over has these turns by id.
 func (r *Conversation) passOnMissedEnds(ctx context.Context, over map[string]pastTurn, events chan<- bus.Event) error {
 	for after := int64(0); len(over) > 0; {
 		var page struct {
@@ -173,7 +174,8 @@ func (r *Conversation) passOnMissedEnds(ctx context.Context, over map[string]pas
 	return nil
 }
 
-// passEnd passes on the end of a turn, with its answer.
+// passEnd passes on to the terminal that a turn has ended, with its answer from the log's entry
+// e.
 func (r *Conversation) passEnd(ctx context.Context, t pastTurn, e sessions.Entry, events chan<- bus.Event) error {
 	done, err := sessions.Decode[sessions.TurnDone](e)
 	if err != nil {
@@ -197,9 +199,9 @@ func (r *Conversation) passEnd(ctx context.Context, t pastTurn, e sessions.Entry
 // maxEarlier is how many of a conversation's last entries Earlier reads.
 const maxEarlier = 1000
 
-// EarlierInputs returns what the person said before in this conversation, the oldest first. It
-// is read from the log, so that no history is stored beside it. If it cannot be read,
-// EarlierInputs returns nil, because one can talk without it.
+// EarlierInputs returns what the person said earlier in this conversation, the oldest first, for
+// the terminal's history of inputs. It is read from the log, so that no history is stored beside
+// it. If it cannot be read, EarlierInputs returns nil, because one can talk without it.
 func (r *Conversation) EarlierInputs(ctx context.Context) []string {
 	var list struct {
 		Sessions []sessions.Info `json:"sessions"`

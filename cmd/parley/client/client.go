@@ -33,7 +33,7 @@ type Client struct {
 	Retry func(ctx context.Context) error
 }
 
-// An Error is a refusal that the server has sent.
+// An Error is the answer by which a server refuses a request.
 type Error struct {
 	Status int
 	bus.Failure
@@ -42,13 +42,14 @@ type Error struct {
 // Error returns the server's message.
 func (e *Error) Error() string { return e.Message }
 
-// Get requests a path and decodes the answer into a value, or copies it to a writer.
+// Get requests a path, and decodes the JSON answer into a value or, if into is a writer, copies
+// the answer to it.
 func (c *Client) Get(ctx context.Context, path string, into any) error {
 	return c.Do(ctx, http.MethodGet, path, "", nil, into)
 }
 
-// Do sends a request. Body and into are JSON; either may be nil. Key is the
-// Idempotency-Key, "" for none.
+// Do sends a request. Body and into are JSON; either may be nil. Key is the Idempotency-Key, by
+// which the server knows a repeated request; "" for none.
 func (c *Client) Do(ctx context.Context, method, path, key string, body, into any) error {
 	res, err := c.send(ctx, method, path, key, body)
 	if err != nil {
@@ -100,8 +101,8 @@ func (c *Client) send(ctx context.Context, method, path, key string, body any) (
 	return nil, &Error{Status: res.StatusCode, Failure: failed.Error}
 }
 
-// sendRequest makes a request. It is repeated once if the server could not be reached, or if
-// it may be repeated and was cut off.
+// sendRequest sends a request. It sends it once more if the server could not be reached; if the
+// request was cut off, only where twice says that it may be repeated.
 func (c *Client) sendRequest(ctx context.Context, method, path string, header http.Header, body []byte, twice bool) (*http.Response, error) {
 	for first := true; ; first = false {
 		req, err := http.NewRequestWithContext(ctx, method, c.Base+path, bytes.NewReader(body))
@@ -130,8 +131,8 @@ type serverEvent struct {
 // errCut says that a stream of events ended.
 var errCut = errors.New("the stream of events was cut off")
 
-// follow calls each for the events of a path after lastID, until ctx is done, the stream
-// is cut off, or each returns an error.
+// follow reads the events that a path streams, beginning after the one with lastID, and calls
+// each for every one of them until ctx is done, the stream is cut off, or each returns an error.
 func (c *Client) follow(ctx context.Context, path, lastID string, each func(serverEvent) error) error {
 	header := http.Header{}
 	if lastID != "" {

@@ -22,7 +22,7 @@ type Conversation struct {
 	Session string  // the session's key
 	Name    string  // the session's name, by which the server knows it
 	Agent   string  // the agent, if it is not the main one; else ""
-	// Deliver shows what the bot has said.
+	// Deliver shows the person what the bot has said.
 	Deliver func(ctx context.Context, part channels.Part) error
 
 	mu    sync.Mutex
@@ -60,7 +60,7 @@ func (r *Conversation) Say(ctx context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// ownID replaces the server's id of a message by the terminal's.
+// ownID returns the terminal's own id for a message that the server knows by this id.
 func (r *Conversation) ownID(id string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,8 +71,8 @@ func (r *Conversation) ownID(id string) string {
 	return id
 }
 
-// Subscribe returns the session's events. A stream that is cut off is resumed where it
-// ended; what the bot says is delivered meanwhile.
+// Subscribe returns the session's events. A stream that is cut off is resumed where it ended;
+// what the bot says is shown to the person meanwhile.
 func (r *Conversation) Subscribe(ctx context.Context, _ bus.Feed, _ uint64) (iter.Seq2[bus.Event, error], error) {
 	path := "/v1/sessions/" + url.PathEscape(r.Session) + "/events"
 	events := make(chan bus.Event, 64)
@@ -132,8 +132,9 @@ func (r *Conversation) receive(ctx context.Context, n serverEvent, events chan<-
 	return nil
 }
 
-// detailsOf makes the part of an event whose fields the API sends beside the turn's, and
-// returns it; nil if the event has none.
+// detailsOf returns a pointer to the field of an event into which its own data is decoded, such
+// as the details of a tool call; the field is made first. It returns nil if events of this kind
+// have no such data.
 func detailsOf(e *bus.Event) any {
 	switch e.Type {
 	case bus.Retried:
@@ -161,8 +162,8 @@ func (r *Conversation) pass(ctx context.Context, e bus.Event, events chan<- bus.
 	}
 }
 
-// show delivers what the bot has said, but only once: after a gap in the stream it may
-// come twice.
+// show delivers what the bot has said, but only once for each key: after a gap in the stream the
+// same may come twice.
 func (r *Conversation) show(ctx context.Context, key, text string) error {
 	r.mu.Lock()
 	again := r.shown[key]

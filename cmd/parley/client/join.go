@@ -27,8 +27,8 @@ type homeConn struct {
 	leave func() error // ends our own server; nil if another process serves the home
 }
 
-// Join connects to the server that has the home, or becomes it for as long as the command
-// runs, as c says. The function leave ends that.
+// Join connects to the server that has the home, or serves the home itself, as c says, for as
+// long as the command runs. The function leave ends the connection or the serving.
 func Join(ctx context.Context, c server.Config) (joined *Client, leave func() error, err error) {
 	s := &homeConn{server: c, client: Dial(c.Settings.Home)}
 	s.client.Shared = c.Settings.Bus.URL != ""
@@ -71,13 +71,13 @@ func (s *homeConn) begin(ctx context.Context) error {
 	}
 }
 
-// errAway says that no process serves the home now.
+// errAway says that no process serves the home at the moment.
 var errAway = errors.New("the server is away")
 
-// reconnect is called when the server could not be reached; it returns nil if the request
-// can be repeated. If the server was another command, which has ended, this process takes
-// its place. If it was a serve, reconnect waits for it: it is being restarted, and would
-// not start reconnect if the home were taken.
+// reconnect is called when the server could not be reached; it returns nil if the request can be
+// repeated. If the server was another command, which has ended, this process takes its place. If
+// it was "parley serve", reconnect waits for it, because it is probably being restarted and could
+// not start if this process took the home.
 func (s *homeConn) reconnect(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *homeConn) host(ctx context.Context) (leave func() error, err error) {
 }
 
 // hostTemporary serves the data that a fleet shares from a home that is removed after the
-// command: a command that only reads leaves nothing on this machine.
+// command. So a command that only reads leaves nothing on this machine.
 func (s *homeConn) hostTemporary(ctx context.Context) (leave func() error, err error) {
 	dir, err := os.MkdirTemp("", "parley-")
 	if err != nil {

@@ -1,10 +1,11 @@
-// Package clock tells agents what their schedules say when these are due.
+// Package clock gives agents, when the time has come, the texts that people have scheduled for
+// them.
 //
-// A slot of a schedule is handled in these steps, each of which any process may repeat:
-// its timer is due, or the sweep finds that it should have been; the table records that
-// the slot has begun, with the slot after it; the message with the slot's own id is
-// published to the session, and the timer of the next slot; and the table records that
-// the slot has ended. The session's log refuses a second turn for the same id.
+// A slot of a schedule is handled in these steps, each of which any process may repeat: its timer
+// is due, or the sweep finds that it should have been; the table records that the slot has begun,
+// with the slot after it; the message with the slot's own id is published to the session, and the
+// timer of the next slot; and the table records that the slot has ended. The session's log
+// refuses a second turn for the same id.
 //
 // clock.go fires schedules; desk.go is what the tool and the operator's commands use.
 package clock
@@ -28,9 +29,9 @@ const (
 	// sweepAge is how long a process that has received a slot's timer may take before the
 	// sweep handles the slot.
 	sweepAge = 15 * time.Second
-	// ahead is how far off a slot may be to have a timer already, so that the bus is not
-	// filled with what is due in years. RenewEvery is how often further slots get their
-	// timers, and slots whose timer the bus has lost get it again.
+	// ahead is how far off a slot may be to have a timer already, so that the bus is not filled
+	// with what is due in years. Every renewEvery, the slots that have come nearer get their
+	// timers, and so do those whose timer the bus has lost.
 	ahead      = 26 * time.Hour
 	renewEvery = time.Hour
 	// lateAfter is how late a slot may be before people are told.
@@ -38,11 +39,11 @@ const (
 	fullRetry = 30 * time.Second
 )
 
-// The results of slots, for metrics.
+// What has become of a slot when its time came, for metrics.
 const (
 	Fired    = "fired"
-	NoAccess = "no_access" // its person may not talk to the bot now
-	Missed   = "missed"    // no process ran in time
+	NoAccess = "no_access" // the schedule's person may not talk to the bot now
+	Missed   = "missed"    // no process ran at that time
 )
 
 // Limits are the limits of schedules and their default time zone, as configured now.
@@ -74,16 +75,17 @@ type Config struct {
 	// Zone returns the time zone of a person, as far as their platform knows it, else "".
 	// It may be nil.
 	Zone func(ctx context.Context, person string) string
-	// Ready returns why nothing can be scheduled now; "" if schedules can be made.
+	// Ready returns, for the model, why nothing can be scheduled now; "" if schedules can be
+	// made.
 	Ready func(ctx context.Context) (why string, err error)
-	// Fired, if set, is called with the results of slots and their number.
+	// Fired, if set, is called with what became of slots and how many there were.
 	Fired func(result string, n int)
 	Log   *slog.Logger
 	// Point, if set, is called between the steps, where a test may kill the process.
 	Point func(name string)
 }
 
-// A Clock fires schedules.
+// A Clock publishes what people have scheduled for agents, each text when it is due.
 type Clock struct{ Config }
 
 // New makes a Clock.
@@ -100,8 +102,8 @@ func New(c Config) *Clock {
 	return &Clock{c}
 }
 
-// Run fires overdue schedules and renews the timers of schedules, until ctx is done.
-// Several processes may run it at a time. Fire handles the timers.
+// Run handles overdue schedules and renews the timers of schedules, until ctx is done. Several
+// processes may run it at a time. Timers that are due are handled by Fire.
 func (c *Clock) Run(ctx context.Context) error {
 	ticks := time.NewTicker(sweepEvery)
 	defer ticks.Stop()
@@ -123,8 +125,8 @@ func (c *Clock) Run(ctx context.Context) error {
 	}
 }
 
-// sweep fires what is overdue; if renew is true, it also renews timers and removes old
-// schedules.
+// sweep handles the slots that are overdue because no timer came for them; if renew is true, it
+// also renews timers and removes old schedules.
 func (c *Clock) sweep(ctx context.Context, renew bool) error {
 	now := time.Now()
 	if renew {
@@ -162,14 +164,14 @@ func (c *Clock) setTimer(ctx context.Context, s schedules.Schedule) error {
 	return bus.PublishTimer(ctx, c.Bus, t, s.Next)
 }
 
-// Fire handles a timer of the kind bus.ScheduleTimer. If again is not 0, it must be
-// called again after that time.
+// Fire handles a timer of the kind bus.ScheduleTimer that has come due. If again is not 0, the
+// caller must call it again after that time.
 func (c *Clock) Fire(ctx context.Context, t bus.Timer) (again time.Duration, err error) {
 	return c.fire(ctx, t.ID)
 }
 
-// fire handles the slot of a schedule that is due. If again is not 0, it must be tried
-// again after that time.
+// fire handles the slot that is due of the schedule with this id. If again is not 0, the caller
+// must try again after that time.
 func (c *Clock) fire(ctx context.Context, id string) (again time.Duration, err error) {
 	for {
 		s, err := c.Table.Get(ctx, id)
@@ -249,8 +251,8 @@ func (c *Clock) publishSlot(ctx context.Context, s schedules.Schedule) error {
 	return nil
 }
 
-// tellMissed tells people once which slots were missed, before the slot that is done in
-// their place.
+// tellMissed tells people once which slots were missed, before the text of the slot that now
+// stands for all of them is published.
 func (c *Clock) tellMissed(ctx context.Context, s schedules.Schedule, at bus.Address) error {
 	late := time.Since(s.Slot)
 	if s.Missed == 0 && late < lateAfter {

@@ -16,12 +16,12 @@ import (
 	"parley/tools/schedule"
 )
 
-// A Desk gives the tool schedule its access to a Clock.
+// A Desk lets the agent's tool "schedule" add, list and cancel schedules.
 type Desk struct{ Clock *Clock }
 
 var _ schedule.Desk = Desk{}
 
-// idLength is how long the id of a schedule is: people type it.
+// idLength is how many characters a schedule's id has: few, because people type it.
 const idLength = 10
 
 // idOf returns the id of the schedule that a call adds: the same for each attempt of the
@@ -86,8 +86,8 @@ func (d Desk) Add(ctx context.Context, call tools.Call, w schedule.Request) (sch
 	return entry(s, call), nil
 }
 
-// setTimer sets the timer of a stored schedule. If that fails the slot is late, when the
-// sweep finds it.
+// setTimer sets the timer of a schedule that is stored already. If that fails, the sweep finds
+// the slot when it is overdue, so it is only late.
 func (d Desk) setTimer(ctx context.Context, s schedules.Schedule) {
 	if err := d.Clock.setTimer(ctx, s); err != nil {
 		d.Clock.Log.Warn("a schedule has no timer yet", slog.String("schedule", s.ID), slog.Any("error", err))
@@ -169,8 +169,8 @@ func (d Desk) Cancel(ctx context.Context, call tools.Call, id string) error {
 	return nil
 }
 
-// Known implements schedule.Desk: it reports whether the session has a schedule of that
-// id.
+// Known implements schedule.Desk: it reports whether the session has a schedule of that id, which
+// the model has named.
 func (d Desk) Known(ctx context.Context, call tools.Call, id string) (bool, error) {
 	s, err := d.Clock.Table.Get(ctx, id)
 	if errors.Is(err, schedules.ErrNone) {

@@ -12,8 +12,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Print prints the completion script of a shell for the program whose command line is n.
-// Shell is bash, zsh or fish; values has for some flags the values that are offered.
+// Print prints the completion script of a shell for the program whose command line is n. Shell is
+// bash, zsh or fish; values has, for some flags by name, the values that are offered.
 func Print(out io.Writer, shell string, n *kong.Node, values map[string][]string) {
 	var all []completed
 	collect(n, "", nil, &all)
@@ -28,14 +28,15 @@ func Print(out io.Writer, shell string, n *kong.Node, values map[string][]string
 	}
 }
 
-// A completed is a command with the subcommands and flags that may follow it.
+// A completed is a command with the subcommands and flags that completion offers after it.
 type completed struct {
 	path     string // "pairing list"; "" is the program
 	commands []*kong.Node
 	flags    []*kong.Flag
 }
 
-// collect adds a command and its subcommands to all.
+// collect appends a command and, behind it, its subcommands to all. Above are the flags of the
+// commands above it, which it takes too.
 func collect(n *kong.Node, path string, above []*kong.Flag, all *[]completed) {
 	c := completed{path: path, flags: append([]*kong.Flag{}, above...)}
 	c.flags = append(c.flags, n.Flags...)
