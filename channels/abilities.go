@@ -21,8 +21,8 @@ type Typer interface {
 
 // A Reconciler finds out whether a part whose sending was cut off has arrived.
 type Reconciler interface {
-	// FindSent returns the platform's id of the part and true if the part has arrived, and
-	// false if it is certain that the part was not sent. An error means that nobody can tell.
+	// FindSent returns the platform's id of the part and true if the part has arrived, and false if
+	// the part certainly has not. An error means that nobody can tell.
 	FindSent(ctx context.Context, to bus.Address, part Part) (id string, sent bool, err error)
 }
 
@@ -40,11 +40,11 @@ type FileSender interface {
 
 // A FileLimiter knows the largest file that its platform accepts from a bot.
 type FileLimiter interface {
-	// MostFileBytes returns how large a file that a bot sends may be.
+	// MostFileBytes returns how many bytes a file that a bot sends may have.
 	MostFileBytes() int64
 }
 
-// MostFileBytes returns how large a file sent to a channel may be: the channel's limit, and
+// MostFileBytes returns how many bytes a file sent to a channel may have: the channel's limit, and
 // never more than most.
 func MostFileBytes(ch Channel, most int64) int64 {
 	if l, ok := ability[FileLimiter](ch); ok {
@@ -72,7 +72,7 @@ type MembershipChecker interface {
 // AsMembershipChecker returns the channel as a MembershipChecker; false if it is none.
 func AsMembershipChecker(ch Channel) (MembershipChecker, bool) { return ability[MembershipChecker](ch) }
 
-// A TimeZoner looks up the time zones of people.
+// A TimeZoner looks up the time zones of people, so that their schedules run at their own hours.
 type TimeZoner interface {
 	// TimeZone returns the name of a person's time zone, such as Europe/Berlin; "" if the
 	// platform does not know it.
@@ -98,10 +98,10 @@ type ThreadReader interface {
 // AsThreadReader returns the channel as a ThreadReader; false if it is none.
 func AsThreadReader(ch Channel) (ThreadReader, bool) { return ability[ThreadReader](ch) }
 
-// AsHost returns the channel as a Host; false if it is none.
+// AsHost returns the channel as a Host (see welcome.go); false if it is none.
 func AsHost(ch Channel) (Host, bool) { return ability[Host](ch) }
 
-// A Captioner accepts less text beside a file than in a message without one.
+// A Captioner is a channel that accepts less text beside a file than in a message without one.
 type Captioner interface {
 	// CaptionLength returns the most text beside a file, in the unit of Limits.Length.
 	CaptionLength() int
@@ -170,7 +170,7 @@ func (b *limitedReader) Read(p []byte) (int, error) {
 	return 0, ErrTooLarge
 }
 
-// Close closes the underlying reader.
+// Close closes the reader that is limited.
 func (b *limitedReader) Close() error { return b.from.Close() }
 
 // AsFetcher returns the channel as a Fetcher; false if it is none.
@@ -195,8 +195,8 @@ type Reactor interface {
 // A Replier says where replies to a message are posted, on platforms where that is not the
 // address to which the message was sent.
 type Replier interface {
-	// ReplyAddress returns the address at which a reply would appear to the message that
-	// was sent to `to` and has the platform's id `id`. Its errors are *SendError.
+	// ReplyAddress returns the address at which people's replies to a message would appear. The
+	// message was sent to `to` and has the platform's id `id`. Its errors are *SendError.
 	ReplyAddress(ctx context.Context, to bus.Address, id string) (bus.Address, error)
 }
 
@@ -210,7 +210,7 @@ func AsReactor(ch Channel) (Reactor, bool) { return ability[Reactor](ch) }
 type Whisperer interface {
 	// Whisper shows the part to the user with that id only. Its errors are *SendError.
 	Whisper(ctx context.Context, to bus.Address, user string, part Part) error
-	// Alone returns the address of the private chat of the bot with a person, who is named
+	// Alone returns the address of the private chat of the bot with a person, whose id is written
 	// as in bus.Person.
 	Alone(ctx context.Context, person string) (bus.Address, error)
 }
@@ -248,8 +248,8 @@ func RefusalOf(ch Channel, code string) Refusal {
 	return ""
 }
 
-// An HTTPReceiver can receive what people say by HTTP requests of its platform, instead of
-// over a connection of its own. Each request may go to any process of the fleet in which
+// An HTTPReceiver is a channel whose platform can send what people say by HTTP requests, instead of
+// over a connection that the bot opens. Each request may go to any process of the fleet in which
 // Receive runs. The channel itself checks that requests come from the platform.
 type HTTPReceiver interface {
 	// ServeHTTP answers a request with 200 once the messages in it are published by the
@@ -288,7 +288,7 @@ func InviteLink(ch Channel, code string) string {
 	return ""
 }
 
-// A Prefixer is a channel on which commands do not begin with a slash.
+// A Prefixer is a channel on which commands begin with something other than a slash.
 type Prefixer interface {
 	CommandPrefix() string
 }
@@ -302,7 +302,7 @@ func CommandPrefix(ch Channel) string {
 	return "/"
 }
 
-// ability asserts the optional interface A of a channel.
+// ability returns the channel as the optional interface A; false if it has no such ability.
 func ability[A any](ch Channel) (A, bool) {
 	a, ok := ch.(A)
 	return a, ok
@@ -311,12 +311,12 @@ func ability[A any](ch Channel) (A, bool) {
 // A Historian reads back what people have said in a chat. Its errors are *SendError:
 // Rejected where there is no such chat, or the bot is not in it.
 type Historian interface {
-	// History returns the newest utterances at an address since that time, at most `most`
-	// of them, oldest first: those of a thread, or of a chat with all its threads. The zero
-	// time means from the beginning. `more` reports that there are older ones since that
-	// time.
+	// History returns the newest utterances at an address since that time, at most `most` of them,
+	// oldest first: those of a thread if the address has one, and else those of the chat with all
+	// its threads. The zero time means from the beginning. `more` reports that there are older ones
+	// since that time.
 	History(ctx context.Context, at bus.Address, since time.Time, most int) (said []Utterance, more bool, err error)
-	// IsIn reports whether a person, named as in bus.Person, is a member of a chat.
+	// IsIn reports whether a person, whose id is written as in bus.Person, is a member of a chat.
 	IsIn(ctx context.Context, chat, person string) (bool, error)
 	// FindChat returns the id of the chat that people call by that name, among those that
 	// the bot is in; "" if there is none.

@@ -25,13 +25,13 @@ const (
 	Sending = "sending" // handed to the platform; if found after a crash, nobody knows whether it was sent
 	Sent    = "sent"
 	Failed  = "failed"  // will not be sent
-	Unsure  = "unknown" // may have been sent, and the bot does not find out or try again
-	Drafted = "draft"   // not final: sent if it has a PlatformID, and to be replaced by the finished answer
+	Unsure  = "unknown" // may have been sent or not; the bot does not try again, nor to find out
+	Drafted = "draft"   // shows an unfinished answer, which is to replace it; sent if it has a PlatformID
 )
 
 // A SentPart is the recorded state of one part of a message.
 type SentPart struct {
-	Text  string // rendered for the platform; empty once nothing is to be sent any more
+	Text  string // the text as rendered for the platform; empty once nothing of the part is to be sent any more
 	Plain string
 	State string
 	// Edits is the platform's id of the message whose text this part replaces;
@@ -58,11 +58,11 @@ type Send struct {
 	// none.
 	Session string
 	Parts   []SentPart
-	At      time.Time // of the last change
+	At      time.Time // when something last changed
 }
 
-// State returns the state of the whole message: failed, unknown or queued if a part is,
-// else sent.
+// State returns the state of the whole message: Failed, Unsure or Queued if one of its parts is in
+// that state, looked for in this order, else Sent.
 func (s Send) State() string {
 	state := Sent
 	for _, p := range s.Parts {
@@ -82,16 +82,17 @@ func (s Send) State() string {
 
 // Sends records each part of a message before it is sent, and then what became of the part.
 type Sends interface {
-	// Begin records a message and its parts as queued, with the first part as sending, and
-	// returns it with fresh = true; it records parts given as Failed or Drafted as that. If
-	// the message is known already, Begin changes nothing and returns it as recorded, with
-	// its parts as they were first rendered. The record is durable when Begin returns.
+	// Begin records a message before it is sent: its first part as sending and the others as
+	// queued, but parts given as Failed or Drafted as that. It returns the message with fresh =
+	// true. If the message is known already, Begin changes nothing and returns it as recorded, with
+	// its parts as they were first rendered, and fresh = false. The record is durable when Begin
+	// returns.
 	Begin(ctx context.Context, send Send) (known Send, fresh bool, err error)
-	// Mark replaces everything that is recorded of one part except File and its texts; the
-	// texts are dropped once the part is not to be sent any more. Interrupted only grows,
-	// because a lower count comes from a process that was paused meanwhile. For the same
-	// reason Mark ignores a change of a finished part back to queued, sending or drafted.
-	// The record is durable when Mark returns.
+	// Mark replaces what is recorded of one part of the message with that id by now, except File
+	// and the texts, which it drops once the part is not to be sent any more. Interrupted only
+	// grows, because a lower count comes from a process that was paused meanwhile. For the same
+	// reason Mark ignores a change of a finished part back to queued, sending or drafted. The
+	// record is durable when Mark returns.
 	Mark(ctx context.Context, id string, part int, now SentPart) error
 	// Lookup returns a message; ErrNoSend if none has that id.
 	Lookup(ctx context.Context, id string) (Send, error)
@@ -116,7 +117,8 @@ type Submission struct {
 	At           time.Time
 }
 
-// ErrOtherBody says that an Idempotency-Key was used before with another request.
+// ErrOtherBody says that an Idempotency-Key was used before with another request, so the program
+// has made a mistake.
 var ErrOtherBody = errors.New("the key was used before with another body")
 
 // Submissions remembers the submissions of programs.
@@ -134,7 +136,8 @@ type Submissions interface {
 // Subjects remembers for each subject which message of the platform's shows it, so that
 // later messages about the subject can refer to that one.
 type Subjects interface {
-	// Bind records the platform's id of the newest first part about a subject.
+	// Bind records, for a subject, the platform's id of the newest message about it (of its first
+	// part if it has several).
 	Bind(ctx context.Context, origin, subject string, at bus.Address, platformID string) error
 	// Bound returns the id that Bind recorded last; "" if there is none.
 	Bound(ctx context.Context, origin, subject string, at bus.Address) (platformID string, err error)
@@ -169,9 +172,9 @@ type Pairings interface {
 	// if there is one. Codes are unguessable and valid for an hour. Ask stores only ids;
 	// SetName adds a name.
 	Ask(ctx context.Context, person, chat string) (Pairing, error)
-	// Admit admits a person by a code: the one whose request has that code or, with an
-	// owner's code, the one who said it. It returns ErrNoCode if the code is not valid.
-	// Repeated because its answer was lost, it returns the same result again.
+	// Admit admits a person by a code: the one who asked and got that code or, if it is an owner's
+	// code, the person who said it. It returns ErrNoCode if the code is not valid. Repeated because
+	// its answer was lost, it returns the same result again.
 	Admit(ctx context.Context, by Admission) (Pairing, error)
 	// OfferOwner makes a code for a channel; the first person who says it there becomes the
 	// bot's owner. The channel's earlier offer becomes void. The code is valid for an hour,
@@ -182,7 +185,7 @@ type Pairings interface {
 	StandingOffer(ctx context.Context, channel string) (code string, err error)
 	// Pairings lists admissions and open requests, sorted by person.
 	Pairings(ctx context.Context) ([]Pairing, error)
-	// Paired returns a person's admission; false if there is none. It returns the account in
+	// Paired returns a person's admission; false if there is none. The Pairing's Account is set in
 	// both cases.
 	Paired(ctx context.Context, person string) (Pairing, bool, error)
 	// SetName records the platform's name of a person who is admitted or asks to be.
@@ -218,10 +221,12 @@ type Chats interface {
 	// Assign records that a chat's session is chat.Session from now on; an unknown chat is
 	// recorded whole. The record is durable when Assign returns.
 	Assign(ctx context.Context, chat Chat) error
-	// SessionAt returns the session of the chat with that address; "" for an unknown chat.
+	// SessionAt returns the key of the session of the chat with that address; "" for an unknown
+	// chat.
 	SessionAt(ctx context.Context, at bus.Address) (session string, err error)
-	// SessionOf returns the session that wrote the message with that id of the platform's in
-	// a chat; "" if no session is known to have written it. The thread of at does not matter.
+	// SessionOf returns the key of the session that wrote the message to which the platform gave
+	// that id in a chat; "" if no session is known to have written it. The thread in `at` does not
+	// matter.
 	SessionOf(ctx context.Context, at bus.Address, message string) (session string, err error)
 }
 
@@ -238,17 +243,18 @@ type Asks interface {
 	// `ours` reports that this call ended it, or an earlier call with the same answer and
 	// Cause. It returns bus.ErrNoAsk if no ask has that id.
 	EndAsk(ctx context.Context, id, state string, answer bus.Answer) (ask bus.Ask, ours bool, err error)
-	// NoteTold records that the session's log contains how the ask has ended.
+	// NoteTold records that the session's log contains how the ask has ended, so that UntoldAsks no
+	// longer lists it.
 	NoteTold(ctx context.Context, id string) error
 	// OpenAsks lists the open asks, the oldest first.
 	OpenAsks(ctx context.Context) ([]bus.Ask, error)
 	// Waits reports whether a session has an open ask.
 	Waits(ctx context.Context, session string) (bool, error)
-	// UntoldAsks lists the asks that ended before a time and whose end is not recorded by
-	// NoteTold.
+	// UntoldAsks lists the asks that ended before a time and for which NoteTold was not called:
+	// their sessions have to be told.
 	UntoldAsks(ctx context.Context, before time.Time) ([]bus.Ask, error)
-	// Granted reports whether the call with that hash was approved for the whole session
-	// since a time, and by whom.
+	// Granted reports whether people have approved the tool call with that hash for the whole
+	// session since a time, and by returns who did.
 	Granted(ctx context.Context, session, hash string, since time.Time) (by string, ok bool, err error)
 	// EndGrants ends the approvals that hold for a whole session: from now on each call is
 	// asked about again. An ask that is open now and then approved for the session is
@@ -256,12 +262,13 @@ type Asks interface {
 	EndGrants(ctx context.Context, session string) error
 }
 
-// Processes remembers what each running process understands of what others write, as a
-// number that grows with the releases. Releases from before this number record none.
+// Processes remembers for each running process how new the formats are that it can read, as a
+// number that grows with the releases. What an older process would misunderstand is written only
+// when all can read it. Releases from before this number record none.
 type Processes interface {
 	// NoteProcess records the number for the process of that name; 0 removes the record.
 	NoteProcess(ctx context.Context, name string, understands int) error
-	// Understand reports whether all of these processes have at least that number.
+	// Understand reports whether all of these processes have recorded at least the number least.
 	Understand(ctx context.Context, names []string, least int) (bool, error)
 }
 
@@ -276,9 +283,9 @@ type Remark struct {
 // is found by a subject, such as "introduced", and by what it is about. Values are ids,
 // words of the program and times, never anything that somebody said.
 type Notes interface {
-	// Note stores a value in place of the one before; "" removes it. The value is durable
-	// when Note returns. A caller who tells people something first publishes it under an id
-	// made of what it is about, and notes it afterwards.
+	// Note stores a value in place of the one before; "" removes it. The value is durable when Note
+	// returns. A caller who tells people something first publishes the message, under an id made of
+	// what it is about, and calls Note afterwards.
 	Note(ctx context.Context, subject, about, value string) error
 	// NoteFirst stores a value unless there is one, and returns the stored value: the same
 	// for all callers.
@@ -298,7 +305,7 @@ type Link struct {
 	// all of them.
 	Account string
 	Chat    string // the private chat of this person with the bot
-	Cause   string // the id of the command that linked this person; "" for the one who made the code
+	Cause   string // the id of the message with the command that linked this person; "" for the person who made the code
 }
 
 // A Linking is the use of a link code by a person.
@@ -306,18 +313,18 @@ type Linking struct {
 	Code   string
 	Person string
 	Chat   string
-	Cause  string // the id of the command, which may be delivered again
+	Cause  string // the id of the message with the command, which may be delivered again
 }
 
 // An Offer is a person's request for a link code.
 type Offer struct {
 	Person string
 	Chat   string
-	Cause  string // the id of the command, which may be delivered again
+	Cause  string // the id of the message with the command, which may be delivered again
 }
 
-// Links remembers which people are the same human. What agents remember of one of them
-// belongs to all.
+// Links remembers which people on different channels are the same human. What agents remember of
+// one of them belongs to all.
 type Links interface {
 	// OfferLink makes a code by which somebody else is linked with a person, and voids the
 	// person's earlier code. A code is valid for ten minutes, and once. Repeated with the
@@ -336,25 +343,26 @@ type Links interface {
 	Linked(ctx context.Context, person string) ([]Link, error)
 }
 
-// Memories is what agents remember beyond one conversation, stored by scope and owner:
-// memories of a person, shared by all who are linked with them, and of an agent.
+// Memories stores what agents remember beyond one conversation, by scope and owner: memories of a
+// person, shared by all who are linked with that person, and memories of an agent.
 type Memories interface {
-	// Recall returns the memory of an owner; untrusted says that strangers may have written
-	// it.
+	// Recall returns the memory of an owner, "" if there is none; untrusted says that strangers may
+	// have written some of it.
 	Recall(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
 	// RecallFor returns the memories of an agent and of a person by one query; "" stands
 	// for no person.
 	RecallFor(ctx context.Context, agent, person string) (ofAgent, ofPerson Memory, err error)
-	// Remember replaces a memory by the result of change, which may be called more than
-	// once; the result "" deletes the memory. `call` is the key of the tool call that asks
-	// for this: if that call was carried out before, nothing changes. `overwrite` says that
-	// nothing of the old content stays.
+	// Remember replaces a memory by the result of change, which gets the old content and may be
+	// called more than once; the result "" deletes the memory. `call` is the key of the tool call
+	// that asks for this: if that call was carried out before, nothing changes. `overwrite` says
+	// that nothing of the old content stays, `untrusted` that strangers may have written some of
+	// the new.
 	Remember(ctx context.Context, scope, owner, call string, overwrite, untrusted bool, change func(old string) (string, error)) error
-	// Forget erases a memory, and its traces in files.
+	// Forget erases a memory, also from the book's files.
 	Forget(ctx context.Context, scope, owner string) error
 }
 
-// A Memory is what is remembered of one owner.
+// A Memory is what is remembered for one owner.
 type Memory struct {
 	Content   string
 	Untrusted bool // strangers may have written it

@@ -28,16 +28,16 @@ import (
 // A Channel is one account on one chat platform. channelstest.RunChannel checks what
 // is promised here, and in abilities.go, on each adapter with a fake of its platform.
 type Channel interface {
-	// Receive hands what people say to publish until ctx is done. It acknowledges a message
-	// to the platform only after publish has returned nil; when publish fails it hands on
-	// the same message again, a little later, and nothing of the same chat before it. It
-	// survives outages with backoff; it returns a *SendError of kind Stop when the platform
-	// refuses this account. It may call publish for several chats at once. An ErrUnjudged
-	// of publish is about one person: other people's messages of the chat need not wait.
+	// Receive hands what people say to publish until ctx is done. It acknowledges a message to the
+	// platform only after publish has returned nil; when publish fails it hands on the same message
+	// again, a little later, and no later message of the same chat before it. It survives outages
+	// with backoff; it returns a *SendError of kind Stop when the platform refuses this account. It
+	// may call publish for several chats at once. If publish returns ErrUnjudged, that is about one
+	// person: other people's messages of the chat need not wait.
 	Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error
 
-	// Send delivers one part, rendered in the dialect of Limits and within them,
-	// and returns the platform's id for it. Its errors are *SendError; any other
+	// Send delivers one part, whose text is in the dialect that Limits names and not longer than
+	// Limits allow, and returns the platform's id for it. Its errors are *SendError; any other
 	// error counts as Unknown.
 	Send(ctx context.Context, to bus.Address, part Part) (id string, err error)
 
@@ -52,7 +52,7 @@ var ErrUnjudged = errors.New("the platform does not tell now who this is")
 // A Part is one message in the form in which a platform accepts it; a long text becomes
 // several parts.
 type Part struct {
-	// Key names the part for good: the message's id and the part's number.
+	// Key names the part for good: PartKey makes it of the message's id and the part's number.
 	Key string
 	// Session is the session that wrote the message; "" if none did.
 	Session string
@@ -83,10 +83,10 @@ type Growth struct {
 	// Turn is the id of the turn, which is the id of the message that began it, if a
 	// message did.
 	Turn string
-	// Answer numbers the texts that a turn says: after a tool has run the turn begins
-	// another.
+	// Answer is the number of the text among those that the turn says: after a tool has run the
+	// turn begins another.
 	Answer int
-	Text   string // Markdown, as it was said
+	Text   string // the answer as far as it is said, as Markdown
 	// Step counts the tools that the turn has begun. Doing describes the last of them as
 	// Markdown, and Title describes it without markup; "" means none.
 	Step         int
@@ -116,8 +116,9 @@ type Limits struct {
 	EditBytes int
 	// Markdown says that parts may have Part.Markdown.
 	Markdown bool
-	// Streams says that parts may have Part.Growing, because the platform has messages that
-	// grow. The part that FindSent is given for such a message has Growing too.
+	// Streams says that parts may have Part.Growing, because the platform has messages that grow
+	// while they are written. A part of such a message has Growing too when it is passed to
+	// FindSent.
 	Streams bool
 	Chat    Pace
 	Group   Pace // the pace in each chat for which IsGroup is true; zero means that Chat applies
@@ -127,8 +128,8 @@ type Limits struct {
 	// DraftEvery is the least time between two edits by which an Editor shows an unfinished
 	// answer in a chat; 0 means that answers are shown only when they are finished.
 	DraftEvery time.Duration
-	// Drafts is the pace of edits in all chats together. Beginning a draft counts as well,
-	// for the last edit, which is the answer.
+	// Drafts is the pace of edits in all chats together. Posting a draft counts as an edit too,
+	// because the answer will edit the draft at last.
 	Drafts Pace
 }
 
@@ -146,11 +147,11 @@ type Fault string
 const (
 	// Retry: the part was not sent; try again, not before RetryAfter.
 	Retry Fault = "retry"
-	// Rejected: this message or this place will never work.
+	// Rejected: sending this message, or anything to this place, will never succeed.
 	Rejected Fault = "rejected"
-	// Stop: the platform refuses this account; nothing will work.
+	// Stop: the platform refuses this account, so no request will succeed.
 	Stop Fault = "stop"
-	// Unknown: nobody can tell whether it was sent.
+	// Unknown: nobody can tell whether the part was sent.
 	Unknown Fault = "unknown"
 )
 

@@ -10,11 +10,11 @@ import (
 )
 
 // errLeaseLost says that a request was not sent because its process was paused and has lost the
-// lease meanwhile: another process may be sending the same message by now.
+// lease of the mailbox meanwhile: another process may be sending the same message by now.
 var errLeaseLost = errors.New("too late to be sent")
 
-// LeasePatience is how long after a successful check the process may assume that it still
-// holds the lease: less than the time that the lease then has left.
+// LeasePatience is how long after a successful check a process may assume, without asking again,
+// that it still holds the lease: less than the time that the lease then has left.
 const LeasePatience = 2 * time.Second
 
 // A LeaseCheck finds out whether this process still holds the lease under which it sends:

@@ -5,9 +5,10 @@ type Mention string
 
 // The mentions. In a private chat of one person with the bot every message is meant for it.
 const (
-	// MentionAlways: messages that address the bot, by its name or as a reply to it.
+	// MentionAlways: only messages that address the bot, by its name or as a reply to it.
 	MentionAlways Mention = "always"
-	// MentionThreads: those, and all messages in a thread in which the bot takes part.
+	// MentionThreads: those that MentionAlways means, and all messages in a thread in which the bot
+	// takes part.
 	MentionThreads Mention = "threads"
 	// MentionNever: all messages of the group, whether or not they mention the bot.
 	MentionNever Mention = "never"

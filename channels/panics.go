@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// LogPanic logs a panic with its type and stack but without its value, which may contain
-// what somebody wrote.
+// LogPanic logs a panic r with its type and stack but without its value, which may contain what
+// somebody wrote. what says what was being done, for which channel and message id.
 func LogPanic(log *slog.Logger, what, channel, id string, r any) {
 	log.Error("panic in a channel", slog.String("what", what), slog.String("channel", channel), slog.String("id", id),
 		slog.String("panic", fmt.Sprintf("%T", r)), slog.String("stack", string(debug.Stack())))

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// A Reachability remembers whether the last call reached the platform; an adapter that
-// embeds it is a Connector. A new one counts as reached.
+// A Reachability remembers whether the last call reached the platform. An adapter that embeds one
+// is a Connector. At first the platform counts as reached.
 type Reachability struct{ lost atomic.Bool }
 
 // Note records how a call of the platform ended. An error does not count against the

@@ -22,6 +22,6 @@ type Host interface {
 
 // A Welcome is the text for a person who opens a place of the bot's.
 type Welcome struct {
-	Admitted bool   // the person may talk to the bot
-	Text     string // Markdown
+	Admitted bool   // whether the person may talk to the bot
+	Text     string // what the person is shown, as Markdown
 }

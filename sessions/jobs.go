@@ -94,7 +94,7 @@ type Jobs interface {
 	// yet.
 	OpenJobs(ctx context.Context) ([]OpenJob, error)
 	// StopJobs asks the session's running jobs to end, or only the job with that id if id is not
-	// "". cause is the id of the message or call that wants this. StopJobs returns how many jobs
+	// "". cause names what asks for it and is stored in Job.Stop. StopJobs returns how many jobs
 	// were asked to end for that cause, so a repeated call returns the same number.
 	StopJobs(ctx context.Context, session, id, cause string) (int, error)
 	// NoteOutput records what a running job has printed.

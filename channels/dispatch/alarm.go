@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// An alarm wakes one sleeping goroutine when something is due, however many others ring it.
-// Only newAlarm makes a usable one.
+// An alarm wakes one sleeping goroutine when something is due, or earlier when others ring it. Only
+// newAlarm makes a usable one.
 type alarm struct{ rung chan struct{} }
 
 func newAlarm() alarm { return alarm{make(chan struct{}, 1)} }

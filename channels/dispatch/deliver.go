@@ -13,8 +13,8 @@ import (
 	"parley/channels/markup"
 )
 
-// deliver sends one message, beginning with the first part that is not known to be sent. It
-// returns nil once the message needs nothing more, and else a *deliveryError.
+// deliver sends one message, beginning with the first part that is not known to be sent. It returns
+// nil once nothing more is to be done for the message, and else a *deliveryError.
 func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message, attempts int) error {
 	out, err := bus.DecodeOutbound(m.Body)
 	if err != nil || out.To.Chat == "" {
@@ -53,8 +53,8 @@ func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message,
 	return err
 }
 
-// recovering calls work, and turns a panic into an error: the message is tried again like
-// after any other failure, and given up after leastAttempts.
+// recovering calls work, and turns a panic into an error: the message is then tried again as after
+// any other failure, and given up after leastAttempts.
 func (d *delivery) recovering(work func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -103,8 +103,8 @@ func (d *delivery) send(ctx, work context.Context) error {
 	return nil
 }
 
-// begin records the message and its parts, unless the book knows it. fresh reports that
-// this call has just recorded the first part as sending.
+// begin records the message and its parts in the book, unless the book knows them. fresh reports
+// that this call has just recorded the first part as sending.
 func (d *delivery) begin(ctx, work context.Context) (fresh bool, err error) {
 	// Begin records the first part as sending, so this waits for the pace before.
 	if !d.hasExpired() {
@@ -145,8 +145,8 @@ func (d *delivery) partExpired(i int) bool {
 	return true
 }
 
-// sendPart does the next step for one part. inHand says that this process has just recorded
-// the part as sending.
+// sendPart does for one part what its state demands: it sends the part, finds out whether it
+// arrived, or leaves it. inHand says that this process has just recorded the part as sending.
 func (d *delivery) sendPart(ctx, work context.Context, i int, inHand bool) error {
 	switch p := d.record.Parts[i]; p.State {
 	case channels.Failed: // giving the message up was cut off
@@ -176,8 +176,8 @@ func (d *delivery) sendPart(ctx, work context.Context, i int, inHand bool) error
 	return d.transmit(work, i)
 }
 
-// resolveCutOff handles a part that was found as sending, which means that its send was cut
-// off. settled reports that the part needs nothing more.
+// resolveCutOff handles a part that the book has as sending although nobody sends it: an earlier
+// attempt was cut off. settled reports that nothing more is to be done for the part.
 func (d *delivery) resolveCutOff(ctx, work context.Context, i int) (settled bool, err error) {
 	p := d.record.Parts[i]
 	if p.Edits != "" && d.partExpired(i) {
@@ -215,10 +215,10 @@ func (d *delivery) resolveCutOff(ctx, work context.Context, i int) (settled bool
 	return false, d.mark(work, i, p)
 }
 
-const unknownNeedWait = 30 * time.Second // wait where another release has to send
+const unknownNeedWait = 30 * time.Second // how long a message waits that only another release can send
 
-// unknownNeed returns the first need that this release does not know, and whether there is
-// one.
+// unknownNeed returns the first of a message's needs (see bus.Outbound) that this release does not
+// know, and whether there is one.
 func unknownNeed(needs []string) (string, bool) {
 	known := []string{bus.NeedFiles}
 	for _, need := range needs {

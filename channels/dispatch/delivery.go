@@ -27,17 +27,17 @@ type delivery struct {
 	*run
 	lease    bus.Lease
 	out      bus.Outbound
-	to       bus.Address   // out.To, or the chat's new id if it moved
-	record   channels.Send // as the book has it; its ID is also the message's on the bus
+	to       bus.Address   // where the message goes: out.To, or the chat's new id if it moved
+	record   channels.Send // what the book has of the message; its ID is also the message's on the bus
 	attempts int
-	paced    bool              // waitForPace has reserved a send that was not made yet
+	paced    bool              // waitForPace has reserved a send under the rate limit that was not made yet
 	markdown map[string]string // the Markdown of each rendered text; made when first needed
 
 	enclosures []enclosure.Enclosure // the files that go with the message
 }
 
-// isSettled reports whether a part needs nothing more: it was sent, or nobody will ever know
-// whether it was, or it is a file that the message goes without.
+// isSettled reports whether nothing more is to be done for a part: it was sent, or nobody will ever
+// know whether it was, or it is a file that the message goes without.
 func (d *delivery) isSettled(i int) bool {
 	p := d.record.Parts[i]
 	return p.State == channels.Sent || p.State == channels.Unsure || isLeftOut(p)
@@ -56,12 +56,12 @@ func (d *delivery) hasArrived() bool {
 	return sent
 }
 
-// hasExpired reports whether the message is past its expiry.
+// hasExpired reports whether the message is past its expiry, so that nobody wants it any more.
 func (d *delivery) hasExpired() bool {
 	return !d.out.Expires.IsZero() && !time.Now().Before(d.out.Expires)
 }
 
-// waitForPace waits until the pace allows a send. If that would take long, it returns an
+// waitForPace waits until the rate limit allows a send. If that would take long, it returns an
 // error that gives the message back to the bus.
 func (d *delivery) waitForPace(ctx context.Context) error {
 	if d.paced {
@@ -80,7 +80,8 @@ func (d *delivery) waitForPace(ctx context.Context) error {
 	return nil
 }
 
-// waitAndCheckLease waits until the pace allows a send, and then checks the lease.
+// waitAndCheckLease waits until the rate limit allows a send, and then checks that this process
+// still holds the mailbox.
 func (d *delivery) waitAndCheckLease(ctx, work context.Context) error {
 	if err := d.waitForPace(ctx); err != nil {
 		return err
@@ -103,7 +104,7 @@ func (d *delivery) checkLease(work context.Context) error {
 	return giveBackFor(0)
 }
 
-// mark records in the book the state of a part.
+// mark records the state of part i in the book.
 func (d *delivery) mark(work context.Context, i int, now channels.SentPart) error {
 	err := d.writeToBook(work, d.lease.Lost(), func(ctx context.Context) error { return d.Book.Mark(ctx, d.record.ID, i, now) })
 	if err != nil {
@@ -113,7 +114,7 @@ func (d *delivery) mark(work context.Context, i int, now channels.SentPart) erro
 	return nil
 }
 
-// errFromBook logs an error of the book and returns one that tries the message again a
+// errFromBook logs an error of the book and returns one with which the message is tried again a
 // little later.
 func (d *delivery) errFromBook(err error) error {
 	d.Log.Error("book could not be used", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
@@ -136,9 +137,9 @@ func (d *delivery) platformPart(i int) channels.Part {
 	return part
 }
 
-// markdownOf returns a part as Markdown, where the channel shows that better than its text,
-// and else "". The book does not store it, so it is rendered again from the message; it
-// belongs to a part if the part's text is the same.
+// markdownOf returns a part's text as Markdown, where the channel shows that better than the
+// rendered text, and else "". The book does not store the Markdown, so it is rendered again from
+// the message; it belongs to the part if both have the same rendered text.
 func (d *delivery) markdownOf(p channels.SentPart) string {
 	if !d.limits.Markdown || p.File {
 		return ""
@@ -156,9 +157,9 @@ func (d *delivery) markdownOf(p channels.SentPart) string {
 	return d.markdown[p.Text]
 }
 
-// buttons returns the buttons to show with the message's last part. A message about a
-// subject, which a later one replaces, has buttons only if that edit removes them again: if
-// it is one text that may be edited.
+// buttons returns the buttons to show with the message's last part. If the message is about a
+// subject, a later message will replace it; then it has buttons only if that edit can remove them
+// again, that is, if the message is a single text that may be edited.
 func (d *delivery) buttons() []bus.Button {
 	if len(d.out.Buttons) == 0 || d.record.Parts[len(d.record.Parts)-1].File {
 		return nil
@@ -169,8 +170,8 @@ func (d *delivery) buttons() []bus.Button {
 	return channels.ShownButtons(d.Channel, d.out.Buttons)
 }
 
-// markUnsent records that a part was certainly not sent. If the lease is lost by now, it
-// changes nothing, because another process may be sending the part.
+// markUnsent records that a part was certainly not sent. If the lease is lost by then, it records
+// nothing, because another process may be sending the part.
 func (d *delivery) markUnsent(work context.Context, i int) error {
 	if err := d.checkLease(work); err != nil {
 		return err
@@ -205,11 +206,11 @@ func (d *delivery) retryLater(work context.Context, fault *channels.SendError) e
 // with the message. With no field set, the message goes back to the bus at once, and the
 // delivery counts as an attempt.
 type deliveryError struct {
-	discarded bool          // remove it without sending: nobody misses it
-	bury      string        // make it a dead letter for this reason; "" means not to
-	after     time.Duration // give it back, and do not claim it again before that time
+	discarded bool          // remove the message without sending it: nobody misses it
+	bury      string        // make the message a dead letter for this reason; "" means not to
+	after     time.Duration // give the message back to the bus, which lets nobody claim it again before that time is over
 	uncounted bool          // giving it back does not count as an attempt: it is not the message's fault
-	leaseLost bool          // do nothing with it: another process holds its mailbox
+	leaseLost bool          // do nothing with the message: another process holds its mailbox
 	refused   error         // the platform refuses the account; no delivery can succeed
 }
 

@@ -30,7 +30,7 @@ import (
 	"parley/channels/reactions"
 )
 
-// A Carrier is what a Dispatcher needs of the bus.
+// A Carrier is the part of the bus that a Dispatcher uses.
 type Carrier interface {
 	bus.Bus
 	bus.Holder
@@ -39,16 +39,17 @@ type Carrier interface {
 	bus.Inspector
 }
 
-// A Dispatcher sends the bot's messages through one channel. It works while it has the hold
-// "dispatch/NAME", so one process of the fleet sends for a channel and can keep its pace
-// exactly. Messages to one address are sent in order; addresses do not wait for each other.
+// A Dispatcher sends the bot's messages through one channel. It works while this process holds the
+// name "dispatch/NAME" (see bus.Holder), so one process of the fleet sends for a channel and can
+// keep its rate limits exactly. Messages to one address are sent in order; addresses do not wait
+// for each other.
 //
-// The book records each part as sending before the platform is called, and the outcome
-// right after. A part that is found as sending was cut off: the platform is asked whether
-// it arrived, if it can tell; otherwise the send counts as interrupted, and
-// Policy.OnUnknown decides. An edit that was cut off is repeated, which does no harm.
+// The book records each part as sending before the platform is called, and the outcome right after.
+// A part that is found as sending was cut off: the platform is asked whether it arrived, if it can
+// tell; otherwise the send counts as interrupted, and Policy.OnUnknown decides. An edit that was
+// cut off is repeated, which does no harm.
 type Dispatcher struct {
-	Name    string // the channel's, in the configuration
+	Name    string // the channel's name in the configuration
 	Channel channels.Channel
 	Bus     Carrier
 	Book    channels.Sends
@@ -85,21 +86,21 @@ type Dispatcher struct {
 
 // Policy says how long and how often a Dispatcher tries. A zero field means its default.
 type Policy struct {
-	// OnUnknown says what to do with a part if nobody can tell whether it was sent:
-	// "resend" (default) or "drop".
+	// OnUnknown says what to do with a part if nobody can tell whether it was sent: "resend" it
+	// (default) or "drop" it.
 	OnUnknown string
 	// GiveUp is the age at which a message is given up, once it has been tried ten times.
 	// Default: a day.
 	GiveUp time.Duration
-	// FallbackAfter is for messages with a fallback: a message of this age goes to its
-	// fallback once sends to its address have failed for this long and five times. Default:
-	// 15 minutes.
+	// FallbackAfter is for messages with a fallback address: a message of this age goes there once
+	// sends to its own address have failed for this long and at least five times. Default: 15
+	// minutes.
 	FallbackAfter time.Duration
-	// Drain is how long sends may continue after Run was told to stop. Default: 10 s.
+	// Drain is how long sends may continue after the context of Run has ended. Default: 10 s.
 	Drain time.Duration
 	// Timeout bounds one send; a file may take five times as long. Default: a minute.
 	Timeout time.Duration
-	// AtOnce bounds the addresses to which messages are sent at once. Default: 256.
+	// AtOnce is to how many addresses messages are sent at the same time. Default: 256.
 	AtOnce int
 	// Stream says how unfinished answers are shown: "" in the way that looks best on the
 	// platform, StreamEdit as messages that are edited, StreamOff not at all.
@@ -137,7 +138,8 @@ func (d Policy) withDefaults() Policy {
 // mostFiles is how many files are sent at once; each of them is in memory.
 const mostFiles = 4
 
-// longestHold is how long one mailbox is worked on before others get their turn.
+// longestHold is how long the mail of one address is worked on before other addresses get their
+// turn.
 const longestHold = pacing.LongestWait
 
 // Run sends messages until ctx is done, lets sends in flight finish, and returns nil. If
@@ -164,7 +166,7 @@ type run struct {
 	policy    Policy
 	limits    channels.Limits
 	pace      *pacing.Pacer
-	typing    *typing // nil where the channel shows none; likewise the next two
+	typing    *typing // nil where the channel shows no such thing; likewise the next two
 	drafts    *drafts
 	reactions *reactions.Reactions
 	moved     *movedChats
@@ -209,8 +211,8 @@ func (r *run) render(text string) []channels.SentPart {
 	return asParts(r.renderer.Render(text, r.limits.Dialect, r.limits.Length))
 }
 
-// renderEdit is render for a text whose first part replaces another, and so must fit into
-// an edit.
+// renderEdit does what render does, for a text whose first part replaces an earlier message and so
+// must fit into an edit.
 func (r *run) renderEdit(text string) []channels.SentPart {
 	return asParts(r.renderer.RenderFirst(text, r.limits.Dialect, r.limits.EditBytes, r.limits.Length))
 }

@@ -19,10 +19,10 @@ import (
 type draftCall struct {
 	*draft
 	id, text string
-	length   int // of the model's text, in characters
+	length   int // how long the model's text is so far, in characters
 	growth   channels.Growth
-	unknown  bool // first find out whether an earlier process has posted the draft
-	last     bool // the edit that closes the draft of a turn without an answer
+	unknown  bool // before the call: find out whether an earlier process has posted the draft
+	last     bool // whether this is the edit that closes the draft of a turn without an answer
 }
 
 // makeCall makes one call, and finishes it even when ctx is done, so that its outcome is known.
@@ -95,7 +95,8 @@ func (d *drafts) preview(ctx, work context.Context, one draftCall, to bus.Addres
 	}
 }
 
-// moreNoteLength is the room for the note that says how long the answer is, in Limits' unit.
+// moreNoteLength is the room that is kept free for the note that says how long the answer is, in
+// the unit of Limits.Length.
 const moreNoteLength = 120
 
 // draftPart returns what to show of a draft. Of an answer longer than one message it shows
@@ -128,7 +129,7 @@ func (d *drafts) draftPart(work context.Context, one draftCall) channels.Part {
 	return part
 }
 
-// mayGrow reports whether a draft may be begun as a message that grows.
+// mayGrow reports whether a draft may be begun as a message that grows (see Dispatcher.MayGrow).
 func (d *drafts) mayGrow(work context.Context) bool { return d.MayGrow == nil || d.MayGrow(work) }
 
 // isStillOurs looks up, before an edit, whether this process may still edit the draft: after a
@@ -152,15 +153,14 @@ func (d *drafts) isStillOurs(ctx, work context.Context, one draftCall) bool {
 	return true
 }
 
-// mayHaveLostHold reports whether this process stood still so long, or has ended its hold, that
-// others may use the channel since that time.
+// mayHaveLostHold reports whether, since that time, this process stood still so long that others
+// may send through the channel, or has given up the channel's name.
 func mayHaveLostHold(held context.Context, since time.Time) bool {
 	return held.Err() != nil || time.Since(since) > channels.LeasePatience
 }
 
-// channelLeaseCheck returns the lease check for drafts: this process may show them while it
-// has the hold of the channel. After a pause of the process the timer that ends the hold
-// fires a moment late, so the check waits for it.
+// channelLeaseCheck returns the lease check for drafts: this process may show them until held, its
+// hold of the channel, ends. The timer that ends it fires late after a pause, so the check waits.
 func channelLeaseCheck(held context.Context, asked time.Time) channels.LeaseCheck {
 	return channels.LeaseCheck{Asked: asked, Ask: func(context.Context) error {
 		select {
@@ -240,8 +240,8 @@ func (d *drafts) isSettledByAnother(work context.Context, one draftCall) bool {
 	return true
 }
 
-// resolveUnknown finds out whether a draft was posted. If nobody can tell, the draft is
-// neither posted again nor replaced by the answer.
+// resolveUnknown finds out whether an earlier process has posted a draft. If nobody can tell, the
+// draft is neither posted again nor replaced by the answer.
 func (d *drafts) resolveUnknown(work context.Context, x *draft) {
 	part := channels.SentPart{State: channels.Unsure, Interrupted: 1}
 	if r, can := channels.AsReconciler(d.Channel); can {
@@ -358,7 +358,7 @@ func (x *draft) markdown() string {
 	return strings.Join(texts, "\n\n")
 }
 
-// briefLine returns a short line about a tool call, as Markdown.
+// briefLine returns what a tool call is about on one short line, as Markdown.
 func briefLine(about string) string {
 	if utf8.RuneCountInString(about) > draftLine {
 		about = string([]rune(about)[:draftLine]) + "…"
@@ -373,7 +373,8 @@ const todoTool = "todo_write"
 // A todoList is a turn's newest list of tasks by todoTool; its text may arrive in pieces.
 type todoList struct{ call, text string }
 
-// update adds a progress event to the list, and returns the text for the line about the tool.
+// update adds a progress event of the tool to the list, and returns what the draft shows on the
+// line about the tool.
 func (l *todoList) update(e bus.Event) string {
 	if e.Tool != todoTool || e.Type != bus.ToolProgress {
 		return e.Delta
@@ -386,7 +387,7 @@ func (l *todoList) update(e bus.Event) string {
 	return far
 }
 
-// markdown returns the list as one paragraph, or nothing if it has no items.
+// markdown returns the list of tasks as one paragraph, or nothing if it has no items.
 func (l *todoList) markdown() []string {
 	lines := strings.Split(l.text, "\n")[1:]
 	if len(lines) == 0 {

@@ -15,8 +15,8 @@ import (
 	"parley/channels"
 )
 
-// loadLeft returns the drafts that earlier processes have left. It repeats until the book
-// answers: a message that should replace one of them must not be sent before.
+// loadLeft returns from the book the drafts that earlier processes have left. It repeats until the
+// book answers: a message that should replace one of them must not be sent before.
 func (d *drafts) loadLeft(ctx context.Context) []*draft {
 	for wait := firstBackoff; ; wait = min(2*wait, longestHold) {
 		known, err := d.Drafts.Drafts(ctx, d.Name)
@@ -107,8 +107,8 @@ func (d *drafts) dueCalls(now time.Time) (ready []draftCall, wait time.Duration)
 	return ready, max(d.wakesAt.Sub(now), draftPause)
 }
 
-// prepareCall prepares the call for a draft, and reports false if there is nothing to show
-// or the pace has no room.
+// prepareCall prepares the call that shows a draft, and reports false if there is nothing to show
+// or the rate limit has no room.
 func (d *drafts) prepareCall(x *draft, now time.Time) bool {
 	if x.state != draftUnknown {
 		if x.markdown() == "" {
@@ -201,8 +201,8 @@ func (d *drafts) draftFor(out bus.Outbound) *draft {
 	return nil
 }
 
-// noteFinished records that a message of its turn is finished. A message about a subject that did
-// not replace the draft leaves the draft for the turn's next message.
+// noteFinished records that a message of its turn is completely sent or given up. A message about a
+// subject that did not replace the draft leaves the draft for the turn's next message.
 func (d *drafts) noteFinished(work context.Context, out bus.Outbound) {
 	if x := d.draftFor(out); x != nil && out.Subject == "" {
 		d.mu.Lock()
@@ -212,9 +212,8 @@ func (d *drafts) noteFinished(work context.Context, out bus.Outbound) {
 	}
 }
 
-// releaseDraft records that a message of its turn has replaced the draft with that id of the
-// platform's, or is about to. The id "" means that the message is finished without
-// replacing one.
+// releaseDraft records that a message of its turn has replaced the draft with that platform id, or
+// is about to. The id "" means that the message is finished without replacing one.
 func (d *drafts) releaseDraft(work context.Context, out bus.Outbound, id string) {
 	x := d.draftFor(out)
 	if x == nil {

@@ -18,16 +18,16 @@ import (
 const (
 	// draftDelay is the age of a turn at which its draft appears; faster turns need none.
 	draftDelay   = time.Second
-	draftTimeout = 10 * time.Second // for one call of the platform
-	draftsAtOnce = 16               // calls of the platform
-	draftTries   = 3                // attempts to close a draft
+	draftTimeout = 10 * time.Second // the longest time that one call of the platform may take
+	draftsAtOnce = 16               // how many calls of the platform may run at once
+	draftTries   = 3                // how many times closing a draft is attempted
 	draftPause   = 50 * time.Millisecond
-	draftBytes   = 16 << 10 // kept of one answer; no platform shows more in one message
+	draftBytes   = 16 << 10 // how many bytes of one answer are kept; no platform shows more in one message
 	// A turn without events is forgotten after draftIdle, or after draftKept if it has a
 	// draft.
 	draftIdle = 10 * time.Minute
 	draftKept = 24 * time.Hour
-	draftLine = 80 // characters about what a tool does
+	draftLine = 80 // how many characters a draft shows about what a tool does
 )
 
 // textBlock is the kind of a block that holds text for people.
@@ -46,13 +46,13 @@ type drafts struct {
 	// previewer shows answers as previews instead of messages; nil if the channel cannot or
 	// should not.
 	previewer channels.Previewer
-	alarm     alarm // rings when the earliest due time may have changed
+	alarm     alarm // rings when a call may be due earlier than the schedule expects
 
 	mu         sync.Mutex
 	turns      map[string]*draft
 	quietUntil map[string]time.Time     // chats in which no draft is shown before that time
 	calls      map[string]chan struct{} // addresses for which a call is under way
-	working    map[string]int           // addresses whose mail is being worked on, by number of workers
+	working    map[string]int           // addresses whose mail is being sent, with the number of goroutines that do so
 	leftOver   map[string]bool          // addresses with mail that could not be sent yet
 	waiting    map[string]bool          // addresses where a draft waits because of mail or a call
 	wakesAt    time.Time                // when the schedule wakes by itself; zero means never
@@ -64,13 +64,13 @@ type draft struct {
 	to   bus.Address
 	key  string // the key of the address's mailbox
 
-	blocks    []saidBlock // what the model has said in its newest answer, by blocks
-	omitted   int         // characters of that answer that are not kept
-	answers   int         // answers that were begun before it
+	blocks    []saidBlock // what the model has said in its newest answer, block by block
+	omitted   int         // how many characters of that answer are not kept
+	answers   int         // how many answers the turn had begun before it
 	openBlock int         // the block that the model is saying; -1 means none
-	steps     int         // tool calls that were begun
+	steps     int         // how many tool calls the turn has begun
 	toolText  string      // what the newest tool call is about
-	toolLine  string      // the same as Markdown, on one line
+	toolLine  string      // toolText as Markdown, on one line
 	toolRan   bool        // a tool has run since the model last said something
 	todo      todoList    // the turn's list of tasks
 	lastHeard time.Time
@@ -85,8 +85,8 @@ type draft struct {
 	nextCall   time.Time
 	state      draftState
 	phase      turnPhase
-	dirty      bool // something new is not shown yet
-	tries      int  // attempts to make the last edit of a turn that ended without an answer
+	dirty      bool // whether something new is not shown yet
+	tries      int  // how often the last edit of a turn that ended without an answer was attempted
 }
 
 // A saidBlock is the text of one block of the model's answer.
@@ -99,8 +99,8 @@ type saidBlock struct {
 type draftState int
 
 const (
-	draftShown   draftState = iota // it may, now or once there is something to show
-	draftUnknown                   // first find out whether an earlier process has posted the draft
+	draftShown   draftState = iota // it may, now or as soon as there is something to show
+	draftUnknown                   // not yet: first find out whether an earlier process has posted the draft
 	draftClosed                    // nothing new of this turn is shown any more
 )
 
@@ -130,8 +130,8 @@ func newDraft(turn string, to bus.Address) *draft {
 	return &draft{turn: turn, to: to, key: to.String(), openBlock: -1}
 }
 
-// Missed implements bus.Listener: it drops the text of all answers, which would now be
-// shown with gaps.
+// Missed implements bus.Listener: after lost events it drops the text of all answers, because it
+// would be shown with pieces missing.
 func (d *drafts) Missed() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -267,7 +267,7 @@ func (x *draft) growth() channels.Growth {
 	return channels.Growth{Turn: x.turn, Answer: x.answers, Text: strings.Join(x.texts(), "\n\n"), Step: x.steps, Doing: x.toolLine, Title: markup.OneLine(x.toolText, draftLine)}
 }
 
-// blockAddress stops drafts at an address whose mail is to be worked on, and waits for the
+// blockAddress stops the drafts at an address whose mail is about to be sent, and waits for the
 // call under way, so that people see the mail below the draft.
 func (d *drafts) blockAddress(key string) {
 	if d == nil {
@@ -282,7 +282,7 @@ func (d *drafts) blockAddress(key string) {
 	}
 }
 
-// unblockAddress lets drafts continue at an address, unless mail is left there, which goes
+// unblockAddress lets drafts continue at an address. If mail is left there (leftOver), that is sent
 // first.
 func (d *drafts) unblockAddress(key string, leftOver bool) {
 	if d == nil {
@@ -300,7 +300,7 @@ func (d *drafts) unblockAddress(key string, leftOver bool) {
 	d.releaseHeld(key)
 }
 
-// releaseHeld wakes the schedule if a draft waits at an address.
+// releaseHeld wakes the schedule if a draft at the address waits for something that is over now.
 func (d *drafts) releaseHeld(key string) {
 	if d.waiting[key] {
 		delete(d.waiting, key)
@@ -316,7 +316,7 @@ func (d *drafts) wakeFor(x *draft) {
 	}
 }
 
-// needsCall reports whether a draft needs a call of the platform.
+// needsCall reports whether the platform has to be called for a draft.
 func (x *draft) needsCall() bool {
 	switch {
 	case x.state == draftUnknown:
@@ -329,8 +329,8 @@ func (x *draft) needsCall() bool {
 	return x.dirty && x.phase == turnRuns && x.state == draftShown
 }
 
-// dueAt returns when to call the platform for a draft; false if it needs no call, or its
-// address is busy.
+// dueAt returns when to call the platform for a draft; false if no call is needed, or its address
+// is busy.
 func (d *drafts) dueAt(x *draft) (time.Time, bool) {
 	if !x.needsCall() {
 		return time.Time{}, false
@@ -354,7 +354,7 @@ func (d *drafts) dueAt(x *draft) (time.Time, bool) {
 // draftSuffix is appended to a turn's id to make the id of its draft in the book.
 const draftSuffix = "#draft"
 
-// update changes a draft by how while the mutex is held.
+// update calls how, which changes a draft, while it holds the mutex.
 func (d *drafts) update(x *draft, how func(*draft)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

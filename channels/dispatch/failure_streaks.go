@@ -7,9 +7,9 @@ import (
 	"parley/bus"
 )
 
-// failureStreaks counts the failed sends to each address since the last success, and
-// remembers when they began. Entries that are lost, at random when it is full or because
-// the process ended, build up again.
+// failureStreaks counts the failed sends to each address since the last success, and remembers when
+// they began. Counts may be lost, at random when it is full or because the process ended; they
+// build up again.
 type failureStreaks struct {
 	mu sync.Mutex
 	at map[bus.Address]failureStreak
@@ -76,7 +76,7 @@ type movedChats struct {
 
 func newMovedChats() *movedChats { return &movedChats{to: map[string]string{}} }
 
-// current returns the chat's new id if it is known to have moved, else chat itself.
+// current returns the chat's new id if it is known to have moved, and chat itself otherwise.
 func (m *movedChats) current(chat string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -136,7 +136,7 @@ func (d *delivery) notifySession(work context.Context, code string) error {
 	return nil
 }
 
-// leaveUnknown gives up finding out whether a part has arrived.
+// leaveUnknown records that nobody will find out whether a part has arrived.
 func (d *delivery) leaveUnknown(work context.Context, i int) error {
 	d.Log.Warn("nobody can tell whether a message was sent", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Int("part", i))
 	// Once it is recorded as unknown nobody handles it again, so the fallback comes first.

@@ -12,8 +12,8 @@ import (
 	"parley/channels"
 )
 
-// serve claims mailboxes and sends their mail until held ends or the platform refuses the
-// account, and returns when no send is in flight. It returns the platform's refusal.
+// serve claims mailboxes and sends their mail until held ends or the platform refuses the account,
+// and returns when all sends have ended. It returns the platform's refusal, or nil.
 func (r *run) serve(held context.Context) error {
 	ctx, stop := context.WithCancelCause(held)
 	defer stop(nil)
@@ -46,8 +46,9 @@ func (r *run) startIndicators(ctx, work context.Context, running *sync.WaitGroup
 	running.Go(func() { bus.Follow(ctx, r.Bus, r.Name, listeners...) })
 }
 
-// claimAll claims mailboxes and calls work for them, at most AtOnce at a time, until ctx is
-// done. It returns after all work has ended; Drain later it cuts off what still runs.
+// claimAll claims mailboxes and calls work for them, at most Policy.AtOnce at a time, until ctx is
+// done. It returns after all work has ended; what still runs after Policy.Drain it ends by calling
+// cut.
 func (r *run) claimAll(ctx context.Context, stop context.CancelCauseFunc, work func(bus.Lease) error, cut func()) error {
 	var refused error
 	var once sync.Once
@@ -89,9 +90,9 @@ func (r *run) workMailbox(ctx, work context.Context, lease bus.Lease) error {
 // A mailboxEnd says how work on a mailbox has ended.
 type mailboxEnd struct {
 	bus.End
-	mailLeft  bool  // the mailbox has mail that is still to be sent
-	leaseLost bool  // this process must not settle the mailbox
-	refused   error // the platform refuses the account
+	mailLeft  bool  // whether mail is left in the mailbox to be sent later
+	leaseLost bool  // whether another process may hold the mailbox, so that this one must not settle it
+	refused   error // the platform's refusal of the account, or nil
 }
 
 // sendMail sends the waiting mail of a mailbox and returns how to settle it.

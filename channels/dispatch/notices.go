@@ -97,8 +97,8 @@ func TellSession(b bus.Bus) func(ctx context.Context, out bus.Outbound, reason s
 	}
 }
 
-// A file that a message goes without is recorded as failed with leftOutPrefix and a code:
-// fileMissing, or the platform's own.
+// A file that a message goes without is recorded as a failed part, whose code is leftOutPrefix
+// followed by fileMissing or by the platform's own code.
 const (
 	leftOutPrefix = "file:"
 	fileMissing   = "file_missing"
@@ -172,8 +172,8 @@ func (d *delivery) publishWhole(work context.Context, i int, code string) error 
 	return d.mark(work, i, p)
 }
 
-// referFiles records that another message names the files of this one. If they no longer
-// exist, that message will say so.
+// referFiles records that another message (out) names the files of this one, so that they are kept
+// for it. If they no longer exist, that message will say so.
 func (d *delivery) referFiles(out bus.Outbound) error {
 	if len(out.Files) == 0 || d.Files == nil {
 		return nil
@@ -184,8 +184,8 @@ func (d *delivery) referFiles(out bus.Outbound) error {
 	return nil
 }
 
-// releaseFiles releases the files that a finished message names. If that fails, a later
-// sweep removes them.
+// releaseFiles records that a finished message no longer needs the files that it names. If that
+// fails, a later sweep removes them.
 func (d *delivery) releaseFiles() {
 	if len(d.out.Files) == 0 || d.Files == nil {
 		return

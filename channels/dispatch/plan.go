@@ -60,8 +60,8 @@ func (d *delivery) planParts(ctx context.Context) ([]channels.SentPart, error) {
 	return parts, nil
 }
 
-// replaceEarlier returns the parts of a message about a subject such that they replace or
-// follow the earlier message about it, or a question's draft.
+// replaceEarlier adapts the parts of a message about a subject so that they replace the earlier
+// message about it, or a question's draft, or are posted under it.
 func (d *delivery) replaceEarlier(ctx context.Context, parts []channels.SentPart) ([]channels.SentPart, error) {
 	earlier, err := d.Subjects.Bound(ctx, d.out.Origin, d.out.Subject, d.out.To)
 	if err != nil {

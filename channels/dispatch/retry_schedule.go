@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// lookEvery is the time between two claims of a waiting mailbox, which check whether
-	// the platform works again; it grows to lookRarely for one that has waited long. All
-	// waiting mailboxes together are claimed at most looksPerSecond times.
+	// lookEvery is the time between two claims of a waiting mailbox, which check whether the
+	// platform works again; it grows to lookRarely for a mailbox that has waited long. All waiting
+	// mailboxes together are claimed at most looksPerSecond times a second.
 	lookEvery      = 3 * time.Second
 	lookRarely     = 30 * time.Second
 	looksPerSecond = 50
@@ -26,7 +26,7 @@ const (
 	// unknownBackoff is longer, because a send after one of unknown outcome may be a
 	// repetition that people see.
 	unknownBackoff = 15 * time.Minute
-	storageWait    = 5 * time.Second // after a failure of the book or the bus
+	storageWait    = 5 * time.Second // how long a message waits after a failure of the book or the bus
 )
 
 // backoff returns how long to wait after that many attempts: a random time below a bound
@@ -47,9 +47,9 @@ func backoff(attempts int, longest time.Duration) time.Duration {
 // is no room, only cause earlier attempts.
 type retrySchedule struct {
 	mu           sync.Mutex
-	mailboxes    map[string]mailboxWait // by key
-	lastTry      time.Time              // the last early send of any mailbox
-	failing      bool                   // no send has succeeded since the last failure
+	mailboxes    map[string]mailboxWait // the waiting mailboxes, by key
+	lastTry      time.Time              // when mail was last sent from any mailbox before its wait was over
+	failing      bool                   // whether no send has succeeded since the last failure
 	workingSince time.Time              // when the platform was found to work again
 }
 
@@ -58,17 +58,17 @@ type mailboxWait struct {
 	firstFailure time.Time // when its sends began to fail
 	lastFailure  time.Time // when its last send failed
 	until        time.Time
-	nextLook     time.Time // when the bus lets it be claimed next
-	earlyTry     time.Time // when mail was last sent from it before its time
-	unsent       bool      // nothing of its message can have arrived
-	unreachable  bool      // the platform was out of reach
+	nextLook     time.Time // when the bus lets the mailbox be claimed next
+	earlyTry     time.Time // when mail was last sent from the mailbox before its wait was over
+	unsent       bool      // whether nothing of its message can have arrived
+	unreachable  bool      // whether the platform could not be reached
 }
 
 func newRetrySchedule() *retrySchedule { return &retrySchedule{mailboxes: map[string]mailboxWait{}} }
 
-// add records a failure after which a mailbox should wait that long, and returns when to
-// look at it. sure says that nothing of its message can have arrived, lost that the
-// platform was out of reach.
+// add records a failure after which a mailbox should wait for the time after, and returns after
+// what time to claim it and look whether it must still wait. sure says that nothing of its message
+// can have arrived, lost that the platform could not be reached.
 func (s *retrySchedule) add(key string, after time.Duration, sure, lost bool) time.Duration {
 	now := time.Now()
 	s.mu.Lock()
@@ -95,8 +95,8 @@ func (s *retrySchedule) planLook(key string, now time.Time) time.Duration {
 	return after
 }
 
-// remaining returns how much longer a claimed mailbox should wait; 0 means to send from it
-// now. connected says that the platform is in reach.
+// remaining returns how much longer a claimed mailbox should wait; 0 means to send from it now.
+// connected says that the platform can be reached.
 func (s *retrySchedule) remaining(key string, connected bool) time.Duration {
 	now := time.Now()
 	s.mu.Lock()

@@ -113,8 +113,8 @@ func (d *delivery) markArrived(work context.Context, i int, id string) error {
 	return d.mark(work, i, p)
 }
 
-// handleFault decides what to do about a part that the platform did not accept. It returns
-// nil if the part is settled, or is to be tried at once in another form.
+// handleFault decides what to do about a part that the platform did not accept. It returns nil if
+// nothing more is to be done for the part, or if it is to be tried at once in another form.
 func (d *delivery) handleFault(work context.Context, i int, fault *channels.SendError, took time.Duration) error {
 	d.Log.Warn("send failed", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Int("part", i),
 		slog.String("fault", string(fault.Fault)), slog.String("code", fault.Code), slog.Int("attempts", d.attempts))
@@ -164,9 +164,10 @@ func (d *delivery) handleFault(work context.Context, i int, fault *channels.Send
 	return &deliveryError{after: d.retries.add(d.lease.Claim().Key, backoff(d.attempts, unknownBackoff), false, !channels.Connected(d.Channel))}
 }
 
-// prepareNextBest changes a part that the platform has refused to the next best form:
-// instead of an edit, a message under the earlier one; where that is refused too, a message
-// on its own. A draft gets no message under it. can reports whether there was such a form.
+// prepareNextBest changes a part that the platform has refused to the next best form: instead of an
+// edit, a message under the earlier one; where that is refused too, a message on its own. Instead
+// of an edit of a draft it is a message on its own at once. can reports whether there was such a
+// form.
 func (d *delivery) prepareNextBest(work context.Context, i int) (can bool, err error) {
 	p := d.record.Parts[i]
 	switch {
@@ -195,9 +196,9 @@ func (d *delivery) prepareNextBest(work context.Context, i int) (can bool, err e
 // withdrawn is the text that replaces a draft which the answer could not replace.
 const withdrawn = "_(The answer is below.)_"
 
-// withdrawDraft changes the text of a draft that the message cannot replace, so that no
-// broken-off answer stays beside the message. A draft that cannot be changed at all stays;
-// while that is unknown the message waits, as long as any message does.
+// withdrawDraft changes the text of a draft that the message cannot replace, so that no broken-off
+// answer stays beside the message. A draft that cannot be changed at all stays; while nobody knows
+// whether it can, the message waits, as long as any message does.
 func (d *delivery) withdrawDraft(work context.Context, draft string) error {
 	e, can := channels.AsEditor(d.Channel)
 	if !can {

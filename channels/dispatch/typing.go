@@ -11,19 +11,20 @@ import (
 )
 
 const (
-	// typingDelay is the age of a turn at which the sign appears; faster turns need none.
+	// typingDelay is the age of a turn at which the "is typing" sign appears; faster turns need
+	// none.
 	typingDelay   = 300 * time.Millisecond
 	typingLongest = 30 * time.Minute
 	typingTimeout = 5 * time.Second
-	typingFades   = 5 * time.Second // if the channel does not say when the sign fades
+	typingFades   = 5 * time.Second // when the sign is taken to fade if the channel does not say
 )
 
-// typing shows people where the bot is at work. It uses one goroutine for all chats, which
-// sleeps while no turn runs.
+// typing shows people where the bot is at work, by the platform's "is typing" sign. It uses one
+// goroutine for all chats, which sleeps while no turn runs.
 type typing struct {
 	typer channels.Typer
 	pace  *pacing.Pacer // knows the pauses that platforms ask for
-	alarm alarm         // rings when the earliest due time may have changed
+	alarm alarm         // rings when the sign may be due earlier than expected
 
 	mu      sync.Mutex
 	turns   map[bus.Address]*typingTurn
@@ -38,7 +39,7 @@ type typingTurn struct {
 	turn       string
 	next       time.Time // when the sign is to be shown again
 	end        time.Time
-	suppressed bool // something was sent meanwhile, so the sign is not shown
+	suppressed bool // whether something was sent meanwhile, so that the sign is not shown
 }
 
 func newTyping(t channels.Typer, pace *pacing.Pacer) *typing {
@@ -87,7 +88,7 @@ func (t *typing) Heard(e bus.Event) {
 	}
 }
 
-// suppress removes the sign at an address after something was sent there. A nil typing
+// suppress ends the sign for a turn at an address after something was sent there. A nil typing
 // ignores the call.
 func (t *typing) suppress(to bus.Address, turn string) {
 	if t == nil {
@@ -120,8 +121,8 @@ func (t *typing) show(ctx context.Context) {
 	})
 }
 
-// nextDue returns the address at which to show the sign now, with the context of that call; or
-// a nil context and for how long nothing is due, 0 meaning until the alarm rings.
+// nextDue returns the address at which to show the sign now, and the context for that call. If none
+// is due, it returns a nil context and how long to wait; 0 means until the alarm rings.
 func (t *typing) nextDue(ctx context.Context) (to bus.Address, call context.Context, wait time.Duration) {
 	now := time.Now()
 	t.mu.Lock()

@@ -17,12 +17,12 @@ import (
 
 const (
 	welcomeEvery  = 5 * time.Second
-	welcomeWithin = 24 * time.Hour // how long after the admission somebody is still told of it
+	welcomeWithin = 24 * time.Hour // how long after the admission a person is still told of it
 	longestName   = 64             // the longest name of a stranger that owners are shown, in characters
 )
 
-// rememberOwner remembers in memory the private chat of an owner, for owners whose ids the
-// configuration names: it does not name their chats.
+// rememberOwner remembers in memory the private chat in which an owner speaks. This is for owners
+// whose ids the configuration names, because it does not name their chats.
 func (d *intake) rememberOwner(in bus.Inbound) {
 	if in.From.Owner && !in.Group {
 		d.ownerChats.Store(in.From.ID, bus.Address{Channel: in.At.Channel, Chat: in.At.Chat})
@@ -92,8 +92,8 @@ func (d *intake) findOwnerChats(ctx context.Context) ([]bus.Address, error) {
 }
 
 // runWelcomes tells people who asked to be admitted that they are now admitted; the admission
-// itself happens in another process. It looks once at the start, and again and again while
-// somebody waits. The message's id is made from the admission, so it is sent once.
+// itself happens in another process. It looks into the book once at the start, and again and again
+// while somebody waits. The message's id is made from the admission, so it is sent once.
 func (d *intake) runWelcomes(ctx context.Context) {
 	for {
 		if waiting := d.welcomeAdmitted(ctx); !waiting {

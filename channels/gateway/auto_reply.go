@@ -26,8 +26,8 @@ func (d *intake) explain(in bus.Inbound, text string) {
 	d.toAdmitted.enqueueOnce(in.At.String(), explainEvery, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo, compose: fixedText(text)})
 }
 
-// refuse tells a stranger their id and what would admit them: in a private chat openly, and
-// in a group so that they alone see it, if the platform can do that.
+// refuse tells a stranger their id and what would admit them: in a private chat openly, and in a
+// group only if the platform can show it to them alone.
 func (d *intake) refuse(in bus.Inbound) {
 	person, at := in.From.ID, in.At
 	t := autoReply{key: in.ID + "#refused", to: at, compose: func(ctx context.Context) (string, error) {
@@ -53,7 +53,7 @@ func (d *intake) refuse(in bus.Inbound) {
 	d.toStrangers.enqueueOnce("whisper "+person, whisperEvery, t)
 }
 
-// whisperTo returns an automatic reply in the place of a message, visible to its sender
+// whisperTo returns an automatic reply to a message, at the same place but visible to its sender
 // alone.
 func (d *intake) whisperTo(in bus.Inbound) autoReply {
 	to := in.At
@@ -102,9 +102,9 @@ const (
 	autoReplyTries   = 3
 )
 
-// An autoReplier posts messages that no agent wrote, such as why a message was not
-// accepted. It has a goroutine of its own and bypasses the bus and the book; when in doubt
-// it posts nothing rather than delay anybody or repeat itself.
+// An autoReplier posts messages that no agent wrote, such as why a message was not accepted. It has
+// a goroutine of its own and bypasses the bus and the book; when in doubt it posts nothing rather
+// than delay anybody or say something twice.
 type autoReplier struct {
 	ch     channels.Channel
 	now    func() time.Time
@@ -124,8 +124,9 @@ type autoReply struct {
 	onlyFor string // the user who alone sees it; "" means everybody
 	replyTo string // the platform's id of the message to quote, if any
 	compose func(context.Context) (string, error)
-	sent    func(context.Context, error) // if set, called with the outcome
-	// act, if set, is called instead of composing and sending a text.
+	sent    func(context.Context, error) // if set, called with the error of sending, or nil
+	// act, if set, is called instead of composing and sending a text: it does something else on the
+	// platform, such as a reaction.
 	act func(context.Context) error
 }
 
@@ -179,8 +180,8 @@ func (t *autoReplier) run(ctx context.Context) {
 	}
 }
 
-// postpone reports true if the platform asks for a pause in the reply's chat; it then
-// queues the reply again after the pause, unless that was tried too often.
+// postpone reports whether the platform has asked for a pause in the reply's chat; if so,
+// it queues the reply again after the pause, unless that was tried too often.
 func (t *autoReplier) postpone(next autoReply) bool {
 	wait := time.Until(t.pauses.PausedUntil(next.to.Chat))
 	if wait <= 0 {

@@ -42,8 +42,7 @@ func (d *intake) handleChange(ctx context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// concerned returns the session of a place that knows a message, or else those that have
-// mail, among which the message may be.
+// send composes and sends a reply once. Only the reply's sent function is told of a failure.
 func (d *intake) concerned(ctx context.Context, to Routed, message string) (waiting []string, err error) {
 	for _, key := range append([]string{to.Session}, to.Others...) {
 		if d.Knows != nil {

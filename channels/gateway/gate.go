@@ -29,8 +29,7 @@ type Access struct {
 	Policy    string
 	AllowFrom []string
 	Owners    []string
-	// Approvers may talk to the bot, and may approve the tool calls of which conversations
-	// ask.
+	// Approvers may talk to the bot, and may approve tool calls for which conversations ask people.
 	Approvers []string
 	// Chats are the groups in which the bot listens; nil means all of them. Private chats
 	// are not listed.
@@ -43,7 +42,7 @@ type Access struct {
 // A Chat is a group in which the bot listens, named by the platform's id alone.
 type Chat struct {
 	ID      string
-	Mention channels.Mention // "" means that of Access
+	Mention channels.Mention // "" means the Mention of Access
 }
 
 // mention returns which messages in a group are meant for the bot.
@@ -118,17 +117,17 @@ func (g *Gate) approves(who bus.Person) bool {
 	return slices.Contains(g.settings().Approvers, user)
 }
 
-// Judge reports whether a person may talk to the bot now, apart from any message of theirs,
-// and returns the person with the rights that they have, and the account, if the book was
-// read. It returns ErrUnjudged as for a message.
+// Judge reports whether a person may talk to the bot now, without a message of theirs. It returns
+// the person with their rights, and with the account if the book was read. It returns ErrUnjudged
+// if the platform does not tell now who this is.
 func (g *Gate) Judge(ctx context.Context, ch channels.Channel, book channels.Pairings, who bus.Person) (bus.Person, bool, error) {
 	judged, ok, err := g.admits(ctx, ch, book, who)
 	judged.Approver = ok && g.approves(who)
 	return judged, ok && err == nil, err
 }
 
-// admits reports whether a person may talk to the bot, and returns the person as an owner if
-// they are one. It always admits owners, both those of the settings and those in the book, and
+// admits reports whether a person may talk to the bot, and returns the person with Owner set if
+// they own it. It always admits owners, both those of the settings and those in the book, and
 // approvers. It reads the book each time, because another process may write to it.
 func (g *Gate) admits(ctx context.Context, ch channels.Channel, book channels.Pairings, who bus.Person) (_ bus.Person, ok bool, err error) {
 	who.Owner = false

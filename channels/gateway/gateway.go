@@ -29,7 +29,7 @@ import (
 	"parley/channels/reactions"
 )
 
-// Bus is what a Gateway needs of the bus.
+// Bus is the part of the bus that a Gateway uses.
 type Bus interface {
 	bus.Bus
 	bus.Inspector
@@ -38,10 +38,10 @@ type Bus interface {
 // A Gateway receives the messages of one channel and publishes those that are meant for the
 // bot, if their senders may talk to it. It neither stores nor logs what other people say.
 type Gateway struct {
-	Name    string // the channel's, in the configuration
+	Name    string // the channel's name in the configuration
 	Channel channels.Channel
 	Bus     Bus
-	// Events, if set, carries the platform's pauses to and from other processes.
+	// Events, if set, carries to and from other processes that the platform asked for a pause.
 	Events bus.Events
 	Gate   *Gate
 	// Route returns the session for a message. With ErrNotNow the message is handed on
@@ -51,8 +51,8 @@ type Gateway struct {
 	Pairings channels.Pairings
 	// Knows, if set, reports whether a session's log contains a message.
 	Knows func(ctx context.Context, session, message string) (bool, error)
-	// Whose, if set, finds the session whose log contains the message that was edited or
-	// deleted, and the person who wrote it; "" where no session does.
+	// Whose, if set, finds the session whose log contains the message that was edited or deleted
+	// (change.Of), and the person who wrote it; "" where no session does.
 	Whose func(ctx context.Context, change bus.Inbound) (session, person string, err error)
 	// Waits, if set, reports whether a turn of a session waits for people.
 	Waits func(ctx context.Context, session string) (bool, error)
@@ -79,10 +79,10 @@ type Gateway struct {
 	// what it may do for them in a session.
 	About func(session string, opened bus.Inbound) string
 	Log   *slog.Logger
-	Now   func() time.Time // nil is time.Now
+	Now   func() time.Time // the clock; nil means time.Now
 }
 
-// Routed says where a message goes.
+// Routed says to which session a message goes, as Gateway.Route decides.
 type Routed struct {
 	Session string
 	// Text is the message's text without the word by which it names its agent. Named says
@@ -93,7 +93,7 @@ type Routed struct {
 	Others []string
 }
 
-// ErrNotNow says that a message cannot be accepted now, but soon can.
+// ErrNotNow says that a message cannot be accepted now, but can be soon.
 var ErrNotNow = errors.New("it cannot be taken now")
 
 // Run receives messages until ctx is done, then returns nil. It returns the channel's error
@@ -125,11 +125,11 @@ func (g *Gateway) Run(ctx context.Context) error {
 }
 
 const (
-	refuseEvery   = 5 * time.Minute // for a stranger in a private chat
-	whisperEvery  = time.Hour       // for a stranger in a group
-	explainEvery  = time.Minute     // for an address
+	refuseEvery   = 5 * time.Minute // the least time between two refusals to a stranger in a private chat
+	whisperEvery  = time.Hour       // the least time between two whispered refusals to a stranger in a group
+	explainEvery  = time.Minute     // the least time between two explanations at an address
 	guessEvery    = 2 * time.Second
-	noteChatEvery = time.Hour // for an address; the note may have been erased meanwhile
+	noteChatEvery = time.Hour // the least time between two records of an address; the record may have been erased meanwhile
 	maxPanics     = 3
 )
 
@@ -138,11 +138,11 @@ type intake struct {
 	*Gateway
 	toStrangers     *autoReplier
 	toAdmitted      *autoReplier
-	codeRate        *rate.Limiter // limits attempts at owner's codes, of all people together
+	codeRate        *rate.Limiter // limits attempts at owner's codes by all people together
 	codeAttempts    *recentKeys
 	notedChats      *recentKeys
-	panics          *recentKeys // messages whose handling panicked, by id and number of the panic
-	recentReactions *recentKeys // people's reactions, by person and number
+	panics          *recentKeys // messages whose handling panicked, by message id and the number of the panic
+	recentReactions *recentKeys // reactions that sessions were told of lately, by person and a number
 	reactions       *reactions.Reactions
 	pace            *pacing.Pacer // knows the pauses that the platform asks for
 

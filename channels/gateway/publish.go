@@ -76,8 +76,8 @@ func (d *intake) handleUnaddressed(ctx context.Context, in bus.Inbound) error {
 	return d.publish(ctx, in)
 }
 
-// publish routes an admitted person's message to its session and puts it on the bus;
-// commands about a person's own data go to OwnData.
+// publish finds the session for an admitted person's message and puts the message on the bus;
+// commands about a person's own data go to OwnData instead.
 func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
 	if said, _ := channels.AsCommand(in); d.isOwnData(in, said) {
 		return d.OwnData(ctx, said)
@@ -146,8 +146,8 @@ func (d *intake) publishTo(ctx context.Context, to Routed, said bus.Inbound, urg
 	return nil
 }
 
-// forSession returns a message as one of several sessions gets it. The bus takes an id once,
-// so for a session that is not the message's own the id is another.
+// forSession returns a message in the form in which one of several sessions gets it. The bus
+// accepts an id only once, so for a session other than the message's own the id is another.
 func forSession(to Routed, key string, in bus.Inbound) bus.Inbound {
 	if key != to.Session {
 		in.ID = bus.DerivedID(in.ID, "#"+hash(key))

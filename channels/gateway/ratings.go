@@ -18,8 +18,8 @@ func readThumb(reaction string) (good, ok bool) {
 	return thumb == "👍", thumb == "👍" || thumb == "👎"
 }
 
-// Sessions are told of at most maxReactions of a person's reactions other than thumbs in
-// the period reactionsEvery.
+// A session is told of at most maxReactions of a person's reactions other than thumbs within the
+// time reactionsEvery.
 const (
 	maxReactions   = 5
 	reactionsEvery = 10 * time.Minute
