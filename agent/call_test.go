@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -152,6 +153,25 @@ func (b *bench) begunWith(t *testing.T, id string, use sessions.ToolUse, with se
 		said, asked, entry(sessions.KindUsage, sessions.Usage{}), started)
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A turn that cannot be counted, because what counts is away, is not resumed: otherwise it
+// would soon be given up as one that was cut off too often.
+func TestATurnThatCannotBeCountedIsNotResumed(t *testing.T) {
+	b := newBench(t, callOnce(), echo("do", tools.Pure, nil))
+	b.begun(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)})
+	asked := make(chan struct{}, 100)
+	b.account = func(context.Context, string) (string, error) {
+		asked <- struct{}{}
+		return "", errors.New("the book is away")
+	}
+	stop := b.run()
+	b.say("1", "ann", "do it")
+	<-asked
+	stop()
+	if got := b.kinds("1"); strings.Contains(got, string(sessions.KindResumed)) {
+		t.Errorf("the log has %s", got)
 	}
 }
 

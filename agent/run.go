@@ -196,15 +196,15 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn) error {
 	if err := r.delayResume(ctx, t.resumes); err != nil {
 		return err
 	}
+	release, err := r.resumeCount(ctx, t.person, t.route.Owner)
+	if err != nil { // before the entry: a bus that is away cuts nobody off
+		return err
+	}
+	defer release()
 	r.slog.Info("resuming a turn", slog.String("turn", t.id), slog.Int("resumes", t.resumes+1))
 	if err := r.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindResumed, nil)); err != nil {
 		return err
 	}
-	release, err := r.resumeCount(ctx, t.person, t.route.Owner)
-	if err != nil {
-		return err
-	}
-	defer release()
 	r.emit(t, bus.Event{Type: bus.TurnStart, Causes: t.causes}) // watchers may have forgotten the turn
 	return r.runTurn(ctx, t, newAsker(r.session))
 }
