@@ -109,7 +109,7 @@ func (d *intake) publishUpdate(ctx context.Context, session string, in bus.Inbou
 	return err
 }
 
-// waits reports whether a turn of the session waits for people.
+// waits reports whether a turn of the session waits for people or sub-agents.
 func (d *intake) waits(ctx context.Context, session string) bool {
 	if d.Waits == nil {
 		return false

@@ -161,7 +161,8 @@ func hash(key string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// atWork returns those sessions of a place that have mail, or whose turn waits for people.
+// atWork returns those sessions of a place that have mail, or whose turn waits for people or
+// sub-agents.
 func (d *intake) atWork(ctx context.Context, to Routed) (working []string, err error) {
 	for _, key := range append([]string{to.Session}, to.Others...) {
 		has, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)

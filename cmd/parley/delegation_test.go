@@ -289,6 +289,29 @@ func TestStopEndsSubAgents(t *testing.T) {
 	}
 }
 
+// /stop reaches the agent that waits for a sub-agent, though it has no mail and another agent
+// answers there otherwise.
+func TestStopReachesAnAgentThatWaitsForASubAgent(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	w := parleytest.New(t, held(release), withSession+"[agents.ops]\n")
+	text, err := os.ReadFile(w.File)
+	must(t, err)
+	must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), "introduce =", "routes = [{ match = { mention = \"ops\" }, agent = \"ops\" }]\nintroduce =", 1)), 0o600))
+	p := w.Serve()
+	p.WaitServing()
+	const group = -7
+	w.Telegram.Say(group, 2, "@parleybot ops task one")
+	parleytest.WaitFor(t, "the sub-agent alone to be at work", func() bool {
+		return w.Count("sessions.db", "SELECT count(*) FROM entries e JOIN sessions s ON s.id = e.session WHERE s.key LIKE 'ops:agent:%' AND e.kind = 'turn_started'") == 1 &&
+			w.Count("bus.db", "SELECT count(*) FROM message") == 1 // its task
+	})
+	w.Telegram.Say(group, 2, "/stop")
+	wants(t, w.WaitSaid(group, 1)[0], "Stopped, and with it one sub-agent.")
+	p.Kill()
+}
+
 // /new and forgetting a session erase its sub-agents' sessions.
 func TestSubAgentsAreForgottenWithTheirParent(t *testing.T) {
 	t.Parallel()

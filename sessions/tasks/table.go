@@ -61,7 +61,7 @@ func hash(text string) string {
 // ID returns the id of the task that a call of a session hands out.
 func ID(session, call string) string { return hash(session + "\x00" + call) }
 
-// keep is how long the record of a task is kept after its end.
+// keep is how long a task's words are kept after its end, and its record if its session is gone.
 const keep = 30 * 24 * time.Hour
 
 // Prepare records a task that is not handed out yet. It returns ErrKnown if there is a task
@@ -91,7 +91,7 @@ func (t Table) Prepare(ctx context.Context, task Task, most int) error {
 		if known > 0 || there == 0 || running >= int64(most) {
 			return nil
 		}
-		if _, err := tx.Exec("DELETE FROM tasks WHERE told = 1 AND dropped = 0 AND ended > 0 AND ended < ?", time.Now().Add(-keep).UnixMicro()); err != nil {
+		if _, err := EraseBefore(tx, time.Now().Add(-keep)); err != nil {
 			return err
 		}
 		_, err := tx.Exec("INSERT INTO tasks ("+columns+", dropped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'prepared', '', '', 0, 0, 0, 0)",
@@ -188,10 +188,11 @@ func (t Table) NoteTold(ctx context.Context, id string) error {
 }
 
 // Drop has the sessions erased that work, or have worked, for a session, but for those for
-// which a turn waits. It asks those that still work to end.
+// which a turn waits, also if only their reports are still to come. It asks those that still
+// work to end.
 func (t Table) Drop(ctx context.Context, parent, cause string) error {
 	return t.exec(ctx, "drop tasks", `UPDATE tasks SET dropped = 1, told = 1, stop = CASE WHEN stop = '' THEN CAST(? AS TEXT) ELSE stop END
-		WHERE parent = ? AND session NOT IN (SELECT session FROM tasks WHERE parent = ? AND awaited = 1 AND `+open+")", texts(cause, parent, parent)...)
+		WHERE parent = ? AND session NOT IN (SELECT session FROM tasks WHERE parent = ? AND awaited = 1 AND told = 0)`, texts(cause, parent, parent)...)
 }
 
 // Dropped returns the sessions that are to be erased.
@@ -244,9 +245,17 @@ func ErasePerson(tx *sqldb.Tx, person string) (int64, error) {
 	return tx.Exec("DELETE FROM tasks WHERE person = ?", sqldb.Text(person))
 }
 
-// EraseBefore deletes the tasks that ended before a time, and returns their number.
+// EraseBefore deletes the tasks that ended before a time. Of those whose session there still
+// is it erases the words alone: who erases their parent must find that session. It returns
+// the number of rows that have changed.
 func EraseBefore(tx *sqldb.Tx, before time.Time) (int64, error) {
-	return tx.Exec("DELETE FROM tasks WHERE told = 1 AND dropped = 0 AND ended > 0 AND ended < ?", before.UnixMicro())
+	const old = "told = 1 AND dropped = 0 AND ended > 0 AND ended < ?"
+	gone, err := tx.Exec("DELETE FROM tasks WHERE "+old+" AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.key = tasks.session)", before.UnixMicro())
+	if err != nil {
+		return 0, err
+	}
+	emptied, err := tx.Exec("UPDATE tasks SET title = '', report = '' WHERE "+old+" AND (title <> '' OR report <> '')", before.UnixMicro())
+	return gone + emptied, err
 }
 
 func (t Table) exec(ctx context.Context, what, query string, args ...any) error {

@@ -181,6 +181,49 @@ func TestTasksAreDropped(t *testing.T) {
 	})
 }
 
+// A turn waits for a report until it is told, so /new leaves a task alone that has just ended.
+func TestAReportThatIsToComeIsNotDropped(t *testing.T) {
+	each(t, func(t *testing.T, one, other *sqlstore.Store) {
+		task := sample("a")
+		task.Awaited = true
+		prepare(t, one, task)
+		task.State, task.Report, task.Ended = tasks.Done, "found", time.Now()
+		if ours, err := one.Tasks().End(t.Context(), task); err != nil || !ours {
+			t.Fatalf("the end is ours: %v, %v", ours, err)
+		}
+		must(t, other.Tasks().Drop(t.Context(), parent, "new"))
+		wantState(t, one, "a", tasks.Done, false)
+		must(t, one.Tasks().NoteTold(t.Context(), "a"))
+		must(t, other.Tasks().Drop(t.Context(), parent, "new again"))
+		if keys, err := one.Tasks().Dropped(t.Context()); err != nil || len(keys) != 1 {
+			t.Errorf("dropped are %v, %v", keys, err)
+		}
+	})
+}
+
+// Who erases a conversation finds the sessions of its sub-agents, however old these are; the
+// words of old tasks are gone.
+func TestAnOldTaskLeadsToItsSession(t *testing.T) {
+	each(t, func(t *testing.T, one, other *sqlstore.Store) {
+		begin(t, one, sample("a").Session)
+		for _, id := range []string{"a", "b"} {
+			task := sample(id)
+			prepare(t, one, task)
+			task.State, task.Report, task.Ended, task.Told = tasks.Done, "found", time.Now().Add(-40*24*time.Hour), true
+			if _, err := one.Tasks().End(t.Context(), task); err != nil {
+				t.Fatal(err)
+			}
+		}
+		prepare(t, other, sample("c"))
+		if all, err := one.Tasks().SessionsFor(t.Context(), "", parent); err != nil || fmt.Sprint(all) != "[main:agent:p:a main:agent:p:c]" {
+			t.Errorf("of the parent are %v, %v", all, err)
+		}
+		if got := wantState(t, one, "a", tasks.Done, true); got.Report != "" || got.Title != "" {
+			t.Errorf("of it is left %+v", got)
+		}
+	})
+}
+
 // An erased parent takes its tasks along; an erased sub-agent is lost, aloud; a person takes
 // all that was done for them.
 func TestTasksAreErased(t *testing.T) {

@@ -130,9 +130,14 @@ func (s *Server) fingerprintInputs(ctx context.Context, call tools.Call) (string
 	return dir.Fingerprint(ctx, words, folders)
 }
 
-// waitsForPeople reports whether a turn of a session waits for people.
-func (s *Server) waitsForPeople(ctx context.Context, session string) (bool, error) {
-	return s.home.Book.Waits(ctx, session)
+// waitsForOthers reports whether a turn of a session waits for people, or sub-agents work for
+// the session: then there is something to stop, though the session has no mail.
+func (s *Server) waitsForOthers(ctx context.Context, session string) (bool, error) {
+	if waits, err := s.home.Book.Waits(ctx, session); waits || err != nil {
+		return waits, err
+	}
+	n, err := s.handover.Count(ctx, session)
+	return n > 0, err
 }
 
 // isPrivateChat reports whether a chat is known to have one person and the bot alone.
