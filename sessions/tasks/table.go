@@ -144,11 +144,17 @@ func (t Table) OpenOf(ctx context.Context, parent string) ([]Task, error) {
 	return t.list(ctx, "parent = ? AND "+open+" ORDER BY started, id", sqldb.Text(parent))
 }
 
+// abandoned is how long a task may wait to be handed out. A turn that still wants it is
+// over by then, or hands it out at once.
+const abandoned = time.Hour
+
 // Untold returns the tasks of all sessions that were handed out or have ended before a
-// time, and of whose end the parent was not told.
+// time, and of whose end the parent was not told. It also returns those that nobody hands
+// out any more, because their turns went on without them.
 func (t Table) Untold(ctx context.Context, before time.Time) ([]Task, error) {
 	at := before.UnixMicro()
-	return t.list(ctx, "told = 0 AND (state = 'running' AND started < ? OR ended > 0 AND ended < ?) ORDER BY started, id", at, at)
+	return t.list(ctx, `told = 0 AND (state = 'running' AND started < ? OR ended > 0 AND ended < ?
+		OR state = 'prepared' AND (stop <> '' AND started < ? OR started < ?)) ORDER BY started, id`, at, at, at, before.Add(-abandoned).UnixMicro())
 }
 
 // Running counts the tasks that are open, of all sessions.

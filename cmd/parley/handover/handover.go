@@ -132,6 +132,9 @@ func (d *Desk) spawn(ctx context.Context, call tools.Call, what tools.Delegation
 		return nil, err
 	}
 	d.cfg.Point("spawn:prepared")
+	if t.State == tasks.Cancelled {
+		return nil, tools.Errorf(tools.Cancelled, "it was stopped before it had begun")
+	}
 	if err := ctx.Err(); err != nil { // the end of the turn may have stopped its sub-agents before
 		_, stopErr := d.end(context.WithoutCancel(ctx), t, tasks.Cancelled, "")
 		return nil, errors.Join(err, stopErr)
@@ -248,6 +251,9 @@ func (d *Desk) Start(ctx context.Context, id string) error {
 	t, err := d.cfg.Table.Get(ctx, id)
 	if errors.Is(err, tasks.ErrNone) {
 		return nil // it was forgotten
+	}
+	if err == nil && !t.IsOpen() && t.Awaited {
+		return d.publishReport(ctx, t) // the turn waits from now on, whatever was told before
 	}
 	if err != nil || !t.IsOpen() || t.Stop != "" {
 		return err

@@ -56,12 +56,18 @@ func (d *Desk) end(ctx context.Context, t tasks.Task, state, report string) (tas
 	return now, err
 }
 
-// tell publishes the report of a task to the session that has handed it out. A repeated
-// report is the same message, which is handled once.
+// tell publishes the report of a task to the session that has handed it out, unless the task
+// has not ended or that session knows.
 func (d *Desk) tell(ctx context.Context, t tasks.Task) error {
 	if t.Told || t.IsOpen() {
 		return nil
 	}
+	return d.publishReport(ctx, t)
+}
+
+// publishReport publishes the report of a task that has ended. A repeated report is the same
+// message, which is handled once.
+func (d *Desk) publishReport(ctx context.Context, t tasks.Task) error {
 	in, err := d.reportMail(ctx, t)
 	if err != nil {
 		return err

@@ -86,8 +86,13 @@ func (d *Desk) sweepTask(ctx context.Context, t tasks.Task, renew bool) error {
 	switch {
 	case !t.IsOpen():
 		return d.tell(ctx, t)
+	case t.State == tasks.Prepared:
+		_, err := d.end(ctx, t, tasks.Cancelled, "")
+		return err
 	case t.Stop != "":
-		return d.publishStop(ctx, t)
+		// The process that handed it out may have died before the task was on the bus, and
+		// only its session ends it.
+		return errors.Join(d.publish(ctx, t), d.publishStop(ctx, t))
 	case renew:
 		return d.publish(ctx, t)
 	}

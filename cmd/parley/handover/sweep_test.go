@@ -1,0 +1,133 @@
+package handover_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/bus/sqlitebus"
+	"parley/cmd/parley/handover"
+	"parley/cmd/parley/parleytest"
+	"parley/sessions/sqlstore"
+	"parley/sessions/tasks"
+)
+
+const (
+	parent = "main:telegram:2"
+	child  = "main:agent:p:a"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// desk makes a Desk over a real bus and store, in which the parent's session exists.
+func desk(t *testing.T) (d *handover.Desk, b *sqlitebus.Bus, table tasks.Table) {
+	t.Helper()
+	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(t.TempDir(), "bus.db")})
+	must(t, err)
+	t.Cleanup(func() { must(t, b.Close()) })
+	store, err := sqlstore.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"))
+	must(t, err)
+	t.Cleanup(func() { must(t, store.Close()) })
+	_, err = store.Open(t.Context(), parent, 1)
+	must(t, err)
+	table = store.Tasks()
+	return handover.New(handover.Config{Table: table, Bus: b, Log: slog.New(slog.DiscardHandler)}), b, table
+}
+
+// prepare records a task that was prepared that long ago.
+func prepare(t *testing.T, table tasks.Table, ago time.Duration) {
+	t.Helper()
+	mail, err := json.Marshal(bus.Inbound{
+		ID: "tasked:a", Kind: bus.Tasked, From: bus.Person{ID: "telegram:2"}, At: bus.Address{Channel: bus.SubAgents, Chat: "p", Thread: "a"},
+		Group: true, Mentioned: true, Text: "look", SentAt: time.Now(), Task: &bus.Task{ID: "a", Agent: "main", Session: parent},
+	})
+	must(t, err)
+	must(t, table.Prepare(t.Context(), tasks.Task{
+		ID: "a", Parent: parent, Session: child, Agent: "main", Person: "telegram:2", Turn: "t", Call: "c", Awaited: true,
+		Mail: mail, Route: []byte(`{"at":{"channel":"telegram","chat":"2"}}`), Started: time.Now().Add(-ago),
+	}, handover.MostOpen))
+}
+
+// sweeps has the Desk sweep until the test is over.
+func sweeps(t *testing.T, d *handover.Desk) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		must(t, <-done)
+	})
+}
+
+// mail waits for n messages to a session and returns them.
+func mail(t *testing.T, b *sqlitebus.Bus, n int) (lease bus.Lease, all []bus.Inbound) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	lease, err := b.Claim(ctx, bus.InboundTopic)
+	must(t, err)
+	for after := int64(0); len(all) < n; {
+		got, err := lease.Mail(ctx, after)
+		must(t, err)
+		for _, m := range got {
+			in, err := bus.DecodeInbound(m.Body)
+			must(t, err)
+			all, after = append(all, in), m.Seq
+		}
+	}
+	return lease, all
+}
+
+// The process dies when it has recorded that a task is handed out, and before that is on the
+// bus, and then somebody says /stop. The sub-agent's session hears of the task too, which it
+// alone ends.
+func TestAStoppedTaskThatWasNeverHandedOutEnds(t *testing.T) {
+	d, b, table := desk(t)
+	prepare(t, table, time.Minute)
+	must(t, table.Start(t.Context(), "a"))
+	if n, err := d.StopAll(t.Context(), parent, "stop"); err != nil || n != 1 {
+		t.Fatalf("%d are stopped: %v", n, err)
+	}
+	sweeps(t, d)
+	lease, all := mail(t, b, 2)
+	if lease.Claim().Key != child || all[0].Kind != bus.Command || all[1].Kind != bus.Tasked {
+		t.Errorf("%s got %+v", lease.Claim().Key, all)
+	}
+}
+
+// A task that its turn has not handed out is ended, because it would count for ever as one of
+// those that the conversation may have. If the turn waits for it all the same, it is told.
+func TestATaskThatNobodyHandsOutEnds(t *testing.T) {
+	d, b, table := desk(t)
+	prepare(t, table, 2*time.Hour)
+	sweeps(t, d)
+	parleytest.WaitFor(t, "its end", func() bool {
+		n, err := d.Count(t.Context(), parent)
+		must(t, err)
+		return n == 0
+	})
+	must(t, d.Start(t.Context(), "a"))
+	lease, all := mail(t, b, 1)
+	if lease.Claim().Key != parent || all[0].Kind != bus.TaskEnded || all[0].Task.State != tasks.Cancelled || !all[0].Task.Awaited {
+		t.Errorf("%s got %+v", lease.Claim().Key, all[0])
+	}
+}
+
+// A task that was prepared a moment ago is left to its turn.
+func TestATaskThatIsAboutToBeHandedOutIsLeftAlone(t *testing.T) {
+	_, _, table := desk(t)
+	prepare(t, table, time.Minute)
+	if all, err := table.Untold(t.Context(), time.Now()); err != nil || len(all) != 0 {
+		t.Errorf("to be looked after are %v, %v", all, err)
+	}
+}
