@@ -95,8 +95,8 @@ func writeFile(ctx context.Context, source backup.Source, name string) (m backup
 	return m, nil
 }
 
-// writeChecked writes a backup to an output that cannot be read back; it checks a copy on
-// the way, as a restore would.
+// writeChecked writes a backup to an output that cannot be read back, such as a pipe; on the way
+// it checks the same bytes, as a restore would.
 func writeChecked(ctx context.Context, source backup.Source, out io.Writer) (backup.Manifest, error) {
 	from, to := io.Pipe()
 	checked := make(chan error, 1)
@@ -112,7 +112,8 @@ func writeChecked(ctx context.Context, source backup.Source, out io.Writer) (bac
 	return m, err
 }
 
-// keptElsewhere names the data that is not in the home, and where it is.
+// keptElsewhere names, in words, the data that is not in the home and so not in a backup, and
+// where that data is.
 func keptElsewhere(c *config.Config) []string {
 	var parts []string
 	if c.Store.URL != "" {
@@ -173,8 +174,8 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 	return nil
 }
 
-// checkHomeOpens opens the databases of a folder that is to become a home: those of a
-// newer release are refused before anything is moved.
+// checkHomeOpens opens the databases in a folder into which a backup was unpacked. An error, such
+// as that a newer release has written them, stops the restore before anything is moved.
 func checkHomeOpens(ctx context.Context, dir string) error {
 	store, err := sqlstore.Open(ctx, filepath.Join(dir, home.StoreFile))
 	if err != nil {
@@ -193,13 +194,13 @@ type forgetCmd struct {
 	Yes     bool   `help:"Do not ask."`
 }
 
-// Help says that one of the two is given, and shows examples.
+// Help says that either a person or a session is given, and shows examples.
 func (forgetCmd) Help() string {
 	return "Give --user or --session, one of the two.\n\n" +
 		examples("parley forget --user telegram:42", "parley forget --session main:slack:C0TEAM", "parley forget --yes --user telegram:42")
 }
 
-// Run erases and prints the receipt.
+// Run erases what a person has said, or a session, and prints the receipt: what was erased.
 func (c forgetCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	if c.User == "" && c.Session == "" {
 		return &usageError{"forget what? Give --user WHO or --session KEY"}

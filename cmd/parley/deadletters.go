@@ -20,12 +20,12 @@ type deadLettersCmd struct {
 	Drop   deadDrop   `cmd:"" help:"Forget."`
 }
 
-// pathOf returns the API's path of a dead letter.
+// pathOf returns the path of a dead letter in the server's API.
 func pathOf(d report.DeadLetter) string {
 	return "/v1/dead-letters/" + url.PathEscape(d.Topic) + "/" + url.PathEscape(d.ID)
 }
 
-// fetchDeadLetters returns all dead letters.
+// fetchDeadLetters returns all dead letters, which are the messages that were given up.
 func fetchDeadLetters(ctx context.Context, server *client.Client) ([]report.DeadLetter, error) {
 	var standing report.Status
 	if err := server.Get(ctx, "/v1/status", &standing); err != nil {
@@ -52,7 +52,7 @@ func fetchDeadLetters(ctx context.Context, server *client.Client) ([]report.Dead
 	return all, nil
 }
 
-// chooseLetters returns the dead letters with these ids, or all.
+// chooseLetters returns the dead letters with these ids or, if everything is set, all.
 func chooseLetters(ctx context.Context, server *client.Client, ids []string, everything bool) ([]report.DeadLetter, error) {
 	if len(ids) == 0 && !everything {
 		return nil, &usageError{"name the letters by their ids, or --all"}

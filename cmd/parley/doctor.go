@@ -46,16 +46,16 @@ func (doctorCmd) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	return nil
 }
 
-// loadConfig reads the configuration, and checks it against the platforms and tools that
-// there are.
+// loadConfig reads the configuration, and checks it against the platforms and tools that this
+// program has.
 func loadConfig(o config.Options) (*config.Config, error) {
 	o.Platforms, o.CheckTemplate = platforms.Settings(), webhook.Check
 	o.Tools, o.CheckRule, o.CheckHook = server.ToolNames(), server.CheckRule, server.CheckHook
 	return config.Load(o)
 }
 
-// load reads the configuration for a command, and prints a note if a file lies in this
-// folder that only other commands obey.
+// load reads the configuration for a command. If there is a ./parley.toml that this command
+// ignores, though others read it, load prints a note that says so.
 func (c *cli) load(tty terminal.Terminal, o config.Options) (*config.Config, error) {
 	o.File, o.Home = c.Config, c.Home
 	cfg, err := loadConfig(o)

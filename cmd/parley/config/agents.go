@@ -13,7 +13,7 @@ import (
 	"parley/tools/sandbox/egress"
 )
 
-// An Agent has the settings of one agent.
+// An Agent has the settings of one agent, as the operator has written them in [agents.NAME].
 type Agent struct {
 	Name         string
 	Capabilities []tools.Permission
@@ -68,7 +68,7 @@ func agentSettings() []setting {
 	}
 }
 
-// checkAgentNames reports elements of a list that are no agents' names.
+// checkAgentNames reports those elements of the list at this path that are no agents' names.
 func (l *loader) checkAgentNames(path string) {
 	for i, name := range l.list(path) {
 		if l.mentioned(path) {
@@ -77,7 +77,7 @@ func (l *loader) checkAgentNames(path string) {
 	}
 }
 
-// checkAgentName reports a name that no agent has.
+// checkAgentName reports a name that no agent has; at and path say where the name is written.
 func (l *loader) checkAgentName(at origin, path, name string) {
 	if agents := l.names["agents"]; !slices.Contains(agents, name) {
 		l.report(at, path, fmt.Sprintf("no agent is called %q", name), oneOf(name, agents)+", or add [agents."+name+"]")
@@ -91,7 +91,8 @@ type Schedule struct {
 	Least    time.Duration // the shortest time between two slots of a schedule
 }
 
-// Heartbeat says how often an agent looks at a checklist, and who is told.
+// Heartbeat says how often an agent looks by itself at a checklist of the operator's, and who is
+// told what it finds.
 type Heartbeat struct {
 	Every     time.Duration // 0 means never
 	File      string        // absolute
@@ -120,7 +121,7 @@ func scheduleSections() []section {
 	}
 }
 
-// checkHeartbeat reports what a heartbeat needs and lacks.
+// checkHeartbeat reports what the settings of the heartbeat lack, if the heartbeat is on.
 func (l *loader) checkHeartbeat() {
 	if !l.mentioned("heartbeat.every") {
 		return // it is off
@@ -139,7 +140,7 @@ func (l *loader) checkHeartbeat() {
 	l.checkPlaces("heartbeat.to", true)
 }
 
-// checkSchedule reports a time zone that does not exist.
+// checkSchedule reports a configured time zone that does not exist.
 func (l *loader) checkSchedule() {
 	zone := l.str("schedule.time_zone")
 	if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
@@ -178,8 +179,8 @@ type MCPServer struct {
 	Agents       []string // that have its tools, besides the agents that name the server
 }
 
-// maxServerName is the most letters of a server's name, because the names of its tools
-// begin with it.
+// maxServerName is how many letters an MCP server's name may have: few, because the names of its
+// tools begin with it.
 const maxServerName = 32
 
 // mcpSections declares the settings of MCP servers.
@@ -201,7 +202,8 @@ func mcpSections() []section {
 	}}}
 }
 
-// checkMCP reports servers that cannot be reached, or that no agent uses.
+// checkMCP reports MCP servers whose settings do not say how they are reached, or that no agent
+// uses.
 func (l *loader) checkMCP() {
 	for _, name := range l.names["mcp"] {
 		table := "mcp." + name
@@ -234,8 +236,8 @@ func (l *loader) checkMCP() {
 	}
 }
 
-// checkMCPAgents reports a server if no setting says which agents have its tools, because
-// no agent has them by default.
+// checkMCPAgents reports an MCP server if no setting says which agents have its tools, because no
+// agent has them by default.
 func (l *loader) checkMCPAgents(table, server string) {
 	path := table + ".agents"
 	chosen := slices.ContainsFunc(l.names["agents"], func(agent string) bool {
@@ -252,8 +254,8 @@ func (l *loader) checkMCPAgents(table, server string) {
 	}
 }
 
-// checkMCPLists reports entries of a server's lists that make no sense. It does not
-// repeat what may be secret.
+// checkMCPLists reports entries of an MCP server's lists that make no sense. It does not repeat
+// what may be secret.
 func (l *loader) checkMCPLists(table string) {
 	network := l.list(table + ".network")
 	for i, host := range network {
@@ -275,7 +277,8 @@ func (l *loader) checkMCPLists(table string) {
 	l.checkHeaders(table, `["Authorization: Bearer ${MCP_TOKEN}"]`)
 }
 
-// checkHeaders reports entries of a table's headers that are no headers.
+// checkHeaders reports entries in the setting "headers" of a table that are not of the form NAME:
+// VALUE; example is a right one, for the remedy.
 func (l *loader) checkHeaders(table, example string) {
 	for i, pair := range l.list(table + ".headers") {
 		if name, value, ok := strings.Cut(pair, ":"); !ok || name == "" || strings.ContainsAny(name, " \t\r\n\x00") || strings.ContainsAny(value, "\r\n\x00") {
@@ -284,8 +287,9 @@ func (l *loader) checkHeaders(table, example string) {
 	}
 }
 
-// assignServers sets each server's Agents to those that have its tools: the agents that
-// name the server, and of the agents that name none those that the server names.
+// assignServers decides which agents have the tools of which MCP server, and writes that into
+// each server's Agents: the agents that name the server, and of the agents that name no servers
+// at all those that the server names.
 func assignServers(k *parsed, servers map[string]MCPServer, agents map[string]Agent) {
 	for name, server := range servers {
 		has := []string{}
@@ -303,8 +307,8 @@ func assignServers(k *parsed, servers map[string]MCPServer, agents map[string]Ag
 	}
 }
 
-// secretIn returns the part of NAME=VALUE or NAME: VALUE that nobody may see: the value's
-// last word, if the name is that of a secret.
+// secretIn returns the part of NAME=VALUE or NAME: VALUE that nobody may see: the value's last
+// word, if the name is usual for secrets. Otherwise it returns nil.
 func secretIn(pair string) []string {
 	i := strings.IndexAny(pair, "=:")
 	if i < 0 {

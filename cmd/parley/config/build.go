@@ -16,13 +16,13 @@ import (
 	"parley/tools"
 )
 
-// parsed has the values from which a Config was made, for showing it and for comparing it
-// with the next one.
+// A parsed has the values from which a Config was made, so that the Config can be shown, and
+// compared with the next one when the file is read again.
 type parsed struct {
 	file, home string
 	sought     Sought
 	sections   []section
-	names      map[string][]string // of the tables that operators name, sorted
+	names      map[string][]string // the names that operators have given to tables of a section, by section, sorted
 	values     map[string]*value   // complete with defaults, by path
 	notices    []string
 	serving    []Problem
@@ -81,7 +81,7 @@ func (k *parsed) isSet(path string) bool {
 	return ok && v.from != (origin{})
 }
 
-// capsCost reports whether the operator has bounded what models may cost.
+// capsCost reports whether the operator has set any bound on what models may cost.
 func (k *parsed) capsCost() bool {
 	for _, key := range []string{"user_day", "session_day", "day", "month"} {
 		if k.isSet("budget." + key) {
@@ -94,7 +94,8 @@ func (k *parsed) capsCost() bool {
 	return slices.ContainsFunc(k.names["agents"], func(name string) bool { return k.isSet("agents." + name + ".day") })
 }
 
-// filled makes a T of each table of a section, by name.
+// filled makes, for each table that the operator has named in a section, a T with the table's
+// values. It returns them by the table's name; empty makes the T before it is filled.
 func filled[T any](k *parsed, tables string, empty func(name string) T) map[string]T {
 	i := slices.IndexFunc(k.sections, func(s section) bool { return s.name == tables })
 	all := map[string]T{}
@@ -106,7 +107,7 @@ func filled[T any](k *parsed, tables string, empty func(name string) T) map[stri
 	return all
 }
 
-// fill puts the values of a table's settings into the fields of its owner.
+// fill puts the values of a table's settings into the fields of its owner, such as an *Agent.
 func (k *parsed) fill(sec *section, table string, owner any) {
 	for i := range sec.settings {
 		set := &sec.settings[i]
@@ -116,7 +117,8 @@ func (k *parsed) fill(sec *section, table string, owner any) {
 	}
 }
 
-// store assigns a decoded value to the field that a declaration points to.
+// store assigns a decoded value to a field; field is a pointer to it, as the setting's
+// declaration returns it.
 func store(field, v any) {
 	switch f := field.(type) {
 	case *string:
@@ -153,14 +155,15 @@ func store(field, v any) {
 	}
 }
 
-// CheckServe returns what keeps a server from starting although other commands can work:
-// channels that hear people while no model answers them, and mistakes in variables that
-// only a server needs. Its error is an *Error.
+// CheckServe returns what keeps "parley serve" from starting although other commands can work:
+// channels that hear people while no model answers them, and mistakes in variables that only a
+// server needs. Its error is an *Error; nil if serve can start.
 func (c *Config) CheckServe() error {
 	return problems(slices.Concat(c.kept.serving, c.kept.answering))
 }
 
-// CheckGateway is CheckServe for a process whose channels are answered by others.
+// CheckGateway is CheckServe for a process that only connects channels, while other processes
+// answer.
 func (c *Config) CheckGateway() error { return problems(c.kept.serving) }
 
 // Notices returns what the operator should know, one line each: settings without effect
@@ -182,8 +185,8 @@ func (l *loader) settingTableNames(sec *section) []string {
 	return tables
 }
 
-// withoutEffect returns a notice for each setting that is set but has no effect yet, or
-// one for the whole table if none of its settings has an effect.
+// withoutEffect returns a notice for each setting that the operator has set although it has no
+// effect yet, or one for the whole table if none of its settings has an effect.
 func (l *loader) withoutEffect() []string {
 	var notices []string
 	tell := func(at origin, key, what string) {
@@ -229,9 +232,10 @@ type Changes struct {
 	Restart []string // in effect after a restart
 }
 
-// Reload returns old with the settings from next that a running process can change: who
-// may talk, the limits on people, where agents may write, and who may send requests over
-// HTTP. It also returns what differs. It changes neither old nor next.
+// Reload compares the configuration that a running process has with the next one, which was read
+// from the changed file. It returns old with those settings from next that can change while the
+// process runs: who may talk, the limits on people, where agents may write, and who may send
+// requests over HTTP. It also returns what differs. It changes neither old nor next.
 func Reload(old, next *Config) (*Config, Changes, error) {
 	r := reload{
 		old: old.kept, next: next.kept, steady: slices.Equal(old.kept.names["channels"], next.kept.names["channels"]),
@@ -290,11 +294,11 @@ func (r *reload) addTables() {
 	}
 }
 
-// opens reports whether tables of the section can be added and removed while the server
-// runs.
+// opens reports whether tables of the section can be added and removed while the server runs.
 func (r *reload) opens(sec *section) bool { return r.takes(sec.reload) }
 
-// takes reports whether a running server can apply a change of that kind.
+// takes reports whether a running server can apply a change of a setting whose declaration says
+// when.
 func (r *reload) takes(when reloading) bool {
 	return when == atOnce || when == withChannels && r.steady || when == withAgents && r.sameAgents
 }

@@ -10,19 +10,20 @@ import (
 	"parley/tools/spelling"
 )
 
-// A Platform holds what the settings of its channels are checked against.
+// A Platform is a chat platform, with what the settings of its channels are checked against.
 type Platform struct {
 	Name  string // as in platform = "telegram"
 	Title string // as people write it: "Telegram"
 	// Receives lists the ways in which a channel of the platform can receive what people
 	// say, the usual one first: values of the setting receive.
 	Receives []string
-	// Members says that access = "members" works: the platform knows who belongs to the
+	// Members says that access = "members" works on the platform: it knows who belongs to the
 	// workspace and who is a guest.
 	Members bool
 	// Tokens are the tokens that a channel of the platform needs.
 	Tokens []PlatformToken
-	// OtherTokens are the beginnings of tokens that people mistake for one of these.
+	// OtherTokens are the beginnings of the platform's tokens of other kinds, which people
+	// mistake for these.
 	OtherTokens []string
 	// IsUserID reports whether a text is an id of a user and not a name or an address,
 	// and UserIDRemedy says where to find the id. If IsUserID is nil, every text counts
@@ -37,20 +38,20 @@ type Platform struct {
 // A PlatformToken is one of the tokens that a platform gives a bot.
 type PlatformToken struct {
 	Key      string // the setting, "bot_token" or "app_token"
-	Env      string // the variable that fills it, and makes a channel of the platform if there is no file
+	Env      string // the environment variable that fills the setting; if there is no file, it also makes a channel of the platform
 	Begins   string // how the platform's tokens of this kind begin; "" if that is not known
 	ChatOnly bool   // a channel that only sends needs none
 	Receive  string // the way of receiving that needs it; "" means every way
 }
 
-// byHTTP is the value of the setting receive with which the platform sends requests to
-// the server.
+// byHTTP is the value of the setting "receive" with which the platform sends what people say as
+// HTTP requests to this server.
 const byHTTP = "http"
 
 // botToken is the setting that every platform's channel has.
 const botToken = "bot_token"
 
-// token returns the platform's token of that setting, or nil.
+// token returns the platform's token that is set by this key; nil if there is none.
 func (p Platform) token(key string) *PlatformToken {
 	for i := range p.Tokens {
 		if p.Tokens[i].Key == key {
@@ -80,7 +81,7 @@ func (l *loader) platform(name string) Platform {
 	return Platform{Name: name}
 }
 
-// titlesThatHave returns the titles of the platforms for which have is true, as the
+// titlesThatHave returns the titles of the platforms for which have returns true, joined into the
 // beginning of a sentence.
 func (l *loader) titlesThatHave(have func(Platform) bool) string {
 	var all []string
@@ -95,8 +96,8 @@ func (l *loader) titlesThatHave(have func(Platform) bool) string {
 	return strings.Join(all, "") + " has"
 }
 
-// addChannels adds a channel for each platform of whose bot the environment has a token.
-// It is called only if there is no file.
+// addChannels adds a channel for each platform for whose bot the environment has a token. It is
+// called only if there is no configuration file.
 func (l *loader) addChannels() {
 	for _, p := range l.opts.Platforms {
 		token := p.token(botToken)
@@ -111,7 +112,7 @@ func (l *loader) addChannels() {
 	slices.Sort(l.names["channels"])
 }
 
-// fillTokens takes the tokens that channels leave out from the environment.
+// fillTokens takes from the environment the tokens that the file leaves out.
 func (l *loader) fillTokens() {
 	channels := l.section("channels")
 	for _, name := range l.names["channels"] {
@@ -175,7 +176,8 @@ func (l *loader) checkTokens(path string, platform Platform) {
 	}
 }
 
-// receiveMode returns the way in which a channel receives what people say.
+// receiveMode returns the way in which a channel receives what people say: the one that is set,
+// or the platform's usual one.
 func (l *loader) receiveMode(path string, platform Platform) string {
 	if way := l.str(path + ".receive"); way != "" || len(platform.Receives) == 0 {
 		return way
@@ -206,8 +208,8 @@ func (l *loader) checkReceive(name string, platform Platform) {
 	}
 }
 
-// checkHTTPChannel reports what is missing for the platform to send requests to the
-// server.
+// checkHTTPChannel reports what a channel lacks whose platform is to send requests to this
+// server, such as a public URL; at says where that way of receiving is set.
 func (l *loader) checkHTTPChannel(path string, at origin) {
 	if l.str(path+".mode") == "send" {
 		l.report(at, path+".receive", `contradicts mode = "send": the channel receives nothing`, "remove one of the two")
@@ -229,8 +231,8 @@ func (l *loader) checkHTTPChannel(path string, at origin) {
 	}
 }
 
-// checkMistaken reports a token of the wrong kind, because the platform would say only
-// that it is not valid.
+// checkMistaken reports a token of another kind than the setting needs, because the platform
+// would say only that it is not valid.
 func (l *loader) checkMistaken(key string, platform Platform, token PlatformToken) {
 	remedy := "write the one that begins with " + token.Begins
 	report := func(begins, remedy string) {
@@ -266,8 +268,8 @@ func (l *loader) checkAccess(path string, platform Platform) {
 	}
 }
 
-// checkPeople reports entries that are no ids of users, or that have their channel's name
-// before them.
+// checkPeople reports entries in a channel's lists of people that are no ids of users, or that
+// have their channel's name before them.
 func (l *loader) checkPeople(path string, platform Platform) {
 	for i, id := range l.list(path) {
 		if _, user, ok := strings.Cut(id, ":"); ok {
@@ -342,7 +344,8 @@ func (d *decoder) chat(v any) (chat Chat, f *fault) {
 	return chat, nil
 }
 
-// shownChats converts chats into types that JSON has.
+// shownChats converts a list of groups into types that JSON has, so that the setting can be
+// shown.
 func shownChats(chats []Chat) []any {
 	list := []any{}
 	for _, c := range chats {
@@ -355,8 +358,8 @@ func shownChats(chats []Chat) []any {
 	return list
 }
 
-// checkChats reports entries that are no ids of groups, or that have their channel's name
-// before them.
+// checkChats reports entries in a channel's list of groups that are no ids of groups, or that
+// have their channel's name before them.
 func (l *loader) checkChats(path string, platform Platform) {
 	v := l.values[path]
 	if v == nil {
@@ -373,8 +376,8 @@ func (l *loader) checkChats(path string, platform Platform) {
 	}
 }
 
-// checkTwin reports two channels with the same token, which would receive each other's
-// messages.
+// checkTwin reports a channel that has the same token as another, because they would receive each
+// other's messages. Seen has the channels so far by their tokens.
 func (l *loader) checkTwin(name string, seen map[string]string) {
 	path := "channels." + name
 	token := l.str(path + ".bot_token")

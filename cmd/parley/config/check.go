@@ -14,7 +14,8 @@ import (
 	"parley/tools/spelling"
 )
 
-// check reports what is wrong between settings, once all are known.
+// check reports settings that are right one by one but do not fit together. It is called once all
+// values are known.
 func (l *loader) check() {
 	seen := map[string]string{}
 	for _, name := range l.names["channels"] {
@@ -54,8 +55,8 @@ func (l *loader) list(path string) []string {
 	return nil
 }
 
-// report records a problem. If only the environment has the value, the problem stops
-// serve but no other command.
+// report records a problem of the setting key: what is wrong and how it is remedied. If the value
+// comes from the environment alone, the problem stops "parley serve" but no other command.
 func (l *loader) report(at origin, key, what, remedy string) {
 	p := at.problemAt(key, &fault{wrong: what, remedy: remedy})
 	if at.env != "" {
@@ -65,7 +66,7 @@ func (l *loader) report(at origin, key, what, remedy string) {
 	l.found = append(l.found, p)
 }
 
-// element returns the origin of one element of a list.
+// element returns where the i-th element of a list was written.
 func (l *loader) element(path string, i int) origin {
 	at := l.places[path]
 	if at.file != "" {
@@ -88,7 +89,8 @@ func (l *loader) writeKey(section, key string) string {
 	return remedy
 }
 
-// checkBusNeedsStore refuses a shared bus without a shared store: workers would share mail but not logs.
+// checkBusNeedsStore refuses a bus that several processes share without a store that they share: the workers would
+// have the same messages but not the same logs.
 func (l *loader) checkBusNeedsStore() {
 	at, ok := l.places["bus.url"]
 	if !ok || l.mentioned("store.url") {
@@ -98,7 +100,8 @@ func (l *loader) checkBusNeedsStore() {
 		"set [store] url or DATABASE_URL, or leave the bus out")
 }
 
-// checkPlaces reports places of a list that lead nowhere.
+// checkPlaces reports entries of the list at this path that are no address and, if targets is
+// set, no name of a target either.
 func (l *loader) checkPlaces(path string, targets bool) {
 	v, ok := l.values[path]
 	if !ok || v.from == (origin{}) {
@@ -114,7 +117,8 @@ func (l *loader) checkPlaces(path string, targets bool) {
 	}
 }
 
-// checkMany reports a list that leads to more addresses than one message may have.
+// checkMany reports a list of targets and addresses that stand for more addresses than one
+// message may have.
 func (l *loader) checkMany(path string, at origin, to []string) {
 	addresses := map[string]bool{}
 	for _, s := range to {
@@ -132,8 +136,8 @@ func (l *loader) checkMany(path string, at origin, to []string) {
 	}
 }
 
-// place returns what is wrong with an address, or with a target if targets are allowed;
-// nil if nothing is.
+// place returns what is wrong with s, which must be an address or, if targets is set, may be the
+// name of a target; nil if nothing is wrong.
 func (l *loader) place(s string, targets bool) *fault {
 	directory := outbox.Directory{Channels: l.names["channels"]}
 	if targets {
@@ -165,8 +169,8 @@ func (l *loader) place(s string, targets bool) *fault {
 	return f
 }
 
-// needsModel returns a table that needs a model, and the fault if there is none; "" if no
-// table needs one.
+// needsModel returns the path of a table that is of no use without a model, such as a receiving
+// channel, and the fault to report if no model is configured; "" if no table needs a model.
 func (l *loader) needsModel() (path string, without *fault) {
 	const remedy = `set OPENAI_API_KEY; or [model] base_url for a server of your own; or [model] name = "demo"; or `
 	for _, name := range l.names["channels"] {
@@ -214,7 +218,7 @@ func (l *loader) checkModel() {
 type Problem struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
-	Var    string `json:"env,omitempty"` // the environment variable at fault
+	Var    string `json:"env,omitempty"` // the environment variable whose value is wrong, if it is one
 	Key    string `json:"key,omitempty"`
 	Wrong  string `json:"wrong"`
 	Remedy string `json:"remedy"`
@@ -248,7 +252,7 @@ func (e *Error) Error() string {
 // A SettingError says which setting keeps the server from starting although the
 // configuration itself is valid, and what to do.
 type SettingError struct {
-	Where  string // file:line or where else the value comes from; may be empty
+	Where  string // file:line, or in words where else the value comes from; may be empty
 	Key    string
 	Remedy string
 }
@@ -273,7 +277,8 @@ func problems(found []Problem) error {
 	return &Error{Problems: slices.Compact(found)}
 }
 
-// An origin is where a value came from; the zero origin is the default.
+// An origin is the place where a value was written: a line of the file, or an environment
+// variable. The zero origin means that the value is the default.
 type origin struct {
 	file string
 	line int
@@ -291,19 +296,20 @@ func (o origin) inWords() string {
 	return o.file
 }
 
-// problemAt returns a Problem for a fault at this origin.
+// problemAt returns a Problem for a fault in the value of the setting key that was written at
+// this origin.
 func (o origin) problemAt(key string, f *fault) Problem {
 	return Problem{File: o.file, Line: o.line, Var: o.env, Key: key, Wrong: f.wrong, Remedy: f.remedy}
 }
 
-// A fault says what is wrong with a value, before its place is known.
+// A fault says what is wrong with a value, before it is known where the value was written.
 type fault struct {
 	wrong  string
 	remedy string
-	index  int // of the wrong list element, counted from 1; 0 means the whole value
+	index  int // which element of a list is wrong, counted from 1; 0 means the whole value
 }
 
-// oneOf returns the remedy for a word that is not among the known ones: the nearest of
+// oneOf returns the remedy for a word that is not among the known ones: it names the nearest of
 // them, or all.
 func oneOf(word string, known []string) string {
 	if near := spelling.Nearest(word, known); near != "" {

@@ -37,13 +37,16 @@ type Options struct {
 	WithoutSecrets bool
 	// Platforms are the platforms that a channel can be on.
 	Platforms []Platform
-	// CheckTemplate returns what is wrong with a webhook's template; nil checks none.
+	// CheckTemplate returns what is wrong with the template by which a webhook makes its message;
+	// if it is nil, templates are not checked.
 	CheckTemplate func(text string) error
-	// CheckRule returns the tool that a rule names if it is none of Tools, otherwise "",
-	// and an error if the rule cannot be read; nil checks none.
+	// CheckRule returns the tool that a rule about tool calls names, if there is no such tool
+	// among Tools, otherwise "". Its error says that the rule cannot be read. If CheckRule is
+	// nil, rules are not checked.
 	CheckRule func(rule string) (unknown string, err error)
 	Tools     []string
-	// CheckHook returns why a program cannot be asked about calls; nil checks none.
+	// CheckHook returns why a program that is to be asked about tool calls cannot be run; if it
+	// is nil, programs are not checked.
 	CheckHook func(command string) error
 	// Env looks up an environment variable; nil is os.LookupEnv.
 	Env func(name string) (string, bool)
@@ -63,7 +66,7 @@ type Config struct {
 	Schedule  Schedule
 	Heartbeat Heartbeat
 	Budget    Budget
-	Models    map[string]Model // by name; the models that are asked when Model does not answer
+	Models    map[string]Model // by name; further models, which agents name or which are asked when Model does not answer
 	Agents    map[string]Agent // by name; "main" is always there
 	Channels  map[string]Channel
 	Targets   map[string][]bus.Address
@@ -85,7 +88,7 @@ type Config struct {
 // A Secret is a text that no output shows; string(s) returns it.
 type Secret string
 
-// hidden replaces a secret wherever one would be shown.
+// hidden is what is shown in the place of a secret.
 const hidden = "***"
 
 // String hides the secret.
@@ -122,13 +125,14 @@ type Keeping struct {
 	Knowledge Knowledge
 }
 
-// Bus says where messages wait: at a URL, or in the home if there is none.
+// Bus says where messages wait: in Redis at a URL, or in the home if there is none.
 type Bus struct {
 	URL    Secret // it may hold a password
 	Prefix string
 }
 
-// Store says where the logs are: at a URL, or in the home if there is none.
+// Store says where the logs of sessions are: in a database at a URL, or in the home if there is
+// none.
 type Store struct {
 	URL Secret // it may hold a password
 }
@@ -138,15 +142,15 @@ type Retention struct {
 	Days int // 0 means for ever
 }
 
-// Knowledge is a folder of the operator's that all agents read.
+// Knowledge is a folder of the operator's documents that all agents can read.
 type Knowledge struct {
 	Dir string // "" means none
 }
 
 // Serve says how the server runs.
 type Serve struct {
-	Drain       time.Duration // how long a shutdown waits for turns in flight
-	MaxInFlight int           // turns at once in this process
+	Drain       time.Duration // how long a shutdown waits for turns that run
+	MaxInFlight int           // how many turns run at once in this process
 }
 
 // Log says how the program logs.
@@ -155,7 +159,7 @@ type Log struct {
 	Format string // "text", "json", or "": text on a terminal, else JSON
 }
 
-// Limits bounds what people and queues may use.
+// Limits bounds how much people may ask of the bot, and how long queues may be.
 type Limits struct {
 	UserTurns     int   // turns at once, of one person who is not an owner
 	UserTurnsHour int   // turns within an hour
@@ -169,12 +173,12 @@ type Limits struct {
 // Approvals says how people are asked whether a tool call may run.
 type Approvals struct {
 	Expires time.Duration // after which nobody needs to answer any more
-	To      []string      // targets and addresses, as written; none is the conversation
+	To      []string      // who is asked: targets and addresses, as written; if there are none, the conversation itself
 }
 
 // Tell says how owners are told of things that need their attention.
 type Tell struct {
-	To    []string      // targets and addresses, as written; none is where each owner talks to the bot alone
+	To    []string      // targets and addresses, as written; if there are none, the chats in which the owners talk to the bot alone
 	After time.Duration // how long a channel is down before they are told
 }
 
@@ -192,11 +196,11 @@ type Channel struct {
 	PublicURL     string // where the platform reaches the server; no trailing slash
 	APIURL        string // "" is the platform's own; no trailing slash
 	Access        Access
-	RateLimit     string // "platform" or "none"
-	OnUnknown     string // "resend" or "drop"
+	RateLimit     string // whether the platform's rate limits are kept: "platform" or "none"
+	OnUnknown     string // what is done if nobody can say whether a message was sent: "resend" or "drop"
 	Stream        string // how answers are shown while they are made: "auto", "edit" or "off"
-	FilesMB       int    // of one file, each way
-	Agent         string // who answers what no route matches
+	FilesMB       int    // the largest file in MB, received or sent
+	Agent         string // the agent that answers if no route matches
 	Routes        []AgentRoute
 	History       int    // how many messages of a thread are read that were said before the bot is called into it; 0 is none
 	Reactions     string // which reactions the agent is told of: ReactionsThumbs or ReactionsAll
@@ -205,11 +209,11 @@ type Channel struct {
 	Session       string // what has a conversation of its own: SessionThread, SessionChannel or SessionUser
 }
 
-// DefaultFilesMB is how large a file may be, in MB, if nothing else is set.
+// DefaultFilesMB is how large a file may be, in MB, if the operator has not set a size.
 const DefaultFilesMB = 20
 
-// DefaultHistory is how many messages of a thread are read that were said before the bot
-// is called into it, if nothing else is set.
+// DefaultHistory is how many messages of a thread, said before the bot was called into it, are
+// read if the operator has not set a number.
 const DefaultHistory = 20
 
 // The values of Channel.Reactions: which reactions to its answers an agent is told of.
@@ -231,7 +235,7 @@ const (
 	SessionUser    = "user"    // in groups each person, in each thread
 )
 
-// ByHTTP reports whether the platform sends what people say by requests to the server.
+// ByHTTP reports whether the platform sends what people say as HTTP requests to this server.
 func (c Channel) ByHTTP() bool { return c.Receive == byHTTP }
 
 // ChannelsByName lists the channels in the order of their names.
@@ -243,8 +247,8 @@ func (c *Config) ChannelsByName() []Channel {
 	return list
 }
 
-// Access says who may talk to the bot on a channel. Its people are the platform's ids of
-// users, without the channel's name.
+// Access says who may talk to the bot on a channel. It names people by the platform's ids,
+// without the channel's name.
 type Access struct {
 	Policy    string // "pairing", "list", "members" or "open"
 	AllowFrom []string

@@ -19,13 +19,13 @@ const (
 	asTruth                   // true or false
 	asMoney                   // dollars: 2 or 2.0
 	asTexts                   // a list of strings
-	asPaths                   // a list of asPath
+	asPaths                   // a list of paths, each relative to the file's folder
 	asPeople                  // a list of strings or integers
 	asPlaces                  // targets or addresses: a string or a list of them
 	asChats                   // a list of ids of chats, or of { chat = …, mention = … }
 	asRoutes                  // a list of { match = {…}, to = … }
 	asAgentRoutes             // a list of { match = { chat, user, mention }, agent = … }
-	asOpaque                  // a table that a later release reads
+	asOpaque                  // a table that is accepted as it is, because only a later release reads it
 )
 
 // Names to which the program itself gives a meaning.
@@ -39,22 +39,22 @@ const (
 	github       = "github"
 )
 
-// The values of since: from which release on a setting, or one of its values, has an
-// effect.
+// The values of since: the release from which on a setting, or one of its values, has an effect.
 const (
 	first  = "0.1"           // the first release
-	notYet = "no effect yet" // it is accepted, and the operator is told so
+	notYet = "no effect yet" // the setting is accepted, and the operator is told that it has no effect
 )
 
-// A reloading says when a change that SIGHUP finds in the file takes effect.
+// A reloading says when a changed setting takes effect: SIGHUP makes a running server read the
+// file again.
 type reloading int
 
 const (
 	afterRestart reloading = iota
 	atOnce
-	// withChannels means at once if no channel was added or removed. Otherwise the
-	// changed setting may lead to a channel that does not run yet, and waits for the
-	// restart with it.
+	// withChannels means at once if no channel was added to the file or removed from it.
+	// Otherwise the changed setting may name a channel that does not run yet, and so takes effect
+	// only at the next restart.
 	withChannels
 	// withAgents means at once if no agent was added or removed, for the same reason.
 	withAgents
@@ -67,37 +67,38 @@ type setting struct {
 	// "shell.timeout" in [agents.NAME] is timeout in [agents.NAME.shell].
 	key        string
 	kind       kind
-	def        any      // the default, decoded, or an inHome; nil means none
+	def        any      // the default as decode returns it, or an inHome; nil means none
 	least      int64    // of a number; micro-dollars for money, nanoseconds for durations
 	large      bool     // a count that may pass 32 bits
 	zeroIsOff  bool     // of a number: its smallest value is 0, which means none at all
 	oneOf      []choice // the only values
 	schemes    []string // of a URL
 	parameters []string // the query parameters that a URL may have
-	env        string   // the variable that fills it
-	inChat     bool     // a mistake in that variable stops a chat too
+	env        string   // the environment variable that fills it if the file does not
+	inChat     bool     // a mistake in that variable stops the command "parley chat" too
 	example    string   // as it is written in a file; "" means the default
 	secret     bool
 	mayBeEmpty bool // of a secret: "" means that none is sent
 	since      string
 	reload     reloading
-	// fills returns a pointer to the field that gets the value: one of the Config, or of
-	// what the table describes (an *Agent, a *Channel …).
+	// fills returns a pointer to the field that gets the value. The field belongs to owner: the
+	// Config, or what the table describes (an *Agent, a *Channel …).
 	fills func(owner any) any
 }
 
-// into makes the function for fills from one that returns a pointer to a field of a T.
+// into makes the function for a setting's fills from a function that returns a pointer to a field
+// of a T.
 func into[T any](field func(*T) any) func(any) any {
 	return func(owner any) any { return field(owner.(*T)) }
 }
 
-// inHome is the default of a path: a file or folder of that name in the home.
+// An inHome is the default of a path: a file or folder of that name in the home.
 type inHome string
 
-// A choice is a value that a setting can have.
+// A choice is a value that a setting can have, with the release from which on it has an effect.
 type choice struct{ name, since string }
 
-// built makes choices that have an effect.
+// built makes choices that have an effect since the first release.
 func built(names ...string) []choice {
 	var all []choice
 	for _, name := range names {
@@ -109,7 +110,7 @@ func built(names ...string) []choice {
 // hasNoEffectYet reports whether no release reads the setting yet.
 func (s setting) hasNoEffectYet() bool { return s.since == notYet }
 
-// words returns the values that the setting can have; nil means any.
+// words returns the values that the setting can have; nil means that any value is possible.
 func (s setting) words() []string {
 	var words []string
 	for _, c := range s.oneOf {
@@ -135,12 +136,13 @@ func (s setting) exampleValue() string {
 // named by a parameter.
 func (s setting) mayOmitHost() bool { return slices.Contains(s.schemes, "postgres") }
 
-// A section is a table of the file.
+// A section is a table of the file, such as [model], or all tables of a kind, such as
+// [channels.NAME].
 type section struct {
 	name   string
 	named  bool      // the operator names its tables: [channels.NAME]
-	byName string    // the key that is filled with the table's own name if it is left out
-	reload reloading // when a reload opens and closes its tables
+	byName string    // the key that gets the table's own name as its value if it is left out
+	reload reloading // when a table that was added to the file or removed from it takes effect
 	// settings are in the order in which they are shown.
 	settings []setting
 }
@@ -151,8 +153,8 @@ func (s section) keysAreNames() bool {
 	return s.named && len(s.settings) == 1 && s.settings[0].key == ""
 }
 
-// depth returns how many names come before a setting's key: the section, and perhaps the
-// table.
+// depth returns how many names stand before a setting's key in its path: the section's name and,
+// if the operator names its tables, the table's.
 func (s section) depth() int {
 	if s.named {
 		return 2
@@ -165,7 +167,7 @@ func (s section) hasNoEffectYet() bool {
 	return !slices.ContainsFunc(s.settings, func(set setting) bool { return !set.hasNoEffectYet() })
 }
 
-// find returns the setting with that key, or nil.
+// find returns the section's setting with that key; nil if there is none.
 func (s section) find(key string) *setting {
 	for i := range s.settings {
 		if s.settings[i].key == key {

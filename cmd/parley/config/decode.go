@@ -13,13 +13,12 @@ import (
 	"unicode"
 )
 
-// A decoder converts the value in the file or the environment into the type of its
-// setting.
+// A decoder converts a value from the file or the environment into the type of its setting.
 type decoder struct {
 	set     *setting
 	key     string // the key as it is written, for the remedy
 	x       *expander
-	literal bool // the file itself holds a secret
+	literal bool // whether the file itself holds a secret, rather than a reference to one
 }
 
 // typeInWords returns the type of a TOML value in words.
@@ -91,7 +90,7 @@ func (d *decoder) decode(v any) (any, *fault) {
 	panic("a kind of setting without a decoder")
 }
 
-// text decodes a string and replaces its references.
+// text decodes a string and replaces the references in it, such as ${VAR}, by what they refer to.
 func (d *decoder) text(v any) (string, *fault) {
 	s, ok := v.(string)
 	if !ok {
@@ -116,7 +115,7 @@ func (d *decoder) text(v any) (string, *fault) {
 	return whole, nil
 }
 
-// secret returns a fault for a text that cannot be a key or a token.
+// secret returns a fault if a text cannot be a key or a token; otherwise nil.
 func (d *decoder) secret(s string) *fault {
 	if s == "" && !d.set.mayBeEmpty {
 		return &fault{wrong: "is empty", remedy: "give it a value, or remove the line"}
@@ -127,8 +126,9 @@ func (d *decoder) secret(s string) *fault {
 	return nil
 }
 
-// scalar decodes a text whose references are replaced. Written is the text as the file
-// has it, which a message may repeat.
+// scalar decodes a single value from its text s, in which references are replaced already.
+// Written is the text as it stands in the file; only that may be repeated in a message, because s
+// may hold a secret.
 func (d *decoder) scalar(s, written string) (any, *fault) {
 	switch d.set.kind {
 	case asPath:
@@ -157,7 +157,7 @@ func (d *decoder) scalar(s, written string) (any, *fault) {
 	}
 }
 
-// url checks an address. The address may hold a password, so no message repeats it.
+// url checks a URL. As the URL may hold a password, no message repeats it.
 func (d *decoder) url(s string) (any, *fault) {
 	if !d.set.mayOmitHost() {
 		s = strings.TrimRight(s, "/")
@@ -173,8 +173,8 @@ func (d *decoder) url(s string) (any, *fault) {
 	return s, nil
 }
 
-// hasForeignParameters reports whether a URL has other parameters than the setting
-// allows.
+// hasForeignParameters reports whether a URL has query parameters that the setting does not
+// allow.
 func (d *decoder) hasForeignParameters(u *url.URL) bool {
 	for name := range u.Query() {
 		if !slices.Contains(d.set.parameters, name) {
@@ -195,7 +195,8 @@ func (d *decoder) duration(s, written string) (any, *fault) {
 	return took, nil
 }
 
-// parseDuration parses Go's durations, with d for days in front.
+// parseDuration parses a duration as Go writes it, with days in front if there are any: "2d" or
+// "1d12h". It returns false if s is none.
 func parseDuration(s string) (time.Duration, bool) {
 	days, rest, ok := strings.Cut(s, "d")
 	if !ok {
@@ -214,8 +215,8 @@ func parseDuration(s string) (time.Duration, bool) {
 	return took + more, err == nil && more >= 0 && took+more >= took
 }
 
-// tooSmall returns the fault of a number below the smallest one: 0 never means unlimited,
-// and with zeroIsOff it means none.
+// tooSmall returns the fault of a number below the smallest one that the setting allows. It also
+// says what 0 means: never unlimited, and with zeroIsOff "none".
 func (d *decoder) tooSmall(least string) *fault {
 	return &fault{wrong: "too small: the smallest is " + least, remedy: "leave it out for the default; nothing means unlimited"}
 }
@@ -235,7 +236,7 @@ func (d *decoder) count(v any) (any, *fault) {
 	return n, nil
 }
 
-// money decodes dollars into micro-dollars.
+// money decodes dollars into micro-dollars, which are millionths.
 func (d *decoder) money(v any) (any, *fault) {
 	var dollars float64
 	switch n := v.(type) {
@@ -296,7 +297,7 @@ func (d *decoder) list(v any) (any, *fault) {
 	return list, nil
 }
 
-// path returns an absolute path; a relative one begins at the file's folder.
+// path makes a path absolute; a relative one begins at the folder of the configuration file.
 func (d *decoder) path(s string) string {
 	if !filepath.IsAbs(s) {
 		s = filepath.Join(d.x.l.folder, s)
@@ -304,7 +305,7 @@ func (d *decoder) path(s string) string {
 	return filepath.Clean(s)
 }
 
-// places decodes targets and addresses. Whether they lead anywhere is checked when all
+// places decodes a list of targets and addresses. Whether they exist is checked later, when all
 // channels are known.
 func (d *decoder) places(v any) (any, *fault) {
 	if s, ok := v.(string); ok && d.set.key != "" {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// str returns a setting's text; "" if it has none.
+// str returns the text of the setting at this path; "" if it has none.
 func (l *loader) str(path string) string {
 	if v, ok := l.values[path]; ok {
 		return v.v.(string)
@@ -23,7 +23,7 @@ func (l *loader) mentioned(path string) bool {
 	return ok
 }
 
-// takeEnv takes the settings that the file leaves out from the environment.
+// takeEnv takes from the environment the settings that the file leaves out.
 func (l *loader) takeEnv() {
 	for i := range l.sections {
 		sec := &l.sections[i]
@@ -44,8 +44,8 @@ func (l *loader) takeEnv() {
 	l.fillTokens()
 }
 
-// withholdsKey reports whether the environment's key must not be sent, because the file
-// names another server.
+// withholdsKey reports whether a key from the environment must not be used, because the file
+// names another server than the one to which the key belongs.
 func (l *loader) withholdsKey(set *setting) bool {
 	base, ok := l.places["model.base_url"]
 	if !set.secret || !ok || base.file == "" {
@@ -60,8 +60,8 @@ func (l *loader) withholdsKey(set *setting) bool {
 	return true
 }
 
-// takeVar takes a setting from a variable. A mistake in a variable that other programs
-// know too stops serve and no other command: a chat needs none of them.
+// takeVar takes the value of a setting from the environment variable name. If other programs use
+// this variable too, a mistake in it stops "parley serve" only, because a chat may not need it.
 func (l *loader) takeVar(set *setting, path, name string) {
 	text, ok := l.env(name)
 	if !ok {
@@ -86,7 +86,7 @@ func (l *loader) section(name string) *section {
 	return &l.sections[i]
 }
 
-// complete gives every setting that has an effect, and was left out, its default.
+// complete gives its default to every setting that has an effect and was left out.
 func (l *loader) complete() {
 	if l.str("model.name") == demoName {
 		delete(l.values, "model.base_url")
@@ -143,8 +143,8 @@ func (l *loader) inherit(sec *section, name string) {
 	}
 }
 
-// fillName uses a table's own name as the value of the key byName: a channel's platform,
-// a webhook's kind.
+// fillName uses a table's own name as the value of the key that the section's byName says, if it
+// is left out: a channel named telegram has the platform telegram.
 func (l *loader) fillName(sec *section, name string) {
 	path := sec.name + "." + name + "." + sec.byName
 	if set := sec.find(sec.byName); set != nil && !l.mentioned(path) && slices.Contains(set.words(), name) {
@@ -155,17 +155,17 @@ func (l *loader) fillName(sec *section, name string) {
 // maxSecretFile is the largest file, in bytes, that ${file:…} reads.
 const maxSecretFile = 64 << 10
 
-// An expander replaces ${VAR} and ${file:PATH} in the strings of one value, and records
-// what it has replaced.
+// An expander replaces ${VAR} and ${file:PATH} in the strings of one value by what they refer to,
+// and records which it has replaced.
 type expander struct {
 	l        *loader
 	verbatim bool     // from the environment: taken as it is
-	refs     []string // what was replaced
+	refs     []string // the references that were replaced
 	fromFile bool
 }
 
-// expand returns a text with its references replaced, and the parts of it that the file
-// itself holds.
+// expand returns a text with its references replaced (whole), and of that only what the file
+// itself holds (own).
 func (x *expander) expand(s string) (whole, own string, f *fault) {
 	if x.verbatim || !strings.Contains(s, "${") {
 		return s, s, nil
@@ -219,7 +219,7 @@ func (x *expander) lookUp(ref string) (string, *fault) {
 	return text, nil
 }
 
-// isVariable reports whether a name can be an environment variable's.
+// isVariable reports whether a text can be the name of an environment variable.
 func isVariable(name string) bool {
 	for i, c := range []byte(name) {
 		letter := c == '_' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
@@ -230,7 +230,8 @@ func isVariable(name string) bool {
 	return name != ""
 }
 
-// secretFile reads a file that a value refers to, without one newline at its end.
+// secretFile returns the content of a file to which a value refers, without one newline at its
+// end.
 func (l *loader) secretFile(name string) (string, *fault) {
 	path := name
 	if !filepath.IsAbs(path) {

@@ -18,7 +18,7 @@ type HTTPAccess struct {
 // HTTP says where the server listens.
 type HTTP struct {
 	Listen string   // HOST:PORT; "" means off
-	Hosts  []string // names that it answers to, beside its addresses and loopback's names
+	Hosts  []string // further host names that requests may address, beside its IP addresses and the names of loopback
 	// PublicURL is where others reach the server through a proxy; no trailing slash.
 	PublicURL string
 }
@@ -38,19 +38,19 @@ type Webhook struct {
 	Kind     string   // "alertmanager", "github" or "json"
 	Token    Secret   // "" if the service signs its requests
 	Secret   Secret   // key of the signature; "" if the service sends the token
-	To       []string // targets and addresses, as written, for what no route takes
+	To       []string // where messages go if no route matches: targets and addresses, as written
 	Routes   []Route  // the first that matches decides
 	Template string   // "" means the kind's own
 	// Agent is the agent that is given what is posted; if it is "", a message is sent to
 	// To.
 	Agent string
-	Group string // template of the group to which plain JSON belongs for the agent
+	Group string // for plain JSON that an agent is given: the template whose result says which posts belong together
 }
 
-// shortestToken is the least length of a token, so that it cannot be guessed.
+// shortestToken is how many characters a token must have at least, so that it cannot be guessed.
 const shortestToken = 16
 
-// checkHTTP reports mistakes in the server's names, tokens and webhooks.
+// checkHTTP reports mistakes in the names of the server, in tokens and in webhooks.
 func (l *loader) checkHTTP() {
 	for i, host := range l.list("http.hosts") {
 		if strings.ContainsAny(host, "/:@ ") || strings.Trim(host, ".") == "" {
@@ -105,7 +105,7 @@ func (l *loader) checkWebhook(name string) {
 	}
 }
 
-// checkWebhookAgent reports what is wrong with a webhook that starts turns.
+// checkWebhookAgent reports mistakes in a webhook whose posts an agent is given.
 func (l *loader) checkWebhookAgent(path, kind string) {
 	agent := l.str(path + ".agent")
 	if l.mentioned(path+".group") && (agent == "" || kind == alertmanager || kind == github) {
@@ -173,8 +173,8 @@ func (l *loader) checkToken(name string, seen map[string]string) {
 	}
 }
 
-// exposed returns a notice if others can reach the server although it accepts none of
-// them.
+// exposed returns a notice if the server listens where other machines can reach it although no
+// token or webhook would let anybody in.
 func (l *loader) exposed() []string {
 	listen := l.str("http.listen")
 	if listen == "" || len(l.names["tokens"])+len(l.names["webhooks"]) > 0 || l.hearsByHTTP() {

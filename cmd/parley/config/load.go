@@ -17,17 +17,18 @@ import (
 // maxFile is the largest size of the configuration file, in bytes.
 const maxFile = 1 << 20
 
-// A value is the value of a setting, with where it came from.
+// A value is what a setting is set to, with where that was written.
 type value struct {
 	path   string // "channels.telegram.access"
 	set    *setting
 	v      any // string, int64, time.Duration, []string or []Route
 	from   origin
-	refs   []string // the ${…} that it was made of
+	refs   []string // the references ${…} of which it was made
 	hidden bool     // not to be shown, though its setting is not a secret one
 }
 
-// A loader collects the values of settings, and what is wrong with them.
+// A loader collects the values of all settings, and what is wrong with them, until a Config can
+// be made.
 type loader struct {
 	opts     Options
 	sections []section
@@ -41,13 +42,13 @@ type loader struct {
 	places  map[string]origin // of every table and key that is mentioned, including wrong ones
 	names   map[string][]string
 	found   []Problem // what stops every command
-	serving []Problem // what stops serve alone
-	// answering has the problems that stop a server which answers.
+	serving []Problem // what stops only "parley serve"
+	// answering has the problems that stop a server only if it runs agents.
 	answering []Problem
 	warnings  []string
 }
 
-// A document is the configuration file that was read.
+// A document is the configuration file after it was read.
 type document struct {
 	file      string // the path as the operator wrote it; "" when there is none
 	folder    string // its folder, absolute
@@ -79,7 +80,7 @@ func load(o Options, sections []section, retired []retiredKey) (*Config, error) 
 	return l.build()
 }
 
-// env returns a variable's value; false if it is not set, or empty.
+// env returns the value of an environment variable; false if it is not set, or empty.
 func (l *loader) env(name string) (string, bool) {
 	v, ok := l.opts.Env(name)
 	return v, ok && v != ""
@@ -89,7 +90,7 @@ func (l *loader) wrong(o origin, key, what, remedy string) {
 	l.found = append(l.found, o.problemAt(key, &fault{wrong: what, remedy: remedy}))
 }
 
-// lineOf returns the place of a key in the file.
+// lineOf returns the place in the file at which the key at this path is written.
 func (l *loader) lineOf(path ...string) origin {
 	return origin{file: l.file, line: l.positions.LineOf(path...)}
 }
@@ -115,7 +116,8 @@ func (l *loader) findHome() {
 	l.home = abs
 }
 
-// findFile returns the configuration file's path and whether it must exist.
+// findFile returns the path of the configuration file, whether the operator has named it, so that
+// it must exist, and if so where.
 func (l *loader) findFile() (file string, named bool, from origin) {
 	if l.opts.File != "" {
 		return l.opts.File, true, origin{}
@@ -134,8 +136,8 @@ func (l *loader) findFile() (file string, named bool, from origin) {
 	return filepath.Join(l.home, "parley.toml"), false, origin{}
 }
 
-// Place returns where a command's configuration file is, or would be: the named one, else
-// that of the home.
+// Place returns the path at which a command's configuration file is, or would be: the one that
+// was named, else that of the home.
 func Place(o Options) (string, error) {
 	if o.Env == nil {
 		o.Env = os.LookupEnv
@@ -153,8 +155,8 @@ func Place(o Options) (string, error) {
 	return abs, nil
 }
 
-// Sought says where the configuration file was looked for, to tell somebody who expected
-// another one.
+// Sought says where the configuration file was looked for. It is printed for somebody who
+// expected another file.
 type Sought struct {
 	// Places lists the places that were looked at, in words, if no file was found; empty
 	// if one was found.
@@ -211,7 +213,8 @@ func (s Sought) String() string {
 	return "no configuration file was found; looked at --config (not given), " + strings.Join(s.Places, ", ")
 }
 
-// readFile parses the file; it returns false if there is nothing to take from it.
+// readFile reads and parses the configuration file into a tree of tables. It returns false if
+// there is no file, or it cannot be read.
 func (l *loader) readFile() (map[string]any, bool) {
 	file, named, from := l.findFile()
 	if file == "" {
@@ -255,8 +258,9 @@ func (l *loader) parse(doc []byte) (map[string]any, bool) {
 }
 
 // parserMessage returns what the parser says about a mistake. It names keys and single
-// characters, but quotes a number that it cannot read, and that may be a secret without
-// its quotes. So everything from the first quotation mark on is left out.
+// characters, but it quotes a number that it cannot read, and that may be a secret whose
+// quotation marks were forgotten. So everything from the message's first quotation mark on is
+// left out.
 func parserMessage(err *toml.DecodeError) string {
 	words, _, cut := strings.Cut(strings.TrimPrefix(err.Error(), "toml: "), `"`)
 	if cut {
@@ -265,7 +269,8 @@ func parserMessage(err *toml.DecodeError) string {
 	return words
 }
 
-// readBounded reads a regular file that is not too large.
+// readBounded returns the content of a regular file; its error is errTooLarge if the file has
+// more than most bytes.
 func readBounded(path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -285,7 +290,8 @@ var (
 	errTooLarge = errors.New("too large")
 )
 
-// reason returns an error's text without the path that it repeats.
+// reason returns the text of an error about a file, without the path, which the caller names
+// itself.
 func reason(err error) string {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err.Error()
@@ -293,9 +299,9 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// openToOthers reports whether others than the owner can read the file, and returns its
-// mode in digits. What a container or a service manager mounts for its programs is
-// exempt: there the mount protects the file.
+// openToOthers reports whether others than the owner can read the file, and returns its mode in
+// digits. What a container or a service manager mounts for its programs is exempt, because access
+// to the mount is restricted already.
 func (l *loader) openToOthers(path string) (string, bool) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm()&0o044 == 0 {
@@ -324,7 +330,8 @@ func within(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// checkMode reports a file that holds secrets and that others can read.
+// checkMode reports that the configuration file holds secrets and that others than its owner can
+// read it.
 func (l *loader) checkMode() {
 	if len(l.literals) == 0 {
 		return

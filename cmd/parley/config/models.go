@@ -17,12 +17,12 @@ type Model struct {
 	BaseURL string // "" means the default URL; no trailing slash
 	APIKey  Secret
 	Vision  string // "auto" or "off"
-	Window  int    // its context in tokens; 0 means the size that is found out
+	Window  int    // how many tokens of context it reads; 0 means that Parley finds out
 	API     string // "auto", "chat" or "responses": the protocol in which it is asked
 	// Reasoning is how much the model should reason, in its provider's word; "" leaves
 	// that to the provider.
 	Reasoning string
-	Headers   []string // "NAME: VALUE", with each request
+	Headers   []string // HTTP headers "NAME: VALUE" that are sent with each request
 	Body      string   // a JSON object whose fields are added to each request; "" means none
 	// FirstToken is the longest wait for the beginning of an answer, and Idle the longest
 	// pause within one; 0 means the model's default.
@@ -41,11 +41,11 @@ type Model struct {
 	Configured bool
 }
 
-// An environment names the variables that fill the settings of a model.
+// An environment names the environment variables that fill the settings of a model.
 type environment struct{ name, baseURL, apiKey string }
 
-// modelSettings declares the settings of one model. The function of returns the Model
-// within what their table describes.
+// modelSettings declares the settings of one model. The function of takes what the settings'
+// table describes, such as the Config, and returns the Model in it.
 func modelSettings(of func(owner any) *Model, env environment) []setting {
 	return []setting{
 		{key: "name", kind: asText, env: env.name, example: `"gpt-5-mini"`, since: first, fills: func(o any) any { return &of(o).Name }},
@@ -67,11 +67,12 @@ func modelSettings(of func(owner any) *Model, env environment) []setting {
 	}
 }
 
-// A ModelChoice is a model as an agent's settings name it.
+// A ModelChoice says which model an agent asks: the table of its settings and, if the agent names
+// another one at the same server, its name.
 type ModelChoice struct {
 	Table string // the table that has its server and its key: "model", or "models.NAME"
 	Name  string // the model's name, where the agent gives one and the table does not
-	Key   string // the setting that names the model
+	Key   string // the setting that chose this model, for messages to the operator
 	Demo  bool   // it is the built-in demo
 }
 
@@ -97,14 +98,14 @@ func (c *Config) ModelsOf(agent string) []ModelChoice {
 	return list
 }
 
-// HasModel reports whether something answers for an agent: a model of [models], or that
-// of [model] if it is configured.
+// HasModel reports whether a model is configured that answers for an agent: one of [models] that
+// the agent names, or else that of [model].
 func (c *Config) HasModel(agent string) bool {
 	first := c.ModelsOf(agent)[0]
 	return c.Model.Configured || first.Demo || first.Table != "model"
 }
 
-// AnyModel reports whether something answers for any agent.
+// AnyModel reports whether a model is configured that answers for any of the agents.
 func (c *Config) AnyModel() bool {
 	for name := range c.Agents {
 		if c.HasModel(name) {
@@ -114,7 +115,7 @@ func (c *Config) AnyModel() bool {
 	return false
 }
 
-// OnlyDemo reports whether the built-in demo, and nothing else, answers.
+// OnlyDemo reports whether the built-in demo answers and no real model does.
 func (c *Config) OnlyDemo() bool {
 	for name := range c.Agents {
 		if !c.ModelsOf(name)[0].Demo {
@@ -129,7 +130,7 @@ type Budget struct {
 	UserDay    int64  // of one person in a day
 	SessionDay int64  // of one conversation in a day; 0 means no limit
 	Day, Month int64  // of everybody
-	TellAt     int    // percent of a cap at which owners are told
+	TellAt     int    // the percentage of a cap at which owners are warned
 	Prices     string // the file with the list of prices; "" means the program's own list
 	// Written says that the operator has set a cap, here or for an agent.
 	Written bool
@@ -147,7 +148,7 @@ func budgetSections() []section {
 	}}}
 }
 
-// checkModels reports further models that cannot be asked, and fallbacks that do not
+// checkModels reports models in [models.NAME] that cannot be asked, and fallbacks that do not
 // exist.
 func (l *loader) checkModels() {
 	tables := []string{"model"}
@@ -178,7 +179,8 @@ func (l *loader) checkModels() {
 	}
 }
 
-// checkFallback reports names in a list of fallbacks that no further model has.
+// checkFallback reports names in the list of fallbacks at this path that no table [models.NAME]
+// has.
 func (l *loader) checkFallback(path string) {
 	for i, name := range l.list(path) {
 		if !l.mentioned(path) || slices.Contains(l.names["models"], name) {
@@ -188,7 +190,7 @@ func (l *loader) checkFallback(path string) {
 	}
 }
 
-// modelRemedy says what to do about a name that no further model has.
+// modelRemedy says what to do about a model's name that no table [models.NAME] has.
 func (l *loader) modelRemedy(name string) string {
 	if near := spelling.Nearest(name, l.names["models"]); near != "" {
 		return fmt.Sprintf("write %q", near)
@@ -220,8 +222,8 @@ func (l *loader) checkAgentModel(table string) {
 	}
 }
 
-// hasOwnModel reports whether an agent names one of the further models or the demo, and so
-// needs no [model].
+// hasOwnModel reports whether an agent names the demo or a model of [models], so that it does not
+// need [model].
 func (l *loader) hasOwnModel(agent string) bool {
 	name := l.str("agents." + agent + ".model")
 	return name == demoName || slices.Contains(l.names["models"], name)

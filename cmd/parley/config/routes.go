@@ -9,11 +9,11 @@ import (
 	"unicode"
 )
 
-// An AgentRoute leads the messages of a channel that match it to an agent. All fields that
-// are not empty have to match, and one of them is not.
+// An AgentRoute says that messages on a channel that match it are answered by a certain agent. Of
+// Chat, User and Mention at least one is set, and all that are set have to match.
 type AgentRoute struct {
 	Chat, User string // the platform's ids
-	Mention    string // the word behind the bot's name
+	Mention    string // the first word behind the bot's name
 	Agent      string
 }
 
@@ -74,8 +74,8 @@ func (d *decoder) agentRoute(v any) (r AgentRoute, f *fault) {
 	return r, nil
 }
 
-// unknownKey returns the fault of a table that has a key beside the known ones; nil if it
-// has none.
+// unknownKey returns the fault of a table that has a key beside the known ones, keys; nil if it
+// has none. What says in the message what the table is.
 func unknownKey(table map[string]any, what string, keys ...string) *fault {
 	for _, key := range slices.Sorted(maps.Keys(table)) {
 		if !slices.Contains(keys, key) {
@@ -85,7 +85,7 @@ func unknownKey(table map[string]any, what string, keys ...string) *fault {
 	return nil
 }
 
-// shownAgentRoutes converts routes into types that JSON has.
+// shownAgentRoutes converts routes into types that JSON has, so that the setting can be shown.
 func shownAgentRoutes(routes []AgentRoute) []any {
 	list := []any{}
 	for _, r := range routes {
@@ -107,7 +107,7 @@ func (l *loader) agentsOf(channel string) []string {
 	return all
 }
 
-// checkAgentRoutes reports routes that lead nowhere or match nothing.
+// checkAgentRoutes reports a channel's routes that name no agent, or match no message.
 func (l *loader) checkAgentRoutes(channel string, platform Platform) {
 	path := channel + ".routes"
 	v := l.values[path]
@@ -137,10 +137,11 @@ func (l *loader) checkAgentRoutes(channel string, platform Platform) {
 	}
 }
 
-// A Route sends posts that match to its own places.
+// A Route says where the posts of a webhook go that match it, instead of the webhook's own
+// places.
 type Route struct {
 	Match map[string]string
-	To    []string // targets and addresses, as written; none drops what matches
+	To    []string // targets and addresses, as written; if there are none, posts that match are dropped
 }
 
 func (d *decoder) routes(v any) (any, *fault) {
@@ -187,7 +188,8 @@ func (d *decoder) route(v any) (Route, *fault) {
 	return r, nil
 }
 
-// routeTo decodes where a route leads. An empty list drops what matches.
+// routeTo decodes the places to which a route leads. An empty list means that posts that match
+// are dropped.
 func (d *decoder) routeTo(v any) ([]string, *fault) {
 	if none, ok := v.([]any); ok && len(none) == 0 {
 		return []string{}, nil

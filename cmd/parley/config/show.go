@@ -13,16 +13,16 @@ import (
 	"unicode/utf8"
 )
 
-// A Setting is one effective setting, as it may be shown to anybody.
+// A Setting is one setting that is in force, in a form that anybody may see.
 type Setting struct {
 	Key      string `json:"key"`
-	Value    any    `json:"value"` // secrets are ***
+	Value    any    `json:"value"` // secrets are shown as ***
 	From     string `json:"from"`
 	NoEffect bool   `json:"no_effect,omitempty"`
 }
 
-// Settings lists every setting that has a value, in the order of the sections, with
-// secrets hidden.
+// Settings lists every setting that has a value, in the order of the sections of the
+// documentation, with secrets hidden.
 func (c *Config) Settings() []Setting {
 	var all []Setting
 	c.kept.each(func(_ string, v *value) {
@@ -45,7 +45,8 @@ func (c *Config) Origin(key string) string {
 	return ""
 }
 
-// each calls visit for every value in order, with the name of its table.
+// each calls visit for every value, in the order in which settings are shown, with the name of
+// the value's table.
 func (k *parsed) each(visit func(table string, v *value)) {
 	for i := range k.sections {
 		sec := &k.sections[i]
@@ -71,7 +72,7 @@ func (k *parsed) each(visit func(table string, v *value)) {
 	}
 }
 
-// source returns where the value came from, in words.
+// source returns in words where the value was written.
 func (v *value) source() string {
 	from := v.from.inWords()
 	if from == "" {
@@ -83,7 +84,7 @@ func (v *value) source() string {
 	return from
 }
 
-// shown returns the value as anybody may see it, in types that JSON has.
+// shown returns the value as anybody may see it, without secrets, in types that JSON has.
 func (v *value) shown() any {
 	if v.hidden || v.set.secret || v.set.kind == asOpaque {
 		if list, ok := v.v.([]string); ok && len(list) == 0 {
@@ -123,7 +124,7 @@ func (v *value) shown() any {
 	return v.v
 }
 
-// hasPassword reports whether an address holds something that others must not read.
+// hasPassword reports whether a URL holds a password, or parameters that may be secret.
 func hasPassword(u *url.URL) bool {
 	for name, values := range u.Query() {
 		name = strings.ToLower(name)
@@ -141,8 +142,8 @@ func hasPassword(u *url.URL) bool {
 	return password != ""
 }
 
-// withoutPassword returns an address without its password and its parameters. Parameters
-// hold passwords under too many names to recognise all of them.
+// withoutPassword returns a URL without its password and its parameters. Parameters hold
+// passwords under too many names to recognise all of them.
 func withoutPassword(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -192,7 +193,7 @@ func (c *Config) Print(w io.Writer) error {
 	return nil
 }
 
-// MarshalJSON returns what Print prints, and the notices.
+// MarshalJSON returns in JSON the settings that Print prints, and the notices.
 func (c *Config) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		File     string    `json:"file"`
@@ -202,7 +203,8 @@ func (c *Config) MarshalJSON() ([]byte, error) {
 	}{c.File, c.Home, c.Settings(), c.Notices()})
 }
 
-// comment returns a text without line breaks and control characters.
+// comment returns a text without line breaks and control characters, so that it can stand in a
+// TOML comment.
 func comment(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == utf8.RuneError {
@@ -212,7 +214,7 @@ func comment(s string) string {
 	}, s)
 }
 
-// toTOML returns a shown value in TOML.
+// toTOML returns a value, as shown returns it, written in TOML.
 func toTOML(v any) string {
 	switch x := v.(type) {
 	case string:
@@ -282,8 +284,9 @@ func quoted(s string) string {
 	return b.String()
 }
 
-// Secrets returns the values that no output may show: those that are declared, or were
-// referred to, as a secret, and passwords in addresses.
+// Secrets returns all texts that no output may show, so that they can be removed wherever they
+// turn up: values that are declared as secrets, what was read from secret files and variables,
+// and passwords in URLs.
 func (c *Config) Secrets() []string {
 	var all []string
 	c.kept.each(func(_ string, v *value) {
@@ -323,8 +326,8 @@ func textsIn(v any) []string {
 	return all
 }
 
-// passwordOf returns an address's password, unless it is a word that the address holds
-// anyway.
+// passwordOf returns a URL's password as a list of one, unless it is a word that the rest of the
+// URL holds anyway, or there is none: then the list is empty.
 func passwordOf(address string) []string {
 	u, err := url.Parse(address)
 	if err != nil || u.User == nil {

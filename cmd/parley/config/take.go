@@ -9,7 +9,7 @@ import (
 	"parley/tools/spelling"
 )
 
-// take reads the file's tree by the table of settings.
+// take reads the values from the parsed file, a tree of tables, by the declarations of settings.
 func (l *loader) take(tree map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		i := slices.IndexFunc(l.sections, func(s section) bool { return s.name == name })
@@ -42,7 +42,7 @@ func (l *loader) sectionNames() []string {
 	return names
 }
 
-// header returns the line that begins a table of the section.
+// header returns the line that begins a table of the section in the file, such as [channels.ops].
 func header(sec *section, name string) string {
 	if !sec.named || sec.keysAreNames() {
 		return "[" + sec.name + "]"
@@ -80,10 +80,11 @@ func (l *loader) takeNamed(sec *section, tables map[string]any) {
 	}
 }
 
-// ownerName is the name of the local owner among the names of tokens.
+// ownerName is the local owner's name where others have the names of their tokens, so no token
+// may have it.
 const ownerName = "owner"
 
-// badName returns why a name cannot be used; nil if it can.
+// badName returns why a name cannot be given to a table of the section; nil if it can.
 func badName(section, name string) *fault {
 	if (section == "channels" || section == "targets") && slices.Contains([]string{"agent", "web", "console"}, name) {
 		return &fault{wrong: "the name " + name + " is parley's own", remedy: "choose another"}
@@ -131,7 +132,7 @@ func (l *loader) takeKey(sec *section, full []string, v any) {
 	}
 }
 
-// takeTable reads a table below that of the section: [agents.NAME.shell].
+// takeTable reads a table within a table of the section, such as [agents.NAME.shell].
 func (l *loader) takeTable(sec *section, full []string, v any) {
 	path := strings.Join(full, ".")
 	table, ok := v.(map[string]any)
@@ -144,7 +145,8 @@ func (l *loader) takeTable(sec *section, full []string, v any) {
 	}
 }
 
-// takeValue decodes the value of a setting; written is its path as the file has it.
+// takeValue decodes the value v of a setting. Full is the setting's path; written is that path as
+// the file has it, which may use a key's former name.
 func (l *loader) takeValue(set *setting, full, written []string, v any) {
 	path := strings.Join(full, ".")
 	at := l.lineOf(written...)
@@ -170,14 +172,14 @@ func (l *loader) takeValue(set *setting, full, written []string, v any) {
 	l.values[path] = &value{path: path, set: set, v: decoded, from: at, refs: x.refs, hidden: x.fromFile}
 }
 
-// unknown reports a key that no table has.
+// unknown reports a key that does not exist; known are those that do.
 func (l *loader) unknown(full, known []string) {
 	key := full[len(full)-1]
 	l.wrong(l.lineOf(full...), strings.Join(full, "."), "unknown key", l.suggestion(key, len(full) == 1, known))
 }
 
-// suggestion returns a remedy for an unknown key: which known key may have been meant, or in
-// which tables there is such a key.
+// suggestion returns a remedy for an unknown key: which known key may have been meant or, for a
+// key at the top of the file, in which tables there is such a key.
 func (l *loader) suggestion(key string, top bool, known []string) string {
 	if near := spelling.Nearest(key, known); near != "" {
 		if top {

@@ -18,11 +18,11 @@ import (
 type Tools struct {
 	Rules     Rules
 	Untrusted string // "ask" or "allow"
-	// Before and After are programs that are asked about calls and results, each with its
-	// arguments, separated by blanks.
+	// Before and After are programs that are asked about a tool call before it runs and about its
+	// result. Each is given with its arguments, separated by blanks.
 	Before, After []string
-	// Redact are regular expressions of texts that are removed from everything that
-	// leaves an agent.
+	// Redact are regular expressions. Texts that match are removed from everything that leaves an
+	// agent.
 	Redact []string
 }
 
@@ -53,7 +53,8 @@ func toolSections() []section {
 	}
 }
 
-// ruleSettings declares the rules of all agents or of one.
+// ruleSettings declares the rules of all agents or of one. The function of takes what the
+// settings' table describes, and returns the Rules in it.
 func ruleSettings(of func(owner any) *Rules) []setting {
 	rules := func(key, example string, list func(*Rules) *[]string) setting {
 		return setting{
@@ -68,15 +69,14 @@ func ruleSettings(of func(owner any) *Rules) []setting {
 	}
 }
 
-// Transcribe is the service that writes down voice messages; there is none without a
-// model.
+// Transcribe is the service that turns voice messages into text; if Model is "", there is none.
 type Transcribe struct {
 	BaseURL string // "" is OpenAI's
 	APIKey  Secret
 	Model   string
 }
 
-// transcribeSections declares the settings of the service that writes down voice messages.
+// transcribeSections declares the settings of the service that turns voice messages into text.
 func transcribeSections() []section {
 	return []section{{name: "transcribe", settings: []setting{
 		{key: "base_url", kind: asURL, schemes: []string{"http", "https"}, example: `"http://127.0.0.1:8000/v1"`,
@@ -114,7 +114,7 @@ func (l *loader) checkExpressions() {
 	}
 }
 
-// checkHooks reports programs to ask about calls that cannot be run.
+// checkHooks reports programs that are to be asked about tool calls but cannot be run.
 func (l *loader) checkHooks() {
 	if l.opts.CheckHook == nil {
 		return
@@ -128,7 +128,7 @@ func (l *loader) checkHooks() {
 	}
 }
 
-// rule returns what is wrong with a rule; nil if nothing is.
+// rule returns what is wrong with the text of a rule about tool calls; nil if nothing is.
 func (l *loader) rule(text string) *fault {
 	unknown, err := l.opts.CheckRule(text)
 	switch {
@@ -144,7 +144,8 @@ func (l *loader) rule(text string) *fault {
 	return &fault{wrong: fmt.Sprintf("no tool is called %q", unknown), remedy: "the tools are " + strings.Join(names, ", ")}
 }
 
-// Sandbox has the limits within which commands of agents run.
+// Sandbox has the limits within which the commands of agents run, apart from the rest of the
+// machine.
 type Sandbox struct {
 	Mode string // "auto", "bubblewrap", "landlock" or "none"
 	// Network is "none" or "full", alone, or a list of hosts; empty means none.
@@ -152,8 +153,8 @@ type Sandbox struct {
 	MemoryMB  int
 	Processes int
 	TmpMB     int
-	Read      []string // absolute
-	Env       []string // names of variables
+	Read      []string // what commands may read beside the workspace and the system's programs; absolute
+	Env       []string // names of environment variables that commands see
 }
 
 // The values of Network that are not hosts.
@@ -218,7 +219,7 @@ func (l *loader) checkSandbox() {
 	}
 }
 
-// Jobs bounds the commands that run in the background.
+// Jobs bounds the commands that agents run in the background, beyond the turn that starts them.
 type Jobs struct {
 	PerSession int // at once
 	PerPerson  int // at once, in all their conversations
@@ -236,8 +237,8 @@ func jobSections() []section {
 	}}}
 }
 
-// maxJob is the longest time that a job may be allowed: what a job leaves behind is taken
-// for the remains of a crash after a day.
+// maxJob is the longest time that a job may be allowed: a day after a job's start, what is left
+// of it is taken for the remains of a crash.
 const maxJob = 20 * time.Hour
 
 // checkJobs reports a time limit of jobs that is too long.
@@ -263,7 +264,8 @@ func skillSections() []section {
 	}}}
 }
 
-// Web says what agents with the capability "network" may reach of the web.
+// Web says which pages of the web agents with the capability "network" may read, and with which
+// service they search.
 type Web struct {
 	Search  string // "brave", "tavily" or "searxng"; "" means none
 	APIKey  Secret
@@ -290,8 +292,8 @@ func webSections() []section {
 	}
 }
 
-// checkWeb reports what a search service lacks, and entries of the lists that are no
-// hosts: such an entry would allow or deny nothing, unnoticed.
+// checkWeb reports what a search service lacks, such as its key, and entries of the lists that
+// are no hosts: such an entry would allow or deny nothing, unnoticed.
 func (l *loader) checkWeb() {
 	search := l.str("web.search")
 	switch {

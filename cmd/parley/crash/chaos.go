@@ -67,7 +67,8 @@ func Tools() []tools.Tool {
 // tests. It may if PARLEY_LOCAL_WEB is set.
 func LocalWeb() bool { return os.Getenv("PARLEY_LOCAL_WEB") != "" }
 
-// A point counts down how many times its place must still be passed.
+// A point is a place in the program at which a test wants the process to end; it counts down how
+// many times the place must still be passed.
 type point struct {
 	name string
 	left atomic.Int64
@@ -88,6 +89,6 @@ func pointOf(variable string) *point {
 	return p
 }
 
-// passed reports whether the program has now reached this point for the last time that is
-// counted.
+// passed reports whether the program is at this point now, and for the last of the times that the
+// test wants it to be passed.
 func (p *point) passed(at string) bool { return p != nil && at == p.name && p.left.Add(-1) == 0 }

@@ -26,7 +26,7 @@ import (
 	"parley/cmd/parley/skillfolders"
 )
 
-// patience is how long doctor waits for the answer of a part.
+// patience is how long doctor waits for an answer of each part that it checks.
 const patience = 20 * time.Second
 
 // A Finding is the result of checking one part.
@@ -154,8 +154,8 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Fin
 	return f
 }
 
-// knownChats returns the chats of a channel that the configuration names and, while a
-// server of this home runs, those in which people have spoken to the bot.
+// knownChats returns the chats of a channel that the configuration names and, while a server of
+// this home runs, also those in which people have spoken to the bot.
 func knownChats(ctx context.Context, cfg *config.Config, c config.Channel) []channels.Chat {
 	var all []channels.Chat
 	know := func(a bus.Address) {
@@ -185,7 +185,8 @@ func knownChats(ctx context.Context, cfg *config.Config, c config.Channel) []cha
 	return all
 }
 
-// withRefusal returns the finding with the state and remedy for a platform's refusal.
+// withRefusal returns the finding, completed with what a platform has refused and what to do
+// about it.
 func (f Finding) withRefusal(cfg *config.Config, channel string, refused *channels.SendError) Finding {
 	key := platforms.RefusedSetting(channel, refused)
 	f.State, f.Detail = wrong, fmt.Sprintf("the platform refuses the token (%s)", refused.Code)

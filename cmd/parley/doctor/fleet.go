@@ -19,10 +19,10 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// maxSkew is how far the clocks of a fleet may differ.
+// maxSkew is how far the clocks of the machines of a fleet may differ.
 const maxSkew = time.Second
 
-// checkBus checks the bus: Redis, or the file in the home.
+// checkBus checks what messages wait in: Redis, or the file in the home.
 func checkBus(ctx context.Context, cfg *config.Config) []Finding {
 	if cfg.Bus.URL == "" {
 		return []Finding{checkLock(ctx, cfg)}
@@ -44,7 +44,7 @@ func checkBus(ctx context.Context, cfg *config.Config) []Finding {
 	return append([]Finding{ok}, judgeRedis(h)...)
 }
 
-// judgeRedis returns findings about a Redis server's settings.
+// judgeRedis returns findings about those settings of a Redis server on which Parley depends.
 func judgeRedis(h redisbus.Health) (found []Finding) {
 	say := func(state, detail, remedy string) {
 		found = append(found, Finding{Part: "bus", State: state, Detail: detail, Remedy: remedy})
@@ -79,7 +79,7 @@ func judgeRedis(h redisbus.Health) (found []Finding) {
 	return found
 }
 
-// skewText says by how much a server's clock differs from this machine's.
+// skewText says by how much the clock of a server, who, differs from this machine's.
 func skewText(who string, skew time.Duration) string {
 	return fmt.Sprintf("the clock of %s is %v %s this machine's", who, skew.Abs().Round(10*time.Millisecond),
 		map[bool]string{true: "ahead of", false: "behind"}[skew > 0])
@@ -93,7 +93,8 @@ func settingOf(cfg *config.Config, key string) string {
 	return key
 }
 
-// checkStore checks the database server of the logs and the book, if there is one.
+// checkStore checks the database server that holds the sessions' logs and the channels' records,
+// if one is configured.
 func checkStore(ctx context.Context, cfg *config.Config) []Finding {
 	if cfg.Store.URL == "" {
 		return nil
@@ -116,7 +117,8 @@ func checkStore(ctx context.Context, cfg *config.Config) []Finding {
 	return append([]Finding{ok}, judgePostgres(h)...)
 }
 
-// judgePostgres returns findings about a PostgreSQL server's settings.
+// judgePostgres returns findings about those settings of a PostgreSQL server on which Parley
+// depends.
 func judgePostgres(h sqldb.Health) (found []Finding) {
 	say := func(state, detail, remedy string) {
 		found = append(found, Finding{Part: "store", State: state, Detail: detail, Remedy: remedy})
@@ -161,7 +163,8 @@ func judgePostgres(h sqldb.Health) (found []Finding) {
 	return found
 }
 
-// missingTables reports whether the next start must create tables.
+// missingTables reports whether the database lacks tables, which the next start of the server
+// must create.
 func missingTables(h sqldb.Health) bool {
 	return slices.ContainsFunc([]sqldb.Schema{sqlstore.Schema(), sqlbook.Schema()}, func(s sqldb.Schema) bool {
 		return h.Versions[s.Name] < len(s.Postgres)
@@ -217,8 +220,8 @@ func probeWrite(dir string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// checkData checks that the data in the home matches the places that the configuration
-// names.
+// checkData checks that the home holds no data that belongs to another place: messages or logs
+// from before the operator has configured a server for them.
 func checkData(cfg *config.Config) []Finding {
 	var setting *config.SettingError
 	switch err := home.CheckData(cfg); {

@@ -20,8 +20,8 @@ import (
 	"parley/tools/sandbox"
 )
 
-// checkSandbox finds out, by running a command, which sandbox commands of agents can run
-// in.
+// checkSandbox runs a command to find out in which sandbox the commands of agents can run on this
+// machine.
 func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.Catalog) Finding {
 	f := Finding{Part: "sandbox", State: fine}
 	box, err := sandbox.Open(ctx, walls.SandboxConfig(cfg, slog.New(slog.DiscardHandler)))
@@ -52,7 +52,7 @@ func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.
 	return f
 }
 
-// boundedBy returns in words how commands are kept to their memory and processes.
+// boundedBy returns in words what keeps commands within their limits of memory and processes.
 func boundedBy(box *sandbox.Box) string {
 	if box.Groups() {
 		return "bounded by control groups"

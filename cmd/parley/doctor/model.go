@@ -18,8 +18,8 @@ import (
 	"parley/tools"
 )
 
-// modelPatience is how long doctor waits for a model's answer: one's own server may have
-// to load the model first.
+// modelPatience is how long doctor waits for a model's answer: a server on the operator's own
+// machine may have to load the model first.
 const modelPatience = 2 * time.Minute
 
 // checkModels asks each model something, as a turn would, and returns the results.
@@ -72,7 +72,7 @@ func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding
 	return f
 }
 
-// windowOf returns in words how much a model reads, and where that is known from.
+// windowOf returns in words how many tokens a model reads, and from where that number is known.
 func windowOf(m llm.Info) string {
 	if m.ContextTokens == 0 {
 		return "its server does not say how large its window is (set window if you know it)"
@@ -94,7 +94,8 @@ func smallRequest() llm.Request {
 	}
 }
 
-// failureInWords returns what failed, in the words of the provider or the network.
+// failureInWords returns what failed when a model was asked, in the words of the provider or the
+// network.
 func failureInWords(err error) string {
 	fault, ok := errors.AsType[*llm.Error](err)
 	if !ok {
@@ -104,8 +105,9 @@ func failureInWords(err error) string {
 	return strings.TrimSuffix(what, ".")
 }
 
-// remedyForModel returns which setting of a model's table to look at, and where it is. The
-// setting named names the model.
+// remedyForModel returns which setting to look at after a model has failed with err, and where it
+// is written. Table is the table of the model's settings, and named the setting that chose the
+// model.
 func remedyForModel(cfg *config.Config, table, named string, err error) string {
 	set := func(key string) string { return settingOf(cfg, table+"."+key) }
 	fault, ok := errors.AsType[*llm.Error](err)

@@ -57,7 +57,8 @@ func checkServer(ctx context.Context, cfg *config.Config, name string) Finding {
 	return f
 }
 
-// reachSetting returns the setting that says how a server is reached.
+// reachSetting returns the setting that says how an MCP server is reached: its command or its
+// URL.
 func reachSetting(m config.MCPServer) string {
 	if m.URL != "" {
 		return "url"

@@ -8,8 +8,8 @@ import (
 	"parley/sessions"
 )
 
-// A Discarder removes single files from a session's directory, and returns how many of
-// them were there.
+// A Discarder removes single files from a session's directory, and returns how many of these
+// existed.
 type Discarder interface {
 	Discard(ctx context.Context, key string, paths []string) (int, error)
 }

@@ -8,8 +8,8 @@ import (
 	"parley/bus"
 )
 
-// dropDeadLetters drops the dead letters for which which returns true, and returns their
-// number.
+// dropDeadLetters deletes those dead letters for which the function which returns true, and
+// returns how many there were.
 func (e *Eraser) dropDeadLetters(ctx context.Context, which func(bus.DeadLetter) bool) (n int, err error) {
 	topics, err := e.cfg.Bus.Topics(ctx)
 	if err != nil {
@@ -48,8 +48,8 @@ func (e *Eraser) dropDeadLetters(ctx context.Context, which func(bus.DeadLetter)
 
 const pageSize = 100
 
-// releaseFiles releases the references to the files of a dead letter, before it is
-// dropped.
+// releaseFiles says that a dead letter, which is about to be dropped, no longer needs the files
+// that it would have sent.
 func (e *Eraser) releaseFiles(d bus.DeadLetter) error {
 	if !strings.HasPrefix(string(d.Topic), string(bus.OutboundTopic(""))) {
 		return nil

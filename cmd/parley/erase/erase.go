@@ -28,15 +28,16 @@ import (
 	"parley/sessions"
 )
 
-// maxRounds bounds how often an erasure looks again for what came in the meantime.
+// maxRounds bounds how often an erasure looks again for messages that were published while it
+// ran.
 const maxRounds = 3
 
-// forgotten is the cause with which the jobs of an erased session are stopped; nobody is
-// told of their end.
+// forgotten is the reason that is recorded when the background jobs of an erased session are
+// stopped. Nobody is told of the end of such jobs.
 const forgotten = "forgotten"
 
-// A Bus is the bus from which messages are erased. If it is a bus.Forgetter, waiting
-// messages are erased too, otherwise only dead letters.
+// A Bus is the bus from which messages are erased. If it is also a bus.Forgetter, messages that
+// wait are erased too, otherwise only dead letters.
 type Bus interface {
 	bus.Inspector
 	bus.DeadLetters
@@ -78,14 +79,14 @@ type Config struct {
 	Workspaces Workspaces
 	Files      Files
 	Audit      AuditFiles // nil where there are none
-	// Memory, if set, removes what this process remembers of sessions. Other processes
-	// find out when they open a session again.
+	// Memory, if set, clears what this process holds in memory of sessions. Other processes
+	// notice the erasure when they open a session again.
 	Memory func()
-	// SubAgents, if set, returns the sub-agents' sessions that belong to sessions, or to a
-	// person if that is not "".
+	// SubAgents, if set, returns the sessions of sub-agents (agents to which another agent has
+	// handed a task) that belong to these sessions or, if person is not "", to that person.
 	SubAgents func(ctx context.Context, person string, sessions ...string) ([]string, error)
-	// Kept lists what an erasure cannot reach in this installation. Each receipt repeats
-	// it.
+	// Kept lists what an erasure cannot reach in this installation, such as backups. Each receipt
+	// repeats it.
 	Kept []Kept
 	Log  *slog.Logger
 }
@@ -96,7 +97,8 @@ type Eraser struct{ cfg Config }
 // New makes an Eraser.
 func New(cfg Config) *Eraser { return &Eraser{cfg} }
 
-// Person erases what a person, CHANNEL:USER, has said, and what was answered.
+// Person erases what a person has said, and what was answered to them. The person is given as
+// CHANNEL:USER.
 func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 	channel, user, ok := strings.Cut(person, ":")
 	if !ok || channel == "" || user == "" {
@@ -142,7 +144,8 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 	return r, nil
 }
 
-// Session erases a session.
+// Session erases everything that is kept of a session. A session that does not exist gives an
+// empty receipt.
 func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
 	if err := sessions.CheckKey(key); err != nil {
 		return Receipt{}, fmt.Errorf("erase: %w", err)
@@ -174,8 +177,8 @@ func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
 	return r, nil
 }
 
-// withSubAgents returns sessions, and after them those of sub-agents that belong to them or
-// to a person.
+// withSubAgents returns the sessions in keys, and after them the sessions of sub-agents that
+// belong to these or, if person is not "", to that person.
 func (e *Eraser) withSubAgents(ctx context.Context, person string, keys []string) ([]string, error) {
 	if e.cfg.SubAgents == nil {
 		return keys, nil
@@ -192,7 +195,7 @@ func (e *Eraser) withSubAgents(ctx context.Context, person string, keys []string
 	return keys, nil
 }
 
-// A target is what one call of an Eraser erases.
+// A target says what one call of an Eraser erases: everything of a person, or a session.
 type target struct {
 	person    string        // "" for a session
 	origin    string        // if the person is a program's token: the origin of its messages
@@ -202,8 +205,8 @@ type target struct {
 	eraseLog  func(*target) (sessions.Erased, error)
 }
 
-// eraseInRounds erases a target repeatedly until again, which looks for what came in the
-// meantime, returns false.
+// eraseInRounds erases a target, and does so again as long as again returns true: again looks for
+// what came in the meantime. It ends after maxRounds.
 func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, again func() (bool, error)) error {
 	if _, err := again(); err != nil {
 		return err
@@ -241,7 +244,8 @@ func (e *Eraser) clearMemory() {
 	}
 }
 
-// eraseBeside erases a target everywhere but in the log.
+// eraseBeside erases a target from all places but the log: the bus, files, workspaces and the
+// book.
 func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Forgotten, error) {
 	what := sqlbook.Erasure{Sessions: t.alone, Person: t.person, Origin: t.origin, At: slices.Clone(t.addresses)}
 	if _, ok := e.cfg.Bus.(bus.Forgetter); ok {
@@ -298,7 +302,8 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 	return gone, err
 }
 
-// forget removes messages from the bus, as far as the bus can.
+// forget removes from the bus the messages for which the function which returns true: those that
+// wait, if the bus can remove these, and dead letters.
 func (e *Eraser) forget(ctx context.Context, r *Receipt, which func(bus.Topic, bus.Message) bool, keys ...string) (bus.Forgotten, error) {
 	if f, ok := e.cfg.Bus.(bus.Forgetter); ok {
 		return f.Forget(ctx, which, keys...)
@@ -333,8 +338,8 @@ func (e *Eraser) covers(ctx context.Context, t *target, topic bus.Topic, m bus.M
 	return false
 }
 
-// personBehind returns the person on whose behalf the agent said something in this session,
-// if in is the notice of that; "" for any other message.
+// personBehind returns a person if the message is a notice that the agent has sent something into
+// this session on that person's behalf; "" for any other message.
 func personBehind(in bus.Inbound) string {
 	if in.Kind != bus.Notice || len(in.Quotes) == 0 || in.Quotes[0].Kind != bus.Told {
 		return ""
@@ -342,9 +347,9 @@ func personBehind(in bus.Inbound) string {
 	return in.Quotes[0].From.ID
 }
 
-// isPersons reports whether a message comes from a turn of the person. If the turn is no
-// longer in the log it was theirs: it was there when the message was published, and has
-// been erased since.
+// isPersons reports whether a message that waits to be sent comes from a turn of the person. If
+// that turn is no longer in the log it was theirs: it was there when the message was published,
+// and has been erased since.
 func (e *Eraser) isPersons(ctx context.Context, person string, out bus.Outbound) bool {
 	cause := out.Turn
 	if cause == "" { // a command's
@@ -357,7 +362,8 @@ func (e *Eraser) isPersons(ctx context.Context, person string, out bus.Outbound)
 	return err == nil && entry.Person == person
 }
 
-// pairingOf returns a person's pairing; the zero Pairing if there is none.
+// pairingOf returns the record of a person's admission to the bot; the zero Pairing if there is
+// none.
 func (e *Eraser) pairingOf(ctx context.Context, person string) (channels.Pairing, error) {
 	all, err := e.cfg.Book.Pairings(ctx)
 	if err != nil {
@@ -380,8 +386,9 @@ func (e *Eraser) exists(ctx context.Context, key string) (bool, error) {
 	return true, nil // without an entry
 }
 
-// addressOf returns where the session of a key takes place; false if other people have
-// their own sessions in the same place.
+// addressOf returns the address of the chat in which the session with this key takes place; false
+// if other people have sessions of their own in the same chat, so that not everything there
+// belongs to this one.
 func addressOf(key string) (bus.Address, bool) {
 	parts := strings.Split(key, ":")
 	for i := range parts {

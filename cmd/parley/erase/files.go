@@ -6,18 +6,19 @@ import (
 	"parley/bus"
 )
 
-// Files removes files that wait to be sent.
+// Files removes files that the bot is about to send with its messages.
 type Files interface {
 	// Remove removes the files of a session, and reports whether there were any.
 	Remove(ctx context.Context, session string) (bool, error)
 	// Forget removes the files of some messages of a session.
 	Forget(ctx context.Context, session string, messages []string) error
-	// Release removes a message's references to files.
+	// Release says that a message no longer needs these files; a file that no message needs is
+	// removed.
 	Release(message string, files []bus.FileRef) error
 }
 
-// forgetFiles removes the files that wait to be sent, of the sessions that are erased
-// whole and of the messages that were taken off the bus.
+// forgetFiles removes the files that wait to be sent: all of the sessions that are erased whole,
+// and those of messages that were taken off the bus.
 func (e *Eraser) forgetFiles(ctx context.Context, t *target, messages []string) error {
 	for _, key := range t.alone {
 		if _, err := e.cfg.Files.Remove(ctx, key); err != nil {

@@ -10,10 +10,10 @@ import (
 	"parley/sessions"
 )
 
-// removeOldFiles removes the files of erased turns from conversations that go on. It
-// looks at all conversations, because an earlier call may have been cut off after the
-// turns were erased. The log is read after the files were listed, and a file that
-// somebody writes now is not old any more, so a turn that runs loses none.
+// removeOldFiles removes files that belong to erased turns from the folders of conversations that
+// go on. It looks at all conversations, because an earlier call may have been interrupted after
+// the turns were erased. It lists the files first and reads the log then, and does not remove a
+// file that was written meanwhile, so a turn that runs loses none.
 func (e *Eraser) removeOldFiles(ctx context.Context, r *Receipt, before time.Time) error {
 	for last, more := "", true; more; {
 		page, err := e.cfg.Store.List(ctx, last, pageSize)

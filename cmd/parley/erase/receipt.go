@@ -20,13 +20,13 @@ type Receipt struct {
 	Log        sessions.Erased `json:"log"`
 	Bus        bus.Forgotten   `json:"bus"`
 	Book       sqlbook.Erased  `json:"book"`
-	Workspaces []string        `json:"workspaces"` // removed, by session
+	Workspaces []string        `json:"workspaces"` // the sessions whose directories were removed
 	// Attachments counts the files that were removed from conversations that others
 	// share.
 	Attachments int `json:"attachments,omitempty"`
 	// OldFiles counts the files that were removed from conversations that go on.
 	OldFiles   int    `json:"old_files,omitempty"`
-	AuditFiles int    `json:"audit_files,omitempty"` // records in files that lost their arguments
+	AuditFiles int    `json:"audit_files,omitempty"` // how many records in the audit's files lost their arguments
 	Kept       []Kept `json:"kept"`
 }
 
@@ -120,7 +120,8 @@ func (e *Eraser) receipt(what string) Receipt {
 	return Receipt{What: what, At: time.Now().UTC(), Kept: slices.Clone(e.cfg.Kept)}
 }
 
-// addKept adds to a receipt what no erasure reaches, and logs the erasure.
+// addKept adds to a receipt what no erasure reaches in this installation, and logs that the
+// erasure was done.
 func (e *Eraser) addKept(r *Receipt) {
 	r.keep("the ids of messages", "so that none is answered a second time")
 	r.keep("backups that were made before", "erase them by hand")

@@ -18,8 +18,8 @@ const (
 	holdName    = "retention"
 )
 
-// EraseBefore erases what ended before a time. Messages that wait to be answered or sent
-// are kept, however old they are.
+// EraseBefore erases turns that ended before a time, with what belongs to them. Messages that
+// still wait to be answered or sent are kept, however old they are.
 func (e *Eraser) EraseBefore(ctx context.Context, before time.Time) (Receipt, error) {
 	r := e.receipt("what ended before " + before.UTC().Format(time.RFC3339))
 	if err := e.eraseOlder(ctx, &r, before); err != nil {
@@ -73,9 +73,9 @@ func (e *Eraser) eraseOlder(ctx context.Context, r *Receipt, before time.Time) e
 	return err
 }
 
-// orphans returns the sessions whose logs were erased now, or by an earlier call that was
-// interrupted before it erased the rest. The latter are found by their chats, which the
-// book still knows.
+// orphans returns the sessions whose logs are gone but of which the rest must still be erased:
+// those of log, which were erased now, and those whose logs were erased by an earlier call that
+// was interrupted. The latter are found by their chats, which the book still knows.
 func (e *Eraser) orphans(ctx context.Context, before time.Time, log sessions.Erased) ([]string, error) {
 	chats, err := e.cfg.Book.Chats(ctx)
 	if err != nil {
@@ -97,8 +97,8 @@ func (e *Eraser) orphans(ctx context.Context, before time.Time, log sessions.Era
 	return gone, nil
 }
 
-// Run erases what is older than that many days, at once and then daily, until ctx is
-// done. In a fleet only the process that holds the lease "retention" erases.
+// Run erases what is older than this many days, at once and then daily, until ctx is done. In a
+// fleet only one process erases: the one that holds the lease "retention".
 func (e *Eraser) Run(ctx context.Context, holder bus.Holder, days int) error {
 	err := bus.WhileHeld(ctx, holder, holdName, func(held context.Context) error {
 		e.retain(held, days)

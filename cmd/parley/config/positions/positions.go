@@ -10,9 +10,9 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// Positions has the lines of all keys, tables and list elements of a document.
+// Positions says on which line of a TOML document each key, table and list element is.
 type Positions struct {
-	at     map[string]int // by joined path; list elements by number
+	at     map[string]int // the line by the path's names, joined; list elements by number
 	starts []int          // offsets of the document's lines
 	arrays map[string]int // how many [[tables]] of each path there were
 	parser unstable.Parser
@@ -20,7 +20,7 @@ type Positions struct {
 
 func joined(path []string) string { return strings.Join(path, "\x00") }
 
-// Find returns the positions in a document that is known to be valid.
+// Find returns the positions in a TOML document. The document must be valid.
 func Find(doc []byte) *Positions {
 	p := &Positions{at: map[string]int{}, starts: []int{0}, arrays: map[string]int{}}
 	for i, c := range doc {
@@ -45,8 +45,8 @@ func Find(doc []byte) *Positions {
 	return p
 }
 
-// LineOf returns the line of a path, or of the nearest table above it; 0 if there is
-// neither.
+// LineOf returns the line of the key or table at a path, or of the nearest table above it; 0 if
+// there is neither. Lines count from 1.
 func (p *Positions) LineOf(path ...string) int {
 	for n := len(path); n > 0; n-- {
 		if line, ok := p.at[joined(path[:n])]; ok {
