@@ -19,9 +19,10 @@ import (
 )
 
 const (
-	// What Discord accepts of buttons: how many in a row, how many rows, and how many
-	// bytes of data each sends back when it is pressed, without the number that
-	// buttonRows puts before the data to keep two buttons apart.
+	// buttonsInRow is how many buttons Discord accepts in a row, maxButtonRows how many rows, and
+	// maxButtonData how many bytes of data a button can carry, which Discord sends back when it is
+	// pressed, not counting the number that buttonRows puts before the data to keep two buttons
+	// apart.
 	buttonsInRow  = 5
 	maxButtonRows = 5
 	maxButtonData = 96
@@ -62,15 +63,15 @@ type interaction struct {
 	ID          string                    `json:"id"`
 	Application string                    `json:"application_id"`
 	Type        discordgo.InteractionType `json:"type"`
-	Token       string                    `json:"token"` // authorises the answer
+	Token       string                    `json:"token"` // authorises the answer to the interaction
 	Guild       string                    `json:"guild_id"`
 	Channel     string                    `json:"channel_id"`
 	Place       *place                    `json:"channel"`
-	User        *user                     `json:"user"` // in direct messages
+	User        *user                     `json:"user"` // set in direct messages: who did it
 	Member      *struct {
 		member
 		User *user `json:"user"`
-	} `json:"member"` // in servers
+	} `json:"member"` // set in servers: who did it
 	Message *struct {
 		ID string `json:"id"`
 	} `json:"message"`
@@ -119,9 +120,9 @@ func (r *receiver) receiveInteraction(ctx context.Context, data json.RawMessage)
 	}
 }
 
-// publishInteraction publishes an interaction, independently of the lanes of messages, and
-// then answers the person who made it. If publishing takes longer than Discord waits, it
-// first tells Discord to wait.
+// publishInteraction publishes an interaction without waiting for the messages of its channel, and
+// then answers the person who made it. If publishing takes longer than Discord waits, it first
+// tells Discord to wait.
 func (r *receiver) publishInteraction(ctx context.Context, d *interaction) {
 	done := make(chan error, 1)
 	long, cancel := context.WithTimeout(ctx, deferredTimeout)
@@ -194,9 +195,8 @@ func (c *Channel) interactionInbound(ctx context.Context, d *interaction) (bus.I
 	return in, nil
 }
 
-// finishInteraction answers an interaction after it was published: with words that only
-// the person sees, or with none if words is "". deferred says that Discord was told to
-// wait before.
+// finishInteraction answers an interaction after it was published: with words that only the person
+// sees, or silently if words is "". deferred says that Discord was told before to wait.
 func (c *Channel) finishInteraction(ctx context.Context, d *interaction, deferred bool, words string) {
 	var err error
 	switch {

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// overlap is how much history before a gap is read again: when the last message
+	// overlap is how much history from before an outage is read again: when the last message
 	// arrived, an older one from another channel may still have been on its way.
 	overlap = 15 * time.Second
 	// longestGap is how far back missed messages are read. People who asked earlier no
@@ -41,18 +41,18 @@ const (
 	patience = 10 * time.Minute
 )
 
-// catchUp reads from history the messages that the gateway did not deliver, and has them
-// published. Discord keeps nothing for a bot that is away for more than minutes. So at the
-// beginning of a session, history after the cursor is read: of each channel whose newest
-// message is later, and of every chat with one person, because Discord does not describe
-// these chats. Each history is read in the channel's lane, before the channel's new
-// messages.
+// catchUp reads from Discord's history the messages that were written while the bot received no
+// events (gaps), and has them published. Discord keeps nothing for a bot that is away for more than
+// minutes. So at the beginning of a session, the history after the last published message (the
+// cursor) is read: of each channel whose newest message is later, and of every chat with one
+// person, because Discord does not describe these chats. Each history is read in the channel's lane
+// (its queue), before the channel's new messages.
 type catchUp struct {
 	channel   *Channel
 	publisher *publisher
 	lanes     *lanes
 	position  *position
-	limiter   *rate.Limiter // paces the calls that read history
+	limiter   *rate.Limiter // limits the calls that read history
 	slots     chan struct{} // holds one value for each read in progress
 
 	mu       sync.Mutex
@@ -70,7 +70,8 @@ type catchUp struct {
 // the others.
 const maxActiveDirectChats = 4096
 
-// newCatchUp makes a catchUp that publishes through p, in the lanes l.
+// newCatchUp makes a catchUp that publishes through p, in the queues l, and reads from the position
+// at on.
 func newCatchUp(p *publisher, l *lanes, at *position) *catchUp {
 	limiter := rate.NewLimiter(rate.Every(historyEvery), historyBurst)
 	if !p.channel.paced {
@@ -82,8 +83,8 @@ func newCatchUp(p *publisher, l *lanes, at *position) *catchUp {
 	}
 }
 
-// beginSession starts a session in which Discord is about to describe these servers.
-// Messages after the cursor may be missing from now on.
+// beginSession starts a session in which Discord is about to describe these servers. From now on
+// messages after the cursor count as possibly missing.
 func (u *catchUp) beginSession(guilds []guild) {
 	cursor := u.position.cursor()
 	u.mu.Lock()
@@ -98,8 +99,8 @@ func (u *catchUp) beginSession(guilds []guild) {
 	u.listingDirectChats = true
 }
 
-// missingFrom returns the lowest id that may be missing in a channel not known yet; 0 if
-// all channels are known. The cursor must stay below it.
+// missingFrom returns the lowest id of a message that may be missing in a channel that Discord has
+// not described yet; 0 if all are described. The cursor must stay below it.
 func (u *catchUp) missingFrom() uint64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -117,9 +118,9 @@ func (u *catchUp) stopAwaitingGuild(guild string) {
 	delete(u.awaitedGuilds, guild)
 }
 
-// assessGap decides once per session what history a channel misses: misses returns from
-// which id on, and whether any. If so, the channel's lane reads it first. Both happen
-// under one lock, so that nobody adds a newer message to the lane in between.
+// assessGap decides once per session what history of a channel has to be read: misses returns from
+// which message id on, and whether any. If there is some, the channel's lane reads it first. Both
+// happen under one lock, so that nobody adds a newer message to the lane in between.
 func (u *catchUp) assessGap(ctx context.Context, id string, misses func(since uint64) (from uint64, any bool)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -132,11 +133,11 @@ func (u *catchUp) assessGap(ctx context.Context, id string, misses func(since ui
 	}
 }
 
-// wholeGap says that a channel may miss everything since the gap began.
+// wholeGap is the answer for assessGap that a channel may miss everything since the bot was away.
 func wholeGap(since uint64) (from uint64, any bool) { return since, true }
 
-// readGuild makes the lanes of a server's channels read history, if their newest messages
-// were said after the gap began.
+// readGuild has the history of a server's channels read, of those whose newest messages were
+// written after the bot went away.
 func (u *catchUp) readGuild(ctx context.Context, id string, places []place) {
 	for _, p := range places {
 		u.assessGap(ctx, p.ID, func(since uint64) (uint64, bool) { return since, snowflake(p.Last) > since })
@@ -144,16 +145,15 @@ func (u *catchUp) readGuild(ctx context.Context, id string, places []place) {
 	u.stopAwaitingGuild(id)
 }
 
-// noteNewChannels records that channels were created just now: nothing was said there
-// before.
+// noteNewChannels records that channels were created just now, so that no history is read for them.
 func (u *catchUp) noteNewChannels(ctx context.Context, ids []string) {
 	for _, id := range ids {
 		u.assessGap(ctx, id, func(uint64) (uint64, bool) { return 0, false })
 	}
 }
 
-// readHistoryBefore makes a channel read history before the message m, if this session has
-// not assessed it yet: a chat with one person, or a thread that was archived.
+// readHistoryBefore has the history of m's channel read before m is published, if this session has
+// not decided about that channel yet: a chat with one person, or a thread that was archived.
 func (u *catchUp) readHistoryBefore(ctx context.Context, m *message) {
 	u.assessGap(ctx, m.Channel, func(since uint64) (uint64, bool) {
 		if m.Guild == "" {
@@ -177,30 +177,31 @@ func (u *catchUp) listActiveDirectChats() []string {
 	return slices.Collect(maps.Keys(u.activeDirectChats))
 }
 
-// mayHaveMissed reports whether the bot may not have received the message with that id.
+// mayHaveMissed reports whether the message with that id was written while the bot was away, so
+// that the bot may not have received it.
 func (u *catchUp) mayHaveMissed(id uint64) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return id > u.since || u.gaps.contains(id)
 }
 
-// unsavedGaps returns the gaps in the form in which the book keeps them; dirty is true if
-// the book does not have them yet.
+// unsavedGaps returns the times in which the bot was away, in the form in which the book keeps
+// them; dirty is true if the book does not have them yet.
 func (u *catchUp) unsavedGaps() (text string, dirty bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.gaps.String(), u.gaps.dirty
 }
 
-// noteSavedGaps records that the book has these gaps.
+// noteSavedGaps records that the book now has the gaps in that form.
 func (u *catchUp) noteSavedGaps(text string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.gaps.dirty = u.gaps.String() != text
 }
 
-// readDirectChats makes the lanes of all chats with one person, in which the bot was
-// spoken to before, read history. It retries until the book has listed the chats.
+// readDirectChats has the history read of all chats with one person in which the bot was spoken to
+// before. It retries until the book has listed the chats.
 func (u *catchUp) readDirectChats(ctx context.Context) {
 	for _, chat := range u.listActiveDirectChats() {
 		u.assessGap(ctx, chat, wholeGap)
@@ -229,15 +230,16 @@ func (u *catchUp) readDirectChats(ctx context.Context) {
 	}
 }
 
-// noteDirectChats records that all chats with one person are listed.
+// noteDirectChats records that the chats with one person are listed, so that the cursor may move.
 func (u *catchUp) noteDirectChats() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.listingDirectChats = false
 }
 
-// readMissed publishes the messages that a channel has missed since it fell behind. It
-// runs in the channel's lane. It returns false if reading is to be tried again later.
+// readMissed publishes the messages that a channel has missed, from the place on that its lane has
+// recorded. It runs in the lane's goroutine. It returns false if reading is to be tried again
+// later.
 func (u *catchUp) readMissed(ctx context.Context, l *lane) (done bool) {
 	from := u.lanes.missingFrom(l)
 	if u.channel.directory.isUnreadable(l.id) {
@@ -273,8 +275,8 @@ func (u *catchUp) readMissed(ctx context.Context, l *lane) (done bool) {
 	return true
 }
 
-// handleReadError logs why a channel's history could not be read. It returns true if the
-// error is permanent, and then lets the channel go on without it; false if reading is to
+// handleReadError logs why a channel's history could not be read. It returns true if that will not
+// change, and then lets the channel's new messages be published without it; false if reading is to
 // be tried again.
 func (u *catchUp) handleReadError(ctx context.Context, l *lane, from uint64, err error) (done bool) {
 	refusal, ok := errors.AsType[*channels.SendError](err)
@@ -290,8 +292,8 @@ func (u *catchUp) handleReadError(ctx context.Context, l *lane, from uint64, err
 	return lasts
 }
 
-// readPage reads one page of a channel's history after an id, the oldest message first. It
-// retries for as long as patience; waiting for Discord's rate limit does not count.
+// readPage reads one page of a channel's history after the message id from, the oldest message
+// first. It retries for as long as patience; waiting for Discord's rate limit does not count.
 func (u *catchUp) readPage(ctx context.Context, id string, from uint64) ([]*message, error) {
 	wait, began := new(retryWait), time.Now()
 	for {
@@ -306,8 +308,8 @@ func (u *catchUp) readPage(ctx context.Context, id string, from uint64) ([]*mess
 	}
 }
 
-// tryReadPage reads one page once it gets a slot. A channel that waits for its next
-// attempt takes no slot.
+// tryReadPage makes one attempt to read a page, once fewer than readsAtOnce reads run. A channel
+// that waits for its next attempt counts as none.
 func (u *catchUp) tryReadPage(ctx context.Context, id string, from uint64) ([]*message, error) {
 	select {
 	case u.slots <- struct{}{}:

@@ -21,8 +21,8 @@ type place struct {
 	Type   discordgo.ChannelType `json:"type"`
 	Guild  string                `json:"guild_id"`
 	Name   string                `json:"name"`
-	Parent string                `json:"parent_id"`       // of a thread its channel; of a channel its category
-	Last   string                `json:"last_message_id"` // id of the newest message
+	Parent string                `json:"parent_id"`       // the channel of a thread; the category of a channel
+	Last   string                `json:"last_message_id"` // id of the newest message in the place
 }
 
 // isThread reports whether the place is a thread; a post in a forum is one too.
@@ -63,7 +63,7 @@ type directory struct {
 	mu     sync.Mutex
 	me     discordgo.User
 	places map[string]place
-	roles  map[string]string // the roles' names, by id
+	roles  map[string]string // the names of roles, by their ids
 	// Roles that a server gave to the bot alone: a mention of one is a mention of the bot.
 	botRoles   map[string]bool
 	unreadable map[string]bool // channels whose history the bot may not read
@@ -109,8 +109,8 @@ func (d *directory) setGuild(g guild) []place {
 	return all
 }
 
-// setPlace stores a place, replacing what was known of it. The bot is assumed to read it
-// again.
+// setPlace stores a place, replacing what was known of it. From then on the bot is taken to be able
+// to read its history again.
 func (d *directory) setPlace(p place) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -133,7 +133,7 @@ func (d *directory) setRole(r role) {
 	d.setRoleLocked(r)
 }
 
-// setRoleLocked is setRole for callers that hold d.mu.
+// setRoleLocked does what setRole does, for callers that hold d.mu.
 func (d *directory) setRoleLocked(r role) {
 	d.roles[r.ID] = r.Name
 	if r.Tags.Bot != "" && r.Tags.Bot == d.me.ID {
@@ -184,8 +184,8 @@ func (d *directory) roleName(id string) string {
 	return d.roles[id]
 }
 
-// findPlace returns the place with that id, and asks Discord for one that is not stored.
-// If Discord refuses to describe the place, it is taken for a channel of a server.
+// findPlace returns the place with that id; it asks Discord for one that it does not know. If
+// Discord refuses to describe the place, it is taken for a channel of a server.
 func (d *directory) findPlace(ctx context.Context, id string) (place, error) {
 	d.mu.Lock()
 	p, ok := d.places[id]
@@ -207,8 +207,9 @@ func (d *directory) findPlace(ctx context.Context, id string) (place, error) {
 	return p, nil
 }
 
-// applyEvent updates the directory by an event about channels, threads or roles. It
-// returns the ids of places that were created just now, in which nothing was said before.
+// applyEvent updates the directory by an event about channels, threads or roles; kind is the
+// event's name. It returns the ids of places that were created just now, in which nothing was said
+// before.
 func (d *directory) applyEvent(kind string, data json.RawMessage) (fresh []string) {
 	switch kind {
 	case "CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "THREAD_UPDATE":

@@ -93,7 +93,7 @@ type Book interface {
 	SetCursor(ctx context.Context, at bus.Address, cursor string) error
 }
 
-// noBook is the Book of a Channel that has none: it remembers nothing.
+// noBook takes the place of the Book where a Channel has none: it remembers nothing.
 type noBook struct{}
 
 func (noBook) Joined(context.Context, bus.Address) (time.Time, bool, error) {
@@ -122,14 +122,14 @@ func defaultTiming() timing {
 // from history later.
 const maxWaiting = 20000
 
-// A Channel is one Discord bot account. It is a channels.Channel, an Editor, a
-// FileSender, a Fetcher, a Reconciler, a Typer, a Reactor and a ButtonShower.
+// A Channel is one Discord bot account. It also has the optional abilities of channels that edit,
+// send and fetch files, find sent parts, show typing, react and show buttons.
 type Channel struct {
 	name         string
 	token        string
 	session      *discordgo.Session
 	reachability channels.Reachability // whether the last call reached Discord
-	paced        bool                  // false: no rate limits are kept
+	paced        bool                  // whether rate limits are kept
 	apiURL       *url.URL              // the root of the REST API
 	fileClient   *http.Client          // downloads files that came with messages
 	sendsOnly    bool

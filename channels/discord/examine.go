@@ -14,14 +14,14 @@ import (
 	"parley/channels/markup"
 )
 
-// The flags of an application that may read what people write.
+// These flags of an application say that the bot may read what people write.
 const (
 	mayReadContent      = 1 << 18
-	mayReadSomeContents = 1 << 19 // in fewer than a hundred servers
+	mayReadSomeContents = 1 << 19 // for a bot in fewer than a hundred servers
 )
 
-// neededRights are the permissions that receiving and answering need, by their names in
-// the developer portal.
+// neededRights returns the permissions that receiving and answering need, by their names in the
+// developer portal.
 func neededRights() []neededRight {
 	return []neededRight{
 		{"View Channels", discordgo.PermissionViewChannel, true},
@@ -37,7 +37,7 @@ func neededRights() []neededRight {
 type neededRight struct {
 	name       string
 	bit        int64
-	forSending bool // a bot that only sends needs it too
+	forSending bool // whether a bot that only sends needs it too
 }
 
 // MayReadContent reports whether the developer portal allows the bot to read what people
@@ -50,11 +50,11 @@ func (c *Channel) MayReadContent(ctx context.Context) (bool, error) {
 	return app.Flags&(mayReadContent|mayReadSomeContents) != 0, err
 }
 
-// A LackOfRights lists, by their names, permissions that the bot needs and does not have
-// in a server.
+// A LackOfRights lists, by their names in the developer portal, the permissions that the bot needs
+// and does not have in a server.
 type LackOfRights struct {
-	Server  string // "" if it is not known
-	Channel string // the channel or thread concerned; "" is the whole server
+	Server  string // the server's name; "" if it is not known
+	Channel string // the id of the channel or thread concerned; "" is the whole server
 	Rights  []string
 }
 

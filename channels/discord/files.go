@@ -19,12 +19,12 @@ import (
 	"parley/channels/markup"
 )
 
-// isVoice is the flag of a voice message.
+// isVoice is the flag by which Discord marks a voice message.
 const isVoice = 1 << 13
 
-// attachments returns the files of a message and of the messages that it forwards. Each is
-// named by its message, because the addresses that Discord gives expire, and open to
-// whoever has them.
+// attachments returns the files of a message and of the messages that it forwards. The reference of
+// each names the message that has the file, because the addresses that Discord gives expire, and
+// open to whoever has them.
 func attachments(m *message) (all []bus.Attachment) {
 	add := func(of *message, files []*discordgo.MessageAttachment) {
 		for _, f := range files {
@@ -60,8 +60,8 @@ func attachmentKind(m *message, f *discordgo.MessageAttachment) string {
 	return bus.Document
 }
 
-// Fetch implements channels.Fetcher: it opens an attachment, of at most most bytes. It
-// fetches the message again, and so gets an address that is valid now.
+// Fetch implements channels.Fetcher: it opens an attachment, of which at most `most` bytes are
+// read. It fetches the message again, and so gets an address of the file that is valid now.
 func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
 	parts := strings.Split(a.Ref, "/")
 	if len(parts) != 3 || slices.ContainsFunc(parts, func(id string) bool { return !isID(id) }) {
@@ -135,7 +135,7 @@ func (c *Channel) isFileURL(address string) bool {
 		u.Scheme == c.apiURL.Scheme && u.Host == c.apiURL.Host
 }
 
-// A boundedBody reads up to left bytes, and then fails with channels.ErrTooLarge if there
+// A boundedBody reads as many bytes as left says, and then fails with channels.ErrTooLarge if there
 // are more.
 type boundedBody struct {
 	io.ReadCloser

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// A lane is the queue of one Discord channel: its items are worked on one after another.
-// It has a goroutine only while it has something to do.
+// A lane is the queue of one Discord channel: its items (see laneItem) are worked on one after
+// another. It has a goroutine only while it has something to do.
 type lane struct {
 	id      string // the Discord channel's id
 	items   []*laneItem
-	current *laneItem // the item that is being worked on
+	current *laneItem // the item that the lane's goroutine works on
 	// behind says that the messages after the id from must be read from history before
 	// the queued items are worked on. If reading fails, it is tried again at retryAt.
 	behind      bool
 	from        uint64
-	behindAgain bool // the lane fell behind once more while history was being read
+	behindAgain bool // whether the lane fell behind once more while history was being read
 	retryAt     time.Time
 	wake        chan struct{} // gets a value when something was added
 }
@@ -72,8 +72,8 @@ func (l *lane) markBehind(from uint64) {
 	}
 }
 
-// oldestWaiting returns the lowest id among n and the items that wait. History is read
-// before these, so it must be read from that id on.
+// oldestWaiting returns the lowest id among n and the items that wait. As history is read before
+// these are worked on, it has to be read from that id on.
 func (l *lane) oldestWaiting(n *laneItem) uint64 {
 	first := n.id
 	for _, waits := range l.items {
@@ -92,7 +92,7 @@ func (l *lane) wakeUp() {
 	}
 }
 
-// laneFor finds or starts the lane of a channel. s.mu is held.
+// laneFor finds or starts the lane of a channel. The caller holds s.mu.
 func (s *lanes) laneFor(ctx context.Context, id string) *lane {
 	l := s.byID[id]
 	if l == nil {
@@ -132,8 +132,8 @@ func (l *lane) waitToRetry(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// next returns what a lane has to do: an item to work on, a time to wait, or, with
-// neither, history to read. The bool is false if the lane has ended.
+// next returns what a lane's goroutine is to do: work on an item, wait for a time, or, with
+// neither, read history. The bool is false if the lane has ended.
 func (s *lanes) next(ctx context.Context, l *lane) (*laneItem, time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,8 +175,8 @@ func (s *lanes) readHistory(ctx context.Context, l *lane) {
 	}
 }
 
-// missingFrom returns the id after which a lane's history is to be read. The caller begins
-// to read there, so it also clears behindAgain.
+// missingFrom returns the message id after which history is to be read for a lane. The caller
+// begins to read there, so missingFrom also clears behindAgain.
 func (s *lanes) missingFrom(l *lane) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,8 +184,8 @@ func (s *lanes) missingFrom(l *lane) uint64 {
 	return l.from
 }
 
-// recordRead records that history was read from the id read up to the id upTo, or, with
-// done, to its end. A lane that fell behind meanwhile stays behind.
+// recordRead records that history was read from the message id read up to upTo, or, if done is
+// true, to its end. A lane that fell behind meanwhile stays behind.
 func (s *lanes) recordRead(l *lane, read, upTo uint64, done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

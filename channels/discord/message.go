@@ -21,13 +21,13 @@ import (
 type message struct {
 	ID          string                         `json:"id"`
 	Channel     string                         `json:"channel_id"`
-	Guild       string                         `json:"guild_id"` // the server, in events only; "" in direct messages
+	Guild       string                         `json:"guild_id"` // the server's id, in events only; "" in direct messages
 	Content     string                         `json:"content"`
 	At          time.Time                      `json:"timestamp"`
 	Edited      *time.Time                     `json:"edited_timestamp"`
 	Type        discordgo.MessageType          `json:"type"`
 	Author      *user                          `json:"author"`
-	Member      *member                        `json:"member"` // in events only
+	Member      *member                        `json:"member"` // what the server adds to the author, in events only
 	Flags       int                            `json:"flags"`
 	Webhook     string                         `json:"webhook_id"`
 	Mentions    []*user                        `json:"mentions"`
@@ -59,10 +59,10 @@ type user struct {
 	GlobalName string  `json:"global_name"`
 	Bot        bool    `json:"bot"`
 	System     bool    `json:"system"`
-	Member     *member `json:"member"` // of a user who is mentioned in an event
+	Member     *member `json:"member"` // what the server adds to a user who is mentioned, in events only
 }
 
-// A member is what a server adds to a user.
+// A member is what a server adds to a user, such as a nickname.
 type member struct {
 	Nick string `json:"nick"`
 }
@@ -100,13 +100,13 @@ type reaction struct {
 		User *user `json:"user"`
 	} `json:"member"`
 	Emoji struct {
-		ID   string `json:"id"` // of a server's own emoji; "" of all others
+		ID   string `json:"id"` // the id of a server's own emoji; "" for all others
 		Name string `json:"name"`
 	} `json:"emoji"`
 }
 
-// mayConcernBot reports whether a person has reacted to what may be a message of the bot
-// me. Of a removed reaction Discord does not say whose message it was.
+// mayConcernBot reports whether a person (not the bot me) has reacted to what may be a message of
+// the bot. For a removed reaction Discord does not say whose message it was.
 func (r *reaction) mayConcernBot(me string, removed bool) bool {
 	bot := r.User == me || r.Member != nil && r.Member.User != nil && r.Member.User.Bot
 	return !bot && (removed || r.Author == me) && isID(r.User) && isID(r.Channel) && isID(r.Message) && r.Emoji.Name != ""
@@ -134,8 +134,8 @@ func snowflakeAt(at time.Time) uint64 {
 	return uint64(max(at.UnixMilli()-discordEpoch, 0)) << 22
 }
 
-// snowflakeBefore returns the id of a moment that is d earlier than that of id; 0 if there
-// is none.
+// snowflakeBefore returns the id that a thing made d earlier than the one with this id would have;
+// 0 if there is none.
 func snowflakeBefore(id uint64, d time.Duration) uint64 {
 	before := uint64(d.Milliseconds()) << 22
 	if before > id {
@@ -154,13 +154,13 @@ func snowflakeTime(id string) time.Time {
 	return time.UnixMilli(int64(n>>22) + discordEpoch).UTC()
 }
 
-// messageID returns the bus's id of a message. It never changes, however often Discord
+// messageID returns the id that a message has on the bus. It never changes, however often Discord
 // delivers the message.
 func (c *Channel) messageID(me, channel, message string) string {
 	return c.name + ":" + me + ":" + channel + ":" + message
 }
 
-// personID returns the bus's id of a Discord user.
+// personID returns the id that a Discord user has on the bus: CHANNEL:USER.
 func (c *Channel) personID(user string) string { return c.name + ":" + user }
 
 // replyAddress returns the address to which a reply to a message in that place goes.
@@ -174,12 +174,13 @@ func (c *Channel) replyAddress(p place) bus.Address {
 }
 
 const (
-	historyPages   = 10 // pages that are read of one channel or thread
-	historyThreads = 10 // threads of one channel that are read
+	historyPages   = 10 // how many pages of one channel or thread are read
+	historyThreads = 10 // of how many threads of one channel the messages are read
 )
 
-// History implements channels.Historian. Of a channel's threads it reads the ten that are
-// known here and have the newest messages.
+// History implements channels.Historian: it reads the newest messages of a channel or a thread. Of
+// a channel's threads it reads those ten that have the newest messages, among the threads that this
+// process knows.
 func (c *Channel) History(ctx context.Context, at bus.Address, since time.Time, most int) ([]channels.Utterance, bool, error) {
 	places := []string{cmp.Or(at.Thread, at.Chat)}
 	if at.Thread == "" {
@@ -293,8 +294,8 @@ func permissionsOf(user string, guild *discordgo.Guild, where *discordgo.Channel
 	return may
 }
 
-// FindChat implements channels.Historian: it finds a channel of a server by its id or its
-// name. A name that two channels have finds none.
+// FindChat implements channels.Historian: it finds a channel of a server by its id or its name; ""
+// if there is none, or if two channels have that name.
 func (c *Channel) FindChat(ctx context.Context, name string) (string, error) {
 	name = strings.TrimPrefix(name, "#")
 	if isID(name) {

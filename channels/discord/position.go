@@ -15,9 +15,9 @@ import (
 // saveTimeout bounds one write of the cursor.
 const saveTimeout = 5 * time.Second
 
-// A position is how far Discord was read: everything up to it is published, in all
-// channels. It is an id that Discord made, so it does not depend on this machine's clock.
-// The book keeps it as the cursor of the whole channel.
+// A position is how far Discord was read: all messages up to it are published, in all channels. It
+// is an id that Discord made, so it does not depend on this machine's clock. The book keeps it as
+// the cursor of the whole channel.
 type position struct {
 	channel *Channel
 	lanes   *lanes
@@ -37,8 +37,9 @@ func (p *position) gapsAddress() bus.Address {
 	return bus.Address{Channel: p.channel.name, Chat: "holes"}
 }
 
-// load reads the saved cursor and gaps, retrying until the book answers. Without a saved
-// cursor everything that was said before now is ignored. Its error is that of ctx.
+// load reads the saved cursor and the times in which the bot was away, retrying until the book
+// answers. Without a saved cursor everything that was said before now is ignored. It fails only
+// when ctx ends.
 func (p *position) load(ctx context.Context) error {
 	wait := new(retryWait)
 	for {
@@ -109,8 +110,7 @@ func (p *position) saveRegularly(ctx context.Context, every time.Duration) {
 	}
 }
 
-// save saves the cursor if it has moved. Reading history again does not move it back
-// behind the saved one.
+// save saves the cursor if it has moved. It never saves a lower one, as when history is read again.
 func (p *position) save(ctx context.Context) {
 	to := p.cursor()
 	if !p.saveGaps(ctx) {
@@ -155,18 +155,18 @@ func (p *position) saveGaps(ctx context.Context) bool {
 // mostGaps bounds the gaps that are kept; beyond it the two oldest are joined.
 const mostGaps = 100
 
-// gaps are the times, as ranges of ids, in which the bot was away. Discord does not tell
-// the bot which people wrote to it privately meanwhile: for a person whom the book does
-// not know, this is found out when they write again, and then their chat is read. Messages
+// gaps are the times, as ranges of ids, in which the bot was away and received nothing. Discord
+// does not tell the bot which people wrote to it privately meanwhile: for a person whom the book
+// does not know, this is found out when they write again, and then their chat is read. Messages
 // outside of these times were received and handled when they came.
 type gaps struct {
 	all   []gap // the oldest first
-	dirty bool  // the book does not have the newest state
+	dirty bool  // whether the book does not have the newest state
 }
 
 // A gap is a range of ids. It begins after from and ends with to.
 type gap struct {
-	from, to uint64 // to is 0 as long as no later message was received
+	from, to uint64 // `to` is 0 until a later message is received
 }
 
 // open begins a gap after the id from, and drops gaps that end before the id least.
@@ -186,14 +186,14 @@ func (h *gaps) open(from, least uint64) {
 	}
 }
 
-// closeLast ends the open gap before the message id, which was received.
+// closeLast ends the open gap before the message with that id, which was received.
 func (h *gaps) closeLast(id uint64) {
 	if n := len(h.all); n > 0 && h.all[n-1].to == 0 {
 		h.all[n-1].to, h.dirty = max(id-1, h.all[n-1].from), true
 	}
 }
 
-// earliest returns the beginning of the first gap, or id if that is earlier.
+// earliest returns the beginning of the first gap, or id if that is lower.
 func (h *gaps) earliest(id uint64) uint64 {
 	if len(h.all) > 0 {
 		return min(id, h.all[0].from)

@@ -34,7 +34,7 @@ func newPublisher(c *Channel, publish func(context.Context, bus.Inbound) error) 
 	return &publisher{channel: c, publish: publish, published: map[uint64]string{}}
 }
 
-// deliver publishes one item, retrying until that succeeds. It returns false if ctx ended
+// deliver publishes one item of a lane, retrying until that succeeds. It returns false if ctx ended
 // first.
 func (p *publisher) deliver(ctx context.Context, n *laneItem) bool {
 	wait := new(retryWait)
@@ -108,7 +108,7 @@ func (p *publisher) isPublished(id uint64) bool {
 	return p.published[id] != ""
 }
 
-// markPublished records that a message of the person who was published.
+// markPublished records that the message with that id was published, and that who wrote it.
 func (p *publisher) markPublished(id uint64, who string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,7 +120,8 @@ func (p *publisher) markPublished(id uint64, who string) {
 	p.order = append(p.order, id)
 }
 
-// A retryWait is a series of growing waits; an error of Discord's may prolong a wait.
+// A retryWait makes the waits between attempts, which grow; an error of Discord's may prolong a
+// wait.
 type retryWait struct{ series backoff.Series }
 
 // pause waits before the next attempt, at least for as long as Discord's error asks. It

@@ -18,13 +18,13 @@ import (
 	"parley/channels/discord/socket"
 )
 
-// intents select the events that the gateway sends. Reading what people write in servers
+// intents select the events that the gateway sends. That the bot reads what people write in servers
 // must be allowed in the developer portal.
 const intents = discordgo.IntentGuilds | discordgo.IntentGuildMessages | discordgo.IntentGuildMessageReactions |
 	discordgo.IntentDirectMessages | discordgo.IntentDirectMessageReactions | discordgo.IntentMessageContent
 
-// Receive passes what people say to publish until ctx is done, and then returns nil. Its
-// error is of kind Stop: Discord refuses the account.
+// Receive passes what people say to publish until ctx is done, and then returns nil. It fails only
+// with an error of kind Stop: Discord refuses the account.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	if c.sendsOnly {
 		return errors.New(`discord: ` + c.name + ` has mode = "send": it does not receive`)
@@ -77,8 +77,8 @@ func newReceiver(c *Channel, publish func(context.Context, bus.Inbound) error) *
 	return r
 }
 
-// findGateway asks Discord for the gateway's address and for how many sessions may be
-// started.
+// findGateway asks Discord for the address of its gateway (the server of events), and for how many
+// sessions may be started.
 func (c *Channel) findGateway(ctx context.Context) (socket.GatewayInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -103,14 +103,14 @@ func (c *Channel) findGateway(ctx context.Context) (socket.GatewayInfo, error) {
 // reaction.
 type laneItem struct {
 	channel string
-	id      uint64 // of a message; 0 of what history does not show
+	id      uint64 // the message's id; 0 for what history does not show
 	message *message
 
-	edited  bool   // the message is an older one whose text has changed
+	edited  bool   // whether the message is an older one whose text has changed
 	deleted uint64 // instead of a message: the id of a deleted one
 
-	reaction *reaction // instead of a message
-	removed  bool      // the reaction was removed
+	reaction *reaction // set instead of a message
+	removed  bool      // whether the reaction was removed
 }
 
 // isMessage reports whether the item is a new message, which history shows too.
@@ -212,8 +212,8 @@ func (r *receiver) beginSession(ctx context.Context, data json.RawMessage) {
 	r.beside.Go(func() { r.channel.offerCommands(ctx, cmp.Or(begun.App.ID, begun.User.ID)) })
 }
 
-// receiveMessage puts a message into its channel's lane, behind the history that the
-// channel misses.
+// receiveMessage puts a message into its channel's lane (queue), after the history that has to be
+// read for the channel first.
 func (r *receiver) receiveMessage(ctx context.Context, m *message) {
 	id := snowflake(m.ID)
 	if id == 0 || !isID(m.Channel) {

@@ -34,10 +34,10 @@ type post struct {
 	Components *[]discordgo.MessageComponent `json:"components,omitempty"`
 }
 
-// A sentMessage is what is read of Discord's answer.
+// A sentMessage has the fields that are read of Discord's answer to a sent message.
 type sentMessage struct {
 	ID    string `json:"id"`
-	Nonce any    `json:"nonce"` // a text or a number, as the sender gave it
+	Nonce any    `json:"nonce"` // a text or a number, as it was sent
 }
 
 // Send writes one part into a chat and returns the id of the message.
@@ -75,7 +75,8 @@ func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, p
 	return c.postMessage(ctx, where, request{kind: kind, body: body})
 }
 
-// postMessage posts a message into the Discord channel where and returns its id.
+// postMessage makes the request r, which posts a message into the Discord channel with the id
+// where, and returns the message's id.
 func (c *Channel) postMessage(ctx context.Context, where string, r request) (string, error) {
 	if r.kind == "" {
 		var cancel context.CancelFunc
@@ -213,8 +214,8 @@ func nonce(key string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// channelID returns the id of the Discord channel of an address: a thread is a channel of
-// its own. Its error is of kind Rejected if that is not an id.
+// channelID returns the id of the Discord channel for an address: a thread is a channel of its own.
+// It returns an error of kind Rejected if the address has no Discord id.
 func channelID(to bus.Address) (string, error) {
 	where := cmp.Or(to.Thread, to.Chat)
 	if !isID(where) {

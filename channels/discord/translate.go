@@ -19,11 +19,11 @@ const (
 	// maxName is the longest name of a person, channel or file that the model is shown, in
 	// characters.
 	maxName  = 64
-	maxQuote = 4096 // longest quoted text, in bytes
+	maxQuote = 4096 // the longest quoted text, in bytes
 )
 
-// messageInbound translates a message into what the agent gets; false if the message is
-// not meant for the bot. Its error means that this cannot be found out now.
+// messageInbound translates a message into what the agent gets; false if the message is not meant
+// for the bot. It fails if that cannot be found out now.
 func (c *Channel) messageInbound(ctx context.Context, m *message) (bus.Inbound, bool, error) {
 	me := c.directory.botUser()
 	p, err := c.directory.findPlace(ctx, m.Channel)
@@ -54,8 +54,8 @@ func (c *Channel) messageInbound(ctx context.Context, m *message) (bus.Inbound, 
 	return in, true, nil
 }
 
-// concernsBot judges a message that was said where others read along: mentioned is true if
-// it is said to the bot, concerns if the bot must look at it at all.
+// concernsBot judges a message that was said where others read along: mentioned is true if the
+// message is addressed to the bot, concerns if it has to be handed on at all.
 func (c *Channel) concernsBot(ctx context.Context, m *message, in bus.Inbound, called bool) (mentioned, concerns bool, err error) {
 	switch holds := c.mention.In(in.At.Chat); {
 	case holds == channels.MentionNowhere:
@@ -189,8 +189,8 @@ func (c *Channel) mentionedName(id string, m *message) string {
 	return displayName(m.Mentions[i], m.Mentions[i].Member)
 }
 
-// displayName returns the name that people see of a user in a server (in; nil elsewhere),
-// on one line.
+// displayName returns the name that people see of a user, on one line; in is what the server adds
+// to the user, nil outside of servers.
 func displayName(u *user, in *member) string {
 	if in != nil {
 		if name := markup.OneLine(in.Nick, maxName); name != "" {
@@ -200,7 +200,7 @@ func displayName(u *user, in *member) string {
 	return cmp.Or(markup.OneLine(u.GlobalName, maxName), markup.OneLine(u.Username, maxName), u.ID)
 }
 
-// describeExtras names a message's stickers and poll, in brackets; "" if it has none.
+// describeExtras describes a message's stickers and poll, in brackets; "" if it has none.
 func describeExtras(m *message) string {
 	var all []string
 	for _, s := range m.Stickers {

@@ -24,7 +24,7 @@ import (
 // try again.
 const maxRefusalBytes = 64 << 10
 
-// clients are the HTTP clients of a Channel and the address that they use.
+// clients has the HTTP clients of a Channel and the address of the REST API.
 type clients struct {
 	apiURL     *url.URL     // the root of the REST API
 	apiClient  *http.Client // the client that discordgo uses
@@ -94,9 +94,10 @@ func (r *apiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// A requestTrace records how far one request came.
+// A requestTrace records how far one request came: whether bytes were sent, and the answer's
+// status.
 type requestTrace struct {
-	written atomic.Bool  // some bytes may have left this machine
+	written atomic.Bool  // whether some bytes may have left this machine
 	status  atomic.Int32 // HTTP status of the answer; 0 while there is none
 
 	// Set by an answer with status 429: how long to wait, and whether the limit is that

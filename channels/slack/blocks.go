@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// What Slack accepts of buttons: how many in one row, and how many bytes of data
-	// each sends back when it is pressed.
+	// maxButtons is how many buttons Slack accepts in one row, and maxButtonData how many bytes of
+	// data each can carry, which Slack sends back when the button is pressed.
 	maxButtons    = 25
 	maxButtonData = 2000
 	// maxSectionUnits is the longest text of a section, in UTF-16 units.
@@ -32,9 +32,9 @@ func (c *Channel) MostButtons() (count, bytes int) {
 	return maxButtons, maxButtonData
 }
 
-// callWithBlocks makes a call that shows a part: as a markdown block, if the part has one
-// and the workspace accepts such blocks, else as its text. If Slack refuses the blocks, it
-// has shown nothing, and the call is made once more without the markdown block.
+// callWithBlocks makes a call that shows a part: as a markdown block, if the part has Markdown and
+// the workspace accepts such blocks, else as its text. If Slack refuses the blocks, it has shown
+// nothing, and the call is made once more without the markdown block.
 func (c *Channel) callWithBlocks(part channels.Part, call func(shown []slackgo.MsgOption) error) error {
 	if part.Markdown == "" || !c.markdown.shouldTry() {
 		return call(blockOptions(part, false))
@@ -49,7 +49,8 @@ func (c *Channel) callWithBlocks(part channels.Part, call func(shown []slackgo.M
 	return call(blockOptions(part, false))
 }
 
-// isAboutBlocks reports whether a refusal may concern the blocks, and not the text.
+// isAboutBlocks reports whether Slack may have refused a message with this error code because of
+// its blocks, and not its text.
 func isAboutBlocks(code string) bool {
 	return slices.Contains([]string{"invalid_blocks", "invalid_blocks_format", "invalid_attachments", "msg_blocks_too_long", "msg_too_long"}, code)
 }
@@ -98,10 +99,10 @@ func clearBlocks() []slackgo.MsgOption {
 // one.
 const retryRefusedAfter = 6 * time.Hour
 
-// markdownBlocks records whether a workspace accepts markdown blocks.
+// markdownBlocks remembers whether the workspace accepts markdown blocks.
 type markdownBlocks struct {
 	mu      sync.Mutex
-	taken   bool      // the workspace has accepted one
+	taken   bool      // whether the workspace has accepted one
 	refused time.Time // since when the workspace refuses them; zero if it does not
 }
 

@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// historyEvery and historyBurst keep the reading of all chats' histories within
-	// Slack's limits.
+	// shouldTry reports whether the next message is to be sent with a markdown block.
 	historyEvery = 1200 * time.Millisecond
 	historyBurst = 20
 	chatsAtOnce  = 4
@@ -26,18 +25,18 @@ const (
 	heldUpTimeout = 2 * time.Second
 )
 
-// catchUp reads from history the messages that no socket delivered, and has them
-// published. It does so in two ways. A sweep reads the gap of every chat in the
-// background. And before a new message is published, its chat's missing messages are read
-// first, so that messages are published in the order in which they were written.
+// catchUp reads from Slack's history the messages that were written while no socket delivered
+// events (gaps), and has them published. It does so in two ways. A sweep reads the gap of every
+// chat in the background. And before a new message is published, its chat's missing messages are
+// read first, so that messages are published in the order in which they were written.
 type catchUp struct {
 	collector
 	publisher *publisher
 	outages   *outages
-	limiter   *rate.Limiter // shared by the sweep and by new messages
+	limiter   *rate.Limiter // limits the reads of the sweep and those for new messages together
 }
 
-// newCatchUp makes a catchUp that publishes through p the gaps that o records.
+// newCatchUp makes a catchUp that publishes through p the messages of the gaps that o records.
 func newCatchUp(p *publisher, o *outages) *catchUp {
 	limiter := rate.NewLimiter(rate.Every(historyEvery), historyBurst)
 	if !p.channel.paced {
@@ -46,7 +45,7 @@ func newCatchUp(p *publisher, o *outages) *catchUp {
 	return &catchUp{collector: collector{p.channel}, publisher: p, outages: o, limiter: limiter}
 }
 
-// run reads gaps and saves the cursor until ctx is done.
+// run reads gaps, and saves how far Slack was read (the cursor), until ctx is done.
 func (u *catchUp) run(ctx context.Context) {
 	tick := time.NewTicker(u.channel.timing.save)
 	defer tick.Stop()
@@ -72,8 +71,9 @@ func (u *catchUp) run(ctx context.Context) {
 	}
 }
 
-// readBefore publishes the messages that were written in a chat before m and that no
-// socket has delivered: the chat's part of a gap, or messages that a lost socket holds up.
+// readBefore publishes the messages that were written in a chat before m and that no socket has
+// delivered: those that were written while the bot was away (a gap), or that a broken socket holds
+// up.
 func (u *catchUp) readBefore(ctx context.Context, chat string, m *message) {
 	if g := u.gapToReadFirst(chat); g != nil {
 		u.readMissed(ctx, chat, g)
@@ -86,9 +86,9 @@ func (u *catchUp) readBefore(ctx context.Context, chat string, m *message) {
 	}
 }
 
-// gapToReadFirst returns the gap whose part must be read before a chat's new messages are
-// published; nil if there is none. A chat that was put off once no longer waits. After a
-// short gap a chat waits only if the limiter allows reading at once.
+// gapToReadFirst returns the gap whose messages must be read in a chat before its new messages are
+// published; nil if there is none. A chat whose reading has failed once no longer waits. After a
+// short gap a chat waits only if the rate limit allows reading at once.
 func (u *catchUp) gapToReadFirst(chat string) *gap {
 	missed := u.outages.currentGap()
 	if missed == nil || missed.isFilled(chat) || missed.failures(chat) > 0 {
@@ -132,9 +132,9 @@ func (u *catchUp) readHeldUp(ctx context.Context, m *message) (found []*message)
 	return found
 }
 
-// sweep reads the gap of every chat, a few chats at a time. A chat in which somebody
-// writes now does not wait for its turn: readBefore reads it. It returns false if a chat
-// could not be read and is to be tried again. Such chats come last in the next sweep, so
+// sweep reads the messages of every chat that were missed in the gap, a few chats at a time. A chat
+// in which somebody writes now does not wait for its turn: readBefore reads it. sweep returns false
+// if a chat could not be read and is to be tried again. Such chats come last in the next sweep, so
 // that they do not keep the others waiting.
 func (u *catchUp) sweep(ctx context.Context) bool {
 	missed := u.outages.currentGap()
@@ -175,10 +175,9 @@ func (u *catchUp) rank(chat string) int {
 	return 2
 }
 
-// readChats reads the gap of these chats, a few at a time, each in its own lane, so that
-// no newer message of the chat is published meanwhile. It returns false if a chat could
-// not be read. It stops early when a chat fails, and when a newer gap has replaced this
-// one.
+// readChats reads what was missed in these chats, a few at a time, each in its own lane (its
+// queue), so that no newer message of the chat is published meanwhile. It returns false if a chat
+// could not be read. It stops early when a chat fails, and when a newer gap has replaced this one.
 func (u *catchUp) readChats(ctx context.Context, missed *gap, chats []string) bool {
 	var reading sync.WaitGroup
 	var putOff atomic.Bool
@@ -221,8 +220,8 @@ func (u *catchUp) awaitCapacity(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// readMissed publishes the messages that were written in a chat during the gap. It runs in
-// the chat's lane, so that the chat's newer messages wait until it is done.
+// readMissed publishes the messages that were written in a chat during the gap. It runs in the
+// chat's lane (its queue), so that the chat's newer messages wait until it is done.
 func (u *catchUp) readMissed(ctx context.Context, chat string, missed *gap) {
 	if missed.isFilled(chat) {
 		return

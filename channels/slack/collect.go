@@ -14,16 +14,17 @@ import (
 )
 
 const (
-	// rootsBack is how long before a gap a thread may have begun for its replies to be
-	// read, whoever takes part in it. Of older threads only the newest that the bot has
+	// rootsBack concerns threads that began before a gap: if they began less than this before it,
+	// their replies are read, whoever takes part. Of older threads only the newest that the bot has
 	// joined are read, because Slack cannot list threads by their last reply.
 	rootsBack       = 24 * time.Hour
 	maxOlderThreads = 5
-	// maxAttempts is how many times a call may fail before its chat is put off.
+	// maxAttempts is how many times a call may fail before the reading of its chat is put off.
 	maxAttempts = 10
 )
 
-// A collector reads the messages that were written in chats during a gap.
+// A collector reads from history the messages that were written in chats while the bot was away (a
+// gap).
 type collector struct{ channel *Channel }
 
 // listChats returns the ids of the chats that the bot is a member of.
@@ -58,8 +59,8 @@ func (c collector) listChats(ctx context.Context) ([]string, error) {
 	}
 }
 
-// retry repeats a call whose failure may pass, up to maxAttempts times or until the
-// timing's patience is over. Waiting for Slack's rate limit does not count as a failure.
+// retry repeats a call that may succeed later, up to maxAttempts times or for as long as
+// timing.patience. Waiting for Slack's rate limit does not count as a failure.
 func (c collector) retry(ctx context.Context, call func(context.Context) error) error {
 	wait := new(retryWait)
 	began, failures := time.Now(), 0
@@ -122,8 +123,8 @@ func (c collector) readSince(ctx context.Context, chat string, from time.Time) (
 	return all, first
 }
 
-// listOlderThreads returns the newest threads that the bot has joined and that began
-// before the ts before.
+// listOlderThreads returns the newest threads that the bot has joined in a chat and that began
+// before a message; before is that message's ts.
 func (c collector) listOlderThreads(ctx context.Context, chat, before string) ([]string, error) {
 	var joined []bus.Address
 	err := c.retry(ctx, func(ctx context.Context) (err error) {

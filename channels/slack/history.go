@@ -36,7 +36,7 @@ func tryOnce(ctx context.Context, call func(context.Context) error) error { retu
 // A page is one page of a history.
 type page struct {
 	messages []slackgo.Message
-	next     string // cursor of the next page; "" if this is the last
+	next     string // Slack's cursor for asking for the next page; "" if this is the last
 }
 
 // readPages gets page after page and passes their messages to see, until the last page or
@@ -66,8 +66,8 @@ func readPages(ctx context.Context, try retrier, get func(ctx context.Context, c
 	return &channels.SendError{Fault: channels.Unknown, Code: "too_much", Err: errTooMuch}
 }
 
-// readChat passes a chat's messages since oldest to see, newest first, without the replies
-// in threads.
+// readChat passes the messages of a chat since the ts oldest to see, newest first, without the
+// replies in threads.
 func (c *Channel) readChat(ctx context.Context, try retrier, chat, oldest string, see func(slackgo.Message) bool) error {
 	return readPages(ctx, try, func(ctx context.Context, cursor string) (page, error) {
 		ctx, t, done := startCall(ctx)
@@ -82,7 +82,7 @@ func (c *Channel) readChat(ctx context.Context, try retrier, chat, oldest string
 	}, see)
 }
 
-// readThread passes the replies of a thread since oldest to see, and always the thread's
+// readThread passes the replies of a thread since the ts oldest to see, and always the thread's
 // first message.
 func (c *Channel) readThread(ctx context.Context, try retrier, chat, root, oldest string, see func(slackgo.Message) bool) error {
 	return readPages(ctx, try, func(ctx context.Context, cursor string) (page, error) {
@@ -201,19 +201,19 @@ func (c *Channel) FindSent(ctx context.Context, to bus.Address, part channels.Pa
 // A partSearch looks for one part among the messages of a history.
 type partSearch struct {
 	part   channels.Part
-	me     string // the bot's user
+	me     string // the user id of the bot
 	thread string
 
 	id string
-	// growing is the ts of a message of the bot's without a key, behind which there is
-	// none with a key. It may be the part: Slack accepts no key for a growing message.
+	// growing is the ts of the bot's own last message without a key, if no later one has a key. It
+	// may be the part: Slack accepts no key for a growing message.
 	growing string
 	// doubtful is true if a file of the bot's has the same text and name: it may be the
 	// part, because a file carries no key.
 	doubtful bool
 }
 
-// examine compares one message with the part; false ends the search.
+// examine compares one message with the part, and returns false to end the search.
 func (f *partSearch) examine(m slackgo.Message) bool {
 	if key, ok := m.Metadata.EventPayload["key"].(string); ok && m.Metadata.EventType == partEvent && key == f.part.Key {
 		f.id = m.Timestamp
@@ -233,8 +233,8 @@ func (f *partSearch) examine(m slackgo.Message) bool {
 	return true
 }
 
-// History implements channels.Historian: it returns the newest messages of a chat or a
-// thread since a moment, and whether there are older ones.
+// History implements channels.Historian: it reads the newest messages of a chat or a thread since a
+// moment, and reports whether there are older ones.
 func (c *Channel) History(ctx context.Context, at bus.Address, since time.Time, most int) ([]channels.Utterance, bool, error) {
 	me, err := c.identity(ctx)
 	if err != nil {
@@ -286,7 +286,7 @@ type historyReading struct {
 	more  bool // there are older messages that were not read
 }
 
-// addMessage collects one message; false ends the reading.
+// addMessage collects one message, and returns false to end the reading.
 func (r *historyReading) addMessage(said slackgo.Message) bool {
 	if said.LatestReply > r.oldest && said.ReplyCount > 0 {
 		r.roots = append(r.roots, said.Timestamp)

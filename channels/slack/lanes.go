@@ -13,23 +13,23 @@ import (
 // socket may deliver a moment later.
 const reorderTime = 25 * time.Millisecond
 
-// An item is one unit of work of a lane: a message to publish, or a task to run.
+// An item is one unit of work that waits in a lane: a message to publish, or a task to run.
 type item struct {
 	message *message
 	ack     func()                // tells Slack that the message has arrived
-	task    func(context.Context) // runs instead, if message is nil
-	ts      string                // Slack's time of the item, by which it is ordered; "" keeps its place
+	task    func(context.Context) // what to run instead, if message is nil
+	ts      string                // Slack's time of the item, by which the lane is sorted; "" puts the item at the end
 	at      time.Time             // when the item was received
 }
 
-// A lane is the queue of one chat, or of one person in it whom Slack does not describe at
-// the moment. It has a goroutine only while it has items.
+// A lane is the queue of messages of one chat, or of one person in the chat about whom Slack tells
+// nothing at the moment. It has a goroutine only while it has items.
 type lane struct {
 	key     string // the chat, or the chat and the person
 	chat    string
-	aside   bool // the lane belongs to one person
+	aside   bool // whether the lane belongs to one person
 	items   []item
-	current *item // the item that is being worked on
+	current *item // the item that the lane's goroutine works on
 }
 
 // lanes holds the lanes of one Receive. The items of one lane are worked on one after
@@ -76,8 +76,8 @@ func (s *lanes) add(ctx context.Context, chat string, it item) {
 	l.items = slices.Insert(l.items, i, it)
 }
 
-// laneFor finds or starts the lane of a chat, or, if user is not "", of that user in it.
-// s.mu is held.
+// laneFor finds or starts the lane of a chat, or, if user is not "", of that user in the chat. The
+// caller holds s.mu.
 func (s *lanes) laneFor(ctx context.Context, chat, user string) *lane {
 	key := chat
 	if user != "" {
@@ -95,9 +95,9 @@ func (s *lanes) laneFor(ctx context.Context, chat, user string) *lane {
 // asideKey returns the key of the lane of a person in a chat.
 func asideKey(chat, user string) string { return chat + " " + user }
 
-// setAside moves a message into a lane of its sender. That lane keeps the order of the
-// sender's messages, while the rest of the chat does not wait until Slack says whether the
-// sender is a member.
+// setAside moves a message into a lane of its sender alone. That lane keeps the order of the
+// sender's messages, while the rest of the chat does not wait until Slack says whether the sender
+// is a member.
 func (s *lanes) setAside(ctx context.Context, m *message, ack func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,8 +128,8 @@ func (s *lanes) run(ctx context.Context, l *lane) {
 	}
 }
 
-// next takes the first item out of a lane. Without one it returns how long to wait for it,
-// or 0 if the lane has ended.
+// next removes the first item from a lane and returns it. If the item is not to be worked on yet, it
+// returns nil and how long to wait; if the lane has ended, it returns nil and 0.
 func (s *lanes) next(ctx context.Context, l *lane) (*item, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,8 +153,9 @@ func (s *lanes) next(ctx context.Context, l *lane) (*item, time.Duration) {
 	return &it, 0
 }
 
-// oldestUnpublished returns when the oldest unpublished message was sent, dropped ones
-// included; the zero time if all are published. The cursor must not move beyond it.
+// oldestUnpublished returns when the oldest unpublished message was sent, dropped ones included;
+// the zero time if all are published. How far Slack was read (the cursor) must not be recorded
+// beyond it.
 func (s *lanes) oldestUnpublished() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,9 +179,9 @@ func (s *lanes) oldestUnpublished() time.Time {
 	return first
 }
 
-// takeOldestDropped returns when the oldest dropped message was sent, and forgets it; the
-// zero time if none was dropped. It returns the zero time also until half of the places
-// are free, because messages that are read again from history need them.
+// takeOldestDropped returns when the oldest dropped message was sent, and forgets it; the zero time
+// if none was dropped. It returns the zero time also while more than half of the places are taken,
+// because messages that are read again from history need them.
 func (s *lanes) takeOldestDropped() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

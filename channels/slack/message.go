@@ -54,8 +54,8 @@ func convertFile(f slackgo.File) files.File {
 	return files.File{Name: f.Name, Title: f.Title, Type: f.Mimetype, Mode: f.Mode, Size: int64(f.Size), URL: f.URLPrivate, Download: f.URLPrivateDownload}
 }
 
-// isSpeech reports whether a person says something in a message. Joins, topics and edits
-// are not speech, nor are messages of this bot (me) or of other bots.
+// isSpeech reports whether a person says something in a message. Joins, topics and edits are not
+// speech, nor are messages of this bot (the account me) or of other bots.
 func (m *message) isSpeech(me Account) bool {
 	switch m.Type {
 	case "message":
@@ -84,7 +84,7 @@ func (m *message) isWritten() bool {
 	return false
 }
 
-// A change is an edit or a deletion of a message.
+// A change is a person's edit or deletion of a message.
 type change struct {
 	kind    string   // bus.Edited or bus.Deleted
 	message *message // the message as it is now, or as it was before it was deleted
@@ -125,8 +125,8 @@ func (m *message) mentions(user string) bool {
 	return strings.Contains(m.Text, "<@"+user+">") || strings.Contains(m.Text, "<@"+user+"|")
 }
 
-// mayConcernBot reports whether a message can be meant for the bot me, given the rule for
-// mentions that holds there. It asks neither Slack nor the book; messageInbound judges the
+// mayConcernBot reports whether a message can be meant for the bot (the account me), given the rule
+// for mentions of the message's chat. It asks neither Slack nor the book; messageInbound judges the
 // rest.
 func (m *message) mayConcernBot(me Account, holds channels.MentionIn) bool {
 	if !m.isSpeech(me) || !m.isGroup() {
@@ -141,8 +141,8 @@ func (m *message) mayConcernBot(me Account, holds channels.MentionIn) bool {
 	return m.isReply() || m.mentions(me.User)
 }
 
-// An attachment is content that Slack shows below a message. Only forwarded messages are
-// used.
+// An attachment is content that Slack shows below a message. The bot reads only those that are
+// forwarded messages.
 type attachment struct {
 	IsShare     bool         `json:"is_share"`
 	IsMsgUnfurl bool         `json:"is_msg_unfurl"`

@@ -12,13 +12,12 @@ import (
 )
 
 const (
-	// overlap is how much history before a gap is read again: an event may have been on
-	// its way when the last socket closed.
+	// overlap is how much history before a gap is read again: an event from that time may have been
+	// on its way when the last socket closed.
 	overlap = 30 * time.Second
-	// shortGap is the longest outage after which new messages do not have to wait for
-	// history. Slack itself redelivers events that it could not deliver just now, and the
-	// messages of a busy workspace would all wait for the few reads of history that Slack
-	// allows.
+	// shortGap is the longest outage after which new messages do not wait until history is read.
+	// Slack itself redelivers events that it could not deliver just now, and the messages of a busy
+	// workspace would all wait for the few reads of history that Slack allows.
 	shortGap = 20 * time.Second
 	// longestGap is how far back missed messages are read. People who asked earlier no
 	// longer wait for an answer.
@@ -26,8 +25,9 @@ const (
 	// redeliveryTime is how long after a socket's end Slack may redeliver its events
 	// later than newer ones.
 	redeliveryTime = 10 * time.Second
-	// handoverTime is the same for the start of this process: the process that served
-	// the channel before may have ended without Slack's noticing.
+	// handoverTime is how long after the start of this process Slack may redeliver events later
+	// than newer ones: the process that served the channel before may have ended without Slack's
+	// noticing.
 	handoverTime = 30 * time.Second
 	saveTimeout  = 5 * time.Second
 	// redeliveredOutage is the longest outage after which Slack's requests deliver every
@@ -35,21 +35,21 @@ const (
 	redeliveredOutage = 45 * time.Second
 )
 
-// outages records until when Slack was heard, and so which gap must be read from history.
-// The book keeps that moment as the cursor of the whole channel. The cursor does not move
-// while an older message is unpublished, nor while a gap is unread: if the process dies
-// meanwhile, the whole gap is left to the next process.
+// outages records until when Slack was heard, and so from which time messages may be missing (the
+// gap) and must be read from history. The book keeps that moment as the cursor of the whole
+// channel. The cursor does not move while an older message is unpublished, nor while a gap is
+// unread: if the process dies meanwhile, the whole gap is left to the next process.
 type outages struct {
 	channel *Channel
 	lanes   *lanes
 	wake    chan struct{} // gets a value when a gap is to be read, or the cursor to be saved
 
 	mu             sync.Mutex
-	greetedSockets int       // open sockets that Slack has greeted
-	lastHeard      time.Time // Slack's last sign of life; zero before the first
+	greetedSockets int       // how many open sockets Slack has greeted
+	lastHeard      time.Time // when Slack last gave a sign of life; zero before the first
 	written        time.Time // the cursor that was saved last
 	gap            *gap      // the gap that is being read; nil if no message is missing
-	outageLogged   bool      // an outage was logged
+	outageLogged   bool      // whether the present outage was logged
 	// Until settledAt, messages may arrive in another order than they were written: Slack
 	// redelivers a lost socket's events seconds later but newer events at once. Messages
 	// that were written since heldUpSince may be held up.
@@ -64,7 +64,7 @@ func newOutages(c *Channel, lanes *lanes) *outages {
 // cursorAddress returns the address under which the book keeps the cursor.
 func (o *outages) cursorAddress() bus.Address { return bus.Address{Channel: o.channel.name} }
 
-// load reads the saved cursor, retrying until the book answers. Its error is that of ctx.
+// load reads the saved cursor, retrying until the book answers. It fails only when ctx ends.
 func (o *outages) load(ctx context.Context) error {
 	wait := new(retryWait)
 	for {
@@ -81,9 +81,9 @@ func (o *outages) load(ctx context.Context) error {
 	}
 }
 
-// noteHeard records a sign of life of Slack's. If it comes later than any socket lives
-// without one, then this process or its machine has slept, and the sign is an old one:
-// events that were on their way meanwhile are lost, so it records a gap.
+// noteHeard records a sign of life from Slack. If it comes later than any socket stays open without
+// one, then this process or its machine has slept, and the sign is an old one: events that were on
+// their way meanwhile are lost, so noteHeard records a gap.
 func (o *outages) noteHeard() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -97,8 +97,8 @@ func (o *outages) noteHeard() {
 	o.lastHeard = now
 }
 
-// noteLostSince records a gap since a moment, because a socket has delivered nothing since
-// then.
+// noteLostSince records that messages since that moment may be missing, because a socket has
+// delivered nothing since then.
 func (o *outages) noteLostSince(since, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -137,8 +137,8 @@ func (o *outages) noteOpened(ctx context.Context) {
 	}
 }
 
-// addGap records that messages since a moment may be missing, and joins them with a gap
-// that is not read to its end. o.mu is held.
+// addGap records that messages since a moment may be missing, and joins them with an earlier gap
+// that is not read to its end. The caller holds o.mu.
 func (o *outages) addGap(since, now time.Time) {
 	next := newGap(since.Add(-overlap), now.Sub(since) >= shortGap)
 	if o.gap != nil {
@@ -214,7 +214,7 @@ func (o *outages) save(ctx context.Context) {
 	o.mu.Unlock()
 }
 
-// finishGap records that a gap was read, unless a newer one has replaced it.
+// finishGap records that the messages of a gap were read, unless a newer gap has replaced it.
 func (o *outages) finishGap(g *gap) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -231,7 +231,7 @@ func (o *outages) currentGap() *gap {
 }
 
 // markUnsettled records that for the time d messages may arrive in another order than they were
-// written. o.mu is held.
+// written. The caller holds o.mu.
 func (o *outages) markUnsettled(now time.Time, d time.Duration) {
 	if now.After(o.settledAt) {
 		o.heldUpSince = now.Add(-overlap)
@@ -241,15 +241,15 @@ func (o *outages) markUnsettled(now time.Time, d time.Duration) {
 	}
 }
 
-// possiblyHeldUp returns since when messages may be held up; false if none are.
+// possiblyHeldUp returns since when messages may be held up by a broken socket; false if none are.
 func (o *outages) possiblyHeldUp() (since time.Time, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.heldUpSince, wallClock().Before(o.settledAt)
 }
 
-// noteDropped records a gap since the oldest message that the lanes had no place for, once
-// they have places again.
+// noteDropped records that messages may be missing since the oldest one for which the lanes had no
+// room, once they have room again.
 func (o *outages) noteDropped(ctx context.Context) {
 	since := o.lanes.takeOldestDropped()
 	if since.IsZero() {
@@ -261,11 +261,11 @@ func (o *outages) noteDropped(ctx context.Context) {
 	o.addGap(since, wallClock())
 }
 
-// A gap is a time, from a moment until now, whose messages may have been missed. Each
-// chat's part of it is read from history separately.
+// A gap is a time, from a moment until now, whose messages the bot may have missed. Each chat's
+// part of it is read from history separately.
 type gap struct {
 	from time.Time
-	long bool // a chat's new messages wait until its part is read, however long that takes
+	long bool // whether a chat's new messages wait until its part is read, however long that takes
 
 	mu     sync.Mutex
 	filled map[string]bool // chats whose part was read, or never can be
@@ -284,7 +284,7 @@ func (g *gap) isFilled(chat string) bool {
 	return g.filled[chat]
 }
 
-// failures returns how many times a chat was put off.
+// failures returns how many times reading a chat's part has failed, so that it was put off.
 func (g *gap) failures(chat string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -303,7 +303,7 @@ func (g *gap) recordResult(chat string, err error) {
 	g.failed[chat]++
 }
 
-// isPermanent reports whether reading would fail with the same error later.
+// isPermanent reports whether reading would fail with the same error later too.
 func isPermanent(err error) bool {
 	refusal, ok := errors.AsType[*channels.SendError](err)
 	return ok && (refusal.Fault == channels.Rejected || refusal.Fault == channels.Unknown)

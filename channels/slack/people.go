@@ -27,12 +27,12 @@ type person struct {
 type people struct {
 	api    *slackgo.Client
 	log    *slog.Logger
-	team   func(context.Context) (string, error) // the workspace's id
+	team   func(context.Context) (string, error) // returns the workspace's id
 	known  *cache[person]
 	failed *cache[error] // by user: the error of a lookup that failed just now
 
 	mu           sync.Mutex
-	limitedUntil time.Time // Slack's rate limit for these calls lasts until then
+	limitedUntil time.Time // until when Slack's rate limit forbids such lookups
 }
 
 const (
@@ -50,8 +50,9 @@ func newPeople(api *slackgo.Client, log *slog.Logger, team func(context.Context)
 	return &people{api: api, log: log, team: team, known: newCache[person](10 * time.Minute), failed: newCache[error](failedKept)}
 }
 
-// lookUp returns what Slack says about a user. A user whom Slack refuses to describe is
-// nobody of this workspace, which is no error; every error that lookUp returns may pass.
+// lookUp returns what Slack says about a user. If Slack refuses to describe the user, they are
+// taken for nobody of this workspace, which is no error. When lookUp fails, a later call may
+// succeed.
 func (p *people) lookUp(ctx context.Context, user string) (person, error) {
 	if one, ok := p.known.get(user); ok {
 		return one, nil
@@ -151,7 +152,7 @@ func chosenName(u *slackgo.User) string {
 	return ""
 }
 
-// maxCached bounds the values in one cache.
+// maxCached is how many values one cache remembers at most.
 const maxCached = 4096
 
 // A cache remembers up to maxCached values, each for the time ttl unless putFor gives
@@ -163,7 +164,7 @@ type cache[V any] struct {
 	entries map[string]cached[V]
 }
 
-// A cached is a value in a cache, with the time until which it is remembered.
+// A cached is a value in a cache, and until when it is remembered.
 type cached[V any] struct {
 	value V
 	until time.Time

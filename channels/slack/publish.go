@@ -26,7 +26,7 @@ type publisher struct {
 	lanes       *lanes
 	published   *cache[struct{}] // ids of messages that were published within the last hour
 	spokenTo    *cache[struct{}] // chats in which people spoke to the bot within the last day
-	namingPanes sync.WaitGroup   // calls in progress that name panes
+	namingPanes sync.WaitGroup   // the calls in progress that give panes a title
 }
 
 // newPublisher makes a publisher that translates with c and hands messages to publish.
@@ -40,9 +40,9 @@ func newPublisher(c *Channel, me Account, lanes *lanes, publish func(context.Con
 // noAck is the ack of a message from history: nobody waits for an acknowledgement.
 func noAck() {}
 
-// deliver publishes one message, retrying until that succeeds, and then acknowledges it.
-// If nobody can say now whether its sender may talk to the bot, it moves the message to
-// the sender's own lane. It returns false if ctx ended first.
+// deliver publishes one message, retrying until that succeeds, and then acknowledges it. If nobody
+// can say now whether its sender may talk to the bot, it moves the message to a lane (queue) of the
+// sender's own. It returns false if ctx ended first.
 func (p *publisher) deliver(ctx context.Context, m *message, ack func()) bool {
 	if p.lanes.isAside(m) { // so it comes behind the sender's earlier messages
 		p.lanes.setAside(ctx, m, ack)
@@ -66,7 +66,7 @@ func (p *publisher) deliver(ctx context.Context, m *message, ack func()) bool {
 	return false
 }
 
-// publishAside publishes a message of a sender's own lane, retrying until that succeeds.
+// publishAside publishes a message in its sender's own lane (queue), retrying until that succeeds.
 func (p *publisher) publishAside(ctx context.Context, m *message, ack func()) {
 	wait := &retryWait{most: maxAsideWait, strict: true}
 	for ctx.Err() == nil {
@@ -105,8 +105,8 @@ func (p *publisher) publishOnce(ctx context.Context, m *message) error {
 	return nil
 }
 
-// publishChange publishes an edit or a deletion, behind the messages of its chat, retrying
-// until that succeeds, and then acknowledges it.
+// publishChange publishes an edit or a deletion, after the messages of its chat that came before,
+// retrying until that succeeds, and then acknowledges it.
 func (p *publisher) publishChange(ctx context.Context, what change, ack func()) {
 	wait := &retryWait{most: maxOwnWait}
 	for ctx.Err() == nil {
@@ -119,8 +119,8 @@ func (p *publisher) publishChange(ctx context.Context, what change, ack func()) 
 	}
 }
 
-// beginsPane reports whether a message is the first in a pane: nobody whom the gate admits
-// has written there before.
+// beginsPane reports whether a message is the first in an assistant pane: nobody whom the gate
+// admits has written there before.
 func (c *Channel) beginsPane(ctx context.Context, m *message, at bus.Address) bool {
 	if m.isGroup() || at.Thread == "" {
 		return false
@@ -129,8 +129,8 @@ func (c *Channel) beginsPane(ctx context.Context, m *message, at bus.Address) bo
 	return err == nil && !joined
 }
 
-// nameConversation titles a pane's conversation by its first message, if the gate admitted
-// that message's sender.
+// nameConversation gives the conversation in an assistant pane a title, made of its first message,
+// if the gate admitted that message's sender.
 func (p *publisher) nameConversation(ctx context.Context, in bus.Inbound) {
 	if _, joined, err := p.channel.joins.Joined(ctx, in.At); err != nil || !joined {
 		return
@@ -147,8 +147,8 @@ func (p *publisher) isPublished(m *message) bool {
 	return ok
 }
 
-// pauseAndLog logs the first failure to publish a message, and waits before the next
-// attempt. It returns false if ctx ended first.
+// pauseAndLog waits before the next attempt to publish a message, and logs the failure if it is the
+// first. It returns false if ctx ended first.
 func (p *publisher) pauseAndLog(ctx context.Context, wait *retryWait, m *message, err error) bool {
 	if !wait.series.HasWaited() && ctx.Err() == nil {
 		p.channel.log.LogAttrs(ctx, slog.LevelWarn, "a message is not stored yet; trying on",
@@ -161,8 +161,9 @@ func (p *publisher) pauseAndLog(ctx context.Context, wait *retryWait, m *message
 // Slack tells the person that the action failed, and does not deliver it again.
 const actionTimeout = 3 * time.Second
 
-// actions publishes what people do other than writing messages. It does not wait for the
-// lanes of messages, because Slack waits only for actionTimeout.
+// actions publishes what people do other than writing messages: presses, commands, shortcuts and
+// reactions. It does not wait for the lanes of messages, because Slack waits only for
+// actionTimeout.
 type actions struct {
 	channel *Channel
 	me      Account
@@ -195,8 +196,8 @@ func (s *actions) receiveAction(ctx context.Context, d interaction.Action, ack a
 	})
 }
 
-// publishAction publishes an action, retrying as long as Slack waits. It returns the
-// published message, and what Slack is to show.
+// publishAction publishes an action, retrying as long as Slack waits. It returns the published
+// message, and what Slack is to show to the person.
 func (s *actions) publishAction(ctx context.Context, d interaction.Action) (bus.Inbound, commandReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, actionTimeout)
 	defer cancel()
@@ -242,7 +243,7 @@ func (s *actions) publishReaction(ctx context.Context, one interaction.Reaction,
 	})
 }
 
-// publishOpened publishes that a person has opened the app's home or a pane. It is not
+// publishOpened publishes that a person has opened the app's home or an assistant pane. It is not
 // retried: the person can open it again.
 func (s *actions) publishOpened(ctx context.Context, o interaction.Opened) {
 	s.running.Go(func() {

@@ -21,8 +21,8 @@ import (
 // other delivers events.
 const socketCount = 2
 
-// Receive passes what people say to publish until ctx is done, and then returns nil. Its
-// error is of kind Stop: Slack refuses a token, or one is missing.
+// Receive passes what people say to publish until ctx is done, and then returns nil. It fails only
+// with an error of kind Stop: Slack refuses a token, or one is missing.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	if !c.receives() {
 		return c.CheckSocket(ctx) // its error says that the app token is missing
@@ -73,8 +73,8 @@ func onlyStopError(err error) error {
 	return nil
 }
 
-// awaitIdentity asks Slack who the bot is until Slack answers. Its error is that of ctx,
-// or says that the token is refused.
+// awaitIdentity asks Slack who the bot is until Slack answers. It fails only when ctx ends or the
+// token is refused.
 func (c *Channel) awaitIdentity(ctx context.Context) (Account, error) {
 	wait := new(retryWait)
 	for {
@@ -119,13 +119,12 @@ func newReceiver(c *Channel, me Account, publish func(context.Context, bus.Inbou
 	return r
 }
 
-// An acknowledge tells Slack that a delivery has arrived. show is what Slack shows to the
-// person at once, if the kind of delivery allows that; nil shows nothing.
+// An acknowledge tells Slack that a delivery has arrived. show is what Slack shows at once to the
+// person who caused the delivery, if its kind allows that; nil shows nothing.
 type acknowledge func(show any)
 
-// handleDelivery handles a delivery of Slack's, whether it came over a socket or by a
-// request. A delivery that cannot be decoded would be no better the next time, so it is
-// acknowledged and left out.
+// handleDelivery handles what Slack delivers, over a socket or by a request. A delivery that cannot
+// be decoded would be no better the next time, so it is acknowledged and left out.
 func (r *receiver) handleDelivery(ctx context.Context, kind string, payload json.RawMessage, ack acknowledge) {
 	var (
 		d   interaction.Action
@@ -152,8 +151,8 @@ func (r *receiver) handleDelivery(ctx context.Context, kind string, payload json
 	}
 }
 
-// handleEvent handles one event. It acknowledges it, now or once it is published, unless
-// its error says that the event cannot be decoded.
+// handleEvent handles one event. It acknowledges the event, at once or when it is published. If the
+// event cannot be decoded, it returns an error and acknowledges nothing.
 func (r *receiver) handleEvent(ctx context.Context, payload json.RawMessage, ack acknowledge) error {
 	var outer struct {
 		Event json.RawMessage `json:"event"`
@@ -201,8 +200,8 @@ func (r *receiver) handleEvent(ctx context.Context, payload json.RawMessage, ack
 // it is reached, Slack may have given up on earlier events already.
 const lastRetry = 3
 
-// handleRequests handles what Slack's requests deliver until ctx is done. Slack counts as
-// heard all that time: it repeats for minutes what a request could not deliver.
+// handleRequests handles, until ctx is done, what Slack delivers by requests. Slack counts as heard
+// all that time: it repeats for minutes what a request could not deliver.
 func (r *receiver) handleRequests(ctx context.Context, requests <-chan events.Delivery) {
 	r.outages.noteOpened(ctx)
 	defer r.outages.noteClosed()
@@ -223,9 +222,9 @@ func (r *receiver) handleRequests(ctx context.Context, requests <-chan events.De
 	}
 }
 
-// detectLosses records a gap if a request shows that earlier ones may have been lost:
-// because it is Slack's last attempt, or because Slack has dropped events beyond its rate
-// limit.
+// detectLosses records a gap if a request shows that earlier ones may have been lost: because it is
+// Slack's last attempt to deliver an event, or because Slack reports that it has dropped events
+// beyond its rate limit.
 func (r *receiver) detectLosses(ctx context.Context, d events.Delivery, quiet *silence) {
 	var told struct {
 		Type   string `json:"type"`
@@ -262,7 +261,7 @@ const (
 	silenceKept = 10 * time.Minute
 )
 
-// noteDelivery records a delivery at the first attempt, which ends a silence.
+// noteDelivery records a delivery that succeeded at Slack's first attempt, which ends a silence.
 func (s *silence) noteDelivery(now time.Time) {
 	if !s.last.IsZero() && now.Sub(s.last) > longSilence {
 		if now.Sub(s.ended) > silenceKept {
@@ -273,8 +272,8 @@ func (s *silence) noteDelivery(now time.Time) {
 	s.last = now
 }
 
-// missingSince returns since when messages may be missing if a message of the moment said
-// was delivered late.
+// missingSince returns since when messages may be missing if a message that was written at the
+// moment said was delivered late.
 func (s *silence) missingSince(said time.Time) time.Time {
 	if !s.began.IsZero() && s.began.Before(said) && said.Before(s.ended) {
 		return s.began
@@ -285,8 +284,8 @@ func (s *silence) missingSince(said time.Time) time.Time {
 	return said
 }
 
-// ReceivesHTTP implements channels.HTTPReceiver: with a signing secret Slack makes
-// requests.
+// ReceivesHTTP implements channels.HTTPReceiver: the channel receives by Slack's requests if it has
+// a signing secret.
 func (c *Channel) ReceivesHTTP() bool { return c.signingSecret != "" }
 
 // ServeHTTP implements channels.HTTPReceiver: it answers one request of Slack's.
@@ -295,8 +294,8 @@ func (c *Channel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.ServeHTTP(w, r)
 }
 
-// receiveMessage puts a message, or the change of one, into its chat's lane. A message
-// that cannot be meant for the bot is only acknowledged.
+// receiveMessage puts a message, or the change of one, into its chat's lane (queue). A message that
+// cannot be meant for the bot is only acknowledged.
 func (r *receiver) receiveMessage(ctx context.Context, m *message, ack func()) {
 	if what, ok := m.readChange(r.me); ok {
 		r.lanes.add(ctx, m.Channel, item{ts: what.eventID, task: func(ctx context.Context) { r.publisher.publishChange(ctx, what, ack) }})

@@ -111,7 +111,7 @@ func (c *Channel) Whisper(ctx context.Context, to bus.Address, user string, part
 	return nil
 }
 
-// Alone returns the address of a person's own chat with the bot.
+// Alone implements channels.Whisperer: it returns the address of a person's own chat with the bot.
 func (c *Channel) Alone(ctx context.Context, person string) (bus.Address, error) {
 	_, user, _ := strings.Cut(person, ":")
 	chat, err := c.chatID(ctx, bus.Address{Channel: c.name, Chat: user})
@@ -145,7 +145,7 @@ func threadFor(to bus.Address, part channels.Part) string {
 	return part.Under
 }
 
-// isTS reports whether an id is a message's ts, and not the id of a file.
+// isTS reports whether an id is the ts of a message, and not the id of a file.
 func isTS(id string) bool {
 	return id != "" && strings.Trim(id, "0123456789.") == ""
 }
@@ -204,7 +204,7 @@ func (c *Channel) updateMessage(ctx context.Context, chat, id string, part chann
 	return nil
 }
 
-// repeatableOrNil is asRepeatable for an error that may be nil.
+// repeatableOrNil does what asRepeatable does, for an error that may be nil.
 func repeatableOrNil(err error) error {
 	if err == nil {
 		return nil
@@ -321,9 +321,9 @@ func (c *Channel) react(ctx context.Context, at bus.Address, message, name strin
 	return e
 }
 
-// Typing shows in an answer's thread that the bot is at work, and returns for how long
-// Slack shows it. Outside of threads, and for apps made with an older manifest, Slack has
-// no such display: then the result is an hour.
+// Typing shows in the thread of an answer that the bot is at work, and returns for how long Slack
+// shows it. Outside of threads, and for apps made with an older manifest, Slack has no such
+// display; then Typing returns an hour, so that it is not called again soon.
 func (c *Channel) Typing(ctx context.Context, to bus.Address) (fades time.Duration, err error) {
 	const never = time.Hour
 	if to.Thread == "" {

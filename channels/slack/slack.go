@@ -83,23 +83,23 @@ type Config struct {
 	RateLimit     string // PlatformPace or NoPace; "" is PlatformPace
 	Log           *slog.Logger
 	HTTP          *http.Client // nil: the Channel makes its own client
-	// Joins and Cursors keep what must outlive the process. Without Joins each message
-	// needs a mention; without Cursors the bot does not read what was said before the
-	// start.
+	// Joins and Cursors store what must outlive the process: the threads that the bot takes part
+	// in, and how far Slack was read. Without Joins each message needs a mention; without Cursors
+	// the bot does not read what was said before the start.
 	Joins   Joins
 	Cursors Cursors
 	// Mention says in which channels a message must mention the bot to be meant for it.
 	Mention channels.MentionIn
 }
 
-// A Channel is one Slack app in one workspace. It is a channels.Channel, an
-// Editor, a FileSender, a Reconciler, a MembershipChecker, a Prefixer, a Reactor, a Typer,
-// a Host, a ThreadReader, a Whisperer and a ButtonShower.
+// A Channel is one Slack app in one workspace. It also has the optional abilities of channels that
+// edit, send files, find sent parts, know members, have a command prefix, react, show typing, have
+// places that people open, read threads, whisper and show buttons.
 type Channel struct {
 	name          string
 	api           *slackgo.Client
 	files         *files.Fetcher
-	hasAppToken   bool // sockets can be opened
+	hasAppToken   bool // whether sockets can be opened
 	signingSecret string
 	deliveries    chan events.Delivery // what Slack's requests deliver
 	paced         bool
@@ -141,7 +141,7 @@ var (
 // appToken is the name of the setting with the token for sockets.
 const appToken = "app_token"
 
-// A timing says how often and how long Receive does its recurring work.
+// A timing has the intervals and time limits of Receive, which tests shorten.
 type timing struct {
 	ping time.Duration // how often a socket is pinged
 	// A socket on which Slack sent neither a ping nor an event for so long is taken for
@@ -224,7 +224,7 @@ func (e *SettingError) Error() string {
 	return fmt.Sprintf("slack: %s of %s: %s", e.Key, e.Channel, e.Problem)
 }
 
-// check returns a *SettingError for the first setting that is wrong.
+// check returns a *SettingError for the first setting that is wrong; nil if all are right.
 func (c Config) check() error {
 	if fault := tokenProblem(c.BotToken, "xoxb-", "Bot User OAuth Token"); fault != "" {
 		return &SettingError{c.Name, "bot_token", fault}
@@ -346,7 +346,7 @@ func (c *Channel) TimeZone(ctx context.Context, who string) (string, error) {
 	return one.timeZone, err
 }
 
-// Joins knows in which threads the bot takes part.
+// Joins remembers in which threads the bot takes part.
 type Joins interface {
 	// Joined reports whether a person whom the gate admits has spoken to the bot in
 	// that thread, and since when: messages there need no mention from then on.
@@ -355,7 +355,7 @@ type Joins interface {
 	Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error)
 }
 
-// Cursors remembers how far a channel was read.
+// Cursors remembers how far a channel was read, so that a restart can read what came since.
 type Cursors interface {
 	// Cursor returns the cursor that SetCursor saved last for that address; "" if it
 	// saved none.
@@ -363,7 +363,7 @@ type Cursors interface {
 	SetCursor(ctx context.Context, at bus.Address, cursor string) error
 }
 
-// noBook is the Joins and the Cursors of a Channel that has none: it remembers nothing.
+// noBook takes the place of Joins and Cursors where a Channel has none: it remembers nothing.
 type noBook struct{}
 
 func (noBook) Joined(context.Context, bus.Address) (time.Time, bool, error) {

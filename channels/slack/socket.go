@@ -32,7 +32,7 @@ const (
 	maxFrame             = 16 << 20
 )
 
-// sockets keeps the sockets of one Receive open and reads their frames.
+// sockets keeps the sockets of one Receive open and passes on what they deliver.
 type sockets struct {
 	channel *Channel
 	outages *outages
@@ -50,14 +50,13 @@ type socket struct {
 	// is to be replaced, until when it may deliver events.
 	lastHeard, drainUntil time.Time
 
-	mu sync.Mutex // one writer at a time, as gorilla's connections demand
+	mu sync.Mutex // ensures one writer at a time, as gorilla's connections demand
 }
 
 // markLeaving says that another socket is to be opened in place of this one.
 func (k *socket) markLeaving() { k.once.Do(func() { close(k.leaving) }) }
 
-// keepOpen keeps one socket open until ctx is done. Its error says that Slack refuses the
-// token.
+// keepOpen keeps one socket open until ctx is done. It fails only if Slack refuses the token.
 func (s *sockets) keepOpen(ctx context.Context) error {
 	wait := &retryWait{most: maxDialWait, strict: true}
 	var reading sync.WaitGroup
@@ -216,8 +215,8 @@ func (s *sockets) readFrames(ctx context.Context, k *socket) {
 	}
 }
 
-// noteAlive records a sign of life: a ping or a frame from Slack. An answer to our own
-// ping is none, because a proxy may answer for a socket that Slack no longer uses.
+// noteAlive records a sign of life from Slack: a ping or a frame. An answer to our own ping is
+// none, because a proxy may answer for a socket that Slack no longer uses.
 func (s *sockets) noteAlive(k *socket) error {
 	k.lastHeard = wallClock()
 	s.outages.noteHeard()
@@ -248,8 +247,8 @@ func (s *sockets) noteSilence(ctx context.Context, k *socket, greeted bool) {
 	s.outages.noteLostSince(k.lastHeard, now)
 }
 
-// skipUnreadable logs a frame that cannot be decoded. If the frame names an envelope, it
-// acknowledges that, or else Slack would deliver it again and again.
+// skipUnreadable logs a frame that cannot be decoded. If the frame has an envelope id, it
+// acknowledges that, because otherwise Slack would deliver the frame again and again.
 func (s *sockets) skipUnreadable(ctx context.Context, k *socket, data []byte) {
 	var loose map[string]json.RawMessage
 	id := ""
@@ -261,9 +260,9 @@ func (s *sockets) skipUnreadable(ctx context.Context, k *socket, data []byte) {
 	s.ack(ctx, k, id, nil)
 }
 
-// ack tells Slack that an event has arrived. Slack accepts that only on the socket that
-// delivered the event. If that socket is gone, Slack delivers the event again, and the
-// publisher recognises it by its id.
+// ack tells Slack that the event in an envelope has arrived; show is what Slack shows to the
+// person, or nil. Slack accepts that only on the socket that delivered the event. If that socket is
+// gone, Slack delivers the event again, and the publisher recognises it by its id.
 func (s *sockets) ack(ctx context.Context, k *socket, envelope string, show any) {
 	if envelope == "" {
 		return

@@ -30,14 +30,14 @@ func (c *Channel) replyAddress(m *message) bus.Address {
 	return at
 }
 
-// messageID returns the bus's id of a message, which never changes. An event's id would
+// messageID returns the id that a message has on the bus, which never changes. An event's id would
 // not do: Slack sends several events for one message.
 func (c *Channel) messageID(m *message, me Account) string {
 	return c.name + ":" + me.Team + ":" + m.Channel + ":" + m.TS
 }
 
-// messageInbound translates a message into what the agent gets; false if the message is
-// not meant for the bot. Its error means that the book cannot tell this now.
+// messageInbound translates a message into what the agent gets; false if the message is not meant
+// for the bot. It fails if the book cannot tell now whether it is.
 func (c *Channel) messageInbound(ctx context.Context, m *message, me Account) (bus.Inbound, bool, error) {
 	in := bus.Inbound{
 		ID: c.messageID(m, me), Kind: bus.Said, At: c.replyAddress(m), Group: m.isGroup(), ReplyTo: m.TS, SentAt: parseTS(m.TS),
@@ -96,8 +96,8 @@ func (c *Channel) changeInbound(ctx context.Context, what change, me Account) bu
 	return in
 }
 
-// typedText returns a message's text as the person would have typed it: names instead of
-// ids, and without the bot's name in front. called says that the message mentions the bot.
+// typedText returns a message's text as the person would have typed it: names instead of ids, and,
+// if the message calls the bot (called), without the bot's name in front.
 func (c *Channel) typedText(ctx context.Context, m *message, me Account, called bool) string {
 	text := withoutOwnName(m.Text, me.User)
 	text = strings.TrimSpace(markup.WithEmoji(c.resolveReferences(ctx, text, me)))
@@ -108,7 +108,7 @@ func (c *Channel) typedText(ctx context.Context, m *message, me Account, called 
 	return strings.TrimSpace(describeFiles(m.Files) + " " + text)
 }
 
-// describeFiles names files, each in brackets; "" if there are none.
+// describeFiles returns the names of files, each in brackets; "" if there are none.
 func describeFiles(shared []files.File) string {
 	var all []string
 	for _, f := range shared {
@@ -296,6 +296,6 @@ func notInShortcode(r rune) bool {
 }
 
 const (
-	readThreads  = 20 // threads that are read of a chat, the newest
-	membersPages = 50 // pages of members, a thousand each
+	readThreads  = 20 // of how many threads of a chat the replies are read, the newest threads
+	membersPages = 50 // how many pages of members are read, a thousand each
 )

@@ -40,20 +40,20 @@ func newClient() *http.Client {
 	return c
 }
 
-// A requestTrace records whether some bytes of a call may have been sent. If not, the call
-// may be repeated without the risk of doing it twice.
+// A requestTrace records whether any bytes of a call may have been sent. If none were, the call may
+// be repeated without the risk of doing it twice.
 type requestTrace struct{ written atomic.Bool }
 
-// startCall returns a context that bounds a call in time, and the trace that records how
-// far the call comes.
+// startCall returns a context that bounds a call in time, the trace that records whether bytes were
+// sent, and the function that ends the context.
 func startCall(ctx context.Context) (context.Context, *requestTrace, context.CancelFunc) {
 	ctx, done := context.WithTimeout(ctx, callTimeout)
 	ctx, t := withRequestTrace(ctx)
 	return ctx, t, done
 }
 
-// withRequestTrace returns a context for a call and the trace that records how far the
-// call comes.
+// withRequestTrace returns a context for a call and the trace that records whether its bytes were
+// sent.
 func withRequestTrace(ctx context.Context) (context.Context, *requestTrace) {
 	t := new(requestTrace)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -138,7 +138,7 @@ func refusalError(r slackgo.SlackErrorResponse) *channels.SendError {
 	return e
 }
 
-// safeCode returns Slack's code or scope if it looks like one, else "other": texts that a
+// safeCode returns Slack's error code or scope if it looks like one, else "other": texts that a
 // person may have written must not reach errors and logs.
 func safeCode(code string) string {
 	if code == "" || len(code) > 64 || strings.ContainsFunc(code, func(r rune) bool {
@@ -158,11 +158,11 @@ func asRepeatable(e *channels.SendError) *channels.SendError {
 	return e
 }
 
-// A retryWait is a series of growing waits; an error of Slack's may prolong a wait.
+// A retryWait makes the waits between attempts, which grow; an error of Slack's may prolong a wait.
 type retryWait struct {
 	series backoff.Series
-	most   time.Duration // the longest wait; 0 is maxSlackWait
-	strict bool          // most also bounds the wait after an error of Slack's
+	most   time.Duration // the longest wait; 0 means maxSlackWait
+	strict bool          // whether most also bounds the wait that an error of Slack's asks for
 }
 
 const (

@@ -9,9 +9,9 @@ import (
 	"parley/channels/backoff"
 )
 
-// maxStuckWait is the longest wait between two polls while messages cannot be stored.
-// Meanwhile Telegram is not asked to hold a poll: it would answer at once, with the
-// updates that are not stored yet.
+// maxStuckWait is the longest wait between two polls while messages cannot be stored. Meanwhile
+// Telegram is not asked to hold a poll open: it would answer at once, with the updates that are not
+// stored yet.
 const maxStuckWait = time.Second
 
 // A backlog holds the updates that Telegram has given and that are not handled yet.
@@ -21,10 +21,10 @@ const maxStuckWait = time.Second
 type backlog struct {
 	publisher *publisher
 	handling  sync.WaitGroup // one goroutine for each chat in waiting
-	pause     backoff.Series // between two polls while updates are unhandled
+	pause     backoff.Series // the growing wait between two polls while updates are unhandled
 
 	mu         sync.Mutex
-	next       int64                // the first update that Telegram has not given yet; 0 accepts any
+	next       int64                // the id of the first update that Telegram has not given yet; 0 accepts any
 	unhandled  map[int64]bool       // by id: updates that were given and are not handled
 	waiting    map[int64][]received // by chat: what its goroutine has still to handle, in order
 	allHandled chan struct{}        // closed once no update is unhandled
@@ -128,7 +128,7 @@ func (b *backlog) waitForNextPoll(ctx context.Context) {
 	}
 }
 
-// isEmpty reports whether all updates are handled.
+// isEmpty reports whether all updates that Telegram has given are handled.
 func (b *backlog) isEmpty() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

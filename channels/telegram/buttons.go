@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// What Telegram accepts of buttons: how many below a message, and how many bytes of
-	// data each sends back when it is pressed.
+	// maxButtons is how many buttons Telegram accepts below a message, and maxButtonData how many
+	// bytes of data each can carry, which Telegram sends back when the button is pressed.
 	maxButtons    = 100
 	maxButtonData = 64
 	// answerTimeout bounds the answer to a press. For about as long the person who has
@@ -59,8 +59,8 @@ func pressedMessage(q *models.CallbackQuery) *models.Message {
 	return new(models.Message) // the message of a chat that the bot is not in
 }
 
-// inboundOfPress translates a press into what the agent gets; false if the press is not of a
-// button of the bot's.
+// inboundOfPress translates the press of a button into what the agent gets; false if the button is
+// not one of the bot's.
 func (c *Channel) inboundOfPress(q *models.CallbackQuery) (bus.Inbound, bool) {
 	m := pressedMessage(q)
 	if m.Chat.ID == 0 || q.From.IsBot || strings.TrimSpace(q.Data) == "" {
@@ -106,7 +106,7 @@ func (p *publisher) publishPress(ctx context.Context, q *models.CallbackQuery) b
 type pressAnswer struct {
 	ID    string `json:"callback_query_id"`
 	Text  string `json:"text,omitempty"`
-	Alert bool   `json:"show_alert,omitempty"` // the person must close the words
+	Alert bool   `json:"show_alert,omitempty"` // whether the person has to close the words
 }
 
 // answerPress tells Telegram that a press was handled, and shows words to the person who

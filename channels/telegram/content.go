@@ -16,7 +16,7 @@ import (
 // maxName is the longest name of a person that the model is shown, in characters.
 const maxName = 64
 
-// A span is a piece of a text, from its first byte to the byte after its last.
+// A span is a piece of a text, by the offsets of its first byte and of the byte after its last.
 type span struct{ from, to int }
 
 // textEntities returns the formatted pieces of a message's text or caption.
@@ -27,8 +27,8 @@ func textEntities(m *models.Message) []models.MessageEntity {
 	return m.CaptionEntities
 }
 
-// textWithLinks returns a text as it would be typed: the address of each link is put in
-// brackets behind its words. The span out is left out.
+// textWithLinks returns a text as it would be typed: the address of each link is put in brackets
+// behind its words. It leaves out the piece out.
 func textWithLinks(text string, marks []models.MessageEntity, out span) string {
 	type link struct {
 		at  int
@@ -57,7 +57,8 @@ func textWithLinks(text string, marks []models.MessageEntity, out span) string {
 	return b.String()
 }
 
-// byteOffset returns the byte of a text that begins after that many UTF-16 units.
+// byteOffset returns at which byte the piece of a text begins that follows its first units UTF-16
+// units.
 func byteOffset(text string, units int) int {
 	for i, r := range text {
 		if units <= 0 {
@@ -82,8 +83,8 @@ func fullText(m *models.Message) string {
 	return strings.TrimSpace(kind + " " + textWithLinks(m.Text+m.Caption, textEntities(m), span{}))
 }
 
-// describeContent names what a message contains besides text, in brackets; false if no
-// person says anything in it, as in joins and pins.
+// describeContent says in brackets what a message contains besides text; false if no person says
+// anything in the message, as when somebody joins or pins something.
 func describeContent(m *models.Message) (string, bool) {
 	switch {
 	case m.Text != "":
@@ -112,7 +113,8 @@ func describeContent(m *models.Message) (string, bool) {
 	return describeRareContent(m)
 }
 
-// describeRareContent is describeContent for the kinds that are seldom sent.
+// describeRareContent does what describeContent does, for the kinds of content that are seldom
+// sent.
 func describeRareContent(m *models.Message) (string, bool) {
 	switch {
 	case m.Venue != nil: // has a Location too

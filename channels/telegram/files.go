@@ -67,8 +67,8 @@ func oneAttachment(kind, name, typ string, size int64, id string) []bus.Attachme
 	return []bus.Attachment{{Kind: kind, Name: markup.OneLine(name, 200), Type: typ, Size: size, Ref: id}}
 }
 
-// Fetch implements channels.Fetcher: it asks Telegram where a file is now, and downloads
-// it, up to most bytes. The address contains the token.
+// Fetch implements channels.Fetcher: it asks Telegram where a file is now, and downloads it, up to
+// `most` bytes. The file's address contains the bot's token.
 func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
 	if a.Size > most || a.Size > maxDownload && c.isOfficialServer {
 		return nil, channels.ErrTooLarge

@@ -24,7 +24,8 @@ type menu struct {
 	Scope    map[string]string `json:"scope"`
 }
 
-// commandMenus returns the lists of commands for all chats and for chats with one person.
+// commandMenus returns two lists of commands: the one for all chats, and the one for chats with one
+// person.
 func commandMenus() []menu {
 	everywhere := []menuEntry{
 		{"new", "Begin a new conversation; files and memory stay"},

@@ -21,9 +21,9 @@ type Book interface {
 	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
 }
 
-// A group that becomes a supergroup gets another id. Parley keeps its conversation under the
-// old id everywhere, and uses the new one only towards Telegram. These are the subjects
-// under which the book notes the ids, one for each direction.
+// These are the subjects under which the book notes the two ids of a group that has become a
+// supergroup, which gives it a new id; one subject for each direction. Parley keeps the group's
+// conversation under the old id everywhere, and uses the new one only towards Telegram.
 const (
 	movedTo   = "moved to"
 	movedFrom = "moved from"
@@ -33,20 +33,19 @@ const (
 // book again.
 const unmovedKept = time.Minute
 
-// A moves looks up in the book which groups have moved to another id, and caches the
-// answers.
+// A moves looks up in the book which groups have moved to another id, and caches what it finds.
 type moves struct {
 	book    Book
 	channel string
 
 	mu     sync.Mutex
-	cached map[string]move // by subject and chat
+	cached map[string]move // by subject and chat id
 }
 
 // A move is a cached answer of the book.
 type move struct {
 	chat  string    // the other id; "" if the group has not moved
-	until time.Time // when an answer "" expires
+	until time.Time // until when the answer that the group has not moved is trusted
 }
 
 // newMoves makes a moves for the channel of that name.
@@ -142,8 +141,8 @@ func (p *publisher) recordMessageMove(ctx context.Context, m *models.Message) (h
 	return true, err == nil
 }
 
-// ReplyAddress implements channels.Replier: replies in a group that has moved come under
-// its original id.
+// ReplyAddress implements channels.Replier: for a group that has moved it returns its original id,
+// under which replies are published; any other address it returns as it is.
 func (c *Channel) ReplyAddress(ctx context.Context, to bus.Address, _ string) (bus.Address, error) {
 	chat, err := c.moves.originalID(ctx, to.Chat)
 	if err != nil {
@@ -153,7 +152,7 @@ func (c *Channel) ReplyAddress(ctx context.Context, to bus.Address, _ string) (b
 	return to, nil
 }
 
-// noBook is the Book of a Channel that has none: it remembers nothing.
+// noBook takes the place of the Book where a Channel has none: it remembers nothing.
 type noBook struct{}
 
 func (noBook) Note(context.Context, string, string, string) error { return nil }

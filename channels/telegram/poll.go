@@ -18,24 +18,25 @@ import (
 )
 
 const (
-	pollSeconds = 50               // how long Telegram may hold a poll
-	pollGrace   = 15 * time.Second // for the request's way there and back
+	pollSeconds = 50               // how long Telegram may hold a poll open, in seconds
+	pollGrace   = 15 * time.Second // additional time for the request's way there and back
 	// pollBatch is how many updates Telegram gives at once at most.
 	pollBatch = 100
-	// forgetOffsetAfter is the time without updates after which the offset is forgotten:
-	// after a week Telegram may number updates anew, even from a lower id.
+	// forgetOffsetAfter is the time without updates after which the poller forgets from which
+	// update on to ask (the offset): after a week Telegram may number updates anew, even from a
+	// lower id.
 	forgetOffsetAfter = 6 * 24 * time.Hour
-	// confirmTimeout bounds the confirmation at shutdown.
+	// confirmTimeout bounds the last call at shutdown, which tells Telegram what was handled.
 	confirmTimeout = 2 * time.Second
-	// codeConflict is Telegram's code while another process polls the same bot, and
-	// conflictLogEvery the least time between two logs of that.
+	// codeConflict is Telegram's code while another process polls the same bot; conflictLogEvery is
+	// the least time between two log entries about that.
 	codeConflict     = "409"
 	conflictLogEvery = time.Minute
 )
 
-// Receive passes what people say to publish until ctx is done, and then returns nil. Its
-// error is of kind Stop: Telegram refuses the account. The first poll goes out at once;
-// the bot's name is learned in parallel.
+// Receive passes what people say to publish until ctx is done, and then returns nil. It fails only
+// with an error of kind Stop: Telegram refuses the account. The first poll goes out at once; the
+// bot's name is learned in parallel.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	var learning sync.WaitGroup
 	defer learning.Wait()
@@ -80,8 +81,8 @@ type poller struct {
 	confirmed      int64 // the offset of the last successful poll
 	lastUpdate     time.Time
 	outageCode     string    // the error code of the current outage; "" if there is none
-	outageLogged   bool      // this outage was logged
-	conflictLogged time.Time // when another poller was logged last
+	outageLogged   bool      // whether this outage was logged
+	conflictLogged time.Time // when it was last logged that another process polls too
 }
 
 // pollParams are the parameters of getUpdates.
@@ -225,9 +226,9 @@ type received struct {
 	update   int64
 	chat     int64
 	message  *models.Message
-	edited   bool                           // the message is an older one whose text has changed
-	press    *models.CallbackQuery          // instead of the message
-	reaction *models.MessageReactionUpdated // instead of the message
+	edited   bool                           // whether the message is an older one whose text has changed
+	press    *models.CallbackQuery          // set instead of the message
+	reaction *models.MessageReactionUpdated // set instead of the message
 }
 
 // decode decodes an update; false if it contains neither a message nor a press nor a
@@ -331,8 +332,8 @@ func (p *publisher) publishAtOrigin(ctx context.Context, in bus.Inbound) error {
 	return p.publish(ctx, in)
 }
 
-// retryUntilStored calls store until it succeeds. Its error is that of ctx, or
-// ErrNotAdmitted. what names the message in the log.
+// retryUntilStored calls store until it succeeds. It fails only when ctx ends, or with
+// ErrNotAdmitted if store returns that. what names the message in the log.
 func (p *publisher) retryUntilStored(ctx context.Context, what string, store func() error) error {
 	var wait backoff.Series
 	for failures := 0; ; failures++ {

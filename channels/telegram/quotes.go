@@ -52,7 +52,7 @@ func (c *Channel) answeredQuote(m *models.Message) bus.Quote {
 	return q
 }
 
-// authorQuote returns a quote with the author and the date of a message, without its text.
+// authorQuote returns a quote that has the author and the date of a message, but no text yet.
 func (c *Channel) authorQuote(m *models.Message) bus.Quote {
 	if m.ForwardOrigin != nil {
 		return c.originQuote(m.ForwardOrigin)
@@ -72,8 +72,8 @@ func (c *Channel) authorQuote(m *models.Message) bus.Quote {
 	return q
 }
 
-// originQuote returns a quote with the author and the date of a forwarded message's
-// original, without its text.
+// originQuote returns a quote that has the author and the date of a forwarded message's original,
+// but no text yet.
 func (c *Channel) originQuote(o *models.MessageOrigin) bus.Quote {
 	var q bus.Quote
 	switch {
@@ -94,8 +94,8 @@ func (c *Channel) originQuote(o *models.MessageOrigin) bus.Quote {
 	return q
 }
 
-// signedQuote returns a quote of something written in the name of a chat, signed by a
-// person or not.
+// signedQuote returns a quote of a message that was written in the name of a chat; by is the name
+// of the person who signed it, or nil.
 func signedQuote(chat *models.Chat, by *string) bus.Quote {
 	q := bus.Quote{Chat: chatName(chat)}
 	if by != nil {
@@ -123,8 +123,8 @@ func chatName(chat *models.Chat) string {
 	return markup.OneLine(chat.FirstName+" "+chat.LastName, maxName)
 }
 
-// externalMessage returns a message of another chat to which somebody replies here, as far
-// as Telegram describes it.
+// externalMessage returns, as far as Telegram describes it, a message of another chat to which
+// somebody replies in this one.
 func externalMessage(e *models.ExternalReplyInfo) *models.Message {
 	return &models.Message{
 		Photo: e.Photo, Sticker: e.Sticker, Voice: e.Voice, Audio: e.Audio, VideoNote: e.VideoNote, Video: e.Video,

@@ -9,9 +9,10 @@ import (
 	"parley/bus"
 )
 
-// reactionsInbound translates a change of somebody's reactions to a message: first those
-// that they have removed, then those that they have added. A person who reacts in the name
-// of a group is not named, so that gives nil. Telegram does not say whose message it is.
+// reactionsInbound translates a change of somebody's reactions to a message into one message for
+// the agent for each reaction: first those that were removed, then those that were added. It
+// returns nil if a person reacts in the name of a group, because Telegram does not name the person
+// then. Telegram does not say whose message it is.
 func (c *Channel) reactionsInbound(r *models.MessageReactionUpdated) []bus.Inbound {
 	if r.User == nil || r.User.IsBot {
 		return nil

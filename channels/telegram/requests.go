@@ -28,18 +28,19 @@ const (
 	// publishTimeout is how long publishing is tried before Telegram is asked to repeat the
 	// request: less than the time that the request waits.
 	publishTimeout = 20 * time.Second
-	// maxRequests is how many requests Telegram may make at a time.
+	// maxRequests is how many requests Telegram may have open at a time.
 	maxRequests = 100
 )
 
-// allowedUpdates returns the kinds of updates that Telegram is asked for.
+// allowedUpdates returns the kinds of updates that Telegram is asked to send.
 func allowedUpdates() []string {
 	return []string{
 		models.AllowedUpdateMessage, models.AllowedUpdateEditedMessage, models.AllowedUpdateCallbackQuery, models.AllowedUpdateMessageReaction,
 	}
 }
 
-// ReceivesHTTP implements channels.HTTPReceiver: with a webhook Telegram makes requests.
+// ReceivesHTTP implements channels.HTTPReceiver: the channel receives by Telegram's requests if it
+// has a webhook.
 func (c *Channel) ReceivesHTTP() bool { return c.webhook != "" }
 
 // ServeHTTP implements channels.HTTPReceiver: it answers one request of Telegram's.
@@ -51,7 +52,7 @@ func (c *Channel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.ServeHTTP(w, r)
 }
 
-// receiveRequests is Receive for a channel with a webhook.
+// receiveRequests does what Receive does, for a channel with a webhook.
 func (c *Channel) receiveRequests(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -68,9 +69,8 @@ func (c *Channel) receiveRequests(ctx context.Context, publish func(context.Cont
 	return err
 }
 
-// sharedSecret returns the secret by which Telegram's requests are recognised. The first
-// process makes it for all others. It retries until the book answers; its error is that of
-// ctx.
+// sharedSecret returns the secret by which Telegram's requests are recognised. The first process
+// makes it for all others. It retries until the book answers, and fails only when ctx ends.
 func (c *Channel) sharedSecret(ctx context.Context) (string, error) {
 	var wait backoff.Series
 	for {
@@ -103,9 +103,8 @@ func (c *Channel) handleRequests(ctx context.Context, p *publisher) {
 	}
 }
 
-// publishUpdate publishes the update of one request. It returns true if the update is
-// published, or never could be because it cannot be decoded or nobody has said anything in
-// it.
+// publishUpdate publishes the update in one request, and reports whether Telegram may forget it: it
+// is published, or never could be because it cannot be decoded or nobody has said anything in it.
 func (p *publisher) publishUpdate(ctx context.Context, raw json.RawMessage) bool {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -175,8 +174,8 @@ func (c *Channel) keepWebhook(ctx context.Context, secret string) error {
 	return nil
 }
 
-// checkWebhook sets the webhook, unless this process has set it before and Telegram still
-// has it.
+// checkWebhook sets the webhook, unless this process has set it before (set) and Telegram still has
+// it. It returns the webhook's state.
 func (c *Channel) checkWebhook(ctx context.Context, secret string, set bool) (WebhookState, error) {
 	var state WebhookState
 	if set {

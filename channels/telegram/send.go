@@ -201,8 +201,8 @@ const (
 	retryPreviewsAfter = 6 * time.Hour
 )
 
-// Previews implements channels.Previewer: it returns the time between two previews in a
-// chat, or 0 if the chat has none. Telegram has previews only in chats with one person.
+// Previews implements channels.Previewer: it returns the least time between two previews in a chat,
+// or 0 if the chat cannot show any. Telegram has previews only in chats with one person.
 func (c *Channel) Previews(chat string) time.Duration {
 	refused := c.noPreviews.Load()
 	if isGroup(chat) || refused != 0 && time.Since(time.Unix(refused, 0)) < retryPreviewsAfter {
@@ -312,13 +312,13 @@ func unansweredError(err error, t *requestTrace) *channels.SendError {
 	return &channels.SendError{Fault: channels.Unknown, Code: "http_" + strconv.Itoa(status), Err: fmt.Errorf("HTTP status %d", status)}
 }
 
-// The codes that decide what happens next.
+// These error codes decide what happens after a refusal.
 const (
 	badMarkup   = "bad_markup"
 	tooLong     = "too_long"
 	empty       = "empty"
 	badPhoto    = "bad_photo"
-	badRequest  = "400" // for an unknown reason
+	badRequest  = "400" // refused for a reason that is not known
 	notModified = "not_modified"
 )
 

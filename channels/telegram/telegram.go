@@ -72,14 +72,14 @@ type Config struct {
 	HTTP    *http.Client // nil: the Channel makes its own client
 }
 
-// A Channel is one Telegram bot account. It is a channels.Channel, and it shows typing and
-// buttons, edits, sends files and makes invitations.
+// A Channel is one Telegram bot account. Besides what every channel does, it shows typing, buttons
+// and previews, edits, sends and fetches files and makes invitations.
 type Channel struct {
 	name             string
-	id               int64  // the account's, from its token
+	id               int64  // the account's id, which the token contains
 	methodBase       string // the URL of the API's methods, with the token
 	fileBase         string // the URL of files, with the token
-	isOfficialServer bool   // the server is DefaultAPIURL
+	isOfficialServer bool   // whether the server is DefaultAPIURL
 	http             *http.Client
 	library          *bot.Bot
 	paced            bool
@@ -91,11 +91,11 @@ type Channel struct {
 	book             Book
 	moves            *moves
 	forums           forums
-	// noPreviews is the Unix time at which Telegram refused a preview; 0 if it has not.
+	// noPreviews is when Telegram refused a preview, as a Unix time; 0 if it has not.
 	noPreviews atomic.Int64
 	log        *slog.Logger
 
-	isPolling        atomic.Bool           // polls tell whether Telegram is reached
+	isPolling        atomic.Bool           // whether polls tell that Telegram can be reached
 	pollReachability channels.Reachability // whether the last getUpdates reached Telegram
 	callReachability channels.Reachability // whether the last other call reached Telegram
 
@@ -236,8 +236,8 @@ type Account struct {
 	ID       int64  `json:"id"`
 	Username string `json:"username"` // without @
 	Name     string `json:"first_name"`
-	// HearsGroups is true if the bot also gets messages in groups that do not mention it:
-	// its privacy mode is off.
+	// HearsGroups says whether the bot also gets messages in groups that do not mention it, which
+	// is so if its privacy mode is off.
 	HearsGroups bool `json:"can_read_all_group_messages"`
 }
 
@@ -296,8 +296,8 @@ func (c *Channel) learnName(ctx context.Context) {
 	}
 }
 
-// awaitUsername waits until the bot's username is known, and returns it. Its error is that
-// of ctx.
+// awaitUsername waits until the bot's username is known, and returns it. It fails only when ctx
+// ends.
 func (c *Channel) awaitUsername(ctx context.Context) (string, error) {
 	select {
 	case <-c.accountKnown:

@@ -16,9 +16,9 @@ import (
 	"parley/channels"
 )
 
-// messageInbound translates a message into what the agent gets; false if no person says
-// anything to the bot in it. Its error is that of ctx or of the book: a message with an
-// @name has to wait until the bot's own name is known.
+// messageInbound translates a message into what the agent gets; false if no person says anything to
+// the bot in it. A message with an @name has to wait until the bot's own name is known. It fails
+// only when ctx ends or the book fails.
 func (c *Channel) messageInbound(ctx context.Context, m *models.Message) (bus.Inbound, bool, error) {
 	if m.From == nil || m.From.IsBot || m.IsAutomaticForward || m.Chat.Type == models.ChatTypeChannel {
 		return bus.Inbound{}, false, nil
@@ -111,7 +111,7 @@ func (f *forums) has(chat int64) bool {
 	return f.known[chat]
 }
 
-// personID returns the bus's id of a Telegram user.
+// personID returns the id that a Telegram user has on the bus: CHANNEL:USER.
 func (c *Channel) personID(user int64) string { return c.name + ":" + strconv.FormatInt(user, 10) }
 
 // momentOf converts Telegram's Unix seconds; 0 gives the zero time.
@@ -133,7 +133,7 @@ func hasContinuation(m *models.Message) bool {
 	return m.MediaGroupID != "" || len(m.Text) >= splitLength && units(m.Text) >= splitLength
 }
 
-// An addressee says whom a text calls by name.
+// An addressee says whether a text calls this bot by name, another bot, or nobody.
 type addressee int
 
 const (

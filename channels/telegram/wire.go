@@ -146,17 +146,18 @@ func withoutURL(err error) error {
 	}
 }
 
-// A requestTrace records how far one request of go-telegram/bot came.
+// A requestTrace records how far one request of go-telegram/bot came: whether bytes were sent, and
+// the answer's status.
 type requestTrace struct {
-	written atomic.Bool  // some bytes may have left this machine
+	written atomic.Bool  // whether some bytes may have left this machine
 	status  atomic.Int32 // HTTP status of the answer; 0 while there is none
 }
 
 // requestTraceKey is the context key of a *requestTrace.
 type requestTraceKey struct{}
 
-// withRequestTrace returns a context for one request and the trace in which the
-// bufferingClient and net/http record how far that request came.
+// withRequestTrace returns a context for one request, and the trace in which bufferingClient and
+// net/http record whether its bytes were sent.
 func withRequestTrace(ctx context.Context) (context.Context, *requestTrace) {
 	t := new(requestTrace)
 	ctx = context.WithValue(ctx, requestTraceKey{}, t)
