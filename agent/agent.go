@@ -15,7 +15,7 @@
 //	call.go       callRunner: the stages of a tool call, in order, and its audit
 //	decide.go     callRunner and preparedCall: whether a call runs, with which arguments, and whether a
 //	              person has to approve it
-//	park.go       how a turn begins to wait for people, and what they are shown
+//	park.go       how a turn begins to wait for people, and who is asked
 //	answers.go    how a waiting turn continues, and what is said meanwhile
 //	window.go     asker: which part of the log the model gets, and how that is shortened
 //	ask.go        asker: one answer, within the budget
@@ -29,6 +29,7 @@
 // that were worked on lately), transcript (the messages
 // for a model, made from the log), llm (the contract with a model), attempt (one run of
 // a tool), tally (how many tokens a request has), stream (an answer's pieces as events),
+// asks (what people are asked, in which words, and what their answers mean),
 // delegation (what is handed to sub-agents),
 // attached (the files that came with a turn's messages), news (changes of earlier
 // messages), pictures and transcribe (what models see and read of files), quota (how

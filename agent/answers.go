@@ -2,20 +2,15 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base32"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"parley/agent/asks"
 	"parley/agent/delegation"
 	"parley/agent/journal"
-	"parley/agent/quote"
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
@@ -104,9 +99,13 @@ func (r *sessionRun) endAsk(ctx context.Context, t *turn, a *ask, end bus.Ask, c
 	}
 	ended := sessions.AskEnded{Ask: a.ID, State: end.State, Answer: end.Answer.Text, Reason: end.Answer.Reason, Name: end.Answer.By.Name}
 	if a.Kind == bus.AskQuestion {
-		ended.Question = questionText(a)
+		ended.Question = asks.QuestionText(a.Ask)
 	}
-	return r.recordEnd(ctx, t, a, ended, cause, end.Answer.By.ID, outcomeOf(a, end), more...)
+	var out *outcome
+	if result, failed, runs := asks.Result(a.Ask, end); !runs {
+		out = &outcome{result: result, failed: failed}
+	}
+	return r.recordEnd(ctx, t, a, ended, cause, end.Answer.By.ID, out, more...)
 }
 
 // recordEnd writes to the log that an ask has ended, with the outcome of its call; nil if
@@ -134,29 +133,6 @@ func (r *sessionRun) recordEnd(ctx context.Context, t *turn, a *ask, ended sessi
 		r.reportAnswered(t, a, out, by)
 	}
 	return fold(t.id, r.journal.Records())
-}
-
-// outcomeOf returns the outcome of a call about which people were asked; nil if the call
-// was approved and is still to run.
-func outcomeOf(a *ask, end bus.Ask) *outcome {
-	by := end.Answer.By.NameAndID()
-	switch {
-	case end.State == bus.AskExpired:
-		return notRun(tools.Timeout, "Nobody answered in time, so nothing was done.")
-	case end.State != bus.AskAnswered:
-		return notRun(tools.Cancelled, "The request was withdrawn, so nothing was done.")
-	case a.Kind == bus.AskQuestion:
-		raw, err := json.Marshal(map[string]string{"answer": choiceOf(end.Answer.Text, a.Choices)})
-		if err != nil { // a text always marshals
-			panic(err)
-		}
-		return &outcome{result: tools.Result{Content: raw}}
-	case end.Answer.Text != bus.Deny:
-		return nil
-	case end.Answer.Reason != "":
-		return notRun(tools.PermissionDenied, "Denied by %s: %s", by, end.Answer.Reason)
-	}
-	return notRun(tools.PermissionDenied, "Denied by %s, without a reason. Do not try the same in another way: ask what is wanted.", by)
 }
 
 // reportAnswered reports to audit, metrics and watchers a call that has got its result
@@ -238,140 +214,4 @@ func openQuestion(t *turn, in bus.Inbound) *ask {
 		}
 	}
 	return nil
-}
-
-// questionText returns a question with its choices, each with its number.
-func questionText(a *ask) string {
-	var text strings.Builder
-	text.WriteString(a.Question)
-	for i, choice := range a.Choices {
-		fmt.Fprintf(&text, " (%d) %s", i+1, choice)
-	}
-	return text.String()
-}
-
-// choiceOf returns the choice that an answer names by its number or its words, or else
-// the answer itself.
-func choiceOf(text string, choices []string) string {
-	text = strings.TrimSpace(text)
-	if n, err := strconv.Atoi(strings.TrimSuffix(text, ".")); err == nil && n >= 1 && n <= len(choices) {
-		return choices[n-1]
-	}
-	for _, c := range choices {
-		if strings.EqualFold(strings.TrimSpace(c), text) {
-			return c
-		}
-	}
-	return text
-}
-
-// notRun returns the outcome of a call that did not run: a failure.
-func notRun(code tools.Code, format string, args ...any) *outcome {
-	return &outcome{failed: tools.Errorf(code, format, args...)}
-}
-
-// answerAsk carries out a command that answers an ask, in this conversation or another.
-// The reply is "" if the message of the ask itself shows the answer.
-func (c *commander) answerAsk(ctx context.Context, in bus.Inbound) (string, error) {
-	p := c.commandPrefix(in.At)
-	if c.cfg.Asks == nil {
-		return "Nothing can be asked here, so there is nothing to answer.", nil
-	}
-	id, words := parseAskArgs(in.Args)
-	if id == "" {
-		return fmt.Sprintf("Which request? Say `%s%s ID`; the request names its ID.", p, in.Text), nil
-	}
-	answer := bus.Answer{By: in.From, Cause: in.ID}
-	switch in.Text {
-	case cmdApprove:
-		answer.Text = bus.Approve
-		if strings.EqualFold(words, bus.ApproveSession) {
-			answer.Text = bus.ApproveSession
-		}
-	case cmdDeny:
-		answer.Text, answer.Reason = bus.Deny, words
-	default:
-		answer.Text = words
-	}
-	ask, err := c.cfg.Asks.Answer(ctx, id, answer)
-	switch {
-	case errors.Is(err, bus.ErrNoAsk):
-		return fmt.Sprintf("I know no request `%s`.", quote.Inline(id)), nil
-	case errors.Is(err, bus.ErrMayNotAnswer) && ask.Kind == bus.AskQuestion:
-		return "You may not answer this: the person whom I have asked may, or an owner.", nil
-	case errors.Is(err, bus.ErrMayNotAnswer):
-		return "You may not decide this: owners may, and the approvers of that channel.", nil
-	case errors.Is(err, bus.ErrBadAnswer) && ask.Kind == bus.AskQuestion:
-		return fmt.Sprintf("This is a question: say `%s%s %s WORDS`.", p, cmdAnswer, ask.ID), nil
-	case errors.Is(err, bus.ErrBadAnswer):
-		return fmt.Sprintf("This is to be approved or denied: say `%[1]s%[2]s %[4]s` or `%[1]s%[3]s %[4]s REASON`.", p, cmdApprove, cmdDeny, ask.ID), nil
-	case errors.Is(err, bus.ErrDecided):
-		return fmt.Sprintf("Request `%s` is decided already: %s.", ask.ID, ask.Ending()), nil
-	case err != nil:
-		return "", fmt.Errorf("%w: %w", errBusAway, err)
-	}
-	if ask.At == in.At || slices.Contains(ask.Asked, in.At) {
-		return "", nil
-	}
-	return fmt.Sprintf("Request `%s`: %s.", ask.ID, ask.Ending()), nil
-}
-
-// parseAskArgs splits the arguments of an answering command into the ask's id and the
-// other words.
-func parseAskArgs(args string) (id, words string) {
-	id, words, _ = strings.Cut(strings.TrimSpace(args), " ")
-	return strings.ToLower(strings.Trim(id, "`")), strings.TrimSpace(words)
-}
-
-// questionOf returns the ask of a call whose tool only asks people; nil for other calls.
-func (r *callRunner) questionOf(ctx context.Context, p *preparedCall) (*tools.Error, *sessions.Ask, error) {
-	q, asks, err := tools.QuestionOf(p.tool, p.input)
-	if !asks {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return asToolError(err), nil, nil
-	}
-	if r.cfg.Asks == nil || r.isDeserted() {
-		return tools.Errorf(tools.PermissionDenied, "Nobody can be asked from here: end the turn with the question instead."), nil, nil
-	}
-	why, err := r.whyCannotAsk(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	if why != "" {
-		return tools.Errorf(tools.PermissionDenied, "Nobody can be asked now: %s. End the turn with the question instead.", why), nil, nil
-	}
-	a := r.newAsk(p, bus.AskQuestion)
-	a.Question, a.Choices = q.Text, q.Choices
-	return nil, a, nil
-}
-
-func asToolError(err error) *tools.Error {
-	if known, ok := err.(*tools.Error); ok { //nolint:errorlint // tools return it unwrapped
-		return known
-	}
-	return tools.Errorf(tools.InvalidArgs, "%v", err)
-}
-
-// whyCannotAsk returns why nobody can be asked now; "" if people can be asked.
-func (r *callRunner) whyCannotAsk(ctx context.Context) (string, error) {
-	why, err := r.cfg.Asks.Ready(ctx)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", errBusAway, err)
-	}
-	return why, nil
-}
-
-func (r *callRunner) newAsk(p *preparedCall, kind string) *sessions.Ask {
-	return &sessions.Ask{
-		ID: askID(r.key(), p.input.Key), Call: p.id, Kind: kind,
-		Expires: time.Now().Add(r.approvals().Expires).UTC().Truncate(time.Second),
-	}
-}
-
-// askID returns the id of the ask about a call, which is always the same.
-func askID(session, call string) string {
-	sum := sha256.Sum256([]byte(session + "\x00" + call))
-	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:bus.AskIDLength]
 }

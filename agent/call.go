@@ -1,18 +1,17 @@
 package agent
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"parley/agent/attempt"
+	"parley/agent/audit"
 	"parley/agent/journal"
 	"parley/agent/transcript"
 	"parley/bus"
@@ -71,6 +70,15 @@ func (r *callRunner) newProgress(t *turn, c *call) (tell func(text string), rest
 	return func(text string) { say(text, false) }, func() { say("", true) }
 }
 
+// write appends entries of a call to the log. Those of a pure one share a flush with what
+// follows: after a crash it may run again, whatever the log knows of it.
+func (p *preparedCall) write(ctx context.Context, j *journal.Journal, entries ...sessions.Entry) error {
+	if p.effect == tools.Pure {
+		return j.AppendSoon(ctx, entries...)
+	}
+	return j.Append(ctx, entries...)
+}
+
 // run takes a call through all its stages in order; each stage is called here and
 // nowhere else. It returns an error only if that ends the run or the turn; the failure
 // of a call is a result. If people have to be asked about the call, run does nothing and
@@ -121,7 +129,7 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) (*sessio
 	if out.result.Kept != nil {
 		kept = tools.Annotate(r.redact.JSON(out.result.Kept), p.note)
 	}
-	if err := p.append(ctx, r.journal, resultEntries(t, p.call, kept, out)...); err != nil {
+	if err := p.write(ctx, r.journal, resultEntries(t, p.call, kept, out)...); err != nil {
 		return nil, err
 	}
 	if out.result.Kept != nil {
@@ -229,7 +237,7 @@ func (r *callRunner) recordStart(ctx context.Context, t *turn, p *preparedCall) 
 	}
 	e := journal.NewEntry(t.id, sessions.KindToolStarted, started)
 	e.Call = p.id
-	if err := p.append(ctx, r.journal, e); err != nil {
+	if err := p.write(ctx, r.journal, e); err != nil {
 		return held, err
 	}
 	r.point("c4")
@@ -313,6 +321,14 @@ func progressLine(args json.RawMessage) string {
 	return ""
 }
 
+// shownArgs returns the call's arguments as JSON, even if the model wrote no JSON.
+func (p *preparedCall) shownArgs() json.RawMessage {
+	if p.invalid != nil { // the arguments are as the model wrote them
+		return tools.AsJSON(p.input.Args)
+	}
+	return p.input.Args
+}
+
 const (
 	// maxAudited is the greatest size of the arguments in an audit record, in bytes.
 	maxAudited = 4096
@@ -340,7 +356,7 @@ func (r *callRunner) auditCall(t *turn, p *preparedCall, out *outcome, executed 
 	}
 	r.audit(t, p.call, sessions.AuditRecord{
 		Detail: by, Arguments: p.shownArgs(), Verdict: string(p.verdictOf(executed, out.failed)), Result: resultCode(out.failed),
-		ExitCode: exitCode(out.result.Content), Bytes: int64(len(out.result.Content)), Elapsed: took.Milliseconds(),
+		ExitCode: audit.ExitCode(out.result.Content), Bytes: int64(len(out.result.Content)), Elapsed: took.Milliseconds(),
 	})
 }
 
@@ -379,22 +395,4 @@ func resultCode(failed *tools.Error) string {
 		return "ok"
 	}
 	return string(failed.Code)
-}
-
-// exitCode returns the exit code at the beginning of a command's result; nil for other
-// results.
-func exitCode(content json.RawMessage) *int {
-	rest, found := bytes.CutPrefix(content, []byte(`{"exit_code":`))
-	if !found {
-		return nil
-	}
-	end := bytes.IndexAny(rest, ",}")
-	if end < 0 {
-		return nil
-	}
-	n, err := strconv.Atoi(string(rest[:end]))
-	if err != nil {
-		return nil
-	}
-	return &n
 }

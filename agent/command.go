@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/asks"
 	"parley/agent/journal"
 	"parley/bus"
 	"parley/sessions"
@@ -45,7 +46,7 @@ type commander struct {
 // runsAtOnce reports whether a command is carried out while a turn runs.
 func runsAtOnce(name string) bool {
 	switch name {
-	case cmdStop, cmdStatus, cmdUsage, cmdContext, cmdHelp, cmdApprove, cmdDeny, cmdAnswer:
+	case cmdStop, cmdStatus, cmdUsage, cmdContext, cmdHelp, asks.Approve, asks.Deny, asks.Answer:
 		return true
 	}
 	return false
@@ -193,7 +194,7 @@ func (c *commander) replyText(ctx context.Context, it item) (string, error) {
 		return c.cfg.Usage(ctx, it.in)
 	case cmdContext:
 		return c.contextText(ctx, it.in)
-	case cmdApprove, cmdDeny, cmdAnswer:
+	case asks.Approve, asks.Deny, asks.Answer:
 		return c.answerAsk(ctx, it.in)
 	case cmdUndo:
 		return c.undo(ctx, it.in)
@@ -363,4 +364,28 @@ func (c *commander) status(ctx context.Context, it item) (string, error) {
 	}
 	fmt.Fprintf(&b, "\n- session: `%s`", c.key())
 	return b.String(), nil
+}
+
+// answerAsk carries out a command that answers an ask, in this conversation or another.
+// The reply is "" if the message of the ask itself shows the answer.
+func (c *commander) answerAsk(ctx context.Context, in bus.Inbound) (string, error) {
+	p := c.commandPrefix(in.At)
+	if c.cfg.Asks == nil {
+		return "Nothing can be asked here, so there is nothing to answer.", nil
+	}
+	id, answer := asks.Parse(in)
+	if id == "" {
+		return fmt.Sprintf("Which request? Say `%s%s ID`; the request names its ID.", p, in.Text), nil
+	}
+	of, err := c.cfg.Asks.Answer(ctx, id, answer)
+	if why := asks.RefusalText(err, id, of, p); why != "" {
+		return why, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errBusAway, err)
+	}
+	if of.At == in.At || slices.Contains(of.Asked, in.At) {
+		return "", nil
+	}
+	return fmt.Sprintf("Request `%s`: %s.", of.ID, of.Ending()), nil
 }

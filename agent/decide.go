@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
+	"parley/agent/asks"
 	"parley/agent/delegation"
-	"parley/agent/journal"
 	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
@@ -69,21 +68,15 @@ type preparedCall struct {
 	overtaken bool
 }
 
-// append writes entries of a call. Those of a pure one share a flush with what follows:
-// after a crash it may run again, whatever the log knows of it.
-func (p *preparedCall) append(ctx context.Context, j *journal.Journal, entries ...sessions.Entry) error {
-	if p.effect == tools.Pure {
-		return j.AppendSoon(ctx, entries...)
+// addNote adds to the note that tells the model how its arguments were changed.
+func (p *preparedCall) addNote(note string) {
+	if note == "" {
+		return
 	}
-	return j.Append(ctx, entries...)
-}
-
-// shownArgs returns the call's arguments as JSON, even if the model wrote no JSON.
-func (p *preparedCall) shownArgs() json.RawMessage {
-	if p.invalid != nil { // the arguments are as the model wrote them
-		return tools.AsJSON(p.input.Args)
+	if p.note != "" {
+		p.note += "; "
 	}
-	return p.input.Args
+	p.note += note
 }
 
 // decide returns why a call must not run, or the ask to people that has to come first.
@@ -106,6 +99,55 @@ func (r *callRunner) decide(ctx context.Context, t *turn, p *preparedCall, maybe
 		}
 	}
 	return r.delegate(ctx, p)
+}
+
+// questionOf returns the ask of a call whose tool only asks people; nil for other calls.
+func (r *callRunner) questionOf(ctx context.Context, p *preparedCall) (*tools.Error, *sessions.Ask, error) {
+	q, isQuestion, err := tools.QuestionOf(p.tool, p.input)
+	if !isQuestion {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return asToolError(err), nil, nil
+	}
+	if r.cfg.Asks == nil || r.isDeserted() {
+		return tools.Errorf(tools.PermissionDenied, "Nobody can be asked from here: end the turn with the question instead."), nil, nil
+	}
+	why, err := r.whyCannotAsk(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if why != "" {
+		return tools.Errorf(tools.PermissionDenied, "Nobody can be asked now: %s. End the turn with the question instead.", why), nil, nil
+	}
+	a := r.newAsk(p, bus.AskQuestion)
+	a.Question, a.Choices = q.Text, q.Choices
+	return nil, a, nil
+}
+
+// asToolError returns the failure of a call whose arguments its tool does not accept.
+func asToolError(err error) *tools.Error {
+	if known, ok := err.(*tools.Error); ok { //nolint:errorlint // tools return it unwrapped
+		return known
+	}
+	return tools.Errorf(tools.InvalidArgs, "%v", err)
+}
+
+// whyCannotAsk returns why nobody can be asked now; "" if people can be asked.
+func (r *callRunner) whyCannotAsk(ctx context.Context) (string, error) {
+	why, err := r.cfg.Asks.Ready(ctx)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errBusAway, err)
+	}
+	return why, nil
+}
+
+// newAsk makes an ask to people about a call.
+func (r *callRunner) newAsk(p *preparedCall, kind string) *sessions.Ask {
+	return &sessions.Ask{
+		ID: asks.ID(r.key(), p.input.Key), Call: p.id, Kind: kind,
+		Expires: time.Now().Add(r.approvals().Expires).UTC().Truncate(time.Second),
+	}
 }
 
 // delegate prepares the task that a call hands to a sub-agent, and returns the ask by which
@@ -207,15 +249,6 @@ func (r *callRunner) applyVerdict(d *decision, v tools.Verdict) (changed bool, r
 	return r.changeArgs(d.preparedCall, v, d.maybeDone)
 }
 
-// errNeedsApproval returns the error of a call that needs a person's approval, with why
-// none can be asked.
-func errNeedsApproval(name, why, cannot string) *tools.Error {
-	if why != "" {
-		why = " (" + why + ")"
-	}
-	return tools.Errorf(tools.PermissionDenied, "%s needs the approval of an owner%s, %s. Nothing was done: go on without it, or say what should be done by hand.", name, why, cannot)
-}
-
 // changeArgs gives a call the arguments of a verdict, and reports whether they differ.
 func (r *callRunner) changeArgs(p *preparedCall, v tools.Verdict, maybeDone bool) (changed bool, refused *tools.Error) {
 	if v.Args == nil {
@@ -277,17 +310,6 @@ func (r *callRunner) review(ctx context.Context, p *preparedCall, out *outcome) 
 	return out
 }
 
-// addNote adds to the note that tells the model how its arguments were changed.
-func (p *preparedCall) addNote(note string) {
-	if note == "" {
-		return
-	}
-	if p.note != "" {
-		p.note += "; "
-	}
-	p.note += note
-}
-
 // decideApproval decides about a call that needs an approval. The call runs if it was
 // approved, alone or for the session, and nothing has changed since. Otherwise people
 // are asked, if they can be.
@@ -304,7 +326,7 @@ func (r *callRunner) decideApproval(ctx context.Context, p *preparedCall, why st
 		return nil, nil, nil
 	}
 	if r.cfg.Asks == nil {
-		return errNeedsApproval(p.input.Name, why, "who cannot be asked from here"), nil, nil
+		return asks.NeedsApproval(p.input.Name, why, "who cannot be asked from here"), nil, nil
 	}
 	by, granted, err := r.cfg.Asks.Granted(ctx, r.key(), sum)
 	if err != nil {
@@ -315,30 +337,31 @@ func (r *callRunner) decideApproval(ctx context.Context, p *preparedCall, why st
 		return nil, nil, nil
 	}
 	if maybeDone {
-		return errNeedsApproval(p.input.Name, why, "who is not asked about a call that was cut off"), nil, nil
+		return asks.NeedsApproval(p.input.Name, why, "who is not asked about a call that was cut off"), nil, nil
 	}
 	refused, err := r.whyCannotAsk(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	if refused != "" {
-		return errNeedsApproval(p.input.Name, why, "who cannot be asked now: "+refused), nil, nil
+		return asks.NeedsApproval(p.input.Name, why, "who cannot be asked now: "+refused), nil, nil
 	}
 	if r.isDeserted() && len(r.approvals().To) == 0 {
-		return errNeedsApproval(p.input.Name, why, "who cannot be asked from here: the operator has not set [approvals] to"), nil, nil
+		return asks.NeedsApproval(p.input.Name, why, "who cannot be asked from here: the operator has not set [approvals] to"), nil, nil
 	}
 	a := r.newAsk(p, bus.AskApproval)
 	a.Hash, a.Reason = sum, why
 	if !bytes.Equal(p.input.Args, p.use.Args) {
 		a.Args = p.input.Args
 	}
-	a.Places = encodePlaces(r.approvals().To)
+	a.Places = asks.EncodePlaces(r.approvals().To)
 	return nil, a, nil
 }
 
+// errChanged marks the call as one that was overtaken, and returns its failure.
 func (p *preparedCall) errChanged() *tools.Error {
 	p.overtaken = true
-	return tools.Errorf(tools.PermissionDenied, "%s was approved, but what was approved has changed since: its arguments, the directory, or a file that it names. Nothing was done. Call it again if it is still wanted: it will be asked about anew.", p.input.Name)
+	return asks.Changed(p.input.Name)
 }
 
 // stillApproved checks an approval once more right before the call runs. It returns an
@@ -363,24 +386,5 @@ func (r *callRunner) approvalHash(ctx context.Context, p *preparedCall) (string,
 			return "", err
 		}
 	}
-	h := sha256.New()
-	for _, part := range []string{p.input.Name, canonical(p.input.Args), r.key(), named} {
-		fmt.Fprintf(h, "%d:%s", len(part), part)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// canonical writes a JSON value in one form: equal values have the same bytes.
-func canonical(raw json.RawMessage) string {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var value any
-	if d.Decode(&value) != nil {
-		return string(raw)
-	}
-	again, err := json.Marshal(value)
-	if err != nil {
-		return string(raw)
-	}
-	return string(again)
+	return asks.Hash(p.input, named), nil
 }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/asks"
 	"parley/agent/delegation"
 	"parley/agent/journal"
 	"parley/agent/quote"
@@ -89,14 +89,17 @@ func (s *session) announceOne(ctx context.Context, t *turn, a *ask) error {
 
 // openAsk puts one ask into the book and publishes it.
 func (s *session) openAsk(ctx context.Context, t *turn, a *ask) error {
-	of := s.bookAsk(t, a)
-	if err := s.cfg.Asks.Open(ctx, of); err != nil {
+	v := s.viewOf(t, a)
+	if err := s.cfg.Asks.Open(ctx, v.Ask); err != nil {
 		return fmt.Errorf("%w: %w", errBusAway, err)
 	}
 	s.point("park:opened")
-	for i, to := range s.toldAddresses(t, a) {
-		out := s.askMessage(t, a, to)
-		out.ID = fmt.Sprintf("%s#ask/%d", a.ID, i)
+	for i, to := range v.Told(s.isDeserted()) {
+		out := bus.Outbound{ID: fmt.Sprintf("%s#ask/%d", a.ID, i), To: to, Turn: t.id, Subject: a.ID, Expires: a.Expires}
+		if to == v.At {
+			out.ReplyTo = t.route.ReplyTo
+		}
+		out.Text, out.Buttons = v.Message(to, s.commandPrefix(to), s.redactor().Text)
 		err := s.publish(ctx, out)
 		if errors.Is(err, bus.ErrInvalid) { // it cannot be asked there; other places, HTTP and the command line remain
 			s.slog.Warn("a request cannot be said at an address")
@@ -107,65 +110,34 @@ func (s *session) openAsk(ctx context.Context, t *turn, a *ask) error {
 		}
 	}
 	s.point("park:asked")
-	s.emit(t, bus.Event{Type: bus.Asked, Call: a.Call, Tool: a.call.use.Name, Ask: &of})
+	s.emit(t, bus.Event{Type: bus.Asked, Call: a.Call, Tool: a.call.use.Name, Ask: &v.Ask})
 	return nil
 }
 
-// bookAsk returns an ask in the form of the book and of people: with all it is about,
-// and without secrets.
-func (s *session) bookAsk(t *turn, a *ask) bus.Ask {
-	of := bus.Ask{
+// viewOf returns an ask in the form in which it is stored and people see it: with all it
+// is about, and without secrets.
+func (s *session) viewOf(t *turn, a *ask) asks.View {
+	places, err := asks.Places(a.Ask)
+	if err != nil {
+		s.slog.Error("the addresses of a request cannot be read", slog.Any("error", err))
+	}
+	v := asks.View{Ask: bus.Ask{
 		ID: a.ID, Kind: a.Kind, Session: s.key(), Turn: t.id, Call: a.Call, Person: t.person,
 		Reason: s.redactor().Text(a.Reason), Hash: a.Hash, Question: s.redactor().Text(a.Question), Choices: a.Choices,
-		At: t.route.people(), Asked: s.askedAddresses(a), Made: t.parkedAt, Expires: a.Expires, State: bus.AskOpen,
+		At: t.route.people(), Asked: places, Made: t.parkedAt, Expires: a.Expires, State: bus.AskOpen,
+	}}
+	if t.parent() != "" {
+		v.SubAgent = s.agent.Name
 	}
 	if a.Kind == bus.AskApproval {
-		of.Once = s.isEarlier(t)
-		of.Tool, of.Arguments = a.call.use.Name, a.call.use.Args
+		v.Once = s.isEarlier(t)
+		v.Tool, v.Arguments = a.call.use.Name, a.call.use.Args
 		if a.Args != nil {
-			of.Arguments = a.Args
+			v.Arguments = a.Args
 		}
-		of.Arguments = quote.EscapeHidden(s.redactor().JSON(of.Arguments))
+		v.Arguments = quote.EscapeHidden(s.redactor().JSON(v.Arguments))
 	}
-	return of
-}
-
-// askedAddresses returns the addresses to which an ask goes instead of the conversation;
-// nil if it goes to that.
-func (s *session) askedAddresses(a *ask) []bus.Address {
-	if a.Places == nil {
-		return nil
-	}
-	var to []bus.Address
-	if err := json.Unmarshal(a.Places, &to); err != nil {
-		s.slog.Error("the addresses of a request cannot be read")
-	}
-	return to
-}
-
-// toldAddresses returns all addresses at which people are told of an ask. The
-// conversation is one, if people take part in it.
-func (s *session) toldAddresses(t *turn, a *ask) []bus.Address {
-	places := []bus.Address{t.route.people()}
-	if s.isDeserted() {
-		places = nil
-	}
-	for _, to := range s.askedAddresses(a) {
-		if to != t.route.people() {
-			places = append(places, to)
-		}
-	}
-	return places
-}
-
-// isAskedAt reports whether people at an address are asked, and not only told that
-// others are.
-func (s *session) isAskedAt(t *turn, a *ask, at bus.Address) bool {
-	asked := s.askedAddresses(a)
-	if len(asked) == 0 {
-		return at == t.route.people()
-	}
-	return slices.Contains(asked, at)
+	return v
 }
 
 // isEarlier reports whether a turn belongs to a conversation that a /new has ended.
@@ -210,81 +182,11 @@ func (s *session) withdraw(ctx context.Context, t *turn) error {
 	return nil
 }
 
-// askMessage returns the message about an ask for one address: the question with its
-// buttons, or that others are asked.
-func (s *session) askMessage(t *turn, a *ask, to bus.Address) bus.Outbound {
-	out := bus.Outbound{To: to, Turn: t.id, Subject: a.ID, Expires: a.Expires}
-	if to == t.route.people() {
-		out.ReplyTo = t.route.ReplyTo
-	}
-	p := s.commandPrefix(to)
-	until := "until " + a.Expires.UTC().Format("2006-01-02 15:04 UTC")
-	switch {
-	case a.Kind == bus.AskQuestion:
-		how := fmt.Sprintf("_(Your next words here are the answer, or %sanswer %s WORDS anywhere, %s.)_", p, a.ID, until)
-		if t.parent() != "" { // words here are for the agent that has handed out the task
-			how = fmt.Sprintf("_(Say `%sanswer %s WORDS`, here or anywhere, %s.)_", p, a.ID, until)
-		}
-		out.Text = s.askText(t, a, to) + "\n\n" + how
-		for i, choice := range a.Choices {
-			out.Buttons = append(out.Buttons, bus.Button{Label: s.redactor().Text(choice), Says: fmt.Sprintf("/%s %s %d", cmdAnswer, a.ID, i+1)})
-		}
-	case !s.isAskedAt(t, a, to):
-		out.Text = s.askText(t, a, to) + "\n\n" + "_(Those who may approve it are asked elsewhere, " + until + ".)_"
-	default:
-		out.Text = s.askText(t, a, to) + "\n\n" + fmt.Sprintf("Owners and approvers decide, %s, also from other chats:\n\n- `%sapprove %s`\n- `%sapprove %s session`: also when exactly this is called again in this conversation\n- `%sdeny %s REASON`",
-			until, p, a.ID, p, a.ID, p, a.ID)
-		out.Buttons = []bus.Button{
-			{Label: "Approve", Says: fmt.Sprintf("/%s %s", cmdApprove, a.ID)},
-			{Label: "For this conversation", Says: fmt.Sprintf("/%s %s %s", cmdApprove, a.ID, bus.ApproveSession)},
-			{Label: "Deny", Says: fmt.Sprintf("/%s %s", cmdDeny, a.ID)},
-		}
-	}
-	return out
-}
-
-// askText returns the text of an ask without how to answer. Outside of the conversation
-// it names the person and the conversation.
-func (s *session) askText(t *turn, a *ask, to bus.Address) string {
-	if a.Kind == bus.AskQuestion {
-		var b strings.Builder
-		if t.parent() != "" {
-			fmt.Fprintf(&b, "The sub-agent `%s` asks:\n\n", s.agent.Name)
-		}
-		b.WriteString(a.Question)
-		for i, choice := range a.Choices {
-			fmt.Fprintf(&b, "\n%d. %s", i+1, choice)
-		}
-		return b.String()
-	}
-	of := s.bookAsk(t, a)
-	if !s.isAskedAt(t, a, to) {
-		return fmt.Sprintf("I wait for somebody to approve `%s`.", of.Tool)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "**`%s` needs an approval**", of.Tool)
-	if t.parent() != "" {
-		fmt.Fprintf(&b, ", for the sub-agent `%s`", s.agent.Name)
-	}
-	if to != t.route.people() {
-		fmt.Fprintf(&b, ", for `%s` in `%s`", quote.Inline(t.person), quote.Inline(t.route.people().String()))
-	}
-	if a.Reason != "" {
-		fmt.Fprintf(&b, " (%s)", a.Reason)
-	}
-	b.WriteString(":\n\n" + quote.Arguments(of.Arguments))
-	return b.String()
-}
-
 // showEnd changes the messages of an ask: they say how it has ended and who decided, and
 // lose their buttons.
 func (s *session) showEnd(ctx context.Context, t *turn, a *ask, of bus.Ask) error {
 	of.Kind = a.Kind
-	more := "\n\n**" + capitalize(of.Ending()) + ".**"
-	if reason := of.Answer.Reason; reason != "" {
-		more += "\n\n" + quote.Reason(reason)
-	}
-	if err := s.addToAsk(ctx, t, a, "ended", more); err != nil {
+	if err := s.addToAsk(ctx, t, a, "ended", asks.EndText(of)); err != nil {
 		return err
 	}
 	s.point("ask:shown")
@@ -297,27 +199,20 @@ func (s *session) showEnd(ctx context.Context, t *turn, a *ask, of bus.Ask) erro
 // run, because something has changed.
 func (s *session) showOvertaken(ctx context.Context, t *turn, a *ask) error {
 	of := bus.Ask{Kind: a.Kind, State: a.ended.State, Answer: bus.Answer{Text: a.ended.Answer, By: bus.Person{ID: a.by, Name: a.ended.Name}}}
-	return s.addToAsk(ctx, t, a, "overtaken", "\n\n**"+capitalize(of.Ending())+", and not run:** a file, the directory or the arguments have changed since it was asked.")
+	return s.addToAsk(ctx, t, a, "overtaken", asks.OvertakenText(of))
 }
 
 // addToAsk publishes the messages of an ask again, with more text at the end. These
 // replace the earlier ones.
 func (s *session) addToAsk(ctx context.Context, t *turn, a *ask, name, more string) error {
-	for i, to := range s.toldAddresses(t, a) {
-		out := bus.Outbound{ID: fmt.Sprintf("%s#%s/%d", a.ID, name, i), To: to, Turn: t.id, Subject: a.ID, Text: s.askText(t, a, to) + more}
+	v := s.viewOf(t, a)
+	for i, to := range v.Told(s.isDeserted()) {
+		out := bus.Outbound{ID: fmt.Sprintf("%s#%s/%d", a.ID, name, i), To: to, Turn: t.id, Subject: a.ID, Text: v.Text(to) + more}
 		if err := s.publish(ctx, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
 			return err
 		}
 	}
 	return nil
-}
-
-// capitalize returns a text with its first letter as a capital.
-func capitalize(text string) string {
-	if text == "" {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // awaitedText returns in words what a turn waits for.

@@ -361,16 +361,3 @@ func (s *session) accountOf(ctx context.Context, person string) (string, error) 
 
 // isDeserted reports whether no person takes part in the session.
 func (s *session) isDeserted() bool { return s.cfg.Deserted != nil && s.cfg.Deserted(s.key()) }
-
-// encodePlaces returns addresses as JSON for the log; nil, for none, means the
-// conversation itself.
-func encodePlaces(places []bus.Address) json.RawMessage {
-	if len(places) == 0 {
-		return nil
-	}
-	raw, err := json.Marshal(places)
-	if err != nil { // texts always marshal
-		panic(err)
-	}
-	return raw
-}

@@ -28,8 +28,6 @@ const (
 	cmdUsage   = "usage"
 	cmdCompact = "compact"
 	cmdContext = "context"
-
-	cmdApprove, cmdDeny, cmdAnswer = "approve", "deny", "answer" // of an ask, by its id; the last has words
 )
 
 // Codes of notices, by which the log records their reasons.

@@ -2,6 +2,9 @@
 package audit
 
 import (
+	"bytes"
+	"encoding/json"
+	"strconv"
 	"sync"
 
 	"parley/sessions"
@@ -60,4 +63,22 @@ func (t *Trail) keepAll() {
 		t.mu.Unlock()
 		t.keep(next)
 	}
+}
+
+// ExitCode returns the exit code at the beginning of a command's result; nil for other
+// results.
+func ExitCode(content json.RawMessage) *int {
+	rest, found := bytes.CutPrefix(content, []byte(`{"exit_code":`))
+	if !found {
+		return nil
+	}
+	end := bytes.IndexAny(rest, ",}")
+	if end < 0 {
+		return nil
+	}
+	n, err := strconv.Atoi(string(rest[:end]))
+	if err != nil {
+		return nil
+	}
+	return &n
 }

@@ -1,0 +1,149 @@
+// Package asks makes what a turn asks people: whether a tool call may run, and the model's
+// questions. It has the words of such asks, and says what an answer means for the call.
+package asks
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// The commands with which people answer an ask. Each names the ask by its id.
+const (
+	Approve = "approve"
+	Deny    = "deny"
+	Answer  = "answer" // a question, with the words that follow
+)
+
+// ID returns the id of the ask about a call of a session, which is always the same.
+func ID(session, call string) string {
+	sum := sha256.Sum256([]byte(session + "\x00" + call))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:bus.AskIDLength]
+}
+
+// Hash returns a hash of everything that the approval of a call is about: the tool, its
+// arguments, the session, and what the arguments name, as a hash of its own.
+func Hash(call tools.Call, named string) string {
+	h := sha256.New()
+	for _, part := range []string{call.Name, canonical(call.Args), call.Session, named} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// canonical writes a JSON value in one form: equal values have the same bytes.
+func canonical(raw json.RawMessage) string {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var value any
+	if d.Decode(&value) != nil {
+		return string(raw)
+	}
+	again, err := json.Marshal(value)
+	if err != nil {
+		return string(raw)
+	}
+	return string(again)
+}
+
+// EncodePlaces returns addresses as JSON for the log; nil, for none, means that the
+// conversation itself is asked.
+func EncodePlaces(places []bus.Address) json.RawMessage {
+	if len(places) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(places)
+	if err != nil { // texts always marshal
+		panic(err)
+	}
+	return raw
+}
+
+// Places returns the addresses to which an ask goes instead of the conversation; none if
+// it goes to that.
+func Places(a sessions.Ask) ([]bus.Address, error) {
+	if a.Places == nil {
+		return nil, nil
+	}
+	var to []bus.Address
+	if err := json.Unmarshal(a.Places, &to); err != nil {
+		return nil, fmt.Errorf("decode the addresses of ask %s: %w", a.ID, err)
+	}
+	return to, nil
+}
+
+// Result returns what a call comes to about which people were asked, once the ask has
+// ended: a result or a failure. runs reports that the call was approved instead, and is
+// still to run.
+func Result(a sessions.Ask, end bus.Ask) (result tools.Result, failed *tools.Error, runs bool) {
+	by := end.Answer.By.NameAndID()
+	switch {
+	case end.State == bus.AskExpired:
+		failed = tools.Errorf(tools.Timeout, "Nobody answered in time, so nothing was done.")
+	case end.State != bus.AskAnswered:
+		failed = tools.Errorf(tools.Cancelled, "The request was withdrawn, so nothing was done.")
+	case a.Kind == bus.AskQuestion:
+		raw, err := json.Marshal(map[string]string{"answer": choiceOf(end.Answer.Text, a.Choices)})
+		if err != nil { // a text always marshals
+			panic(err)
+		}
+		result.Content = raw
+	case end.Answer.Text != bus.Deny:
+		runs = true
+	case end.Answer.Reason != "":
+		failed = tools.Errorf(tools.PermissionDenied, "Denied by %s: %s", by, end.Answer.Reason)
+	default:
+		failed = tools.Errorf(tools.PermissionDenied, "Denied by %s, without a reason. Do not try the same in another way: ask what is wanted.", by)
+	}
+	return result, failed, runs
+}
+
+// choiceOf returns the choice that an answer names by its number or its words, or else
+// the answer itself.
+func choiceOf(text string, choices []string) string {
+	text = strings.TrimSpace(text)
+	if n, err := strconv.Atoi(strings.TrimSuffix(text, ".")); err == nil && n >= 1 && n <= len(choices) {
+		return choices[n-1]
+	}
+	for _, c := range choices {
+		if strings.EqualFold(strings.TrimSpace(c), text) {
+			return c
+		}
+	}
+	return text
+}
+
+// QuestionText returns a question with its choices, each with its number, in one line.
+func QuestionText(a sessions.Ask) string {
+	var text strings.Builder
+	text.WriteString(a.Question)
+	for i, choice := range a.Choices {
+		fmt.Fprintf(&text, " (%d) %s", i+1, choice)
+	}
+	return text.String()
+}
+
+// NeedsApproval returns the failure of a call that needs a person's approval when nobody
+// can be asked for it. why is why it needs one, "" if that is not known; cannot is why
+// nobody can be asked.
+func NeedsApproval(tool, why, cannot string) *tools.Error {
+	if why != "" {
+		why = " (" + why + ")"
+	}
+	return tools.Errorf(tools.PermissionDenied, "%s needs the approval of an owner%s, %s. Nothing was done: go on without it, or say what should be done by hand.", tool, why, cannot)
+}
+
+// Changed returns the failure of a call that was approved and differs by now from what
+// was approved.
+func Changed(tool string) *tools.Error {
+	return tools.Errorf(tools.PermissionDenied, "%s was approved, but what was approved has changed since: its arguments, the directory, or a file that it names. Nothing was done. Call it again if it is still wanted: it will be asked about anew.", tool)
+}

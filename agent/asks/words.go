@@ -1,0 +1,167 @@
+package asks
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/agent/quote"
+	"parley/bus"
+)
+
+// A View is an ask as people see it in their chats.
+type View struct {
+	bus.Ask
+	// SubAgent is the name of the sub-agent that asks; "" if the conversation's own agent
+	// does.
+	SubAgent string
+}
+
+// Told returns all addresses at which people are told of the ask. The conversation is
+// one of them, unless it is deserted: no person takes part in it.
+func (v View) Told(deserted bool) []bus.Address {
+	places := []bus.Address{v.At}
+	if deserted {
+		places = nil
+	}
+	for _, to := range v.Asked {
+		if to != v.At {
+			places = append(places, to)
+		}
+	}
+	return places
+}
+
+// isAskedAt reports whether people at an address are asked, and not only told that
+// others are.
+func (v View) isAskedAt(at bus.Address) bool {
+	if len(v.Asked) == 0 {
+		return at == v.At
+	}
+	return slices.Contains(v.Asked, at)
+}
+
+// Text returns what an address is told of the ask, without how to answer. Outside of the
+// conversation it names the person and the conversation.
+func (v View) Text(to bus.Address) string {
+	if v.Kind == bus.AskQuestion {
+		var b strings.Builder
+		if v.SubAgent != "" {
+			fmt.Fprintf(&b, "The sub-agent `%s` asks:\n\n", v.SubAgent)
+		}
+		b.WriteString(v.Question)
+		for i, choice := range v.Choices {
+			fmt.Fprintf(&b, "\n%d. %s", i+1, choice)
+		}
+		return b.String()
+	}
+	if !v.isAskedAt(to) {
+		return fmt.Sprintf("I wait for somebody to approve `%s`.", v.Tool)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "**`%s` needs an approval**", v.Tool)
+	if v.SubAgent != "" {
+		fmt.Fprintf(&b, ", for the sub-agent `%s`", v.SubAgent)
+	}
+	if to != v.At {
+		fmt.Fprintf(&b, ", for `%s` in `%s`", quote.Inline(v.Person), quote.Inline(v.At.String()))
+	}
+	if v.Reason != "" {
+		fmt.Fprintf(&b, " (%s)", v.Reason)
+	}
+	b.WriteString(":\n\n" + quote.Arguments(v.Arguments))
+	return b.String()
+}
+
+// Message returns the text and the buttons of the ask's message at an address: how to
+// answer, or that others are asked. prefix begins a command there; clean takes secrets
+// out of what the model has written on a button.
+func (v View) Message(to bus.Address, prefix string, clean func(string) string) (text string, buttons []bus.Button) {
+	until := "until " + v.Expires.UTC().Format("2006-01-02 15:04 UTC")
+	switch {
+	case v.Kind == bus.AskQuestion:
+		how := fmt.Sprintf("_(Your next words here are the answer, or %s%s %s WORDS anywhere, %s.)_", prefix, Answer, v.ID, until)
+		if v.SubAgent != "" { // words here are for the agent that has handed out the task
+			how = fmt.Sprintf("_(Say `%s%s %s WORDS`, here or anywhere, %s.)_", prefix, Answer, v.ID, until)
+		}
+		for i, choice := range v.Choices {
+			buttons = append(buttons, bus.Button{Label: clean(choice), Says: fmt.Sprintf("/%s %s %d", Answer, v.ID, i+1)})
+		}
+		return v.Text(to) + "\n\n" + how, buttons
+	case !v.isAskedAt(to):
+		return v.Text(to) + "\n\n" + "_(Those who may approve it are asked elsewhere, " + until + ".)_", nil
+	}
+	text = v.Text(to) + "\n\n" + fmt.Sprintf("Owners and approvers decide, %s, also from other chats:\n\n- `%sapprove %s`\n- `%sapprove %s session`: also when exactly this is called again in this conversation\n- `%sdeny %s REASON`",
+		until, prefix, v.ID, prefix, v.ID, prefix, v.ID)
+	return text, []bus.Button{
+		{Label: "Approve", Says: fmt.Sprintf("/%s %s", Approve, v.ID)},
+		{Label: "For this conversation", Says: fmt.Sprintf("/%s %s %s", Approve, v.ID, bus.ApproveSession)},
+		{Label: "Deny", Says: fmt.Sprintf("/%s %s", Deny, v.ID)},
+	}
+}
+
+// EndText returns the words that are put below an ask's message once the ask has ended:
+// how it has ended, who decided, and the reason.
+func EndText(of bus.Ask) string {
+	more := "\n\n**" + capitalize(of.Ending()) + ".**"
+	if reason := of.Answer.Reason; reason != "" {
+		more += "\n\n" + quote.Reason(reason)
+	}
+	return more
+}
+
+// OvertakenText returns the words that are put below the message of an ask that was
+// approved for a call that does not run, because something has changed.
+func OvertakenText(of bus.Ask) string {
+	return "\n\n**" + capitalize(of.Ending()) + ", and not run:** a file, the directory or the arguments have changed since it was asked."
+}
+
+// capitalize returns a text with its first letter as a capital.
+func capitalize(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// Parse returns the id of the ask that a command answers, and the answer. The id is "" if
+// the command names none.
+func Parse(in bus.Inbound) (id string, answer bus.Answer) {
+	id, words, _ := strings.Cut(strings.TrimSpace(in.Args), " ")
+	id, words = strings.ToLower(strings.Trim(id, "`")), strings.TrimSpace(words)
+	answer = bus.Answer{By: in.From, Cause: in.ID}
+	switch in.Text {
+	case Approve:
+		answer.Text = bus.Approve
+		if strings.EqualFold(words, bus.ApproveSession) {
+			answer.Text = bus.ApproveSession
+		}
+	case Deny:
+		answer.Text, answer.Reason = bus.Deny, words
+	default:
+		answer.Text = words
+	}
+	return id, answer
+}
+
+// RefusalText returns in words, for the person who has answered the ask with that id, why
+// the answer does not count. err is the error with which the ask refused it; for another
+// error RefusalText returns "". prefix begins a command where the person is.
+func RefusalText(err error, id string, of bus.Ask, prefix string) string {
+	switch {
+	case errors.Is(err, bus.ErrNoAsk):
+		return fmt.Sprintf("I know no request `%s`.", quote.Inline(id))
+	case errors.Is(err, bus.ErrMayNotAnswer) && of.Kind == bus.AskQuestion:
+		return "You may not answer this: the person whom I have asked may, or an owner."
+	case errors.Is(err, bus.ErrMayNotAnswer):
+		return "You may not decide this: owners may, and the approvers of that channel."
+	case errors.Is(err, bus.ErrBadAnswer) && of.Kind == bus.AskQuestion:
+		return fmt.Sprintf("This is a question: say `%s%s %s WORDS`.", prefix, Answer, of.ID)
+	case errors.Is(err, bus.ErrBadAnswer):
+		return fmt.Sprintf("This is to be approved or denied: say `%[1]s%[2]s %[4]s` or `%[1]s%[3]s %[4]s REASON`.", prefix, Approve, Deny, of.ID)
+	case errors.Is(err, bus.ErrDecided):
+		return fmt.Sprintf("Request `%s` is decided already: %s.", of.ID, of.Ending())
+	}
+	return ""
+}
