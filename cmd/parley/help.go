@@ -34,7 +34,7 @@ func (h helpCmd) Run(tty terminal.Terminal) error {
 	return nil
 }
 
-// examples returns the part of a command's help that shows examples.
+// examples returns the part of a command's help that shows examples, one on each line.
 func examples(lines ...string) string {
 	return "Examples:\n\n  " + strings.Join(lines, "\n\n  ")
 }

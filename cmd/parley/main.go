@@ -23,7 +23,7 @@ import (
 	"parley/tools/sandbox"
 )
 
-// Exit codes. They are promised to scripts.
+// The exit codes of the program. Scripts rely on them, so they stay as they are.
 const (
 	exitDone    = 0
 	exitFailed  = 1
@@ -129,8 +129,8 @@ func (c *cli) sanitizedTerminal(command string, tty terminal.Terminal) terminal.
 	return terminal.Terminal{In: tty.In, Out: &terminal.Screen{To: tty.Out, JSON: shows}, Err: &terminal.Screen{To: tty.Err}}
 }
 
-// withClient joins the home for one command, as a process of that role, and calls do with
-// a client of it.
+// withClient connects to the server of the home for one command, and calls do with the client. If
+// no server runs, this process serves the home meanwhile, in that role.
 func withClient(ctx context.Context, flags *cli, tty terminal.Terminal, role server.Role, do func(context.Context, *client.Client) error) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: role == server.Reader})
 	if err != nil {
@@ -139,8 +139,7 @@ func withClient(ctx context.Context, flags *cli, tty terminal.Terminal, role ser
 	return withClientFor(ctx, cfg, tty, role, do)
 }
 
-// withClientFor joins the home of a configuration for one command, and calls do with a
-// client of it.
+// withClientFor is withClient for a configuration that was read already.
 func withClientFor(ctx context.Context, cfg *config.Config, tty terminal.Terminal, role server.Role, do func(context.Context, *client.Client) error) error {
 	return withClientAs(ctx, server.Config{Settings: cfg, Role: role, Build: thisBuild(), Log: errorLogger(tty.Err)}, do)
 }
@@ -164,8 +163,8 @@ func withClientAs(ctx context.Context, as server.Config, do func(context.Context
 
 type onboardCmd = onboard.Command
 
-// onboardProgram returns the commands that onboard runs, with the configuration file that
-// onboard wrote.
+// onboardProgram returns what the command onboard calls once it has written the configuration
+// file: a question to the agent, and the server.
 func (c *cli) onboardProgram(tty terminal.Terminal) onboard.Program {
 	written := func(file string) *cli {
 		flags := *c

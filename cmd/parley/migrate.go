@@ -28,7 +28,8 @@ type migrateCmd struct {
 	To string `required:"" placeholder:"CONFIG" help:"The configuration that names the new [bus] and [store]."`
 }
 
-// A migrateReport is a migration's report, with what is left to do by hand.
+// A migrateReport is what the command prints: the migration's report, with what is left to do by
+// hand.
 type migrateReport struct {
 	*migrate.Report
 	Next []string `json:"next"`
@@ -75,7 +76,7 @@ func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 	return r.print(tty.Out)
 }
 
-// oldWorkspaceRoot returns where the sessions' files have been so far.
+// oldWorkspaceRoot returns the directory in which the sessions' files have been so far.
 func oldWorkspaceRoot(flags *cli, to *config.Config) (string, error) {
 	from, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, WithoutSecrets: true})
 	if err != nil {
@@ -121,7 +122,7 @@ func nextSteps(to *config.Config, root string) []string {
 		fmt.Sprintf("the old files in %s are not looked at any more, by parley forget neither: delete %s, %s and %s once all is well", to.Home, home.BusFile, home.StoreFile, home.BookFile))
 }
 
-// isNotEmpty reports whether there is anything in a directory; it does so also if the
+// isNotEmpty reports whether there is anything in a directory. It also returns true if the
 // directory cannot be read.
 func isNotEmpty(dir string) bool {
 	entries, err := os.ReadDir(dir)

@@ -23,15 +23,15 @@ import (
 	"parley/sessions"
 )
 
-// Name is the name of this channel. No configured channel may have it if a webhook has an
-// agent.
+// Name is the name of the channel through which agents answer what programs post to webhooks. No
+// configured channel may have it if a webhook has an agent.
 const Name = "webhook"
 
 // Person returns the id of the person who speaks through a webhook.
 func Person(webhook string) string { return Name + ":" + webhook }
 
-// Address returns the address at which the events of a group are discussed with the
-// agent.
+// Address returns the address at which the agent is told of a group's events: a webhook's posts
+// that belong together form a group.
 func Address(webhook, group string) bus.Address {
 	return bus.Address{Channel: Name, Chat: webhook, Thread: group}
 }
@@ -40,7 +40,7 @@ func Address(webhook, group string) bus.Address {
 type Event struct {
 	// ID is the same however often the program posts it.
 	ID string
-	At bus.Address // see Address
+	At bus.Address // where the agent is told of it; see Address
 	// Kind says in words which kind of program posts there.
 	Kind string
 	Text string
@@ -48,22 +48,21 @@ type Event struct {
 	Posted time.Time
 }
 
-// A Webhook holds what a Desk needs to know of a configured webhook.
+// A Webhook holds what a Desk needs to know of a webhook in the configuration.
 type Webhook struct {
-	Agent string        // "" starts no turns
-	To    []bus.Address // where answers go that belong to no known submission
+	Agent string        // if it is "", the webhook's posts start no turns
+	To    []bus.Address // where answers go if the post that they belong to is not known any more
 }
 
 // A Book is the part of the channels' book that a Desk needs.
 type Book interface {
-	// Submission returns the submission with that id; channels.ErrNoSend if there is
-	// none.
+	// Submission returns what was posted under that id; channels.ErrNoSend if there is nothing.
 	Submission(ctx context.Context, id string) (channels.Submission, error)
 	channels.Notes
 }
 
-// A Desk starts turns for events, and sends the agents' answers on. It is the
-// channels.Channel of the sessions in which the agents work.
+// A Desk gives agents what programs post to webhooks, and sends the agents' answers on to chats.
+// It is the channels.Channel of the sessions in which the agents work on these posts.
 type Desk struct {
 	Bus    bus.Bus
 	Events bus.Events
@@ -76,8 +75,8 @@ type Desk struct {
 
 var _ channels.Channel = (*Desk)(nil)
 
-// Session returns the key of the session at an address that Address returned; an error if
-// its webhook has no agent.
+// Session returns the key of the session at an address that Address returned; an error if the
+// webhook has no agent any more.
 func (d *Desk) Session(at bus.Address) (string, error) {
 	w, ok := d.Webhooks(at.Chat)
 	if !ok || w.Agent == "" {
@@ -86,10 +85,10 @@ func (d *Desk) Session(at bus.Address) (string, error) {
 	return sessions.Key(w.Agent, at.Channel, at.Chat, at.Thread)
 }
 
-// Start publishes an event to the agent. When it returns nil, the event is durable; the
-// same event again is accepted and dropped. More events of a webhook may wait than
-// messages of a person, so that a storm of alerts is taken: bus.ErrFull comes
-// bus.UrgentBeyond events later.
+// Start publishes an event to the agent. When it returns nil, the event is durable; the same
+// event again is accepted and dropped. More events of a webhook may wait than messages of a
+// person, so that a storm of alerts is accepted: bus.ErrFull is returned only bus.UrgentBeyond
+// events later.
 func (d *Desk) Start(ctx context.Context, e Event) error {
 	session, err := d.Session(e.At)
 	if err != nil {
@@ -119,7 +118,8 @@ func (d *Desk) Start(ctx context.Context, e Event) error {
 	return nil
 }
 
-// Receive only waits for ctx, because events come in by Start.
+// Receive does nothing until ctx is done, because events come in by Start and not from a
+// platform.
 func (*Desk) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
 	<-ctx.Done()
 	return nil
@@ -129,8 +129,8 @@ func (*Desk) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) e
 // sent on to.
 func (*Desk) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
 
-// Send publishes a part once for each place where it goes. The new messages' ids are made
-// of the part's, so a repeated Send does nothing. People who watch the session see the
+// Send publishes a part of an answer once for each place where it goes. The ids of these messages
+// are made of the part's, so a repeated Send does nothing. People who watch the session see the
 // part too.
 func (d *Desk) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	session, err := d.Session(to)
@@ -165,8 +165,8 @@ func (d *Desk) Send(ctx context.Context, to bus.Address, part channels.Part) (st
 	return part.Key, nil
 }
 
-// places returns where the answer to a submission goes: the places that the submission
-// names, or else those of the webhook now.
+// places returns where the answer to a post, which has the id submission, goes: the places that
+// were recorded with the post, or else those that the webhook has now.
 func (d *Desk) places(ctx context.Context, at bus.Address, submission string) ([]bus.Address, error) {
 	if submission != "" {
 		p, err := d.Book.Submission(ctx, submission)
@@ -181,9 +181,10 @@ func (d *Desk) places(ctx context.Context, at bus.Address, submission string) ([
 	return w.To, nil
 }
 
-const mostHeading = 80 // characters of a group
+const mostHeading = 80 // how many characters of a group's name are shown
 
-// heading returns the first line of a report, which names its group.
+// heading returns the first line of an agent's answer, which names the group of events that it is
+// about.
 func heading(at bus.Address) string {
 	group := []rune(strings.Map(func(r rune) rune {
 		if r == '`' || !unicode.IsPrint(r) {

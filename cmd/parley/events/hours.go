@@ -15,18 +15,17 @@ import (
 // all groups together. Hours begin at the full hour.
 const MaxTurns = 20
 
-// turnNotes is the subject of the notes that record which turns a webhook has started.
-// Each is about "NAME HOUR NUMBER" and holds the turn's id; one about "NAME HOUR full"
-// holds the id of the turn that told people that the limit is reached.
+// turnNotes is the subject under which the book notes which turns a webhook has started. A note
+// about "NAME HOUR NUMBER" holds the id of a turn; one about "NAME HOUR full" holds the id of the
+// turn that told people that the limit is reached.
 const turnNotes = "webhook_turns"
 
-// A Refusal says why an event starts no turn. Text is for people; "" if they were told
-// before.
+// A Refusal says why an event starts no turn. Text tells people so; "" if they were told before.
 type Refusal struct{ Text string }
 
-// Admit counts the turn that will answer in against its webhook's limit, and returns a
-// Refusal if the turn may not begin, otherwise nil. It returns nil for everybody who is
-// no webhook. For the same message it returns the same as long as the hour lasts.
+// Admit counts the turn that will answer the message in against the limit of its webhook, and
+// returns a Refusal if the turn may not begin, otherwise nil. For messages that come from no
+// webhook it returns nil. For the same message it returns the same as long as the hour lasts.
 func (d *Desk) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 	if in.At.Channel != Name || in.From.ID != Person(in.At.Chat) {
 		return nil, nil

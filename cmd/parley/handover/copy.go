@@ -16,7 +16,7 @@ import (
 const (
 	maxCopied      = 20 << 20 // bytes
 	maxCopiedFiles = 1000
-	ownFolder      = ".agent" // what Parley keeps in a workspace for itself
+	ownFolder      = ".agent" // the folder in a workspace that Parley keeps for itself, and that is not copied
 )
 
 // A Copying copies files from one workspace to another.
@@ -27,8 +27,9 @@ type Copying struct {
 	names []string
 }
 
-// Copy copies files, and folders with all that is in them, to the same names. Files that may
-// hold what strangers have written are marked so there too, before they are written.
+// Copy copies files, and folders with all that is in them, to the same names in the other
+// workspace. A file that may hold what strangers have written has a mark that says so; its copy
+// is marked before it is written.
 func (c *Copying) Copy(ctx context.Context, paths []string) error {
 	marks := guard.ReadMarks(c.From)
 	for _, p := range paths {
@@ -64,7 +65,8 @@ func (c *Copying) Copy(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// find collects the regular files at a name, or below it.
+// find collects the names of the plain files to copy: the one that is named, or all below it if
+// it is a folder.
 func (c *Copying) find(ctx context.Context, name string, info fs.FileInfo) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -45,38 +45,40 @@ type Bus interface {
 type Config struct {
 	Table tasks.Table
 	Bus   Bus
-	// Ready returns why no task may be handed out now; "" if tasks may.
+	// Ready returns, for the model, why no task may be handed out now; "" if tasks may.
 	Ready func(ctx context.Context) (why string, err error)
 	// MaySpawn returns the names of the agents that an agent may hand tasks to.
 	MaySpawn func(agent string) []string
-	// Copy copies files of a call's session into the workspace of another session.
+	// Copy copies files from the workspace of the session that made a tool call into that of the
+	// session to.
 	Copy func(ctx context.Context, call tools.Call, to string, files []string) error
 	// Admit decides whether the person for whom a task was handed out may still talk to the
 	// bot.
 	Admit occasion.Admit
-	// Sessions reads logs.
+	// Sessions reads the logs of sessions.
 	Sessions sessions.Reader
-	// Describe returns what models are told of an agent.
+	// Describe returns what models are told of the agent with this name.
 	Describe func(agent string) About
 	// Listens reports whether an agent answers people at an address.
 	Listens func(at bus.Address) bool
 	// Erase erases a session and all that belongs to it.
 	Erase func(ctx context.Context, session string) error
-	// Ended, if set, is called with the state in which each task ends.
+	// Ended, if set, is called when a task has ended, with how it ended: for metrics.
 	Ended func(state string)
 	// Point, if set, is called at each step after which a test may kill the process.
 	Point func(name string)
 	Log   *slog.Logger
 }
 
-// About is what models are told of an agent.
+// About is what models are told of an agent to which they may hand tasks.
 type About struct {
-	Model        string // the name of its model, "" if it is that of all
+	Model        string // the name of its model; "" if it has the same as all agents
 	Capabilities []tools.Permission
 	Prompt       string // what the operator has told it
 }
 
-// A Desk hands out tasks.
+// A Desk hands out tasks, which are what an agent gives another one to do, and brings the reports
+// back.
 type Desk struct {
 	cfg     Config
 	nudge   chan struct{} // wakes the sweep
@@ -97,19 +99,22 @@ func New(cfg Config) *Desk {
 	return &Desk{cfg: cfg, nudge: make(chan struct{}, 1)}
 }
 
-// A route says where a report goes, and on whose behalf, as the store keeps it.
+// A route says where the report of a task goes, and on whose behalf the task is done. The store
+// keeps it with the task as JSON.
 type route struct {
 	At   bus.Address `json:"at"`
 	Name string      `json:"name,omitempty"`
 }
 
-// Prepare implements delegation.Tasks: it prepares a task for which the turn will wait.
+// Prepare implements delegation.Tasks: it records a task for whose report the turn will wait, and
+// copies its files, but does not hand it out yet.
 func (d *Desk) Prepare(ctx context.Context, call tools.Call, what tools.Delegation) (sessions.Delegated, error) {
 	t, err := d.prepare(ctx, call, what, "")
 	return sessions.Delegated{ID: t.ID, Agent: t.Agent, Session: t.Session}, err
 }
 
-// Spawned is the result of a call that has handed out a task whose report comes as mail.
+// Spawned is what the model is told of a task that it has handed out without waiting: the report
+// comes later, as a message.
 type Spawned struct {
 	Session string `json:"session"`
 	Agent   string `json:"agent"`
@@ -117,15 +122,17 @@ type Spawned struct {
 	Message string `json:"message"`
 }
 
-// Spawn hands out a task whose report comes as mail.
+// Spawn hands out a task without making the turn wait: the sub-agent's report comes later, as a
+// message.
 func (d *Desk) Spawn(ctx context.Context, call tools.Call, what tools.Delegation) (any, error) {
 	return d.spawn(ctx, call, what, newSession)
 }
 
-// newSession stands for a session that is made for a task whose report comes as mail.
+// newSession, in the place of a session's key, asks for a new session for a task whose report
+// comes as a message.
 const newSession = "new"
 
-// spawn does what Spawn does, in a session that a sub-agent has, or in a new one.
+// spawn does what Spawn does. Session is a session that a sub-agent has already, or newSession.
 func (d *Desk) spawn(ctx context.Context, call tools.Call, what tools.Delegation, session string) (any, error) {
 	t, err := d.prepare(ctx, call, what, session)
 	if err != nil {
@@ -146,9 +153,9 @@ func (d *Desk) spawn(ctx context.Context, call tools.Call, what tools.Delegation
 	return Spawned{t.Session, t.Agent, tasks.Running, "It works beside this turn, and its report is told here by itself: there is no need to wait for it."}, nil
 }
 
-// prepare records a task and copies its files, or returns the task that an earlier attempt
-// of the call has recorded. session is as for spawn; "" is that of a task for which the turn
-// waits, which is new too.
+// prepare records a task and copies its files, or returns the task that an earlier attempt of the
+// same call has recorded. Session is as for spawn, or "" for a task for which the turn waits,
+// which gets a new session too.
 func (d *Desk) prepare(ctx context.Context, call tools.Call, what tools.Delegation, session string) (tasks.Task, error) {
 	t, err := d.newTask(ctx, call, what, session)
 	if err != nil {
@@ -178,7 +185,8 @@ func (d *Desk) prepare(ctx context.Context, call tools.Call, what tools.Delegati
 	return t, nil
 }
 
-// newTask returns the task that a call asks for, or why it cannot be handed out.
+// newTask returns the task that a call asks for; its error tells the model why it cannot be
+// handed out.
 func (d *Desk) newTask(ctx context.Context, call tools.Call, what tools.Delegation, session string) (tasks.Task, error) {
 	if call.Parent != "" {
 		return tasks.Task{}, tools.Errorf(tools.PermissionDenied, "a sub-agent has no sub-agents: do it yourself, or say in the report what is missing")
@@ -227,17 +235,17 @@ func (d *Desk) newTask(ctx context.Context, call tools.Call, what tools.Delegati
 	return t, nil
 }
 
-// address returns the address of a sub-agent's session. It belongs to no chat: nobody reads
-// or writes there.
+// address returns the address of the session in which a sub-agent works. The address belongs to
+// no chat: no person reads or writes there.
 func address(t tasks.Task) bus.Address {
 	parts := strings.Split(t.Session, ":") // neither part is encoded: both are hashes
 	return bus.Address{Channel: bus.SubAgents, Chat: parts[2], Thread: parts[3]}
 }
 
-// maxTitle is how many characters of a task a list shows.
+// maxTitle is how many characters of a task's text a list of tasks shows.
 const maxTitle = 80
 
-// title returns the beginning of a task in one line.
+// title returns the beginning of a task's text, in one line, for lists.
 func title(prompt string) string {
 	words := []rune(strings.Join(strings.Fields(prompt), " "))
 	if len(words) > maxTitle {
@@ -246,7 +254,8 @@ func title(prompt string) string {
 	return string(words)
 }
 
-// Start implements delegation.Tasks: it hands out a task.
+// Start implements delegation.Tasks: it hands out the task with this id, which Prepare has
+// recorded.
 func (d *Desk) Start(ctx context.Context, id string) error {
 	t, err := d.cfg.Table.Get(ctx, id)
 	if errors.Is(err, tasks.ErrNone) {
@@ -265,7 +274,7 @@ func (d *Desk) Start(ctx context.Context, id string) error {
 	return d.publish(ctx, t)
 }
 
-// publish publishes a task to its session.
+// publish publishes a task as a message to the session of its sub-agent.
 func (d *Desk) publish(ctx context.Context, t tasks.Task) error {
 	var in bus.Inbound
 	if err := json.Unmarshal(t.Mail, &in); err != nil {
@@ -278,8 +287,8 @@ func (d *Desk) publish(ctx context.Context, t tasks.Task) error {
 	return err
 }
 
-// Begin implements delegation.Tasks: it reports whether the task's row still says that the
-// task is wanted.
+// Begin implements delegation.Tasks: it reports whether the task is still wanted, as its row in
+// the table says. A task that was stopped is not.
 func (d *Desk) Begin(ctx context.Context, id string) (wanted bool, err error) {
 	t, err := d.cfg.Table.Get(ctx, id)
 	if errors.Is(err, tasks.ErrNone) {

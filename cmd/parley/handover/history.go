@@ -21,12 +21,12 @@ type entryJSON struct {
 type historyJSON struct {
 	Session string      `json:"session"`
 	Entries []entryJSON `json:"entries"`
-	Next    int64       `json:"next,omitempty"` // the number from which to read on
+	Next    int64       `json:"next,omitempty"` // the number of the entry from which to read on
 }
 
-// History implements delegate.Desk. What was said in other sessions than the conversation's
-// own and its sub-agents' is shown in this turn alone, as whoever said it may have it
-// forgotten there.
+// History implements delegate.Desk. What was said in other sessions than the conversation's own
+// and its sub-agents' is shown to the model in this turn only and not later ones, because whoever
+// said it may have it erased from the other session.
 func (d *Desk) History(ctx context.Context, call tools.Call, session string, from int64) (any, error) {
 	t, err := d.find(ctx, call, session)
 	if err != nil {
@@ -55,8 +55,8 @@ func (d *Desk) History(ctx context.Context, call tools.Call, session string, fro
 	return shown, nil
 }
 
-// read returns a part of a session's log, and whether strangers may have written some of
-// it.
+// read returns a part of a session's log, from the entry with the number from on, and whether
+// strangers may have written some of it.
 func (d *Desk) read(ctx context.Context, session string, from int64) (h historyJSON, foreign bool, err error) {
 	h = historyJSON{Session: session, Entries: []entryJSON{}}
 	size := 0
@@ -82,7 +82,7 @@ func (d *Desk) read(ctx context.Context, session string, from int64) (h historyJ
 	return h, foreign, nil
 }
 
-// clip returns a text without what is too long of it.
+// clip cuts a text to the length that one entry may have.
 func clip(text string) string {
 	if r := []rune(text); len(r) > maxShown {
 		return string(r[:maxShown]) + "…"
@@ -90,7 +90,7 @@ func clip(text string) string {
 	return text
 }
 
-// textOf returns what an entry holds for models, "" for nothing, and whether strangers may
+// textOf returns what a model is shown of an entry, "" for nothing, and whether strangers may
 // have written it.
 func textOf(e sessions.Entry) (text string, untrusted bool, err error) {
 	switch e.Kind {

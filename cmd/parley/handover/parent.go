@@ -7,17 +7,18 @@ import (
 	"parley/bus"
 )
 
-// IsSubAgent reports whether a session is a sub-agent's.
+// IsSubAgent reports whether a session, given by its key, is one in which a sub-agent works.
 func IsSubAgent(session string) bool {
 	parts := strings.Split(session, ":")
 	return len(parts) == 4 && parts[1] == bus.SubAgents
 }
 
-// maxParents is how many parents are remembered.
+// maxParents is how many sessions are held in memory with the session that each works for.
 const maxParents = 10_000
 
-// Parent returns the session for which a session works; "" if the session is no
-// sub-agent's. It returns tasks.ErrNone for a sub-agent's session that nobody knows.
+// Parent returns the session that has handed out the task on which a sub-agent's session works;
+// "" if the session is no sub-agent's. It returns tasks.ErrNone for a sub-agent's session that
+// nobody knows.
 func (d *Desk) Parent(ctx context.Context, session string) (string, error) {
 	if !IsSubAgent(session) {
 		return "", nil
@@ -36,8 +37,8 @@ func (d *Desk) Parent(ctx context.Context, session string) (string, error) {
 	return t.Parent, nil
 }
 
-// SessionsFor returns the sub-agents' sessions that belong to one of these sessions, or to
-// a person if that is not "".
+// SessionsFor returns the sessions of sub-agents that belong to one of these sessions (parents)
+// or, if person is not "", to that person.
 func (d *Desk) SessionsFor(ctx context.Context, person string, parents ...string) ([]string, error) {
 	return d.cfg.Table.SessionsFor(ctx, person, parents...)
 }

@@ -14,7 +14,8 @@ import (
 	"parley/tools"
 )
 
-// maxReport is how many bytes of a report its parent gets.
+// maxReport is how many bytes of a sub-agent's report are given to the agent that handed out the
+// task.
 const maxReport = 48 << 10
 
 // Report implements delegation.Tasks: it writes the report into the task's row, and publishes
@@ -35,8 +36,9 @@ func (d *Desk) Report(ctx context.Context, r delegation.Report) error {
 	return d.tell(ctx, t)
 }
 
-// end records how a task has ended, unless it has ended before, and returns it as it is
-// then. If the turn that waited for it has stopped it, nobody needs to be told.
+// end records how a task has ended, unless it has ended before, and returns the task as it is
+// recorded then. A task that was stopped by the very turn that waited for it is marked as
+// reported, because nobody needs to be told.
 func (d *Desk) end(ctx context.Context, t tasks.Task, state, report string) (tasks.Task, error) {
 	t.State, t.Report, t.Ended = state, report, time.Now()
 	t.Told = t.Awaited && t.Stop != "" || state == tasks.Cancelled && report == ""
@@ -82,9 +84,9 @@ func (d *Desk) publishReport(ctx context.Context, t tasks.Task) error {
 	return d.cfg.Table.NoteTold(ctx, t.ID)
 }
 
-// reportMail returns the message that reports the end of a task. If no turn waits for it,
-// it begins one, but only for a person who may still talk to the bot, and not after
-// somebody has stopped the task.
+// reportMail returns the message that reports the end of a task. If no turn waits for the report,
+// the message begins a turn, but only if the person may still talk to the bot and if nobody has
+// stopped the task.
 func (d *Desk) reportMail(ctx context.Context, t tasks.Task) (bus.Inbound, error) {
 	var to route
 	if err := json.Unmarshal(t.Route, &to); err != nil {

@@ -47,8 +47,8 @@ func (d *Desk) Send(ctx context.Context, call tools.Call, session, text string) 
 	return map[string]string{"session": session, "message": "It is said there, and answered there."}, nil
 }
 
-// addressOf returns where the session of a key takes place; false if nobody can be spoken
-// to there.
+// addressOf returns the address of the chat in which the session with this key takes place; false
+// if nobody can be spoken to there.
 func addressOf(session string) (bus.Address, bool) {
 	parts := strings.Split(session, ":")
 	for i, part := range parts {

@@ -20,16 +20,17 @@ const (
 	maxListed  = 50
 	maxEntries = 100
 	maxShown   = 2000     // characters of one entry
-	maxHistory = 40 << 10 // bytes of all
-	lookBack   = 200      // entries by which it is seen how a session stands
+	maxHistory = 40 << 10 // bytes of all entries together
+	lookBack   = 200      // how many of a session's newest entries are read to see whether it is working or waiting
 )
 
-// mayAll reports whether a call may see all sessions: it is an owner's who talks to the
-// agent alone.
+// mayAll reports whether a tool call may see all sessions: only a call that an owner has caused,
+// in a chat in which nobody else reads.
 func mayAll(call tools.Call) bool { return call.Owner && call.Private && call.Parent == "" }
 
-// find returns the newest task of a session, if the call may see the session: its own,
-// which has no task, its sub-agents', and for some all.
+// find returns the newest task of a session, if the call may see that session: its own, those of
+// its sub-agents or, where mayAll allows it, all. A session that is no sub-agent's has no task,
+// and find returns the zero Task.
 func (d *Desk) find(ctx context.Context, call tools.Call, session string) (tasks.Task, error) {
 	if session == call.Session {
 		return tasks.Task{}, nil
@@ -69,8 +70,8 @@ func describe(t tasks.Task) sessionJSON {
 
 func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// List implements delegate.Desk: it lists the session's sub-agents, or for an owner all
-// sessions, by pages.
+// List implements delegate.Desk: it lists the sub-agents of the call's session or, for an owner,
+// all sessions, a page at a time.
 func (d *Desk) List(ctx context.Context, call tools.Call, p delegate.Page) (any, error) {
 	if p.All {
 		return d.listAll(ctx, call, p.After)
@@ -123,7 +124,8 @@ func (d *Desk) listAll(ctx context.Context, call tools.Call, after string) (any,
 	return tools.Untrusted{Value: result}, nil // people name their chats
 }
 
-// Status implements delegate.Desk: it describes what a session does now, and its tasks.
+// Status implements delegate.Desk: it says whether a session works, waits or is idle, and lists
+// its tasks.
 func (d *Desk) Status(ctx context.Context, call tools.Call, session string) (any, error) {
 	if session == "" || session == call.Session {
 		list, open, err := d.subAgents(ctx, call.Session)
@@ -148,15 +150,15 @@ func (d *Desk) Status(ctx context.Context, call tools.Call, session string) (any
 	return s, nil
 }
 
-// The states of a session in which no task is worked on.
+// What a session does that is not known from a task, in words for the model.
 const (
 	stateIdle    = "idle"
 	stateWorking = "working"
 	stateWaiting = "waiting for people, or for sub-agents"
 )
 
-// stateOf returns how a session stands, by its newest entries, and when the last was
-// written.
+// stateOf returns what a session does now, idle, working or waiting, by its newest entries, and
+// when the last of them was written.
 func (d *Desk) stateOf(ctx context.Context, session string) (state, updated string, err error) {
 	info, err := d.cfg.Sessions.Info(ctx, session)
 	if errors.Is(err, sessions.ErrNotFound) { // a task that has not begun
@@ -195,8 +197,8 @@ func (d *Desk) stateOf(ctx context.Context, session string) (state, updated stri
 	return state, stamp(info.Updated), nil
 }
 
-// Agents implements delegate.Desk: it describes the agent itself and those that it may give
-// tasks.
+// Agents implements delegate.Desk: it describes the agent that asks, and the agents to which it
+// may hand tasks.
 func (d *Desk) Agents(_ context.Context, call tools.Call) (any, error) {
 	type agentJSON struct {
 		Name         string             `json:"name"`

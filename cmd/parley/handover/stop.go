@@ -8,11 +8,12 @@ import (
 	"parley/sessions/tasks"
 )
 
-// causeTurn is the cause with which the tasks of a turn that has ended are stopped.
+// causeTurn is the reason that is recorded when tasks are stopped because the turn that handed
+// them out has ended.
 const causeTurn = "turn_ended"
 
-// StopAll implements delegation.Tasks: it marks the tasks of a session as stopped, and asks
-// their sessions to stop.
+// StopAll implements delegation.Tasks: it marks the tasks that a session has handed out as
+// stopped for a cause, asks their sessions to stop, and returns how many there were.
 func (d *Desk) StopAll(ctx context.Context, session, cause string) (int, error) {
 	stopped, err := d.cfg.Table.Stop(ctx, session, "", "", cause)
 	if err != nil {
@@ -31,7 +32,8 @@ func (d *Desk) EndTurn(ctx context.Context, session, turn string) error {
 	return d.stopEach(ctx, stopped)
 }
 
-// Drop implements delegation.Tasks. Run erases the sessions.
+// Drop implements delegation.Tasks: it marks the sessions of a session's sub-agents to be erased.
+// Run erases them.
 func (d *Desk) Drop(ctx context.Context, session, cause string) error {
 	if err := d.cfg.Table.Drop(ctx, session, cause); err != nil {
 		return err
@@ -43,8 +45,8 @@ func (d *Desk) Drop(ctx context.Context, session, cause string) error {
 	return nil
 }
 
-// stopEach ends tasks that were asked to end: those that were not handed out at once, and
-// the others by a command to their sessions.
+// stopEach ends tasks that were marked as stopped: at once those that were not handed out yet,
+// and the others by a command to their sessions.
 func (d *Desk) stopEach(ctx context.Context, stopped []tasks.Task) error {
 	for _, t := range stopped {
 		var err error
@@ -61,7 +63,7 @@ func (d *Desk) stopEach(ctx context.Context, stopped []tasks.Task) error {
 	return nil
 }
 
-// publishStop tells the session of a task that it is to end.
+// publishStop publishes the command to stop to the session that works on a task.
 func (d *Desk) publishStop(ctx context.Context, t tasks.Task) error {
 	return bus.PublishInbound(ctx, d.cfg.Bus, t.Session, bus.Inbound{
 		ID: "stop:" + t.ID, Kind: bus.Command, Text: "stop", From: bus.Person{ID: t.Person}, At: address(t), Mentioned: true,

@@ -14,16 +14,16 @@ import (
 const (
 	sweepName  = "tasks" // the hold of the one process in a fleet that sweeps
 	sweepEvery = 5 * time.Second
-	// sweepAge is how long the process that handed out a task, or ended it, has to do the
-	// rest, before the sweep does.
+	// sweepAge is how long the process that handed out a task, or ended it, may take for the rest
+	// of the work before the sweep does it.
 	sweepAge = 15 * time.Second
 	// renewEvery is how often the message of each task is published again: a bus that lost
 	// its data has lost these too.
 	renewEvery = time.Hour
 )
 
-// Run does what was left undone, until ctx is done: it reports the ends of tasks, and
-// erases the sessions that are to be erased. In a fleet one process does.
+// Run does what processes have left undone, until ctx is done: it reports the ends of tasks, and
+// erases the sessions that are to be erased. In a fleet one process does so at a time.
 func (d *Desk) Run(ctx context.Context) error {
 	err := bus.WhileHeld(ctx, d.cfg.Bus, sweepName, func(held context.Context) error {
 		d.runSweeps(held)
@@ -57,8 +57,8 @@ func (d *Desk) runSweeps(held context.Context) {
 	}
 }
 
-// sweep reports the ends of tasks, and repeats what stops them; with renew it also publishes
-// each task again.
+// sweep reports the ends of tasks that nobody has reported, and sends the commands to stop again.
+// If renew is true, it also publishes each open task again.
 func (d *Desk) sweep(ctx context.Context, renew bool) error {
 	untold, err := d.cfg.Table.Untold(ctx, time.Now().Add(-sweepAge))
 	if err != nil {

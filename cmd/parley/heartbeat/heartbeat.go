@@ -27,19 +27,20 @@ import (
 	"parley/sessions"
 )
 
-// Name is the name of this channel.
+// Name is the name of the channel through which agents answer after they have looked at the
+// checklist.
 const Name = "heartbeat"
 
 // Person returns the id of the person as whom an agent's heartbeat speaks.
 func Person(agent string) string { return Name + ":" + agent }
 
-// Nothing is the agent's answer if nobody needs to be told anything.
+// Nothing is what an agent answers if it has found nothing that people need to be told.
 const Nothing = "HEARTBEAT_OK"
 
 const (
 	lookEvery   = time.Minute // how often the settings are looked at for changes
 	maxFile     = 32 << 10
-	failureNote = "heartbeat_failed" // subject of the note that records the last failure that people were told
+	failureNote = "heartbeat_failed" // the subject under which the book notes the last failure of which people were told
 )
 
 // Settings are the heartbeat's settings, as configured now.
@@ -64,8 +65,8 @@ type Store interface {
 	sessions.Budget
 }
 
-// A Desk starts beats, and sends on what agents find. It is the channels.Channel of the
-// sessions of heartbeats.
+// A Desk makes agents look at the checklist, and sends on what they find. It is the
+// channels.Channel of the sessions in which they look.
 type Desk struct {
 	Bus    Bus
 	Events bus.Events
@@ -75,14 +76,15 @@ type Desk struct {
 	// that is known.
 	Cost     func(ctx context.Context, person string) (int64, error)
 	Settings func() Settings
-	// Ready returns why there can be no beat now; "" if there can.
+	// Ready returns why the agent cannot be asked to look now; "" if it can.
 	Ready func(ctx context.Context) (why string, err error)
 	Log   *slog.Logger
 }
 
 var _ channels.Channel = (*Desk)(nil)
 
-// address returns the address of an agent's beats on a day.
+// address returns the address at which an agent looks at the checklist on a day; each day has a
+// session of its own.
 func address(agent string, at time.Time) bus.Address {
 	return bus.Address{Channel: Name, Chat: agent, Thread: at.UTC().Format(time.DateOnly)}
 }
@@ -120,8 +122,8 @@ func (d *Desk) Run(ctx context.Context) error {
 	}
 }
 
-// beat publishes the checklist to the agent, if there is one, if the last beat is over,
-// and if the day's budget is not used up.
+// beat publishes the checklist to the agent for the time slot, if there is a checklist, if the
+// agent is done with the last one, and if the day's budget is not used up.
 func (d *Desk) beat(ctx context.Context, c Settings, slot time.Time) error {
 	list, err := readChecklist(c.File)
 	if err != nil || list == "" {
@@ -164,14 +166,15 @@ func (d *Desk) beat(ctx context.Context, c Settings, slot time.Time) error {
 	}), false)
 }
 
-// messageText returns the message of a beat with a checklist.
+// messageText returns the message that asks the agent to look at a checklist.
 func messageText(list string) string {
 	return "This is a look at a checklist, which comes round every so often. Go through it with your tools. " +
 		"If there is something that people have to know and that you have not told them today, answer with that alone: your answer is sent to them, and nobody can answer you here. " +
 		"If there is nothing, answer with " + Nothing + " and no other word: then nobody is disturbed.\n\n" + list
 }
 
-// readChecklist returns the checklist; "" if it has only headings and comments.
+// readChecklist returns the text of the checklist; "" if it has nothing but headings and
+// comments, or there is none.
 func readChecklist(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -195,7 +198,7 @@ func readChecklist(file string) (string, error) {
 	return "", nil
 }
 
-// Receive only waits for ctx, because beats come in by Run.
+// Receive does nothing until ctx is done, because Run begins the turns and no platform does.
 func (*Desk) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
 	<-ctx.Done()
 	return nil
@@ -205,9 +208,9 @@ func (*Desk) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) e
 // sent on to.
 func (*Desk) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
 
-// Send publishes a part once for each place that is to know. The new messages' ids are
-// made of the part's, so a repeated Send does nothing. It tells nobody that there is
-// nothing, and a failure only once a day.
+// Send publishes a part of an answer once for each place that is to know. The ids of these
+// messages are made of the part's, so a repeated Send does nothing. It drops the answer that
+// there is nothing to report, and tells of a failure only once a day.
 func (d *Desk) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	session, err := Session(to)
 	if err != nil {
@@ -248,8 +251,8 @@ func isNothing(text string) bool {
 	return strings.EqualFold(strings.TrimFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }), Nothing)
 }
 
-// knownFailure reports whether a turn failed on a day on which people were told of
-// another failure.
+// knownFailure reports whether a turn failed on a day on which people were told of another turn's
+// failure already.
 func (d *Desk) knownFailure(ctx context.Context, session, turn, day string) (bool, error) {
 	failed := false
 	for e, err := range d.Store.Read(ctx, session, 1) {

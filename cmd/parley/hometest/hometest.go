@@ -1,4 +1,5 @@
-// Package hometest runs a whole bot over a home of real parts, for tests of what happens to the home.
+// Package hometest runs a whole bot over a real home (the directory that holds its data), for
+// tests of what happens to that data.
 package hometest
 
 import (
@@ -36,7 +37,7 @@ const Channel = "telegram"
 // patience is how long a test waits for something before it fails.
 const patience = 30 * time.Second
 
-// A Home is an open home in a directory of its own.
+// A Home is an open home, with its databases and folders, in a directory of a test's own.
 type Home struct {
 	t          testing.TB
 	Dir        string
@@ -45,7 +46,7 @@ type Home struct {
 	Book       *sqlbook.Book
 	Workspaces *workspace.Workspaces
 	Outgoing   *outgoing.Store
-	Warm       *warm.Journals // what workers remember of sessions
+	Warm       *warm.Journals // what workers keep in memory of sessions
 	closed     bool
 }
 
@@ -118,8 +119,8 @@ func (h *Home) Say(id, user, chat, text string) {
 	}
 }
 
-// RunWorker runs a worker with the demo model and the tools for files and memory until
-// stop is called. The worker calls point where a process may die.
+// RunWorker runs a worker with the demo model and the tools for files and memory until stop is
+// called. The worker calls point at each place where a test may want the process to die.
 func (h *Home) RunWorker(point func(string)) (stop func()) {
 	all := files.New(func(_ context.Context, call tools.Call) (files.Dir, error) { return h.Workspaces.Open(call.Session) }, nil)
 	all = append(all, memory.New(func(_ context.Context, call tools.Call) (memory.Dir, error) { return h.Workspaces.Open(call.Session) }, nil)...)
@@ -138,7 +139,8 @@ func (h *Home) RunWorker(point func(string)) (stop func()) {
 	}).Run)
 }
 
-// RunDispatcher sends the messages for the channel through ch until stop is called.
+// RunDispatcher sends the messages that wait for the home's channel through ch, until stop is
+// called.
 func (h *Home) RunDispatcher(ch channels.Channel) (stop func()) {
 	return h.run((&dispatch.Dispatcher{
 		Name: Channel, Channel: ch, Bus: h.Bus, Book: h.Book, Files: outfiles.Files{Store: h.Outgoing}, Notify: dispatch.TellSession(h.Bus),
@@ -160,7 +162,7 @@ func (h *Home) run(work func(context.Context) error) (stop func()) {
 	return stop
 }
 
-// Depth returns how many messages a topic of the bus has in each state.
+// Depth returns how many messages of a topic wait, are worked on, are delayed or were given up.
 func (h *Home) Depth(topic bus.Topic) bus.Depth {
 	h.t.Helper()
 	d, err := h.Bus.Depth(h.t.Context(), topic)
@@ -170,8 +172,8 @@ func (h *Home) Depth(topic bus.Topic) bus.Depth {
 	return d
 }
 
-// WaitIdle waits until nothing waits in these topics and nobody works there; without
-// topics, it waits for all.
+// WaitIdle waits until no message waits in these topics and nobody works on one; without topics,
+// it waits for all topics.
 func (h *Home) WaitIdle(topics ...bus.Topic) {
 	h.t.Helper()
 	if len(topics) == 0 {
@@ -185,7 +187,8 @@ func (h *Home) WaitIdle(topics ...bus.Topic) {
 	}
 }
 
-// WaitFor waits until cond holds.
+// WaitFor waits until cond returns true; if that takes too long, it fails the test and says what
+// it waited for.
 func WaitFor(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	deadline := time.After(patience)

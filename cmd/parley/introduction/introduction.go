@@ -1,5 +1,5 @@
-// Package introduction writes the text that tells people, at a first contact, what they
-// talk to.
+// Package introduction writes the text that tells people, at a first contact, that they talk to a
+// bot, and what becomes of what they say.
 package introduction
 
 import (
@@ -11,18 +11,19 @@ import (
 	"parley/channels/markup"
 )
 
-// Facts are the facts that people are told.
+// Facts are what people are told about the bot.
 type Facts struct {
 	About  string   // the operator's own words; "" means none
 	Owners []string // the names of those who run the bot
 	// Models says where texts are sent to be answered: hosts, or Local for a model within
 	// the program. It is empty if this process does not know.
 	Models []string
-	Prefix string // what commands begin with
+	Prefix string // what commands begin with on the platform, such as "/"
 	Days   int    // how long what was said is kept; 0 means until somebody erases it
 }
 
-// Local is the entry in Models of a bot that sends texts nowhere.
+// Local is the entry in Models for a model that is part of the program, so that texts are sent
+// nowhere.
 const Local = "local"
 
 // maxOwners is how many owners are named at most.

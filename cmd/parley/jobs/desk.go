@@ -40,7 +40,8 @@ func (r *Runner) Find(ctx context.Context, session, id string) (jobs.Status, str
 	return statusOf(j), j.Output, err
 }
 
-// find looks up a job of a session.
+// find returns the record of a session's job; its error tells the model that there is no such
+// job.
 func (r *Runner) find(ctx context.Context, session, id string) (sessions.Job, error) {
 	j, err := r.cfg.Store.Job(ctx, id)
 	if err == nil && j.Session == session {
@@ -64,7 +65,8 @@ func (r *Runner) find(ctx context.Context, session, id string) (sessions.Job, er
 	return sessions.Job{}, tools.Errorf(tools.InvalidArgs, "this conversation has no job %q: %s", tools.Clip(id, 64), there)
 }
 
-// Stop implements jobs.Desk: it asks a job to end, and waits a moment for that.
+// Stop implements jobs.Desk: it asks a job to end, waits up to stopWait until it has, and returns
+// its state then.
 func (r *Runner) Stop(ctx context.Context, session, id string) (jobs.Status, error) {
 	j, err := r.find(ctx, session, id)
 	if err != nil || j.State != sessions.JobRunning {
@@ -94,8 +96,8 @@ func (r *Runner) Stop(ctx context.Context, session, id string) (jobs.Status, err
 	}
 }
 
-// StopAll asks all jobs of a session to end for a cause, and returns their number; a
-// repeated call returns the same. It implements agent.Jobs.
+// StopAll implements agent.Jobs: it asks all jobs of a session to end, records the cause, and
+// returns how many jobs there are; a repeated call returns the same.
 func (r *Runner) StopAll(ctx context.Context, session, cause string) (int, error) {
 	n, err := r.cfg.Store.StopJobs(ctx, session, "", cause)
 	if err == nil && n > 0 {
@@ -104,14 +106,14 @@ func (r *Runner) StopAll(ctx context.Context, session, cause string) (int, error
 	return n, err
 }
 
-// Count counts the jobs of a session that run. It implements agent.Jobs.
+// Count implements agent.Jobs: it returns how many jobs of a session run.
 func (r *Runner) Count(ctx context.Context, session string) (int, error) {
 	all, err := r.cfg.Store.RunningJobs(ctx, session)
 	return len(all), err
 }
 
-// NetworkedJob names a running job of a call's session that reaches the network; "" if
-// there is none.
+// NetworkedJob returns the id of a running job, in the session of a call, that can reach the
+// network; "" if there is none.
 func (r *Runner) NetworkedJob(ctx context.Context, call tools.Call) (string, error) {
 	all, err := r.cfg.Store.RunningJobs(ctx, call.Session)
 	if err != nil {

@@ -36,7 +36,8 @@ import (
 	"parley/tools/shell"
 )
 
-// A Bus carries the ends of jobs, and gives out the holds that they live by.
+// A Bus carries the messages that report the ends of jobs. It also gives out the holds: a job
+// runs only while its process holds the job's name on the bus.
 type Bus interface {
 	bus.Bus
 	bus.Holder
@@ -55,13 +56,14 @@ type Config struct {
 	Bus      Bus
 	Sandbox  sandbox.Sandbox // nil: no jobs are run here
 	Settings func() Settings
-	// Place returns where a call's commands run.
+	// Place returns where the commands of a call run: the folder, and what they may read and
+	// write.
 	Place func(ctx context.Context, call tools.Call) (sandbox.Place, error)
-	// Create makes a file of a session's workspace, and opens it.
+	// Create makes a file in a session's workspace, and opens it for writing.
 	Create func(ctx context.Context, session, path string) (*os.File, error)
-	// Networked reports whether the command of a call reaches any of the network.
+	// Networked reports whether the command of a call can reach any of the network.
 	Networked func(call tools.Call) bool
-	// Changed is called when a session's files may have changed.
+	// Changed is called when a job may have changed files of a session.
 	Changed func(call tools.Call)
 	// Redact removes secrets from a text.
 	Redact func(text string) string
@@ -69,7 +71,7 @@ type Config struct {
 	Admit occasion.Admit
 	// Ready returns why no job may be started now; "" if jobs may.
 	Ready func(ctx context.Context) (why string, err error)
-	// Audit keeps a record of a job that has ended.
+	// Audit records in the audit that a job has ended.
 	Audit func(ctx context.Context, r sessions.AuditRecord) error
 	// Point, if set, is called at each step after which a test may kill the process.
 	Point func(name string)
@@ -79,7 +81,7 @@ type Config struct {
 // maxAtOnce is how many jobs one process runs at most.
 const maxAtOnce = 50
 
-// A Runner runs jobs, and reports the ends of those whose process is gone.
+// A Runner runs commands in the background, and reports the ends of those whose process has died.
 type Runner struct {
 	cfg   Config
 	nudge chan struct{} // wakes obey: this process has asked a job to end
@@ -107,15 +109,14 @@ func (r *Runner) Running() int {
 	return len(r.running)
 }
 
-// The reasons why a job ends before its program does, besides its time limit and the loss
-// of its hold.
+// Why a job is ended before its program ends, besides its time limit and the loss of its hold.
 var (
 	errStopped   = errors.New("somebody stopped the job")
 	errForgotten = errors.New("the job was forgotten")
 	errDrained   = errors.New("the process that ran the job has ended")
 )
 
-// idOf returns the id of the job that a call starts.
+// idOf returns the id of the job that a call starts: the same for each attempt of the call.
 func idOf(call tools.Call) string {
 	sum := sha256.Sum256([]byte(call.Session + "\x00" + call.Key))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:idLength])
@@ -123,10 +124,10 @@ func idOf(call tools.Call) string {
 
 const idLength = 10
 
-// Folder returns the folder of its workspace in which a job writes its files.
+// Folder returns the folder of the session's workspace in which a job writes its files.
 func Folder(id string) string { return "jobs/" + id }
 
-// File returns the path of the file in the workspace that has what a job prints.
+// File returns the path, in the session's workspace, of the file that collects what a job prints.
 func File(id string) string { return Folder(id) + "/output.txt" }
 
 // startedJSON is the result of a call that has started a job.
@@ -222,11 +223,11 @@ func (r *Runner) newJob(call tools.Call, o shell.Order, set Settings) (sessions.
 	}, nil
 }
 
-// maxCommand is how many bytes of a command are kept.
+// maxCommand is how many bytes of a job's command line are kept in its record.
 const maxCommand = 1000
 
-// enter adds a job to those that Run waits for, once Run has begun, and returns the
-// context of all jobs.
+// enter waits until Run has begun, adds a job to those for which Run waits at its end, and
+// returns the context of all jobs.
 func (r *Runner) enter(ctx context.Context) (context.Context, error) {
 	select {
 	case <-r.ready:
@@ -245,8 +246,9 @@ func (r *Runner) enter(ctx context.Context) (context.Context, error) {
 	return r.base, nil
 }
 
-// hold acquires the hold without which a job may not run. It waits no longer than the
-// call runs; the hold may last longer.
+// hold acquires a job's hold, without which the job may not run. It waits for the hold until ctx
+// ends, which is the call's; the hold itself may last until base ends. The returned context ends
+// when the hold is lost.
 func (r *Runner) hold(ctx, base context.Context, id string) (context.Context, func(), error) {
 	waiting, cancel := context.WithCancelCause(base)
 	given := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
@@ -266,8 +268,9 @@ func (r *Runner) hold(ctx, base context.Context, id string) (context.Context, fu
 
 func holdName(id string) string { return "job/" + id }
 
-// begin records a job. If the call is over by then it returns an error and the job is not
-// started, because the end of the turn has stopped the turn's jobs before.
+// begin writes the record of a job that is about to start. If the call is over by then it returns
+// an error and the job is not started, because whoever ended the turn has stopped the turn's jobs
+// already, and would miss this one.
 func (r *Runner) begin(ctx context.Context, j sessions.Job, set Settings) error {
 	err := r.cfg.Store.BeginJob(ctx, j, set.Limits)
 	limit, full := errors.AsType[*sessions.JobLimitError](err)

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// maxTail is how many bytes of the end of a job's output are kept in the store.
-	// lookBack is how many bytes before these are searched for secrets that the cut would
-	// divide.
+	// maxTail is how many bytes of the end of a job's output are kept in the store. A secret may
+	// begin before these bytes and end among them, so lookBack further bytes before them are
+	// searched for secrets too.
 	maxTail  = 16 << 10
 	lookBack = 4 << 10
 	// maxFile is how many bytes from the beginning of the output are kept in the
@@ -18,17 +18,18 @@ const (
 	maxFile = 8 << 20
 )
 
-// printed collects what a job prints.
+// A printed collects what a job prints: the beginning in a file of the workspace, and the end in
+// memory.
 type printed struct {
 	mu    sync.Mutex
 	file  *os.File // nil once it is full, or cannot be written
-	kept  int64    // in the file
+	kept  int64    // bytes in the file
 	tail  []byte
 	total int64
 	noted int64 // the total at the last write to the store
 }
 
-// write adds output. It is used as sandbox.Command.Output.
+// write adds output of the job. The sandbox calls it, as sandbox.Command.Output.
 func (p *printed) write(more []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,8 +63,8 @@ func (p *printed) close() {
 	}
 }
 
-// end returns the last part of the output, redacted, and the number of all bytes. News is
-// false if the store has it already.
+// end returns the last part of the output, with secrets removed by redact, and how many bytes
+// were printed in all. News is false if nothing was printed since the store was last told.
 func (p *printed) end(redact func(string) string) (text string, total int64, news bool) {
 	p.mu.Lock()
 	raw, total, news := string(p.tail), p.total, p.total != p.noted

@@ -15,9 +15,9 @@ import (
 
 const (
 	noteEvery = 2 * time.Second // how often a job's output is written to the store
-	// endGrace is how long the ends of jobs may take to be recorded and reported after
-	// this process is asked to end, or the hold is lost. Otherwise the next holder does
-	// it.
+	// endGrace is how long the ends of jobs may take to be recorded and reported after this
+	// process is asked to end, or the hold is lost. What is not done then is done by the next
+	// process that holds the job.
 	endGrace = 5 * time.Second
 )
 
@@ -32,7 +32,8 @@ func (r *Runner) run(ctx context.Context, j sessions.Job, call tools.Call, c san
 	r.end(ctx, j, log)
 }
 
-// register adds a job to those that run here, and returns its context.
+// register adds a job to those that run in this process, and returns the job's context, which
+// ends when the job is to end.
 func (r *Runner) register(held context.Context, id string) context.Context {
 	ctx, cancel := context.WithCancelCause(held)
 	r.mu.Lock()
@@ -48,7 +49,8 @@ func (r *Runner) deregister(id string) {
 	delete(r.running, id)
 }
 
-// runCommand runs the job's command, and returns the job with its end.
+// runCommand runs the job's command, and returns the job's record with the state in which the
+// command ended.
 func (r *Runner) runCommand(ctx context.Context, j sessions.Job, c sandbox.Command, out *printed, log *slog.Logger) sessions.Job {
 	file, err := r.cfg.Create(ctx, j.Session, File(j.ID))
 	if err != nil {
@@ -71,7 +73,8 @@ func (r *Runner) runCommand(ctx context.Context, j sessions.Job, c sandbox.Comma
 	return j
 }
 
-// noteOutput writes to the store what a job has printed so far, until it is over.
+// noteOutput writes to the store, now and then, what a job has printed so far, until over is
+// closed.
 func (r *Runner) noteOutput(ctx context.Context, id string, out *printed, over <-chan struct{}, log *slog.Logger) {
 	tick := time.NewTicker(noteEvery)
 	defer tick.Stop()
@@ -93,13 +96,13 @@ func (r *Runner) noteOutput(ctx context.Context, id string, out *printed, over <
 	}
 }
 
-// failedJob returns a job with the state that it has failed, and why.
+// failedJob returns a job's record with the state "failed" and the reason.
 func failedJob(j sessions.Job, why string) sessions.Job {
 	j.State, j.Detail, j.Ended = sessions.JobFailed, why, time.Now()
 	return j
 }
 
-// withEnd returns a job with the state in which its command has ended.
+// withEnd returns a job's record with the state in which its command has ended.
 func withEnd(j sessions.Job, result sandbox.Result, err error, took time.Duration) sessions.Job {
 	j.Ended = time.Now()
 	switch {
@@ -171,7 +174,7 @@ func (r *Runner) retryUntilDone(ctx context.Context, log *slog.Logger, do func()
 	}
 }
 
-// audit keeps a record of a job that has ended.
+// audit records in the audit that a job has ended.
 func (r *Runner) audit(ctx context.Context, j sessions.Job, log *slog.Logger) {
 	if r.cfg.Audit == nil {
 		return

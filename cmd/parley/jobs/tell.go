@@ -13,13 +13,15 @@ import (
 	"parley/sessions"
 )
 
-// The causes for which jobs are stopped, besides the ids of people's commands.
+// The reasons that are recorded for stopping jobs. If a person's command stops one, the command's
+// id is recorded instead.
 const (
-	causeTool      = "job_stop"  // the model knows it from the call's result
-	causeForgotten = "forgotten" // nobody is told
+	causeTool      = "job_stop"  // the model stopped it, and knows from the call's result
+	causeForgotten = "forgotten" // its session was erased, and nobody is told
 )
 
-// A route says where the end of a job is reported, and for whom, as the store keeps it.
+// A route says where the end of a job is reported, and on whose behalf the job runs. The store
+// keeps it with the job as JSON.
 type route struct {
 	At   bus.Address `json:"at"`
 	Name string      `json:"name,omitempty"`
@@ -28,8 +30,8 @@ type route struct {
 	Offline bool `json:"offline,omitempty"`
 }
 
-// tellEnd tells the session how a job has ended, as the store records it. A repeated
-// report is the same message, which is handled once.
+// tellEnd publishes to the job's session how the job has ended, as the store records it, until
+// that succeeds. A repeated report is the same message, which is handled once.
 func (r *Runner) tellEnd(ctx context.Context, id string, log *slog.Logger) {
 	err := r.retryUntilDone(ctx, log, func() error {
 		j, err := r.cfg.Store.Job(ctx, id)
@@ -100,7 +102,8 @@ func endText(j sessions.Job) string {
 	return b.String()
 }
 
-// endingText returns in words how a job has ended, to be put after its name.
+// endingText returns in words how a job has ended, such as can be put after its name in a
+// sentence.
 func endingText(j sessions.Job) string {
 	switch j.State {
 	case sessions.JobExited:

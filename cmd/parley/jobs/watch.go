@@ -15,13 +15,13 @@ import (
 
 const (
 	stopEvery  = 500 * time.Millisecond // how often a process checks whether its jobs must end
-	watchEvery = 3 * time.Second        // how often the watching process lists the jobs to be watched
+	watchEvery = 3 * time.Second        // how often the process that watches lists the jobs whose process may be gone
 	watchName  = "jobs"                 // the hold of the one process in a fleet that watches all jobs
 )
 
-// Run runs the jobs that are started here until ctx is done. Then it ends them, reports
-// them as lost, and returns when none is left. Besides, if no other process does, it
-// watches for jobs whose process is gone.
+// Run runs the jobs that are started here until ctx is done. Then it ends them, reports them as
+// lost, and returns when none is left. Besides, if no other process does so, it looks for jobs of
+// other processes that have died, and reports these jobs as lost.
 func (r *Runner) Run(ctx context.Context) error {
 	base, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	r.mu.Lock()
@@ -48,7 +48,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// obey ends the jobs of this process that somebody has stopped or erased.
+// obey ends those jobs of this process that somebody has asked to end, or whose session was
+// erased, whichever process was told so.
 func (r *Runner) obey(ctx context.Context) {
 	tick := time.NewTicker(stopEvery)
 	defer tick.Stop()
@@ -132,7 +133,7 @@ func (r *Runner) watch(held context.Context) {
 	}
 }
 
-// takeOver waits until nobody holds a job any more, and does what the job's process has
+// takeOver waits until no process holds a job any more, and then does what the job's process has
 // left undone.
 func (r *Runner) takeOver(ctx context.Context, id string) {
 	held, release, err := r.cfg.Bus.Hold(ctx, holdName(id))

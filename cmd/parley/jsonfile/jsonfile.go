@@ -25,8 +25,9 @@ func Read[T any](path string) (v T, err error) {
 	return v, nil
 }
 
-// Replace writes v to a file that only its owner may read. The change is durable, or the
-// file stays as it was.
+// Replace writes v as JSON to a file that only its owner may read, in the place of what the file
+// held. If it fails, the file stays as it was; once it has returned nil, a power cut does not
+// undo the change.
 func Replace(path string, v any) error {
 	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

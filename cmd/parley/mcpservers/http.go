@@ -16,19 +16,19 @@ import (
 type Server struct {
 	Name   string   `json:"name"`
 	Tools  []Tool   `json:"tools"`  // tools that agents have
-	Aside  []Tool   `json:"aside"`  // tools that an owner has not accepted yet
+	Aside  []Tool   `json:"aside"`  // tools that agents do not have because no owner has accepted them yet
 	Agents []string `json:"agents"` // agents that have the tools
 	Error  string   `json:"error,omitempty"`
 }
 
-// A Tool is a tool of a server.
+// A Tool is a tool of an MCP server, in the API's JSON.
 type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"schema"`
 }
 
-// List returns the state of all servers.
+// List returns the state of all configured MCP servers, as the API shows it.
 func (s *Servers) List() []Server {
 	all := []Server{}
 	for _, state := range s.States() {
@@ -41,7 +41,7 @@ func (s *Servers) List() []Server {
 	return all
 }
 
-// toolsOf returns tools in the form in which the API lists them.
+// toolsOf converts tools to the form in which the API lists them.
 func toolsOf(all []pins.Tool) []Tool {
 	list := []Tool{}
 	for _, t := range all {
@@ -76,13 +76,13 @@ type Trial struct {
 	Milliseconds int64 `json:"ms"` // until it was connected and had listed its tools
 }
 
-// A Why is a reason why tools cannot be used, and how many it applies to.
+// A Why is a reason for which tools cannot be used, and the number of tools that it applies to.
 type Why struct {
 	Reason string `json:"reason"`
 	Tools  int    `json:"tools"`
 }
 
-// test serves a request to ask a server for its tools.
+// test serves a request to connect to an MCP server now and ask it for its tools.
 func (s *Servers) test(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	if s.elsewhere && s.settings[name].Command != "" {
@@ -109,7 +109,7 @@ func (s *Servers) test(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, trial)
 }
 
-// accept serves a request to accept tools of a server.
+// accept serves an owner's request to accept tools of an MCP server, so that agents have them.
 func (s *Servers) accept(w http.ResponseWriter, r *http.Request) {
 	var asked struct{ Tool string }
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10)).Decode(&asked); err != nil {

@@ -19,14 +19,15 @@ import (
 	"parley/tools/mcp/signin"
 )
 
-// The paths that browsers and authorization servers request.
+// The paths that browsers and authorization servers request while somebody signs in to an MCP
+// server.
 const (
 	// Path is the beginning of all these paths.
 	Path     = "/mcp/"
 	pagePath = Path + "client.json"
 )
 
-// newDesk makes the Desk that signs in to services.
+// newDesk makes the Desk that signs people in to MCP servers which need that.
 func newDesk(c Config) *signin.Desk {
 	desk := signin.Config{
 		Store:    notes{c.Notes},
@@ -46,8 +47,8 @@ func newDesk(c Config) *signin.Desk {
 	return signin.New(desk)
 }
 
-// externalURL returns the URL at which browsers reach this server: its public URL, or
-// else one on its own machine.
+// externalURL returns the URL at which browsers reach this server: its public URL or, if none is
+// configured, one that works only on this machine.
 func externalURL(c config.HTTP) string {
 	if c.PublicURL != "" {
 		return c.PublicURL
@@ -62,11 +63,11 @@ func externalURL(c config.HTTP) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// A Begun is a sign-in that was begun and that somebody continues in a browser.
+// A Begun is a sign-in that was begun here and that somebody completes in a browser.
 type Begun struct {
 	ID    string    `json:"id"`
 	URL   string    `json:"url"`  // the URL to open in a browser
-	Ends  string    `json:"ends"` // the address at which the browser ends
+	Ends  string    `json:"ends"` // the address to which the browser goes when the person has signed in
 	Until time.Time `json:"until"`
 }
 
@@ -115,8 +116,8 @@ func (s *Servers) login(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, Begun(begun))
 }
 
-// finishByAddress finishes a sign-in with an address that somebody has copied from their
-// browser.
+// finishByAddress finishes a sign-in to the server name with an address that somebody has copied
+// from their browser, which could not reach this server.
 func (s *Servers) finishByAddress(w http.ResponseWriter, r *http.Request, name, address string) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Query().Get("state") == "" {
@@ -130,8 +131,8 @@ func (s *Servers) finishByAddress(w http.ResponseWriter, r *http.Request, name, 
 	answer(w, http.StatusOK, map[string]bool{"done": true})
 }
 
-// finish finishes a sign-in, and tells the owners. With an error it returns the HTTP
-// status to answer.
+// finish finishes a sign-in with the parameters that the browser brought back, and tells the
+// owners. With an error it returns the HTTP status to answer.
 func (s *Servers) finish(ctx context.Context, name string, query url.Values) (status int, err error) {
 	err = s.desk.Finish(ctx, name, query)
 	switch {
@@ -147,9 +148,9 @@ func (s *Servers) finish(ctx context.Context, name string, query url.Values) (st
 	return http.StatusOK, nil
 }
 
-// ServeBrowser serves GET /mcp/{name}/callback, where the browser of somebody who signs
-// in ends, and GET /mcp/client.json, by which authorization servers learn which client
-// asks. Neither needs a token: nobody else knows the sign-in's state.
+// ServeBrowser serves GET /mcp/{name}/callback, where the browser of somebody who signs in ends,
+// and GET /mcp/client.json, from which authorization servers learn who the client is that asks
+// for access. Neither needs a token: nobody else knows the sign-in's state.
 func (s *Servers) ServeBrowser(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Referrer-Policy", "no-referrer")
@@ -171,7 +172,7 @@ func (s *Servers) ServeBrowser(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, text+"\n") // who has come may be gone
 }
 
-// clientPage serves the description of Parley as a client.
+// clientPage serves the JSON that describes Parley as an OAuth client.
 func (s *Servers) clientPage(w http.ResponseWriter) {
 	redirects := []string{}
 	for _, state := range s.States() {

@@ -1,5 +1,5 @@
-// Package mcpservers runs the MCP servers that are configured, and gives agents their
-// tools.
+// Package mcpservers runs the configured MCP servers, which are programs and services that offer
+// tools, and gives their tools to agents.
 package mcpservers
 
 import (
@@ -34,7 +34,7 @@ type Config struct {
 	Show     func(ctx context.Context, call tools.Call, path string) (tools.Picture, error)
 	// Tell sends a text to the owners.
 	Tell func(ctx context.Context, subject, text string)
-	// Elsewhere says that programs are run by other processes.
+	// Elsewhere says that other processes of the fleet run those MCP servers that are programs.
 	Elsewhere bool
 	Version   string
 	Log       *slog.Logger
@@ -45,7 +45,7 @@ type Servers struct {
 	*mcp.Servers
 	Pins     *pins.Pins
 	settings map[string]config.MCPServer
-	// elsewhere says that programs are run by other processes.
+	// elsewhere says that other processes of the fleet run those MCP servers that are programs.
 	elsewhere bool
 	begun     time.Time
 	desk      *signin.Desk
@@ -57,7 +57,8 @@ type Servers struct {
 	sets map[string]set // tools of agents, by their names
 }
 
-// A set has an agent's tools, as they were at a version of the servers' tools.
+// A set holds an agent's own tools together with those of MCP servers, and the version of the
+// servers' tools for which it was made.
 type set struct {
 	version int64
 	base    *tools.Set
@@ -91,7 +92,7 @@ func New(c Config) *Servers {
 	return s
 }
 
-// Load reads which of the servers' tools are accepted.
+// Load reads from the book which tools of the servers an owner has accepted.
 func (s *Servers) Load(ctx context.Context) error {
 	if len(s.settings) == 0 {
 		return nil
@@ -99,7 +100,7 @@ func (s *Servers) Load(ctx context.Context) error {
 	return s.Pins.Load(ctx)
 }
 
-// serverOf converts a configured server into one that package mcp runs.
+// serverOf converts the settings of an MCP server into those with which package mcp runs it.
 func serverOf(m config.MCPServer) mcp.Server {
 	one := mcp.Server{Name: m.Name, Env: m.Env, Shared: m.Shared, URL: m.URL, Tools: m.Tools, Timeout: m.Timeout, Defaults: m.Questions == "defaults", ClientID: m.ClientID, ClientSecret: string(m.ClientSecret)}
 	if m.Command != "" {
@@ -124,8 +125,8 @@ func serverOf(m config.MCPServer) mcp.Server {
 // patience is how long the first turns wait for servers of which nothing is known yet.
 const patience = 5 * time.Second
 
-// With returns an agent's tools together with those of its servers. Owned says that it
-// has the tools of all servers.
+// With returns the tools base of an agent, together with those of its MCP servers. If owned is
+// true, the agent has the tools of all servers.
 func (s *Servers) With(ctx context.Context, base *tools.Set, agent string, owned bool) *tools.Set {
 	var names []string
 	for name, m := range s.settings {
@@ -168,7 +169,7 @@ func (s *Servers) IsOutward(tool string) (outward, known bool) {
 	return m.URL != "" || m.Shared || len(m.Network) > 0 && !slices.Contains(m.Network, config.NoNetwork), true
 }
 
-// notes stores in the book which tools are accepted.
+// A notes stores in the book which tools an owner has accepted.
 type notes struct{ channels.Notes }
 
 // Noted implements pins.Store: it returns the values of a subject's notes by what they

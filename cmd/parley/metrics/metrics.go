@@ -25,18 +25,20 @@ import (
 
 const namespace = "parley"
 
-// Config holds the functions by which Metrics looks things up. Every function may be nil;
-// then its metrics are missing.
+// Config holds the functions by which Metrics reads values that are not counted. Every function
+// may be nil; then its metrics are missing.
 type Config struct {
 	Build Build
 	Fleet Fleet
-	// Channels returns which of the channels that run here are connected.
+	// Channels returns all channels that run in this process, and for each whether it is
+	// connected.
 	Channels func() map[string]bool
-	// Servers returns which of the MCP servers were reached at the last try.
+	// Servers returns all MCP servers by name, and for each whether it was reached at the last
+	// try.
 	Servers func() map[string]bool
 	// Jobs returns the number of jobs that run in this process.
 	Jobs func() int
-	// Dropped returns the number of events that were lost since the start.
+	// Dropped returns how many events for watchers were lost since the start.
 	Dropped func() uint64
 	Log     *slog.Logger
 }
@@ -136,14 +138,14 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: errorLog{m.log}})
 }
 
-// errorLog logs the errors of the handler.
+// An errorLog writes the errors of the HTTP handler to the log.
 type errorLog struct{ log *slog.Logger }
 
 // Println logs an error of a scrape.
 func (l errorLog) Println(v ...any) { l.log.Warn("scrape is incomplete", slog.Any("error", v)) }
 
-// Send returns the function that a Dispatcher calls for each send on a channel. All results
-// are exported from the start, as 0: a rate needs a first value.
+// Send returns the function that a Dispatcher calls for each send on a channel. All results are
+// exported from the start, as 0, because Prometheus can only compute a rate from a first value.
 func (m *Metrics) Send(channel string) func(result string, took time.Duration) {
 	for _, result := range []string{"sent", "failed", "unknown"} {
 		m.sends.WithLabelValues(channel, result)
@@ -167,7 +169,7 @@ func (m *Metrics) RatingCounter(channel string) func(good bool) {
 	}
 }
 
-// Turn counts a turn that has ended.
+// Turn counts a turn that has ended with a result, and took d.
 func (m *Metrics) Turn(result string, d time.Duration) {
 	m.turns.WithLabelValues(result).Inc()
 	m.turnSeconds.WithLabelValues(result).Observe(d.Seconds())
@@ -192,8 +194,8 @@ func (m *Metrics) Model(try failover.Try) {
 	}
 }
 
-// Compaction counts an attempt to sum up a conversation, by its result.
+// Compaction counts an attempt to sum up the past of a conversation, by its result.
 func (m *Metrics) Compaction(result string) { m.compactions.WithLabelValues(result).Inc() }
 
-// Failover counts that model to was asked instead of model from.
+// Failover counts that the model to was asked because the model from did not answer.
 func (m *Metrics) Failover(from, to string) { m.failovers.WithLabelValues(from, to).Inc() }

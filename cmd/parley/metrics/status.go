@@ -11,16 +11,17 @@ import (
 	"parley/bus"
 )
 
-// Fleet holds what all processes share. Only one of them exports its metrics, so that
-// sums over the fleet are right.
+// Fleet holds the bus and the book, which all processes share. Only one process exports what is
+// counted there, so that sums over the fleet are right.
 type Fleet struct {
-	// Holder reports whether this process is the one that exports them; nil means always.
+	// Holder reports whether this process is the one that exports; nil means always.
 	Holder func() bool
 	Bus    bus.Inspector
 	Book   Book
 }
 
-// A Book counts the sends whose outcome is unknown, and the open requests to people.
+// A Book counts the messages of which nobody knows whether they were sent, and the approvals and
+// questions for which people are awaited.
 type Book interface {
 	// UnknownSends returns how many messages of each channel may or may not have been
 	// sent. Channels without any may be missing.
@@ -100,10 +101,10 @@ func (s *status) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// gauges is a function that exports one value of a metric.
+// A gauges is a function that exports one value of a metric, with a label if that is not "".
 type gauges func(d *prometheus.Desc, v float64, label string)
 
-// states exports for each name whether it is up, and returns the names.
+// states exports for each name 1 if it is up and 0 if it is not, and returns the names.
 func (g gauges) states(d *prometheus.Desc, all map[string]bool) (names []string) {
 	for name, up := range all {
 		names = append(names, name)
@@ -116,8 +117,8 @@ func (g gauges) states(d *prometheus.Desc, all map[string]bool) (names []string)
 	return names
 }
 
-// exportTopics exports every topic that exists, and also those that the configured
-// channels will have: an alert on a missing series would never fire.
+// exportTopics exports the queues of every topic that exists, and also of those that the
+// configured channels will have, because an alert on a series that is missing would never fire.
 func (s *status) exportTopics(ctx context.Context, channels []string, gauge gauges) {
 	topics, err := s.Fleet.Bus.Topics(ctx)
 	if err != nil {
@@ -142,7 +143,8 @@ func (s *status) exportTopics(ctx context.Context, channels []string, gauge gaug
 	}
 }
 
-// exportSends exports the number of unknown sends of each channel, also if it is 0.
+// exportSends exports for each channel how many messages may or may not have been sent, even if
+// there are none.
 func (s *status) exportSends(ctx context.Context, channels []string, gauge gauges) {
 	unknown, err := s.Fleet.Book.UnknownSends(ctx)
 	if err != nil {

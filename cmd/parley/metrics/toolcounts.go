@@ -13,7 +13,7 @@ type ToolCount struct {
 	Calls     int64
 	Failed    int64 // including timeouts
 	Timeouts  int64
-	Seconds   float64 // all calls together
+	Seconds   float64 // how long all calls took together
 	LastError string
 	LastAt    *time.Time
 }

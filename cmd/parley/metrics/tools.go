@@ -65,28 +65,29 @@ func (m *Metrics) Tool(tool, result string, d time.Duration) {
 	}
 }
 
-// AskEnded counts a request to people that has ended.
+// AskEnded counts an approval or a question that has ended, by how it ended.
 func (m *Metrics) AskEnded(result string) { m.tools.asks.WithLabelValues(result).Inc() }
 
-// TaskEnded counts a task of a sub-agent that has ended.
+// TaskEnded counts a task of a sub-agent that has ended, by how it ended.
 func (m *Metrics) TaskEnded(result string) { m.tools.tasks.WithLabelValues(result).Inc() }
 
-// ScheduleFired counts times at which schedules were due.
+// ScheduleFired counts n times at which a schedule was due, by what became of them.
 func (m *Metrics) ScheduleFired(result string, n int) {
 	m.tools.schedules.WithLabelValues(result).Add(float64(n))
 }
 
-// AuditLost counts an action that could not be recorded in the audit.
+// AuditLost counts an action whose record the audit could not store.
 func (m *Metrics) AuditLost() { m.tools.lost.Inc() }
 
-// Batch counts a group of calls that ran side by side.
+// Batch counts a group of tool calls that ran side by side: how many at once, and how much time
+// that saved.
 func (m *Metrics) Batch(concurrency int, saved time.Duration) {
 	m.tools.batches.Inc()
 	m.tools.widest.raise(float64(concurrency))
 	m.tools.saved.Add(max(0, saved.Seconds()))
 }
 
-// highest is a gauge that keeps the highest value.
+// A highest is a gauge that keeps the highest value that it was given.
 type highest struct {
 	prometheus.Gauge
 	mu  sync.Mutex

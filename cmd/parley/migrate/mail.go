@@ -15,7 +15,7 @@ import (
 	"parley/bus/sqlitebus"
 )
 
-// ErrDiffers says that the mail in the new bus is not the same as that in the old one.
+// ErrDiffers says that the messages in the new bus are not the same as those in the old one.
 var ErrDiffers = errors.New("what was taken is not the same")
 
 // Mail counts what was copied from a bus.
@@ -23,19 +23,20 @@ type Mail struct {
 	Messages  int64 `json:"messages"`
 	Mailboxes int   `json:"mailboxes"`
 	Dead      int64 `json:"dead_letters"`
-	Known     int64 `json:"known_ids"` // of messages that were published lately
+	Known     int64 `json:"known_ids"` // ids of messages that were published lately, which are refused if they come again
 	Pauses    int   `json:"pauses"`
 }
 
-// knownAtOnce is how many known ids, or dead letters, are copied or read in one request.
+// knownAtOnce is how many ids of known messages, or how many dead letters, are copied or read in
+// one request.
 const knownAtOnce = 500
 
-// copyBus copies the mail: waiting messages, dead letters, known ids and pauses. Each
-// step can be repeated after a crash: the intake recognises what it has received under
-// this migration's id.
+// copyBus copies what is in the bus: waiting messages, dead letters, the ids of messages that
+// were published lately, and pauses of topics. Each step can be repeated after a crash, because
+// the new bus recognises what it has received under this migration's id.
 //
-// The new bus begins to count its fences above every fence that a log or the old bus has
-// seen. Otherwise the logs would refuse its first leases as outdated.
+// The new bus begins to count its fences above every fence that a log or the old bus has seen.
+// Otherwise the logs would refuse its first leases as outdated.
 func (m *migration) copyBus(ctx context.Context) error {
 	fence, err := m.from.store.Fence(ctx)
 	if err != nil {
@@ -107,7 +108,7 @@ func (m *migration) copyKnownIDs(ctx context.Context) error {
 	return flush()
 }
 
-// copyPauses copies the pauses of topics that are not over yet.
+// copyPauses copies the pauses of topics, during which nothing is sent, that are not over yet.
 func (m *migration) copyPauses(ctx context.Context) error {
 	pauses, err := m.from.bus.Pauses(ctx)
 	if err != nil {
@@ -126,8 +127,8 @@ func (m *migration) copyPauses(ctx context.Context) error {
 	return nil
 }
 
-// compare reads the mail in the new bus and returns ErrDiffers if it is not what was
-// copied.
+// compare reads the messages in the new bus and returns ErrDiffers if they are not what was
+// copied; was is the checksum of that.
 func (m *migration) compare(ctx context.Context, was *tally) error {
 	is := newTally()
 	is.seed = was.seed

@@ -34,7 +34,7 @@ import (
 var (
 	// ErrNothing says that the home has nothing to copy.
 	ErrNothing = errors.New("there is nothing to take")
-	// ErrNowhere says that no place to copy to is named.
+	// ErrNowhere says that the new configuration names no place to copy to.
 	ErrNowhere = errors.New("no other place is named")
 	// ErrOther says that another migration was begun from this home or to this place.
 	ErrOther = errors.New("another migration was begun")
@@ -46,14 +46,14 @@ type Config struct {
 	// and BookFile are the files there.
 	Home                         string
 	BusFile, StoreFile, BookFile string
-	// Bus is where the mail is copied; without a URL the mail stays in the home.
+	// Bus is where the messages are copied to; if it has no URL they stay in the home.
 	Bus redisbus.Config
 	// StoreURL is the database to which the logs and the book are copied.
 	StoreURL string
 	// BusName and StoreName are those two URLs without passwords, for people.
 	BusName, StoreName string
 	Log                *slog.Logger
-	Point              func(name string) // called at each point where tests kill the process; may be nil
+	Point              func(name string) // called at each step, where a test may kill the process; may be nil
 }
 
 // A Report says what was copied.
@@ -66,7 +66,7 @@ type Report struct {
 	Took  time.Duration    `json:"took_ns"`
 }
 
-// A migration is one run of Run.
+// A migration is the state of one call of Run.
 type migration struct {
 	Config
 	note   Note
@@ -83,7 +83,7 @@ type migration struct {
 		book  *sqlbook.Book
 		moves *moves
 	}
-	intake *redisbus.Intake // writes into the new bus; nil if the mail stays
+	intake *redisbus.Intake // writes into the new bus; nil if the messages stay where they are
 }
 
 // Run copies everything, or goes on with what an earlier run has begun. It returns a
@@ -123,7 +123,7 @@ func Run(ctx context.Context, c Config) (r *Report, err error) {
 	return &m.report, nil
 }
 
-// plan decides which parts are copied, and under which id.
+// plan decides which parts are copied, and under which id of a migration.
 func (m *migration) plan() error {
 	note, err := Read(m.Home)
 	if err != nil {
@@ -170,8 +170,8 @@ func anyExists(files ...string) bool {
 	return false
 }
 
-// open opens both sides, the old bus first, whose lock keeps every other process from
-// opening the home.
+// open opens the home and the new places. The old bus comes first, because its lock keeps every
+// other process from opening the home.
 func (m *migration) open(ctx context.Context) (err error) {
 	if m.from.bus, err = sqlitebus.Open(ctx, sqlitebus.Config{Path: m.BusFile, Log: m.Log}); err != nil {
 		return err
@@ -221,9 +221,9 @@ func (m *migration) close() error {
 	return errors.Join(errs...)
 }
 
-// begin checks that everything can be copied, and then notes the migration on both sides,
-// in the home first: a database in which a migration has begun is not served, and the
-// home has to say which one that is. It returns done if an earlier run has copied all.
+// begin checks that everything can be copied, and then notes the migration on both sides, in the
+// home first: a database in which a migration has begun is not served, and only the home's note
+// tells the operator which database that is. It returns done if an earlier run has copied all.
 func (m *migration) begin(ctx context.Context) (done bool, err error) {
 	move, err := m.to.moves.find(ctx, m.note.ID)
 	if err != nil || move.done {

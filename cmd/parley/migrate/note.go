@@ -13,10 +13,11 @@ import (
 // The parts of a home that can be copied.
 const (
 	PartStore = "store" // the logs, and the book
-	PartBus   = "bus"   // the mail
+	PartBus   = "bus"   // the messages in the bus
 )
 
-// A Note is written in a home from which something was copied, or is being copied.
+// A Note says where the content of a home was copied, or is being copied. It is a file in that
+// home.
 type Note struct {
 	ID    string    `json:"id"`
 	Parts []string  `json:"parts"` // those that the latest migration copies
@@ -29,7 +30,7 @@ type Note struct {
 // Unfinished reports whether a migration was begun and has not ended.
 func (n Note) Unfinished() bool { return n.ID != "" && n.Done.IsZero() }
 
-// HasPart reports whether the latest migration copies a part.
+// HasPart reports whether the latest migration copies this part, PartStore or PartBus.
 func (n Note) HasPart(part string) bool { return slices.Contains(n.Parts, part) }
 
 // Places returns in words the places where the content of the home is now.
@@ -37,11 +38,11 @@ func (n Note) Places() string {
 	return strings.Join(slices.DeleteFunc([]string{n.Store, n.Bus}, func(s string) bool { return s == "" }), " and ")
 }
 
-// Path returns the path of the file with a home's note. Deleting it gives the migration
-// up.
+// Path returns the path of the file with a home's note. To delete the file is to give the
+// migration up.
 func Path(home string) string { return filepath.Join(home, "moved.json") }
 
-// Read reads a home's note. It is empty if nothing was ever copied.
+// Read reads a home's note. It returns an empty Note if nothing was ever copied.
 func Read(home string) (n Note, err error) {
 	if n, err = jsonfile.Read[Note](Path(home)); err != nil {
 		return n, fmt.Errorf("read what was taken from the home: %w", err)

@@ -1,5 +1,5 @@
-// Package models makes one model for each agent, which asks that agent's configured models
-// in turn.
+// Package models makes one model for each agent, which asks the models that are configured for
+// the agent in turn until one answers.
 //
 // models.go makes the models, prices.go finds what they cost.
 package models
@@ -31,13 +31,13 @@ import (
 // A Model is one configured model.
 type Model struct {
 	failover.Link
-	Table  string // the table that has its server: "model", or "models.NAME"
-	Named  string // the setting that names it: "model.name", "models.NAME.name" or "agents.NAME.model"
+	Table  string // the table of the settings of its server: "model", or "models.NAME"
+	Named  string // the setting that holds its name: "model.name", "models.NAME.name" or "agents.NAME.model"
 	Server string // its base URL; "" for the demo
 }
 
-// Lists holds for each agent the models that are asked for it, in their order. An agent for
-// which nobody answers has none.
+// Lists holds for each agent, by its name, the models that are asked, in their order. An agent
+// for which nothing is configured to answer has none.
 type Lists map[string][]Model
 
 // All returns the models of all agents, each once, those of the main agent first.
@@ -57,8 +57,8 @@ func (l Lists) All() []Model {
 	return all
 }
 
-// New makes the configured models of each agent. An agent for which nothing is configured
-// gets the demo. An error that the operator has to see to is a *config.SettingError.
+// New makes the configured models of each agent. An agent for which nothing is configured gets
+// the demo. An error that the operator can remedy in the settings is a *config.SettingError.
 func New(ctx context.Context, c *config.Config, log *slog.Logger) (Lists, error) {
 	list, err := Prices(c)
 	if err != nil {
@@ -91,8 +91,8 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (Lists, error)
 	return lists, nil
 }
 
-// newModel makes a model. If no name is configured, it asks the model's server for one. The
-// size of the model's window is known once `looking` is done.
+// newModel makes a model. If no name is configured, it asks the model's server for one. How many
+// tokens the model reads at once is asked in the background; it is known once looking is done.
 func newModel(ctx context.Context, all *config.Config, list prices.List, choice config.ModelChoice, log *slog.Logger, looking *sync.WaitGroup) (Model, error) {
 	table, c := choice.Table, all.Model
 	if name, ok := strings.CutPrefix(table, "models."); ok {
@@ -136,7 +136,7 @@ func newModel(ctx context.Context, all *config.Config, list prices.List, choice 
 	return made, nil
 }
 
-// clientConfig returns what a model's settings say to the client of its server.
+// clientConfig converts the settings of a model into those of the client that asks its server.
 func clientConfig(c config.Model, log *slog.Logger) openai.Config {
 	oc := openai.Config{
 		Name: c.Name, BaseURL: c.BaseURL, APIKey: string(c.APIKey), Window: c.Window, Blind: c.Vision == "off",
@@ -150,7 +150,8 @@ func clientConfig(c config.Model, log *slog.Logger) openai.Config {
 	return oc
 }
 
-// unknownPrice says where the price of a model is to be written.
+// unknownPrice returns the error for a model whose price is not known although cost is bounded;
+// it says where the price is to be written.
 func unknownPrice(c *config.Config, choice config.ModelChoice, name string) error {
 	const remedy = "price_input and price_output, the dollars for a million tokens, or price_input = 0 for a model on this machine or in its own network"
 	wrong := fmt.Sprintf("[budget] bounds what models may cost, and no price of %s is known: ", name)
@@ -168,23 +169,24 @@ func apiOf(setting string) openai.API {
 	return openai.API(setting)
 }
 
-// fleetID returns the id by which the fleet knows a model: the same account on the same
-// server.
+// fleetID returns an id of a model that is the same in all processes of a fleet: it is made of
+// the server, the model's name and the account's key.
 func fleetID(server, name, key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return server + " " + name + " " + hex.EncodeToString(sum[:4])
 }
 
-// Meters count what asking the models comes to.
+// Meters count how often models were asked and have failed.
 type Meters interface {
-	// Model counts one try.
+	// Model counts one try to get an answer from a model.
 	Model(try failover.Try)
-	// Failover counts that the model to was asked in the place of the model from.
+	// Failover counts that the model to was asked because the model from did not answer.
 	Failover(from, to string)
 }
 
-// Chains returns for each agent one model that asks all of the agent's models in turn. The
-// book shares with the whole fleet which of them are not asked for a while.
+// Chains returns for each agent, by its name, one model that asks all of the agent's models in
+// turn. A model that has failed is not asked for a while; the whole fleet knows that from the
+// book.
 func Chains(lists Lists, book channels.Notes, meters Meters, log *slog.Logger) map[string]llm.Model {
 	chains := map[string]llm.Model{}
 	for agent, all := range lists {

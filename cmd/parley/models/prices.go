@@ -42,7 +42,7 @@ func readPrices(file string) (list prices.List, err error) {
 	return prices.Read(raw)
 }
 
-// priceOf returns what a model costs: as the configuration says, or else as the list
+// priceOf returns what a model's tokens cost: as its settings say, or else as the list of prices
 // says; known is false if neither says it.
 func priceOf(c *config.Config, list prices.List, m Model, name string, s config.Model) (price llm.Price, known bool, err error) {
 	written := func(key string) bool { return c.Origin(m.Table+"."+key) != "" }

@@ -1,10 +1,9 @@
-// Package occasion says for whom a turn begins although nobody speaks: when something is
-// due, a job has ended or a program posts.
+// Package occasion says on whose behalf a turn begins that no person's message begins: because a
+// schedule is due, a job has ended or a program posts.
 //
-// Each such source publishes mail that begins a turn, and each checks again for whom: a
-// person may have lost their rights since, and a chat may have others in it. What a turn
-// may see of its person is decided here alone, and a source of turns that decides nothing
-// shows nothing.
+// Each such source publishes mail that begins a turn, and each checks again for whom: a person
+// may have lost their rights since, and a chat may have others in it. What a turn may see of its
+// person is decided here alone, and a source of turns that decides nothing shows nothing.
 package occasion
 
 import (
@@ -23,16 +22,17 @@ type Caller struct {
 	Private bool
 }
 
-// Program returns the Caller for a program, which owns nothing and of which nothing is
-// remembered.
+// Program returns the Caller for a program with that id. A program has no rights of an owner, and
+// nothing is remembered of it between conversations.
 func Program(id string) Caller { return Caller{Person: bus.Person{ID: id}, Program: true} }
 
-// An Admit decides whether turns may begin for somebody at an address now; it returns
-// false if not. An error says that this cannot be decided now.
+// An Admit decides whether turns may begin on somebody's behalf, at an address, now. It returns
+// the person with the rights that they have; false if no turn may begin. An error says that this
+// cannot be decided now.
 type Admit func(ctx context.Context, who bus.Person, at bus.Address) (Caller, bool, error)
 
-// Mail returns the message that begins a turn for the caller. The argument in has
-// everything but the fields that say for whom the turn is.
+// Mail returns the message that begins a turn for the caller: in, with the fields filled that say
+// for whom the turn is.
 func (c Caller) Mail(in bus.Inbound) bus.Inbound {
 	in.From, in.Private, in.Group, in.Mentioned = c.Person, c.Private, !c.Private, true
 	return in

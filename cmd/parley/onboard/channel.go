@@ -14,8 +14,8 @@ import (
 	"parley/cmd/parley/platforms"
 )
 
-// A channel has the settings of the channel that are written; without a platform there is
-// no channel.
+// A channel has the settings of the chat channel that onboard writes; without a platform no
+// channel is written.
 type channel struct {
 	platform, title string
 	tokens          []token
@@ -23,17 +23,18 @@ type channel struct {
 	owner           string
 }
 
-// A token is a token that a platform gives a bot, and the setting that holds it.
+// token returns one of a platform's tokens: from the file, if one is named, or from the
+// environment; otherwise it asks for the token. Flag is the flag that names the file.
 type token struct {
 	key string // the setting
 	secret
 }
 
-// noChannel is the choice to talk only in the terminal.
+// noChannel is the answer of a person who wants to talk to the bot only in the terminal.
 const noChannel = "none"
 
-// chooseChannel asks where people talk to the bot, and checks the tokens by asking the
-// platform who the bot is.
+// chooseChannel asks on which chat platform people will talk to the bot, and asks for its tokens.
+// It checks these by asking the platform who the bot is.
 func (c Command) chooseChannel(ctx context.Context, d *dialogue) (channel, error) {
 	p, err := c.choosePlatform(ctx, d)
 	if err != nil || p.Name == "" {
@@ -64,7 +65,8 @@ func (c Command) chooseChannel(ctx context.Context, d *dialogue) (channel, error
 	}
 }
 
-// choosePlatform asks for the platform; one without a name means none.
+// choosePlatform asks for the chat platform. It returns a Platform without a name if the person
+// wants none.
 func (c Command) choosePlatform(ctx context.Context, d *dialogue) (config.Platform, error) {
 	all := platforms.Settings()
 	var among []choice
@@ -93,7 +95,8 @@ func (c Command) choosePlatform(ctx context.Context, d *dialogue) (config.Platfo
 	return config.Platform{}, &UsageError{fmt.Sprintf("there is no platform %q: one of %s, %s", name, strings.Join(platforms.Names(), ", "), noChannel)}
 }
 
-// askTokens asks for the tokens of a channel that receives in the platform's usual way.
+// askTokens asks for the tokens that a channel of the platform needs if it receives messages in
+// the platform's usual way.
 func (c Command) askTokens(ctx context.Context, d *dialogue, p config.Platform) ([]token, error) {
 	files := map[string]string{"bot_token": c.TokenFile, "app_token": c.AppTokenFile}
 	flags := map[string]string{"bot_token": "--token-file", "app_token": "--app-token-file"}
@@ -171,8 +174,8 @@ func (ch channel) tryOut(ctx context.Context) (who string, err error) {
 	return who, err
 }
 
-// askOwner asks for the id of the bot's owner; "" leaves it to the link or code that
-// serve prints.
+// askOwner asks for the owner's id on the platform. It returns "" if the person does not know it:
+// then "parley serve" prints a link or code that makes whoever uses it first the owner.
 func (c Command) askOwner(ctx context.Context, d *dialogue, p config.Platform) (string, error) {
 	id := c.Owner
 	for {
@@ -194,14 +197,15 @@ func (c Command) askOwner(ctx context.Context, d *dialogue, p config.Platform) (
 	}
 }
 
-// The usual address for HTTP, and the word for none.
+// The address at which the HTTP server listens unless another is set, and the word that means
+// that there is none.
 const (
 	usualListen = "127.0.0.1:7275"
 	noListen    = "none"
 )
 
-// chooseListen returns where HTTP listens; "" means the usual place. It asks only if
-// another program, such as another bot's server, listens there already.
+// chooseListen returns the address at which the HTTP server is to listen; "" means the usual one.
+// It asks only if another program, such as another bot's server, listens there already.
 func (c Command) chooseListen(ctx context.Context, d *dialogue) (string, error) {
 	where := c.Listen
 	if where == "" {

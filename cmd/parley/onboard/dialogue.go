@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 )
 
-// A dialogue asks somebody at a terminal, a line at a time.
+// A dialogue asks a person at a terminal for settings, one line at a time.
 type dialogue struct {
 	in   *os.File
 	out  io.Writer
@@ -23,14 +23,14 @@ type dialogue struct {
 
 func (d *dialogue) say(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
 
-// errLeft says that the person has ended the dialogue.
+// errLeft says that the person has ended the dialogue before its end.
 var errLeft = errors.New("left before the end; nothing was written")
 
 // maxLine is the longest answer, in bytes.
 const maxLine = 4096
 
-// readLine reads a line that is typed. It reads a byte at a time, because what comes
-// after the line belongs to the next question, or to the program that is served then.
+// readLine reads a line that the person types. It reads a byte at a time, because what comes
+// after the line belongs to the next question, or to the server that runs then in this terminal.
 func (d *dialogue) readLine() (string, error) {
 	var typed []byte
 	for one := make([]byte, 1); len(typed) < maxLine; {
@@ -57,8 +57,8 @@ func checkTyped(typed []byte) (string, error) {
 	return text, nil
 }
 
-// await waits for the result of read, or until ctx is done. A read of a terminal cannot
-// be cancelled: it goes on until the process ends.
+// await returns the result of read, or an error as soon as ctx is done. A read of a terminal
+// cannot be cancelled: it goes on until the process ends.
 func await(ctx context.Context, read func() (string, error)) (string, error) {
 	type outcome struct {
 		text string
@@ -77,7 +77,7 @@ func await(ctx context.Context, read func() (string, error)) (string, error) {
 	}
 }
 
-// ask asks for a line; an empty one means the usual answer.
+// ask asks the person for a line. If the line is empty, ask returns the usual answer.
 func (d *dialogue) ask(ctx context.Context, what, usual string) (string, error) {
 	if usual != "" {
 		what += " [" + usual + "]"
@@ -113,7 +113,8 @@ func (d *dialogue) askSecret(ctx context.Context, what string) (string, error) {
 	})
 }
 
-// confirm asks a yes-or-no question.
+// confirm asks a yes-or-no question. If the person just presses Enter, it returns the usual
+// answer.
 func (d *dialogue) confirm(ctx context.Context, what string, usual bool) (bool, error) {
 	letters := "y/N"
 	if usual {
@@ -137,10 +138,11 @@ func (d *dialogue) confirm(ctx context.Context, what string, usual bool) (bool, 
 	}
 }
 
-// A choice is one of the possible answers to a question.
+// A choice is one of the possible answers to a question: its name, and what is shown for it.
 type choice struct{ name, title string }
 
-// choose asks for one of several, by its number or its name.
+// choose asks for one of several answers, which the person gives by its number or its name, and
+// returns its name.
 func (d *dialogue) choose(ctx context.Context, what string, among []choice) (string, error) {
 	d.say("\n%s", what)
 	for i, c := range among {

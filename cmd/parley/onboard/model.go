@@ -14,18 +14,18 @@ import (
 	"parley/tools/spelling"
 )
 
-// A model has the settings of the model that are written.
+// A model has the settings of the model that onboard writes.
 type model struct {
 	provider
 	name string
 	key  secret
 }
 
-// A secret is a key or token. The configuration only names its place: a variable that has
-// it, or a file of its own.
+// A secret is a key or token. The configuration file does not hold it but says where it is: in an
+// environment variable, or in a file of its own.
 type secret struct {
-	env   string // the variable
-	value string // the secret itself; with env, the variable's present value
+	env   string // the environment variable; "" if the secret is in a file
+	value string // the secret itself; if env is not "", the value that the variable has now
 }
 
 // chooseModel asks which model answers, and checks the server and the key by asking the
@@ -55,7 +55,8 @@ func (c Command) chooseModel(ctx context.Context, d *dialogue) (m model, err err
 	}
 }
 
-// askAgain says why a server lists no models, and asks whether to try another key.
+// askAgain tells the person why a server could not be asked for its models, and asks whether to
+// try another key.
 func (c Command) askAgain(ctx context.Context, d *dialogue, m model, err error) (bool, error) {
 	why := err.Error()
 	if refused, ok := errors.AsType[*llm.Error](err); ok {
@@ -77,7 +78,7 @@ func (c Command) askAgain(ctx context.Context, d *dialogue, m model, err error) 
 	return again, err
 }
 
-// chooseProvider asks whose model answers.
+// chooseProvider asks which provider's model is to answer.
 func (c Command) chooseProvider(ctx context.Context, d *dialogue) (p provider, err error) {
 	name := c.Provider
 	if name == "" && c.BaseURL != "" {
@@ -115,7 +116,7 @@ func (c Command) chooseProvider(ctx context.Context, d *dialogue) (p provider, e
 	return p, nil
 }
 
-// askOtherServer asks for the address of a server that is not in the table.
+// askOtherServer asks for the URL of a server that is not in the table of providers.
 func (c Command) askOtherServer(ctx context.Context, d *dialogue) (provider, error) {
 	p := provider{name: otherProvider, baseURL: c.BaseURL, env: "OPENAI_API_KEY"}
 	if p.baseURL == "" && !d.asks {
@@ -130,7 +131,8 @@ func (c Command) askOtherServer(ctx context.Context, d *dialogue) (provider, err
 	return p, nil
 }
 
-// askKey reads a provider's key from a file or the environment, or asks for it.
+// askKey returns a provider's key: from the file that a flag names, or from the environment;
+// otherwise it asks for the key.
 func (c Command) askKey(ctx context.Context, d *dialogue, p provider) (secret, error) {
 	if c.KeyFile != "" {
 		return readSecret(c.KeyFile)
@@ -173,7 +175,7 @@ func readSecret(file string) (secret, error) {
 // maxShown is how many models are listed to choose from.
 const maxShown = 30
 
-// chooseName asks which of a server's models answers.
+// chooseName asks which of a server's models is to answer; names are those that the server lists.
 func (c Command) chooseName(ctx context.Context, d *dialogue, p provider, names []string) (string, error) {
 	if c.Model != "" {
 		if len(names) > 0 && !slices.Contains(names, c.Model) {

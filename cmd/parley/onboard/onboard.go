@@ -19,8 +19,8 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// A Program has the functions of the command line that onboard calls once the settings
-// are written.
+// A Program has the functions of the command line that onboard calls: to find the file to write,
+// and to try what was written.
 type Program struct {
 	// File returns the path of the configuration file to write.
 	File func() (string, error)
@@ -36,8 +36,8 @@ type UsageError struct{ problem string }
 // Error says what to do.
 func (e *UsageError) Error() string { return e.problem }
 
-// missing returns the error that names a flag which must be given because nobody can be
-// asked.
+// missing returns the error for a flag that must be given because there is no person at a
+// terminal who can be asked; what says what the flag is for.
 func missing(flag, what string) error {
 	return &UsageError{fmt.Sprintf("nobody can be asked here, because this is no terminal: give %s (%s)", flag, what)}
 }
@@ -81,7 +81,8 @@ const (
 	demoQuestion = "write hello to hello.txt then list the files"
 )
 
-// Run asks for what the flags leave out, writes the settings, and ends in an answer.
+// Run asks for what the flags leave out, writes the settings, and lets the agent answer a first
+// question.
 func (c Command) Run(ctx context.Context, tty terminal.Terminal, p Program) error {
 	d := &dialogue{in: tty.In, out: tty.Err, asks: term.IsTerminal(int(tty.In.Fd()))}
 	file, err := p.File()
@@ -120,8 +121,8 @@ func (c Command) Run(ctx context.Context, tty terminal.Terminal, p Program) erro
 	return c.begin(ctx, d, p, s)
 }
 
-// mayWrite returns an error if a file may not be written. Otherwise it returns the name
-// under which the present file is kept; "" if there is none.
+// mayWrite returns an error if the configuration file may not be written. If there is a file
+// already, it returns the name to which that is renamed; otherwise "".
 func (c Command) mayWrite(ctx context.Context, d *dialogue, file string) (old string, err error) {
 	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -143,7 +144,7 @@ func (c Command) mayWrite(ctx context.Context, d *dialogue, file string) (old st
 	return nameForOld(file), nil
 }
 
-// begin serves the channel if the person wants that, or says how to go on.
+// begin serves the channel if the person wants that; otherwise it says how to go on.
 func (c Command) begin(ctx context.Context, d *dialogue, p Program, s settings) error {
 	ch := s.channel
 	if ch.platform == "" {
@@ -165,7 +166,7 @@ func (c Command) begin(ctx context.Context, d *dialogue, p Program, s settings) 
 	return p.Serve(ctx, s.file)
 }
 
-// secretsFolder is the folder of the secrets, beside the configuration file.
+// secretsFolder is the folder of the files that hold secrets, beside the configuration file.
 const secretsFolder = "secrets"
 
 func secretPath(file, name string) string {

@@ -6,18 +6,18 @@ import (
 	"parley/agent/openai"
 )
 
-// A provider is a company or a program whose models can be asked.
+// A provider is a company, or a program on the person's own machine, whose models can be asked.
 type provider struct {
 	name, title string
 	baseURL     string
-	env         string // the variable in which its users have their key
+	env         string // the environment variable in which its users usually have their key
 	model       string // the model to begin with; "" means to ask the server which models it has
 	local       bool   // it runs on the person's own machine and needs no key
 	window      int    // how many tokens it is asked to read at once; 0 leaves that to it
 }
 
-// ollamaWindow is enough for the instructions, the tools and a conversation, and not too
-// much for a small graphics card.
+// ollamaWindow is how many tokens a model that Ollama runs is asked to read at once: enough for
+// the instructions, the tools and a conversation, and not too much for a small graphics card.
 const ollamaWindow = 16_384
 
 // providers returns the providers that are offered, in that order.
@@ -65,5 +65,5 @@ func providerChoices() []choice {
 		choice{demoProvider, "none yet: the built-in demo, which understands a handful of requests"})
 }
 
-// fromText returns in words who a model is from.
+// fromText returns in words whose model it is, for the questions to the person.
 func (p provider) fromText() string { return cmp.Or(p.title, p.baseURL) }

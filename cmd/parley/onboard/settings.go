@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// settings has the values that are written: a configuration file, and a file for each
-// secret.
+// settings has everything that onboard writes: a configuration file, and a file for each secret.
 type settings struct {
 	file    string
 	old     string // what the present file is renamed to; "" if there is none
@@ -20,8 +19,8 @@ type settings struct {
 	listen  string // where HTTP listens; "" means the usual place
 }
 
-// nameForOld returns the name to which a file is renamed when another replaces it. No file
-// has that name yet.
+// nameForOld returns the name to which an existing file is renamed before a new one takes its
+// place. No file has that name yet.
 func nameForOld(file string) string {
 	dated := file + ".before-" + time.Now().Format("20060102-150405")
 	for name, n := dated, 2; ; name, n = dated+"-"+strconv.Itoa(n), n+1 {
@@ -87,8 +86,9 @@ func (s settings) secrets() map[string]string {
 	return all
 }
 
-// secretName returns the name of the file that has a secret or will have it: the given name,
-// or one with a number if that file holds another secret, which the old configuration names.
+// secretName returns the name of the file that has a secret or will have it: name or, if a file
+// of that name holds another secret, which the old configuration may need, the name with a
+// number.
 func (s settings) secretName(name string, k secret) string {
 	for numbered, n := name, 2; ; numbered, n = name+"-"+strconv.Itoa(n), n+1 {
 		path := secretPath(s.file, numbered)
