@@ -42,7 +42,7 @@ type pairingOwner struct {
 	Channel string `arg:"" optional:"" help:"The channel; needed where there are several."`
 }
 
-// fetchPairings returns all pairings.
+// fetchPairings returns all people who are admitted to the bot or ask to be.
 func fetchPairings(ctx context.Context, server *client.Client) ([]api.Pairing, error) {
 	var found struct{ Pairings []api.Pairing }
 	err := server.Get(ctx, "/v1/pairings", &found)
@@ -54,7 +54,7 @@ func (pairingList) Help() string {
 	return examples("parley pairing list", "parley --json pairing list")
 }
 
-// Run lists pairings.
+// Run lists who is admitted to the bot and who asks to be.
 func (pairingList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		all, err := fetchPairings(ctx, server)
@@ -77,7 +77,7 @@ func isRefusal(err error, code string) bool {
 // Help shows examples.
 func (pairingApprove) Help() string { return examples("parley pairing approve ABCD2345") }
 
-// Run admits the person who was given the code.
+// Run admits to the bot the person who was given the code.
 func (a pairingApprove) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var p api.Pairing
@@ -116,8 +116,8 @@ func (pairingOwner) Help() string {
 	return examples("parley pairing owner", "parley pairing owner telegram")
 }
 
-// Run makes a code for becoming the owner. The code may be the first thing that is
-// written into the home.
+// Run makes a code that makes whoever says it to the bot first its owner. It works before the
+// server was ever started.
 func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	cfg, err := c.load(tty, config.Options{})
 	if err != nil {
@@ -153,7 +153,8 @@ func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal.Terminal) er
 	})
 }
 
-// checkUnowned returns an error if the channel has an owner: a code would have no effect.
+// checkUnowned returns an error if the channel has an owner already, because then a code has no
+// effect.
 func checkUnowned(ctx context.Context, cfg *config.Config, server *client.Client, channel string) error {
 	if owners := cfg.Channels[channel].Access.Owners; len(owners) > 0 {
 		return fmt.Errorf("%s has an owner in the configuration, so a code makes no other: add the person's id to channels.%s.owners", channel, channel)

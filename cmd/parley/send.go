@@ -39,7 +39,7 @@ func (sendCmd) Help() string {
 	return examples(`parley send --to oncall "it works"`, `make 2>&1 | parley send --to slack:C0BUILDS --key build-7`, `parley send --to telegram:42 --file report.pdf --wait "the report"`)
 }
 
-// Run gives a message to the server, and with --wait reports what became of it.
+// Run gives a message to the server and, with --wait, waits for the outcome and reports it.
 func (c sendCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	body, err := c.requestBody(tty)
 	if err != nil {
@@ -94,15 +94,16 @@ func (c sendCmd) requestBody(tty terminal.Terminal) (map[string]any, error) {
 	return body, nil
 }
 
-// A delivery is what has become of a message. Session is where the agent answers to whom it
-// was sent; "" if it was sent to people.
+// A delivery says how far a message has come. Session is the session in which the agent answers
+// it; "" if it was sent to people.
 type delivery struct {
 	outbox.Status
 	Session string `json:"session,omitempty"`
 }
 
-// awaitOutcome asks the server until every destination has an outcome, or the time is up.
-// It goes on while the server is away: the message stays.
+// awaitOutcome asks the server again and again until the message was sent or has failed at each
+// destination, or the time is up. If the server is away it goes on asking, because the message is
+// kept.
 func (c sendCmd) awaitOutcome(ctx context.Context, server *client.Client, s delivery) (delivery, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
@@ -158,8 +159,8 @@ func printStatus(out io.Writer, asJSON bool, s delivery) error {
 	return err
 }
 
-// An outcomeError reports that a message that was waited for was not sent, with the exit
-// code for that.
+// An outcomeError says that a message, for which the command has waited, was not sent, with the
+// exit code that tells scripts why.
 type outcomeError struct {
 	code int
 	msg  string
@@ -167,8 +168,8 @@ type outcomeError struct {
 
 func (e *outcomeError) Error() string { return e.msg }
 
-// errorOfStatus returns nil if everything was sent, else an error about the worst that
-// happened.
+// errorOfStatus returns nil if the message was sent everywhere, else an error about the worst
+// outcome among its destinations.
 func errorOfStatus(s delivery) error {
 	has := map[string][]string{}
 	for _, d := range s.Destinations {

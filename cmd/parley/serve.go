@@ -79,7 +79,7 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) er
 	return err
 }
 
-// install writes the systemd unit that starts serve with this configuration.
+// install writes the systemd unit that starts "parley serve" with this configuration.
 func (c serveCmd) install(flags *cli, tty terminal.Terminal) error {
 	if runtime.GOOS != "linux" {
 		return errors.New("--install writes a unit of systemd, which is Linux's")
@@ -124,8 +124,8 @@ func parseRole(list string) (server.Role, error) {
 	return role, nil
 }
 
-// serveModels returns the models of a server; an agent for which none is configured has
-// none. If no agent has any, the server only sends.
+// serveModels returns the models of a server; an agent for which none is configured has none. If
+// no agent has any, the server only sends messages and answers none.
 func serveModels(ctx context.Context, cfg *config.Config, log *slog.Logger) (models.Lists, error) {
 	if !cfg.AnyModel() {
 		return nil, nil
@@ -149,8 +149,8 @@ func newLogger(cfg *config.Config, out io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(out, o))
 }
 
-// formatDurations writes durations as people do, such as 1.5s; JSON would have them in
-// nanoseconds.
+// formatDurations makes a log write durations as people do, such as 1.5s; in JSON they would be
+// numbers of nanoseconds.
 func formatDurations(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		return slog.String(a.Key, a.Value.Duration().String())
@@ -158,8 +158,8 @@ func formatDurations(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// errorLogger returns the logger of commands whose output is their result: it logs errors
-// alone.
+// errorLogger returns the logger of commands whose output is their result: it logs nothing but
+// errors.
 func errorLogger(out io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{
 		Level: slog.LevelError,

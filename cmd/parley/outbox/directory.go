@@ -10,7 +10,8 @@ import (
 	"parley/tools/spelling"
 )
 
-// An UnknownError says that a destination names nothing that is configured.
+// An UnknownError says that a message's destination names a target or a channel that is not
+// configured.
 type UnknownError struct {
 	What    string // "target" or "channel"
 	Name    string
@@ -30,7 +31,8 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("%s; there is: %s", text, strings.Join(e.Known, ", "))
 }
 
-// A Directory finds the addresses that people, programs and models name.
+// A Directory finds the addresses for the names that people, programs and models give as
+// destinations.
 type Directory struct {
 	Targets  map[string][]bus.Address // by name
 	Channels []string                 // the names of channels that have addresses
@@ -55,7 +57,7 @@ func (d Directory) Find(name string) ([]bus.Address, error) {
 	return []bus.Address{a}, nil
 }
 
-// CheckChannel returns an *UnknownError for a name of no channel.
+// CheckChannel returns an *UnknownError if there is no channel of that name.
 func (d Directory) CheckChannel(name string) error {
 	if slices.Contains(d.Channels, name) {
 		return nil

@@ -23,7 +23,8 @@ import (
 	"parley/channels"
 )
 
-// FallbackTarget is the name of the target that takes what cannot be delivered.
+// FallbackTarget is the name of the target to which messages go that cannot be delivered where
+// they were sent.
 const FallbackTarget = "fallback"
 
 // idPrefix begins the id of every submission.
@@ -38,10 +39,10 @@ type Request struct {
 	// Subject links the request to earlier messages of the same origin: see bus.Outbound.
 	Subject string
 	Expires time.Time // zero means never
-	Urgent  bool      // goes past the cap of a mailbox, by bus.UrgentBeyond messages
-	NoBound bool      // an urgent request goes past the cap without a limit
-	// Key is the Idempotency-Key, "" for none, and Digest stands for the whole
-	// request: the same key with another digest gives channels.ErrOtherBody.
+	Urgent  bool      // it may exceed the cap of a mailbox, by bus.UrgentBeyond messages
+	NoBound bool      // if it is urgent, it may exceed the cap by any number
+	// Key is the Idempotency-Key, by which a repeated request is recognised; "" for none. Digest
+	// stands for the whole request: the same key with another digest gives channels.ErrOtherBody.
 	Key    string
 	Digest string
 }
@@ -72,8 +73,8 @@ type Outbox struct {
 	large sync.Mutex // held while a large file is published
 }
 
-// A FullError says which destinations have no room. Those that it does not name
-// were accepted; the same request with the same Idempotency-Key completes it.
+// A FullError says for which destinations too many messages wait already. For all others the
+// request was accepted; the same request with the same Idempotency-Key completes it.
 type FullError struct {
 	ID   string // the submission's
 	Full []bus.Address
@@ -99,16 +100,16 @@ func (e *FullError) Unwrap() error {
 	return bus.ErrFull
 }
 
-// Accept records a request and publishes it to each destination. When it returns nil all
-// of that is durable. When the same request is accepted again under the same key, it is
-// published again under the same ids and the result is the same, with its present State.
-// A request that has expired is recorded as failed, and not published.
+// Accept records a request and publishes it to each destination. When it returns nil all of that
+// is durable. When the same request comes again under the same key, it is published again under
+// the same ids, and the result is the same but for the state of the messages, which is that of
+// now. A request that has expired is recorded as failed, and not published.
 //
-// Mailboxes have no transaction in common, so with several destinations some
-// may be full and others not: the rest is accepted all the same, and the
-// *FullError (a bus.ErrFull) names those that are full. Other errors are
-// *UnknownError, *InvalidError, channels.ErrOtherBody, bus.ErrInvalid, or mean
-// that it is not known to be durable: accept the same request again.
+// Mailboxes have no transaction in common, so with several destinations some may be full and
+// others not: the rest is accepted all the same, and the *FullError (a bus.ErrFull) names those
+// that are full. Other errors are *UnknownError, *InvalidError, channels.ErrOtherBody and
+// bus.ErrInvalid. Any further error means that it is not known whether the request is durable:
+// then the caller should accept the same request again.
 func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 	to, err := o.Resolve(r.To)
 	if err != nil {
@@ -133,8 +134,8 @@ func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 	return queuedStatus(p), nil
 }
 
-// Record records a request with its destinations and publishes nothing; the caller does
-// that. A submission that exists under the same key is returned instead.
+// Record records a request with its destinations and publishes nothing, because the caller does
+// that. If there is a record under the same key, it returns that one instead.
 func (o *Outbox) Record(ctx context.Context, r Request, to []bus.Address) (channels.Submission, error) {
 	p, _, err := o.Book.Accept(ctx, channels.Submission{
 		ID: idPrefix + rand.Text(), Origin: r.Origin, Key: r.Key, Digest: r.Digest,

@@ -28,8 +28,8 @@ const (
 	// maxCopies is how many bytes one request's file may take on the bus, where each
 	// destination has a copy.
 	maxCopies = 100 << 20
-	// largeFile is the size, in bytes, above which files are published one after the
-	// other.
+	// largeFile is the size, in bytes, above which a file's copies are published one after the
+	// other, and not side by side.
 	largeFile = 256 << 10
 )
 
@@ -55,8 +55,8 @@ func checkCopies(f *bus.File, destinations int) error {
 		len(f.Data), maxCopies/len(f.Data), destinations)}
 }
 
-// isFileName reports whether a name is no path and does no harm in the headers in which
-// platforms are told it.
+// isFileName reports whether a name can be a file's: it is no path, and can do no harm in the
+// headers in which it is sent to platforms.
 func isFileName(name string) bool {
 	return !markup.Blank(name) && name != "." && name != ".." && len(name) <= maxFileName &&
 		bus.IsClean(name) && !strings.ContainsAny(name, `/\"`)

@@ -11,14 +11,14 @@ import (
 	"parley/channels"
 )
 
-// Codes of messages that were not sent, besides those of the platforms.
+// Codes that say why a message was not sent, besides those of the platforms.
 const (
 	codeExpired = "expired"
 	codeGivenUp = "given_up"
 	codeUnknown = "unknown"
 )
 
-// A Status is the state of a submission.
+// A Status says how far a request has come: the state of its message at each destination.
 type Status struct {
 	ID           string        `json:"id"`
 	Destinations []Destination `json:"destinations"`
@@ -79,8 +79,9 @@ func (o *Outbox) status(ctx context.Context, p channels.Submission) (Status, err
 	return s, nil
 }
 
-// lookUp fills in the state of one message from the book. A message that the book does
-// not have waits, unless it has expired or became a dead letter unread.
+// lookUp reads the state of one message from the book into d. If the book does not have the
+// message, it still waits, unless it has expired or the Dispatcher could not read it and has made
+// it a dead letter.
 func (o *Outbox) lookUp(ctx context.Context, p channels.Submission, id string, to bus.Address, d *Destination) error {
 	send, err := o.newest(ctx, id)
 	switch {
@@ -107,8 +108,8 @@ func (o *Outbox) expired(p channels.Submission) bool {
 	return !p.Expires.IsZero() && !o.now().Before(p.Expires)
 }
 
-// newest returns the send of a message; if it was replayed from the dead letters and
-// begun anew, that of its last replay.
+// newest returns the book's record of the sending of a message; if it was replayed from the dead
+// letters and sent anew, that of its last replay.
 func (o *Outbox) newest(ctx context.Context, id string) (channels.Send, error) {
 	send, err := o.Book.Lookup(ctx, id)
 	for n := 1; err == nil && send.State() == channels.Failed; n++ {
@@ -122,7 +123,7 @@ func (o *Outbox) newest(ctx context.Context, id string) (channels.Send, error) {
 }
 
 const (
-	buriedAfter = time.Minute // younger messages are not looked for among the dead letters
+	buriedAfter = time.Minute // messages younger than this are not looked for among the dead letters
 	buriedMost  = 1000        // how many dead letters are looked through
 )
 
@@ -145,8 +146,8 @@ func (o *Outbox) findDead(ctx context.Context, p channels.Submission, id string,
 	return nil
 }
 
-// fillFallback fills in the state of a message at the fallback: at the address where it
-// got furthest.
+// fillFallback fills in the state of a message that went to the fallback target instead. Of the
+// target's addresses it takes the one where the message got furthest.
 func (o *Outbox) fillFallback(ctx context.Context, id string, d *Destination) error {
 	better := map[string]int{channels.Failed: 1, channels.Queued: 2, channels.Unsure: 3, channels.Sent: 4}
 	best, places := 0, len(o.Targets()[FallbackTarget])
@@ -169,8 +170,8 @@ func (o *Outbox) fillFallback(ctx context.Context, id string, d *Destination) er
 	return nil
 }
 
-// failure returns why a message was not sent, or that nobody can tell; nil if neither is
-// so.
+// failure returns why a message was not sent, or that nobody can tell whether it was; nil if it
+// was sent or still waits.
 func failure(s channels.Send) *bus.Failure {
 	switch s.State() {
 	case channels.Unsure:
@@ -185,7 +186,7 @@ func failure(s channels.Send) *bus.Failure {
 	return nil
 }
 
-// refusal returns a code with its explanation.
+// refusal returns one of these codes with its explanation in words.
 func refusal(code string) *bus.Failure {
 	f := &bus.Failure{Code: code}
 	switch code {

@@ -1,8 +1,8 @@
-// Package outfiles handles the files that agents send: they are copied from a workspace,
-// named on the bus, and removed once they were sent.
+// Package outfiles handles the files that agents send: they are copied from a workspace, the
+// message on the bus refers to the copies, and these are removed once they were sent.
 //
-// outfiles.go copies files from a workspace and gives them to dispatchers, and sweep.go
-// removes what a crash has left.
+// outfiles.go copies files from a workspace and gives them to dispatchers, and sweep.go removes
+// what a crash has left.
 package outfiles
 
 import (
@@ -34,7 +34,7 @@ type Dir interface {
 	Open(path string) (fs.File, error)
 }
 
-// A Letter describes the messages that files are sent with.
+// A Letter describes the messages with which files are to be sent.
 type Letter struct {
 	Session string
 	Call    string   // the tool call that sends the files
@@ -42,8 +42,8 @@ type Letter struct {
 	Most    int64    // the most bytes of one file
 }
 
-// maxTries is how often Keep tries: a copied file may be removed meanwhile, if an earlier
-// attempt at the same call was cut off and its messages are sent just now.
+// maxTries is how often Keep tries to copy files. A copy may be removed while Keep runs, if an
+// earlier attempt at the same call was cut off and its messages are sent just now.
 const maxTries = 10
 
 // Keep copies files from a session's directory, and records that the messages of a letter
@@ -138,7 +138,8 @@ func (f Files) Read(file bus.FileRef) ([]byte, error) {
 	return content, err
 }
 
-// Refer implements enclosure.Store: it records that a message refers to files.
+// Refer implements enclosure.Store: it records that a message still needs these files, so that
+// they are not removed.
 func (f Files) Refer(session, message string, files []bus.FileRef) error {
 	for _, ref := range refs(files) {
 		err := f.Store.Refer(outgoing.Reference{Ref: ref, Session: session, Message: message})
@@ -152,7 +153,8 @@ func (f Files) Refer(session, message string, files []bus.FileRef) error {
 	return nil
 }
 
-// Release implements enclosure.Store: it removes a message's references to files.
+// Release implements enclosure.Store: it records that a message no longer needs these files; a
+// file that no message needs is removed.
 func (f Files) Release(message string, files []bus.FileRef) error {
 	var errs []error
 	for _, ref := range refs(files) {
@@ -161,10 +163,10 @@ func (f Files) Release(message string, files []bus.FileRef) error {
 	return errors.Join(errs...)
 }
 
-// ReleaseSent removes the references of those messages that were sent before, by an earlier
-// attempt at their call. Nobody else would: who sends a message releases its files after the
-// book has it as sent, and may have done so before this attempt referred to them again. For
-// the same reason no file of a message is removed that is still to be sent.
+// ReleaseSent releases the files of those messages in outs that an earlier attempt at the same
+// tool call has sent already. Nobody else would: whoever sends a message releases its files once
+// the book has it as sent, and may have done so before this attempt recorded that the message
+// needs them. For the same reason no file of a message is released that is still to be sent.
 func (f Files) ReleaseSent(ctx context.Context, book channels.Sends, outs []bus.Outbound) error {
 	for _, out := range outs {
 		sent, err := book.Lookup(ctx, out.ID)
@@ -181,12 +183,13 @@ func (f Files) ReleaseSent(ctx context.Context, book channels.Sends, outs []bus.
 	return nil
 }
 
-// isOpen reports whether a part is still to be sent.
+// isOpen reports whether a part of a message is still to be sent.
 func isOpen(p channels.SentPart) bool {
 	return p.State == channels.Queued || p.State == channels.Sending || p.State == channels.Drafted
 }
 
-// refs returns the folders that files are in, each once; all files of one call share one.
+// refs returns the folders that files are in, each once; all files of one tool call are in one
+// folder.
 func refs(files []bus.FileRef) []string {
 	var all []string
 	for _, f := range files {
@@ -203,8 +206,8 @@ func (f Files) Remove(ctx context.Context, session string) (bool, error) {
 	return f.Store.Remove(ctx, session)
 }
 
-// Forget removes the files of messages that were taken off the bus, and of messages whose
-// ids are made of theirs.
+// Forget removes the files of messages that were taken off the bus, and of the messages that
+// dispatchers have made of those.
 func (f Files) Forget(ctx context.Context, session string, messages []string) error {
 	all, err := f.Store.References(ctx, session)
 	if err != nil {

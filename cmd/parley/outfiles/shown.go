@@ -29,7 +29,8 @@ func ShownPaths(text string) []string {
 	return paths
 }
 
-// isElsewhere reports whether an image's address leads out of the workspace.
+// isElsewhere reports whether an image is not in the workspace: its address is a URL, or a path
+// that leads out.
 func isElsewhere(to string) bool {
 	scheme, _, ok := strings.Cut(to, ":")
 	return strings.HasPrefix(to, "//") || strings.HasPrefix(to, "#") || ok && !strings.ContainsAny(scheme, "/. ")

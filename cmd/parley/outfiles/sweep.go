@@ -16,8 +16,8 @@ import (
 
 const (
 	sweepEvery = 6 * time.Hour
-	// sweepAfter is the least age of an unknown file that is removed: the call of a
-	// younger one may still run.
+	// sweepAfter is how old a file must be to be removed if no message is known that needs it:
+	// the tool call that has copied a younger one may still run.
 	sweepAfter = 24 * time.Hour
 	holdName   = "outgoing"
 )
@@ -32,8 +32,8 @@ type Sweeper struct {
 	Log  *slog.Logger
 }
 
-// Run sweeps from time to time until ctx is done. In a fleet only the holder of
-// "outgoing" does so.
+// Run removes such files from time to time until ctx is done. In a fleet only the process that
+// holds the name "outgoing" does so.
 func (s Sweeper) Run(ctx context.Context, holder bus.Holder) error {
 	err := bus.WhileHeld(ctx, holder, holdName, func(held context.Context) error {
 		for held.Err() == nil {

@@ -17,11 +17,12 @@ import (
 const (
 	// pieceBytes is how many bytes go into one file; every platform accepts that.
 	pieceBytes = 7 << 20
-	// lineBytes is the longest line, in bytes; such a line is a file of its own.
+	// lineBytes is how long a line may be, in bytes. A line longer than pieceBytes is a file of
+	// its own.
 	lineBytes = 10 << 20
 )
 
-// A line is an entry of the log as it is exported.
+// A line is one line of an export: an entry of a session's log, or one of the kinds below.
 type line struct {
 	Session string          `json:"session"`
 	At      time.Time       `json:"at"`
@@ -131,7 +132,7 @@ func (f *exporting) addMemory(ctx context.Context) error {
 	return f.add(ctx, line{At: f.Until, Kind: kindMemory, Person: f.Person, Data: text})
 }
 
-// An exporting is an export that is being made.
+// An exporting is the state of an export while its files are made.
 type exporting struct {
 	desk *Desk
 	id   string // of the command
@@ -141,7 +142,8 @@ type exporting struct {
 	remembered            bool
 }
 
-// add writes a line into the file that is being made, or into the next.
+// add writes a line into the file that is being made; if that is full, it sends the file and
+// begins the next.
 func (f *exporting) add(ctx context.Context, l line) error {
 	raw, err := json.Marshal(l)
 	if err != nil {
@@ -173,8 +175,8 @@ func (f *exporting) send(ctx context.Context, text string) error {
 	return err
 }
 
-// linesOf yields the entries of a session that the person said, and those that answer
-// them. What others said is left out.
+// linesOf yields those entries of a session that the person of the request said, and those that
+// answer them. What others said is left out.
 func (d *Desk) linesOf(ctx context.Context, key string, r request) func(func(line, error) bool) {
 	return func(yield func(line, error) bool) {
 		theirs := map[string]bool{} // turns
@@ -202,8 +204,8 @@ func (d *Desk) linesOf(ctx context.Context, key string, r request) func(func(lin
 	}
 }
 
-// isTheirs reports whether an entry is what a person said, to a question or of their own,
-// or an answer in a turn of theirs.
+// isTheirs reports whether an entry belongs to the export of a person: they said it, or it is an
+// answer in a turn of theirs, which turn says.
 func isTheirs(e sessions.Entry, person string, turn bool) bool {
 	switch e.Kind {
 	case sessions.KindUser, sessions.KindCommand, sessions.KindAskEnded:

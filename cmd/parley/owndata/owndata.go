@@ -29,15 +29,15 @@ const (
 )
 
 const (
-	confirmWithin = 10 * time.Minute // "/forget yes" after "/forget"
-	exportEvery   = 10 * time.Minute // of one person
-	sweepEvery    = time.Minute      // for what others have left undone
+	confirmWithin = 10 * time.Minute // how soon "/forget yes" must come after "/forget"
+	exportEvery   = 10 * time.Minute // how long a person must wait until the next export
+	sweepEvery    = time.Minute      // how often is looked for requests that another process has left undone
 )
 
 // The subjects of the book's notes.
 const (
-	askedToForget = "forget_asked" // about a person: the id of their command
-	exported      = "exported"     // likewise
+	askedToForget = "forget_asked" // about a person: the id of their command /forget
+	exported      = "exported"     // about a person: the id of their last command /export
 	undone        = "own_data"     // about a command: the request, as JSON
 )
 
@@ -64,7 +64,7 @@ type Ratings interface {
 	RatingsBy(ctx context.Context, person string) ([]channels.Rating, error)
 }
 
-// Memories looks up what is remembered about a person.
+// Memories looks up what agents remember about a person.
 type Memories interface {
 	Recall(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
 }
@@ -81,7 +81,7 @@ type Config struct {
 	// Schedules are exported too.
 	Schedules Schedules
 	Eraser    func() Eraser               // as it is configured now
-	Prefix    func(channel string) string // of commands
+	Prefix    func(channel string) string // returns what commands begin with on a channel, such as "/"
 	Log       *slog.Logger
 	Now       func() time.Time // nil is time.Now
 }
@@ -127,7 +127,8 @@ func (d *Desk) Handle(ctx context.Context, in bus.Inbound) error {
 	return d.reply(ctx, in, fmt.Sprintf("Say `%[1]sforget` to read what would be erased, and `%[1]sforget yes` to erase it.", d.Prefix(in.At.Channel)))
 }
 
-// explain tells the person what would be erased, and records that it has.
+// explain tells the person what would be erased and how to confirm that, and records that they
+// were told.
 func (d *Desk) explain(ctx context.Context, in bus.Inbound) error {
 	alone, shared, err := d.Store.SessionsOf(ctx, in.From.ID)
 	if err != nil {
@@ -178,7 +179,8 @@ func (d *Desk) handleExport(ctx context.Context, in bus.Inbound) error {
 	return d.Notes.Note(ctx, exported, in.From.ID, in.ID)
 }
 
-// record makes a request durable, and wakes Run.
+// record writes a request to the book, so that it is carried out even if this process dies, and
+// wakes Run.
 func (d *Desk) record(ctx context.Context, in bus.Inbound) error {
 	raw, err := json.Marshal(request{Do: in.Text, Person: in.From.ID, To: in.At, Quote: in.ReplyTo, Until: d.Now()})
 	if err != nil {
@@ -194,8 +196,8 @@ func (d *Desk) record(ctx context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// reply answers a command itself. If the command comes again, because the answer to the
-// platform was lost, its answer has the same id.
+// reply answers a command at once. If the platform delivers the command again, the answer has the
+// same id and is sent only once.
 func (d *Desk) reply(ctx context.Context, in bus.Inbound, text string) error {
 	return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(in.ID), To: in.At, ReplyTo: in.ReplyTo, Text: text})
 }

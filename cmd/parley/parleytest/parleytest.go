@@ -39,7 +39,7 @@ var Binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// The names and times that all worlds share.
+// The names and times that the tests' bots share.
 const (
 	// Token is the bot's token for Telegram, and Owner the person who owns the bot there.
 	Token = "4242:test-token-of-the-bot-000000000000000"
@@ -52,8 +52,8 @@ const (
 	SlackApp = "xapp-1-parley-test"
 )
 
-// A World has a fake Telegram, a scripted model server, and the home of the bot between
-// them.
+// A World is what the program runs in during a test: a fake Telegram, a scripted model server,
+// and the directory of the bot's data.
 type World struct {
 	T        *testing.T
 	Telegram *telegramtest.Server
@@ -62,8 +62,8 @@ type World struct {
 	File     string
 }
 
-// New makes a world in which user 1 owns the bot and the users 2 to 999
-// may talk to it. more is added to the configuration.
+// New makes a world in which user 1 owns the bot and the users 2 to 999 may talk to it. more is
+// text that is added to the configuration file.
 func New(t *testing.T, script agenttest.Script, more string) *World {
 	t.Helper()
 	w := &World{T: t, Telegram: telegramtest.New(Token, "parleybot"), Model: agenttest.New(script), Home: t.TempDir()}
@@ -98,7 +98,7 @@ func (w *World) Command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// A Process is a running serve.
+// A Process is a running "parley serve".
 type Process struct {
 	w      *World
 	Cmd    *exec.Cmd
@@ -106,7 +106,7 @@ type Process struct {
 	Ended  chan error
 }
 
-// Serve starts serve; env is added to its environment.
+// Serve starts "parley serve"; env is added to its environment.
 func (w *World) Serve(env ...string) *Process {
 	w.T.Helper()
 	p := w.process("serve")
@@ -114,7 +114,8 @@ func (w *World) Serve(env ...string) *Process {
 	return p.start()
 }
 
-// ServeAs starts serve with a role, in a home of its own, as one process of a fleet.
+// ServeAs starts "parley serve" with a role, as one process of a fleet, in a home directory of
+// its own.
 func (w *World) ServeAs(role string) *Process {
 	w.T.Helper()
 	own := *w
@@ -157,7 +158,7 @@ func (p *Process) Kill() {
 	}
 }
 
-// Stop waits until nothing waits on the bus, and then ends serve with SIGTERM.
+// Stop waits until no message waits on the bus, and then ends the server with SIGTERM.
 func (p *Process) Stop() {
 	p.w.T.Helper()
 	WaitFor(p.w.T, "serve to be up", func() bool { return strings.Contains(p.Stderr.String(), `"serving"`) })
@@ -181,8 +182,8 @@ func (p *Process) HasEnded() bool {
 	}
 }
 
-// WaitServing waits until serve is up: a chat that came before would open the home
-// itself.
+// WaitServing waits until the server accepts requests, so that a command that comes next finds it
+// and does not open the home itself.
 func (p *Process) WaitServing() {
 	p.w.T.Helper()
 	WaitFor(p.w.T, "serve to be up", func() bool { return strings.Contains(p.Stderr.String(), `"serving"`) })
@@ -203,7 +204,7 @@ func (w *World) Count(file, query string) int {
 	return int(n.Int64)
 }
 
-// WaitKilled waits until serve has killed itself at a crashpoint.
+// WaitKilled waits until the process has killed itself at a crashpoint.
 func (p *Process) WaitKilled() {
 	p.w.T.Helper()
 	select {
@@ -279,14 +280,14 @@ func EchoModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("you said " + r.Said())
 }
 
-// InterruptedSends counts the sends of which nobody knows whether they arrived: each may
-// have arrived once more than it should.
+// InterruptedSends returns how many sends were cut off, so that nobody knows whether they
+// arrived. For each of these, one message more than expected may have arrived.
 func (w *World) InterruptedSends() int {
 	w.T.Helper()
 	return w.Count("book.db", "SELECT sum(interrupted) FROM parts")
 }
 
-// FilesWith returns the files below dir that contain a text.
+// FilesWith returns the names of the files below dir that contain a text.
 func FilesWith(t *testing.T, dir, text string) []string {
 	t.Helper()
 	var found []string

@@ -10,10 +10,9 @@ import (
 	"testing"
 )
 
-// FreeAddress returns an address on which nobody listens. Its port is none that the
-// system gives to outgoing connections, so a server gets it again after a restart. No
-// other test, of whatever process, gets the address meanwhile: a lock on a file for the
-// port sees to that.
+// FreeAddress returns an address on which nobody listens. The system gives its port to no
+// outgoing connection, so a server that is restarted gets it again. A lock on a file for the port
+// keeps other tests, also of other processes, from getting the same address.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {

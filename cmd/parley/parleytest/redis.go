@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// A Redis is a Redis server that a test may kill. It writes every change to the kernel
-// before it answers. With everysec it would hold changes back while a busy disk is slow
-// (docs/reliability.md), and these tests are not about the disk.
+// A Redis is a Redis server that a test may kill. It writes every change to its file before it
+// answers. With Redis's usual setting, appendfsync everysec, it would hold changes back while a
+// busy disk is slow (docs/reliability.md), and these tests are not about the disk.
 type Redis struct {
 	t    testing.TB
 	name string

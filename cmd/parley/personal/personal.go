@@ -35,7 +35,7 @@ type Book interface {
 type Desk struct {
 	Book   Book
 	Bus    bus.Bus
-	Prefix func(channel string) string // of commands
+	Prefix func(channel string) string // returns what commands begin with on a channel, such as "/"
 	Now    func() time.Time            // nil is time.Now
 }
 
@@ -66,7 +66,8 @@ func (d *Desk) Handle(ctx context.Context, in bus.Inbound) error {
 	return d.link(ctx, in, words)
 }
 
-// maxShown is how many bytes are shown in a message; longer content is sent as a file.
+// maxShown is how many bytes of what is remembered are shown in a message; longer content is sent
+// as a file.
 const maxShown = 3000
 
 // show tells a person what is remembered about them.
@@ -108,7 +109,7 @@ func (d *Desk) offer(ctx context.Context, in bus.Inbound) error {
 	return d.reply(ctx, in, text)
 }
 
-// link links a person with the person who made a code, and tells both.
+// link links the sender with the person who was given a code on another channel, and tells both.
 func (d *Desk) link(ctx context.Context, in bus.Inbound, code string) error {
 	all, err := d.Book.Link(ctx, channels.Linking{Code: code, Person: in.From.ID, Chat: in.At.String(), Cause: in.ID})
 	p := d.Prefix(in.At.Channel)
@@ -128,8 +129,9 @@ func (d *Desk) link(ctx context.Context, in bus.Inbound, code string) error {
 	return d.reply(ctx, in, fmt.Sprintf("You are linked with %s: I take you for one person, remember the same of you in both places and count your limits together. `%slink off` undoes it.", namesOf(all, in.From.ID), p))
 }
 
-// unlink separates a person from those they are linked with. These are told first, so
-// that after a crash in between they are told again, under the same ids.
+// unlink separates a person from those they are linked with. These are told before the links are
+// removed, because nobody knows afterwards who they were. After a crash in between they are told
+// again, under the same ids, so nobody is told twice.
 func (d *Desk) unlink(ctx context.Context, in bus.Inbound) error {
 	all, err := d.Book.Linked(ctx, in.From.ID)
 	if err != nil {
@@ -149,7 +151,8 @@ func (d *Desk) unlink(ctx context.Context, in bus.Inbound) error {
 	return d.reply(ctx, in, fmt.Sprintf("You are no longer linked with %s. What I remembered of you by then, each of you keeps.", namesOf(all, in.From.ID)))
 }
 
-// tellLinked tells a linked person of a command, in the chat where they talk to the bot alone.
+// tellLinked tells a linked person of what somebody has done with a command, in the chat where
+// that person talks to the bot alone. Suffix makes the message's id of the command's.
 func (d *Desk) tellLinked(ctx context.Context, in bus.Inbound, l channels.Link, suffix, text string) error {
 	at, err := bus.ParseAddress(l.Chat)
 	if err != nil || l.Person == in.From.ID {
@@ -162,7 +165,7 @@ func (d *Desk) reply(ctx context.Context, in bus.Inbound, text string) error {
 	return d.publish(ctx, in, bus.Outbound{Text: text})
 }
 
-// publish publishes a message: in the chat of the command, if nothing else is set.
+// publish publishes a message: if it has no address, in the chat of the command.
 func (d *Desk) publish(ctx context.Context, in bus.Inbound, out bus.Outbound) error {
 	if out.ID == "" {
 		out.ID, out.To, out.ReplyTo = bus.ReplyID(in.ID), in.At, in.ReplyTo
@@ -178,7 +181,7 @@ func (d *Desk) publish(ctx context.Context, in bus.Inbound, out bus.Outbound) er
 	return err
 }
 
-// namesOf lists the linked persons but one, in words.
+// namesOf lists in words the linked people except for but.
 func namesOf(all []channels.Link, but string) string {
 	var names []string
 	for _, l := range all {

@@ -9,7 +9,8 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// Abilities are what a channel can show and carry, for whoever does not send through it.
+// Abilities say what messages on a channel can show and carry, for those who only need to know
+// and send nothing.
 type Abilities struct {
 	Title                 string // what the platform is called
 	Length                int    // the most characters of one message
@@ -35,16 +36,17 @@ func abilitiesOf(c config.Channel) (Abilities, error) {
 	return a, nil
 }
 
-// KnownAbilities remembers what channels can do, so that each is asked once for each reading
-// of the settings. The zero KnownAbilities is ready to use.
+// KnownAbilities remembers what channels can do, so that each channel's adapter is asked once for
+// each reading of the settings. The zero KnownAbilities is ready to use.
 type KnownAbilities struct {
 	mu    sync.Mutex
 	of    *config.Config // the settings for which known holds
 	known map[string]Abilities
 }
 
-// Of returns what a channel can do by these settings; the zero Abilities if it is on no
-// platform. An error comes once, and the zero Abilities after that.
+// Of returns what a channel can do by the settings c; the zero Abilities if it is on no chat
+// platform. If that cannot be found out, only the first call returns the error, and later ones
+// the zero Abilities.
 func (k *KnownAbilities) Of(c *config.Config, channel string) (Abilities, error) {
 	settings, ok := c.Channels[channel]
 	if !ok {

@@ -28,28 +28,28 @@ type Book interface {
 	telegram.Book
 }
 
-// Given has what an adapter is given besides the settings of its channel. Without any of
-// it an adapter can only ask who the bot is.
+// Given has what an adapter gets besides the settings of its channel. If all of it is missing,
+// the adapter can only ask the platform who the bot is.
 type Given struct {
 	Book    Book
 	Mention channels.MentionIn
 	Log     *slog.Logger
 }
 
-// A platform has everything about a platform that is outside of its adapter's folder. A
-// new platform gets a row in platforms, below.
+// A platform says everything that the program must know about a chat platform outside of its
+// adapter's folder. A new platform gets a row in platforms, below.
 type platform struct {
 	// Platform is what the settings of its channels are checked against.
 	config.Platform
-	// page is the page below docs that explains it.
+	// page is the file below docs that explains how to set the platform up.
 	page string
 	// open makes the adapter of a channel. An error about a setting other than the bot's
 	// token is a *settingError.
 	open func(c config.Channel, g Given) (channels.Channel, error)
 	// account asks the platform who the bot is.
 	account func(ctx context.Context, ch channels.Channel) (string, error)
-	// examine checks for doctor what else the bot needs from the platform. Its error is
-	// the platform's refusal or a *LackError; nil checks nothing.
+	// examine checks, for the command doctor, what else the bot needs from the platform. Its
+	// error is the platform's refusal or a *LackError. If examine is nil, nothing is checked.
 	examine func(ctx context.Context, c config.Channel, ch channels.Channel, known []channels.Chat) error
 }
 
@@ -90,7 +90,7 @@ func platforms() []platform {
 	}
 }
 
-// Settings returns what the settings of channels are checked against, one platform a row.
+// Settings returns for each platform what the settings of its channels are checked against.
 func Settings() []config.Platform {
 	var all []config.Platform
 	for _, p := range platforms() {
@@ -108,8 +108,7 @@ func Names() []string {
 	return names
 }
 
-// Page returns the page below docs that explains a platform; "" if the platform is not
-// known.
+// Page returns the file below docs that explains a platform; "" if the platform is not known.
 func Page(platform string) string {
 	p, _ := platformNamed(platform)
 	return p.page
@@ -126,8 +125,8 @@ func platformNamed(name string) (platform, bool) {
 	return platform{}, false
 }
 
-// Open makes the adapter of a channel. SettingAtFault returns the setting that an error
-// is about.
+// Open makes the adapter of a channel, which connects it to its platform. If the error is about a
+// setting, SettingAtFault says about which.
 func Open(c config.Channel, g Given) (channels.Channel, error) {
 	p, ok := platformNamed(c.Platform)
 	if !ok {
@@ -139,8 +138,8 @@ func Open(c config.Channel, g Given) (channels.Channel, error) {
 // answerTimeout is how long a platform may take to say who the bot is.
 const answerTimeout = 20 * time.Second
 
-// Account asks a channel's platform who the bot is, and returns the name; "" if it cannot
-// be asked.
+// Account asks a channel's platform who the bot is there, and returns the bot's name; "" if the
+// platform cannot be asked.
 func Account(ctx context.Context, platform string, ch channels.Channel) (string, error) {
 	p, ok := platformNamed(platform)
 	if !ok {
@@ -151,8 +150,9 @@ func Account(ctx context.Context, platform string, ch channels.Channel) (string,
 	return p.account(ctx, ch)
 }
 
-// Examine checks what the bot needs from a channel's platform besides its account, also
-// in the given chats of the channel. Its error is the platform's refusal or a *LackError.
+// Examine checks what the bot needs from a channel's platform besides its account, such as
+// permissions, also in those of the channel's chats that are known. Its error is the platform's
+// refusal or a *LackError.
 func Examine(ctx context.Context, c config.Channel, ch channels.Channel, known []channels.Chat) error {
 	p, ok := platformNamed(c.Platform)
 	if !ok || p.examine == nil {
@@ -166,14 +166,14 @@ func Examine(ctx context.Context, c config.Channel, ch channels.Channel, known [
 // A LackError says what a platform does not give to the bot, and what to do about it.
 type LackError struct {
 	Lack, Remedy string
-	// Perhaps says that it may be available when the bot serves.
+	// Perhaps says that the bot may have it all the same once it serves.
 	Perhaps bool
 }
 
 // Error says what is missing.
 func (e *LackError) Error() string { return e.Lack }
 
-// A settingError is a setting with which an adapter cannot be made.
+// A settingError says that an adapter cannot be made because of a setting.
 type settingError struct {
 	key, wrong string
 	err        error
@@ -192,13 +192,13 @@ func SettingAtFault(channel string, err error) (key, wrong string) {
 	return "channels." + channel + "." + key, wrong
 }
 
-// RefusedSetting returns the setting because of which a platform refuses a channel's
-// account.
+// RefusedSetting returns the setting, such as a token, because of which a platform refuses the
+// bot's account on a channel.
 func RefusedSetting(channel string, refused *channels.SendError) string {
 	return "channels." + channel + "." + cmp.Or(refused.Setting, "bot_token")
 }
 
-// RefusalRemedy returns what to do about a platform's refusal of an account.
+// RefusalRemedy returns in words what to do when a platform refuses the bot's account.
 func RefusalRemedy(refused *channels.SendError) string {
 	return cmp.Or(refused.Remedy, "set the one that the platform gave you")
 }
@@ -243,8 +243,8 @@ func slackAccount(ctx context.Context, ch channels.Channel) (string, error) {
 	return "@" + a.Username + " in " + a.TeamName, err
 }
 
-// examineSlack checks the scopes that the app was granted, and whether a socket can be
-// opened.
+// examineSlack checks the scopes that the app was granted in Slack, and whether a socket to Slack
+// can be opened.
 func examineSlack(ctx context.Context, c config.Channel, ch channels.Channel, _ []channels.Chat) error {
 	sl := ch.(*slack.Channel)
 	a, err := sl.Check(ctx)
@@ -341,10 +341,11 @@ func examineChats(ctx context.Context, c config.Channel, dc *discord.Channel) er
 	return nil
 }
 
-// maxNamed is how many places are named in which a bot lacks something.
+// maxNamed is how many of the places in which a bot lacks something are named in an error.
 const maxNamed = 3
 
-// lackOfRights returns the error that names where a bot lacks permissions.
+// lackOfRights returns the error that names the places where the bot lacks permissions on
+// Discord.
 func lackOfRights(lacking []discord.LackOfRights) *LackError {
 	e := &LackError{Remedy: "give its role these permissions in the server's settings"}
 	var all []string

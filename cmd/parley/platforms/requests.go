@@ -14,11 +14,12 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// requestAddress returns the URL to which a channel's platform sends its requests.
+// requestAddress returns the URL to which a channel's platform sends what people say.
 func requestAddress(c config.Channel) string { return c.PublicURL + "/channels/" + c.Name }
 
-// examineAddress checks that requests to a channel's public address reach a server of
-// this bot: the server refuses one without a signature in a known way.
+// examineAddress checks that requests to a channel's public address reach a server of this bot.
+// It sends one without a signature, which the bot's server refuses in words that no other server
+// uses.
 func examineAddress(ctx context.Context, c config.Channel) error {
 	address := requestAddress(c)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, nil)

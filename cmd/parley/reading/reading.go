@@ -1,8 +1,9 @@
-// Package reading reads chats for agents, on behalf of people who are in them.
+// Package reading reads the earlier messages of chats for agents, on behalf of people who are in
+// these chats.
 //
-// The chat of the conversation itself may always be read; another only if its channel
-// says that both the bot and the person who asks are in it. If a platform gives bots no
-// history, the conversation's own log is read instead.
+// The chat of the conversation itself may always be read; another only if its channel says that
+// both the bot and the person who asks are in it. If a platform gives bots no history, the
+// conversation's own log is read instead.
 package reading
 
 import (
@@ -22,11 +23,12 @@ import (
 // A Channel is a channel whose chats may be read.
 type Channel struct {
 	channels.Channel
-	// Listens reports whether the bot listens in a group; in others it reads nothing.
+	// Listens reports whether the bot listens in a group; groups in which it does not are not
+	// read.
 	Listens func(chat string) bool
 }
 
-// A Reader reads chats.
+// A Reader reads the earlier messages of chats.
 type Reader struct {
 	Channels map[string]Channel
 	Log      sessions.Reader
@@ -62,8 +64,8 @@ func (r Reader) Read(ctx context.Context, q history.Question) (history.Answer, e
 	return a, nil
 }
 
-// find returns the address that a question means, and whether it is the conversation
-// itself, or the chat that it takes place in.
+// find returns the address that a question means, and whether that is the conversation itself
+// (own), or the chat in which it takes place.
 func (r Reader) find(ctx context.Context, own bus.Address, q history.Question) (at bus.Address, isOwn bool, err error) {
 	if q.Chat == "" && (q.Channel == "" || q.Channel == own.Channel) {
 		return own, true, nil
@@ -114,8 +116,8 @@ func errDenied(channel, chat string) error {
 	return tools.Errorf(tools.PermissionDenied, "%q on %s cannot be read: you and the person who asks both have to be in it. This conversation can always be read: leave channel and chat out.", chat, channel)
 }
 
-// checkMayRead returns an error unless the person who asks may read another chat: they
-// and the bot are in it, and the bot listens there.
+// checkMayRead returns nil if the person who asks may read another chat than the conversation's:
+// they and the bot are in it, and the bot listens there.
 func (r Reader) checkMayRead(ctx context.Context, h channels.Historian, at bus.Address, person string) error {
 	channel, _, _ := strings.Cut(person, ":")
 	if channel != at.Channel || !r.Channels[at.Channel].Listens(at.Chat) {

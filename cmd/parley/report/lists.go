@@ -14,7 +14,7 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// Asks prints what turns wait for.
+// Asks prints the approvals and questions for which turns wait.
 func Asks(out io.Writer, asks []api.Ask) error {
 	if len(asks) == 0 {
 		return printLine(out, "Nothing waits for anybody.")
@@ -30,7 +30,7 @@ func Asks(out io.Writer, asks []api.Ask) error {
 	return w.Flush()
 }
 
-// Schedules prints what agents are to do later.
+// Schedules prints what agents are to be told later, and when.
 func Schedules(out io.Writer, all []api.Schedule) error {
 	if len(all) == 0 {
 		return printLine(out, "Nothing is scheduled.")
@@ -91,7 +91,7 @@ func Pairings(out io.Writer, all []api.Pairing) error {
 	return w.Flush()
 }
 
-// Chats prints where the bot has been spoken to.
+// Chats prints the chats in which people have spoken to the bot.
 func Chats(out io.Writer, all []api.Chat) error {
 	if len(all) == 0 {
 		return printLine(out, "The bot has not been spoken to yet.")
@@ -103,7 +103,7 @@ func Chats(out io.Writer, all []api.Chat) error {
 	return w.Flush()
 }
 
-// A DeadLetter is one as GET /v1/dead-letters lists it.
+// A DeadLetter is a message that was given up, as GET /v1/dead-letters lists it.
 type DeadLetter struct {
 	Topic    string    `json:"topic"`
 	ID       string    `json:"id"`

@@ -41,7 +41,7 @@ type Status struct {
 	Tools []api.ToolCount `json:"tools"`
 }
 
-// PrintServer prints how a running server and its channels stand.
+// PrintServer prints the state of a running server and of its channels.
 func (s Status) PrintServer(out io.Writer) {
 	fmt.Fprintf(out, "parley %s, %s, up %s\n", s.Version, s.Role, seconds(s.Uptime))
 	for _, c := range s.Channels {
@@ -65,7 +65,7 @@ func (s Status) PrintTopics(out io.Writer) error {
 	return w.Flush()
 }
 
-// PrintTools prints what has become of the calls of each tool.
+// PrintTools prints for each tool how many calls there were, and how they ended.
 func (s Status) PrintTools(out io.Writer) error {
 	if len(s.Tools) == 0 {
 		return printLine(out, "no tool was called since the server was started")
@@ -82,8 +82,8 @@ func (s Status) PrintTools(out io.Writer) error {
 	return w.Flush()
 }
 
-// SpokenLine returns an entry of a session's log as one line that a person reads; "" for
-// entries that nobody has said.
+// SpokenLine returns an entry of a session's log as one line for a person to read; "" for entries
+// in which nobody says anything, such as tool calls.
 func SpokenLine(e sessions.Entry) string {
 	var said struct {
 		Text    string          `json:"text"`
@@ -108,10 +108,10 @@ func SpokenLine(e sessions.Entry) string {
 	return ""
 }
 
-// AuditHeader is the line above those of AuditLine.
+// AuditHeader is the heading of a table whose lines AuditLine returns.
 const AuditHeader = "TIME\tKIND\tWHO\tSESSION\tTOOL\tRESULT\tTOOK\tABOUT"
 
-// mostAbout is how many characters of what a record is about are printed.
+// mostAbout is how many characters are printed of what an audit record is about.
 const mostAbout = 80
 
 // AuditLine returns a record as a line of a table, its cells divided by tabs.

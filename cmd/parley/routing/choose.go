@@ -6,11 +6,12 @@ import (
 	"unicode"
 )
 
-// A Route leads the messages that match it to an agent. An empty field matches all.
+// A Route says which agent answers the messages that match it. An empty field matches all
+// messages.
 type Route struct {
 	Chat    string // the platform's id of the chat
 	User    string // the platform's id of the sender
-	Mention string // the word by which the message names the agent
+	Mention string // the word, behind the bot's name, by which the message names the agent
 	Agent   string
 }
 
@@ -24,14 +25,16 @@ type said struct {
 	current string
 }
 
-// holds reports whether a route is for a chat and a sender; user "" is any of them.
+// holds reports whether a route can match messages in a chat from a user, whatever they say. If
+// user is "", any user will do.
 func (r Route) holds(chat, user string) bool {
 	return (r.Chat == "" || r.Chat == chat) && (r.User == "" || user == "" || r.User == user)
 }
 
-// choose returns the agent of the first route that matches a message, and the text without
-// the word that names the agent, if one does. A message that names no agent belongs to the
-// current agent if a word could name that one here. "" means that no route matches.
+// choose returns the agent of the first route that matches a message, and the text without the
+// word that names the agent, if one does; named says so. A message that names no agent belongs to
+// the conversation's current agent, if people can name that agent here. Agent is "" if no route
+// matches.
 func choose(routes []Route, s said) (agent, text string, named bool) {
 	front, word, rest := cutAgentWord(s.text, s.called)
 	calls := func(r Route) bool { return r.Mention != "" && strings.EqualFold(r.Mention, word) }
@@ -53,8 +56,8 @@ func choose(routes []Route, s said) (agent, text string, named bool) {
 	return "", s.text, false
 }
 
-// agents returns the agents with whom people may talk in a chat: those of the routes that
-// hold there, and the one for all the rest.
+// agents returns the agents with whom people may talk in a chat: those of the routes that can
+// match there, and otherwise, which answers all the rest.
 func agents(routes []Route, otherwise, chat, user string) []string {
 	var all []string
 	for _, r := range routes {
@@ -68,9 +71,9 @@ func agents(routes []Route, otherwise, chat, user string) []string {
 	return all
 }
 
-// cutAgentWord splits a text into the names of files that stand in front, the word that may
-// name an agent, and the rest. Behind the bot's name that is the first word, where the name
-// is left out a first word with a colon.
+// cutAgentWord splits a text into the names of files in front of it, the word that may name an
+// agent, and the rest. If the bot was called by its name, that word is the first one; otherwise
+// only a first word that ends in a colon counts.
 func cutAgentWord(text string, called bool) (files, word, rest string) {
 	rest = strings.TrimSpace(text)
 	for strings.HasPrefix(rest, "[") {

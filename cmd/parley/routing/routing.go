@@ -1,5 +1,5 @@
-// Package routing finds the session of what people say on a channel: with which agent, in
-// which place, and of which person.
+// Package routing decides to which session a message on a channel belongs: with which agent, in
+// which place and, where people have sessions of their own, with which person.
 //
 // routing.go makes the keys of sessions, and choose.go chooses the agent.
 package routing
@@ -19,7 +19,7 @@ import (
 	"parley/sessions"
 )
 
-// The ways in which conversations on a channel are divided into sessions.
+// How the messages on a channel are divided into sessions.
 const (
 	byThread  = "thread"  // one for each thread, or for each chat without threads
 	byChannel = "channel" // one for each chat
@@ -40,15 +40,16 @@ type Store interface {
 	List(ctx context.Context, after string, limit int) ([]sessions.Info, error)
 }
 
-// A Router finds the sessions of what is said on one channel.
+// A Router decides to which sessions the messages on one channel belong.
 type Router struct {
-	Agent  string         // who answers what no route matches
+	Agent  string         // the agent that answers if no route matches
 	Routes func() []Route // as configured now; the first that matches decides
 	Scope  string         // how conversations are divided: "thread", "channel" or "user"
 	Prefix string         // what commands begin with
 	Book   Book
 	Store  Store
-	// MayPart reports whether all processes that serve know the sessions of single people.
+	// MayPart reports whether all processes that serve can handle sessions of single people; an
+	// older release cannot.
 	MayPart func(ctx context.Context) (bool, error)
 	Log     *slog.Logger
 }
@@ -93,9 +94,9 @@ func (r *Router) Route(ctx context.Context, in bus.Inbound) (gateway.Routed, err
 	return to, nil
 }
 
-// asCommand turns what stands behind an agent's name into the command that a channel makes
-// of the same behind the bot's name: a single word such as "stop", or one with the platform's
-// prefix of commands.
+// asCommand returns the command in a text that followed an agent's name; "" if it is none. The
+// same texts are commands as behind the bot's name: a single word such as "stop", or one with the
+// platform's prefix of commands.
 func (r *Router) asCommand(text string, called bool) string {
 	if rest, ok := strings.CutPrefix(text, r.Prefix); ok && r.Prefix != "" {
 		return "/" + rest
@@ -109,9 +110,9 @@ func (r *Router) asCommand(text string, called bool) string {
 	return text
 }
 
-// currentAgent returns the agent of the conversation to which a message belongs that names
-// none: the agent whose message it answers, or who waits for an answer of this person, or
-// with whom people talk in the thread. "" means that there is none.
+// currentAgent returns the agent to whom a message that names none is addressed, by the
+// conversation that it belongs to: the agent whose message it answers, or who waits for an answer
+// of this person, or with whom people talk in the thread. It returns "" if there is none.
 func (r *Router) currentAgent(ctx context.Context, in bus.Inbound) (string, error) {
 	answers := in.Answers
 	if in.Pressed {
@@ -148,7 +149,7 @@ func mayAnswer(in bus.Inbound, ask bus.Ask) bool {
 	return ask.Kind == bus.AskQuestion && ask.Person == in.From.ID && ask.At == in.At
 }
 
-// key returns the key of an agent's session for a message.
+// key returns the key of the session with an agent to which a message belongs.
 func (r *Router) key(agent string, in bus.Inbound) (string, error) {
 	if r.Scope == byUser && in.Group {
 		return sessions.PersonalKey(agent, in.At.Channel, in.At.Chat, in.At.Thread, userOf(in))
@@ -164,9 +165,9 @@ func (r *Router) shared(agent string, at bus.Address) (string, error) {
 	return sessions.Key(agent, at.Channel, at.Chat, at.Thread)
 }
 
-// Whose returns the session that has a message which was edited or deleted, and the person
-// who said it; "" if no session has it. It also looks in the sessions that people have for
-// themselves there.
+// Whose returns the session that has a message which was edited or deleted, and the person who
+// said it; "" if no session has it. It also looks in the sessions that single people have in that
+// chat.
 func (r *Router) Whose(ctx context.Context, change bus.Inbound) (session, person string, err error) {
 	var keys []string
 	for _, agent := range agents(r.Routes(), r.Agent, change.At.Chat, "") {
@@ -193,8 +194,7 @@ func (r *Router) Whose(ctx context.Context, change bus.Inbound) (session, person
 	return "", "", nil
 }
 
-// personal returns the keys of the sessions that people have for themselves with an agent at
-// an address.
+// personal returns the keys of the sessions that single people have with an agent at an address.
 func (r *Router) personal(ctx context.Context, agent string, at bus.Address) (keys []string, err error) {
 	first, err := sessions.PersonalKey(agent, at.Channel, at.Chat, at.Thread, "0")
 	if err != nil {
@@ -216,8 +216,8 @@ func (r *Router) personal(ctx context.Context, agent string, at bus.Address) (ke
 	}
 }
 
-// ReplySession returns the session that a reply at an address would reach, as far as the
-// address tells; false if it depends on who replies.
+// ReplySession returns the session to which a message at an address would belong if somebody
+// replied there; false if that depends on who replies.
 func (r *Router) ReplySession(ctx context.Context, at bus.Address) (session string, ok bool) {
 	routes := r.Routes()
 	s := said{chat: at.Chat}

@@ -54,8 +54,8 @@ func (s *Server) runWorker(ctx context.Context) error {
 	}).Run(ctx)
 }
 
-// healthy returns an error if sessions lack what they need: the store or the files. It
-// reads before it writes, because only the reading ends with ctx.
+// healthy returns an error if what every session needs does not work: the store or the files. It
+// reads before it writes, because only reading ends when ctx does.
 func (s *Server) healthy(ctx context.Context) error {
 	if _, err := s.home.Store.List(ctx, "", 1); err != nil {
 		return err
@@ -70,7 +70,8 @@ func (s *Server) healthy(ctx context.Context) error {
 	return nil
 }
 
-// limits returns what people and models may use, by the settings in force.
+// limits returns how much people may ask of agents and how much models may cost, by the settings
+// in force.
 func (s *Server) limits() agent.Limits {
 	c := s.settings.Load()
 	l, beat, budget := c.Limits, c.Heartbeat, c.Budget
@@ -81,8 +82,8 @@ func (s *Server) limits() agent.Limits {
 	}
 }
 
-// ownBudget returns what heartbeats may use: what is set for them, or for a person if that
-// is less.
+// ownBudget returns what an agent may use when it looks at its checklist by itself: what is set
+// for that, or for a person if that is less.
 func ownBudget(c *config.Config) agent.OwnBudget {
 	b := agent.OwnBudget{TokensDay: c.Heartbeat.TokensDay, UserDay: c.Heartbeat.Day}
 	b.Name, b.MoneySetting, b.TokensSetting = "Heartbeats", "[heartbeat] day", "[heartbeat] tokens_day"
@@ -152,9 +153,9 @@ func contextWindow(configured int, model llm.Model) int {
 	return configured
 }
 
-// buildPrompt returns the prefix of a session's prompt: what the operator has written in
-// the home, what is written in the session's workspace, and the agent's memory. The bool
-// reports whether the memory is untrusted.
+// buildPrompt returns the beginning of a session's prompt: what the operator has written in the
+// home, what is written in the session's workspace, and the agent's memory. The bool reports
+// whether strangers may have written some of the memory.
 func (s *Server) buildPrompt(ctx context.Context, who agent.Asker) (string, bool, error) {
 	session := who.Session
 	remembered, untrusted, err := s.memoryFiles(ctx, who)
@@ -194,8 +195,9 @@ func (s *Server) buildPrompt(ctx context.Context, who agent.Asker) (string, bool
 	return made, untrusted, nil
 }
 
-// placeOf returns what the prompt says of where a conversation takes place. It depends on
-// the session's key and the settings, so that it is the same in each of its turns.
+// placeOf returns what the prompt says about the chat in which a conversation takes place. It
+// depends only on the session's key and the settings, so that the prompt is the same in each turn
+// and providers can cache it.
 func (s *Server) placeOf(who agent.Asker) prompt.File {
 	parts := strings.Split(who.Session, ":")
 	if len(parts) < 3 {
@@ -228,8 +230,8 @@ func personFiles(files fs.FS, who agent.Asker) []prompt.File {
 	return all
 }
 
-// newSkills makes what gives agents their skills. The operator's skills are missing until
-// readSkills has read them.
+// newSkills makes what gives agents their skills, which are folders of instructions and programs.
+// The operator's skills are missing until readSkills has read them.
 func (s *Server) newSkills(walled func() (sandbox.Sandbox, error)) *skillfolders.Skills {
 	return skillfolders.New(skillfolders.Config{
 		Workspace: func(session string) (fs.FS, error) { return s.home.Workspace(session) },
@@ -244,8 +246,8 @@ func (s *Server) newSkills(walled func() (sandbox.Sandbox, error)) *skillfolders
 	}, skillfolders.EmptyCatalog(s.settings.Load()))
 }
 
-// readSkills reads the operator's skills, if this process runs turns. If one is wrong,
-// the earlier ones stay.
+// readSkills reads the operator's skills, if this process runs turns. If one of them has a fault,
+// those that were read before stay in force.
 func (s *Server) readSkills(c *config.Config) error {
 	if !s.role.Works() {
 		return nil

@@ -29,12 +29,13 @@ import (
 	"parley/tools/shell"
 )
 
-// newDesk makes the desk that opens asks and decides them.
+// newDesk makes the desk that asks people for approvals and answers, and records what they
+// decide.
 func (s *Server) newDesk() *asks.Desk {
 	return &asks.Desk{Bus: s.home.Bus, Book: s.home.Book, MayPark: s.home.MayPark, Ended: s.metrics.AskEnded, Log: s.log}
 }
 
-// newClock makes the clock that starts turns when schedules are due.
+// newClock makes the clock that gives agents the texts of schedules that are due.
 func (s *Server) newClock() *clock.Clock {
 	return clock.New(clock.Config{
 		Bus: s.home.Bus, Table: s.home.Store.Schedules(), Limits: s.scheduleLimits, Admit: s.admitOccasion, Zone: s.zoneOf, Ready: s.home.MaySchedule,
@@ -62,9 +63,9 @@ func (s *Server) scheduleLimits() clock.Limits {
 	return clock.Limits{Most: c.Most, Least: c.Least, Zone: cmp.Or(c.TimeZone, clock.MachineZone())}
 }
 
-// admitOccasion reports whether a turn may begin for somebody at an address now, though
-// they say nothing, by the rules that hold for their messages there. Programs begin turns
-// only in their own sessions.
+// admitOccasion decides whether a turn may begin on somebody's behalf at an address now though
+// they say nothing, for example because a schedule of theirs is due. The same rules hold as for
+// their messages there. Programs may begin turns only in their own sessions.
 func (s *Server) admitOccasion(ctx context.Context, who bus.Person, at bus.Address) (occasion.Caller, bool, error) {
 	channel, user, _ := strings.Cut(who.ID, ":")
 	switch channel {
@@ -100,7 +101,7 @@ func (s *Server) approvalSettings() agent.Approvals {
 	return a
 }
 
-// resolvePlaces returns the addresses that a list of targets and addresses stands for.
+// resolvePlaces returns the addresses for which a list of targets and addresses stands.
 func (s *Server) resolvePlaces(written []string) (all []bus.Address) {
 	targets := s.settings.Load().Targets
 	for _, place := range written {
@@ -115,9 +116,9 @@ func (s *Server) resolvePlaces(written []string) (all []bus.Address) {
 	return all
 }
 
-// fingerprintInputs returns a hash of what a call works on beside its arguments: the
-// session's directory, and the files in it that the arguments name, whole or within a
-// command line.
+// fingerprintInputs returns a hash of what a tool call works on beside its arguments, so that a
+// change after people have approved the call is noticed: the session's directory, and the files
+// in it that the arguments name, whole or within a command line.
 func (s *Server) fingerprintInputs(ctx context.Context, call tools.Call) (string, error) {
 	dir, err := s.home.Workspace(call.Session)
 	if err != nil {
@@ -216,8 +217,8 @@ func (s *Server) maySpawn(name string) []string {
 	return slices.Compact(may)
 }
 
-// parentOf returns the session for which a sub-agent's session works; "" for any other, and
-// if that cannot be found out now.
+// parentOf returns the session that has handed out the task on which a sub-agent's session works.
+// It returns "" for any other session, and if that cannot be found out now.
 func (s *Server) parentOf(session string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), lookUpTimeout)
 	defer cancel()
@@ -228,13 +229,14 @@ func (s *Server) parentOf(session string) string {
 	return parent
 }
 
-// lookUpTimeout bounds how long the parent of a sub-agent is looked up.
+// lookUpTimeout bounds how long parentOf looks for a sub-agent's parent.
 const lookUpTimeout = 5 * time.Second
 
-// foreground starts jobs, but none for sub-agents: nobody would look after them.
+// A foreground starts background commands, but none for sub-agents, because nobody would look
+// after these.
 type foreground struct{ shell.Background }
 
-// Start implements shell.Background: it starts the job, unless the call is a sub-agent's.
+// Start implements shell.Background: it starts the command, unless a sub-agent asks for it.
 func (f foreground) Start(ctx context.Context, call tools.Call, o shell.Order) (any, error) {
 	if call.Parent != "" {
 		return nil, tools.Errorf(tools.PermissionDenied, "a sub-agent runs nothing in the background: run it without background")

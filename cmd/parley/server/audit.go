@@ -13,8 +13,8 @@ import (
 	"parley/sessions"
 )
 
-// openAuditFile makes the audit write to a file too, if one is configured. A Reader does
-// not create the file.
+// openAuditFile makes the audit write to a file too, if one is configured. For a process that
+// only reads (the role Reader) it does not create the file.
 func (s *Server) openAuditFile(c Config) error {
 	set := c.Settings.Audit
 	if set.File == "" {
@@ -34,8 +34,8 @@ func (s *Server) openAuditFile(c Config) error {
 	return nil
 }
 
-// auditRetention returns how long audit records are kept: no longer than what they are
-// about.
+// auditRetention returns how long audit records are kept: no longer than the logs of the sessions
+// that they are about.
 func auditRetention(c *config.Config) time.Duration {
 	days := c.Audit.Days
 	if c.Retention.Days > 0 {
@@ -44,8 +44,8 @@ func auditRetention(c *config.Config) time.Duration {
 	return time.Duration(days) * 24 * time.Hour
 }
 
-// auditAccess returns the audit as the API uses it. A Reader does not record that it
-// read, because it may not be able to write.
+// auditAccess returns the audit in the form in which the API uses it. A process that only reads
+// (the role Reader) does not record that it did, because it may not be able to write.
 func (s *Server) auditAccess() api.Audit {
 	return api.Audit{Record: s.trail.Record, Records: s.trail.Records, Lost: s.metrics.AuditLost, Reads: s.role != Reader}
 }
@@ -59,8 +59,8 @@ func (s *Server) auditOwner(ctx context.Context, person string) {
 	}
 }
 
-// auditFiles returns the audit's file, from which an erasure must remove a person; nil if
-// there is none. The eraser finds the store's part itself.
+// auditFiles returns the audit's file, so that an erasure can remove a person from it; nil if
+// there is none. The records in the store are erased without it.
 func (s *Server) auditFiles() erase.AuditFiles {
 	if s.auditFile == nil {
 		return nil

@@ -25,7 +25,8 @@ import (
 	"parley/sessions"
 )
 
-// An endpoint is one channel with its gate, its settings and its state.
+// An endpoint is one channel of this process: its adapter, its settings, its state, and the gate
+// that decides who may talk to the bot there.
 type endpoint struct {
 	name        string
 	channel     channels.Channel
@@ -37,8 +38,8 @@ type endpoint struct {
 	lastWarning *atomic.Pointer[string] // the adapter's latest warning
 }
 
-// openEndpoints makes the channels of a configuration. Some of them remember things in
-// the book.
+// openEndpoints makes the channels of a configuration. The book b is where they store what they
+// must remember.
 func openEndpoints(cfg *config.Config, b platforms.Book, log *slog.Logger) ([]*endpoint, error) {
 	var opened []*endpoint
 	for _, c := range cfg.ChannelsByName() {
@@ -71,8 +72,9 @@ func accessOf(c config.Channel) gateway.Access {
 	return a
 }
 
-// runGateways runs the gateways of the channels that receive: each in one process of the
-// fleet, or in every process where the platform makes HTTP requests.
+// runGateways runs, for each channel that receives, the gateway that publishes what people say.
+// One process of the fleet does so for a channel; if the platform sends HTTP requests, every
+// process does.
 func (s *Server) runGateways(ctx context.Context) error {
 	return forEach(ctx, s.channels, func(ctx context.Context, l *endpoint) error {
 		if !l.receive {
@@ -96,8 +98,8 @@ func (s *Server) runGateways(ctx context.Context) error {
 	})
 }
 
-// receivers returns the handlers of the platforms' HTTP requests by channel. Only a
-// process that receives has any.
+// receivers returns the handlers of the platforms' HTTP requests by channel. A process without
+// the role of a gateway has none.
 func (s *Server) receivers() map[string]http.Handler {
 	all := map[string]http.Handler{}
 	for _, l := range s.channels {
@@ -123,8 +125,8 @@ func (s *Server) publicHosts() []string {
 	return names
 }
 
-// capabilitiesText returns a function that says in words what the agent of a session may
-// do for the sender.
+// capabilitiesText returns a function that tells the sender of a message what the agent of a
+// session may do for them.
 func (s *Server) capabilitiesText(l *endpoint) func(session string, opened bus.Inbound) string {
 	return func(session string, opened bus.Inbound) string {
 		return welcome.Text(welcome.Facts{
@@ -134,7 +136,7 @@ func (s *Server) capabilitiesText(l *endpoint) func(session string, opened bus.I
 	}
 }
 
-// hasMessage reports whether a session's log has a message.
+// hasMessage reports whether a session's log has the message with this id.
 func (s *Server) hasMessage(ctx context.Context, session, message string) (bool, error) {
 	_, err := s.home.Store.Find(ctx, session, message)
 	if errors.Is(err, sessions.ErrNotFound) {
@@ -143,8 +145,8 @@ func (s *Server) hasMessage(ctx context.Context, session, message string) (bool,
 	return err == nil, err
 }
 
-// receiveWhileHeld runs a gateway while this process holds its name, which one process at
-// a time can.
+// receiveWhileHeld runs a channel's gateway for as long as this process holds the channel's name
+// on the bus, which only one process can do at a time.
 func (s *Server) receiveWhileHeld(ctx context.Context, l *endpoint, gw *gateway.Gateway) error {
 	return bus.WhileHeld(ctx, s.home.Bus, "receive/"+gw.Name, func(held context.Context) error {
 		l.held.Store(true)
@@ -170,8 +172,8 @@ func (s *Server) runDispatchers(ctx context.Context) error {
 	})
 }
 
-// forEach calls run for each endpoint at the same time, and ends all calls when one
-// fails.
+// forEach calls run for all endpoints side by side, and returns when all calls have ended. If one
+// fails, the others are ended.
 func forEach(ctx context.Context, endpoints []*endpoint, run func(context.Context, *endpoint) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -188,7 +190,7 @@ func forEach(ctx context.Context, endpoints []*endpoint, run func(context.Contex
 	return errors.Join(errs...)
 }
 
-// router returns what finds the sessions of a channel's messages.
+// router returns what decides to which sessions a channel's messages belong.
 func (s *Server) router(l *endpoint) *routing.Router {
 	return &routing.Router{
 		Agent: l.config.Agent, Scope: l.config.Session, Prefix: channels.CommandPrefix(l.channel), Book: s.home.Book, Store: s.home.Store, MayPart: s.home.MayPart, Log: s.log,
@@ -233,8 +235,9 @@ const (
 	refusedWait = time.Minute
 )
 
-// rerunAfterRefusal runs a channel's gateway or dispatcher until ctx is done, and runs it
-// again after the platform has refused the account while serving.
+// rerunAfterRefusal runs a channel's gateway or dispatcher until ctx is done, and runs it again
+// after the platform has refused the bot's account, which while the server runs is no reason to
+// end it.
 func (s *Server) rerunAfterRefusal(ctx context.Context, l *endpoint, run func(context.Context) error) error {
 	for {
 		err := run(ctx)
@@ -292,7 +295,8 @@ func (s *Server) probeAccount(ctx context.Context, l *endpoint) {
 	}
 }
 
-// refusedAccountError turns a platform's refusal into an error that names the setting.
+// refusedAccountError turns a platform's refusal of the bot's account into an error that names
+// the setting to change.
 func (s *Server) refusedAccountError(l *endpoint, refused *channels.SendError) error {
 	key := platforms.RefusedSetting(l.name, refused)
 	return &config.SettingError{Where: s.settings.Load().Origin(key), Key: key, Remedy: remedyOf(l.config.Platform, refused)}
@@ -314,8 +318,8 @@ func (s *Server) commandPrefix(channel string) string {
 	return "/"
 }
 
-// platformChannels returns the names of the channels that may be sent to: those with a
-// platform.
+// platformChannels returns the names of the channels to which messages may be sent: those that
+// are on a chat platform.
 func (s *Server) platformChannels() []string {
 	var names []string
 	for _, l := range s.channels {
@@ -326,8 +330,8 @@ func (s *Server) platformChannels() []string {
 	return names
 }
 
-// configuredChannels returns the names of all configured channels. A Reader has connected
-// none of them.
+// configuredChannels returns the names of all channels in the configuration, also where this
+// process has connected none, as with the role Reader.
 func (s *Server) configuredChannels() []string {
 	return slices.Sorted(maps.Keys(s.settings.Load().Channels))
 }
@@ -344,8 +348,8 @@ func (s *Server) connectionStates() map[string]bool {
 	return up
 }
 
-// isOurs reports whether this process may judge how a channel is: it receives for the
-// channel, or the platform refused it when it tried to.
+// isOurs reports whether this process knows how a channel does: it receives for the channel, or
+// the platform refused the bot's account when it tried to.
 func (l *endpoint) isOurs() bool { return l.held.Load() || l.down.Load() }
 
 // isConnected reports whether a channel is connected to its platform, as far as it can

@@ -55,8 +55,8 @@ func CheckHook(command string) error {
 	return err
 }
 
-// A callGuard decides about tool calls, by the rules and by the operator's programs, and
-// redacts secrets from all that leaves.
+// A callGuard decides whether a tool call may run, by the rules and by the programs that the
+// operator has named, and removes secrets from everything that leaves an agent.
 type callGuard struct {
 	*guard.Guard
 	redact *redact.Redactor
@@ -64,7 +64,7 @@ type callGuard struct {
 	after  []func(context.Context, tools.Call, tools.Result) tools.Review
 }
 
-// setGuard applies the rules and the programs of settings.
+// setGuard puts the rules and programs of the settings c into force.
 func (s *Server) setGuard(c *config.Config) error {
 	agents := make(map[string]guard.Policy, len(c.Agents))
 	for name, a := range c.Agents {
@@ -104,7 +104,8 @@ func (s *Server) setGuard(c *config.Config) error {
 	return nil
 }
 
-// ownToken returns the home's token as a list of one, or nil if there is none.
+// ownToken returns, as a list of one, the token that the home has for its API, so that it can be
+// redacted; nil if there is none.
 func (s *Server) ownToken() []string {
 	raw, err := os.ReadFile(filepath.Join(s.home.Dir, home.TokenFile))
 	if err != nil {
@@ -129,8 +130,8 @@ func (s *Server) decide(ctx context.Context, call tools.Call) tools.Verdict {
 	return underBoth(call, func(call tools.Call) tools.Verdict { return s.guard.Load().Decide(ctx, call) })
 }
 
-// underBoth returns the stricter decision of the rules of a sub-agent and of those of the
-// agent for which it works.
+// underBoth decides about a call of a sub-agent by its own rules and by those of the agent for
+// which it works, and returns the stricter of the two decisions.
 func underBoth(call tools.Call, decide func(tools.Call) tools.Verdict) tools.Verdict {
 	v := decide(call)
 	above := agentName(call.Parent)
@@ -144,8 +145,8 @@ func underBoth(call tools.Call, decide func(tools.Call) tools.Verdict) tools.Ver
 	return v
 }
 
-// checkRedirect returns why a call of web_fetch may not follow a page's redirect; nil if
-// it may.
+// checkRedirect returns why the tool web_fetch may not follow a page's redirect to another URL;
+// nil if it may.
 func (s *Server) checkRedirect(call tools.Call, to string) error {
 	switch v := underBoth(call, func(call tools.Call) tools.Verdict { return s.guard.Load().Redirect(call, to) }); v.Decision {
 	case tools.Deny:
@@ -157,7 +158,7 @@ func (s *Server) checkRedirect(call tools.Call, to string) error {
 	}
 }
 
-// pathName returns the name by which a session's workspace knows a path.
+// pathName returns the name that a path has within the workspace of a call's session.
 func (s *Server) pathName(call tools.Call, path string) string {
 	dir, err := s.home.Workspace(call.Session)
 	if err != nil {
@@ -170,8 +171,8 @@ func (s *Server) pathName(call tools.Call, path string) string {
 	return name
 }
 
-// reachedAddresses returns the addresses that a message to a channel and a chat would
-// reach.
+// reachedAddresses returns the addresses to which a message would go that the model sends to a
+// channel and a chat.
 func (s *Server) reachedAddresses(channel, chat string) []string {
 	to, failed := s.addresses(message.Letter{Channel: channel, Chat: chat})
 	if failed != nil {
@@ -184,7 +185,8 @@ func (s *Server) reachedAddresses(channel, chat string) []string {
 	return all
 }
 
-// marker returns what remembers which files of a workspace may hold text by strangers.
+// marker returns what records which files of a workspace may hold text that strangers have
+// written.
 func (s *Server) marker() guard.Marker {
 	return guard.Marker{
 		Open:    func(ctx context.Context, call tools.Call) (guard.Dir, error) { return s.openUntil(ctx, call) },
@@ -192,8 +194,8 @@ func (s *Server) marker() guard.Marker {
 	}
 }
 
-// promptUntrusted reports whether a file that is part of a session's prompt may hold text
-// by strangers.
+// promptUntrusted reports whether a file that is part of a session's prompt may hold text that
+// strangers have written.
 func (s *Server) promptUntrusted(_ context.Context, session string) bool {
 	dir, err := s.home.Workspace(session)
 	if err != nil {

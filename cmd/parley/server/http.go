@@ -29,11 +29,11 @@ type httpAccess struct {
 	*Server
 	outbox     *outbox.Outbox
 	hooks      atomic.Pointer[map[string]*webhook.Handler]
-	networkAPI atomic.Pointer[api.API] // the API that the network reaches, while it is served
+	networkAPI atomic.Pointer[api.API] // the API for requests over the network; nil while it does not run
 	token      string
 }
 
-// newHTTPAccess makes the access to a server whose channels are set.
+// newHTTPAccess makes what serves HTTP. The server's channels must have been made before.
 func (s *Server) newHTTPAccess() (*httpAccess, error) {
 	token := rand.Text() + rand.Text() // a Reader serves its socket alone, so its token need not be kept
 	if s.role != Reader {
@@ -51,8 +51,8 @@ func (s *Server) newHTTPAccess() (*httpAccess, error) {
 	return f, nil
 }
 
-// setHooks makes the webhooks of the settings in force. A webhook that existed before
-// still remembers what it has sent.
+// setHooks makes the webhooks by the settings in force. A webhook that existed before still knows
+// what it has sent already.
 func (f *httpAccess) setHooks() {
 	hooks := map[string]*webhook.Handler{}
 	for name, w := range f.settings.Load().Webhooks {
@@ -107,7 +107,7 @@ func (f *httpAccess) webhooks() map[string]http.Handler {
 	return all
 }
 
-// newAPI makes the API: for the home's socket if local, else for the network.
+// newAPI makes the API: if local is true for the home's socket, otherwise for the network.
 func (f *httpAccess) newAPI(local bool) *api.API {
 	s := f.Server
 	agent := api.Agent{Name: config.MainAgent, Models: s.answeringAgents, Say: s.publishUserMessage, Event: s.eventSession}
@@ -122,8 +122,8 @@ func (f *httpAccess) newAPI(local bool) *api.API {
 	})
 }
 
-// eraser returns what erases what people said, from this process and from wherever the
-// home keeps it.
+// eraser returns what erases the words of people from everywhere: the home, the servers that are
+// used in its place, and this process's memory.
 func (s *Server) eraser() *erase.Eraser {
 	return erase.New(erase.Config{
 		Bus: s.home.Bus, Store: s.home.Store, Book: s.home.Book, Workspaces: undo.Dirs{Workspaces: s.home.Workspaces, Store: s.home.Snapshots},
@@ -131,8 +131,8 @@ func (s *Server) eraser() *erase.Eraser {
 	})
 }
 
-// beyondErasing returns the data that no erasure reaches, and what the operator can do
-// about it.
+// beyondErasing returns the data that no erasure reaches, such as backups, and for each what the
+// operator can do about it.
 func (s *Server) beyondErasing() []erase.Kept {
 	var kept []erase.Kept
 	asides, err := backup.OldDataDirs(s.home.Dir)
@@ -151,7 +151,8 @@ func (s *Server) beyondErasing() []erase.Kept {
 	return kept
 }
 
-// answeringAgents reports by name, for each agent, whether a model answers for it.
+// answeringAgents returns all agents by name, and for each whether a model is configured that
+// answers for it.
 func (s *Server) answeringAgents() map[string]bool {
 	all := map[string]bool{}
 	for name := range s.settings.Load().Agents {

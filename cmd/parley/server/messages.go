@@ -19,8 +19,8 @@ import (
 	"parley/tools/message"
 )
 
-// deliver sends a message that the model sends with the message tool. It reaches the
-// conversation itself, the chat in which the person who asks was paired, and what the
+// deliver sends a message for which the model has called the tool "message". The message may go
+// to the conversation itself, the chat in which the person who asks was paired, and what the
 // agent's may_message lists.
 func (s *Server) deliver(ctx context.Context, l message.Letter) error {
 	l.Content = s.guard.Load().redact.Text(l.Content)
@@ -68,8 +68,8 @@ func (s *Server) deliver(ctx context.Context, l message.Letter) error {
 	return nil
 }
 
-// publishOutbound publishes a message, and returns an error of the code OutcomeUnknown if
-// the bus may have it all the same.
+// publishOutbound publishes a message. If the bus may have the message although it has returned
+// an error, the error has the code OutcomeUnknown, which tells the model so.
 func (s *Server) publishOutbound(ctx context.Context, out bus.Outbound) error {
 	err := retryUntilDone(ctx, func() error { return bus.PublishOutbound(ctx, s.home.Bus, out) })
 	if bus.IsRefusal(err) {
@@ -100,8 +100,9 @@ func outboundFor(l message.Letter, id string, to bus.Address) bus.Outbound {
 	return out
 }
 
-// onBehalf says in words who asks the bot to tell something. The id is what proves who it
-// is, so a name may look neither like an id nor like words of the bot.
+// onBehalf says, for the people who get a message, who has asked the bot to send it. Only the id
+// proves who that is, so the name is written such that it can be taken neither for an id nor for
+// words of the bot.
 func onBehalf(who bus.Person, from bus.Address, what string) string {
 	id := codeSpan(who.ID)
 	if name := plainName(who.Name); name != "" {
@@ -123,11 +124,11 @@ func codeSpan(id string) string {
 	}, id) + "`"
 }
 
-// longestName is how many characters of a name are shown.
+// longestName is how many characters of a person's name are shown.
 const longestName = 40
 
-// plainName removes from a name what could be read as Markdown, as a mention or as more
-// than a name.
+// plainName removes from a person's name what could be read as Markdown, as a mention of
+// somebody, or as more than a name.
 func plainName(name string) string {
 	kept := []rune(strings.Map(func(r rune) rune {
 		switch {
@@ -148,7 +149,7 @@ func quoteMarkdown(text string) string {
 	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
 }
 
-// replySession returns the session that a reply at an address would reach; false where no
+// replySession returns the session to which a reply at an address would belong; false where no
 // agent listens.
 func (s *Server) replySession(at bus.Address) (session string, ok bool) {
 	if len(s.models) == 0 && s.settings.Load().Bus.URL == "" { // in a fleet the workers have the model
@@ -171,7 +172,8 @@ func (s *Server) replySession(at bus.Address) (session string, ok bool) {
 	return "", false
 }
 
-// addresses resolves the place that the model gave: a target, or a channel and a chat.
+// addresses returns the addresses for the place to which the model wants to send: a target, or a
+// channel and a chat.
 func (s *Server) addresses(l message.Letter) ([]bus.Address, *tools.Error) {
 	c := s.settings.Load()
 	directory := outbox.Directory{Targets: c.Targets}
@@ -201,8 +203,8 @@ func (s *Server) addresses(l message.Letter) ([]bus.Address, *tools.Error) {
 	return nil, tools.Errorf(tools.InvalidArgs, "there is no channel or target %q. There are: %s.", l.Channel, strings.Join(names, ", "))
 }
 
-// mayMessage returns the targets and addresses to which the agent of a session may send
-// messages: of a sub-agent's those to which its parent's agent may too.
+// mayMessage returns the targets and addresses to which the agent of a session may send messages:
+// if it is a sub-agent, only those to which the agent that handed it the task may send, too.
 func (s *Server) mayMessage(session string) []string {
 	agents := s.settings.Load().Agents
 	own := agents[agentName(session)].MayMessage
@@ -246,9 +248,9 @@ func (s *Server) allowedAddresses(ctx context.Context, l message.Letter) ([]stri
 	return slices.Compact(reach), nil
 }
 
-// retryUntilDone repeats do until it succeeds, until the bus refuses it, or until ctx
-// ends; so it waits for an outage of the bus or the store to end. It returns the last
-// error, so after ctx has ended the act may have happened all the same.
+// retryUntilDone repeats do until it succeeds, until the bus refuses it, or until ctx ends; so it
+// outlasts an outage of the bus or the store. It returns the error of the last try; if ctx has
+// ended, what do does may have happened all the same.
 func retryUntilDone(ctx context.Context, do func() error) error {
 	const longest = time.Second
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, longest) {

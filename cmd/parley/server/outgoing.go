@@ -26,14 +26,15 @@ import (
 // outgoing returns the store of files that wait to be sent.
 func (s *Server) outgoing() outfiles.Files { return outfiles.Files{Store: s.home.Outgoing} }
 
-// sweeper returns what removes files that crashes left among those that wait to be sent.
+// sweeper returns what removes files that were to be sent but will not be, because a process has
+// died.
 func (s *Server) sweeper() outfiles.Sweeper {
 	return outfiles.Sweeper{Files: s.outgoing(), Bus: s.home.Bus, Book: s.home.Book, Log: s.log}
 }
 
-// enclose copies the files of a letter out of its session's workspace and attaches the
-// copies to its messages. Every message refers to the copies before the first message is
-// published.
+// enclose copies the files of a letter out of its session's workspace and attaches the copies to
+// its messages. It records that every message needs the copies before the first message is
+// published, so that none is removed too early.
 func (s *Server) enclose(ctx context.Context, l message.Letter, outs []bus.Outbound) error {
 	if len(l.Files) == 0 {
 		return nil
@@ -113,7 +114,8 @@ func (s *Server) encloseShown(ctx context.Context, session, id string, at bus.Ad
 	return e
 }
 
-// keepShown copies a file that an answer shows, if the agent may read that file.
+// keepShown copies a file that an answer shows, so that it can be sent, if the agent may read
+// that file.
 func (s *Server) keepShown(ctx context.Context, l outfiles.Letter, dir *workspace.Dir, path string) ([]bus.FileRef, error) {
 	if !slices.Contains(s.capabilities(l.Session), tools.FileRead) {
 		return nil, tools.Errorf(tools.PermissionDenied, "this agent does not have the capability file_read")
@@ -129,21 +131,21 @@ func (s *Server) keepShown(ctx context.Context, l outfiles.Letter, dir *workspac
 	return s.outgoing().Keep(ctx, l, dir, []string{path})
 }
 
-// mayShorten reports whether a long text may be sent as a file: every process that serves
-// must know what a part of it is.
+// mayShorten reports whether a long text may be sent as its beginning and a file. It may if every
+// process that serves is of a release that can send such messages.
 func (s *Server) mayShorten(ctx context.Context) bool {
 	why, err := s.home.MayEnclose(ctx)
 	return err == nil && why == ""
 }
 
-// mayGrow reports whether an answer may be shown, while it is made, by a message that
-// grows: every process that serves must be able to take it over.
+// mayGrow reports whether an answer may be shown by a message that grows while the answer is
+// made. It may if every process that serves is of a release that can take over such a message.
 func (s *Server) mayGrow(ctx context.Context) bool {
 	may, err := s.home.MayGrow(ctx)
 	return err == nil && may
 }
 
-// mostFileBytes returns how large a file that goes to a channel may be.
+// mostFileBytes returns how many bytes a file that is sent to a channel may have.
 func (s *Server) mostFileBytes(channel string) int64 {
 	most := int64(config.DefaultFilesMB)
 	if c, ok := s.settings.Load().Channels[channel]; ok && c.FilesMB > 0 {
@@ -157,7 +159,8 @@ func (s *Server) mostFileBytes(channel string) int64 {
 	return most << 20
 }
 
-// newHistory makes the desk that keeps the files that turns changed, for undo.
+// newHistory makes the desk that keeps the earlier versions of files that turns have changed, so
+// that people can undo a turn.
 func (s *Server) newHistory() *undo.Desk {
 	return undo.New(undo.Config{
 		Store: s.home.Snapshots, Log: s.log, Off: func() bool { return s.settings.Load().Workspace.UndoTurns == 0 },

@@ -27,11 +27,11 @@ import (
 	"parley/cmd/parley/watch"
 )
 
-// offerEvery is the interval at which a channel is checked for an owner.
+// offerEvery is how often it is checked whether a channel has an owner by now.
 const offerEvery = time.Minute
 
-// offerOwnership prints a link or a code for becoming the bot's owner while the bot has
-// none: once, and again whenever the last code has expired.
+// offerOwnership prints a link or a code, as long as a channel has no owner, that makes whoever
+// uses it first the owner: once, and again whenever the last code has expired.
 func (s *Server) offerOwnership(ctx context.Context, l *endpoint, out io.Writer) {
 	for last := ""; ; {
 		last = s.printOffer(ctx, l, out, last)
@@ -43,7 +43,8 @@ func (s *Server) offerOwnership(ctx context.Context, l *endpoint, out io.Writer)
 	}
 }
 
-// printOffer prints the current offer unless its code is last, and returns its code.
+// printOffer prints the current link or code unless it is the last that was printed, and returns
+// its code.
 func (s *Server) printOffer(ctx context.Context, l *endpoint, out io.Writer, last string) string {
 	if owned, err := s.hasOwner(ctx, l); err != nil || owned {
 		return last
@@ -106,9 +107,9 @@ func (s *Server) notifyOwners(ctx context.Context, subject, text string) {
 	}
 }
 
-// notifyOwnersOnce sends owners a text about a concern. The message to each chat has an
-// id of its own, so a caller may repeat the call after an error, and nobody gets the text
-// twice.
+// notifyOwnersOnce sends the owners a text about something that needs their attention. The ids of
+// these messages are made of suffix, so a caller may repeat the call after an error, and nobody
+// gets the text twice.
 func (s *Server) notifyOwnersOnce(ctx context.Context, suffix, text string) error {
 	chats, err := s.noticeChats(ctx)
 	if err != nil {
@@ -124,8 +125,8 @@ func (s *Server) notifyOwnersOnce(ctx context.Context, suffix, text string) erro
 	return nil
 }
 
-// noticeChats returns where owners are told what needs their attention: at [notices] to,
-// or where they talk to the bot alone.
+// noticeChats returns the addresses at which owners are told what needs their attention: those of
+// the setting [notices] to, or the chats in which the owners talk to the bot alone.
 func (s *Server) noticeChats(ctx context.Context) ([]bus.Address, error) {
 	c := s.settings.Load()
 	chats := s.resolvePlaces(c.Tell.To)
@@ -191,7 +192,7 @@ func (s *Server) currentCaps() billing.Caps {
 	return caps
 }
 
-// newBilling makes the desk that answers /usage.
+// newBilling makes what answers the command /usage, with which people ask what models have cost.
 func (s *Server) newBilling() *billing.UsageReporter {
 	d := &billing.UsageReporter{Usage: s.home.Store.Bill().Usage, Linked: s.linked}
 	for _, model := range s.models {
@@ -211,14 +212,15 @@ func (s *Server) linked(ctx context.Context, person string) (all []string, err e
 	return all, err
 }
 
-// openPrices reads the list of prices for its date.
+// openPrices reads the list of the models' prices, to learn which date it is of.
 func (s *Server) openPrices() error {
 	list, err := models.Prices(s.settings.Load())
 	s.billing.Prices = list.Date
 	return err
 }
 
-// defaultCaps is the subject of the book's note of the default caps that were announced.
+// defaultCaps is the subject under which the book notes which of the default caps on cost were
+// announced.
 const defaultCaps = "default caps"
 
 // announceDefaultCaps announces the caps on models that hold by default: in the log, and
@@ -291,8 +293,8 @@ func (s *Server) ownersChats(ctx context.Context) ([]bus.Address, error) {
 	return slices.Compact(chats), nil
 }
 
-// introduction returns a function for the text that people on a channel get at the first
-// contact; "" means no text.
+// introduction returns a function for the text that introduces the bot to people who talk to it
+// on a channel for the first time; the function returns "" if there is no such text.
 func (s *Server) introduction(l *endpoint) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		c := s.settings.Load()
@@ -318,8 +320,8 @@ func agentsOf(c config.Channel) []string {
 	return slices.Compact(all)
 }
 
-// modelPlaces returns where texts to these agents go to be answered, for
-// introduction.Facts. Where one of them goes to a provider, the machine itself is not named.
+// modelPlaces returns where texts to these agents go to be answered, for introduction.Facts. If
+// some go to a provider, the list does not have this machine itself.
 func (s *Server) modelPlaces(agents []string) (hosts []string) {
 	c := s.settings.Load()
 	for _, agent := range agents {

@@ -17,10 +17,10 @@ import (
 
 const (
 	writeTimeout = 3 * time.Second
-	readinessTTL = time.Second // how long a result is reused: anybody may ask, and each check writes
+	readinessTTL = time.Second // how long a result is used for further requests: anybody may ask, and each check writes
 )
 
-// A readiness caches whether the bus and the store take writes.
+// A readiness caches whether the bus and the store can be written to.
 type readiness struct {
 	mu    sync.Mutex
 	at    time.Time
@@ -49,8 +49,8 @@ func (s *Server) checkReady(context.Context) map[string]error {
 	return parts
 }
 
-// checkWrites writes to the bus and to the store, each within writeTimeout. Its result is
-// cached for other callers, so a caller that leaves does not end it.
+// checkWrites writes to the bus and to the store, each within writeTimeout. It has no ctx: its
+// result is cached for other callers too, so it goes on when the caller leaves.
 func (s *Server) checkWrites() map[string]error {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
@@ -120,12 +120,12 @@ func writeWithTimeout(ctx context.Context, busy *atomic.Bool, write func(context
 	}
 }
 
-// fleetMetricsHold is the name that the process holds whose metrics include what the
-// whole fleet shares.
+// fleetMetricsHold is the name, held on the bus by one process at a time, that says whose metrics
+// include those of the whole fleet.
 const fleetMetricsHold = "metrics"
 
-// reportFleetMetrics includes what the fleet shares in this process's metrics for as long
-// as the process holds fleetMetricsHold. Only processes that listen on HTTP do so: nobody
+// reportFleetMetrics includes metrics of the whole fleet in those of this process, for as long as
+// the process holds fleetMetricsHold. Only processes that listen on HTTP do so, because nobody
 // asks the others for metrics.
 func (s *Server) reportFleetMetrics(ctx context.Context) {
 	err := bus.WhileHeld(ctx, s.home.Bus, fleetMetricsHold, func(held context.Context) error {
@@ -186,8 +186,8 @@ func (t *warningRecorder) WithGroup(name string) slog.Handler {
 	return &warningRecorder{t.Handler.WithGroup(name), t.latest}
 }
 
-// lastWarning returns why a channel is not connected, as far as its latest warning says;
-// "" if there was none.
+// lastWarning returns the latest warning of a channel's adapter, which probably says why the
+// channel is not connected; "" if there was none.
 func (s *Server) lastWarning(channel string) string {
 	for _, l := range s.channels {
 		if l.name != channel {

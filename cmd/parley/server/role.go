@@ -7,8 +7,8 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// A Role says what a process that has opened the home does. Status shows the role, and a
-// process that wants the same home is told it.
+// A Role says what a process that has opened the home does. The command status shows the role,
+// and a process that wants to open the same home is told which role has it.
 type Role string
 
 // The roles of serve. One process has both, unless a fleet divides them.
@@ -21,8 +21,8 @@ const (
 // The roles of a command that serves the home itself for as long as it runs.
 const (
 	Terminal Role = "terminal" // answers and sends
-	Sender   Role = "sender"   // sends
-	Reader   Role = "reader"   // looks
+	Sender   Role = "sender"   // sends messages
+	Reader   Role = "reader"   // only reads
 )
 
 // ParseRole reads the value of serve's --role: gateway, worker, or both with a comma
@@ -78,8 +78,8 @@ func (r Role) Serves() bool {
 	return true
 }
 
-// Suffices reports whether a process of this role already does all that a command of the
-// role wanted needs.
+// Suffices reports whether a process of this role can serve a command that would otherwise itself
+// take the role wanted.
 func (r Role) Suffices(wanted Role) bool {
 	switch r {
 	case Reader:
