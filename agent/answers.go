@@ -203,9 +203,10 @@ func (r *sessionRun) replyAwaited(ctx context.Context, t *turn, in bus.Inbound) 
 	})
 }
 
-// openQuestion returns the open question that a message answers; nil if it answers none.
+// openQuestion returns the open question that a message answers; nil if it answers none. What
+// another agent has somebody told here is not their own word.
 func openQuestion(t *turn, in bus.Inbound) *ask {
-	if strings.TrimSpace(in.Text) == "" || in.Kind != bus.Said {
+	if strings.TrimSpace(in.Text) == "" || in.Kind != bus.Said || len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told {
 		return nil
 	}
 	for _, a := range t.openAsks() {

@@ -422,11 +422,16 @@ func TestTheNextWordsAnswerAQuestion(t *testing.T) {
 	if len(out.Buttons) != 2 || out.Buttons[1].Label != "blue" || !strings.Contains(out.Text, "2. blue") {
 		t.Errorf("asked %+v", out)
 	}
+	b.publish(bus.Inbound{
+		ID: "told", Kind: bus.Said, From: bus.Person{ID: "test:ann", Name: "ann", Owner: true}, At: bus.Address{Channel: "test", Chat: "1"},
+		Text: "An agent has this told to you.", Quotes: []bus.Quote{{Kind: bus.Told, Text: "red"}},
+	})
+	b.wantReply("told", "I wait for an answer")                   // these are not Ann's words
 	b.wantReply(b.say("1", "bob", "red"), "I wait for an answer") // it was not asked of Bob
 	b.wantReply(b.command("1", stranger, "answer "+id+" red"), "You may not answer")
 	b.say("1", "ann", "2")
 	b.wantEnd(id, "Answered by ann (test:ann)")
-	b.wantReply(first, `{"answer":"blue"}; red`)
+	b.wantReply(first, `{"answer":"blue"}; An agent has this told to you.|red`)
 	b.settled()
 	if ask, err := d.book.LookupAsk(t.Context(), id); err != nil || ask.State != bus.AskAnswered || ask.Answer.By.ID != "test:ann" {
 		t.Errorf("the book has %+v, %v", ask, err)

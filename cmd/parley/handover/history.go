@@ -49,18 +49,19 @@ func (d *Desk) History(ctx context.Context, call tools.Call, session string, fro
 	case t.ID == "" && session != call.Session:
 		kept := map[string]any{"session": session, "entries": len(shown.Entries), "note": "what it held was shown in that turn alone"}
 		return tools.Untrusted{Value: tools.Fleeting{Value: shown, Kept: kept}}, nil
-	case foreign:
+	case foreign || t.Untrusted:
 		return tools.Untrusted{Value: shown}, nil
 	}
 	return shown, nil
 }
 
 // read returns a part of a session's log, from the entry with the number from on, and whether
-// strangers may have written some of it.
+// strangers may have written some of it: also a model's own words may repeat what it had read
+// before that part.
 func (d *Desk) read(ctx context.Context, session string, from int64) (h historyJSON, foreign bool, err error) {
 	h = historyJSON{Session: session, Entries: []entryJSON{}}
 	size := 0
-	for e, err := range d.cfg.Sessions.Read(ctx, session, from) {
+	for e, err := range d.cfg.Sessions.Read(ctx, session, 1) {
 		if err != nil {
 			return h, false, fmt.Errorf("the session cannot be read now: %w", err)
 		}
@@ -69,7 +70,7 @@ func (d *Desk) read(ctx context.Context, session string, from int64) (h historyJ
 			return h, false, err
 		}
 		foreign = foreign || untrusted
-		if text == "" {
+		if text == "" || e.N < from {
 			continue
 		}
 		text = clip(text)

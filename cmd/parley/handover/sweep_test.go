@@ -40,7 +40,7 @@ func desk(t *testing.T) (d *handover.Desk, b *sqlitebus.Bus, table tasks.Table) 
 	_, err = store.Open(t.Context(), parent, 1)
 	must(t, err)
 	table = store.Tasks()
-	return handover.New(handover.Config{Table: table, Bus: b, Log: slog.New(slog.DiscardHandler)}), b, table
+	return handover.New(handover.Config{Table: table, Bus: b, Sessions: store, Log: slog.New(slog.DiscardHandler)}), b, table
 }
 
 // prepare records a task that was prepared that long ago.

@@ -146,7 +146,14 @@ func mayAnswer(in bus.Inbound, ask bus.Ask) bool {
 	if said.Kind == bus.Command {
 		return slices.Contains([]string{"approve", "deny", "answer"}, said.Text) && (ask.At == in.At || slices.Contains(ask.Asked, in.At))
 	}
-	return ask.Kind == bus.AskQuestion && ask.Person == in.From.ID && ask.At == in.At
+	return ask.Kind == bus.AskQuestion && ask.Person == in.From.ID && ask.At == in.At && !isSubAgents(ask.Session)
+}
+
+// isSubAgents reports whether a session is a sub-agent's: words in the chat are for the agent
+// that has handed out its task, and only the command answers its question.
+func isSubAgents(session string) bool {
+	_, place, _ := strings.Cut(session, ":")
+	return strings.HasPrefix(place, bus.SubAgents+":")
 }
 
 // key returns the key of the session with an agent to which a message belongs.

@@ -150,6 +150,11 @@ func TestWhatNamesNobodyStaysInItsConversation(t *testing.T) {
 	press.Pressed, press.ReplyTo = true, "77"
 	check("a press of an agent's button", press, "research:c:g")
 	check("the answer of who was asked", said("h", "1", "the left one"), "ops:c:h")
+	must(t, book.OpenAsk(t.Context(), bus.Ask{
+		ID: "cbcdefghijklmnop", Kind: bus.AskQuestion, Session: "research:agent:p:a", Turn: "t", Call: "k", Person: "c:3", Question: "Which?",
+		At: bus.Address{Channel: "c", Chat: "h"}, Made: time.Now(), Expires: time.Now().Add(time.Hour),
+	}))
+	check("a word where a sub-agent has asked", said("h", "3", "hurry"), "main:c:h")
 	check("the word of somebody else", said("h", "2", "the left one"), "main:c:h")
 	check("another command of who was asked", said("h", "1", "/new"), "main:c:h")
 	must(t, book.OpenAsk(t.Context(), bus.Ask{
