@@ -73,7 +73,8 @@ func benchPublish(b *testing.B, h Harness) {
 	report(b, took)
 }
 
-// workUntil claims, reads and settles until ctx ends, and calls got with each message.
+// workUntil claims mailboxes, reads and settles their mail until ctx ends, and calls got with each
+// message and its lease.
 func workUntil(ctx context.Context, x Bus, got func(bus.Lease, bus.Message)) error {
 	for {
 		l, err := x.Claim(ctx, inbound)
@@ -128,8 +129,8 @@ func benchLatency(b *testing.B, h Harness) {
 	report(b, all)
 }
 
-// benchThroughput measures how many messages a second get from several producers to several
-// workers.
+// benchThroughput measures how many messages a second several producers can send to several
+// workers, over that many mailboxes (keys).
 func benchThroughput(b *testing.B, h Harness, keys int) {
 	x := benchOpen(b, h)
 	ctx, cancel := context.WithCancel(b.Context())

@@ -47,14 +47,15 @@ type Harness struct {
 	// Open opens a bus over the data at a place. It is called in child
 	// processes too.
 	Open func(ctx context.Context, place string, o Options) (Bus, error)
-	// Residue lists what a bus keeps for single mailboxes, in memory and outside, except
-	// for dead letters. It may wait a moment for calls under way to end.
+	// Residue lists what a bus stores for single mailboxes, in memory and outside, except for dead
+	// letters, so that a test can check that nothing is left behind. It may wait a moment for calls
+	// under way to end.
 	Residue func(t testing.TB, place string, b Bus) []string
 	// NextDay makes the bus believe that it is a day later. It is nil if the bus uses
 	// the test's own clock: with Simulated the test just sleeps for a day.
 	NextDay func(t testing.TB, place string)
-	// Simulated says that the bus may run in a synctest bubble: all of it is in
-	// this process, and waits are free.
+	// Simulated says that the bus may run in a bubble of testing/synctest: all of it is in this
+	// process, and waits are free.
 	Simulated bool
 	// Shared says that several processes may have the data open at once.
 	Shared bool

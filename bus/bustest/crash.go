@@ -19,7 +19,7 @@ var crashPromises = []promise{
 	{"killed while it settles, nothing is lost and what was settled stays so", testKilledSettler},
 }
 
-// The variables that tell a child process what to do.
+// The environment variables that tell a child process what to do.
 const (
 	roleEnv  = "PARLEY_BUSTEST_ROLE"
 	placeEnv = "PARLEY_BUSTEST_PLACE"
@@ -149,7 +149,8 @@ func childSettle(ctx context.Context, b Bus) error {
 	}
 }
 
-// drain reads all mail that is due and forgets it, key by key.
+// drain claims all mail that is due, removes it from the bus, and returns the ids of the messages
+// by key.
 func (r *rig) drain() map[string][]string {
 	r.Helper()
 	got := map[string][]string{}

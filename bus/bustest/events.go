@@ -23,7 +23,7 @@ var eventPromises = []promise{
 	{"are cheap for a thousand who watch nothing", testIdleWatchers},
 }
 
-// newEvent returns an event with the number of a block, by which wantBlocks recognizes it.
+// newEvent returns an event with that number in its Block, by which wantBlocks recognizes it.
 func newEvent(session string, block int) bus.Event {
 	return bus.Event{Type: bus.BlockDelta, Session: session, Route: bus.Address{Channel: "telegram", Chat: session}, Turn: "t", Block: block}
 }
@@ -165,8 +165,8 @@ func testEventsGone(r *rig) {
 	}
 }
 
-// awaitGone waits until a subscription from after that id on yields ErrGone. A bus may send
-// events in the background, and then some time passes until it does.
+// awaitGone waits until a subscription from after that id on yields ErrGone. A bus may send events
+// in the background, so it may take some time until it does.
 func (r *rig) awaitGone(feed bus.Feed, after uint64) {
 	r.Helper()
 	r.await("the event to be gone", func() bool {

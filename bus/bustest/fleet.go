@@ -145,7 +145,8 @@ func testFleetEvents(r *rig) {
 	}
 }
 
-// skipUnless skips a test if the harness has no function to cause what the test is about.
+// skipUnless skips a test unless has is true: the harness has no function to cause what the test is
+// about, which what names.
 func (r *rig) skipUnless(has bool, what string) {
 	r.Helper()
 	if !has {

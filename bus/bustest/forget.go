@@ -12,7 +12,7 @@ import (
 	"parley/bus"
 )
 
-// These are skipped if a bus is no bus.Forgetter.
+// forgetPromises are tested only if a bus is a bus.Forgetter.
 var forgetPromises = []promise{
 	{"takes out what it is told to, and leaves the rest in order", testForgetWaiting},
 	{"keeps ids from being used again", testForgetKeepsIDs},
@@ -44,7 +44,8 @@ func (r *rig) forget(want bus.Forgotten, ids ...string) {
 	}
 }
 
-// forgetThat forgets the messages for which which returns true, and the events of sessions.
+// forgetThat forgets the messages for which `which` returns true, and the events of sessions, and
+// returns the counts.
 func (r *rig) forgetThat(which func(bus.Topic, bus.Message) bool, sessions ...string) bus.Forgotten {
 	r.Helper()
 	got, err := r.Bus.(bus.Forgetter).Forget(r.Context(), which, sessions...)
@@ -249,8 +250,8 @@ func testForgetReopen(r *rig) {
 	r.wantNothingLeft()
 }
 
-// testForgetUnderLoad forgets some messages while others are worked on. Those named "keep…"
-// have to be answered all the same, all of them and in order.
+// testForgetUnderLoad forgets some messages while others are worked on. Those with ids "keep…" have
+// to be answered all the same, all of them and in order.
 func testForgetUnderLoad(r *rig) {
 	r.openForgetter()
 	const keys, each = 4, 60
@@ -297,8 +298,8 @@ func testForgetUnderLoad(r *rig) {
 	r.wantNothingLeft()
 }
 
-// An answerCounter counts the messages named "keep…" that were answered, and fails the test
-// if one is answered out of order.
+// An answerCounter counts the messages with ids "keep…" that were answered, and fails the test if
+// one is answered out of order.
 type answerCounter struct {
 	*rig
 	mu   sync.Mutex

@@ -71,8 +71,8 @@ func (w *witness) recordRelease(l bus.Lease) {
 	w.held[l.Claim().Key] = false
 }
 
-// testLoad has 8 publishers, each with its own keys, and 16 workers, some of which
-// settle for less than they saw.
+// testLoad has 8 publishers, each with its own keys, and 16 workers, some of which settle fewer
+// messages than they have read.
 func testLoad(r *rig, keys, messages int) {
 	r.open(Options{})
 	w := &witness{r: r, next: map[string]int{}, held: map[string]bool{}, fences: map[string]int64{}}

@@ -109,7 +109,7 @@ func testTopicsApart(r *rig) {
 	r.wantNothingLeft()
 }
 
-// wantFull checks that a mailbox with the key k is full.
+// wantFull checks that the mailbox of key k refuses the message with that id because it is full.
 func (r *rig) wantFull(id string) {
 	r.Helper()
 	r.wantError("publish "+id, r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: "k", Body: []byte("body of " + id)}), bus.ErrFull)

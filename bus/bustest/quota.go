@@ -18,7 +18,7 @@ var quotaPromises = []promise{
 	{"counts over all processes, and a lease that its process has lost no more", countsInFleet},
 }
 
-// begin begins something under a lease, for the group "g".
+// begin counts the id as begun under a lease, for the group "g", with these bounds.
 func (r *rig) begin(l bus.QuotaLease, id string, atOnce, hour int) error {
 	return l.Begin(r.Context(), bus.Quota{Group: "g", ID: id, AtOnce: atOnce, Hour: hour})
 }

@@ -127,8 +127,9 @@ func (r *rig) wantNothingDue(topic bus.Topic, while time.Duration) {
 	r.wantError("claim", err, context.DeadlineExceeded)
 }
 
-// wantMail reads the mail of a lease beyond after, checks that it has these ids, and returns
-// the last number. It reads again until it has as many messages as there are ids.
+// wantMail reads the messages of a lease whose numbers are greater than after, checks that they
+// have these ids, and returns the last number. It reads again until it has as many messages as
+// there are ids.
 func (r *rig) wantMail(l bus.Lease, after int64, ids ...string) int64 {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)

@@ -38,10 +38,10 @@ type Config struct {
 	Caps bus.Caps
 	// MaxHold bounds how long a lease may be held; DefaultMaxHold if zero.
 	MaxHold time.Duration
-	// Log may be nil.
+	// Log gets what operators should know; nil means that nothing is logged.
 	Log *slog.Logger
-	// Locked, if set, is called once no other process can open the bus any more. Then what
-	// the lock guards too may be opened beside the bus.
+	// Locked, if set, is called as soon as no other process can open the bus any more. From then on
+	// the caller may open, beside the bus, other files that the same lock protects.
 	Locked func()
 }
 
@@ -123,8 +123,8 @@ func (b *Bus) Close() error {
 	return errors.Join(err, b.db.Close(), b.lock.Close())
 }
 
-// translate returns bus.ErrClosed for the database's error of that meaning, and any other error
-// as it is.
+// translate returns bus.ErrClosed if err says that the database is closed, and any other error as
+// it is.
 func translate(err error) error {
 	if errors.Is(err, sqldb.ErrClosed) {
 		return bus.ErrClosed

@@ -12,16 +12,16 @@ import (
 // The methods in this file read everything that the bus stores, so that a migration can
 // store it in another bus. Nobody may work with the bus meanwhile.
 
-// A Letter is a message as the bus stores it: one that waits in a mailbox, or a dead
-// letter.
+// A Letter is a message with all that the bus stores about it: one that waits in a mailbox, or a
+// dead letter.
 type Letter struct {
 	Topic    bus.Topic
 	Message  bus.Message
-	Replays  int       // how many times it was a dead letter before
-	Attempts int       // of the first in a mailbox: how many times the mailbox was claimed; of a dead letter: how many times before it was given up
-	Due      time.Time // of the first in a mailbox: until when the mailbox waits
-	Reason   string    // of a dead letter: why it was given up
-	BuriedAt time.Time // of a dead letter
+	Replays  int       // how many times the message was a dead letter before and was published again
+	Attempts int       // for the first message in a mailbox: how many times the mailbox was claimed; for a dead letter: how many times before it was given up
+	Due      time.Time // for the first message in a mailbox: until when the mailbox waits
+	Reason   string    // for a dead letter: why it was given up
+	BuriedAt time.Time // for a dead letter: when it was given up
 }
 
 // Letters reads the messages that wait in all mailboxes, in the order of publication. If an
@@ -120,6 +120,6 @@ func (b *Bus) Pauses(ctx context.Context) (map[bus.Topic]time.Time, error) {
 	return pauses, rows.Err()
 }
 
-// Highest returns a number above every fence and every event's id that the bus has given
-// out.
+// Highest returns a number above every fence and every event's id that the bus has given out, so
+// that another bus can continue above it.
 func (b *Bus) Highest() int64 { return b.clock.next() }

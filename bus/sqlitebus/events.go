@@ -14,8 +14,8 @@ import (
 
 // How many events are kept for watchers that come later or read slowly.
 const (
-	feedEvents  = 4096             // events of one feed
-	eventsBytes = 32 << 20         // bytes of all feeds
+	feedEvents  = 4096             // how many events of one feed are kept
+	eventsBytes = 32 << 20         // how many bytes the events of all feeds may take
 	eventSize   = 320              // about how many bytes an event takes beside its texts
 	feedIdle    = 10 * time.Minute // how long a feed without new events is kept
 )
@@ -29,9 +29,9 @@ type feeds struct {
 
 	mu          sync.Mutex
 	byName      map[bus.Feed]*feed
-	byAge       list.List // of *feed that hold events, the one longest without a new one first
+	byAge       list.List // a list of *feed: those that hold events, the one longest without a new one first
 	bytes       int
-	lastDropped uint64 // the highest id that any feed that was removed from byName had dropped
+	lastDropped uint64 // the highest id that was dropped from any feed that is no longer in byName
 	last        uint64 // the highest id given
 	closed      chan struct{}
 }
@@ -40,7 +40,7 @@ type feeds struct {
 // is events[i-start].
 type feed struct {
 	name        bus.Feed
-	ageElement  *list.Element // in byAge; nil if it holds no events
+	ageElement  *list.Element // its place in byAge; nil if it holds no events
 	events      []*bus.Event
 	start       int
 	lastDropped uint64 // the highest id that is no longer held
@@ -81,7 +81,7 @@ func (f *feeds) feed(name bus.Feed) *feed {
 	return x
 }
 
-// add appends an event to a feed, and drops the feed's oldest event if there are too many.
+// add appends an event to a feed, and drops the feed's oldest event if it has too many.
 func (f *feeds) add(x *feed, e *bus.Event, now time.Time) {
 	if len(x.events) == feedEvents {
 		f.dropFirst(x)
@@ -153,7 +153,7 @@ func (f *feeds) removeIfUnused(x *feed) {
 	}
 }
 
-// Subscribe implements bus.Events: a watcher reads the feed from its position on.
+// Subscribe implements bus.Events: it makes a watcher, who reads the feed from its own position on.
 func (f *feeds) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.Seq2[bus.Event, error], error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -237,7 +237,7 @@ func (w *watcher) read(ctx context.Context) (bus.Event, error) {
 	}
 }
 
-// next returns the next event, or a channel to wait for.
+// next returns the next event or, if there is none yet, a channel that is closed when one comes.
 func (w *watcher) next() (*bus.Event, <-chan struct{}, error) {
 	w.feeds.mu.Lock()
 	defer w.feeds.mu.Unlock()

@@ -69,7 +69,8 @@ type pickedRows struct {
 	rows  []int64
 }
 
-// Queries for pickMessages: rows by number with their messages, and the last number.
+// Queries for pickMessages: for messages with their row numbers, page by page, and for the last row
+// number.
 const (
 	waitingRows = `SELECT seq, topic, key, id, seq, urgent, not_before, body FROM message WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?`
 	lastWaiting = `SELECT coalesce(max(seq), 0) FROM message`
@@ -77,8 +78,8 @@ const (
 	lastDead    = `SELECT coalesce(max(n), 0) FROM dead`
 )
 
-// pickMessages calls which for each message that exists now, and returns the rows of those
-// for which it returns true, by mailbox.
+// pickMessages calls `which` for each message that exists now, and returns the rows of those for
+// which it returns true, by mailbox. query reads the messages and last the last row number.
 func (b *Bus) pickMessages(ctx context.Context, query, last string, which func(bus.Topic, bus.Message) bool) ([]pickedRows, error) {
 	var upto int64
 	if err := b.db.Read.QueryRowContext(ctx, last).Scan(&upto); err != nil {
@@ -112,7 +113,7 @@ func (b *Bus) pickMessages(ctx context.Context, query, last string, which func(b
 	return list, nil
 }
 
-// A candidate is a message that which may pick, with its row in the table.
+// A candidate is a message about which `which` is asked, with its row in the table.
 type candidate struct {
 	row   int64
 	topic bus.Topic
@@ -162,7 +163,9 @@ func sizeOfRows(tx *sqldb.Tx, rows []int64) (n int, err error) {
 	return n, nil
 }
 
-// forgetMail deletes messages of one mailbox. Nobody else can claim the mailbox meanwhile.
+// forgetMail deletes the picked messages of one mailbox. Nobody else can claim the mailbox
+// meanwhile. It returns how many it has deleted, and whether it has taken the mailbox from a
+// holder.
 func (b *Bus) forgetMail(ctx context.Context, p pickedRows) (n int, taken bool, err error) {
 	h := b.sched.seize(p.topic, p.key)
 	if h == nil {
@@ -193,11 +196,11 @@ func (b *Bus) forgetMail(ctx context.Context, p pickedRows) (n int, taken bool, 
 // A seizure is a lease under which messages are removed from a mailbox.
 type seizure struct {
 	*lease
-	taken bool      // somebody else held the mailbox
+	taken bool      // whether the mailbox was taken from a holder
 	due   time.Time // when the mailbox may be claimed again
-	last  int64     // its highest number when it was seized
+	last  int64     // the highest number in the mailbox when it was seized
 	rows  []int64   // the messages to remove
-	bytes int       // of their bodies
+	bytes int       // how many bytes their bodies have
 	left  leftover
 }
 
@@ -260,8 +263,8 @@ func (s *scheduler) trySeize(name bus.Topic, key string) (*lease, *seizure) {
 	return nil, h
 }
 
-// seizeFrom takes a mailbox from its holder. It returns nil if the holder has lost or
-// settled it. The caller holds holder.settling.
+// seizeFrom takes a mailbox from its holder. It returns nil if the holder has lost or settled it
+// already. The caller holds the mutex holder.settling.
 func (s *scheduler) seizeFrom(holder *lease) *seizure {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,15 +281,16 @@ func (s *scheduler) seizeFrom(holder *lease) *seizure {
 	return h
 }
 
-// keepFromOthers makes the seizure the lease of x. The caller holds s.mu.
+// keepFromOthers makes the seizure the lease of the mailbox x, so that nobody can claim it. The
+// caller holds s.mu.
 func (s *scheduler) keepFromOthers(x *box, h *seizure) {
 	h.lease = &lease{box: x, claim: bus.Claim{Topic: x.topic.name, Key: x.key}, lost: make(chan struct{})}
 	h.last = x.mail.last
 	x.state, x.lease = leased, h.lease
 }
 
-// takeOut removes n messages from what is known of the mailbox. It returns false if the
-// first of the rest is only on disk.
+// takeOut removes n messages from what is known in memory of the mailbox. It returns false if the
+// message that is the first now is only on disk.
 func (s *scheduler) takeOut(h *seizure, n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -66,7 +66,7 @@ func (h *holds) Hold(ctx context.Context, name string) (held context.Context, re
 	return held, release, nil
 }
 
-// startHold makes the caller the holder of name. The caller holds h.mu, also for passOn.
+// startHold makes the caller the holder of name. The caller of startHold or passOn holds h.mu.
 func (h *holds) startHold(ctx context.Context, name string, x *hold) (context.Context, func()) {
 	held, lose := context.WithCancelCause(ctx)
 	x.lose = lose
@@ -81,7 +81,7 @@ func (h *holds) startHold(ctx context.Context, name string, x *hold) (context.Co
 	}
 }
 
-// passOn gives a name to the next caller that waits for it, or frees it.
+// passOn gives a name to the next caller that waits for it; without one, the name is free.
 func (h *holds) passOn(name string, x *hold) {
 	if h.closed {
 		return

@@ -86,7 +86,8 @@ func (s *scheduler) depth(name bus.Topic) (d bus.Depth) {
 	return d
 }
 
-// Pause implements bus.Pauser. A pause outlives a restart.
+// Pause implements bus.Pauser: it stores the end of the pause, so that the pause outlives a
+// restart, and tells the scheduler.
 func (b *Bus) Pause(ctx context.Context, topic bus.Topic, d time.Duration) error {
 	var until time.Time
 	if d > 0 {
@@ -127,8 +128,8 @@ func (b *Bus) Writable(ctx context.Context) error {
 const selectDead = `SELECT id, key, seq, urgent, not_before, attempts, reason, buried, body FROM dead
 	WHERE topic = ?1 AND n > coalesce((SELECT n FROM dead WHERE topic = ?1 AND id = ?2), 0) ORDER BY n LIMIT ?3`
 
-// DeadLetters implements bus.DeadLetters. If the dead letter named by after no longer
-// exists, the list starts again from the beginning.
+// DeadLetters implements bus.DeadLetters: it reads a page of the list in the order of burial. If
+// the dead letter named by after no longer exists, the list starts again from the beginning.
 func (b *Bus) DeadLetters(ctx context.Context, topic bus.Topic, after string, limit int) ([]bus.DeadLetter, error) {
 	rows, err := b.db.Read.QueryContext(ctx, selectDead, topic, after, limit)
 	if err != nil {
@@ -179,8 +180,9 @@ func (b *Bus) Drop(ctx context.Context, topic bus.Topic, id string) error {
 	return nil
 }
 
-// Replay implements bus.DeadLetters. The number goes on for a letter that was replayed and
-// became a dead letter again: x, x~1, x~2.
+// Replay implements bus.DeadLetters: it publishes the message and deletes the dead letter in one
+// transaction. The number goes on for a message that was replayed and became a dead letter again:
+// x, x~1, x~2.
 func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, error) {
 	a := &arrival{topic: topic, storedMessage: storedMessage{published: time.Now().UnixMicro()}}
 	err := b.commit(ctx, a, func(tx *sqldb.Tx) error {
@@ -213,8 +215,8 @@ func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, e
 	return a.ID, nil
 }
 
-// markNextID gives a the next id, x~1, x~2 and so on, that was not seen lately, and marks
-// it as seen.
+// markNextID gives the arriving message a the next id (x~1, x~2 and so on) that was not seen
+// lately, and marks that id as seen.
 func markNextID(tx *sqldb.Tx, a *arrival, id string) error {
 	original := id
 	if a.replays > 0 {

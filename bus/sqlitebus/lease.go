@@ -17,14 +17,14 @@ type lease struct {
 	bus         *Bus
 	box         *box
 	claim       bus.Claim
-	recordFirst bool // the box's when this was claimed: the claim has to be durable before anybody works on it
+	recordFirst bool // whether the claim has to be durable before anybody works on it; copied from the box when this was claimed
 	lost        chan struct{}
 
 	settling    sync.Mutex  // held while the lease is being settled
-	settlingNow atomic.Bool // the lease is being settled; for recordClaim, which must not wait
+	settlingNow atomic.Bool // whether the lease is being settled; for recordClaim, which must not wait for settling
 
-	// The scheduler's lock guards these.
-	over    error         // why it is over; nil while it is held
+	// The scheduler's lock guards the following fields.
+	over    error         // why the lease is over; nil while it is held
 	changed chan struct{} // closed when mail comes or the lease ends; nil if nobody waits in Mail
 	seen    int64         // the highest number that Mail has returned
 }
@@ -43,7 +43,8 @@ func (l *lease) Claim() bus.Claim { return l.claim }
 // Lost implements bus.Lease: the channel is closed once the lease is lost.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
-// Held implements bus.Lease: it is always known whether the lease is held.
+// Held implements bus.Lease: it returns at once, because this process always knows whether it holds
+// the lease.
 func (l *lease) Held(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -54,7 +55,8 @@ func (l *lease) Held(ctx context.Context) error {
 	return l.over
 }
 
-// Mail implements bus.Lease. It returns a long backlog in parts.
+// Mail implements bus.Lease: it returns messages from memory or from disk, or waits. It returns a
+// long backlog in parts.
 func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 	for {
 		out, last, news, err := l.knownMail(after)
@@ -76,9 +78,9 @@ func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 	}
 }
 
-// knownMail returns the messages after that number that are in memory. If the mailbox has
-// none after it, it returns a channel to wait for. If it returns neither, Mail has to read
-// the messages after that number and up to last from disk.
+// knownMail returns the messages after that number that are in memory. If the mailbox has no
+// messages after it, knownMail returns a channel that is closed when one comes. If it returns
+// neither, Mail has to read the messages after that number and up to last from disk.
 func (l *lease) knownMail(after int64) (out []bus.Message, last int64, news <-chan struct{}, err error) {
 	s := l.bus.sched
 	s.mu.Lock()
@@ -174,7 +176,7 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	return nil
 }
 
-// A settlement is an End applied to what is in the mailbox.
+// A settlement is how the lease's end (an End) changes what is in the mailbox.
 type settlement struct {
 	claim    bus.Claim
 	end      bus.End
@@ -184,10 +186,10 @@ type settlement struct {
 
 	n        int   // messages in the mailbox, up to last
 	last     int64 // the highest number of them
-	bytes    int   // of the bodies that are forgotten or buried
+	bytes    int   // how many bytes the bodies have that are removed or become dead letters
 	removed  int   // how many messages are forgotten or buried
 	measured bool  // bytes and removed are known; otherwise write finds out
-	empties  bool  // it removes all messages, and they are known in memory
+	empties  bool  // whether it removes all messages of the mailbox, and all of them are known in memory
 	attempts int   // the attempts that write has stored
 }
 
@@ -293,7 +295,7 @@ func (s *scheduler) applySettle(l *lease, st *settlement) (firstKnown bool) {
 	return l.box.mail.dropUpTo(st.upto, st.removed, &s.budget)
 }
 
-// findFirst reads from disk the message that has become the first. If that fails, the
+// findFirst reads from disk the message that has become the mailbox's first. If that fails, the
 // mailbox counts as due: its next holder gets the same error from Mail, and retries.
 func (b *Bus) findFirst(x *box, st *settlement) {
 	b.sched.mu.Lock()

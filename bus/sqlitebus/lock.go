@@ -12,7 +12,7 @@ import (
 
 // An InUseError says that a process, perhaps this one, has the bus open.
 type InUseError struct {
-	Path string // of the database
+	Path string // the path of the database
 	PID  int    // 0 if unknown
 }
 

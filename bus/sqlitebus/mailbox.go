@@ -14,18 +14,18 @@ import (
 const (
 	cacheBudget  = 8 << 20   // bytes
 	messageSize  = 256       // about how many bytes a message takes beside its body
-	pageMessages = 64        // messages read from disk at once
-	pageBytes    = 256 << 10 // bytes read from disk at once, about
+	pageMessages = 64        // how many messages are read from disk at once at most
+	pageBytes    = 256 << 10 // about how many bytes are read from disk at once at most
 )
 
 // A boxState says whether a mailbox can be claimed.
 type boxState uint8
 
 const (
-	idle    boxState = iota // only while s.mu is held, or while its first message is being committed
-	ready                   // in its topic's queue
-	delayed                 // has a deadline at which it becomes due
-	leased                  // has a deadline at which the lease ends
+	idle    boxState = iota // in no queue; only while s.mu is held, or while its first message is being committed
+	ready                   // in its topic's queue, so that it can be claimed
+	delayed                 // waiting; it has a deadline at which it becomes due
+	leased                  // held by somebody; it has a deadline at which the lease ends
 )
 
 // A box is a mailbox as the scheduler knows it.
@@ -33,10 +33,10 @@ type box struct {
 	topic       *topic
 	key         string
 	state       boxState
-	recordFirst bool // the next claim has to be durable before anybody works on it; see recordClaim
+	recordFirst bool // whether the next claim has to be durable before anybody works on it; see recordClaim
 	attempts    int
 	mail        mailState
-	bytes       int        // of the bodies in mail and in arriving
+	bytes       int        // how many bytes the bodies in mail and in arriving have
 	arriving    []*arrival // messages that are being committed, in the order of their numbers
 	lease       *lease
 	deadline    time.Time
@@ -57,9 +57,9 @@ type mailState struct {
 	n         int             // number of messages
 	last      int64           // the highest number
 	urgent    int64           // the highest urgent number; 0 if no message is urgent
-	published int64           // of the first
-	notBefore time.Time       // of the first
-	head      []storedMessage // the first messages, without a gap; the others are only on disk
+	published int64           // when the first message was published
+	notBefore time.Time       // the NotBefore of the first message
+	head      []storedMessage // the first messages, with none left out between them; the others are only on disk
 }
 
 // add adds a message. If it keeps the message in memory, it subtracts the message's size from

@@ -7,8 +7,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// How far ahead of their use numbers are reserved on disk. A crash skips at most that many,
-// and a write is needed only when they are used up.
+// How far ahead of their use numbers are reserved on disk. So a write is needed only when the
+// reserve is used up, and a crash skips at most that many numbers.
 const (
 	clockAhead = 30 * time.Second
 	seqAhead   = 1 << 16
@@ -74,7 +74,7 @@ func (s *sequence) recordCommit(seq int64) {
 	}
 }
 
-// reserve records up to which number the disk has a reserve.
+// reserve records that numbers up to upto are reserved on disk.
 func (c *clock) reserve(upto int64) {
 	for {
 		old := c.reserved.Load()

@@ -19,10 +19,10 @@ type arrival struct {
 	topic   bus.Topic
 	replays int
 
-	refused error // why it was not stored, if not because of the database
+	refused error // why the message was not stored, unless the database failed
 	box     *box  // its mailbox, once it has a number
-	decided bool  // it is known whether the message was stored
-	stored  bool  // the message was stored
+	decided bool  // whether it is known if the message was stored
+	stored  bool  // whether the message was stored
 }
 
 // Publish implements bus.Bus: it stores the message in one transaction.
@@ -71,9 +71,9 @@ const (
 // dayOf returns the day of a time in microseconds.
 func dayOf(us int64) int64 { return us / (24 * time.Hour).Microseconds() }
 
-// commit runs write, which stores a or refuses it, and tells the scheduler when that is
-// durable. If the database rolls the transaction back, it runs write again; so each run
-// first undoes in memory what an earlier run did.
+// commit runs write, which stores the message a or refuses it, and tells the scheduler when that is
+// durable. If the database rolls the transaction back, it runs write again; so each run first
+// undoes in memory what an earlier run did.
 func (b *Bus) commit(ctx context.Context, a *arrival, write func(*sqldb.Tx) error) error {
 	if b.sched.isClosed() {
 		return bus.ErrClosed
@@ -93,9 +93,9 @@ func (b *Bus) commit(ctx context.Context, a *arrival, write func(*sqldb.Tx) erro
 	return a.refused
 }
 
-// storeNew stores a if its id is new and its mailbox has room. If there is no room, it does
-// not mark the id as seen, so that it can be published again. Even a full mailbox accepts a
-// message that was stored before.
+// storeNew stores the message a if its id is new and its mailbox has room. If there is no room, it
+// does not mark the id as seen, so that it can be published again. A message that was stored before
+// is accepted even if its mailbox is full.
 func (b *Bus) storeNew(tx *sqldb.Tx, a *arrival) error {
 	day := dayOf(a.published)
 	if full := b.lacksRoom(a); full != nil {
@@ -127,7 +127,7 @@ func (b *Bus) insertArrival(tx *sqldb.Tx, a *arrival) (err error) {
 	return nil
 }
 
-// notNil turns nil into an empty body, which SQLite does not store as NULL.
+// notNil returns a body that is nil as an empty one, because SQLite would store nil as NULL.
 func notNil(p []byte) []byte {
 	if p == nil {
 		return []byte{}
@@ -153,9 +153,8 @@ func (b *Bus) lacksRoom(a *arrival) error {
 	return nil
 }
 
-// enqueue adds a to the messages of its mailbox that are being committed. Both enqueue and
-// dequeue run on the database's writer, so those messages are in the order of their
-// commits.
+// enqueue adds the message a to those of its mailbox that are being committed. Both enqueue and
+// dequeue run on the database's writer, so those messages are in the order of their commits.
 func (s *scheduler) enqueue(a *arrival) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,8 +189,8 @@ func (s *scheduler) dequeue(a *arrival) {
 	s.showArrivals(x)
 }
 
-// recordOutcome records whether a was stored. Publishers learn the outcome in any order, but
-// their messages become visible in the order of their numbers, so that a holder that has
+// recordOutcome records whether the message a was stored. Publishers learn the outcome in any
+// order, but their messages become visible in the order of their numbers, so that a holder that has
 // read up to a number has missed none below it.
 func (s *scheduler) recordOutcome(a *arrival, stored bool) {
 	s.mu.Lock()

@@ -18,9 +18,9 @@ type scheduler struct {
 	maxHold time.Duration
 	clock   *clock
 
-	mu        sync.Mutex // guards everything below, and every box and lease
+	mu        sync.Mutex // guards all fields below, and every box and lease
 	topics    map[bus.Topic]*topic
-	deadlines deadlines // boxes that are delayed or leased, the earliest first
+	deadlines deadlines // boxes that are delayed or leased, the one with the earliest deadline first
 	timer     *time.Timer
 	rings     time.Time // when timer will call wake; zero if it will not
 	budget    int       // bytes that messages may still take in memory
@@ -32,9 +32,9 @@ type topic struct {
 	name    bus.Topic
 	boxes   map[string]*box // the mailboxes that hold mail or are about to
 	ready   readyQueue
-	waiters list.List // of chan *lease, each with room for one
+	waiters list.List // a list of chan *lease, each with room for one
 	paused  time.Time // until when nothing may be claimed
-	used    bool      // the topic has held mail or was paused at some time
+	used    bool      // whether the topic has held mail or was paused at some time
 }
 
 func newScheduler(c *clock, maxHold time.Duration) *scheduler {
@@ -70,9 +70,9 @@ func (s *scheduler) restoreMailbox(name bus.Topic, x *box, due time.Time) {
 	s.schedule(x, due, 0)
 }
 
-// schedule makes x claimable, once both due and its first message's NotBefore have come.
-// Urgent mail whose number is above seen ends any wait, because whoever asked for the wait
-// did not know of it.
+// schedule makes the mailbox x claimable, once both the time due and its first message's NotBefore
+// have come. Urgent mail whose number is above seen ends any wait, because whoever asked for the
+// wait did not know of it.
 func (s *scheduler) schedule(x *box, due time.Time, seen int64) {
 	if x.mail.notBefore.After(due) {
 		due = x.mail.notBefore
@@ -171,8 +171,8 @@ func (s *scheduler) giveBack(l *lease) {
 	s.grantReady(x.topic)
 }
 
-// endLease takes the mailbox from its holder. The caller has to change the mailbox's state
-// from idle to another, or remove the mailbox.
+// endLease takes the mailbox from its holder. It leaves the mailbox in the state idle; the caller
+// has to give it another state, or remove it.
 func (s *scheduler) endLease(l *lease, why error) {
 	l.over = why
 	l.box.lease = nil

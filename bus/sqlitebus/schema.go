@@ -58,7 +58,7 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 
 // The names in table meta.
 const (
-	metaClock = "clock" // above every fence ever given out
+	metaClock = "clock" // a number above every fence ever given out
 	metaSeq   = "seq"   // the highest sequence number that may have been given out
 )
 

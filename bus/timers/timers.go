@@ -15,14 +15,14 @@ import (
 
 const (
 	atOnce    = 16               // how many timers are handled at once
-	fireTime  = 30 * time.Second // bounds the work on one mailbox, and an attempt to settle it
-	leaveTo   = 30 * time.Second // wait for a newer release, if this one does not know a timer's kind
+	fireTime  = 30 * time.Second // bounds the handling of the timers in one mailbox, and an attempt to settle it
+	leaveTo   = 30 * time.Second // how long a timer is left to a newer release, if this one does not know its kind
 	afterFail = 5 * time.Second
 )
 
-// A Handler handles a due timer of one kind. It may be called again for the same timer. If
-// `again` is not 0, the timer becomes due again after that time; after an error it becomes
-// due again soon.
+// A Handler handles a due timer of one kind. It may be called again for the same timer. If the
+// returned `again` is not 0, the timer becomes due once more after that time; after an error it
+// becomes due again soon.
 type Handler func(ctx context.Context, t bus.Timer) (again time.Duration, err error)
 
 // A Clock calls the handlers of due timers.

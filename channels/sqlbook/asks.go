@@ -12,7 +12,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-const keepAsks = 30 * 24 * time.Hour // of asks that have ended
+const keepAsks = 30 * 24 * time.Hour // how long asks that have ended are kept
 
 // schemaAsks adds the asks for which parked turns wait, and what each running process
 // understands. The body of an ask is what people were asked, as JSON, and its answer is
@@ -103,8 +103,8 @@ func (b *Book) LookupAsk(ctx context.Context, id string) (bus.Ask, error) {
 	return ask, nil
 }
 
-// EndAsk implements channels.Asks. One statement both checks that the ask is open and ends
-// it, so of two concurrent answers one finds the ask ended.
+// EndAsk implements channels.Asks: one statement both checks that the ask is open and ends it, so
+// of two concurrent answers one finds the ask ended.
 func (b *Book) EndAsk(ctx context.Context, id, state string, answer bus.Answer) (ask bus.Ask, ours bool, err error) {
 	said := ""
 	if state == bus.AskAnswered {
@@ -190,8 +190,8 @@ func (b *Book) Granted(ctx context.Context, session, hash string, since time.Tim
 	return by, true, nil
 }
 
-// EndGrants implements channels.Asks. It sets granted to -1 also for open asks: that value
-// stays when they end, so they cannot be approved for the whole session any more.
+// EndGrants implements channels.Asks: it sets the column granted to -1, also for open asks. That
+// value stays when they end, so they cannot be approved for the whole session any more.
 func (b *Book) EndGrants(ctx context.Context, session string) error {
 	if _, err := b.db.Exec(ctx, `UPDATE asks SET granted = -1 WHERE session = ? AND (granted = 1 OR state = 'open')`, textArgs(session)...); err != nil {
 		return fmt.Errorf("end approvals: %w", err)
@@ -218,8 +218,8 @@ func eraseAsks(tx *sqldb.Tx, done *Erased, person string) error {
 	return removeAnswerer(tx, done, person)
 }
 
-// removeAnswerer removes a person's id from answers that other sessions are still to be told
-// of: these answers must stay, because turns wait for them.
+// removeAnswerer removes a person's id from answers of which other sessions are not told yet: these
+// answers must stay, because turns wait for them.
 func removeAnswerer(tx *sqldb.Tx, done *Erased, person string) error {
 	found, err := tx.Query(`SELECT id, answer FROM asks WHERE answerer = ? AND told = 0`, sqldb.Text(person))
 	if err != nil {

@@ -40,8 +40,8 @@ func (b *Book) Chats(ctx context.Context) ([]channels.Chat, error) {
 	return queryAll(ctx, b.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen, person, name FROM chats ORDER BY channel, chat, thread`)
 }
 
-// Names returns the names that the platforms have for people, as far as a chat of theirs
-// is known. It reads few rows where Chats would read all.
+// Names returns the names that people have on their platforms, by id, for those whose private chat
+// the book knows. It reads few rows where Chats would read all.
 func (b *Book) Names(ctx context.Context, people ...string) (map[string]string, error) {
 	names := map[string]string{}
 	if len(people) == 0 {

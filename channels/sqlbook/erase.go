@@ -50,7 +50,7 @@ type Erased struct {
 	Memories int64 `json:"memories,omitempty"`
 }
 
-// finishedCondition is the condition that every part of a send is in a final state.
+// finishedCondition is the SQL condition that every part of a send is in a final state.
 const finishedCondition = ` AND NOT EXISTS (SELECT 1 FROM parts WHERE parts.send = sends.id AND state IN ('queued', 'sending'))`
 
 // Erase erases what the Erasure names, and removes the traces of deleted texts from the
@@ -69,7 +69,7 @@ func (b *Book) Erase(ctx context.Context, what Erasure) (done Erased, err error)
 	return done, nil
 }
 
-// erase does the whole erasure in one transaction.
+// erase does the whole erasure in one transaction, and counts in done what it has erased.
 func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 	for _, id := range what.Sends {
 		if err := eraseSends(tx, done, `id = ?`, textArgs(id)...); err != nil {
@@ -184,8 +184,8 @@ func deleteSends(tx *sqldb.Tx, done *Erased, ids []string) error {
 	return nil
 }
 
-// eraseSubmissions erases submissions, their keys and their subjects. The condition made selects
-// the first two, used the subjects.
+// eraseSubmissions erases the submissions, and their keys, for which the SQL condition made is
+// true, and the subjects for which used is.
 func eraseSubmissions(tx *sqldb.Tx, done *Erased, made, used string, args ...any) error {
 	if _, err := tx.Exec(`DELETE FROM post_keys WHERE `+made, args...); err != nil {
 		return err

@@ -37,7 +37,7 @@ func (b *Book) Recall(ctx context.Context, scope, owner string) (string, bool, e
 	return ofAgent.Content, ofAgent.Untrusted, err
 }
 
-// RecallFor implements channels.Memories: one query reads both memories.
+// RecallFor implements channels.Memories: it reads both memories by one query.
 func (b *Book) RecallFor(ctx context.Context, agent, person string) (ofAgent, ofPerson channels.Memory, err error) {
 	type row struct {
 		scope string
@@ -135,7 +135,8 @@ func readMemory(tx *sqldb.Tx, scope, owner string) (m memoryRow, err error) {
 	return m, json.Unmarshal([]byte(calls), &m.calls)
 }
 
-// writeMemory stores the memory of an owner, with its newest keptCalls calls.
+// writeMemory stores the memory of an owner, and the keys of the newest keptCalls calls that wrote
+// it.
 func writeMemory(tx *sqldb.Tx, scope, owner string, m memoryRow) error {
 	calls, err := json.Marshal(m.calls[max(0, len(m.calls)-keptCalls):])
 	if err != nil { // texts always marshal
@@ -147,7 +148,8 @@ func writeMemory(tx *sqldb.Tx, scope, owner string, m memoryRow) error {
 	return err
 }
 
-// mergeMemories moves the memory of one account to another, beside what that one has.
+// mergeMemories moves the memory of one account to another, and appends it to the memory that that
+// one has.
 func mergeMemories(tx *sqldb.Tx, from, to string) error {
 	if err := copyMemories(tx, from, to); err != nil {
 		return err

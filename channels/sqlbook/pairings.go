@@ -119,8 +119,8 @@ func normalizeCode(code string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(code))
 }
 
-// Admit implements channels.Pairings. A code said in a chat can only be an owner's code:
-// nobody approves their own request.
+// Admit implements channels.Pairings: it uses up the code. A code said in a chat can only be an
+// owner's code: nobody approves their own request.
 func (b *Book) Admit(ctx context.Context, by channels.Admission) (channels.Pairing, error) {
 	by.Code = normalizeCode(by.Code)
 	if by.Code == "" {
@@ -142,8 +142,8 @@ func (b *Book) Admit(ctx context.Context, by channels.Admission) (channels.Pairi
 	return channels.Pairing{}, channels.ErrNoCode
 }
 
-// admit uses up a code and stores the admission. If it returns good together with an error,
-// the commit's outcome is unknown and the code may be used up.
+// admit uses up a code and stores the admission; good says whether the code was valid. If it
+// returns good together with an error, the commit's outcome is unknown and the code may be used up.
 func (b *Book) admit(ctx context.Context, by channels.Admission) (admitted channels.Pairing, good bool, err error) {
 	use := approveRequest
 	if by.Person != "" {
@@ -239,8 +239,8 @@ func (b *Book) OfferOwner(ctx context.Context, channel string) (string, error) {
 	return code, nil
 }
 
-// StandingOffer implements channels.Pairings. It returns the code by which somebody becomes the
-// owner: the one that stands, or a new one if that has expired.
+// StandingOffer implements channels.Pairings: it returns the present code by which somebody becomes
+// the owner, or a new one if that has expired.
 func (b *Book) StandingOffer(ctx context.Context, channel string) (code string, err error) {
 	now := time.Now()
 	old := stamp(now.Add(-offerLifetime))

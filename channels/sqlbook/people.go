@@ -287,7 +287,7 @@ func accountOf(tx *sqldb.Tx, person string) (string, error) {
 	return account, err
 }
 
-// linkedTo lists the people of an account.
+// linkedTo lists the people who share an account.
 func linkedTo(tx *sqldb.Tx, account string) (all []channels.Link, err error) {
 	rows, err := tx.Query(`SELECT person, account, chat, cause FROM links WHERE account = ? ORDER BY linked, person`, textArgs(account)...)
 	if err != nil {

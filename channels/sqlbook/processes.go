@@ -8,7 +8,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// keepProcesses is how long the record of a process is kept that never said that it ends.
+// keepProcesses is how long the record of a process is kept that has not removed it at its end.
 const keepProcesses = 90 * 24 * time.Hour
 
 // NoteProcess implements channels.Processes: it replaces the process's record, and deletes

@@ -62,9 +62,9 @@ func (b *Book) Rated(ctx context.Context, r channels.Rating) (found channels.Rat
 	return found, ok, nil
 }
 
-// findAnswer fills in the session, turn and thread of the answer to which a message
-// belongs; known is false if it belongs to none. A draft has the same id on the platform as
-// the answer that replaced it, but is a send of its own.
+// findAnswer looks for the answer to which the message that r names belongs, and fills in r's
+// session, turn and thread; known is false if the message belongs to none. A draft has the same id
+// on the platform as the answer that replaced it, but is a send of its own.
 func findAnswer(tx *sqldb.Tx, r *channels.Rating) (known bool, err error) {
 	rows, err := tx.Query(`SELECT s.id, s.thread, s.session FROM parts p JOIN sends s ON s.id = p.send
 		WHERE p.platform_id = ? AND p.platform_id <> '' AND s.channel = ? AND s.chat = ? AND s.session <> ''`, textArgs(r.Message, r.At.Channel, r.At.Chat)...)

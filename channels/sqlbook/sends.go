@@ -20,8 +20,9 @@ const (
 	maxDoubts  = 100_000
 )
 
-// Begin implements channels.Sends in one transaction. If the answer of an earlier
-// Begin was lost, the send that it may have recorded is still this caller's.
+// Begin implements channels.Sends: it inserts the send and its parts in one transaction. If the
+// answer of an earlier Begin was lost, the send that it may have recorded counts as recorded by
+// this call.
 func (b *Book) Begin(ctx context.Context, send channels.Send) (known channels.Send, fresh bool, err error) {
 	now := b.doubts.beginTime(send.ID, time.Now())
 	known = recordOf(send, now)
@@ -49,8 +50,8 @@ func (b *Book) Begin(ctx context.Context, send channels.Send) (known channels.Se
 	return known, fresh, nil
 }
 
-// untouched reports whether a send is still as Begin recorded it at a time: nothing was sent
-// of it since.
+// untouched reports whether a send is still as Begin recorded it at that time, so that certainly
+// nothing of it was sent since.
 func untouched(send channels.Send, at time.Time) bool {
 	for i, p := range send.Parts {
 		first := p.State == channels.Sending || p.State == channels.Drafted && p.PlatformID == ""
@@ -134,8 +135,8 @@ func recordOf(send channels.Send, now time.Time) channels.Send {
 	return send
 }
 
-// Mark implements channels.Sends in one statement. A finished part loses its texts and is
-// never moved back to sending, because the caller may have been paused while another
+// Mark implements channels.Sends: it updates the part in one statement. A finished part loses its
+// texts and is never moved back to sending, because the caller may have been paused while another
 // process finished the part. For the same reason interruptions only grow.
 func (b *Book) Mark(ctx context.Context, id string, part int, now channels.SentPart) error {
 	const set = `UPDATE parts SET state = ?, platform_id = ?, interrupted = CASE WHEN interrupted < ? THEN ? ELSE interrupted END, code = ?, edits = ?, under = ?, changed = ?`

@@ -29,10 +29,10 @@ import (
 // A Book is a channels.Book in one database.
 type Book struct {
 	db                 *sqldb.DB
-	begins             atomic.Uint64 // calls of Begin; every pruneEvery of them prunes sends
+	begins             atomic.Uint64 // counts calls of Begin; at every pruneEvery-th, old sends are deleted
 	doubts             doubts
-	submissions        atomic.Uint64 // calls of pruneSometimes; every pruneEvery of them prunes submissions
-	doubtfulAdmissions sync.Map      // by channels.Admission: the channels.Pairing that a commit of unknown outcome may have written
+	submissions        atomic.Uint64 // counts calls of pruneSometimes; at every pruneEvery-th, old submissions are deleted
+	doubtfulAdmissions sync.Map      // by channels.Admission: the channels.Pairing that was written, if the commit succeeded whose answer was lost
 }
 
 // Schema returns the book's tables, for backup and doctor.

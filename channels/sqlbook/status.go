@@ -13,8 +13,8 @@ type channelCount struct {
 	n       int
 }
 
-// UnknownSends counts, for each channel, the messages of which nobody can tell whether they
-// were sent. It leaves out channels without any.
+// UnknownSends counts, for each channel, the messages about which nobody can tell whether they were
+// sent. It leaves out channels without any.
 func (b *Book) UnknownSends(ctx context.Context) (map[string]int, error) {
 	counts, err := queryAll(ctx, b.db.Read, func(scan func(...any) error) (t channelCount, err error) {
 		err = scan(&t.channel, &t.n)

@@ -57,8 +57,8 @@ ALTER TABLE parts ADD COLUMN edits TEXT NOT NULL DEFAULT '';
 ALTER TABLE parts ADD COLUMN under TEXT NOT NULL DEFAULT '';
 ALTER TABLE parts ADD COLUMN file INTEGER NOT NULL DEFAULT 0`
 
-// Accept implements channels.Submissions in one transaction. Of two requests with one key
-// the second waits for the first and then finds its submission.
+// Accept implements channels.Submissions: it records the submission in one transaction. Of two
+// requests with one key the second waits for the first and then finds its submission.
 func (b *Book) Accept(ctx context.Context, p channels.Submission) (known channels.Submission, fresh bool, err error) {
 	if p.At.IsZero() {
 		p.At = time.Now()

@@ -44,8 +44,8 @@ func (b *Book) Threads(ctx context.Context, chat bus.Address) ([]bus.Address, er
 	}, `SELECT thread FROM chats WHERE channel = ? AND chat = ? AND thread <> '' ORDER BY seen`, textArgs(chat.Channel, chat.Chat)...)
 }
 
-// Cursor returns the position that SetCursor stored last for an address; "" if there is
-// none.
+// Cursor returns how far the chat at an address was read, as SetCursor stored it last; "" if it
+// stored nothing.
 func (b *Book) Cursor(ctx context.Context, at bus.Address) (string, error) {
 	var cursor string
 	err := b.db.Read.QueryRowContext(ctx, `SELECT cursor FROM cursors WHERE place = ?`, sqldb.Text(at.String())).Scan(&cursor)
@@ -55,7 +55,7 @@ func (b *Book) Cursor(ctx context.Context, at bus.Address) (string, error) {
 	return sqldb.Untext(cursor), nil
 }
 
-// SetCursor stores up to which position a chat was read.
+// SetCursor stores how far a chat was read, in the adapter's own form.
 func (b *Book) SetCursor(ctx context.Context, at bus.Address, cursor string) error {
 	_, err := b.db.Exec(ctx, `INSERT INTO cursors (place, cursor) VALUES (?, ?) ON CONFLICT (place) DO UPDATE SET cursor = excluded.cursor`,
 		sqldb.Text(at.String()), sqldb.Text(cursor))

@@ -34,25 +34,25 @@ const (
 // AllBy returns all values of By.
 func AllBy() []By { return []By{ByDay, ByPerson, BySession, ByAgent, ByModel} }
 
-// A Sum has what a group of calls has used and cost.
+// A Sum has the totals of a group of model calls: what they have used and cost.
 type Sum struct {
 	// Key is the day, person, session, agent or model; "" for a person or session that
 	// was erased, and for calls that were made for nobody.
 	Key          string `json:"key"`
 	Calls        int64  `json:"calls"`
 	Input        int64  `json:"input"`     // tokens, including cached ones
-	Cached       int64  `json:"cached"`    // of them
+	Cached       int64  `json:"cached"`    // those of Input that the provider had in its cache
 	Output       int64  `json:"output"`    // tokens, including those of reasoning
-	Reasoning    int64  `json:"reasoning"` // of them
+	Reasoning    int64  `json:"reasoning"` // those of Output that were the model's reasoning
 	Microdollars int64  `json:"microdollars"`
-	Estimated    int64  `json:"estimated"` // calls whose tokens were estimated, because no provider counted them
-	Unpriced     int64  `json:"unpriced"`  // calls whose cost is not known
+	Estimated    int64  `json:"estimated"` // how many of the calls have estimated tokens, because no provider counted them
+	Unpriced     int64  `json:"unpriced"`  // how many of the calls have no known cost
 }
 
-// sums are the columns of a Sum besides its key.
+// sums are the columns of a Sum besides its Key.
 const sums = "calls, input, cached, output, reasoning, microdollars, estimated, unpriced"
 
-// pastUsage creates the table of the usage whose entries were erased.
+// pastUsage creates the table with the usage of calls whose entries were erased.
 const pastUsage = `
 CREATE TABLE past_usage (
 	day          TEXT NOT NULL,
@@ -165,8 +165,8 @@ func (t Table) Usage(ctx context.Context, by By, from, to time.Time) (all []Sum,
 	return all, found.Err()
 }
 
-// Keep adds to past_usage the numbers of the calls among the entries for which a
-// condition holds, and which are about to be erased.
+// Keep adds to past_usage the numbers of the calls that are recorded in the entries for which the
+// SQL condition which is true. It is called before these entries are erased.
 func Keep(tx *sqldb.Tx, which string, args ...any) error {
 	_, err := tx.Exec(`
 		INSERT INTO past_usage (day, agent, model, `+sums+`)

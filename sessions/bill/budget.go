@@ -50,8 +50,8 @@ func (c Cap) Opens(at time.Time) time.Time {
 // A Reservation sets an amount aside before calls are made that may cost it.
 type Reservation struct {
 	ID   string // the same id reserves only once
-	Cost int64  // micro-dollars
-	Caps []Cap  // all of them must hold
+	Cost int64  // in micro-dollars
+	Caps []Cap  // the caps of which none may be exceeded
 	At   time.Time
 }
 
@@ -124,7 +124,8 @@ func (b *Budget) Reserve(ctx context.Context, r Reservation) error {
 	return nil
 }
 
-// sweepBefore sweeps as of now or of a reservation's time, of which either may be wrong.
+// sweepBefore removes old counters before a reservation, as of now and of the reservation's time,
+// of which either may be wrong.
 func (b *Budget) sweepBefore(r Reservation) {
 	if now := time.Now(); r.At.Before(now) {
 		b.sweep(r.At)
@@ -146,7 +147,7 @@ func (b *Budget) reserve(ctx context.Context, r Reservation) (over int, err erro
 	return over, err
 }
 
-// reserveIn does what reserve does in a transaction.
+// reserveIn does what reserve does, within a transaction that exists already.
 func (b *Budget) reserveIn(tx *sqldb.Tx, r Reservation) (over int, err error) {
 	var known int
 	err = tx.Get("SELECT 1 FROM charges WHERE id = ?", []any{sqldb.Text(r.ID)}, &known)
@@ -174,9 +175,9 @@ func (b *Budget) reserveIn(tx *sqldb.Tx, r Reservation) (over int, err error) {
 	return 0, err
 }
 
-// reserveAtOnce does what reserve does in one statement. It returns whether the
-// reservation is known, and the number of the cap that forbids it. If another process
-// makes the same one meanwhile, the statement fails on its key and runs again.
+// reserveAtOnce is the statement that does for PostgreSQL what reserve does. It returns whether the
+// reservation is known, and the number of the cap that forbids it. If another process makes the
+// same one meanwhile, the statement fails on its key and runs again.
 const reserveAtOnce = `
 WITH known AS (
 	SELECT 1 FROM charges WHERE id = $1
@@ -231,11 +232,11 @@ func (r Reservation) counters() (string, error) {
 // nonsense cannot make a sum overflow.
 const maxCost = 1 << 40
 
-// bounded returns a cost as it is counted.
+// bounded returns a cost in the form in which it is counted: not negative, and at most maxCost.
 func bounded(cost int64) int64 { return min(max(cost, 0), maxCost) }
 
-// Settle replaces a reservation, which must be the one that was made, by what the calls
-// have cost. It does nothing for an unknown or already settled one.
+// Settle replaces a reservation by what the calls have cost; r must be the same as was given to
+// Reserve. It does nothing for an unknown or already settled one.
 func (b *Budget) Settle(ctx context.Context, r Reservation, cost int64) error {
 	settle := b.settle
 	if b.db.Postgres() {
@@ -251,7 +252,7 @@ func (b *Budget) settle(ctx context.Context, r Reservation, cost int64) error {
 	return b.db.Write(ctx, func(tx *sqldb.Tx) error { return settleIn(tx, r, cost) })
 }
 
-// settleIn does what settle does in a transaction.
+// settleIn does what Settle does, within a transaction that exists already.
 func settleIn(tx *sqldb.Tx, r Reservation, cost int64) error {
 	var shard, reserved int64
 	err := tx.Get("DELETE FROM charges WHERE id = ? RETURNING shard, micro", []any{sqldb.Text(r.ID)}, &shard, &reserved)
@@ -271,10 +272,10 @@ func settleIn(tx *sqldb.Tx, r Reservation, cost int64) error {
 	return nil
 }
 
-// settleAtOnce does what settle does in one statement. Of two at once, the second waits
-// for the row and then finds it gone. It is written so that PostgreSQL looks each counter
-// up by its key; for an UPDATE it would read the whole table. It does not add counters
-// that were removed meanwhile.
+// settleAtOnce is the statement that does for PostgreSQL what Settle does. Of two at once, the
+// second waits for the row and then finds it gone. It is written so that PostgreSQL looks each
+// counter up by its key; for an UPDATE it would read the whole table. It does not add counters that
+// were removed meanwhile.
 const settleAtOnce = `
 WITH closed AS (
 	DELETE FROM charges WHERE id = $1 RETURNING shard, micro
@@ -302,7 +303,7 @@ func (b *Budget) Spent(ctx context.Context, c Cap, at time.Time) (micro int64, e
 }
 
 const (
-	keepDays   = 7 // of the counters of days, and of reservations that were never settled
+	keepDays   = 7 // how many days the counters of days, and reservations that were never settled, are kept
 	keepMonths = 2
 )
 
@@ -324,7 +325,7 @@ func (b *Budget) sweep(at time.Time) {
 	})
 }
 
-// Forget removes the counters of a person or a session.
+// Forget removes the counters of a person or a session; subject is what Person or Session returns.
 func Forget(tx *sqldb.Tx, subject string) error {
 	_, err := tx.Exec("DELETE FROM counters WHERE subject = ?", sqldb.Text(subject))
 	return err

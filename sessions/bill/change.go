@@ -8,21 +8,22 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A Change is what becomes of a turn's reservations: they are made or, with Settle,
-// replaced by what was used. The zero Change changes nothing.
+// A Change says what to do with a turn's reservations of tokens and money: they are made or, with
+// Settle, replaced by what was used. The zero Change changes nothing.
 type Change struct {
-	Tokens *sessions.Reservation // nil: no tokens
-	Money  *Reservation          // nil: no money
+	Tokens *sessions.Reservation // the tokens to reserve or settle; nil for none
+	Money  *Reservation          // the money to reserve or settle; nil for none
 	Settle bool
-	Used   int64 // tokens, with Settle
-	Cost   int64 // micro-dollars, with Settle
+	Used   int64 // with Settle: how many tokens were used
+	Cost   int64 // with Settle: what it cost, in micro-dollars
 }
 
-// Done says which part of a Change was made. What was not, because of a cap or for any
-// other reason, is left to the budgets themselves.
+// Done says which parts of a Change were made. The caller makes the others through the budgets
+// themselves; they may have been refused because of a cap.
 type Done struct{ Tokens, Money bool }
 
-// A Log is a session's log that changes budgets in the same write.
+// A Log is a session's log that can also change budgets in the write that appends entries, which
+// saves a write.
 type Log interface {
 	sessions.Log
 	// AppendWith appends entries as Append does and, in the same write, makes a change. It
@@ -30,8 +31,8 @@ type Log interface {
 	AppendWith(ctx context.Context, at int64, c Change, entries ...sessions.Entry) (Done, error)
 }
 
-// MakeIn makes the money's part of a change in a transaction, on a database of any kind,
-// and returns whether it did.
+// MakeIn makes, in a transaction, the part of a change that is about money, on a database of any
+// kind, and returns whether it did.
 func (b *Budget) MakeIn(tx *sqldb.Tx, c Change) (done bool, err error) {
 	switch {
 	case c.Money == nil:
@@ -43,16 +44,16 @@ func (b *Budget) MakeIn(tx *sqldb.Tx, c Change) (done bool, err error) {
 	return err == nil && over == 0, err
 }
 
-// A Clause is a part of a statement of PostgreSQL: queries that its WITH contains, and
-// their arguments.
+// A Clause is a part of a PostgreSQL statement: queries to be put into its WITH, and their
+// arguments.
 type Clause struct {
 	Text string
 	Args []any
 }
 
-// Clause returns the money's part of a change, as queries of a WITH that has a query
-// moved: they change nothing if moved has no row. Their arguments are numbered from first
-// on. A reservation is made if the query charged has a row.
+// Clause returns the part of a change that is about money, as queries for the WITH of a statement.
+// That WITH has a query named moved: if moved has no row, nothing is changed. The arguments are
+// numbered from first on. The reservation was made if the query named charged has a row.
 func (b *Budget) Clause(c Change, first int) (Clause, error) {
 	caps, err := c.Money.counters()
 	if err != nil {
@@ -68,7 +69,7 @@ func (b *Budget) Clause(c Change, first int) (Clause, error) {
 	}, nil
 }
 
-// Swept removes what is long past, after a reservation that was made with an append.
+// Swept removes counters that are long past, after a reservation that was made with an append.
 func (b *Budget) Swept(c Change) {
 	if c.Money != nil && !c.Settle {
 		b.sweepBefore(*c.Money)

@@ -32,7 +32,7 @@ import (
 
 // Errors that callers decide on.
 var (
-	// ErrMissing says that a file does not exist, or has changed.
+	// ErrMissing says that a stored file does not exist any more, or has changed.
 	ErrMissing = errors.New("the file is not there any more")
 	// ErrTooLarge says that a file is larger than the limit.
 	ErrTooLarge = errors.New("the file is larger than may be sent")
@@ -48,15 +48,15 @@ const (
 	temporaryPrefix = "new-"
 )
 
-// A Store keeps the files to be sent. Several processes may use the same one.
+// A Store stores the files to be sent. Several processes may use the same one.
 type Store struct {
 	root *os.Root
 	// maxPerSession is the number of bytes that one session may have here.
 	maxPerSession int64
 }
 
-// Open opens the store in the root of the workspaces, which must exist. Each session may
-// have at most that many bytes in it. Its folder is made when the first file comes.
+// Open opens the store in the root of the workspaces, which must exist. Each session may have at
+// most `most` bytes in it. Its folder is made when the first file comes.
 func Open(root string, most int64) (*Store, error) {
 	opened, err := os.OpenRoot(root)
 	if err != nil {
@@ -70,8 +70,8 @@ func (s *Store) Close() error { return s.root.Close() }
 
 // A File identifies one kept file.
 type File struct {
-	Ref    string // the folder that it is in
-	SHA256 string // of its content, in hexadecimal digits
+	Ref    string // the folder that it is in, as RefOf names it
+	SHA256 string // the hash of its content, in hexadecimal digits
 	Size   int64
 }
 
@@ -84,11 +84,11 @@ func hashName(text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Keep copies a file into the folder of a session's call. The same call may keep the same
-// file again. If nothing refers to the folder (see Refer), Sweep removes it after a
-// while. It returns ErrTooLarge for a file of more than most bytes, ErrFull if the
-// session has too many bytes here, and ErrMissing if the folder was removed meanwhile,
-// together with the last reference to earlier files in it.
+// Keep copies a file into the folder of a session's call. The same call may keep the same file
+// again. If no message refers to the folder (see Refer), Sweep removes it after a while. Keep
+// returns ErrTooLarge for a file of more than `most` bytes, ErrFull if the session has too many
+// bytes here, and ErrMissing if the folder was removed meanwhile, because the last reference to
+// earlier files in it was released.
 func (s *Store) Keep(ctx context.Context, session, call string, content io.Reader, most int64) (File, error) {
 	f := File{Ref: RefOf(session, call)}
 	waits, err := s.sizeOf(path.Join(Folder, hashName(session)))
@@ -122,8 +122,8 @@ func (s *Store) Keep(ctx context.Context, session, call string, content io.Reade
 	return f, nil
 }
 
-// A limitedReader reader fails with ErrTooLarge after its limit, and with the context's error
-// once that is done.
+// A limitedReader fails with ErrTooLarge after as many bytes as left says, and with the context's
+// error once the context is done.
 type limitedReader struct {
 	ctx  func() error
 	from io.Reader
@@ -171,7 +171,7 @@ func (s *Store) makeFolder(dir string) error {
 	}
 }
 
-// sync makes the names in a folder outlast a power cut.
+// sync makes the files that were made or renamed in a folder outlast a power cut.
 func (s *Store) sync(dir string) error {
 	f, err := s.root.Open(dir)
 	if err != nil {
@@ -213,7 +213,7 @@ func ignoreMissing(err error) error {
 type Reference struct {
 	Ref     string `json:"-"`
 	Session string `json:"session"`
-	Message string `json:"message"` // its id on the bus
+	Message string `json:"message"` // the message's id on the bus
 }
 
 // Refer records that a message will carry files of a folder. It must be called before the

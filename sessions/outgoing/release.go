@@ -79,8 +79,8 @@ func (s *Store) Remove(_ context.Context, session string) (bool, error) {
 	return true, nil
 }
 
-// References lists the references that a session's messages hold, or those of all
-// sessions for "".
+// References lists the references that a session's messages hold to folders; for "" those of all
+// sessions.
 func (s *Store) References(ctx context.Context, session string) ([]Reference, error) {
 	var all []Reference
 	err := s.eachFolder(ctx, session, func(ref string, names []string) error {
@@ -122,7 +122,8 @@ func (s *Store) readReference(ref, name string) (r Reference, err error) {
 	return r, nil
 }
 
-// eachFolder calls do for each folder of a session, or of all sessions for "".
+// eachFolder calls do for each folder of a session, for "" of all sessions, with the names of the
+// files in it.
 func (s *Store) eachFolder(ctx context.Context, session string, do func(ref string, names []string) error) error {
 	sessions := []string{hashName(session)}
 	if session == "" {
@@ -153,10 +154,10 @@ func (s *Store) eachFolder(ctx context.Context, session string, do func(ref stri
 	return nil
 }
 
-// Sweep removes what nobody will release: folders without a reference, and the references
-// of messages for which needed returns false, because they were sent, given up or never
-// published. It skips folders that were changed after before, as they may belong to a
-// call that still runs.
+// Sweep removes what nobody will release: folders without a reference, and the references of
+// messages for which needed returns false, because they were sent, given up or never published. It
+// skips folders that were changed after the time before, as they may belong to a call that still
+// runs. It returns how much it has removed.
 func (s *Store) Sweep(ctx context.Context, before time.Time, needed func(Reference) (bool, error)) (removed int, err error) {
 	err = s.eachFolder(ctx, "", func(ref string, names []string) error {
 		dir := path.Join(Folder, ref)

@@ -10,13 +10,14 @@ import (
 
 // A cron is a parsed cron line: minute, hour, day of the month, month, day of the week.
 type cron struct {
-	minutes, hours, days, months, weekdays uint64 // sets of numbers
-	// hourly says that the line is due in every hour, so its slots follow the time that
-	// passes. Slots of other lines follow what the clocks show: a time that they show
-	// twice is due once, and one that they skip is due when they are set forward.
+	minutes, hours, days, months, weekdays uint64 // the allowed numbers of each field, one bit for each
+	// hourly says that the line is due in every hour, so the times at which it is due follow the
+	// time that passes. Those of other lines follow what the clocks show: a time that they show
+	// twice (when they are set back) counts once, and one that they skip counts when they are set
+	// forward.
 	hourly bool
-	// eitherDay says that days and weekdays are both restricted; then a day needs to be
-	// in only one of them.
+	// eitherDay says that both the days of the month and the weekdays are restricted; then it is
+	// enough if one of them allows a day.
 	eitherDay bool
 }
 
@@ -24,7 +25,7 @@ type cron struct {
 type field struct {
 	name     string
 	from, to int
-	words    []string // names of from, from+1, …
+	words    []string // the words for the numbers from, from+1, …
 }
 
 func fields() []field {
@@ -131,7 +132,7 @@ func (f field) parseNumber(text string) (int, error) {
 
 func contains(set uint64, n int) bool { return set&(1<<n) != 0 }
 
-// hasSlotOn reports whether any slot is on a day.
+// hasSlotOn reports whether the line is due at any time of a day.
 func (c *cron) hasSlotOn(day time.Time) bool {
 	of, week := contains(c.days, day.Day()), contains(c.weekdays, int(day.Weekday()))
 	if c.eitherDay {

@@ -33,12 +33,12 @@ type Schedule struct {
 	// Person is who made it, CHANNEL:USER, and PersonName the name that their platform shows.
 	Person     string `json:"person"`
 	PersonName string `json:"called,omitempty"`
-	Address    string `json:"address"` // of the conversation
-	When       string `json:"when"`    // as Parse reads it
+	Address    string `json:"address"` // where the conversation takes place
+	When       string `json:"when"`    // when it is due, in words that Parse reads
 	Zone       string `json:"time_zone"`
 	Text       string `json:"text"`
 	Made       time.Time
-	// Next is the next slot; zero if there is none.
+	// Next is the next time at which it is due, after Slot; zero if there is none.
 	Next time.Time
 	// Slot is the slot that is being worked on; zero if none is.
 	Slot time.Time
@@ -64,8 +64,8 @@ func (s Schedule) parseWhen() (When, error) {
 	return w, nil
 }
 
-// Due returns the schedule as it is when its newest slot up to now begins, with earlier
-// slots counted as missed. It returns false if no slot has come, or one is being worked
+// Due returns the schedule in the state in which work on its newest slot up to now begins, with
+// earlier slots counted as missed. It returns false if no slot has come yet, or one is being worked
 // on.
 func (s Schedule) Due(now time.Time) (Schedule, bool, error) {
 	if !s.Slot.IsZero() || s.Next.IsZero() || s.Next.After(now) {

@@ -41,8 +41,8 @@ CREATE TABLE time_zones (
 // time.
 type Table struct{ DB *sqldb.DB }
 
-// Add stores a schedule and returns it; if there is one of that id already, it returns
-// that one. It returns ErrTooMany if the person has most schedules already.
+// Add stores a schedule and returns it; if there is one with its id already, it returns that one.
+// It returns ErrTooMany if the person has as many schedules as most says already.
 func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) {
 	var have int
 	err := t.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -100,8 +100,8 @@ func (t Table) DueBefore(ctx context.Context, at time.Time) ([]Schedule, error) 
 	return t.list(ctx, "slot > 0 AND slot < ? OR slot = 0 AND next > 0 AND next < ?", toMicros(at), toMicros(at))
 }
 
-// BeginSlot records that work on a slot begins: was is the schedule before, now is what Due
-// made of it. It returns false if another process has begun the slot, or the schedule is
+// BeginSlot records that work on a slot begins: was is the schedule before, and now is the one that
+// Due returned for it. It returns false if another process has begun the slot, or the schedule is
 // gone.
 func (t Table) BeginSlot(ctx context.Context, was, now Schedule) (bool, error) {
 	n, err := t.DB.Exec(ctx, "UPDATE schedules SET slot = ?, missed = ?, missed_from = ?, next = ? WHERE id = ? AND slot = 0 AND next = ?",

@@ -11,10 +11,10 @@ import (
 // A When says when something is due. Its slots are whole seconds: one time, an interval,
 // or a cron line.
 type When struct {
-	text  string // the words as they are stored
+	text  string // the words in the form in which they are stored
 	at    time.Time
 	every time.Duration
-	from  time.Time // what every counts from
+	from  time.Time // the time from which the intervals of every count
 	cron  *cron
 	zone  *time.Location
 }
@@ -66,7 +66,7 @@ func onceAt(at time.Time, zone *time.Location) When {
 // String returns words that Parse understands in the same way at any time.
 func (w When) String() string { return w.text }
 
-// IsOnce reports whether it is due a single time only.
+// IsOnce reports whether the When is due a single time only.
 func (w When) IsOnce() bool { return !w.at.IsZero() }
 
 // ShortestGap returns the shortest time between two slots; 0 if there is a single slot.
@@ -111,8 +111,8 @@ func (w When) Last(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// IsZone reports whether a text names a time zone, and one that is the same on every
-// machine.
+// IsZone reports whether a text names a time zone that is the same on every machine, and not the
+// machine's own.
 func IsZone(name string) bool {
 	_, err := time.LoadLocation(name)
 	return err == nil && name != "" && !strings.EqualFold(name, "local")
@@ -167,8 +167,8 @@ func parseClockTime(text string, zone *time.Location, now time.Time) (at time.Ti
 	return at, true, err
 }
 
-// existingTime returns when the clocks of a zone first show what l shows in UTC, or an error
-// if they never do.
+// existingTime returns the moment at which the clocks of a zone first show the date and time that l
+// has in UTC, or an error if they never do.
 func existingTime(l time.Time, zone *time.Location) (time.Time, error) {
 	at, there := resolve(l, zone)
 	if !there {
@@ -177,9 +177,9 @@ func existingTime(l time.Time, zone *time.Location) (time.Time, error) {
 	return at, nil
 }
 
-// resolve returns the first moment at which the clocks of a zone show what l shows in
-// UTC. If they never do because they are set forward, it returns the moment at which they
-// are, and false.
+// resolve returns the first moment at which the clocks of a zone show the date and time that l has
+// in UTC, and true. If they never do because they are set forward over it, it returns the moment at
+// which they are set, and false.
 func resolve(l time.Time, zone *time.Location) (at time.Time, there bool) {
 	guess := time.Date(l.Year(), l.Month(), l.Day(), l.Hour(), l.Minute(), l.Second(), 0, zone)
 	for _, near := range []time.Duration{-26 * time.Hour, 0, 26 * time.Hour} {

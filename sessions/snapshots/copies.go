@@ -29,7 +29,7 @@ type copier struct {
 	history *history
 	mu      sync.Mutex
 	used    int64
-	have    map[string]bool // by checksum; including copies that are being made
+	have    map[string]bool // by checksum: the copies that exist or are being made
 }
 
 // newCopier returns a copier that knows the copies that exist.
@@ -61,8 +61,8 @@ func (k *copier) fits(size int64) bool {
 	return k.used+size <= k.history.cfg.MaxBytes
 }
 
-// claimRoom reserves the room for a copy. Had says that there is such a copy already;
-// room, that there is one or there is room for it.
+// claimRoom reserves the room for a copy. had says that there is a copy with that checksum already;
+// room says that there is one, or that there is room for it.
 func (k *copier) claimRoom(sum string, size int64) (had, room bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -77,8 +77,8 @@ func (k *copier) claimRoom(sum string, size int64) (had, room bool) {
 	return false, true
 }
 
-// readFile computes a file's checksum and, if keep is not nil, makes a copy of the file.
-// It returns the zero Entry for a file that is gone.
+// readFile returns the entry of a file with its checksum and, if keep is not nil, makes a copy of
+// the file. It returns the zero Entry for a file that is gone.
 func (d *history) readFile(ctx context.Context, root *os.Root, name string, keep *copier) (e Entry, err error) {
 	before, err := statAt(root, name)
 	if err != nil || !before.Mode.IsRegular() {
@@ -129,14 +129,14 @@ func (d *history) readFile(ctx context.Context, root *os.Root, name string, keep
 
 func sumOf(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
 
-// The errors for which a file is not read to its end.
+// The errors with which reading a file is broken off.
 var (
 	errTooLarge = errors.New("the file is too large")
 	errStore    = errors.New("the copy cannot be written")
 )
 
-// A limitedReader fails with errTooLarge after its limit, and with the context's error
-// once that is done.
+// A limitedReader fails with errTooLarge after as many bytes as left says, and with the context's
+// error once the context is done.
 type limitedReader struct {
 	ctx  context.Context //nolint:containedctx // it reads one file
 	from io.Reader
@@ -203,8 +203,8 @@ func (d *history) keep(e *Entry, from io.Reader, keep *copier) error {
 	return err
 }
 
-// writeCopy writes a copy under a temporary name and then renames it. Fill writes the
-// content, and sum returns its checksum afterwards.
+// writeCopy writes a copy under a temporary name and then renames it. fill writes the content, and
+// sum returns the content's checksum afterwards.
 func (d *history) writeCopy(fill func(io.Writer) error, sum func() string) error {
 	temporary := newName()
 	f, err := d.dir.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

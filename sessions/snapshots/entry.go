@@ -45,17 +45,17 @@ type Entry struct {
 	Mode fs.FileMode `json:"m"`
 	Size int64       `json:"s,omitempty"`
 	Sum  string      `json:"h,omitempty"` // SHA-256 of a file's content; "" if it was not read
-	Link Name        `json:"l,omitempty"` // where a symbolic link leads
-	Kept bool        `json:"k,omitempty"` // there is a copy of the content
-	// Why says why there is no copy of a file that was to have one.
+	Link Name        `json:"l,omitempty"` // the path to which a symbolic link leads
+	Kept bool        `json:"k,omitempty"` // whether there is a copy of the content
+	// Why says why there is no copy of a file that should have one; "" otherwise.
 	Why string `json:"w,omitempty"`
 
-	Modified int64  `json:"t,omitempty"` // in nanoseconds
-	Changed  int64  `json:"c,omitempty"` // when the inode changed, in nanoseconds; no program can set it
+	Modified int64  `json:"t,omitempty"` // when the content was last modified, in nanoseconds since 1970
+	Changed  int64  `json:"c,omitempty"` // when the inode was last changed, in nanoseconds since 1970; no program can set it
 	Inode    uint64 `json:"i,omitempty"`
 }
 
-// keptMode has the bits of a mode that an entry has.
+// keptMode has those bits of a file's mode that an entry stores.
 const keptMode = fs.ModeType | fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
 // withoutRights returns the entry of a file as an undo restores it: without the bits of its
@@ -69,8 +69,8 @@ func (e *Entry) withoutRights() *Entry {
 	return &plain
 }
 
-// untouched reports whether a file is, by what the system says, the one that the entry
-// describes.
+// untouched reports whether nobody has changed a file since it got this entry; now is the entry
+// that the system's data give at present.
 func (e Entry) untouched(now Entry) bool {
 	return e.Size == now.Size && e.Modified == now.Modified && e.Changed == now.Changed && e.Inode == now.Inode && e.Mode.Type() == now.Mode.Type()
 }
@@ -102,7 +102,7 @@ func sameEntry(a, b *Entry) bool {
 	return a.Mode == b.Mode && a.sameContent(*b)
 }
 
-// A tree has the entries of a workspace at one time.
+// A tree is the content of a workspace at one time: an entry for each path.
 type tree struct {
 	// At is when the walk began, by the clock of the filesystem.
 	At      int64
@@ -117,7 +117,7 @@ type line struct {
 
 type lines struct {
 	At    int64  `json:"at"`
-	Lines []line `json:"lines"` // by path
+	Lines []line `json:"lines"` // sorted by path
 }
 
 // MarshalJSON implements json.Marshaler. The same tree always becomes the same text.
@@ -147,11 +147,12 @@ func (t *tree) UnmarshalJSON(raw []byte) error {
 // difference in its times: some filesystems count in seconds.
 const racyNanos = 2_000_000_000
 
-// isSettled reports whether a change of an entry's file after this tree would show in the
-// file's times.
+// isSettled reports whether the times of an entry's file would show if the file was changed after
+// this tree was made.
 func (t *tree) isSettled(e Entry) bool { return e.Changed < t.At-racyNanos }
 
-// covers reports whether a later tree says nothing that this tree does not.
+// covers reports whether next, a later tree, says nothing that this tree does not say, so that it
+// need not be stored.
 func (t *tree) covers(next *tree) bool {
 	for _, e := range t.Entries {
 		if e.Mode.IsRegular() && !t.isSettled(e) {
@@ -196,18 +197,18 @@ func (c *cache) add(name string, t *tree) {
 // A Change says how one path was changed.
 type Change struct {
 	Path Name   `json:"path"`
-	From *Entry `json:"from,omitempty"` // nil: there was nothing
-	To   *Entry `json:"to,omitempty"`   // nil: there is nothing
+	From *Entry `json:"from,omitempty"` // what was there before; nil if nothing was
+	To   *Entry `json:"to,omitempty"`   // what is there now; nil if nothing is
 	// Torn says that somebody else has changed the path between two parts of the turn.
 	Torn bool `json:"torn,omitempty"`
 }
 
-// The words that Change.What returns.
+// The words that Change.KindWord returns.
 const (
 	Created  = "created"
 	Modified = "modified"
 	Deleted  = "deleted"
-	Mode     = "mode" // the permissions alone
+	Mode     = "mode" // only the permissions have changed
 )
 
 // KindWord returns a word for the kind of change.

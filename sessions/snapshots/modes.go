@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// findLifted finds the folders whose modes this undo had changed with makeWritable when it
-// was cut off, to restore them at the end.
+// findLifted finds the folders that this undo had made writable (see makeWritable) when it was cut
+// off, so that their modes are restored at the end.
 func (r *restorer) findLifted() {
 	if r.before == nil {
 		return

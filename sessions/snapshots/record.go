@@ -23,23 +23,23 @@ type Record struct {
 	At     time.Time `json:"at"`
 	// Undoes is the number of the record that this one has undone; 0 for a turn.
 	Undoes  int      `json:"undoes,omitempty"`
-	Changes []Change `json:"changes,omitempty"` // by path
-	// Open is the name of the tree that the turn found at its begin, while it may still
-	// change files.
+	Changes []Change `json:"changes,omitempty"` // sorted by path
+	// Open is the name of the tree that the turn found at its beginning, as long as the turn may
+	// still change files; "" once it has ended.
 	Open string `json:"open,omitempty"`
 	// Problem says why nobody knows what the turn has changed.
 	Problem string `json:"problem,omitempty"`
-	// Note is the Note that Begin was given.
+	// Note is what the caller of Begin wants to have stored with the record.
 	Note json.RawMessage `json:"note,omitempty"`
 	// Result is the result of an undo, once it is over.
 	Result *Result `json:"result,omitempty"`
 }
 
-// An Act is a turn, as Begin is told of it.
+// An Act is a turn as the caller of Begin describes it.
 type Act struct {
 	Turn   string
 	Person string
-	Note   json.RawMessage // stored with the first record of the turn
+	Note   json.RawMessage // what the caller wants to have stored with the first record of the turn
 }
 
 const (
@@ -53,9 +53,8 @@ func (r *Record) name() string {
 	return fmt.Sprintf("%s%09d-%s", turnPrefix, r.N, hashName(r.Turn)[:16])
 }
 
-// Begin records what a turn finds, before the turn changes anything. It does nothing if
-// it has done so already. If the workspace has too many files, the record says that
-// instead.
+// Begin records the state of a workspace before a turn changes anything. It does nothing if it has
+// done so already. If the workspace has too many files, the record says that instead.
 func (s *Store) Begin(ctx context.Context, p Place, a Act) error {
 	if s.cfg.Turns <= 0 {
 		return nil
@@ -116,8 +115,8 @@ func (d *history) begin(ctx context.Context, a Act, undoes int) (Record, error) 
 	return r, d.prune(append(records, r))
 }
 
-// closeOthers ends the records of turns that were cut off before their end was recorded:
-// everything that has changed until now counts as theirs.
+// closeOthers ends the records of all turns but the given one, which were cut off before their end
+// was recorded: everything that has changed until now counts as theirs.
 func (d *history) closeOthers(records []Record, turn string, now *tree) error {
 	for _, r := range records {
 		if r.Open == "" || r.Turn == turn {
@@ -175,8 +174,8 @@ func (d *history) recordOf(turn string) (r Record, err error) {
 	return Record{}, nil
 }
 
-// end writes the record of what a turn has changed until tree now, which is nil if that
-// cannot be known. A turn that has changed nothing leaves no record.
+// end writes the record of what a turn has changed; now is the tree at its end, nil if that cannot
+// be known. A turn that has changed nothing leaves no record.
 func (d *history) end(r *Record, now *tree) error {
 	was := d.tree(r.Open)
 	if now == nil || was == nil {
@@ -275,14 +274,14 @@ func (d *history) records() ([]Record, error) {
 	return all, nil
 }
 
-// recent returns the records that are not too old.
+// recent returns those of the records that are not older than Config.MaxAge.
 func (d *history) recent(all []Record) []Record {
 	return slices.DeleteFunc(all, func(r Record) bool { return d.isOld(r) })
 }
 
 func (d *history) isOld(r Record) bool { return d.cfg.MaxAge > 0 && time.Since(r.At) > d.cfg.MaxAge }
 
-// A latestTree names the newest tree.
+// A latestTree is the content of the file that names the newest tree.
 type latestTree struct {
 	Tree string `json:"tree"`
 }
@@ -316,8 +315,8 @@ func (d *history) tree(name string) *tree {
 	return &t
 }
 
-// keepTree writes a tree, records it as the newest, and returns its name. It does not
-// wait for the disk: until a turn names the tree, it only saves work.
+// keepTree writes a tree, records it as the newest, and returns its name. It does not wait for the
+// disk: until a turn's record names the tree, the tree only saves work.
 func (d *history) keepTree(t *tree) (string, error) {
 	var l latestTree
 	if d.readJSON(latestName, &l) == nil {

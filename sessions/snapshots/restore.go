@@ -26,25 +26,25 @@ const (
 // of further files a power cut may spoil the last seconds.
 const maxSynced = 256
 
-// A restorer restores what a turn has changed.
+// A restorer restores the paths that a turn has changed, for one undo.
 type restorer struct {
 	history *history
-	root    *os.Root // of the workspace
+	root    *os.Root // the root of the workspace
 	held    func(ctx context.Context) error
 	// before is the workspace as it was when the undo was begun, if this undo was cut off
 	// and is continued; else nil.
 	before  *tree
-	resumed bool // this undo was begun before, and cut off
+	resumed bool // whether this undo was begun before, and cut off
 
 	written int
 
-	todo  []Change // by path
+	todo  []Change // the changes to undo, sorted by path
 	done  map[Name]bool
 	left  map[Name]string
 	modes map[string]fs.FileMode // the modes that folders get at the end
 }
 
-// restore restores everything that nobody has changed since. It returns only an error
+// restore restores every path that nobody has changed since the turn. It returns an error only if
 // that ends the work, which can be begun again.
 func (r *restorer) restore(ctx context.Context, changes []Change) error {
 	r.done, r.left, r.modes = map[Name]bool{}, map[Name]string{}, map[string]fs.FileMode{}
@@ -176,8 +176,8 @@ func (r *restorer) isFolder(name string, folders map[string]bool) bool {
 	return folders[name]
 }
 
-// currentEntry returns the entry of a path as it is now, with the checksum of a file that
-// may be the one of the record; nil if there is nothing.
+// currentEntry returns the entry of a path as it is now; nil if there is nothing. If the file there
+// may be the one that the record describes, the entry has its checksum.
 func (r *restorer) currentEntry(ctx context.Context, c Change) (*Entry, error) {
 	e, err := r.stat(string(c.Path))
 	if err != nil {
@@ -309,7 +309,8 @@ func (r *restorer) putBack(_ context.Context, c Change) (err error) {
 	return err
 }
 
-// hasContent reports whether a file has the content that it is to have.
+// hasContent reports whether the file name, whose entry is now, already has the content that the
+// entry want describes.
 func (r *restorer) hasContent(name string, now, want Entry) bool {
 	if want.Sum != "" && now.Size == want.Size {
 		read, err := r.history.readFile(context.Background(), r.root, name, nil)

@@ -59,9 +59,9 @@ import (
 
 // Errors that callers decide on.
 var (
-	// ErrNone says that there is nothing to undo, or not under that number.
+	// ErrNone says that there is nothing to undo, or no record with that number.
 	ErrNone = errors.New("there is nothing to undo")
-	// ErrNotTheirs says that another person asked for the turn that is to be undone.
+	// ErrNotTheirs says that the person may not undo the turn, because somebody else asked for it.
 	ErrNotTheirs = errors.New("somebody else has asked for that")
 	// ErrTooMany says that a workspace has more files than a history may have.
 	ErrTooMany = errors.New("the workspace has too many files")
@@ -101,7 +101,7 @@ type Store struct {
 
 	cache cache
 	mu    sync.Mutex
-	locks map[string]*lock // by folder
+	locks map[string]*lock // by the path of a history's folder
 }
 
 type lock struct {
@@ -228,7 +228,8 @@ func (d *history) create(name string, content []byte) error {
 	})
 }
 
-// putFile writes a file under a temporary name, and calls place to give it its own.
+// putFile writes a file under a temporary name, and calls place to give it its final one. With wait
+// it waits for the disk.
 func (d *history) putFile(name string, content []byte, wait bool, place func(from, to string) error) error {
 	temporary := newName()
 	f, err := d.dir.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

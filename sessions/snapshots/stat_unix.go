@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// identify fills in the fields that distinguish a file from all others, and from itself
-// before a change.
+// identify fills in the fields of an entry by which a file is distinguished from all others, and
+// from itself before a change.
 func (e *Entry) identify(info fs.FileInfo) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		e.Inode, e.Changed = uint64(st.Ino), changed(st)

@@ -11,29 +11,29 @@ import (
 
 // An UndoRequest is somebody's request to undo a turn.
 type UndoRequest struct {
-	ID     string // a repeated id continues what was cut off
+	ID     string // the undo's id; an undo with the same id that was cut off is continued
 	Person string // who asks for it
 	Note   json.RawMessage
 	// N is the number of the record that is to be undone; 0 means the newest turn that is
 	// not undone.
 	N int
-	// May reports whether the person may undo a record.
+	// May reports whether the person may undo that record.
 	May func(Record) bool
-	// Held is called before each change. Its error ends the undo, which can be continued
-	// later.
+	// Held returns an error if this process does not hold the session's lease any more. It is
+	// called before each change; its error ends the undo, which can be continued later.
 	Held func(ctx context.Context) error
 }
 
 // A Result lists what an undo has restored, and what it has left.
 type Result struct {
-	Restored []Done `json:"restored,omitempty"` // by path
+	Restored []Done `json:"restored,omitempty"` // sorted by path
 	Left     []Left `json:"left,omitempty"`
 }
 
 // Done is a path that was restored.
 type Done struct {
 	Path Name   `json:"path"`
-	What string `json:"what"` // of the change that is undone
+	What string `json:"what"` // the KindWord of the change that was undone
 	Dir  bool   `json:"dir,omitempty"`
 }
 
@@ -43,9 +43,9 @@ type Left struct {
 	Why  string `json:"why"`
 }
 
-// Undo restores what a turn has found where nobody has changed it since. It returns the
-// record of the undo, with its result, and the record that it undoes. It returns ErrNone
-// if there is nothing to undo, and ErrNotTheirs if the person may not undo it.
+// Undo restores the paths that a turn has changed, where nobody has changed them since. It returns
+// the record of the undo, with its result, and the record that it undoes. It returns ErrNone if
+// there is nothing to undo, and ErrNotTheirs if the person may not undo it.
 func (s *Store) Undo(ctx context.Context, p Place, u UndoRequest) (own, undone Record, err error) {
 	d, leave, err := s.openHistory(p)
 	if err == nil {
@@ -116,7 +116,8 @@ func indexToUndo(records []Record, n int) int {
 	return -1
 }
 
-// restoreRecord undoes the changes of a record, and writes the result.
+// restoreRecord undoes the changes that the record undone lists, and writes the result into the
+// record own. resumed says that the undo was begun before.
 func (d *history) restoreRecord(ctx context.Context, u UndoRequest, own *Record, undone Record, resumed bool) error {
 	root, err := os.OpenRoot(d.place.Dir)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	maxDepth  = 128 // of folders
-	readAhead = 4   // files that are read at once
+	maxDepth  = 128 // how deep folders are looked into
+	readAhead = 4   // how many files are read at once
 )
 
-// A walk makes the tree of a workspace.
+// A walk goes through a workspace once and makes its tree.
 type walk struct {
 	ctx     context.Context //nolint:containedctx // it is one walk's
 	history *history
@@ -148,7 +148,7 @@ func (w *walk) copyOldEntries(folder string) {
 	}
 }
 
-// statAt returns the system's data of a path, without its content.
+// statAt returns the entry of a path with the system's data, without reading the content.
 func statAt(dir *os.Root, name string) (Entry, error) {
 	info, err := dir.Lstat(name)
 	if err != nil {
@@ -169,8 +169,8 @@ func statAt(dir *os.Root, name string) (Entry, error) {
 	return e, nil
 }
 
-// addMissingCopies marks as stale the files that nobody has touched and that have no copy
-// yet.
+// addMissingCopies marks for reading (stale) the files that nobody has touched and that have no
+// copy yet.
 func (w *walk) addMissingCopies() {
 	stale := make(map[Name]bool, len(w.stale))
 	for _, name := range w.stale {

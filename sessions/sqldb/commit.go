@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// A commitGroup is the writes that share the next commit of a SQLite database. Only the
-// writer uses it.
+// A commitGroup is the writes that share the next commit of a SQLite database. Only the writer's
+// goroutine uses it.
 //
-// A write that waits for the commit makes it happen at once. The others wait for such a
-// one, or until they are due, so that a flush that nobody waits for is shared with one
-// that somebody does. Those of Soon run at once all the same, in a transaction that stays
-// open meanwhile; those of Start run with the next that does.
+// If a caller waits for the commit of a write, the group is committed at once. The other writes
+// wait for such a one, or until they are due, so that a disk flush that nobody waits for is shared
+// with one that somebody does. Writes of Soon run at once all the same, in a transaction that stays
+// open meanwhile; those of Start run with the next write that runs.
 type commitGroup struct {
 	tx     *Tx
 	writes []write
-	open   bool        // the transaction has begun
-	ran    int         // how many of writes have run in it
+	open   bool        // whether the transaction has begun
+	ran    int         // how many of the writes have run in the transaction
 	due    *time.Timer // fires when the commit may wait no longer
-	dueAt  time.Time   // zero if the timer is not set
+	dueAt  time.Time   // when due fires; zero if it is not set
 
-	pending *atomic.Int64 // the writer's
+	pending *atomic.Int64 // the writer's count of queued writes
 }
 
 // add adds writes to the group, and runs and commits what may not wait.
@@ -63,9 +63,9 @@ func (g *commitGroup) commit() {
 	g.end(err)
 }
 
-// run runs the writes that have not run, and tells the callers of Soon so. If a write
-// fails, the transaction is rolled back; that write gets its error, and the others run
-// again without it. It returns false if the transaction cannot be begun.
+// run runs the writes that have not run, and tells the callers of Soon that they have. If a write
+// fails, the transaction is rolled back; that write gets its error, and the others run again
+// without it. It returns false if the transaction cannot be begun.
 func (g *commitGroup) run() bool {
 	for g.ran < len(g.writes) {
 		if !g.open {
@@ -102,7 +102,7 @@ func (g *commitGroup) rollBack() error {
 	return nil
 }
 
-// end gives all who wait the outcome, and begins the next group.
+// end gives the commit's outcome to all callers who wait, and begins the next group.
 func (g *commitGroup) end(err error) {
 	g.pending.Add(-int64(len(g.writes)))
 	for i := range g.writes {

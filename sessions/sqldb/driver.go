@@ -25,13 +25,13 @@ const (
 // errLost says that a connection broke while a statement was under way.
 var errLost = errors.New("connection to the database lost")
 
-// A connector makes connections that replace each ? of a query by PostgreSQL's $1, $2, …
-// and give each statement without a deadline one.
+// A connector makes connections that replace each ? of a query by PostgreSQL's $1, $2, …, and that
+// give a deadline to each statement without one.
 type connector struct {
 	driver.Connector
 	queries    *queryCache
 	timeout    time.Duration
-	shortWaits bool // its connections wait for a row for rowWait at most
+	shortWaits bool // whether its connections wait for a locked row for rowWait at most
 }
 
 // Connect makes a connection.
@@ -62,8 +62,8 @@ type conn struct {
 	*stdlib.Conn
 	queries    *queryCache
 	timeout    time.Duration
-	shortWaits bool // it waits for a row for rowWait at most
-	readOnly   bool // the server has said that it takes no writes
+	shortWaits bool // whether it waits for a locked row for rowWait at most
+	readOnly   bool // whether the server has said that it takes no writes
 }
 
 // withDeadline returns ctx with a deadline: its own, or the statement timeout from now.
@@ -84,8 +84,8 @@ func hideBadConn(err error) error {
 	return err
 }
 
-// pingAfter is how long a connection may have been idle to be used without asking the
-// server first whether it is still there.
+// pingAfter is how long a connection may have been idle and still be used without asking the server
+// first whether it is there.
 const pingAfter = 30 * time.Second
 
 // needsPing reports whether a connection must be tested before it is used again. That costs
@@ -121,9 +121,8 @@ func isOpenAndSilent(c net.Conn) bool {
 	return err == nil && silent
 }
 
-// noteReadOnly returns err, and records if it says that the server takes no writes. After
-// a failover the pool must drop such connections, or it would never reach the new
-// primary.
+// noteReadOnly returns err as it is, and records if it says that the server takes no writes. After
+// a failover the pool must drop such connections, or it would never reach the new primary.
 func (c *conn) noteReadOnly(err error) error {
 	const readOnly = "25006" // read_only_sql_transaction
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == readOnly {
@@ -160,8 +159,8 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	return rows{found, cancel}, nil
 }
 
-// PrepareContext prepares nothing, as pgx does so itself, once for each connection and
-// query.
+// PrepareContext prepares nothing on the server, because pgx does so itself, once for each
+// connection and query.
 func (c *conn) PrepareContext(_ context.Context, query string) (driver.Stmt, error) {
 	return stmt{c, query}, nil
 }
@@ -180,7 +179,7 @@ func (c *conn) ResetSession(ctx context.Context) error {
 	return c.Conn.ResetSession(ctx)
 }
 
-// rows are the rows of a query with a deadline, which cancel frees.
+// rows are the rows of a query that has a deadline; cancel frees the deadline's timer.
 type rows struct {
 	driver.Rows
 	cancel context.CancelFunc

@@ -15,35 +15,34 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// rowWait is how many milliseconds a group waits for a row that another
-// transaction has locked. Then the group is rolled back and each of its statements
-// runs alone, so that only the one that needs the row waits for it.
+// rowWait is how many milliseconds a group of statements waits for a row that another transaction
+// has locked. Then the group is rolled back and each of its statements runs alone, so that only the
+// one that needs the row waits for it.
 const rowWait = "100"
 
 const lockTimeout = "SELECT set_config('lock_timeout', $1, true)"
 
-// turnWait is how many milliseconds a group waits for its turn. A process that was
-// stopped while it held the turn must not hold up all others.
+// turnWait is how many milliseconds a group waits until no other group of InTurn runs. A process
+// that was stopped in the middle of its group must not hold up all others.
 const turnWait = "1000"
 
-// takeTurn takes a lock that one group at a time holds until its commit, among all
+// takeTurn takes a lock that one group of InTurn at a time holds until its commit, among all
 // processes that share the tables.
 const takeTurn = "SELECT pg_advisory_xact_lock(hashtext('parley:turns:' || current_schema()))"
 
-// errRolledBack says that a group was rolled back, usually because of one of its
-// statements.
+// errRolledBack says that a group was rolled back, usually because one of its statements failed.
 var errRolledBack = errors.New("group undone")
 
 // A statement is a write that consists of one SQL statement.
 type statement struct {
 	query  string
 	args   []any
-	dest   []any  // where its row is scanned to; empty if it returns none
-	inTurn bool   // it runs in the lane whose groups take turns; see InTurn
-	shared string // the row that others change too; see Shared
+	dest   []any  // where the columns of its row are written to; empty if it returns none
+	inTurn bool   // whether it was given to InTurn, and so runs in a group of which one runs at a time
+	shared string // for a statement of Shared: the name of the row that others change too
 
 	changed int64
-	noRow   bool // it returned no row
+	noRow   bool // whether it returned no row
 	done    chan error
 }
 
@@ -63,8 +62,9 @@ func (st *statement) runIn(tx *Tx) (err error) {
 	return err
 }
 
-// result returns what the statement's caller gets: the number of changed rows, and err,
-// or sql.ErrNoRows if it returned no row. Err is the error of running it.
+// result returns what the statement's caller gets: the number of changed rows and err, the error of
+// running the statement; in place of a nil err it returns sql.ErrNoRows if the statement should
+// have returned a row and did not.
 func (st *statement) result(err error) (int64, error) {
 	if err == nil && st.noRow {
 		err = sql.ErrNoRows
@@ -78,7 +78,7 @@ func (st *statement) result(err error) (int64, error) {
 // smaller groups, and each costs a commit.
 type groups struct {
 	queue  chan *statement
-	inTurn chan *statement // for the lane whose groups take turns
+	inTurn chan *statement // the queue of the lane whose groups run one at a time in all processes
 	wg     sync.WaitGroup
 }
 
@@ -143,7 +143,7 @@ func (s *server) single(ctx context.Context, st *statement) error {
 	return s.runSingle(ctx, st)
 }
 
-// runSingle runs one statement, which without BEGIN is a transaction of its own.
+// runSingle makes one attempt to run a statement, which without BEGIN is a transaction of its own.
 func (s *server) runSingle(ctx context.Context, st *statement) error {
 	return s.repeat(ctx, func(conn *sql.Conn) (bool, error) { return false, st.runIn(&Tx{conn: conn}) })
 }
@@ -180,10 +180,10 @@ func (s *server) transactGroup(batch []*statement) error {
 	return failed
 }
 
-// sendGroup runs statements in one pipeline, which PostgreSQL makes one transaction
-// without BEGIN and COMMIT. If it returns nil, they are durable. Those that change rows
-// which others change too come in the order of these rows, as in every group, so that no
-// two groups wait for each other.
+// sendGroup sends statements in one pipeline, which PostgreSQL runs as one transaction without
+// BEGIN and COMMIT. If it returns nil, they are durable. The statements that change rows which
+// others change too are sorted by these rows, as in every group, so that no two groups wait for
+// each other.
 func (c *conn) sendGroup(ctx context.Context, batch []*statement) error {
 	var sent pgx.Batch
 	if batch[0].inTurn {

@@ -15,7 +15,7 @@ const migrateWithin = 30 * time.Minute
 
 // migrationLock is the number of the advisory lock under which one process at a
 // time migrates a database, whatever the component.
-const migrationLock = 0x7061726c6579 // parley
+const migrationLock = 0x7061726c6579 // the letters "parley"
 
 // migratePostgres brings a component's tables to the newest version, or refuses
 // them. All of it is one transaction: a process that dies leaves them as they were.
@@ -71,9 +71,8 @@ func explainRights(err error) error {
 	return err
 }
 
-// versionOf returns how many migrations the component's tables have seen. That may be
-// more than this release knows, if the newer release has recorded that this one may go
-// on.
+// versionOf returns how many migrations were applied to the component's tables. That may be more
+// than this release knows, if a newer release has recorded that this one may still work on them.
 func versionOf(ctx context.Context, tx *sql.Tx, s Schema) (int, error) {
 	const table = `
 		CREATE TABLE IF NOT EXISTS parley_schema (

@@ -20,10 +20,12 @@ const (
 	// maxConns bounds one component's connections, so that a fleet of processes
 	// fits into a server's hundred. More of them commit no faster.
 	maxConns = 12
-	// minConns is from how many on groups have a connection of their own. A pool before the
-	// server, which may give a connection's settings to others, counts as too few.
+	// minConns is the pool size from which on groups have a connection of their own. Where a pool
+	// stands before the server, which may give a connection's settings to others, they have none
+	// either.
 	minConns = 4
-	// tooManyConnections says that a server, a database or a user has all its connections.
+	// tooManyConnections is PostgreSQL's error code for having no connection left, for the server,
+	// the database or the user.
 	tooManyConnections = "53300"
 	// maxAttempts is how many times a write that conflicts with others is tried.
 	maxAttempts = 10
@@ -36,7 +38,7 @@ type server struct {
 	groups  groups
 	mu      sync.Mutex
 	closed  bool
-	writing sync.WaitGroup // writes under way
+	writing sync.WaitGroup // the writes under way
 }
 
 func openPostgres(ctx context.Context, url string, s Schema) (*DB, error) {
@@ -58,7 +60,7 @@ func openPostgres(ctx context.Context, url string, s Schema) (*DB, error) {
 	return &DB{Read: server.pool, backend: server, postgres: true}, nil
 }
 
-// newPool makes a pool of that many connections.
+// newPool makes a pool of at most that many connections, which c makes.
 func newPool(cfg *pgx.ConnConfig, conns int, c connector) *sql.DB {
 	c.Connector = stdlib.GetConnector(*cfg, stdlib.OptionAfterConnect(setUp(cfg, c.shortWaits)), stdlib.OptionShouldPing(needsPing))
 	pool := sql.OpenDB(c)
@@ -189,8 +191,8 @@ func (s *server) start(fn func(*Tx) error) {
 	_ = s.write(context.Background(), fn) // nobody asks what became of it
 }
 
-// repeat calls do with a connection, and again as long as do, or its error, says that
-// certainly nothing was written and that another try may succeed.
+// repeat calls do with a connection. It calls do again as long as certainly nothing was written
+// (undone, or the kind of error) and another try may succeed.
 func (s *server) repeat(ctx context.Context, do func(*sql.Conn) (undone bool, err error)) error {
 	for n := 1; ; n++ {
 		conn, err := s.connect(ctx)
@@ -289,8 +291,8 @@ func mayRetry(err error, n int) bool {
 	return errors.Is(err, driver.ErrBadConn)
 }
 
-// askDriver asks the driver about a connection, without a round trip to the server. It
-// returns true if the driver cannot tell.
+// askDriver asks pgx something about its connection (of), without a round trip to the server. It
+// returns true if pgx cannot tell.
 func askDriver(c *sql.Conn, of func(*pgx.Conn) bool) (yes bool) {
 	err := c.Raw(func(dc any) error {
 		yes = of(dc.(*conn).Conn.Conn())

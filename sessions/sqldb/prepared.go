@@ -35,7 +35,7 @@ func (p preparingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &preparedConn{sqliteConn: whole, kept: map[string]*preparedQuery{}}, nil
 }
 
-// sqliteConn has all methods that package sql calls on a connection to SQLite.
+// sqliteConn has all methods that database/sql calls on a connection to SQLite.
 type sqliteConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -47,8 +47,8 @@ type sqliteConn interface {
 	driver.Validator
 }
 
-// A preparedConn is a connection with the prepared statements that it keeps. Package sql
-// never uses one from two goroutines at once.
+// A preparedConn is a connection with the prepared statements that it keeps. database/sql never
+// uses one from two goroutines at once.
 type preparedConn struct {
 	sqliteConn
 	kept map[string]*preparedQuery
@@ -134,7 +134,7 @@ type preparedRows struct {
 	of *preparedQuery
 }
 
-// Close ends reading.
+// Close ends the reading of the rows.
 func (r *preparedRows) Close() error {
 	r.of.inRows = false
 	return r.Rows.Close()

@@ -15,18 +15,17 @@ import (
 // Health is how a PostgreSQL server is set up for connections of this package, and
 // which tables it has.
 type Health struct {
-	Version   int  // as server_version_num: 150004
-	ReadOnly  bool // it is a replica, or takes no writes for another reason
-	MayCreate bool // whether our user may make tables in the schema
-	// Fsync, Commits and Pages are fsync, synchronous_commit and full_page_writes.
+	Version   int  // as server_version_num says it: 150004
+	ReadOnly  bool // whether it is a replica, or takes no writes for another reason
+	MayCreate bool // whether our user may create tables in the schema
+	// Fsync, SynchronousCommit and FullPageWrites are the server's settings of these names.
 	Fsync, SynchronousCommit, FullPageWrites string
 	MaxConns                                 int // how many connections it allows, without those reserved for superusers
 	Conns                                    int // how many one component of one process opens at most
-	// Skew is how far its clock is ahead of ours, about.
+	// Skew is about how far the server's clock is ahead of ours.
 	Skew time.Duration
-	// Versions is how many migrations each component's tables have seen, and Oldest how
-	// many a release must know to work on them. They lack components that were never
-	// opened.
+	// Versions is how many migrations were applied to each component's tables, and Oldest how many
+	// a release must know to work on them. Components that were never opened are missing.
 	Versions, Oldest map[string]int
 }
 

@@ -20,7 +20,7 @@ const (
 	copyPages = 1024
 )
 
-// A Copy names a file and the file that it is copied to.
+// A Copy names a file (From) and the file that it is copied to (To).
 type Copy struct{ From, To string }
 
 // Snapshot copies SQLite files, each to one that must not exist, readable by its

@@ -62,8 +62,8 @@ type backend interface {
 // fleet can be replaced one by one: those of release N and of N-1 work on one schema,
 // and what N no longer needs is removed by N+2 at the earliest.
 type Schema struct {
-	Name     string   // the component's: store, book
-	SQLite   []string // its migrations
+	Name     string   // the component's name: store, book
+	SQLite   []string // its migrations for SQLite
 	Postgres []string
 	// Previous is how many of the PostgreSQL migrations the release before this
 	// one knows. Releases older than that one are refused from now on.
@@ -98,16 +98,16 @@ func IsURL(place string) bool {
 // spell differently.
 func (db *DB) Postgres() bool { return db.postgres }
 
-// Write runs fn in a transaction and returns once it is durable. On SQLite other writes
-// may share the transaction; on PostgreSQL others run beside it at READ COMMITTED, so fn
-// must lock the rows that its decisions depend on. Fn may run more than once, so outside
-// the database it must set variables and not add to them. An error of fn undoes fn alone
-// and is returned as it is. On SQLite that makes the other writes of its group run again;
-// to refuse more cheaply, fn sets a variable and returns nil. Once queued, a write is
-// carried out even if ctx ends, and Write waits for it, so that nil always means done.
+// Write runs fn in a transaction and returns once the transaction is durable. On SQLite other
+// writes may share the transaction; on PostgreSQL others run beside it at READ COMMITTED, so fn
+// must lock the rows that its decisions depend on. fn may run more than once, so outside the
+// database it must set variables and not add to them. An error of fn undoes fn alone and is
+// returned as it is. On SQLite that makes the other writes of its group run again; to refuse more
+// cheaply, fn sets a variable and returns nil. Once queued, a write is carried out even if ctx
+// ends, and Write waits for it, so that nil always means done.
 //
-// On PostgreSQL an error may also mean that the answer to a commit was lost. Then
-// nobody knows whether it took place, so writes must be such that they can be repeated.
+// On PostgreSQL an error may also mean that the answer to a commit was lost. Then nobody knows
+// whether it took place, so writes must be such that they can be repeated.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	return db.backend.write(ctx, fn)
 }
@@ -127,39 +127,38 @@ func (db *DB) Get(ctx context.Context, query string, args []any, dest ...any) er
 	return err
 }
 
-// Group carries out one statement as Exec does, or as Get does if there is a dest, but
-// together with others that come at the same time, which share its round trip and its
-// commit. It is for rows that nobody else changes, as a rule: two groups that change
-// the same rows in different orders wait for each other, until the server makes one of
-// them try again.
+// Group carries out one statement as Exec does, or as Get does if there is a dest, but together
+// with others that come at the same time, which share its round trip and its commit. It is meant
+// for rows that usually nobody else changes: two groups that change the same rows in different
+// orders wait for each other, until the server makes one of them try again.
 func (db *DB) Group(ctx context.Context, query string, args []any, dest ...any) (int64, error) {
 	st := &statement{query: query, args: args, dest: dest}
 	return st.result(db.backend.group(ctx, st))
 }
 
-// Shared carries out one statement as Group does, for one that changes one row, named row,
-// that others change too. All groups change such rows in the order of their names, so no
-// two groups wait for each other.
+// Shared does what Group does, for a statement that changes one row which others change too; row is
+// a name for it. All groups change such rows in the order of their names, so no two groups wait for
+// each other.
 func (db *DB) Shared(ctx context.Context, row, query string, args []any, dest ...any) (int64, error) {
 	st := &statement{query: query, args: args, dest: dest, shared: row}
 	return st.result(db.backend.group(ctx, st))
 }
 
-// InTurn carries out one statement as Group does, but one group of such statements runs at
-// a time, in all processes that have the database open. So what a statement counts is what
-// those before it have left.
+// InTurn does what Group does, but only one group of such statements runs at a time, in all
+// processes that have the database open. So a statement that counts rows sees what all those before
+// it have written.
 func (db *DB) InTurn(ctx context.Context, query string, args []any, dest ...any) (int64, error) {
 	st := &statement{query: query, args: args, dest: dest, inTurn: true}
 	return st.result(db.backend.group(ctx, st))
 }
 
-// Soon runs fn as Write does, but may return before its write is durable. Once a later
-// write is durable, fn's write is too. On SQLite it returns as soon as fn has run, and the
-// commit takes place within that time, or with another write's: two writes that follow one
-// another so share a disk flush. If the process dies before, or the commit fails, the
-// write is lost, and with it what depends on it: so fn must leave a trace by which later
-// writes notice that. Fn may run again after Soon has returned, with the same outcome; what
-// it hands to its caller must bear that. On PostgreSQL Soon is Write.
+// Soon runs fn as Write does, but may return before the write is durable. Once a later write is
+// durable, this one is too. On SQLite it returns as soon as fn has run, and the commit takes place
+// within the time that is given, or with another write's: two writes that follow one another so
+// share a disk flush. If the process dies before, or the commit fails, the write is lost, and with
+// it what depends on it: so fn must leave a trace by which later writes notice that. fn may run
+// again after Soon has returned, with the same outcome; whatever it hands to its caller must allow
+// that. On PostgreSQL Soon does what Write does.
 func (db *DB) Soon(ctx context.Context, within time.Duration, fn func(*Tx) error) error {
 	return db.backend.soon(ctx, within, fn)
 }
@@ -230,7 +229,7 @@ func (tx *Tx) Get(query string, args []any, dest ...any) error {
 	return s.QueryRowContext(context.Background(), args...).Scan(dest...)
 }
 
-// Query runs a query; the caller closes the rows before the next statement.
+// Query runs a query; the caller has to close the returned rows before the next statement.
 func (tx *Tx) Query(query string, args ...any) (*sql.Rows, error) {
 	if tx.stmts == nil {
 		return tx.conn.QueryContext(context.Background(), query, args...)

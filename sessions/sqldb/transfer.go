@@ -37,11 +37,11 @@ func CheckEmpty(ctx context.Context, from, to *DB) error {
 	return nil
 }
 
-// Transfer copies every row of every table of from, a SQLite database, to the tables of
-// the same names in to, a PostgreSQL database, in one transaction, and returns how many
-// rows each table had. It reads the copies again and compares them. If they differ, or if
-// a table was not empty, nothing is copied. The function within is called in the same
-// transaction.
+// Transfer copies every row of every table of from, a SQLite database, to the tables of the same
+// names in to, a PostgreSQL database, in one transaction, and returns how many rows each table had.
+// It reads the copies again and compares them. If they differ, or if a table was not empty, nothing
+// is copied. Before the commit it calls within in the same transaction, for what the caller wants
+// to write with it.
 func Transfer(ctx context.Context, from, to *DB, within func(*Tx) error) (map[string]int64, error) {
 	tables, err := tablesOf(ctx, from)
 	if err != nil {
@@ -243,7 +243,7 @@ func (s *copySource) Values() ([]any, error) { return s.row, s.err }
 // Err returns the error that ended the rows, if any; pgx calls it.
 func (s *copySource) Err() error { return errors.Join(s.err, s.rows.Err()) }
 
-// A checksum of rows does not depend on their order.
+// A checksum adds up rows in such a way that their order does not matter.
 type checksum struct {
 	seed  maphash.Seed
 	rows  int64

@@ -14,18 +14,17 @@ import (
 // those behind it.
 const maxGroup = 256
 
-// startWithin is how long a write that was started may wait for another whose commit it
-// shares.
+// startWithin is how long a write of Start may wait for another write whose commit it shares.
 const startWithin = 200 * time.Millisecond
 
 // A write is a function that runs in a transaction.
 type write struct {
 	fn   func(*Tx) error
-	done chan error // buffered; nil if nobody waits
-	// within is how long the commit may wait for others that share it. If it is 0, done
-	// gets the outcome of the commit; otherwise what fn has returned.
+	done chan error // gets the outcome; buffered; nil if nobody waits
+	// within is how long the commit may wait for others that share it. If it is 0, done gets the
+	// outcome of the commit; otherwise done gets fn's error as soon as fn has run.
 	within time.Duration
-	told   bool // done has got it
+	told   bool // whether done has got the outcome
 }
 
 // report gives the write's caller the outcome, once.
@@ -41,13 +40,13 @@ func (wr *write) report(err error) {
 type writer struct {
 	tx            *Tx
 	next          commitGroup
-	pending       atomic.Int64 // how many writes are queued or in next
+	pending       atomic.Int64 // how many writes are queued, or taken from the queue for the next group
 	writes        chan write
 	betweenGroups chan func(*sql.Conn) // run between two groups, outside of transactions
 	stop          chan struct{}
 	stopped       chan struct{}
 	once          sync.Once
-	mu            sync.RWMutex // enqueue holds it for reading, so that nothing is queued after close
+	mu            sync.RWMutex // locked for reading by enqueue, so that nothing is queued after close
 	closed        bool
 }
 

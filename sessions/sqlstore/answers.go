@@ -14,7 +14,7 @@ type answer struct {
 	ended      sessions.AskEnded
 }
 
-// The texts that replace results of calls which hold somebody's answer.
+// The texts that replace the results of calls that contained an answer of somebody who was erased.
 const (
 	erasedDenial = `{"error":{"code":"permission_denied","message":"Denied. By whom and why has been erased."}}`
 	erasedAnswer = `{"answer":"(This answer has been erased.)"}`
@@ -47,8 +47,8 @@ func (p *sessionErasure) redactAnswers(person string) error {
 	return nil
 }
 
-// The kind of a request and the answer, both of package bus, that redactAnswers
-// distinguishes.
+// The kind of ask and the answer, both of package bus, that redactAnswers treats differently from
+// others.
 const (
 	approval = "approval"
 	deny     = "deny"
@@ -100,8 +100,8 @@ func (p *sessionErasure) kindOfAsk(a answer) (kind string, err error) {
 	return kind, found.Err()
 }
 
-// rewriteAnswer replaces an answer's entry by kept, and the result of its call by result
-// unless that is "".
+// rewriteAnswer replaces the data of an answer's entry by kept, and the result of its call by the
+// text result unless that is "".
 func (p *sessionErasure) rewriteAnswer(a answer, kept sessions.AskEnded, result string) error {
 	data, err := json.Marshal(kept)
 	if err != nil {

@@ -119,8 +119,8 @@ func (s *Store) DropAudit(ctx context.Context, before time.Time) (int64, error) 
 	return n, nil
 }
 
-// redactAudit empties the arguments in the session's records, those of one turn or ("")
-// of all. The records themselves stay.
+// redactAudit empties the arguments in the session's audit records: in those of one turn, or for ""
+// in all. The records themselves stay.
 func (p *sessionErasure) redactAudit(turn string) error {
 	n, err := p.tx.Exec("UPDATE audit SET arguments = '' WHERE session = ? AND arguments <> '' AND (? = '' OR turn = ?)", p.key, turn, turn)
 	p.redacted += n
@@ -141,7 +141,8 @@ func anonymiseAudit(tx *sqldb.Tx, person string) error {
 	return schedulePurge(tx)
 }
 
-// schedulePurge records that the database's files may still hold what was just deleted.
+// schedulePurge records that the database's files may still hold what was just deleted, so that
+// purge removes it.
 func schedulePurge(tx *sqldb.Tx) error {
 	_, err := tx.Exec("INSERT INTO purges (due) VALUES (?) ON CONFLICT DO NOTHING", time.Now().UnixMicro())
 	return err

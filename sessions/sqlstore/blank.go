@@ -13,8 +13,8 @@ import (
 
 var _ sessions.Blanker = (*log)(nil)
 
-// Blank implements sessions.Blanker in one transaction. The session's row is locked, as
-// by an append.
+// Blank implements sessions.Blanker: it empties the entries in one transaction. It locks the
+// session's row, as an append does.
 func (l *log) Blank(ctx context.Context, cause string) error {
 	var refused error
 	err := l.store.db.Write(ctx, func(tx *sqldb.Tx) error {

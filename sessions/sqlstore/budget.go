@@ -21,15 +21,16 @@ const (
 	// resumed or given up long before that.
 	keepFor = 7 * 24 * time.Hour
 
-	// On SQLite the memory of the one process decides a reservation, and the disk has it
-	// this much later: a crash before that forgets the calls that are in flight then.
+	// reserveWithin is how long after a reservation it is on the disk, on SQLite, where the memory
+	// of the one process decides: a crash before that forgets the calls that are in flight then.
 	reserveWithin = 2 * time.Millisecond
-	// A crash before a settlement is on the disk leaves the reservation, as a crash before
-	// Settle does.
+	// settleWithin is how long after a settlement it is on the disk. A crash before that leaves the
+	// reservation, as a crash before Settle does.
 	settleWithin = 200 * time.Millisecond
 )
 
-// bounded returns the cost of a call as it is counted.
+// bounded returns the cost of a call, in tokens, in the form in which it is counted: not negative,
+// and at most maxCost.
 func bounded(tokens int64) int64 { return min(max(tokens, 0), maxCost) }
 
 // Reserve sets tokens aside for one call; see [sessions.Budget].
@@ -128,7 +129,8 @@ func settleIn(tx *sqldb.Tx, id string, tokens int64) error {
 	return err
 }
 
-// changeIn changes budgets in a transaction, on a database of any kind.
+// changeIn makes a change of budgets, of tokens and money, in a transaction, on a database of any
+// kind.
 func (s *Store) changeIn(tx *sqldb.Tx, c bill.Change) (done bill.Done, err error) {
 	switch {
 	case c.Tokens == nil:
@@ -146,7 +148,7 @@ func (s *Store) changeIn(tx *sqldb.Tx, c bill.Change) (done bill.Done, err error
 	return done, err
 }
 
-// sweepAfter sweeps after a change as Reserve does.
+// sweepAfter deletes old spending, as Reserve does, after a change that was made with an append.
 func (s *Store) sweepAfter(c bill.Change) {
 	if c.Tokens != nil && !c.Settle {
 		s.sweep(time.Now(), c.Tokens.At)

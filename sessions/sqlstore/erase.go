@@ -37,9 +37,9 @@ CREATE TABLE purges (
 );
 `
 
-// erasureCount adds to a session how often something of it was erased while it stayed
-// under its fence. Whoever has its entries in memory knows by that whether they still
-// stand.
+// erasureCount is the migration that counts for each session how often something of it was erased
+// while its fence stayed the same. By the count a process that has the session's entries in memory
+// knows whether they are still right.
 const erasureCount = `ALTER TABLE sessions ADD COLUMN erasures BIGINT NOT NULL DEFAULT 0;`
 
 // EraseSession erases a session; see [sessions.Eraser].
@@ -122,8 +122,8 @@ func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Era
 	return done, nil
 }
 
-// eraseRows calls each of erase to delete schedules or tasks. This comes first, so that
-// what they might still add to a session is erased after it.
+// eraseRows calls each of the functions erase, which delete schedules or tasks. This comes before
+// sessions are erased, so that what those might still add to a session is erased too.
 func (s *Store) eraseRows(ctx context.Context, erase ...func(*sqldb.Tx) (int64, error)) error {
 	return s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		var sum int64
@@ -141,8 +141,8 @@ func (s *Store) eraseRows(ctx context.Context, erase ...func(*sqldb.Tx) (int64, 
 	})
 }
 
-// An erasing is one call of a method of the Eraser, with its count. Each session is
-// erased in a transaction of its own; if the process dies between them, the next call
+// An erasing is one call of a method of sessions.Eraser, with the counts that it returns. Each
+// session is erased in a transaction of its own; if the process dies between them, the next call
 // finds the sessions that are left.
 type erasing struct {
 	store *Store
@@ -183,7 +183,7 @@ func (s *Store) purge(ctx context.Context) error {
 // timeout.
 const sessionsAtOnce = 200
 
-// eachSession calls from for every session s that meets the condition.
+// eachSession calls from, which erases, for every session s (in SQL) that meets the condition.
 func (e *erasing) eachSession(ctx context.Context, from func(*sessionErasure) error, condition string, args ...any) error {
 	query := fmt.Sprintf("SELECT key, %s FROM (SELECT id, key, updated FROM sessions WHERE key > ? ORDER BY key LIMIT %d) s ORDER BY key", condition, sessionsAtOnce)
 	for last := ""; ; {
@@ -209,7 +209,7 @@ type candidate struct {
 	holds bool
 }
 
-// readPage reads the next sessions and whether they meet the condition.
+// readPage reads the next sessions, and for each whether it meets the condition.
 func (e *erasing) readPage(ctx context.Context, query string, args ...any) (page []candidate, err error) {
 	rows, err := e.store.db.Read.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -226,7 +226,7 @@ func (e *erasing) readPage(ctx context.Context, query string, args ...any) (page
 	return page, rows.Err()
 }
 
-// eraseOne calls from to erase from one session, in one transaction.
+// eraseOne runs from, which erases from one session, in one transaction.
 func (e *erasing) eraseOne(ctx context.Context, key string, from func(*sessionErasure) error) error {
 	var p *sessionErasure
 	err := e.store.db.Write(ctx, func(tx *sqldb.Tx) error {

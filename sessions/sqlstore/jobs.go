@@ -248,7 +248,8 @@ func (s *Store) NoteJobTold(ctx context.Context, id string) error {
 	return nil
 }
 
-// deleteJobs deletes jobs, and records that traces of them may be left.
+// deleteJobs deletes the jobs for which the SQL condition which is true, and records that traces of
+// them may be left in the files.
 func deleteJobs(tx *sqldb.Tx, which string, args ...any) error {
 	n, err := tx.Exec("DELETE FROM jobs WHERE "+which, args...)
 	if err != nil || n == 0 {

@@ -25,9 +25,9 @@ type log struct {
 	key      string
 	session  int64
 	fence    int64
-	erasures int64 // when it was opened
+	erasures int64 // the session's count of erasures when the log was opened
 	entries  []sessions.Entry
-	state    state // as of this holder's last append
+	state    state // what the session's row said after this holder's last append
 }
 
 // Entries returns the entries that Open has read, until they are released; see
@@ -52,7 +52,7 @@ func (l *log) AppendWith(ctx context.Context, at int64, c bill.Change, entries .
 // Soon returns the same log, whose writes share a flush; see [sessions.SoonLog].
 func (l *log) Soon(within time.Duration) sessions.Log { return soonLog{l, within} }
 
-// A soonLog is a log whose entries may be durable only that much after an append.
+// A soonLog is a log whose entries may become durable up to the time within after an append.
 type soonLog struct {
 	*log
 	within time.Duration
@@ -70,10 +70,10 @@ func (l soonLog) AppendWith(ctx context.Context, at int64, c bill.Change, entrie
 	return l.appendBy(ctx, soon, at, c, entries)
 }
 
-// A writeFunc is one of the database's ways to write.
+// A writeFunc is one of the database's ways to write: at once, or soon.
 type writeFunc func(context.Context, func(*sqldb.Tx) error) error
 
-// appendBy writes entries at their place and changes budgets in the same write.
+// appendBy appends entries and changes budgets in one write, which the function write carries out.
 func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Change, entries []sessions.Entry) (bill.Done, error) {
 	if len(entries) == 0 {
 		return bill.Done{}, nil
@@ -104,8 +104,8 @@ func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Ch
 	return done.changed, nil
 }
 
-// write appends rows and changes budgets. On PostgreSQL it first tries to do so in one
-// statement, and leaves the budgets alone if that fails.
+// write appends rows and changes budgets. On PostgreSQL it first tries to do so in one statement;
+// if that fails, it appends the rows without changing the budgets.
 func (l *log) write(ctx context.Context, write writeFunc, rows []row, c bill.Change) (appended, error) {
 	postgres := l.store.db.Postgres()
 	if postgres {
@@ -145,15 +145,15 @@ func rowsOf(at int64, entries []sessions.Entry) ([]row, error) {
 
 // appended is the outcome of an append.
 type appended struct {
-	refused error // why nothing was written; unlike after a failure, another try would not help
+	refused error // why nothing was written, such as a higher fence; unlike after a failure, another try would not help
 	state   state // the log's state afterwards
 	rows    []row // the entries as the log has them
 	changed bill.Done
 }
 
-// append writes rows, or finds out why it may not. It first assumes that the log is
-// as this holder left it, in the state known; extend's UPDATE confirms that or changes
-// nothing. Only then is the session's row read, so that the usual append needs no read.
+// append writes rows at the end of the log, or finds out why it may not. It first assumes that the
+// log is as this holder left it (known); the UPDATE in extend confirms that or changes nothing.
+// Only if it does not is the session's row read, so that the usual append needs no read.
 func (l *log) append(tx *sqldb.Tx, known state, rows []row) (appended, error) {
 	if rows[0].n == known.last+1 {
 		done, ok, err := l.extend(tx, known, rows)
@@ -212,8 +212,8 @@ func (l *log) extend(tx *sqldb.Tx, st state, rows []row) (appended, bool, error)
 	return appended{state: next, rows: rows}, true, l.store.insert(tx, l.session, rows)
 }
 
-// findSeen looks for a cause that the session knows already, or that two rows have.
-// Erased causes count as known. It returns nil if there is none.
+// findSeen looks for a cause among rows that the session knows already, or that two of the rows
+// have. Causes of erased entries count as known. It returns nil if there is none.
 func (l *log) findSeen(tx *sqldb.Tx, rows []row) (*sessions.SeenError, error) {
 	for i, r := range rows {
 		if r.cause == "" {

@@ -172,7 +172,8 @@ func (s *Store) appendWithAtOnce(ctx context.Context, text string, args []any, c
 	return written, done, err
 }
 
-// tokensClause is the tokens' part of a change, as [bill.Budget.Clause] is that of money.
+// tokensClause returns the part of a change that is about tokens, as queries for the WITH of a
+// statement; [bill.Budget.Clause] does the same for money.
 func tokensClause(c bill.Change, first int) bill.Clause {
 	r := c.Tokens
 	id := sqldb.Text(r.ID)
@@ -185,7 +186,7 @@ func tokensClause(c bill.Change, first int) bill.Clause {
 	}
 }
 
-// settleClause is settleAtOnce, as a part of another statement.
+// settleClause does what the statement settleAtOnce does, as a part of another statement.
 const settleClause = `, made AS (
 	UPDATE reservations r SET settled = TRUE, tokens = $%[2]d::bigint FROM reservations before, moved
 	WHERE r.id = $%[1]d AND before.id = $%[1]d AND NOT r.settled
@@ -195,7 +196,7 @@ const settleClause = `, made AS (
 	FROM made WHERE spending.person = made.person AND spending.day = made.day
 )`
 
-// reserveClause is reserveAtOnce, as a part of another statement.
+// reserveClause does what the statement reserveAtOnce does, as a part of another statement.
 const reserveClause = `, paid AS (
 	INSERT INTO spending (person, day, tokens)
 	SELECT $%[2]d, $%[3]d, $%[4]d::bigint FROM moved
@@ -219,9 +220,9 @@ func hasRepeatedCause(rows []row) bool {
 	return false
 }
 
-// reserveAtOnce returns whether the reservation is known and whether it was made. If
-// another makes the same reservation meanwhile, the statement fails on its key and
-// runs again.
+// reserveAtOnce is the statement that makes a reservation on PostgreSQL. It returns whether the
+// reservation is known and whether it was made. If another process makes the same reservation
+// meanwhile, the statement fails on its key and runs again.
 const reserveAtOnce = `
 WITH known AS (
 	SELECT 1 FROM reservations WHERE id = $1
@@ -245,8 +246,8 @@ func (s *Store) reserveAtOnce(ctx context.Context, r sessions.Reservation) (over
 	return !known && !made, err
 }
 
-// roomFor returns the most that may be spent already where there is room for a reservation;
-// -1 if there is none anyway.
+// roomFor returns the most that the person may have spent and reserved already if the reservation
+// is to fit under its cap; -1 if it never fits.
 func roomFor(r sessions.Reservation) int64 {
 	if r.Tokens > r.Cap {
 		return -1
@@ -254,9 +255,9 @@ func roomFor(r sessions.Reservation) int64 {
 	return r.Cap - r.Tokens
 }
 
-// settleAtOnce settles a reservation that is not settled. Of two at once, the second
-// waits for the row and then finds it settled. The tokens that were reserved come
-// from a second reading of the row, as RETURNING gives the values after the change.
+// settleAtOnce is the statement that settles a reservation on PostgreSQL, unless it is settled. Of
+// two at once, the second waits for the row and then finds it settled. The tokens that were
+// reserved come from a second reading of the row, as RETURNING gives the values after the change.
 const settleAtOnce = `
 WITH closed AS (
 	UPDATE reservations r SET settled = TRUE, tokens = $2::bigint FROM reservations before

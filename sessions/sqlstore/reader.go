@@ -155,7 +155,7 @@ func (q queries) close() error {
 	return errors.Join(errs...)
 }
 
-// readEntries runs a query for columns, and appends the entries that it finds.
+// readEntries runs a query that selects columns, and appends the entries that it finds to entries.
 func readEntries(ctx context.Context, stmt *sql.Stmt, entries []sessions.Entry, args ...any) ([]sessions.Entry, error) {
 	found, err := stmt.QueryContext(ctx, args...)
 	if err != nil {

@@ -35,9 +35,9 @@ func (l *log) Reopen(ctx context.Context, fence int64) (bool, error) {
 	return changed > 0, nil
 }
 
-// raise carries out the statement that raises a fence, and returns how many rows it has
-// changed. On SQLite it shares the flush of the turn's beginning: a crash that loses it
-// ends all holders.
+// raise carries out the statement with which Reopen raises a fence, and returns how many rows it
+// has changed. On SQLite it shares the disk flush of the turn's beginning: a crash that loses it
+// ends all holders, too.
 func (l *log) raise(ctx context.Context, query string, args ...any) (int64, error) {
 	db := l.store.db
 	if db.Postgres() {

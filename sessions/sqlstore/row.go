@@ -16,7 +16,7 @@ type row struct {
 	turn, kind, at, cause, person, call, data string
 }
 
-// columns are the columns of a row, in the order of scanTargets.
+// columns are the columns of a row in SQL, in the order of scanTargets.
 const columns = "n, turn, kind, at, cause, person, call, data"
 
 // scanTargets returns where the columns of a row are scanned to.
@@ -82,8 +82,8 @@ func formatTime(t time.Time) string { return t.UTC().Format(stampLayout) }
 
 func formatDay(t time.Time) string { return t.UTC().Format(dayLayout) }
 
-// cleanJSON returns data as every database can store it. It replaces each byte that is
-// not UTF-8 by U+FFFD, as JSON decoders do. A NUL can only occur escaped in JSON.
+// cleanJSON returns data in a form that every database can store. It replaces each byte that is not
+// UTF-8 by U+FFFD, as JSON decoders do. A NUL can only occur escaped in JSON.
 func cleanJSON(data json.RawMessage) string {
 	if utf8.Valid(data) {
 		return string(data)

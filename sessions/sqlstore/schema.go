@@ -105,9 +105,9 @@ CREATE TABLE reservations (
 CREATE INDEX reservations_day ON reservations (day);
 `
 
-// compactReservations keeps reservations in one tree, where there were three, so that
-// each turn writes fewer pages of a SQLite file. They stay for a week, so there are few;
-// the index by day served only to delete old ones once a day.
+// compactReservations is the migration that keeps reservations in one tree of SQLite's, where there
+// were three, so that each turn writes fewer pages of the file. They stay for a week, so there are
+// few; the index by day served only to delete old ones once a day.
 const compactReservations = `
 CREATE TABLE compact (
 	id      TEXT PRIMARY KEY,

@@ -163,8 +163,8 @@ func (p *sessionErasure) eraseBefore(at string) error {
 	return err
 }
 
-// anyWaits reports whether one of the turns waits for people; such a turn is not over,
-// however long it has waited.
+// anyWaits reports whether one of the turns waits for people. Such a turn is not over, however long
+// it has waited.
 func (p *sessionErasure) anyWaits(open []turn) (bool, error) {
 	for _, t := range open {
 		var kind string
@@ -217,9 +217,9 @@ func (p *sessionErasure) removeTurns(turns []span) error {
 	return nil
 }
 
-// removeEntries deletes the entries that a condition selects. It keeps the ids of the
-// messages that caused them, so that a redelivered message does not start its turn again,
-// and the numbers of what their model calls have used.
+// removeEntries deletes the entries for which the SQL condition which is true. It keeps the ids of
+// the messages that caused them, so that a redelivered message does not start its turn again, and
+// the numbers of tokens that their model calls have used.
 func (p *sessionErasure) removeEntries(which string, args ...any) error {
 	_, err := p.tx.Exec(`INSERT INTO erased (key, cause, turn)
 		SELECT CAST(? AS TEXT), cause, turn FROM entries WHERE `+which+` AND cause <> '' ON CONFLICT DO NOTHING`,
@@ -275,8 +275,8 @@ func (p *sessionErasure) redactSummaries(query string, arg any, which func(sessi
 	return nil
 }
 
-// anonymiseSpending books what a person has spent on the empty name. It adds exactly the
-// rows that the DELETE returns, so that tokens spent meanwhile are not lost.
+// anonymiseSpending moves what a person has spent to the empty name. It adds exactly the rows that
+// the DELETE returns, so that tokens spent meanwhile are not lost.
 func anonymiseSpending(tx *sqldb.Tx, person string) error {
 	found, err := tx.Query("DELETE FROM spending WHERE person = ? RETURNING day, tokens", person)
 	if err != nil {

@@ -53,7 +53,7 @@ var (
 type Store struct {
 	db      *sqldb.DB
 	queries queries
-	inserts []string     // by the number of rows
+	inserts []string     // the INSERT statements, by their number of rows
 	swept   atomic.Value // the day on which sweep last ran
 	erasing sync.Mutex   // held while something is erased
 	money   *bill.Budget

@@ -8,7 +8,7 @@ import (
 	"parley/sessions"
 )
 
-// A state is what a session's row says about its log. It tells Open what to read.
+// A state is what a session's row says about its log: by it Open knows which entries to read.
 type state struct {
 	last       int64
 	summary    int64
@@ -16,11 +16,11 @@ type state struct {
 	unfinished string // the turns that are not finished, as JSON
 }
 
-// A turn is one that is not finished.
+// A turn is a turn that is not finished, as a session's row stores it.
 type turn struct {
 	ID   string `json:"turn"`
-	From int64  `json:"from"` // its first entry
-	// Done says that the turn has ended, but its outbound messages are not known to be on
+	From int64  `json:"from"` // the number of its first entry
+	// Done says that the turn has ended, but that nobody knows whether its outbound messages are on
 	// the bus.
 	Done bool `json:"done,omitempty"`
 }
@@ -67,9 +67,9 @@ func (s *state) noteSummary(r row) error {
 	return nil
 }
 
-// noteTurn records that the last of rows begins a turn, ends it, or says that its
-// messages are published. The other rows are appended with it. If the turn is new, its
-// first entry is among them.
+// noteTurn records that the last of rows begins a turn, ends it, or says that its messages are
+// published. The rows before it are appended in the same write. If the turn is new, its first entry
+// is among them.
 func (s *state) noteTurn(rows []row) error {
 	r := rows[len(rows)-1]
 	turns, err := s.unfinishedTurns()

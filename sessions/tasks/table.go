@@ -128,8 +128,8 @@ func (t Table) Get(ctx context.Context, id string) (Task, error) {
 	return t.one(ctx, "id = ?", sqldb.Text(id))
 }
 
-// Newest returns the newest task on which a session works, or has worked; ErrNone if it is
-// no sub-agent's.
+// Newest returns the newest task on which a session works, or has worked; ErrNone if the session is
+// not a sub-agent's.
 func (t Table) Newest(ctx context.Context, session string) (Task, error) {
 	return t.one(ctx, "session = ? ORDER BY started DESC, id DESC LIMIT 1", sqldb.Text(session))
 }
@@ -148,8 +148,8 @@ func (t Table) OpenOf(ctx context.Context, parent string) ([]Task, error) {
 // over by then, or hands it out at once.
 const abandoned = time.Hour
 
-// Untold returns the tasks of all sessions that were handed out or have ended before a
-// time, and of whose end the parent was not told. It also returns those that nobody hands
+// Untold returns, of all sessions, the tasks whose end the parent was not told and that were handed
+// out, or have ended, before a time. It also returns those that nobody hands
 // out any more, because their turns went on without them.
 func (t Table) Untold(ctx context.Context, before time.Time) ([]Task, error) {
 	at := before.UnixMicro()
@@ -165,9 +165,9 @@ func (t Table) Running(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// Stop asks for the end of a session's open tasks: of the task with that id, of those for
-// which a turn waits, or of all if both are "". It returns those that were asked to end for this cause;
-// a repeated call returns them again.
+// Stop asks for the end of open tasks of a session (parent): of the task with that id, of those for
+// which that turn waits, or of all if both are "". It returns those that were asked to end for this
+// cause; a repeated call returns them again.
 func (t Table) Stop(ctx context.Context, parent, id, turn, cause string) ([]Task, error) {
 	const which = "parent = ? AND (? = '' OR id = ?) AND (? = '' OR turn = ? AND awaited = 1)"
 	args := texts(parent, id, id, turn, turn)
@@ -201,7 +201,7 @@ func (t Table) Drop(ctx context.Context, parent, cause string) error {
 		WHERE parent = ? AND session NOT IN (SELECT session FROM tasks WHERE parent = ? AND awaited = 1 AND told = 0)`, texts(cause, parent, parent)...)
 }
 
-// Dropped returns the sessions that are to be erased.
+// Dropped returns the keys of the sessions that Drop has marked for erasure.
 func (t Table) Dropped(ctx context.Context) (keys []string, err error) {
 	return t.keys(ctx, "SELECT DISTINCT session FROM tasks WHERE dropped = 1 ORDER BY session")
 }
@@ -232,8 +232,8 @@ func (t Table) SessionsFor(ctx context.Context, person string, parents ...string
 	return all, nil
 }
 
-// EraseSession deletes the tasks that a session has handed out. Those on which it works are
-// lost, and their parents are told; of those that have ended the words are erased. It
+// EraseSession deletes the tasks that a session has handed out. Tasks on which the session itself
+// works end as lost, and their parents are told; of those that have ended the words are erased. It
 // returns the number of rows that have changed.
 func EraseSession(tx *sqldb.Tx, session string) (int64, error) {
 	n, err := tx.Exec("DELETE FROM tasks WHERE parent = ? OR session = ? AND told = 1 AND NOT "+open, texts(session, session)...)

@@ -1,9 +1,8 @@
-// Package tasks keeps what agents have handed to sub-agents.
+// Package tasks stores the tasks that agents have handed to sub-agents.
 //
-// A task has an id that is made of the call that hands it out, so the same call hands out
-// one task only. Its row is written before anybody hears of the task, and holds all that
-// is needed to hand it out and to tell how it ended. So whatever a process leaves undone,
-// another can do.
+// A task has an id that is made of the call that hands it out, so the same call hands out one task
+// only. Its row is written before anybody hears of the task, and holds all that is needed to hand
+// it out and to tell how it ended. So whatever a process leaves undone, another can do.
 package tasks
 
 import (
@@ -19,25 +18,25 @@ import (
 const (
 	Prepared  = "prepared" // recorded, and not handed out yet
 	Running   = "running"
-	Done      = "done"      // its report is the sub-agent's last answer
-	Failed    = "failed"    // its report says why
+	Done      = "done"      // the sub-agent has answered, and the report is its last answer
+	Failed    = "failed"    // the sub-agent has failed, and the report says why
 	Cancelled = "cancelled" // somebody stopped it
-	Lost      = "lost"      // its session was erased
+	Lost      = "lost"      // the sub-agent's session was erased
 )
 
 // A Task is something that an agent has handed to a sub-agent, which works on it in a
 // session of its own.
 type Task struct {
 	ID      string
-	Parent  string // the session in which it was handed out
-	Session string // the sub-agent's
+	Parent  string // the key of the session in which it was handed out
+	Session string // the key of the sub-agent's session
 	Agent   string // the sub-agent's name
-	Person  string // on whose behalf
-	Turn    string // of the parent
-	Call    string // of that turn
+	Person  string // the person on whose behalf it is done
+	Turn    string // the turn of the parent that has handed it out
+	Call    string // the tool call of that turn
 	// Title is the beginning of what is to be done.
 	Title string
-	// Awaited says that the turn waits for the task. Otherwise the report comes as mail.
+	// Awaited says that the turn waits for the task. Otherwise the report comes as a message.
 	Awaited bool
 	// Mail is the message by which the task is handed out, as its sender encoded it. It is
 	// emptied when the task ends.
@@ -50,7 +49,7 @@ type Task struct {
 	Stop  string // what asked for its end; "" while nothing did
 	// Report is what the parent is told.
 	Report string
-	// Untrusted says that the sub-agent had read what strangers may have written.
+	// Untrusted says that the sub-agent had read something that strangers may have written.
 	Untrusted bool
 	Ended     time.Time // zero while it is open
 	// Told says that the report is on its way to the parent, or that nobody wants it.

@@ -12,24 +12,25 @@ import (
 	"time"
 )
 
-// The longest path, the longest name within a path, and the most entries of a listing.
+// The most bytes of a path, the most bytes of a name within a path, and the most entries of a
+// listing.
 const (
 	maxPath    = 4096
 	maxPart    = 255
 	maxEntries = 100_000
 )
 
-// Inside is the path of a session's directory as commands see it, which run where they
-// see nothing else of the machine.
+// Inside is the path under which commands see a session's directory: they run where they see
+// nothing else of the machine.
 const Inside = "/workspace"
 
 // A Dir is one session's directory. It may be used from many goroutines. It is
 // an fs.FS, fs.ReadDirFS and fs.StatFS, and every method takes a path as Name does.
 type Dir struct {
 	workspaces *Workspaces
-	name       string       // below all.base
+	name       string       // the directory's path below Workspaces.base
 	until      time.Time    // the last moment at which a write may take effect; zero means no limit
-	workEnded  func() error // if set, its error ends a measurement; see WithContext
+	workEnded  func() error // if set, returns an error once the work has ended, which ends a measurement; see WithContext
 }
 
 // WritableUntil returns the same directory for a holder who may write only until t. A write that
@@ -39,7 +40,7 @@ func (d *Dir) WritableUntil(t time.Time) *Dir {
 	return &Dir{workspaces: d.workspaces, name: d.name, until: t, workEnded: d.workEnded}
 }
 
-// isLate reports whether the time for writing is over. It reads both of Go's clocks: the
+// isLate reports whether the time for writing (until) is over. It reads both of Go's clocks: the
 // monotonic one stops while the machine sleeps, and the other can be set.
 func (d *Dir) isLate() bool {
 	now := time.Now()
@@ -101,7 +102,8 @@ func (d *Dir) relativeName(abs string) (string, bool) {
 	return "", false
 }
 
-// withOpenDir calls operate with the open directory and the name of a path in it.
+// withOpenDir calls operate with the open directory and with path in the form in which it names
+// something there.
 func (d *Dir) withOpenDir(path string, operate func(s *openDir, name string) error) error {
 	name, err := d.Name(path)
 	if err != nil {

@@ -23,12 +23,11 @@ const maxHashedBytes = 64 << 20
 // maxLookups bounds how many names are looked up for one fingerprint.
 const maxLookups = 100_000
 
-// Fingerprint returns a hash of the directory itself and of everything in it that these
-// words of a command may name: the content of a file, the kind of anything else. Each
-// word is looked up in the directory, in each folder that one of folders names or that
-// leads to it, and from there on again, because a command may first change to any of
-// these. A name that stands for nothing is not in the hash, so the hash changes once it
-// stands for something.
+// Fingerprint returns a hash of the directory itself and of everything in it that the words of a
+// command may name: the content of a file, the kind of anything else. Each word is looked up in
+// the directory, in each folder that one of folders names or that leads to such a folder, and from
+// there on again, because a command may first change to any of these. A name that stands for
+// nothing is not in the hash, so the hash changes once it stands for something.
 func (d *Dir) Fingerprint(ctx context.Context, words, folders []string) (string, error) {
 	h := sha256.New()
 	// What the name leads to now, and what is open: somebody may have put another
@@ -92,8 +91,8 @@ func (d *Dir) namesToLookUp(words []string) []string {
 	return slices.Compact(names)
 }
 
-// existingNames returns those of the names that exist, looked up in the directory and in
-// each folder that one of places stands for.
+// existingNames returns those names that exist when the words are looked up in the directory and in
+// each folder of places.
 func (s *openDir) existingNames(ctx context.Context, words, places []string, root fs.FileInfo) ([]string, error) {
 	var found []string
 	isPlace := make(map[string]bool, len(places))

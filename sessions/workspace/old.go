@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// ListOld lists the files directly in a folder of a session's directory that were last
-// written before a time, sorted by name. It skips links, and a folder that is reached
-// through a link. It makes no directory.
+// ListOld lists the files directly in a folder of a session's directory that were last written
+// before a time, sorted by name. It skips links, and a folder that is reached through a link. If
+// the session has no directory, it makes none.
 func (w *Workspaces) ListOld(ctx context.Context, key, folder string, before time.Time) (old []string, err error) {
 	err = w.ifExists(key, func(s *openDir) error {
 		if !s.isFolder(folder) {

@@ -8,21 +8,21 @@ import (
 	"sync"
 )
 
-// An openDir is one session's directory. All operations on it share its descriptor,
-// which stays open for a while after the last of them.
+// An openDir is one session's directory while it is open. All operations on it share its
+// descriptor, which stays open for a while after the last of them.
 type openDir struct {
 	name   string
-	refs   int           // operations under way; guarded by Workspaces.mu, as are idle and unused
+	refs   int           // how many operations are under way; guarded by Workspaces.mu, as are idle and unused
 	idle   *list.Element // its place in Workspaces.idle; nil while in use
 	unused chan struct{} // set if the directory was removed: closed when nobody uses it any more
-	once   sync.Once     // opens it
-	err    error         // why it could not be opened
+	once   sync.Once     // opens the directory, at its first use
+	err    error         // why the directory could not be opened
 	root   *os.Root
 
 	writes   sync.Mutex // held during a write, which reads, changes and replaces; guards all fields below
 	measured bool       // whether usage is known
 	usage    usage
-	swept    map[string]bool // folders cleared of what a crash left
+	swept    map[string]bool // the folders from which sweep has removed what a crash left
 }
 
 // acquire returns the open directory for one operation; release gives it back.

@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// A refusal is an error in words for a model; errors.Is finds its kind in it.
+// A refusal is an error in words for a model; errors.Is finds its kind (such as fs.ErrNotExist) in
+// it.
 type refusal struct {
 	words string
 	kind  error
@@ -44,8 +45,8 @@ func shortened(path string) string {
 	return path[:n] + "…"
 }
 
-// sanitised rewords an error about a name inside the directory, so that it lacks the
-// host's path, which the system's errors name.
+// sanitised rewords an error about a name inside the directory for a model. The system's errors
+// name the path on the host, which the new error leaves out.
 func sanitised(name string, err error) error {
 	if err == nil {
 		return nil
@@ -97,8 +98,8 @@ func (w *Workspaces) explainMissing(name string, err error) error {
 	return err
 }
 
-// A callbackError is an error that Update's function change has returned; it is not
-// reworded.
+// A callbackError is an error that the function change, which Update was given, has returned; it is
+// passed on as it is.
 type callbackError struct{ error }
 
 func (f callbackError) Unwrap() error { return f.error }

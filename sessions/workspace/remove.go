@@ -47,8 +47,8 @@ func (w *Workspaces) Remove(ctx context.Context, key string) (bool, error) {
 	return true, nil
 }
 
-// moveToTrash gives a directory a temporary name, so that nobody finds it even if this
-// process dies now. The channel used is closed when no operation uses the directory any
+// moveToTrash gives a directory a temporary name, so that nobody finds it even if this process dies
+// now, and returns that name. The channel used is closed when no operation uses the directory any
 // more. Both results are zero if there is no such directory.
 func (w *Workspaces) moveToTrash(name string) (trash string, used <-chan struct{}, err error) {
 	w.mu.Lock()

@@ -35,7 +35,7 @@ func (u *usage) add(more usage) {
 	u.items += more.items
 }
 
-// roundUp returns the bytes that a file of that size counts.
+// roundUp returns how many bytes a file of that size counts against the quota.
 func roundUp(size int64) int64 {
 	return max(1, (size+blockSize-1)/blockSize) * blockSize
 }
@@ -57,9 +57,9 @@ func (d *Dir) WithContext(ctx context.Context) *Dir {
 	return &Dir{workspaces: d.workspaces, name: d.name, until: d.until, workEnded: ctx.Err}
 }
 
-// reserve refuses a write that does not fit. The directory is measured before the first
-// write. From then on writes are added up, and it is measured again before a refusal,
-// because a child process may have removed something.
+// reserve refuses a write that does not fit under the quota. The directory is measured before the
+// first write. From then on the sizes of writes (more) are added up, and it is measured again
+// before a refusal, because a child process may have removed something.
 func (s *openDir) reserve(d *Dir, more usage) error {
 	most := d.workspaces.maxBytes
 	if most <= 0 || more.bytes <= 0 && more.items <= 0 && s.measured {
@@ -84,8 +84,8 @@ func (s *openDir) reserve(d *Dir, more usage) error {
 	return fits()
 }
 
-// measure measures how much the directory holds. It stops with an error of ended, if that
-// is set.
+// measure measures how much the directory holds. If ended is set and returns an error, measure
+// stops with that error.
 func (s *openDir) measure(ended func() error) error {
 	m := measurement{ended: ended}
 	if err := m.addFolder(s.root, 1); err != nil {
@@ -180,8 +180,8 @@ func (d *Dir) MarkChanged() error {
 	return nil
 }
 
-// ListFull lists the directories that were written to lately and hold at least that part
-// of their quota, by their names below the root, sorted. It measures nothing.
+// ListFull lists the directories that were written to lately and hold at least that part of their
+// quota (0.9 is nine tenths), by their names below the root, sorted. It measures nothing anew.
 func (w *Workspaces) ListFull(part float64) []string {
 	if w.maxBytes <= 0 {
 		return nil
@@ -202,8 +202,8 @@ func (w *Workspaces) ListFull(part float64) []string {
 	return full
 }
 
-// UsedPart measures which part of its quota a directory holds, given its name below the
-// root; 0 if there is none.
+// UsedPart measures which part of its quota a directory holds (1 is all of it), given its name
+// below the root; 0 if there is none.
 func (w *Workspaces) UsedPart(ctx context.Context, name string) (float64, error) {
 	if _, err := w.base.Lstat(name); errors.Is(err, fs.ErrNotExist) || w.maxBytes <= 0 {
 		return 0, nil

@@ -59,15 +59,15 @@ type Config struct {
 type Workspaces struct {
 	base     *os.Root
 	resolved string // base's path without symbolic links
-	fixed    bool   // every session works in base itself
-	maxBytes int64  // 0 if fixed: the size of a person's own directory is not bounded
+	fixed    bool   // whether every session works in base itself
+	maxBytes int64  // the quota of each directory; 0 if fixed, because the size of a person's own directory is not bounded
 	maxOpen  int
-	folds    bool // the filesystem treats a and A as one name
+	folds    bool // whether the filesystem treats a and A as one name
 	missing  func(name string) string
 
 	mu     sync.Mutex
-	dirs   map[string]*openDir // by directory below base
-	idle   *list.List          // of *openDir, the longest unused first
+	dirs   map[string]*openDir // the open directories, by their paths below base
+	idle   *list.List          // a list of *openDir that nobody uses, the longest unused first
 	closed bool
 }
 
@@ -190,9 +190,9 @@ func isKeyRune(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._@-%", r)
 }
 
-// component returns a part of a key as the name of a directory. A part that is too long,
-// or that has capitals on a filesystem that ignores case, gets "~" and its hash at the
-// end. No key has a "~", so no two keys share a directory.
+// component turns a part of a session's key into the name of a directory. A part that is too long,
+// or that has capitals on a filesystem that ignores case, gets "~" and its hash at the end. No key
+// has a "~", so no two keys share a directory.
 func (w *Workspaces) component(part string) string {
 	folded := w.folds && strings.ContainsFunc(part, unicode.IsUpper)
 	if len(part) <= maxName && !folded {

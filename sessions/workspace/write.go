@@ -123,8 +123,8 @@ func (d *Dir) Remove(path string) error {
 	})
 }
 
-// checkTarget returns the file that is to be replaced, nil if there is none, and an error
-// if the path must not be written.
+// checkTarget returns what is known of the file that a write is to replace, nil if there is none,
+// and an error if the path must not be written.
 func (s *openDir) checkTarget(name string) (fs.FileInfo, error) {
 	if len(name) > maxWritten {
 		return nil, refuse("the path has %d bytes, at most %d are allowed for a file that is written: give a shorter one", len(name), maxWritten)
@@ -212,7 +212,7 @@ func (s *openDir) missingFolders(dir string) int {
 	}
 }
 
-// create writes a new file, which gets the permissions of old if that is set.
+// create writes a new file. If old is set, the file gets the permissions that old has.
 func (s *openDir) create(name string, old fs.FileInfo, content []byte) error {
 	f, err := s.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 
 // A Proxy stands between a client and PostgreSQL, and can lose answers.
 type Proxy struct {
-	pass atomic.Int64 // how many answers to let through first
-	lose atomic.Int64 // how many answers to lose then
-	lost atomic.Int64 // how many were lost
+	pass atomic.Int64 // how many answers the proxy lets through before it loses any
+	lose atomic.Int64 // how many answers the proxy then loses
+	lost atomic.Int64 // how many answers were lost
 }
 
 // NewProxy starts a proxy to the server that a URL names, and returns it with its own

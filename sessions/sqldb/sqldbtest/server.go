@@ -21,9 +21,9 @@ type Server struct {
 	bin        string
 	dir        string
 	port       string
-	credential *syscall.Credential // PostgreSQL refuses to be root
+	credential *syscall.Credential // the user to run the server as, because PostgreSQL refuses to run as root; nil if we are not root
 	killSwitch io.Closer           // closing it kills the server
-	ended      chan struct{}       // closed when it has; nil while none runs
+	ended      chan struct{}       // closed when the server has ended; nil while none runs
 }
 
 // Start starts a server, which ends with the test. It needs PostgreSQL's
@@ -75,8 +75,8 @@ func (s *Server) Kill() {
 	s.ended = nil
 }
 
-// Stop suspends the server's processes, including those that answer, until the function
-// that it returns is called.
+// Stop suspends the server's processes, including those that answer queries, until the returned
+// function is called.
 func (s *Server) Stop() (resume func()) {
 	s.t.Helper()
 	var pids []int
