@@ -16,7 +16,8 @@
 //	decide.go     callRunner and preparedCall: whether a call runs, with which arguments, and whether a
 //	              person has to approve it
 //	park.go       how a turn begins to wait for people, and who is asked
-//	answers.go    how a waiting turn continues, and what is said meanwhile
+//	answers.go    how a waiting turn continues, what is said meanwhile, and what people change
+//	              of their earlier messages
 //	window.go     asker: which part of the log the model gets, and how that is shortened
 //	ask.go        asker: one answer, within the budget
 //	lifecycle.go  how a turn begins (C1), ends (C6) and is published (C7)
@@ -29,7 +30,8 @@
 // that were worked on lately), transcript (the messages
 // for a model, made from the log), llm (the contract with a model), attempt (one run of
 // a tool), tally (how many tokens a request has), stream (an answer's pieces as events),
-// asks (what people are asked, in which words, and what their answers mean),
+// route (where a turn's replies go), shortfall (what people are told that an answer
+// lacks), asks (what people are asked, in which words, and what their answers mean),
 // delegation (what is handed to sub-agents),
 // attached (the files that came with a turn's messages), news (changes of earlier
 // messages), pictures and transcribe (what models see and read of files), quota (how

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
 	"parley/agent/asks"
+	"parley/agent/attached"
 	"parley/agent/delegation"
 	"parley/agent/journal"
+	"parley/agent/news"
+	"parley/agent/route"
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
@@ -196,7 +200,7 @@ func (r *sessionRun) replyAwaited(ctx context.Context, t *turn, in bus.Inbound) 
 		return nil
 	}
 	p := r.commandPrefix(in.At)
-	to := routeOf(in)
+	to := route.Of(in)
 	return r.publish(ctx, bus.Outbound{
 		ID: bus.ReplyID(in.ID), To: to.At, ReplyTo: to.ReplyTo,
 		Text: fmt.Sprintf("I have noted that. I wait for %s and then go on. `%sstop` ends it.", r.awaitedText(t, in.At), p),
@@ -215,4 +219,75 @@ func openQuestion(t *turn, in bus.Inbound) *ask {
 		}
 	}
 	return nil
+}
+
+// applyNews returns a batch with the edits and deletions of its messages applied, if
+// they were changed before they are answered. A deleted message is not answered, and the
+// log records it by its id.
+func (r *sessionRun) applyNews(ctx context.Context, b batch) (batch, error) {
+	changes := r.inbox.newsOf(b.causes())
+	if len(changes) == 0 {
+		return b, nil
+	}
+	var said, behind []bus.Inbound
+	for _, it := range b.items {
+		said = append(said, it.in)
+	}
+	for _, it := range changes {
+		behind = append(behind, it.in)
+	}
+	now, deleted := news.Apply(said, behind)
+	kept := batch{ended: b.ended}
+	for _, it := range b.items {
+		if i := slices.IndexFunc(now, func(in bus.Inbound) bool { return in.ID == it.in.ID }); i >= 0 {
+			it.in = now[i]
+			kept.items = append(kept.items, it)
+			continue
+		}
+		i := slices.IndexFunc(deleted, func(in bus.Inbound) bool { return in.ID == it.in.ID })
+		err := r.journal.Append(ctx, news.Unread(deleted[i]))
+		if _, seen := errors.AsType[*sessions.SeenError](err); err != nil && !seen {
+			return b, err
+		}
+		r.inbox.markHandled(it)
+	}
+	return kept, nil
+}
+
+// recordNews writes an edit or a reaction to the log, and empties a deleted message. It
+// starts no turn.
+func (r *sessionRun) recordNews(ctx context.Context, in bus.Inbound) error {
+	if in.Kind == bus.Deleted {
+		return r.blankDeleted(ctx, in)
+	}
+	e, ok := news.Entry(in.ID, in, r.journal.Records())
+	if !ok {
+		return nil
+	}
+	err := r.journal.Append(ctx, e)
+	if _, seen := errors.AsType[*sessions.SeenError](err); seen {
+		return nil
+	}
+	return err
+}
+
+// blankDeleted empties the text of a deleted message, and removes the files that came
+// with it, even if a summary covers the message.
+func (r *sessionRun) blankDeleted(ctx context.Context, in bus.Inbound) error {
+	trace, err := attached.TraceOf(r.cfg.Store.Read(ctx, r.key(), 1), in.Of)
+	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
+		return fmt.Errorf("look for a deleted message: %w", err)
+	}
+	if trace.Person != "" && !news.AppliesTo(in, trace.Person) {
+		return nil
+	}
+	if len(trace.Paths) > 0 && r.agent.Discard != nil {
+		if err := r.lease.Held(ctx); err != nil {
+			return fmt.Errorf("before removing files: %w", err)
+		}
+		if err := r.agent.Discard(ctx, r.key(), trace.Paths); err != nil {
+			return fmt.Errorf("remove the files of a deleted message: %w", err)
+		}
+	}
+	return r.journal.Blank(ctx, in.Of)
 }

@@ -12,6 +12,7 @@ import (
 	"parley/agent/journal"
 	"parley/agent/llm"
 	"parley/agent/purse"
+	"parley/agent/shortfall"
 	"parley/agent/stream"
 	"parley/agent/transcript"
 	"parley/bus"
@@ -95,7 +96,7 @@ func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, r llm.Request, ans
 	if answer.Stop == llm.StopLength {
 		return llm.Answer{}, failure("answer_too_long", "The model's answer was longer than it may be, twice. Ask for less at once.")
 	}
-	return llm.Answer{}, failure("answer_cut_off", "The model's answer was cut off twice while it asked for tools, so nothing of it was done. %s", shortfallText(withoutCalls(answer), false))
+	return llm.Answer{}, failure("answer_cut_off", "The model's answer was cut off twice while it asked for tools, so nothing of it was done. %s", shortfall.Text(withoutCalls(answer), false))
 }
 
 // discard drops an answer that is not used. Its cost is recorded all the same, without
@@ -237,6 +238,14 @@ func (a *asker) endOrWait(fault *llm.Error, t *turn) error {
 	return &awayError{after: min(after, max(left, leastAway)), until: time.Now().Add(left)}
 }
 
+// endingOf returns the ending of a turn whose model gives no answer.
+func (a *asker) endingOf(fault *llm.Error, t *turn) *ending {
+	// Only the people who run the bot are told the provider's words, and only in private.
+	tell := t.route.Owner && t.route.IsPrivate()
+	code, text := shortfall.Why(fault, a.commandPrefix(t.route.At), tell)
+	return failure(code, "%s", text)
+}
+
 // loadPictures reads the pictures that the model is shown. A picture whose file is
 // missing or changed, and every picture if the model sees none, is replaced by a text.
 func (a *asker) loadPictures(ctx context.Context, messages []llm.Message) {
@@ -277,6 +286,19 @@ func (a *asker) spend(t *turn, answer llm.Answer) {
 	a.emit(t, bus.Event{Type: bus.Used, Usage: &bus.Usage{
 		Model: u.Model, Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning, Microdollars: u.Cost, Estimated: u.Estimated,
 	}})
+}
+
+// usageOf returns an answer's tokens and cost.
+func (a *asker) usageOf(answer llm.Answer) sessions.Usage {
+	u := answer.Usage
+	used := sessions.Usage{
+		Model: cmp.Or(answer.Model, a.agent.Model.Info().Name), Agent: a.agent.Name,
+		Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning, Estimated: u.Estimated,
+	}
+	if u.Priced {
+		used.Cost = &u.Cost
+	}
+	return used
 }
 
 // emitRetry reports to watchers that a model is asked again.
@@ -351,38 +373,4 @@ func hasBlock(a llm.Answer, kind llm.BlockKind) bool {
 func withoutCalls(a llm.Answer) llm.Answer {
 	a.Blocks = slices.DeleteFunc(slices.Clone(a.Blocks), func(b llm.Block) bool { return b.Kind == llm.BlockToolUse })
 	return a
-}
-
-// shortfallText returns a text for people about what an answer lacks, "" if it lacks
-// nothing. some reports whether a part of the answer precedes this text.
-func shortfallText(a llm.Answer, some bool) string {
-	reason := ""
-	if a.Reason != "" {
-		reason = fmt.Sprintf(" (“%s”)", a.Reason)
-	}
-	switch {
-	case a.Stop == llm.StopLength && some:
-		return "_(The answer was cut off at the model's length limit. Say “go on” for more.)_"
-	case a.Stop == llm.StopLength && hasBlock(a, llm.BlockThinking):
-		return "_(The model reached its length limit while it was still thinking, and has not come to an answer. Ask for less at once, or say “go on”.)_"
-	case a.Stop == llm.StopLength:
-		return "_(The model's length limit left no room for an answer. Ask for less at once.)_"
-	case a.Stop == llm.StopWindow && some:
-		return "_(The answer was cut off because the model's window is full. Say “go on” for more.)_"
-	case a.Stop == llm.StopFiltered && some:
-		return "_(The provider's content filter" + reason + " has cut the answer off here.)_"
-	case a.Stop == llm.StopFiltered:
-		return "_(The provider's content filter" + reason + " has kept the answer back. Ask in other words.)_"
-	case a.Stop == llm.StopBroken:
-		return "_(The provider broke the answer off here" + reason + ", each time it was asked. Ask again a little later for the rest.)_"
-	case a.Stop == llm.StopLost && some:
-		return "_(The model announced a tool call that never came, each time it was asked, so this may not be all.)_"
-	case a.Stop == llm.StopLost:
-		return "_(The model announced a tool call that never came, each time it was asked. Ask again, perhaps in other words.)_"
-	case a.Stop == llm.StopUnknown && some:
-		return "_(The model ended for a reason that I do not know" + reason + ", so this may not be all.)_"
-	case !some:
-		return "_(The model gave an empty answer. Ask again, perhaps in other words.)_"
-	}
-	return ""
 }

@@ -26,7 +26,7 @@ func (r *callRunner) prepare(t *turn, c *call, untrusted bool) *preparedCall {
 	p := &preparedCall{call: c, effect: tools.Pure, input: tools.Call{
 		ID: c.id, Key: c.key(t.id), Name: c.use.Name, Args: c.use.Args, Attempt: c.attempts + 1,
 		Turn: t.id, Session: r.key(), Agent: r.agent.Name, Parent: t.parent(),
-		Person: t.person, Called: t.personName, Owner: t.route.Owner, At: t.route.people().String(), Private: t.route.isPrivate(), Scheduled: t.scheduled,
+		Person: t.person, Called: t.personName, Owner: t.route.Owner, At: t.route.People().String(), Private: t.route.IsPrivate(), Scheduled: t.scheduled,
 		Untrusted: untrusted,
 		Seen: func(text string, brings func(string) bool) bool {
 			return transcript.Holds(r.journal.Records(), t.id, c.asked, text, brings)

@@ -12,6 +12,7 @@ import (
 
 	"parley/agent/asks"
 	"parley/agent/journal"
+	"parley/agent/route"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -60,7 +61,7 @@ func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
 	if _, known := c.journal.Find(in.ID); !waits || known || !c.isWorking() {
 		return
 	}
-	to := routeOf(in)
+	to := route.Of(in)
 	err := c.publish(ctx, bus.Outbound{
 		ID: "noted:" + in.ID, To: to.At, ReplyTo: to.ReplyTo,
 		Text: fmt.Sprintf("I first finish what was asked before this, and then %s. %sstop ends it at once.", then, c.commandPrefix(in.At)),
@@ -79,7 +80,7 @@ func (c *commander) run(ctx context.Context, it item) error {
 	}
 	done, known := c.journal.Find(it.in.ID)
 	if !known {
-		cmd := sessions.Command{Name: it.in.Text, Route: routeOf(it.in).encode(), Reply: sessions.Reply{ID: bus.ReplyID(it.in.ID)}}
+		cmd := sessions.Command{Name: it.in.Text, Route: route.Of(it.in).Encode(), Reply: sessions.Reply{ID: bus.ReplyID(it.in.ID)}}
 		text, summary, err := c.carryOut(ctx, it)
 		if err != nil {
 			return err
@@ -152,7 +153,7 @@ func (c *commander) reply(ctx context.Context, cmd sessions.Command) error {
 	if cmd.Reply.Text == "" {
 		return nil
 	}
-	var to route
+	var to route.Route
 	if err := json.Unmarshal(cmd.Route, &to); err != nil {
 		return fmt.Errorf("decode the route of a command: %w", err)
 	}

@@ -3,6 +3,8 @@ package agent
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +16,7 @@ import (
 	"parley/agent/attached"
 	"parley/agent/delegation"
 	"parley/agent/journal"
-	"parley/agent/llm"
+	"parley/agent/route"
 	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
@@ -35,7 +37,7 @@ func (s *session) beginTurn(ctx context.Context, b batch, a *asker, more ...sess
 		return b, err
 	}
 	for len(b.items) > 0 {
-		started := journal.NewEntry(id, sessions.KindTurnStarted, sessions.TurnStarted{Route: routeOf(b.last().in).encode(), Agent: s.agent.Name})
+		started := journal.NewEntry(id, sessions.KindTurnStarted, sessions.TurnStarted{Route: route.Of(b.last().in).Encode(), Agent: s.agent.Name})
 		started.Person = b.items[0].in.From.ID
 		entries := []sessions.Entry{started}
 		for _, it := range b.items {
@@ -207,21 +209,6 @@ func (s *session) conclude(ctx context.Context, id string) error {
 	return s.publishTurn(ctx, t)
 }
 
-// recordChanges has History record what a turn has changed in the session's files. That
-// is done before anybody hears of the turn's end and can change more.
-func (s *session) recordChanges(ctx context.Context, id string) {
-	if s.cfg.History == nil {
-		return
-	}
-	err := s.lease.Held(ctx)
-	if err == nil {
-		err = s.cfg.History.End(ctx, s.key(), id)
-	}
-	if err != nil && ctx.Err() == nil {
-		s.slog.Warn("what a turn has changed in its workspace is not noted yet", slog.String("turn", id), slog.Any("error", err))
-	}
-}
-
 // emitEnd reports the end of a turn to watchers.
 func (s *session) emitEnd(t *turn) {
 	e := bus.Event{Type: bus.TurnComplete, Causes: t.causes}
@@ -279,6 +266,37 @@ func (s *session) publishReplies(ctx context.Context, t *turn) error {
 	return nil
 }
 
+// giveUpReplies gives up an answer that no bus will ever accept, to let the session go
+// on. It writes that to the log, and tells the sender if anything can be sent there. It
+// returns errUnsendable, which makes dead letters of the turn's messages.
+func (s *session) giveUpReplies(ctx context.Context, t *turn, cause error) error {
+	s.slog.Error("an answer can never be sent", slog.String("turn", t.id), slog.Any("error", cause))
+	if err := s.reportUnsendable(ctx, t); err != nil {
+		return err
+	}
+	err := s.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeUnsendable, Text: "Your answer could not be sent."}),
+		journal.NewEntry(t.id, sessions.KindPublished, nil))
+	if err != nil {
+		return err
+	}
+	return errUnsendable
+}
+
+// reportUnsendable tells the sender that the answer cannot be sent. Its message has a
+// hash of the reply's id for an id, because the reply's id itself may be what is too
+// long.
+func (s *session) reportUnsendable(ctx context.Context, t *turn) error {
+	sum := sha256.Sum256([]byte(bus.ReplyID(t.id)))
+	err := s.publish(ctx, bus.Outbound{
+		ID: "unsent:" + hex.EncodeToString(sum[:16]), To: t.route.At, Failed: true,
+		Text: "I have an answer for you that cannot be sent: it, or the id of your message, is too long. Ask for less at once, or ask anew.",
+	})
+	if errors.Is(err, bus.ErrInvalid) {
+		return nil // nothing can be sent there
+	}
+	return err
+}
+
 // report reports the end of a sub-agent's turn to those who have handed out its tasks.
 func (s *session) report(ctx context.Context, t *turn) error {
 	untrusted := transcript.Untrusted(s.journal.Records(), t.id, s.journal.Newest()+1) || s.agent.Untrusted != nil && s.agent.Untrusted(ctx, s.key())
@@ -334,55 +352,4 @@ func (r *turnRun) fetch(ctx context.Context, t *turn, f attached.File) error {
 	r.slog.Info("a file came with a message", slog.String("turn", t.id), slog.Int64("entry", f.N),
 		slog.String("kind", f.Kind), slog.Int64("bytes", got.Size), slog.Bool("fetched", got.Path != ""))
 	return nil
-}
-
-// endingOf returns the ending of a turn whose model gives no answer.
-func (a *asker) endingOf(fault *llm.Error, t *turn) *ending {
-	prefix := a.commandPrefix(t.route.At)
-	// Only the people who run the bot are told the provider's words, and only in private.
-	tell := t.route.Owner && t.route.isPrivate()
-	switch {
-	case fault.Fault == llm.Overflow:
-		return failure("context_too_long", "This conversation has become longer than the model can read. %snew begins afresh; files and memory stay.", prefix)
-	case fault.Fault == llm.Refused && tell:
-		return failure("model_refused", "%s", fault.Explain())
-	case fault.Fault == llm.Refused:
-		return failure("model_refused", "The model's provider refuses this bot%s. The operator has to look at the model's name and key; the server's log says more.", statusOf(fault))
-	case fault.Fault == llm.Rejected && tell:
-		return failure("model_rejected", "%s %snew begins afresh.", fault.Explain(), prefix)
-	case fault.Fault == llm.Rejected:
-		return failure("model_rejected", "The model's provider does not accept this request%s. The server's log says more; %snew begins afresh.", statusOf(fault), prefix)
-	case tell:
-		return failure("model_busy", "%s I have given up after %s.", fault.Explain(), triesOf(fault))
-	}
-	return failure("model_busy", "The model cannot be reached or is too busy, and I have given up after %s. Please ask again a little later.", triesOf(fault))
-}
-
-// triesOf returns in words how many times a model was asked.
-func triesOf(fault *llm.Error) string {
-	if fault.Tries <= 1 {
-		return "one try"
-	}
-	return fmt.Sprintf("%d tries", fault.Tries)
-}
-
-// statusOf returns a fault's status in brackets, "" if it has none.
-func statusOf(fault *llm.Error) string {
-	if fault.Status == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (status %d)", fault.Status)
-}
-
-// usageOf returns an answer's tokens and cost.
-func (a *asker) usageOf(answer llm.Answer) sessions.Usage {
-	u := answer.Usage
-	used := sessions.Usage{
-		Model: cmp.Or(answer.Model, a.agent.Model.Info().Name), Agent: a.agent.Name,
-		Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning, Estimated: u.Estimated,
-	}
-	if u.Priced {
-		used.Cost = &u.Cost
-	}
-	return used
 }

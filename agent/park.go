@@ -124,7 +124,7 @@ func (s *session) viewOf(t *turn, a *ask) asks.View {
 	v := asks.View{Ask: bus.Ask{
 		ID: a.ID, Kind: a.Kind, Session: s.key(), Turn: t.id, Call: a.Call, Person: t.person,
 		Reason: s.redactor().Text(a.Reason), Hash: a.Hash, Question: s.redactor().Text(a.Question), Choices: a.Choices,
-		At: t.route.people(), Asked: places, Made: t.parkedAt, Expires: a.Expires, State: bus.AskOpen,
+		At: t.route.People(), Asked: places, Made: t.parkedAt, Expires: a.Expires, State: bus.AskOpen,
 	}}
 	if t.parent() != "" {
 		v.SubAgent = s.agent.Name

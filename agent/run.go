@@ -20,9 +20,8 @@ import (
 )
 
 const (
-	maxResumes  = 3                // without a new block in between
-	resumeDelay = 3 * time.Second  // the longest delay before the second resume; the third waits up to four times as long
-	fairShare   = 30 * time.Second // after that, the bus gives the session's further mail to the next run
+	maxResumes = 3                // without a new block in between
+	fairShare  = 30 * time.Second // after that, the bus gives the session's further mail to the next run
 )
 
 // A sessionRun is the work on one session under one lease.
@@ -193,7 +192,7 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn) error {
 		// Its message becomes a dead letter when those before it are done.
 		return r.finish(ctx, t, failure(codeGaveUp, "I was cut off %d times while I worked on this and have given it up. Nothing that was done is undone; ask again if it still matters.", t.resumes))
 	}
-	if err := r.delayResume(ctx, t.resumes); err != nil {
+	if err := delayResume(ctx, r.closing, t.resumes); err != nil {
 		return err
 	}
 	release, err := r.resumeCount(ctx, t.person, t.route.Owner)

@@ -88,6 +88,21 @@ func publish(ctx context.Context, b bus.Bus, out bus.Outbound) error {
 	return fmt.Errorf("%w: %w", errBusAway, err)
 }
 
+// recordChanges has History record what a turn has changed in the session's files. That
+// is done before anybody hears of the turn's end and can change more.
+func (s *session) recordChanges(ctx context.Context, id string) {
+	if s.cfg.History == nil {
+		return
+	}
+	err := s.lease.Held(ctx)
+	if err == nil {
+		err = s.cfg.History.End(ctx, s.key(), id)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.slog.Warn("what a turn has changed in its workspace is not noted yet", slog.String("turn", id), slog.Any("error", err))
+	}
+}
+
 // parkedTurns returns the turns of the session that wait for people.
 func (s *session) parkedTurns() ([]*turn, error) {
 	records := s.journal.Records()
@@ -303,49 +318,6 @@ func (s *session) approvals() Approvals {
 
 // A payer is a person with the person under whose name they are counted.
 type payer struct{ person, account string }
-
-// A route says where the reply of a turn goes, in the form that the log keeps.
-type route struct {
-	At      bus.Address `json:"at"`
-	ReplyTo string      `json:"reply_to,omitempty"`
-	Owner   bool        `json:"owner,omitempty"`
-	Group   bool        `json:"group,omitempty"`
-	Private *bool       `json:"private,omitempty"` // nil in logs of older releases
-	// Asked is, for a sub-agent, where the people are who may be asked.
-	Asked *bus.Address `json:"asked,omitempty"`
-}
-
-// people returns the address of the people for whom the turn runs.
-func (r route) people() bus.Address {
-	if r.Asked != nil {
-		return *r.Asked
-	}
-	return r.At
-}
-
-// routeOf returns the route of a message's reply.
-func routeOf(in bus.Inbound) route {
-	r := route{At: in.At, Owner: in.From.Owner, Group: in.Group, Private: &in.Private}
-	if in.Group {
-		r.ReplyTo = in.ReplyTo
-	}
-	if in.Kind == bus.Tasked {
-		r.Asked = &in.Task.Asked
-	}
-	return r
-}
-
-// isPrivate reports whether the turn may see what is remembered of its person.
-func (r route) isPrivate() bool { return bus.IsPrivate(r.Private, r.Group) }
-
-// encode returns the route as JSON.
-func (r route) encode() json.RawMessage {
-	raw, err := json.Marshal(r)
-	if err != nil { // strings and booleans always marshal
-		panic(err)
-	}
-	return raw
-}
 
 // accountOf returns the person for whom another person is counted.
 func (s *session) accountOf(ctx context.Context, person string) (string, error) {

@@ -13,12 +13,16 @@ import (
 	"parley/agent/journal"
 	"parley/agent/llm"
 	"parley/agent/news"
+	"parley/agent/shortfall"
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
 )
 
-const maxTurnTime = 30 * time.Minute
+const (
+	maxTurnTime = 30 * time.Minute
+	resumeDelay = 3 * time.Second // the longest delay before the second resume; the third waits up to four times as long
+)
 
 // newTurnRun makes the run of a turn. The turn keeps the set of tools that it begins
 // with; the session's next turn may have another.
@@ -64,8 +68,9 @@ func (r *turnRun) run(ctx context.Context, t *turn) error {
 // delayResume waits before a turn is resumed that was cut off before. A turn may crash
 // every process that resumes it, together with everything else that runs there.
 // Therefore it is resumed after a random delay that grows with each interruption, which
-// keeps such turns apart. Dying during the delay is not counted.
-func (r *sessionRun) delayResume(ctx context.Context, resumes int) error {
+// keeps such turns apart. Dying during the delay is not counted. When closing is closed,
+// delayResume returns errShutdown.
+func delayResume(ctx context.Context, closing <-chan struct{}, resumes int) error {
 	if resumes == 0 {
 		return nil
 	}
@@ -74,7 +79,7 @@ func (r *sessionRun) delayResume(ctx context.Context, resumes int) error {
 	select {
 	case <-timer.C:
 		return nil
-	case <-r.closing:
+	case <-closing:
 		return errShutdown
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -88,7 +93,7 @@ func (r *turnRun) runSteps(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	prompt, untrusted, err := r.agent.Prompt(ctx, Asker{Session: r.key(), Person: begun.person, Private: begun.route.isPrivate()})
+	prompt, untrusted, err := r.agent.Prompt(ctx, Asker{Session: r.key(), Person: begun.person, Private: begun.route.IsPrivate()})
 	if err != nil {
 		return fmt.Errorf("make the prompt: %w", err)
 	}
@@ -231,7 +236,7 @@ func (r *turnRun) finalReply(t *turn, answer llm.Answer) string {
 			texts = append(texts, r.redactor().Text(b.Text))
 		}
 	}
-	if note := shortfallText(answer, len(texts) > 0); note != "" {
+	if note := shortfall.Text(answer, len(texts) > 0); note != "" {
 		texts = append(texts, note)
 	}
 	texts = append(texts, t.files.Notes()...)

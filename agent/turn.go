@@ -10,6 +10,7 @@ import (
 	"parley/agent/attached"
 	"parley/agent/delegation"
 	"parley/agent/journal"
+	"parley/agent/route"
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
@@ -52,7 +53,7 @@ type turn struct {
 	person     string
 	personName string // the person's name on the platform
 	scheduled  bool   // a schedule began the turn, and nobody speaks
-	route      route
+	route      route.Route
 	started    time.Time
 
 	causes     []string // ids of the messages that the turn answers

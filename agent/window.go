@@ -10,6 +10,7 @@ import (
 
 	"parley/agent/journal"
 	"parley/agent/llm"
+	"parley/agent/route"
 	"parley/agent/tally"
 	"parley/agent/transcript"
 	"parley/bus"
@@ -328,7 +329,7 @@ func (a *asker) compactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 	r.Messages = transcript.Render(records, "")
 	before, length := a.countTokens(r), transcript.EstimateMessages(r.Messages)
 	a.room = a.requestLimit(r)
-	t := &turn{id: in.ID, person: in.From.ID, route: routeOf(in)}
+	t := &turn{id: in.ID, person: in.From.ID, route: route.Of(in)}
 	s, ok, err := a.sumUp(ctx, t, false, transcript.Budgets{Said: min(mostSaid, length/8)})
 	if failed, is := errors.AsType[*llm.Error](err); is {
 		a.slog.Warn("summarising failed", slog.String("command", in.ID), slog.Any("error", failed))

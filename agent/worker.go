@@ -2,8 +2,6 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +10,7 @@ import (
 	"parley/agent/delegation"
 	"parley/agent/journal"
 	"parley/agent/quota"
+	"parley/agent/route"
 	"parley/agent/stream"
 	"parley/agent/tally"
 	"parley/agent/warm"
@@ -170,7 +169,7 @@ func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, 
 		}
 	} else if err == nil {
 		reply := bus.Outbound{
-			ID: bus.DerivedID(in.ID, "#failed"), To: in.At, ReplyTo: routeOf(in).ReplyTo, At: time.Now(),
+			ID: bus.DerivedID(in.ID, "#failed"), To: in.At, ReplyTo: route.Of(in).ReplyTo, At: time.Now(),
 			Text: "I could not work on your message: this conversation's record cannot be used. The server's log says why.",
 		}
 		if errors.Is(cause, sessions.ErrInvalidKey) {
@@ -181,37 +180,6 @@ func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, 
 		}
 	}
 	return end
-}
-
-// giveUpReplies gives up an answer that no bus will ever accept, to let the session go
-// on. It writes that to the log, and tells the sender if anything can be sent there. It
-// returns errUnsendable, which makes dead letters of the turn's messages.
-func (s *session) giveUpReplies(ctx context.Context, t *turn, cause error) error {
-	s.slog.Error("an answer can never be sent", slog.String("turn", t.id), slog.Any("error", cause))
-	if err := s.reportUnsendable(ctx, t); err != nil {
-		return err
-	}
-	err := s.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeUnsendable, Text: "Your answer could not be sent."}),
-		journal.NewEntry(t.id, sessions.KindPublished, nil))
-	if err != nil {
-		return err
-	}
-	return errUnsendable
-}
-
-// reportUnsendable tells the sender that the answer cannot be sent. Its message has a
-// hash of the reply's id for an id, because the reply's id itself may be what is too
-// long.
-func (s *session) reportUnsendable(ctx context.Context, t *turn) error {
-	sum := sha256.Sum256([]byte(bus.ReplyID(t.id)))
-	err := s.publish(ctx, bus.Outbound{
-		ID: "unsent:" + hex.EncodeToString(sum[:16]), To: t.route.At, Failed: true,
-		Text: "I have an answer for you that cannot be sent: it, or the id of your message, is too long. Ask for less at once, or ask anew.",
-	})
-	if errors.Is(err, bus.ErrInvalid) {
-		return nil // nothing can be sent there
-	}
-	return err
 }
 
 // noObserver is an Observer that does nothing.

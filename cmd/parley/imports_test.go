@@ -85,6 +85,8 @@ func rules() []rule {
 		{"agent/audit", 2, []string{"sessions"}},
 		{"agent/quote", 2, nil},
 		{"agent/asks", 3, []string{"agent/quote", "bus", "sessions", "tools"}},
+		{"agent/route", 2, []string{"bus"}},
+		{"agent/shortfall", 3, []string{"agent/llm"}},
 		{"agent/pictures", 2, nil},
 		{"agent/transcribe", 2, nil},
 		{"agent/attempt", 2, []string{"tools"}},
@@ -129,7 +131,7 @@ func rules() []rule {
 		{"agent/warm", 3, []string{"agent/journal", "sessions"}},
 		{"agent", 4, []string{
 			"bus", "sessions", "sessions/bill", "tools", "agent/asks", "agent/attached", "agent/audit", "agent/delegation", "agent/llm", "agent/journal", "agent/news", "agent/transcript",
-			"agent/attempt", "agent/purse", "agent/quota", "agent/quote", "agent/stream", "agent/tally", "agent/warm",
+			"agent/attempt", "agent/purse", "agent/quota", "agent/quote", "agent/route", "agent/shortfall", "agent/stream", "agent/tally", "agent/warm",
 		}},
 
 		{"cmd/parley/...", 5, []string{"bus", "sessions", "tools", "channels", "channels/markup", "agent", "agent/llm"}},
@@ -529,7 +531,7 @@ func TestImportRulesSeeWhatIsWrong(t *testing.T) {
 		{"contract takes library", "bus/x.go", imports("bus", "golang.org/x/sync/errgroup"), "golang.org/x/sync belongs to"},
 		{"contract takes implementation", "bus/x.go", imports("bus", "parley/bus/sqlitebus"), "bus imports no other"},
 		{"siblings", "bus/redisbus/x.go", imports("redisbus", "parley/bus/sqlitebus"), "bus/redisbus may import bus, sessions/sqldb only"},
-		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, sessions/bill, tools, agent/asks, agent/attached, agent/audit, agent/delegation, agent/llm, agent/journal, agent/news, agent/transcript, agent/attempt, agent/purse, agent/quota, agent/quote, agent/stream, agent/tally, agent/warm only"},
+		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, sessions/bill, tools, agent/asks, agent/attached, agent/audit, agent/delegation, agent/llm, agent/journal, agent/news, agent/transcript, agent/attempt, agent/purse, agent/quota, agent/quote, agent/route, agent/shortfall, agent/stream, agent/tally, agent/warm only"},
 		{"channels take agent", "channels/slack/x.go", imports("slack", "parley/agent"), "channels/slack may import"},
 		{"tool takes bus", "tools/message/x.go", imports("message", "parley/bus"), "tools/message may import tools only"},
 		{"adapter takes ground", "channels/slack/x.go", imports("slack", "parley/sessions/sqldb"), "channels/slack may import"},

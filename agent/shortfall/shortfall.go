@@ -1,0 +1,83 @@
+// Package shortfall tells people what a model's answer lacks, or why there is none.
+package shortfall
+
+import (
+	"fmt"
+	"slices"
+
+	"parley/agent/llm"
+)
+
+// Text returns a text for people about what an answer lacks; "" if it lacks nothing. some
+// says that the people are shown a part of the answer, right before this text.
+func Text(a llm.Answer, some bool) string {
+	reason := ""
+	if a.Reason != "" {
+		reason = fmt.Sprintf(" (“%s”)", a.Reason)
+	}
+	switch {
+	case a.Stop == llm.StopLength && some:
+		return "_(The answer was cut off at the model's length limit. Say “go on” for more.)_"
+	case a.Stop == llm.StopLength && slices.ContainsFunc(a.Blocks, isThought):
+		return "_(The model reached its length limit while it was still thinking, and has not come to an answer. Ask for less at once, or say “go on”.)_"
+	case a.Stop == llm.StopLength:
+		return "_(The model's length limit left no room for an answer. Ask for less at once.)_"
+	case a.Stop == llm.StopWindow && some:
+		return "_(The answer was cut off because the model's window is full. Say “go on” for more.)_"
+	case a.Stop == llm.StopFiltered && some:
+		return "_(The provider's content filter" + reason + " has cut the answer off here.)_"
+	case a.Stop == llm.StopFiltered:
+		return "_(The provider's content filter" + reason + " has kept the answer back. Ask in other words.)_"
+	case a.Stop == llm.StopBroken:
+		return "_(The provider broke the answer off here" + reason + ", each time it was asked. Ask again a little later for the rest.)_"
+	case a.Stop == llm.StopLost && some:
+		return "_(The model announced a tool call that never came, each time it was asked, so this may not be all.)_"
+	case a.Stop == llm.StopLost:
+		return "_(The model announced a tool call that never came, each time it was asked. Ask again, perhaps in other words.)_"
+	case a.Stop == llm.StopUnknown && some:
+		return "_(The model ended for a reason that I do not know" + reason + ", so this may not be all.)_"
+	case !some:
+		return "_(The model gave an empty answer. Ask again, perhaps in other words.)_"
+	}
+	return ""
+}
+
+// isThought reports whether a block of an answer is the model's reasoning, and not empty.
+func isThought(b llm.Block) bool { return b.Kind == llm.BlockThinking && b.Text+b.Name != "" }
+
+// Why returns why a model gives no answer: a code for the log, and a text for people.
+// prefix begins a command where they are. tell says that they may read the provider's own
+// words.
+func Why(fault *llm.Error, prefix string, tell bool) (code, text string) {
+	switch {
+	case fault.Fault == llm.Overflow:
+		return "context_too_long", fmt.Sprintf("This conversation has become longer than the model can read. %snew begins afresh; files and memory stay.", prefix)
+	case fault.Fault == llm.Refused && tell:
+		return "model_refused", fault.Explain()
+	case fault.Fault == llm.Refused:
+		return "model_refused", fmt.Sprintf("The model's provider refuses this bot%s. The operator has to look at the model's name and key; the server's log says more.", statusOf(fault))
+	case fault.Fault == llm.Rejected && tell:
+		return "model_rejected", fmt.Sprintf("%s %snew begins afresh.", fault.Explain(), prefix)
+	case fault.Fault == llm.Rejected:
+		return "model_rejected", fmt.Sprintf("The model's provider does not accept this request%s. The server's log says more; %snew begins afresh.", statusOf(fault), prefix)
+	case tell:
+		return "model_busy", fmt.Sprintf("%s I have given up after %s.", fault.Explain(), triesOf(fault))
+	}
+	return "model_busy", fmt.Sprintf("The model cannot be reached or is too busy, and I have given up after %s. Please ask again a little later.", triesOf(fault))
+}
+
+// triesOf returns in words how many times a model was asked.
+func triesOf(fault *llm.Error) string {
+	if fault.Tries <= 1 {
+		return "one try"
+	}
+	return fmt.Sprintf("%d tries", fault.Tries)
+}
+
+// statusOf returns a fault's status in brackets, "" if it has none.
+func statusOf(fault *llm.Error) string {
+	if fault.Status == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (status %d)", fault.Status)
+}
