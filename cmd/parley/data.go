@@ -43,7 +43,14 @@ func (c backupCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) e
 	for _, part := range keptElsewhere(cfg) {
 		fmt.Fprintf(tty.Err, "not in this backup: %s, which is to be backed up there\n", part)
 	}
-	source := backup.Source{Home: cfg.Home, Workspaces: cfg.Workspace.Root, Version: thisBuild().Version}
+	if err := home.CheckPlaces(cfg); err != nil {
+		return err
+	}
+	folders, err := home.AgentFolders(cfg)
+	if err != nil {
+		return err
+	}
+	source := backup.Source{Home: cfg.Home, Workspaces: cfg.Workspace.Root, Folders: folders, Version: thisBuild().Version}
 	var m backup.Manifest
 	if c.File == "-" {
 		m, err = writeChecked(ctx, source, tty.Out)
@@ -144,6 +151,9 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 	if parts := keptElsewhere(cfg); len(parts) > 0 {
 		return fmt.Errorf("this configuration keeps %s: restore with one that has no [bus] and [store], and take it there with parley migrate", strings.Join(parts, " and "))
 	}
+	if err := home.CheckUnused(cfg); err != nil {
+		return err
+	}
 	in := tty.In
 	if c.File != "-" {
 		if in, err = os.Open(c.File); err != nil {
@@ -164,14 +174,25 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 		options.Force = true
 		done, err = backup.Read(ctx, in, cfg.Home, options)
 	}
-	if err = errors.Join(err, of.GiveHome(cfg.Home), of.GiveTree(cfg.Workspace.Root)); err != nil {
+	if err == nil {
+		err = home.PlaceRestored(cfg)
+	}
+	errs := []error{err, of.GiveHome(cfg.Home)}
+	for _, folder := range cfg.Folders() {
+		errs = append(errs, of.GiveTree(folder.Dir))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	fmt.Fprintf(tty.Out, "%s is restored as of %s.\n", cfg.Home, done.At.Local().Format(time.DateTime))
 	if done.Aside != "" {
 		fmt.Fprintf(tty.Out, "What was there before is in %s; delete it when it is not needed.\n", done.Aside)
 	}
-	return nil
+	next, err := home.LeftByRestore(cfg)
+	for _, line := range next {
+		fmt.Fprintln(tty.Out, "next:", line)
+	}
+	return err
 }
 
 // checkHomeOpens opens the databases in a folder into which a backup was unpacked. An error, such

@@ -57,6 +57,8 @@ func keptNames() map[string]string {
 		"bus.db": "as its tables", "sessions.db": "as its tables", "book.db": "as its tables",
 		// Beside the sessions it has ~outgoing, files that wait to be sent, and ~undo, what
 		// turns have changed.
+		// .parley-agents.json has where agents' folders are (backup leaves it out, restore begins
+		// without it, who migrates copies it with the rest); what is in these is as in the root.
 		// A session's has what Parley puts there, which package aging lists.
 		"workspaces":  "backup, restore, forget, retention: by session, and what came with a turn or of it with the turn; migrate: it stays where it is; ~outgoing: forget by session and message, retention: gone once sent, or swept; ~undo: backup and restore, forget: by session, and whole where a person or a file of a session is forgotten, retention: likewise, and by age; export: it holds files",
 		"audit.jsonl": "forget: arguments and person; retention: [audit] days; backup and migrate: a copy of the table, left out",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,8 +9,10 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"parley/bus"
@@ -44,7 +47,7 @@ func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 	if err != nil {
 		return err
 	}
-	root, err := oldWorkspaceRoot(flags, to)
+	from, err := oldFolders(flags, to)
 	if err != nil {
 		return err
 	}
@@ -69,23 +72,29 @@ func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 	if err != nil {
 		return explainMigrateError(err, to)
 	}
-	r := migrateReport{report, nextSteps(to, root)}
+	r := migrateReport{report, nextSteps(to, from)}
 	if flags.JSON {
 		return json.NewEncoder(tty.Out).Encode(r)
 	}
 	return r.print(tty.Out)
 }
 
-// oldWorkspaceRoot returns the directory in which the sessions' files have been so far.
-func oldWorkspaceRoot(flags *cli, to *config.Config) (string, error) {
+// oldFolders returns the directories in which the sessions' files have been so far, by agent; "" is the root of
+// all others.
+func oldFolders(flags *cli, to *config.Config) (map[string]string, error) {
 	from, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, WithoutSecrets: true})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if from.File == to.File { // the file was changed already, so nobody knows what it said before
-		return filepath.Join(to.Home, "workspaces"), nil
+		from.Agents, from.Workspace.Root = nil, filepath.Join(to.Home, "workspaces")
 	}
-	return from.Workspace.Root, nil
+	folders, err := home.AgentFolders(from)
+	if err != nil {
+		return nil, err
+	}
+	folders[""] = from.Workspace.Root
+	return folders, nil
 }
 
 // explainMigrateError adds to an error what the operator can do about it.
@@ -109,13 +118,21 @@ func explainMigrateError(err error, to *config.Config) error {
 	return err
 }
 
-// nextSteps returns what the operator has to do by hand after a migration.
-func nextSteps(to *config.Config, root string) []string {
+// nextSteps returns what the operator has to do by hand after a migration; from is where the
+// sessions' files have been.
+func nextSteps(to *config.Config, from map[string]string) []string {
 	var next []string
+	root := from[""]
 	if root != to.Workspace.Root && isNotEmpty(root) {
 		next = append(next, fmt.Sprintf("copy the sessions' files before the first serve: cp -a %s/. %s/", root, to.Workspace.Root))
 	} else if to.Bus.URL != "" {
 		next = append(next, fmt.Sprintf("the sessions' files stay in %s: every process needs that same directory as [workspace] root", root))
+	}
+	for _, agent := range slices.Sorted(maps.Keys(to.Agents)) {
+		was, now := cmp.Or(from[agent], to.Workspace.Root), cmp.Or(to.Agents[agent].Workspace, to.Workspace.Root)
+		if was != now && (isNotEmpty(filepath.Join(was, agent)) || isNotEmpty(filepath.Join(root, agent))) {
+			next = append(next, fmt.Sprintf("then take the files of %s's conversations along: mkdir -p %s && mv %s %s/", agent, now, filepath.Join(was, agent), now))
+		}
 	}
 	return append(next,
 		"serve it with this configuration: "+to.File,

@@ -112,7 +112,7 @@ func (s *openDir) isFolder(name string) bool {
 // ifExists calls operate with a session's directory, if there is one. It skips a person's
 // own directory, which its owner keeps in order.
 func (w *Workspaces) ifExists(key string, operate func(*openDir) error) error {
-	if w.fixed {
+	if w = w.holding(key); w.fixed {
 		return nil
 	}
 	name, err := w.directoryName(key)

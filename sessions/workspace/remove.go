@@ -22,7 +22,7 @@ const (
 // what they write is deleted too. It never deletes the directory of Fixed, which is a
 // person's own.
 func (w *Workspaces) Remove(ctx context.Context, key string) (bool, error) {
-	if w.fixed {
+	if w = w.holding(key); w.fixed {
 		return false, nil
 	}
 	name, err := w.directoryName(key)

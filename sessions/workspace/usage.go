@@ -181,14 +181,18 @@ func (d *Dir) MarkChanged() error {
 }
 
 // ListFull lists the directories that were written to lately and hold at least that part of their
-// quota (0.9 is nine tenths), by their names below the root, sorted. It measures nothing anew.
+// quota (0.9 is nine tenths), by their names below the root or the agent's folder, sorted. It
+// measures nothing anew.
 func (w *Workspaces) ListFull(part float64) []string {
 	if w.maxBytes <= 0 {
 		return nil
 	}
+	var full []string
+	for _, own := range w.of {
+		full = append(full, own.ListFull(part)...)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var full []string
 	for name, s := range w.dirs {
 		if !s.writes.TryLock() {
 			continue // it is looked at the next time
@@ -203,8 +207,9 @@ func (w *Workspaces) ListFull(part float64) []string {
 }
 
 // UsedPart measures which part of its quota a directory holds (1 is all of it), given its name
-// below the root; 0 if there is none.
+// below the root or the agent's folder; 0 if there is none.
 func (w *Workspaces) UsedPart(ctx context.Context, name string) (float64, error) {
+	w = w.holding(name)
 	if _, err := w.base.Lstat(name); errors.Is(err, fs.ErrNotExist) || w.maxBytes <= 0 {
 		return 0, nil
 	}

@@ -45,6 +45,9 @@ const DefaultMaxBytes = 200 << 20
 type Config struct {
 	// Root is the directory that holds them all. It is made if it is missing.
 	Root string
+	// Folders has, by agent, the directories that hold those of an agent's sessions in
+	// place of Root.
+	Folders map[string]string
 	// MaxBytes bounds what is written to one of them; 0 is DefaultMaxBytes.
 	MaxBytes int64
 	// MaxOpen bounds how many of them are held open while unused; 0 is 256.
@@ -64,6 +67,7 @@ type Workspaces struct {
 	maxOpen  int
 	folds    bool // whether the filesystem treats a and A as one name
 	missing  func(name string) string
+	of       map[string]*Workspaces // by agent: those whose sessions have their directories elsewhere
 
 	mu     sync.Mutex
 	dirs   map[string]*openDir // the open directories, by their paths below base
@@ -71,8 +75,40 @@ type Workspaces struct {
 	closed bool
 }
 
-// New makes, if need be, and opens the directory that holds the sessions' directories.
+// New makes, if need be, and opens the directories that hold the sessions' directories.
 func New(cfg Config) (*Workspaces, error) {
+	w, err := newIn(cfg)
+	if err != nil {
+		return nil, err
+	}
+	w.of = map[string]*Workspaces{}
+	for agent, dir := range cfg.Folders {
+		own := cfg
+		own.Root = dir
+		if w.of[agent], err = newIn(own); err != nil {
+			delete(w.of, agent)
+			return nil, errors.Join(&FolderError{Agent: agent, Err: err}, w.Close())
+		}
+	}
+	return w, nil
+}
+
+// A FolderError is the error of an agent's directory in Config.Folders.
+type FolderError struct {
+	Agent string
+	Err   error
+}
+
+// Error says what is wrong.
+func (e *FolderError) Error() string {
+	return "open the folder of the agent " + e.Agent + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *FolderError) Unwrap() error { return e.Err }
+
+// newIn is New for one directory.
+func newIn(cfg Config) (*Workspaces, error) {
 	if err := os.MkdirAll(cfg.Root, 0o700); err != nil {
 		return nil, fmt.Errorf("make the workspaces' directory: %w", err)
 	}
@@ -138,6 +174,7 @@ func foldsCase(base *os.Root) (bool, error) {
 // Open returns a session's directory. If it is missing, Open makes it, readable by its
 // owner alone. A Dir need not be closed. The key is as sessions.Key makes it.
 func (w *Workspaces) Open(key string) (*Dir, error) {
+	w = w.holding(key)
 	name, err := w.directoryName(key)
 	if err != nil {
 		return nil, err
@@ -151,13 +188,30 @@ func (w *Workspaces) Open(key string) (*Dir, error) {
 	return d, nil
 }
 
+// holding returns where the directory of a session is, given its key or its directory's
+// name, both of which begin with the agent.
+func (w *Workspaces) holding(key string) *Workspaces {
+	agent := key
+	if end := strings.IndexAny(key, ":/"); end >= 0 {
+		agent = key[:end]
+	}
+	if own, ok := w.of[agent]; ok {
+		return own
+	}
+	return w
+}
+
 // Close closes the directories. Operations under way go on to their end; later ones
 // fail.
 func (w *Workspaces) Close() error {
+	var errs []error
+	for _, own := range w.of {
+		errs = append(errs, own.Close())
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
-	return errors.Join(w.closeIdle(0), w.base.Close())
+	return errors.Join(append(errs, w.closeIdle(0), w.base.Close())...)
 }
 
 // maxName bounds a directory's name, in bytes, well below what filesystems allow (255,

@@ -29,9 +29,11 @@ import (
 	"hash"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -56,7 +58,10 @@ func databases() []string { return []string{"bus.db", "sessions.db", "book.db"} 
 type Source struct {
 	Home       string // the directory of the databases
 	Workspaces string // the directory that holds the sessions' workspaces
-	Version    string // of the release that writes the backup
+	// Folders has, by agent, the directories that hold those of an agent's sessions in place
+	// of Workspaces. In the backup they lie among the others.
+	Folders map[string]string
+	Version string // of the release that writes the backup
 }
 
 // A Manifest says what a backup holds.
@@ -97,7 +102,7 @@ func Write(ctx context.Context, s Source, w io.Writer) (Manifest, error) {
 		return m, fmt.Errorf("back up: %w", err)
 	}
 	p := &packer{ctx: ctx.Err, tar: tar.NewWriter(zipped), manifest: &m}
-	if err := p.pack(files, s.Workspaces); err != nil {
+	if err := p.pack(files, s); err != nil {
 		return m, fmt.Errorf("back up: %w", err)
 	}
 	if err := errors.Join(p.tar.Close(), zipped.Close()); err != nil {
@@ -149,13 +154,13 @@ type packer struct {
 	manifest *Manifest
 }
 
-func (p *packer) pack(databases []*os.File, root string) error {
+func (p *packer) pack(databases []*os.File, s Source) error {
 	for _, f := range databases {
 		if err := p.packFile(filepath.Base(f.Name()), f, 0o600); err != nil {
 			return err
 		}
 	}
-	if err := p.packSessions(root); err != nil {
+	if err := p.packSessions(s); err != nil {
 		return fmt.Errorf("workspaces: %w", err)
 	}
 	raw, err := json.MarshalIndent(p.manifest, "", "  ")
@@ -170,9 +175,23 @@ func (p *packer) pack(databases []*os.File, root string) error {
 	return err
 }
 
-// packSessions packs the directories of sessions, which are in dir. It leaves out files beside
-// these, which belong to no session.
-func (p *packer) packSessions(dir string) (err error) {
+// packSessions packs the directories of sessions. It leaves out files beside these, which
+// belong to no session.
+func (p *packer) packSessions(s Source) error {
+	inRoot := func(name string) bool { _, elsewhere := s.Folders[name]; return !elsewhere }
+	if err := p.packThose(s.Workspaces, inRoot); err != nil {
+		return err
+	}
+	for _, agent := range slices.Sorted(maps.Keys(s.Folders)) {
+		if err := p.packThose(s.Folders[agent], func(name string) bool { return name == agent }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packThose packs the folders of a directory that wanted chooses.
+func (p *packer) packThose(dir string, wanted func(name string) bool) error {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -181,18 +200,21 @@ func (p *packer) packSessions(dir string) (err error) {
 		return err
 	}
 	defer func() { _ = root.Close() }() // a descriptor of a directory holds nothing that could be lost
-	return p.packFolder(root, "", 0)
+	return p.packFolder(root, "", 0, wanted)
 }
 
 // packFolder packs everything in a folder, which is depth folders below its session's. Each
 // folder is opened from the one above it, so that no path is resolved again from the top for each
-// of its items, however deep they are.
-func (p *packer) packFolder(dir *os.Root, name string, depth int) error {
+// of its items, however deep they are. Wanted chooses among the items; nil means all.
+func (p *packer) packFolder(dir *os.Root, name string, depth int, wanted func(name string) bool) error {
 	names, err := namesIn(dir)
 	if err != nil {
 		return errorAt(name, err)
 	}
 	for _, item := range names {
+		if wanted != nil && !wanted(item) {
+			continue
+		}
 		if err := p.ctx(); err != nil {
 			return err
 		}
@@ -232,7 +254,7 @@ func (p *packer) packItem(dir *os.Root, full, name string, depth int) error {
 	if err := p.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: path.Join(workspaces, full) + "/", Mode: 0o700, ModTime: p.manifest.At}); err != nil {
 		return errorAt(full, err)
 	}
-	return p.packFolder(below, full, depth+1)
+	return p.packFolder(below, full, depth+1, nil)
 }
 
 // errorAt adds to an error which file or folder it is about.

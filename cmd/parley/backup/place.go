@@ -33,6 +33,10 @@ func parts() []string {
 	return append(names, workspaces)
 }
 
+// Workspaces returns the directory in a home into which a restore puts the sessions'
+// directories.
+func Workspaces(home string) string { return filepath.Join(home, workspaces) }
+
 // OldDataDirs lists the directories in a home into which restores have moved the old data.
 // They hold what people said until somebody deletes them.
 func OldDataDirs(home string) ([]string, error) {

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -145,13 +144,10 @@ func (s *homeConn) hostTemporary(ctx context.Context) (leave func() error, err e
 	if err != nil {
 		return nil, fmt.Errorf("make a home for the time of the command: %w", err)
 	}
-	cfg := *s.server.Settings
-	cfg.Home = dir
-	if _, err := os.Stat(filepath.Join(cfg.Workspace.Root, home.MarkerFile)); err != nil { // no server has worked there
-		cfg.Workspace.Root = filepath.Join(dir, "workspaces")
-	}
 	looking := s.server
-	looking.Settings = &cfg
+	if looking.Settings, err = home.ForCommand(*s.server.Settings, dir); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
 	end, err := server.Host(ctx, looking)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,6 +40,9 @@ type Agent struct {
 
 	Day      int64    // what its models may cost in a day, in micro-dollars; 0 means no limit
 	MaySpawn []string // the other agents to which it may give tasks; no effect yet
+	// Workspace is the folder that holds the directories of its sessions, absolute; "" means
+	// Config.Workspace.Root.
+	Workspace string
 }
 
 // agentSettings declares the settings of an agent, each with the field of Agent that it
@@ -63,7 +67,7 @@ func agentSettings() []setting {
 		{key: "user_turns_hour", kind: asCount, least: 1, example: `60`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.UserTurnsHour })},
 		{key: "model", kind: asText, example: `"gpt-5-mini"`, since: first, fills: into(func(a *Agent) any { return &a.Model })},
 		{key: "fallback", kind: asTexts, example: `["backup"]`, since: first, fills: into(func(a *Agent) any { return &a.Fallback })},
-		{key: "workspace", kind: asPath, example: `"ops"`, since: notYet},
+		{key: "workspace", kind: asPath, example: `"/srv/ops"`, since: first, fills: into(func(a *Agent) any { return &a.Workspace })},
 		{key: "may_spawn", kind: asTexts, example: `["research"]`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.MaySpawn })},
 	}
 }
@@ -81,6 +85,63 @@ func (l *loader) checkAgentNames(path string) {
 func (l *loader) checkAgentName(at origin, path, name string) {
 	if agents := l.names["agents"]; !slices.Contains(agents, name) {
 		l.report(at, path, fmt.Sprintf("no agent is called %q", name), oneOf(name, agents)+", or add [agents."+name+"]")
+	}
+}
+
+// checkAgentFolders reports agents' folders in which their sessions' files would not be
+// apart from others.
+func (l *loader) checkAgentFolders() {
+	if at, ok := l.places["agents."+defaults+".workspace"]; ok {
+		l.report(at, "agents."+defaults+".workspace", "all agents would share the folder", "write it as root in [workspace], or give agents folders of their own: [agents.NAME] workspace")
+		return
+	}
+	taken := l.foldersInUse()
+	for _, name := range l.names["agents"] {
+		path := "agents." + name + ".workspace"
+		dir := l.str(path)
+		if dir == "" {
+			continue
+		}
+		real := realPath(dir)
+		if within(real, realPath(l.home)) {
+			l.report(l.places[path], path, "the home is in that folder", "choose one beside the home, such as /srv/"+name)
+			continue
+		}
+		i := slices.IndexFunc(taken, func(other folderInUse) bool { return within(other.dir, real) || within(real, other.dir) })
+		if i >= 0 {
+			l.report(l.places[path], path, fmt.Sprintf("%s is, is in, or holds %s", dir, taken[i].what), "choose a folder for this agent's conversations alone, such as /srv/"+name)
+		}
+		taken = append(taken, folderInUse{"the folder of the agent " + name, real})
+	}
+}
+
+// A folderInUse is a folder that must not hold an agent's folder, nor be in one.
+type folderInUse struct{ what, dir string }
+
+// foldersInUse lists the folders that are in use for something else.
+func (l *loader) foldersInUse() []folderInUse {
+	all := []folderInUse{{"the folder of [workspace] root", realPath(l.str("workspace.root"))}}
+	for _, name := range []string{"workspaces", "skills", "terminals"} {
+		all = append(all, folderInUse{"a folder of the home's own", realPath(filepath.Join(l.home, name))})
+	}
+	if dir := l.str("knowledge.dir"); dir != "" {
+		all = append(all, folderInUse{"the folder of [knowledge] dir", realPath(dir)})
+	}
+	for _, dir := range l.list("skills.dirs") {
+		all = append(all, folderInUse{"a folder of [skills] dirs", realPath(dir)})
+	}
+	return all
+}
+
+// realPath returns a path without the symbolic links in the part of it that exists.
+func realPath(path string) string {
+	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if at == filepath.Dir(at) {
+			return path
+		}
 	}
 }
 

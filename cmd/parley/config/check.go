@@ -45,6 +45,7 @@ func (l *loader) check() {
 	l.checkSchedule()
 	l.checkHeartbeat()
 	l.checkModels()
+	l.checkAgentFolders()
 }
 
 // list returns a setting's texts; nil if it has none.

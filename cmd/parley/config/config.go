@@ -116,6 +116,24 @@ type Workspace struct {
 	UndoTurns int
 }
 
+// A Folder holds the directories of sessions.
+type Folder struct {
+	Agent string // whose sessions; "" means those of all agents that have no folder of their own
+	Key   string // of the setting
+	Dir   string // absolute
+}
+
+// Folders lists the folders that hold the directories of sessions, that of all agents first.
+func (c *Config) Folders() []Folder {
+	all := []Folder{{Key: "workspace.root", Dir: c.Workspace.Root}}
+	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
+		if dir := c.Agents[name].Workspace; dir != "" {
+			all = append(all, Folder{Agent: name, Key: "agents." + name + ".workspace", Dir: dir})
+		}
+	}
+	return all
+}
+
 // Keeping says where data is kept, and for how long.
 type Keeping struct {
 	Workspace Workspace

@@ -171,14 +171,27 @@ func missingTables(h sqldb.Health) bool {
 	})
 }
 
-// checkWorkspace checks the directory in which sessions keep their files.
-func checkWorkspace(cfg *config.Config) Finding {
-	root := cfg.Workspace.Root
-	f := Finding{Part: "workspace", State: fine, Detail: root}
+// checkWorkspaces checks the directories in which sessions keep their files.
+func checkWorkspaces(cfg *config.Config) (found []Finding) {
+	for _, folder := range cfg.Folders() {
+		found = append(found, checkWorkspace(cfg, folder))
+	}
+	if setting, ok := errors.AsType[*config.SettingError](home.CheckPlaces(cfg)); ok {
+		found = append(found, Finding{Part: "workspace", State: wrong, Detail: "serve would not start", Remedy: setting.Error()})
+	}
+	return found
+}
+
+func checkWorkspace(cfg *config.Config, folder config.Folder) Finding {
+	root, part, setting := folder.Dir, "workspace", "[workspace] root"
+	if folder.Agent != "" {
+		part, setting = "workspace of "+folder.Agent, "[agents."+folder.Agent+"] workspace"
+	}
+	f := Finding{Part: part, State: fine, Detail: root}
 	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
 		f.Detail += " (will be created)"
 	} else if err := probeWrite(root); err != nil {
-		f.State, f.Detail, f.Remedy = wrong, err.Error(), "it has to be a directory that this user may write: look at its owner, and at [workspace] root"
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "it has to be a directory that this user may write: look at its owner, and at "+setting
 		return f
 	}
 	if path, err := home.ForeignDir(root, "*", "*/*"); err != nil || path != "" {
@@ -203,10 +216,10 @@ func checkWorkspace(cfg *config.Config) Finding {
 		f.Remedy = "give every process of a fleet the same shared root, and each store its own; was the store moved, delete " + filepath.Join(root, home.MarkerFile)
 		return f
 	}
-	if home.OwnRoot(cfg) {
+	if home.IsOwnFolder(cfg, root) {
 		f.State = note
 		f.Detail = root + " is in the home, which is this process's own"
-		f.Remedy = "with processes on several machines, set [workspace] root to a directory that all of them share: workers work in it, and gateways read the files there that agents send"
+		f.Remedy = "with processes on several machines, set " + setting + " to a directory that all of them share: workers work in it, and gateways read the files there that agents send"
 	}
 	return f
 }

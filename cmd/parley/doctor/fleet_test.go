@@ -117,7 +117,7 @@ func TestDoctorOnTheWorkspace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := checkWorkspace(cfg)
+		f := checkWorkspace(cfg, cfg.Folders()[0])
 		if f.State != c.state || !strings.Contains(f.Remedy, c.words) || strings.Contains(fmt.Sprint(f), "secret") {
 			t.Errorf("%s: it says %+v, want %s and %q", c.what, f, c.state, c.words)
 		}

@@ -4,12 +4,13 @@
 //
 // home.go opens and closes; homecheck.go, permissions.go and nodata.go refuse; owner.go
 // gives files to the home's owner if root runs the program; workspace.go and fleetnote.go
-// record which store a directory belongs to, and releases.go what each process
-// understands; socket.go makes the socket by which the commands of this machine reach the
+// record which store a directory belongs to, places.go where each agent's files are, and
+// releases.go what each process understands; socket.go makes the socket by which the commands of this machine reach the
 // process that has the home.
 package home
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -103,7 +104,9 @@ type Home struct {
 	owner     Owner  // of Dir
 	Root      string // of the workspaces
 	rootOwner Owner
-	self      string // this process's name among those that have the bus open
+	folders   map[string]string // that agents have in place of Root, by agent
+	owners    map[string]Owner  // of folders, by folder
+	self      string            // this process's name among those that have the bus open
 }
 
 // A WorkspaceOverride is a person's own directory that is used as the workspace of the
@@ -113,10 +116,8 @@ type WorkspaceOverride struct{ Dir, Session string }
 
 // Open opens the home of a configuration, creating it if need be.
 func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slog.Logger) (h *Home, err error) {
-	h = &Home{Dir: c.Home, override: own, Root: c.Workspace.Root, owner: OwnerOf(c.Home), rootOwner: OwnerOf(c.Workspace.Root)}
-	if isInside(c.Home, h.Root) {
-		h.rootOwner = h.owner
-	}
+	h = &Home{Dir: c.Home, override: own, Root: c.Workspace.Root, owner: OwnerOf(c.Home)}
+	h.rootOwner = h.ownerOf(h.Root)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.Close())
@@ -149,8 +150,7 @@ func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slo
 			return h, err
 		}
 	}
-	h.Workspaces, err = workspace.New(workspace.Config{Root: c.Workspace.Root, MaxBytes: int64(c.Workspace.MaxMB) << 20, Missing: aging.Missing(c.Retention.Days)})
-	if err != nil {
+	if err := h.openWorkspaces(ctx, c); err != nil {
 		return h, err
 	}
 	if h.Outgoing, err = outgoing.Open(c.Workspace.Root, int64(c.Workspace.MaxMB)<<20); err != nil {
@@ -162,10 +162,34 @@ func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slo
 	if err := checkWorkable(c); err != nil {
 		return h, err
 	}
-	if err := errors.Join(MarkWorkspace(c), NoteWhereDataIs(c)); err != nil {
+	if err := errors.Join(MarkWorkspace(c), notePlaces(c, h.folders), NoteWhereDataIs(c)); err != nil {
 		return h, err
 	}
 	return h, h.giveToOwner()
+}
+
+// openWorkspaces opens the directories that hold those of the sessions.
+func (h *Home) openWorkspaces(ctx context.Context, c *config.Config) (err error) {
+	if err := CheckPlaces(c); err != nil {
+		return err
+	}
+	if h.folders, err = AgentFolders(c); err != nil {
+		return err
+	}
+	if err := h.checkAllKnowFolders(ctx, c); err != nil {
+		return err
+	}
+	h.owners = map[string]Owner{}
+	for _, dir := range h.folders {
+		h.owners[dir] = h.ownerOf(dir)
+	}
+	h.Workspaces, err = workspace.New(workspace.Config{
+		Root: c.Workspace.Root, Folders: h.folders, MaxBytes: int64(c.Workspace.MaxMB) << 20, Missing: aging.Missing(c.Retention.Days),
+	})
+	if wrong, ok := errors.AsType[*workspace.FolderError](err); ok {
+		return NameSetting(c, "agents."+wrong.Agent+".workspace", err)
+	}
+	return err
 }
 
 // openDatabases opens the bus, the store and the book side by side, because each waits for
@@ -203,7 +227,25 @@ func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Lo
 
 // giveToOwner makes the home's owner the owner of the files that this process has made.
 func (h *Home) giveToOwner() error {
-	return errors.Join(h.owner.GiveHome(h.Dir), h.rootOwner.GiveTree(h.Root))
+	errs := []error{h.owner.GiveHome(h.Dir), h.rootOwner.GiveTree(h.Root)}
+	for dir, owner := range h.owners {
+		errs = append(errs, owner.GiveTree(dir))
+	}
+	return errors.Join(errs...)
+}
+
+// ownerOf returns the owner of a directory for sessions' files, which need not exist yet.
+func (h *Home) ownerOf(dir string) Owner {
+	if isInside(h.Dir, dir) {
+		return h.owner
+	}
+	return OwnerOf(dir)
+}
+
+// RootOf returns the folder that holds a session's directory.
+func (h *Home) RootOf(session string) string {
+	agent, _, _ := strings.Cut(session, ":")
+	return cmp.Or(h.folders[agent], h.Root)
 }
 
 // NameSetting adds to an error of opening something the setting that named it, if one
@@ -245,7 +287,11 @@ func (h *Home) Workspace(session string) (*workspace.Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dir, h.rootOwner.givePath(h.Root, dir.Path())
+	root, owner := h.RootOf(session), h.rootOwner
+	if root != h.Root {
+		owner = h.owners[root]
+	}
+	return dir, owner.givePath(root, dir.Path())
 }
 
 // GiveOutgoing makes the owner of the workspaces the owner of the files that wait to be

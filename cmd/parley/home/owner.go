@@ -145,15 +145,17 @@ func (o Owner) give(root *os.Root, path string) error {
 // checkWorkable refuses workspaces in which an agent's directory belongs to another user,
 // because no turn of that agent could begin.
 func checkWorkable(c *config.Config) error {
-	path, err := ForeignDir(c.Workspace.Root, "*")
-	if err != nil {
-		return fmt.Errorf("look at the workspaces: %w", err)
+	for _, f := range c.Folders() {
+		path, err := ForeignDir(f.Dir, "*")
+		if err != nil {
+			return fmt.Errorf("look at the workspaces: %w", err)
+		}
+		if path != "" {
+			return &config.SettingError{Where: c.Origin(f.Key), Key: f.Key, Remedy: fmt.Sprintf(
+				"%s cannot be used by this user (uid %d), as when root has worked here: chown -R %d %s", path, os.Geteuid(), os.Geteuid(), f.Dir)}
+		}
 	}
-	if path == "" {
-		return nil
-	}
-	return &config.SettingError{Where: c.Origin("workspace.root"), Key: "workspace.root", Remedy: fmt.Sprintf(
-		"%s cannot be used by this user (uid %d), as when root has worked here: chown -R %d %s", path, os.Geteuid(), os.Geteuid(), c.Workspace.Root)}
+	return nil
 }
 
 // Unusable adds to a permission error about a part of the home who may not use it, and

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"parley/cmd/parley/config"
 )
 
 // A process records as a number what it understands of the data that others write; each
@@ -19,7 +21,8 @@ const (
 	understandsGrowth = 6 // drafts that are messages that grow
 	understandsParts  = 7 // summaries of a part of a turn that goes on
 	understandsTasks  = 8 // sub-agents' sessions, and turns that wait for them
-	understands       = understandsTasks
+	understandsPlaces = 9 // folders that agents have in place of the workspaces' root
+	understands       = understandsPlaces
 )
 
 // endTimeout is how long a process may take to remove its note when it ends.
@@ -59,7 +62,7 @@ func (h *Home) MayPark(ctx context.Context) (why string, err error) {
 	if err != nil || able {
 		return "", err
 	}
-	return "a process of an older release still serves", nil
+	return olderServes, nil
 }
 
 // MayPart reports whether people may have sessions of their own in a place that they
@@ -97,7 +100,7 @@ func (h *Home) MaySchedule(ctx context.Context) (why string, err error) {
 	if err != nil || able {
 		return "", err
 	}
-	return "a process of an older release still serves", nil
+	return olderServes, nil
 }
 
 // How long a file waits for a process that has just begun to serve to record what it
@@ -111,14 +114,41 @@ const (
 // be recorded in a log now; "" if they can. A process of an older release would not touch
 // a session that has such an entry.
 func (h *Home) MayNote(ctx context.Context) (why string, err error) {
+	able, err := h.waitUntilAllUnderstand(ctx, understandsFiles)
+	if err != nil || able {
+		return "", err
+	}
+	return olderServes, nil
+}
+
+// checkAllKnowFolders refuses agents' folders while a process of an older release serves,
+// which would have the files of these agents' sessions in the workspaces' root.
+func (h *Home) checkAllKnowFolders(ctx context.Context, c *config.Config) error {
+	own := c.Folders()[1:]
+	if len(own) == 0 || c.Bus.URL == "" {
+		return nil
+	}
+	able, err := h.waitUntilAllUnderstand(ctx, understandsPlaces)
+	if err != nil || able {
+		return err
+	}
+	return &config.SettingError{Where: c.Origin(own[0].Key), Key: own[0].Key,
+		Remedy: olderServes + ", which would put the files elsewhere: leave the setting out until all processes are of this release"}
+}
+
+const olderServes = "a process of an older release still serves"
+
+// waitUntilAllUnderstand waits for processes that have just begun to serve, and reports
+// whether all understand at least that much.
+func (h *Home) waitUntilAllUnderstand(ctx context.Context, least int) (able bool, err error) {
 	for deadline := time.Now().Add(sayWithin); ; {
-		if why, err = h.MayEnclose(ctx); err != nil || why == "" || time.Now().After(deadline) {
-			return why, err
+		if able, err = h.allUnderstand(ctx, least); err != nil || able || time.Now().After(deadline) {
+			return able, err
 		}
 		select {
 		case <-time.After(askEvery):
 		case <-ctx.Done():
-			return "", context.Cause(ctx)
+			return false, context.Cause(ctx)
 		}
 	}
 }
@@ -131,7 +161,7 @@ func (h *Home) MayRunJobs(ctx context.Context) (why string, err error) {
 	if err != nil || able {
 		return "", err
 	}
-	return "a process of an older release still serves", nil
+	return olderServes, nil
 }
 
 // MayDelegate returns why nothing can be handed to sub-agents now; "" if it can. A process of
@@ -141,7 +171,7 @@ func (h *Home) MayDelegate(ctx context.Context) (why string, err error) {
 	if err != nil || able {
 		return "", err
 	}
-	return "a process of an older release still serves", nil
+	return olderServes, nil
 }
 
 // MayEnclose returns why no answer may have files now; "" if answers may. A process of an
@@ -151,5 +181,5 @@ func (h *Home) MayEnclose(ctx context.Context) (why string, err error) {
 	if err != nil || able {
 		return "", err
 	}
-	return "a process of an older release still serves", nil
+	return olderServes, nil
 }

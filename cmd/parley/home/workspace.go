@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -17,13 +18,23 @@ import (
 const MarkerFile = ".parley-store"
 
 // MarkWorkspace makes sure that all processes of one store, and no others, work in the
-// same files: the first one writes the store's name into the root.
+// same files: the first one writes the store's name into the root, and into each folder that
+// an agent has in its place.
 func MarkWorkspace(c *config.Config) error {
 	if c.Store.URL == "" {
 		return nil
 	}
+	for _, f := range c.Folders() {
+		if err := markFolder(c, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func markFolder(c *config.Config, folder config.Folder) error {
 	name := StoreName(string(c.Store.URL))
-	path := filepath.Join(c.Workspace.Root, MarkerFile)
+	path := filepath.Join(folder.Dir, MarkerFile)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		_, err = f.WriteString(name + "\n")
@@ -41,8 +52,8 @@ func MarkWorkspace(c *config.Config) error {
 	}
 	if found := strings.TrimSpace(string(raw)); found != "" && found != name {
 		return &config.SettingError{
-			Where: c.Origin("workspace.root"), Key: "workspace.root",
-			Remedy: fmt.Sprintf("%s belongs to the store %s, and this one is %s: give every process of a fleet the same shared root, and each store its own; was the store moved, delete %s", c.Workspace.Root, found, name, path),
+			Where: c.Origin(folder.Key), Key: folder.Key,
+			Remedy: fmt.Sprintf("%s belongs to the store %s, and this one is %s: give every process of a fleet the same shared root, and each store its own; was the store moved, delete %s", folder.Dir, found, name, path),
 		}
 	}
 	return nil
@@ -50,8 +61,38 @@ func MarkWorkspace(c *config.Config) error {
 
 // OwnRoot reports whether a fleet's conversations have their files in a home, which
 // belongs to one process.
-func OwnRoot(c *config.Config) bool {
-	return c.Bus.URL != "" && isInside(c.Home, c.Workspace.Root)
+func OwnRoot(c *config.Config) bool { return IsOwnFolder(c, c.Workspace.Root) }
+
+// IsOwnFolder reports whether a folder with a fleet's files is in a home.
+func IsOwnFolder(c *config.Config, dir string) bool {
+	return c.Bus.URL != "" && isInside(c.Home, dir)
+}
+
+// ForCommand returns the configuration of a command that reads a fleet's data from a home
+// for its own time: it makes no folder for files where no server has worked.
+func ForCommand(c config.Config, home string) (*config.Config, error) {
+	c.Home = home
+	c.Agents = maps.Clone(c.Agents)
+	worked := func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, MarkerFile))
+		return err == nil
+	}
+	shared, noted := worked(c.Workspace.Root), map[string]string{}
+	if shared {
+		var err error
+		if noted, err = readPlaces(c.Workspace.Root); err != nil {
+			return nil, err
+		}
+	} else {
+		c.Workspace.Root = filepath.Join(home, "workspaces")
+	}
+	for name, agent := range c.Agents {
+		if !shared || noted[name] == "" && !worked(agent.Workspace) {
+			agent.Workspace = ""
+			c.Agents[name] = agent
+		}
+	}
+	return &c, nil
 }
 
 // isInside reports whether path is dir or below it.

@@ -63,9 +63,13 @@ func (s *Server) healthy(ctx context.Context) error {
 	if err := s.home.Store.Writable(ctx); err != nil {
 		return err
 	}
-	if root := s.settings.Load().Workspace.Root; s.settings.Load().Store.URL != "" {
-		_, err := os.Stat(root)
-		return err
+	if s.settings.Load().Store.URL == "" {
+		return nil
+	}
+	for _, folder := range s.settings.Load().Folders() {
+		if _, err := os.Stat(folder.Dir); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -164,7 +168,7 @@ func (s *Server) buildPrompt(ctx context.Context, who agent.Asker) (string, bool
 	}
 	ofOperator, ofSession, err := s.skills.Prompt(session)
 	if err != nil {
-		return "", false, home.Unusable(s.home.Root, err)
+		return "", false, home.Unusable(s.home.RootOf(session), err)
 	}
 	files := os.DirFS(s.settings.Load().Home)
 	made, err := prompt.Builder{Instructions: s.settings.Load().Agents[agentName(session)].Prompt, Sources: []prompt.Source{
@@ -174,7 +178,7 @@ func (s *Server) buildPrompt(ctx context.Context, who agent.Asker) (string, bool
 		func(_ context.Context, session string) ([]prompt.File, error) {
 			dir, err := s.home.Workspace(session)
 			if err != nil {
-				return nil, home.Unusable(s.home.Root, err)
+				return nil, home.Unusable(s.home.RootOf(session), err)
 			}
 			all := append([]prompt.File{s.placeOf(who)}, prompt.Read(opener(dir), "workspace", "AGENTS.md")...)
 			all = append(all, prompt.File{Name: "skills", From: "workspace", Text: ofSession})

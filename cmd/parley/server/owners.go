@@ -140,6 +140,21 @@ func (s *Server) noticeChats(ctx context.Context) ([]bus.Address, error) {
 	return chats, err
 }
 
+// disksOfFiles returns the sources that watch the disks which a fleet shares for files.
+func disksOfFiles(c *config.Config) (sources []watch.Source) {
+	for _, folder := range c.Folders() {
+		if c.Store.URL == "" || home.IsOwnFolder(c, folder.Dir) {
+			continue
+		}
+		name := "the conversations' files"
+		if folder.Agent != "" {
+			name = "the files of " + folder.Agent + "'s conversations"
+		}
+		sources = append(sources, watch.Disk("", name, folder.Dir, nil))
+	}
+	return sources
+}
+
 // watchConcerns looks, until ctx is done, for what needs the owners' attention, such as a
 // full disk, and notifies them.
 func (s *Server) watchConcerns(ctx context.Context) {
@@ -149,9 +164,7 @@ func (s *Server) watchConcerns(ctx context.Context) {
 	after := c.Tell.After
 	sources := []watch.Source{watch.Disk(s.hostName(), "the home", s.home.Dir, nil)}
 	if s.role.Works() {
-		if c.Store.URL != "" && !home.OwnRoot(c) {
-			sources = append(sources, watch.Disk("", "the conversations' files", s.home.Root, nil))
-		}
+		sources = append(sources, disksOfFiles(c)...)
 		sources = append(sources, watch.Quotas(s.home.Workspaces, c.Workspace.MaxMB))
 	}
 	if s.role.Receives() {

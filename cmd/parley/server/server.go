@@ -199,9 +199,11 @@ func warnOfOwnRoot(c Config) {
 		c.Log.Warn("the files that agents send are looked for in this process's own home, where workers do not put them: set workspace.root to the directory that all share",
 			slog.String("root", c.Settings.Workspace.Root))
 	}
-	if c.Role.Serves() && c.Role.Works() && home.OwnRoot(c.Settings) {
-		c.Log.Warn("the conversations' files are in this process's own home, where other workers do not see them: set workspace.root to a directory that all share",
-			slog.String("root", c.Settings.Workspace.Root))
+	for _, folder := range c.Settings.Folders() {
+		if c.Role.Serves() && c.Role.Works() && home.IsOwnFolder(c.Settings, folder.Dir) {
+			c.Log.Warn("the conversations' files are in this process's own home, where other workers do not see them: name a directory that all share",
+				slog.String("setting", folder.Key), slog.String("root", folder.Dir))
+		}
 	}
 }
 
