@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 )
 
-// repairedField is the name of the field in which a result lists the repairs that Check made to
-// the arguments of its call.
+// repairedField is the name of the field in which the result of a call lists what Check had to
+// repair in the call's arguments, so that the model learns of it.
 const repairedField = "_repaired_args"
 
-// maxRepairNote bounds the text of that field, in bytes.
+// maxRepairNote bounds the text in the field repairedField, in bytes.
 const maxRepairNote = 500
 
 // Annotate adds the note of Check, which says what was repaired, to the result of a call. An

@@ -13,7 +13,7 @@ import (
 // maxArgsDepth bounds how many levels deep arguments may be nested.
 const maxArgsDepth = 64
 
-// Reasons why arguments cannot be read.
+// Reasons why the arguments of a call cannot be read, in words for the model.
 var (
 	errDeep    = errors.New("the arguments are nested too deep")
 	errCut     = errors.New("the arguments were cut off, so nothing was done: send the whole call again, in smaller pieces if it is long")
@@ -68,7 +68,8 @@ func parseOrRepair(text string, notes []string) (any, []string, error) {
 	return value, append(notes, more...), nil
 }
 
-// unfence removes a Markdown code fence around the whole text; false if there is none.
+// unfence returns the text within a Markdown code fence, if the whole text is within one; false
+// if not.
 func unfence(text string) (string, bool) {
 	const fence = "```"
 	first, rest, ok := strings.Cut(text, "\n")
@@ -111,7 +112,8 @@ func mend(text string) (mended string, notes []string, err error) {
 	return m.out.String(), notes, nil
 }
 
-// An argsMender copies arguments to out and repairs them on the way.
+// An argsMender copies the arguments of a call to out, a character at a time, and repairs slips
+// on the way.
 type argsMender struct {
 	text   string
 	out    strings.Builder
@@ -122,7 +124,7 @@ type argsMender struct {
 	// it has both, nobody can tell how the first is meant.
 	escapes, bare bool
 
-	commas, controls, slashes, ambiguous bool // what was found in all quoted texts so far
+	commas, controls, slashes, ambiguous bool // what was repaired or found so far: commas, line ends and tabs, backslashes, and texts whose backslashes can be read in two ways
 }
 
 // copyOutsideText copies the byte at i, which stands outside of quotes, and returns the index of
@@ -146,8 +148,8 @@ func (m *argsMender) copyOutsideText(i int) int {
 	return i + 1
 }
 
-// maxBlank bounds how many bytes after a comma are searched for a closing bracket, so that many
-// commas with much space do not take long.
+// maxBlank bounds how many bytes of white space after a comma are searched for a closing bracket,
+// so that many commas with much white space do not take long.
 const maxBlank = 1024
 
 // copyInsideText copies the character at i, which stands inside quotes, and returns the index of
@@ -174,8 +176,8 @@ func (m *argsMender) copyInsideText(i int) int {
 	return i + 1
 }
 
-// copyEscape copies the escape at i, doubles a backslash that begins none, and returns the index
-// of what follows.
+// copyEscape copies the escape that begins with the backslash at i, or doubles a backslash that
+// begins none. It returns the index of what follows.
 func (m *argsMender) copyEscape(i int) int {
 	next := m.text[i+1]
 	switch {
@@ -202,7 +204,8 @@ func startsWithFourHex(s string) bool {
 
 // parse reads one JSON value into a tree of Go values and keeps numbers as they are written. It
 // refuses values nested deeper than depth, numbers so large that exact arithmetic would be slow,
-// and names given twice: the checks might read one of the two and the tool the other.
+// and objects that have the same name twice, because the checks might read one of the two values
+// and the tool the other.
 func parse(raw []byte, depth int) (any, error) {
 	p := parser{dec: json.NewDecoder(strings.NewReader(string(raw)))}
 	p.dec.UseNumber()

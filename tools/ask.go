@@ -21,8 +21,8 @@ func QuestionOf(t Tool, call Call) (q Question, asks bool, err error) {
 	return Question{}, false, nil
 }
 
-// Asks is an option that makes a tool an Asker: function of makes the question from the call's
-// arguments.
+// Asks is an option that makes a tool an Asker: the function of makes the question from the
+// call's arguments.
 func Asks[Args any](of func(args Args) (Question, error)) Option[Args] {
 	return func(f *function[Args]) { f.question = of }
 }

@@ -1,8 +1,9 @@
 package tools
 
-// A Delegation is what a call hands to a sub-agent instead of doing it itself.
+// A Delegation is a task that a call hands to a sub-agent, which is another agent, or the same
+// one in a session of its own.
 type Delegation struct {
-	Agent  string // the sub-agent's name; "" is that of the agent itself
+	Agent  string // the name of the agent to work on it; "" means the same agent as the one that calls
 	Prompt string // what is to be done
 	Files  []string
 }
@@ -23,8 +24,8 @@ func DelegationOf(t Tool, call Call) (d Delegation, delegates bool, err error) {
 	return Delegation{}, false, nil
 }
 
-// Delegates is an option that makes a tool a Delegator: function of makes the delegation from the
-// call's arguments.
+// Delegates is an option that makes a tool a Delegator: the function of makes the delegation from
+// the call's arguments.
 func Delegates[Args any](of func(args Args) (Delegation, error)) Option[Args] {
 	return func(f *function[Args]) { f.delegation = of }
 }

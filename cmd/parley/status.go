@@ -30,7 +30,7 @@ type statusCmd struct {
 // Help shows examples.
 func (statusCmd) Help() string { return examples("parley status", "parley --json status") }
 
-// Run prints the state of the server and its mail.
+// Run prints the state of the server and how many messages wait.
 func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	if c.Live {
 		return checkAlive(ctx, flags, tty)
@@ -61,8 +61,8 @@ func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) e
 // liveTimeout bounds how long a server may take to answer that it is alive.
 const liveTimeout = 5 * time.Second
 
-// checkAlive asks the server of the home whether it is alive. It never becomes the server
-// itself, and needs no secret.
+// checkAlive asks the server of the home whether it is alive. Unlike other commands it never
+// serves the home itself, and it needs no secret.
 func checkAlive(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {
@@ -202,7 +202,7 @@ func (c logsCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 	})
 }
 
-// toolMetricPrefixes returns what the names of the metrics about tools begin with.
+// toolMetricPrefixes returns the beginnings of the names of the metrics about tools.
 func toolMetricPrefixes() []string {
 	return []string{"parley_tool_", "parley_audit_", "parley_sandbox_", "parley_asks_"}
 }

@@ -78,7 +78,7 @@ func (t mcpTest) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	})
 }
 
-// printTrial prints the tools that an MCP server has.
+// printTrial prints the tools that an MCP server has listed, and why some of them cannot be used.
 func printTrial(out io.Writer, t mcpservers.Trial) {
 	fmt.Fprintf(out, "%s lists %d tools, after %d ms; agents with them: %s.\n", t.Name, t.Listed, t.Milliseconds, cmp.Or(strings.Join(t.Agents, ", "), "none"))
 	for _, tool := range t.Tools {
@@ -92,8 +92,9 @@ func printTrial(out io.Writer, t mcpservers.Trial) {
 	}
 }
 
-// withMCPClient joins the home for a command that may run an MCP server's program: with
-// the settings' secrets, and a sandbox.
+// withMCPClient connects to the server of the home, as withClient does, for a command that makes
+// an MCP server's program run: if this process serves the home, it does so with the settings'
+// secrets and a sandbox.
 func withMCPClient(ctx context.Context, c *cli, tty terminal.Terminal, do func(context.Context, *client.Client) error) error {
 	cfg, err := c.load(tty, config.Options{})
 	if err != nil {
@@ -111,7 +112,7 @@ func (mcpAccept) Help() string {
 	return examples("parley mcp accept github", "parley mcp accept github__create_issue")
 }
 
-// Run accepts tools of an MCP server.
+// Run accepts tools of an MCP server, so that agents have them.
 func (a mcpAccept) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		name, tool, _ := strings.Cut(a.Name, "__")

@@ -25,7 +25,7 @@ func (usageCmd) Help() string {
 	return examples("parley usage", "parley usage --by person --from 2026-01-01 --to 2026-01-31", "parley --json usage --by model")
 }
 
-// Run prints what models have cost.
+// Run prints how many tokens models have used, and what that has cost.
 func (c usageCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	for _, day := range []string{c.From, c.To} {
 		if _, err := time.Parse(time.DateOnly, day); err != nil && day != "" {

@@ -41,7 +41,7 @@ func (approvalsList) Help() string {
 	return examples("parley approvals list", "parley --json approvals list")
 }
 
-// Run lists the asks that turns wait for.
+// Run lists the approvals and answers for which turns wait.
 func (approvalsList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var found struct{ Asks []api.Ask }
@@ -79,7 +79,7 @@ func (a approvalsDeny) Run(ctx context.Context, c *cli, tty terminal.Terminal) e
 	return answerAsk(ctx, c, tty, a.ID, bus.Deny, strings.Join(a.Reason, " "))
 }
 
-// answerAsk answers an ask as the owner.
+// answerAsk gives the owner's answer to an ask: an approval or a question for which a turn waits.
 func answerAsk(ctx context.Context, c *cli, tty terminal.Terminal, id, answer, reason string) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var now api.Ask
@@ -113,7 +113,7 @@ func (scheduleList) Help() string {
 	return examples("parley schedule list", "parley --json schedule list")
 }
 
-// Run lists what people have the agent do later.
+// Run lists what people have told the agent to do at later times.
 func (scheduleList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var found struct{ Schedules []api.Schedule }

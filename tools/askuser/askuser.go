@@ -1,4 +1,5 @@
-// Package askuser is the tool by which an agent asks the person for whom it works.
+// Package askuser is the tool with which an agent asks a question of the person for whom it
+// works.
 package askuser
 
 import (
@@ -13,7 +14,7 @@ import (
 const (
 	maxQuestion = 4000 // bytes
 	maxChoices  = 8
-	maxChoice   = 60 // bytes: what a button can show
+	maxChoice   = 60 // bytes: as much as a button can show
 )
 
 type args struct {
@@ -29,7 +30,8 @@ func New() tools.Tool {
 	}, run, tools.Asks(buildQuestion))
 }
 
-// run answers a caller that runs the call although a person should have been asked.
+// run answers a call that was run although it should have made the turn wait for a person's
+// answer.
 func run(context.Context, tools.Call, args) (any, error) {
 	return nil, tools.Errorf(tools.PermissionDenied, "Nobody can be asked from here: end the turn with the question instead.")
 }

@@ -21,7 +21,7 @@ const (
 
 // A Turn is one turn that has changed files, or one undo.
 type Turn struct {
-	Number int    `json:"number"` // people name it to undo the turn
+	Number int    `json:"number"` // the number by which people name the turn to undo it
 	At     string `json:"at"`
 	// Current says that the turn is the one that makes this call.
 	Current bool `json:"current,omitempty"`
@@ -50,8 +50,8 @@ type args struct {
 	Limit int `json:"limit,omitempty" jsonschema:"the most turns, the newest ones: 5 if left out, at most 20"`
 }
 
-// New makes the tool workspace_changes. Function list returns all turns that are kept, the newest
-// first, with all files.
+// New makes the tool workspace_changes. The function list returns all turns that are kept, the
+// newest first, with all files.
 func New(list func(ctx context.Context, call tools.Call) ([]Turn, error)) tools.Tool {
 	return tools.New(tools.Spec{
 		Name: "workspace_changes", Effect: tools.Pure, Permission: tools.FileRead, Timeout: 15 * time.Second, MaxTimeout: time.Minute,
@@ -69,8 +69,8 @@ func New(list func(ctx context.Context, call tools.Call) ([]Turn, error)) tools.
 	})
 }
 
-// selectTurns returns the turns of a list that were asked for, limited to as many turns and files
-// as a model can read.
+// selectTurns returns those of all turns for which a call asked, limited to as many turns and
+// files as a model can read.
 func selectTurns(all []Turn, a args) (List, error) {
 	l := List{Turns: []Turn{}}
 	most, files := a.Limit, maxFiles

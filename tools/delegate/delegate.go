@@ -13,7 +13,7 @@ import (
 	"parley/tools"
 )
 
-// Bounds of what is handed out.
+// How large a task that is handed out may be.
 const (
 	maxPrompt = 64 << 10 // bytes
 	maxFiles  = 50
@@ -22,7 +22,7 @@ const (
 // A Desk hands out tasks, and knows sessions: it is the part of the program that the tools ask. Its
 // errors are for the model.
 type Desk interface {
-	// Spawn hands out a task whose report comes as mail.
+	// Spawn hands out a task without making the turn wait: the report comes later, as a message.
 	Spawn(ctx context.Context, call tools.Call, d tools.Delegation) (any, error)
 	// Send says something in a session.
 	Send(ctx context.Context, call tools.Call, session, text string) (any, error)
@@ -42,7 +42,8 @@ type taskArgs struct {
 	Files  []string `json:"files,omitempty" jsonschema:"files and folders of this workspace that are copied into that of the sub-agent"`
 }
 
-// delegation returns what the arguments hand out, or what is wrong with them.
+// delegation returns the task that the arguments hand out, or an error that tells the model what
+// is wrong with them.
 func (a taskArgs) delegation() (tools.Delegation, error) {
 	d := tools.Delegation{Agent: a.Agent, Prompt: strings.TrimSpace(a.Prompt), Files: a.Files}
 	if len(d.Files) > maxFiles {
@@ -82,7 +83,8 @@ func New(d Desk) []tools.Tool {
 	}, sessionTools(d)...)
 }
 
-// wait answers a caller that runs the call of task although the turn should have waited.
+// wait answers a call of the tool task that was run although it should have made the turn wait
+// for the report.
 func wait(context.Context, tools.Call, taskArgs) (any, error) {
 	return nil, tools.Errorf(tools.PermissionDenied, "Nothing can be handed out from here: do it yourself.")
 }

@@ -7,7 +7,8 @@ import (
 	"parley/tools"
 )
 
-// A Page says which sessions are listed.
+// A Page says which sessions are to be listed: all that the caller may see or only its own and
+// its sub-agents', and after which key.
 type Page struct {
 	All   bool   `json:"all,omitempty" jsonschema:"true: all sessions that there are, which only an owner may see, in a private chat; left out: this one and those of its sub-agents"`
 	After string `json:"after,omitempty" jsonschema:"with all: the last session of the page before"`

@@ -18,15 +18,16 @@ import (
 	"parley/tools/documents/table"
 )
 
-// childCommand is the command under which this program runs itself inside the sandbox. Nobody
-// types it.
+// childCommand is the argument with which this program starts itself inside the sandbox, to parse
+// a document there. Nobody types it.
 const childCommand = "read-document"
 
-// maxMemory is the number of bytes below which the Go runtime of the child is to stay.
+// maxMemory is the number of bytes of memory below which the Go runtime of that process tries to
+// stay.
 const maxMemory = 320 << 20
 
-// Main runs the child if args, as in os.Args, ask for it: asked reports that, and code is the
-// exit code.
+// Main parses a document, if args (as in os.Args) say that this process was started for that:
+// asked reports so, and code is the process's exit code.
 func Main(args []string) (code int, asked bool) {
 	if len(args) < 2 || args[1] != childCommand {
 		return 0, false

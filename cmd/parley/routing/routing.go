@@ -94,9 +94,9 @@ func (r *Router) Route(ctx context.Context, in bus.Inbound) (gateway.Routed, err
 	return to, nil
 }
 
-// asCommand returns the command in a text that followed an agent's name; "" if it is none. The
-// same texts are commands as behind the bot's name: a single word such as "stop", or one with the
-// platform's prefix of commands.
+// asCommand turns what follows an agent's name into a command, if it would be one behind the
+// bot's name: a single word such as "stop", or a word with the platform's prefix of commands. Any
+// other text it returns as it is.
 func (r *Router) asCommand(text string, called bool) string {
 	if rest, ok := strings.CutPrefix(text, r.Prefix); ok && r.Prefix != "" {
 		return "/" + rest

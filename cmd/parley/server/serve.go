@@ -20,12 +20,12 @@ type Options struct {
 	Listen string
 	// Reload reads the configuration again.
 	Reload func() (*config.Config, error)
-	// Offers gets the invitations to become the owner of a bot that has none.
+	// Offers is where invitations are printed to become the owner of a bot that has none.
 	Offers io.Writer
 }
 
-// Serve runs the server until ctx is done, reads the configuration again at SIGHUP, and
-// offers a bot without an owner to one.
+// Serve runs the server until ctx is done, reads the configuration again at SIGHUP, and, while
+// the bot has no owner, prints how to become its owner.
 func (s *Server) Serve(ctx context.Context, o Options) error {
 	f, err := s.newHTTPAccess()
 	if err != nil {
@@ -68,7 +68,8 @@ func (s *Server) Serve(ctx context.Context, o Options) error {
 	return s.runStages(ctx, s.stages(func(ctx context.Context) error { return f.serve(ctx, socket, port) })...)
 }
 
-// reloadOnHangup reads the configuration again at each SIGHUP.
+// reloadOnHangup reads the configuration again at each SIGHUP: load reads it, and reloaded is
+// called once it is applied.
 func (s *Server) reloadOnHangup(ctx context.Context, load func() (*config.Config, error), reloaded func()) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -83,9 +84,9 @@ func (s *Server) reloadOnHangup(ctx context.Context, load func() (*config.Config
 	}
 }
 
-// stages returns the parts of a server in the order in which they are shut down: first it
-// accepts nothing more, then the turns in flight end, then what they said is sent. front
-// serves HTTP and the socket.
+// stages returns the parts of a server in the order in which they are shut down: first it accepts
+// nothing more, then the turns in flight end, then what they said is sent. front is the stage
+// that serves HTTP and the home's socket.
 func (s *Server) stages(front func(context.Context) error) []func(context.Context) error {
 	all := []func(context.Context) error{front}
 	if s.role.Receives() {
@@ -158,7 +159,8 @@ func (s *Server) runStages(ctx context.Context, stages ...func(context.Context) 
 	return err
 }
 
-// warnOfUnknownPrices warns the operator of models that a new [budget] does not bound.
+// warnOfUnknownPrices warns the operator if the next settings bound what models may cost but the
+// prices of some are not known, so that these are not bounded.
 func (s *Server) warnOfUnknownPrices(next *config.Config) {
 	for name, model := range s.models {
 		if next.Budget.Written && !model.Info().Priced && !next.ModelsOf(name)[0].Demo {

@@ -56,7 +56,8 @@ type Config struct {
 	Settings *config.Config
 	Models   models.Lists // empty if nobody answers
 	Role     Role
-	// Override names a directory that one session uses as its workspace.
+	// Override names a directory that one session uses as its workspace instead of a folder of
+	// its own.
 	Override home.WorkspaceOverride
 	// Commands lets agents run commands where a sandbox works. The program must have called
 	// sandbox.Main at its start, because the sandbox runs the same program as supervisor.
@@ -65,7 +66,8 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// A Server holds everything wired together: one home, one worker, and the channels.
+// A Server holds all parts of a running bot, connected with each other: the home, the worker, and
+// the channels.
 type Server struct {
 	home      *home.Home
 	log       *slog.Logger
@@ -82,7 +84,7 @@ type Server struct {
 	heartbeat *heartbeat.Desk
 	jobs      *jobs.Runner
 	handover  *handover.Desk
-	warm      *warm.Journals // what the worker remembers of sessions
+	warm      *warm.Journals // what the worker keeps in memory of sessions
 	history   *undo.Desk
 	mcp       *mcpservers.Servers
 	skills    *skillfolders.Skills
@@ -105,11 +107,11 @@ type Server struct {
 
 	lastPrompt atomic.Pointer[string]
 	abilities  platforms.KnownAbilities
-	grants     sync.Map // tool sets by capabilities
+	grants     sync.Map // sets of tools that were made already, by capabilities
 }
 
-// Open opens the home, and makes the channels that are configured. A Reader gets no
-// channels, so it needs neither a platform nor a token for one.
+// Open opens the home, and makes the channels that are configured. With the role Reader it makes
+// none, so that it needs neither a platform nor a token for one.
 func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	known, err := redact.New(c.Settings.Secrets(), c.Settings.Tools.Redact)
 	if err != nil {
@@ -184,8 +186,8 @@ func (s *Server) loadAgentInputs(ctx context.Context, c Config, walled func() (s
 	return s.setGuard(c.Settings)
 }
 
-// disableReceiving makes the channels of a command send only: the command sends what its
-// person wants sent, and serve receives.
+// disableReceiving makes the channels of a single command send only: the command sends what its
+// person wants sent, while receiving is left to "parley serve".
 func disableReceiving(opened []*endpoint) {
 	for _, l := range opened {
 		l.receive = false
@@ -207,9 +209,9 @@ func warnOfOwnRoot(c Config) {
 	}
 }
 
-// probeSandbox begins to find out which sandbox commands run in, which takes longer than
-// everything else at the start. The function that it returns waits for the result, which
-// is nil where no commands are run.
+// probeSandbox begins to find out in which sandbox commands can run on this machine, which takes
+// longer than everything else at the start. It returns a function that waits for the result; the
+// sandbox is nil if no commands are run.
 func probeSandbox(ctx context.Context, c Config, killed func(reason string)) func() (sandbox.Sandbox, error) {
 	if !c.Commands || !c.Role.Works() && c.Role != Reader {
 		return func() (sandbox.Sandbox, error) { return nil, nil }
@@ -222,8 +224,8 @@ func probeSandbox(ctx context.Context, c Config, killed func(reason string)) fun
 	return found
 }
 
-// newServer wires a server over an open home. Its channels are the opened ones and those
-// without a platform.
+// newServer connects the parts of a server over an open home. It adds the channels without a
+// platform to the opened ones; walled returns the sandbox for commands.
 func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbox.Sandbox, error)) *Server {
 	s := &Server{
 		home: h, log: c.Log, role: c.Role, version: c.Build.Version, started: time.Now(), point: crash.Points(), warm: warm.New(warm.Bounds{}),

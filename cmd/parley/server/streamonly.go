@@ -20,8 +20,8 @@ import (
 	"parley/sessions/bill"
 )
 
-// A streamOnly channel has no platform: people read it by watching the session's events,
-// and the log keeps what was said for everybody else.
+// A streamOnly is a channel without a platform: people read it by watching the session's events,
+// and whoever does not watch finds in the log what was said.
 type streamOnly struct{ events bus.Events }
 
 // Receive only waits until ctx is done: messages come in over HTTP.
@@ -30,8 +30,8 @@ func (streamOnly) Receive(ctx context.Context, _ func(context.Context, bus.Inbou
 	return nil
 }
 
-// Send emits the part as an event to those who watch, and returns the part's key as its
-// id, because the log knows it by that key.
+// Send emits the part as an event to those who watch, and returns the part's key as its id,
+// because the log has the part under that key.
 func (w streamOnly) Send(_ context.Context, to bus.Address, part channels.Part) (string, error) {
 	key := part.Session // several agents may talk at one address
 	if key == "" {
@@ -67,14 +67,15 @@ func (s *Server) streamOnlyEndpoints() []*endpoint {
 	return all
 }
 
-// eventWebhook returns the settings of a webhook that the desk of events needs; false if
-// there is no webhook of that name.
+// eventWebhook returns those settings of a webhook that the desk of events needs; false if there
+// is no webhook of that name.
 func (s *Server) eventWebhook(name string) (events.Webhook, bool) {
 	w, ok := s.settings.Load().Webhooks[name]
 	return events.Webhook{Agent: w.Agent, To: s.resolvePlaces(w.To)}, ok
 }
 
-// handleOwnData carries out a person's command about the data that is kept about them.
+// handleOwnData carries out a person's command about the data that is kept about them, such as
+// /forget or /export.
 func (s *Server) handleOwnData(ctx context.Context, in bus.Inbound) error {
 	if personal.IsPersonal(in) {
 		return (&personal.Desk{Book: s.home.Book, Bus: s.home.Bus, Prefix: s.commandPrefix}).Handle(ctx, in)
@@ -82,8 +83,8 @@ func (s *Server) handleOwnData(ctx context.Context, in bus.Inbound) error {
 	return s.ownData.Handle(ctx, in)
 }
 
-// eventSession returns the session in which a webhook's events are answered; false if the
-// address is none of a webhook's.
+// eventSession returns the session in which an agent answers what was posted to the webhook at
+// this address; false if the address is no webhook's.
 func (s *Server) eventSession(at bus.Address) (string, bool) {
 	if at.Channel != events.Name {
 		return "", false
@@ -106,8 +107,8 @@ func (s *Server) newHeartbeat() *heartbeat.Desk {
 	}
 }
 
-// isUnattended reports whether a session has nobody in it who could be asked: webhooks'
-// events and the heartbeat have such sessions, and sub-agents that work for one.
+// isUnattended reports whether there is no person in a session who could be asked: sessions of
+// webhooks' events and of heartbeats have none, nor have sub-agents that work for one of these.
 func (s *Server) isUnattended(session string) bool {
 	if parent := s.parentOf(session); parent != "" {
 		session = parent

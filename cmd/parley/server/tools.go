@@ -46,8 +46,8 @@ import (
 	"parley/tools/web"
 )
 
-// newTools makes all tools that there are on this machine. Commands run in box; if it is
-// nil, no tool runs commands.
+// newTools makes all tools that can work on this machine. Commands run in box; if it is nil, no
+// tool runs commands.
 func (s *Server) newTools(box sandbox.Sandbox) *tools.Set {
 	s.warnOfSkillPrograms(box)
 	documents := s.documentReader(box)
@@ -64,8 +64,9 @@ func (s *Server) newTools(box sandbox.Sandbox) *tools.Set {
 	return tools.NewSet(s.marker().Watch(all)...)
 }
 
-// refusedAddresses returns which addresses web_fetch refuses to connect to; nil means
-// web.Refuse, which allows the public web alone. The build for tests allows loopback too.
+// refusedAddresses returns the function that says why web_fetch may not connect to an address;
+// nil means web.Refuse, which allows the public web alone. The build for tests allows loopback
+// too.
 func refusedAddresses() func(netip.Addr) string {
 	if !crash.LocalWeb() {
 		return nil
@@ -87,8 +88,9 @@ func (s *Server) webSettings() web.Settings {
 	}
 }
 
-// mostWriting is how long after the lease was checked a tool's write may take effect in a
-// fleet. It is less than what is left of a lease that is held.
+// mostWriting bounds, in a fleet, how long after the check of the session's lease a tool may
+// still write files. It is less than the time that a lease which has just been checked still
+// lasts.
 const mostWriting = 3 * time.Second
 
 // newFiles makes the keeper of the files that models look at in the sessions' workspaces.
@@ -127,9 +129,9 @@ func (s *Server) fetcher(channel string) (channels.Fetcher, int64) {
 	return nil, 0
 }
 
-// openUntil opens a session's directory for one call. In a fleet another process may have
-// the session by the time that a paused process goes on, so a write ends before the lease
-// and the call's deadline.
+// openUntil opens a session's directory for one call. In a fleet, a process that stands still for
+// a while may have lost the session to another one when it goes on, so writing is refused some
+// time before the lease, or the call's deadline, ends.
 func (s *Server) openUntil(ctx context.Context, call tools.Call) (*workspace.Dir, error) {
 	if call.Held.IsZero() {
 		call.Held = time.Now()
@@ -175,8 +177,8 @@ func (s *Server) keepResult(ctx context.Context, call tools.Call, content json.R
 	return path, dir.Write(path, content)
 }
 
-// grantedTools returns the set of tools that capabilities allow. All turns with the same
-// capabilities share one set.
+// grantedTools returns the tools that an agent with these capabilities may use. All turns with
+// the same capabilities share one set.
 func (s *Server) grantedTools(all *tools.Set, capabilities []tools.Permission) *tools.Set {
 	key := fmt.Sprint(capabilities)
 	if set, ok := s.grants.Load(key); ok {
@@ -211,8 +213,8 @@ func (s *Server) commandTools(box sandbox.Sandbox) []tools.Tool {
 		git.New(git.Config{Sandbox: box, Changed: s.markChanged, Place: s.gitPlace}))
 }
 
-// commandPlace returns where a call's commands run: in a folder of the session's
-// workspace, with the network if its agent may use it.
+// commandPlace returns where the commands of a call run: in the folder path of the session's
+// workspace, with the network if the agent may use it.
 func (s *Server) commandPlace(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
 	dir, err := s.home.Workspace(call.Session)
 	if err != nil {
@@ -259,7 +261,7 @@ func (s *Server) skillPlace(ctx context.Context, call tools.Call, network bool) 
 	return s.gitPlace(ctx, call, "")
 }
 
-// markChanged records that a command may have changed a session's files.
+// markChanged records that a command may have changed files of a call's session.
 func (s *Server) markChanged(call tools.Call) {
 	dir, err := s.home.Workspace(call.Session)
 	if err == nil {
@@ -270,8 +272,8 @@ func (s *Server) markChanged(call tools.Call) {
 	}
 }
 
-// capabilities returns what a session's agent may do: what is configured, and everything
-// in the owner's terminal.
+// capabilities returns what a session's agent may do: what is configured for it or, in the
+// owner's terminal, everything.
 func (s *Server) capabilities(session string) []tools.Permission {
 	if isOwnerTerminal(session) {
 		return tools.Permissions()
@@ -314,8 +316,8 @@ func (s *Server) newMCP(c *config.Config, box sandbox.Sandbox) *mcpservers.Serve
 	})
 }
 
-// serversUp reports for each MCP server whether it is up; it is empty if this process
-// uses none.
+// serversUp returns all MCP servers by name, and for each whether it is connected; it is empty if
+// this process uses none.
 func (s *Server) serversUp() map[string]bool {
 	all := map[string]bool{}
 	if !s.role.Works() {
@@ -341,8 +343,8 @@ func (s *Server) keepServerFile(ctx context.Context, call tools.Call, name strin
 	return path, dir.Write(path, content)
 }
 
-// reachesNetwork reports whether what a call runs, a command or git, reaches the network
-// or some of it. Without a sandbox everything that runs reaches it.
+// reachesNetwork reports whether what a call runs, a command or git, can reach any of the
+// network. Without a sandbox everything that runs can.
 func (s *Server) reachesNetwork(call tools.Call) bool {
 	if outward, known := s.mcp.IsOutward(call.Name); known {
 		return outward
@@ -369,7 +371,8 @@ func (s *Server) readChat(ctx context.Context, q history.Question) (history.Answ
 	return r.Read(ctx, q)
 }
 
-// A deferredSandbox waits until it is known which sandbox works, and runs commands there.
+// A deferredSandbox is a sandbox for commands that may still be looked for: a caller waits until
+// it is known.
 type deferredSandbox func() (sandbox.Sandbox, error)
 
 // Run implements sandbox.Sandbox; it fails if no sandbox works on this machine.

@@ -24,8 +24,8 @@ type Config struct {
 	Capabilities func(session string) []tools.Permission
 	// Runner returns what runs the programs of skills; nil if nothing can be run.
 	Runner func() *skills.Runner
-	// Watch wraps tools that run programs in a workspace, so that they record which files
-	// strangers may have written.
+	// Watch wraps tools that run programs in a workspace, so that it is recorded which files
+	// strangers may have written through them.
 	Watch func([]tools.Tool) []tools.Tool
 }
 
@@ -34,19 +34,20 @@ type Config struct {
 type Skills struct {
 	cfg     Config
 	catalog atomic.Pointer[Catalog]
-	tool    tools.Tool // gives what a skill says
+	tool    tools.Tool // the tool with which a model reads a skill's instructions
 
 	mu   sync.Mutex
 	sets map[string]set // tools, by agent and capabilities
 }
 
-// A set has an agent's base tools, and all tools with those of its skills.
+// A set has the tools of an agent without its skills (base), and with those that its skills add
+// (all).
 type set struct {
 	catalog   *Catalog
 	base, all *tools.Set
 }
 
-// New makes Skills of the operator's skills.
+// New makes Skills; found are the operator's skills.
 func New(c Config, found *Catalog) *Skills {
 	s := &Skills{cfg: c, sets: map[string]set{}}
 	s.tool = skills.New(func(_ context.Context, call tools.Call) ([]skills.Skill, error) { return s.skillsOf(call.Session) })
@@ -70,8 +71,9 @@ func (s *Skills) skillsOf(session string) ([]skills.Skill, error) {
 	return slices.Concat(of, own.skills, own.hidden), err
 }
 
-// programs returns the tools that a skill adds to a session: those for which its agent
-// has the capabilities, and none if nothing can be run.
+// programs returns the tools that a skill adds to a session, each of which runs a program. It
+// returns those for which the session's agent has the capabilities, and none if nothing can be
+// run.
 func (s *Skills) programs(skill skills.Skill, session string) []tools.Tool {
 	has := s.cfg.Capabilities(session)
 	skill.Programs = slices.DeleteFunc(slices.Clone(skill.Programs), func(p folder.Program) bool {
@@ -96,7 +98,7 @@ func (s *Skills) programs(skill skills.Skill, session string) []tools.Tool {
 // WithPrograms returns the names of the operator's skills that add tools.
 func (s *Skills) WithPrograms() []string { return s.catalog.Load().WithPrograms() }
 
-// Offline reports whether a tool is a program of a skill that has no network.
+// Offline reports whether a tool is a program of a skill that runs without the network.
 func (s *Skills) Offline(tool string) bool {
 	return slices.ContainsFunc(s.catalog.Load().Skills, func(skill skills.Skill) bool {
 		return slices.ContainsFunc(skill.Programs, func(p folder.Program) bool {
@@ -105,7 +107,7 @@ func (s *Skills) Offline(tool string) bool {
 	})
 }
 
-// An own has the skills in a session's workspace.
+// An own holds the skills in a session's workspace.
 type own struct {
 	skills []skills.Skill
 	// hidden are the skills in whose description strangers may have had a part.
@@ -151,8 +153,7 @@ func (s *Skills) Prompt(session string) (operator, workspace string, err error) 
 	return skills.OperatorPrompt(catalog.OfAgent(s.cfg.Agent(session))), skills.SessionPrompt(o.skills, o.problems, len(o.hidden)), err
 }
 
-// With returns a session's tools with those of its skills; if it has no skills, just its
-// tools.
+// With returns the tools base of a session together with those that its skills add.
 func (s *Skills) With(base *tools.Set, session string) *tools.Set {
 	catalog, agent := s.catalog.Load(), s.cfg.Agent(session)
 	of := catalog.OfAgent(agent)
@@ -174,7 +175,7 @@ func (s *Skills) With(base *tools.Set, session string) *tools.Set {
 	return all
 }
 
-// hasOwn reports whether there may be skills in a session's workspace.
+// hasOwn reports whether there may be skills in a session's own workspace.
 func (s *Skills) hasOwn(session string) bool {
 	if !slices.Contains(s.cfg.Capabilities(session), tools.FileRead) {
 		return false

@@ -1,8 +1,8 @@
-// Package skillfolders finds the skills in the operator's folders and in sessions'
-// workspaces, and says which agents have them.
+// Package skillfolders finds skills (folders of instructions and programs for agents) in the
+// operator's folders and in sessions' workspaces, and says which agents have them.
 //
-// skillfolders.go finds the operator's skills; session.go adds those of a session's
-// workspace, and gives agents the tools of their skills.
+// skillfolders.go finds the operator's skills; session.go adds those of a session's workspace,
+// and gives agents the tools of their skills.
 package skillfolders
 
 import (
@@ -58,7 +58,8 @@ func Find(c *config.Config) *Catalog {
 	return found
 }
 
-// checkNames records names in a setting that no skill has.
+// checkNames records a problem for each name in the setting key that no skill has; minor says
+// that it does not keep the server from starting.
 func (c *Catalog) checkNames(key string, names []string, minor bool) {
 	var known []string
 	for _, s := range c.Skills {
@@ -81,8 +82,8 @@ func (c *Catalog) checkNames(key string, names []string, minor bool) {
 	}
 }
 
-// checkServers records skills whose tools would have the same names as those of an MCP
-// server.
+// checkServers records problems of skills whose tools would have the same names as those of an
+// MCP server.
 func (c *Catalog) checkServers() {
 	for _, s := range c.Skills {
 		if _, taken := c.settings.MCP[s.Name]; taken && len(s.Programs) > 0 {
@@ -140,7 +141,7 @@ func (c *Catalog) has(agent, skill string) bool {
 	return !slices.Contains(c.settings.Skills.Off, skill) && (only == nil || slices.Contains(only, skill))
 }
 
-// Agents returns the agents that have a skill of the operator's.
+// Agents returns the names of the agents that have a certain skill of the operator's.
 func (c *Catalog) Agents(skill string) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(c.settings.Agents)) {
 		if c.has(name, skill) {

@@ -10,16 +10,16 @@ import (
 	"parley/channels/console"
 )
 
-// A Screen is a writer that removes control characters which a terminal would obey,
-// because most that a command prints was written by somebody else. In JSON, such a
-// character in a string is replaced by its escape, which means the same.
+// A Screen is a writer that removes control characters which a terminal would obey, because most
+// of what a command prints was written by other people. In JSON, such a character in a string is
+// replaced by its escape, which means the same.
 type Screen struct {
 	To   io.Writer
 	JSON bool   // what is written is JSON
 	rest []byte // the beginning of a character whose rest was not written yet
 }
 
-// Write writes b without what a terminal would obey.
+// Write writes b to the terminal, without characters that the terminal would obey.
 func (s *Screen) Write(b []byte) (int, error) {
 	text := append(s.rest, b...)
 	out := make([]byte, 0, len(text))

@@ -14,8 +14,8 @@ import (
 	"parley/tools/guard"
 )
 
-// Dirs removes sessions' directories, or files in them, together with the whole history
-// of their changes, because no copy of what is removed may stay.
+// Dirs removes sessions' directories, or files in them, for good: the kept history of changes
+// goes too, because it may hold copies of what is removed.
 type Dirs struct {
 	*workspace.Workspaces
 	Store *snapshots.Store
@@ -38,7 +38,8 @@ func (d Dirs) Discard(ctx context.Context, key string, paths []string) (int, err
 	return n, errors.Join(err, d.unmark(key, n, paths))
 }
 
-// unmark drops the marks of files that were removed, which have their names.
+// unmark drops the marks that say that strangers may have written a file, for files that were
+// removed, because a mark holds the file's name.
 func (d Dirs) unmark(key string, removed int, paths []string) error {
 	if removed == 0 {
 		return nil
@@ -53,7 +54,8 @@ func (d Dirs) unmark(key string, removed int, paths []string) error {
 	return nil
 }
 
-// DiscardOld removes those of the files that are still older than before.
+// DiscardOld removes those of the files that were last written before a time, and returns how
+// many it has removed.
 func (d Dirs) DiscardOld(ctx context.Context, key string, paths []string, before time.Time) (int, error) {
 	if len(paths) > 0 {
 		if _, err := d.Store.Remove(ctx, key); err != nil {
@@ -69,8 +71,8 @@ const (
 	holdName   = "undo"
 )
 
-// Run removes at intervals what is too old to be undone, until ctx is done. In a fleet
-// only the process that holds "undo" removes it.
+// Run removes, now and then, what is too old to be undone, until ctx is done. In a fleet only the
+// process that holds the name "undo" does so.
 func (d *Desk) Run(ctx context.Context, holder bus.Holder) error {
 	err := bus.WhileHeld(ctx, holder, holdName, func(held context.Context) error {
 		for held.Err() == nil {
@@ -105,8 +107,8 @@ func (f Files) Remove(ctx context.Context, session string) (bool, error) {
 	return f.Files.Remove(ctx, session)
 }
 
-// Forget removes the files of some messages of a session that others share. The history
-// of its changes is removed whole, because nobody can tell whose words a file had.
+// Forget removes the files that wait to be sent with certain messages of a session. The session's
+// history of changes is removed whole, because nobody can tell whose words a file in it had.
 func (f Files) Forget(ctx context.Context, session string, messages []string) error {
 	if _, err := f.Store.Remove(ctx, session); err != nil {
 		return err

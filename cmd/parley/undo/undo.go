@@ -27,21 +27,22 @@ import (
 // Config holds the parts that a Desk works with.
 type Config struct {
 	Store *snapshots.Store
-	// Open opens the directory that a session works in, and reports whether it is a
-	// person's own.
+	// Open opens the directory that a session works in, and reports whether it is a person's own
+	// directory rather than one that Parley made.
 	Open func(session string) (dir *workspace.Dir, own bool, err error)
 	// Off reports whether the operator wants no history kept.
 	Off func() bool
 	Log *slog.Logger
 }
 
-// A Desk records what turns change. It is the agent.History of workers.
+// A Desk records what turns change in workspaces, and undoes it when people ask for that. It is
+// the agent.History of workers.
 type Desk struct{ cfg Config }
 
 // New makes a Desk.
 func New(cfg Config) *Desk { return &Desk{cfg} }
 
-// leavesFiles returns the names of the tools that have an effect, but none on the
+// leavesFiles returns the names of the tools that have an effect on something, but not on the
 // workspace.
 func leavesFiles() []string {
 	return []string{"message", "ask_user", "schedule", "job_stop", "chat_history", "web_fetch", "web_search"}
@@ -55,8 +56,8 @@ func (d *Desk) openPlace(session string) (*workspace.Dir, snapshots.Place, error
 	return dir, snapshots.Place{Session: session, Dir: dir.Path(), Own: own}, nil
 }
 
-// Begin implements agent.History: it records what the turn of a call finds, unless the
-// call's tool changes no files.
+// Begin implements agent.History: it records the state in which a turn finds the workspace,
+// before the turn's first call of a tool that may change files.
 func (d *Desk) Begin(ctx context.Context, call tools.Call) error {
 	if d.cfg.Off() || slices.Contains(leavesFiles(), call.Name) {
 		return nil
@@ -81,7 +82,7 @@ func (d *Desk) End(ctx context.Context, session, turn string) error {
 	return d.cfg.Store.End(ctx, place, turn)
 }
 
-// Undo implements agent.History: it carries out a command /undo, and returns the answer.
+// Undo implements agent.History: it carries out a person's command /undo, and returns the answer.
 func (d *Desk) Undo(ctx context.Context, w agent.Undoing) (string, error) {
 	s := speaker{prefix: w.Prefix}
 	word := strings.ToLower(strings.TrimSpace(w.Args))
@@ -121,7 +122,8 @@ func (d *Desk) Undo(ctx context.Context, w agent.Undoing) (string, error) {
 	return s.undoneText(made, undone), nil
 }
 
-// refusal returns why nothing is undone now; "" if it may be.
+// refusal returns, for the person, why the turn with the number n is not undone now; "" if it may
+// be.
 func (d *Desk) refusal(place snapshots.Place, w agent.Undoing, n int, s speaker) (string, error) {
 	if w.Jobs > 0 {
 		return s.jobsText(w.Jobs), nil
@@ -150,8 +152,9 @@ func (d *Desk) marksNow(dir *workspace.Dir) json.RawMessage {
 	return raw
 }
 
-// restoreMarks marks again the files that were marked when the turn began, since their
-// content may be back, and lets the directory be measured again.
+// restoreMarks marks those files again that were marked, when the undone turn began, as possibly
+// written by strangers, because their content may be back. It also has the directory's size
+// measured again.
 func (d *Desk) restoreMarks(dir *workspace.Dir, undone snapshots.Record) error {
 	var marks guard.Marks
 	if len(undone.Note) > 0 {
@@ -178,7 +181,8 @@ func (d *Desk) list(w agent.Undoing, s speaker) (string, error) {
 	return s.listText(all, time.Now()), nil
 }
 
-// Changes lists what turns have changed, the newest first, for the tool.
+// Changes returns what turns have changed in a session's workspace, the newest first, for the
+// tool workspace_changes.
 func (d *Desk) Changes(ctx context.Context, call tools.Call) ([]changes.Turn, error) {
 	_, place, err := d.openPlace(call.Session)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"parley/sessions/snapshots"
 )
 
-// Limits of what is said in a chat.
+// How much is listed in one message to a chat.
 const (
 	mostNamed  = 12
 	mostListed = 10
 	mostName   = 80 // bytes
 )
 
-// A speaker puts answers into words for a chat in which commands begin with prefix.
+// A speaker puts the answers to /undo into words, for a chat in which commands begin with prefix.
 type speaker struct{ prefix string }
 
 func (s speaker) usageText() string {
@@ -79,7 +79,8 @@ func (s speaker) undoneText(own, undone snapshots.Record) string {
 	return b.String()
 }
 
-// splitRemoved separates the paths that are restored from those that are removed again.
+// splitRemoved returns the paths that an undo has restored, and those that it has removed because
+// the undone turn had made them.
 func splitRemoved(all []snapshots.Done) (back, removed []string) {
 	for _, d := range all {
 		name := quoted(displayPath(d.Path, d.Dir))

@@ -1,8 +1,7 @@
-// Package unit writes the file by which systemd starts Parley and keeps it running.
+// Package unit writes the unit file with which systemd starts Parley and keeps it running.
 //
-// An ordinary user gets a unit of their own, which serves their home. Root gets the
-// machine's unit, which is deploy/parley.service with the paths of the program and the
-// configuration.
+// An ordinary user gets a unit of their own, which serves their home. Root gets the machine's
+// unit, which is deploy/parley.service with the paths of the program and the configuration.
 package unit
 
 import (
@@ -24,7 +23,7 @@ const Name = "parley.service"
 //go:embed parley.service
 var system string
 
-// A Service says what the unit starts.
+// A Service says what systemd is to start, and for whom.
 type Service struct {
 	Program string // absolute
 	Config  string // absolute; "" for none
@@ -38,8 +37,8 @@ type Problem struct{ text string }
 // Error says what to do.
 func (p *Problem) Error() string { return p.text }
 
-// Path returns where the unit belongs, in the folders of the user whose environment is
-// given.
+// Path returns the path at which the unit file belongs. Env looks up environment variables of the
+// user.
 func (s Service) Path(env func(string) string) (string, error) {
 	if s.Root {
 		return filepath.Join("/etc/systemd/system", Name), nil
@@ -54,7 +53,7 @@ func (s Service) Path(env func(string) string) (string, error) {
 	return filepath.Join(folder, "systemd", "user", Name), nil
 }
 
-// Commands returns the commands that start the unit, one a line.
+// Commands returns the shell commands that make systemd start the unit, one a line.
 func (s Service) Commands() []string {
 	if s.Root {
 		return []string{"systemctl daemon-reload", "systemctl enable --now parley"}
@@ -111,15 +110,15 @@ WantedBy=default.target
 `
 }
 
-// credentials is the folder in which the machine's unit finds its secrets, and
-// credentialsSource the folder in which root keeps them.
+// The machine's unit finds its secrets in the folder credentials. Root keeps them in the folder
+// credentialsSource, from where systemd passes them on.
 const (
 	credentials       = "/run/credentials/parley.service/"
 	credentialsSource = "/etc/parley/credentials/"
 )
 
-// systemUnit returns the machine's unit: it runs under a user that exists while it runs,
-// and reads its secrets as credentials.
+// systemUnit returns the machine's unit: it runs as a user that exists only while it runs, and
+// reads its secrets as credentials.
 func (s Service) systemUnit() (string, error) {
 	if s.Config == "" {
 		return "", &Problem{"the machine's service needs a configuration that everybody may read: write /etc/parley/parley.toml, and name it with --config"}
@@ -152,7 +151,8 @@ func (s Service) systemUnit() (string, error) {
 	return strings.Join(lines, ""), nil
 }
 
-// secretsOf returns the names of the credentials that a configuration reads.
+// secretsOf returns the names of the secrets that a configuration reads as credentials of
+// systemd.
 func secretsOf(config string) ([]string, error) {
 	secretFile := regexp.MustCompile(`\$\{file:([^}]*)\}`)
 	var names []string
@@ -178,8 +178,8 @@ func secretsOf(config string) ([]string, error) {
 	return names, nil
 }
 
-// checkReadable returns a *Problem unless every user may read a file, because the
-// service's user does not exist yet.
+// checkReadable returns a *Problem if not every user may read a file. The unit's own user, which
+// must read it, does not exist yet and so cannot be checked.
 func checkReadable(file string) error {
 	for path, want := file, os.FileMode(0o004); ; path, want = filepath.Dir(path), 0o001 {
 		info, err := os.Stat(path)

@@ -28,9 +28,9 @@ func SandboxConfig(c *config.Config, log *slog.Logger) sandbox.Config {
 	return cfg
 }
 
-// MayBeWrong reports whether the settings ask for something that this machine may not
-// have, so that nobody is served before that is known. If not, Open's error is never
-// about the settings.
+// MayBeWrong reports whether the settings ask for a sandbox that this machine may not have. Then
+// nobody is served until that is known. If it returns false, Open's error is never about the
+// settings.
 func MayBeWrong(c *config.Config) bool {
 	network := c.Sandbox.Network
 	return c.Sandbox.Mode != string(sandbox.Auto) || len(network) > 0 && !slices.Contains(network, config.NoNetwork)
@@ -51,10 +51,10 @@ func (l Later) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, erro
 	return box.Run(ctx, c)
 }
 
-// Open finds out which sandbox works on this machine. If none works there are no
-// commands: it returns nil, and logs that for the operator. It returns a
-// config.SettingError for settings that cannot be met. Killed is called for each command
-// that the sandbox ends.
+// Open finds out which sandbox works on this machine. If none works there are no commands: it
+// returns nil, and logs that for the operator. It returns a *config.SettingError if the machine
+// cannot do what a setting demands. Killed is called, with the reason, for each command that the
+// sandbox ends.
 func Open(ctx context.Context, c *config.Config, log *slog.Logger, killed func(reason string)) (sandbox.Sandbox, error) {
 	cfg := SandboxConfig(c, log)
 	cfg.OnKill = func(reason sandbox.Reason) { killed(string(reason)) }

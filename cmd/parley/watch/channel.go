@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Channel returns the Source that watches whether a channel is connected to its platform.
-// Judges is as in Source; the channel may be down for as long as patience.
+// Channel returns the Source that watches whether a channel is connected to its platform. Up
+// reports whether it is, and judges is as in Source. Owners are told once the channel was down
+// for longer than patience.
 func Channel(name string, up, judges func() bool, patience time.Duration) Source {
 	id := "channel/" + name
 	return Source{

@@ -14,9 +14,9 @@ type DeadBus interface {
 	bus.DeadLetters
 }
 
-// DeadLetters returns the Source that watches for messages that were given up. Messages
-// that a Watch itself has sent do not count: otherwise a place that accepts nothing would
-// be told of that for ever.
+// DeadLetters returns the Source that watches for messages that were given up. Messages that a
+// Watch itself has sent do not count: otherwise, if no message reaches the owners' chat, each
+// notice would become a dead letter of which another notice tells.
 func DeadLetters(b DeadBus, judges func() bool) Source {
 	const id = "dead_letters"
 	d := &dead{bus: b, counted: map[bus.Topic]deadCount{}}
@@ -34,7 +34,8 @@ func DeadLetters(b DeadBus, judges func() bool) Source {
 	}
 }
 
-// dead counts dead letters. It lists those of a topic only when their number has changed.
+// A dead counts dead letters. As listing them is slow, it lists those of a topic only when their
+// number has changed.
 type dead struct {
 	bus     DeadBus
 	counted map[bus.Topic]deadCount

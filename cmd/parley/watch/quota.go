@@ -6,23 +6,24 @@ import (
 	"slices"
 )
 
-// Workspaces are the folders of conversations.
+// Workspaces knows how full the folders of conversations are.
 type Workspaces interface {
-	// ListFull lists the folders that this process has written to and that hold at least
-	// that part of their quota.
+	// ListFull lists those folders, of which this process has written to, that hold at least this
+	// part (from 0 to 1) of their quota.
 	ListFull(part float64) []string
-	// UsedPart measures which part of its quota a folder holds; 0 if there is none.
+	// UsedPart measures which part of its quota a folder holds, from 0 to 1; 0 if there is no
+	// such folder.
 	UsedPart(ctx context.Context, name string) (float64, error)
 }
 
 const (
 	nearlyFull = 0.9
 	roomAgain  = 0.8
-	mostFull   = 50 // of which owners are told at most
+	mostFull   = 50 // of how many full folders owners are told at most
 )
 
-// Quotas returns the Source that watches for folders that conversations have nearly
-// filled.
+// Quotas returns the Source that watches for conversations whose folders have nearly reached
+// their quota, which is that many megabytes.
 func Quotas(w Workspaces, megabytes int) Source {
 	const prefix = "quota/"
 	return Source{

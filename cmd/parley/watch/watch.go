@@ -20,7 +20,7 @@ import (
 
 // A Concern is a problem that owners must see to.
 type Concern struct {
-	ID   string // names it for good
+	ID   string // names the concern in the book, and stays the same as long as the concern lasts
 	Text string
 	// Count is how many things the concern is about: owners are told again when it has
 	// grown, but at most once in an hour. It is 0 if there is nothing to count.
@@ -29,7 +29,7 @@ type Concern struct {
 	Patience time.Duration
 }
 
-// A Source watches one part.
+// A Source watches one part of the bot for problems.
 type Source struct {
 	// ID is the id of the part's only concern or, with a slash at the end, what the ids
 	// of its concerns begin with.
@@ -37,8 +37,9 @@ type Source struct {
 	// Judges reports whether this process is the one that watches the part now: one
 	// process watches for the whole fleet, or each watches its own.
 	Judges func() bool
-	// Look returns all concerns that there are now. The map open has the ids of those
-	// that were there before, to which it may apply another limit.
+	// Look returns all concerns that there are now. The map open has the ids of those that there
+	// were at the last look, for which it may apply another limit, so that a value near the limit
+	// does not start and end a concern again and again.
 	Look func(ctx context.Context, open map[string]bool) ([]Concern, error)
 	// Over returns the text that tells owners that a concern is over; "" tells them
 	// nothing.
@@ -54,8 +55,8 @@ func (s Source) has(id string) bool {
 type Config struct {
 	Sources []Source
 	Notes   channels.Notes
-	// Tell sends a text to the owners. The messages' ids are made of suffix, so the same
-	// text is sent only once.
+	// Tell sends a text to the owners. The ids of the messages are made of suffix, so that a
+	// repeated call sends nothing twice.
 	Tell func(ctx context.Context, suffix, text string) error
 	// Every is how often the sources are looked at, and Calm how long a concern must be
 	// gone until it is over.
@@ -66,10 +67,10 @@ type Config struct {
 // ErrNobody says that no chat is known in which owners could be told.
 var ErrNobody = errors.New("no chat with an owner is known")
 
-// subject is the subject of the notes in the book.
+// subject is the subject of the notes in which the book records what owners were told.
 const subject = "concern"
 
-// tellAgainAfter is how soon owners are told tellAgainAfter that a concern has grown.
+// tellAgainAfter is how soon owners may be told again, if a concern has grown.
 const tellAgainAfter = time.Hour
 
 // A state is what the book remembers about a concern.
@@ -136,7 +137,8 @@ func (c Config) check(ctx context.Context, s Source) error {
 	return nil
 }
 
-// handlePresent records a concern that exists now, and tells owners if it is time.
+// handlePresent records a concern that exists now, and tells owners if it is time. St is what the
+// book has about it; known is false if that is nothing.
 func (c Config) handlePresent(ctx context.Context, one Concern, st state, known bool, now time.Time) error {
 	switch {
 	case !known:

@@ -11,14 +11,14 @@ import (
 	"parley/cmd/parley/outbox"
 )
 
-// twinWindow is how soon after a notification a second one that says the same counts as
-// its twin, and how far apart the starts of their alerts may be. Two Alertmanagers that
-// cannot reach each other both notify within seconds; a repetition on purpose comes after
-// hours.
+// twinWindow is how soon after a notification a second one that says the same counts as its twin
+// (the same, sent by another Alertmanager), and how far apart the starts of their alerts may be.
+// Two Alertmanagers that cannot reach each other both notify within seconds; a repetition on
+// purpose comes after hours.
 const twinWindow = 10 * time.Minute
 
-// A notification has the features that distinguish one of Alertmanager's notifications
-// from others.
+// A notification has the features by which one of Alertmanager's notifications is told from
+// others.
 type notification struct {
 	group    string    // hash of receiver and group key
 	identity string    // status, and every alert's fingerprint and status
@@ -102,8 +102,9 @@ func (h *Handler) acceptNotification(ctx context.Context, out Outbox, r outbox.R
 	return status, nil
 }
 
-// acceptNew passes a notification to the outbox of which this process knows no twin.
-// Began is when that was first tried.
+// acceptNew passes a notification, of which this process knows no twin, to the outbox. Last is
+// the notification of the group before, and began is when this one was first tried. It returns
+// what to remember as the group's last one.
 func (h *Handler) acceptNew(ctx context.Context, out Outbox, r outbox.Request, a notification, last sent, began time.Time) (outbox.Status, sent, error) {
 	span := began.UnixNano() / int64(twinWindow)
 	at, key := began, a.key(span)
@@ -151,8 +152,8 @@ func (h *Handler) rememberUnsent(d delivery) {
 	})
 }
 
-// key returns the key under which the book has a notification that comes in that span. A
-// span is a window of time, counted from 1970.
+// key returns the key under which the book has a notification that comes in a span. A span is a
+// window of time as long as twinWindow, numbered from 1970.
 func (a notification) key(span int64) string {
 	return digest(a.group, a.identity, a.starts, strconv.FormatInt(span, 10))
 }
@@ -161,7 +162,7 @@ func (a notification) key(span int64) string {
 // ours.
 const maxSkew = time.Minute
 
-// beganIn reports whether the newest of the alerts began in that span.
+// beganIn reports whether the newest of the notification's alerts began in that span.
 func (a notification) beganIn(span int64) bool {
 	return a.newest.After(time.Unix(0, span*int64(twinWindow)).Add(maxSkew))
 }
@@ -183,7 +184,7 @@ func (a notification) subject(last sent, key string, now time.Time) string {
 	return first
 }
 
-// A sent is the last notification of a group that was accepted.
+// A sent is what is remembered of the last notification of a group that was accepted.
 type sent struct {
 	identity string
 	newest   time.Time
@@ -202,7 +203,7 @@ func (s sent) hasSaid(a notification) bool {
 	return slices.Contains(s.earlier, digest(a.identity, a.starts))
 }
 
-// history returns the earlier notifications with a added.
+// history returns the hashes of the group's earlier notifications, with that of a added.
 func (s sent) history(a notification) []string {
 	all := append(slices.Clone(s.earlier), digest(a.identity, a.starts))
 	return all[max(0, len(all)-maxEarlier):]
@@ -232,7 +233,7 @@ func (s sent) startsNear(a notification) bool {
 const maxGroups = 5000
 
 // A recentNotifications remembers the last notification of each group. When there are too many
-// groups, it forgets those that came least recently.
+// groups, it forgets those that were longest without a notification.
 type recentNotifications struct {
 	mu       sync.Mutex
 	now, old map[string]sent
@@ -243,7 +244,7 @@ func newRecentNotifications() *recentNotifications {
 	return &recentNotifications{now: map[string]sent{}}
 }
 
-// lock makes the notifications of a group wait for this one.
+// lock makes other notifications of the same group wait until unlock is called.
 func (t *recentNotifications) lock(group string) (unlock func()) {
 	n, err := strconv.ParseUint(group[:2], 16, 8)
 	if err != nil {

@@ -9,17 +9,18 @@ import (
 	"strings"
 )
 
-// Templates walk through what was posted, and it may be printed with indentation. So its
-// depth and the number of its values are bounded before it is decoded: without that a
-// small body could take gigabytes.
+// Bounds of how deep posted JSON may be nested, and how many values it may have. They are checked
+// before it is decoded: templates walk through the values and may print them with indentation, so
+// without bounds a small body could take gigabytes.
 const (
 	maxDepth  = 32
 	maxValues = 100_000
 	maxShown  = 64 << 10 // bytes of a value that is printed as JSON
 )
 
-// exceededBound returns which bound a text of JSON exceeds; "" if none. It only counts
-// brackets and commas; the decoder finds out later whether they are in the right places.
+// exceededBound returns, in words, which of these bounds a text of JSON exceeds; "" if none. It
+// only counts brackets and commas; the decoder finds out later whether they are in the right
+// places.
 func exceededBound(text []byte) string {
 	depth, values := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -57,15 +58,15 @@ func endOfString(text []byte, from int) int {
 	return len(text)
 }
 
-// encodeJSON returns a value as JSON for people: < stays <. It stops soon after most
-// bytes.
+// encodeJSON returns a value as JSON for people to read, in which < stays < and is not escaped.
+// It stops soon after most bytes.
 func encodeJSON(v any, indent string, most int) string {
 	p := printer{indent: indent, most: most}
 	p.value(v, "\n")
 	return p.String()
 }
 
-// exactText returns the whole value as text, to compare it with others.
+// exactText returns the whole value as JSON, so that it can be compared with others.
 func exactText(v any) string {
 	switch v.(type) {
 	case map[string]any, []any:
@@ -74,7 +75,7 @@ func exactText(v any) string {
 	return plainText(v)
 }
 
-// A printer writes JSON and stops once it is full.
+// A printer writes JSON, and stops once it has written most bytes.
 type printer struct {
 	strings.Builder
 	indent string // "" writes everything on one line
@@ -116,8 +117,9 @@ func (p *printer) value(v any, line string) {
 	}
 }
 
-// brackets writes brackets, and between them what write writes. Write calls comma before
-// each member, which goes on a line of its own.
+// brackets writes an opening and a closing bracket, and between them what the function write
+// writes. Write calls comma before each member of the list or object, which goes on a line of its
+// own.
 func (p *printer) brackets(begin, end byte, line string, members int, write func(comma func())) {
 	p.WriteByte(begin)
 	if members > 0 {

@@ -10,13 +10,13 @@ import (
 // reading them as one mark or mention.
 const zeroWidth = "\u200b"
 
-// marks are the characters that get a backslash, because Markdown may give them a meaning.
-// The opening parenthesis and bracket are not among them: a backslash before one of them
-// begins a formula. The bracket is written as an entity instead, and the parenthesis means
-// nothing after that.
+// marks are the characters that get a backslash, because Markdown may give them a meaning. The
+// opening parenthesis and bracket are not among them, because a backslash before one of them
+// begins a formula. The bracket is written as an entity instead, and then the parenthesis means
+// nothing, as it can follow no bracket.
 const marks = "\\`*_{}]<>)#+-.!|~&=$^"
 
-// bracket is an entity for an opening bracket. It begins no link.
+// bracket is the HTML entity for an opening bracket, which is shown as one but begins no link.
 const bracket = "&#91;"
 
 // escape returns Markdown that shows s as it is: without formatting, mentions and blocks.
@@ -59,8 +59,8 @@ func findURL(s string) (from, to int) {
 }
 
 // clean removes what must not be shown: bytes that are no UTF-8, control characters, and
-// characters that change the direction of writing. It also removes each line's
-// indentation, with which Markdown would take the line for code.
+// characters that change the direction of writing. It also removes each line's indentation,
+// because Markdown takes indented lines for code.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -126,12 +126,12 @@ func escapeText(b *strings.Builder, s string) {
 	}
 }
 
-// mayBeName reports whether a text begins like the name of an emoji does after its colon.
+// mayBeName reports whether s, which follows a colon, begins like the name of an emoji.
 func mayBeName(s string) bool {
 	return s != "" && (s[0] >= 'a' && s[0] <= 'z' || s[0] >= '0' && s[0] <= '9' || strings.IndexByte("+-_", s[0]) >= 0)
 }
 
-// isNameRune reports whether r can be part of a name.
+// isNameRune reports whether r can be part of an emoji's name.
 func isNameRune(r rune) bool {
 	return r == '_' || r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }

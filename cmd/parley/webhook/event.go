@@ -13,20 +13,21 @@ import (
 	"parley/cmd/parley/outbox"
 )
 
-// A Starter passes events to agents; it is an *events.Desk.
+// A Starter gives events, which are what programs have posted, to agents; it is an *events.Desk.
 type Starter interface {
 	Start(ctx context.Context, e events.Event) error
 }
 
-// A starter is the Outbox of a delivery whose webhook has an agent: what it accepts
-// starts a turn. It is recorded like a message, so that its key and its id mean the same.
-// Its first destination is the session; the others are where the answer goes.
+// A starter stands in the place of the outbox for one post to a webhook that has an agent: what
+// it accepts starts a turn instead of being sent. It is recorded like a message, so that a
+// repeated post is recognised in the same way. Its first destination is the session; the others
+// are where the answer goes.
 type starter struct {
 	*Handler
 	d delivery
 }
 
-// Record implements Outbox: it records a request under a key that no message has.
+// Record implements Outbox: it records a post under a key that no message to people can have.
 func (s starter) Record(ctx context.Context, r outbox.Request, to []bus.Address) (channels.Submission, error) {
 	if r.Key != "" {
 		r.Key = "event/" + r.Key // never that of a message, if the webhook had no agent before
@@ -34,7 +35,7 @@ func (s starter) Record(ctx context.Context, r outbox.Request, to []bus.Address)
 	return s.config.Outbox.Record(ctx, r, to)
 }
 
-// Accept implements Outbox: it records a request and starts a turn for it.
+// Accept implements Outbox: it records a post and starts a turn for it.
 func (s starter) Accept(ctx context.Context, r outbox.Request) (outbox.Status, error) {
 	to, err := s.config.Resolve(r.To)
 	if err != nil {
@@ -78,8 +79,8 @@ func (h *Handler) point(name string) {
 	}
 }
 
-// maxGroup is the longest name of a group, in bytes as a session's key encodes it: the
-// rest of a key of 256 bytes is for its other parts.
+// maxGroup is how many bytes a group's name may have as part of a session's key: a key has at
+// most 256 bytes, and the rest is for its other parts.
 const maxGroup = 110
 
 // group returns the name of the group to which an event belongs: a group of
@@ -108,8 +109,8 @@ func (h *Handler) group(d delivery) string {
 	return nameOfGroup(name)
 }
 
-// groupOnGitHub returns a repository with the number of the issue or pull request, or
-// else with the branch or tag that the event is about.
+// groupOnGitHub returns the name of a group of GitHub's events: the repository with the number of
+// the issue or pull request, or else with the branch or tag that the event is about.
 func groupOnGitHub(d delivery) string {
 	name, _ := follow(d.data, "repository.full_name")
 	for _, path := range []string{
@@ -128,8 +129,8 @@ func groupOnGitHub(d delivery) string {
 	return name
 }
 
-// nameOfGroup returns a name that a session's key can hold for a group: a name that is
-// too long, or cannot be seen, is shortened, and ends with a hash of the whole.
+// nameOfGroup returns a name for a group that a session's key can hold: a name that is too long,
+// or has characters that nobody sees, is shortened, and ends with a hash of the whole.
 func nameOfGroup(name string) string {
 	room, clean := maxGroup, bus.IsClean(name) && !markup.Blank(name) && name != "." && name != ".."
 	kept := 0

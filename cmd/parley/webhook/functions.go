@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// markdown is text that is printed as it is; every other value is escaped.
+// A markdown is text that a template prints as it is; every other value is escaped.
 type markdown string
 
 // functions returns the functions that templates can call besides Go's own. The second
@@ -91,7 +91,7 @@ func codeSpan(s string) markdown {
 	return markdown("`" + strings.ReplaceAll(s, "`", "'") + "`")
 }
 
-// jsonBlock returns a value as a block of JSON with at most that many characters.
+// jsonBlock shows a value as a block of JSON, cut to at most most characters.
 func jsonBlock(v any, most int) markdown {
 	text := strings.ReplaceAll(encodeJSON(v, "  ", utf8.UTFMax*most+1), "```", "``"+zeroWidth+"`")
 	if short := cut(text, most); len(short) < len(text) {
@@ -131,7 +131,7 @@ func defaultValue(instead string, v any) string {
 	return instead
 }
 
-// truncate cuts a text to that many characters; 0 means not to cut.
+// truncate cuts a text to at most most characters; 0 means not to cut.
 func truncate(most int, v any) string {
 	s := strings.TrimSpace(plainText(v))
 	if most < 1 || utf8.RuneCountInString(s) <= most {
@@ -158,7 +158,7 @@ func bold(v any) markdown {
 	return markdown("**" + escape(s) + "**")
 }
 
-// lines puts each value that is not empty on a line of its own.
+// lines returns the values that are not empty, each on a line of its own.
 func lines(values ...any) markdown {
 	var all []string
 	for _, v := range values {
@@ -179,7 +179,8 @@ func date(layout string, v any) string {
 	return at.UTC().Format(layout)
 }
 
-// count returns one if n is 1, and otherwise the number and many: "3 commits".
+// count returns one, such as "one commit", if n is 1, and otherwise the number and many: "3
+// commits".
 func count(n int, one, many string) string {
 	if n == 1 {
 		return one
@@ -192,8 +193,8 @@ func first(n int, v any) []any {
 	return l[:min(n, len(l))]
 }
 
-// moreText returns in words how many items of a list are not shown, together with those that
-// the sender had already left out.
+// moreText returns in words how many items of a list are not shown: those beyond the first shown
+// ones, and those that the sender had left out, whose number is truncated.
 func moreText(shown int, v, truncated any) string {
 	left, err := strconv.Atoi(plainText(truncated))
 	if err != nil || left < 0 {
@@ -216,8 +217,9 @@ func filterObjects(v any, key, value string) []any {
 	return picked
 }
 
-// labels returns the labels of a set as a list, without those that one of the other sets
-// has with the same value, and without the alert's name, which is in the title.
+// labels lists the labels of an alert, or those that several have in common. It leaves out labels
+// that one of the sets in others has with the same value, and the alert's name, which is in the
+// title.
 func labels(v any, others ...any) markdown {
 	set, _ := v.(map[string]any)
 	var all []string
@@ -238,8 +240,8 @@ func labels(v any, others ...any) markdown {
 	return markdown(strings.Join(all, " · "))
 }
 
-// links returns links one behind the other, on one line. The arguments are names and URLs in
-// turn; a name without a URL is left out.
+// links returns several links on one line. The arguments are names and URLs in turn; a name
+// without a URL is left out.
 func links(pairs ...any) markdown {
 	var all []string
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -294,7 +296,7 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// numbered returns a link to an issue or a pull request.
+// numbered returns a link to an issue or a pull request of GitHub's, with its number and title.
 func numbered(v any) markdown {
 	object, _ := v.(map[string]any)
 	return makeLink("#"+plainText(object["number"])+" "+plainText(object["title"]), object["html_url"])
@@ -324,7 +326,7 @@ func branch(v any) string {
 	return ref
 }
 
-// quote returns the beginning of a longer text as a quotation.
+// quote returns a text, of a long one the beginning, as a quotation.
 func quote(v any) markdown {
 	text := clean(truncate(400, v))
 	if text == "" {

@@ -20,9 +20,8 @@ import (
 
 const signatureHeader = "X-Hub-Signature-256"
 
-// admit refuses a request without a valid token and without any signature, before its
-// body is read. Whether a signature is right can only be checked with the body; verify
-// does.
+// admit refuses a request before its body is read, if it has neither a valid token nor any
+// signature. Whether a signature is right can only be checked with the body, which verify does.
 func (h *Handler) admit(r *http.Request) error {
 	if h.hasSignature(r) || h.hasToken(r) {
 		return nil
@@ -108,7 +107,7 @@ func isForm(r *http.Request) bool {
 	return err == nil && kind == "application/x-www-form-urlencoded"
 }
 
-// decode decodes a body into a delivery, and checks that it is of the webhook's kind.
+// decode decodes the body of a post, and checks that it is of the webhook's kind.
 func (h *Handler) decode(r *http.Request, body []byte) (delivery, error) {
 	d := delivery{body: body}
 	text := body
@@ -146,7 +145,7 @@ func (h *Handler) decode(r *http.Request, body []byte) (delivery, error) {
 	return d, nil
 }
 
-// removeNulls removes values that are null. A template may go on from a missing value ({{
+// removeNulls removes values that are null. A template may ask for parts of a missing value ({{
 // .a.b.c }} prints nothing), but fails at one that is null.
 func removeNulls(v any) {
 	switch x := v.(type) {
@@ -165,7 +164,8 @@ func removeNulls(v any) {
 	}
 }
 
-// route returns the destinations of a delivery: those of the first route that matches.
+// route returns the destinations of a post: those of the first route that matches, or those of
+// the webhook if none does.
 func (h *Handler) route(d delivery) []string {
 	for _, r := range h.config.Routes {
 		if h.matches(r.Match, d) {
@@ -185,7 +185,8 @@ func (h *Handler) matches(want map[string]string, d delivery) bool {
 	return true
 }
 
-// value returns the text that a route's key stands for in a delivery.
+// value returns the text in a post for which the key path of a route stands; false if there is
+// none.
 func (h *Handler) value(path string, d delivery) (string, bool) {
 	switch h.config.Kind {
 	case Alertmanager:
@@ -200,8 +201,8 @@ func (h *Handler) value(path string, d delivery) (string, bool) {
 	return follow(d.data, path)
 }
 
-// follow returns the value at a path of keys with dots between them, such as
-// "repository.name" or "commits.0.id". A key that itself contains the dots has precedence.
+// follow returns the value at a path of keys with dots between them, such as "repository.name" or
+// "commits.0.id". If there is a key that itself contains these dots, it is preferred.
 func follow(v any, path string) (string, bool) {
 	switch x := v.(type) {
 	case map[string]any:

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	maxText = 8000    // characters of a message
-	cutMark = "\n\n…" // ends a message that was cut
+	maxText = 8000    // how many characters a message has at most
+	cutMark = "\n\n…" // the end of a message that was cut
 )
 
-// errTooLong stops a template that has written more than can be kept.
+// errTooLong stops a template when it has written more than a message may have.
 var errTooLong = errors.New("the text is too long")
 
 // Check returns an error that says what is wrong with an operator's template, and in which
@@ -57,8 +57,8 @@ func parserMessage(err error) string { return strings.TrimPrefix(err.Error(), "t
 // prints.
 const escaper = "_shown"
 
-// escapeList puts the escaper at the end of every pipeline that prints. One that declares
-// a variable prints nothing.
+// escapeList puts the escaper at the end of every pipeline (such as {{ .text | line }}) that
+// prints. A pipeline that declares a variable prints nothing and stays as it is.
 func escapeList(list *parse.ListNode) {
 	if list == nil {
 		return

@@ -68,8 +68,8 @@ type Config struct {
 	Template string // "" means the kind's own
 	// Agent, if set, is given what is posted; then the places get what the agent answers.
 	Agent Starter
-	// Group is a template of the name of the group to which plain JSON belongs for the
-	// agent; "" means a single group.
+	// Group is a template that prints, for plain JSON, the name of the group to which the post
+	// belongs: the agent discusses each group in a session of its own. "" means a single group.
 	Group string
 
 	Outbox Outbox
@@ -84,12 +84,12 @@ type Config struct {
 	Patience time.Duration
 }
 
-// A Route sends what matches to its own places.
+// A Route sends the posts that match it to its own places.
 type Route struct {
 	// Match holds the values that a post must have: Alertmanager's common labels by name,
 	// GitHub's "event", and values of the JSON by their path, with dots.
 	Match map[string]string
-	To    []string // none drops what matches
+	To    []string // where they go; if it is empty, they are dropped
 }
 
 const (
@@ -97,7 +97,7 @@ const (
 	retryAfter = "5" // seconds
 )
 
-// A Handler serves one webhook.
+// A Handler serves the posts to one webhook.
 type Handler struct {
 	config Config
 	text   *template.Template
@@ -141,7 +141,7 @@ func (h *Handler) With(c Config) (*Handler, error) {
 	return next, nil
 }
 
-// A delivery is one post.
+// A delivery is one post to a webhook, as it was decoded.
 type delivery struct {
 	body  []byte
 	event string         // GitHub's
@@ -202,10 +202,10 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (outbox.Status, 
 	return status, len(body), err
 }
 
-// emptyStatus returns the answer to a delivery that sends no message.
+// emptyStatus returns the answer to a post of which no message is made.
 func emptyStatus() outbox.Status { return outbox.Status{Destinations: []outbox.Destination{}} }
 
-// accept makes a message of a delivery and passes it to the outbox.
+// accept makes a message of a post and passes it to the outbox.
 func (h *Handler) accept(ctx context.Context, d delivery) (outbox.Status, error) {
 	if h.config.Kind == GitHub && d.event == "ping" {
 		return emptyStatus(), nil
@@ -235,8 +235,8 @@ func (h *Handler) accept(ctx context.Context, d delivery) (outbox.Status, error)
 	return out.Accept(ctx, req)
 }
 
-// render returns the text of a delivery. If the template fails, the text says so and
-// shows what was posted, so that nothing is lost.
+// render returns the text of the message about a post. If the template fails, the text says so
+// and shows what was posted, so that nothing is lost.
 func (h *Handler) render(d delivery) string {
 	text, err := execute(h.template(d.event), d.data)
 	if err == nil {
@@ -263,7 +263,7 @@ func (h *Handler) template(event string) *template.Template {
 	return h.text
 }
 
-// digest returns a hash of texts, in their order.
+// digest returns one hash of several texts; their order counts.
 func digest(parts ...string) string {
 	sum := sha256.New()
 	for _, p := range parts {

@@ -9,14 +9,14 @@ import (
 	"parley/tools"
 )
 
-// Facts has what the text is made of.
+// Facts say who a person is and what the agent may do for them.
 type Facts struct {
 	Owner, Approver bool // what the person is
 	Capabilities    []tools.Permission
 	Prefix          string // what commands begin with
 }
 
-// Text returns the text, in Markdown.
+// Text returns in Markdown the text that tells a person what the bot may do for them.
 func Text(f Facts) string {
 	var b strings.Builder
 	b.WriteString("Write to me here, or mention me in a channel that I am in. Each thread is a conversation of its own, with its own files and memory.\n\n")
@@ -41,7 +41,8 @@ type doing struct {
 	words      string
 }
 
-// capabilityTexts returns what each capability lets the agent do, in words.
+// capabilityTexts returns for each capability, in words, what the agent can do for a person if it
+// has it.
 func capabilityTexts() []doing {
 	return []doing{
 		{tools.FileRead, "read the files of our conversation"},

@@ -1,4 +1,4 @@
-// Package charset converts texts in other charsets to UTF-8.
+// Package charset converts texts that are not in UTF-8, such as old files, to UTF-8.
 package charset
 
 import (
@@ -11,7 +11,8 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// Decode converts a text to UTF-8. The note says which charset was guessed; "" if none had to be.
+// Decode converts a text of unknown encoding to UTF-8. The note says, for the model, which
+// encoding was guessed; "" if nothing had to be guessed.
 func Decode(content []byte) (text, note string) {
 	switch {
 	case bytes.HasPrefix(content, []byte("\xef\xbb\xbf")):
@@ -53,8 +54,9 @@ func decodeUTF16(content []byte, big bool) string {
 	return string(utf16.Decode(units))
 }
 
-// looksUTF16 reports whether a text without a byte order mark is UTF-16: in what is written with
-// Latin letters, every other byte is then zero.
+// looksUTF16 reports whether a text without a byte order mark is UTF-16, and whether the high
+// byte of each character comes first (big). In such a text, if it has Latin letters, every other
+// byte is zero.
 func looksUTF16(content []byte) (big, ok bool) {
 	start := content[:min(len(content), 1024)&^1]
 	zeros := [2]int{}
@@ -94,8 +96,8 @@ func decodeEastAsian(content []byte, name string) (string, bool) {
 	return string(decoded), letters >= 4 && usual*10 >= letters*9 && !hasLoneBytes(content)
 }
 
-// hasLoneBytes reports whether most bytes beyond ASCII stand alone, as those of European letters
-// do: those of East Asia come in pairs.
+// hasLoneBytes reports whether most bytes beyond ASCII stand between ASCII bytes, as accented
+// letters of European texts do. Those of East Asian texts come in pairs.
 func hasLoneBytes(content []byte) bool {
 	alone, runs := 0, 0
 	for i := 0; i < len(content); {
@@ -115,7 +117,7 @@ func hasLoneBytes(content []byte) bool {
 	return alone*2 > runs
 }
 
-// Reader converts to UTF-8 what is in the charset that label names.
+// Reader returns a reader that converts what it reads from the charset named label to UTF-8.
 func Reader(label string, from io.Reader) (io.Reader, error) {
 	return charset.NewReaderLabel(label, from)
 }
