@@ -22,8 +22,8 @@ import (
 // grantLifetime is how long an approval that holds for a whole session lasts.
 const grantLifetime = 24 * time.Hour
 
-// A Desk is where asks are handled in one process: it opens them, accepts answers and lets
-// them expire.
+// A Desk handles asks in one process: it opens them, accepts answers and ends those whose time is
+// over.
 type Desk struct {
 	Bus  bus.Bus
 	Book channels.Asks
@@ -44,7 +44,7 @@ func (d *Desk) Ready(ctx context.Context) (why string, err error) {
 	return d.MayPark(ctx)
 }
 
-// Open records an ask and sets the timer of its expiry. It may be repeated.
+// Open records an ask and sets the timer that ends it when its time is over. It may be repeated.
 func (d *Desk) Open(ctx context.Context, ask bus.Ask) error {
 	if err := d.Book.OpenAsk(ctx, ask); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (d *Desk) notifySession(ctx context.Context, ask bus.Ask) error {
 	return nil
 }
 
-// reportResult logs how an ask has ended and calls Ended.
+// reportResult logs how an ask has ended and calls Ended with the result.
 func (d *Desk) reportResult(ask bus.Ask) {
 	result := ask.State
 	if ask.State == bus.AskAnswered && ask.Kind == bus.AskApproval {
@@ -140,7 +140,8 @@ func (d *Desk) reportResult(ask bus.Ask) {
 	}
 }
 
-// Told records that the session's log contains how an ask has ended.
+// Told records in the book that the session's log contains how an ask has ended, so that Run does
+// not tell the session again.
 func (d *Desk) Told(ctx context.Context, id string) error { return d.Book.NoteTold(ctx, id) }
 
 // Granted reports whether the call with that hash was approved for the whole session and

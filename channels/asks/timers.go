@@ -14,8 +14,8 @@ const (
 	// sweepAge is how long the process that ended an ask has to tell the session, before
 	// the sweep does.
 	sweepAge = 15 * time.Second
-	// renewEvery is how often each open ask gets its timer again: a bus that lost its data
-	// has lost the timers too.
+	// renewEvery is how often the timer of each open ask is published again: a bus that lost its
+	// data has lost the timers too.
 	renewEvery = time.Hour
 )
 

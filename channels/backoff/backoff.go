@@ -13,9 +13,9 @@ const longestFirst = 200 * time.Millisecond
 // A Series is a series of growing waits. The zero Series has not waited yet.
 type Series struct{ last time.Duration }
 
-// Next returns the wait before the next attempt: between half and all of a length that
-// doubles with each call, up to most, so that processes that were cut off together do not
-// come back together.
+// Next returns the wait before the next attempt: a random time between half and all of a length
+// that doubles with each call, up to most. It is random so that processes that were cut off
+// together do not come back together.
 func (s *Series) Next(most time.Duration) time.Duration {
 	s.last = min(max(2*s.last, longestFirst), most)
 	return s.last/2 + rand.N(s.last/2)

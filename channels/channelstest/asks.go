@@ -11,7 +11,7 @@ import (
 	"parley/bus"
 )
 
-// newAsk returns an ask that expires after lives.
+// newAsk returns an ask that expires after the time lives.
 func newAsk(id string, lives time.Duration) bus.Ask {
 	now := time.Now().Truncate(time.Microsecond).UTC()
 	return bus.Ask{

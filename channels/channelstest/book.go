@@ -109,7 +109,7 @@ func (s suite) reopen(t *testing.T, b Book) Book {
 	return s.open(t)
 }
 
-// An opened book may be closed both by its test and by the cleanup after it.
+// An opened is an open book that may be closed both by its test and by the cleanup after it.
 type opened struct {
 	Book
 	closed bool
@@ -302,8 +302,8 @@ func testChats(t *testing.T, s suite) {
 	}
 }
 
-// The session that wrote a message is found by the platform's id, also where the message is
-// no answer; in other chats that id says nothing.
+// testSessionOf checks that the session that wrote a message is found by the message's id on the
+// platform, also where the message is no answer, and that in other chats that id finds nothing.
 func testSessionOf(t *testing.T, s suite) {
 	b := s.open(t)
 	send := channels.Send{ID: "asked", To: bus.Address{Channel: "c", Chat: "1", Thread: "2"}, Session: "ops:c:1:2", Parts: []channels.SentPart{{Text: "May I?", State: channels.Queued}}}
@@ -318,8 +318,8 @@ func testSessionOf(t *testing.T, s suite) {
 
 }
 
-// writeForever records sends until its process is killed, and calls say after each call of the
-// book that has returned.
+// writeForever records sends until its process is killed. After each call of the book that has
+// returned it reports that call by say.
 func writeForever(ctx context.Context, b Book, say func(string)) error {
 	for i := 0; ; i++ {
 		id := fmt.Sprint("m", i)

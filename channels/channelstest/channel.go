@@ -25,11 +25,12 @@ type FakePlatform interface {
 	Address(chat int) bus.Address
 	// Say makes the person of a chat say something to the bot.
 	Say(chat int, text string)
-	// Unacknowledged returns how many messages the platform would deliver again.
+	// Unacknowledged returns how many messages the platform would deliver again, because the
+	// channel has not acknowledged them.
 	Unacknowledged() int
 	// Shown lists the bot's messages in a chat as people see them, in order.
 	Shown(chat int) []ShownMessage
-	// Break makes every call of that kind fail in that way, until Mend.
+	// Break makes every call of that kind fail with that trouble, until Mend is called.
 	Break(call Call, trouble Trouble)
 	Mend()
 	// Calls returns how many calls of that kind have arrived, failed ones included.
@@ -50,14 +51,14 @@ type PressingPlatform interface {
 // A TypingPlatform is a FakePlatform that can show that the bot is at work, but only in some
 // places.
 type TypingPlatform interface {
-	// TypingAddress returns a place in a chat where it can.
+	// TypingAddress returns a place in a chat where the platform can show it.
 	TypingAddress(chat int) bus.Address
 }
 
 // A ShownMessage is one of the bot's messages as people see it.
 type ShownMessage struct {
 	ID   string // the id that Send returned; "" if the fake does not know it
-	Text string // without markup; the caption of a file
+	Text string // the text without markup; for a file its caption
 	File string // the file's name; "" if it has none
 	// Buttons are the labels of the buttons below the text.
 	Buttons []string
@@ -98,7 +99,8 @@ const (
 // RetryAfter is the wait that the fake asks for with a rate limit.
 const RetryAfter = time.Second
 
-// Words stands for what a person wrote; no error and no log may contain it.
+// Words stands for what a person wrote: the suite puts it into messages, and no error and no log
+// may contain it.
 const Words = "words-of-somebody"
 
 // A Feature is something that a channel may lack by its nature.
@@ -118,7 +120,7 @@ type ChannelHarness struct {
 	New func(t testing.TB) FakePlatform
 	// Secrets are the tokens of the account. No error and no log may contain one.
 	Secrets []string
-	// Lacks says of each feature that the channel lacks why it does. Checks that need the
+	// Lacks names the features that the channel lacks, and says why. Checks that need such a
 	// feature are skipped with these words. A channel that lacks Inbound has to refuse Receive.
 	Lacks map[Feature]string
 	// TakesUpTo is the longest text that the platform accepts, in the unit of
@@ -201,7 +203,8 @@ func newChannelRun(t *testing.T, h ChannelHarness) *channelRun {
 	return r
 }
 
-// newChannel returns a channel like that of the next process.
+// newChannel returns a channel that shares nothing with earlier ones, like that of the next
+// process.
 func (r *channelRun) newChannel() channels.Channel {
 	return r.platform.Channel(slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }
@@ -251,7 +254,7 @@ func Until(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// until waits like Until.
+// until does what Until does, for this run's test.
 func (r *channelRun) until(what string, holds func() bool) {
 	r.Helper()
 	Until(r, what, holds)

@@ -17,7 +17,7 @@ const shortTime = 300 * time.Millisecond
 type expectation struct {
 	trouble Trouble
 	fault   channels.Fault
-	shown   int // messages in the chat afterwards
+	shown   int // how many messages the chat shows afterwards
 }
 
 // sendExpectations returns the expectations for calls that must not be made twice.
@@ -36,7 +36,7 @@ func sendExpectations() []expectation {
 	}
 }
 
-// checkFault makes a call to the platform fail as wanted, and checks which error the adapter
+// checkFault makes calls of that kind fail as want says, and checks which error the adapter
 // returns, and that it has not repeated the call by itself.
 func (r *channelRun) checkFault(kind Call, want expectation, call func(context.Context) error) {
 	r.Helper()

@@ -16,8 +16,8 @@ import (
 
 var errStore = errors.New("the store is away")
 
-// A store is where a check publishes messages. Like a bus it drops messages whose ids it
-// knows.
+// A store is where a check publishes messages. Like a bus it drops messages whose ids it knows
+// already.
 type store struct {
 	run *channelRun
 
@@ -260,8 +260,8 @@ func checkOutage(r *channelRun) {
 	}
 }
 
-// checkReceivingLimited counts to three, because a channel may have two connections, each
-// of which is refused once before it has to wait.
+// checkReceivingLimited lets the rate limit refuse at least three calls, because a channel may have
+// two connections, each of which is refused once before it has to wait.
 func checkReceivingLimited(r *channelRun) {
 	began := time.Now()
 	r.platform.Break(Receiving, RateLimited)

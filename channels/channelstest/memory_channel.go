@@ -33,7 +33,7 @@ type Arrival struct {
 	Part channels.Part
 	ID   string
 	At   time.Time
-	Edit bool      // the part replaced the text of an earlier one
+	Edit bool      // whether the part replaced the text of an earlier one
 	File *bus.File // the file that came with it, if any
 }
 
@@ -134,7 +134,7 @@ type ButtonChannel struct{ *EditingChannel }
 // MostButtons implements channels.ButtonShower: three buttons of 64 bytes.
 func (ButtonChannel) MostButtons() (count, bytes int) { return 3, 64 }
 
-// A TracingChannel is a MemoryChannel that can tell what has arrived.
+// A TracingChannel is a MemoryChannel that can find out whether a part has arrived.
 type TracingChannel struct{ *MemoryChannel }
 
 // FindSent implements channels.Reconciler: it looks for the part's key among the arrivals.
@@ -151,7 +151,7 @@ func (c TracingChannel) FindSent(_ context.Context, _ bus.Address, part channels
 // message.
 type ThreadingChannel struct {
 	*MemoryChannel
-	// OnReply, if set, returns the error of ReplyAddress.
+	// OnReply, if set, returns the error that ReplyAddress is to return.
 	OnReply func() error
 }
 
@@ -268,7 +268,7 @@ func (c *EditingChannel) Shown(chat string) []string {
 	return shown
 }
 
-// Refusal implements channels.RefusalReader: it knows two codes.
+// Refusal implements channels.RefusalReader: it translates two codes.
 func (c *MemoryChannel) Refusal(code string) channels.Refusal {
 	switch code {
 	case "chat_not_found":

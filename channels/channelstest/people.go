@@ -26,8 +26,8 @@ func recordAnswer(t *testing.T, b Book, session, turn string, ids ...string) {
 	}
 }
 
-// ratedSession is the session whose answer c:t:1 the ratings of these tests are about; its parts
-// are the messages p1 and p2.
+// ratedSession is the session whose answer the ratings of these tests are about. The answer belongs
+// to the turn c:t:1; its parts are the messages p1 and p2.
 const ratedSession = "main:c:1:2"
 
 func ratedAt() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
@@ -37,7 +37,7 @@ func newRating(person, message string, good bool) channels.Rating {
 	return channels.Rating{Person: person, At: bus.Address{Channel: "c", Chat: "1"}, Message: message, Good: good, Rated: ratedAt()}
 }
 
-// rate records a rating, and checks whether the book has changed by it.
+// rate records a rating, and checks whether Rate reports a change as wanted.
 func rate(t *testing.T, b Book, r channels.Rating, want bool) channels.Rating {
 	t.Helper()
 	kept, changed, err := b.Rate(t.Context(), r)
@@ -153,7 +153,7 @@ func linkedPeople(t *testing.T, b Book, person string) string {
 	return strings.Join(ids, " ")
 }
 
-// link links person with another one by a code.
+// link links person with the person with, who makes the code; cause is the id of the command.
 func link(t *testing.T, b Book, with, person, cause string) []channels.Link {
 	t.Helper()
 	code, err := b.OfferLink(t.Context(), channels.Offer{Person: with, Chat: "chat of " + with, Cause: cause})
@@ -239,7 +239,8 @@ func testLinkByCode(t *testing.T, b Book) {
 	refused(channels.Linking{Code: code, Person: "c:2", Cause: "m2"}) // used
 }
 
-// testUnlink parts c:1, after whom the account is named, from d:1 and e:1, and then these two.
+// testUnlink separates c:1, after whom the account is named, from d:1 and e:1, and then these two
+// from each other.
 func testUnlink(t *testing.T, b Book) {
 	others, err := b.Unlink(t.Context(), "c:1")
 	must(t, err)

@@ -35,9 +35,8 @@ func oneLine(s string) string {
 	return string(runes)
 }
 
-// visibleCharacters returns a text without spaces and without the characters on which a
-// terminal acts. Two texts with the same visible characters look the same to a person who
-// has read one of them.
+// visibleCharacters returns a text without spaces and without the characters on which a terminal
+// acts, for comparing what a person sees of two texts.
 func visibleCharacters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || IsTerminalControl(r) {
@@ -47,8 +46,8 @@ func visibleCharacters(s string) string {
 	}, s)
 }
 
-// afterShown returns what is left of a text if it begins with the same visible characters as
-// seen; false if it does not.
+// afterShown returns the rest of text if it begins with the same visible characters as seen, and
+// true; false if it does not.
 func afterShown(text, seen string) (string, bool) {
 	seen = visibleCharacters(seen)
 	if seen == "" {

@@ -47,7 +47,7 @@ const (
 	otherChatWait = time.Minute
 )
 
-// A Watcher subscribes to the events of a session's turns. A bus.Events is one.
+// A Watcher gives the events of a session's turns. A bus.Events is one.
 type Watcher interface {
 	Subscribe(ctx context.Context, feed bus.Feed, after uint64) (iter.Seq2[bus.Event, error], error)
 }
@@ -55,7 +55,7 @@ type Watcher interface {
 // Config says which conversation to hold, and where to read and write.
 type Config struct {
 	Chat    string // the conversation's name, and the chat of its address
-	Session string // its session's key, for the events
+	Session string // the session's key, by which its events are found
 	// Once is a single message to send instead of holding a conversation; only its answer
 	// is printed. If Once is empty and In is no terminal, all of In is the message.
 	Once string
@@ -90,9 +90,9 @@ func isCommand(text string) bool { return strings.HasPrefix(text, "/") }
 // A Channel is the terminal, as a channels.Channel for one conversation.
 type Channel struct {
 	cfg    Config
-	plain  *plainOutput // the output where nobody types at a terminal
+	plain  *plainOutput // where to print if nobody types at a terminal; nil otherwise
 	screen *screen
-	once   *answerWaiter // nil in a conversation
+	once   *answerWaiter // nil if Config.Once is empty, that is, in a conversation
 }
 
 var _ channels.Channel = (*Channel)(nil)
@@ -194,7 +194,7 @@ func (c *Channel) personMessage(text string) bus.Inbound {
 	}
 }
 
-// publish calls the given publish until it succeeds. It fails only when ctx ends.
+// publish calls the publish that Receive was given until it succeeds. It fails only when ctx ends.
 func (c *Channel) publish(ctx context.Context, publish func(context.Context, bus.Inbound) error, in bus.Inbound) error {
 	const first, most = 100 * time.Millisecond, 5 * time.Second
 	for wait := first; ; wait = min(2*wait, most) {

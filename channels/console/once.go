@@ -77,15 +77,15 @@ type answerWaiter struct {
 	session  string
 	json     bool
 	out, err io.Writer
-	result   chan error // what Receive returns; sent once
+	result   chan error // gets what Receive returns, once
 
 	mu      sync.Mutex
-	id      string               // of the message
-	command bool                 // the message is a command, which no turn answers
+	id      string               // the id of the message
+	command bool                 // whether the message is a command, which no turn answers
 	turns   map[string]bool      // the turns that answer the message: its own, or one that it was steered into
 	ended   map[string]bus.Event // by turn: the event that ended it
-	change  chan struct{}        // closed when ended grows
-	over    bool                 // result has its value
+	change  chan struct{}        // closed and replaced when ended grows
+	over    bool                 // whether result has got its value
 }
 
 func newAnswerWaiter(cfg Config) *answerWaiter {
@@ -106,8 +106,8 @@ func (o *answerWaiter) expect(id string, command bool) {
 	o.turns[id] = true
 }
 
-// handleEvent records that a turn has ended, and makes Receive return if the message will get no
-// answer.
+// handleEvent records that a turn has ended, and makes Receive return if that means that the
+// message will get no answer.
 func (o *answerWaiter) handleEvent(e bus.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -15,18 +15,18 @@ const (
 	mostTypedLines = 8
 )
 
-// A prompt is the content of the window: what the turn is doing, and the editor of the line
-// that is typed. The editor comes from a library; this file says what keys mean in a
-// conversation.
+// A prompt is the content of the window at the lower end of the terminal: what the turn is doing,
+// and the editor of the line that is typed. The editor comes from a library; this file says what
+// keys mean in a conversation.
 type prompt struct {
 	window  *window
 	editor  textarea.Model
 	history history
 
-	unfinished passage // the passage that is still growing
-	question   string  // the request that waits for the person's decision
+	unfinished passage // the text of the turn that is still growing
+	question   string  // the question about the request that waits for the person's decision; "" if none does
 	status     string  // says what goes on; "" if nothing does
-	over       bool    // the conversation is over
+	over       bool    // whether the conversation is over
 }
 
 func newPrompt(w *window, earlier []string) *prompt {
@@ -92,8 +92,8 @@ func (p *prompt) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return p, cmd
 }
 
-// handleKey does what a key means in a conversation; done is false if the editor should handle
-// the key.
+// handleKey does what a key means in a conversation, and reports whether it has done so (done);
+// otherwise the editor should handle the key.
 func (p *prompt) handleKey(name string) (done bool, cmd tea.Cmd) {
 	switch name {
 	case "enter":

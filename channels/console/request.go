@@ -8,7 +8,8 @@ import (
 	"parley/bus"
 )
 
-// The prompt for a decision about a request, and the explanation of the answers.
+// The text before the typed line while the person has to decide about a request, and the
+// explanation of the possible answers.
 const (
 	answerText  = "y/n/s › "
 	answersHelp = "y runs it · n refuses it, n WHY says why · s runs it, and again whenever exactly this is called in this conversation"

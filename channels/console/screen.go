@@ -16,19 +16,20 @@ const (
 	bullet = "· "
 	dimOn  = "\x1b[2m"
 	dimOff = "\x1b[0m"
-	// newsLag is how long a sent message waits for the events of its turn, so that the end
-	// of the text is not printed before its middle.
+	// newsLag is how long a sent message waits for the events of its turn, so that the end of a
+	// text is not printed before its middle.
 	newsLag = 250 * time.Millisecond
 )
 
-// A block is one block of a turn's output, as far as it has arrived.
+// A block is one part of a turn's output (text or thinking), as far as it has arrived.
 type block struct {
 	n    int // its number in the turn
 	kind string
 	text strings.Builder
 }
 
-// passage returns the block as a passage to show; blocks that are no text are dimmed.
+// passage returns the block in the form in which the screen shows it; blocks that are no text are
+// dimmed.
 func (b *block) passage() passage {
 	return passage{text: b.text.String(), markdown: b.kind == blockText, dim: b.kind != blockText}
 }
@@ -41,8 +42,8 @@ const (
 // A turn is what the screen has shown of one turn.
 type turn struct {
 	texts []*block  // its blocks of text, including the one that is growing
-	over  bool      // later events of the turn are ignored
-	used  bus.Usage // the sum over its calls of models
+	over  bool      // whether the turn is over, so that its later events are ignored
+	used  bus.Usage // what all its calls of models together have used
 }
 
 // A display is where a screen shows its passages.
@@ -59,11 +60,11 @@ type screen struct {
 	display     display
 	growing     *block           // the block that the model is saying
 	calls       []callLine       // the tool calls that are running
-	busy        bool             // an answer is awaited
+	busy        bool             // whether an answer is awaited
 	status      string           // the line that says what goes on
 	ownMessages map[string]bool  // the ids of the person's messages; see recordAsked
-	turns       map[string]*turn // by id
-	latest      string           // the id of the turn of the last event
+	turns       map[string]*turn // the turns by their ids
+	latest      string           // the id of the turn to which the last event belongs
 	change      chan struct{}    // closed when a turn has ended
 
 	here     bus.Address
@@ -84,8 +85,8 @@ func (s *screen) attach(on display) {
 	s.display = on
 }
 
-// showTyped prints what the person has sent, in a window, which clears the typed line;
-// elsewhere the typed text stays visible.
+// showTyped prints what the person has sent, if a window is drawn, because it clears the typed
+// line; elsewhere the typed text stays visible anyway.
 func (s *screen) showTyped(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,7 +192,7 @@ func (s *screen) showCallProgress(e bus.Event) {
 	}
 }
 
-// finishBlock prints the block that was growing, as finished.
+// finishBlock prints the block that was growing as a finished one.
 func (s *screen) finishBlock() {
 	b := s.growing
 	if b == nil {
@@ -202,8 +203,8 @@ func (s *screen) finishBlock() {
 	s.display.print(b.passage())
 }
 
-// withdrawBlocks removes an answer's blocks from a number on, because the model is asked again
-// for them.
+// withdrawBlocks removes those blocks of an answer whose numbers are from or higher, because the
+// model is asked again for them.
 func (s *screen) withdrawBlocks(t *turn, from int) {
 	kept := t.texts[:0]
 	void := false
@@ -364,7 +365,7 @@ func (s *screen) waitForEvents(ctx context.Context, part channels.Part) {
 type plainOutput struct {
 	mu  sync.Mutex
 	out io.Writer
-	err error // the first error of out
+	err error // the first error of writing to out
 }
 
 func (p *plainOutput) print(text passage) {

@@ -42,7 +42,7 @@ func (s *screen) showModelNews(t *turn, e bus.Event) {
 	}
 }
 
-// retryText says that a model is asked again, or another one in its place.
+// retryText returns the line that says that a model is asked again, or another one in its place.
 func retryText(r bus.Retry) string {
 	when := "at once"
 	if wait := time.Duration(r.AfterMS) * time.Millisecond; wait >= time.Second {

@@ -69,8 +69,8 @@ type keyboard struct {
 	ended      <-chan error
 }
 
-// openTerminal opens the terminal for a conversation, or plain input and output where no
-// window can be drawn; leave closes it.
+// openTerminal opens the terminal for a conversation, or plain input and output where no window can
+// be drawn; the returned function leave closes it.
 func (c *Channel) openTerminal(ctx context.Context) (t keyboard, leave func()) {
 	width, height, ok := c.terminalSize()
 	if !ok {

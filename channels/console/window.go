@@ -22,10 +22,10 @@ type window struct {
 	width    atomic.Int64
 	height   atomic.Int64
 	markdown *markup.Renderer
-	links    bool // the terminal shows hyperlinks
+	links    bool // whether the terminal shows hyperlinks
 
 	lines      chan string   // lines that were typed and sent
-	interrupts chan struct{} // Ctrl-C at an empty line
+	interrupts chan struct{} // gets a value for each Ctrl-C at an empty line
 	ended      chan error    // why the typing has ended; io.EOF after Ctrl-D
 }
 

@@ -23,8 +23,8 @@ var ErrMissing = errors.New("the file is not there any more")
 type Store interface {
 	// Read returns a file's content; ErrMissing if the store does not have it.
 	Read(f bus.FileRef) ([]byte, error)
-	// Refer records that a message of a session names these files, before the message is
-	// published; ErrMissing if the store does not have them.
+	// Refer records that a message of a session names these files, so that they are kept for it; it
+	// is called before the message is published. ErrMissing if the store does not have them.
 	Refer(session, message string, files []bus.FileRef) error
 	// Release removes a message's references to these files.
 	Release(message string, files []bus.FileRef) error
@@ -37,7 +37,7 @@ type Enclosure struct {
 
 	inline []byte
 	ref    *bus.FileRef
-	text   bool // the content is the message's own text
+	text   bool // whether the content is the message's own text
 }
 
 // TextFile returns the message's text as a file, for a text that is too long for a chat.
@@ -79,7 +79,8 @@ func (e Enclosure) Load(s Store) (bus.File, error) {
 	return bus.File{Name: e.Name, Data: content}, nil
 }
 
-// NotAttachedNote returns a sentence for people, which is sent in place of a file that cannot be.
+// NotAttachedNote returns a sentence for people that is sent in place of a file that cannot be
+// sent.
 func (e Enclosure) NotAttachedNote() string {
 	if e.ref != nil && e.ref.Path != "" {
 		return fmt.Sprintf("(The file %s of %s is in the workspace.)", markup.Verbatim(e.ref.Path), formatSize(e.Size))

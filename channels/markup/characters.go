@@ -8,8 +8,8 @@ import (
 	"parley/channels/markup/document"
 )
 
-// Blank reports whether a Markdown text has nothing visible in it. Render makes no piece of
-// such a text, so it cannot be sent to anybody.
+// Blank reports whether a Markdown text has nothing visible in it. Render returns no piece for such
+// a text, so it cannot be sent to anybody.
 func Blank(md string) bool { return isBlank(document.Unescape(document.Clean(md))) }
 
 // isBlank reports whether a text has nothing visible in it.
@@ -37,8 +37,8 @@ func Verbatim(name string) string {
 	return "`" + shown + "`"
 }
 
-// OneLine returns a text on one line for people: without control characters and characters
-// that change the direction of writing, with single spaces, and cut to at most most
+// OneLine returns a text on one line for people: without control characters and characters that
+// change the direction of writing, with single spaces, and cut so that it has at most `most`
 // characters.
 func OneLine(s string, most int) string {
 	clean := strings.Map(func(r rune) rune {
@@ -88,8 +88,8 @@ func WithEmoji(text string) string {
 	return b.String()
 }
 
-// codeLength returns the length of the code span that begins the text; if the span has no
-// end, the length of its opening backticks.
+// codeLength returns the length in bytes of the code span that begins the text; if the span has no
+// end, that of its opening backticks alone.
 func codeLength(text string) int {
 	n := 1
 	for n < len(text) && text[n] == '`' {

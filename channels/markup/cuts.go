@@ -11,8 +11,8 @@ import (
 	"parley/channels/markup/document"
 )
 
-// plainPrefix returns the beginning of the spans' text, a little more than could fit into
-// room.
+// plainPrefix returns the beginning of the spans' text, a little more than could fit into room;
+// room is in the platform's unit of length.
 func plainPrefix(spans []document.Span, room int) string {
 	var b strings.Builder
 	n := 0
@@ -36,9 +36,8 @@ func runeStart(s string, i int) int {
 	return min(i, len(s))
 }
 
-// niceCut returns where to cut s, at most at byte at: behind a line, a sentence or a word
-// if that wastes less than half of the room, else between two characters as people see
-// them.
+// niceCut returns the byte position at which to cut s, not after at: after a line, a sentence or a
+// word if that wastes less than half of the room, else between two characters as people see them.
 func niceCut(s string, at int) int {
 	if at >= len(s) {
 		return len(s)
@@ -65,8 +64,8 @@ func niceCut(s string, at int) int {
 	return lastBoundary(s, at)
 }
 
-// lastBoundary returns the last position up to at which is between two characters as people see
-// them. If the first character is longer, the position is within it.
+// lastBoundary returns the last byte position up to at that is between two characters as people see
+// them. If the first such character is longer than at, the position is within it.
 func lastBoundary(s string, at int) int {
 	start := 0
 	for i := at - 1; i > 0; i-- {
@@ -145,8 +144,8 @@ func trimStart(spans []document.Span) []document.Span {
 	return nil
 }
 
-// codeCut returns where to cut a line of code, at most at byte at: behind blanks, else
-// behind a character that separates words, if that wastes less than half of the room.
+// codeCut returns the byte position at which to cut a line of code, not after at: after blanks,
+// else after a character that separates words, if that wastes less than half of the room.
 func codeCut(s string, at int) int {
 	if at >= len(s) {
 		return len(s)
@@ -166,7 +165,7 @@ func codeCut(s string, at int) int {
 	return lastBoundary(s, at)
 }
 
-// breakCode breaks a line of code into lines no wider than width, behind blanks or
+// breakCode breaks a line of code into lines no wider than width characters, after blanks or
 // characters that separate words if there are any nearby. Width 0 means no limit.
 func breakCode(line string, width int) (lines []string) {
 	for width > 0 {

@@ -8,11 +8,11 @@ import (
 	"parley/channels/markup/document"
 )
 
-// A dialect renders blocks for one platform.
+// A dialect renders blocks (paragraphs, lists, tables, code) in the markup of one platform.
 type dialect interface {
 	// renderBlock renders a whole block, well formed by itself.
 	renderBlock(b document.Block) string
-	// size returns how much of a message a rendered text takes up.
+	// size returns how much a rendered text takes up of the limits of a message.
 	size(text string) size
 	// largest returns the largest size of a message whose length is at most limit.
 	largest(limit int) size
@@ -23,13 +23,13 @@ type dialect interface {
 	tableForm(table document.Block) form
 	// join appends rendered blocks to a text, with separators between them.
 	join(to *strings.Builder, frags []renderedBlock)
-	// defuse changes a text without markup so that nothing in it acts all the same, such
-	// as calling everybody.
+	// defuse changes a text without markup so that the platform does not act on anything in it
+	// either, such as by notifying everybody.
 	defuse(plain string) string
 }
 
-// A richDialect also has a second, richer form for blocks that its platform shows
-// better in that form.
+// A richDialect is a dialect with a second, richer form for blocks that its platform shows better
+// in that form.
 type richDialect interface {
 	renderRich(b document.Block) richText
 	// joinRich joins the rendered blocks of a piece in the richer form; "" if that form
@@ -43,20 +43,20 @@ type form uint8
 const (
 	asTable   form = iota // in the dialect's own syntax for tables
 	inColumns             // laid out in columns, where all characters have the same width
-	asRecords             // row by row, each cell behind the name of its column
+	asRecords             // row by row, a line for each cell, which begins with the name of its column
 )
 
-// A renderedBlock is one block as the texts that may be sent of it.
+// A renderedBlock is one block in the forms in which it may be sent.
 type renderedBlock struct {
-	text   string              // in the dialect
-	plain  string              // without markup
-	bare   string              // plain without the targets of links
-	size   size                // of text, and at least of plain
-	gap    bool                // an empty line precedes it
-	head   bool                // a heading, which should stay with the block after it
+	text   string              // the block in the dialect
+	plain  string              // the block without markup
+	bare   string              // the block without markup and without the targets of links
+	size   size                // the size of text, and at least that of plain
+	gap    bool                // whether an empty line precedes it
+	head   bool                // whether it is a heading, which should stay with the block after it
 	within *document.Container // the innermost quote or list item around it
-	quote  bool                // it is shown with the marks of a quote
-	rich   richText            // in the dialect's richer form, if it has one
+	quote  bool                // whether it is shown with the marks of a quote
+	rich   richText            // the block in the dialect's richer form, if it has one
 	record *document.Block     // the row of a table that this block shows; nil for others
 }
 
@@ -72,16 +72,17 @@ func (f renderedBlock) separator() string {
 // A richText is a block rendered for Slack's markdown block.
 type richText struct {
 	text   string
-	table  string // the text with a real table in it, of which a message may have one; "" if there is none
-	better bool   // the text shows more than in the ordinary form
+	table  string // text with a real table in it, of which a message may have only one; "" if the block is no table that fits
+	better bool   // whether text shows more than the ordinary form does
 }
 
-// A syntax writes the spans inside a block: their text and marks.
+// A syntax writes the spans of a block (pieces of text in one style) with the marks that a dialect
+// has for them.
 type syntax interface {
 	// shownStyle returns which of bold, italic and strike a span should have.
 	shownStyle(s document.Span) document.Style
-	// openMark and closeMark write the beginning and the end of a mark: one style, or a link.
-	// next is the character behind the mark, 0 at the end.
+	// openMark and closeMark write the beginning and the end of a mark: one style, or a link. next
+	// is the character after the mark, 0 at the end of the text.
 	openMark(b *strings.Builder, m mark)
 	closeMark(b *strings.Builder, m mark, next rune)
 	// writeText writes a span's text, with the marks of code if it is code. lineStart says that
@@ -108,7 +109,7 @@ func (m mark) isOn(s document.Span, shown document.Style) bool {
 	return shown&m.style != 0
 }
 
-// lookAhead bounds how many spans are searched for the end of a mark.
+// lookAhead is in how many spans at most the end of a mark is searched for.
 const lookAhead = 32
 
 // writeInline writes spans so that their marks are nested: where several begin together,
@@ -220,7 +221,7 @@ func hasShortTarget(s document.Span, limit int) bool {
 	return limit == 0 || len(s.URL) <= limit/8
 }
 
-// quoted returns a text with the mark of a quote before each line.
+// quoted returns a text with the mark of a quote (>) before each line.
 func quoted(text string) string {
 	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
 }
@@ -236,10 +237,11 @@ func indented(indent, text string) string {
 // ruleText is shown for a rule, on platforms that have none.
 const ruleText = "———"
 
-// zeroWidth is an invisible character that separates what must not be read together.
+// zeroWidth is an invisible character. It is put between characters that a platform would read
+// together as a mark or a mention.
 const zeroWidth = "\u200b"
 
-// joinLines implements join for dialects whose blocks are lines.
+// joinLines does what dialect.join describes, for dialects whose blocks are lines.
 func joinLines(to *strings.Builder, frags []renderedBlock) {
 	for i, f := range frags {
 		if i > 0 {

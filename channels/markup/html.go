@@ -109,8 +109,9 @@ func pathTo(c *document.Container) (path []*document.Container) {
 	return path
 }
 
-// closeContainers writes the closing tags of the open containers, except of the first keep of
-// them. If the next container is another item of the outermost list, that list stays open.
+// closeContainers writes the closing tags of the open containers (quotes and list items), except of
+// the first keep of them. If next continues at that depth with another item of the same list, the
+// list stays open.
 func closeContainers(to *strings.Builder, open []*document.Container, keep int, next []*document.Container) {
 	for i := len(open) - 1; i >= keep; i-- {
 		c := open[i]

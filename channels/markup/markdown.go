@@ -205,8 +205,8 @@ func (x markdownDialect) writeText(b *strings.Builder, s document.Span, lineStar
 	}
 }
 
-// fitCode returns the text of a code span, for Slack without the mentions in it: Slack would call
-// people even from within code.
+// fitCode returns the text of a code span; for Slack without the mentions in it, because Slack
+// would notify people even from within code.
 func (x markdownDialect) fitCode(text string) string {
 	if x.flavour != slackBlock || !strings.Contains(text, "<") {
 		return text
@@ -232,8 +232,8 @@ func (x markdownDialect) writeBareLink(b *strings.Builder, s document.Span) {
 	}
 }
 
-// needsBrackets reports whether a link whose text is its target would be misread without
-// brackets. before is the text that precedes the link.
+// needsBrackets reports whether a link whose text is its target would be misread without brackets
+// around it. before is the text that precedes the link.
 func needsBrackets(before, link string) bool {
 	last, _ := utf8.DecodeLastRuneInString(before)
 	return strings.Contains(link, ":") &&
@@ -254,7 +254,8 @@ func writeCode(b *strings.Builder, text string) {
 	b.WriteString(ticks + text + ticks)
 }
 
-// escape writes text so that no character in it is read as a mark.
+// escape writes the text s with backslashes, so that no character in it is read as a mark.
+// lineStart says that s begins a line, inLink that it is the text of a link.
 func (x markdownDialect) escape(b *strings.Builder, s string, lineStart, inLink bool) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]

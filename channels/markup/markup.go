@@ -38,8 +38,8 @@ const (
 
 // A Piece is one message's worth of text.
 type Piece struct {
-	Text  string // in the dialect
-	Plain string // the same without markup
+	Text  string // the text in the dialect
+	Plain string // the text without markup
 	// Markdown, set for SlackMrkdwn only, is the same text for a markdown block; "" where
 	// that would not look better.
 	Markdown string

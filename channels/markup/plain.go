@@ -8,7 +8,7 @@ import (
 
 // plainDialect renders text without markup, as a person would type it.
 type plainDialect struct {
-	bareLinks bool // leaves out the targets of links
+	bareLinks bool // whether to leave out the targets of links
 }
 
 func (plainDialect) size(text string) size { return sizeInUnits(text) }

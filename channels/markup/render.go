@@ -30,10 +30,10 @@ func (r *Renderer) Render(md string, d Dialect, limit int) []Piece {
 	return r.renderWithin(md, d, limit, 0)
 }
 
-// Render is Renderer.Render for callers that render rarely.
+// Render does what Renderer.Render does, for callers that render rarely.
 func Render(md string, d Dialect, limit int) []Piece { return New().Render(md, d, limit) }
 
-// RenderFirst is Render with a further bound for the first piece: its text has at most
+// RenderFirst does what Render does, with a further bound for the first piece: its text has at most
 // first bytes of UTF-8. Some platforms count bytes in a text that replaces another.
 func (r *Renderer) RenderFirst(md string, d Dialect, first, limit int) []Piece {
 	for most := first; ; most = most * 9 / 10 { // marks between blocks may take more than was estimated
@@ -44,7 +44,8 @@ func (r *Renderer) RenderFirst(md string, d Dialect, first, limit int) []Piece {
 	}
 }
 
-// renderWithin is Render with a bound of the first piece in bytes: first, if it is not 0.
+// renderWithin does what Render does, with a bound of the first piece: its text has at most first
+// bytes, if first is not 0.
 func (r *Renderer) renderWithin(md string, d Dialect, limit, first int) []Piece {
 	pieces := r.renderIn(md, dialectOf(d), limit, first)
 	if d == Markdown && limit == 0 && len(pieces) > 0 {
@@ -53,7 +54,7 @@ func (r *Renderer) renderWithin(md string, d Dialect, limit, first int) []Piece 
 	return pieces
 }
 
-// renderIn is renderWithin for a dialect, in place of its name.
+// renderIn does what renderWithin does, for a dialect in place of its name.
 func (r *Renderer) renderIn(md string, d dialect, limit, first int) []Piece {
 	md = document.Clean(md)
 	if isBlank(document.Unescape(md)) {

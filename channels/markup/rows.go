@@ -6,8 +6,9 @@ import (
 	"parley/channels/markup/document"
 )
 
-// addTable adds a table, split into pieces that each repeat its header. Where its rows are
-// too wide for columns, or one row is too long for a piece, it adds the rows as records.
+// addTable adds a table, split into pieces that each repeat its header. Where its rows are too wide
+// for columns, or one row is too long for a piece, it adds the rows as records: a line for each
+// cell.
 func (a *assembly) addTable(b document.Block) {
 	how := a.dialect.tableForm(b)
 	if how != asRecords {
@@ -84,8 +85,9 @@ func longestRow(row []document.Cell, widths []int) int {
 	return n
 }
 
-// cutFields cuts a record so that its head fits into room: between its lines, or within a line.
-// The rest of a line that was cut repeats the name of its column.
+// cutFields cuts a record, the lines of one table row, so that its first part (head) fits into
+// room: between its lines, or within a line. The rest of a line that was cut repeats the name of
+// its column.
 func (a *assembly) cutFields(b document.Block, room size) (head, tail document.Block) {
 	b.AsTable = nil // a part of a row is no whole record
 	head, tail = b, b

@@ -7,10 +7,10 @@ import (
 
 // A size is how much a text takes up of the several limits of a message.
 type size struct {
-	units  int // length as the platform counts it
-	bytes  int // bytes as sent
-	marks  int // formatted pieces
-	weight int // of the marks, in bytes: mostly the targets of links
+	units  int // its length as the platform counts it
+	bytes  int // its bytes as it is sent
+	marks  int // how many formatted pieces it has
+	weight int // the bytes of its marks together, which are mostly the targets of links
 }
 
 // plus returns the size of two texts together.
@@ -18,22 +18,23 @@ func (s size) plus(o size) size {
 	return size{s.units + o.units, s.bytes + o.bytes, s.marks + o.marks, s.weight + o.weight}
 }
 
-// minus returns how much of s is left beside o.
+// minus returns how much is left of s beside o, in every respect.
 func (s size) minus(o size) size {
 	return size{s.units - o.units, s.bytes - o.bytes, s.marks - o.marks, s.weight - o.weight}
 }
 
-// within reports whether s is no larger than o in any respect.
+// within reports whether s is no larger than o in every respect: length, bytes, marks and weight.
 func (s size) within(o size) bool {
 	return s.units <= o.units && s.bytes <= o.bytes && s.marks <= o.marks && s.weight <= o.weight
 }
 
-// isLittleOf reports whether s is less than a third of o in length, bytes, marks or weight.
+// isLittleOf reports whether s is less than a third of o in at least one respect: length, bytes,
+// marks or weight.
 func (s size) isLittleOf(o size) bool {
 	return s.units < o.units/3 || s.bytes < o.bytes/3 || s.marks < o.marks/3 || s.weight < o.weight/3
 }
 
-// half returns the size with half of the length, and everything else unchanged.
+// half returns the size with half of the length (units), and everything else unchanged.
 func (s size) half() size {
 	s.units /= 2
 	return s
@@ -50,10 +51,10 @@ func sizeInUnits(text string) size { return size{units: units(text), bytes: len(
 // quoteMarks returns what the marks of a quote may take up.
 func quoteMarks() size { return size{bytes: 2 * len("</blockquote>"), marks: 1, weight: 24} }
 
-// Telegram's limits of one message, whatever its length. Of more formatted pieces it
-// silently leaves the rest out; if they are too heavy together, or the text with its tags
-// is too long, it refuses the message. The last two are a little less than what it was seen
-// to accept.
+// Telegram's limits of one message beside its length. Formatted pieces beyond telegramMarks
+// silently lose their format; if they are too heavy together, or the text with its tags is too
+// long, Telegram refuses the message. The last two are a little less than what it was seen to
+// accept.
 const (
 	telegramMarks  = 100
 	telegramWeight = 8000

@@ -62,11 +62,13 @@ const (
 	// mostExpanded is a little less than the number of blocks that Slack accepts in a
 	// message: it turns one markdown block into several.
 	mostExpanded = 40
-	// Slack's tables have at most this many rows, including the header, and columns.
+	// mostRichRows and mostRichColumns are how many rows, including the header, and columns a table
+	// of Slack's may have.
 	mostRichRows, mostRichColumns = 100, 20
 )
 
-// joinRich renders the longest table of a piece as a real table.
+// joinRich implements richDialect: it joins the blocks of a piece, with the longest table as a real
+// table.
 func (slackDialect) joinRich(frags []renderedBlock) string {
 	var parts []richPart
 	longest := -1
@@ -111,7 +113,7 @@ func (slackDialect) joinRich(frags []renderedBlock) string {
 	return b.String()
 }
 
-// A richPart is one block of a piece, or all records of one table.
+// A richPart is one block of a piece, or all rows of one table that are shown as records.
 type richPart struct {
 	renderedBlock
 	count int // how many rendered blocks it stands for
@@ -170,7 +172,8 @@ func (m mark) slackMark() string {
 	return "~"
 }
 
-// openMark separates a mark from a word before it, because within a word Slack sees no mark.
+// openMark writes the beginning of a mark. It puts an invisible character between a mark and a word
+// before it, because within a word Slack sees no mark.
 func (slackDialect) openMark(b *strings.Builder, m mark) {
 	if m.url != "" {
 		b.WriteString("<" + escapeSlack(m.url) + "|")
@@ -193,7 +196,8 @@ func (slackDialect) closeMark(b *strings.Builder, m mark, next rune) {
 	}
 }
 
-// writeText writes an emoji by its name, because the workspace may have its own picture for it.
+// writeText writes a span's text, and an emoji by its name, because the workspace may have its own
+// picture for it.
 func (slackDialect) writeText(b *strings.Builder, s document.Span, _ bool) {
 	if s.Emoji != "" {
 		b.WriteString(":" + s.Emoji + ":")
@@ -207,8 +211,8 @@ func (slackDialect) writeText(b *strings.Builder, s document.Span, _ bool) {
 	b.WriteString(defuseMentions(separateTildes(text)))
 }
 
-// separateTildes separates a literal ~ from the word behind it if another ~ follows that would
-// end the mark: Slack strikes out text between single ~.
+// separateTildes puts an invisible character between a literal ~ and the word after it if another ~
+// follows that would end the mark: Slack strikes out text between single ~.
 func separateTildes(s string) string {
 	if strings.Count(s, "~") < 2 {
 		return s
@@ -229,16 +233,16 @@ func separateTildes(s string) string {
 	return b.String() + s[done:]
 }
 
-// startsStrike reports whether the ~ at this position could begin struck-out text, because
-// it is at a word's beginning.
+// startsStrike reports whether the ~ at this byte position could begin struck-out text, because it
+// is at a word's beginning.
 func startsStrike(s string, at int) bool {
 	before, _ := utf8.DecodeLastRuneInString(s[:at])
 	after, _ := utf8.DecodeRuneInString(s[at+1:])
 	return !unicode.IsLetter(before) && !unicode.IsDigit(before) && before != '~' && !unicode.IsSpace(after) && after != '~'
 }
 
-// endOfStrike returns the position of the next ~ of the line if that is at a word's end,
-// else -1.
+// endOfStrike returns the byte position of the next ~ on the line if that is at a word's end; else
+// -1.
 func endOfStrike(s string, from int) int {
 	line, _, _ := strings.Cut(s[from:], "\n")
 	i := strings.IndexByte(line, '~')
@@ -260,7 +264,8 @@ func (slackDialect) writeBareLink(b *strings.Builder, s document.Span) {
 
 func escapeSlack(s string) string { return escape(s, "&<>") }
 
-// defuseMentions separates words such as @here from their @, so that they do not call everybody.
+// defuseMentions puts an invisible character between the @ and words such as here, so that they do
+// not notify everybody.
 func defuseMentions(s string) string {
 	if !strings.Contains(s, "@") {
 		return s
@@ -271,8 +276,8 @@ func defuseMentions(s string) string {
 	return s
 }
 
-// breakFences separates the characters of a fence inside a code block, so that it does not
-// end the block.
+// breakFences puts invisible characters between those of a fence (```) inside a code block, so that
+// it does not end the block.
 func breakFences(s string) string {
 	return strings.ReplaceAll(s, "```", "``"+zeroWidth+"`")
 }

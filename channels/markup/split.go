@@ -9,17 +9,17 @@ import (
 	"parley/channels/markup/document"
 )
 
-// An assembly joins rendered blocks into pieces. Both the formatted and the plain form of a
-// piece keep to the limit.
+// An assembly joins rendered blocks into pieces, each of them one message. Both the formatted and
+// the plain form of a piece keep to the limit.
 type assembly struct {
 	dialect dialect
 	plain   plainDialect
-	limit   size // of the present piece; 0 units mean no limit
-	rest    size // limit of all pieces but the first
+	limit   size // the limit of the present piece; 0 units mean none
+	rest    size // the limit of all pieces but the first
 
 	frags  []renderedBlock // the blocks of the present piece
-	used   size            // of the present piece
-	pieces []Piece         // the finished ones
+	used   size            // how much of the limit the present piece has used
+	pieces []Piece         // the finished pieces
 }
 
 // render renders a block in the dialect and as plain text, and measures it.
@@ -143,7 +143,7 @@ func (a *assembly) fits(b document.Block, room size) bool {
 }
 
 // longerThan reports whether a block certainly is longer than limit, so that it need not be
-// rendered to find out. It looks at no more of the block than it must.
+// rendered to find out. It stops reading the block as soon as that is clear.
 func longerThan(b document.Block, limit int) bool {
 	n := 0
 	more := func(spans []document.Span) bool {
@@ -172,7 +172,8 @@ func longerThan(b document.Block, limit int) bool {
 	return more(b.Spans)
 }
 
-// flush finishes the present piece. If carry is set, a heading at its end moves to the next one.
+// flush finishes the present piece. If carry is true, a heading at its end moves to the next one,
+// so that it stays with its text.
 func (a *assembly) flush(carry bool) {
 	var next []renderedBlock
 	if n := len(a.frags); carry && n > 1 && a.frags[n-1].head && a.frags[n-1].size.units < a.limit.units/4 {
@@ -225,7 +226,7 @@ func (a *assembly) plainForm() string {
 }
 
 // writeTargets turns links that the dialect does not render as links into text: it writes each
-// target behind the link's text, where it can be cut.
+// target after the link's text, where it can be cut.
 func (a *assembly) writeTargets(spans []document.Span) {
 	for i, s := range spans {
 		if s.URL == "" || a.dialect.rendersLink(s, a.limit.units) {
@@ -238,8 +239,8 @@ func (a *assembly) writeTargets(spans []document.Span) {
 	}
 }
 
-// cut splits a block into a head that fits into room, and the rest. The head is empty if nothing
-// fits.
+// cut splits a block into a part that fits into room (head), and the rest (tail). head is empty if
+// nothing fits.
 func (a *assembly) cut(b document.Block, room size) (head, tail document.Block) {
 	switch b.Kind {
 	case document.CodeBlock:
@@ -264,9 +265,9 @@ func (a *assembly) cut(b document.Block, room size) (head, tail document.Block) 
 	return head, tail
 }
 
-// cutAt returns the position at which to cut a text so that its beginning fits into room, in the
-// block that with makes of it. If nothing fits it returns 0 or, if must is set, the end of the
-// first character.
+// cutAt returns the byte position at which to cut a text so that its beginning fits into room; with
+// makes the block that is measured from that beginning. If nothing fits it returns 0 or, if must is
+// true, the end of the first character.
 func (a *assembly) cutAt(spans []document.Span, room size, must bool, with func([]document.Span) document.Block) int {
 	flat := plainPrefix(spans, room.units)
 	k := runeStart(flat, sort.Search(len(flat), func(n int) bool {
@@ -282,8 +283,7 @@ func (a *assembly) cutAt(spans []document.Span, room size, must bool, with func(
 	return at
 }
 
-// cutLines cuts a code block between lines, and a line that is too long by itself within
-// it.
+// cutLines cuts a code block between lines, or within the first line if that alone is too long.
 func (a *assembly) cutLines(b document.Block, room size) (head, tail document.Block) {
 	head, tail = b, b
 	tail.Gap = false

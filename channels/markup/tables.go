@@ -14,7 +14,8 @@ const (
 	// phoneWidth is how wide a table may be, in characters, on platforms that are read on
 	// phones: a wider one would be broken into lines, and its columns lost.
 	phoneWidth = 32
-	// deskWidth is the same for platforms where a wider window can be expected.
+	// deskWidth is how wide a table may be, in characters, on platforms where a wider window can be
+	// expected.
 	deskWidth = 72
 )
 
@@ -100,7 +101,8 @@ func aligned(text string, width int, a document.Align) string {
 	return strings.Repeat(" ", left) + text + strings.Repeat(" ", right)
 }
 
-// padding returns how many blanks go before and behind a text of that width.
+// padding returns how many blanks go before and after a text of that width to fill the column's
+// width.
 func padding(text, width int, a document.Align) (left, right int) {
 	pad := max(0, width-text)
 	switch a {
@@ -215,8 +217,9 @@ func recordSpans(fields []document.Field) []document.Span {
 	return spans
 }
 
-// fitColumns narrows the widest columns so that all together fit into a width, and none is
-// narrower than its words; false if a column would become too narrow.
+// fitColumns narrows the widest columns so that all together fit into width, and none is narrower
+// than its longest word. natural are the widths that the columns want, and words those of their
+// longest words. It returns false if a column would become too narrow.
 func fitColumns(natural, words []int, width int) ([]int, bool) {
 	capped := func(most int) (widths []int, total int) {
 		for i, n := range natural {

@@ -16,7 +16,8 @@ func (telegramDialect) largest(limit int) size {
 	return size{limit, telegramBytes, telegramMarks, telegramWeight}
 }
 
-// rendersLink ignores the limit, because Telegram does not count the targets of links.
+// rendersLink allows every link whose target is not too long. It ignores the limit of the message,
+// because Telegram does not count the targets of links.
 func (telegramDialect) rendersLink(s document.Span, _ int) bool {
 	return len(s.URL) <= document.MostLink
 }
@@ -114,7 +115,7 @@ func (telegramDialect) writeBareLink(b *strings.Builder, s document.Span) {
 // escapeHTML writes & < > as entities.
 func escapeHTML(s string) string { return escape(s, `&<>"`) }
 
-// escape returns s with some of the characters & < > " replaced by entities: those in which.
+// escape returns s with those of the characters & < > " that which contains replaced by entities.
 func escape(s, which string) string {
 	i := strings.IndexAny(s, which)
 	if i < 0 {

@@ -11,8 +11,8 @@ import (
 
 // A Screen describes a terminal.
 type Screen struct {
-	Width int  // in columns; 0 means unknown, and then no line is broken
-	Links bool // the terminal shows links by their escape sequence (OSC 8)
+	Width int  // in columns; 0 means that it is not known, and then no line is broken
+	Links bool // whether the terminal shows links by their escape sequence (OSC 8)
 }
 
 // RenderTerminal renders Markdown for a terminal of that width: broken between words, into
@@ -159,7 +159,7 @@ func (x terminalDialect) renderTable(b document.Block, width int) []string {
 const (
 	barGap      = " │ "
 	leastColumn = 6
-	mostWord    = 16 // a column may be narrower than a longer word
+	mostWord    = 16 // for how long a word a column must have room; a longer one may be broken
 	// mostRowLines is how many lines high a row may be: columns of higher rows are hard to
 	// follow.
 	mostRowLines = 8
@@ -206,8 +206,8 @@ func (x terminalDialect) renderRecords(b document.Block, width int) []string {
 	return lines
 }
 
-// withTargets returns spans with the target of each link behind its text, if the terminal shows
-// no links.
+// withTargets returns spans with the target of each link after its text, if the terminal shows no
+// links.
 func (x terminalDialect) withTargets(spans []document.Span) []document.Span {
 	if x.screen.Links {
 		return spans
@@ -362,7 +362,7 @@ func (x terminalDialect) writeBareLink(b *strings.Builder, s document.Span) {
 	x.closeMark(b, mark{url: s.URL}, 0)
 }
 
-// withoutControls removes characters on which a terminal would act.
+// withoutControls removes the characters on which a terminal would act instead of showing them.
 func withoutControls(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {

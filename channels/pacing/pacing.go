@@ -27,18 +27,17 @@ type Pacer struct {
 	chats       map[string]*bucket
 	account     bucket
 	drafts      bucket
-	keptAtSweep int // how many chats the last sweep left
+	keptAtSweep int // how many chats addChat kept when it last forgot idle ones
 
-	// Other processes that send through the same account are told of pauses by tell, which
-	// is nil where there are none. The name is the channel's; the id tells this process's
-	// own events from theirs.
+	// emit tells other processes that send through the same account of pauses; it is nil where
+	// there are none. name is the channel's name; by id this process knows its own events from
+	// theirs.
 	name, id string
 	emit     func(bus.Event)
 }
 
-// A bucket is the state of one rate limit. `even` is the moment by which everything let
-// through so far would have been spread out evenly; before `blocked` nothing is let
-// through.
+// A bucket is the state of one rate limit. evenUntil is the moment by which everything let through
+// so far would have been spread out evenly; before blockedUntil nothing is let through.
 type bucket struct {
 	evenUntil    time.Time
 	blockedUntil time.Time
@@ -86,9 +85,9 @@ func (p *Pacer) paceOf(chat string) channels.Pace {
 	return p.limits.Chat
 }
 
-// Wait waits until the limits of the chat and of the account let one message through. If
-// either would take longer than a mailbox may be held, it returns how long instead. It also
-// waits out pauses that the platform asks for meanwhile.
+// Wait waits until the limits of the chat and of the account let one message through. If that would
+// take longer than LongestWait, it returns at once how much later to try. It also waits out pauses
+// that the platform asks for meanwhile. It fails when ctx ends or lost is closed.
 func (p *Pacer) Wait(ctx context.Context, lost <-chan struct{}, chat string) (later time.Duration, err error) {
 	for again := true; again; again = p.PausedUntil(chat).After(time.Now()) {
 		for _, take := range []func(time.Time) time.Duration{
@@ -163,8 +162,8 @@ func (p *Pacer) addChat(chat string, now time.Time) *bucket {
 	return b
 }
 
-// TakeIfSpare reports whether something unimportant may be sent now, and counts it if so. It
-// leaves half of each burst to important messages, so that these never wait for it.
+// TakeIfSpare reports whether something unimportant may be sent now, and counts it as sent if so.
+// It leaves half of each burst to important messages, so that these never wait for it.
 func (p *Pacer) TakeIfSpare(chat string, now time.Time) bool {
 	pace := p.paceOf(chat)
 	p.mu.Lock()

@@ -13,9 +13,9 @@ import (
 // and Dispatcher may run in two processes; each announces a pause to the other by an event,
 // which may get lost: a process that misses it is told by the platform itself.
 
-// NoteLimit records the pause if err is a rate limit: nothing goes to the chat, or to any
-// chat of the account, before the pause is over. It returns the length of the pause, 0 if
-// err is something else.
+// NoteLimit records a pause if err says that the platform's rate limit was exceeded: nothing goes
+// to the chat, or to any chat of the account, before the pause is over. It returns the length of
+// the pause, 0 if err is something else.
 func (p *Pacer) NoteLimit(chat string, err error) time.Duration {
 	fault, ok := errors.AsType[*channels.SendError](err)
 	if !ok || !fault.Limited {
@@ -43,8 +43,8 @@ func (p *Pacer) Heard(e bus.Event) {
 	}
 }
 
-// Missed implements bus.Listener and does nothing: if an event with a pause was lost, the
-// platform tells this process too.
+// Missed implements bus.Listener and does nothing: if the event with a pause was lost, this process
+// learns of the pause from the platform.
 func (p *Pacer) Missed() {}
 
 // leastPause is the shortest pause, also where the platform does not say how long.
@@ -53,8 +53,8 @@ const leastPause = time.Second
 // longestPause bounds a pause that another process announces.
 const longestPause = 24 * time.Hour
 
-// pause lets nothing through to a chat, or to all chats if chat is "", before `until`. What
-// waited then goes on at the usual pace, not with a burst.
+// pause lets nothing through to a chat, or to all chats if chat is "", before `until`. Messages
+// that waited are then sent at the usual pace, not in a burst.
 func (p *Pacer) pause(chat string, until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

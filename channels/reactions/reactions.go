@@ -17,7 +17,7 @@ const (
 	maxCauses       = 4096 // how many turns with several messages are remembered
 )
 
-// Reactions marks people's messages in the background. When its queue is full, it drops
+// Reactions marks people's messages in the background. When too many calls wait, it drops
 // reactions.
 type Reactions struct {
 	reactor channels.Reactor
@@ -30,7 +30,7 @@ type Reactions struct {
 	causes map[string][]string // the messages of each turn that ended lately, by turn
 }
 
-// Pauses knows the pauses that the platform asks for.
+// Pauses remembers the pauses that the platform has asked for.
 type Pauses interface {
 	// PausedUntil returns when the pause of a chat is over.
 	PausedUntil(chat string) time.Time
@@ -38,7 +38,7 @@ type Pauses interface {
 	NoteLimit(chat string, err error) time.Duration
 }
 
-// A reaction is one call of the platform that waits in the queue.
+// A reaction is one call of the platform that waits in the queue, to mark one message.
 type reaction struct {
 	at      bus.Address
 	message string
@@ -117,8 +117,8 @@ func (r *Reactions) Heard(e bus.Event) {
 	r.causes[e.Turn] = e.Causes
 }
 
-// Missed implements bus.Listener and does nothing: without the event, the reaction appears
-// only at the message after which the turn is named.
+// Missed implements bus.Listener and does nothing: if the event was lost, the reaction appears only
+// at the message after which the turn is named.
 func (r *Reactions) Missed() {}
 
 // Run calls the platform for one queued reaction after the other, until ctx is done. During

@@ -25,8 +25,8 @@ type Stage struct {
 	Close    func()
 }
 
-// Open opens the stage with files in a directory that was made before the synctest bubble
-// began; the test must call Close within the bubble.
+// Open opens the stage with files in a directory that was made before the bubble of
+// testing/synctest began; the test must call Close within the bubble.
 func Open(t *testing.T, dir string, c sqlitebus.Config) *Stage {
 	t.Helper()
 	c.Path = filepath.Join(dir, "bus.db")
@@ -66,7 +66,7 @@ func openBus(t *testing.T, c sqlitebus.Config) *sqlitebus.Bus {
 	}
 }
 
-// Logger returns a logger that writes to Log.
+// Logger returns a logger that writes to the stage's Log.
 func (s *Stage) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(s.Log, nil)) }
 
 // Mail returns the messages that wait in the inbound topic; it claims them and gives them

@@ -17,7 +17,8 @@ import (
 // Name is the channel's name. No configuration mentions it.
 const Name = "web"
 
-// Person returns the id of the person as whom users of the API token of that name speak.
+// Person returns the id of the person in whose name the users of the API token with that name
+// speak.
 func Person(token string) string { return Name + ":" + token }
 
 // Address returns the address at which a token's user talks to the agent: in the session
@@ -34,10 +35,10 @@ var _ channels.Channel = (*Channel)(nil)
 // New makes a Channel that publishes on b.
 func New(b bus.Bus) *Channel { return &Channel{bus: b} }
 
-// Say publishes a message in a session, or the command that the message is. After nil it
-// is durable; the same message again is accepted and dropped. The error is bus.ErrFull if
-// too many messages wait in the session already, bus.ErrInvalid if the message is too
-// long; any other error means "not known to be durable".
+// Say publishes a message in a session, or the command that the message contains. After nil it is
+// durable; the same message again is accepted and dropped. The error is bus.ErrFull if too many
+// messages wait in the session already, bus.ErrInvalid if the message is too long; after any other
+// error nobody knows whether the message is durable.
 func (c *Channel) Say(ctx context.Context, session string, in bus.Inbound) error {
 	in.Mentioned, in.Private = true, true // a token's sessions are its own
 	said, urgent := channels.AsCommand(in)

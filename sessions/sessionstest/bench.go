@@ -60,13 +60,13 @@ func runTurn(b *testing.B, s sessions.Store, key string, n int) {
 	}
 }
 
-// A Payment is how BenchmarkPayments opens stores of a kind and pays for turns.
+// A Payment has the functions with which BenchmarkPayments opens stores and pays for turns.
 type Payment[S io.Closer] struct {
-	New  func(t testing.TB) string // as in a Harness
+	New  func(t testing.TB) string // makes an empty place, as Harness.New does
 	Open func(ctx context.Context, place string) (S, error)
 	// Pay reserves and settles what a turn of a person costs.
 	Pay      func(ctx context.Context, s S, turn, person string) error
-	Parallel int // how many turns there are at once for each processor
+	Parallel int // how many turns run at once for each processor
 }
 
 // BenchmarkPayments measures how many turns a second are paid for while 2, 20 or 200 people

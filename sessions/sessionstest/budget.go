@@ -27,7 +27,7 @@ func budgetTests() []test {
 // noon returns today's noon in UTC, so that a test does not run over midnight.
 func noon() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour) }
 
-// reservation returns a reservation of tokens for a person who may use most a day.
+// reservation returns a reservation of tokens for a person whose cap for the day is most.
 func reservation(id, person string, tokens, most int64) sessions.Reservation {
 	return sessions.Reservation{ID: id, Person: person, Tokens: tokens, Cap: most, At: noon()}
 }

@@ -59,7 +59,7 @@ func testBlank(t *testing.T, p place) {
 	}
 }
 
-// wantSeen fails the test unless err is an ErrSeen which says that a cause belongs to a turn.
+// wantSeen fails the test unless err is a *SeenError which says that a cause belongs to a turn.
 func wantSeen(t *testing.T, err error, cause, turn string) {
 	t.Helper()
 	got, ok := errors.AsType[*sessions.SeenError](err)

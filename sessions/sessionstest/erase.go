@@ -38,7 +38,7 @@ func clockFence() int64 { return time.Now().UnixMicro() + 1 }
 
 const (
 	otherKey = "main:telegram:-100"
-	anna     = "telegram:7" // the person of said
+	anna     = "telegram:7" // the person in whose name said writes
 	berta    = "telegram:8"
 	secret   = "a word that nobody else says"
 )

@@ -42,8 +42,8 @@ func testEraseBefore(t *testing.T, p place) {
 	wantErased(t, "everything", got, err, []string{otherKey, key}, nil, 4+11)
 }
 
-// waitingTurn returns the entries of a turn in which person says something and which then
-// waits for an approval.
+// waitingTurn returns the entries of a turn in which a person says something and which then waits
+// for an approval, the ask with that id.
 func waitingTurn(person, turn, ask string) []sessions.Entry {
 	parked := sessions.TurnParked{Asks: []sessions.Ask{{ID: ask, Call: "c1", Kind: "approval"}}}
 	return []sessions.Entry{saidBy(person, turnStarted(turn)), saidBy(person, said(turn, turn, "x")), entry(turn, sessions.KindTurnParked, parked), turnPublished(turn)}
@@ -54,7 +54,7 @@ func approvedBy(person, turn, ask string) sessions.Entry {
 	return endedBy(person, turn, ask, sessions.AskEnded{Ask: ask, State: "answered", Answer: "approve"})
 }
 
-// endedBy returns the entry that says that an ask has ended as given, by a decision of person.
+// endedBy returns the entry that says that an ask has ended as ended says, by a person's decision.
 func endedBy(person, turn, ask string, ended sessions.AskEnded) sessions.Entry {
 	e := saidBy(person, entry(turn, sessions.KindAskEnded, ended))
 	e.Cause = ask

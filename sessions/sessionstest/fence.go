@@ -133,8 +133,9 @@ func testHolderRace(t *testing.T, p place) {
 	checkRace(t, readLog(t, stores[0], key), opened, acked)
 }
 
-// checkRace checks a log that holders raced for. The map opened has the end of the log that
-// each holder found, and acked the entries that were acknowledged.
+// checkRace checks a log for which holders raced. opened has, for each holder's turn, the number of
+// the next entry when the holder opened the log; acked has the causes of the entries that were
+// acknowledged.
 func checkRace(t *testing.T, entries []sessions.Entry, opened map[string]int64, acked map[string]bool) {
 	t.Helper()
 	for i, e := range entries {

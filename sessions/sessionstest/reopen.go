@@ -21,7 +21,7 @@ func reopenTests() []test {
 	}
 }
 
-// reopen opens a log again, and fails the test unless that succeeds as wanted.
+// reopen opens a log again, and fails the test unless Reopen succeeds or not as want says.
 func reopen(t *testing.T, l sessions.Log, fence int64, want bool) {
 	t.Helper()
 	again, ok := l.(sessions.Reopener)

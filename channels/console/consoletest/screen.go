@@ -12,13 +12,13 @@ import (
 // cursor and erase, insert and scroll lines.
 type emulator struct {
 	width, height int
-	rows          [][]rune // all rows ever shown; the last height of them are visible
+	rows          [][]rune // all rows ever shown; as many as height says, the last ones, are visible
 	x, y          int      // y counts from the topmost visible row
-	wrap          bool     // the next character begins a new line
+	wrap          bool     // whether the next character begins a new line
 }
 
-// Seen returns what a terminal of that size shows after written was written to it: the rows
-// that have scrolled away first, then the visible ones, without trailing blanks.
+// Seen returns the text that a terminal of that size shows after written was written to it: the
+// rows that have scrolled away first, then the visible ones, without trailing blanks.
 func Seen(written string, width, height int) string {
 	g := &emulator{width: width, height: height, rows: make([][]rune, height)}
 	for written != "" {
@@ -117,8 +117,8 @@ func parameter(s string) int {
 	return n
 }
 
-// obeyControl obeys a control sequence, given by its last character. n and m are its first two
-// parameters, body is all of them.
+// obeyControl obeys a control sequence (ESC [ …), given by its last character. n and m are its
+// first two parameters, body is all of them.
 func (g *emulator) obeyControl(final byte, n, m int, body string) {
 	if strings.ContainsAny(body, "?><=$ ") {
 		return // modes and questions to the terminal
@@ -171,7 +171,7 @@ func (g *emulator) obeyControl(final byte, n, m int, body string) {
 	}
 }
 
-// erase empties the cursor's line: behind the cursor (0), before it (1), or all of it.
+// erase empties a part of the cursor's line: from the cursor on (0), up to it (1), or all of it.
 func (g *emulator) erase(how int) {
 	switch how {
 	case 0:

@@ -182,7 +182,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, channel string) 
 	s.gateway.announce("MESSAGE_CREATE", s.eventJSON(&m))
 }
 
-// store gives a message its id and keeps it. s.mu is held.
+// store gives a message its id and keeps it. The caller holds s.mu.
 func (s *Server) store(m *Message) {
 	m.ID, m.At = s.newID(), time.Now()
 	m.Changed = m.At
@@ -195,7 +195,7 @@ func (s *Server) store(m *Message) {
 	s.wake = make(chan struct{})
 }
 
-// newID returns an id for a thing that is made now, higher than all before. s.mu is held.
+// newID returns an id for a thing that is made now, higher than all before. The caller holds s.mu.
 func (s *Server) newID() string {
 	s.lastID = max(s.lastID+1, uint64(time.Now().UnixMilli()-discordEpoch)<<22)
 	return strconv.FormatUint(s.lastID, 10)
@@ -267,7 +267,7 @@ func (s *Server) edit(w http.ResponseWriter, r *http.Request, channel, id string
 	writeJSON(w, http.StatusOK, s.messageJSON(m))
 }
 
-// find returns the message with that id; nil if there is none. s.mu is held.
+// find returns the message with that id; nil if there is none. The caller holds s.mu.
 func (s *Server) find(channel, id string) *Message {
 	i := slices.IndexFunc(s.messages[channel], func(m *Message) bool { return m.ID == id })
 	if i < 0 {

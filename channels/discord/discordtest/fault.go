@@ -7,20 +7,20 @@ import (
 	"net/http/httptest"
 )
 
-// An Act handles a call in place of the server. Handler do is the server's own handling:
-// an act may leave it out, or let it write to a recorder.
+// An Act handles a call in place of the server. do is the server's own handling: an act may leave
+// it out, or let it write to a recorder.
 type Act func(w http.ResponseWriter, r *http.Request, do http.Handler)
 
 // A fault is an Act that is ordered for future calls.
 type fault struct {
 	what, channel string
-	times         int // how many calls it still applies to; negative is without end
+	times         int // for how many further calls it applies; negative means without end
 	act           Act
 }
 
-// Fail orders act for the next calls of that kind ("POST messages"; "" is every kind) to a
-// channel ("" is every one), as many as times; with 0 until ClearFaults. Of several faults that
-// fit a call the first one applies.
+// Fail orders act for the next calls of that kind ("POST messages"; "" means every kind) to a
+// channel ("" means every channel): for as many as times says, or with 0 until ClearFaults. Of
+// several faults that fit a call the first one applies.
 func (s *Server) Fail(what, channel string, times int, act Act) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

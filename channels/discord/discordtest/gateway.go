@@ -23,9 +23,9 @@ type gateway struct {
 	upgrader websocket.Upgrader
 
 	mu           sync.Mutex
-	interval     time.Duration // of heartbeats
+	interval     time.Duration // the interval of heartbeats
 	atOnce       int
-	sessionsLeft int // sessions that may still be begun
+	sessionsLeft int // how many sessions may still be begun
 	sessions     map[string]*session
 	conns        []*conn
 	lastID       int
@@ -33,9 +33,10 @@ type gateway struct {
 	resumes      int
 	closeCodes   []int // codes with which the bot closed connections
 	withoutHello int   // how many of the next connections get no hello
-	// How many of the next connections are asked to reconnect before their session begins.
+	// earlyReconnects is how many of the next connections are asked to reconnect before their
+	// session begins.
 	earlyReconnects int
-	noContent       bool // the bot may not read what people write
+	noContent       bool // whether the bot may not read what people write
 }
 
 // A conn is one WebSocket of the bot.
@@ -44,7 +45,7 @@ type conn struct {
 	out     chan []byte
 	gone    chan struct{} // closed when nothing will be written any more
 	ended   sync.Once
-	mute    bool // nothing is sent on it any more; guarded by the gateway's mutex
+	mute    bool // whether nothing is sent on it any more; guarded by the gateway's mutex
 	session *session
 }
 
@@ -169,7 +170,7 @@ func (g *gateway) handleFrame(k *conn, f frame, s *Server) {
 	}
 }
 
-// send queues a frame for the bot. The gateway's mutex is held.
+// send queues a frame for the bot. The caller holds the gateway's mutex.
 func (k *conn) send(data []byte) {
 	select {
 	case k.out <- data:

@@ -48,10 +48,10 @@ func buttons(rows []row) (all []Button, ok bool) {
 type Interaction struct {
 	ID       string
 	Answered bool
-	Deferred bool   // the bot has asked Discord to wait
-	Words    string // the bot's answer
-	Hidden   bool   // only the person sees the answer
-	Calls    bool   // the answer may notify those whom it names
+	Deferred bool   // whether the bot has asked Discord to wait
+	Words    string // the text of the bot's answer
+	Hidden   bool   // whether only the person sees the answer
+	Calls    bool   // whether the answer may notify those whom it names
 	at       time.Time
 	token    string
 }
@@ -85,7 +85,7 @@ func (s *Server) GiveCommand(channel, user, name string, words ...string) string
 	return s.announceInteraction(channel, user, map[string]any{"type": 2, "data": map[string]any{"id": "77", "name": name, "type": 1, "options": options}})
 }
 
-// announceInteraction sends the bot an interaction and returns its id. s.mu is held.
+// announceInteraction sends the bot an interaction and returns its id. The caller holds s.mu.
 func (s *Server) announceInteraction(channel, user string, event map[string]any) string {
 	if _, known := s.places[channel]; !known {
 		s.places[channel] = Place{ID: channel, Type: DirectChat}

@@ -32,7 +32,7 @@ type Place struct {
 	ID     string
 	Type   int
 	Name   string
-	Parent string // of a thread
+	Parent string // the channel of a thread
 	Last   string // the id of the newest message
 
 	rules []map[string]any // permissions that differ from the server's
@@ -147,7 +147,7 @@ func (s *Server) CountSince(id uint64) (n int) {
 	return n
 }
 
-// messageJSON returns a message as Discord lists it in history. s.mu is held.
+// messageJSON returns a message as Discord lists it in history. The caller holds s.mu.
 func (s *Server) messageJSON(m *Message) map[string]any {
 	author := map[string]any{"id": m.Author, "username": "user" + m.Author}
 	if m.Author == Bot {
@@ -185,8 +185,8 @@ func mentions(text string) []any {
 	return all
 }
 
-// eventJSON returns a message as an event describes it: with the server and the sender's
-// membership in it. s.mu is held.
+// eventJSON returns a message as an event describes it: with the server and the sender's membership
+// in it. The caller holds s.mu.
 func (s *Server) eventJSON(m *Message) map[string]any {
 	w := s.messageJSON(m)
 	if p := s.places[m.Channel]; p.ID != "" && p.Type != DirectChat {
@@ -196,7 +196,7 @@ func (s *Server) eventJSON(m *Message) map[string]any {
 	return w
 }
 
-// guildJSON returns the server as an event describes it. s.mu is held.
+// guildJSON returns the server as an event describes it. The caller holds s.mu.
 func (s *Server) guildJSON() map[string]any {
 	channels, threads := []any{}, []any{}
 	for _, p := range s.places {
@@ -304,8 +304,8 @@ const (
 	readHistory = 1 << 16
 )
 
-// HideFrom hides a channel of the server from a person. Every user but Stranger is a
-// member, and sees all other channels.
+// HideFrom hides a channel of the server from a person. Every user but Stranger is a member, and
+// may see all channels that are not hidden.
 func (s *Server) HideFrom(channel, user string) { s.Deny(channel, user, viewChannel) }
 
 // Deny takes permissions in a channel away from a person or a role; the id Guild is the

@@ -30,7 +30,7 @@ type Message struct {
 	File    string    `json:"file,omitempty"` // the file's name
 	Data    []byte    `json:"-"`
 	Flags   int       `json:"flags"`
-	Calls   bool      `json:"calls"` // those whom the text names are notified
+	Calls   bool      `json:"calls"` // whether those whom the text names are notified
 	Edits   int       `json:"edits,omitempty"`
 	At      time.Time `json:"timestamp"`
 	// Changed is when the text was last changed.
@@ -62,11 +62,11 @@ type Server struct {
 	lastID   uint64
 	sends    int
 	calls    map[string]int
-	messages map[string][]*Message // by channel
+	messages map[string][]*Message // the messages by channel
 	places   map[string]Place
 	hidden   map[string]bool // channels that the bot may not read
 	wake     chan struct{}   // closed when a message is sent
-	// permissions are the bot's in the server.
+	// permissions are those that the bot has in the server.
 	permissions     int64
 	interactions    map[string]*Interaction
 	files           map[string][]byte // the files that people have sent, by id
@@ -110,7 +110,7 @@ func (s *Server) Sent(channel string) []Message {
 	return s.sent(channel)
 }
 
-// sent is Sent for callers that hold s.mu.
+// sent does what Sent does, for callers that hold s.mu.
 func (s *Server) sent(channel string) (sent []Message) {
 	for _, m := range s.messages[channel] {
 		if m.Author == Bot {

@@ -10,12 +10,12 @@ import (
 // after an interruption.
 type session struct {
 	id     string
-	events [][]byte // number n at index n-1
+	events [][]byte // the event with number n is at index n-1
 	conn   *conn    // nil while the bot is away
 }
 
-// sendEvent numbers an event, keeps it, and sends it if the bot is connected. The
-// gateway's mutex is held.
+// sendEvent numbers an event, keeps it, and sends it if the bot is connected. The caller holds the
+// gateway's mutex.
 func (e *session) sendEvent(kind string, data any) {
 	raw, err := json.Marshal(data)
 	if err != nil {

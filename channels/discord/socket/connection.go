@@ -23,12 +23,12 @@ const version = "9"
 
 const (
 	dialTimeout  = 20 * time.Second
-	beginTimeout = 60 * time.Second // from dialling until the session has begun
+	beginTimeout = 60 * time.Second // the longest time from dialling until the session has begun
 	writeTimeout = 10 * time.Second
 	// maxHeartbeatGrace is how long after a heartbeat was due a connection that delivers
 	// nothing is taken for dead.
 	maxHeartbeatGrace = 10 * time.Second
-	maxFrame          = 64 << 20 // a large server is described in one frame
+	maxFrame          = 64 << 20 // the most bytes of a frame; a large server is described in one frame
 )
 
 // The gateway's operations.
@@ -54,15 +54,15 @@ type frame struct {
 // A connection is one WebSocket to the gateway.
 type connection struct {
 	conn              *websocket.Conn
-	heartbeatInterval time.Duration // set by the gateway
-	seq               atomic.Int64  // number of the last event; heartbeats carry it
-	heartbeatAnswered atomic.Bool   // the last heartbeat was answered
-	sessionBegun      bool          // the gateway has begun or resumed the session
+	heartbeatInterval time.Duration // set by the gateway in its hello
+	seq               atomic.Int64  // the number of the last event, which heartbeats carry
+	heartbeatAnswered atomic.Bool   // whether the last heartbeat was answered
+	sessionBegun      bool          // whether the gateway has begun or resumed the session
 
-	mu sync.Mutex // one writer at a time, as gorilla's connections demand
+	mu sync.Mutex // ensures one writer at a time, as gorilla's connections demand
 }
 
-// dial opens a WebSocket to the gateway. Its error is a *channels.SendError.
+// dial opens a WebSocket to the gateway. It fails with a *channels.SendError.
 func dial(ctx context.Context, address string) (*connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -163,8 +163,8 @@ func (c *connection) setReadDeadline(limit time.Time) error {
 	return nil
 }
 
-// read reads one frame. A frame that is not JSON gets Op -1 and is skipped later: reading
-// it again would not help.
+// read reads one frame. A frame that is not JSON gets Op -1, so that it is skipped: reading it
+// again would not help.
 func (c *connection) read() (frame, error) {
 	_, data, err := c.conn.ReadMessage()
 	if err != nil {

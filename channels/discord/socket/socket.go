@@ -41,7 +41,7 @@ const (
 type GatewayInfo struct {
 	URL          string
 	SessionsLeft int           // sessions that may still be begun
-	ResetAfter   time.Duration // until SessionsLeft is full again
+	ResetAfter   time.Duration // the time until SessionsLeft is full again
 	AtOnce       int           // sessions that may be begun within five seconds
 }
 
@@ -66,7 +66,8 @@ type Config struct {
 }
 
 const (
-	// Longest wait between attempts, so that people are heard soon after an outage.
+	// maxReconnectWait is the longest wait between attempts to connect, short enough that people
+	// are heard soon after an outage.
 	maxReconnectWait = 5 * time.Second
 	// stableAfter is how long a connection must have lasted for the waits between
 	// attempts to start small again.
@@ -83,21 +84,21 @@ type Socket struct {
 	nextSessionAt time.Time      // when the next session may be begun
 	atOnce        int            // sessions that may be begun in sessionInterval
 	wait          backoff.Series // grows between attempts to connect
-	outageLogged  bool           // an outage was logged
+	outageLogged  bool           // whether the present outage was logged
 }
 
 // A session is what the gateway needs to resume the stream of events where a connection
 // broke off.
 type session struct {
 	id  string
-	url string // where it is resumed
-	seq int64  // number of the last event
+	url string // the address at which it is resumed
+	seq int64  // the number of the last event
 }
 
 // New makes a Socket. It opens no connection yet.
 func New(c Config) *Socket { return &Socket{Config: c, atOnce: 1} }
 
-// Run keeps a connection open until ctx is done, and then returns nil. Its error is a
+// Run keeps a connection open until ctx is done, and then returns nil. It fails only with a
 // *channels.SendError of kind Stop: Discord refuses the account, or what it asks for.
 func (s *Socket) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
@@ -138,8 +139,8 @@ func (s *Socket) pauseBeforeReconnect(ctx context.Context, err error) bool {
 	return backoff.Sleep(ctx, max(wait, atLeast))
 }
 
-// connect opens a connection and serves it until it ends. Its error is a
-// *channels.SendError if no connection could be opened.
+// connect opens a connection and serves it until it ends. It fails with a *channels.SendError if no
+// connection could be opened.
 func (s *Socket) connect(ctx context.Context) error {
 	address := s.session.url
 	if address == "" {
@@ -163,8 +164,8 @@ func (s *Socket) connect(ctx context.Context) error {
 	return c.serve(ctx, s)
 }
 
-// findGateway asks Discord for the gateway's address, and fails if no more sessions may be
-// begun for now. Its error is a *channels.SendError.
+// findGateway asks Discord for the gateway's address. It fails with a *channels.SendError, also if
+// no more sessions may be begun for now.
 func (s *Socket) findGateway(ctx context.Context) (GatewayInfo, error) {
 	entry, err := s.FindGateway(ctx)
 	if err != nil {

@@ -25,10 +25,11 @@ type parseState struct {
 	block ast.Node
 	marks int
 
-	emojiEnd int // position in the text behind the last emoji
+	emojiEnd int // the position in the text right after the last emoji
 }
 
-// A boundedParser is an inline parser that parses no more marks in a block that has mostMarks.
+// A boundedParser is an inline parser that parses no further marks in a block once it has found
+// mostMarks.
 type boundedParser struct{ parser.InlineParser }
 
 // Parse implements parser.InlineParser: it counts the mark, and parses it unless the block
@@ -52,7 +53,7 @@ func (b boundedParser) Parse(parent ast.Node, block text.Reader, pc parser.Conte
 	return b.InlineParser.Parse(parent, block, pc)
 }
 
-// CloseBlock implements parser.CloseBlocker: it passes the call on.
+// CloseBlock implements parser.CloseBlocker: it passes the call on to the parser that is bounded.
 func (b boundedParser) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
 	if c, ok := b.InlineParser.(parser.CloseBlocker); ok {
 		c.CloseBlock(parent, block, pc)

@@ -6,8 +6,8 @@ import "strings"
 const MostLink = 2000
 
 const (
-	mostNested = 16 // levels of lists and quotes within each other
-	mostIndent = 64 // columns before the text of a line
+	mostNested = 16 // how many levels of lists and quotes there may be within each other
+	mostIndent = 64 // how many columns of indentation a line's text may have
 )
 
 // escapeCostly escapes what no person writes and what would cost the parser time that grows with
@@ -48,8 +48,8 @@ func escapeCostly(md string) string {
 // leadingSpace returns how many spaces and tabs a text begins with.
 func leadingSpace(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
 
-// tooDeep returns the position in a line where the nesting or the indentation is too deep,
-// or -1.
+// tooDeep returns the byte position in a line where the nesting or the indentation becomes too
+// deep; -1 if it does not.
 func tooDeep(line string) int {
 	nested, spaces := 0, 0
 	for i := 0; i < len(line); i++ {

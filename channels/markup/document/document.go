@@ -39,29 +39,29 @@ const (
 	Heading
 	CodeBlock
 	Table
-	Record // a row of a table, shown as lines; Parse makes none
+	Record // a row of a table, shown as a line for each cell; Parse makes none, but package markup does
 	Rule
 )
 
 // A Block is a part of a text that the splitter avoids cutting.
 type Block struct {
 	Kind  Kind
-	Spans []Span   // of a paragraph or heading
-	Lines []string // of a code block
-	Info  string   // of a code block: its language
-	Level int      // of a heading
+	Spans []Span   // its text, for a paragraph or heading
+	Lines []string // its lines, for a code block
+	Info  string   // its language, for a code block; "" if none is named
+	Level int      // its level, for a heading
 
-	Head   []Cell // of a table: its first row, with the names of the columns
+	Head   []Cell // for a table: its first row, with the names of the columns
 	Rows   [][]Cell
 	Align  []Align
-	Widths []int // of a table: the widths of its columns, if this is only a part of the table
+	Widths []int // for a table of which this is only a part: the widths of its columns
 
-	Fields  []Field // of a record
-	AsTable *Block  // of a whole record: a table with only this row
+	Fields  []Field // for a record: its cells with the names of their columns
+	AsTable *Block  // for a whole record: a table with only this row
 
 	Within *Container // the innermost quote or list item around it; nil at the top level
-	Indent string     // goes before its lines and the marks of quotes; text has the indent of its item as a span
-	Gap    bool       // an empty line precedes it
+	Indent string     // what goes before its lines and before the marks of quotes; a text has the indent of its list item as a span
+	Gap    bool       // whether an empty line precedes it
 }
 
 // A Cell is one field of a table.
@@ -88,13 +88,13 @@ const (
 type Container struct {
 	In     *Container // the container around it
 	List   *List      // the list whose item it is; nil for a quote
-	Number int        // of an item of an ordered list
+	Number int        // the number of an item, in an ordered list
 }
 
 // A List is a list to which items belong.
 type List struct {
 	Ordered bool
-	Tight   bool // its items are lines, not paragraphs
+	Tight   bool // whether its items are lines that follow one another, without empty lines between them
 }
 
 // Quotes returns how many quotes are around a block.

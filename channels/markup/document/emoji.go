@@ -46,7 +46,7 @@ func ReadEmoji(before rune, s string) (name, character string, ok bool) {
 	return name, character, ok
 }
 
-// nameEnd returns the position of the colon behind a name, 0 if there is none.
+// nameEnd returns the byte position of the colon that ends a name; 0 if there is none.
 func nameEnd(s string) int {
 	if s == "" || s[0] != ':' {
 		return 0
@@ -96,7 +96,8 @@ type emoji struct {
 	name, character string
 }
 
-// Kind implements ast.Node: it pretends to be a string.
+// Kind implements ast.Node: it returns the kind of a string, so that other code treats the emoji as
+// one.
 func (*emoji) Kind() ast.NodeKind { return ast.KindString }
 
 // Dump implements ast.Node, for debugging.

@@ -62,8 +62,8 @@ func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node 
 	return formula
 }
 
-// formulaEnd returns the position in a line of the end of a formula, or -1. An end behind
-// another backslash does not count.
+// formulaEnd returns the byte position in a line at which the end mark of a formula begins; -1 if
+// there is none. An end mark after another backslash does not count.
 func formulaEnd(line, end []byte) int {
 	for at := 0; ; {
 		i := bytes.Index(line[at:], end)

@@ -184,10 +184,10 @@ func isLink(target string) bool {
 	return false
 }
 
-// linkTarget returns the target of a link that was written like this.
+// linkTarget returns the target of a link from the way in which it is written in the text.
 func linkTarget(written []byte) string { return percentEncode(Unescape(string(written))) }
 
-// unsafe are characters that may end a link where it is written.
+// unsafe are characters that may end a link where it is written in a text.
 const unsafe = " <>\"`|\\"
 
 // percentEncode percent-encodes the characters that may not stand in a link's target, as browsers

@@ -16,10 +16,10 @@ type tree struct {
 	blocks []Block
 
 	within *Container // the innermost quote or list item around the next block
-	indent string     // indent of the lines of the present list item
+	indent string     // the indent of the lines of the present list item
 	first  string     // what goes before the item's first line instead of indent
-	outer  string     // indent of what contains the outermost quote
-	gap    bool       // an empty line precedes the next block
+	outer  string     // the indent of what contains the outermost quote
+	gap    bool       // whether an empty line precedes the next block
 }
 
 // walkBlocks appends the blocks inside a node.

@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// What Slack accepts: the length of a section's text, in UTF-16 units; the blocks of
-	// a view; and the length of a title.
+	// maxSectionUnits is the longest text of a section that Slack accepts, in UTF-16 units;
+	// maxBlocks is how many blocks a view may have, and maxTitle how many characters of a title are
+	// sent.
 	maxSectionUnits = 3000
 	maxBlocks       = 100
 	maxTitle        = 60 // Slack accepts more, and shows less
@@ -30,15 +31,14 @@ const (
 	retryRefusedAfter = 6 * time.Hour
 )
 
-// A Desk shows the app's home, panes and the status of threads. Its function call makes
-// one call of Slack's API, in bounded time, and returns its error as a
-// *channels.SendError.
+// A Desk shows the app's home, the assistant panes and the status of threads. Its function call
+// makes one call of Slack's API, in bounded time, and returns its error as a *channels.SendError.
 type Desk struct {
 	api  *slackgo.Client
 	call func(ctx context.Context, do func(context.Context) error) error
 
 	mu      sync.Mutex
-	refused map[string]time.Time // since when a workspace refuses a method
+	refused map[string]time.Time // by method: since when the workspace refuses it
 	working map[place]time.Time  // threads whose status says that the bot is at work, and until when
 }
 
@@ -80,8 +80,7 @@ func (d *Desk) SuggestPrompts(ctx context.Context, chat, thread, title string, p
 	})
 }
 
-// SetTitle titles a pane's conversation by the first words of said, the message that began
-// it.
+// SetTitle titles the conversation in a pane by the first words of said, the message that began it.
 func (d *Desk) SetTitle(ctx context.Context, chat, thread, said string) error {
 	title := markup.OneLine(said, maxTitle)
 	if title == "" {
@@ -118,8 +117,8 @@ func (d *Desk) NoteSent(chat, thread string) {
 	delete(d.working, place{chat, thread})
 }
 
-// ClearStatus removes the status from a thread in which the bot has edited a message,
-// because Slack does not remove it then.
+// ClearStatus removes the status from a thread in which the bot has edited a message: Slack removes
+// it by itself only when the bot posts one.
 func (d *Desk) ClearStatus(ctx context.Context, chat, thread string) error {
 	d.mu.Lock()
 	until, shown := d.working[place{chat, thread}]
@@ -138,9 +137,9 @@ func (d *Desk) setStatus(ctx context.Context, chat, thread, status string) error
 	})
 }
 
-// callUnlessRefused makes a call, unless the app was refused that method lately: it was
-// made with an older manifest, or has the feature switched off. That a thread is not a
-// pane's says nothing about the method.
+// callUnlessRefused makes a call of that method, unless Slack refused the method to the app lately:
+// the app was made with an older manifest, or has the feature switched off. A refusal because the
+// thread is not a pane's does not count.
 func (d *Desk) callUnlessRefused(ctx context.Context, method string, do func(context.Context) error) error {
 	d.mu.Lock()
 	spared := time.Since(d.refused[method]) < retryRefusedAfter

@@ -38,9 +38,9 @@ const (
 // A Delivery is the content of one request.
 type Delivery struct {
 	Kind    string
-	Payload json.RawMessage // in the form in which a socket would deliver it
+	Payload json.RawMessage // the content in the form in which a socket would deliver it
 	Retry   int             // the number of the repetition; 0 for the first attempt
-	acked   chan any        // gets what Slack is to show, once
+	acked   chan any        // gets once what Slack is to show
 }
 
 // Ack acknowledges the Delivery, and says what Slack is to show to the person at once; nil
@@ -58,7 +58,7 @@ type Handler struct {
 	// Deliveries receives the contents of requests. While nobody receives from it,
 	// requests are turned away.
 	Deliveries chan<- Delivery
-	Now        func() time.Time // nil: time.Now
+	Now        func() time.Time // the clock; nil means time.Now
 }
 
 // ServeHTTP checks one request's signature, hands its content over, and answers it.
@@ -141,8 +141,8 @@ func (h *Handler) signatureProblem(r *http.Request, body []byte) string {
 // errUnreadable is the error of a request that has none of the forms of Slack's requests.
 var errUnreadable = errors.New("this is no request of Slack's: want an event, an interaction or a command")
 
-// readRequest reads a request whose signature is right: either a Delivery or, if it is not
-// "", a challenge that is to be sent back.
+// readRequest reads a request whose signature is right. It returns a Delivery or, if challenge is
+// not "", the text that Slack wants to get back to see that the address is the app's.
 func readRequest(r *http.Request, body []byte) (d Delivery, challenge string, err error) {
 	d = Delivery{acked: make(chan any, 1)}
 	d.Retry, _ = strconv.Atoi(r.Header.Get("X-Slack-Retry-Num")) // the first attempt has no such header

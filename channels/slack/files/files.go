@@ -89,7 +89,7 @@ func New(api, token string, client *http.Client) (*Fetcher, error) {
 	return &Fetcher{api: at, token: token, http: client}, nil
 }
 
-// Fetch opens a file of at most most bytes; see channels.Fetcher.
+// Fetch opens a file, of which at most `most` bytes may be read; see channels.Fetcher.
 func (f *Fetcher) Fetch(ctx context.Context, a bus.Attachment, most int64) (io.ReadCloser, error) {
 	if a.Size > most {
 		return nil, channels.ErrTooLarge
@@ -130,8 +130,8 @@ func (f *Fetcher) trusts(at *url.URL) bool {
 	return at.Scheme == "https" && at.Port() == "" && (host == "slack.com" || strings.HasSuffix(host, ".slack.com") || strings.HasSuffix(host, ".slack-files.com"))
 }
 
-// answerError returns the error that an answer stands for; nil if the answer is the file.
-// To a bot that may not read the file Slack answers with its page for signing in.
+// answerError returns the error that an answer means; nil if the answer is the file. To a bot that
+// may not read the file Slack answers with its page for signing in.
 func answerError(resp *http.Response, a bus.Attachment) error {
 	shown, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	code := "http_" + strconv.Itoa(resp.StatusCode)

@@ -31,11 +31,11 @@ type Action struct {
 	Kind     Kind
 	ID       string // the same each time Slack delivers it
 	User     string
-	Username string // "" if Slack does not give it
+	Username string // the user's name; "" if Slack does not give it
 	Chat     string
 	Thread   string    // the thread of the message that has the button, or is asked about
-	Message  string    // the ts of that message
-	At       time.Time // zero if Slack does not give it
+	Message  string    // the ts of the message that has the button, or is asked about
+	At       time.Time // when it happened; zero if Slack does not give it
 	// Says is the text that the button stands for, or the words behind the command, with
 	// references in Slack's form.
 	Says string

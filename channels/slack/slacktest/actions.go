@@ -14,8 +14,8 @@ const (
 	slashCommands = "slash_commands"
 )
 
-// Command gives the app's slash command as that user, and returns the id of the envelope.
-// Slack sends it once.
+// Command lets a user give the app's slash command, and returns the id of the envelope in which it
+// is delivered. Slack sends it once.
 func (s *Server) Command(channel, user, text string) (envelope string) {
 	trigger := s.newTS()
 	return s.announceAction(slashCommands, map[string]any{
@@ -25,8 +25,8 @@ func (s *Server) Command(channel, user, text string) (envelope string) {
 	})
 }
 
-// Ask chooses the shortcut with that callback id at a message, as that user, and returns
-// the id of the envelope. Slack sends it once.
+// Ask lets a user choose the shortcut with that callback id at a message, and returns the id of the
+// envelope in which it is delivered. Slack sends it once.
 func (s *Server) Ask(channel, user, ts, callback string) (envelope string) {
 	s.mu.Lock()
 	m := s.find(channel, ts)

@@ -176,7 +176,7 @@ func withEmojiNames(text string) string {
 	return strings.NewReplacer("👀", ":eyes:", "✅", ":white_check_mark:", "🎉", ":tada:").Replace(text)
 }
 
-// replies returns the ts of each message's replies. s.mu is held.
+// replies returns the ts of each message's replies. The caller holds s.mu.
 func (s *Server) replies(channel string) map[string][]string {
 	all := map[string][]string{}
 	for _, m := range s.channels[channel] {
@@ -217,7 +217,8 @@ func (s *Server) RefuseMarkdown(on bool) {
 	s.noMarkdown = on
 }
 
-// refusalCode is Message.refusalCode in this workspace.
+// refusalCode returns the code with which this workspace refuses a message; "" if it accepts the
+// message.
 func (s *Server) refusalCode(m *Message) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -291,7 +292,7 @@ func (s *Server) postEphemeral(w http.ResponseWriter, form url.Values) {
 	}
 }
 
-// storeSent stores a message of the bot. s.mu is held.
+// storeSent stores a message of the bot. The caller holds s.mu.
 func (s *Server) storeSent(m *Message) Message {
 	s.store(m)
 	if p := s.panes[m.Channel+" "+m.Thread]; p != nil {

@@ -18,7 +18,7 @@ const (
 	// mostTogether that of all its blocks.
 	mostMarkdown = 12000
 	mostTogether = 13200
-	mostRows     = 100 // of the one table that a message may have
+	mostRows     = 100 // the most rows of the one table that a message may have
 	mostColumns  = 20
 	mostInRow    = 25
 	mostLabel    = 75
@@ -58,13 +58,13 @@ type block struct {
 	} `json:"elements"`
 }
 
-// A blockText is the text of a block: an object, or, of a markdown block, a string.
+// A blockText is the text of a block. In JSON it is an object or, for a markdown block, a string.
 type blockText struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler for both forms.
+// UnmarshalJSON implements json.Unmarshaler: it reads an object or a string.
 func (t *blockText) UnmarshalJSON(data []byte) error {
 	if data[0] == '"' {
 		return json.Unmarshal(data, &t.Text)
@@ -83,7 +83,7 @@ func (l layout) markdown() (texts []string) {
 	return texts
 }
 
-// changed returns a layout changed by a call. What the call does not name stays.
+// changed returns the layout after a call has changed it. What the call does not name stays.
 func (l layout) changed(form url.Values) layout {
 	l.broken = false
 	if form.Has("blocks") {
@@ -191,7 +191,8 @@ func tablesOf(text string) (tables [][]string) {
 	return tables
 }
 
-// shown returns the text that people see in place of text, and the buttons.
+// shown returns the text that people see, which is that of the blocks if there are any and else
+// text, and the buttons.
 func (l layout) shown(text string) (string, []Button) {
 	var sections []string
 	var buttons []Button
@@ -230,8 +231,8 @@ func (s *Server) PressButton(channel, user, ts, label string) (envelope string) 
 	return s.Press(channel, user, ts, b)
 }
 
-// Press presses a button as that user, even if the message no longer has it: the user's
-// app may not have shown an edit yet.
+// Press lets a user press a button, even if the message no longer has it: the user's app may not
+// have shown an edit yet.
 func (s *Server) Press(channel, user, ts string, b Button) (envelope string) {
 	s.mu.Lock()
 	m := s.find(channel, ts)

@@ -7,8 +7,8 @@ import (
 	"net/http/httptest"
 )
 
-// An Act handles a call in place of the server. Handler do is the server's own handling:
-// an act may leave it out, or let it write to a recorder.
+// An Act handles a call in place of the server. do is the server's own handling: an act may leave
+// it out, or let it write to a recorder.
 type Act func(w http.ResponseWriter, r *http.Request, do http.Handler)
 
 // A fault is an Act that is ordered for future calls.
@@ -18,15 +18,15 @@ type fault struct {
 	act             Act
 }
 
-// An orders holds the ordered faults, and how often each method was called.
+// An orders keeps the ordered faults, and how often each method was called.
 type orders struct {
 	faults []*fault
 	calls  map[string]int
 }
 
-// Fail orders act for the next calls of a method ("" is every one) to a channel ("" is
-// every one; of users.info it is the user), as many as times; with 0 until ClearFaults. Of
-// several faults that fit a call the first one applies.
+// Fail orders act for the next calls of a method ("" means every method) to a channel ("" means
+// every channel; for users.info it is the user): for as many as times says, or with 0 until
+// ClearFaults. Of several faults that fit a call the first one applies.
 func (s *Server) Fail(method, channel string, times int, act Act) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +65,8 @@ func Refuse(code string) Act {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { writeError(w, code) }
 }
 
-// Limit returns an Act that answers that the call may be repeated after some seconds.
+// Limit returns an Act that answers that the call was refused by the rate limit and may be repeated
+// after that many seconds.
 func Limit(seconds string) Act {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Retry-After", seconds)

@@ -15,20 +15,20 @@ import (
 	"time"
 )
 
-// A hook delivers by requests to one address. It makes the requests of one channel one
-// after another, each until it is answered with 200, without the pauses of minutes that
+// A hook delivers events to the app by requests to one address. It makes the requests of one
+// channel one after another, each until it is answered with 200, without the pauses of minutes that
 // Slack makes. Slack promises no order; here it is the order in which things happened.
 type hook struct {
 	url, secret string
 	client      *http.Client
-	ctx         context.Context // ends with the hook
+	ctx         context.Context // done when the hook ends
 	running     sync.WaitGroup
 	acked       func(id string, shown json.RawMessage) // records an acknowledgement
 	isForgotten func(id string) bool
 
 	mu     sync.Mutex
 	paused chan struct{}          // closed when requests go on; nil while they do
-	lines  map[string][]*envelope // by channel: envelopes to deliver
+	lines  map[string][]*envelope // by channel: the envelopes that are to be delivered
 }
 
 // hookPause is the time between two attempts.

@@ -15,12 +15,12 @@ type Message struct {
 	Channel string `json:"channel"`
 	Thread  string `json:"thread,omitempty"`
 	User    string `json:"user"`
-	Text    string `json:"text"` // as it was sent, in mrkdwn
+	Text    string `json:"text"` // the text as it was sent, in mrkdwn
 	Key     string `json:"key,omitempty"`
 	File    string `json:"file,omitempty"` // the file's name
 	Data    []byte `json:"-"`
-	Calls   bool   `json:"calls"`   // it notifies everybody
-	Unfurls bool   `json:"unfurls"` // links show previews
+	Calls   bool   `json:"calls"`   // whether the message notifies everybody
+	Unfurls bool   `json:"unfurls"` // whether links show previews
 	Edits   int    `json:"edits,omitempty"`
 	// Changed is when the text was last changed.
 	Changed time.Time `json:"changed"`
@@ -33,7 +33,7 @@ type Message struct {
 	// Streaming is true while the message may grow; To is the user for whom it was begun.
 	Streaming bool   `json:"streaming,omitempty"`
 	Cards     []Card `json:"cards,omitempty"`
-	chunked   bool   // it grows by chunks
+	chunked   bool   // whether it grows by chunks, and not by text alone
 	To        string `json:"to,omitempty"`
 	blocks    layout
 	more      map[string]any
@@ -64,7 +64,7 @@ func (s *Server) Post(channel, user string, fields map[string]any) string {
 	return put.TS
 }
 
-// store gives a message its ts and keeps it. s.mu is held.
+// store gives a message its ts and keeps it. The caller holds s.mu.
 func (s *Server) store(m *Message) {
 	s.lastTS = max(s.lastTS+1, time.Now().UnixMicro())
 	m.TS = fmt.Sprintf("%d.%06d", s.lastTS/1e6, s.lastTS%1e6)
@@ -122,7 +122,7 @@ func (s *Server) Sent(channel string) []Message {
 	return s.sent(channel)
 }
 
-// sent is Sent for callers that hold s.mu.
+// sent does what Sent does, for callers that hold s.mu.
 func (s *Server) sent(channel string) []Message {
 	sent := []Message{}
 	for _, m := range s.channels[channel] {
@@ -183,7 +183,7 @@ func (s *Server) Whispers() []Whisper {
 	return slices.Clone(s.whispers)
 }
 
-// find returns the message with that ts; nil if there is none. s.mu is held.
+// find returns the message with that ts; nil if there is none. The caller holds s.mu.
 func (s *Server) find(channel, ts string) *Message {
 	for _, m := range s.channels[channel] {
 		if m.TS == ts {

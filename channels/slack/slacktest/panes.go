@@ -21,7 +21,7 @@ type Prompt struct {
 // A Pane is the thread that a user opens beside a channel.
 type Pane struct {
 	Title    string
-	Above    string // the title above the prompts
+	Above    string // the title that stands above the prompts
 	Prompts  []Prompt
 	Statuses []string // every status that was set, in order
 	// Status is the status that is shown. A message of the bot removes it, an edit does

@@ -24,7 +24,7 @@ import (
 // The ids of the bot and of its workspace.
 const (
 	Team  = "T0TEAM"
-	Bot   = "U0PARLEY" // its user
+	Bot   = "U0PARLEY" // the bot's user
 	botID = "B0PARLEY"
 )
 
@@ -34,7 +34,7 @@ type User struct {
 	Name     string
 	Guest    bool
 	Bot      bool
-	Stranger bool // from a connected workspace
+	Stranger bool // whether the user is from a connected workspace
 	TZ       string
 }
 
@@ -55,13 +55,13 @@ type Server struct {
 	address   string              // the server's own URL
 	reactions map[string][]string // reactions by channel and ts
 	whispers  []Whisper
-	lastTS    int64         // in microseconds
+	lastTS    int64         // the last ts that was given, in microseconds
 	wake      chan struct{} // closed when the bot sends a message
-	scopes    []string      // the scopes of the bot's token; nil is all
+	scopes    []string      // the scopes of the bot's token; nil means all
 	members   map[string][]string
 	absent    map[string]bool   // channels that the bot is not in
 	homes     map[string]string // what each user sees in the app's home
-	panes     map[string]*Pane  // by channel and thread
+	panes     map[string]*Pane  // the panes by channel and thread
 	// noMarkdown is true while the workspace refuses markdown blocks.
 	noMarkdown bool
 }

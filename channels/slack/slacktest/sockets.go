@@ -25,7 +25,7 @@ type sockets struct {
 
 	mu      sync.Mutex
 	open    []*socket
-	turn    int // counts deliveries, to choose the sockets in turn
+	turn    int // counts deliveries, so that the sockets are used in turn
 	frozen  bool
 	lastID  int
 	acks    int
@@ -43,7 +43,7 @@ type socket struct {
 	out      chan []byte
 	gone     chan struct{} // closed when nothing will be written any more
 	goneOnce sync.Once
-	mute     atomic.Bool // it answers pings and delivers nothing
+	mute     atomic.Bool // whether it answers pings but delivers nothing
 }
 
 // An envelope holds an event or an action until it is acknowledged.
@@ -182,7 +182,7 @@ func (s *sockets) enqueue(kind, chat string, payload json.RawMessage) string {
 	return e.id
 }
 
-// deliver sends an envelope over the socket whose turn it is. s.mu is held.
+// deliver sends an envelope over the socket whose turn it is. The caller holds s.mu.
 func (s *sockets) deliver(e *envelope) {
 	if e.timer != nil {
 		e.timer.Stop()
@@ -335,7 +335,8 @@ func (s *Server) Disconnect(reason string, grace time.Duration) {
 	}
 }
 
-// Freeze holds envelopes back; with false they are sent over the open sockets.
+// Freeze holds envelopes back if on is true; if it is false, those held back are sent over the open
+// sockets.
 func (s *Server) Freeze(on bool) {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()

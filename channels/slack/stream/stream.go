@@ -25,12 +25,12 @@ const (
 	// maxTextBytes is the longest text of a stream, in bytes. It is less than the 12,000
 	// characters that Slack accepts.
 	maxTextBytes = 11000
-	// maxAge is less than the five minutes after which Slack ends a stream. After
-	// forgetAfter it has certainly ended.
+	// maxAge is how long a stream is used, less than the five minutes after which Slack ends it.
+	// After forgetAfter Slack has certainly ended it.
 	maxAge      = 4 * time.Minute
 	forgetAfter = 15 * time.Minute
-	// startEvery and startBurst keep within the roughly 20 starts a minute, and as many
-	// ends, that Slack allows in a workspace.
+	// startEvery and startBurst limit how many streams are begun: Slack allows roughly 20 starts a
+	// minute, and as many ends, in a workspace.
 	startEvery = 4 * time.Second
 	startBurst = 4
 )
@@ -48,17 +48,17 @@ type Streams struct {
 	mu           sync.Mutex
 	open         map[string]*stream // streams that this process has begun and not ended, by the message's ts
 	refused      time.Time          // since when the workspace refuses streams
-	cardsRefused time.Time          // since when it refuses cards in them
-	startsRestAt time.Time          // when the limit of starts would be wholly free again
+	cardsRefused time.Time          // since when the workspace refuses cards in streams
+	startsRestAt time.Time          // when the limit of startEvery would be wholly free again
 }
 
 // A stream is a growing message that this process has begun and not ended.
 type stream struct {
 	began        time.Time
-	withoutCards bool            // tools are shown as text
+	withoutCards bool            // whether tools are shown as text, because the workspace refuses cards
 	shown        channels.Growth // what the message shows so far
 	length       int
-	ended        bool // nothing more is appended; the message is to be ended
+	ended        bool // whether nothing more is appended, so that the message is to be ended
 }
 
 // An addition is what is appended to a stream in one call.
@@ -79,8 +79,8 @@ func New(api *slackgo.Client, call func(ctx context.Context, do func(context.Con
 	return &Streams{api: api, call: call, open: map[string]*stream{}}
 }
 
-// Start begins a growing message and returns its ts; "" if an ordinary message is to be
-// sent instead. After an error it is unknown whether the message was begun.
+// Start begins a growing message that shows g and returns its ts; "" if an ordinary message is to
+// be sent instead. After an error nobody knows whether the message was begun.
 func (s *Streams) Start(ctx context.Context, at Place, g channels.Growth) (ts string, err error) {
 	one := &stream{withoutCards: s.refusesCards()}
 	more, ok := one.nextAddition(g)
@@ -163,9 +163,8 @@ func (s *Streams) recordRefusal(fault *channels.SendError) {
 	}
 }
 
-// Append lets a message grow to g. It returns false if that is impossible, so that the
-// message must be stopped and continued by edits. An error means that the call may be
-// repeated.
+// Append lets a message grow until it shows g. It returns false if that is impossible, so that the
+// message must be stopped and continued by edits. An error means that the call may be repeated.
 func (s *Streams) Append(ctx context.Context, chat, ts string, g channels.Growth) (grown bool, err error) {
 	s.mu.Lock()
 	one := s.open[ts]
@@ -224,8 +223,8 @@ func (s *Streams) End(ctx context.Context, chat, ts string) error {
 	return nil
 }
 
-// nextAddition returns what must be appended so that the stream shows g; false if a stream
-// cannot show it.
+// nextAddition returns what must be appended so that the stream shows g; false if the stream cannot
+// show it: it is too old or would be too long, or text that it shows has changed.
 func (s *stream) nextAddition(g channels.Growth) (more addition, ok bool) {
 	shown, text := withoutMentions(s.shown.Text), withoutMentions(g.Text)
 	switch {

@@ -12,7 +12,7 @@ import (
 const (
 	mostButtons   = 100
 	mostInRow     = 8
-	mostPressData = 64 // bytes
+	mostPressData = 64 // the most bytes of data of a button
 	mostPressText = 200
 )
 
@@ -25,8 +25,8 @@ type Button struct {
 // A Press records how the bot answered a press of a button.
 type Press struct {
 	Answered bool
-	Text     string // text that the person who pressed is shown
-	Alert    bool   // in a window
+	Text     string // the text that is shown to the person who pressed
+	Alert    bool   // whether the text is shown in a window
 }
 
 // parseButtons reads the keyboard of a call, and refuses what Telegram refuses.
@@ -85,9 +85,8 @@ func (s *Server) PressButton(chat, user int64, message int, label string) string
 	return s.Press(chat, user, message, data, fields)
 }
 
-// Press presses a button with that data as that user, even if the message no longer has
-// it: the user's app may not have shown an edit yet. The fields are added to the message
-// of the update.
+// Press lets a user press a button with that data, even if the message no longer has it: the user's
+// app may not have shown an edit yet. fields are added to the message in the update.
 func (s *Server) Press(chat, user int64, message int, data string, fields map[string]any) string {
 	shown := s.messageJSON(chat, message)
 	maps.Copy(shown, fields)

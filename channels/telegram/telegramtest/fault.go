@@ -26,21 +26,21 @@ const (
 
 // A Fault is ordered for future calls.
 type Fault struct {
-	Method string // "" is every one
-	Chat   int64  // 0 is every one
-	Times  int    // 0 is until ClearFaults
+	Method string // the method that fails; "" means every one
+	Chat   int64  // the chat to which calls fail; 0 means every one
+	Times  int    // how many calls fail; 0 means all until ClearFaults
 	Act    Act
-	Delay  time.Duration // before anything else
+	Delay  time.Duration // how long the call is held up before anything else
 
 	// The following fields belong to Refuse.
 	Status      int
 	Description string
-	RetryAfter  int // seconds
+	RetryAfter  int // in seconds
 	// Limit, if set, returns for each call after how many seconds it may be repeated. A
 	// call for which it returns 0 is let through.
 	Limit     func() int
 	MigrateTo int64  // the chat's new id
-	Raw       string // instead of an answer of the Bot API
+	Raw       string // what is sent instead of an answer of the Bot API
 }
 
 // Fail orders a fault. Of several faults that fit a call the first one applies.
@@ -78,8 +78,8 @@ func (s *Server) countCall(method string, chat int64) *Fault {
 	return nil
 }
 
-// actBefore does what a fault does instead of the call; true if the call is not to be
-// carried out.
+// actBefore does what a fault does before the call is carried out; true if the call is not to be
+// carried out at all.
 func (f *Fault) actBefore(w http.ResponseWriter, r *http.Request) bool {
 	if f == nil {
 		return false
@@ -119,7 +119,7 @@ func (f *Fault) actBefore(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// actAfter does what a fault does instead of the answer; true if nothing is to be
+// actAfter does what a fault does after the call was carried out; true if the call is not to be
 // answered.
 func (f *Fault) actAfter(w http.ResponseWriter, r *http.Request) bool {
 	if f == nil {
@@ -151,7 +151,7 @@ func cut(w http.ResponseWriter) {
 // A sayRequest is the body of the control path say.
 type sayRequest struct {
 	Chat int64  `json:"chat"`
-	User int64  `json:"user"` // left out: the same number as the chat's
+	User int64  `json:"user"` // if left out, the same number as the chat's
 	Text string `json:"text"`
 }
 

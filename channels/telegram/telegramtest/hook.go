@@ -20,7 +20,7 @@ const hookPause = 20 * time.Millisecond
 type hook struct {
 	url, secret string
 	client      *http.Client
-	ctx         context.Context // ends with the hook
+	ctx         context.Context // done when the hook ends
 	end         context.CancelFunc
 	running     sync.WaitGroup
 	busy        map[string]bool // lines of updates with a request in progress, by lineKey
@@ -103,7 +103,7 @@ func (s *Server) EndWebhook() {
 	}
 }
 
-// stopHook ends the delivery by requests. s.mu is held.
+// stopHook ends the delivery by requests. The caller holds s.mu.
 func (s *Server) stopHook() {
 	if s.hook != nil {
 		s.hook.end()

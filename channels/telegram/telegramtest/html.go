@@ -9,9 +9,9 @@ import (
 
 // What Telegram accepts in one message.
 const (
-	mostUnits   = 4096    // of a text, in UTF-16 units without its tags
-	mostCaption = 1024    // the same for the text beside a file
-	mostRaw     = 1 << 15 // bytes before the tags are read
+	mostUnits   = 4096    // the most UTF-16 units of a text, without its tags
+	mostCaption = 1024    // the most UTF-16 units of the text beside a file, without its tags
+	mostRaw     = 1 << 15 // the most bytes of a text with its tags
 	// mostEntities is how many pieces of a text can be formatted. Further ones are left
 	// unformatted without an error.
 	mostEntities = 100
@@ -33,7 +33,7 @@ func units(s string) int {
 type hypertext struct {
 	text     string
 	entities int
-	weight   int // of the entities, in bytes
+	weight   int // the size of the entities together, in bytes
 }
 
 // readHTML decodes Telegram's HTML.

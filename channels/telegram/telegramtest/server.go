@@ -27,15 +27,15 @@ type Message struct {
 	Chat    int64     `json:"chat"`
 	Thread  int       `json:"thread,omitempty"`
 	ReplyTo int       `json:"reply_to,omitempty"`
-	Text    string    `json:"text"` // without tags
-	Raw     string    `json:"raw"`  // as it was sent
+	Text    string    `json:"text"` // the text without tags
+	Raw     string    `json:"raw"`  // the text as it was sent
 	Mode    string    `json:"mode,omitempty"`
 	At      time.Time `json:"at"`
 	// Edited is when the text was last replaced, and Earlier are the texts before,
 	// oldest first.
 	Edited  time.Time `json:"edited,omitzero"`
 	Earlier []string  `json:"earlier,omitempty"`
-	File    *File     `json:"file,omitempty"` // Text is its caption
+	File    *File     `json:"file,omitempty"` // the file, if the message has one; then Text is its caption
 	// Entities is how many pieces of the text are formatted, and Unformatted how many
 	// more should have been: Telegram leaves these out without an error.
 	Entities    int      `json:"entities,omitempty"`
@@ -66,15 +66,15 @@ type Server struct {
 	calls          map[string]int
 	lastID         int64 // the id of the last update
 	sends          int
-	presses        map[string]*Press    // by their ids
+	presses        map[string]*Press    // presses of buttons, by their ids
 	files          map[string][]byte    // files that users have sent, by their ids
 	allowedUpdates string               // the kinds of updates that the bot asked for last
-	unconfirmed    []update             // not confirmed
-	pollCount      int                  // polls begun; every poll but the last one is superseded
+	unconfirmed    []update             // the updates that no poll has confirmed
+	pollCount      int                  // how many polls have begun; a new poll ends the one before
 	wakePoll       chan struct{}        // closed when an update is added or another poll begins
 	hook           *hook                // delivers in place of polls; nil while there is none
-	menus          map[string][]Command // by scope
-	hearsGroups    atomic.Bool          // the bot's privacy mode is off
+	menus          map[string][]Command // the lists of commands, by scope
+	hearsGroups    atomic.Bool          // whether the bot's privacy mode is off, so that it gets all messages of groups
 	closed         bool
 	moved          map[int64]int64 // groups that have become supergroups
 	typedIn        map[int64]int   // by chat: the topic in which the bot was shown to type last; 0 is none
@@ -84,7 +84,8 @@ type Server struct {
 type update struct {
 	id   int64
 	json []byte
-	// The chat, or for presses the person, whose updates are delivered one after another.
+	// lineKey is the chat, or for presses the person, whose updates are delivered one after
+	// another.
 	lineKey string
 }
 
@@ -154,7 +155,7 @@ func (s *Server) QueueUpdate(fields map[string]any) int64 {
 	return s.enqueue(fields)
 }
 
-// enqueue gives an update its id, queues it and wakes the polls. s.mu is held.
+// enqueue gives an update its id, queues it and wakes the polls. The caller holds s.mu.
 func (s *Server) enqueue(fields map[string]any) int64 {
 	s.lastID++
 	u := map[string]any{"update_id": s.lastID}
@@ -168,7 +169,7 @@ func (s *Server) enqueue(fields map[string]any) int64 {
 	return s.lastID
 }
 
-// wakePolls makes the waiting polls check again. s.mu is held.
+// wakePolls makes the waiting polls check again. The caller holds s.mu.
 func (s *Server) wakePolls() {
 	close(s.wakePoll)
 	s.wakePoll = make(chan struct{})
@@ -241,7 +242,7 @@ func (s *Server) AwaitSent(ctx context.Context, chat int64, n int) error {
 	}
 }
 
-// findChat returns a chat, and makes it if it is not known. s.mu is held.
+// findChat returns a chat, and makes it if it is not known. The caller holds s.mu.
 func (s *Server) findChat(id int64) *chat {
 	c := s.chats[id]
 	if c == nil {

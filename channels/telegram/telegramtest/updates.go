@@ -57,8 +57,8 @@ func (s *Server) getUpdates(ctx context.Context, p params) ([]byte, error) {
 	}
 }
 
-// dropConfirmed drops the updates that an offset confirms; a negative offset keeps that
-// many. s.mu is held.
+// dropConfirmed drops the updates that an offset confirms; a negative offset keeps that many of the
+// newest. The caller holds s.mu.
 func (s *Server) dropConfirmed(offset int64) {
 	n := 0
 	if offset < 0 {
@@ -71,7 +71,7 @@ func (s *Server) dropConfirmed(offset int64) {
 	s.unconfirmed = s.unconfirmed[n:]
 }
 
-// firstUpdates returns an answer with the first unconfirmed updates. s.mu is held.
+// firstUpdates returns an answer with the first unconfirmed updates. The caller holds s.mu.
 func (s *Server) firstUpdates(limit int) []byte {
 	out := []byte(`{"ok":true,"result":[`)
 	for i, u := range s.unconfirmed[:min(limit, len(s.unconfirmed))] {

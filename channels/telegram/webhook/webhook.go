@@ -31,7 +31,8 @@ type Delivery struct {
 	answered chan bool
 }
 
-// Answer says whether the update has arrived, and so how the request is answered.
+// Answer says whether the update has arrived, and so whether the request is answered with 200 or
+// with 503.
 func (d Delivery) Answer(arrived bool) {
 	select {
 	case d.answered <- arrived:
