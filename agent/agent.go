@@ -82,8 +82,8 @@ type Config struct {
 	Agents func(ctx context.Context, session string) (Agent, error)
 	// Limits returns the limits on people, as configured now.
 	Limits func() Limits
-	// Asks, if set, lets turns wait for people. If nil, a call that needs an approval is
-	// denied.
+	// Asks, if set, lets turns wait until people have approved a call or answered a
+	// question. If nil, a call that needs an approval is denied.
 	Asks Asks
 	// Deserted, if set, reports whether no person takes part in a session. Such a session
 	// asks no questions, and asks for approvals only at Approvals.To.
@@ -94,7 +94,7 @@ type Config struct {
 	Admit func(ctx context.Context, in bus.Inbound) (*Refusal, error)
 	// Jobs, if set, are the commands that run in the background.
 	Jobs Jobs
-	// Tasks, if set, are handed to sub-agents.
+	// Tasks, if set, lets agents hand tasks to sub-agents. If nil, such calls are denied.
 	Tasks delegation.Tasks
 	// History, if set, keeps the changes that turns make in workspaces.
 	History History
@@ -112,12 +112,13 @@ type Config struct {
 	// it returns nil, failures of sessions are not counted, and the sessions are tried
 	// again.
 	Healthy func(ctx context.Context) error
-	// Warm, if set, keeps sessions in memory between their runs. Whoever erases something
-	// clears it.
+	// Warm, if set, keeps the logs of sessions in memory, for the next time that they are
+	// worked on. Whoever erases something from a log clears it.
 	Warm *warm.Journals
 	// MaxInFlight bounds how many sessions are worked on at once.
 	MaxInFlight int
-	// Drain is how long turns may continue after the context of Run has ended.
+	// Drain is how long turns that run may continue after the context of Worker.Run has
+	// ended. Then they are cut off, and resumed by the next process.
 	Drain time.Duration
 	Log   *slog.Logger
 	// Observer, if set, is called with what happens, for metrics.
@@ -125,8 +126,8 @@ type Config struct {
 	// Audit, if set, writes a record of each call that has a result. When it returns nil,
 	// the record is durable.
 	Audit func(ctx context.Context, r sessions.AuditRecord) error
-	// Point, if set, is called at each line of a turn's protocol. At these places a chaos
-	// test kills the process.
+	// Point, if set, is called before and after each step of a turn, with the step's name.
+	// There a chaos test kills the process.
 	Point func(name string)
 
 	tally *tally.Tally // shared by all sessions, like pace
@@ -146,9 +147,11 @@ type Approvals struct {
 // Asks stores the asks that parked turns wait for, where every channel finds them, and
 // decides which answer counts.
 type Asks interface {
-	// Ready returns why nobody can be asked now; "" if people can be asked.
+	// Ready returns in words, for the model, why nobody can be asked now; "" if people can
+	// be asked.
 	Ready(ctx context.Context) (why string, err error)
-	// Open stores an ask, which expires in time. It may be called again.
+	// Open stores an ask, which ends by itself at ask.Expires. It may be called again with
+	// the same ask.
 	Open(ctx context.Context, ask bus.Ask) error
 	// Answer gives an answer to an ask. Once an answer counts, or the ask has expired, the
 	// session gets mail of the kind Decided. Errors are bus.ErrNoAsk, ErrMayNotAnswer,
@@ -158,7 +161,8 @@ type Asks interface {
 	// Withdraw ends an ask that nobody needs to answer any more. An ask that was answered
 	// stays answered.
 	Withdraw(ctx context.Context, id string) (bus.Ask, error)
-	// Told records that the session knows how an ask has ended.
+	// Told records that the session's log says how an ask has ended, so that the session
+	// need not get that mail again.
 	Told(ctx context.Context, id string) error
 	// Granted reports whether the call with that hash was approved for the whole session,
 	// and by whom.
@@ -173,16 +177,18 @@ type Jobs interface {
 	// StopAll asks all jobs of a session to end, and returns how many it asked. The same
 	// cause returns the same number again.
 	StopAll(ctx context.Context, session, cause string) (int, error)
-	// Count counts those of a session that run.
-	Count(ctx context.Context, session string) (int, error) // Count returns how many jobs of a session run.
+	// Count returns how many jobs of a session run.
+	Count(ctx context.Context, session string) (int, error)
 }
 
 // A History keeps the changes that turns make in workspaces. People can undo them.
 type History interface {
-	// Begin is called before each call that has an effect. If the call may change files,
-	// and the turn has not recorded them yet, Begin records the session's files.
+	// Begin is called before each tool call that may change something. If the call may
+	// change files, and the turn has not recorded them yet, Begin records the session's
+	// files as they are before.
 	Begin(ctx context.Context, call tools.Call) error
-	// End is called when a turn has ended, or waits. It may be called again.
+	// End is called when a turn has ended, or waits for people, and records what the turn
+	// has changed in the files. It may be called again.
 	End(ctx context.Context, session, turn string) error
 	// Undo carries out a command /undo, and returns the reply. If it is called again with
 	// the same command, it continues where it was cut off.
@@ -194,8 +200,8 @@ type Undoing struct {
 	Session string
 	ID      string // the command's cause
 	Person  string
-	Args    string
-	Prefix  string // of commands, where it was said
+	Args    string // what follows /undo
+	Prefix  string // begins a command where this one was said
 	// May reports whether the sender may undo what another person asked for.
 	May func(person string) bool
 	// Waiting are the turns that wait for people. Jobs is how many commands run in the
@@ -209,9 +215,9 @@ type Undoing struct {
 
 // Limits bounds what each person may have agents do.
 type Limits struct {
-	Turns     int   // at once; does not bind owners
-	TurnsHour int   // in an hour; does not bind owners
-	TokensDay int64 // spent and reserved in a day (UTC); it binds everybody who uses a model without a known price
+	Turns     int   // how many turns may run at once; does not bind owners
+	TurnsHour int   // how many turns may begin in an hour; does not bind owners
+	TokensDay int64 // how many tokens may be spent or reserved in a day (UTC); binds all, owners too, who use a model without a known price
 	// TokensAlways applies TokensDay to models with a known price, too.
 	TokensAlways bool
 	MaxWaiting   int // messages in a session's mailbox, for /status to show
@@ -221,8 +227,8 @@ type Limits struct {
 	// The greatest cost of models, in micro-dollars: for one person in a day, in one
 	// session in a day, for all in a day, and for all in a month (UTC); 0 sets no bound.
 	UserDay, SessionDay, Day, Month int64
-	// Own has, by person, budgets in place of TokensDay and UserDay: those of turns that no
-	// person has asked for.
+	// Own has budgets in place of TokensDay and UserDay for turns that no person has asked
+	// for, by the name under which such turns are made.
 	Own map[string]OwnBudget
 }
 
@@ -301,11 +307,11 @@ type Agent struct {
 	// of an older release would take that turn for one of an ended conversation. If nil,
 	// it always may.
 	MaySumUp func(ctx context.Context) (bool, error)
-	// Enclose keeps the files of the workspace that an answer shows, to be sent with the
-	// message of that id. It may be called again. If nil, answers have no files.
+	// Enclose stores copies of the workspace's files that an answer's text shows, to be sent
+	// with the message of that id. It may be called again. If nil, answers have no files.
 	Enclose func(ctx context.Context, session, message string, at bus.Address, text string) Enclosed
-	// Discard removes those of the files that exist in a session's workspace. If nil, it
-	// removes none.
+	// Discard removes files that came with a message, which was deleted, from the session's
+	// workspace. Those that are gone already are no error. If nil, the files stay.
 	Discard func(ctx context.Context, session string, paths []string) error
 	// Redact takes secrets out of results, of progress and of everything that is said. If
 	// nil, nothing is taken out.
@@ -333,10 +339,10 @@ type Agent struct {
 	// themselves, else together with those of all other agents.
 	Turns, TurnsHour int
 	Day              int64 // the greatest cost of the agent's models in a day (UTC), in micro-dollars; 0 sets no bound
-	// Caps are further caps on that cost.
+	// Caps are further bounds on what the agent's models may cost.
 	Caps []bill.Cap
-	// Steer lets further mail of the turn's sender join the turn. If false, such mail
-	// waits for the next turn.
+	// Steer has the model read, within the turn, what the turn's sender says while it runs.
+	// If false, that waits for the next turn.
 	Steer bool
 }
 

@@ -64,7 +64,8 @@ func (r *sessionRun) handleReport(ctx context.Context, in bus.Inbound) error {
 	return r.continueTurn(ctx, t)
 }
 
-// continueTurn runs a turn that waited, unless it is nil, has ended, or still waits.
+// continueTurn goes on with a turn that has waited for people. It does nothing if t is
+// nil, or if the turn has ended or still waits for another answer.
 func (r *sessionRun) continueTurn(ctx context.Context, t *turn) error {
 	if t == nil || t.parked || t.done != nil {
 		return nil
@@ -94,9 +95,10 @@ func (s *session) findAsk(id string) (*turn, *ask, error) {
 	return nil, nil, nil
 }
 
-// endAsk tells people how an ask has ended, and writes it to the log: with the result of
-// the call if that is known, and with an entry that the turn continues if it waited for
-// no other ask. It writes the entries more with them. It returns the turn after that.
+// endAsk tells people how an ask has ended, and writes that to the log. In the same write
+// go the call's result if the ask has decided it, an entry that the turn continues if it
+// waited for nothing else, and the entries in more. cause is the id of the message that
+// brought the answer. endAsk returns the turn after that.
 func (r *sessionRun) endAsk(ctx context.Context, t *turn, a *ask, end bus.Ask, cause string, more ...sessions.Entry) (*turn, error) {
 	if err := r.showEnd(ctx, t, a, end); err != nil {
 		return nil, err
@@ -112,8 +114,10 @@ func (r *sessionRun) endAsk(ctx context.Context, t *turn, a *ask, end bus.Ask, c
 	return r.recordEnd(ctx, t, a, ended, cause, end.Answer.By.ID, out, more...)
 }
 
-// recordEnd writes to the log that an ask has ended, with the outcome of its call; nil if
-// the call is still to run.
+// recordEnd writes to the log that an ask has ended, and in out what that makes of its
+// call: nil if the call was approved and is still to run. by is the id of the person who
+// has answered, "" for nobody; cause is the id of the message that brought the answer. It
+// returns the turn after that.
 func (r *sessionRun) recordEnd(ctx context.Context, t *turn, a *ask, ended sessions.AskEnded, cause, by string, out *outcome, more ...sessions.Entry) (*turn, error) {
 	e := journal.NewEntry(t.id, sessions.KindAskEnded, ended)
 	e.Cause, e.Person, e.Call = cause, by, a.Call
@@ -139,8 +143,8 @@ func (r *sessionRun) recordEnd(ctx context.Context, t *turn, a *ask, ended sessi
 	return fold(t.id, r.journal.Records())
 }
 
-// reportAnswered reports to audit, metrics and watchers a call that has got its result
-// without running.
+// reportAnswered reports to audit, metrics and watchers a call that did not run, because
+// its result is what people have answered. by is the person's id.
 func (r *sessionRun) reportAnswered(t *turn, a *ask, out *outcome, by string) {
 	verdict := tools.Ask
 	if a.Kind != bus.AskApproval { // the call itself was allowed

@@ -27,7 +27,8 @@ const answerTokens = 4096
 type asker struct {
 	*session
 	purse purse.Purse
-	// account is the person for whom the turn's cost is counted; "" until it is looked up.
+	// account is the id of the person for whom the turn's cost is counted, who may have
+	// several accounts on platforms; "" until it is looked up.
 	// It stays the same for all steps of the turn: what one step has reserved, another may
 	// spend.
 	account string
@@ -126,7 +127,8 @@ func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
 	return err
 }
 
-// amount returns what so many tokens are, with what they cost.
+// amount returns so many tokens of a request and of its answer together with what they
+// cost.
 func (a *asker) amount(input, output int) purse.Amount {
 	u := llm.Usage{Input: int64(input), Output: int64(output)}
 	return purse.Amount{Tokens: u.Input + u.Output, Micro: a.agent.Model.Info().Price.Of(u)}
@@ -151,16 +153,18 @@ func (a *asker) bounds(person, parent string) purse.Bounds {
 	return b
 }
 
-// reservation returns the name of what is reserved before a call. The fence is in the
-// name. Otherwise a turn that another holder resumes would take the reservation of the
+// reservation returns the name under which budgets hold what is reserved for a model
+// call. The fence of the session's lease is in the name. Otherwise a turn that another holder resumes would take the reservation of the
 // first holder for its own.
 func (a *asker) reservation(turn string, call int) string {
 	return fmt.Sprintf("%s#%d.%d", turn, a.lease.Claim().Fence, call)
 }
 
-// ahead returns the change that reserves what a turn with these messages may use, judged by
-// the conversation's last answer. It changes nothing if there is no such answer, if it is
-// not known for whom the turn is counted, or for a task: then reserve does it.
+// ahead returns the change of the budgets that reserves what a turn with these messages
+// may use, judged by the conversation's last answer. It lets the beginning of the turn and
+// the reservation be one write. The change is empty if there is no such answer, if it is
+// not known for whom the turn is counted, or for a sub-agent's task: then reserve, before
+// the model is asked, reserves by itself.
 func (a *asker) ahead(b batch) bill.Change {
 	first := b.items[0].in
 	if a.payer.person != first.From.ID || a.payer.account == "" || first.Kind == bus.Tasked {
@@ -269,8 +273,8 @@ func (a *asker) loadPictures(ctx context.Context, messages []llm.Message) {
 	}
 }
 
-// recordVoid writes the cost of an answer that is not used; nil is none. That is no step
-// of the turn.
+// recordVoid writes to the log what an answer has cost that is not used, without counting
+// it as a step of the turn. It does nothing if answer is nil.
 func (a *asker) recordVoid(ctx context.Context, t *turn, answer *llm.Answer) error {
 	if answer == nil {
 		return nil
@@ -335,8 +339,9 @@ func (a *asker) answerEntries(t *turn, answer llm.Answer) (entries []sessions.En
 	return append(entries, a.usageEntry(t.id, t.person, answer)), calls
 }
 
-// appendWith writes entries and changes budgets in the same write, if the log can. It
-// returns what of the change was certainly made.
+// appendWith appends entries to the log and changes budgets in the same write, if the log
+// can do both; else it only appends. how chooses whether the entries
+// are durable when it returns. done says which part of the change was certainly made.
 func (s *session) appendWith(ctx context.Context, c bill.Change, how func(sessions.Log) sessions.Log, entries ...sessions.Entry) (done bill.Done, err error) {
 	err = s.journal.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64) (err error) {
 		log = how(log)

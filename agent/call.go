@@ -305,8 +305,8 @@ func (r *callRunner) report(t *turn, p *preparedCall, failed *tools.Error, d tim
 	r.emit(t, e)
 }
 
-// progressLine returns the argument that describes a call best, in one line for
-// watchers; "" if there is none.
+// progressLine returns the argument that tells watchers best what a call does, such as
+// its path or its command, in at most 60 characters; "" if it has none of these.
 func progressLine(args json.RawMessage) string {
 	for _, name := range []string{"path", "pattern", "query", "url", "command", "chat_id"} {
 		var text string
@@ -336,8 +336,9 @@ const (
 	auditTime = 10 * time.Second
 )
 
-// verdictOf returns the decision about a call by the guard, or by the checks before it.
-// It is empty if only the call's effect decided.
+// verdictOf returns for the audit what was decided about a call: by the guard, or by the
+// checks before it. It is "" if nothing was decided now, because an earlier process had
+// begun the call and its kind of effect alone says what became of it.
 func (p *preparedCall) verdictOf(executed bool, failed *tools.Error) tools.Decision {
 	switch {
 	case executed:
@@ -389,7 +390,8 @@ func (s *session) writeAudit(r sessions.AuditRecord) {
 	}
 }
 
-// resultCode returns "ok" or the error's code.
+// resultCode returns how a call has ended, for logs and metrics: "ok", or the code of its
+// failure.
 func resultCode(failed *tools.Error) string {
 	if failed == nil {
 		return "ok"

@@ -196,12 +196,13 @@ func (r *callRunner) precheck(t *turn, p *preparedCall) *tools.Error {
 // maxChanges is how many times the guard may change the arguments of one call.
 const maxChanges = 3
 
-// A decision collects what the guard and the hooks say of a call.
+// A decision collects what the operator's rules (the guard) and the hooks say of a call
+// before it runs.
 type decision struct {
 	*preparedCall
-	maybeDone bool // an earlier attempt may have had its effect
-	ask       bool // a person has to approve the call
-	why       string
+	maybeDone bool   // an earlier attempt may have had its effect
+	ask       bool   // a person has to approve the call
+	why       string // the reason for that, for people; "" if none is given
 }
 
 // consult asks the guard and the hooks about a call. It returns why the call must not
@@ -236,8 +237,8 @@ func (r *callRunner) askGuard(ctx context.Context, d *decision) *tools.Error {
 	return tools.Errorf(tools.PermissionDenied, "%s was not run: the operator's rules change its arguments without an end.", d.input.Name)
 }
 
-// applyVerdict applies a verdict to a call, and reports whether that changed the
-// arguments.
+// applyVerdict applies what the guard or a hook has decided about a call. changed reports
+// whether that changed the call's arguments; refused is why the call must not run, or nil.
 func (r *callRunner) applyVerdict(d *decision, v tools.Verdict) (changed bool, refused *tools.Error) {
 	d.verdict = cmp.Or(v.Decision, d.verdict)
 	switch v.Decision {
@@ -249,7 +250,8 @@ func (r *callRunner) applyVerdict(d *decision, v tools.Verdict) (changed bool, r
 	return r.changeArgs(d.preparedCall, v, d.maybeDone)
 }
 
-// changeArgs gives a call the arguments of a verdict, and reports whether they differ.
+// changeArgs gives a call the arguments that the operator's rules want in place of its
+// own, and reports whether they differ. refused is why the call must not run with them.
 func (r *callRunner) changeArgs(p *preparedCall, v tools.Verdict, maybeDone bool) (changed bool, refused *tools.Error) {
 	if v.Args == nil {
 		return false, nil

@@ -73,7 +73,7 @@ type inbox struct {
 // newInbox makes an empty inbox.
 func newInbox() *inbox { return &inbox{changed: make(chan struct{})} }
 
-// wake wakes those who wait for mail. The caller holds b.mu.
+// wake wakes who waits for further mail in gather. The caller holds b.mu.
 func (b *inbox) wake() {
 	close(b.changed)
 	b.changed = make(chan struct{})
@@ -123,7 +123,8 @@ func (b *inbox) next() (item, bool) {
 	return b.firstUnhandled()
 }
 
-// markHandled marks messages as handled.
+// markHandled marks messages as handled: the log has what became of them, and the bus may
+// drop them when the run ends.
 func (b *inbox) markHandled(items ...item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -136,8 +137,8 @@ func (b *inbox) markHandled(items ...item) {
 	}
 }
 
-// handledUpTo returns the number of the last message before the first unhandled one; 0
-// if there is none.
+// handledUpTo returns the number up to which all messages are handled, so that the bus may
+// drop them; 0 if the first one is not, or if there is none.
 func (b *inbox) handledUpTo() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -45,9 +45,9 @@ func (r *turnRun) park(ctx context.Context, t *turn, asks []sessions.Ask) error 
 	return errParked
 }
 
-// announce asks people what a parked turn waits for. Each ask is put into the book with
-// its timer, and then published where people are asked. If that is cut off, all of it is
-// done again, under the same ids. Only then are the turn's messages settled and the
+// announce asks people what a parked turn waits for. Each ask is stored, with the time at
+// which it ends by itself, and then published where people are asked. If the process dies
+// meanwhile, the next does all of it again, under the same ids. Only then are the turn's messages settled and the
 // session released.
 func (s *session) announce(ctx context.Context, id string) error {
 	t, err := fold(id, s.journal.Records())
@@ -70,7 +70,7 @@ func (s *session) announce(ctx context.Context, id string) error {
 	return nil
 }
 
-// announceOne hands out the task of one ask, or opens the ask.
+// announceOne asks one thing: it hands a task to its sub-agent, or asks people.
 func (s *session) announceOne(ctx context.Context, t *turn, a *ask) error {
 	if err := s.lease.Held(ctx); err != nil {
 		return fmt.Errorf("before asking: %w", err)
@@ -87,7 +87,7 @@ func (s *session) announceOne(ctx context.Context, t *turn, a *ask) error {
 	return nil
 }
 
-// openAsk puts one ask into the book and publishes it.
+// openAsk stores one ask where every channel finds it, and tells people of it.
 func (s *session) openAsk(ctx context.Context, t *turn, a *ask) error {
 	v := s.viewOf(t, a)
 	if err := s.cfg.Asks.Open(ctx, v.Ask); err != nil {
@@ -162,7 +162,8 @@ func (s *session) currentParked() (*turn, error) {
 	return nil, nil
 }
 
-// withdraw ends the open asks of a turn that is ended from outside, and tells people.
+// withdraw ends the open asks of a turn that ends before people have answered, for
+// example by /stop, and tells them that nobody needs the answers any more.
 func (s *session) withdraw(ctx context.Context, t *turn) error {
 	if s.cfg.Asks == nil {
 		return nil
@@ -215,7 +216,8 @@ func (s *session) addToAsk(ctx context.Context, t *turn, a *ask, name, more stri
 	return nil
 }
 
-// awaitedText returns in words what a turn waits for.
+// awaitedText returns, for people at an address, what a turn waits for, and with which
+// commands they answer it.
 func (s *session) awaitedText(t *turn, at bus.Address) string {
 	p := s.commandPrefix(at)
 	var waits []string

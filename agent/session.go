@@ -30,13 +30,13 @@ type session struct {
 	journal *journal.Journal
 	agent   Agent
 	trail   *audit.Trail // the audit records of calls
-	// room estimates how many tokens of messages the model can be shown.
+	// room is roughly how many tokens of messages fit into a request to the model.
 	room int
 	// ceiling is the greatest number of tokens of a request, learned from a refusal; 0 if
 	// none.
 	ceiling int
 	count   tally.Count
-	payer   payer // of the turn that was counted last
+	payer   payer // the sender of the turn that was counted last
 }
 
 // key returns the session's key.
@@ -319,7 +319,8 @@ func (s *session) approvals() Approvals {
 // A payer is a person with the person under whose name they are counted.
 type payer struct{ person, account string }
 
-// accountOf returns the person for whom another person is counted.
+// accountOf returns the id under which a person is counted and limited, which is the same
+// for all their accounts on platforms.
 func (s *session) accountOf(ctx context.Context, person string) (string, error) {
 	if s.cfg.Account == nil {
 		return person, nil

@@ -61,7 +61,7 @@ type turn struct {
 	modelCalls int                // model calls whose answer is written
 	summaries  int                // summaries of parts of the past, since the last model call
 	blocks     int                // thinking, text and tool_use blocks so far
-	resumes    int                // resumes after crashes, since the last answer or result
+	resumes    int                // how often it was resumed after a crash, since the last answer or result
 	givenUp    bool               // it was cut off too often
 	unsendable bool               // the turn's answer can never be sent
 	lastStep   bool               // the model was told that this is its last step
@@ -81,7 +81,7 @@ type turn struct {
 
 	firstEntry int64 // the number of the turn's first entry
 	resumed    bool  // resumed since the last answer
-	suspended  bool
+	suspended  bool  // it stopped in good order, so that its next resume follows no crash
 }
 
 // A step is one answer of the model with its calls.
@@ -145,7 +145,8 @@ func fold(id string, records []journal.Record) (*turn, error) {
 	return t, nil
 }
 
-// apply updates the turn by its next entry.
+// apply updates the turn by its next entry in the log. calls has the turn's calls so far,
+// by their ids, and gets those that the entry brings.
 func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 	switch d := r.Data.(type) {
 	case sessions.TurnStarted:

@@ -117,7 +117,7 @@ func (a *asker) requestLimit(r llm.Request) int {
 	return max(limit, a.restOf(r)+limit/8)
 }
 
-// restOf estimates how many tokens a request has beside its messages.
+// restOf estimates how many tokens of a request its prompt and its tools take.
 func (a *asker) restOf(r llm.Request) int {
 	r.Messages = nil
 	ratio, _ := a.count.Tally.Ratio(a.modelName())

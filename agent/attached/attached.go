@@ -33,7 +33,8 @@ type Files struct {
 	unfetched []string // texts to people about files that are no entries
 }
 
-// Apply updates the files of a turn by the next entry of the turn's log.
+// Apply updates the files by the turn's next entry in the log: by files that came with a
+// message, and by what came of fetching them.
 func (f *Files) Apply(r journal.Record) {
 	switch d := r.Data.(type) {
 	case sessions.User:
@@ -66,7 +67,8 @@ func UnfetchedNotices(turn string, in bus.Inbound, why string) []sessions.Entry 
 	return entries
 }
 
-// Entries returns the files of a message as entries of a turn.
+// Entries returns the entries by which a turn's log says which files came with a message,
+// and are to be fetched.
 func Entries(turn string, in bus.Inbound) []sessions.Entry {
 	var entries []sessions.Entry
 	for _, a := range in.Attachments {
@@ -132,8 +134,8 @@ func (f *Files) AreOpen() bool {
 // atOnce is how many files of a turn are fetched at once.
 const atOnce = 4
 
-// EachOpen calls do for each file that is still to be fetched, for at most atOnce at
-// once, and returns all errors together.
+// EachOpen calls do for each file that is still to be fetched, for up to four files at the
+// same time. It returns the errors of all, joined.
 func (f *Files) EachOpen(do func(File) error) error {
 	free := make(chan struct{}, atOnce)
 	errs := make([]error, len(f.all))

@@ -38,7 +38,7 @@ func Run(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call)
 	return out.result, out.failed
 }
 
-// run is Run, with an outcome in place of a result and an error.
+// run does what Run says, and returns the result and the failure as one value.
 func run(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call) outcome {
 	limit := deadline(tool.Spec(), use.Args)
 	ctx, cancel := context.WithTimeout(ctx, limit)

@@ -15,7 +15,7 @@ import (
 // a step of a turn. Writing begins at once. Thus a process that dies loses only the few
 // records that it was about to write.
 type Trail struct {
-	// writes one record
+	// keep writes one record, and returns when it is written or lost.
 	keep func(sessions.AuditRecord)
 
 	mu      sync.Mutex
@@ -27,7 +27,8 @@ type Trail struct {
 // written, or when it has reported the record as lost.
 func New(keep func(sessions.AuditRecord)) *Trail { return &Trail{keep: keep} }
 
-// Record adds a record to those that are written.
+// Record has a record written, after those that were added before. It does not wait for
+// that.
 func (t *Trail) Record(r sessions.AuditRecord) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,8 +66,8 @@ func (t *Trail) keepAll() {
 	}
 }
 
-// ExitCode returns the exit code at the beginning of a command's result; nil for other
-// results.
+// ExitCode returns the exit code with which a shell command has ended, for its audit
+// record. content is the call's result; for one of another tool ExitCode returns nil.
 func ExitCode(content json.RawMessage) *int {
 	rest, found := bytes.CutPrefix(content, []byte(`{"exit_code":`))
 	if !found {

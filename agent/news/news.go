@@ -10,7 +10,7 @@ import (
 	"parley/sessions"
 )
 
-// The codes of notices, by which the log records their reasons.
+// The codes by which the log tells apart its notices about changed messages.
 const (
 	codeEdited  = "edited"
 	codeReacted = "reacted"
@@ -90,9 +90,9 @@ func AppliesTo(change bus.Inbound, person string) bool {
 	return change.From.ID == person || change.Kind == bus.Deleted && change.From.ID == ""
 }
 
-// Apply applies the changes in behind to the messages that wait. An edit replaces the
-// text, and deleted messages are returned apart. Only the author of a message can change
-// it.
+// Apply applies edits and deletions, the messages in behind, to messages that wait for a
+// turn. It returns those that remain, an edited one with its new text, and apart from them
+// those that were deleted. Only the author of a message can change it.
 func Apply(said []bus.Inbound, behind []bus.Inbound) (now []bus.Inbound, deleted []bus.Inbound) {
 	for _, in := range said {
 		gone := false

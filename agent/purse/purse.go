@@ -24,7 +24,7 @@ type Money interface {
 // An Amount is tokens and micro-dollars that model calls may use.
 type Amount struct{ Tokens, Micro int64 }
 
-// plus returns the sum of two amounts.
+// plus returns the sum of two amounts, tokens and money each by themselves.
 func (a Amount) plus(b Amount) Amount { return Amount{a.Tokens + b.Tokens, a.Micro + b.Micro} }
 
 // times returns n times the amount.
@@ -114,7 +114,8 @@ func (p *Purse) Take(ctx context.Context, name string, want Amount, b Bounds) er
 	return nil
 }
 
-// counted returns the part of an amount that is bounded.
+// counted returns the amount without its tokens, or without its money, if no budget of b
+// bounds those.
 func (p *Purse) counted(want Amount, b Bounds) Amount {
 	if b.TokensDay <= 0 {
 		want.Tokens = 0
@@ -189,7 +190,7 @@ func retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// Spend adds the usage of an answer to what was spent.
+// Spend records that a model's answer has used so much of what is reserved.
 func (p *Purse) Spend(u llm.Usage) {
 	p.spent = p.spent.plus(Amount{Tokens: u.Input + u.Output, Micro: u.Cost})
 }
@@ -208,8 +209,9 @@ func (p *Purse) Ahead(name string, want Amount, b Bounds) bill.Change {
 	return c
 }
 
-// Keep takes over what was done of a change that Ahead has returned. If that is a part, the
-// next Take gives it back and reserves anew.
+// Keep takes what a change that Ahead has returned has reserved as the purse's
+// reservation. done says which part of the change was made: if only tokens or only money
+// was reserved, the next Take gives that back and reserves anew.
 func (p *Purse) Keep(c bill.Change, done bill.Done) {
 	p.tokens, p.money = done.Tokens, done.Money
 	if done.Tokens {

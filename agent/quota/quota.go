@@ -92,8 +92,8 @@ func (q *Quota) Resume(ctx context.Context, lease bus.Lease, person string) (rel
 	return q.releaser(u), nil
 }
 
-// Leave stops counting the turn that last ran under a lease. A turn that is not counted
-// follows.
+// Leave stops counting the turn that ran last under a lease. It is called before a turn
+// that is not counted, such as an owner's.
 func (q *Quota) Leave(ctx context.Context, lease bus.Lease) error {
 	if shared, ok := lease.(bus.QuotaLease); ok {
 		return shared.Leave(ctx)
@@ -135,7 +135,8 @@ func (q *Quota) forgetIdle() {
 	q.sweep = max(1024, 2*len(q.people))
 }
 
-// prune drops the turns that began more than an hour ago.
+// prune drops, from those that the limit for an hour counts, the turns that began more than
+// an hour ago.
 func (u *turnsOfPerson) prune(now time.Time) {
 	n := 0
 	for n < len(u.begun) && now.Sub(u.begun[n]) >= time.Hour {

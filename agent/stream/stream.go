@@ -63,7 +63,8 @@ func New(pace *Pace, first int, emit func(bus.Event), begin func() func(piece st
 // Close closes the stream. Text that waits is dropped.
 func (s *Stream) Close() { s.pace.open.Add(-1) }
 
-// Delta adds a piece of the answer.
+// Delta takes the next piece of the answer from the model, and sends it to watchers, soon
+// and perhaps together with the pieces that follow.
 func (s *Stream) Delta(d llm.Delta) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +116,7 @@ func (s *Stream) closeBlock() {
 	s.open = false
 }
 
-// End closes the answer's last block.
+// End sends what is left of the answer, and the event that its last block has ended.
 func (s *Stream) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

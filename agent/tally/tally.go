@@ -18,9 +18,10 @@ const (
 	// leastLearned is the size of a request from which the ratio of a model can be
 	// learned.
 	leastLearned = 1000
-	// weight is the weight of the newest ratio in the average.
+	// weight says how much the newest ratio counts in a model's average, from 0 to 1.
 	weight = 0.3
-	// Bounds of a ratio. No model is further off; a figure beyond counts something else.
+	// Bounds of a model's ratio of counted to estimated tokens. No model is further off: a
+	// provider whose figure lies beyond counts something else.
 	leastRatio, mostRatio = 0.2, 6
 	// implausible is how many times smaller than the estimate a provider's number may be.
 	// Some servers leave out what they had read before.
@@ -94,7 +95,8 @@ type Count struct {
 	counted int64
 }
 
-// Add records the number that the provider counted for a request.
+// Add records how many tokens the provider counted in a request, beside our estimate. It
+// leaves out a number that cannot be that of the whole request.
 func (c *Count) Add(model string, estimated int, use llm.Usage) {
 	if use.Estimated || !IsPlausible(estimated, use.Input) {
 		return

@@ -70,8 +70,9 @@ type Run struct {
 	clears int       // when the run began
 }
 
-// Begin begins a run: it makes fence the lowest that may write to the session's log, and
-// reads the log, unless its journal is kept and still holds what the log does.
+// Begin begins a run: it makes fence, the number of the session's lease, the lowest that
+// may write to the session's log. It reads the log, unless a journal is kept that still
+// holds the same.
 func (j *Journals) Begin(ctx context.Context, store sessions.Store, key string, fence int64, logger *slog.Logger) (*Run, error) {
 	r := j.take(key)
 	r.fence = fence
@@ -113,8 +114,9 @@ func (r *Run) End() {
 	}
 }
 
-// keep keeps the journal of a run that began after so many clears, and removes those for
-// which there is no room.
+// keep keeps a journal for its session's next run, and removes the journals for which there
+// is no room any more. clears is how often Clear had been called when the run began: if it
+// was called since, the journal may hold what was erased, and is not kept.
 func (j *Journals) keep(clears int, k *kept) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
