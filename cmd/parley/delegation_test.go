@@ -202,7 +202,7 @@ func TestFilesAreHandedOver(t *testing.T) {
 		t.Errorf("it said %q", said)
 	}
 	p.Stop()
-	if n := w.Count("sessions.db", "SELECT count(*) FROM tasks"); n != 1 {
+	if n := w.Count("sessions.db", "SELECT count(*) FROM tasks WHERE dropped = 0"); n != 1 {
 		t.Errorf("there are %d tasks", n)
 	}
 }

@@ -112,9 +112,11 @@ func (t Table) Prepare(ctx context.Context, task Task, most int) error {
 	return nil
 }
 
-// Discard removes a task that was never handed out.
+// Discard ends a task that was never handed out, and has its session erased: its files may
+// have been copied.
 func (t Table) Discard(ctx context.Context, id string) error {
-	return t.exec(ctx, "discard a task", "DELETE FROM tasks WHERE id = ? AND state = 'prepared'", sqldb.Text(id))
+	return t.exec(ctx, "discard a task", "UPDATE tasks SET state = 'cancelled', told = 1, dropped = 1, ended = ?, mail = '', title = '' WHERE id = ? AND state = 'prepared'",
+		time.Now().UnixMicro(), sqldb.Text(id))
 }
 
 // Start records that a task is handed out. It changes nothing if the task was handed out
@@ -251,16 +253,16 @@ func ErasePerson(tx *sqldb.Tx, person string) (int64, error) {
 	return tx.Exec("DELETE FROM tasks WHERE person = ?", sqldb.Text(person))
 }
 
-// EraseBefore deletes the tasks that ended before a time. Of those whose session there still
-// is it erases the words alone: who erases their parent must find that session. It returns
-// the number of rows that have changed.
+// EraseBefore erases the words of the tasks that ended before a time, and has their sessions
+// erased if these have no log: they may have files. Otherwise the record stays, because who
+// erases the parent must find that session. It returns the number of rows that have changed.
 func EraseBefore(tx *sqldb.Tx, before time.Time) (int64, error) {
 	const old = "told = 1 AND dropped = 0 AND ended > 0 AND ended < ?"
-	gone, err := tx.Exec("DELETE FROM tasks WHERE "+old+" AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.key = tasks.session)", before.UnixMicro())
+	emptied, err := tx.Exec("UPDATE tasks SET title = '', report = '' WHERE "+old+" AND (title <> '' OR report <> '')", before.UnixMicro())
 	if err != nil {
 		return 0, err
 	}
-	emptied, err := tx.Exec("UPDATE tasks SET title = '', report = '' WHERE "+old+" AND (title <> '' OR report <> '')", before.UnixMicro())
+	gone, err := tx.Exec("UPDATE tasks SET dropped = 1 WHERE "+old+" AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.key = tasks.session)", before.UnixMicro())
 	return gone + emptied, err
 }
 

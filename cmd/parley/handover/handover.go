@@ -139,9 +139,6 @@ func (d *Desk) spawn(ctx context.Context, call tools.Call, what tools.Delegation
 		return nil, err
 	}
 	d.cfg.Point("spawn:prepared")
-	if t.State == tasks.Cancelled {
-		return nil, tools.Errorf(tools.Cancelled, "it was stopped before it had begun")
-	}
 	if err := ctx.Err(); err != nil { // the end of the turn may have stopped its sub-agents before
 		_, stopErr := d.end(context.WithoutCancel(ctx), t, tasks.Cancelled, "")
 		return nil, errors.Join(err, stopErr)
@@ -169,7 +166,11 @@ func (d *Desk) prepare(ctx context.Context, call tools.Call, what tools.Delegati
 	case errors.Is(err, sessions.ErrNotFound):
 		return t, tools.Errorf(tools.ExecutionFailed, "this conversation was forgotten meanwhile, so nothing was handed out")
 	case errors.Is(err, tasks.ErrKnown):
-		if t, err = d.cfg.Table.Get(ctx, t.ID); err != nil || t.State != tasks.Prepared {
+		t, err = d.cfg.Table.Get(ctx, t.ID)
+		if err == nil && t.State == tasks.Cancelled && t.Report == "" {
+			err = tools.Errorf(tools.Cancelled, "it was stopped before it had begun")
+		}
+		if err != nil || t.State != tasks.Prepared {
 			return t, err
 		}
 	case err != nil:
@@ -179,10 +180,14 @@ func (d *Desk) prepare(ctx context.Context, call tools.Call, what tools.Delegati
 	if len(what.Files) == 0 {
 		return t, nil
 	}
-	if err := d.cfg.Copy(ctx, call, t.Session, what.Files); err != nil {
-		return t, errors.Join(err, d.cfg.Table.Discard(context.WithoutCancel(ctx), t.ID))
+	err = d.cfg.Copy(ctx, call, t.Session, what.Files)
+	if _, refused := errors.AsType[*tools.Error](err); refused && ctx.Err() == nil { // else the call is made again
+		if failed := d.cfg.Table.Discard(ctx, t.ID); failed != nil {
+			return t, failed
+		}
+		d.wakeSweep()
 	}
-	return t, nil
+	return t, err
 }
 
 // newTask returns the task that a call asks for; its error tells the model why it cannot be

@@ -38,11 +38,16 @@ func (d *Desk) Drop(ctx context.Context, session, cause string) error {
 	if err := d.cfg.Table.Drop(ctx, session, cause); err != nil {
 		return err
 	}
+	d.wakeSweep()
+	return nil
+}
+
+// wakeSweep has Run look through the tasks now, if it runs here.
+func (d *Desk) wakeSweep() {
 	select {
 	case d.nudge <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 // stopEach ends tasks that were marked as stopped: at once those that were not handed out yet,

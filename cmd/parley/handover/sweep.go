@@ -17,9 +17,9 @@ const (
 	// sweepAge is how long the process that handed out a task, or ended it, may take for the rest
 	// of the work before the sweep does it.
 	sweepAge = 15 * time.Second
-	// renewEvery is how often the message of each task is published again: a bus that lost
-	// its data has lost these too.
-	renewEvery = time.Hour
+	// renewEvery is how often the message of each task is published again: a bus that was
+	// away never got it, and one that lost its data has lost it.
+	renewEvery = time.Minute
 )
 
 // Run does what processes have left undone, until ctx is done: it reports the ends of tasks, and

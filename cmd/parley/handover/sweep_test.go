@@ -3,6 +3,7 @@ package handover_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"parley/cmd/parley/parleytest"
 	"parley/sessions/sqlstore"
 	"parley/sessions/tasks"
+	"parley/tools"
 )
 
 const (
@@ -129,5 +131,34 @@ func TestATaskThatIsAboutToBeHandedOutIsLeftAlone(t *testing.T) {
 	prepare(t, table, time.Minute)
 	if all, err := table.Untold(t.Context(), time.Now()); err != nil || len(all) != 0 {
 		t.Errorf("to be looked after are %v, %v", all, err)
+	}
+}
+
+// What was copied for a task that is not handed out after all is erased. The same call does not
+// wait for that task.
+func TestWhatIsCopiedInVainIsErased(t *testing.T) {
+	store, err := sqlstore.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"))
+	must(t, err)
+	t.Cleanup(func() { must(t, store.Close()) })
+	_, err = store.Open(t.Context(), parent, 1)
+	must(t, err)
+	d := handover.New(handover.Config{
+		Table: store.Tasks(), Log: slog.New(slog.DiscardHandler),
+		Ready:    func(context.Context) (string, error) { return "", nil },
+		MaySpawn: func(agent string) []string { return []string{agent} },
+		Copy: func(context.Context, tools.Call, string, []string) error {
+			return tools.Errorf(tools.ExecutionFailed, "the disk is full")
+		},
+	})
+	call := tools.Call{Session: parent, Agent: "main", Key: "t#c", Person: "telegram:2", At: "telegram:2"}
+	what := tools.Delegation{Prompt: "look", Files: []string{"a"}}
+	for _, code := range []tools.Code{tools.ExecutionFailed, tools.Cancelled} {
+		_, err := d.Prepare(t.Context(), call, what)
+		if refused, ok := errors.AsType[*tools.Error](err); !ok || refused.Code != code {
+			t.Errorf("it is prepared with %v, want %s", err, code)
+		}
+	}
+	if keys, err := store.Tasks().Dropped(t.Context()); err != nil || len(keys) != 1 || !handover.IsSubAgent(keys[0]) {
+		t.Errorf("to be erased are %v, %v", keys, err)
 	}
 }
