@@ -292,7 +292,8 @@ func (a *asker) spend(t *turn, answer llm.Answer) {
 	}})
 }
 
-// usageOf returns an answer's tokens and cost.
+// usageOf returns, in the form that the log keeps, which model has answered, how many
+// tokens the answer has taken, and what it has cost if that is known.
 func (a *asker) usageOf(answer llm.Answer) sessions.Usage {
 	u := answer.Usage
 	used := sessions.Usage{
@@ -305,7 +306,7 @@ func (a *asker) usageOf(answer llm.Answer) sessions.Usage {
 	return used
 }
 
-// emitRetry reports to watchers that a model is asked again.
+// emitRetry reports to watchers that a model is asked again, and after which wait.
 func (a *asker) emitRetry(t *turn, again llm.Retry) {
 	a.emit(t, bus.Event{Type: bus.Retried, Retry: &bus.Retry{Attempt: again.Try, AfterMS: again.Wait.Milliseconds(), From: again.From, To: again.To}})
 }
@@ -316,7 +317,8 @@ func isOverflow(err error) bool {
 	return ok && fault.Fault == llm.Overflow
 }
 
-// answerEntries returns the entries of an answer, and the number of its calls.
+// answerEntries returns a model's answer as entries for the log, without secrets, and the
+// number of its tool calls. In the turn's last step, calls are left out.
 func (a *asker) answerEntries(t *turn, answer llm.Answer) (entries []sessions.Entry, calls int) {
 	for _, b := range answer.Blocks {
 		switch b.Kind {

@@ -107,8 +107,8 @@ func (c *commander) run(ctx context.Context, it item) error {
 	return c.reply(ctx, cmd)
 }
 
-// carryOut carries out a command. It returns the reply, and the new summary if the
-// command changes what the model sees of the past.
+// carryOut carries out a command. It returns the reply to its sender, "" for none, and a
+// summary if the command changes what the model sees of the past; else nil.
 func (c *commander) carryOut(ctx context.Context, it item) (text string, summary *sessions.Summary, err error) {
 	switch it.in.Text {
 	case cmdCompact:
@@ -234,7 +234,8 @@ func (c *commander) stopBeside(ctx context.Context, cause string) (string, error
 	return strings.Join(stopped, " and "), nil
 }
 
-// undo takes back changes of turns, or lists them.
+// undo takes back what turns have changed in the session's files, or lists what can be
+// taken back, and returns the reply.
 func (c *commander) undo(ctx context.Context, in bus.Inbound) (string, error) {
 	if c.cfg.History == nil {
 		return "I keep nothing of what I change here, so I cannot undo it.", nil

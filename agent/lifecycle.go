@@ -117,7 +117,8 @@ func fileEntries(turn string, in bus.Inbound, why string) []sessions.Entry {
 	return attached.Entries(turn, in)
 }
 
-// noticeEntry returns the entry of a notice. It belongs to no turn.
+// noticeEntry returns the entry of a message in which the system tells the session
+// something, such as that a reply could not be delivered. It belongs to no turn.
 func noticeEntry(in bus.Inbound) sessions.Entry {
 	n := sessions.Notice{Code: noticeDelivery, Text: in.Text, Quotes: quotes(in)}
 	told := len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told
@@ -132,7 +133,8 @@ func noticeEntry(in bus.Inbound) sessions.Entry {
 	return e
 }
 
-// quotes returns the parts of a message that its sender did not write in it.
+// quotes returns, in the form that the log keeps, the parts of a message that its sender
+// did not write in it, such as what was forwarded.
 func quotes(in bus.Inbound) []sessions.Quote {
 	var all []sessions.Quote
 	for _, q := range in.Quotes {
@@ -241,7 +243,8 @@ func (s *session) publishTurn(ctx context.Context, t *turn) error {
 	return nil
 }
 
-// publishReplies publishes a turn's replies on the bus.
+// publishReplies publishes a turn's replies on the bus, from where they go to the chat; a
+// sub-agent's reply goes as a report to the agent that has handed out the task.
 func (s *session) publishReplies(ctx context.Context, t *turn) error {
 	if len(t.tasks) > 0 {
 		return s.report(ctx, t)

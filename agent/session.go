@@ -228,7 +228,7 @@ func (noRedaction) Stream() func(piece string, last bool) string {
 	return func(p string, _ bool) string { return p }
 }
 
-// An outcome is the result or the failure of a call.
+// An outcome is what has come of a tool call: its result, or its failure.
 type outcome struct {
 	result  tools.Result
 	failed  *tools.Error

@@ -217,7 +217,8 @@ func (a *asker) compact(ctx context.Context, t *turn, r *llm.Request, tries *sum
 	return nil
 }
 
-// maySumUpWithin reports whether a summary may cover a part of the current turn.
+// maySumUpWithin reports whether a summary may cover a part of the current turn; false
+// while processes of an older release serve, which would misunderstand it.
 func (a *asker) maySumUpWithin(ctx context.Context) (bool, error) {
 	if a.agent.MaySumUp == nil {
 		return true, nil
@@ -351,8 +352,8 @@ func (a *asker) compactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 	return fmt.Sprintf("I have summed up what is past: about %d tokens in place of %d. What people said lately stays word for word; files and memory stay.", a.countTokens(r), before), &s, nil
 }
 
-// contextText returns a text for people about how much of the window the conversation
-// fills.
+// contextText returns the reply to /context: how much of what the model can read at once
+// the conversation fills.
 func (s *session) contextText(ctx context.Context, in bus.Inbound) (string, error) {
 	// A turn may run at the same time; therefore nothing that it counts with is used.
 	a := &asker{session: &session{cfg: s.cfg, lease: s.lease, slog: s.slog, journal: s.journal, agent: s.agent, count: tally.Count{Tally: s.cfg.tally}}}

@@ -56,8 +56,8 @@ type Report struct {
 // Kind is the kind of a sessions.Ask by which a turn waits for a task.
 const Kind = sessions.AskTask
 
-// MailID returns the id of the report of a task, and of the ask by which a turn waits for
-// it.
+// MailID returns the id of the message that reports how a task has ended. The ask by which
+// a turn waits for that report has the same id.
 func MailID(id string) string { return "task:" + id }
 
 // instruction tells a sub-agent what it is.
@@ -70,7 +70,8 @@ const (
 	NoticeReport      = "task" // a task has ended; may begin a turn
 )
 
-// Entries returns the entries of a message that hands out a task.
+// Entries returns the entries with which a sub-agent's turn begins: whose task it is, what
+// a sub-agent has to know, and the task's text. in is the message that hands it the task.
 func Entries(turn string, in bus.Inbound) []sessions.Entry {
 	tasked := journal.NewEntry(turn, sessions.KindTasked, sessions.Tasked{ID: in.Task.ID, Parent: in.Task.Session})
 	notice := journal.NewEntry(turn, sessions.KindNotice, sessions.Notice{Code: noticeInstruction, Text: fmt.Sprintf(instruction, in.Task.Agent)})
@@ -83,7 +84,8 @@ func Entries(turn string, in bus.Inbound) []sessions.Entry {
 	return all
 }
 
-// ReportEntry returns the entry of a report for which no turn waits.
+// ReportEntry returns the notice by which a turn of the parent's session reads the report of
+// a sub-agent, in, for which no turn waits.
 func ReportEntry(turn string, in bus.Inbound) sessions.Entry {
 	n := sessions.Notice{Code: NoticeReport, Text: fmt.Sprintf("The sub-agent %s (session %s) has ended: %s.", in.Task.Agent, in.Task.Session, in.Task.State)}
 	if in.Task.Untrusted {

@@ -64,8 +64,9 @@ func (j *Journal) Append(ctx context.Context, entries ...sessions.Entry) error {
 // shortly is how long entries may wait for a flush that they share with those that follow.
 const shortly = 2 * time.Millisecond
 
-// Soon returns the log as one whose entries may become durable only with those that are
-// appended next, or a moment later, if the log can do that; see [sessions.SoonLog].
+// Soon returns the same log for appends that need not wait for the disk: their entries
+// become durable with those that are appended next, or a moment later. A log that cannot do
+// that is returned as it is; see [sessions.SoonLog].
 func Soon(log sessions.Log) sessions.Log {
 	if s, ok := log.(sessions.SoonLog); ok {
 		return s.Soon(shortly)
@@ -73,8 +74,9 @@ func Soon(log sessions.Log) sessions.Log {
 	return log
 }
 
-// AppendSoon is Append for entries whose loss would do no harm yet, because nothing but
-// the work of this process depends on them.
+// AppendSoon does what Append does, but returns before the entries are durable; see Soon.
+// It is for entries whose loss in a crash would do no harm, because nothing but the work of
+// this process depends on them yet.
 func (j *Journal) AppendSoon(ctx context.Context, entries ...sessions.Entry) error {
 	return j.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64) error {
 		return Soon(log).Append(ctx, at, entries...)
@@ -118,7 +120,8 @@ func (j *Journal) AppendBy(ctx context.Context, write func(ctx context.Context, 
 	return nil
 }
 
-// Blank empties the texts of the message cause, in the log and in the records.
+// Blank empties the texts of a message that was deleted, in the log and in the records.
+// cause is the message's id.
 func (j *Journal) Blank(ctx context.Context, cause string) error {
 	log, ok := j.log.(sessions.Blanker)
 	if !ok {
@@ -155,8 +158,9 @@ func (j *Journal) Records() []Record {
 	return slices.Clip(j.records)
 }
 
-// ShowResult makes Records return another content for the result of a call than the log
-// has, until HideResults. After a crash, only the log's content is left.
+// ShowResult makes Records return content as the result of a call, in place of
+// what the log keeps of it, until HideResults is called. After a crash only what the log
+// keeps is left.
 func (j *Journal) ShowResult(call string, content json.RawMessage) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -173,15 +177,15 @@ func (j *Journal) ShowResult(call string, content json.RawMessage) {
 	}
 }
 
-// Lasting returns the records with all results as they are in the log. What is written to
-// the log about earlier entries is made of these.
+// Lasting returns the records with all results as they are in the log, whatever ShowResult
+// has changed. Summaries are made of these.
 func (j *Journal) Lasting() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.lasting()
 }
 
-// lasting is Lasting for a caller that holds the lock.
+// lasting does what Lasting does. The caller holds the lock.
 func (j *Journal) lasting() []Record {
 	if j.kept == nil {
 		return slices.Clip(j.records)
@@ -233,7 +237,8 @@ func (j *Journal) Forget(s sessions.Summary) {
 	j.records = kept
 }
 
-// Find returns the first entry whose cause is the message, and false if there is none.
+// Find returns the first entry that a message has caused, by the message's id; false if
+// the log has none that was read.
 func (j *Journal) Find(cause string) (Record, bool) {
 	for _, r := range j.Records() {
 		if r.Cause == cause {
@@ -243,7 +248,7 @@ func (j *Journal) Find(cause string) (Record, bool) {
 	return Record{}, false
 }
 
-// decode returns an entry with its data in the shape of its kind.
+// decode returns an entry with its data decoded, in the Go type that belongs to its kind.
 func decode(e sessions.Entry) (Record, error) {
 	var v any
 	var err error

@@ -35,9 +35,10 @@ func Unfinished(records []Record) []string {
 	return kept
 }
 
-// Rest prepares a journal to be kept until the next run of its session: it removes what a
-// log that is read anew would not have either. It returns roughly how many bytes of memory
-// the journal takes, and false if its log cannot be opened again.
+// Rest prepares a journal to stay in memory until its session is worked on again. It
+// removes the records that reading the log anew would not return either, because a summary
+// hides them. It returns roughly how many bytes of memory the journal takes, and false if
+// the journal cannot be kept, because its log cannot be opened again.
 func (j *Journal) Rest() (size int, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -53,8 +54,10 @@ func (j *Journal) Rest() (size int, ok bool) {
 	return size, true
 }
 
-// Reopen makes fence the lowest that may write to the log. It returns false if the log is
-// no longer what the journal holds, or cannot be opened again; then it must be read.
+// Reopen opens the log of a journal that was kept, for the next work on its session. From
+// then on only holders of a lease with this fence or a higher one may write to it. Reopen
+// returns false if the log has changed since or cannot be opened again: then it must be
+// read anew.
 func (j *Journal) Reopen(ctx context.Context, fence int64, logger *slog.Logger) (bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

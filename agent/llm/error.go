@@ -113,7 +113,8 @@ func (e *Error) Explain() string {
 	return strings.TrimSpace(what + e.reasonText() + ". " + remedy)
 }
 
-// reasonText returns the status and the words in brackets, "" if there are neither.
+// reasonText returns, in brackets, the HTTP status of a failure and the provider's words or,
+// without these, those of the network; "" if there are neither.
 func (e *Error) reasonText() string {
 	var parts []string
 	if e.Status > 0 {

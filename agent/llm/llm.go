@@ -14,7 +14,7 @@ import (
 	"parley/tools"
 )
 
-// A Model answers with text and tool calls.
+// A Model is a large language model that can be asked: it answers with text and tool calls.
 type Model interface {
 	// Generate asks once and returns the whole answer. Meanwhile it calls emit with each
 	// piece that comes, in order and from the calling goroutine. An answer is whole when
@@ -52,8 +52,8 @@ func (p Price) Of(u Usage) int64 {
 	return (sum + million - 1) / million
 }
 
-// product multiplies tokens by a price. It bounds both, which keeps the numbers of a
-// server that reports nonsense from making a sum overflow.
+// product returns the price of so many tokens, in millionths of micro-dollars. It bounds
+// both numbers, which keeps a server that reports nonsense from making a sum overflow.
 func product(tokens, price int64) int64 { return min(max(tokens, 0), 1<<28) * min(max(price, 0), 1e10) }
 
 // A Request is a conversation that a model is to continue.
@@ -152,7 +152,8 @@ type Answer struct {
 	Stop Stop
 	// Reason is the provider's word for Stop; "" if that is not a single word.
 	Reason string
-	// Model is the name of the model that answered; "" if only one was asked.
+	// Model is the name of the model that answered, if several stand in for one another; ""
+	// for a model that was asked alone.
 	Model string
 }
 

@@ -56,8 +56,8 @@ func Cut(records []journal.Record, own string, within bool, b Budgets) (sessions
 	return s, true
 }
 
-// coversAny reports whether any record up to the boundary could be replaced by a
-// summary.
+// coversAny reports whether a summary of the records up to entry covers would replace any
+// of them.
 func coversAny(shown []journal.Record, covers int64) bool {
 	return slices.ContainsFunc(shown, func(r journal.Record) bool {
 		switch r.Kind {
@@ -252,7 +252,8 @@ func Clear(records []journal.Record, own string, budget int) (upTo int64, saves 
 	return upTo, bytes / BytesPerToken
 }
 
-// WithSummary returns the records with a summary appended.
+// WithSummary returns the records as they would be with a summary at their end, to see what
+// a request would save by it. The records themselves stay as they are.
 func WithSummary(records []journal.Record, s sessions.Summary) []journal.Record {
 	n := int64(1)
 	if len(records) > 0 {

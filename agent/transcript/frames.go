@@ -193,7 +193,7 @@ func writeLongAttribute(b *strings.Builder, name, value string) {
 	writeAttributeUpTo(b, name, value, maxLongAttribute)
 }
 
-// writeAttributeUpTo is writeAttribute with a given number of characters.
+// writeAttributeUpTo does what writeAttribute does, with room for most characters.
 func writeAttributeUpTo(b *strings.Builder, name, value string, most int) {
 	if !isPlain(value, most) {
 		value = plain(value, most)

@@ -166,7 +166,7 @@ func newRendering(records []journal.Record) *rendering {
 	return r
 }
 
-// addEntry adds the message or block of one record.
+// addEntry adds what the model is shown of one record: a message, or a part of one.
 func (r *rendering) addEntry(rec journal.Record) {
 	switch d := rec.Data.(type) {
 	case sessions.User:
@@ -208,8 +208,8 @@ func (r *rendering) addKept(rec journal.Record) {
 	r.addEntry(rec)
 }
 
-// addSummary adds the summary, at the place of the past and not at its own place in the
-// log.
+// addSummary adds the summary of the past before all that follows it, although it stands
+// later in the log.
 func (r *rendering) addSummary(s sessions.Summary) {
 	if s.Text == "" {
 		return

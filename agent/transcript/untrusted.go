@@ -106,7 +106,7 @@ func Holds(records []journal.Record, own string, n int64, text string, brings fu
 	return false
 }
 
-// A holding is a search for a text in a log.
+// A holding is the state of the search of Holds for a text in a log.
 type holding struct {
 	text, inJSON string
 	uses         map[string]sessions.ToolUse // by call
