@@ -8,14 +8,15 @@ import (
 	"strings"
 )
 
-// A fitter converts values to the types that a schema asks for, where the conversion loses
-// nothing: "5" to 5, 42 to "42", 5.0 to 5, an object that was encoded twice to the object. It
-// drops a null that a model sends for an optional argument. It does not look into schemas that
-// leave a choice (anyOf and the like). Its notes say what was converted.
+// A fitter converts the arguments that a model has written to the types that a tool's schema asks
+// for, where the conversion loses nothing: "5" to 5, 42 to "42", 5.0 to 5, an object that was
+// encoded twice to the object. It drops a null that a model sends for an optional argument. It
+// does not look into schemas that leave a choice (anyOf and the like). Its notes say what was
+// converted.
 type fitter struct{ notes []string }
 
-// fitValue returns a value converted to a type that its schema asks for; at is its path, for the
-// notes.
+// fitValue returns a value converted to a type that its schema asks for. Doc is the schema, and
+// at the value's path, for the notes.
 func (f *fitter) fitValue(doc map[string]any, v any, at string) any {
 	types := typesOf(doc)
 	if len(types) > 0 && !slices.ContainsFunc(types, func(t string) bool { return isType(t, v) }) {
@@ -42,6 +43,7 @@ func (f *fitter) fitValue(doc map[string]any, v any, at string) any {
 }
 
 // fitObject converts the members of an object in place, and drops optional ones that are null.
+// Doc is the object's schema.
 func (f *fitter) fitObject(doc, object map[string]any, at string) {
 	properties, _ := doc["properties"].(map[string]any)
 	required, _ := doc["required"].([]any)
@@ -70,7 +72,8 @@ func (f *fitter) noteConversion(at string, from, to any) {
 	f.addNote(fmt.Sprintf("%q was %s and is read as %s", Clip(at, 64), typeName(from), typeName(to)))
 }
 
-// addNote records what was converted, up to maxProblems times: the notes go to the model.
+// addNote adds a note about a conversion, but no more than maxProblems, because the model has to
+// read them.
 func (f *fitter) addNote(note string) {
 	if len(f.notes) < maxProblems {
 		f.notes = append(f.notes, note)
@@ -90,7 +93,8 @@ func convert(types []string, v any) (any, bool) {
 	return nil, false
 }
 
-// convertText reads a text as a JSON value of one of the types; false if it is none.
+// convertText reads a text as a JSON value, such as a number, of one of the types; false if it is
+// none.
 func convertText(types []string, text string) (any, bool) {
 	if strings.EqualFold(text, "true") || strings.EqualFold(text, "false") {
 		text = strings.ToLower(text) // Python writes True
@@ -127,8 +131,8 @@ func typeName(v any) string {
 	return "object"
 }
 
-// asInteger writes a whole number without fraction and exponent, so that Go can read it as an
-// integer. It returns false for any other number.
+// asInteger returns a whole number such as 5.0 or 1e3 without fraction and exponent, so that Go
+// can read it as an integer. It returns false for a number that is not whole.
 func asInteger(n json.Number) (json.Number, bool) {
 	if !strings.ContainsAny(n.String(), ".eE") {
 		return n, true

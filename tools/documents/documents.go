@@ -34,19 +34,20 @@ const (
 	maxMost = 2 << 20
 )
 
-// A Reader reads documents by means of a child in a sandbox.
+// A Reader reads documents by letting a child process, which runs in a sandbox, parse them.
 type Reader struct {
 	Sandbox sandbox.Sandbox
 	Log     *slog.Logger
 	Time    time.Duration // how long reading one document may take; 0 means 25 s
 }
 
-// A request is the first line that the child reads. The document follows it.
+// A request is what the child is asked to do, as JSON in the first line that it reads. The
+// document follows.
 type request struct {
 	Kind   pages.Kind
 	Pages  []pages.Range
 	Most   int
-	Within time.Duration // after this time the child begins no other page
+	Within time.Duration // how long the child may begin further pages
 }
 
 // An answer is what the child writes.
@@ -147,7 +148,7 @@ func problemError(name string, kind pages.Kind, got answer) error {
 	return tools.Errorf(tools.ExecutionFailed, "%s is damaged, or not what its name says (%s): its text cannot be read%s", name, kind, detail)
 }
 
-// joinPages returns the texts of the pages one after the other, each below its title.
+// joinPages returns the texts of the pages one after the other, each below a line with its title.
 func joinPages(got answer) string {
 	var out strings.Builder
 	for i, page := range got.Pages {
@@ -167,7 +168,7 @@ func joinPages(got answer) string {
 	return out.String()
 }
 
-// noteOf returns what a reader has to know about the text; "" if nothing.
+// noteOf returns what the model has to know about how the text was read; "" if nothing.
 func noteOf(got answer) string {
 	if got.Count == 0 {
 		return strings.TrimPrefix(got.Note+"; the document is empty", "; ")
@@ -175,9 +176,9 @@ func noteOf(got answer) string {
 	return got.Note
 }
 
-// A counted is a reader that stops after a number of bytes. It records whether there were more,
-// or why not everything could be read. It is safe if something still reads when the child has
-// ended.
+// A counted is a reader that ends after a number of bytes. It records whether there were more, or
+// why not everything could be read. It may be read and asked at the same time, because the
+// process that starts the child may still read when the child has ended.
 type counted struct {
 	from   io.Reader
 	left   atomic.Int64

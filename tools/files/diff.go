@@ -24,7 +24,7 @@ type filePatch struct {
 	hunks    []hunk
 }
 
-// displayPath returns the path that names the file in results and errors.
+// displayPath returns the path by which results and errors name the file.
 func (f filePatch) displayPath() string {
 	if f.to == "" {
 		return f.from
@@ -32,14 +32,16 @@ func (f filePatch) displayPath() string {
 	return f.to
 }
 
-// A hunk replaces one run of lines by another.
+// A hunk is one replacement within a file: some lines in a row, and the lines that take their
+// place.
 type hunk struct {
-	line           int    // its first line in the old file, counted from 1, as the patch states it
+	line           int    // the number of its first line in the old file, counted from 1, as the patch states it
 	old, new       string // whole lines; the last has no line end where the file has none
 	added, removed int
 }
 
-// PatchPaths returns the paths that a patch touches, as far as the patch can be read.
+// PatchPaths returns the paths of the files that a patch changes, as far as the patch can be
+// read.
 func PatchPaths(patch string) []string {
 	var paths []string
 	list, _ := parsePatch(patch)
@@ -60,8 +62,8 @@ type diffReader struct {
 	files []filePatch
 }
 
-// parsePatch reads a unified diff of any number of files. Beside an error it returns what it has
-// read before.
+// parsePatch reads a patch, a unified diff of any number of files. If there is an error, it also
+// returns what it has read before the error.
 func parsePatch(patch string) ([]filePatch, error) {
 	if len(patch) > maxPatch {
 		return nil, tools.Errorf(tools.InvalidArgs, "the patch has %d bytes, at most %d are allowed: make several", len(patch), maxPatch)
@@ -81,8 +83,8 @@ func parsePatch(patch string) ([]filePatch, error) {
 	return r.files, r.checkFiles()
 }
 
-// checkFiles returns an error for a patch that names a file twice, changes too many, or has no
-// hunk for a file.
+// checkFiles returns an error for a patch that names a file twice, changes too many files, or
+// says nothing about how one is changed.
 func (r *diffReader) checkFiles() error {
 	if len(r.files) > maxPatchedFiles {
 		return tools.Errorf(tools.InvalidArgs, "the patch changes %d files, at most %d are allowed: make several", len(r.files), maxPatchedFiles)
@@ -132,12 +134,14 @@ func (r *diffReader) readNext() error {
 	return nil
 }
 
-// isHeader reports whether the two lines of a file, --- and +++, begin at line n.
+// isHeader reports whether line n and the one after it are the two lines, --- and +++, with which
+// a file begins.
 func (r *diffReader) isHeader(n int) bool {
 	return strings.HasPrefix(r.lineAt(n), "--- ") && strings.HasPrefix(r.lineAt(n+1), "+++ ")
 }
 
-// readGitHeader reads what git writes before a file's two lines, or in place of them.
+// readGitHeader reads the lines that git writes before a file's two lines (--- and +++), or in
+// place of them.
 func (r *diffReader) readGitHeader() error {
 	start := r.at
 	f := filePatch{}
@@ -212,7 +216,8 @@ func (r *diffReader) addFile(f filePatch) error {
 	return nil
 }
 
-// headerPath returns the path in one of the two lines; "" for /dev/null.
+// headerPath returns the path in a line that begins with mark, which is --- or +++. It returns ""
+// for /dev/null, which stands for a file that does not exist.
 func headerPath(line, mark string) string {
 	path, _, _ := strings.Cut(strings.TrimPrefix(line, mark), "\t")
 	if path = unquotePath(strings.TrimSpace(path)); path == "/dev/null" {
@@ -230,8 +235,8 @@ func unquotePath(path string) string {
 	return path
 }
 
-// readHunk reads a hunk: as many lines as its header says if that makes sense, and otherwise all
-// lines that look like part of it.
+// readHunk reads a hunk. It takes as many lines as the hunk's header says if that makes sense.
+// Otherwise, as models often count wrongly, it takes all lines that look like part of the hunk.
 func (r *diffReader) readHunk() error {
 	line, olds, news, ok := parseHunkHeader(r.lineAt(r.at))
 	r.at++
@@ -302,7 +307,7 @@ func parseHunkHeader(line string) (at, olds, news int, ok bool) {
 	return at, olds, news, ok && also
 }
 
-// parseSpan reads "12,5", or "12", which means one line.
+// parseSpan reads the line and the number of lines in "12,5"; "12" means one line.
 func parseSpan(s string) (at, count int, ok bool) {
 	first, second, has := strings.Cut(s, ",")
 	at, err := strconv.Atoi(first)
@@ -316,8 +321,9 @@ func parseSpan(s string) (at, count int, ok bool) {
 	return at, count, err == nil && count >= 0
 }
 
-// countedEnd returns the line behind a hunk of so many lines. It also reports whether the hunk
-// ends there: something other than a hunk's line has to follow.
+// countedEnd returns the number of the line behind a hunk that begins at line n, if the hunk has
+// as many old and new lines as its header says. Ok reports whether the hunk really ends there,
+// with something else behind it.
 func (r *diffReader) countedEnd(n, olds, news int) (end int, ok bool) {
 	for olds > 0 || news > 0 {
 		if n >= len(r.lines) {
@@ -345,7 +351,8 @@ func (r *diffReader) countedEnd(n, olds, news int) (end int, ok bool) {
 	return n, olds == 0 && news == 0 && !more
 }
 
-// lookalikeEnd returns the line behind the last one that looks like part of the hunk.
+// lookalikeEnd returns the number of the line behind the last one, from line n on, that looks
+// like part of a hunk.
 func (r *diffReader) lookalikeEnd(n int) int {
 	last := n
 	for ; n < len(r.lines); n++ {

@@ -18,9 +18,9 @@ func (b fileTools) aboutDocuments() string {
 	return "Documents (PDF, DOCX, XLSX, PPTX) come as text, page by page: pages chooses, and next in the result names those that did not fit. With pages, CSV comes as a table and other text in parts."
 }
 
-// documentKind returns as which kind of document a file is read; None if it is read as text. A
-// text counts as a document if pages of it are asked for, or if its charset is not UTF-8 and no
-// lines are asked for.
+// documentKind returns as what kind of document a file is read; None means as plain text. A text
+// is read as a document, in parts, if the model asks for pages of it, or if it is not in UTF-8
+// and the model asks for no lines.
 func (b fileTools) documentKind(args readArgs, start []byte) pages.Kind {
 	kind := pages.KindOf(args.Path, start)
 	switch lines := args.Offset > 0 || args.Limit > 0; {

@@ -24,12 +24,12 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// A Dir is a directory with everything in it. It should also be an fs.ReadDirFS and an fs.StatFS,
-// because its Open need not open directories.
+// A Dir is a directory with everything in it, which the tools read and write. It should also be
+// an fs.ReadDirFS and an fs.StatFS, because its Open need not open directories.
 //
-// The model is shown its errors as they are, so they must not name paths of the host. errors.Is
-// tells them apart: fs.ErrInvalid for a path that cannot be used, fs.ErrNotExist,
-// fs.ErrPermission, and any other.
+// The model is shown its errors as they are, so they must not name paths of the host. The tools
+// tell some errors apart with errors.Is: fs.ErrInvalid for a path that cannot be used,
+// fs.ErrNotExist and fs.ErrPermission.
 type Dir interface {
 	fs.FS
 	// Name turns a path that a model gives into a name for fs.FS.
@@ -37,11 +37,11 @@ type Dir interface {
 	// Write replaces a file's content as a whole or not at all. It creates the file and its
 	// directories if they are missing.
 	Write(name string, content []byte) error
-	// Update replaces a file's content, of at most limit bytes, by the content that change
-	// returns for it, without another write in between. Old is nil if the file is missing. Update
+	// Update reads a file of at most limit bytes, calls change with its content, and writes what
+	// change returns, without another write in between. Old is nil if the file is missing. Update
 	// returns an error of change as it is.
 	Update(name string, limit int64, change func(old []byte) ([]byte, error)) error
-	// Remove removes a file; one that is missing is gone already.
+	// Remove removes a file; it returns nil if the file is missing.
 	Remove(name string) error
 }
 
@@ -49,7 +49,7 @@ type Dir interface {
 const maxFileBytes = 16 << 20
 
 // New makes the tools. Open returns the directory of a call's session. Documents reads files that
-// are no text; it is nil where none can be read.
+// are no text, such as PDF; it is nil where these cannot be read.
 func New(open func(ctx context.Context, call tools.Call) (Dir, error), documents pages.Reader) []tools.Tool {
 	b := fileTools{open: open, documents: documents}
 	return []tools.Tool{b.readFile(), b.writeFile(), b.editFile(), b.applyPatch(), b.listDirectory(), b.glob(), b.grep()}
@@ -127,8 +127,9 @@ func orDot(path string) string {
 	return path
 }
 
-// describeEntry describes a directory entry to the model. It follows a symbolic link; a link that
-// leads nowhere, or out of the workspace, has only a name.
+// describeEntry describes a directory entry to the model. Of a symbolic link it describes what
+// the link leads to; if that is nothing, or outside of the workspace, it only gives the link's
+// name.
 func describeEntry(dir fs.FS, parent string, e fs.DirEntry) entry {
 	out := entry{Name: e.Name(), IsDir: e.IsDir()}
 	var info fs.FileInfo

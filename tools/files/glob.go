@@ -12,7 +12,7 @@ import (
 	"parley/tools"
 )
 
-// Bounds of a search.
+// Bounds of a search for files.
 const (
 	maxVisited = 100_000 // directory entries
 	maxPaths   = 1000
@@ -63,7 +63,8 @@ func (b fileTools) glob() tools.Tool {
 	})
 }
 
-// findMatches returns the files and directories below base whose paths match the pattern.
+// findMatches returns the files and directories below base whose paths, relative to base, match
+// the pattern.
 func findMatches(ctx context.Context, dir Dir, base string, pattern *regexp.Regexp) (globResult, error) {
 	result := globResult{Matches: []string{}}
 	from, err := dir.Name(base)
@@ -88,9 +89,9 @@ func findMatches(ctx context.Context, dir Dir, base string, pattern *regexp.Rege
 	return result, err
 }
 
-// compileGlobArg compiles rest: a pattern of paths, or what remains of it without the directory
-// in which it begins. For errors it also takes the whole pattern, given, and the name of its
-// argument, what.
+// compileGlobArg turns rest into a regular expression: a pattern of paths, or what remains of it
+// without the folder in which the search begins. Its errors show the whole pattern, given, and
+// the name of the tool's argument, what.
 func compileGlobArg(what, given, rest string) (*regexp.Regexp, error) {
 	if given == "" || len(given) > maxPattern {
 		return nil, tools.Errorf(tools.InvalidArgs, "%s is a pattern of 1 to %d bytes, such as **/*.go", what, maxPattern)
@@ -110,12 +111,13 @@ func relativeTo(from, name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, from), "/")
 }
 
-// isSkippedFolder reports whether a directory is searched only if the model gives a path into it:
-// git's own, and the one of results that were too long to show.
+// isSkippedFolder reports whether a folder is left out of searches unless the model gives a path
+// into it: git's own, and the one with results that were too long for the model.
 func isSkippedFolder(name string) bool { return name == ".git" || name == ".agent" }
 
-// walk visits a file, or everything below a directory, in the order of names. It does not follow
-// symbolic links. If it ends early, early says why, in words for the model.
+// walk calls visit for a file or, if from is a directory, for everything below it, in the order
+// of names. It does not follow symbolic links. If it ends before the end, early says why, in
+// words for the model.
 func walk(ctx context.Context, dir fs.FS, from string, visit func(name string, e fs.DirEntry) error) (early string, err error) {
 	visited := 0
 	err = fs.WalkDir(dir, from, func(name string, e fs.DirEntry, err error) error {

@@ -14,12 +14,12 @@ import (
 	"parley/tools"
 )
 
-// Bounds of a grep.
+// Bounds of a search for text.
 const (
 	maxMatches = 200
 	maxLine    = 64 << 10 // bytes of a line that are searched
 	maxShown   = 400      // bytes of a line that are shown
-	maxContext = 10       // lines
+	maxContext = 10       // how many lines before and behind a match are shown at most
 )
 
 type grepArgs struct {
@@ -71,7 +71,7 @@ func (b fileTools) grep() tools.Tool {
 	})
 }
 
-// A search is one call of grep and its matches so far.
+// A search is one call of the tool grep, with the matches so far.
 type search struct {
 	text       scanner
 	glob       *regexp.Regexp // nil for every file
@@ -93,7 +93,7 @@ func newSearch(args grepArgs) (*search, error) {
 	return s, err
 }
 
-// wantsFile reports whether the glob of the call admits the file.
+// wantsFile reports whether the call's pattern of file names lets this file be searched.
 func (s *search) wantsFile(name, base string) bool {
 	if s.glob == nil || name == "" {
 		return true

@@ -9,7 +9,8 @@ import (
 	"parley/tools"
 )
 
-// apply returns the content that a patch makes of a file's old content; nil stands for no file.
+// apply returns what a patch makes of a file whose content is old. For both contents nil means
+// that there is no such file.
 func (f filePatch) apply(ctx context.Context, old []byte) ([]byte, error) {
 	a := hunkApplier{content: old, line: 1, path: f.displayPath()}
 	for n, h := range f.hunks {
@@ -39,12 +40,13 @@ func (f filePatch) apply(ctx context.Context, old []byte) ([]byte, error) {
 type hunkApplier struct {
 	path    string
 	content []byte
-	at      int // the bytes before it are done
-	line    int // the number of the line that begins there
+	at      int // up to this offset in content, everything is done
+	line    int // the number of the line that begins at that offset
 	made    []byte
 }
 
-// applyHunk applies the next hunk where its lines stand in the file, behind the hunk before.
+// applyHunk applies hunk number n of the patch at the place where its old lines stand in the
+// file; that must be behind the hunk before it.
 func (a *hunkApplier) applyHunk(n int, h hunk) error {
 	at, old, made, why := a.findHunk(h)
 	if why != "" {
@@ -56,8 +58,8 @@ func (a *hunkApplier) applyHunk(n int, h hunk) error {
 	return nil
 }
 
-// findHunk returns where a hunk's lines stand, and the old and the new text; or why they do not
-// stand there.
+// findHunk returns the offset at which a hunk's old lines stand in the file, with the old and the
+// new text as the file would have them. If they do not stand there, why says so to the model.
 func (a *hunkApplier) findHunk(h hunk) (at int, old, made, why string) {
 	expected := a.lineOffset(h.line)
 	if h.old == "" {
@@ -81,8 +83,8 @@ func (a *hunkApplier) findHunk(h hunk) (at int, old, made, why string) {
 	return 0, "", "", a.describeMismatch(expected, h)
 }
 
-// lineEndVariants returns a hunk's lines in the forms in which a file could have them: with the
-// file's own line ends, and without one at its end.
+// lineEndVariants returns the old and the new text of a hunk in each form in which a file could
+// have them: with the file's own line ends, and without a line end at the end of the file.
 func (a *hunkApplier) lineEndVariants(h hunk) [][2]string {
 	all := [][2]string{{h.old, h.new}}
 	if bytes.Contains(a.content, []byte("\r\n")) && !strings.Contains(h.old+h.new, "\r") {
@@ -115,7 +117,8 @@ func (a *hunkApplier) findLines(text string) []int {
 	return at
 }
 
-// lineOffset returns the offset of a line that is not done yet; -1 if there is none.
+// lineOffset returns the offset at which the line with this number begins; -1 if there is no such
+// line in what is not done yet.
 func (a *hunkApplier) lineOffset(line int) int {
 	at := a.at
 	for n := a.line; n < line; n++ {
@@ -131,8 +134,8 @@ func (a *hunkApplier) lineOffset(line int) int {
 	return at
 }
 
-// insertionPoint returns where a hunk goes that only adds lines and shows none around them:
-// behind the line that it names.
+// insertionPoint returns where to insert the lines of a hunk that only adds lines and shows none
+// around them: behind the line whose number it states. The results are as for findHunk.
 func (a *hunkApplier) insertionPoint(h hunk) (at int, old, made, why string) {
 	if len(a.content) == 0 {
 		return 0, "", h.new, ""
@@ -150,7 +153,8 @@ func (a *hunkApplier) insertionPoint(h hunk) (at int, old, made, why string) {
 	return at, "", h.new, ""
 }
 
-// describeMismatch says which line of the file differs from the hunk.
+// describeMismatch says, for the model, which line of the file differs from the hunk at the place
+// where the hunk is expected.
 func (a *hunkApplier) describeMismatch(expected int, h hunk) string {
 	first, _, _ := strings.Cut(h.old, "\n")
 	if expected < 0 {

@@ -78,8 +78,8 @@ func patchResult(list []filePatch) map[string][]patchedFile {
 	return map[string][]patchedFile{"files": files}
 }
 
-// planChanges computes the changes of each path. For a patch that was begun and cut off, it
-// leaves out what has been done already.
+// planChanges returns the changes that a patch makes, path by path. If an earlier run of the call
+// was cut off, begun is what it had recorded, and planChanges leaves out what was done already.
 func planChanges(ctx context.Context, dir Dir, list []filePatch, begun *intent) ([]change, error) {
 	var all []change
 	names := map[string]bool{}
@@ -102,7 +102,7 @@ func planChanges(ctx context.Context, dir Dir, list []filePatch, begun *intent) 
 	return all, nil
 }
 
-// planFile computes the changes for one file: two if it is renamed.
+// planFile returns the changes that a patch makes for one file: two if the file is renamed.
 func planFile(ctx context.Context, dir Dir, f filePatch, begun *intent) ([]change, error) {
 	var err error
 	for _, path := range []*string{&f.from, &f.to} {
@@ -166,7 +166,7 @@ func nonNil(content []byte) []byte {
 // errChanged says that a file no longer has the content for which the patch was made.
 var errChanged = errors.New("it was changed meanwhile")
 
-// makeChanges makes the changes in their order. If one fails, it takes back those before it.
+// makeChanges makes the changes in their order. If one fails, it undoes those before it.
 func makeChanges(ctx context.Context, dir Dir, changes []change) error {
 	for i, c := range changes {
 		err := ctx.Err()
@@ -194,7 +194,8 @@ func makeChanges(ctx context.Context, dir Dir, changes []change) error {
 	return nil
 }
 
-// applyTo makes the change, if the file still has its old content.
+// applyTo makes the change, if the file still has its old content; otherwise it returns
+// errChanged.
 func (c change) applyTo(dir Dir) error {
 	if c.new == nil {
 		now, err := readIfExists(dir, c.path)
@@ -216,8 +217,9 @@ func (c change) applyTo(dir Dir) error {
 	})
 }
 
-// intentFile is where a call records what it is about to do, so that the process which continues
-// after a crash can tell what was done already. The next patch overwrites it.
+// intentFile is the file in which a call records which changes it is about to make, so that the
+// process which continues after a crash can tell what was done already. The next patch overwrites
+// it.
 const intentFile = ".agent/patch.json"
 
 // An intent records what a call was about to do: for each path the hashes of its old and its new
@@ -268,8 +270,8 @@ func readIntent(dir Dir, call string) (*intent, error) {
 	return &i, nil
 }
 
-// isDone reports whether a path already has the content that the patch gives it. An empty path
-// counts as done.
+// isDone reports whether the file at a path already has the content that the patch gives it. It
+// returns true for the path "".
 func (i *intent) isDone(dir Dir, path string) bool {
 	if i == nil {
 		return false
@@ -285,8 +287,8 @@ func (i *intent) isDone(dir Dir, path string) bool {
 	return err == nil && hashOf(now) == c.New
 }
 
-// reconcilePatch finds out whether a patch that was cut off was applied. A patch that was only
-// begun is run once more, and does the rest.
+// reconcilePatch finds out whether a patch was applied when its call was cut off. If it was
+// applied in part, it is not reported as done: the call then runs once more, and does the rest.
 func (b fileTools) reconcilePatch(ctx context.Context, call tools.Call, args patchArgs) (any, bool, error) {
 	list, err := parsePatch(args.Patch)
 	if err != nil {

@@ -17,8 +17,8 @@ var (
 	errAlternatives = errors.New("it has too many alternatives in braces, at most 64 are allowed: search with * instead, or several times")
 )
 
-// compileGlob turns a pattern of paths into a regular expression of about the same length, whose
-// time to match grows with the path alone, whatever the pattern.
+// compileGlob turns a pattern of paths into a regular expression of about the same length. The
+// time that a match takes grows only with the path's length, whatever the pattern.
 //
 // ** stands for any number of folders if it stands alone between slashes, and * for any text
 // within a name, as does ** elsewhere; ? is one character of a name, [a-z] and [!a-z] one of a
@@ -40,8 +40,8 @@ func compileGlob(pattern string) (*regexp.Regexp, error) {
 	return compiled, err
 }
 
-// splitGlob splits a pattern into the folder that holds everything which it matches, and the
-// pattern of what is below that folder.
+// splitGlob splits a pattern into the folder (base) below which everything lies that it matches,
+// and the rest of the pattern, which is about paths below that folder.
 func splitGlob(pattern string) (base, rest string) {
 	at := strings.IndexAny(pattern, `*?[]{}\`)
 	if at < 0 {
@@ -62,11 +62,11 @@ type globTranslator struct {
 	rest         string
 	out          strings.Builder
 	atStart      bool   // the next piece begins a name
-	braces       []bool // the open braces; true if a name begins before the brace
+	braces       []bool // the open braces; true for each at whose beginning a name begins
 	alternatives int
 }
 
-// translateNext translates the next piece.
+// translateNext translates the next piece of the pattern, such as a star or a character.
 func (g *globTranslator) translateNext() error {
 	atStart := g.atStart
 	g.atStart = false
@@ -127,7 +127,8 @@ func (g *globTranslator) translateFolders() bool {
 	return true
 }
 
-// mayEndBefore reports whether a path may end before this rest of the pattern.
+// mayEndBefore reports whether what the pattern is to match may end before rest: if rest is
+// empty, or begins with the end of an alternative in braces.
 func (g *globTranslator) mayEndBefore(rest string) bool {
 	return rest == "" || len(g.braces) > 0 && strings.ContainsAny(rest[:1], ",}")
 }
@@ -160,7 +161,7 @@ func nextCharacter(text string) (c, rest string, err error) {
 	return text[:size], text[size:], nil
 }
 
-// translateClass translates a class of characters. No class matches a slash.
+// translateClass translates a class of characters, such as [a-z]. No class matches a slash.
 func (g *globTranslator) translateClass() error {
 	rest := g.rest[1:]
 	negated := strings.HasPrefix(rest, "!") || strings.HasPrefix(rest, "^")
@@ -200,7 +201,8 @@ func (g *globTranslator) translateClass() error {
 	return nil
 }
 
-// classRange writes a range of a class, but without the slash.
+// classRange returns a range of characters for a class of the regular expression, without the
+// slash if that is within the range.
 func classRange(from, to string) string {
 	if from > "/" || to < "/" {
 		return quoteClassRune(from) + "-" + quoteClassRune(to)

@@ -40,7 +40,7 @@ func (b fileTools) readFile() tools.Tool {
 	})
 }
 
-// read returns the lines of a text, or the pages of a document.
+// read returns the lines of a text or, if the file is a document such as PDF, pages of its text.
 func (b fileTools) read(ctx context.Context, dir Dir, args readArgs) (result any, err error) {
 	file, err := dir.Open(args.Path)
 	if err != nil {
@@ -100,8 +100,8 @@ func readLines(from *bufio.Reader, args readArgs) (string, error) {
 	return out.String(), nil
 }
 
-// lineCount returns how many lines a file has if piece was read last, as line number line: an
-// empty piece is no line.
+// lineCount returns how many lines a file has, if its last piece was read as line number line. If
+// piece is empty, the line before it was the last.
 func lineCount(line int, piece []byte) int {
 	if len(piece) == 0 {
 		return line - 1

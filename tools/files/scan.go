@@ -10,16 +10,16 @@ import (
 	"parley/tools"
 )
 
-// maxSteps is about how many steps a search takes before it checks again whether its call has
-// ended.
+// maxSteps is about how many steps of matching a search takes before it checks again whether its
+// call has ended.
 const maxSteps = 1 << 20
 
 // A scanner matches lines against a regular expression. It stops when its call ends, even within
 // a long line.
 type scanner struct {
 	pattern         *regexp.Regexp
-	literal         []byte // if set, the expression is this text and nothing more
-	stepsPerChar    int    // at most so many steps for each character
+	literal         []byte // if set, the pattern is this plain text
+	stepsPerChar    int    // how many steps matching takes at most for each character of a line
 	stepsSinceCheck int    // steps since the last check whether the call has ended
 }
 

@@ -67,7 +67,8 @@ func editMessage(args editArgs) map[string]string {
 	return map[string]string{"message": "Successfully edited " + args.Path}
 }
 
-// replaceOnce returns the content after an edit; it fails unless old_text occurs exactly once.
+// replaceOnce returns a file's content after an edit. It fails unless the text to replace,
+// old_text, occurs exactly once.
 func replaceOnce(old []byte, args editArgs) ([]byte, error) {
 	at := occurrences(old, args.OldText)
 	switch {
@@ -82,8 +83,8 @@ func replaceOnce(old []byte, args editArgs) ([]byte, error) {
 	return nil, tools.Errorf(tools.InvalidArgs, "old_text does not occur in %q: read the file and copy the text to the letter, with its blanks and line ends", shorten(args.Path))
 }
 
-// occurrences returns all places of a text, including those that overlap, because with these,
-// too, it would be unclear which is meant. It stops at a million.
+// occurrences returns the offsets at which a text occurs, including those that overlap, because
+// if two overlap it is unclear, too, which is meant. It stops at a million.
 //
 // It takes time in proportion to the sum of both lengths (Knuth, Morris and Pratt). A simple
 // search would take their product if both repeat one letter.
@@ -125,11 +126,13 @@ func prefixLengths(text string) []int32 {
 	return back
 }
 
-// errUnclear says that the file could look as it does both before and after an edit.
+// errUnclear says that the file's content cannot tell whether an edit was made, because it could
+// be the same before and after.
 var errUnclear = errors.New("the file does not show whether the edit was made")
 
-// reconcileEdit finds out whether an interrupted edit was made. Writes replace the whole file, so
-// without the edit the file has old_text exactly once, and with it new_text in that place.
+// reconcileEdit finds out whether an edit was made when its call was cut off. Writes replace the
+// whole file, so without the edit the file has old_text exactly once, and with it new_text in
+// that place.
 func (b fileTools) reconcileEdit(ctx context.Context, call tools.Call, args editArgs) (any, bool, error) {
 	dir, err := b.open(ctx, call)
 	if err != nil {
@@ -146,7 +149,8 @@ func (b fileTools) reconcileEdit(ctx context.Context, call tools.Call, args edit
 	return editMessage(args), done, err
 }
 
-// isApplied reports whether content is what an edit leaves behind.
+// isApplied reports whether content is what a file holds after an edit. Its error is errUnclear
+// if that cannot be told.
 func isApplied(content []byte, args editArgs) (bool, error) {
 	if args.OldText == "" || args.OldText == args.NewText {
 		return false, nil // never made

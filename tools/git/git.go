@@ -15,11 +15,12 @@ import (
 	"parley/tools/sandbox"
 )
 
-// Config connects the tools to the sandbox and the sessions' directories.
+// Config connects the git tools to the sandbox in which git runs, and to the sessions'
+// directories.
 type Config struct {
 	Sandbox sandbox.Sandbox
-	// Place returns the sandbox place in which git runs for a call: the folder path of the
-	// workspace.
+	// Place returns where git runs for a call: in the folder path of the session's workspace, in
+	// the sandbox.
 	Place func(ctx context.Context, call tools.Call, path string) (sandbox.Place, error)
 	// Changed is called after a call that may have changed the session's files.
 	Changed func(call tools.Call)
@@ -46,7 +47,7 @@ func gitSpec(name string, effect tools.Effect, description string) tools.Spec {
 
 type gitTools struct{ Config }
 
-// A gitResult is what a run of git returns to the model.
+// A gitResult is what the model gets of a run of git.
 type gitResult struct {
 	ExitCode int    `json:"exit_code"`
 	Stdout   string `json:"stdout"`
@@ -105,8 +106,9 @@ type commitArgs struct {
 	Path    string   `json:"path,omitempty" jsonschema:"folder of the repository; left out: the workspace"`
 }
 
-// commitScript reads the message from standard input. It names the agent as author and committer
-// if the repository names nobody.
+// commitScript is the shell script that commits. It reads the commit's message from standard
+// input, and names the agent as author and committer if the repository's configuration names
+// nobody.
 const commitScript = `git config user.name >/dev/null || export GIT_AUTHOR_NAME="$1" GIT_COMMITTER_NAME="$1"
 git config user.email >/dev/null || export GIT_AUTHOR_EMAIL=agent@parley.invalid GIT_COMMITTER_EMAIL=agent@parley.invalid
 shift
@@ -148,7 +150,7 @@ func (g gitTools) branch(ctx context.Context, call tools.Call, args branchArgs) 
 	return g.run(ctx, call, args.Path, "", line...)
 }
 
-// checkNotOption refuses a name that git would take for an option.
+// checkNotOption refuses a name that begins like an option, because git would take it for one.
 func checkNotOption(what, name string) error {
 	if strings.HasPrefix(name, "-") || strings.ContainsRune(name, 0) {
 		return tools.Errorf(tools.InvalidArgs, "%s cannot begin with -", what)

@@ -35,20 +35,22 @@ type Config struct {
 	// CHANNEL:CHAT or CHANNEL:CHAT/THREAD. If Addresses is nil, the message reaches CHANNEL:CHAT
 	// only.
 	Addresses func(channel, chat string) []string
-	// Patched returns the paths that a patch touches. If it is nil, patches touch none.
+	// Patched returns the paths of the files that a patch changes. If Patched is nil, the rules
+	// take a patch to change none.
 	Patched func(patch string) []string
 	// AskUntrusted has a person asked about a call that acts on the outside after something
 	// untrusted was read.
 	AskUntrusted bool
-	// Networked reports whether what a call runs, a command or git, reaches the network. If it is
-	// nil, every such call counts as reaching it.
+	// Networked reports whether what a call runs, a command or git, can reach the network. If
+	// Networked is nil, every such call counts as reaching it.
 	Networked func(call tools.Call) bool
-	// Carrier returns the name of something that runs in the background, reads the files of a
-	// call's session and reaches the network; "" if nothing does, or if Carrier is nil.
+	// Carrier returns the name of something that runs in the background, can read the files of a
+	// call's session and reaches the network, so that it could carry out what a call writes; ""
+	// if nothing does, or if Carrier is nil.
 	Carrier func(ctx context.Context, call tools.Call) (string, error)
 }
 
-// A Guard decides about calls. Many goroutines may ask it at once.
+// A Guard decides whether tool calls run. Many goroutines may ask it at once.
 type Guard struct {
 	cfg             Config
 	all             rules
@@ -59,7 +61,7 @@ type Guard struct {
 // rules are the rules that hold for one agent.
 type rules struct{ deny, ask, allow []Rule }
 
-// New makes a guard. Its error is about the first rule that cannot be read.
+// New makes a Guard. Its error says which rule cannot be read, if one cannot.
 func New(cfg Config) (*Guard, error) {
 	all, err := parsePolicy(cfg.All)
 	if err != nil {
@@ -98,8 +100,9 @@ func parsePolicy(p Policy) (rules, error) {
 	return r, nil
 }
 
-// Decide returns what happens to a call: the strictest decision of the rules and of what holds
-// after something untrusted was read.
+// Decide returns what happens to a call: it runs, a person is asked, or it is denied. Of what the
+// rules say, and what holds after something was read that strangers have written, it takes the
+// strictest.
 func (g *Guard) Decide(ctx context.Context, call tools.Call) tools.Verdict {
 	v := g.decide(call, false)
 	if v.Decision == tools.Deny || v.Decision == tools.Ask {
@@ -111,10 +114,10 @@ func (g *Guard) Decide(ctx context.Context, call tools.Call) tools.Verdict {
 	return v
 }
 
-// Redirect returns whether a call of web_fetch may follow a redirect. The redirect must pass
-// everything that a call of its own would have to, except rules about every call of the tool:
-// this call has passed them. Fetching the new address tells nobody anything: the address comes
-// from a server's answer.
+// Redirect returns whether a call of web_fetch may follow a redirect. A call for the new address
+// would have to pass the same rules, except those about every call of the tool, which this call
+// has passed already. That the request may carry information out is not checked, because the new
+// address comes from a server's answer and not from the model.
 func (g *Guard) Redirect(call tools.Call, to string) tools.Verdict {
 	args, err := json.Marshal(map[string]string{"url": to})
 	if err != nil { // a text always marshals
@@ -125,8 +128,8 @@ func (g *Guard) Redirect(call tools.Call, to string) tools.Verdict {
 	return g.decide(call, true)
 }
 
-// decide does what Decide does; asked says that a person was already asked by rules about every
-// call of the tool.
+// decide does what Decide does; asked says that a person was asked about this call already
+// because of rules about every call of the tool.
 func (g *Guard) decide(call tools.Call, asked bool) tools.Verdict {
 	v := g.decideByRules(call, asked)
 	if v.Decision == tools.Deny {
@@ -138,8 +141,8 @@ func (g *Guard) decide(call tools.Call, asked bool) tools.Verdict {
 	return v
 }
 
-// decideByRules returns what the rules say of a call, and of the files that it reads in order to
-// send them.
+// decideByRules returns what the rules say about a call and, if it sends files, about reading
+// those.
 func (g *Guard) decideByRules(call tools.Call, asked bool) tools.Verdict {
 	v := g.decideWithoutFiles(call, asked)
 	for _, file := range readsOfSentFiles(call) {
@@ -153,8 +156,8 @@ func (g *Guard) decideByRules(call tools.Call, asked bool) tools.Verdict {
 	return v
 }
 
-// readsOfSentFiles returns the calls that would read the files that a call sends, or hands to a
-// sub-agent: an agent that may not read a file may not pass it on either.
+// readsOfSentFiles returns, as calls of read_file, what a call reads in order to send it or hand
+// it to a sub-agent: an agent that may not read a file may not pass it on either.
 func readsOfSentFiles(call tools.Call) []tools.Call {
 	if call.Name != message && call.Name != "task" && call.Name != "sessions_spawn" {
 		return nil
@@ -172,8 +175,8 @@ func readsOfSentFiles(call tools.Call) []tools.Call {
 	return all
 }
 
-// decideWithoutFiles returns what the rules say of a call itself, and denies what no rule can
-// allow.
+// decideWithoutFiles returns what the rules say about a call itself, without the files that it
+// sends. It also denies what no rule can allow.
 func (g *Guard) decideWithoutFiles(call tools.Call, asked bool) tools.Verdict {
 	r, ok := g.agents[call.Agent]
 	if !ok {
@@ -207,8 +210,8 @@ func (g *Guard) decideWithoutFiles(call tools.Call, asked bool) tools.Verdict {
 	return r.checkAllowed(call.Name, subject)
 }
 
-// checkAllowed asks a person about a call that no rule allows, if there are rules that allow
-// something of that tool.
+// checkAllowed has a person asked about a call that no rule allows, if there are rules that allow
+// other calls of the same tool.
 func (r rules) checkAllowed(tool string, s subject) tools.Verdict {
 	var about []Rule
 	for _, rule := range r.allow {
@@ -234,7 +237,7 @@ func (r rules) checkAllowed(tool string, s subject) tools.Verdict {
 	return tools.Verdict{}
 }
 
-// askVerdict returns a verdict that has a person asked, with the reason.
+// askVerdict returns the decision that a person is asked, with the reason.
 func askVerdict(format string, args ...any) tools.Verdict {
 	return tools.Verdict{Decision: tools.Ask, Reason: fmt.Sprintf(format, args...)}
 }

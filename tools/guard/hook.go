@@ -25,12 +25,12 @@ type Hook struct {
 	Failed func(ctx context.Context, why string)
 }
 
-// Bounds of a hook.
+// Bounds of one run of a hook.
 const (
 	hookTime   = 5 * time.Second
-	hookLinger = 200 * time.Millisecond // how long its output may stay open after it has ended
+	hookLinger = 200 * time.Millisecond // how long its output may stay open after it has ended, because a child of it still has it
 	maxHook    = 8 << 20                // bytes that it may read, and bytes that it may write
-	maxReason  = 500                    // bytes
+	maxReason  = 500                    // bytes of the reason that it gives
 )
 
 // ParseHook reads a command: a path and arguments, separated by blanks. No shell reads it.
@@ -128,7 +128,8 @@ func (h Hook) reportFailure(ctx context.Context, err error) {
 	}
 }
 
-// query runs the program once with a question and returns its answer.
+// query runs the program once. The program reads the question and writes the answer, both as
+// JSON.
 func (h Hook) query(ctx context.Context, question hookQuestion) (hookAnswer, error) {
 	input, err := json.Marshal(question)
 	if err != nil {

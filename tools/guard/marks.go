@@ -14,18 +14,19 @@ import (
 	"parley/tools"
 )
 
-// MarksFile is where a workspace remembers which of its files hold what strangers may have
-// written.
+// MarksFile is the file of a workspace that lists which of its files hold text that strangers may
+// have written.
 const MarksFile = ".agent/untrusted.json"
 
 // Bounds of what is read of a workspace, because a command can make its files of any size.
 const (
 	maxMarks     = 1000    // files by name; with more, all files are marked
 	maxMarksFile = 1 << 20 // bytes; with more, all files are marked
-	maxPrompted  = 1 << 20 // bytes of a file that is in every prompt; a longer one counts as rewritten
+	maxPrompted  = 1 << 20 // bytes of a file that is in every prompt; a longer one counts as changed by each command
 )
 
-// errUnchanged ends an update that would write what is there already.
+// errUnchanged ends an update whose result would be what is there already, so that nothing is
+// written.
 var errUnchanged = errors.New("nothing to change")
 
 // A Dir is a session's directory, as far as marks need it.
@@ -37,18 +38,20 @@ type Dir interface {
 
 // Marks list the files of a workspace that hold what strangers may have written.
 type Marks struct {
-	// All says that any file may: a command ran that could have written, or copied, such content.
+	// All says that any file may hold such text, because a command ran that could have written or
+	// copied it.
 	All   bool     `json:"all,omitempty"`
 	Files []string `json:"files,omitempty"`
 }
 
-// Has reports whether a file is marked by name. A file that is in every prompt counts as marked
-// only then, and not through All.
+// Has reports whether a file is marked by its name. It does not look at All, because that does
+// not count for a file that is in every prompt (such as AGENTS.md).
 func (m Marks) Has(name string) bool { return slices.Contains(m.Files, name) }
 
 func (m Marks) hasAny() bool { return m.All || len(m.Files) > 0 }
 
-// markEverything marks all files, and by name those that are in every prompt.
+// markEverything returns marks for all files; those that are in every prompt are also marked by
+// name.
 func markEverything() Marks { return Marks{All: true, Files: PromptedFiles()} }
 
 // ReadMarks reads a workspace's marks. If they cannot be read, or are too long, everything is
@@ -90,8 +93,9 @@ func readUpTo(dir fs.FS, name string, limit int64) ([]byte, error) {
 	return raw, nil
 }
 
-// ChangeMarks adds marks and removes some, while others may do so at the same time. If nothing
-// changes it writes nothing.
+// ChangeMarks changes the marks in a workspace's file: it adds some names and drops others, and
+// with all it marks every file. Others may do so at the same time. If nothing changes it writes
+// nothing.
 func ChangeMarks(dir Dir, all bool, add, drop []string) error {
 	err := dir.Update(MarksFile, maxMarksFile, func(old []byte) ([]byte, error) {
 		var now Marks
@@ -115,8 +119,9 @@ func ChangeMarks(dir Dir, all bool, add, drop []string) error {
 	return err
 }
 
-// Unmark drops the marks of those of the files that are not there any more. It must be called
-// by whoever has removed them: a file that is about to be written is marked before that.
+// Unmark drops the marks of those of the files that do not exist any more. It must be called by
+// whoever has removed them. Names of files that exist stay, because a file is marked just before
+// it is written.
 func Unmark(dir Dir, names []string) error {
 	gone := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		_, err := fs.Stat(dir, name)
@@ -128,9 +133,9 @@ func Unmark(dir Dir, names []string) error {
 	return ChangeMarks(dir, false, nil, gone)
 }
 
-// withChanges returns the marks after a change, and their JSON. If there are too many, all files
-// are marked, and of the names only those stay that are in every prompt, because Has is still
-// asked about them.
+// withChanges returns the marks after a change, and their JSON. If there would be too many names,
+// all files are marked instead, and only the names of files that are in every prompt stay,
+// because All does not count for these.
 func (m Marks) withChanges(all bool, add, drop []string) (Marks, []byte, error) {
 	next := Marks{All: m.All || all}
 	known := map[string]bool{}
@@ -154,11 +159,13 @@ func (m Marks) withChanges(all bool, add, drop []string) (Marks, []byte, error) 
 	return next, raw, err
 }
 
-// PromptedFiles returns the files of a workspace that are in every prompt.
+// PromptedFiles returns the names of the files that a workspace may have and that are part of
+// every prompt.
 func PromptedFiles() []string { return []string{"AGENTS.md", "MEMORY.md"} }
 
-// A Marker makes tools remember which files hold what strangers may have written: the files that
-// a model writes after it has read such content. What tools read from these files is untrusted.
+// A Marker wraps tools so that it is known which files hold text that strangers may have written:
+// it marks files that a model writes after it has read such text, and marks as untrusted what
+// tools read from these files.
 type Marker struct {
 	// Open returns the directory of a call's session.
 	Open func(ctx context.Context, call tools.Call) (Dir, error)
@@ -187,7 +194,7 @@ func (m Marker) WatchCommands(all []tools.Tool) []tools.Tool {
 	return watched
 }
 
-// A fileUse says what a tool does with files.
+// A fileUse says how a tool uses the files of a workspace.
 type fileUse int
 
 const (
@@ -228,7 +235,8 @@ type markingTool struct {
 // EffectOf returns the effect of the wrapped tool.
 func (t markingTool) EffectOf(call tools.Call) tools.Effect { return tools.EffectOf(t.Tool, call) }
 
-// Reconcile asks the wrapped tool. The marks were made before it ran.
+// Reconcile asks the wrapped tool whether an interrupted call has taken effect. The call's files
+// were marked before it ran.
 func (t markingTool) Reconcile(ctx context.Context, call tools.Call) (tools.Result, bool, error) {
 	r, ok := t.Tool.(tools.Reconciler)
 	if !ok {
@@ -271,13 +279,14 @@ func (t markingTool) Run(ctx context.Context, call tools.Call) (tools.Result, er
 	return result, err
 }
 
-// mayShowMarked reports whether a tool that reads files, those named or any, may show content of
-// marked files.
+// mayShowMarked reports whether the result of a tool that reads files may show text from marked
+// files. Names are the files that the call names.
 func (t markingTool) mayShowMarked(m Marks, names []string) bool {
 	return m.All || t.use == readsAny && m.hasAny() || slices.ContainsFunc(names, m.Has)
 }
 
-// runWrite runs a tool that writes files. Its errors may quote what these held.
+// runWrite runs a tool that writes files. An error of the tool may quote what the files held, so
+// it is untrusted if they were marked.
 func (t markingTool) runWrite(ctx context.Context, call tools.Call, dir Dir, names []string, had Marks) (tools.Result, error) {
 	if slices.Contains(names, MarksFile) {
 		return tools.Result{}, tools.Errorf(tools.PermissionDenied, "%s is kept by the system: leave it alone", MarksFile)
@@ -300,8 +309,8 @@ func (t markingTool) runWrite(ctx context.Context, call tools.Call, dir Dir, nam
 	return result, err
 }
 
-// runCommand runs a tool that may read and write any file. It may remove the marks as well, so
-// they are written once more afterwards.
+// runCommand runs a tool that runs a command, which may read and write any file. As the command
+// may also remove the marks, they are written once more after it has run.
 func (t markingTool) runCommand(ctx context.Context, call tools.Call, dir Dir, had Marks) (tools.Result, error) {
 	if !call.Untrusted && !had.hasAny() {
 		return t.Tool.Run(ctx, call)
@@ -324,8 +333,8 @@ func (t markingTool) runCommand(ctx context.Context, call tools.Call, dir Dir, h
 	return result, err
 }
 
-// A fingerprint shows whether a file still holds what it held before, if the whole of it could be
-// read.
+// A fingerprint is a hash by which one sees whether a file was changed; whole says that all of
+// the file could be read.
 type fingerprint struct {
 	sum   [sha256.Size]byte
 	whole bool

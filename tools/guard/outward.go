@@ -50,8 +50,9 @@ func (g *Guard) describeOutward(call tools.Call) string {
 	return ""
 }
 
-// describeRequest says what a request would send out; "" if nothing. Even an address tells
-// something if the model has put it together from what it knows.
+// describeRequest says what a request to a web server would send out; "" if nothing. Even the
+// address of a page may carry information out, if the model has put it together from what it
+// knows.
 func (g *Guard) describeRequest(call tools.Call) string {
 	a := readArguments(call)
 	if method := strings.ToUpper(a.Method); method != "" && method != http.MethodGet && method != http.MethodHead {
@@ -68,8 +69,8 @@ func (g *Guard) describeRequest(call tools.Call) string {
 	return fmt.Sprintf("it would fetch %s, an address that neither a person wrote nor a result held", displayLine(a.URL))
 }
 
-// harmlessHeaders maps the headers that ask for a form of what is fetched to those of their
-// values that can say next to nothing else.
+// harmlessHeaders returns the HTTP headers that only say in which form an answer is wanted, each
+// with a pattern of the values that can carry next to no other information out.
 func harmlessHeaders() map[string]*regexp.Regexp {
 	const (
 		quality  = `(; ?q=[01](\.\d)?)?`
@@ -89,12 +90,12 @@ func (g *Guard) isHarmless(name, value string) bool {
 	return plain != nil && plain.MatchString(value)
 }
 
-// returnsForeignText reports whether a tool returns only what others wrote, and nothing that a
-// model could have made it print.
+// returnsForeignText reports whether a tool's results consist only of text by others, so that a
+// model cannot have made the tool print text of its own.
 func returnsForeignText(tool string) bool { return tool == webFetch || tool == webSearch }
 
-// applyRuleOfTwo asks a person about a call that acts on the outside after something untrusted
-// was read.
+// applyRuleOfTwo has a person asked about a call that acts on the outside, if the agent has read
+// something before that strangers may have written.
 func (g *Guard) applyRuleOfTwo(call tools.Call) tools.Verdict {
 	if !call.Untrusted || !g.cfg.AskUntrusted {
 		return tools.Verdict{}
@@ -106,14 +107,15 @@ func (g *Guard) applyRuleOfTwo(call tools.Call) tools.Verdict {
 	return askBecauseUntrusted(what)
 }
 
-// askBecauseUntrusted returns a verdict that has a person asked about a call that would do what.
+// askBecauseUntrusted returns the decision that a person is asked about a call, with what the
+// call would do as the reason.
 func askBecauseUntrusted(what string) tools.Verdict {
 	return askVerdict("this conversation holds what strangers may have written, such as a web page or a forwarded message, and %s", what)
 }
 
-// describeCarrier says what would carry outward what a call writes: a program that was started
-// before anything untrusted was read may read it later, or run it. It returns "" if nothing
-// would.
+// describeCarrier says what could carry to the outside the file that a call writes: a program in
+// the background that was started before anything untrusted was read, and may read the file
+// later, or run it. It returns "" if nothing could.
 func (g *Guard) describeCarrier(ctx context.Context, call tools.Call) string {
 	_, _, foreign := strings.Cut(call.Name, "__")
 	switch fileUseOf(call.Name) {

@@ -16,7 +16,7 @@ type Rule struct {
 	text    string
 	tool    []string // the pieces between the stars
 	pattern []string // the pieces between the stars; nil matches every call
-	writes  bool     // the pattern names a redirection
+	writes  bool     // the pattern has a redirection, such as > FILE
 }
 
 // maxRule bounds one rule, in bytes.
@@ -68,17 +68,20 @@ func (r Rule) UnknownTool(tools []string) string {
 // isAbout reports whether the rule is about a tool.
 func (r Rule) isAbout(tool string) bool { return glob(r.tool, tool) }
 
-// matches reports whether the rule is about a call, as far as can be seen.
+// matches reports whether the rule is about a call, as far as the parts of the call show that are
+// known before it runs.
 func (r Rule) matches(tool string, s subject) bool {
 	return r.isAbout(tool) && (r.pattern == nil || s.anyText(func(text string) bool { return matchCommand(r.pattern, text) }))
 }
 
-// mayMatch reports whether the rule might be about the parts of a call that cannot be seen.
+// mayMatch reports whether the rule might be about a call because of those parts of the call that
+// are known only when it runs.
 func (r Rule) mayMatch(tool string, s subject) bool {
 	return r.pattern != nil && r.isAbout(tool) && s.anyText(func(text string) bool { return overlap(r.pattern, strings.Split(text, shellline.Hole)) })
 }
 
-// covers reports whether the rule allows a text, whatever its holes turn out to be.
+// covers reports whether the rule allows a text whatever is filled in for its holes, the parts
+// that are known only when the call runs.
 func (r Rule) covers(p part) bool {
 	return matchCommand(r.pattern, p.text) && (!p.writes || r.writes)
 }
@@ -93,7 +96,8 @@ func matchCommand(pattern []string, text string) bool {
 	return last > 0 && pattern[last] == "" && strings.HasSuffix(pattern[last-1], " ") && glob(pattern, text+" ")
 }
 
-// glob reports whether a text consists of the pieces in their order, with any text between them.
+// glob reports whether a text consists of these pieces, in their order, with any text between
+// each and the next.
 func glob(pieces []string, text string) bool {
 	if len(pieces) == 1 {
 		return text == pieces[0]
@@ -126,7 +130,8 @@ func overlap(a, b []string) bool {
 	return holdsEitherWay(strings.HasPrefix, a[0], b[0]) && holdsEitherWay(strings.HasSuffix, a[len(a)-1], b[len(b)-1])
 }
 
-// holdsEitherWay reports whether holds is true for a and b in either order.
+// holdsEitherWay reports whether the function holds returns true for a and b in this order or in
+// the other.
 func holdsEitherWay(holds func(text, part string) bool, a, b string) bool {
 	return holds(a, b) || holds(b, a)
 }

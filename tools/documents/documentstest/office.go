@@ -34,8 +34,8 @@ func Archive(parts ...string) []byte {
 	return out.Bytes()
 }
 
-// Relations returns the part that lists the relations of another part: ids, kinds and targets
-// alternate. A target that begins with a scheme is external.
+// Relations returns the XML part that lists what another part refers to; ids, kinds and targets
+// alternate. A target that begins with a scheme, such as https:, is outside of the file.
 func Relations(all ...string) string {
 	var out strings.Builder
 	out.WriteString(`<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">`)
@@ -49,7 +49,8 @@ func Relations(all ...string) string {
 	return out.String() + "</Relationships>"
 }
 
-// DOCX returns a document with a body, and more parts.
+// DOCX returns a document with this XML as its body; more holds names and contents of further
+// parts in turn.
 func DOCX(body string, more ...string) []byte {
 	return Archive(append([]string{
 		"_rels/.rels", Relations("r1", "officeDocument", "word/document.xml"),
@@ -57,7 +58,8 @@ func DOCX(body string, more ...string) []byte {
 	}, more...)...)
 }
 
-// XLSX returns a workbook with the rows of one sheet, and more parts.
+// XLSX returns a workbook with one sheet, whose rows are given as XML; more holds names and
+// contents of further parts in turn.
 func XLSX(rows string, more ...string) []byte {
 	return Archive(append([]string{
 		"_rels/.rels", Relations("r1", "officeDocument", "xl/workbook.xml"),
@@ -87,7 +89,8 @@ func PPTX(slides ...string) []byte {
 			Shape("sldNum", "1")+Shape("body", "Say it slowly.")+`</p:spTree></p:cSld></p:notes>`)...)
 }
 
-// Shape returns a shape of a slide with paragraphs; role "" stands for none.
+// Shape returns the XML of a slide's shape with these lines as paragraphs. Role is what the shape
+// is for, such as title; "" stands for none.
 func Shape(role string, lines ...string) string {
 	if role != "" {
 		role = `<p:ph type="` + role + `"/>`

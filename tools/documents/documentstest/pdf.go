@@ -15,7 +15,7 @@ import (
 	"unicode/utf16"
 )
 
-// A PDF is a file that is being written.
+// A PDF is a PDF file that is being written.
 type PDF struct {
 	objects [][]byte
 	root    int // the number of the catalog; 0 stands for the last object
@@ -71,7 +71,7 @@ func Japanese(shiftJIS []byte) *PDF {
 	return p
 }
 
-// Lines returns the operators that draw lines of Latin text.
+// Lines returns the operators of PDF that draw lines of Latin text.
 func Lines(text string) string {
 	var out strings.Builder
 	out.WriteString("BT /F1 10 Tf 40 800 Td 12 TL\n")
@@ -94,7 +94,8 @@ func (p *PDF) Add(object string) int {
 	return len(p.objects)
 }
 
-// Stream adds a stream, compressed.
+// Stream adds an object that holds content, compressed, and returns its number; more are further
+// entries of the object's dictionary.
 func (p *PDF) Stream(more string, content []byte) int {
 	packed := deflate(content)
 	return p.Add(fmt.Sprintf("<</Filter/FlateDecode/Length %d%s>>stream\n%s\nendstream", len(packed), more, packed))

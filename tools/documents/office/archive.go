@@ -15,7 +15,7 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// Bounds of an archive.
+// Bounds of an archive, so that a small file cannot take much memory when it is unpacked.
 const (
 	maxParts    = 20_000
 	maxPart     = 64 << 20  // bytes of a part, unpacked
@@ -55,8 +55,8 @@ func unpack(content []byte) (*archive, error) {
 	return a, nil
 }
 
-// cleanName returns a part's name in the form in which it is looked up: programs differ in how
-// they write it.
+// cleanName returns a part's name in the form in which parts are looked up, because programs
+// write the names in different ways.
 func cleanName(name string) string {
 	return strings.ToLower(strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(name, `\`, "/")), "/"))
 }
@@ -64,8 +64,8 @@ func cleanName(name string) string {
 // has reports whether the archive has a part of that name.
 func (a *archive) has(name string) bool { return a.parts[cleanName(name)] != nil }
 
-// read opens a part of the document and calls do to read its XML. If the document has no such
-// part, the error is fs.ErrNotExist.
+// read opens a part of the file and calls do to read its XML. If there is no such part, the error
+// is fs.ErrNotExist.
 func (a *archive) read(name string, do func(r *reader) error) error {
 	f := a.parts[cleanName(name)]
 	if f == nil {
@@ -106,7 +106,7 @@ func (a *archive) rootElement(name string) (root string, err error) {
 	return root, err
 }
 
-// A bounded reads a number of bytes and fails at the next.
+// A bounded is a reader that fails if there are more bytes than it may read.
 type bounded struct {
 	from       io.Reader
 	left, read int64
@@ -121,7 +121,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A relation is a reference from one part to another.
+// A relation is a reference from one part of the file to another, or to a web address.
 type relation struct{ kind, target string }
 
 // relations returns the relations of a part, by their ids. Targets are names of parts, or
@@ -148,7 +148,7 @@ func (a *archive) relations(of string) (map[string]relation, error) {
 	return all, err
 }
 
-// mainPart returns the name of the part to which all others are related; "" if the archive is no
+// mainPart returns the name of the part that holds the document itself; "" if the archive is no
 // office file.
 func (a *archive) mainPart() string {
 	all, err := a.relations("")

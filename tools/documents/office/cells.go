@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// cell returns what a cell shows: for a formula the result at the time when the file was saved.
+// cell returns the text that a cell shows. For a formula that is the result that was saved with
+// the file.
 func (b *book) cell(r *reader, e xml.StartElement) (string, error) {
 	kind, looks := attribute(e, "t"), number(attribute(e, "s"))
 	var value, formula, text string
@@ -81,8 +82,8 @@ const (
 	dateTime
 )
 
-// meaningOfID returns what numbers with a format stand for. Ids below 164 are defined by the
-// standard.
+// meaningOfID returns what kind of value a number stands for, by the id of its format. Ids below
+// 164 are defined by the standard.
 func (f *formats) meaningOfID(id int) meaning {
 	if code, ok := f.codes[id]; ok {
 		return meaningOfCode(code)
@@ -100,7 +101,8 @@ func (f *formats) meaningOfID(id int) meaning {
 	return plainNumber
 }
 
-// meaningOfCode reads the code of a format: "yyyy-mm-dd", "0.0%", "[Red]#,##0 \"days\"".
+// meaningOfCode returns what kind of value a number stands for, by the code of its format, such
+// as "yyyy-mm-dd", "0.0%" or "[Red]#,##0 \"days\"".
 func meaningOfCode(code string) meaning {
 	code, _, _ = strings.Cut(code, ";")
 	var bare strings.Builder
@@ -137,7 +139,7 @@ func meaningOfCode(code string) meaning {
 	return plainNumber
 }
 
-// show writes a number in the format of a cell's style.
+// show writes the number value as its format says; look is the index of the cell's style.
 func (f *formats) show(value string, look int) string {
 	n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 	if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
@@ -163,8 +165,8 @@ func (f *formats) show(value string, look int) string {
 	return f.timeOf(n).Format("2006-01-02")
 }
 
-// timeOf returns the time that a number of days stands for. By mistake 1900 was counted as a leap
-// year, and so it has stayed.
+// timeOf returns the time that a number of days stands for. Days are counted from 1900, which by
+// an old mistake counts as a leap year.
 func (f *formats) timeOf(days float64) time.Time {
 	begin := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
 	switch {
@@ -177,7 +179,7 @@ func (f *formats) timeOf(days float64) time.Time {
 	return begin.AddDate(0, 0, int(whole)).Add(time.Duration(math.Round((days-whole)*86400)) * time.Second)
 }
 
-// formatNumber writes a number as people see it: 0.1+0.2 is 0.3.
+// formatNumber writes a number rounded as people see it in an office program: 0.1+0.2 is 0.3.
 func formatNumber(n float64) string {
 	text := strconv.FormatFloat(n, 'g', 15, 64)
 	if back, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(back) < 1e15 && math.Abs(back) >= 1e-6 || n == 0 {

@@ -87,8 +87,8 @@ func readLevels(r *reader, kind *[maxLevel]level) error {
 	})
 }
 
-// nextItem returns what stands before the next item of a list: the indent, and its number or a
-// dash.
+// nextItem counts the next item of a list and returns what stands before it: the indent, and its
+// number or a dash.
 func (n *numbering) nextItem(ref listRef) (before, ordinal string) {
 	kind := n.kinds[n.lists[ref.id]]
 	if ref.id == "" || ref.id == "0" || kind == nil {

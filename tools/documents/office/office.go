@@ -43,7 +43,9 @@ func Open(content []byte) (pages.Document, error) {
 	return nil, pages.Errorf(pages.Unknown, "")
 }
 
-// result returns a document as far as it could be read.
+// result returns what could be read of a document although reading it has ended in err. If the
+// file is damaged and some text was read before, it returns that text with a note. It returns an
+// error if there is no text, or if the file exceeds the bounds.
 func result(parts *pages.Parts, err error) (pages.Document, error) {
 	if err == nil {
 		return parts, nil

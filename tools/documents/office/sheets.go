@@ -11,7 +11,7 @@ import (
 	"parley/tools/documents/table"
 )
 
-// Bounds of a part of a sheet.
+// Bounds of the parts into which a sheet is divided.
 const (
 	partSize   = 4000 // bytes
 	rowsEach   = 200
@@ -92,7 +92,7 @@ func (b *book) readStrings(r *reader) error {
 	})
 }
 
-// richText returns a text that may consist of parts with different looks.
+// richText returns a text that may consist of pieces in different fonts or colours.
 func richText(r *reader) (string, error) {
 	var out strings.Builder
 	err := r.eachChild(func(e xml.StartElement) error {
@@ -111,7 +111,7 @@ func richText(r *reader) (string, error) {
 	return out.String(), err
 }
 
-// A piece holds some rows of a sheet, which are to become a part.
+// A piece holds some rows of a sheet until they become a part of the document.
 type piece struct {
 	rows    [][]string
 	numbers []int
@@ -166,7 +166,7 @@ func (p *piece) add(n int, cells []string, size int) {
 	p.width, p.size = max(p.width, len(cells)), p.size+size
 }
 
-// toTable returns the rows with their numbers, below the letters of their columns.
+// toTable returns the rows as a table, each with its number, below the letters of the columns.
 func (p *piece) toTable() string {
 	head := make([]string, p.width+1)
 	for i := range p.width {
@@ -180,7 +180,7 @@ func (p *piece) toTable() string {
 	return strings.Join(lines, "\n")
 }
 
-// row reads the cells of a row, and their total length.
+// row reads the cells of a row, and how many bytes they have together.
 func (b *book) row(r *reader) (cells []string, size int, err error) {
 	at := -1
 	beyond := 0
@@ -223,7 +223,7 @@ func columnIndex(place string) int {
 	return max(n-1, 0)
 }
 
-// columnLetters returns the name of a column.
+// columnLetters returns the name of the column with this index: 27 is AB.
 func columnLetters(n int) string {
 	name := ""
 	for n++; n > 0; n = (n - 1) / 26 {

@@ -85,7 +85,7 @@ func readSlide(a *archive, name string, n int, parts *pages.Parts) error {
 // A slide is one slide that is being read.
 type slide struct {
 	blocks []string
-	last   []string // blocks that come after the others
+	last   []string // blocks that are shown after the others
 	notes  bool     // it is the page of notes, of which only the text counts
 }
 

@@ -59,8 +59,8 @@ func readWord(a *archive, main string, parts *pages.Parts) error {
 	return nil
 }
 
-// partOf returns the name of the document's part of a kind, such as styles; main is the part
-// that refers to it.
+// partOf returns the name of the part of a certain kind, such as styles, to which the part main
+// refers; "" if there is none.
 func (w *word) partOf(main, kind string) string {
 	for _, r := range w.links {
 		if r.kind == kind {
@@ -151,7 +151,8 @@ func (w *word) endList() {
 	}
 }
 
-// blocks reads the blocks of a body, a cell, a note or a text box.
+// blocks reads the paragraphs and tables of a body, a cell, a note or a text box, and calls add
+// for each.
 func (w *word) blocks(r *reader, add func(block)) error {
 	return r.eachChild(func(e xml.StartElement) error {
 		switch e.Name.Local {
@@ -266,7 +267,8 @@ func (w *word) readNotes(r *reader, kind string) error {
 	})
 }
 
-// notePrefix returns a prefix that tells endnotes from footnotes.
+// notePrefix returns the letters before an endnote's number, which tell it from a footnote with
+// the same number; "" for footnotes.
 func notePrefix(kind string) string {
 	if strings.HasPrefix(kind, "endnote") {
 		return "e"

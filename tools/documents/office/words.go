@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A paragraph is one paragraph that is being read.
+// paragraph reads a paragraph and calls add for it, and then for what its text boxes hold.
 type paragraph struct {
 	word  *word
 	text  []byte
@@ -52,7 +52,7 @@ func (p *paragraph) block() block {
 	return block{text: text}
 }
 
-// readInline reads the content of a paragraph, or of a part of one.
+// readInline reads the text and links of a paragraph, or of a part of one.
 func (p *paragraph) readInline(r *reader) error {
 	return r.eachChild(func(e xml.StartElement) error {
 		switch e.Name.Local {
@@ -86,7 +86,7 @@ func (p *paragraph) readInline(r *reader) error {
 	})
 }
 
-// properties reads the properties of a paragraph.
+// properties reads which style, heading level and list a paragraph says that it has.
 func (p *paragraph) properties(r *reader) error {
 	return r.eachChild(func(e xml.StartElement) error {
 		switch e.Name.Local {
@@ -101,7 +101,8 @@ func (p *paragraph) properties(r *reader) error {
 	})
 }
 
-// link reads a link, and writes where it leads.
+// link reads a link's text, and writes it with the address to which it leads. The id says which
+// relation has the address.
 func (p *paragraph) link(r *reader, id string) error {
 	from := len(p.text)
 	err := p.readInline(r)

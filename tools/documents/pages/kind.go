@@ -37,8 +37,8 @@ func KindOf(name string, start []byte) Kind {
 	return None
 }
 
-// ChosenKind returns the kind of a file for which KindOf says None, and of which somebody asks for
-// pages: texts are then split into parts.
+// ChosenKind returns the kind of a file for which KindOf says None, when the model asks for pages
+// of it: a text is then split into parts.
 func ChosenKind(name string) Kind {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".csv", ".tsv", ".tab":

@@ -24,7 +24,8 @@ const (
 // A Kind says what a file is, as far as its beginning tells.
 type Kind string
 
-// The kinds. The parser looks more closely at a file of the last three.
+// The kinds. Whether a file of the kinds PDF, Office or Old really is one, only the parser finds
+// out.
 const (
 	None   Kind = ""       // nothing that is known here
 	PDF    Kind = "pdf"    // a Portable Document
@@ -36,8 +37,8 @@ const (
 
 // A Reader turns documents into text.
 type Reader interface {
-	// Read returns pages of one document. Its error is for the model; a *NoDocument says that the
-	// file is of no kind above.
+	// Read returns some pages of one document. Its error is for the model; a *NoDocument says
+	// that the file is of none of the kinds above.
 	Read(ctx context.Context, r Request) (Shown, error)
 }
 
@@ -58,7 +59,7 @@ type Shown struct {
 	Pages int `json:"pages"`
 	// Next names the pages that were asked for and did not fit; "" if all did.
 	Next string `json:"next,omitempty"`
-	// Note says what a reader has to know of how the text was read.
+	// Note says what a model has to know of how the text was read.
 	Note string `json:"note,omitempty"`
 }
 
@@ -73,11 +74,11 @@ type Document interface {
 	Count() int
 	// Page returns page n, counted from 1.
 	Page(n int) (Page, error)
-	// Note returns what a reader has to know of how the text was read; "" if nothing.
+	// Note returns what a model has to know of how the text was read; "" if nothing.
 	Note() string
 }
 
-// A Page is a page, or a part of a document that has no pages, with its title.
+// A Page is the text of one page, or of one part of a document that has no pages.
 type Page struct {
 	Title string `json:"title,omitempty"` // "slide 3", "sheet Sales, rows 1 to 80"; "" means "page N"
 	Text  string `json:"text"`
@@ -86,13 +87,13 @@ type Page struct {
 // A Problem says why a document has no text to return.
 type Problem string
 
-// The problems.
+// Why a document has no text to return.
 const (
 	Unknown   Problem = "unknown"   // it is no document of any kind that is read
 	Encrypted Problem = "encrypted" // it needs a password
 	Damaged   Problem = "damaged"
 	TooMuch   Problem = "too much" // reading it would take more than is allowed
-	Legacy    Problem = "legacy"   // its kind is one that programs have given up
+	Legacy    Problem = "legacy"   // its kind is one that today's programs no longer write
 )
 
 // An Error is a Problem as a Go error, with details.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Bounds of a document that has no pages of its own.
+// Bounds of a document that has no pages of its own, and is split into parts.
 const (
 	// partSize is about how long each of its parts is, in bytes.
 	partSize = 4000
@@ -13,8 +13,8 @@ const (
 	MostText = 32 << 20
 )
 
-// Parts is a Document whose text was read as a whole and split into parts. The zero value has
-// none.
+// A Parts is a Document whose text was read as a whole and split into parts. The zero Parts is
+// empty and ready to use.
 type Parts struct {
 	all  []Page
 	open strings.Builder
@@ -44,8 +44,8 @@ func (p *Parts) Add(block string) {
 	}
 }
 
-// firstLines returns the beginning of a text, up to the last end of a line before most, or at
-// least up to a whole character.
+// firstLines returns the beginning of a text, of at most most bytes: up to the end of a line or,
+// if the first line is longer, up to the end of a character.
 func firstLines(text string, most int) string {
 	if end := strings.LastIndexByte(text[:most], '\n'); end > most/4 {
 		return text[:end+1]
@@ -53,7 +53,7 @@ func firstLines(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// End closes the part that is being filled and gives it a title.
+// End completes the part that is being filled, and gives it a title.
 func (p *Parts) End(title string) {
 	if p.open.Len() == 0 {
 		return
@@ -71,7 +71,7 @@ func (p *Parts) Put(title, text string) {
 	p.size += len(text)
 }
 
-// IsFull reports whether no more text is read.
+// IsFull reports whether MostText is reached, so that no more text needs to be read.
 func (p *Parts) IsFull() bool {
 	if p.size >= MostText && !p.full {
 		p.full = true
@@ -80,7 +80,7 @@ func (p *Parts) IsFull() bool {
 	return p.full
 }
 
-// AddNote adds a sentence to the note.
+// AddNote adds a sentence to what Note returns.
 func (p *Parts) AddNote(note string) {
 	if p.note != "" {
 		p.note += "; "

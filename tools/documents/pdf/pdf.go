@@ -25,10 +25,10 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// maxMemory is how much memory PDFium may use, in pages of 64 KiB.
+// maxMemory is how much memory PDFium may use, in WebAssembly's pages of 64 KiB.
 const maxMemory = 256 << 20 / (64 << 10)
 
-// An Engine is a running PDFium.
+// An Engine is a running PDFium, the library that reads PDF files.
 type Engine struct {
 	pool     pdfium.Pool
 	instance pdfium.Pdfium
@@ -57,7 +57,8 @@ func Start(ctx context.Context) (_ *Engine, err error) {
 // Close ends PDFium.
 func (e *Engine) Close() error { return errors.Join(e.instance.Close(), e.pool.Close()) }
 
-// recoverPanic turns a panic into an error: the library panics in some places where PDFium fails.
+// recoverPanic turns a panic into an error, because the library that runs PDFium panics in some
+// places where PDFium fails.
 func recoverPanic(err *error) {
 	if what := recover(); what != nil {
 		*err = pages.Errorf(pages.Damaged, "PDFium failed: %v", what)
@@ -98,7 +99,7 @@ func (d *Document) Close() error {
 	return err
 }
 
-// Count implements pages.Document with PDFium's count.
+// Count implements pages.Document: it returns how many pages PDFium has found.
 func (d *Document) Count() int { return d.count }
 
 // Page implements pages.Document: it reads the text of page n.
@@ -117,7 +118,8 @@ func (d *Document) Page(n int) (_ pages.Page, err error) {
 	return pages.Page{Text: text}, nil
 }
 
-// Note implements pages.Document: it says how many pages have no text.
+// Note implements pages.Document: it says how many pages have no text, so that they may be
+// pictures.
 func (d *Document) Note() string {
 	if d.empty == 0 {
 		return ""
@@ -125,8 +127,8 @@ func (d *Document) Note() string {
 	return fmt.Sprintf("%d of the pages read have no text: they are empty, or pictures, as of a scanner", d.empty)
 }
 
-// tidy turns PDFium's text into ordinary lines. PDFium writes one character for a hyphen at the
-// end of a line together with the line end.
+// tidy turns PDFium's text into ordinary lines. In PDFium's text a single character stands for a
+// hyphen at the end of a line together with the line end.
 func tidy(text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x02", "-\n", "\ufffe", "-\n", "\x00", "").Replace(text)
 	lines := strings.Split(strings.ToValidUTF8(text, "\uFFFD"), "\n")

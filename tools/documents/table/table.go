@@ -31,7 +31,8 @@ func Text(content []byte) *pages.Parts {
 	return parts
 }
 
-// Table splits a table into parts: each has some of its rows below the first row.
+// Table splits a table of separated values into parts. Each part has some of the table's rows
+// below its first row, which is taken for the head.
 func Table(content []byte) *pages.Parts {
 	parts := &pages.Parts{}
 	text, note := charset.Decode(content)
@@ -126,7 +127,8 @@ func Cell(text string) string {
 	return strings.ReplaceAll(text, "|", `\|`)
 }
 
-// Rule returns the line below the first row of a Markdown table.
+// Rule returns the line of dashes that stands below the first row of a Markdown table with so
+// many cells.
 func Rule(cells int) string { return "|" + strings.Repeat("---|", min(max(cells, 1), maxCells)) }
 
 // separator returns the character that separates the values: the one that splits the first rows
@@ -146,7 +148,8 @@ func separator(text string) rune {
 	return best
 }
 
-// evenness returns a score that is high if each row has the same number of separators, and many.
+// evenness returns a score for a separator by how often it occurs in each row: high if it occurs
+// often and in each row equally often.
 func evenness(counts []int) int {
 	if len(counts) == 0 || counts[0] == 0 {
 		return 0
@@ -160,7 +163,7 @@ func evenness(counts []int) int {
 	return same*1000/len(counts)*10 + min(counts[0], 100)
 }
 
-// firstRows returns the first rows of a text without what stands between quotes.
+// firstRows returns the first rows of a text, at most most, without what stands between quotes.
 func firstRows(text string, most int) (rows [][]byte) {
 	quoted := false
 	var row []byte

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// denyProgram denies commands that no agent needs and that do harm wherever they take effect.
+// denyProgram marks the line as denied if it runs one of the programs that no agent needs and
+// that do harm wherever they take effect.
 func (c *collector) denyProgram(u invocation) {
 	args := u.words[1:]
 	switch name := u.program(); name {
@@ -69,7 +70,7 @@ func (c *collector) denySystemctl(args []word) {
 	}
 }
 
-// denyRemoval denies commands that remove everything.
+// denyRemoval marks the line as denied if it removes everything, as rm -rf / does.
 func (c *collector) denyRemoval(args []word) {
 	recursive, plain := parseFlags(args, "rR", "--recursive")
 	for _, a := range args {
@@ -108,7 +109,7 @@ func parseFlags(args []word, short, long string) (given bool, plain []word) {
 	return given, plain
 }
 
-// denyMode denies commands that change the rights or the owner of everything.
+// denyMode marks the line as denied if it changes the rights or the owner of everything.
 func (c *collector) denyMode(name string, args []word) {
 	recursive, plain := parseFlags(args, "R", "--recursive")
 	if len(plain) == 0 {
@@ -123,7 +124,7 @@ func (c *collector) denyMode(name string, args []word) {
 	}
 }
 
-// denyFind denies a find that removes everything.
+// denyFind marks the line as denied if a find in it removes everything.
 func (c *collector) denyFind(u invocation) {
 	root, removes := false, false
 	before := true // options come after the directories
@@ -141,7 +142,7 @@ func (c *collector) denyFind(u invocation) {
 	}
 }
 
-// denyCopy denies commands that write over a disk, and those that move everything away.
+// denyCopy marks the line as denied if it writes over a disk or moves everything away.
 func (c *collector) denyCopy(name string, args []word) {
 	_, plain := parseFlags(args, "", "")
 	if len(plain) == 0 {
@@ -159,8 +160,8 @@ func (c *collector) denyCopy(name string, args []word) {
 	}
 }
 
-// resolve returns the absolute path to which a path leads from the directory to which the line
-// has changed; "" if that cannot be told.
+// resolve returns the absolute path for the path p, seen from the directory to which the line has
+// changed; "" if that cannot be told.
 func (c *collector) resolve(p string) string {
 	switch {
 	case strings.Contains(p, Hole):
@@ -186,7 +187,8 @@ func (c *collector) coversRoot(w word) bool {
 	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.ContainsAny(part, "*?[") })
 }
 
-// denyDevice denies commands that write to a disk, to memory, or to the kernel's own switches.
+// denyDevice marks the line as denied if it writes to a disk, to memory, or to the kernel's own
+// switches.
 func (c *collector) denyDevice(w word) {
 	p := c.resolve(w.path)
 	if p == "" {

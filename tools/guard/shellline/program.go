@@ -11,7 +11,7 @@ import (
 // program returns the name of the program that is run: in small letters, without its directory.
 func (u invocation) program() string { return strings.ToLower(path.Base(u.words[0].text)) }
 
-// collectInner collects the commands that a command runs in turn.
+// collectInner collects the commands that a command itself runs, as env, xargs or sh -c do.
 func (c *collector) collectInner(u invocation) {
 	args := u.words[1:]
 	switch name := u.program(); name {
@@ -111,8 +111,8 @@ func skipOptions(args []word, valued ...string) []word {
 // dropFirst returns args without the first n words.
 func dropFirst(args []word, n int) []word { return args[min(n, len(args)):] }
 
-// flockCommand returns the command that flock runs: it stands behind the file, or is a line
-// behind -c, which is collected at once.
+// flockCommand returns the command that flock runs, which stands behind the name of a file. A
+// shell line behind -c it collects at once.
 func (c *collector) flockCommand(args []word) []word {
 	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") && args[0].text != "--" {
 		text := args[0].text
@@ -218,7 +218,7 @@ func (c *collector) collectDashC(args []word) {
 	}
 }
 
-// hereDocument returns the text of a here-document as it is written.
+// hereDocument returns the text of a here-document (behind <<) as it is written.
 func hereDocument(w *syntax.Word) string {
 	var b strings.Builder
 	if w != nil {
@@ -259,7 +259,7 @@ func (c *collector) collectFind(u invocation) {
 	}
 }
 
-// checkAwk marks the line if an awk program may run other commands.
+// checkAwk marks the line as opaque if an awk program in it may run other commands.
 func (c *collector) checkAwk(args []word) {
 	for _, a := range args {
 		if strings.Contains(a.text, "system") || strings.ContainsAny(a.text, "|") || strings.Contains(a.text, "getline") {
@@ -268,8 +268,8 @@ func (c *collector) checkAwk(args []word) {
 	}
 }
 
-// checkInterpreter marks the line if an interpreter runs code of another language that the line
-// holds or pipes into it.
+// checkInterpreter marks the line as opaque if it gives an interpreter, such as python, code to
+// run.
 func (c *collector) checkInterpreter(u invocation) {
 	input := u.piped
 	for _, r := range u.redirs {

@@ -29,7 +29,7 @@ const (
 	// for each.
 	maxNesting = 4000
 	maxDepth   = 6   // of lines within lines: sh -c "sh -c …"
-	maxInner   = 200 // how many lines are parsed, and how many programs that run others
+	maxInner   = 200 // bounds both how many lines are parsed within one, and how many programs in it run others
 )
 
 // A Line is what is known about a shell line.
@@ -37,8 +37,8 @@ type Line struct {
 	Commands []Command
 	// Denied says why the line should not be run at all; "" if there is no reason.
 	Denied string
-	// Opaque says why it is not known everything that the line runs; "" if it is known. The
-	// unknown part is then one more command, whose whole text is a Hole.
+	// Opaque says why not everything is known that the line runs; "" if all is known. The unknown
+	// part is then one more command, whose whole text is a Hole.
 	Opaque string
 	// Words are the words of the line, and of lines within it, without quotes: by these it could
 	// name files. Each has a Hole for what is known only when the line runs.
@@ -124,7 +124,8 @@ func dialectsOf(line string) []syntax.LangVariant {
 	return []syntax.LangVariant{syntax.LangBash}
 }
 
-// countNesting counts the constructs in a line that could make the parser call itself.
+// countNesting counts the constructs in a line for which the parser might call itself, before it
+// is parsed.
 func countNesting(line string) int {
 	n := 0
 	deep := strings.ContainsAny(line, "([") // arithmetic and tests nest by operators as well

@@ -27,14 +27,15 @@ type invocation struct {
 	piped   bool // it reads what another command prints
 }
 
-// markOpaque records why it is not known everything that the line runs; the first reason stays.
+// markOpaque records why not everything is known that the line runs; the first reason stays.
 func (c *collector) markOpaque(why string) {
 	if c.found.Opaque == "" {
 		c.found.Opaque = why
 	}
 }
 
-// addHidden adds a command that could be any: the line runs something that cannot be seen.
+// addHidden adds a command of which nothing is known, because the line runs something that cannot
+// be seen; why says what.
 func (c *collector) addHidden(why string) {
 	c.markOpaque(why)
 	if !c.seen[Hole] {
@@ -56,8 +57,8 @@ func (c *collector) collectStmts(list []*syntax.Stmt) {
 	}
 }
 
-// collectStmt collects the commands of one statement; piped says that it reads what another
-// prints.
+// collectStmt collects the commands of one statement; piped says that the statement reads what
+// another one prints.
 func (c *collector) collectStmt(s *syntax.Stmt, piped bool) {
 	if s == nil {
 		return
@@ -286,7 +287,8 @@ func opensForWriting(r *syntax.Redirect) bool {
 	return true
 }
 
-// isDiscarded reports whether what is written to the target lands in nobody's file.
+// isDiscarded reports whether a redirection to this target changes no file, such as one to
+// /dev/null.
 func isDiscarded(target word) bool {
 	switch target.text {
 	case "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty":

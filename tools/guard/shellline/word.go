@@ -12,11 +12,12 @@ type word struct {
 	// text has a Hole in the place of whatever is known only when the line runs, including the
 	// names of files that a pattern stands for.
 	text string
-	// path is the same text but with such patterns as they are written, to see where they lead.
+	// path is the same text, but patterns of file names stand in it as they are written, so that
+	// one sees in which folder they look.
 	path string
 }
 
-// literal returns a word that stands for itself.
+// literal returns a word for a text that is known as it is.
 func literal(s string) word {
 	s = strings.ReplaceAll(s, Hole, "")
 	return word{s, s}
@@ -30,7 +31,7 @@ type wordReader struct {
 	text, path strings.Builder
 }
 
-// readWord returns the word that a program would get.
+// readWord returns the word as the program would get it, without quotes.
 func readWord(w *syntax.Word) word {
 	if w == nil {
 		return word{}
@@ -55,8 +56,8 @@ func (r *wordReader) readParts(parts []syntax.WordPart, quoted bool) {
 	}
 }
 
-// whyComputed returns why a part of a word is more than a variable's value or a pattern; "" if it
-// is not.
+// whyComputed returns why a part of a word is known only when the line runs, if it is more than a
+// variable's value or a pattern of file names; otherwise "".
 func whyComputed(n syntax.Node) string {
 	switch p := n.(type) {
 	case *syntax.CmdSubst, *syntax.ProcSubst:
