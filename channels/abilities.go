@@ -156,8 +156,8 @@ type limitedReader struct {
 	left int64
 }
 
-// Read reads on. Only a read behind the last allowed byte shows whether `from` is too
-// large.
+// Read implements io.Reader within the limit. Only a read after the last allowed byte shows whether
+// `from` is too large.
 func (b *limitedReader) Read(p []byte) (int, error) {
 	if b.left > 0 {
 		n, err := b.from.Read(p[:min(int64(len(p)), b.left)])

@@ -76,7 +76,7 @@ func (p leaseCheckedTransport) CloseIdleConnections() {
 // nothing to act on.
 type leaseCheckedBody struct {
 	io.ReadCloser
-	ctx   context.Context // of the request whose body this is
+	ctx   context.Context // the context of the request whose body this is
 	check LeaseCheck
 }
 

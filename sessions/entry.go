@@ -341,14 +341,14 @@ type AskEnded struct {
 // Tasked says that a sub-agent works in this session, on a task that another agent has
 // handed to it. Its entry stands before that of the message.
 type Tasked struct {
-	ID     string `json:"id"`     // of the task
+	ID     string `json:"id"`     // the task's id
 	Parent string `json:"parent"` // the key of the session that has handed it out
 }
 
 // Delegated says that a call has handed a task to a sub-agent, for which the call's turn waits. Its
 // entry has the Call, which from then on counts as begun.
 type Delegated struct {
-	ID      string `json:"id"` // of the task
+	ID      string `json:"id"` // the task's id
 	Agent   string `json:"agent"`
 	Session string `json:"session"` // the key of the sub-agent's session
 }

@@ -62,7 +62,7 @@ type JobLimits struct{ Session, Person int }
 
 // A JobLimitError says that the largest allowed number of jobs runs already.
 type JobLimitError struct {
-	Person bool // true: the limit of a person in all conversations; false: that of a session
+	Person bool // whether it is the limit of a person in all conversations; otherwise it is that of a session
 	Most   int
 }
 

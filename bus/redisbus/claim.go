@@ -39,7 +39,7 @@ type claimQueues struct {
 // A waitQueue holds the waiting callers of one topic. claimQueues.mu guards all of it.
 type waitQueue struct {
 	keys        topicKeys
-	waiters     list.List // of chan *lease, each with room for one
+	waiters     list.List // a list of chan *lease, each with room for one
 	fetching    bool      // a goroutine runs fetch
 	mayHaveMail bool      // fetch has to run the script once more: there may be mail
 	watched     bool      // the blocking call listens for the topic's mail

@@ -59,7 +59,7 @@ func (h *holds) list() []*hold {
 	return slices.Collect(maps.Keys(h.held))
 }
 
-// Hold implements bus.Holder. The name is free again once release is called, not when ctx
+// Hold implements bus.Holder: it asks Redis for the name and waits. The name is free again once release is called, not when ctx
 // ends: until then the holder may still be finishing its work. A hold that cannot be
 // extended is lost a little before others can take it.
 func (b *Bus) Hold(ctx context.Context, name string) (held context.Context, release func(), err error) {

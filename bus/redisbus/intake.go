@@ -28,10 +28,10 @@ type Letter struct {
 	Topic    bus.Topic
 	Message  bus.Message
 	Replays  int       // how many times it was a dead letter before
-	Attempts int       // of the first in a mailbox: how many times the mailbox was claimed; of a dead letter: how many times before it was given up
-	Due      time.Time // of the first in a mailbox: until when the mailbox waits
-	Reason   string    // of a dead letter: why it was given up
-	BuriedAt time.Time // of a dead letter
+	Attempts int       // for the first message in a mailbox: how many times the mailbox was claimed; for a dead letter: how many times before it was given up
+	Due      time.Time // for the first message in a mailbox: until when the mailbox waits
+	Reason   string    // for a dead letter: why it was given up
+	BuriedAt time.Time // for a dead letter: when it was given up
 }
 
 // An Intake copies the content of another bus into this one, for a migration, all of it under one

@@ -18,7 +18,7 @@ var ErrUnfit = errors.New("redis is not fit to keep mail")
 
 // A Server describes a Redis server.
 type Server struct {
-	Version string // of Redis, or what another server claims to be
+	Version string // the version of Redis, or the one that another server claims to be
 	Policy  string // maxmemory-policy
 	AOF     bool   // whether it writes an append-only file
 	// Skew is about how far the server's clock is ahead of this machine's.

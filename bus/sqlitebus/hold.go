@@ -18,10 +18,10 @@ type holds struct {
 // A hold is a name that somebody holds, with the callers of Hold that wait for the name.
 type hold struct {
 	lose    context.CancelCauseFunc
-	waiters list.List // of chan struct{}: each gets a value when the name becomes its own, and is closed with the bus
+	waiters list.List // a list of chan struct{}: each gets a value when the name becomes its own, and is closed with the bus
 }
 
-// Hold implements bus.Holder. The name is free again once release is called, not when ctx
+// Hold implements bus.Holder: it waits for its turn. The name is free again once release is called, not when ctx
 // ends: until then the holder may still be finishing its work.
 func (h *holds) Hold(ctx context.Context, name string) (held context.Context, release func(), err error) {
 	if err := ctx.Err(); err != nil {

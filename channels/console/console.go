@@ -64,7 +64,7 @@ type Config struct {
 	In     io.Reader
 	Out    io.Writer
 	Err    io.Writer // receives everything but the answer while Once is set; nil discards it
-	Events Watcher   // nil: answers are printed only when they are complete
+	Events Watcher   // gives the events; with nil answers are printed only when they are complete
 	// In a conversation, Banner is printed first, and Leaving when the person leaves before
 	// the answer has arrived.
 	Banner, Leaving string

@@ -74,7 +74,7 @@ type Config struct {
 	// Mention says in which channels a message must mention the bot to be meant for it.
 	Mention channels.MentionIn
 	Log     *slog.Logger
-	HTTP    *http.Client // nil: the Channel makes its own client
+	HTTP    *http.Client // the client to use; with nil the Channel makes its own
 	// Book keeps what must outlive the process. Without a Book each message in a server
 	// needs a mention, and the bot does not read what was said before the start.
 	Book Book

@@ -41,7 +41,7 @@ type neededRight struct {
 }
 
 // MayReadContent reports whether the developer portal allows the bot to read what people
-// write in servers. Its errors are those of Check.
+// write in servers. It fails as Check does.
 func (c *Channel) MayReadContent(ctx context.Context) (bool, error) {
 	var app struct {
 		Flags int `json:"flags"`
@@ -58,9 +58,8 @@ type LackOfRights struct {
 	Rights  []string
 }
 
-// LackingRights returns the servers that withhold a permission that the bot needs. A
-// single channel may grant or withhold more: see LackingRightsIn. Its errors are those of
-// Check.
+// LackingRights returns the servers that withhold a permission that the bot needs. A single channel
+// may grant or withhold more: see LackingRightsIn. It fails as Check does.
 func (c *Channel) LackingRights(ctx context.Context) ([]LackOfRights, error) {
 	var guilds []struct {
 		ID          string `json:"id"`
@@ -93,9 +92,8 @@ func (c *Channel) LackingRights(ctx context.Context) ([]LackOfRights, error) {
 // maxExamined bounds the channels whose permissions are checked.
 const maxExamined = 100
 
-// LackingRightsIn returns those of the given channels and threads that withhold a
-// permission that the bot needs: a channel may withhold what its server grants. Its errors
-// are those of Check.
+// LackingRightsIn returns those of the given channels and threads that withhold a permission that
+// the bot needs: a channel may withhold what its server grants. It fails as Check does.
 func (c *Channel) LackingRightsIn(ctx context.Context, ids []string) (all []LackOfRights, err error) {
 	me, err := c.Check(ctx)
 	if err != nil {
@@ -169,7 +167,7 @@ func (c *Channel) lackingRightsInOne(ctx context.Context, me, id string, guilds 
 
 // ThreadsAmong returns those of the given channels that are threads or posts of a forum,
 // each with the id of the channel that it belongs to. A channel that the bot cannot see is
-// left out. Its errors are those of Check.
+// left out. It fails as Check does.
 func (c *Channel) ThreadsAmong(ctx context.Context, ids []string) (parents map[string]string, err error) {
 	parents = map[string]string{}
 	for _, id := range ids[:min(len(ids), maxExamined)] {
@@ -196,7 +194,7 @@ func isRejected(err error) bool {
 }
 
 // CheckGateway asks Discord for the gateway's address, to find out whether a connection
-// can be opened. Its errors are those of Check.
+// can be opened. It fails as Check does.
 func (c *Channel) CheckGateway(ctx context.Context) error {
 	_, err := c.findGateway(ctx)
 	return err

@@ -175,7 +175,7 @@ func (c *Channel) replyAddress(p place) bus.Address {
 
 const (
 	historyPages   = 10 // how many pages of one channel or thread are read
-	historyThreads = 10 // of how many threads of one channel the messages are read
+	historyThreads = 10 // how many threads of one channel are read
 )
 
 // History implements channels.Historian: it reads the newest messages of a channel or a thread. Of

@@ -128,8 +128,9 @@ func (c *Channel) withoutOwnName(text string) string {
 	return strings.TrimLeft(rest[found[1]:], ",:; \t\n")
 }
 
-// asCommand turns a word such as "stop", alone behind the bot's name, into the "/stop"
-// that the gateway understands. Other texts are returned unchanged.
+// asCommand turns a word such as "stop", alone after the bot's name, into the "/stop" that the
+// gateway reads. Other texts are returned unchanged. called says that the text had the bot's name
+// in front.
 func asCommand(text string, called bool) string {
 	if !called {
 		return text

@@ -28,8 +28,8 @@ type message struct {
 	Hidden      bool            `json:"hidden"`
 	Edited      json.RawMessage `json:"edited"`
 	EventTS     string          `json:"event_ts"`
-	After       *message        `json:"message"`          // of an edit: the message as it is now
-	Before      *message        `json:"previous_message"` // of an edit or a deletion: the message as it was
+	After       *message        `json:"message"`          // in an edit: the message as it is now
+	Before      *message        `json:"previous_message"` // in an edit or a deletion: the message as it was
 	Files       []files.File    `json:"files"`
 	Attachments []attachment    `json:"attachments"`
 }

@@ -82,7 +82,7 @@ type Config struct {
 	APIURL        string // another Web API root; "" is DefaultAPIURL
 	RateLimit     string // PlatformPace or NoPace; "" is PlatformPace
 	Log           *slog.Logger
-	HTTP          *http.Client // nil: the Channel makes its own client
+	HTTP          *http.Client // the client to use; with nil the Channel makes its own
 	// Joins and Cursors store what must outlive the process: the threads that the bot takes part
 	// in, and how far Slack was read. Without Joins each message needs a mention; without Cursors
 	// the bot does not read what was said before the start.

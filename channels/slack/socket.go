@@ -98,8 +98,7 @@ func (c *Channel) CheckSocket(ctx context.Context) error {
 	return err
 }
 
-// socketAddress asks Slack for the address of the next socket. Its error is a
-// *channels.SendError.
+// socketAddress asks Slack for the address of the next socket. It fails with a *channels.SendError.
 func (c *Channel) socketAddress(ctx context.Context) (string, error) {
 	if !c.hasAppToken {
 		return "", &channels.SendError{
@@ -125,7 +124,7 @@ func (c *Channel) socketAddress(ctx context.Context) (string, error) {
 	return "", e
 }
 
-// dial opens a socket at the address that Slack gives. Its error is a *channels.SendError.
+// dial opens a socket at the address that Slack gives. It fails with a *channels.SendError.
 func (s *sockets) dial(ctx context.Context) (*socket, error) {
 	address, err := s.channel.socketAddress(ctx)
 	if err != nil {

@@ -147,9 +147,9 @@ func (*Channel) CommandPrefix() string { return commandPrefix }
 // takes messages with a slash for its own commands.
 const commandPrefix = "!"
 
-// asCommand turns "!stop", and "stop" alone behind the bot's name, into the "/stop" that
-// the gateway reads, because Slack takes messages that begin with a slash for its own
-// commands. Other texts are returned unchanged.
+// asCommand turns "!stop", and "stop" alone after the bot's name, into the "/stop" that the gateway
+// reads, because Slack takes messages that begin with a slash for its own commands. Other texts are
+// returned unchanged. called says that the text had the bot's name in front.
 func asCommand(text string, called bool) string {
 	word, rest := text, ""
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
@@ -296,6 +296,6 @@ func notInShortcode(r rune) bool {
 }
 
 const (
-	readThreads  = 20 // of how many threads of a chat the replies are read, the newest threads
+	readThreads  = 20 // how many threads of a chat are read, the newest ones
 	membersPages = 50 // how many pages of members are read, a thousand each
 )

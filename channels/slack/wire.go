@@ -62,7 +62,7 @@ func withRequestTrace(ctx context.Context) (context.Context, *requestTrace) {
 	}), t
 }
 
-// callRepeatable makes a call that does no harm if it is made twice. Its error is a
+// callRepeatable makes a call that does no harm if it is made twice. It fails with a
 // *channels.SendError, never of kind Unknown.
 func callRepeatable(ctx context.Context, do func(context.Context) error) error {
 	ctx, t, done := startCall(ctx)
@@ -73,7 +73,7 @@ func callRepeatable(ctx context.Context, do func(context.Context) error) error {
 	return nil
 }
 
-// callOnce makes a call that must not be made twice. Its error is a *channels.SendError.
+// callOnce makes a call that must not be made twice. It fails with a *channels.SendError.
 func callOnce(ctx context.Context, do func(context.Context) error) error {
 	ctx, t, done := startCall(ctx)
 	defer done()

@@ -28,7 +28,7 @@ func textEntities(m *models.Message) []models.MessageEntity {
 }
 
 // textWithLinks returns a text as it would be typed: the address of each link is put in brackets
-// behind its words. It leaves out the piece out.
+// after its words. The piece of the text that out names is left out.
 func textWithLinks(text string, marks []models.MessageEntity, out span) string {
 	type link struct {
 		at  int

@@ -69,7 +69,7 @@ type Config struct {
 	// Mention says in which groups a message must mention the bot to be meant for it.
 	Mention channels.MentionIn
 	Log     *slog.Logger
-	HTTP    *http.Client // nil: the Channel makes its own client
+	HTTP    *http.Client // the client to use; with nil the Channel makes its own
 }
 
 // A Channel is one Telegram bot account. Besides what every channel does, it shows typing, buttons

@@ -17,7 +17,7 @@ import (
 type Cap struct {
 	// Of names whom the cap is for: Person, Session or Agent; "" means everybody.
 	Of    string
-	Month bool // true: the cap is for a month; false: for a day
+	Month bool // whether the cap is for a month; otherwise it is for a day
 	Most  int64
 }
 

@@ -120,7 +120,8 @@ type lines struct {
 	Lines []line `json:"lines"` // sorted by path
 }
 
-// MarshalJSON implements json.Marshaler. The same tree always becomes the same text.
+// MarshalJSON implements json.Marshaler: it writes the tree as sorted lines, so that the same tree
+// always becomes the same text.
 func (t *tree) MarshalJSON() ([]byte, error) {
 	all := lines{At: t.At, Lines: make([]line, 0, len(t.Entries))}
 	for name, e := range t.Entries {

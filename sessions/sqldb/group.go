@@ -125,8 +125,8 @@ func (s *server) group(ctx context.Context, st *statement) error {
 	return err
 }
 
-// runGroup runs a group and gives each of its callers the outcome. A single statement
-// is run as a group too: rowWait keeps it from blocking the lane.
+// runGroup runs a group and gives each of its callers the outcome. A single statement is run as a
+// group too, because only groups give up waiting for a locked row soon.
 func (s *server) runGroup(batch []*statement) {
 	err := s.transactGroup(batch)
 	for _, st := range batch {
@@ -148,7 +148,7 @@ func (s *server) runSingle(ctx context.Context, st *statement) error {
 	return s.repeat(ctx, func(conn *sql.Conn) (bool, error) { return false, st.runIn(&Tx{conn: conn}) })
 }
 
-// transactGroup runs a group in one transaction. Its error is errRolledBack if the group was
+// transactGroup runs a group in one transaction. It fails with errRolledBack if the group was
 // certainly rolled back; after any other error it may have been committed.
 func (s *server) transactGroup(batch []*statement) error {
 	connect := s.connectLane

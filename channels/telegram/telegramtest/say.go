@@ -75,8 +75,8 @@ func (s *Server) messageJSON(chat int64, id int) map[string]any {
 	panic("telegramtest: chat " + strconv.FormatInt(chat, 10) + " has no message " + strconv.Itoa(id))
 }
 
-// Forward forwards a message as that user. The origin is one that FromUser and its like
-// return; fields are the content.
+// Forward forwards a message as that user. The origin is one that FromUser, FromHidden, FromGroup
+// or FromChannel has returned; fields are the content.
 func (s *Server) Forward(chat, user int64, origin, fields map[string]any) int {
 	all := maps.Clone(fields)
 	all["forward_origin"] = origin
