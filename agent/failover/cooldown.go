@@ -12,8 +12,8 @@ import (
 	"parley/agent/llm"
 )
 
-// Notes share among all processes which models are left alone. They have a value for
-// each model's ID.
+// Notes are a store that all processes share, in which each reads which models the others
+// have found failing and leave alone. They have one value for each model's ID.
 type Notes interface {
 	// Note sets the value of an ID; "" removes it.
 	Note(ctx context.Context, id, value string) error
@@ -116,7 +116,7 @@ func (c *cooldowns) isProbing(id string) bool {
 	return c.probed[id]
 }
 
-// endProbes lets other requests probe the models.
+// endProbes ends the caller's probes of these models, so that other requests may probe them.
 func (c *cooldowns) endProbes(ids []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

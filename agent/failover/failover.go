@@ -88,8 +88,8 @@ func New(cfg Config) *Chain {
 	}
 }
 
-// Info implements llm.Model. It returns the first model's Info, with the highest of all
-// prices; the price is known only if that of each model is.
+// Info returns what is known of the chain as of one model: the Info of its first model, but
+// with the highest of all prices. The price is known only if that of each model is.
 func (c *Chain) Info() llm.Info {
 	info := c.cfg.Links[0].Model.Info()
 	for _, l := range c.cfg.Links[1:] {
@@ -103,9 +103,9 @@ func (c *Chain) Info() llm.Info {
 	return info
 }
 
-// Generate implements llm.Model: it asks the models of the chain until one answers. If
-// none does, the error is that of the first model that was merely busy, or else that of
-// the first model.
+// Generate asks the models of the chain one after another, until one answers. If none does,
+// the error is that of the first model that was merely busy, or else that of the first
+// model.
 func (c *Chain) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
 	a := &asking{Chain: c, request: r, emit: emit}
 	links, probing := c.chooseLinks(ctx, r.Session)

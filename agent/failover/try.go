@@ -142,7 +142,8 @@ func (a *asking) leaveAlone(ctx context.Context, l Link, fault *llm.Error) {
 	}
 }
 
-// errorOf returns the error of the whole request, made from one model's error.
+// errorOf returns the error with which the whole request to the chain fails, made from one
+// model's error.
 func (a *asking) errorOf(fault *llm.Error) *llm.Error {
 	end := *fault
 	end.Tries, end.Void = a.tries, a.void

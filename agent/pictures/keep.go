@@ -56,7 +56,8 @@ func (f *Fitter) Keep(ctx context.Context, dir Dir, raw []byte) (Kept, error) {
 // it.
 const freshFor = time.Hour
 
-// isFresh reports whether a kept picture is new.
+// isFresh reports whether a picture was written to the workspace so lately that it need not
+// be written again.
 func isFresh(dir fs.FS, view string) bool {
 	info, err := fs.Stat(dir, view)
 	return err == nil && time.Since(info.ModTime()) < freshFor

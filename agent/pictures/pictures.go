@@ -59,8 +59,8 @@ func New() *Fitter { return &Fitter{slots: make(chan struct{}, atOnce)} }
 // IsPicture reports whether bytes begin like a picture that Fit can read.
 func IsPicture(head []byte) bool { return decoderFor(head) != nil }
 
-// Fit makes a picture fit for a model. The same bytes give the same picture. Errors are
-// ErrNoPicture, ErrTooLarge, or ctx's.
+// Fit makes a picture fit for a model. The same bytes give the same picture. Its errors are
+// ErrNoPicture, ErrTooLarge, or why ctx has ended.
 func (f *Fitter) Fit(ctx context.Context, raw []byte) (Picture, error) {
 	select {
 	case f.slots <- struct{}{}:

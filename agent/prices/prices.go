@@ -118,15 +118,15 @@ type Model struct {
 	Price llm.Price
 }
 
-// Info implements llm.Model. It returns the wrapped model's Info with the price.
+// Info returns what is known of the model, with its price.
 func (m Model) Info() llm.Info {
 	info := m.Model.Info()
 	info.Price, info.Priced = m.Price, true
 	return info
 }
 
-// Generate implements llm.Model. It adds the cost to the answer, unless the provider
-// gave a cost itself.
+// Generate asks the model, and adds to its answer what it costs, unless the provider has
+// said that itself.
 func (m Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
 	answer, err := m.Model.Generate(ctx, r, emit)
 	m.addCost(&answer.Usage)

@@ -51,8 +51,9 @@ func New(c Config) *Transcriber {
 	return &Transcriber{client: openai.NewClientWithConfig(cfg), model: c.Model}
 }
 
-// Words returns the words of a recording. The extension of name is its format. Words
-// tries a few times. Its errors contain neither the words nor the key.
+// Words returns the words that are spoken in a recording. name is the recording's file name,
+// whose extension says its format. If the server fails, Words tries a few times. Its errors
+// contain neither the words nor the server's key.
 func (t *Transcriber) Words(ctx context.Context, name string, recording []byte) (string, error) {
 	for try := 1; ; try++ {
 		words, err := t.try(ctx, name, recording)

@@ -7,7 +7,8 @@ import (
 	"parley/tools"
 )
 
-// BytesPerToken is a cautious guess, used if no provider has counted.
+// BytesPerToken is a guess of how many bytes of text make one token, for as long as no
+// provider has counted the tokens of a request.
 const BytesPerToken = 4
 
 // clearable reports whether emptying a result saves room.
@@ -36,9 +37,9 @@ func EstimateMessages(messages []llm.Message) int {
 	return n / BytesPerToken
 }
 
-// TruncateResults shortens the results that are longer than a quarter of limit, in
-// tokens, if the messages together are longer than limit. The same messages and limit
-// give the same bytes.
+// TruncateResults shortens messages that together have more than limit tokens: it cuts each
+// tool's result that has more than a quarter of limit. The same messages and limit give the
+// same bytes.
 func TruncateResults(messages []llm.Message, limit int) {
 	if limit <= 0 || EstimateMessages(messages) <= limit {
 		return

@@ -36,7 +36,7 @@ func SumUp(ctx context.Context, past Past, room int, ask func(ctx context.Contex
 	}
 }
 
-// A summariser summarises one past.
+// A summariser has the model summarise one past, whole or piece by piece.
 type summariser struct {
 	past Past
 	ask  func(ctx context.Context, r llm.Request) (llm.Answer, error)
@@ -61,8 +61,8 @@ func (s summariser) summarisePieces(ctx context.Context, size int) (string, erro
 	return summary, nil
 }
 
-// askOnce asks for one summary, and for a shorter one if the answer is not whole. It
-// returns "" if that is not whole either.
+// askOnce asks the model for one summary, and for a shorter one if it did not finish that.
+// It returns "" if it did not finish the shorter one either.
 func (s summariser) askOnce(ctx context.Context, piece []llm.Block) (string, error) {
 	for _, prompt := range []string{summaryPrompt, shorterPrompt} {
 		blocks := append(slices.Clip(piece), llm.Block{Kind: llm.BlockText, Text: prompt})

@@ -9,7 +9,7 @@ import (
 	"parley/sessions"
 )
 
-// Bounds of the texts that Tell and split return.
+// Bounds of the texts that Retell and split return.
 const (
 	minPiece   = 2048 // the least size of a group, in bytes
 	maxPieces  = 16   // groups

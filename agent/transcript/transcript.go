@@ -60,7 +60,8 @@ type view struct {
 	alone   string          // the current turn if it is one of left: only its entries are shown; otherwise ""
 }
 
-// viewOf returns the view of the model that continues the turn own.
+// viewOf returns which part of the log a model is shown that continues the turn own; "" is
+// no turn.
 func viewOf(records []journal.Record, own string) view {
 	s, _ := NewestSummary(records)
 	v := view{summary: s, left: turnsGoingOn(records, s)}
@@ -70,7 +71,7 @@ func viewOf(records []journal.Record, own string) view {
 	return v
 }
 
-// shows reports whether a record is shown after the summary.
+// shows reports whether a record stands in the view as it is, after the summary.
 func (v view) shows(r journal.Record) bool {
 	if v.alone != "" {
 		return r.Turn == v.alone && r.N > v.summary.Covers
@@ -119,7 +120,8 @@ func summaryWithin(records []journal.Record, turn string) sessions.Summary {
 	return sessions.Summary{}
 }
 
-// NewestSummary returns the summary that replaces the past, and false if there is none.
+// NewestSummary returns the newest summary that replaces the conversation's past for the
+// model; false if there is none.
 func NewestSummary(records []journal.Record) (sessions.Summary, bool) {
 	for i := len(records) - 1; i >= 0; i-- {
 		if s, ok := records[i].Data.(sessions.Summary); ok {
@@ -217,7 +219,8 @@ func (r *rendering) addSummary(s sessions.Summary) {
 	r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: FrameSummary(s.Text)})
 }
 
-// add appends blocks to the last message if it has that role, or as a new message.
+// add adds blocks to the end of the last message if it has that role, or else as a new
+// message.
 func (r *rendering) add(role llm.Role, blocks ...llm.Block) {
 	if n := len(r.messages); n > 0 && r.messages[n-1].Role == role {
 		r.messages[n-1].Blocks = append(r.messages[n-1].Blocks, blocks...)
