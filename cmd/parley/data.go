@@ -177,11 +177,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 	if err == nil {
 		err = home.PlaceRestored(cfg)
 	}
-	errs := []error{err, of.GiveHome(cfg.Home)}
-	for _, folder := range cfg.Folders() {
-		errs = append(errs, of.GiveTree(folder.Dir))
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err = errors.Join(err, of.GiveHome(cfg.Home), of.GiveTree(cfg.Workspace.Root)); err != nil {
 		return err
 	}
 	fmt.Fprintf(tty.Out, "%s is restored as of %s.\n", cfg.Home, done.At.Local().Format(time.DateTime))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 
 	"parley/agent/agenttest"
 	"parley/cmd/parley/parleytest"
+	"parley/sessions/sqldb/sqldbtest"
 )
 
 // noteTaker writes what is said to a file.
@@ -88,6 +90,9 @@ func TestTheFolderOfAnAgent(t *testing.T) {
 		}
 		return out + errs
 	}
+	if said, _, _ := w.Run("doctor"); !strings.Contains(said, "workspace of main: "+folder) {
+		t.Errorf("doctor does not tell the folder: %s", said)
+	}
 	run(0, "backup", backup)
 	p.Stop()
 	if said := run(exitConfig, "restore", "--yes", backup); !strings.Contains(said, filepath.Join(folder, "main.before")) {
@@ -134,6 +139,9 @@ func TestAnAgentsFolderIsChanged(t *testing.T) {
 	said := 1
 	for _, folder := range []string{one, two, ""} {
 		set(folder)
+		if out, _, code := w.Run("doctor"); code != exitFailed || !strings.Contains(out, "serve would not start") {
+			t.Errorf("with the folder %q doctor ends with %d: %s", folder, code, out)
+		}
 		for _, args := range [][]string{{"serve"}, {"backup", filepath.Join(t.TempDir(), "b")}} {
 			_, errs, code := w.Run(args...)
 			remedy := moveRemedy.FindStringSubmatch(errs)
@@ -211,5 +219,37 @@ func TestTheFolderOfAnAgentThatIsGone(t *testing.T) {
 	}
 	if found := parleytest.FilesWith(t, folder, "xyzzyplugh"); len(found) > 0 {
 		t.Errorf("what was said is left in %v", found)
+	}
+}
+
+// All workers of a fleet, also those that start at once, use the folder of an agent, and so
+// does a command that forgets from elsewhere.
+func TestTheFolderOfAnAgentInAFleet(t *testing.T) {
+	t.Parallel()
+	redis := os.Getenv("PARLEY_TEST_REDIS_URL")
+	if redis == "" {
+		t.Skip("there is no PARLEY_TEST_REDIS_URL: run it as `.ci/servers go test …`, or with make test")
+	}
+	root, folder := t.TempDir(), filepath.Join(t.TempDir(), "own")
+	w := parleytest.New(t, noteTaker, fmt.Sprintf("[bus]\nurl = %q\nprefix = %q\n[store]\nurl = %q\n[workspace]\nroot = %q\n[agents.main]\nworkspace = %q\n",
+		redis, "test-"+rand.Text(), sqldbtest.New(t), root, folder))
+	for _, p := range []*parleytest.Process{w.ServeAs("gateway"), w.ServeAs("worker"), w.ServeAs("worker")} {
+		p.WaitServing()
+	}
+	for chat := int64(2); chat < 6; chat++ {
+		w.Telegram.Say(chat, chat, "xyzzyplugh")
+		w.WaitSaid(chat, 1)
+		wantFile(t, filepath.Join(folder, "main", fmt.Sprintf("telegram:%d", chat), "said.txt"), "xyzzyplugh")
+	}
+	wantNothing(t, filepath.Join(root, "main"))
+	for chat := 2; chat < 6; chat++ {
+		if _, errs, code := w.Run("forget", "--yes", "--user", fmt.Sprintf("telegram:%d", chat)); code != 0 {
+			t.Fatalf("forget: %d %s", code, errs)
+		}
+	}
+	for _, dir := range []string{root, folder} {
+		if found := parleytest.FilesWith(t, dir, "xyzzyplugh"); len(found) > 0 {
+			t.Errorf("what was said is left in %v", found)
+		}
 	}
 }

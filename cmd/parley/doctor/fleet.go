@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -187,6 +188,7 @@ func checkWorkspace(cfg *config.Config, folder config.Folder) Finding {
 	if folder.Agent != "" {
 		part, setting = "workspace of "+folder.Agent, "[agents."+folder.Agent+"] workspace"
 	}
+	agents := cmp.Or(folder.Agent, "*") // the names of the directories in it
 	f := Finding{Part: part, State: fine, Detail: root}
 	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
 		f.Detail += " (will be created)"
@@ -194,7 +196,7 @@ func checkWorkspace(cfg *config.Config, folder config.Folder) Finding {
 		f.State, f.Detail, f.Remedy = wrong, err.Error(), "it has to be a directory that this user may write: look at its owner, and at "+setting
 		return f
 	}
-	if path, err := home.ForeignDir(root, "*", "*/*"); err != nil || path != "" {
+	if path, err := home.ForeignDir(root, agents, agents+"/*"); err != nil || path != "" {
 		f.State, f.Detail, f.Remedy = wrong, path+" cannot be used by this user", fmt.Sprintf("give it to whom serve runs as: chown -R %d %s", os.Geteuid(), root)
 		if err != nil {
 			f.Detail = err.Error()

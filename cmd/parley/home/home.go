@@ -228,8 +228,8 @@ func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Lo
 // giveToOwner makes the home's owner the owner of the files that this process has made.
 func (h *Home) giveToOwner() error {
 	errs := []error{h.owner.GiveHome(h.Dir), h.rootOwner.GiveTree(h.Root)}
-	for dir, owner := range h.owners {
-		errs = append(errs, owner.GiveTree(dir))
+	for agent, dir := range h.folders {
+		errs = append(errs, h.owners[dir].giveFolder(dir, agent))
 	}
 	return errors.Join(errs...)
 }

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -77,6 +78,15 @@ func (o Owner) GiveTree(dir string) error {
 	return o.openWithin(dir, func(root *os.Root) error { return o.walk(root, ".") })
 }
 
+// giveFolder makes the owner the owner of what root has made in an agent's folder, which may
+// hold other things of the operator's: the folder itself, its marker, and the sessions'
+// directories.
+func (o Owner) giveFolder(dir, agent string) error {
+	return o.openWithin(dir, func(root *os.Root) error {
+		return errors.Join(o.give(root, "."), o.give(root, MarkerFile), o.walk(root, agent))
+	})
+}
+
 // givePath makes the owner the owner of the directories that lead from dir to path, which
 // is below it.
 func (o Owner) givePath(dir, path string) error {
@@ -146,7 +156,7 @@ func (o Owner) give(root *os.Root, path string) error {
 // because no turn of that agent could begin.
 func checkWorkable(c *config.Config) error {
 	for _, f := range c.Folders() {
-		path, err := ForeignDir(f.Dir, "*")
+		path, err := ForeignDir(f.Dir, cmp.Or(f.Agent, "*"))
 		if err != nil {
 			return fmt.Errorf("look at the workspaces: %w", err)
 		}

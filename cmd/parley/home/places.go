@@ -108,15 +108,22 @@ func placeError(c *config.Config, agent, remedy string) error {
 // checkThere refuses a folder that has been an agent's and is gone, such as one of a
 // filesystem that is not mounted.
 func checkThere(c *config.Config, agent, was, now string) error {
-	moved, err := hasFiles(filepath.Join(now, agent))
-	if err != nil || isDir(was) || was != now && moved {
-		return err
+	if isDir(was) {
+		return nil
+	}
+	if was != now {
+		if moved, err := hasFiles(filepath.Join(now, agent)); err != nil || moved {
+			return err
+		}
 	}
 	return placeError(c, agent, fmt.Sprintf("%s, where the files of this agent's conversations have been, is not there: mount or move it to its place; are they gone for good, `mkdir -p %s`", was, was))
 }
 
 // checkEmpty refuses an agent's folder while sessions' directories are in the one of before.
 func checkEmpty(c *config.Config, agent, was, now string) error {
+	if was == now {
+		return nil
+	}
 	from, to := filepath.Join(was, agent), filepath.Join(now, agent)
 	left, err := hasFiles(from)
 	if err != nil || !left || isSame(from, to) {
@@ -145,13 +152,18 @@ func PlaceRestored(c *config.Config) error {
 		} else if !left {
 			continue
 		}
+		owner := OwnerOf(f.Dir)
 		if err := os.MkdirAll(f.Dir, 0o700); err != nil {
 			return NameSetting(c, f.Key, err)
 		}
 		if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) { // it is empty: see CheckUnused
 			return NameSetting(c, f.Key, err)
 		}
-		if err := os.Rename(from, to); err != nil && !errors.Is(err, syscall.EXDEV) {
+		err := os.Rename(from, to)
+		if errors.Is(err, syscall.EXDEV) {
+			continue
+		}
+		if err = errors.Join(err, owner.giveFolder(f.Dir, f.Agent)); err != nil {
 			return NameSetting(c, f.Key, err)
 		}
 	}
@@ -200,7 +212,10 @@ func hasFiles(dir string) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	return len(entries) > 0, err
+	if err != nil {
+		return false, Unusable(dir, fmt.Errorf("look for sessions' files: %w", err))
+	}
+	return len(entries) > 0, nil
 }
 
 func isDir(path string) bool {

@@ -145,11 +145,23 @@ func TestOwnerOfAnAgentsFolder(t *testing.T) {
 	if err := os.Chown(filepath.Dir(dir), user, user); err != nil {
 		t.Fatal(err)
 	}
+	theirs := filepath.Join(dir, "lost+found") // of the disk, and not to be given away
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, user, user), os.Mkdir(theirs, 0o700)); err != nil {
+		t.Fatal(err)
+	}
 	h, err := Open(t.Context(), c, WorkspaceOverride{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
+	if err := h.giveToOwner(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(theirs); err != nil {
+		t.Fatal(err)
+	} else if uid, _ := uidOf(info); uid != 0 {
+		t.Errorf("%s was given to %d", theirs, uid)
+	}
 	if _, err := h.Workspace("ops:telegram:2"); err != nil {
 		t.Fatal(err)
 	}
