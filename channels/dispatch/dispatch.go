@@ -72,9 +72,10 @@ type Dispatcher struct {
 	// Notify, if set, is called for a message that is given up, before it becomes a dead
 	// letter. It may be called more than once for the same message.
 	Notify func(ctx context.Context, out bus.Outbound, reason string) error
-	// SessionAt, if set, returns the session that a reply at an address would reach, and
-	// false where no agent listens. That session is told what was posted there.
-	SessionAt func(at bus.Address) (session string, ok bool)
+	// SessionAt, if set, returns the session that a reply at an address would reach, and ""
+	// where no agent listens. That session is told what was posted there. After an error,
+	// such as a book that cannot be read now, it is called again.
+	SessionAt func(ctx context.Context, at bus.Address) (session string, err error)
 	Log       *slog.Logger
 	// Observe, if set, is called for each send whose outcome counts, with "sent", "failed"
 	// or "unknown" and how long the platform took.

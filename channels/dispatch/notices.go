@@ -26,8 +26,15 @@ func (d *delivery) notifyReplySession(work context.Context) error {
 	if fault := channels.FaultOf(err); err != nil && fault.Fault != channels.Rejected && !d.triedLongEnough() {
 		return d.retryLater(work, fault)
 	}
-	session, ok := d.SessionAt(at)
-	if err != nil || !ok {
+	if err != nil {
+		return nil
+	}
+	session, err := d.SessionAt(work, at)
+	if err != nil {
+		d.Log.Warn("the session that is to know what was told could not be looked up", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
+		return giveBackFor(storageWait)
+	}
+	if session == "" {
 		return nil
 	}
 	err = bus.PublishNotice(work, d.Bus, session, toldNotice(d.record, d.out.Told, at))

@@ -16,8 +16,11 @@ import (
 )
 
 // hears has an agent listen everywhere but in one chat.
-func hears(at bus.Address) (string, bool) {
-	return "main:" + strings.ReplaceAll(at.String(), "/", ":"), at.Chat != "deaf"
+func hears(_ context.Context, at bus.Address) (string, error) {
+	if at.Chat == "deaf" {
+		return "", nil
+	}
+	return "main:" + strings.ReplaceAll(at.String(), "/", ":"), nil
 }
 
 // telling is what somebody has told in another chat.
@@ -30,7 +33,13 @@ func telling(id, chat, words string) bus.Outbound {
 func TestTheSessionOfAChatLearnsWhatWasToldThere(t *testing.T) {
 	away := []error{&channels.SendError{Fault: channels.Retry, Code: "503"}, errors.New("connection reset")}
 	setup := func(s *stage, d *dispatch.Dispatcher) {
-		d.SessionAt = hears
+		looked := 0
+		d.SessionAt = func(ctx context.Context, at bus.Address) (string, error) {
+			if looked++; looked < 3 {
+				return "", errors.New("the book is away")
+			}
+			return hears(ctx, at)
+		}
 		d.Channel = channelstest.ThreadingChannel{MemoryChannel: s.Platform, OnReply: func() error {
 			if len(away) == 0 {
 				return nil

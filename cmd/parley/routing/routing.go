@@ -65,7 +65,7 @@ func (r *Router) Route(ctx context.Context, in bus.Inbound) (gateway.Routed, err
 	}
 	routes, user := r.Routes(), userOf(in)
 	s := said{chat: in.At.Chat, user: user, text: in.Text, called: in.Called}
-	if slices.ContainsFunc(routes, func(one Route) bool { return one.Mention != "" && one.holds(s.chat, s.user) }) {
+	if canBeNamed(routes, s) {
 		var err error
 		if s.current, err = r.currentAgent(ctx, in); err != nil {
 			return gateway.Routed{}, fmt.Errorf("%w: %w", gateway.ErrNotNow, err)
@@ -224,40 +224,48 @@ func (r *Router) personal(ctx context.Context, agent string, at bus.Address) (ke
 }
 
 // ReplySession returns the session to which a message at an address would belong if somebody
-// replied there; false if that depends on who replies.
-func (r *Router) ReplySession(ctx context.Context, at bus.Address) (session string, ok bool) {
+// replied there; "" if that depends on who replies. Its error is that of the book.
+func (r *Router) ReplySession(ctx context.Context, at bus.Address) (session string, err error) {
 	routes := r.Routes()
 	s := said{chat: at.Chat}
 	if r.Scope == byUser || slices.ContainsFunc(routes, func(one Route) bool { return one.User != "" && one.holds(at.Chat, "") }) {
-		if s.user, ok = r.onlyUser(ctx, at); !ok {
-			return "", false // each who replies there may have another session
+		if s.user, err = r.onlyUser(ctx, at); err != nil || s.user == "" {
+			return "", err // each who replies there may have another session
 		}
 	}
-	if at.Thread != "" {
+	if at.Thread != "" && canBeNamed(routes, s) {
 		current, err := r.Book.SessionAt(ctx, at)
 		if err != nil {
-			return "", false
+			return "", err
 		}
 		s.current = agentOf(current)
 	}
 	agent, _, _ := choose(routes, s)
-	session, err := r.shared(cmp.Or(agent, r.Agent), at)
-	return session, err == nil
+	session, err = r.shared(cmp.Or(agent, r.Agent), at)
+	if err != nil {
+		return "", nil //nolint:nilerr // no message from there has a session either
+	}
+	return session, nil
 }
 
-// onlyUser returns the person with whom the bot is alone in a chat, by the platform's id;
-// false if it is not known to be alone with anybody there.
-func (r *Router) onlyUser(ctx context.Context, at bus.Address) (user string, ok bool) {
+// canBeNamed reports whether there is a route by which a message could name its agent.
+func canBeNamed(routes []Route, s said) bool {
+	return slices.ContainsFunc(routes, func(one Route) bool { return one.Mention != "" && one.holds(s.chat, s.user) })
+}
+
+// onlyUser returns the person with whom the bot is alone in a chat, by the platform's id; "" if
+// it is not known to be alone with anybody there.
+func (r *Router) onlyUser(ctx context.Context, at bus.Address) (user string, err error) {
 	known, err := r.Book.Chats(ctx)
 	if err != nil {
-		return "", false
+		return "", err
 	}
 	for _, c := range known {
 		if c.Address.Channel == at.Channel && c.Address.Chat == at.Chat && !c.Group {
-			return userOf(bus.Inbound{From: bus.Person{ID: c.Person}}), true
+			return userOf(bus.Inbound{From: bus.Person{ID: c.Person}}), nil
 		}
 	}
-	return "", false
+	return "", nil
 }
 
 // userOf returns the platform's id of a message's sender.

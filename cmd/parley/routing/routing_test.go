@@ -170,8 +170,8 @@ func TestWhatNamesNobodyStaysInItsConversation(t *testing.T) {
 	check("in a thread of another's agent", follow, "main:c:g:7")
 	follow.From.ID = "c:9"
 	check("in a thread of one's own agent", follow, "root:c:g:7")
-	if session, ok := r.ReplySession(t.Context(), bus.Address{Channel: "c", Chat: "g"}); ok {
-		t.Errorf("a reply of nobody known reaches %s", session)
+	if session, err := r.ReplySession(t.Context(), bus.Address{Channel: "c", Chat: "g"}); session != "" || err != nil {
+		t.Errorf("a reply of nobody known reaches %q, %v", session, err)
 	}
 }
 
@@ -193,8 +193,27 @@ func TestEachPersonsSessionsAreApartByAgent(t *testing.T) {
 	}
 	must(t, book.Meet(t.Context(), channels.Chat{Address: bus.Address{Channel: "c", Chat: "5"}, Session: "ops:c:5", Person: "c:5", Seen: time.Now()}))
 	for chat, want := range map[string]string{"5": "ops:c:5", "g": ""} {
-		if session, ok := c.ReplySession(t.Context(), bus.Address{Channel: "c", Chat: chat}); session != want || ok != (want != "") {
-			t.Errorf("a reply in %s reaches %q, want %q", chat, session, want)
+		if session, err := c.ReplySession(t.Context(), bus.Address{Channel: "c", Chat: chat}); session != want || err != nil {
+			t.Errorf("a reply in %s reaches %q, %v; want %q", chat, session, err, want)
 		}
+	}
+}
+
+// That the book cannot be read does not mean that nobody listens.
+func TestAReplysSessionIsNotKnownWhileTheBookIsAway(t *testing.T) {
+	at := bus.Address{Channel: "c", Chat: "g", Thread: "8"}
+	for _, route := range []routing.Route{{Mention: "ops", Agent: "ops"}, {User: "5", Agent: "ops"}} {
+		r, _ := router(t, "thread", route)
+		away, cancel := context.WithCancel(t.Context())
+		cancel()
+		if session, err := r.ReplySession(away, at); session != "" || err == nil {
+			t.Errorf("with %+v a reply reaches %q, %v", route, session, err)
+		}
+	}
+	r, _ := router(t, "thread")
+	away, cancel := context.WithCancel(t.Context())
+	cancel()
+	if session, err := r.ReplySession(away, at); session != "main:c:g:8" || err != nil {
+		t.Errorf("where one agent answers all, a reply reaches %q, %v", session, err)
 	}
 }

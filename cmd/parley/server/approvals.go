@@ -76,8 +76,8 @@ func (s *Server) admitOccasion(ctx context.Context, who bus.Person, at bus.Addre
 		token, ok := s.settings.Load().Tokens[user]
 		return occasion.Caller{Person: who, Private: true}, ok && (slices.Contains(token.May, "agent") || slices.Contains(token.May, "admin")), nil
 	case events.Name, heartbeat.Name:
-		_, hears := s.replySession(at)
-		return occasion.Program(who.ID), hears && at.Channel == channel && at.Chat == user, nil
+		session, err := s.replySession(ctx, at)
+		return occasion.Program(who.ID), session != "" && at.Channel == channel && at.Chat == user, err
 	}
 	i := slices.IndexFunc(s.channels, func(l *endpoint) bool { return l.name == channel && l.config.Platform != "" && l.receive })
 	if i < 0 || at.Channel != channel {
@@ -197,8 +197,8 @@ func (s *Server) newHandover() *handover.Desk {
 		},
 		Sessions: s.home.Store, Describe: s.describeAgent,
 		Listens: func(at bus.Address) bool {
-			_, hears := s.replySession(at)
-			return hears && at.Channel != events.Name && at.Channel != heartbeat.Name
+			session, err := s.replySession(context.Background(), at)
+			return (session != "" || err != nil) && at.Channel != events.Name && at.Channel != heartbeat.Name
 		},
 		Ended: s.metrics.TaskEnded, Point: s.point, Log: s.log,
 	})

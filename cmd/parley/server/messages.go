@@ -149,27 +149,27 @@ func quoteMarkdown(text string) string {
 	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
 }
 
-// replySession returns the session to which a reply at an address would belong; false where no
+// replySession returns the session to which a reply at an address would belong; "" where no
 // agent listens.
-func (s *Server) replySession(at bus.Address) (session string, ok bool) {
+func (s *Server) replySession(ctx context.Context, at bus.Address) (session string, err error) {
 	if len(s.models) == 0 && s.settings.Load().Bus.URL == "" { // in a fleet the workers have the model
-		return "", false
+		return "", nil
 	}
 	if at.Channel == events.Name {
-		key, err := s.events.Session(at)
-		return key, err == nil
+		session, _ = s.events.Session(at) // an address that none has
+		return session, nil
 	}
 	if at.Channel == heartbeat.Name {
-		key, err := heartbeat.Session(at)
-		return key, err == nil
+		session, _ = heartbeat.Session(at)
+		return session, nil
 	}
 	for _, l := range s.channels {
 		if l.name != at.Channel || !l.receive && l.config.Platform != "" {
 			continue
 		}
-		return s.router(l).ReplySession(context.Background(), at)
+		return s.router(l).ReplySession(ctx, at)
 	}
-	return "", false
+	return "", nil
 }
 
 // addresses returns the addresses for the place to which the model wants to send: a target, or a
