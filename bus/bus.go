@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Errors that callers decide on.
+// The errors by which callers decide what to do next.
 var (
 	// ErrFull says that as many messages wait in the mailbox as may (see Caps). Nothing was stored,
 	// and the message's id may be used again.
@@ -73,7 +73,7 @@ type Message struct {
 	// Bounded, set for programs' messages, limits urgent mail: it may exceed the mailbox's cap by
 	// UrgentBeyond messages and no more. Only Publish reads this field; it is not stored.
 	Bounded bool
-	// Body is opaque to the bus.
+	// Body is the content of the message, which the bus does not read.
 	Body []byte
 }
 
@@ -97,8 +97,9 @@ type Bus interface {
 type Claim struct {
 	Topic Topic
 	Key   string
-	// Fence grows with every claim of every mailbox, over restarts, loss of data and a
-	// change of bus, because it begins at the server's clock in microseconds.
+	// Fence is the number of the lease: the store refuses writes under a lower one. It grows with
+	// every claim of every mailbox, over restarts, loss of data and a change of bus, because it
+	// begins at the server's clock in microseconds.
 	Fence int64
 	// Attempts counts the claims of this mailbox since a message of it was last settled,
 	// including this one: it begins at 1. The bus never gives a message up by itself; the

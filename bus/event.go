@@ -21,7 +21,7 @@ const (
 	Retried      = "retry"         // Retry: the model is asked again after an error
 	Compacted    = "compaction"    // Compaction: the model is shown less of the conversation
 	Used         = "usage"         // Usage: a call of a model has ended
-	ToolStart    = "tool_start"    // Tool, Call, Delta = arguments in brief
+	ToolStart    = "tool_start"    // Tool, Call, Delta = arguments in brief: a tool call begins
 	ToolProgress = "tool_progress" // Tool, Call, Delta: what the running call reports
 	ToolEnd      = "tool_end"      // Tool, Call, Error if it failed
 	TurnParked   = "parked"        // the turn waits for people

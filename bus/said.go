@@ -275,7 +275,8 @@ func IsPrivate(written *bool, group bool) bool {
 	return *written
 }
 
-// IsPosted reports whether the message brings a program's post.
+// IsPosted reports whether a program has posted the message to a webhook, so that it comes from no
+// person.
 func (in Inbound) IsPosted() bool {
 	return len(in.Quotes) > 0 && in.Quotes[0].Kind == Posted
 }

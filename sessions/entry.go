@@ -168,7 +168,7 @@ type Picture struct {
 // sender's word.
 type Attached struct {
 	Message string `json:"message"` // the id of the message, which is the Cause of its own entry
-	Kind    string `json:"kind"`    // as in bus.Attachment, like the rest
+	Kind    string `json:"kind"`    // the kind, as in bus.Attachment; so are the following fields
 	Name    string `json:"name,omitempty"`
 	Type    string `json:"type,omitempty"`
 	Size    int64  `json:"size,omitempty"`

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Errors that callers decide on.
+// The errors by which callers decide what to do next.
 var (
 	// ErrFenced says that the log was opened under a higher fence: another process holds
 	// the session now.

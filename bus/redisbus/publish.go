@@ -77,7 +77,7 @@ func (b *Bus) acceptKeys(t *topicKeys, key, id string, day int64) []string {
 // What the scripts publish, replay and take_letter return if they have not stored the
 // message.
 const (
-	answerKnown = "known" // its id is known
+	answerKnown = "known" // its id was published lately
 	answerFull  = "full"  // its mailbox is full
 	answerMuch  = "much"  // the messages that wait would have too many bytes
 	answerDay   = "day"   // the caller has guessed another day than the server's; see accept

@@ -211,8 +211,9 @@ const (
 	topicKept = 48 * time.Hour
 )
 
-// repair repairs the mailboxes of all topics, at once and then every minute. One process of
-// the fleet does so at a time: the one that holds repairName.
+// repair looks through the mailboxes of all topics, at once and then every minute, and repairs
+// those whose entries in Redis do not fit together. One process of the fleet does so at a time: the
+// one that holds repairName.
 func (b *Bus) repair(ctx context.Context) {
 	// Hold fails only when ctx or the bus has ended.
 	_ = bus.WhileHeld(ctx, b, repairName, func(held context.Context) error {

@@ -149,7 +149,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	return c.publishTyped(ctx, publish, typed)
 }
 
-// watch shows the events of the session's turns, until the subscription ends.
+// watch shows the events of the session's turns (news), until the subscription ends.
 func (c *Channel) watch(news iter.Seq2[bus.Event, error]) {
 	for e, err := range news {
 		switch {

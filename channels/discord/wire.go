@@ -100,8 +100,8 @@ type requestTrace struct {
 	written atomic.Bool  // whether some bytes may have left this machine
 	status  atomic.Int32 // HTTP status of the answer; 0 while there is none
 
-	// Set by an answer with status 429: how long to wait, and whether the limit is that
-	// of the whole account.
+	// retryAfter and global are set by an answer with status 429: how long to wait, and whether the
+	// limit is that of the whole account.
 	retryAfter time.Duration
 	global     bool
 }

@@ -161,7 +161,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// A run is a Dispatcher at work.
+// A run is one call of Dispatcher.Run: the Dispatcher with what it remembers while it works.
 type run struct {
 	*Dispatcher
 	policy    Policy

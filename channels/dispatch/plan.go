@@ -147,8 +147,8 @@ const (
 	moreNotice   = "_(There is more: the whole text is in the file below.)_"
 )
 
-// shorten cuts a very long text of a session, where the channel accepts files; long reports
-// whether it did.
+// shorten cuts a very long text of a session so that its beginning is shown and the whole can be
+// sent as a file, where the channel accepts files; long reports whether it did.
 func (d *delivery) shorten(ctx context.Context, parts []channels.SentPart) (shown []channels.SentPart, long bool) {
 	_, can := channels.AsFileSender(d.Channel)
 	size := int64(len(d.out.Text))

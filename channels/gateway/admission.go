@@ -153,7 +153,7 @@ func (d *intake) publishOwn(ctx context.Context, out bus.Outbound) bool {
 // characters than a code, cannot be one, so the book is not asked about it.
 const minOwnerCode = 20
 
-// ownerCode is the owner's code in "/start CODE" or "CODE"; "" if the text cannot be one.
+// ownerCode returns the owner's code from "/start CODE" or "CODE"; "" if the text cannot be one.
 func ownerCode(text string) string {
 	words := strings.Fields(text)
 	if len(words) > 0 && strings.EqualFold(words[0], "/start") {

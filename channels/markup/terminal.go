@@ -66,7 +66,8 @@ func (x terminalDialect) renderBlock(b document.Block) string {
 
 const (
 	quoteBar = "│ "
-	// leastWidth is the least width of a text, however narrow the terminal is.
+	// leastWidth is the width, in characters, that a text gets at least, however narrow the
+	// terminal is.
 	leastWidth = 8
 )
 

@@ -54,8 +54,8 @@ func New(name string, limits channels.Limits, events bus.Events) *Pacer {
 	return p
 }
 
-// reserve reserves one send and returns how long to wait for it. If the wait is longer than
-// `most`, nothing is reserved.
+// reserve counts one send against the rate limit and returns how long to wait before it. If the
+// wait is longer than `most`, nothing is counted.
 func (b *bucket) reserve(p channels.Pace, now time.Time, most time.Duration) (wait time.Duration) {
 	even := b.evenUntil
 	if even.Before(now) {
@@ -123,7 +123,7 @@ func sleep(ctx context.Context, lost <-chan struct{}, wait time.Duration) error 
 	}
 }
 
-// reserveAccount reserves one send of the account's limit, and returns how long to wait for
+// reserveAccount counts one send against the account's limit, and returns how long to wait before
 // it.
 func (p *Pacer) reserveAccount(now time.Time) time.Duration {
 	p.mu.Lock()
@@ -131,7 +131,7 @@ func (p *Pacer) reserveAccount(now time.Time) time.Duration {
 	return p.account.reserve(p.limits.Account, now, LongestWait)
 }
 
-// reserveChat reserves one send of the chat's limit, and returns how long to wait for it.
+// reserveChat counts one send against the chat's limit, and returns how long to wait before it.
 func (p *Pacer) reserveChat(chat string, now time.Time) time.Duration {
 	pace := p.paceOf(chat)
 	p.mu.Lock()

@@ -16,7 +16,8 @@ import (
 	"parley/channels/slack/stream"
 )
 
-// partEvent is the event type in the metadata of every message that the bot sends.
+// partEvent is the event type in the metadata of every message that the bot sends; with it comes
+// the key of the part, by which FindSent finds the message.
 const partEvent = "parley_part"
 
 // Send writes one part into a chat and returns the ts of the message. If the thread of the
@@ -93,7 +94,7 @@ func (c *Channel) startStream(ctx context.Context, chat, thread string, part cha
 	return ts, err
 }
 
-// threadKey returns the key of a thread in lastSpeakers.
+// threadKey returns the key under which lastSpeakers has a thread.
 func threadKey(chat, thread string) string { return chat + " " + thread }
 
 // Whisper implements channels.Whisperer: it shows a message to one user of a chat only,

@@ -144,7 +144,7 @@ const appToken = "app_token"
 // A timing has the intervals and time limits of Receive, which tests shorten.
 type timing struct {
 	ping time.Duration // how often a socket is pinged
-	// A socket on which Slack sent neither a ping nor an event for so long is taken for
+	// silence is how long a socket may deliver neither a ping nor an event before it is taken for
 	// dead.
 	silence time.Duration
 	save    time.Duration // how often the cursor is saved
@@ -285,7 +285,7 @@ const (
 type Account struct {
 	Team     string // the workspace's id
 	TeamName string
-	User     string // the bot's user
+	User     string // the id of the bot's user
 	Bot      string // the bot's other id, in the field bot_id of its messages
 	Username string // without @
 	// Lacks lists the scopes that the app needs and that Slack says it does not have.

@@ -46,14 +46,14 @@ type socket struct {
 	leaving chan struct{} // closed when another socket is to be opened in place of this one
 	once    sync.Once
 
-	// Only the reader uses these: when the socket last delivered something, and, once it
-	// is to be replaced, until when it may deliver events.
+	// Only the goroutine that reads uses these: lastHeard is when the socket last delivered
+	// something, drainUntil until when it may still deliver events once it is to be replaced.
 	lastHeard, drainUntil time.Time
 
 	mu sync.Mutex // ensures one writer at a time, as gorilla's connections demand
 }
 
-// markLeaving says that another socket is to be opened in place of this one.
+// markLeaving tells keepOpen to open another socket in place of this one.
 func (k *socket) markLeaving() { k.once.Do(func() { close(k.leaving) }) }
 
 // keepOpen keeps one socket open until ctx is done. It fails only if Slack refuses the token.

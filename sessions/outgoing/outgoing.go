@@ -30,7 +30,7 @@ import (
 	"syscall"
 )
 
-// Errors that callers decide on.
+// The errors by which callers decide what to do next.
 var (
 	// ErrMissing says that a stored file does not exist any more, or has changed.
 	ErrMissing = errors.New("the file is not there any more")

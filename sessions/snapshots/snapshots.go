@@ -57,7 +57,7 @@ import (
 	"time"
 )
 
-// Errors that callers decide on.
+// The errors by which callers decide what to do next.
 var (
 	// ErrNone says that there is nothing to undo, or no record with that number.
 	ErrNone = errors.New("there is nothing to undo")

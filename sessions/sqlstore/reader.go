@@ -99,7 +99,7 @@ func (s *Store) Read(ctx context.Context, key string, from int64) iter.Seq2[sess
 	}
 }
 
-// Find returns the entry with a cause; see [sessions.Reader].
+// Find returns the entry whose Cause is cause; see [sessions.Reader].
 func (s *Store) Find(ctx context.Context, key, cause string) (sessions.Entry, error) {
 	s.db.Flush()
 	var r row

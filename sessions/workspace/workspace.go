@@ -30,7 +30,7 @@ import (
 	"unicode"
 )
 
-// Errors that callers decide on.
+// The errors by which callers decide what to do next.
 var (
 	// ErrQuota says that a write would make the directory larger than is allowed.
 	ErrQuota = errors.New("the workspace is full")

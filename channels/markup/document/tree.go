@@ -80,7 +80,7 @@ func (t *tree) add(b Block) {
 	t.blocks = append(t.blocks, b)
 }
 
-// enter walks the content of a container.
+// enter walks the content of a quote or list item, so that its blocks get c as their container.
 func (t *tree) enter(c *Container, n ast.Node) {
 	c.In, t.within = t.within, c
 	t.walkBlocks(n)
@@ -189,7 +189,8 @@ func (t *tree) linesOf(segments *text.Segments) []string {
 	return lines
 }
 
-// language returns the first word of an info string if it looks like a language, else "".
+// language returns the language that a code block names after its opening fence (info): its first
+// word if that looks like one, else "".
 func language(info []byte) string {
 	s := Unescape(string(info))
 	if len(s) > 32 || strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+#-_.") != "" {
