@@ -15,14 +15,15 @@ import (
 // An Option gives a tool an ability that not every tool has.
 type Option[Args any] func(*function[Args])
 
-// Reconcile is an option that makes a tool a Reconciler: function look finds out whether a call
-// took effect.
+// Reconcile is an option that makes a tool a Reconciler: after a call was cut off, the function
+// look finds out whether it took effect.
 func Reconcile[Args any](look func(ctx context.Context, call Call, args Args) (result any, done bool, err error)) Option[Args] {
 	return func(f *function[Args]) { f.reconcile = look }
 }
 
-// EffectBy is an option that makes a tool an Effecter: function of returns the effect of a call
-// with those arguments. Calls whose arguments cannot be read have the effect of the Spec.
+// EffectBy is an option that makes a tool an Effecter: the function of returns, by a call's
+// arguments, what a repetition of the call would do. Calls whose arguments cannot be read have
+// the effect of the Spec.
 func EffectBy[Args any](of func(args Args) Effect) Option[Args] {
 	return func(f *function[Args]) { f.effect = of }
 }
@@ -30,9 +31,10 @@ func EffectBy[Args any](of func(args Args) Effect) Option[Args] {
 // New makes a tool from a function. It derives the schema from the type of the function's
 // arguments, a struct: fields with omitempty or omitzero are optional, the tag `jsonschema`
 // describes a field, and the tag `enum` lists the texts that it may hold, separated by commas.
-// The value that run returns becomes the result, as JSON. An Untrusted marks the result as
-// untrusted, a Shown shows the model its pictures, and a Fleeting shows the model its value in
-// this turn alone. A type that cannot be described is a mistake in the program, so New panics.
+// The value that run returns becomes the result, as JSON. If the value is an Untrusted, the
+// result is marked as possibly written by strangers; of a Shown the model is also shown the
+// pictures; of a Fleeting it sees the value in this turn only. A type that cannot be described is
+// a mistake in the program, so New panics.
 func New[Args any](spec Spec, run func(ctx context.Context, call Call, args Args) (any, error), opts ...Option[Args]) Tool {
 	schema, names, err := schemaFor[Args]()
 	if err != nil {
@@ -47,8 +49,8 @@ func New[Args any](spec Spec, run func(ctx context.Context, call Call, args Args
 }
 
 // A function is a tool that New made. It always has the methods of an Effecter, a Reconciler, an
-// Asker and a Delegator. Without the options, these return the effect of the Spec, an error, and
-// that the call asks nobody and hands out nothing.
+// Asker and a Delegator. Without the options, EffectOf returns the effect of the Spec, Reconcile
+// an error, and Ask and Delegate return false.
 type function[Args any] struct {
 	spec      Spec
 	names     []string // the arguments' names, in the order of the fields
@@ -126,7 +128,7 @@ func (f *function[Args]) decode(raw json.RawMessage) (Args, error) {
 	return args, nil
 }
 
-// encode makes a Result of what the function of the tool returned.
+// encode makes a Result of the value that the tool's function has returned.
 func (f *function[Args]) encode(value any) (Result, error) {
 	foreign, untrusted := value.(Untrusted)
 	if untrusted {
@@ -193,9 +195,9 @@ func schemaFor[Args any]() (json.RawMessage, []string, error) {
 	return raw, schema.PropertyOrder, nil
 }
 
-// withoutNulls removes "null" from the types of a schema: the library adds it for slices, maps
-// and pointers. A model leaves an optional argument out, and the fitter drops a null that it
-// sends instead.
+// withoutNulls removes "null" from the types of a schema, which the library adds for slices, maps
+// and pointers. Models are to leave an optional argument out; if one sends a null instead, the
+// fitter drops it.
 func withoutNulls(s *jsonschema.Schema) {
 	if s == nil {
 		return

@@ -6,8 +6,8 @@ import (
 	"regexp/syntax"
 )
 
-// maxPatternSteps bounds the size of a regular expression whose repetitions are written out.
-// Matching takes at most that many steps for each character of a text.
+// maxPatternSteps bounds how large a regular expression may be when its repetitions are written
+// out, in steps: matching takes at most that many steps for each character of a text.
 const maxPatternSteps = 2000
 
 // Pattern compiles a regular expression that a model or another program wrote. It refuses a large
@@ -26,8 +26,8 @@ func Pattern(text string) (compiled *regexp.Regexp, steps int, err error) {
 	return compiled, steps, err
 }
 
-// stepsOf returns an upper bound of how many instructions an expression compiles to. The parser
-// already limits its depth and its repetitions.
+// stepsOf returns how many instructions an expression compiles to at most. The parser already
+// limits its depth and its repetitions.
 func stepsOf(re *syntax.Regexp) int {
 	const plenty = 1 << 30 // the sum stops growing here, so that it does not overflow
 	sum := 2

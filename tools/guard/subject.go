@@ -11,7 +11,8 @@ import (
 	"parley/tools/target"
 )
 
-// The tools for which rules look at more than their arguments as JSON.
+// The tools whose arguments the rules understand. Of other tools they only see the arguments as
+// JSON.
 const (
 	execShell  = "exec_shell"
 	spawn      = "spawn"
@@ -21,7 +22,7 @@ const (
 	applyPatch = "apply_patch"
 )
 
-// A subject is the part of a call at which the rules look.
+// A subject is what a call acts on, as far as the rules look at it.
 type subject struct {
 	texts  []part
 	denied string // why the call is not run, whatever the rules say; "" otherwise
@@ -36,7 +37,8 @@ type part struct {
 	writes bool
 }
 
-// anyText reports whether holds is true for one of the texts, in any of its forms.
+// anyText reports whether the function holds returns true for one of the texts, in any of its
+// forms.
 func (s subject) anyText(holds func(string) bool) bool {
 	return slices.ContainsFunc(s.texts, func(p part) bool { return holds(p.text) || slices.ContainsFunc(p.also, holds) })
 }
@@ -65,7 +67,7 @@ func readArguments(call tools.Call) arguments {
 	return a
 }
 
-// subjectOf returns the part of a call at which the rules look.
+// subjectOf returns what a call acts on, as far as the rules look at it.
 func (g *Guard) subjectOf(call tools.Call) subject {
 	switch call.Name {
 	case execShell:
@@ -108,8 +110,8 @@ func (g *Guard) workspaceName(call tools.Call, p string) string {
 	return path.Clean(p)
 }
 
-// addressedParts returns where a message goes: each address that it reaches, with the words that
-// named it as another form.
+// addressedParts returns where a message goes: each address that it reaches. The words with which
+// the model named the place count as another form of each.
 func (g *Guard) addressedParts(a arguments) []part {
 	named := a.Channel
 	if a.ChatID != "" {
@@ -150,8 +152,8 @@ func subjectOfURL(raw string) subject {
 	return subject{texts: []part{{text: text}}}
 }
 
-// normalizePattern writes the host of a rule about URLs in the form that subjectOfURL uses, as
-// far as the pattern names the host.
+// normalizePattern returns the pattern of a rule about URLs with the host in the form that
+// subjectOfURL uses, as far as the pattern has the host's name.
 func normalizePattern(pattern string) string {
 	scheme, rest, ok := strings.Cut(pattern, "://")
 	if !ok {
@@ -173,8 +175,8 @@ func normalizePattern(pattern string) string {
 	return strings.ToLower(scheme) + "://" + strings.Join(labels, ".") + rest[end:]
 }
 
-// Names returns the tools that a rule may name although this machine may lack them: those that
-// run commands, and those that reach the web.
+// Names returns the tools that a rule may name although this machine may not have them: those
+// that run commands, and those that reach the web.
 func Names() []string {
 	return append(commandTools(), webFetch, webSearch, applyPatch)
 }

@@ -20,8 +20,8 @@ const (
 // FileWords returns the words by which a call may name files: the texts among its arguments, the
 // words within them, and those of a shell line in the form in which its programs get them.
 // Folders are the words that may name the folder to which other names are relative: every word of
-// a command, and otherwise whole arguments. Words fails if there are too many: a file that is not
-// looked at might change unseen.
+// a command, and otherwise whole arguments. FileWords fails if there are too many words, because
+// a file that is not looked at might change unseen.
 func FileWords(call tools.Call) (words, folders []string, err error) {
 	var args any
 	if err := json.Unmarshal(call.Args, &args); err != nil {

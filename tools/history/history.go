@@ -16,7 +16,8 @@ import (
 const (
 	defaultLimit = 100
 	maxLimit     = 500
-	// maxBytes bounds how much text the tool returns: the oldest messages are left out first.
+	// maxBytes bounds how much text one call returns; if there is more, the oldest messages are
+	// left out.
 	maxBytes = 48 << 10
 )
 
@@ -50,8 +51,8 @@ type Message struct {
 	Text   string `json:"text"`
 }
 
-// New makes the tool chat_history. Function read returns a *tools.Error if the chat may not be
-// read.
+// New makes the tool chat_history. The function read returns a *tools.Error if the chat may not
+// be read.
 func New(read func(ctx context.Context, q Question) (Answer, error)) tools.Tool {
 	return tools.New(tools.Spec{
 		Name:   "chat_history",
@@ -76,7 +77,8 @@ type args struct {
 	Limit   int    `json:"limit,omitempty" jsonschema:"the most messages, the newest ones: 100 if left out, at most 500"`
 }
 
-// kept is what the session's log stores instead of an answer.
+// A kept is what the session's log stores in the place of an answer, because the messages are not
+// to be kept there.
 type kept struct {
 	Chat     string `json:"chat"`
 	Messages int    `json:"messages"`

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// ParseSince reads the time from which messages are wanted, as models and people write it; ""
-// means from the beginning. Days are UTC's, and a weekday means the latest one that has begun. It
-// returns false for a text that is no time.
+// ParseSince reads a time in the ways in which models and people write it: the time from which on
+// messages are wanted. "" gives the zero time, which means from the beginning. Days are those of
+// UTC, and a weekday means the latest one that has begun. It returns false for a text that is no
+// time.
 func ParseSince(text string, now time.Time) (time.Time, bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	day := now.UTC().Truncate(24 * time.Hour)

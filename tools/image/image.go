@@ -25,8 +25,8 @@ type result struct {
 	Note   string `json:"note"`
 }
 
-// New makes the tool image. Function show prepares a picture of a call's session so that it can
-// be shown to the model; its errors are for the model.
+// New makes the tool image. The function show prepares a picture of a call's session so that it
+// can be shown to the model; its errors are for the model.
 func New(show func(ctx context.Context, call tools.Call, path string) (Picture, error)) []tools.Tool {
 	return []tools.Tool{tools.New(tools.Spec{
 		Name: "image", Effect: tools.Pure, Permission: tools.FileRead, Timeout: 10 * time.Second, MaxTimeout: 60 * time.Second,

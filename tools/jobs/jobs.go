@@ -26,8 +26,8 @@ type Status struct {
 	File     string `json:"output_file"`
 }
 
-// A Desk keeps the jobs of sessions: it is the part of the program that the tools ask. Its errors
-// are for the model.
+// A Desk knows the background commands of sessions, and stops them: it is the part of the program
+// that the tools ask. Its errors are for the model.
 type Desk interface {
 	// List returns a session's jobs, the newest first.
 	List(ctx context.Context, session string) ([]Status, error)

@@ -1,5 +1,5 @@
-// Package knowledge shows a folder of the operator in every session's directory, where nobody can
-// change it.
+// Package knowledge lets agents read a folder of the operator's: it appears in every session's
+// directory, and nobody can change it there.
 //
 // The tools that read files find it as the folder "knowledge". It is read through an os.Root, so
 // that no link in it leads out of it.
@@ -24,7 +24,8 @@ type Base struct {
 	fsys fs.FS
 }
 
-// Open opens the operator's folder.
+// Open implements fs.FS. In the operator's folder it opens only regular files, because opening
+// anything else, such as a pipe, might never end.
 func Open(dir string) (*Base, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -36,7 +37,8 @@ func Open(dir string) (*Base, error) {
 // Close closes the folder.
 func (b *Base) Close() error { return b.root.Close() }
 
-// Names lists the first names in the folder, sorted; more says that there are others.
+// Names returns the first names in the folder, sorted, at most most of them; more says that there
+// are others.
 func (b *Base) Names(most int) (names []string, more bool) {
 	list, err := fs.ReadDir(b.fsys, ".")
 	if err != nil {
@@ -65,18 +67,18 @@ type Dir interface {
 	Remove(name string) error
 }
 
-// Overlay returns a session's directory with the operator's folder laid over it. A folder of the
-// same name that the session has itself is hidden.
+// Overlay returns a session's directory in which the operator's folder appears. If the session
+// has a folder of the same name itself, that one is hidden.
 func (b *Base) Overlay(dir Dir) Dir { return overlay{dir, b} }
 
-// An overlay is a session's directory with the operator's folder in it.
+// An overlay is a session's directory in which the operator's folder appears.
 type overlay struct {
 	Dir
 	base *Base
 }
 
-// nameInBase returns a path's name in the operator's folder; ok is false if the path lies
-// elsewhere.
+// nameInBase returns the name within the operator's folder that a path of the session's directory
+// means; ok is false if the path lies elsewhere.
 func (o overlay) nameInBase(path string) (name string, ok bool) {
 	name, err := o.Name(path)
 	if err != nil {
@@ -160,7 +162,8 @@ func (o overlay) Remove(path string) error {
 	return o.Dir.Remove(path)
 }
 
-// withoutHostPath returns an error that does not name the place of the folder on this machine.
+// withoutHostPath returns an error that does not show the model where on this machine the
+// operator's folder is.
 func withoutHostPath(op, path string, err error) error {
 	switch {
 	case err == nil:

@@ -15,10 +15,12 @@ import (
 	"parley/tools/sandbox"
 )
 
-// olderProtocol is the protocol version for servers that do not answer the newest greeting.
+// olderProtocol is the version of the protocol that is tried with servers that do not answer the
+// newest version's first message.
 const olderProtocol = "2025-11-25"
 
-// A link carries a connection: it is a program, or requests to a service.
+// A link is what messages to an MCP server go over: the pipes of a program, or HTTP requests to a
+// service.
 type link interface {
 	mcp.Transport
 	// gone returns a channel that is closed once the link has ended.
@@ -43,7 +45,7 @@ type connection struct {
 	stale    atomic.Bool    // the server has said that its tools changed
 	cancel   context.CancelFunc
 
-	progress sync.Map // func(string), by token
+	progress sync.Map // functions that report a call's progress, by the call's token
 	tokens   atomic.Int64
 
 	one *server
@@ -55,7 +57,8 @@ type connection struct {
 }
 
 // connect connects to a server and lists its tools. If the server does not answer, it tries once
-// more with the older protocol.
+// more with the older protocol. Held is when it was last certain that this process holds the
+// session.
 func (s *Servers) connect(ctx context.Context, one *server, place sandbox.Place, held time.Time) (*connection, error) {
 	limit := s.cfg.Limits.Connect
 	if one.greetsWithOlder() {
@@ -74,8 +77,8 @@ func (s *Servers) connect(ctx context.Context, one *server, place sandbox.Place,
 	return c, err
 }
 
-// greetsWithOlder reports whether the server is known to answer only the older protocol's
-// greeting.
+// greetsWithOlder reports whether it is known that the server answers only the first message of
+// the older protocol.
 func (s *server) greetsWithOlder() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +127,8 @@ func (s *Servers) connectOnce(ctx context.Context, one *server, place sandbox.Pl
 	return nil, err
 }
 
-// newLink starts the link of a connection.
+// newLink starts the server's program, or prepares requests to the service, and returns the link
+// to it.
 func (s *Servers) newLink(ctx context.Context, one *server, place sandbox.Place, held time.Time) (link, error) {
 	if one.Web() {
 		return s.newService(one), nil
@@ -132,8 +136,9 @@ func (s *Servers) newLink(ctx context.Context, one *server, place sandbox.Place,
 	return s.startProgram(ctx, one, place, held)
 }
 
-// greet begins the conversation and lists the tools. The server is offered nothing, neither
-// models nor people's files; it may ask questions only if the operator has configured answers.
+// greet exchanges the first messages with a server and lists its tools. It offers the server no
+// use of models and none of people's files. The server may ask questions only if the operator has
+// configured that they are answered.
 func (s *Servers) greet(ctx context.Context, one *server, c *connection, protocol string) error {
 	options := &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{},
@@ -176,7 +181,7 @@ func (c *connection) close() {
 	}
 }
 
-// isDead reports whether the link of the connection has ended.
+// isDead reports whether the connection's link has ended, so that it can carry no further call.
 func (c *connection) isDead() bool {
 	select {
 	case <-c.gone():
@@ -186,7 +191,8 @@ func (c *connection) isDead() bool {
 	}
 }
 
-// reportProgress passes a progress notification on to the call that it belongs to.
+// reportProgress passes a server's message about how far it has come on to the call that it is
+// about.
 func (c *connection) reportProgress(p *mcp.ProgressNotificationParams) {
 	if p == nil {
 		return

@@ -41,8 +41,8 @@ type result struct {
 	Structured any     `json:"structured,omitempty"`
 }
 
-// A reader converts what a server returns into what the model reads. It writes everything but
-// text into files of the workspace.
+// A reader converts the result of one call, as a server returns it, into what the model reads. It
+// writes everything but text into files of the workspace.
 type reader struct {
 	*Servers
 	call     tools.Call
@@ -85,7 +85,7 @@ func (s *Servers) toResult(ctx context.Context, call tools.Call, one *server, an
 	return tools.Result{Content: bytes.TrimSpace(raw.Bytes()), Untrusted: true, Pictures: r.pictures}, nil
 }
 
-// failureText joins the texts of a failure.
+// failureText joins the texts with which a server reports a failure.
 func failureText(all []block) string {
 	var texts []string
 	for _, b := range all {
@@ -99,7 +99,8 @@ func failureText(all []block) string {
 	return strings.Join(texts, "\n")
 }
 
-// sameJSON reports whether a text is the value as JSON.
+// sameJSON reports whether a text is the same value in JSON, so that one of the two need not be
+// shown.
 func sameJSON(text string, value any) bool {
 	if value == nil {
 		return false

@@ -16,7 +16,7 @@ import (
 	"parley/tools/mcp/signin"
 )
 
-// A LoginError says that a service wants an owner to sign in.
+// A LoginError says that a service answers only after an owner has signed in to it.
 type LoginError struct{ Server string }
 
 // Error says what the owner has to do.
@@ -43,7 +43,7 @@ func (s *Servers) Login(name string) (signin.Server, error) {
 var ErrNoLogin = errors.New("nobody signs in to a program, nor to a service whose headers say Authorization")
 
 // canSignIn reports whether somebody may sign in to a server. Nobody may if the operator has
-// configured an Authorization header: that header is sent instead.
+// configured an Authorization header: that header is sent instead of a token.
 func (s *Servers) canSignIn(one *server) bool {
 	for name := range one.Headers {
 		if strings.EqualFold(name, "Authorization") {
@@ -72,7 +72,8 @@ func (s *Servers) Signed(name string) {
 	}
 }
 
-// followLogins looks for servers to which somebody has signed in by another process.
+// followLogins looks for servers to which somebody has signed in through another process, and has
+// their tools listed.
 func (s *Servers) followLogins(ctx context.Context) {
 	for _, one := range s.servers {
 		_, err := one.lastOutcome()
@@ -85,8 +86,9 @@ func (s *Servers) followLogins(ctx context.Context) {
 	}
 }
 
-// sendSigned sends a request with the token of whoever has signed in. If the service refuses the
-// token, it has done nothing, so the request is sent once more with a new token.
+// sendSigned sends a request with the token that the service has given when somebody signed in.
+// If the service refuses the token, it has done nothing, so the request is sent once more with a
+// new token.
 func (t *trips) sendSigned(r *http.Request) (*http.Response, error) {
 	token, err := t.desk.Token(r.Context(), t.login)
 	if err != nil {
@@ -122,8 +124,9 @@ func (t *trips) send(r *http.Request, token string) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// withoutTokens removes the tokens that a server was sent from its result: some servers repeat
-// what they were sent, and the token may have been renewed while the call was made.
+// withoutTokens removes from a call's result the tokens that the server was sent, because some
+// servers repeat what they were sent. These are several, as the token may have been renewed
+// during the call.
 func (s *Servers) withoutTokens(one *server, r tools.Result, err error) (tools.Result, error) {
 	if !s.canSignIn(one) {
 		return r, err
@@ -142,8 +145,8 @@ func (s *Servers) withoutTokens(one *server, r tools.Result, err error) (tools.R
 // hidden is written in the place of a token.
 const hidden = "[redacted]"
 
-// recordWanted records whether an answer says that somebody has to sign in, or needs more
-// permissions.
+// recordWanted records whether the service's answer says that somebody has to sign in, or must be
+// given more permissions. It returns answer and err as they are.
 func (t *trips) recordWanted(ctx context.Context, answer *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, err
@@ -161,12 +164,14 @@ func (t *trips) recordWanted(ctx context.Context, answer *http.Response, err err
 	return answer, nil
 }
 
-// saysLogin reports whether an answer says that somebody has to sign in, or needs more permissions.
+// saysLogin reports whether a service's answer says that somebody has to sign in, or must be
+// given more permissions.
 func saysLogin(answer *http.Response) bool {
 	return answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden && wantsMore(answer.Header.Values("WWW-Authenticate"))
 }
 
-// wantsMore reports whether a service refused a request because the token lacks a scope.
+// wantsMore reports whether a service has refused a request because the token lacks a scope, a
+// permission; said are its headers that say why.
 func wantsMore(said []string) bool {
 	all, err := oauthex.ParseWWWAuthenticate(said)
 	return err == nil && slices.ContainsFunc(all, func(c oauthex.Challenge) bool {

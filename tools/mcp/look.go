@@ -71,8 +71,8 @@ func (s *Servers) watchTools(ctx context.Context, one *server) {
 	}
 }
 
-// recordOutcome stores the outcome of the latest attempt to connect to a server, and reports a
-// server that begins to want a sign-in.
+// recordOutcome stores how the latest attempt to connect to a server has ended. If the server
+// wants somebody to sign in, and did not before, it reports that.
 func (s *Servers) recordOutcome(ctx context.Context, one *server, err error) {
 	one.mu.Lock()
 	_, wanted := errors.AsType[*LoginError](one.err)
@@ -83,7 +83,7 @@ func (s *Servers) recordOutcome(ctx context.Context, one *server, err error) {
 	}
 }
 
-// requestLook makes watchTools list the tools of the server again.
+// requestLook asks watchTools to list the server's tools again.
 func (s *server) requestLook() {
 	select {
 	case s.changed <- struct{}{}:
@@ -91,7 +91,8 @@ func (s *server) requestLook() {
 	}
 }
 
-// pause waits for d, or until somebody has signed in to the server; false if ctx has ended.
+// pause waits for d, or until somebody has signed in to the server. It returns false if ctx has
+// ended.
 func (s *server) pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -151,7 +152,7 @@ func (s *Servers) check(ctx context.Context, one *server) (l Listing, err error)
 }
 
 // observe compares the tools that a server lists with the accepted ones, and reports those that
-// were set aside.
+// agents do not get until an owner accepts them.
 func (s *Servers) observe(ctx context.Context, one *server, listed []pins.Tool) error {
 	aside, err := s.cfg.Pins.Observe(ctx, one.Name, listed)
 	if len(aside) > 0 {
@@ -208,7 +209,8 @@ func (s *Servers) listTools(ctx context.Context, one *server, session *mcp.Clien
 	return all, left, nil
 }
 
-// toPin returns a tool in the form that models are shown, or why it cannot be used.
+// toPin returns a tool in the form in which models are shown it; if it cannot be used, the text
+// says why.
 func toPin(t *mcp.Tool) (pins.Tool, string) {
 	if t == nil || t.Name == "" {
 		return pins.Tool{}, "it has no name"

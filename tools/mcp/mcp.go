@@ -58,7 +58,7 @@ type Config struct {
 	Sandbox sandbox.Sandbox
 	// Place returns where a call's programs run.
 	Place func(ctx context.Context, call tools.Call) (sandbox.Place, error)
-	// Changed is called when a session's program may have changed its files.
+	// Changed is called when a server's program may have changed files of a call's session.
 	Changed func(call tools.Call)
 	// Keep writes a file into a session's workspace, and returns its path there.
 	Keep func(ctx context.Context, call tools.Call, name string, content []byte) (path string, err error)
@@ -66,14 +66,16 @@ type Config struct {
 	// the model. If it is nil, no picture is shown.
 	Show func(ctx context.Context, call tools.Call, path string) (tools.Picture, error)
 	Pins *pins.Pins
-	// SignIn keeps the tokens of services that want somebody to be signed in; nil if there is
-	// none.
+	// SignIn keeps the tokens of services to which somebody has signed in; nil if nobody can sign
+	// in to any.
 	SignIn *signin.Desk
-	// Login is called when a service begins to want an owner to sign in.
+	// Login is called when a service wants an owner to sign in, and did not before.
 	Login func(ctx context.Context, server string)
-	// Aside is called with the tools that were set aside because they are new or have changed.
+	// Aside is called with the names of tools that are new or have changed, so that agents do not
+	// get them until an owner accepts them.
 	Aside func(ctx context.Context, server string, names []string)
-	// Shared says that other processes accept and set aside tools, too.
+	// Shared says that other processes use the same store, so that tools may be accepted and set
+	// aside there, too.
 	Shared  bool
 	Version string // the version of this program, which servers are told
 	Log     *slog.Logger
@@ -88,7 +90,7 @@ type Limits struct {
 	Connect  time.Duration // how long connecting may take: 20 s
 	Backoff  time.Duration // the wait after the first failure: a second; it doubles up to a minute
 	Follow   time.Duration // how often it is checked what other processes have accepted, or signed in to: 15 s
-	Settle   time.Duration // between two looks at the tools of a server that says they changed: 10 s
+	Settle   time.Duration // the shortest time between two listings of the tools of a server that says again and again that they changed: 10 s
 }
 
 func (l Limits) withDefaults() Limits {
@@ -109,7 +111,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Servers are all configured servers. Many goroutines may use them at once.
+// Servers are all configured MCP servers. Many goroutines may use them at once.
 type Servers struct {
 	cfg     Config
 	servers []*server
@@ -160,7 +162,8 @@ func (s *Servers) Run(ctx context.Context) error {
 	return nil
 }
 
-// follow repeatedly loads what other processes have accepted, set aside and signed in to.
+// follow looks at intervals for what other processes have recorded: which tools were accepted or
+// set aside, and where somebody has signed in.
 func (s *Servers) follow(ctx context.Context) {
 	tick := time.NewTicker(s.cfg.Limits.Follow)
 	defer tick.Stop()
@@ -195,7 +198,7 @@ func (s *Servers) Await(ctx context.Context) {
 // Version returns a number that grows whenever Tools may return different tools.
 func (s *Servers) Version() int64 { return s.cfg.Pins.Version() }
 
-// Tools returns the tools of the servers with these names.
+// Tools returns the tools, as agents have them, of the servers with these names.
 func (s *Servers) Tools(names ...string) []tools.Tool {
 	var all []tools.Tool
 	for _, one := range s.servers {
@@ -212,7 +215,7 @@ func (s *Servers) Tools(names ...string) []tools.Tool {
 	return all
 }
 
-// A State describes the state of a server.
+// A State says how a server is, and which of its tools agents have.
 type State struct {
 	Name  string
 	Tools []pins.Tool // tools that agents are offered
@@ -231,7 +234,8 @@ func (s *Servers) States() []State {
 	return all
 }
 
-// lastOutcome reports whether the last attempt to reach the server succeeded, and its error.
+// lastOutcome reports whether the last attempt to reach the server succeeded, and returns its
+// error. Before the first attempt it returns false and nil.
 func (s *server) lastOutcome() (up bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,11 +8,11 @@ import (
 	"parley/tools/mcp/pins"
 )
 
-// maxName is the greatest length of a tool's name that providers accept.
+// maxName is how many characters of a tool's name models' providers accept.
 const maxName = 64
 
-// aliases returns the names that the tools of a server have here, in their order: SERVER__TOOL,
-// in the letters that providers accept. Two tools never have the same name.
+// aliases returns the names that models are shown for the tools of a server, in the tools' order:
+// SERVER__TOOL, in the letters that models' providers accept. No two tools have the same name.
 func aliases(server string, all []pins.Tool) []string {
 	names := make([]string, len(all))
 	count := map[string]int{}

@@ -10,20 +10,21 @@ import (
 	"parley/tools/sandbox"
 )
 
-// longestBackoff bounds the time for which nothing is tried after failures.
+// longestBackoff bounds how long a server is left alone after failures to connect.
 const longestBackoff = time.Minute
 
-// A key identifies a connection: its server, and its session, or "" if it is for all.
+// A key identifies a connection: by its server and its session. The session is "" if all sessions
+// share the connection.
 type key struct{ server, session string }
 
-// A failureStreak records how many times in a row connecting has failed, or the connection was lost,
-// and until when nothing is tried.
+// A failureStreak records how many times in a row it has failed to connect to a server, or the
+// connection was lost, and until when no further attempt is made.
 type failureStreak struct {
 	times int
 	until time.Time
 }
 
-// A pool keeps the connections: one for each key, ended when it is idle.
+// A pool keeps the connections to servers, one for each key, and ends those that are idle.
 type pool struct {
 	*Servers
 
@@ -33,7 +34,7 @@ type pool struct {
 	failing  map[key]failureStreak
 	closing  bool
 	leaving  sync.WaitGroup // connections that are being made or ended
-	programs int            // how many run or are being started
+	programs int            // how many programs run or are being started
 	services int
 }
 
@@ -69,8 +70,8 @@ func (p *pool) acquire(ctx context.Context, one *server, call tools.Call) (*conn
 	}
 }
 
-// reserve returns the existing connection, or a channel to wait for. If it returns neither, the
-// caller has to make the connection.
+// reserve returns the connection that there is, or a channel to wait for while another caller
+// connects. If it returns neither, the caller has to connect.
 func (p *pool) reserve(one *server, k key) (*connection, <-chan struct{}, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +104,8 @@ func (p *pool) reserve(one *server, k key) (*connection, <-chan struct{}, error)
 	return nil, nil, nil
 }
 
-// counter returns the counter of the server's kind of connection.
+// counter returns a pointer to the number of connections of the server's kind: programs or
+// services.
 func (p *pool) counter(one *server) *int {
 	if one.Web() {
 		return &p.services
@@ -111,7 +113,8 @@ func (p *pool) counter(one *server) *int {
 	return &p.programs
 }
 
-// makeRoom makes room for one more connection: it ends the one that has been idle for longest.
+// makeRoom makes room for one more connection: if there are as many as allowed, it ends the one
+// that has been idle for longest. It returns an error if none is idle.
 func (p *pool) makeRoom(one *server) error {
 	most, what := p.cfg.Limits.Programs, "programs"
 	if one.Web() {
@@ -163,7 +166,8 @@ func (p *pool) openNew(ctx context.Context, one *server, k key, call tools.Call)
 	return c, nil
 }
 
-// connectFor connects in the place of a call's session, and records the outcome.
+// connectFor connects to a server where the commands of the call's session run, and records
+// whether that worked.
 func (p *pool) connectFor(ctx context.Context, one *server, call tools.Call) (*connection, error) {
 	var place sandbox.Place
 	if !one.Web() && !one.Shared {
@@ -183,7 +187,8 @@ func (p *pool) connectFor(ctx context.Context, one *server, call tools.Call) (*c
 	return c, err
 }
 
-// release takes a connection back after a call. A broken connection is not used again.
+// release takes a connection back after a call. If the call found it broken, it is not used
+// again.
 func (p *pool) release(c *connection, call tools.Call, broken bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,7 +209,7 @@ func (p *pool) release(c *connection, call tools.Call, broken bool) {
 	}
 }
 
-// expire ends a connection that was idle for long.
+// expire ends a connection that has been idle for Limits.Idle.
 func (p *pool) expire(k key, c *connection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -237,7 +242,7 @@ func (p *pool) endUnused(c *connection) {
 	})
 }
 
-// recordFailure counts a failure: for a while, nothing is tried.
+// recordFailure counts a failure to connect, after which no attempt is made for a while.
 func (p *pool) recordFailure(k key) {
 	for old, f := range p.failing { // entries of sessions that are gone
 		if time.Since(f.until) > 10*longestBackoff {
@@ -250,7 +255,7 @@ func (p *pool) recordFailure(k key) {
 	p.failing[k] = f
 }
 
-// clearFailures lets a server be tried at once, however many times it has failed.
+// clearFailures lets the next call try a server at once, however many times it has failed.
 func (p *pool) clearFailures(server string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,13 +16,13 @@ import (
 // endTime is how long a program may take to end by itself once its input has ended.
 const endTime = time.Second
 
-// maxSaid bounds how much of a server's last message is quoted in an error, in bytes.
+// maxSaid bounds how much is quoted in an error of what a program has said last, in bytes.
 const maxSaid = 1000
 
 // A program is the link to a server that runs in the sandbox.
 type program struct {
 	*lines.Wire
-	over chan struct{} // closed once nothing of it is left
+	over chan struct{} // closed once nothing of the program is left
 	kill context.CancelFunc
 
 	mu     sync.Mutex
@@ -30,8 +30,9 @@ type program struct {
 	err    error
 }
 
-// startProgram runs the program of a server in a place. The program outlives the call for which
-// it is started.
+// startProgram runs a server's program at a place in the sandbox. The program goes on after the
+// call for which it is started. Held is when it was last certain that this process holds the
+// session.
 func (s *Servers) startProgram(ctx context.Context, one *server, place sandbox.Place, held time.Time) (*program, error) {
 	if s.cfg.Sandbox == nil {
 		return nil, errors.New("programs are run in a sandbox only, and none works on this machine: parley doctor says what it lacks")
@@ -79,7 +80,8 @@ func (p *program) stop() {
 	<-p.over
 }
 
-// failureReason says how the program has ended; "" if it runs, or was ended from here.
+// failureReason says how the program has ended; "" if it still runs, or was ended by this
+// process.
 func (p *program) failureReason() string {
 	if !isClosed(p.over) {
 		return ""

@@ -11,8 +11,8 @@ import (
 )
 
 // A sending records how a service answered the request of one call. Other calls use the same
-// connection, and a connection sends more than calls, so that what it was answered last says
-// nothing of this one.
+// connection, and other requests than calls go over it, so the connection's last answer need not
+// be the one to this call.
 type sending struct {
 	begun  atomic.Bool  // something of a request has left
 	status atomic.Int32 // 0 as long as there is no answer
@@ -27,7 +27,8 @@ func withSending(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sendingKey{}, s)
 }
 
-// sendingOf returns the sending of a call's context; one of nothing if it has none.
+// sendingOf returns the sending in a call's context; if there is none, a new one that nothing has
+// been recorded in.
 func sendingOf(ctx context.Context) *sending {
 	if s, ok := ctx.Value(sendingKey{}).(*sending); ok {
 		return s
@@ -35,8 +36,8 @@ func sendingOf(ctx context.Context) *sending {
 	return &sending{}
 }
 
-// answered records the answer to a request. Only that to the first counts: what is sent
-// afterwards, such as that the call is not wanted any more, is another matter.
+// answered records the answer to a request. Only the answer to the first request of a call
+// counts, because later ones are about something else, such as that the call was cancelled.
 func (s *sending) answered(r *http.Request, status int, login bool) {
 	if r.Method == http.MethodPost && s.status.CompareAndSwap(0, int32(status)) {
 		s.login.Store(login)
@@ -44,11 +45,11 @@ func (s *sending) answered(r *http.Request, status int, login bool) {
 }
 
 // codeRejected is the code of the library's own error for a request that its transport has failed
-// to send, or that was answered with an error of HTTP. It says so also where the request has
-// reached the service.
+// to send, or that was answered with an error of HTTP. The error alone does not tell whether the
+// request has reached the service.
 const codeRejected = -32005
 
-// isAnswer reports whether an error is what the service itself has answered.
+// isAnswer reports whether an error comes from the service itself, and not from the library.
 func (s *sending) isAnswer(said *jsonrpc.Error) bool {
 	status := s.status.Load()
 	return said.Code != codeRejected || status != 0 && status < http.StatusBadRequest
@@ -56,8 +57,9 @@ func (s *sending) isAnswer(said *jsonrpc.Error) bool {
 
 func (s *sending) wantedLogin() bool { return s.login.Load() }
 
-// wasRefused reports whether the service has not begun the call. An error of the service, or of
-// something between here and it, says nothing of that, unless it says that it serves nobody now.
+// wasRefused reports whether it is certain that the service has not begun the call, so that it
+// may be made again. An error status alone does not say so, since it may come from something
+// between here and the service, unless it says that nobody is served now.
 func (s *sending) wasRefused() bool {
 	switch status := int(s.status.Load()); status {
 	case http.StatusNotImplemented, http.StatusServiceUnavailable:
@@ -67,7 +69,8 @@ func (s *sending) wasRefused() bool {
 	}
 }
 
-// reason says how the call was answered; "" if there is no answer, or none that says no.
+// reason says how the service refused the call; "" if there is no answer, or the answer is no
+// refusal.
 func (s *sending) reason() string {
 	status := int(s.status.Load())
 	if status < http.StatusBadRequest {

@@ -35,12 +35,13 @@ func newTool(s *Servers, one *server, pin pins.Tool, alias string) *tool {
 // Spec implements tools.Tool with the accepted description.
 func (t *tool) Spec() tools.Spec { return t.spec }
 
-// maxHeldAge bounds how old the knowledge may be that this process holds the session when a
-// request is sent to a service. Programs need no such bound: their supervisor ends them when this
-// process stands still.
+// maxHeldAge bounds, when a request is sent to a service, how long ago it was last certain that
+// this process holds the session: another process may have it since. Programs need no such bound,
+// because their supervisor ends them when this process stands still.
 const maxHeldAge = 3 * time.Second
 
-// Run implements tools.Tool: it calls the server, and removes its tokens from the result.
+// Run implements tools.Tool: it calls the tool at its server, and removes the server's tokens
+// from the result.
 func (t *tool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	result, err := t.run(ctx, call)
 	return t.servers.withoutTokens(t.one, result, err)
@@ -84,8 +85,8 @@ func (t *tool) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	return t.servers.toResult(ctx, call, t.one, answer)
 }
 
-// checkAccepted returns why a tool must not be called over a connection: it no longer exists, or
-// is not as it was accepted. It returns nil if it may be called.
+// checkAccepted returns why a tool must not be called over a connection: the server no longer has
+// it, or it is not as it was when it was accepted. It returns nil if it may be called.
 func (t *tool) checkAccepted(ctx context.Context, c *connection) *tools.Error {
 	c.asking.Lock()
 	defer c.asking.Unlock()
@@ -138,7 +139,7 @@ func (t *tool) call(ctx context.Context, c *connection, call tools.Call) (*mcp.C
 // errGone says that the connection ended during the call.
 var errGone = errors.New("the connection ended")
 
-// callError returns why a call failed, as the model reads it.
+// callError returns the error that tells the model why a call failed.
 func (t *tool) callError(ctx context.Context, c *connection, err error) (tools.Result, error) {
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
@@ -177,7 +178,8 @@ func (t *tool) notSignedIn() (tools.Result, error) {
 	return tools.Result{}, tools.Errorf(tools.PermissionDenied, "the MCP server %s wants somebody to be signed in, or to be allowed more, so nothing was done: an owner runs parley mcp login %s", t.one.Name, t.one.Name)
 }
 
-// untrustedError returns an error that may quote untrusted text.
+// untrustedError returns an error for the model that may quote what strangers have written,
+// marked as such.
 func untrustedError(code tools.Code, format string, args ...any) (tools.Result, error) {
 	return tools.Result{Untrusted: true}, tools.Errorf(code, "%s", fmt.Sprintf(format, args...))
 }
@@ -185,8 +187,8 @@ func untrustedError(code tools.Code, format string, args ...any) (tools.Result, 
 // progressEvery is the shortest time between two reports of how far a call has come.
 const progressEvery = 500 * time.Millisecond
 
-// throttle returns a function that reports progress not more often than people can read, one line
-// each.
+// throttle returns a function that passes reports of progress on to tell, one line each, but only
+// so many as people can read; it drops the others.
 func throttle(tell func(string), now func() time.Time) func(string) {
 	var told time.Time
 	return func(text string) {

@@ -67,7 +67,7 @@ func (s *service) stop() {
 // wantsLogin reports whether the service wants somebody to sign in.
 func (s *service) wantsLogin() bool { return s.trips.wanted.Load() }
 
-// failureReason says how the service refused the last request; "" if it did not.
+// failureReason says how the service has refused the last request; "" if it did not refuse it.
 func (s *service) failureReason() string {
 	if status := int(s.trips.refused.Load()); status != 0 {
 		return fmt.Sprintf("it answered with HTTP %d %s", status, http.StatusText(status))
@@ -75,8 +75,8 @@ func (s *service) failureReason() string {
 	return ""
 }
 
-// trips is the HTTP transport to a service: it adds the headers, and records how the service
-// answers.
+// A trips is the HTTP transport to a service: it adds the headers and the token to each request,
+// and records how the service answers.
 type trips struct {
 	headers map[string]string
 	host    string
@@ -91,7 +91,7 @@ type trips struct {
 	log    *slog.Logger
 }
 
-// maxAnswer bounds one answer that is no stream of events.
+// maxAnswer bounds the length of an answer, in bytes, if it is no stream of events.
 const maxAnswer = lines.MaxLine
 
 // RoundTrip implements http.RoundTripper: it sends a request to the service's own host only.
@@ -125,8 +125,8 @@ func (t *trips) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// checkPlace returns why the headers and tokens of the service are not for an address; nil if they
-// are.
+// checkPlace returns why the headers and tokens of the service must not be sent to an address;
+// nil if they may.
 func (t *trips) checkPlace(u *url.URL) error {
 	switch {
 	case u.Host != t.host:
@@ -143,7 +143,7 @@ var (
 	errPlain     = errors.New("the service leads away from HTTPS, which is not followed: anybody on the way would see what is sent")
 )
 
-// checkRedirect follows a few redirects on the same host.
+// checkRedirect lets a request follow a few redirects, if they stay on the same host.
 func (t *trips) checkRedirect(r *http.Request, via []*http.Request) error {
 	if err := t.checkPlace(r.URL); err != nil {
 		return err

@@ -1,5 +1,5 @@
 // Package memory is the tools with which an agent remembers things: in a file of the session's
-// workspace, and beyond the session.
+// workspace, or for other sessions too.
 //
 // The file is plain Markdown that people and the file tools may edit, too. What is remembered of
 // a person, and of the agent, is on a Shelf that no other tool reaches: see shelf.go.
@@ -30,14 +30,14 @@ type Dir interface {
 	fs.FS
 	// Write replaces a file's content as a whole or not at all.
 	Write(name string, content []byte) error
-	// Update replaces a file's content, of at most limit bytes, by the content that change
-	// returns for it, without another write in between. Old is nil if the file is missing. Update
+	// Update reads a file of at most limit bytes, calls change with its content, and writes what
+	// change returns, without another write in between. Old is nil if the file is missing. Update
 	// returns an error of change as it is.
 	Update(name string, limit int64, change func(old []byte) ([]byte, error)) error
 }
 
 // New makes the tools memory_read and memory_write. Open returns the directory of a call's
-// session. If shelf is nil, there is only the memory of the session.
+// session. If shelf is nil, agents can remember things only for the session.
 func New(open func(ctx context.Context, call tools.Call) (Dir, error), shelf Shelf) []tools.Tool {
 	k := memoryTools{open: open, shelf: shelf}
 	return []tools.Tool{
@@ -88,7 +88,8 @@ func (k memoryTools) read(ctx context.Context, call tools.Call, args readArgs) (
 	return readResult(toText(content), args.Query), nil
 }
 
-// readResult returns what memory_read shows of a memory.
+// readResult returns what memory_read shows the model of a memory: all of it or, if there is a
+// query, the paragraphs that contain the query.
 func readResult(content, query string) any {
 	if query == "" {
 		return map[string]string{"content": content}
@@ -132,7 +133,8 @@ func (k memoryTools) content(ctx context.Context, call tools.Call) (content []by
 	return content, err
 }
 
-// effectOf returns the effect of a write: overwriting, and writing to the shelf, may be repeated.
+// effectOf returns what a repetition of a write would do. Overwriting is harmless to repeat, and
+// so is any write to the shelf; appending to the file is not.
 func effectOf(args writeArgs) tools.Effect {
 	if args.Mode == "overwrite" || isShelved(args.Scope) {
 		return tools.Idempotent
@@ -178,7 +180,8 @@ func writeResult(args writeArgs) map[string]string {
 	return said
 }
 
-// appendParagraph returns the memory with one more paragraph at its end.
+// appendParagraph returns the memory with one more paragraph at its end; the error says that it
+// would have more than most bytes.
 func appendParagraph(old []byte, content string, most int) ([]byte, error) {
 	old = bytes.TrimRight(old, " \t\r\n")
 	if len(old) == 0 {
@@ -195,10 +198,10 @@ func checkSize(content []byte, most int) ([]byte, error) {
 	return content, nil
 }
 
-// reconcileAppend finds out whether an interrupted append took place. Writes replace the whole
-// file, and no other call of the session has run since, so it took place if the paragraph is at
-// the end of the file. If an earlier call appended the same paragraph, that counts, too: then it
-// need not be there twice.
+// reconcileAppend finds out whether an append to the file was made when its call was cut off.
+// Writes replace the whole file, and no other call of the session has run since, so it was made
+// if the paragraph is at the end of the file. If an earlier call has appended the same paragraph,
+// that counts, too, because it need not be there twice.
 func (k memoryTools) reconcileAppend(ctx context.Context, call tools.Call, args writeArgs) (any, bool, error) {
 	content, err := k.content(ctx, call)
 	_, tooLong := errors.AsType[*tools.Error](err)

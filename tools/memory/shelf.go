@@ -7,7 +7,7 @@ import (
 	"parley/tools"
 )
 
-// The scopes of a memory.
+// The scopes: what a memory belongs to.
 const (
 	ofSession = "session"
 	ofPerson  = "person"
@@ -18,9 +18,11 @@ const (
 // into every prompt.
 const MaxShelved = 64 << 10
 
-// A Shelf stores what is remembered beyond one conversation, by scope and owner.
+// A Shelf stores what agents remember beyond one session. Scope says whether it is about a person
+// or belongs to an agent, and owner which one.
 type Shelf interface {
-	// Recall returns what is remembered; untrusted says that strangers may have written it.
+	// Recall returns what is remembered; untrusted says that strangers may have written some of
+	// it.
 	Recall(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
 	// Remember replaces what is remembered by what change returns for it; change may be called
 	// more than once. A call that was done before changes nothing. With overwrite, nothing of the
@@ -31,8 +33,9 @@ type Shelf interface {
 // isShelved reports whether a scope's memory is on the shelf and not in the session's file.
 func isShelved(scope string) bool { return scope != "" && scope != ofSession }
 
-// owner returns whose memory a call means. Only the person may read what is remembered of them,
-// so it is available only where nobody else reads along.
+// owner returns whose memory a call means: the id of the person or the name of the agent. What is
+// remembered of a person is for that person only, so where others read along owner returns an
+// error for the model.
 func (k memoryTools) owner(call tools.Call, scope string) (string, error) {
 	switch {
 	case k.shelf == nil:
@@ -64,8 +67,8 @@ func (k memoryTools) recall(ctx context.Context, call tools.Call, args readArgs)
 	return result, nil
 }
 
-// remember writes to the shelf, once for each call, whichever process repeats the call after a
-// crash.
+// remember writes to the shelf. However often a call is repeated after a crash, and by whichever
+// process, its text is written once.
 func (k memoryTools) remember(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
 	owner, err := k.owner(call, args.Scope)
 	if err != nil {

@@ -33,11 +33,11 @@ type Letter struct {
 	Attempt int      // the number of the attempt at the call, from 1
 }
 
-// New makes the tool message. Function deliver stores the letter durably, once for each ID, or
-// refuses it with a *tools.Error: permission_denied for a chat that may not be reached, naming
-// those that this person may reach, and invalid_args for a chat that does not exist and for a
-// text without visible characters where no file goes with it. The files are sent as they are at
-// the time of the call.
+// New makes the tool message. The function deliver stores the letter durably, once for each ID,
+// or refuses it with a *tools.Error: permission_denied for a chat that may not be reached, naming
+// those that this person may reach, and invalid_args for a chat that does not exist, or if there
+// is neither a file nor a text with visible characters. The files are sent as they are at the
+// time of the call.
 func New(deliver func(ctx context.Context, l Letter) error) tools.Tool {
 	return tools.New(tools.Spec{
 		Name:   "message",

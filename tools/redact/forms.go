@@ -13,8 +13,8 @@ import (
 // could be a word or a number.
 const minSecretLength = 8
 
-// encodedForms returns all ways in which a secret can be written: plain, escaped and encoded. It
-// returns nil for a secret that is too short.
+// encodedForms returns the forms in which a secret may stand in a text: plain, escaped and
+// encoded. It returns nil for a secret that is too short to be looked for.
 func encodedForms(secret string) []string {
 	secret = strings.TrimSpace(secret)
 	if len(secret) < minSecretLength {
@@ -34,7 +34,8 @@ func encodedForms(secret string) []string {
 	return append(all, base64Forms(secret)...)
 }
 
-// escapeJSON returns a text as it stands between the quotes of a JSON text.
+// escapeJSON returns a text as it stands between quotes in JSON; html says whether <, > and & are
+// escaped, too.
 func escapeJSON(text string, html bool) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
@@ -45,11 +46,12 @@ func escapeJSON(text string, html bool) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(b.String(), "\n"), `"`), `"`)
 }
 
-// minEncodedLength is the length that a part of a base64 text must have to be looked for.
+// minEncodedLength is how many characters a base64 form of a secret must have to be looked for.
 const minEncodedLength = 12
 
-// base64Forms returns the part of a secret's base64 text that stays the same whatever goes before
-// and after the secret. There are three, for the three places in a group at which it can begin.
+// base64Forms returns what is the same in every base64 text that holds a secret, whatever stands
+// before and after the secret. These are three texts, because base64 encodes groups of three
+// bytes, and the secret can begin at each place of a group.
 func base64Forms(secret string) []string {
 	var all []string
 	for before := range 3 {

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 )
 
-// Handler wraps a log handler and removes secrets from each record. It calls redactor for each
-// record, because the secrets may change.
+// Handler wraps a log handler, and removes secrets from each record. It calls the function
+// redactor for each record, because the secrets may change while the program runs.
 func Handler(to slog.Handler, redactor func() *Redactor) slog.Handler {
 	return &handler{to, redactor}
 }
@@ -38,7 +38,8 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &handler{h.Handler.WithAttrs(clean), h.redactor}
 }
 
-// WithGroup implements slog.Handler: secrets are removed from what the group gets, too.
+// WithGroup implements slog.Handler: it returns a handler that also removes secrets from the
+// attributes of the group.
 func (h *handler) WithGroup(name string) slog.Handler {
 	return &handler{h.Handler.WithGroup(name), h.redactor}
 }

@@ -34,7 +34,7 @@ type Redactor struct {
 	patterns []*regexp.Regexp
 }
 
-// candidates are the secrets and the tokens that begin with the same two bytes.
+// A candidates holds the secrets, and the rules for tokens, that begin with the same two bytes.
 type candidates struct {
 	known []string // secrets in all their encodings, the longest first
 	rules []rule
@@ -70,14 +70,15 @@ func New(secrets, patterns []string) (*Redactor, error) {
 	return r, nil
 }
 
-// pairKey returns the two bytes at i as a number: an index of the Redactor's tables.
+// pairKey returns the two bytes of s at i as one number, which is an index of the Redactor's
+// tables.
 func pairKey(s string, i int) int { return int(s[i]) | int(s[i+1])<<8 }
 
 // The bits of Redactor.pairBits.
 const firstPair, secondPair = 1, 2
 
-// candidatesFor returns the list for what begins with the first two bytes of text, so that the
-// caller can add to it. The text has three bytes or more.
+// candidatesFor returns the list of what begins with the same two bytes as text, so that the
+// caller can add to it. The text has at least three bytes.
 func (r *Redactor) candidatesFor(text string) *candidates {
 	k := pairKey(text, 0)
 	r.pairBits[k] |= firstPair
@@ -90,7 +91,8 @@ func (r *Redactor) candidatesFor(text string) *candidates {
 	return &r.lists[r.index[k]]
 }
 
-// A span is a part of a text that is replaced.
+// A span is a part of a text that is to be replaced: from the byte at from up to the byte before
+// to.
 type span struct{ from, to int }
 
 // Text returns a text without its secrets.
@@ -118,7 +120,7 @@ func replaceSpans(text string, spans []span) string {
 	return b.String()
 }
 
-// spans finds all parts of a text that have to be replaced.
+// spans returns all parts of a text that hold secrets, and so have to be replaced.
 func (r *Redactor) spans(text string) []span {
 	found := r.findSecrets(text)
 	for _, p := range r.patterns {
@@ -178,8 +180,9 @@ func (c candidates) secretAt(text string, i int) span {
 	return span{}
 }
 
-// mayHold reports whether a known secret or the prefix of a token stands anywhere in a text. It
-// is faster than findSecrets because it does not copy the text.
+// mayHold reports whether a known secret, or the prefix of a token, stands anywhere in a text. If
+// not, nothing has to be replaced but what regular expressions match. It is faster than
+// findSecrets because it does not copy the text.
 func (r *Redactor) mayHold(raw []byte) bool {
 	for i := 1; i+1 < len(raw); i += 2 {
 		pair := r.pairBits[int(raw[i])|int(raw[i+1])<<8]
@@ -249,7 +252,7 @@ func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// value removes secrets from a decoded JSON value, and sets changed if there was one.
+// value returns a decoded JSON value without secrets, and sets changed if there was one.
 func (r *Redactor) value(v any, changed *bool) any {
 	switch v := v.(type) {
 	case string:

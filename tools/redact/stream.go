@@ -4,13 +4,13 @@ import "strings"
 
 // Bounds of how much is held back of a text that is still being written.
 const (
-	maxHeld = 4096     // bytes that could become a token
-	maxLine = 16 << 10 // bytes of a line that a regular expression could match
+	maxHeld = 4096     // bytes that could become a token when more text comes
+	maxLine = 16 << 10 // bytes of a line that a regular expression could match when more of it comes
 )
 
-// Stream returns a function that takes a text in pieces and returns it without its secrets. The
-// function holds back what could be the beginning of a secret until it is clear whether it is, or
-// until the last piece.
+// Stream returns a function that takes a text in pieces and returns it without its secrets; last
+// says that a piece is the last one. The function holds back what could be the beginning of a
+// secret until it is clear whether it is one.
 func (r *Redactor) Stream() func(piece string, last bool) string {
 	s := &stream{r: r}
 	return s.redactPiece
@@ -24,7 +24,7 @@ type stream struct {
 	inKey bool
 }
 
-// redactPiece returns what can be passed on after another piece.
+// redactPiece takes another piece of the text, and returns what can be passed on now.
 func (s *stream) redactPiece(piece string, last bool) string {
 	text := s.held + piece
 	s.held = ""
@@ -60,7 +60,8 @@ func (s *stream) redactPiece(piece string, last bool) string {
 	return replaceSpans(text[:from], out)
 }
 
-// skipKey drops the rest of a private key and returns what follows it.
+// skipKey drops the rest of a private key whose beginning was in an earlier piece, and returns
+// what follows the key.
 func (s *stream) skipKey(text string, last bool) string {
 	at := strings.Index(text, keyEnd)
 	if at >= 0 {
@@ -82,7 +83,8 @@ func (s *stream) skipKey(text string, last bool) string {
 	return ""
 }
 
-// pendingFrom returns the index from which on the text could still become a secret.
+// pendingFrom returns the index from which on the text may belong to a secret that is not
+// complete yet. It is the length of the text if nothing does.
 func (r *Redactor) pendingFrom(text string) int {
 	from := len(text)
 	if len(r.patterns) > 0 { // they match within a line
@@ -97,7 +99,7 @@ func (r *Redactor) pendingFrom(text string) int {
 	return from - digitsBefore(text, from) // the token may begin with a number
 }
 
-// mayBegin reports whether a secret could begin at i whose end is still to come.
+// mayBegin reports whether a secret could begin at i whose end has not come yet.
 func (r *Redactor) mayBegin(text string, i int) bool {
 	rest := text[i:]
 	if !r.begins[rest[0]] {

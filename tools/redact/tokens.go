@@ -2,8 +2,8 @@ package redact
 
 import "strings"
 
-// A rule describes the tokens of one service: their prefix, and how many characters of which kind
-// follow it.
+// A rule says how the tokens of one service look: their prefix, and how many characters of which
+// kind follow it.
 type rule struct {
 	prefix    string
 	minLength int
@@ -67,8 +67,8 @@ func isWordOrDash(c byte) bool    { return isWordChar(c) || c == '-' }
 func isWordDashOrDot(c byte) bool { return isWordOrDash(c) || c == '.' }
 func isBase64(c byte) bool        { return isLetter(c) || isDigit(c) || c == '+' || c == '/' || c == '=' }
 
-// match returns the token that begins at i; the empty span if there is none. Open says that more
-// text could make it a token, or a longer one.
+// match returns the token that begins at i; the empty span if there is none. Open says that with
+// more text there could be a token, or a longer one.
 func (r rule) match(text string, i int) (found span, open bool) {
 	rest := text[i:]
 	if !strings.HasPrefix(rest, r.prefix) {
@@ -97,8 +97,8 @@ func (r rule) match(text string, i int) (found span, open bool) {
 	return span{i - min(r.minDigits, 1)*digitsBefore(text, i), at}, at == len(text)
 }
 
-// mayBeginAt reports whether a token can begin at i: no word may stand directly before it, but
-// the required digits must.
+// mayBeginAt reports whether a token of this rule can begin at i: no letter or digit of a word
+// may stand directly before it, but if the rule requires digits there, they must.
 func (r rule) mayBeginAt(text string, i int) bool {
 	if r.minDigits > 0 {
 		return digitsBefore(text, i) >= r.minDigits
@@ -122,7 +122,7 @@ func digitsBefore(text string, i int) int {
 }
 
 // matchKey returns the private key that begins at i: up to its last line, or to the end of the
-// text if that line is missing. Open says that more text could change the answer.
+// text if that line is missing. Open says that with more text the result could be another one.
 func matchKey(text string, i int) (found span, open bool) {
 	head := text[i:min(len(text), i+keyHead)]
 	if !strings.Contains(head, keyWords) {

@@ -1,5 +1,5 @@
-// Package lines exchanges JSON-RPC messages with a child process, one per line, and filters out
-// whatever would end the connection.
+// Package lines exchanges JSON-RPC messages with a child process, one per line, and drops lines
+// at which the MCP library would end the connection.
 //
 // Programs print banners and warnings among their messages, and some messages are too long or
 // invalid. The SDK ends the connection at the first of these. This package drops such a line; if
@@ -44,7 +44,7 @@ type Wire struct {
 	read    *bufio.Reader
 	waiting []json.RawMessage // the rest of a line that held several messages
 	dropped atomic.Int64
-	heard   atomic.Int64 // how many messages have come
+	heard   atomic.Int64 // how many messages have come from the child
 
 	write sync.Mutex
 	close sync.Once
@@ -59,7 +59,7 @@ func New(in, out *os.File) *Wire {
 // Connect implements mcp.Transport: it returns the Wire itself.
 func (w *Wire) Connect(context.Context) (mcp.Connection, error) { return w, nil }
 
-// SessionID implements mcp.Connection: a child has none.
+// SessionID implements mcp.Connection: it returns "", because a child has no sessions.
 func (w *Wire) SessionID() string { return "" }
 
 // Dropped returns how many lines were no messages, or too long.
@@ -68,13 +68,15 @@ func (w *Wire) Dropped() int64 { return w.dropped.Load() }
 // Received returns how many messages have come.
 func (w *Wire) Received() int64 { return w.heard.Load() }
 
-// Close implements mcp.Connection. A child that waits for more input reads its end.
+// Close implements mcp.Connection: it closes the pipes, so that a child which waits for more
+// input reads its end.
 func (w *Wire) Close() error {
 	w.close.Do(func() { w.err = errors.Join(w.in.Close(), w.out.Close()) })
 	return w.err
 }
 
-// Write implements mcp.Connection. If a child reads nothing for long, the connection ends.
+// Write implements mcp.Connection: it sends the child a message. If the child reads nothing for
+// writeTime, the connection ends.
 func (w *Wire) Write(_ context.Context, m jsonrpc.Message) error {
 	raw, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
@@ -124,8 +126,8 @@ func (w *Wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// unreadableError returns an error message that replaces a result which cannot be read, for
-// example because it is nested too deep.
+// unreadableError returns an error message in the place of a result that cannot be read, for
+// example because it is nested too deep, so that the caller does not wait for nothing.
 func unreadableError(raw []byte) (jsonrpc.Message, error) {
 	var m struct {
 		ID     json.RawMessage `json:"id"`
@@ -189,9 +191,8 @@ func (l *longLine) add(part []byte) {
 	l.tail = l.tail[max(0, len(l.tail)-edgeBytes):]
 }
 
-// errorInstead returns an error message that replaces a result which is too long, so that the
-// caller does not wait for nothing. It returns nil if the line is no result, as far as can be
-// seen.
+// errorInstead returns an error message in the place of a result that is too long, so that the
+// caller does not wait for nothing. It returns nil if the line does not look like a result.
 func (l *longLine) errorInstead() []byte {
 	const id = `"id"\s*:\s*(\d+|"[^"\\]{1,100}")`
 	first := regexp.MustCompile(`^\s*\{\s*("jsonrpc"\s*:\s*"2.0"\s*,\s*)?` + id + `\s*,\s*"(result|error)"`)

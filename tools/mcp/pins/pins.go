@@ -21,7 +21,7 @@ import (
 	"sync/atomic"
 )
 
-// A Tool is a tool as its server describes it.
+// A Tool is a tool as its MCP server describes it.
 type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
@@ -38,7 +38,7 @@ func (t Tool) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// equals reports whether two tools have the same description.
+// equals reports whether two tools are the same for a model: name, description and arguments.
 func (t Tool) equals(other Tool) bool {
 	return t.Name == other.Name && t.Description == other.Description && bytes.Equal(t.Schema, other.Schema)
 }
@@ -62,10 +62,11 @@ const (
 // ErrNoServer says that nothing is known of the server.
 var ErrNoServer = errors.New("nothing is known of the tools of that server yet")
 
-// ErrNothing says that nothing is set aside.
+// ErrNothing says that no tool is set aside that could be accepted.
 var ErrNothing = errors.New("nothing is set aside that could be accepted")
 
-// Pins hold what is accepted of all servers. Many goroutines may use them at once.
+// Pins holds which tools of all servers are accepted, and how they were described then. Many
+// goroutines may use it at once.
 type Pins struct {
 	store Store
 
@@ -145,8 +146,9 @@ func byName(a, b Tool) int { return strings.Compare(a.Name, b.Name) }
 
 func equal(a, b []Tool) bool { return slices.EqualFunc(a, b, Tool.equals) }
 
-// Observe compares how a server lists its tools now, sorted by name, each once, with what is
-// accepted. It returns the names of the tools that it has newly set aside. The first listing of a
+// Observe compares the tools that a server lists now with those that were accepted. Listed is
+// sorted by name, and has each name once. It returns the names of the tools that it has newly set
+// aside, so that agents do not get them until an owner accepts them. The first listing of a
 // server is accepted as it is.
 func (p *Pins) Observe(ctx context.Context, name string, listed []Tool) (setAside []string, err error) {
 	p.change.Lock()
@@ -192,9 +194,9 @@ func (p *Pins) Observe(ctx context.Context, name string, listed []Tool) (setAsid
 	return setAside, nil
 }
 
-// compare sets aside a tool that differs from the accepted one, and takes back a tool that equals
-// it again. It reports whether the tool was newly set aside, or set aside with another
-// description.
+// compare sets a tool aside if it differs from the accepted one; if the tool was set aside and
+// equals the accepted one again, it is set aside no longer. Fresh reports whether the tool was
+// newly set aside, or with another description than before.
 func (p *Pins) compare(ctx context.Context, name string, s server, t Tool) (fresh bool, err error) {
 	was, isKnown := findTool(s.accepted, t.Name)
 	set, isAside := findTool(s.aside, t.Name)
@@ -232,8 +234,9 @@ func (p *Pins) lookup(name string) (server, bool) {
 	return s, known
 }
 
-// Accept accepts a tool that is set aside with its present description, or with "" all such tools
-// of a server. It returns their names. Its errors are ErrNoServer and ErrNothing, or the store's.
+// Accept accepts a tool that is set aside, as it describes itself now, or all such tools of a
+// server if tool is "". It returns their names. Its errors are ErrNoServer and ErrNothing, or the
+// store's.
 func (p *Pins) Accept(ctx context.Context, name, tool string) ([]string, error) {
 	p.change.Lock()
 	defer p.change.Unlock()
@@ -284,7 +287,7 @@ func (p *Pins) OfferedTools(name string) []Tool {
 	})
 }
 
-// SetAside returns the tools of a server that wait for an owner.
+// SetAside returns those tools of a server that agents do not get until an owner accepts them.
 func (p *Pins) SetAside(name string) []Tool {
 	s, _ := p.lookup(name)
 	return slices.Clone(s.aside)

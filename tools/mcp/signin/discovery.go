@@ -22,7 +22,7 @@ type discovered struct {
 	server   *oauthex.AuthServerMeta
 }
 
-// ErrOpen says that the server wants nobody to be signed in.
+// ErrOpen says that a server answers without any sign-in, so that nobody has to sign in.
 var ErrOpen = errors.New("the server answers without that anybody has signed in, so there is nothing to do")
 
 // discover finds out where to sign in: from what the server says (RFC 9728), and then from what
@@ -62,7 +62,8 @@ func (d *Desk) discover(ctx context.Context, s Server) (discovered, error) {
 	return found, nil
 }
 
-// findIssuer reads what a server says of itself, and returns its authorization server.
+// findIssuer returns the address of the authorization server that a server names in its
+// description, which is at the address where. It records in found what else the description says.
 func (d *Desk) findIssuer(ctx context.Context, s Server, where string, found *discovered) (string, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil {
@@ -101,8 +102,8 @@ func (d *Desk) findIssuer(ctx context.Context, s Server, where string, found *di
 	return root.String(), nil
 }
 
-// readChallenge returns what a server answers to a client that is not signed in: its last stored
-// answer, or its answer now.
+// readChallenge returns the headers with which a server tells a client that it has to sign in:
+// those that were stored last, or those of a request that it makes now.
 func (d *Desk) readChallenge(ctx context.Context, s Server) ([]string, error) {
 	said, err := d.cfg.Store.Noted(ctx, challenges)
 	if err != nil {
@@ -129,10 +130,11 @@ func (d *Desk) readChallenge(ctx context.Context, s Server) ([]string, error) {
 	return answer.Header.Values("WWW-Authenticate"), nil
 }
 
-// maxChallenge bounds how much of a server's challenge is stored, in bytes.
+// maxChallenge bounds how much of such headers is stored, in bytes.
 const maxChallenge = 8 << 10
 
-// RecordWanted records that a server wants somebody to be signed in, and the challenge that it sent.
+// RecordWanted records that a server wants somebody to sign in, and challenge, the headers in
+// which it said so.
 func (d *Desk) RecordWanted(ctx context.Context, s Server, challenge []string) error {
 	text := s.URL + "\n" + strings.Join(challenge, "\n")
 	if len(challenge) == 0 || len(text) > maxChallenge {
@@ -164,7 +166,8 @@ func (d *Desk) scopesToRequest(ctx context.Context, s Server, found discovered) 
 	return all, nil
 }
 
-// offline is the scope for which a refresh token is granted.
+// offline is the scope that a client must ask for to be given a refresh token, with which it
+// renews its token later.
 const offline = "offline_access"
 
 // A client holds the credentials by which an authorization server knows this program.
@@ -173,8 +176,9 @@ type client struct {
 	style      oauth2.AuthStyle
 }
 
-// clientFor returns the client that the operator has registered, or the address of the page that
-// describes this program, or else a client that it registers with the authorization server.
+// clientFor returns the credentials with which this program asks an authorization server: those
+// that the operator has registered there, or else the address of the page that describes this
+// program, if the server accepts that, or else those that the program gets by registering itself.
 func (d *Desk) clientFor(ctx context.Context, s Server, found discovered, redirect string) (client, error) {
 	switch {
 	case s.ClientID != "":
@@ -191,7 +195,8 @@ func (d *Desk) clientFor(ctx context.Context, s Server, found discovered, redire
 	return client{given.ClientID, given.ClientSecret, styleOf(given.TokenEndpointAuthMethod)}, nil
 }
 
-// registration returns what an authorization server is told of this program.
+// registration returns what this program says about itself when it registers with an
+// authorization server.
 func (d *Desk) registration(found discovered, redirect string) *oauthex.ClientRegistrationMetadata {
 	said := &oauthex.ClientRegistrationMetadata{
 		ClientName: "Parley", RedirectURIs: []string{redirect}, ApplicationType: "web",
@@ -206,7 +211,8 @@ func (d *Desk) registration(found discovered, redirect string) *oauthex.ClientRe
 	return said
 }
 
-// styleFor returns how to send the client's credentials, by the methods that a server supports.
+// styleFor returns how the client's credentials are sent, by the methods that an authorization
+// server says it supports.
 func styleFor(methods []string) oauth2.AuthStyle {
 	for _, method := range []string{"client_secret_post", "client_secret_basic", "none"} {
 		if slices.Contains(methods, method) {

@@ -20,8 +20,8 @@ import (
 // requestTimeout is how long one request may take.
 const requestTimeout = 20 * time.Second
 
-// newClient makes an HTTP client that follows redirects of GET requests only: what another
-// request sends goes nowhere else.
+// newClient makes an HTTP client that follows redirects of GET requests only, because the bodies
+// of other requests may hold secrets that are meant for one server.
 func newClient() *http.Client {
 	return &http.Client{
 		Timeout:   requestTimeout,
@@ -35,8 +35,9 @@ func newClient() *http.Client {
 	}
 }
 
-// guardedClient returns the HTTP client for addresses that a server has named: a server elsewhere
-// must not name an address of this machine, or of its network unless it is there itself.
+// guardedClient returns the HTTP client for addresses that an MCP server has named. It makes no
+// requests to this machine or its private network, unless the server itself is there, because a
+// server elsewhere could otherwise reach them through Parley.
 func (d *Desk) guardedClient(server string) *http.Client {
 	c := *d.http
 	if u, err := url.Parse(server); err != nil || !isLocal(u.Hostname()) {
@@ -45,11 +46,11 @@ func (d *Desk) guardedClient(server string) *http.Client {
 	return &c
 }
 
-// A noLocal is an HTTP transport that makes no requests to this machine, whatever name it is
-// given.
+// A noLocal is an HTTP transport that makes no requests to this machine, whatever name the
+// machine is given in an address.
 type noLocal struct {
-	proxied http.RoundTripper // a proxy looks up the names itself
-	direct  http.RoundTripper // every address that it connects to is checked
+	proxied http.RoundTripper // requests through a proxy, which looks up the names itself
+	direct  http.RoundTripper // other requests: every address that it connects to is checked
 }
 
 func newNoLocal(proxied http.RoundTripper, server *url.URL) noLocal {
@@ -69,7 +70,7 @@ func newNoLocal(proxied http.RoundTripper, server *url.URL) noLocal {
 	}}
 }
 
-// The errors for addresses that are not asked.
+// Why no request is made to an address that a server has named.
 var (
 	errLocal   = errors.New("it names an address of this machine, which is not asked")
 	errPrivate = errors.New("it names an address of a private network in which it is not itself, which is not asked")
@@ -105,8 +106,8 @@ func isPrivate(ctx context.Context, server *url.URL) bool {
 	return err == nil && slices.ContainsFunc(found, func(a netip.Addr) bool { return a.Unmap().IsPrivate() })
 }
 
-// asRefusal returns the reason with which an authorization server has refused; refused is false
-// for any other error.
+// asRefusal returns the reason that an authorization server gives for a refusal; refused is false
+// if the error is no refusal.
 func asRefusal(err error) (said string, refused bool) {
 	r, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok || r.Response == nil || r.Response.StatusCode >= http.StatusInternalServerError || r.Response.StatusCode == http.StatusTooManyRequests {
@@ -118,14 +119,15 @@ func asRefusal(err error) (said string, refused bool) {
 	return clip(r.ErrorCode + " " + r.ErrorDescription), true
 }
 
-// isOver reports whether an authorization server has said that a login is over. A status alone
-// does not say that: it may come from a firewall, or from a server that is being replaced.
+// isOver reports whether an error says that a login is no longer valid, so that somebody has to
+// sign in again. An HTTP status alone does not say that: it may come from a firewall, or from a
+// server that is being replaced.
 func isOver(err error) bool {
 	r, ok := errors.AsType[*oauth2.RetrieveError](err)
 	return ok && slices.Contains([]string{"invalid_grant", "invalid_client", "unauthorized_client"}, r.ErrorCode)
 }
 
-// withoutSecrets returns an error without what was sent or answered, which may hold secrets.
+// withoutSecrets returns an error without the request and the answer, which may hold secrets.
 func withoutSecrets(err error) error {
 	if r, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		status := 0
@@ -143,7 +145,7 @@ func withoutSecrets(err error) error {
 	return errors.New(clip(err.Error()))
 }
 
-// clip returns a text of others on one short line.
+// clip returns a text that others have written as one short line.
 func clip(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -51,15 +51,15 @@ type Store interface {
 // The subjects under which sign-ins are stored.
 const (
 	logins     = "mcp-login"     // about SERVER: its tokens
-	pending    = "mcp-signing"   // about the hash of a state: the sign-in that has begun
+	pending    = "mcp-signing"   // about the hash of a state, the random text by which an answer is matched to its sign-in: the sign-in that has begun
 	spent      = "mcp-signed"    // about the hash of a state: that somebody has used it
-	challenges = "mcp-challenge" // about SERVER: what it said when it wanted a sign-in
+	challenges = "mcp-challenge" // about SERVER: the headers in which it said that somebody has to sign in
 )
 
 // Config holds what a Desk works with.
 type Config struct {
 	Store Store
-	// Alone calls do while no other process does so under the same name.
+	// Alone calls do, and sees to it that no other process does so meanwhile under the same name.
 	Alone func(ctx context.Context, name string, do func(ctx context.Context) error) error
 	// Redirect returns the address at which the browser ends after a sign-in to a server.
 	Redirect func(server string) string
@@ -87,20 +87,21 @@ func New(cfg Config) *Desk {
 	return &Desk{cfg: cfg, http: newClient(), known: map[string]knownLogin{}}
 }
 
-// The errors of Finish for which the person who brings the address is responsible.
+// Errors of Finish whose cause is the person who signs in, or who brings the address.
 var (
-	// ErrState says that no sign-in was begun under a state, or that the state was used, or is
-	// too old.
+	// ErrState says that the state in an address belongs to no sign-in that was begun here, that
+	// it was used already, or that the sign-in has taken too long.
 	ErrState = errors.New("this was not begun here, was used already, or has taken longer than it may: begin again with parley mcp login")
-	// ErrRefused says that the authorization server, or the person whom it asked, has refused.
+	// ErrRefused says that the authorization server, or the person whom it asked for consent, has
+	// refused.
 	ErrRefused = errors.New("the sign-in was refused")
 )
 
 // A Begun is a sign-in that somebody has to continue in a browser.
 type Begun struct {
-	ID    string    // identifies the sign-in to Done
+	ID    string    // identifies the sign-in in calls of IsDone
 	URL   string    // the address to open
-	Ends  string    // the address at which the browser ends, without what is added to it
+	Ends  string    // the address at which the browser ends, without its query
 	Until time.Time // when it becomes too late
 }
 
@@ -175,7 +176,8 @@ func (e *IssuerError) Error() string {
 		e.Server, clip(e.Named), expected, clip(e.Expected), e.Server, clip(e.Named))
 }
 
-// checkPinned returns *IssuerError if a server names another authorization server than it may.
+// checkPinned returns an *IssuerError if a server names another authorization server than the one
+// that is expected, or than the one at which somebody signed in before.
 func (d *Desk) checkPinned(ctx context.Context, s Server, named, expected string) error {
 	asked := expected != ""
 	if !asked {
@@ -193,9 +195,9 @@ func (d *Desk) checkPinned(ctx context.Context, s Server, named, expected string
 	return &IssuerError{Server: s.Name, Expected: expected, Named: named, Asked: asked}
 }
 
-// Finish completes a sign-in with the query of the address at which the browser ended. This uses
-// up the state under which it was begun. Its errors are ErrState, ErrRefused, or why the
-// authorization server could not be asked.
+// Finish completes a sign-in; answer is the query of the address at which the browser ended. It
+// uses up the state in it, so that nobody can do so twice. Its errors are ErrState, ErrRefused,
+// or why the authorization server could not be asked.
 func (d *Desk) Finish(ctx context.Context, server string, answer url.Values) error {
 	one, err := d.useUp(ctx, hash(answer.Get("state")))
 	if err != nil {
@@ -229,7 +231,8 @@ func (d *Desk) Finish(ctx context.Context, server string, answer url.Values) err
 	return d.cfg.Store.Note(ctx, challenges, server, "")
 }
 
-// checkIssuer checks which authorization server has answered (RFC 9207).
+// checkIssuer returns an error if the answer comes from another authorization server than the one
+// at which the sign-in was begun (RFC 9207); iss is the server that the answer names.
 func (s pendingSignIn) checkIssuer(iss string) error {
 	if iss == "" && !s.NamesISS || iss == s.Login.Issuer {
 		return nil
@@ -237,7 +240,8 @@ func (s pendingSignIn) checkIssuer(iss string) error {
 	return fmt.Errorf("%w: another authorization server has answered than was asked", ErrRefused)
 }
 
-// useUp uses up a pending sign-in: of all callers with the same state only one gets it.
+// useUp returns a sign-in that was begun, and sees to it that no further call with the same state
+// gets it.
 func (d *Desk) useUp(ctx context.Context, id string) (one pendingSignIn, err error) {
 	begun, err := d.cfg.Store.Noted(ctx, pending)
 	if err != nil {
@@ -264,7 +268,7 @@ func (d *Desk) useUp(ctx context.Context, id string) (one pendingSignIn, err err
 	return one, nil
 }
 
-// sweep deletes pending sign-ins that are too old.
+// sweep deletes the records of sign-ins that were begun too long ago.
 func (d *Desk) sweep(ctx context.Context) error {
 	begun, err := d.cfg.Store.Noted(ctx, pending)
 	if err != nil {

@@ -11,10 +11,11 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// A login is the outcome of a sign-in, as it is stored.
+// A login is what is stored after somebody has signed in to a server: the tokens, and what is
+// needed to renew them.
 type login struct {
 	ID           string           `json:"id"`  // the id of the sign-in
-	For          string           `json:"for"` // the server's URL: no other server is sent the token
+	For          string           `json:"for"` // the server's URL: the token is sent to no other server
 	Issuer       string           `json:"issuer"`
 	Resource     string           `json:"resource"`
 	TokenURL     string           `json:"token_url"`
@@ -51,19 +52,20 @@ func (l login) withToken(t *oauth2.Token) login {
 // renewed in its last tenth.
 const renewAhead = 30 * time.Second
 
-// isUsable reports whether a server may be sent the token.
+// isUsable reports whether the login's token is valid and may be sent to this server.
 func (l login) isUsable(s Server) bool {
 	return l.For == s.URL && l.Access != "" && (l.Expiry.IsZero() || time.Until(l.Expiry) > 0)
 }
 
-// needsRenewal reports whether another token is needed than the one that was refused; refused may
-// be "".
+// needsRenewal reports whether a new token is needed, because the login's one is too old or is
+// the one that the server has refused; refused may be "".
 func (l login) needsRenewal(s Server, refused string) bool {
 	ends := !l.Expiry.IsZero() && time.Until(l.Expiry) < min(renewAhead, l.Expiry.Sub(l.Given)/10)
 	return !l.isUsable(s) || l.Access == refused || ends && l.Refresh != ""
 }
 
-// tokenFor returns the token to send to a server; "" if it must not be sent.
+// tokenFor returns the token to send to a server; "" if the login is for another server, or has
+// no valid token.
 func (l login) tokenFor(s Server) string {
 	if !l.isUsable(s) {
 		return ""
@@ -71,18 +73,20 @@ func (l login) tokenFor(s Server) string {
 	return l.Access
 }
 
-// A knownLogin is what this process knows of a login.
+// A knownLogin is what this process has in memory of a login, so that it need not read the store
+// for each request.
 type knownLogin struct {
 	login
-	at      time.Time // when it was read
-	earlier []string  // the tokens before, the newest first
+	at      time.Time // when it was read from the store
+	earlier []string  // the tokens that the login had before, the newest first
 }
 
-// maxEarlier is how many tokens before the last one this process knows. A call that was sent with
-// one of them may still be answered.
+// maxEarlier is how many earlier tokens of a login this process remembers. A call that was sent
+// with one of them may still be answered.
 const maxEarlier = 16
 
-// maxUnsignedAge is how long this process believes that nobody has signed in to a server.
+// maxUnsignedAge is how long this process goes on believing that nobody has signed in to a server
+// before it reads the store again.
 const maxUnsignedAge = 10 * time.Second
 
 // load reads what is stored of a server's login; the zero login if there is none.
@@ -113,7 +117,7 @@ func (d *Desk) Tokens(server string) []string {
 	return append([]string{k.Access}, k.earlier...)
 }
 
-// remember updates what this process knows of a server's login.
+// remember updates what this process has in memory of a server's login.
 func (d *Desk) remember(server string, l login) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -153,9 +157,10 @@ func (d *Desk) Token(ctx context.Context, s Server) (string, error) {
 	return token, err
 }
 
-// Renew returns another token than the one that a server has refused: one that was granted
-// meanwhile, or a new one. It returns "" if somebody has to sign in. Only one process at a time
-// asks for a new token, because most authorization servers accept a refresh token once.
+// Renew returns another token than the one that a server has refused: one that another process
+// has got meanwhile, or a new one. It returns "" if somebody has to sign in. Only one process at
+// a time asks for a new token, because most authorization servers accept a refresh token only
+// once.
 func (d *Desk) Renew(ctx context.Context, s Server, refused string) (string, error) {
 	l, err := d.load(ctx, s.Name)
 	switch {
@@ -182,8 +187,9 @@ func (d *Desk) Renew(ctx context.Context, s Server, refused string) (string, err
 	return l.tokenFor(s), nil
 }
 
-// refresh asks for a new token. If the process dies before the token is stored, the token is
-// lost, and somebody has to sign in again.
+// refresh asks the authorization server for a new token and stores it. If the process dies in
+// between, the new token is lost and the old one no longer valid, so somebody has to sign in
+// again.
 func (d *Desk) refresh(ctx context.Context, s Server, l login) (login, error) {
 	old := &oauth2.Token{RefreshToken: l.Refresh, Expiry: time.Now().Add(-time.Hour)}
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, d.guardedClient(s.URL))

@@ -30,7 +30,7 @@ type Server struct {
 	clients   map[string]url.Values
 	codes     map[string]url.Values // by code: the parameters of the request for it
 	access    map[string]time.Time  // when each token expires
-	refresh   map[string]bool       // false: it was used
+	refresh   map[string]bool       // refresh tokens; false if one was used already
 	refreshes int
 	reuses    int
 }
@@ -53,7 +53,7 @@ func New(service http.Handler) (*Server, *httptest.Server) {
 	return s, web
 }
 
-// Expire ends the life of all tokens, and sets how long the next ones live.
+// Expire makes all tokens that were given invalid, and sets for how long the next ones are valid.
 func (s *Server) Expire(next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,8 +115,8 @@ func (s *Server) Secrets() (all []string) {
 	return all
 }
 
-// Browse opens an address like a browser whose user agrees, and returns the address where that
-// ends.
+// Browse opens an address as a browser does whose user agrees to everything, and returns the
+// address at which that ends.
 func Browse(address string) (ends *url.URL, err error) {
 	browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := browser.Get(address)
@@ -198,7 +198,8 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"access_token": access, "token_type": "Bearer", "refresh_token": refresh, "expires_in": int(s.life.Seconds()), "scope": "notes"})
 }
 
-// redeemCode reports whether a code is valid, and uses it up.
+// redeemCode reports whether the code in a request is valid for the client. The code cannot be
+// used again.
 func (s *Server) redeemCode(r *http.Request, client string) bool {
 	code := r.PostFormValue("code")
 	asked, known := s.codes[code]
