@@ -28,7 +28,7 @@ type schema struct {
 	valid *jsonschema.Schema
 }
 
-// compileSchema compiles a JSON Schema, within the bounds.
+// compileSchema compiles a JSON Schema; it refuses one that exceeds the bounds.
 func compileSchema(raw json.RawMessage) (*schema, error) {
 	if len(raw) > maxSchemaBytes {
 		return nil, fmt.Errorf("it has %d bytes, at most %d are allowed", len(raw), maxSchemaBytes)
@@ -58,7 +58,8 @@ func compileSchema(raw json.RawMessage) (*schema, error) {
 	return &schema{doc: doc, valid: valid}, nil
 }
 
-// CheckSchema returns why a schema from outside cannot be used; nil if it can.
+// CheckSchema returns why a schema that comes from outside, such as an MCP server's, cannot be
+// used; nil if it can.
 func CheckSchema(raw json.RawMessage) error {
 	_, err := compileSchema(raw)
 	return err
@@ -71,8 +72,8 @@ func (refusingLoader) Load(string) (any, error) {
 	return nil, errors.New("references to elsewhere are not followed")
 }
 
-// check reads, repairs and validates arguments. It returns them as JSON that fits the schema,
-// with a note of what was repaired.
+// check reads, repairs and validates the arguments of a call. It returns them as JSON that fits
+// the schema, with a note of what was repaired; the error tells the model what is wrong.
 func (s *schema) check(raw json.RawMessage) (json.RawMessage, string, *Error) {
 	value, notes, err := readArgs(raw)
 	if err != nil {
@@ -124,7 +125,7 @@ func (s *schema) requiredNames() []string {
 	return names
 }
 
-// typesOf returns the types that a schema declares itself; nil if it declares none.
+// typesOf returns the types that a schema allows by its own keyword "type"; nil if it has none.
 func typesOf(doc map[string]any) []string {
 	switch t := doc["type"].(type) {
 	case string:

@@ -55,7 +55,8 @@ func newSet(members map[string]*member) *Set {
 	return s
 }
 
-// Granted returns the set of those tools whose permission is among perms, or that need none.
+// Granted returns the set of those tools that an agent with these capabilities may use, including
+// tools that need none.
 func (s *Set) Granted(perms []Permission) *Set {
 	members := maps.Clone(s.tools)
 	maps.DeleteFunc(members, func(_ string, m *member) bool {
@@ -64,7 +65,7 @@ func (s *Set) Granted(perms []Permission) *Set {
 	return newSet(members)
 }
 
-// Within returns the set of those tools that the other set has too.
+// Within returns the set of those tools of this set that the other set has, too.
 func (s *Set) Within(other *Set) *Set {
 	members := maps.Clone(s.tools)
 	maps.DeleteFunc(members, func(name string, _ *member) bool { _, has := other.tools[name]; return !has })

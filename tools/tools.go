@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// An Effect says what would happen if a call were repeated. It decides whether a call that was
-// interrupted runs again, and whether calls run at the same time.
+// An Effect says what would happen if a call were made twice. It decides whether a call that was
+// cut off runs again, and whether calls run at the same time.
 type Effect string
 
 const (
@@ -58,7 +58,7 @@ type Spec struct {
 	Description string
 	// Schema is the JSON Schema of the arguments; it always describes an object.
 	Schema json.RawMessage
-	// Effect is the effect of every call, unless the tool is an Effecter.
+	// Effect is what a repetition of any call would do, unless the tool is an Effecter.
 	Effect Effect
 	// Timeout is how long a call may take, and MaxTimeout is the longest time that the model may
 	// ask for with an argument named timeout. Zero means 10 s and 60 s. A negative MaxTimeout
@@ -80,8 +80,8 @@ type Call struct {
 	Args json.RawMessage
 	// Attempt counts from 1.
 	Attempt int
-	// Held is the time at which the caller last knew that no other process works on the session;
-	// zero if no other can. A tool that changes something must do so soon after it: another
+	// Held is when it was last certain that no other process works on the session; zero if no
+	// other can. A tool that changes something must do so soon after that time, because another
 	// process may take over the session later.
 	Held time.Time
 
@@ -102,10 +102,10 @@ type Call struct {
 	// Untrusted says that the model which asked for this call had already read content from
 	// strangers (see Result.Untrusted), or a summary of it.
 	Untrusted bool
-	// Seen, if set, reports whether the model was shown a text word for word, in a person's
-	// message or in a tool's result. Once the model has read something untrusted, only the
-	// results of those tools count for which brings returns true: a model can make most tools
-	// print any text.
+	// Seen, if set, reports whether the model has read a text word for word, in a person's
+	// message or in the result of a tool. Once the model has read something untrusted, only
+	// results of those tools count for whose names the function brings returns true, because a
+	// model can make most tools print any text.
 	Seen func(text string, brings func(tool string) bool) bool
 
 	// Progress, if set, tells the people who watch how far the call has come. It never blocks.
@@ -140,8 +140,8 @@ type Shown struct {
 	Pictures []Picture
 }
 
-// Untrusted is what a tool's function returns to mark its result as untrusted: see
-// Result.Untrusted.
+// Untrusted is what a tool's function returns around its value, to mark the result as possibly
+// written by strangers: see Result.Untrusted.
 type Untrusted struct{ Value any }
 
 // Fleeting is what a tool's function returns to show the model Value in this turn alone; the
@@ -162,7 +162,7 @@ type Effecter interface {
 	EffectOf(call Call) Effect
 }
 
-// A Reconciler is a tool that can find out whether an interrupted call took effect. Reconcile
+// A Reconciler is a tool that can find out whether a call that was cut off took effect. Reconcile
 // returns the result and true if the call took effect, and false if it did not and has to be run;
 // an error means that the tool cannot tell.
 type Reconciler interface {
@@ -186,7 +186,7 @@ func EffectOf(t Tool, call Call) Effect {
 // A Code classifies what went wrong, for models, metrics and audits.
 type Code string
 
-// The codes.
+// What can go wrong with a call.
 const (
 	NotFound         Code = "not_found" // no such tool
 	InvalidArgs      Code = "invalid_args"

@@ -14,8 +14,8 @@ const (
 	// maxCutDepth bounds how many levels deep Truncate looks into a value, because it reads each
 	// level again from its beginning.
 	maxCutDepth = 4
-	// minMemberLength is the shortest length to which the members of an object are cut. If they
-	// would have to be shorter, the whole object is cut as a text.
+	// minMemberLength is the shortest length, in bytes, to which the members of an object are
+	// cut. If they would have to be shorter, the whole object is cut as a text.
 	minMemberLength = 48
 	// tailMember is the member of which the end is kept instead of the beginning, because errors
 	// stand at its end.
@@ -85,11 +85,12 @@ func quote(s string) []byte {
 	return raw
 }
 
-// A truncator cuts one result. Where is the file in which the whole result is kept, or "".
+// A truncator cuts one result. Where is the path of the file that has the whole result, for the
+// note to the model; "" if there is none.
 type truncator struct{ where string }
 
-// cutValue cuts compact JSON to at most most bytes; most is at least two. Tail says that the end
-// is kept.
+// cutValue cuts compact JSON to at most most bytes; most is at least two. Tail says that of a
+// text the end is kept, and not the beginning.
 func (c truncator) cutValue(raw []byte, most, depth int, tail bool) []byte {
 	switch {
 	case len(raw) <= most:
@@ -143,8 +144,8 @@ func (c truncator) cutNote(kept, total int) string {
 }
 
 // longestPart returns the longest beginning of an escaped text, or its longest end if tail is
-// set, that has only whole characters and at most room bytes. Own is its length in bytes without
-// escapes.
+// set, that has only whole characters and at most room bytes. Own is how many bytes that part has
+// without escapes.
 func longestPart(body []byte, room, total int, tail bool) (kept []byte, own int) {
 	if tail {
 		own = total
@@ -210,7 +211,7 @@ func measureCharacter(body []byte) (step, own int) {
 	return len(`\u0000`), own
 }
 
-// decodeEscape returns the number of an escape such as \u00e4.
+// decodeEscape returns the character for an escape such as \u00e4.
 func decodeEscape(body []byte) rune {
 	n, err := strconv.ParseUint(string(body[2:6]), 16, 32)
 	if err != nil { // valid JSON has four digits there
@@ -282,8 +283,8 @@ func (c truncator) cutObject(raw []byte, most, depth int) []byte {
 	return out
 }
 
-// commonLength returns the greatest length to which all can be cut so that their sum fits into
-// room.
+// commonLength returns the greatest length to which all of these lengths can be cut so that their
+// sum is at most room. Lengths that are shorter stay.
 func commonLength(lengths []int, room int) int {
 	slices.Sort(lengths)
 	for i, length := range lengths {
@@ -306,7 +307,7 @@ func (c truncator) cutAsText(raw []byte, most int) []byte {
 	return slices.Concat([]byte(before), c.cutValue(quote(string(raw)), room, 0, false), []byte(after))
 }
 
-// elements iterates over the elements of an array in compact JSON.
+// elements yields the elements of an array, which is valid compact JSON.
 func elements(raw []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for i := 1; i < len(raw)-1; {
@@ -319,7 +320,8 @@ func elements(raw []byte) iter.Seq[[]byte] {
 	}
 }
 
-// members iterates over the quoted names and the values of an object in compact JSON.
+// members yields the name, in quotes, and the value of each member of an object, which is valid
+// compact JSON.
 func members(raw []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
 		for i := 1; i < len(raw)-1; {
@@ -375,8 +377,8 @@ func endOfValue(raw []byte, i int) int {
 	return i
 }
 
-// closingQuote returns the index of the closing quote of the text that begins at i, in valid
-// JSON.
+// closingQuote returns the index of the closing quote of the text whose opening quote is at i, in
+// valid JSON.
 func closingQuote(raw []byte, i int) int {
 	for i++; i < len(raw); {
 		quote := bytes.IndexByte(raw[i:], '"')

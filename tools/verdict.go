@@ -21,7 +21,7 @@ type Verdict struct {
 	Args json.RawMessage
 }
 
-// A Review is a guard's decision on a result, before anybody sees it.
+// A Review is a guard's decision on a call's result, before the model or anybody else sees it.
 type Review struct {
 	// Rejected says that the result is withheld; the model is told Reason instead.
 	Rejected bool

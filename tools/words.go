@@ -22,7 +22,8 @@ func unknownArgument(name string, known []string) string {
 	return fmt.Sprintf("%q is unknown: the arguments are %s", Clip(name, 64), strings.Join(known, ", "))
 }
 
-// nearestName returns the one of names that was probably meant by name; "" if none is near.
+// nearestName returns the one of names for which name is probably a misspelling; "" if none is
+// near.
 func nearestName(name string, names []string) string {
 	name = plainName(Clip(name, 64))
 	best, least := "", 1+max(1, len(name)/3)
@@ -42,8 +43,8 @@ func nearestName(name string, names []string) string {
 	return ""
 }
 
-// plainName removes case and separators from a name, so that fileName, file-name and file_name
-// are the same.
+// plainName returns a name in lower case and without separators, so that fileName, file-name and
+// file_name are the same.
 func plainName(name string) string {
 	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(name))
 }

@@ -10,8 +10,8 @@ import (
 	"parley/tools"
 )
 
-// NotRunError turns the error of a command that was not run into the error that the model
-// reads.
+// NotRunError turns the error of Run, which means that a command was not run, into the error that
+// the model reads.
 func NotRunError(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

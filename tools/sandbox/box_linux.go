@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// leaseTime is how long a command goes on after its caller was last known to be at
-	// work. It is less than what is left then of the caller's lease on the session, which
-	// others could take over.
+	// leaseTime is how long a command goes on after the moment at which its caller was last known
+	// to hold the session. It is shorter than what is left then of the caller's lease on the
+	// session, so that the command has ended when another process may take the session over.
 	leaseTime = 3 * time.Second
 	// leaseEvery is the interval at which the supervisor is told that the caller is still at
 	// work.
@@ -32,19 +32,18 @@ const (
 	endTimeout = 10 * time.Second
 )
 
-// supervisorEnv is the environment variable that is set for supervisors, and for nothing
-// else.
+// supervisorEnv is the environment variable that tells this program that it was started as a
+// supervisor.
 const supervisorEnv = "PARLEY_SANDBOX_SUPERVISOR"
 
-// Main carries out the commands under which this program runs itself, beside its other
-// commands. asked reports whether args, which has the form of os.Args, is such a command,
-// and code is the exit code then. Most of such commands are done before main began, see
-// package supervisor.
+// Main does the work for which the sandbox starts this program once more: asked reports whether
+// args, which has the form of os.Args, is such a command, and code is the exit code then. Most of
+// that work is done before the function main of the program begins, see package supervisor.
 func Main(args []string) (code int, asked bool) {
 	return supervisor.Main(args, func(hosts []string) supervisor.Proxy { return proxy{egress.New(hosts)} })
 }
 
-// A proxy makes an egress.Proxy a supervisor.Proxy.
+// A proxy makes an egress.Proxy usable as a supervisor.Proxy.
 type proxy struct{ *egress.Proxy }
 
 // Serve implements supervisor.Proxy; it serves connections to a listening socket.
@@ -98,7 +97,7 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	}, nil
 }
 
-// newRequest returns the request for a command that the supervisor gets.
+// newRequest returns what the supervisor is told of a command.
 func (b *Box) newRequest(ctx context.Context, c Command) (supervisor.Request, error) {
 	now := supervisor.Clock()
 	lease := leaseTime
@@ -124,8 +123,7 @@ func (b *Box) newRequest(ctx context.Context, c Command) (supervisor.Request, er
 	return req, runAsOwnerOf(folder, &req)
 }
 
-// allowNetwork adds the hosts to a request that its command may reach, or the whole
-// network.
+// allowNetwork adds to a request what its command may reach: some hosts, or the whole network.
 func (b *Box) allowNetwork(req *supervisor.Request, c Command) error {
 	network := b.cfg.Network
 	if c.Reach != nil {
@@ -158,8 +156,8 @@ func runAsOwnerOf(folder string, r *supervisor.Request) error {
 	return nil
 }
 
-// commandEnv returns the command's environment. From this process's environment it has
-// the configured variables alone.
+// commandEnv returns the command's environment. Of this process's variables it has only those
+// that are configured.
 func (b *Box) commandEnv(c Command) []string {
 	env := []string{"PATH=" + supervisor.Path, "LANG=C.UTF-8", "TERM=dumb", "USER=agent", "LOGNAME=agent", "SHELL=/bin/sh", "GIT_CONFIG_NOSYSTEM=1"}
 	for _, name := range b.cfg.Env {
@@ -247,8 +245,8 @@ func (b *Box) startSupervisor(proxied bool, stdin io.Reader, stdout, stderr io.W
 	return &supervisorProcess{cmd: cmd, control: control, report: rep}, nil
 }
 
-// sendLeases sends the request to the supervisor, and then again and again until when the
-// command may go on, until the supervisor has ended or ctx is done.
+// sendLeases sends the request to the supervisor, and then at intervals how long the command may
+// go on, until the supervisor has ended or ctx is done.
 func (p *supervisorProcess) sendLeases(ctx context.Context, req supervisor.Request, ended <-chan struct{}) {
 	defer func() { _ = p.control.Close() }() // the supervisor may be gone
 	raw, err := json.Marshal(req)

@@ -9,7 +9,7 @@ import (
 	"parley/tools/sandbox/supervisor"
 )
 
-// A Mode says what the walls around commands are made of.
+// A Mode says what keeps commands apart from the rest of the machine.
 type Mode = supervisor.Mode
 
 // The modes, as supervisor has them, and Auto.
@@ -20,7 +20,7 @@ const (
 	None            = supervisor.None
 )
 
-// A Network is what a command that may use the network can reach; the zero value means
+// A Network says what those commands can reach that may use the network; the zero value means
 // nothing.
 type Network struct {
 	Full  bool
@@ -49,19 +49,21 @@ type Box struct {
 	cfg   Config
 	mode  Mode
 	bwrap string // the program
-	// groups is where the control groups of commands are made; the zero value means nowhere.
+	// groups is where the control groups of commands are made; the zero value means that there
+	// are none.
 	groups cgroup.Place
 	tried  []Attempt
 }
 
-// Mode returns what the walls are made of: never Auto.
+// Mode returns the mode in which commands run; it is never Auto.
 func (b *Box) Mode() Mode { return b.mode }
 
-// Groups reports whether the kernel bounds what commands take, by control groups.
-// Otherwise the supervisor measures their memory and processes ten times a second.
+// Groups reports whether the kernel bounds the memory and processes of commands, by control
+// groups. Otherwise the supervisor measures them ten times a second.
 func (b *Box) Groups() bool { return b.groups.Found() }
 
-// WhyNotBetter says why a better mode is not used; "" if there is no better one.
+// WhyNotBetter says why commands do not run in a mode that keeps them apart better; "" if there
+// is no better one.
 func (b *Box) WhyNotBetter() string {
 	return joinAttempts(b.tried, "; ", func(a Attempt) string { return string(a.Mode) + ": " + a.Err.Error() })
 }
@@ -73,8 +75,8 @@ type Attempt struct {
 	Remedy string
 }
 
-// An AbsentError means that no walls can be put up on this machine, so that no command
-// may be run.
+// An AbsentError means that no mode of the sandbox works on this machine, so that no command may
+// be run.
 type AbsentError struct{ Tried []Attempt }
 
 func (e *AbsentError) Error() string {
@@ -87,7 +89,7 @@ func (e *AbsentError) Remedy() string {
 	return joinAttempts(e.Tried, "; or ", func(a Attempt) string { return a.Remedy })
 }
 
-// joinAttempts says each attempt in words, with between standing between them.
+// joinAttempts says each attempt in words, and puts the text between between each two.
 func joinAttempts(tried []Attempt, between string, words func(Attempt) string) string {
 	all := make([]string, len(tried))
 	for i, a := range tried {
@@ -96,7 +98,7 @@ func joinAttempts(tried []Attempt, between string, words func(Attempt) string) s
 	return strings.Join(all, between)
 }
 
-// A SettingError means that a setting asks for something that cannot be had.
+// A SettingError means that this machine cannot do what a setting asks for.
 type SettingError struct{ Key, Wrong, Remedy string }
 
 func (e *SettingError) Error() string { return e.Key + ": " + e.Wrong + ": " + e.Remedy }

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// An output keeps the beginning and the end of what is written to it.
+// An output keeps the beginning and the end of what a command writes, and drops what is between
+// them.
 type output struct {
 	shared  *sync.Mutex // held during onWrite; shared with the command's other output
 	onWrite func([]byte)
@@ -17,8 +18,8 @@ type output struct {
 	total      int64
 }
 
-// Write keeps as much of p as there is room for; the end of the output replaces older
-// bytes.
+// Write keeps as much of p as there is room for: first at the beginning, then in place of the
+// oldest bytes of the end.
 func (o *output) Write(p []byte) (int, error) {
 	o.shared.Lock()
 	defer o.shared.Unlock()
@@ -48,7 +49,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text returns what is kept, and cuts no character in half.
+// text returns what is kept, with a line in between that says how much is missing. It cuts no
+// character in half.
 func (o *output) text() string {
 	o.shared.Lock()
 	defer o.shared.Unlock()

@@ -16,13 +16,12 @@ import (
 	"parley/tools/sandbox/supervisor"
 )
 
-// probeTimeout is how long a mode may take to show that it works.
+// probeTimeout is how long the test of a mode may take.
 const probeTimeout = 20 * time.Second
 
-// Open returns a Box of the configured mode, after it has run something to see that the
-// mode works; for Auto it tries the modes in turn. If none works the error is an
-// AbsentError; if the mode that works cannot enforce what the configuration promises, a
-// SettingError.
+// Open returns a Box of the configured mode, after it has run a command to see that the mode
+// works. For Auto it tries the modes in turn. If none works the error is an *AbsentError; if the
+// mode that works cannot do what a setting promises, it is a *SettingError.
 func Open(ctx context.Context, cfg Config) (*Box, error) {
 	if os.Getenv(supervisorEnv) != "" {
 		// A program that does not call Main would start itself again without end.
@@ -86,7 +85,8 @@ const (
 	remedyLandlock   = "use Linux 6.12 or newer with Landlock enabled (lsm=landlock,… at boot)"
 )
 
-// try runs a command in the box's mode to see whether the walls hold; nil if they do.
+// try runs a command in the box's mode, to see whether it is kept apart from the rest of the
+// machine. It returns nil if so, and otherwise what went wrong.
 func (b *Box) try(ctx context.Context) *Attempt {
 	switch b.mode {
 	case Bubblewrap:

@@ -1,11 +1,11 @@
-// Package sandbox runs commands of an agent inside walls.
+// Package sandbox runs the commands of agents inside walls, apart from the rest of the machine.
 //
-// Walls are what the kernel denies to a command: bubblewrap's namespaces, or rules of
-// Landlock. A command sees its session's workspace, a folder for temporary files that is
-// removed with it, and the system's programs; nothing of other sessions, of the host's
-// files, processes and environment, and no network but what is allowed. How much memory,
-// processes, disk, output and time it takes is bounded. Nothing that a command has
-// started outlives the command, its deadline, or the process that has asked for it.
+// Walls are what the kernel denies to a command: bubblewrap's namespaces, or rules of Landlock. A
+// command sees its session's workspace, a folder for temporary files that is removed with it, and
+// the system's programs; nothing of other sessions, of the host's files, processes and
+// environment, and no network but what is allowed. How much memory, processes, disk, output and
+// time it takes is bounded. Nothing that a command has started outlives the command, its
+// deadline, or the process that has asked for it.
 //
 // This file is the contract that tools work with.
 package sandbox
@@ -33,9 +33,9 @@ type Sandbox interface {
 type Command struct {
 	// Args are the program, found by the PATH inside, and its arguments.
 	Args []string
-	// Own means that the command is this program, and Args are all its arguments. The
-	// program is there inside as it is now, also after its file was replaced. It has no
-	// network.
+	// Own means that the program to run is this one (Parley) and Args are all its arguments.
+	// Inside the sandbox it is the same version that runs now, even if its file was replaced
+	// since. It has no network.
 	Own bool
 	// Workspace is the session's directory on this machine: all that the command can write
 	// to besides its temporary files. "" means that the command has temporary files alone.
@@ -66,8 +66,8 @@ type Command struct {
 	Network bool
 	// Reach, if set, is what the command can reach instead if Network is set.
 	Reach *Network
-	// Held is when the caller last knew that nobody else works on the session: the command
-	// does not start, and does not go on, if that is too long ago. The zero time means now.
+	// Held is when it was last certain that no other process works on the session. If that is too
+	// long ago, the command does not start, or does not go on. The zero time means now.
 	Held time.Time
 	// Quota bounds what the workspace may hold; zero values mean no bound. A command that
 	// makes the workspace hold more is ended.
@@ -86,7 +86,7 @@ type Command struct {
 	Waits bool
 }
 
-// A Place holds what is the same for all commands of a session.
+// A Place holds what all commands of a session have in common.
 type Place struct {
 	Workspace string
 	Dir       string // below it
@@ -112,7 +112,7 @@ type Result struct {
 	Duration       time.Duration
 	// Killed says why the command was ended; "" if it ended by itself.
 	Killed Reason
-	// Detail says in words what was too much; "" if Killed is "".
+	// Detail says in words of what the command took too much; "" if Killed is "".
 	Detail string
 	// Refused are the hosts that the command tried to reach and may not, each once.
 	Refused []string
@@ -124,7 +124,7 @@ type Shown = supervisor.Shown
 // A Reason is why a command was ended.
 type Reason = supervisor.Reason
 
-// The reasons.
+// Why commands are ended.
 const (
 	Timeout   = supervisor.Timeout   // its deadline
 	Cancelled = supervisor.Cancelled // its caller's context was cancelled
@@ -142,9 +142,10 @@ const MaxOutput = 64 << 10
 // no walls, so that it could not keep the command from the network.
 var ErrNoNetworkWall = errors.New("without walls a command cannot be kept from the network")
 
-// ErrNoReach is the error of Run if Command.Reach asks for what the walls cannot give.
+// ErrNoReach is the error of Run if Command.Reach asks for a part of the network that this mode
+// cannot give or limit.
 var ErrNoReach = errors.New("these walls cannot give a command the network, or a part of it")
 
-// ErrLate is the error of Run if too much time has passed since Command.Held: nothing was
-// run.
+// ErrLate is the error of Run if Command.Held is too long ago: nothing was run, because another
+// process may have the session by now.
 var ErrLate = errors.New("it was too late to start the command")

@@ -11,8 +11,8 @@ import (
 // this system.
 func Main([]string) (code int, asked bool) { return 0, false }
 
-// Open returns an error, because walls need the Linux kernel: an AbsentError for Auto,
-// else a SettingError.
+// Open returns an error, because sandboxes need the Linux kernel: an *AbsentError for Auto, else
+// a *SettingError.
 func Open(_ context.Context, cfg Config) (*Box, error) {
 	if cfg.Mode == Auto {
 		return nil, &AbsentError{[]Attempt{{Bubblewrap, errors.New("it needs Linux"), "run parley on Linux, or in a container"}}}

@@ -1,4 +1,5 @@
-// Package schedule is the tool with which an agent has something done later, once or repeatedly.
+// Package schedule is the tool with which an agent lets itself be reminded, once or repeatedly,
+// of something to do later.
 //
 // The tool knows no clock and no store. The Desk that New gets keeps the schedules, and sends
 // their text to the agent when they are due.
@@ -17,7 +18,7 @@ import (
 // maxText bounds the text of a schedule, in bytes.
 const maxText = 4000
 
-// A Request says at which times which text is to be sent to the agent.
+// A Request says which text is to be sent to the agent, and when.
 type Request struct {
 	When string
 	Text string
@@ -35,8 +36,8 @@ type Entry struct {
 	By   string `json:"by,omitempty"` // the person who made the schedule
 }
 
-// A Desk keeps the schedules: it is the part of the program that the tool asks. It returns a
-// *tools.Error where the model can do something about the failure.
+// A Desk keeps the schedules: it is the part of the program that the tool asks. Its error is a
+// *tools.Error if the model can do something about the failure.
 type Desk interface {
 	// Add keeps a schedule for the person and the conversation of a call. It may be called again
 	// for the same call.
@@ -85,7 +86,7 @@ func New(desk Desk) tools.Tool {
 	}))
 }
 
-// A family holds what the calls of the tool schedule work with.
+// A family is the tool schedule with the desk that it asks.
 type family struct{ desk Desk }
 
 func (t family) run(ctx context.Context, call tools.Call, a args) (any, error) {
@@ -127,7 +128,7 @@ func (t family) add(ctx context.Context, call tools.Call, a args) (any, error) {
 	return e, nil
 }
 
-// reconcile finds out whether an interrupted call took effect.
+// reconcile finds out whether a call that was cut off took effect.
 func (t family) reconcile(ctx context.Context, call tools.Call, a args) (any, bool, error) {
 	if a.Action == "cancel" {
 		there, err := t.desk.Known(ctx, call, strings.TrimSpace(a.ID))

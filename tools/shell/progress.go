@@ -11,9 +11,9 @@ const (
 	maxLine       = 200
 )
 
-// lastLines returns a function that takes what a command prints and reports its last whole line
-// to the people who watch, not more often than they can read. It returns nil if report is nil,
-// because nobody watches.
+// lastLines returns a function that takes what a command prints and reports, to the people who
+// watch the turn, its last whole line, but not more often than they can read. It returns nil if
+// report is nil, because nobody watches.
 func lastLines(report func(string), now func() time.Time) func(p []byte) {
 	if report == nil {
 		return nil
@@ -48,8 +48,8 @@ func cutLast(text string) (before, after string, found bool) {
 	return strings.TrimRight(text[:i], "\r\n"), text[i+1:], true
 }
 
-// printable returns a line as the people who watch see it: without control characters, and
-// shortened.
+// printable returns a line without control characters, and shortened, as it is shown to the
+// people who watch.
 func printable(line string) string {
 	line = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' || r == 0x7f {

@@ -14,7 +14,8 @@ import (
 // Config connects the tools to the sandbox and the sessions' directories.
 type Config struct {
 	Sandbox sandbox.Sandbox
-	// Place returns the folder and the sandbox settings with which a call's commands run.
+	// Place returns where the commands of a call run: the folder, and what they may read, write
+	// and reach.
 	Place func(ctx context.Context, call tools.Call) (sandbox.Place, error)
 	// Changed is called when a session's commands may have changed its files.
 	Changed func(call tools.Call)
@@ -22,7 +23,7 @@ type Config struct {
 	Background Background
 }
 
-// An Order is a command that is to go on running after the call that starts it.
+// An Order asks for a command that is to go on running after the call that starts it.
 type Order struct {
 	Args    []string
 	Line    string        // the command as people read it
@@ -80,8 +81,9 @@ type shellArgs struct {
 
 func (a shellArgs) effect() tools.Effect { return effectOf(a.Background) }
 
-// effectOf returns the effect of a command: Once. A command that is to run in the background is
-// Reconcilable, because the store says whether its job was started.
+// effectOf returns what a repetition of a command would do: a command is Once, never repeated,
+// because it may do anything. One that runs in the background is Reconcilable, because the store
+// says whether its job was started.
 func effectOf(background bool) tools.Effect {
 	if background {
 		return tools.Reconcilable
@@ -89,7 +91,8 @@ func effectOf(background bool) tools.Effect {
 	return tools.Once
 }
 
-// reconcile makes the function that finds out whether an interrupted call has started its job.
+// reconcile makes the function that finds out, for a call that was cut off, whether it has
+// started its job.
 func reconcile[Args any](s *shellTools) func(context.Context, tools.Call, Args) (any, bool, error) {
 	return func(ctx context.Context, call tools.Call, _ Args) (any, bool, error) {
 		if s.Background == nil {
@@ -99,7 +102,8 @@ func reconcile[Args any](s *shellTools) func(context.Context, tools.Call, Args) 
 	}
 }
 
-// errNoBackground returns the error for a job that cannot be run here.
+// errNoBackground returns the error for a call that wants to run a command in the background
+// where that is not possible.
 func errNoBackground() error {
 	return tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background here: run it without background")
 }
@@ -174,7 +178,8 @@ func (s *shellTools) spawn(ctx context.Context, call tools.Call, args spawnArgs)
 	return spawnResult{r.ExitCode, r.Stdout, r.Stderr, args.Command, args.Description, r.Refused}, nil
 }
 
-// acquireSlot counts one more program of a session; false if it has too many already.
+// acquireSlot counts one more program that spawn runs for a session. It returns false if there
+// are maxSpawned already.
 func (s *shellTools) acquireSlot(session string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,16 +8,16 @@ import (
 	"parley/tools/skills/folder"
 )
 
-// Bounds of what a prompt says of skills, in bytes.
+// Bounds of what a prompt says about skills, in bytes.
 const (
 	maxList        = 10_000
-	minDescription = 40 // bytes of a description where there are many skills
+	minDescription = 40 // to how many bytes of a description at least is cut if there are many skills
 	maxProblems    = 5
 	maxProblemText = 300
 )
 
-// OperatorPrompt returns what a prompt says of the operator's skills; "" if there are none. The same
-// skills give the same text.
+// OperatorPrompt returns what a prompt says of the operator's skills; "" if there are none. The
+// same skills always give the same text, so that providers can cache the prompt.
 func OperatorPrompt(all []Skill) string {
 	if len(all) == 0 {
 		return ""
@@ -25,9 +25,9 @@ func OperatorPrompt(all []Skill) string {
 	return "Skills are how the operator wants certain kinds of work to be done. Where one fits what you are asked, read it with the tool skill before you begin, and then work as it says, for whom you work and within what they want. There are:\n" + listLines(all)
 }
 
-// SessionPrompt returns what a prompt says of the skills in a session's workspace, and of those that
-// cannot be used; "" if there are none. Hidden is how many are not listed because it is not known
-// who wrote them.
+// SessionPrompt returns what a prompt says of the skills in a session's workspace, and of those
+// that cannot be used; "" if there are none. Hidden is how many are not listed because strangers
+// may have written them.
 func SessionPrompt(all []Skill, problems []folder.Problem, hidden int) string {
 	var b strings.Builder
 	if len(all) > 0 {

@@ -17,7 +17,7 @@ import (
 	"parley/tools/skills/folder"
 )
 
-// A Runner runs the programs of skills.
+// A Runner runs the programs of skills in a sandbox.
 type Runner struct {
 	Sandbox sandbox.Sandbox
 	// Place returns where a call's programs run; network says that the program wants the network.
@@ -26,7 +26,7 @@ type Runner struct {
 	Changed func(call tools.Call)
 }
 
-// maxName is the greatest length of a tool's name that providers accept.
+// maxName is how many characters of a tool's name models' providers accept.
 const maxName = 64
 
 // ToolName returns the name of the tool that a program of a skill becomes.
@@ -55,7 +55,7 @@ type program struct {
 	program folder.Program
 }
 
-// Spec implements tools.Tool with what the manifest says of the program.
+// Spec implements tools.Tool: it describes the program as its manifest does.
 func (p *program) Spec() tools.Spec {
 	return tools.Spec{
 		Name: ToolName(p.skill.Name, p.program.Name), Description: p.program.Description, Schema: p.program.Schema,
@@ -72,7 +72,8 @@ type programResult struct {
 	Refused    []string `json:"refused_hosts,omitempty"`
 }
 
-// inSkill runs a program of the skill's folder, wherever that folder lies inside the sandbox.
+// inSkill is the shell command that runs a program of the skill's folder; the variable SKILL_DIR
+// says where that folder is inside the sandbox.
 const inSkill = `exec "$SKILL_DIR/$0" "$@"`
 
 // Run implements tools.Tool: it runs the program in the sandbox. The result is untrusted, because
@@ -110,15 +111,16 @@ func (p *program) Run(ctx context.Context, call tools.Call) (tools.Result, error
 	return tools.Result{Content: content, Untrusted: true}, err
 }
 
-// Bounds of what becomes a flag, because the system takes no more in one argument. A longer value
-// is passed on standard input only.
+// How long one argument that is passed as a flag may be, and all together, because the system
+// takes no more. A longer argument is passed on standard input only.
 const (
 	maxFlag  = 64 << 10
 	maxFlags = 512 << 10
 )
 
-// flagsOf returns the arguments of these names as flags: --NAME=VALUE, for true --NAME alone, and
-// for false and null none. Values that are no text, number or boolean are written as JSON.
+// flagsOf returns the arguments with these names as flags: --NAME=VALUE, or just --NAME for true.
+// For false and null there is no flag. Values that are no text, number or boolean are written as
+// JSON.
 func flagsOf(raw json.RawMessage, names []string) (all []string) {
 	var args map[string]json.RawMessage
 	if json.Unmarshal(raw, &args) != nil {

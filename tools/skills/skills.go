@@ -29,7 +29,7 @@ import (
 // Tool is the name of the tool that returns the text of a skill.
 const Tool = "skill"
 
-// A Skill is a skill as an agent has it.
+// A Skill is a skill that an agent has.
 type Skill struct {
 	folder.Skill
 	// Session says that the skill lies in the session's workspace.
@@ -52,7 +52,7 @@ type skillArgs struct {
 	File string `json:"file,omitempty" jsonschema:"one of its files, as the skill names it; left out: what the skill says"`
 }
 
-// New makes the tool skill. Function of returns the skills that a call's agent has.
+// New makes the tool skill. The function of returns the skills that a call's agent has.
 func New(of func(ctx context.Context, call tools.Call) ([]Skill, error)) tools.Tool {
 	return tools.New(tools.Spec{
 		Name: Tool, Effect: tools.Pure, MaxTimeout: -1,
@@ -167,7 +167,8 @@ func (s Skill) fileNames(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// skip makes a walk leave out an entry, with everything below it if it is a folder.
+// skip is what a walk over files returns to leave an entry out, together with everything below it
+// if it is a folder.
 func skip(e fs.DirEntry) error {
 	if e.IsDir() {
 		return fs.SkipDir

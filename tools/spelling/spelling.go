@@ -3,8 +3,8 @@ package spelling
 
 import "strings"
 
-// longest bounds the words that are compared, in bytes: no name is longer, and the time grows
-// with the square of the length.
+// longest bounds the words that are compared, in bytes, because the time grows with the square of
+// the length; no name is longer.
 const longest = 100
 
 // Nearest returns the known word of which word is probably a misspelling; "" if none is near. It

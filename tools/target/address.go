@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// IsOwn reports whether the address belongs to this machine. A server there may be meant for the
-// machine alone, behind a firewall that lets the machine's own packets through.
+// IsOwn reports whether an address belongs to this machine. A server at it may be meant for this
+// machine only, because firewalls let a machine's own packets through.
 func IsOwn(addr netip.Addr) bool {
 	interfaces, err := net.InterfaceAddrs()
 	if err != nil {
@@ -22,8 +22,8 @@ func IsOwn(addr netip.Addr) bool {
 }
 
 // IsOurs reports whether an address leads to this machine, or to the metadata service that only
-// the machines of a cloud can ask. It also does so for an address that is translated into such a
-// one on its way.
+// the machines of a cloud can ask. An address that is translated into such a one on its way
+// counts, too.
 func IsOurs(addr netip.Addr) bool {
 	addr = addr.WithZone("").Unmap()
 	if inner, ok := embeddedIPv4(addr); ok && isOurs(inner) {

@@ -1,4 +1,5 @@
-// Package target reads the URLs and judges the addresses that tools connect to.
+// Package target reads the URLs to which tools connect, and judges which addresses are this
+// machine's own.
 //
 // A URL can be written in many ways. The code that decides about a call and the code that makes
 // it both read the URL here, so that both mean the same host.
@@ -70,8 +71,8 @@ func Check(u *url.URL) error {
 }
 
 // Host returns a host in the form in which names are looked up: in ASCII and lower case, without
-// a dot at its end. It refuses what only some programs read as an address (2130706433, 0x7f.1):
-// nobody who means a public host writes it so.
+// a dot at its end. It refuses what only some programs read as an IP address (2130706433,
+// 0x7f.1), because nobody who means a public host writes it so.
 func Host(host string) (string, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr.Zone() != "" {

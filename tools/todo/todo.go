@@ -20,7 +20,7 @@ import (
 	"parley/tools"
 )
 
-// File is the path of the list in the workspace.
+// File is the path of the file in the workspace that holds the list.
 const File = ".agent/todo.json"
 
 // Bounds of a list.
@@ -135,7 +135,7 @@ func (k todoTools) write(ctx context.Context, call tools.Call, args list) (any, 
 }
 
 const (
-	maxShownItems = 12 // at most
+	maxShownItems = 12 // how many items people are shown
 	maxShownText  = 80 // characters of each
 )
 

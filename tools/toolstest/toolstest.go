@@ -24,7 +24,7 @@ type Caller struct {
 	Call tools.Call
 }
 
-// New makes a Caller of tools, on behalf of an ordinary session.
+// New makes a Caller of these tools, with a template of calls that an ordinary session makes.
 func New(ts ...tools.Tool) *Caller {
 	return &Caller{Set: tools.NewSet(ts...), Call: tools.Call{
 		ID: "call-1", Key: "turn-1/call-1", Attempt: 1, Turn: "turn-1",
@@ -32,7 +32,7 @@ func New(ts ...tools.Tool) *Caller {
 	}}
 }
 
-// Args writes a JSON object of arguments from names and values that alternate.
+// Args writes a JSON object of arguments; pairs are names and values in turn.
 func Args(pairs ...any) string {
 	args := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -109,7 +109,7 @@ func (c *Caller) WantError(t testing.TB, name, args string, code tools.Code, wor
 	}
 }
 
-// Effect returns the effect of a call with those arguments.
+// Effect returns what a repetition of a call with these arguments would do.
 func (c *Caller) Effect(t testing.TB, name, args string) tools.Effect {
 	t.Helper()
 	tool, call, err := c.prepare(name, args)
@@ -119,7 +119,8 @@ func (c *Caller) Effect(t testing.TB, name, args string) tools.Effect {
 	return tools.EffectOf(tool, call)
 }
 
-// Reconcile asks the tool whether a call has already taken effect.
+// Reconcile asks the tool whether a call that was cut off has taken effect; false if not. It
+// returns the call's result.
 func (c *Caller) Reconcile(t testing.TB, name, args string) (string, bool, error) {
 	t.Helper()
 	tool, call, err := c.prepare(name, args)

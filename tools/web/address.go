@@ -31,8 +31,8 @@ func Refuse(addr netip.Addr) string {
 	return ""
 }
 
-// nameBlock returns the reason for refusing those IPv6 addresses that people know by a name, and
-// otherwise the given one.
+// nameBlock returns, for an IPv6 address of a kind that people know by a name, the reason for
+// refusing it; for any other address it returns otherwise.
 func nameBlock(addr netip.Addr, otherwise string) string {
 	switch {
 	case addr.IsLoopback():
@@ -80,8 +80,9 @@ func refusedBlocks() []refusedBlock {
 	}
 }
 
-// checkBeforeConnect turns a check of addresses into the function that a dialer calls right
-// before each connection, after the name was looked up, with the address that the kernel gets.
+// checkBeforeConnect returns the function that a dialer calls right before each connection, after
+// the name was looked up, with the very address that it connects to. The function fails if refuse
+// gives a reason.
 func checkBeforeConnect(refuse func(netip.Addr) string) func(network, address string, _ syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)

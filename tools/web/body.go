@@ -33,7 +33,7 @@ type answer struct {
 	declared  string // the content type with its parameters
 	kind      kind
 	content   []byte
-	first     []byte // everything that was read, also beyond maxBody
+	first     []byte // all bytes that were read so far, also those beyond maxBody
 	cut       bool   // the server would have sent more
 }
 
@@ -101,7 +101,8 @@ func trimCut(content []byte) []byte {
 	return content
 }
 
-// bounded returns a text of at most maxBody bytes, with a note at its end if it is not the whole.
+// bounded returns a text cut to maxBody bytes, with a note at its end if that is not all that the
+// server has sent.
 func (a answer) bounded(text string) string {
 	const suffix = "\n[cut: this is not all, what is beyond the first 1048576 bytes was not read]"
 	if !a.cut && len(text) <= maxBody {
@@ -113,7 +114,7 @@ func (a answer) bounded(text string) string {
 	return text + suffix
 }
 
-// aboutBinary returns a description that stands in the place of a body that is no text.
+// aboutBinary returns what the model is told in the place of a body that is no text.
 func (a answer) aboutBinary() string {
 	if len(a.content) == 0 {
 		return ""

@@ -24,8 +24,8 @@ func newDialer(refuse func(netip.Addr) string) *net.Dialer {
 	return &net.Dialer{Timeout: 10 * time.Second, Control: checkBeforeConnect(refuse)}
 }
 
-// newTransport makes the HTTP transport to the public web. It does not use the environment's
-// proxy, which would connect for us to where we may not.
+// newTransport makes the HTTP transport to the public web. It uses no proxy of the environment,
+// because a proxy would also connect to addresses that are refused here.
 func newTransport(dialer *net.Dialer) *http.Transport {
 	return &http.Transport{
 		Proxy:                  nil,
@@ -40,9 +40,9 @@ func newTransport(dialer *net.Dialer) *http.Transport {
 	}
 }
 
-// client returns the HTTP client of one call. It follows the redirects of GET and HEAD and checks
-// each of them. Any other method gets the redirect as its answer, so that nothing is sent to a
-// place that nobody asked for.
+// client returns the HTTP client of one call. It follows the redirects of GET and HEAD requests,
+// and checks each of them. For other methods the model gets the redirect as the answer, so that
+// no data is sent to a place that the model did not name.
 func (f *fetcher) client(call tools.Call, settings Settings, own http.Header) *http.Client {
 	return &http.Client{Transport: f.transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		if method := via[0].Method; method != http.MethodGet && method != http.MethodHead {
@@ -75,8 +75,8 @@ func (f *fetcher) checkRedirect(call tools.Call, settings Settings, to *url.URL)
 	return f.redirect(call, to.String())
 }
 
-// redirectError says that a refusal concerns a redirect, which is no mistake in the model's
-// arguments.
+// redirectError returns the error for a redirect that was refused. It says so, because the
+// redirect is not the fault of the model's arguments.
 func redirectError(to *url.URL, err error) error {
 	known, ok := errors.AsType[*tools.Error](err)
 	if !ok {
@@ -110,7 +110,7 @@ func unreachable(ctx context.Context, host string, err error) error {
 	return tools.Errorf(tools.ExecutionFailed, "%s gave no answer: %s", host, clip(innermost(err).Error(), 200))
 }
 
-// innermost returns the innermost error of a chain of errors.
+// innermost returns the error that all others in a chain of errors wrap.
 func innermost(err error) error {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner

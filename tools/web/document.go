@@ -13,7 +13,8 @@ import (
 )
 
 // documentKind returns what kind of document an answer is; None if it is none. The first bytes
-// tell it; for an archive, which could be anything, its type or its name must tell it as well.
+// show it; but as an archive could hold anything, its media type or its name must also say that
+// it is an office file.
 func documentKind(a answer) pages.Kind {
 	if a.kind != isBinary {
 		return pages.None
@@ -34,8 +35,8 @@ func documentKind(a answer) pages.Kind {
 	return pages.None
 }
 
-// document puts the text of a document into a result. It reads first the part of the body that
-// was read already, and then the rest.
+// document reads a document and puts its text into the result out. It reads first what was read
+// of the body already, and then the rest.
 func (f *fetcher) document(ctx context.Context, kind pages.Kind, a answer, body io.Reader, choice string, out *fetchResult) error {
 	whole := &counter{from: io.MultiReader(bytes.NewReader(a.first), body)}
 	shown, err := f.documents.Read(ctx, pages.Request{

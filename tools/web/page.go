@@ -23,8 +23,8 @@ const (
 	maxNested   = 100
 	// maxSpan bounds how many columns or rows a cell of a table may span.
 	maxSpan = 8
-	// minArticle is the percentage of a page's text that its article must have to be shown
-	// instead of the page.
+	// minArticle is the percentage of a page's text that its article must have at least, for only
+	// the article to be shown.
 	minArticle = 30
 )
 
@@ -73,7 +73,8 @@ type readFunc func(p []byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
-// article returns the part of a page that is worth reading, or else all of it.
+// article returns the part of a page that holds its article, if it has one, or else the whole
+// page.
 func article(doc *html.Node, from *url.URL) *html.Node {
 	parser := readability.NewParser()
 	parser.DisableJSONLD = true
@@ -115,8 +116,8 @@ func render(n *html.Node) string {
 	return strings.TrimSpace(string(text))
 }
 
-// A cleaner removes from a page what nobody would see and what would cost too much, and rewrites
-// links so that they can be followed.
+// A cleaner removes from a page what people would not see and what would cost too much to
+// convert, and rewrites links so that they can be followed.
 type cleaner struct {
 	base  *url.URL
 	sheet styleSheet
@@ -185,7 +186,8 @@ func (c *cleaner) cleanChildren(ctx context.Context, n *html.Node, depth int) {
 	}
 }
 
-// unwrap replaces an element by its children, and returns the node that comes next.
+// unwrap removes an element but keeps its children in its place. It returns the node that comes
+// next.
 func unwrap(n *html.Node) *html.Node {
 	next := n.NextSibling
 	if n.FirstChild != nil {
@@ -199,7 +201,7 @@ func unwrap(n *html.Node) *html.Node {
 	return next
 }
 
-// drops reports whether an element is left out with everything in it.
+// drops reports whether an element is left out of the page, with everything in it.
 func (c *cleaner) drops(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Iframe, atom.Object, atom.Embed, atom.Svg, atom.Math,
@@ -214,9 +216,9 @@ func (c *cleaner) drops(n *html.Node) bool {
 	return c.sheet.left < 0 || isHidden(n, style)
 }
 
-// replacePicture puts a picture's description in its place. The address is left out: a client
-// that shows the answer would fetch it, and so tell the picture's server what stands in the
-// address.
+// replacePicture puts a picture's description in its place. The address is left out: a chat
+// program that shows the agent's answer would fetch the picture, and so tell its server whatever
+// stands in the address.
 func (c *cleaner) replacePicture(n *html.Node) {
 	if alt := strings.Join(strings.Fields(attribute(n, "alt")), " "); alt != "" {
 		n.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: " [image: " + clip(alt, 200) + "] "}, n)
@@ -224,7 +226,7 @@ func (c *cleaner) replacePicture(n *html.Node) {
 	n.Parent.RemoveChild(n)
 }
 
-// keepAttributes removes those attributes of an element that Markdown does not need.
+// keepAttributes removes the attributes of an element but for those that Markdown needs.
 func (c *cleaner) keepAttributes(n *html.Node) {
 	kept := n.Attr[:0]
 	for _, a := range n.Attr {

@@ -100,7 +100,7 @@ func (a fetchArgs) headers() (http.Header, error) {
 	return own, nil
 }
 
-// contentType returns the content type of a body for which the model names none.
+// contentType returns the content type for the body of a request if the model gives none.
 func contentType(body string) string {
 	if json.Valid([]byte(body)) {
 		return "application/json"

@@ -36,7 +36,7 @@ type hit struct {
 	Snippet string `json:"snippet"`
 }
 
-// search is the tool web_search.
+// A search is the tool web_search.
 type search struct {
 	settings func() Settings
 	client   *http.Client
@@ -52,8 +52,8 @@ type searchResult struct {
 	Results []hit  `json:"results"`
 }
 
-// unconfigured is the result if the operator has configured no service: nothing has failed, and
-// trying again would not help.
+// An unconfigured is the result of web_search if the operator has configured no service: nothing
+// has failed, and trying again would not help.
 type unconfigured struct {
 	Error   string `json:"error"`
 	Message string `json:"message"`
@@ -103,8 +103,8 @@ func (s *search) service() searcher {
 	return nil
 }
 
-// presentHits returns hits in the form in which a model reads them: plain text, and URLs of the
-// web.
+// presentHits returns hits as the model reads them: plain text, and only those whose URL is one
+// of the web; at most most.
 func presentHits(hits []hit, most int) []hit {
 	shown := []hit{}
 	for _, h := range hits {
@@ -140,7 +140,8 @@ type endpoint struct {
 // refuseRedirect follows no redirect, because the request holds a key.
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// query sends a request and decodes the answer into into. No error quotes what the service says.
+// query sends a request to a search service, and decodes the JSON answer into the value into. No
+// error quotes what the service says.
 func (e endpoint) query(ctx context.Context, method, path string, header http.Header, body, into any) error {
 	var sent io.Reader
 	if body != nil {

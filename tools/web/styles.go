@@ -14,8 +14,9 @@ import (
 const (
 	// maxRules bounds how many rules of a page's own style sheets are kept.
 	maxRules = 5000
-	// maxStyling bounds the work for a page's styles: the selectors that are read, and the rules
-	// that are compared with its elements, each with its properties.
+	// maxStyling bounds the work for a page's styles, in steps: each selector that is read, and
+	// each rule that is compared with an element, takes one step and one more for each of its
+	// properties.
 	maxStyling = 5_000_000
 )
 
@@ -35,7 +36,7 @@ type styleRule struct {
 type styleSheet struct {
 	rules map[string][]*styleRule // by id ("#x"), or else by a class (".x"), or else by the tag
 	known map[string]*styleRule   // by the whole selector
-	left  int                     // how much work is left; below 0 nobody knows what is hidden
+	left  int                     // how much work is left; if it is used up, it is not known which elements are hidden
 }
 
 func newStyleSheet() styleSheet {
@@ -69,7 +70,8 @@ func (s *styleSheet) read(ctx context.Context, css string, selector *regexp.Rege
 	}
 }
 
-// closingBrace returns the index at which the block ends whose opening brace stands before css.
+// closingBrace returns the index of the brace that closes a block; css begins behind the opening
+// one.
 func closingBrace(css string) int {
 	depth := 1
 	for i := range len(css) {
@@ -145,8 +147,8 @@ func mayHide(property string) bool {
 	return false
 }
 
-// lookOf returns the look of an element: that of its rules by their weight, and then its own
-// style. It returns nil once the work for styles is used up.
+// lookOf returns what CSS says about an element: its rules, of which those with more weight win,
+// and its own style attribute. It returns nil once the work for styles is used up.
 func (s *styleSheet) lookOf(n *html.Node) look {
 	id, own := "", ""
 	keys := map[string]bool{"": true, n.Data: true}

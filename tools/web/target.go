@@ -18,7 +18,7 @@ func parseTarget(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// checkTarget returns what is wrong with a URL that a redirect gave.
+// checkTarget returns what is wrong with a URL to which a redirect leads; nil if nothing is.
 func checkTarget(u *url.URL) error {
 	if err := target.Check(u); err != nil {
 		return tools.Errorf(tools.InvalidArgs, "%s", err)
@@ -26,7 +26,8 @@ func checkTarget(u *url.URL) error {
 	return nil
 }
 
-// checkPermitted returns an error if the operator's lists do not permit a host.
+// checkPermitted returns an error if the operator's lists of allowed and denied hosts do not
+// permit a host.
 func (s Settings) checkPermitted(host string) error {
 	switch {
 	case slices.ContainsFunc(s.Deny, func(entry string) bool { return matches(entry, host) }):

@@ -11,8 +11,8 @@ import (
 // lower-case name, and no others.
 type look map[string]string
 
-// isHidden reports whether an element with these attributes and this look shows nothing to people:
-// text in such an element is written for machines.
+// isHidden reports whether an element is invisible for people, so that its text may be written
+// for machines only. Style is what CSS says about it.
 func isHidden(n *html.Node, style look) bool {
 	for _, a := range n.Attr {
 		switch a.Key {
@@ -35,7 +35,7 @@ func (l look) isNotDrawn() bool {
 		set && opacity < 0.05
 }
 
-// isTiny reports whether the element is drawn too small to be read.
+// isTiny reports whether the element is drawn too small for people to read.
 func (l look) isTiny() bool {
 	if size, set := l.size("font-size"); set && size < 2 {
 		return true
@@ -54,7 +54,7 @@ func (l look) isTiny() bool {
 		strings.HasPrefix(l["transform"], "scale(0)")
 }
 
-// isOffScreen reports whether the element is drawn where nobody looks.
+// isOffScreen reports whether the element is drawn outside of what people see of the page.
 func (l look) isOffScreen() bool {
 	far := func(name string) bool {
 		size, set := l.size(name)

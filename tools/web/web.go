@@ -38,8 +38,8 @@ type Config struct {
 
 // Settings holds the operator's settings.
 type Settings struct {
-	// Allow, if it is not empty, lists the hosts that may be fetched from, and Deny those that
-	// may not; Deny wins. For the format of an entry see matches.
+	// Allow, if it is not empty, lists the hosts from which pages may be fetched, and Deny those
+	// from which they may not; Deny wins. For the format of an entry see matches.
 	Allow, Deny []string
 	Search      Search
 }
@@ -77,7 +77,8 @@ func New(c Config) []tools.Tool {
 	}
 }
 
-// aboutDocuments tells the model how documents are read.
+// aboutDocuments returns what the description of web_fetch says about documents such as PDF; ""
+// if they cannot be read.
 func aboutDocuments(r pages.Reader) string {
 	if r == nil {
 		return ""

@@ -1,10 +1,10 @@
-// Package cgroup bounds what a command and all that it starts take together, with the
-// kernel's control groups.
+// Package cgroup bounds the memory and processes that a command and all that it starts take
+// together, with the kernel's control groups.
 //
-// A group is made below the one that this process is in, or where the system has
-// delegated groups to this process, and nowhere else: of version 1, of version 2, or of
-// both where a system mixes them. The process that has made a group holds a lock on it
-// as long as the process lives. A group that nobody locks is left over, and is removed.
+// A group is made below the one that this process is in, or where the system has delegated groups
+// to this process, and nowhere else: of version 1, of version 2, or of both where a system mixes
+// them. The process that has made a group holds a lock on it as long as the process lives. A
+// group that nobody has locked was left by a process that died, and is removed.
 package cgroup
 
 // A Place is where groups can be made: a folder for each controller, which is the same

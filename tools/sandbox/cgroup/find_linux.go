@@ -21,9 +21,8 @@ const (
 // below it: in version 2 a group either has processes or divides its resources, not both.
 const ownLeaf = "parley-server"
 
-// Find looks for where groups can be made, makes one there to see that it works, and
-// removes what killed processes have left there. If groups can be made nowhere, the error
-// says why.
+// Find finds out where control groups can be made, by making one there, and removes groups that
+// were left by processes that died. If groups can be made nowhere, the error says why.
 func Find() (Place, error) {
 	own, err := ownGroups()
 	if err != nil {
@@ -61,7 +60,7 @@ func Find() (Place, error) {
 	return p, nil
 }
 
-// tryMake makes a group, and removes it.
+// tryMake makes a group to see whether that works, and removes it.
 func tryMake(in folder) error {
 	g, err := Place{Pids: in}.Make(Limits{})
 	if err != nil {
@@ -135,8 +134,8 @@ func (m mount) folderOf(group string) (string, bool) {
 	return filepath.Join(m.at, below), true
 }
 
-// enableControllers finds the group of version 2 below which groups can be made, enables
-// its controllers for the groups below, and puts the group into at for each of them.
+// enableControllers finds the group of version 2 below which groups can be made, enables its
+// controllers for those groups, and enters it into at for each controller.
 func (m mount) enableControllers(group string, at map[string]folder) error {
 	own, ok := m.folderOf(group)
 	if !ok {
@@ -172,8 +171,8 @@ func (m mount) enableControllers(group string, at map[string]folder) error {
 	return failed
 }
 
-// readControllers returns the controllers that a file of a group names, of the two that
-// are used here.
+// readControllers returns which of the two controllers that are used here, pids and memory, a
+// file of a group names.
 func readControllers(dir, file string) (controllers []string) {
 	raw, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {

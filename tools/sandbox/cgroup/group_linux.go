@@ -20,11 +20,10 @@ import (
 // groupPrefix begins the names of groups.
 const groupPrefix = "parley-command-"
 
-// removeTime is how long it may take until the processes that have ended have left a
-// group.
+// removeTime is how long it may take until processes that were killed have left a group.
 const removeTime = time.Second
 
-// A Group is the control group of one command.
+// A Group is the control group in which one command runs.
 type Group struct {
 	in    Place
 	parts []part // one for each hierarchy
@@ -77,8 +76,8 @@ func (p Place) folders() (all []folder) {
 	return all
 }
 
-// make makes a part, and locks it. It tries again if another process has removed the part
-// before it was locked, as one that is left over.
+// make makes a part of a group, and locks it. If another process took the part for a left one and
+// has removed it before it was locked, make tries again.
 func (f folder) make() (part, error) {
 	for {
 		dir, err := os.MkdirTemp(f.Path, groupPrefix)
@@ -126,12 +125,11 @@ func (p part) limitMemory(most string) error {
 	return err
 }
 
-// Start starts a program inside: no process of it is ever outside.
+// Start starts a program in the group; no process of it is outside of the group at any time.
 //
-// In version 2 the kernel creates the process in the group. In version 1 a process is
-// created in the group of the thread that starts it, so that thread joins the group and
-// comes back: moving the program once it runs would wait for the whole machine, for ten
-// milliseconds and more.
+// In version 2 the kernel creates the process in the group. In version 1 a process is created in
+// the group of the thread that starts it, so that thread joins the group and comes back: moving
+// the program once it runs would wait for the whole machine, for ten milliseconds and more.
 func (g *Group) Start(cmd *exec.Cmd) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -151,9 +149,9 @@ func (g *Group) Start(cmd *exec.Cmd) (err error) {
 	return cmd.Start()
 }
 
-// Refused reports whether the group was refused processes or threads, and whether the
-// kernel has ended a process of it for its memory. It also counts what Kill's own limit
-// refused.
+// Refused reports whether the group has refused the command processes or threads, and whether the
+// kernel has ended a process of it because of its memory. What Kill's own limit refused counts,
+// too.
 func (g *Group) Refused() (tasks, memory bool) {
 	for _, p := range g.parts {
 		tasks = tasks || p.hasEvent("pids.events", "max")
@@ -231,8 +229,8 @@ func (p part) remove() error {
 	}
 }
 
-// Sweep kills and removes the groups that no process looks after, because their processes
-// were killed.
+// Sweep kills and removes the groups of commands whose supervisor was killed: no process has them
+// locked.
 func (p Place) Sweep() {
 	for _, in := range p.folders() {
 		in.sweepBelow()

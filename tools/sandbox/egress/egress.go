@@ -23,9 +23,9 @@ import (
 	"parley/tools/target"
 )
 
-// Check returns what is wrong with an entry of the list; nil if nothing. An entry is
-// HOST, or *.DOMAIN for everything below a domain, for the ports 80 and 443; or either of
-// them with :PORT.
+// Check returns what is wrong with an entry of the list of allowed hosts; nil if nothing. An
+// entry is HOST, or *.DOMAIN for everything below a domain, for the ports 80 and 443; or either
+// of them with :PORT.
 func Check(entry string) error {
 	host, port := splitHostPort(entry)
 	if strings.Contains(entry, "/") {
@@ -63,7 +63,7 @@ func splitHostPort(entry string) (host, port string) {
 	return strings.TrimSuffix(strings.Trim(entry, "[]"), "."), ""
 }
 
-// A Proxy serves one command.
+// A Proxy connects one command with the hosts that it may reach.
 type Proxy struct {
 	allowed   []string
 	server    *http.Server
@@ -106,7 +106,7 @@ func (p *Proxy) Close() error {
 	return p.server.Close()
 }
 
-// Refused returns the hosts that were asked for and are not allowed.
+// Refused returns the hosts that the command has asked for and may not reach.
 func (p *Proxy) Refused() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,9 +161,9 @@ func (p *Proxy) refuse(w http.ResponseWriter, host string) {
 	http.Error(w, fmt.Sprintf("parley: the host %s may not be reached: the operator allows hosts in [sandbox] network", host), http.StatusForbidden)
 }
 
-// dialAllowed connects to a host that is allowed. It refuses a name that leads to this
-// machine, or to addresses that only machines of a cloud can reach: whoever answers for a
-// name need not be who allowed it.
+// dialAllowed connects to a host that is allowed. It refuses a name that leads to this machine,
+// or to addresses that only machines of a cloud can reach, because the owner of an allowed name
+// could let it lead anywhere.
 func (p *Proxy) dialAllowed(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _ := splitHostPort(address)
 	d := *p.dial
@@ -218,7 +218,8 @@ func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, address strin
 	back.Wait()
 }
 
-// halfClose tells the other end of a connection that no more is sent.
+// halfClose tells the other end of a connection that nothing more is sent, and leaves the other
+// direction open.
 func halfClose(c net.Conn) {
 	if c, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = c.CloseWrite() // it may be closed already

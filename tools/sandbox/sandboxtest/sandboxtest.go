@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// program is the environment variable that names the tests' program without the race
-// detector.
+// program is the environment variable with the path of the program that Run has built without the
+// race detector.
 const program = "PARLEY_TEST_UNRACED"
 
 // Supervisor returns the program that supervises the commands of the tests that Run runs:

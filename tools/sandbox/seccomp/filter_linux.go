@@ -9,15 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The offsets in struct seccomp_data, which a filter reads.
+// The offsets of the fields in struct seccomp_data, by which the kernel describes a system call
+// to a filter.
 const (
 	atNumber = 0
 	atArch   = 4
 	atArgs   = 16
 )
 
-// A filter's answers to a call: run it, ask whoever holds the listener, or fail with an
-// error number.
+// A filter's answers to a system call: let it run, ask the process that holds the filter's
+// listener, or make it fail with an error number.
 const (
 	allow  = 0x7fff0000
 	notify = 0x7fc00000
@@ -27,7 +28,8 @@ const (
 // errnoAnswer returns the answer that makes a call fail with an error number.
 func errnoAnswer(e unix.Errno) uint32 { return refuse | uint32(e) }
 
-// A rule answers a call; if test is set, only calls that it matches.
+// A rule says how system calls with this number are answered; if test is set, only those that the
+// test matches.
 type rule struct {
 	call   uint32
 	answer uint32
@@ -50,10 +52,10 @@ func jump(how uint16, k uint32, yes, no int) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | how | unix.BPF_K, Jt: uint8(yes), Jf: uint8(no), K: k}
 }
 
-// answer returns the instruction that ends the filter with an answer.
+// answer returns the instruction that ends the filter with this answer.
 func answer(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k} }
 
-// lowHalf and highHalf return the offsets of the two halves of an argument.
+// lowHalf and highHalf return the offsets of the two halves of argument n in struct seccomp_data.
 func lowHalf(n uint32) uint32  { return atArgs + 8*n }
 func highHalf(n uint32) uint32 { return atArgs + 8*n + 4 }
 
@@ -106,7 +108,7 @@ func Program(f Filter) []unix.SockFilter {
 	return append(program, answer(allow))
 }
 
-// answerAll returns a rule with this answer for each call.
+// answerAll returns, for each of the calls, a rule with this answer.
 func answerAll(answer uint32, calls ...uint32) (rules []rule) {
 	for _, call := range calls {
 		rules = append(rules, rule{call: call, answer: answer})
@@ -114,8 +116,9 @@ func answerAll(answer uint32, calls ...uint32) (rules []rule) {
 	return rules
 }
 
-// hardenedRules refuse calls that no command needs and through which kernels were
-// attacked, memory that no limit counts, and networks that do not belong to a namespace.
+// hardenedRules refuse system calls that no command needs and through which kernels were
+// attacked, that take memory which no limit counts, or that reach networks which belong to no
+// namespace.
 func hardenedRules() []rule {
 	missing := errnoAnswer(unix.ENOSYS)
 	rules := answerAll(missing,
@@ -128,8 +131,8 @@ func hardenedRules() []rule {
 		isNoneOf(0, 0, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)})
 }
 
-// closedRules refuse what leads to other processes of the same user and to any network.
-// They do not judge the paths that calls name, which a filter cannot read.
+// closedRules refuse system calls that lead to other processes of the same user or to any
+// network. They do not look at the paths that calls name, because a filter cannot read them.
 func closedRules() []rule {
 	const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP

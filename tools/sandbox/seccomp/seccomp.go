@@ -1,7 +1,7 @@
-// Package seccomp makes the filters that keep a sandboxed command from system calls.
+// Package seccomp makes the filters that refuse certain system calls to a sandboxed command.
 //
-// The filters close what the other walls leave open: calls that reach other processes of
-// the same user, memory that no limit counts, and networks that belong to no namespace.
+// The filters close what the other walls leave open: calls that reach other processes of the same
+// user, memory that no limit counts, and networks that belong to no namespace.
 package seccomp
 
 import "errors"
@@ -15,8 +15,8 @@ type Filter int
 const (
 	// Hardened is for a command in namespaces of its own.
 	Hardened Filter = iota
-	// Closed is for a command that shares its namespaces with others: it makes no
-	// socket, and reaches no process, keyring or memory of others. What it does to
-	// a file's mode and times by a path is left to whoever holds the listener.
+	// Closed is for a command that shares its namespaces with others: it makes no socket, and
+	// reaches no process, keyring or memory of others. Whether it may change a file's mode or
+	// times by its path is decided by the process that holds the filter's listener.
 	Closed
 )

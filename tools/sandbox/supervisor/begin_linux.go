@@ -19,10 +19,9 @@ func init() {
 	}
 }
 
-// Main carries out the commands under which this program runs itself. asked reports
-// whether args, which has the form of os.Args, is such a command, and code is the exit
-// code then. If proxy is nil, Main leaves a command that needs a proxy to a later call
-// that has one.
+// Main does the work for which the sandbox starts this program once more: asked reports whether
+// args, which has the form of os.Args, is such a command, and code is the exit code then. If
+// proxy is nil, Main leaves a command that needs a proxy to a later call that has one.
 func Main(args []string, proxy func(hosts []string) Proxy) (code int, asked bool) {
 	if len(args) < 2 {
 		return 0, false

@@ -18,7 +18,8 @@ import (
 	"parley/tools/sandbox/seccomp"
 )
 
-// programInside is the path of this program inside, for commands that need its proxy.
+// programInside is the path of this program inside the sandbox, for commands that need its proxy
+// to reach the network.
 const programInside = "/run/parley"
 
 // tasksEach is how many threads are allowed for each allowed process: the kernel's limit
@@ -90,7 +91,8 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	return c, errors.Join(err, release.Close())
 }
 
-// command returns the command line that bubblewrap runs inside.
+// command returns the command line that bubblewrap runs inside the sandbox. It adds to args what
+// bubblewrap must do for that.
 func (s *supervisor) command(pipes *pipes, args *[]string) ([]string, error) {
 	switch {
 	case s.Own:
@@ -105,15 +107,15 @@ func (s *supervisor) command(pipes *pipes, args *[]string) ([]string, error) {
 // pipes are the files that a child gets beside standard input, output and error.
 type pipes struct{ childFiles []*os.File }
 
-// addFile adds a file, and returns the number by which the child knows it.
+// addFile adds a file, and returns the file descriptor, as text, under which the child has it.
 func (p *pipes) addFile(f *os.File) string {
 	p.childFiles = append(p.childFiles, f)
 	return strconv.Itoa(2 + len(p.childFiles))
 }
 
-// addText adds a file that holds a text of any length. The file is memory and no pipe: a
-// pipe holds some 64 KB and then waits for its reader, but the child that reads it is
-// started only after everything was written.
+// addText adds a file that holds a text of any length, and returns its descriptor as addFile
+// does. The file is in memory and not a pipe: a pipe holds some 64 KB and then waits for its
+// reader, but the child that reads it is started only after everything was written.
 func (p *pipes) addText(content []byte) (string, error) {
 	fd, err := unix.MemfdCreate("request", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -165,8 +167,8 @@ func (p *pipes) closeAll() (err error) {
 	return err
 }
 
-// readExitCode returns the exit code that bubblewrap has reported. If it has reported
-// none, it has not run the command, and that is an error.
+// readExitCode returns the command's exit code, which bubblewrap reports in JSON. If bubblewrap
+// has reported none, it has not run the command, and readExitCode returns an error.
 func readExitCode(words *json.Decoder, status io.Closer, end error) (int, error) {
 	defer func() { _ = status.Close() }() // it was read
 	for {
@@ -186,8 +188,9 @@ func readExitCode(words *json.Decoder, status io.Closer, end error) (int, error)
 	return -1, errSetup
 }
 
-// limitTasks bounds how many processes and threads there may be in the namespace of a
-// process, in addition to as many others. The limit does not hold for root.
+// limitTasks bounds how many processes and threads there may be in the namespace of the process
+// pid: as many as the command may have, and the others that are there besides. The limit does not
+// hold for root.
 func (s *supervisor) limitTasks(pid int, others uint64) error {
 	if s.Processes == 0 {
 		return nil
@@ -230,7 +233,8 @@ func (s *supervisor) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(s.UID), Gid: uint32(s.GID)}
 }
 
-// bubblewrapArgs returns the arguments of bubblewrap that say what there is inside.
+// bubblewrapArgs returns the arguments of bubblewrap that say what the command sees inside the
+// sandbox.
 func (s *supervisor) bubblewrapArgs(pipes *pipes) ([]string, error) {
 	uid, gid := os.Getuid(), os.Getgid()
 	if s.UID >= 0 {
@@ -283,9 +287,8 @@ func (s *supervisor) bubblewrapArgs(pipes *pipes) ([]string, error) {
 	return args, nil
 }
 
-// placeArgs returns the arguments that show what is there for this command alone: the
-// folders that it reads, and its workspace. dir is the folder in which the command
-// starts.
+// placeArgs returns the arguments of bubblewrap that show a command its own folders: those that
+// it reads, and its workspace. Dir is the folder in which the command starts.
 func (s *supervisor) placeArgs() (args []string, dir string) {
 	for _, shown := range s.Shows {
 		args = append(args, "--ro-bind", shown.Path, shown.As)
@@ -311,8 +314,8 @@ func (s *supervisor) placeArgs() (args []string, dir string) {
 	return args, dir
 }
 
-// systemArgs returns the arguments that show this machine's programs and what they need,
-// read-only.
+// systemArgs returns the arguments of bubblewrap that show the command this machine's programs
+// and what they need, read-only; net says that this includes what the network needs.
 func systemArgs(net bool) (args []string) {
 	args = []string{"--ro-bind", "/usr", "/usr"}
 	for _, name := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
@@ -370,8 +373,8 @@ func (s *supervisor) behindProxy(c *child, pipes *pipes, args *[]string) ([]stri
 	return s.enterArgs(pipes, args, enterRequest{Listen: number})
 }
 
-// enterArgs returns the command line that bubblewrap runs if this program does something
-// inside before it becomes the command.
+// enterArgs returns the command line for bubblewrap with which this program is started inside
+// first; it does there what e says, and then becomes the command.
 func (s *supervisor) enterArgs(pipes *pipes, args *[]string, e enterRequest) ([]string, error) {
 	if err := pipes.mountProgram(args); err != nil {
 		return nil, err

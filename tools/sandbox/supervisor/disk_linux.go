@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// usage is how much a folder holds.
+// A usage is how much a folder holds.
 type usage struct {
 	bytes int64
 	items int
@@ -25,14 +25,15 @@ const (
 	maxItems = 1_000_000
 )
 
-// The errors of a folder that cannot be measured.
+// Why a folder cannot be measured.
 var (
 	errTooDeep = errors.New("it holds folders within folders without end")
 	errTooMany = errors.New("it holds more files than can be counted")
 )
 
-// measure adds up what a folder holds. It follows no link, even if the folder changes
-// meanwhile. A folder in it that cannot be read is an error: it could hold anything.
+// measure returns how much a folder holds, with everything below it. It follows no link, even if
+// the folder changes meanwhile. If it cannot read a folder in it, it returns an error, because
+// that folder could hold anything.
 func measure(folder string) (usage, error) {
 	var u usage
 	fd, err := unix.Open(folder, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -94,8 +95,8 @@ func (u *usage) addItem(above int, name string, depth int) error {
 // closeFD closes a file that was only read; its error does not matter.
 func closeFD(fd int) { _ = unix.Close(fd) }
 
-// openFolder opens a folder to be counted. If its owner may not read it, openFolder
-// allows that first: the folder is the command's own, and could hold anything.
+// openFolder opens a folder to be counted. If its owner has no right to read it, openFolder
+// grants that first: the folder is the command's own, and could otherwise hide anything.
 func openFolder(above int, name string) (int, error) {
 	const how = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	fd, err := unix.Openat(above, name, unix.O_RDONLY|how, 0)
@@ -117,7 +118,8 @@ func openFolder(above int, name string) (int, error) {
 // TemporaryPrefix begins the names of the folders for one command's temporary files.
 const TemporaryPrefix = "parley-command-"
 
-// staleAfter is longer than any command runs.
+// staleAfter is the age from which on a folder for temporary files counts as left over: longer
+// than any command runs.
 const staleAfter = 24 * time.Hour
 
 // removeTree removes a folder with all that is in it, even if a command has taken its
@@ -146,9 +148,9 @@ func Sweep() {
 	}
 }
 
-// largestFile returns how large one file of a folder may become. That is less than all
-// that the folder may hold, so that a program that fills its quota with one file gets an
-// error, and is not ended because of the blocks of what lies beside.
+// largestFile returns how large one file of a folder may become. That is less than all that the
+// folder may hold, so that a program that fills its quota with one file gets an error, and is not
+// ended because the files beside it take some room as well.
 func (q Quota) largestFile() int64 {
 	const room = 64 // the part of the quota that is left free is 1/room
 	return max(q.Bytes-max(q.Bytes/room, 16*diskBlock), diskBlock)

@@ -19,30 +19,31 @@ const (
 	insidePort  = 3128
 )
 
-// An enterRequest says what this program does inside before it becomes the command's
-// program.
+// An enterRequest says what this program does, when it was started inside the sandbox, before it
+// becomes the command's program.
 type enterRequest struct {
 	Args []string
 	Env  []string `json:",omitempty"` // nil leaves the environment as it is
-	// Listen is the number of the file over which a listening socket is sent out; "" is none.
+	// the file descriptor over which a listening socket is sent to the supervisor; "" means none
 	Listen string `json:",omitempty"`
 	// Walls, if set, are the walls that this process puts up around itself first.
 	Walls *landlockWalls `json:",omitempty"`
-	// Mounted, if set, is the folder that the command can write to. Somebody who may write to
-	// the workspace could have replaced the folder before it was mounted: then nothing is run.
+	// Mounted, if set, is the folder that the command can write to. Somebody who may write to the
+	// workspace could have replaced the folder before it was shown inside; if so, nothing is run.
 	Mounted *folderID `json:",omitempty"`
 }
 
-// writesName is the variable that tells a command the folder that it can write to.
+// writesName is the environment variable that tells a command which folder it can write to.
 const writesName = "JOB_DIR"
 
-// A folderID identifies a folder, by its path and by its device and inode.
+// A folderID identifies a folder by its path and by the device and inode behind it, so that one
+// notices if another folder has taken its path.
 type folderID struct {
 	Path     string
 	Dev, Ino uint64
 }
 
-// errMoved means that a folder is not the one that was meant.
+// errMoved means that another folder has taken the path of the one that was meant.
 var errMoved = errors.New("the folder that the command writes to was replaced meanwhile")
 
 // open opens the folder; it fails if another folder is at the path.
@@ -73,9 +74,9 @@ func placeOf(f *os.File, path string) (*folderID, error) {
 // fdPath returns a path that leads to an open file, even if the file was renamed.
 func fdPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
-// openWrites opens the folder that the command can write to, if that is not the whole
-// workspace, and makes it writable for a command of root's that runs as another user. It
-// follows no link on the way.
+// openWrites opens the folder that the command can write to, if that is not the whole workspace.
+// If this process is root and the command runs as another user, it makes the folder writable for
+// that user. It follows no link on the way.
 func (s *supervisor) openWrites() error {
 	if s.Writes == "" {
 		return nil
@@ -152,7 +153,7 @@ func enterSandbox(args []string) int {
 	return codeNotRun
 }
 
-// readNumberedFile reads the open file with this number, and closes it.
+// readNumberedFile reads all of the file that is open under this descriptor, and closes it.
 func readNumberedFile(number string) ([]byte, error) {
 	n, err := strconv.Atoi(number)
 	if err != nil {
@@ -163,8 +164,8 @@ func readNumberedFile(number string) ([]byte, error) {
 	return raw, errors.Join(err, f.Close())
 }
 
-// handOutSocket makes the socket to which the command connects, and sends it over a file
-// to the process at the other end.
+// handOutSocket makes the listening socket to which the command will connect, and sends it to the
+// supervisor over the file descriptor number.
 func handOutSocket(number string) error {
 	n, err := strconv.Atoi(number)
 	if err != nil {
@@ -203,7 +204,8 @@ func receiveFile(from *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(files[0]), "handed out"), nil
 }
 
-// serveInside receives the socket that is sent from inside, and lets a proxy serve it.
+// serveInside receives the listening socket that was made inside the sandbox, and lets the proxy
+// serve it.
 func serveInside(from *os.File, proxy Proxy) {
 	listening, err := receiveFile(from)
 	if err != nil {

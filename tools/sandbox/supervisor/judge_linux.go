@@ -15,9 +15,9 @@ import (
 	"parley/tools/sandbox/seccomp"
 )
 
-// A judge carries out system calls that change a file's mode and times by its path, for
-// which Landlock has no rules. It does so for files that the command may write to, and
-// refuses all others.
+// A judge decides about the command's system calls that change a file's mode or times by its
+// path, for which Landlock has no rules: it makes the change itself if the command may write to
+// the file, and refuses it otherwise.
 type judge struct {
 	from    *os.File // the file over which the listener is sent
 	uid     int      // the user whose files may be changed; -1 means this process's own
@@ -89,7 +89,7 @@ func (j *judge) run() {
 	}
 }
 
-// ioctl makes the system call of that name.
+// ioctl makes the system call ioctl.
 func ioctl(fd int, what uint, with unsafe.Pointer) error {
 	if _, _, failed := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), uintptr(what), uintptr(with)); failed != 0 {
 		return failed
@@ -107,7 +107,7 @@ type fileChange struct {
 	times    uint64 // 0 means now
 }
 
-// decodeCall reads a call's arguments.
+// decodeCall returns the change that a system call asks for.
 func decodeCall(call *notification) (fileChange, error) {
 	a := &call.args
 	switch call.call {
@@ -123,7 +123,8 @@ func decodeCall(call *notification) (fileChange, error) {
 	return fileChange{}, unix.ENOSYS
 }
 
-// applyChange makes the change that a call asks for, if it is allowed.
+// applyChange makes the change that a system call asks for, if it is allowed; otherwise it
+// returns the error that the call gets.
 func (j *judge) applyChange(listener int, call *notification) error {
 	act, err := decodeCall(call)
 	if err != nil {
@@ -158,7 +159,8 @@ func (j *judge) applyChange(listener int, call *notification) error {
 	return unix.UtimesNanoAt(unix.AT_FDCWD, itself, times, 0)
 }
 
-// mayChange returns an error for a file that the command may not write to.
+// mayChange returns nil if the command may write to a file, and otherwise the error that its call
+// gets.
 func (j *judge) mayChange(file int, itself string) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(file, &st); err != nil {

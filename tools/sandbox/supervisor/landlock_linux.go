@@ -31,15 +31,15 @@ func LandlockVersion() (int, error) { return landlocksys.LandlockGetABIVersion()
 type landlockWalls struct {
 	Read, ReadFiles []string
 	Write           []string
-	WriteIf         *folderID // also writable, if it is this very folder
+	WriteIf         *folderID // also writable, if the folder at its path is still this one
 	Devices         []string
 	UID, GID        int
 	Tasks           uint64 // limit of this user's processes and threads, this program's included; 0 means none
-	Listener        string // the number of the file over which the listener for the judge's calls is sent
+	Listener        string // the file descriptor over which the listener for the calls that the judge decides is sent; "" means none
 }
 
-// writableDir returns the directory in which the command may write, beside its temporary
-// one, and the environment variable that tells the command so.
+// writableDir returns the directory in which the command may write, beside its temporary one,
+// with the environment variables that tell it where that is.
 func (s *supervisor) writableDir(tmp string) (dir string, env []string, err error) {
 	env = append(slices.Clone(s.Env), "HOME="+tmp, "TMPDIR="+tmp)
 	for _, shown := range s.Shows {
@@ -61,8 +61,8 @@ func (s *supervisor) writableDir(tmp string) (dir string, env []string, err erro
 	return dir, env, err
 }
 
-// startWithoutNamespaces starts the command without namespaces of its own: within walls
-// that its first process puts up around itself, or, in the mode None, without walls.
+// startWithoutNamespaces starts the command without namespaces of its own: in the mode Landlock
+// its first process puts up walls around itself, in the mode None there are none.
 func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 	tmp, err := s.makeTemporary()
 	if err != nil {
@@ -123,8 +123,8 @@ func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 	return c, nil
 }
 
-// otherTasks counts the processes and threads that count for a command which shares its
-// namespaces, and are not its own.
+// otherTasks counts the processes and threads that count towards the command's limit although
+// they are not its own, because they belong to the same user.
 func (s *supervisor) otherTasks() uint64 { return tasksOf(max(s.UID, os.Geteuid())) }
 
 // makeTemporary makes the folder for a command's temporary files.
@@ -242,8 +242,8 @@ func dropCapabilities() error {
 	return unix.Capset(&header, &none[0])
 }
 
-// filterCalls puts up the last wall, the filter of system calls. It sends the listener
-// for the calls that the judge decides over a file.
+// filterCalls puts up the last wall, the filter of system calls. It sends the listener, through
+// which the judge learns of the calls that it decides, to the supervisor.
 func (w *landlockWalls) filterCalls() error {
 	number, err := strconv.Atoi(w.Listener)
 	if err != nil {

@@ -14,17 +14,16 @@ import (
 	"parley/tools/sandbox/cgroup"
 )
 
-// A scope is a domain of Landlock around one thread of the supervisor and all that the
-// thread starts. No signal gets out of it: a signal to all processes reaches those of the
-// command and no others. Without a scope, a command that makes processes faster than they
-// are found could not be ended.
+// A scope is a domain of Landlock around one thread of the supervisor and all that the thread
+// starts. No signal gets out of it, so a signal to all processes, sent from that thread, reaches
+// those of the command and no others. Without a scope, a command that makes processes faster than
+// the supervisor finds them could not be ended.
 type scope struct {
 	thread int // the only thread that is inside; 0 means none
 }
 
-// enter puts this thread, which the caller has locked, into a scope of its own, and
-// proves that the scope works: a signal must not reach the process that has started this
-// one.
+// enter puts this thread, which the caller has locked, into a scope of its own. It checks that
+// the scope works: a signal from the thread must not reach the process that has started this one.
 func (s *scope) enter() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
@@ -70,17 +69,17 @@ func (s *supervisor) hasNoProcessLimit() bool {
 }
 
 const (
-	// measureEvery is the interval at which a command's memory and processes are measured;
-	// rootMeasureEvery is the interval for a command that runs as root and in no control group,
-	// to which the kernel allows any number of processes.
+	// measureEvery is how often a command's memory and processes are measured. With
+	// rootMeasureEvery that is done for a command that runs as root and in no control group,
+	// because the kernel allows it any number of processes.
 	measureEvery     = 100 * time.Millisecond
 	rootMeasureEvery = 20 * time.Millisecond
-	// idleMeasureEvery is the interval for a command in a control group that does nothing most of
-	// the time.
+	// idleMeasureEvery is how often a command in a control group is measured that does nothing
+	// most of the time.
 	idleMeasureEvery = time.Second
 )
 
-// inspectInterval returns the interval at which this command is measured.
+// inspectInterval returns how long to wait between two measurements of this command.
 func (s *supervisor) inspectInterval() time.Duration {
 	switch {
 	case s.hasNoProcessLimit():
@@ -118,13 +117,13 @@ func raisePriority() error {
 // memory: a control group counts both.
 const kernelMemory = 32 << 20
 
-// makeGroup makes the control group that the command is started in. Where no group can be
-// made, the supervisor's own measuring alone holds the command to its limits.
+// makeGroup makes the control group that the command is started in. Where no group can be made,
+// the supervisor's own measuring alone holds the command to its limits.
 //
-// The group's limits are looser than the configured ones, and only stop a command at once
-// that goes far beyond them: a group counts threads and all memory, but the configuration
-// limits processes and the memory that is theirs alone. So the supervisor also measures a
-// command in a group.
+// The group's limits are looser than the configured ones, and only stop a command at once that
+// goes far beyond them: a group counts threads and all memory, but the configuration limits
+// processes, and memory that they share with no others. So the supervisor also measures a command
+// in a group.
 func (s *supervisor) makeGroup() {
 	if !s.Groups.Found() {
 		return
@@ -146,7 +145,8 @@ func (s *supervisor) startInGroup(cmd *exec.Cmd) error {
 	return s.group.Start(cmd)
 }
 
-// refusedByGroup returns what the control group has refused the command; "" if nothing.
+// refusedByGroup returns of what the command wanted more than its control group allowed; "" if of
+// nothing.
 func (s *supervisor) refusedByGroup() (Reason, string) {
 	if s.group == nil {
 		return "", ""

@@ -16,18 +16,18 @@ import (
 	"parley/tools/sandbox/cgroup"
 )
 
-// The commands under which this program runs itself; no person types them.
+// The arguments with which this program starts itself; no person types them.
 const (
 	Command = "sandbox-supervisor"
-	// Proxying, as the argument of Command, means that the command may reach a list of
-	// hosts: then Main must run it, which gets the proxy.
+	// Proxying, as the argument behind Command, means that the command may reach a list of hosts.
+	// Then not init but Main must run the supervisor, because it is given the proxy.
 	Proxying     = "proxy"
 	enterCommand = "sandbox-enter"
 )
 
-// The supervisor's files beside standard input, output and error.
+// The file descriptors of a supervisor, beside standard input, output and error.
 const (
-	controlFD = 3 // from the caller: a Request, then leases, each a line; its end ends the command
+	controlFD = 3 // from the caller: a Request, then lines that say how long the command may go on; when it is closed, the command is ended
 	reportFD  = 4 // to the caller: the Report
 )
 
@@ -106,7 +106,7 @@ type Report struct {
 // A Reason is why a command was ended.
 type Reason string
 
-// The reasons.
+// Why commands are ended.
 const (
 	Timeout   Reason = "timeout"   // its deadline
 	Cancelled Reason = "cancelled" // its caller's context was cancelled
@@ -119,8 +119,9 @@ const (
 // A Fault is a kind of failure that callers act on.
 type Fault string
 
-// The faults.
+// Failures on which callers act.
 const (
+	// too much time has passed since the caller last held the session
 	Late  Fault = "late"
 	Setup Fault = "setup" // the walls could not be put up; standard error says why
 )
@@ -136,9 +137,9 @@ var (
 // machine of a fleet, so that what is installed there works on each.
 const workspaceInside = "/workspace"
 
-// insideWrites is the path of the folder that a command can write to, if that is not its
-// whole workspace. The path is none in the workspace: there others could replace a folder
-// on the way by a link, and the command would write elsewhere.
+// insideWrites is the path of the folder that a command can write to, if that is not its whole
+// workspace. It is not within the workspace, because there others could replace a folder on the
+// way by a link, and the command would write elsewhere.
 const insideWrites = "/job"
 
 // ThisProgram is the path of this program, also after its file was replaced.

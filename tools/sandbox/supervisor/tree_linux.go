@@ -13,15 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A tree holds this process's children and all its descendants.
+// A tree lists this process's children and all its descendants, by their process ids.
 type tree struct {
 	children []int
 	all      []int
 }
 
-// descendants finds the descendants of this process. A living process has only living
-// ancestors up to this one, or has become a child of this one: if no child is found there
-// are no descendants.
+// descendants finds the descendants of this process. A process whose parent ends becomes a child
+// of this one, so if this one has no child, it has no descendants.
 func descendants() (tree, error) {
 	below, err := childrenOf(os.Getpid())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,8 +112,8 @@ func hasEnded(pid int) bool {
 	return len(fields) == 0 || fields[0] == "Z" || fields[0] == "X"
 }
 
-// reap collects the children that have ended, except the one that another goroutine waits
-// for, and returns how many there were.
+// reap collects the exit codes of children that have ended, so that the kernel forgets them,
+// except of own, for which another goroutine waits. It returns how many there were.
 func reap(children []int, own int) (reaped int) {
 	for _, pid := range children {
 		if pid == own {
@@ -127,8 +126,8 @@ func reap(children []int, own int) (reaped int) {
 	return reaped
 }
 
-// memoryOf adds up the memory of processes that is theirs alone, without what they map of
-// files: many processes share that, and the system can drop it.
+// memoryOf returns how much memory these processes have that they share with no others. It leaves
+// out files that they map, which others may map too, and which the system can drop.
 func memoryOf(pids []int) (bytes int64) {
 	for _, pid := range pids {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

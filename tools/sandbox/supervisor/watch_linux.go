@@ -19,8 +19,8 @@ import (
 	"parley/tools/sandbox/cgroup"
 )
 
-// Clock returns the time since the machine was started, in nanoseconds, the same for all
-// processes. It runs on while a process is paused, and while the machine sleeps.
+// Clock returns the time since the machine was started, in nanoseconds. It is the same for all
+// processes, and goes on while a process is paused and while the machine sleeps.
 func Clock() int64 {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
@@ -29,9 +29,9 @@ func Clock() int64 {
 	return now.Nano()
 }
 
-// supervise runs one command, ends it when its time is over, and returns the supervisor's
-// exit code. It runs in a process of its own, so that whatever becomes of the process
-// that wants the command, the command is ended.
+// supervise runs one command, ends it when its time is over, and returns the supervisor's exit
+// code. It runs in a process of its own, so that the command is ended even if the process that
+// wanted it has died.
 func supervise(proxy func(hosts []string) Proxy) int {
 	unix.CloseOnExec(controlFD)
 	unix.CloseOnExec(reportFD) // commands write no report
@@ -64,7 +64,7 @@ type supervisor struct {
 	writes     *os.File                   // the folder that the command can write to; nil means the workspace
 }
 
-// A child is the command with the processes around it.
+// A child is the running command, with the processes that run it.
 type child struct {
 	cmd *exec.Cmd
 	// extraProcesses is how many of the child's processes are not the command's.
@@ -77,8 +77,7 @@ type child struct {
 	close   func() error
 }
 
-// failureReport returns the report of a command that was not run, or whose end nobody
-// knows.
+// failureReport returns the report that a command was not run, or that nobody knows how it ended.
 func failureReport(err error) Report {
 	switch {
 	case errors.Is(err, errLate):
@@ -133,8 +132,8 @@ func (s *supervisor) run(control *os.File) Report {
 	return rep
 }
 
-// readLeases reads from the caller until when the command may go on, again and again,
-// until the caller closes the pipe.
+// readLeases reads from the caller, again and again, how long the command may go on, until the
+// caller closes the pipe.
 func (s *supervisor) readLeases(lines *bufio.Reader) {
 	defer close(s.unwanted)
 	for {
@@ -186,7 +185,8 @@ func lowerLimit(what int, most uint64) error {
 	return unix.Setrlimit(what, &unix.Rlimit{Cur: most, Max: most})
 }
 
-// awaitChild waits until the child ends, or ends it, and returns the report.
+// awaitChild waits until the child has ended, ends it if it must be ended, and returns the
+// report.
 func (s *supervisor) awaitChild() Report {
 	ended := make(chan error, 1)
 	go func() { ended <- s.child.cmd.Wait() }()
@@ -253,7 +253,8 @@ func (s *supervisor) timeLeft() time.Duration {
 	return max(0, time.Duration(s.Deadline-Clock()))
 }
 
-// expired returns why the command's time is over; "" if it is not.
+// expired returns why the command must end now because of time: its deadline or its lease is
+// over; "" if neither is.
 func (s *supervisor) expired() (Reason, string) {
 	now := Clock()
 	switch {
@@ -320,7 +321,8 @@ func (s *supervisor) overDiskText() string {
 }
 
 // overQuotaText says what the workspace holds too much of; "" if nothing. If it held too much
-// before the command, it may not hold more: the command may be there to make it less.
+// already before the command, the command is only ended if it adds to that, because it may be
+// there to remove something.
 func (s *supervisor) overQuotaText() string {
 	if s.Quota == (Quota{}) {
 		return ""

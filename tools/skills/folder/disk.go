@@ -6,8 +6,9 @@ import (
 	"os"
 )
 
-// An onDisk is the path of a folder on this machine. No link in the folder leads out of it.
-// Anything that is neither a file nor a folder is not opened, because opening it might not end.
+// An onDisk is the path of a folder on this machine, whose files can be opened. Links that lead
+// out of the folder are not followed. Anything that is neither a file nor a folder, such as a
+// pipe, is not opened, because opening it might never end.
 type onDisk string
 
 // Open implements fs.FS within the folder.

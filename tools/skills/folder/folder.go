@@ -26,7 +26,7 @@ const MaxFile = 256 << 10
 // MostSkills bounds how many skills the folders of the operator may have.
 const MostSkills = 100
 
-// A Skill is one folder as it describes itself.
+// A Skill is a skill as its folder describes it.
 type Skill struct {
 	Name        string // the skill's name, which is that of its folder, too
 	Description string // one line
@@ -50,7 +50,8 @@ type Problem struct {
 	File   string // the file, or the folder, that has the problem
 	Wrong  string
 	Remedy string
-	// Minor says that the folder may not be meant as a skill.
+	// Minor says that the problem is not serious: perhaps the folder is not meant as a skill at
+	// all.
 	Minor bool
 }
 
@@ -109,8 +110,7 @@ func subfolders(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// Bounds for a session's workspace. Its folders are looked into at each turn, also those that
-// are no skills.
+// Bounds of what is looked at in a session's workspace, which is done at each turn.
 const (
 	maxSessionSkills  = 50
 	maxSessionFolders = 500
@@ -155,7 +155,8 @@ func ReadIn(files fs.FS, dir string) (found []Skill, problems []Problem) {
 	return found, problems
 }
 
-// readOne reads the skill in a folder of that name. Place is how people refer to the folder.
+// readOne reads the skill in the folder with this name. Place says in problems where the folder
+// is, in words for people.
 func readOne(files fs.FS, name, place string) (Skill, *Problem) {
 	file := path.Join(place, File)
 	raw, err := read(files, File, maxFront)
@@ -187,7 +188,7 @@ func hasFile(files fs.FS, names ...string) bool {
 	})
 }
 
-// errLong says that a file has more bytes than were read.
+// errLong says that a file is longer than it may be, so that only its beginning was read.
 var errLong = errors.New("it is too long")
 
 // read reads a file. If the file is longer than most, read returns its beginning with errLong.
@@ -214,7 +215,7 @@ func read(files fs.FS, name string, most int64) ([]byte, error) {
 	return raw, nil
 }
 
-// Reason returns why something cannot be read, without naming its place on this machine.
+// Reason returns why something cannot be read, without its path on this machine.
 func Reason(err error) string {
 	for _, known := range []error{fs.ErrNotExist, fs.ErrPermission, errLong} {
 		if errors.Is(err, known) {

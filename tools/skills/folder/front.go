@@ -25,8 +25,8 @@ type frontMatter struct {
 	Description string `yaml:"description"`
 }
 
-// parse splits a SKILL.md into its description, between the first two lines of dashes, and its
-// body, which follows them.
+// parse splits a SKILL.md into the description, which stands between its first two lines of
+// dashes, and the text below, its body.
 func parse(raw []byte) (a frontMatter, body string, err error) {
 	if !utf8.Valid(trimCutRune(raw)) {
 		return a, "", errors.New("it is no text in UTF-8")
@@ -53,7 +53,7 @@ func parse(raw []byte) (a frontMatter, body string, err error) {
 	return a, strings.TrimSpace(body), nil
 }
 
-// trimCutRune returns a text without a last character that was cut in the middle.
+// trimCutRune removes the last character of a text if it was cut in the middle.
 func trimCutRune(raw []byte) []byte {
 	for i := 1; i <= utf8.UTFMax && i <= len(raw); i++ {
 		if utf8.RuneStart(raw[len(raw)-i]) {
@@ -66,7 +66,7 @@ func trimCutRune(raw []byte) []byte {
 	return raw
 }
 
-// oneLine returns a text without line breaks and invisible characters, of at most so many bytes;
+// oneLine returns a text without line breaks and invisible characters, cut to at most most bytes;
 // 0 means any number.
 func oneLine(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
@@ -95,7 +95,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// suggestName returns a name that a folder's skill could have.
+// suggestName returns a valid name for the skill in a folder whose name is none.
 func suggestName(folder string) string {
 	if CheckName(folder) != nil {
 		return "my-skill"
@@ -103,7 +103,7 @@ func suggestName(folder string) string {
 	return folder
 }
 
-// check returns what is wrong with a skill in the folder of that name; nil if nothing is.
+// check returns what is wrong with the description of the skill in a folder; nil if nothing is.
 func (a frontMatter) check(folder string) *Problem {
 	switch {
 	case a.Name == "":

@@ -34,9 +34,9 @@ type Program struct {
 	Name        string // the tool's name within the skill
 	Description string
 	Binary      string   // the path below the skill's folder
-	Args        []string // the arguments before those of a call
-	// Schema is the JSON Schema of the arguments, of an object; Flags are the names of those that
-	// become flags.
+	Args        []string // the arguments that stand before those of a call
+	// Schema is the JSON Schema of the tool's arguments, which are an object; Flags are the names
+	// of those arguments that the program gets as flags, too.
 	Schema    json.RawMessage
 	Flags     []string
 	Timeout   time.Duration
@@ -75,7 +75,7 @@ type manifest struct {
 	} `toml:"tools"`
 }
 
-// readManifest reads the programs of the skill in a folder; nil if it has no manifest.
+// readManifest returns the programs that the skill in a folder lists; nil if it lists none.
 func readManifest(files fs.FS) ([]Program, *Problem) {
 	raw, err := read(files, Manifest, maxManifest)
 	switch {
@@ -113,7 +113,7 @@ func readManifest(files fs.FS) ([]Program, *Problem) {
 	return all, nil
 }
 
-// wrongTOML returns what is wrong with a file, and in which line.
+// wrongTOML returns in words what is wrong with a TOML file, and in which line.
 func wrongTOML(err error) string {
 	if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(unknown.Errors) > 0 {
 		line, _ := unknown.Errors[0].Position()
@@ -189,7 +189,8 @@ func (p *Program) setEffect() *Problem {
 	return nil
 }
 
-// setNeeds determines which capabilities an agent must have to use the program.
+// setNeeds determines which capabilities an agent must have to use the program, by what the
+// program may do.
 func (p *Program) setNeeds() *Problem {
 	for _, need := range p.Needs {
 		if !slices.Contains(tools.Permissions(), need) {
