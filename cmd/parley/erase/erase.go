@@ -1,11 +1,10 @@
 // Package erase removes what a person said, a session, or everything that is old from
 // every place where it was kept.
 //
-// It works while the bot serves. It erases the mail first, and takes the leases of the
-// workers that hold it; then the audit's files, the workspaces and the book; and last the log, by which it
-// finds the rest. So if it is interrupted, calling it again finds what is left. Erasing
-// the log also fences off a worker that had it open. What such a worker has published
-// until then is found in a second round.
+// It works while the bot serves. It erases the mail first, and takes the leases of the workers that
+// hold it; then the audit's files, the workspaces and the book; and last the log, by which it finds the
+// rest. So if it is interrupted, calling it again finds what is left. Erasing the log also fences off a
+// worker that had it open. What such a worker has published until then is found in a second round.
 //
 // The files: erase.go erases, auditfiles.go in the files of the audit, attachments.go files
 // that people have sent, files.go those that wait to be sent, oldfiles.go those that are
@@ -28,8 +27,7 @@ import (
 	"parley/sessions"
 )
 
-// maxRounds bounds how often an erasure looks again for messages that were published while it
-// ran.
+// maxRounds bounds how often an erasure looks again for messages that were published while it ran.
 const maxRounds = 3
 
 // forgotten is the reason that is recorded when the background jobs of an erased session are
@@ -66,8 +64,7 @@ type Workspaces interface {
 	Remove(ctx context.Context, key string) (bool, error)
 	// ListOld lists the files in a folder that were last written before a time.
 	ListOld(ctx context.Context, key, folder string, before time.Time) ([]string, error)
-	// DiscardOld removes those of the files that are still older than before, and returns
-	// their number.
+	// DiscardOld removes those of the files that are still older than before, and returns their number.
 	DiscardOld(ctx context.Context, key string, paths []string, before time.Time) (int, error)
 }
 
@@ -223,9 +220,8 @@ func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, again
 			return err
 		}
 		if gone.Leases > 0 {
-			// A worker lost its lease. By now it is fenced off from the log as well, so
-			// it can publish nothing more, and what it has published in between can be
-			// erased.
+			// A worker lost its lease. By now it is fenced off from the log as well, so it can publish
+			// nothing more, and what it has published in between can be erased.
 			if _, err := e.eraseBeside(ctx, r, t); err != nil {
 				return err
 			}
@@ -244,8 +240,7 @@ func (e *Eraser) clearMemory() {
 	}
 }
 
-// eraseBeside erases a target from all places but the log: the bus, files, workspaces and the
-// book.
+// eraseBeside erases a target from all places but the log: the bus, files, workspaces and the book.
 func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Forgotten, error) {
 	what := sqlbook.Erasure{Sessions: t.alone, Person: t.person, Origin: t.origin, At: slices.Clone(t.addresses)}
 	if _, ok := e.cfg.Bus.(bus.Forgetter); ok {
@@ -362,8 +357,7 @@ func (e *Eraser) isPersons(ctx context.Context, person string, out bus.Outbound)
 	return err == nil && entry.Person == person
 }
 
-// pairingOf returns the record of a person's admission to the bot; the zero Pairing if there is
-// none.
+// pairingOf returns the record of a person's admission to the bot; the zero Pairing if there is none.
 func (e *Eraser) pairingOf(ctx context.Context, person string) (channels.Pairing, error) {
 	all, err := e.cfg.Book.Pairings(ctx)
 	if err != nil {
