@@ -121,7 +121,7 @@ type Fault string
 
 // Failures on which callers act.
 const (
-	// too much time has passed since the caller last held the session
+	// Late means that too much time has passed since the caller last held the session.
 	Late  Fault = "late"
 	Setup Fault = "setup" // the walls could not be put up; standard error says why
 )
