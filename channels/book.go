@@ -316,8 +316,9 @@ type Linking struct {
 	Cause  string // the id of the message with the command, which may be delivered again
 }
 
-// An Offer is a person's request for a link code.
-type Offer struct {
+// A LinkRequest is what a person asks for with /link: a code by which another account of theirs is
+// linked with this one.
+type LinkRequest struct {
 	Person string
 	Chat   string
 	Cause  string // the id of the message with the command, which may be delivered again
@@ -329,7 +330,7 @@ type Links interface {
 	// OfferLink makes a code by which somebody else is linked with a person, and voids the
 	// person's earlier code. A code is valid for ten minutes, and once. Repeated with the
 	// same Cause, OfferLink returns the same code.
-	OfferLink(ctx context.Context, o Offer) (code string, err error)
+	OfferLink(ctx context.Context, o LinkRequest) (code string, err error)
 	// Link links a person with the maker of the code, and with all who are linked with
 	// either; it returns all of them. It returns ErrNoCode if the code is not valid.
 	// Repeated with the same Cause because its answer was lost, it returns the same result

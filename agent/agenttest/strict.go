@@ -10,7 +10,8 @@ import (
 
 // RequireOrder returns a script of a provider that insists on an order of messages, like
 // Mistral: people never speak directly after a tool, each result follows its call, and
-// the last message is not the model's. Other requests go to next.
+// the last message is not the model's. It refuses requests that break this order, and hands all
+// others to next.
 func RequireOrder(next Script) Script {
 	return func(r Request) Response {
 		if wrong := checkOrder(r.Messages()); wrong != "" {

@@ -156,7 +156,7 @@ func linkedPeople(t *testing.T, b Book, person string) string {
 // link links person with the person with, who makes the code; cause is the id of the command.
 func link(t *testing.T, b Book, with, person, cause string) []channels.Link {
 	t.Helper()
-	code, err := b.OfferLink(t.Context(), channels.Offer{Person: with, Chat: "chat of " + with, Cause: cause})
+	code, err := b.OfferLink(t.Context(), channels.LinkRequest{Person: with, Chat: "chat of " + with, Cause: cause})
 	must(t, err)
 	all, err := b.Link(t.Context(), channels.Linking{Code: code, Person: person, Chat: "chat of " + person, Cause: cause})
 	must(t, err)
@@ -214,11 +214,11 @@ func testLinkByCode(t *testing.T, b Book) {
 	if got := linkedPeople(t, b, "c:1"); got != "" {
 		t.Errorf("linked before: %s", got)
 	}
-	void, err := b.OfferLink(t.Context(), channels.Offer{Person: "c:1", Chat: "x", Cause: "o1"})
+	void, err := b.OfferLink(t.Context(), channels.LinkRequest{Person: "c:1", Chat: "x", Cause: "o1"})
 	must(t, err)
-	code, err := b.OfferLink(t.Context(), channels.Offer{Person: "c:1", Chat: "c:chat", Cause: "o2"})
+	code, err := b.OfferLink(t.Context(), channels.LinkRequest{Person: "c:1", Chat: "c:chat", Cause: "o2"})
 	must(t, err)
-	if again, err := b.OfferLink(t.Context(), channels.Offer{Person: "c:1", Chat: "c:chat", Cause: "o2"}); err != nil || again != code {
+	if again, err := b.OfferLink(t.Context(), channels.LinkRequest{Person: "c:1", Chat: "c:chat", Cause: "o2"}); err != nil || again != code {
 		t.Errorf("the code is %q and %q, %v", code, again, err)
 	}
 	refused := func(l channels.Linking) {
@@ -265,7 +265,7 @@ func testUnlink(t *testing.T, b Book) {
 // time.
 func testLinkRace(t *testing.T, s suite) {
 	b := s.open(t)
-	code, err := b.OfferLink(t.Context(), channels.Offer{Person: "c:1", Chat: "chat"})
+	code, err := b.OfferLink(t.Context(), channels.LinkRequest{Person: "c:1", Chat: "chat"})
 	must(t, err)
 	var mu sync.Mutex
 	var linked []string

@@ -213,7 +213,7 @@ func testEraseMemories(t *testing.T, place string) {
 		}
 	}
 	for _, person := range []string{"slack:1", "discord:1"} {
-		code, err := b.OfferLink(t.Context(), channels.Offer{Person: "telegram:1", Chat: "chat", Cause: person})
+		code, err := b.OfferLink(t.Context(), channels.LinkRequest{Person: "telegram:1", Chat: "chat", Cause: person})
 		if err != nil {
 			t.Fatal(err)
 		}

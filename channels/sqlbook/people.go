@@ -93,7 +93,7 @@ func (b *Book) lockPeople(tx *sqldb.Tx) error {
 const linkCodeLifetime = 10 * time.Minute
 
 // OfferLink implements channels.Links: it returns the code of the same Cause, or makes one.
-func (b *Book) OfferLink(ctx context.Context, o channels.Offer) (code string, err error) {
+func (b *Book) OfferLink(ctx context.Context, o channels.LinkRequest) (code string, err error) {
 	made := strings.ToLower(rand.Text()[:10])
 	now := time.Now()
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {

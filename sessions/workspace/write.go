@@ -256,8 +256,8 @@ const Notes = ".agent"
 // notes, or a file that is being written.
 func IsNotes(name string) bool { return name == Notes || IsTemporary(path.Base(name)) }
 
-// TemporaryName returns a new temporary name for code that writes files into a directory
-// by other ways than a Dir.
+// TemporaryName returns a new name of the form that temporary files have, for code that writes
+// into a session's directory without a Dir: by that form what a crash leaves is found and removed.
 func TemporaryName() string { return temporaryName() }
 
 // IsTemporary reports whether a name is a temporary one, of a file that is being written

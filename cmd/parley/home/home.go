@@ -168,7 +168,8 @@ func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slo
 	return h, h.giveToOwner()
 }
 
-// openWorkspaces opens the directories that hold those of the sessions.
+// openWorkspaces opens the folders below which each session has its own directory: that of
+// [workspace] root, and those of agents that have one themselves.
 func (h *Home) openWorkspaces(ctx context.Context, c *config.Config) (err error) {
 	if err := CheckPlaces(c); err != nil {
 		return err

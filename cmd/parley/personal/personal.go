@@ -96,7 +96,7 @@ func (d *Desk) offer(ctx context.Context, in bus.Inbound) error {
 	if err != nil {
 		return err
 	}
-	code, err := d.Book.OfferLink(ctx, channels.Offer{Person: in.From.ID, Chat: in.At.String(), Cause: in.ID})
+	code, err := d.Book.OfferLink(ctx, channels.LinkRequest{Person: in.From.ID, Chat: in.At.String(), Cause: in.ID})
 	if err != nil {
 		return err
 	}
