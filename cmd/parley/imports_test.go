@@ -186,7 +186,7 @@ func rules() []rule {
 		}},
 		{"cmd/parley/server", 8, []string{"..."}},
 
-		{"cmd/parley/client", 9, []string{"bus", "bus/sqlitebus", "channels", "sessions", "cmd/parley/home", "cmd/parley/server"}},
+		{"cmd/parley/client", 9, []string{"bus", "bus/sqlitebus", "channels", "sessions", "cmd/parley/home", "cmd/parley/mcpservers", "cmd/parley/server"}},
 		{"cmd/parley/terminal", 9, []string{"channels/console", "cmd/parley/home"}},
 		{"cmd/parley/doctor", 10, []string{"..."}},
 		{"cmd/parley/unit", 5, nil},

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -137,6 +139,21 @@ func withClient(ctx context.Context, flags *cli, tty terminal.Terminal, role ser
 		return err
 	}
 	return withClientFor(ctx, cfg, tty, role, do)
+}
+
+// printList prints a list that the server has at a path, under a key of its answer: as JSON if
+// that is asked for, and otherwise as the function for people prints it.
+func printList[T any](ctx context.Context, c *cli, tty terminal.Terminal, path, key string, forPeople func(io.Writer, []T) error) error {
+	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		var found map[string][]T
+		if err := server.Get(ctx, path, &found); err != nil {
+			return err
+		}
+		if c.JSON {
+			return json.NewEncoder(tty.Out).Encode(found[key])
+		}
+		return forPeople(tty.Out, found[key])
+	})
 }
 
 // withClientFor is withClient for a configuration that was read already.

@@ -196,14 +196,5 @@ func (chatsCmd) Help() string { return examples("parley chats", "parley --json c
 
 // Run lists where the bot has been spoken to.
 func (chatsCmd) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
-		var found struct{ Chats []api.Chat }
-		if err := server.Get(ctx, "/v1/chats", &found); err != nil {
-			return err
-		}
-		if c.JSON {
-			return json.NewEncoder(tty.Out).Encode(found.Chats)
-		}
-		return report.Chats(tty.Out, found.Chats)
-	})
+	return printList(ctx, c, tty, "/v1/chats", "chats", report.Chats)
 }

@@ -1,17 +1,13 @@
 package main
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
@@ -36,16 +32,7 @@ func (mcpList) Help() string { return examples("parley mcp list", "parley --json
 
 // Run lists the MCP servers and their tools.
 func (mcpList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
-		var found struct{ Servers []mcpservers.Server }
-		if err := server.Get(ctx, "/v1/mcp", &found); err != nil {
-			return err
-		}
-		if c.JSON {
-			return json.NewEncoder(tty.Out).Encode(found.Servers)
-		}
-		return report.Servers(tty.Out, found.Servers)
-	})
+	return printList(ctx, c, tty, "/v1/mcp", "servers", report.Servers)
 }
 
 type mcpTest struct {
@@ -69,27 +56,13 @@ func (t mcpTest) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 				return err
 			}
 		} else if got.Up {
-			printTrial(tty.Out, got)
+			report.Trial(tty.Out, got)
 		}
 		if !got.Up {
 			return fmt.Errorf("the MCP server %s cannot be reached: %s", t.Name, terminal.Cell(got.Error))
 		}
 		return nil
 	})
-}
-
-// printTrial prints the tools that an MCP server has listed, and why some of them cannot be used.
-func printTrial(out io.Writer, t mcpservers.Trial) {
-	fmt.Fprintf(out, "%s lists %d tools, after %d ms; agents with them: %s.\n", t.Name, t.Listed, t.Milliseconds, cmp.Or(strings.Join(t.Agents, ", "), "none"))
-	for _, tool := range t.Tools {
-		fmt.Fprintf(out, "  %s\n", terminal.Cell(tool.Name))
-	}
-	for _, tool := range t.Aside {
-		fmt.Fprintf(out, "  %s WAITS TO BE ACCEPTED: parley mcp accept %s\n", terminal.Cell(tool.Name), t.Name)
-	}
-	for _, why := range t.Unusable {
-		fmt.Fprintf(out, "  %d left out: %s\n", why.Tools, why.Reason)
-	}
 }
 
 // withMCPClient connects to the server of the home, as withClient does, for a command that makes
@@ -144,79 +117,19 @@ func (mcpLogin) Help() string {
 // browser ended.
 func (l mcpLogin) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	return withMCPClient(ctx, c, tty, func(ctx context.Context, server *client.Client) error {
+		signIn := client.SignIn{Client: server, Server: l.Name, In: tty.In, Out: tty.Out}
 		if l.Address != "" {
-			return l.finishLogin(ctx, server, tty, l.Address)
+			return signIn.Finish(ctx, l.Address)
 		}
-		var begun mcpservers.Begun
-		asked := map[string]string{}
-		if l.Issuer != "" {
-			asked["issuer"] = l.Issuer
-		}
-		if err := server.Do(ctx, http.MethodPost, l.path(), "", asked, &begun); err != nil {
+		begun, err := signIn.Begin(ctx, l.Issuer)
+		if err != nil {
 			return err
 		}
 		if c.JSON {
 			return json.NewEncoder(tty.Out).Encode(begun)
 		}
-		fmt.Fprintf(tty.Out, "Open this address in a browser, and sign in:\n\n%s\n\n", begun.URL)
-		if server.Hosted {
-			fmt.Fprintln(tty.Out, "The browser ends at a page that it cannot open. Paste its address here:")
-		} else {
-			fmt.Fprintf(tty.Out, "The browser ends at %s. If it cannot open that page, paste the page's address here:\n", begun.Ends)
-		}
-		return l.awaitLogin(ctx, server, tty, begun)
+		return signIn.Await(ctx, begun)
 	})
-}
-
-func (l mcpLogin) path() string { return "/v1/mcp/" + url.PathEscape(l.Name) + "/login" }
-
-// finishLogin ends a sign-in with the address at which the browser ended.
-func (l mcpLogin) finishLogin(ctx context.Context, server *client.Client, tty terminal.Terminal, address string) error {
-	if err := server.Do(ctx, http.MethodPost, l.path(), "", map[string]string{"address": address}, nil); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(tty.Out, "Signed in to %s.\n", l.Name)
-	return err
-}
-
-// awaitLogin waits for what comes first: a pasted address, or the browser at the server.
-func (l mcpLogin) awaitLogin(ctx context.Context, server *client.Client, tty terminal.Terminal, begun mcpservers.Begun) error {
-	pasted := make(chan string)
-	go func() { // ends with the process, like the terminal
-		defer close(pasted)
-		for lines := bufio.NewScanner(tty.In); lines.Scan(); {
-			if lines.Text() != "" {
-				pasted <- lines.Text()
-				return
-			}
-		}
-	}()
-	look := time.NewTicker(time.Second)
-	defer look.Stop()
-	for time.Now().Before(begun.Until) {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case address, ok := <-pasted:
-			if ok {
-				return l.finishLogin(ctx, server, tty, address)
-			}
-			if server.Hosted {
-				return fmt.Errorf("no address came: parley mcp login %s ADDRESS ends this sign-in until %s", l.Name, begun.Until.Local().Format(time.TimeOnly))
-			}
-			pasted = nil // nobody types, but the browser may come
-		case <-look.C:
-			var now struct{ Done bool }
-			if err := server.Get(ctx, l.path()+"?id="+url.QueryEscape(begun.ID), &now); err != nil {
-				return err
-			}
-			if now.Done {
-				_, err := fmt.Fprintf(tty.Out, "Signed in to %s.\n", l.Name)
-				return err
-			}
-		}
-	}
-	return errors.New("nobody has signed in within the time that there was: begin again")
 }
 
 type skillsCmd struct {

@@ -43,16 +43,7 @@ func (approvalsList) Help() string {
 
 // Run lists the approvals and answers for which turns wait.
 func (approvalsList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
-		var found struct{ Asks []api.Ask }
-		if err := server.Get(ctx, "/v1/asks", &found); err != nil {
-			return err
-		}
-		if c.JSON {
-			return json.NewEncoder(tty.Out).Encode(found.Asks)
-		}
-		return report.Asks(tty.Out, found.Asks)
-	})
+	return printList(ctx, c, tty, "/v1/asks", "asks", report.Asks)
 }
 
 // Help shows examples.
@@ -115,16 +106,7 @@ func (scheduleList) Help() string {
 
 // Run lists what people have told the agent to do at later times.
 func (scheduleList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
-		var found struct{ Schedules []api.Schedule }
-		if err := server.Get(ctx, "/v1/schedules", &found); err != nil {
-			return err
-		}
-		if c.JSON {
-			return json.NewEncoder(tty.Out).Encode(found.Schedules)
-		}
-		return report.Schedules(tty.Out, found.Schedules)
-	})
+	return printList(ctx, c, tty, "/v1/schedules", "schedules", report.Schedules)
 }
 
 // Help shows examples.

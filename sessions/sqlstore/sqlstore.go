@@ -12,9 +12,8 @@
 // The files, in reading order:
 //
 //   - sqlstore.go, schema.go: opening a store and a session; the tables
-//   - log.go, state.go, row.go: appending, what a session's row says, an entry as a
-//     row
-//   - reopen.go: opening a log again whose holder has it in memory
+//   - log.go, state.go, row.go: appending, and opening a log again whose holder has it in
+//     memory; what a session's row says; an entry as a row
 //   - postgres.go: statements that do on PostgreSQL what SQLite does in several
 //   - reader.go, budget.go: reading logs back; reserving and spending tokens
 //   - erase.go, session_erasure.go: erasing from all sessions, and from one

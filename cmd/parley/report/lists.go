@@ -124,3 +124,17 @@ func DeadLetters(out io.Writer, all []DeadLetter) error {
 	}
 	return w.Flush()
 }
+
+// Trial prints the tools that an MCP server has listed, and why some of them cannot be used.
+func Trial(out io.Writer, t mcpservers.Trial) {
+	fmt.Fprintf(out, "%s lists %d tools, after %d ms; agents with them: %s.\n", t.Name, t.Listed, t.Milliseconds, cmp.Or(strings.Join(t.Agents, ", "), "none"))
+	for _, tool := range t.Tools {
+		fmt.Fprintf(out, "  %s\n", terminal.Cell(tool.Name))
+	}
+	for _, tool := range t.Aside {
+		fmt.Fprintf(out, "  %s WAITS TO BE ACCEPTED: parley mcp accept %s\n", terminal.Cell(tool.Name), t.Name)
+	}
+	for _, why := range t.Unusable {
+		fmt.Fprintf(out, "  %d left out: %s\n", why.Tools, why.Reason)
+	}
+}
