@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -76,8 +77,9 @@ func TestMetricsOfAServer(t *testing.T) {
 			t.Errorf("%s: %s", problem.Metric, problem.Text)
 		}
 	}
+	names := regexp.MustCompile(`(?m) \S+$`).ReplaceAllString(page, "") // a value may have the digits of a chat's id by chance
 	for _, leak := range []string{"DiskFull", alertsSlack, alertsDiscord, opsSecrets["slack"]} {
-		if strings.Contains(page, leak) {
+		if strings.Contains(names, leak) {
 			t.Errorf("the metrics tell %q", leak)
 		}
 	}

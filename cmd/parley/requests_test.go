@@ -239,6 +239,7 @@ func TestAFleetBehindALoadBalancer(t *testing.T) {
 		}
 		if i == each/2 {
 			slackSaid(t, sl, "D0", 1)
+			parleytest.WaitFor(t, "both to have taken something", func() bool { return taken[0].Load() > 0 && taken[1].Load() > 0 })
 			running[1].Kill()
 		}
 	}
