@@ -31,18 +31,11 @@ func (c *Channel) messageInbound(ctx context.Context, m *models.Message) (bus.In
 	chat, message := strconv.FormatInt(m.Chat.ID, 10), strconv.Itoa(m.ID)
 	everything := private
 	if !private {
-		holds := c.mention.In(chat)
-		if holds == channels.MentionNowhere {
-			old, err := c.moves.originalID(ctx, chat)
-			if err != nil {
-				return bus.Inbound{}, false, err
-			}
-			holds = c.mention.In(old)
+		mention, err := c.mentionIn(ctx, chat)
+		if err != nil || mention == channels.MentionNowhere {
+			return bus.Inbound{}, false, err
 		}
-		if holds == channels.MentionNowhere {
-			return bus.Inbound{}, false, nil
-		}
-		everything = holds == channels.MentionNever
+		everything = mention == channels.MentionNever
 	}
 	in := bus.Inbound{
 		ID:        c.name + ":" + strconv.FormatInt(c.id, 10) + ":" + chat + ":" + message,
@@ -83,6 +76,19 @@ func (c *Channel) messageInbound(ctx context.Context, m *models.Message) (bus.In
 		c.forums.add(m.Chat.ID)
 	}
 	return in, true, nil
+}
+
+// mentionIn returns which messages the bot answers in a group. A group that is not among the
+// channel's chats may be there by the id that it had before it became a supergroup.
+func (c *Channel) mentionIn(ctx context.Context, chat string) (channels.Mention, error) {
+	if mention := c.mention.In(chat); mention != channels.MentionNowhere {
+		return mention, nil
+	}
+	old, err := c.moves.originalID(ctx, chat)
+	if err != nil {
+		return channels.MentionNowhere, err
+	}
+	return c.mention.In(old), nil
 }
 
 // forums are the groups with topics from which this process has received messages.
