@@ -34,6 +34,10 @@ const DefaultMaxHold = 35 * time.Minute
 type Config struct {
 	// Path is the database file. The file Path.lock beside it refuses a second process.
 	Path string
+	// Database, if set, opens the database that the bus shares with others, in place of the file at
+	// Path; it has the tables of Schema. It is called once no other process can open the bus any
+	// more. The caller closes the database after the bus.
+	Database func(context.Context) (*sqldb.DB, error)
 	// Caps bounds the mailboxes; zero means no bound.
 	Caps bus.Caps
 	// MaxHold bounds how long a lease may be held; DefaultMaxHold if zero.
@@ -91,7 +95,7 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	if c.Locked != nil {
 		c.Locked()
 	}
-	db, err := sqldb.Open(ctx, c.Path, migrations())
+	db, err := c.open(ctx)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open bus: %w", err), lock.Close())
 	}
@@ -100,6 +104,18 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 		return nil, errors.Join(fmt.Errorf("open bus %s: %w", c.Path, err), db.Close(), lock.Close())
 	}
 	return b, nil
+}
+
+// open opens the bus's own database, or the one that it shares.
+func (c *Config) open(ctx context.Context) (*sqldb.DB, error) {
+	if c.Database == nil {
+		return sqldb.Open(ctx, c.Path, Schema().SQLite)
+	}
+	db, err := c.Database(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return db.Lend(), nil
 }
 
 // Close ends every claim, lease, hold and subscription, makes accepted messages durable,

@@ -9,12 +9,11 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// migrations returns the statements that make the tables. Times are microseconds since
-// 1970. The number of a mailbox's claims and the end of its wait are in the row of its
-// first message (attempts, due) and are deleted with it, so that an empty mailbox leaves
-// nothing.
-func migrations() []string {
-	return []string{`
+// Schema returns the bus's tables. Times are microseconds since 1970. The number of a mailbox's
+// claims and the end of its wait are in the row of its first message (attempts, due) and are
+// deleted with it, so that an empty mailbox leaves nothing.
+func Schema() sqldb.Schema {
+	return sqldb.Schema{Name: "bus", SQLite: []string{`
 CREATE TABLE message (
 	seq        INTEGER PRIMARY KEY,
 	topic      TEXT NOT NULL,
@@ -53,7 +52,7 @@ CREATE TABLE dead (
 );
 CREATE TABLE pause (topic TEXT PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-`}
+`}}
 }
 
 // The names in table meta.

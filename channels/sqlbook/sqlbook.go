@@ -51,6 +51,14 @@ func Open(ctx context.Context, place string) (*Book, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the book: %w", err)
 	}
+	return use(ctx, db)
+}
+
+// Use opens the book in a database that was opened with its Schema. The caller closes the
+// database after the book.
+func Use(ctx context.Context, db *sqldb.DB) (*Book, error) { return use(ctx, db.Lend()) }
+
+func use(ctx context.Context, db *sqldb.DB) (*Book, error) {
 	b := &Book{db: db}
 	if err := db.Write(ctx, func(tx *sqldb.Tx) error {
 		return errors.Join(prune(tx, time.Now()), pruneSubmissions(tx, time.Now()), pruneAsks(tx, time.Now()))

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -102,4 +103,108 @@ func versionOf(ctx context.Context, tx *sql.Tx, s Schema) (int, error) {
 		return 0, newerError(version, len(s.Postgres))
 	}
 	return version, nil
+}
+
+// migrateSQLite brings the tables of a file that one component has to the newest version, or refuses
+// them.
+func migrateSQLite(ctx context.Context, conn *sql.Conn, migrations []string) error {
+	var version int
+	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return err
+	}
+	if version > len(migrations) {
+		return newerError(version, len(migrations))
+	}
+	if version == 0 && len(migrations) > 0 { // nothing is there that a step could leave half done: one flush is enough
+		return migrateTo(ctx, conn, len(migrations), migrations)
+	}
+	for i := version; i < len(migrations); i++ {
+		if err := migrateTo(ctx, conn, i+1, migrations[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// migrateTo runs migrations that bring a file to a version, all or none.
+func migrateTo(ctx context.Context, conn *sql.Conn, version int, migrations []string) error {
+	script := fmt.Sprintf("BEGIN IMMEDIATE; %s; PRAGMA user_version = %d; COMMIT;", strings.Join(migrations, ";\n"), version)
+	if _, err := conn.ExecContext(ctx, script); err != nil {
+		_, rollback := conn.ExecContext(ctx, "ROLLBACK")
+		return errors.Join(fmt.Errorf("to version %d: %w", version, err), rollback)
+	}
+	return nil
+}
+
+// sharedVersion is the user_version of a file that components share. It is above that of every file
+// of one component, so that releases that know only such files refuse a shared one.
+const sharedVersion = 1000
+
+// migrateShared brings the tables of all components to the newest versions, or refuses them. All of
+// it is one transaction.
+func migrateShared(ctx context.Context, conn *sql.Conn, components []Schema) (err error) {
+	var layout int
+	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&layout); err != nil {
+		return err
+	}
+	if layout > sharedVersion {
+		return newerError(layout, sharedVersion)
+	}
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_, undo := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+			err = errors.Join(err, undo)
+		}
+	}()
+	if layout < sharedVersion {
+		if err := share(ctx, conn, components[0].Name, layout); err != nil {
+			return err
+		}
+	}
+	for _, c := range components {
+		if err := migrateComponent(ctx, conn, c); err != nil {
+			return fmt.Errorf("tables of the %s: %w", c.Name, err)
+		}
+	}
+	_, err = conn.ExecContext(ctx, "COMMIT")
+	return err
+}
+
+// share makes a shared file of a new one, or of one that one component has brought to a version.
+func share(ctx context.Context, conn *sql.Conn, component string, version int) error {
+	_, err := conn.ExecContext(ctx, fmt.Sprintf(`
+		CREATE TABLE parley_schema (component TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
+		INSERT INTO parley_schema (component, version) VALUES ('%s', %d);
+		PRAGMA user_version = %d`, component, version, sharedVersion))
+	return err
+}
+
+// migrateComponent brings the tables of one component to their newest version.
+func migrateComponent(ctx context.Context, conn *sql.Conn, c Schema) error {
+	var version int
+	err := conn.QueryRowContext(ctx, "SELECT version FROM parley_schema WHERE component = ?", c.Name).Scan(&version)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if version > len(c.SQLite) {
+		return newerError(version, len(c.SQLite))
+	}
+	if version == len(c.SQLite) {
+		return nil
+	}
+	if _, err := conn.ExecContext(ctx, strings.Join(c.SQLite[version:], ";\n")); err != nil {
+		return fmt.Errorf("to version %d: %w", len(c.SQLite), err)
+	}
+	_, err = conn.ExecContext(ctx, `
+		INSERT INTO parley_schema (component, version) VALUES (?, ?)
+		ON CONFLICT (component) DO UPDATE SET version = excluded.version`, c.Name, len(c.SQLite))
+	return err
+}
+
+// newerError returns the error for data of a version that this release does not know.
+func newerError(version, known int) error {
+	return fmt.Errorf("it has version %d and this release knows %d: use the newer release", version, known)
 }

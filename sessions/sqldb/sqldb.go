@@ -13,8 +13,7 @@
 // The files, in reading order: sqldb.go is what users see; sqlite.go, prepared.go,
 // writer.go and commit.go are SQLite, its queries and its group commit; postgres.go, driver.go
 // and group.go are PostgreSQL, its connections and its groups; migrate.go keeps the versions
-// of a schema; text.go
-// has texts that every database can store. Operators need the rest: probe.go and
+// of schemas; text.go has texts that every database can store. Operators need the rest: probe.go and
 // examine.go check a database, snapshot.go copies SQLite files, transfer.go moves tables
 // to PostgreSQL, and purge.go removes the traces of deleted rows.
 package sqldb
@@ -39,6 +38,7 @@ type DB struct {
 
 	backend  backend
 	postgres bool
+	lent     bool // whether somebody else closes it
 }
 
 // A backend carries out writes on one kind of database.
@@ -62,7 +62,7 @@ type backend interface {
 // fleet can be replaced one by one: those of release N and of N-1 work on one schema,
 // and what N no longer needs is removed by N+2 at the earliest.
 type Schema struct {
-	Name     string   // the component's name: store, book
+	Name     string   // the component's name: store, book, bus
 	SQLite   []string // its migrations for SQLite
 	Postgres []string
 	// Previous is how many of the PostgreSQL migrations the release before this
@@ -75,7 +75,7 @@ type Schema struct {
 // that runs once, in order, in a transaction of its own, or for a new file all in one; a
 // file that has seen more migrations than are known here was written by a newer release and is refused.
 func Open(ctx context.Context, path string, migrations []string) (*DB, error) {
-	return openSQLite(ctx, path, migrations)
+	return openSQLite(ctx, path, func(ctx context.Context, conn *sql.Conn) error { return migrateSQLite(ctx, conn, migrations) })
 }
 
 // OpenAt opens the database at place: the PostgreSQL database that a URL names, or a
@@ -85,7 +85,25 @@ func OpenAt(ctx context.Context, place string, s Schema) (*DB, error) {
 	if IsURL(place) {
 		return openPostgres(ctx, place, s)
 	}
-	return openSQLite(ctx, place, s.SQLite)
+	return Open(ctx, place, s.SQLite)
+}
+
+// OpenFile opens or creates the SQLite file at path, readable by its owner alone, for several
+// components that share it, and brings their tables to the newest versions, all or none. What they
+// write at the same time shares a disk flush. A file that only the first component has used, opened
+// by Open until now, is taken over. A file that has seen more migrations of a component than are
+// known here was written by a newer release and is refused; releases that know only Open refuse a
+// shared file.
+func OpenFile(ctx context.Context, path string, components ...Schema) (*DB, error) {
+	return openSQLite(ctx, path, func(ctx context.Context, conn *sql.Conn) error { return migrateShared(ctx, conn, components) })
+}
+
+// Lend returns the same database for a component that shares it with others: Close of what Lend
+// returns only waits until the queued writes are durable.
+func (db *DB) Lend() *DB {
+	lent := *db
+	lent.lent = true
+	return &lent
 }
 
 // IsURL reports whether a place is the URL of a PostgreSQL database.
@@ -174,6 +192,10 @@ func (db *DB) Flush() { db.backend.flush() }
 
 // Close waits for the writes that are queued and closes the database.
 func (db *DB) Close() error {
+	if db.lent {
+		db.Flush()
+		return nil
+	}
 	return errors.Join(db.backend.close(), db.Read.Close())
 }
 

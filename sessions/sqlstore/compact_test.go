@@ -15,7 +15,7 @@ import (
 // can be settled.
 func TestReservationsOfTheEarlierLayoutAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sessions.db")
-	earlier := schema().SQLite
+	earlier := Schema().SQLite
 	earlier = earlier[:slices.Index(earlier, compactReservations)]
 	db, err := sqldb.Open(t.Context(), path, earlier)
 	if err != nil {

@@ -7,9 +7,6 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Schema returns the store's tables, for backup and doctor.
-func Schema() sqldb.Schema { return schema() }
-
 // CheckEmpty returns a *sqldb.NotEmptyError if a table of to has rows.
 func CheckEmpty(ctx context.Context, from, to *Store) error {
 	return sqldb.CheckEmpty(ctx, from.db, to.db)

@@ -9,9 +9,9 @@ import (
 	"parley/sessions/tasks"
 )
 
-// schema returns the store's tables for SQLite and for PostgreSQL: the same tables,
+// Schema returns the store's tables for SQLite and for PostgreSQL: the same tables,
 // with other types.
-func schema() sqldb.Schema {
+func Schema() sqldb.Schema {
 	return sqldb.Schema{
 		Name: "store",
 		SQLite: []string{

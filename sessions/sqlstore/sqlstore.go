@@ -64,10 +64,18 @@ const maxInsert = 8
 // Open opens the store at place: a PostgreSQL database by its URL, or else the
 // SQLite file of that path, which it creates if need be.
 func Open(ctx context.Context, place string) (*Store, error) {
-	db, err := sqldb.OpenAt(ctx, place, schema())
+	db, err := sqldb.OpenAt(ctx, place, Schema())
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
+	return use(ctx, db)
+}
+
+// Use opens the store in a database that was opened with its Schema. The caller closes the
+// database after the store.
+func Use(ctx context.Context, db *sqldb.DB) (*Store, error) { return use(ctx, db.Lend()) }
+
+func use(ctx context.Context, db *sqldb.DB) (_ *Store, err error) {
 	s := &Store{db: db, money: bill.NewBudget(db)}
 	if s.queries, err = prepare(ctx, db.Read); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store: %w", err), db.Close())
