@@ -33,6 +33,7 @@ func BenchmarkOutside(b *testing.B) {
 	b.Run("tools-in-a-row", func(b *testing.B) { dialogues(b, 100, 0, "use tools") })
 	b.Run("chats-200", func(b *testing.B) { crowds(b, 200) })
 	b.Run("chats-50", func(b *testing.B) { crowds(b, 50) })
+	b.Run("bursts", func(b *testing.B) { bursts(b, 2000, 6) })
 	b.Run("flushes", func(b *testing.B) { flushes(b, "hello") })
 	b.Run("flushes-tools", func(b *testing.B) { flushes(b, "use tools") })
 	b.Run("late", lateMessages)
@@ -40,9 +41,10 @@ func BenchmarkOutside(b *testing.B) {
 
 // A contender is a bot under measurement, and its platform.
 type contender struct {
-	tg   *telegramtest.Server
-	pid  int
-	said map[int64]int // how many messages each chat has got
+	tg    *telegramtest.Server
+	model string // its base URL
+	pid   int
+	said  map[int64]int // how many messages each chat has got
 }
 
 // newEcho starts the echo.
@@ -82,7 +84,7 @@ func newOutside(b *testing.B, by ...string) *contender {
 		pid = childOf(b, pid)
 		b.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	}
-	return &contender{tg: x.tg, pid: pid, said: map[int64]int{}}
+	return &contender{tg: x.tg, model: model, pid: pid, said: map[int64]int{}}
 }
 
 // childOf returns the only child of a process.

@@ -11,7 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"parley/agent/agenttest"
 )
@@ -19,6 +21,9 @@ import (
 // roleVar is the variable that makes the test program another process of a benchmark: a
 // model server, or a bot to compare with.
 const roleVar = "PARLEY_BENCH_ROLE"
+
+// waitingPath is where the model server says how many requests have waited at once.
+const waitingPath = "/waiting"
 
 // benchRole plays the role that the environment names, until standard input ends. It
 // returns false if there is none.
@@ -70,10 +75,22 @@ func startRole(b *testing.B, role string, says bool) (*exec.Cmd, string) {
 	return cmd, line
 }
 
+// slowAnswer is how long the model takes for its answer to a message that begins with
+// slowWord.
+const (
+	slowWord   = "slowly"
+	slowAnswer = 3 * time.Second
+)
+
 // serveModel serves a model that says again what it is told, and takes three rounds of
-// tools first where it is asked to use them. It prints its base URL.
+// tools first where it is asked to use them. It prints its base URL. At waitingPath it
+// says how many requests have waited for their answers at the same time, and begins to
+// count anew.
 func serveModel() {
 	model := agenttest.New(func(r agenttest.Request) agenttest.Response {
+		if strings.HasPrefix(r.Said(), slowWord) {
+			return agenttest.Reply("you said " + r.Said()).After(slowAnswer)
+		}
 		if !strings.Contains(r.Said(), "use tools") {
 			return agenttest.Reply("you said " + r.Said())
 		}
@@ -92,7 +109,20 @@ func serveModel() {
 	if err != nil {
 		panic(err)
 	}
-	go func() { panic(http.Serve(listener, model)) }()
+	var waiting, most atomic.Int64
+	routes := http.NewServeMux()
+	routes.HandleFunc(waitingPath, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, most.Swap(0))
+	})
+	routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		now := waiting.Add(1)
+		for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+			continue
+		}
+		model.ServeHTTP(w, r)
+		waiting.Add(-1)
+	})
+	go func() { panic(http.Serve(listener, routes)) }()
 	fmt.Printf("http://%s/v1\n", listener.Addr())
 }
 

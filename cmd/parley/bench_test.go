@@ -121,20 +121,25 @@ func (x *bench) wait(chat int64, n int) {
 	}
 }
 
-func (x *bench) rss() float64 {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", x.cmd.Process.Pid))
+func (x *bench) rss() float64 { return memoryOf(x.b, x.cmd.Process.Pid, "VmRSS:") }
+
+// memoryOf returns a figure of a process's memory in megabytes, by its name in proc(5).
+func memoryOf(b *testing.B, pid int, name string) float64 {
+	b.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		x.b.Skip("no /proc here")
+		b.Skip("no /proc here")
 	}
 	for line := range strings.Lines(string(raw)) {
-		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmRSS:" {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == name {
 			kb, err := strconv.ParseFloat(f[1], 64)
 			if err != nil {
-				x.b.Fatal(err)
+				b.Fatal(err)
 			}
 			return kb / 1024
 		}
 	}
+	b.Fatalf("no %s of process %d", name, pid)
 	return 0
 }
 
