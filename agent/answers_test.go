@@ -153,7 +153,7 @@ func TestAProviderWithAnOrderOfMessagesIsObeyed(t *testing.T) {
 			return agenttest.Reply("now it is well")
 		case strings.Contains(q.Said(), "fail") && q.Rounds() > 0:
 			return agenttest.Fail(400, `{"error":{"message":"Invalid schema"}}`)
-		case q.NoCalls():
+		case q.ForbidsCalls():
 			return agenttest.Reply("the last word")
 		}
 		return agenttest.Calls(agenttest.ToolCall{Name: "echo", Args: `{"say":"tea"}`})

@@ -40,8 +40,9 @@ type DeadLetter struct {
 	BuriedAt time.Time
 }
 
-// DeadLetters stores dead letters until somebody decides about them. A dead letter is
-// identified by its topic and its message's id.
+// DeadLetters stores dead letters: messages that were given up, because they failed too often or can
+// never be handled. Each stays until the operator replays or drops it. It is identified by its topic
+// and its message's id.
 type DeadLetters interface {
 	// DeadLetters lists the dead letters of a topic, the oldest first: at most limit of
 	// them after that id, or from the beginning if it is "".

@@ -46,8 +46,8 @@ func TestRequest(t *testing.T) {
 	if got := r.Rounds(); got != 1 {
 		t.Errorf("%d rounds, want 1", got)
 	}
-	if got := r.Tools(); !reflect.DeepEqual(got, []string{"x"}) || !r.NoCalls() {
-		t.Errorf("tools %q, no calls %v", got, r.NoCalls())
+	if got := r.Tools(); !reflect.DeepEqual(got, []string{"x"}) || !r.ForbidsCalls() {
+		t.Errorf("tools %q, no calls %v", got, r.ForbidsCalls())
 	}
 	m := r.Messages()
 	if len(m) != 9 || m[6].Calls[0] != (agenttest.ToolCall{ID: "b", Name: "y", Args: `{"n":1}`}) || m[7].CallID != "b" {

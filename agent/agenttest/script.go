@@ -180,8 +180,8 @@ func (r Request) Tools() []string {
 	return names
 }
 
-// NoCalls reports whether the request forbids tool calls.
-func (r Request) NoCalls() bool {
+// ForbidsCalls reports whether the request forbids tool calls.
+func (r Request) ForbidsCalls() bool {
 	return slices.ContainsFunc([]string{`"tool_choice":"none"`, `"tool_choice": "none"`}, func(s string) bool {
 		return bytes.Contains(r.Body, []byte(s))
 	})

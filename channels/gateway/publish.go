@@ -155,7 +155,8 @@ func forSession(to Routed, key string, in bus.Inbound) bus.Inbound {
 	return in
 }
 
-// hash returns a short text that stands for a session's key in an id.
+// hash returns twelve hexadecimal digits that stand for a session's key, in the id of a bus message
+// that goes to several sessions. The key itself can be longer than an id may be.
 func hash(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:6])

@@ -56,9 +56,9 @@ type connection struct {
 	ending bool
 }
 
-// connect connects to a server and lists its tools. If the server does not answer, it tries once
-// more with the older protocol. Held is when it was last certain that this process holds the
-// session.
+// connect connects to an MCP server and lists its tools. If the server does not answer its greeting,
+// connect tries once more with the version of MCP before this one. Held is the last time at which
+// this process was sure to hold the lease of the chat session that needs the server.
 func (s *Servers) connect(ctx context.Context, one *server, place sandbox.Place, held time.Time) (*connection, error) {
 	limit := s.cfg.Limits.Connect
 	if one.greetsWithOlder() {

@@ -58,8 +58,9 @@ type Problem struct {
 // Error returns the file, the problem and the remedy as one text.
 func (p Problem) Error() string { return p.File + ": " + p.Wrong + ": " + p.Remedy }
 
-// Find reads the skills in folders of this machine, sorted by name. A link to a folder counts as
-// a folder. Two skills never have the same name.
+// Find reads the skills that lie in these folders, each in a folder of its own, and returns them
+// sorted by name. A link to a folder counts as a folder. What it cannot read is a problem, and so is
+// a skill with the name of one that it has found before; it leaves both out.
 func Find(dirs ...string) (found []Skill, problems []Problem) {
 	where := map[string]string{}
 	for _, dir := range dirs {
