@@ -28,6 +28,9 @@ var (
 	ErrOverBudget = errors.New("over budget")
 	// ErrNotFound says that there is no such session.
 	ErrNotFound = errors.New("no such session")
+	// ErrUnpublished says that nothing was written because a message that was to be published
+	// with the entries was refused. The error that it stands with says why.
+	ErrUnpublished = errors.New("the message is refused")
 	// ErrInvalidKey says that a text can be no session's key.
 	ErrInvalidKey = errors.New("invalid session key")
 )
@@ -82,6 +85,24 @@ type SoonLog interface {
 	// has returned. A crash before that loses them; if the disk refuses them, the next Append
 	// returns ErrConflict.
 	Soon(within time.Duration) Log
+}
+
+// A Publisher is a Log that can publish messages in the write that appends entries, because what
+// moves messages keeps them where the log is kept.
+type Publisher interface {
+	// Publishing returns the same log as one whose Append also publishes the mail: after a crash
+	// either all of the entries and messages are there, or none. Nothing is published if nothing is
+	// appended. A message with an id that was published lately is dropped, so an append may be
+	// repeated with its mail. If a message is refused, Append returns ErrUnpublished. Publishing
+	// returns false if messages are kept elsewhere.
+	Publishing(mail ...Mail) (Log, bool)
+}
+
+// Mail is a message that is published with entries. A mailbox is named by its topic and its key.
+type Mail struct {
+	Topic, Key string
+	ID         string // unique within the topic
+	Body       []byte
 }
 
 // A Blanker is a Log that can remove the content of one message, as when its sender deletes it.

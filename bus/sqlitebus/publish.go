@@ -27,17 +27,66 @@ type arrival struct {
 
 // Publish implements bus.Bus: it stores the message in one transaction.
 func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
-	if err := checkMessage(topic, m); err != nil {
-		return err
+	a, err := newArrival(topic, m)
+	if err == nil {
+		err = b.commit(ctx, a, func(tx *sqldb.Tx) error { return b.storeNew(tx, a) })
 	}
-	m.Body = bytes.Clone(m.Body)
-	m.NotBefore = fromMicro(toMicro(m.NotBefore)) // as it will be read back
-	a := &arrival{topic: topic, storedMessage: storedMessage{Message: m, published: time.Now().UnixMicro()}}
-	if err := b.commit(ctx, a, func(tx *sqldb.Tx) error { return b.storeNew(tx, a) }); err != nil {
+	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
 	b.sweep(dayOf(a.published))
 	return nil
+}
+
+// newArrival returns the message as it will be stored, or an ErrInvalid.
+func newArrival(topic bus.Topic, m bus.Message) (*arrival, error) {
+	if err := checkMessage(topic, m); err != nil {
+		return nil, err
+	}
+	m.Body = bytes.Clone(m.Body)
+	m.NotBefore = fromMicro(toMicro(m.NotBefore)) // as it will be read back
+	return &arrival{topic: topic, storedMessage: storedMessage{Message: m, published: time.Now().UnixMicro()}}, nil
+}
+
+// Share returns the publication of a message as a share in a write of another component that uses
+// the same database. It does what Publish does. If the message is refused, with an error for which
+// bus.IsRefusal is true, either Share or the share's Write says so.
+func (b *Bus) Share(topic, key, id string, body []byte) (sqldb.Share, error) {
+	a, err := newArrival(bus.Topic(topic), bus.Message{ID: id, Key: key, Body: body})
+	if err != nil {
+		return nil, fmt.Errorf("publish: %w", err)
+	}
+	return &share{bus: b, arrival: a}, nil
+}
+
+// A share is the publication of a message in a transaction that another component has begun.
+type share struct {
+	bus     *Bus
+	arrival *arrival
+}
+
+// Write implements sqldb.Share: it stores the message.
+func (s *share) Write(tx *sqldb.Tx) (refused, err error) {
+	s.bus.sched.dequeue(s.arrival)
+	s.arrival.refused = nil
+	if s.bus.sched.isClosed() {
+		return fmt.Errorf("publish: %w", bus.ErrClosed), nil
+	}
+	if err := s.bus.storeNew(tx, s.arrival); err != nil {
+		return nil, fmt.Errorf("publish: %w", err)
+	}
+	if s.arrival.refused != nil {
+		return fmt.Errorf("publish: %w", s.arrival.refused), nil
+	}
+	return nil, nil
+}
+
+// End implements sqldb.Share: it shows the message to those who wait for mail, or forgets it.
+func (s *share) End(durable bool) {
+	s.bus.recordOutcome(s.arrival, durable)
+	if durable {
+		s.bus.sweep(dayOf(s.arrival.published))
+	}
 }
 
 // checkMessage returns an ErrInvalid if a message can never be accepted.
@@ -83,14 +132,19 @@ func (b *Bus) commit(ctx context.Context, a *arrival, write func(*sqldb.Tx) erro
 		b.sched.dequeue(a)
 		return write(tx)
 	})
-	if err == nil && a.box != nil {
-		b.seqs.recordCommit(a.Seq)
-	}
-	b.sched.recordOutcome(a, err == nil)
+	b.recordOutcome(a, err == nil)
 	if err != nil {
 		return translate(err)
 	}
 	return a.refused
+}
+
+// recordOutcome records whether the transaction that was to store the message a is durable.
+func (b *Bus) recordOutcome(a *arrival, durable bool) {
+	if durable && a.box != nil {
+		b.seqs.recordCommit(a.Seq)
+	}
+	b.sched.recordOutcome(a, durable)
 }
 
 // storeNew stores the message a if its id is new and its mailbox has room. If there is no room, it

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,16 +15,21 @@ import (
 	"parley/bus"
 	"parley/bus/bustest"
 	"parley/bus/sqlitebus"
+	"parley/sessions/sqldb"
 )
 
 func harness() bustest.Harness {
 	return bustest.Harness{
 		NewPlace: bustest.FilePlace,
 		Open: func(ctx context.Context, place string, o bustest.Options) (bustest.Bus, error) {
-			return sqlitebus.Open(ctx, sqlitebus.Config{Path: place, Caps: o.Caps, MaxHold: o.MaxHold})
+			c := sqlitebus.Config{Path: place, Caps: o.Caps, MaxHold: o.MaxHold}
+			if filepath.Base(place) == sharedName {
+				return openShared(ctx, c)
+			}
+			return sqlitebus.Open(ctx, c)
 		},
 		Residue: func(t testing.TB, _ string, b bustest.Bus) []string {
-			keys, err := b.(*sqlitebus.Bus).Keys()
+			keys, err := b.(interface{ Keys() ([]string, error) }).Keys()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,6 +42,62 @@ func harness() bustest.Harness {
 func TestMain(m *testing.M) { bustest.Main(m, harness()) }
 
 func TestBus(t *testing.T) { bustest.Run(t, harness()) }
+
+// sharedName is the name of the files in which a bus shares its database with others.
+const sharedName = "shared.db"
+
+// A sharedBus is a bus whose messages are published in the writes of another component.
+type sharedBus struct {
+	*sqlitebus.Bus
+	db    *sqldb.DB
+	close func() error
+}
+
+func openShared(ctx context.Context, c sqlitebus.Config) (b *sharedBus, err error) {
+	b = &sharedBus{}
+	c.Database = func(ctx context.Context) (_ *sqldb.DB, err error) {
+		b.db, err = sqldb.OpenFile(ctx, c.Path, sqldb.Schema{Name: "other", SQLite: []string{"CREATE TABLE other (id TEXT)"}}, sqlitebus.Schema())
+		return b.db, err
+	}
+	if b.Bus, err = sqlitebus.Open(ctx, c); err != nil {
+		return nil, err
+	}
+	b.close = sync.OnceValue(func() error { return errors.Join(b.Bus.Close(), b.db.Close()) })
+	return b, nil
+}
+
+// Publish publishes a message in a write that also inserts a row, if it is as the messages that
+// other components publish.
+func (b *sharedBus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
+	if m.Urgent || !m.NotBefore.IsZero() {
+		return b.Bus.Publish(ctx, topic, m)
+	}
+	share, err := b.Share(string(topic), m.Key, m.ID, m.Body)
+	if err != nil {
+		return err
+	}
+	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		if _, err := tx.Exec("INSERT INTO other (id) VALUES (?)", m.ID); err != nil {
+			return err
+		}
+		refused, err := share.Write(tx)
+		return errors.Join(refused, err)
+	})
+	share.End(err == nil)
+	if errors.Is(err, sqldb.ErrClosed) {
+		err = bus.ErrClosed
+	}
+	return err
+}
+
+func (b *sharedBus) Close() error { return b.close() }
+
+// What another component publishes in its own writes is published as by Publish.
+func TestSharedBus(t *testing.T) {
+	h := harness()
+	h.NewPlace = func(t testing.TB) string { return filepath.Join(t.TempDir(), sharedName) }
+	bustest.Run(t, h)
+}
 
 func BenchmarkBus(b *testing.B) { bustest.Bench(b, harness()) }
 

@@ -199,6 +199,17 @@ func (db *DB) Close() error {
 	return errors.Join(db.backend.close(), db.Read.Close())
 }
 
+// A Share is what one component writes in a transaction of another that uses the same database, as
+// when a log's entries and the messages that follow from them are stored together or not at all.
+type Share interface {
+	// Write writes within the transaction. Like every function of a write it may run again. If the
+	// component does not want to write, refused says why, and the whole write must be undone.
+	Write(tx *Tx) (refused, err error)
+	// End says whether what Write has written is durable. It must be called once after the last
+	// call of Write, when that is known; also if Write has failed.
+	End(durable bool)
+}
+
 // A Tx is the transaction of a write, or of a group of writes. Each query is prepared
 // once and kept, so queries must be constants.
 type Tx struct {

@@ -16,6 +16,7 @@ import (
 
 var _ interface {
 	bill.Log
+	sessions.Publisher
 	sessions.Reopener
 	sessions.SoonLog
 } = (*log)(nil)
@@ -47,7 +48,7 @@ func (l *log) Append(ctx context.Context, at int64, entries ...sessions.Entry) e
 // AppendWith writes entries at their place and changes budgets in the same write; see
 // [bill.Log].
 func (l *log) AppendWith(ctx context.Context, at int64, c bill.Change, entries ...sessions.Entry) (bill.Done, error) {
-	return l.appendBy(ctx, l.store.db.Write, at, c, entries)
+	return l.appendBy(ctx, l.store.db.Write, at, c, nil, entries)
 }
 
 // Soon returns the same log, whose writes share a flush; see [sessions.SoonLog].
@@ -68,14 +69,15 @@ func (l soonLog) Append(ctx context.Context, at int64, entries ...sessions.Entry
 // AppendWith does what the log's AppendWith does, but may return earlier.
 func (l soonLog) AppendWith(ctx context.Context, at int64, c bill.Change, entries ...sessions.Entry) (bill.Done, error) {
 	soon := func(ctx context.Context, fn func(*sqldb.Tx) error) error { return l.store.db.Soon(ctx, l.within, fn) }
-	return l.appendBy(ctx, soon, at, c, entries)
+	return l.appendBy(ctx, soon, at, c, nil, entries)
 }
 
 // A writeFunc is one of the database's ways to write: at once, or soon.
 type writeFunc func(context.Context, func(*sqldb.Tx) error) error
 
-// appendBy appends entries and changes budgets in one write, which the function write carries out.
-func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Change, entries []sessions.Entry) (bill.Done, error) {
+// appendBy appends entries, changes budgets and writes the shares of others in one write, which the
+// function write carries out. With shares, that function must wait until the write is durable.
+func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Change, shares []sqldb.Share, entries []sessions.Entry) (bill.Done, error) {
 	if len(entries) == 0 {
 		return bill.Done{}, nil
 	}
@@ -83,7 +85,7 @@ func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Ch
 	if err != nil {
 		return bill.Done{}, fmt.Errorf("append: %w", err)
 	}
-	done, err := l.write(ctx, write, rows, c)
+	done, err := l.write(ctx, write, rows, c, shares)
 	if err == nil {
 		err = done.refused
 	}
@@ -105,9 +107,10 @@ func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Ch
 	return done.changed, nil
 }
 
-// write appends rows and changes budgets. On PostgreSQL it first tries to do so in one statement;
-// if that fails, it appends the rows without changing the budgets.
-func (l *log) write(ctx context.Context, write writeFunc, rows []row, c bill.Change) (appended, error) {
+// write appends rows, changes budgets and writes shares. On PostgreSQL, where there are no shares,
+// it first tries to do so in one statement; if that fails, it appends the rows without changing the
+// budgets.
+func (l *log) write(ctx context.Context, write writeFunc, rows []row, c bill.Change, shares []sqldb.Share) (appended, error) {
 	postgres := l.store.db.Postgres()
 	if postgres {
 		done, known, err := l.extendAtOnce(ctx, rows, c)
@@ -122,13 +125,18 @@ func (l *log) write(ctx context.Context, write writeFunc, rows []row, c bill.Cha
 		if err == nil && done.refused == nil && !postgres {
 			done.changed, err = l.store.changeIn(tx, c)
 		}
+		if err == nil && done.refused == nil {
+			err = writeShares(tx, shares)
+		}
 		last.Store(&done)
 		return err
 	})
-	if done := last.Load(); done != nil {
-		return *done, err
+	var done appended
+	if ran := last.Load(); ran != nil {
+		done = *ran
 	}
-	return appended{}, err
+	endShares(shares, err == nil && done.refused == nil)
+	return done, err
 }
 
 // rowsOf converts entries, the first of which gets the number at, into rows.

@@ -14,6 +14,7 @@
 //   - sqlstore.go, schema.go: opening a store and a session; the tables
 //   - log.go, state.go, row.go: appending, and opening a log again whose holder has it in
 //     memory; what a session's row says; an entry as a row
+//   - publish.go: publishing messages together with entries
 //   - postgres.go: statements that do on PostgreSQL what SQLite does in several
 //   - reader.go, budget.go: reading logs back; reserving and spending tokens
 //   - erase.go, session_erasure.go: erasing from all sessions, and from one
@@ -56,6 +57,7 @@ type Store struct {
 	swept   atomic.Value // the day on which sweep last ran
 	erasing sync.Mutex   // held while something is erased
 	money   *bill.Budget
+	carrier Carrier // nil if messages are kept elsewhere
 }
 
 // maxInsert is the most rows of one INSERT.

@@ -1,0 +1,158 @@
+package sqlstore_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/bus/sqlitebus"
+	"parley/sessions"
+	"parley/sessions/sessionstest"
+	"parley/sessions/sqldb"
+	"parley/sessions/sqlstore"
+)
+
+// A sharingStore is a store that shares its file with the bus that carries its messages.
+type sharingStore struct {
+	*sqlstore.Store
+	bus    *sqlitebus.Bus
+	db     *sqldb.DB
+	closed bool
+}
+
+// checked is a component whose table has a condition that is looked at when a write is committed.
+func checked() sqldb.Schema {
+	return sqldb.Schema{Name: "checked", SQLite: []string{
+		"CREATE TABLE known (n INTEGER PRIMARY KEY); CREATE TABLE checked (n INTEGER REFERENCES known(n) DEFERRABLE INITIALLY DEFERRED)",
+	}}
+}
+
+const outboundCap = 3
+
+func openSharing(t testing.TB, path string) sessionstest.Sharing {
+	t.Helper()
+	s := &sharingStore{}
+	var err error
+	s.bus, err = sqlitebus.Open(t.Context(), sqlitebus.Config{Path: path, Caps: bus.Caps{Outbound: outboundCap}, Database: func(ctx context.Context) (*sqldb.DB, error) {
+		var err error
+		s.db, err = sqldb.OpenFile(ctx, path, sqlstore.Schema(), sqlitebus.Schema(), checked())
+		return s.db, err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Store, err = sqlstore.Use(t.Context(), s.db); err != nil {
+		t.Fatal(err)
+	}
+	s.PublishBy(s.bus)
+	return sessionstest.Sharing{Store: s, Waiting: s.waiting, Cap: outboundCap, FailCommit: s.failCommit, Block: s.block, FailWrite: s.failWrite}
+}
+
+// Close closes the store, the bus and the file. It may be called again.
+func (s *sharingStore) Close() error {
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	return errors.Join(s.Store.Close(), s.bus.Close(), s.db.Close())
+}
+
+// waiting returns the ids of the messages that wait in a mailbox, as a holder of its lease reads
+// them, and fails the test if the file has others.
+func (s *sharingStore) waiting(t testing.TB, topic, key string) (ids []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if lease, err := s.bus.Claim(ctx, bus.Topic(topic)); err == nil {
+		mail, err := lease.Mail(ctx, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range mail {
+			if m.Key != key || string(m.Body) != "body of "+m.ID {
+				t.Errorf("message %+v", m)
+			}
+			ids = append(ids, m.ID)
+		}
+		if err := lease.Settle(ctx, bus.End{Uncounted: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, err := s.db.Read.QueryContext(t.Context(), "SELECT id FROM message WHERE topic = ? AND key = ? ORDER BY seq", topic, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var stored []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		stored = append(stored, id)
+	}
+	if err := rows.Err(); err != nil || !slices.Equal(ids, stored) {
+		t.Errorf("the holder of the mailbox reads %q, and the file has %q, %v", ids, stored, err)
+	}
+	return ids
+}
+
+func (s *sharingStore) failCommit(t testing.TB) {
+	t.Helper()
+	err := s.db.Soon(t.Context(), time.Hour, func(tx *sqldb.Tx) error {
+		_, err := tx.Exec("INSERT INTO checked (n) VALUES (1)")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *sharingStore) block(t testing.TB) (release func()) {
+	t.Helper()
+	blocked, released := make(chan struct{}), make(chan struct{})
+	go func() {
+		err := s.db.Write(t.Context(), func(*sqldb.Tx) error {
+			close(blocked)
+			<-released
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	<-blocked
+	return func() { close(released) }
+}
+
+func (s *sharingStore) failWrite(t testing.TB) {
+	refused := errors.New("refused")
+	err := s.db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		_, err := tx.Exec("INSERT INTO known (n) VALUES (1)")
+		return errors.Join(refused, err)
+	})
+	if !errors.Is(err, refused) {
+		t.Errorf("a write that fails gives %v", err)
+	}
+}
+
+func TestPublishing(t *testing.T) {
+	sessionstest.RunPublishing(t, func(t testing.TB) string { return filepath.Join(t.TempDir(), "all.db") }, openSharing)
+}
+
+// A store that does not share its database with a bus does not publish.
+func TestAStoreApartDoesNotPublish(t *testing.T) {
+	each(t, func(t *testing.T, place string, _ func(string) []string) {
+		l, err := open(t, place).Open(t.Context(), longKey, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := l.(sessions.Publisher).Publishing(sessions.Mail{ID: "o"}); ok {
+			t.Error("a log publishes what nobody carries")
+		}
+	})
+}
