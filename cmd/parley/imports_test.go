@@ -143,6 +143,7 @@ func rules() []rule {
 			"agent", "agent/llm", "agent/pictures", "bus", "channels", "cmd/parley/aging", "sessions", "sessions/workspace", "tools", "tools/guard", "tools/image",
 		}},
 		{"cmd/parley/jsonfile", 4, nil},
+		{"cmd/parley/garbage", 4, nil},
 		{"cmd/parley/audit", 5, []string{"cmd/parley/jsonfile", "sessions"}},
 		{"cmd/parley/migrate", 5, []string{"bus", "bus/redisbus", "bus/sqlitebus", "channels/sqlbook", "cmd/parley/jsonfile", "sessions/sqldb", "sessions/sqlstore"}},
 		{"cmd/parley/hometest", 5, []string{"..."}},
@@ -198,6 +199,12 @@ func rules() []rule {
 		}},
 		{"cmd/parley", 12, []string{"..."}},
 	}
+}
+
+// beforeMain tells whether a package has to do its work before the large libraries are
+// initialised, and so before main.
+func beforeMain(dir string) bool {
+	return dir == "tools/sandbox/supervisor" || dir == "cmd/parley/garbage"
 }
 
 // libraries says for each library from elsewhere which packages may use it, so that
@@ -335,7 +342,7 @@ func (in *inspection) file(name string, file *ast.File) {
 	for _, decl := range file.Decls {
 		switch decl := decl.(type) {
 		case *ast.FuncDecl:
-			if decl.Recv == nil && decl.Name.Name == "init" && dir != "tools/sandbox/supervisor" {
+			if decl.Recv == nil && decl.Name.Name == "init" && !beforeMain(dir) {
 				in.say(name, "func init: say it in a constructor or in main")
 			}
 		case *ast.GenDecl:

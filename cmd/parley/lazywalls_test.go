@@ -65,9 +65,16 @@ func TestASupervisorWaitsForNoLibrary(t *testing.T) {
 		}
 	}
 	trace := initialised("version")
+	before, _, uncollected := strings.Cut(trace, "init parley/cmd/parley/garbage @")
+	if !uncollected {
+		t.Error("the garbage collector runs while the program starts")
+	}
 	for _, name := range heavy {
-		if !strings.Contains(trace, "init "+name+" @") {
+		switch {
+		case !strings.Contains(trace, "init "+name+" @"):
 			t.Errorf("the program has no package %s any more: it need not be named here", name)
+		case strings.Contains(before, "init "+name+" @") && strings.Contains(name, "/"):
+			t.Errorf("the garbage of %s may be collected before the program has started", name)
 		}
 	}
 }

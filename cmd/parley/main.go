@@ -16,6 +16,7 @@ import (
 
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
+	_ "parley/cmd/parley/garbage" // collects none while the program starts
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/onboard"
 	"parley/cmd/parley/platforms"
