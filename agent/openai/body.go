@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"sync"
 )
 
 // write returns a request as JSON.
@@ -39,9 +41,6 @@ func (m *Model) addFields(body, toolList []byte) []byte {
 	if len(m.cfg.Body) > 0 {
 		more := bytes.TrimPrefix(bytes.TrimSpace(m.cfg.Body), []byte("{"))
 		body = append(append(bytes.TrimSuffix(body, []byte("}")), ','), more...)
-	}
-	if cap(body)-len(body) > len(body)/4 {
-		body = bytes.Clone(body) // the body stays in memory until the model has answered
 	}
 	return body
 }
@@ -79,4 +78,35 @@ func (m *wireMessage) size() int {
 		n += messageRoom + len(c.Function.Arguments) + len(c.Function.Arguments)/8 + len(c.ExtraContent) + len(c.ThoughtSignature)
 	}
 	return n
+}
+
+// A releasedBody is the body of a request that is being sent. The transport closes it once it
+// is sent, and from then on it holds no memory while the model is waited for. The transport may
+// close it while it is still being read, if the request was cancelled.
+type releasedBody struct {
+	mu   sync.Mutex
+	left *bytes.Reader // nil once it is closed
+}
+
+// newReleasedBody makes a body of these bytes.
+func newReleasedBody(body []byte) *releasedBody {
+	return &releasedBody{left: bytes.NewReader(body)}
+}
+
+// Read implements io.Reader.
+func (b *releasedBody) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.left == nil {
+		return 0, io.ErrClosedPipe
+	}
+	return b.left.Read(p)
+}
+
+// Close implements io.Closer: it lets the bytes go.
+func (b *releasedBody) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left = nil
+	return nil
 }

@@ -176,7 +176,8 @@ func checkBody(body json.RawMessage) error {
 
 // newTransport makes a transport that keeps connections for many answers at once, and
 // pings them to notice dead ones. It asks for no compression, as a compressed stream is
-// held back until a block is full.
+// held back until a block is full. Its buffers are small, because each answer that is
+// awaited has two: a request is written past its buffer, and events are short.
 func newTransport() *http.Transport {
 	t := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -186,6 +187,8 @@ func newTransport() *http.Transport {
 		IdleConnTimeout:     60 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second,
 		DisableCompression:  true,
+		WriteBufferSize:     1 << 10,
+		ReadBufferSize:      2 << 10,
 	}
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
 	return t
@@ -231,11 +234,13 @@ func (m *Model) Info() llm.Info {
 func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
 	spoken, said := m.currentDialect(), false
 	for attempt := 1; ; attempt++ {
-		body, err := m.encode(r, spoken)
-		if err != nil {
+		in := spoken
+		x := &exchange{cfg: m.cfg, encode: func() ([]byte, error) { return m.encode(r, in) }}
+		var err error
+		if x.body, err = x.encode(); err != nil {
 			return llm.Answer{}, &llm.Error{Fault: llm.Rejected, Err: err}
 		}
-		answer, err := m.ask(ctx, body, spoken, func(d llm.Delta) {
+		answer, err := m.ask(ctx, x, spoken, func(d llm.Delta) {
 			said = true
 			emit(d)
 		})

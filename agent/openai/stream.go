@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,10 +35,11 @@ const (
 
 // ask sends one request, and reads the answer to it. It calls emit for each piece of the
 // answer.
-func (m *Model) ask(ctx context.Context, body []byte, d dialect, emit func(llm.Delta)) (llm.Answer, error) {
+func (m *Model) ask(ctx context.Context, x *exchange, d dialect, emit func(llm.Delta)) (llm.Answer, error) {
 	w := newStallTimer(ctx, m.cfg.FirstToken)
 	defer w.end()
-	x := &exchange{cfg: m.cfg, body: body, signOfLife: w.signOfLife}
+	x.signOfLife = w.signOfLife
+	size := len(x.body)
 	stream, err := m.open(w.ctx, x, d)
 	if err != nil {
 		return llm.Answer{}, w.causeOf(err)
@@ -69,7 +69,7 @@ func (m *Model) ask(ctx context.Context, body []byte, d dialect, emit func(llm.D
 	}
 	w.progress(drainWait)
 	x.events.drain()
-	return a.answer(len(body))
+	return a.answer(size)
 }
 
 // An eventStream is the library's reader of a stream.
@@ -143,18 +143,22 @@ func canChat(name, kind string) bool {
 // and has the stream of the answer rewritten for the library's reader.
 type exchange struct {
 	cfg        Config
-	body       []byte
-	signOfLife func()  // called for each line of the stream
-	native     bool    // it is Ollama's own protocol, which has an address of its own
-	events     *events // the stream of the answer; nil before there is one
+	body       []byte                 // nil once it is sent
+	encode     func() ([]byte, error) // writes the body again
+	signOfLife func()                 // called for each line of the stream
+	native     bool                   // it is Ollama's own protocol, which has an address of its own
+	events     *events                // the stream of the answer; nil before there is one
 }
 
 // Do sends the exchange's request in place of req's body, and returns the rewritten
 // stream.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
-	req.ContentLength = int64(len(x.body))
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.body)), nil }
-	req.Body, _ = req.GetBody()
+	req.Body, req.ContentLength = newReleasedBody(x.body), int64(len(x.body))
+	x.body = nil                                  // which may be large, and the model may take long
+	req.GetBody = func() (io.ReadCloser, error) { // after a redirect, or if the connection was closed before
+		again, err := x.encode()
+		return newReleasedBody(again), err
+	}
 	req.URL.RawQuery = x.cfg.query
 	if x.native {
 		req.URL.Path = strings.TrimSuffix(strings.TrimSuffix(req.URL.Path, "/chat/completions"), "/v1") + "/api/chat"

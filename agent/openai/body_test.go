@@ -1,0 +1,102 @@
+package openai_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/agent/llm"
+	"parley/agent/openai"
+)
+
+// wholeAnswer is a model's answer to a request.
+const wholeAnswer = `data: {"choices":[{"delta":{"content":"hello"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"
+
+// modelAt returns the model of a server that this handler plays.
+func modelAt(t *testing.T, h http.HandlerFunc) *openai.Model {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	m, err := openai.New(openai.Config{Name: "scripted", BaseURL: s.URL + "/v1", API: openai.APIChat})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestAWaitingRequestHoldsNoBody lets many large requests wait for their answers, and
+// measures that the process holds their text once and not the body of each.
+func TestAWaitingRequestHoldsNoBody(t *testing.T) {
+	const requests, size = 32, 2 << 20
+	var asked sync.WaitGroup
+	asked.Add(requests)
+	answer := make(chan struct{})
+	m := modelAt(t, func(w http.ResponseWriter, r *http.Request) {
+		if n, err := io.Copy(io.Discard, r.Body); n < size || err != nil {
+			t.Errorf("a body of %d bytes has come: %v", n, err)
+		}
+		asked.Done()
+		<-answer
+		fmt.Fprint(w, wholeAnswer)
+	})
+	long := llm.Request{Messages: []llm.Message{said(llm.RoleUser, text(strings.Repeat("a", size)))}}
+	before := liveBytes()
+	var all sync.WaitGroup
+	for range requests {
+		all.Go(func() {
+			if _, err := ask(t, m, long); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	asked.Wait()
+	// The client closes each body right after the server has read its last bytes.
+	const most = requests * size / 4
+	held := liveBytes() - before
+	for deadline := time.Now().Add(30 * time.Second); held > most && time.Now().Before(deadline); held = liveBytes() - before {
+		runtime.Gosched()
+	}
+	if held > most {
+		t.Errorf("%d bytes are held while %d requests of %d bytes wait", held, requests, size)
+	}
+	close(answer)
+	all.Wait()
+}
+
+// liveBytes returns how many bytes of memory are in use.
+func liveBytes() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// TestARequestIsSentAgainWhole redirects a request, which makes the transport send its body a
+// second time.
+func TestARequestIsSentAgainWhole(t *testing.T) {
+	var bodies []string
+	m := modelAt(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		bodies = append(bodies, string(body))
+		if len(bodies) == 1 {
+			http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)
+			return
+		}
+		fmt.Fprint(w, wholeAnswer)
+	})
+	if _, err := ask(t, m, hello()); err != nil {
+		t.Fatal(err)
+	}
+	if len(bodies) != 2 || bodies[0] != bodies[1] || !strings.Contains(bodies[0], "hello") {
+		t.Errorf("the server got %q", bodies)
+	}
+}
