@@ -15,7 +15,7 @@ import (
 // How many events are kept for watchers that come later or read slowly.
 const (
 	feedEvents  = 4096             // how many events of one feed are kept
-	eventsBytes = 32 << 20         // how many bytes the events of all feeds may take
+	eventsBytes = 8 << 20          // how many bytes the events of all feeds may take; one that is in two feeds counts twice
 	eventSize   = 320              // about how many bytes an event takes beside its texts
 	feedIdle    = 10 * time.Minute // how long a feed without new events is kept
 )
