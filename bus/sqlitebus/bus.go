@@ -36,7 +36,8 @@ type Config struct {
 	Path string
 	// Database, if set, opens the database that the bus shares with others, in place of the file at
 	// Path; it has the tables of Schema. It is called once no other process can open the bus any
-	// more. The caller closes the database after the bus.
+	// more. The bus closes the database, before other processes can open it; so whoever else uses
+	// it closes before the bus.
 	Database func(context.Context) (*sqldb.DB, error)
 	// Caps bounds the mailboxes; zero means no bound.
 	Caps bus.Caps
@@ -44,9 +45,6 @@ type Config struct {
 	MaxHold time.Duration
 	// Log gets what operators should know; nil means that nothing is logged.
 	Log *slog.Logger
-	// Locked, if set, is called as soon as no other process can open the bus any more. From then on
-	// the caller may open, beside the bus, other files that the same lock protects.
-	Locked func()
 }
 
 // A Bus implements every interface of package bus. Its messages, dead letters and pauses
@@ -92,9 +90,6 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open bus: %w", err)
 	}
-	if c.Locked != nil {
-		c.Locked()
-	}
 	db, err := c.open(ctx)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open bus: %w", err), lock.Close())
@@ -111,11 +106,7 @@ func (c *Config) open(ctx context.Context) (*sqldb.DB, error) {
 	if c.Database == nil {
 		return sqldb.Open(ctx, c.Path, Schema().SQLite)
 	}
-	db, err := c.Database(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return db.Lend(), nil
+	return c.Database(ctx)
 }
 
 // Close ends every claim, lease, hold and subscription, makes accepted messages durable,

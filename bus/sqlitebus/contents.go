@@ -2,15 +2,17 @@ package sqlitebus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
 
 	"parley/bus"
+	"parley/sessions/sqldb"
 )
 
-// The methods in this file read everything that the bus stores, so that a migration can
-// store it in another bus. Nobody may work with the bus meanwhile.
+// The methods in this file are for migrations: they read everything that the bus stores, or move it
+// to another file. Nobody may work with the bus meanwhile.
 
 // A Letter is a message with all that the bus stores about it: one that waits in a mailbox, or a
 // dead letter.
@@ -118,6 +120,34 @@ func (b *Bus) Pauses(ctx context.Context) (map[bus.Topic]time.Time, error) {
 		pauses[topic] = fromMicro(until)
 	}
 	return pauses, rows.Err()
+}
+
+// Split moves everything from the database that the bus shares with others, which is the file from,
+// to a database of its own in the file to. If it is interrupted, some may be in both; repeating it
+// completes it. The bus must not be used any more but closed. point is called between the steps.
+func (b *Bus) Split(ctx context.Context, from, to string, point func(string)) error {
+	b.db.Flush()
+	own, err := sqldb.Open(ctx, to, Schema().SQLite)
+	if err != nil {
+		return fmt.Errorf("split: %w", err)
+	}
+	if err := errors.Join(own.Adopt(ctx, sqldb.Source{Path: from, Schema: Schema()}), own.Close()); err != nil {
+		return fmt.Errorf("split: %w", err)
+	}
+	point("split:copied")
+	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		for _, remove := range []string{`DELETE FROM message`, `DELETE FROM dead`, `DELETE FROM seen`, `DELETE FROM pause`} {
+			if _, err := tx.Exec(remove); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("split: %w", err)
+	}
+	point("split:removed")
+	return nil
 }
 
 // Highest returns a number above every fence and every event's id that the bus has given out, so

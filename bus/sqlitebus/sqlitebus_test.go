@@ -115,21 +115,39 @@ func open(t *testing.T, path string) *sqlitebus.Bus {
 	return b
 }
 
-// What is opened beside the bus is not opened by a process that may not have it.
-func TestLockedIsSaidToTheHolderAlone(t *testing.T) {
+// A database that the bus shares with others is not opened by a process that may not have it, and is
+// closed before another process may.
+func TestSharedDatabaseIsOpenedByTheHolderAlone(t *testing.T) {
 	path := bustest.FilePlace(t)
-	opens := func() (locked int, err error) {
-		b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: path, Locked: func() { locked++ }})
-		if err == nil {
-			t.Cleanup(func() { b.Close() })
-		}
-		return locked, err
+	opens := func() (b *sqlitebus.Bus, shared *sqldb.DB, err error) {
+		b, err = sqlitebus.Open(t.Context(), sqlitebus.Config{Path: path, Database: func(ctx context.Context) (*sqldb.DB, error) {
+			shared, err = sqldb.OpenFile(ctx, path+".shared", sqlitebus.Schema())
+			return shared, err
+		}})
+		return b, shared, err
 	}
-	if n, err := opens(); n != 1 || err != nil {
-		t.Fatalf("the first was told %d times, %v", n, err)
+	first, db, err := opens()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if n, err := opens(); n != 0 || err == nil {
-		t.Fatalf("the second was told %d times, %v", n, err)
+	if _, again, err := opens(); again != nil || err == nil {
+		t.Fatalf("the second: %v, and the database was opened: %t", err, again != nil)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Write(t.Context(), func(*sqldb.Tx) error { return nil }); !errors.Is(err, sqldb.ErrClosed) {
+		t.Errorf("after the bus: %v, want it closed", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Errorf("a second time: %v", err)
+	}
+	next, _, err := opens()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -163,12 +163,12 @@ func bit(b bool) int {
 }
 
 // CheckEmpty returns a *sqldb.NotEmptyError if a table of the book to has rows.
-func CheckEmpty(ctx context.Context, from, to *Book) error {
-	return sqldb.CheckEmpty(ctx, from.db, to.db)
+func CheckEmpty(ctx context.Context, to *Book) error {
+	return sqldb.CheckEmpty(ctx, Schema(), to.db)
 }
 
 // Copy copies a whole book from SQLite to PostgreSQL, or nothing of it; see
 // [sqldb.Transfer].
 func Copy(ctx context.Context, from, to *Book, within func(*sqldb.Tx) error) (rows map[string]int64, err error) {
-	return sqldb.Transfer(ctx, from.db, to.db, within)
+	return sqldb.Transfer(ctx, Schema(), from.db, to.db, within)
 }

@@ -130,7 +130,7 @@ func TestStopOfSeveralAgents(t *testing.T) {
 func awaitBookedAnswers(t *testing.T, w *parleytest.World, channel string, n int) {
 	t.Helper()
 	parleytest.WaitFor(t, "the book to know what was sent", func() bool {
-		return w.Count("book.db", "SELECT count(*) FROM parts p JOIN sends s ON s.id = p.send WHERE p.platform_id <> '' AND p.state = 'sent' AND s.channel = '"+channel+"'") >= n
+		return w.Count("sessions.db", "SELECT count(*) FROM parts p JOIN sends s ON s.id = p.send WHERE p.platform_id <> '' AND p.state = 'sent' AND s.channel = '"+channel+"'") >= n
 	})
 }
 

@@ -14,15 +14,14 @@ import (
 	"strings"
 	"time"
 
-	"parley/channels/sqlbook"
 	"parley/cmd/parley/backup"
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/erase"
 	"parley/cmd/parley/home"
+	"parley/cmd/parley/homedb"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
-	"parley/sessions/sqlstore"
 )
 
 type backupCmd struct {
@@ -90,7 +89,7 @@ func writeFile(ctx context.Context, source backup.Source, name string) (m backup
 	m, err = backup.Write(ctx, source, f)
 	if err = errors.Join(err, f.Sync()); err == nil {
 		if _, err = f.Seek(0, io.SeekStart); err == nil {
-			err = backup.Check(ctx, f, source.Home, checkHomeOpens)
+			err = backup.Check(ctx, f, source.Home, homedb.Check)
 		}
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
@@ -108,7 +107,7 @@ func writeChecked(ctx context.Context, source backup.Source, out io.Writer) (bac
 	from, to := io.Pipe()
 	checked := make(chan error, 1)
 	go func() {
-		err := backup.Check(ctx, from, source.Home, checkHomeOpens)
+		err := backup.Check(ctx, from, source.Home, homedb.Check)
 		checked <- errors.Join(err, from.CloseWithError(err))
 	}()
 	m, err := backup.Write(ctx, source, io.MultiWriter(out, to))
@@ -162,7 +161,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 		defer func() { _ = in.Close() }() // it is only read
 	}
 	of := home.OwnerOf(cfg.Home)
-	options := backup.Options{Force: c.Yes, Try: checkHomeOpens}
+	options := backup.Options{Force: c.Yes, Try: homedb.Check}
 	done, err := backup.Read(ctx, in, cfg.Home, options)
 	if errors.Is(err, backup.ErrUsed) && c.File != "-" {
 		if err := confirm(tty, c.Yes, fmt.Sprintf("%s is in use already; move what it holds aside?", cfg.Home)); err != nil {
@@ -189,20 +188,6 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 		fmt.Fprintln(tty.Out, "next:", line)
 	}
 	return err
-}
-
-// checkHomeOpens opens the databases in a folder into which a backup was unpacked. An error, such
-// as that a newer release has written them, stops the restore before anything is moved.
-func checkHomeOpens(ctx context.Context, dir string) error {
-	store, err := sqlstore.Open(ctx, filepath.Join(dir, home.StoreFile))
-	if err != nil {
-		return err
-	}
-	b, err := sqlbook.Open(ctx, filepath.Join(dir, home.BookFile))
-	if err != nil {
-		return errors.Join(err, store.Close())
-	}
-	return errors.Join(b.Close(), store.Close())
 }
 
 type forgetCmd struct {

@@ -146,7 +146,7 @@ func TestKilledAtEachPointOfATask(t *testing.T) {
 				}
 				parleytest.WaitFor(t, "the report", func() bool { return told() > 0 })
 				parleytest.WaitFor(t, "all to be through", func() bool {
-					return w.Count("sessions.db", "SELECT count(*) FROM tasks WHERE told = 0") == 0 && w.Count("bus.db", "SELECT count(*) FROM message") == 0
+					return w.Count("sessions.db", "SELECT count(*) FROM tasks WHERE told = 0") == 0 && w.Count("sessions.db", "SELECT count(*) FROM message") == 0
 				})
 				p.Stop()
 				if n := told(); n > 1+w.InterruptedSends() {
@@ -305,7 +305,7 @@ func TestStopReachesAnAgentThatWaitsForASubAgent(t *testing.T) {
 	w.Telegram.Say(group, 2, "@parleybot ops task one")
 	parleytest.WaitFor(t, "the sub-agent alone to be at work", func() bool {
 		return w.Count("sessions.db", "SELECT count(*) FROM entries e JOIN sessions s ON s.id = e.session WHERE s.key LIKE 'ops:agent:%' AND e.kind = 'turn_started'") == 1 &&
-			w.Count("bus.db", "SELECT count(*) FROM message") == 1 // its task
+			w.Count("sessions.db", "SELECT count(*) FROM message") == 1 // its task
 	})
 	w.Telegram.Say(group, 2, "/stop")
 	wants(t, w.WaitSaid(group, 1)[0], "Stopped, and with it one sub-agent.")

@@ -47,10 +47,10 @@ func TestDoctorOnADamagedDatabase(t *testing.T) {
 	file := filepath.Join(n.cwd, "bot.toml")
 	must(t, os.WriteFile(file, []byte("[http]\nlisten = \"\"\n[model]\nname = \"demo\"\n"), 0o600))
 	homeDir := filepath.Join(n.dir, ".parley")
-	if out, errs, code := n.run("--config", file, "doctor"); code != exitDone || strings.Count(out, "whole") != 3 {
+	if out, errs, code := n.run("--config", file, "doctor"); code != exitDone || strings.Count(out, "whole") != 1 {
 		t.Errorf("undamaged: exit code %d, %s%s", code, out, errs)
 	}
-	for _, db := range []string{home.StoreFile, home.BookFile} {
+	for _, db := range []string{home.StoreFile} {
 		path := filepath.Join(homeDir, db)
 		good, err := os.ReadFile(path)
 		if err != nil {

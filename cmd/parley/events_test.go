@@ -197,7 +197,7 @@ func TestAReportIsKnownWhereItWasSent(t *testing.T) {
 	o.event("g", "DiskFull", time.Now(), nil)
 	o.WaitSaid(onCall, 1)
 	parleytest.WaitFor(t, "the session to be told", func() bool {
-		return o.Count("bus.db", "SELECT count(*) FROM seen WHERE id LIKE '%#told'") == 1
+		return o.Count("sessions.db", "SELECT count(*) FROM seen WHERE id LIKE '%#told'") == 1
 	})
 	o.Telegram.Say(onCall, 2, "@parleybot why?")
 	if got := o.WaitSaid(onCall, 2)[1]; !strings.Contains(got, "it knows: true") {

@@ -28,10 +28,10 @@ func TestAHomeThatOthersCanWriteDoesNotStart(t *testing.T) {
 		{"everybody writes the home", "", 0, 0o757, "mode 0757"},
 		{"everybody writes it, with the sticky bit", "", 0, os.ModeSticky | 0o777, "mode 0777"},
 		{"others read it", "", 0, 0o755, ""},
-		{"the book in a home that others enter", home.BookFile, 0o666, 0o711, "mode 0666"},
+		{"the database in a home that others enter", home.StoreFile, 0o666, 0o711, "mode 0666"},
 		{"the token's group", home.TokenFile, 0o660, 0o750, "mode 0660"},
 		{"the workspaces", "workspaces", os.ModeDir | 0o777, 0o755, "mode 0777"},
-		{"the book in a home that nobody else enters", home.BookFile, 0o666, 0o700, ""},
+		{"the database in a home that nobody else enters", home.StoreFile, 0o666, 0o700, ""},
 		{"a file that is none of ours", "notes.txt", 0o666, 0o755, ""},
 	} {
 		dir := filepath.Join(t.TempDir(), "home")

@@ -145,7 +145,8 @@ func rules() []rule {
 		{"cmd/parley/jsonfile", 4, nil},
 		{"cmd/parley/garbage", 4, nil},
 		{"cmd/parley/audit", 5, []string{"cmd/parley/jsonfile", "sessions"}},
-		{"cmd/parley/migrate", 5, []string{"bus", "bus/redisbus", "bus/sqlitebus", "channels/sqlbook", "cmd/parley/jsonfile", "sessions/sqldb", "sessions/sqlstore"}},
+		{"cmd/parley/homedb", 4, []string{"bus/sqlitebus", "channels/sqlbook", "sessions/sqldb", "sessions/sqlstore"}},
+		{"cmd/parley/migrate", 5, []string{"bus", "bus/redisbus", "bus/sqlitebus", "channels/sqlbook", "cmd/parley/homedb", "cmd/parley/jsonfile", "sessions/sqldb", "sessions/sqlstore"}},
 		{"cmd/parley/hometest", 5, []string{"..."}},
 		{"cmd/parley/parleytest", 5, []string{"..."}},
 		{"cmd/parley/outbox", 5, []string{"bus", "channels", "channels/markup", "tools/spelling"}},
@@ -183,7 +184,7 @@ func rules() []rule {
 		{"cmd/parley/platforms", 7, []string{"channels", "channels/discord", "channels/slack", "channels/telegram", "cmd/parley/config"}},
 		{"cmd/parley/home", 7, []string{
 			"bus", "bus/...", "sessions", "sessions/...", "sessions/sqldb", "sessions/workspace", "channels/sqlbook",
-			"cmd/parley/aging", "cmd/parley/backup", "cmd/parley/config", "cmd/parley/crash", "cmd/parley/erase", "cmd/parley/jsonfile", "cmd/parley/migrate",
+			"cmd/parley/aging", "cmd/parley/backup", "cmd/parley/config", "cmd/parley/crash", "cmd/parley/erase", "cmd/parley/homedb", "cmd/parley/jsonfile", "cmd/parley/migrate",
 		}},
 		{"cmd/parley/server", 8, []string{"..."}},
 

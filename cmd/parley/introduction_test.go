@@ -29,7 +29,7 @@ func TestPeopleAreToldWhatTheyTalkTo(t *testing.T) {
 	if said[1] != "you said hello" {
 		t.Errorf("then they are told %q", said[1])
 	}
-	parleytest.WaitFor(t, "all to be sent", func() bool { return w.Count("bus.db", "SELECT count(*) FROM message") == 0 })
+	parleytest.WaitFor(t, "all to be sent", func() bool { return w.Count("sessions.db", "SELECT count(*) FROM message") == 0 })
 	p.Kill()
 	p = w.Serve()
 	w.Telegram.Say(2, 2, "again")
@@ -44,7 +44,7 @@ func TestPeopleAreToldWhatTheyTalkTo(t *testing.T) {
 	if _, errs, code := w.Run("forget", "--user", "telegram:2", "--yes"); code != 0 {
 		t.Fatalf("forget: %d %s", code, errs)
 	}
-	if n := w.Count("book.db", "SELECT count(*) FROM notes WHERE subject = 'introduced'"); n != 0 {
+	if n := w.Count("sessions.db", "SELECT count(*) FROM notes WHERE subject = 'introduced'"); n != 0 {
 		t.Errorf("%d people are known after they were forgotten", n)
 	}
 }

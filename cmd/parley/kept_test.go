@@ -3,7 +3,6 @@ package main
 import (
 	"database/sql"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,7 +16,7 @@ import (
 
 // keptTables says of every table what each operation does with it. A table that is
 // added needs a line here, and what the line says. Backup and restore copy the files,
-// and migrate copies every table of sessions.db and book.db and the mail of bus.db.
+// and migrate copies every table of the store and the book, and the mail of the bus.
 func keptTables() map[string]string {
 	const (
 		ids     = "forget, retention, export: it holds ids, times and numbers, nothing that somebody said"
@@ -26,27 +25,28 @@ func keptTables() map[string]string {
 		parties = "forget: kept, revoke is for that; retention: kept, it is who may talk; export: it is no session's"
 	)
 	return map[string]string{
-		"bus.db message": mail, "bus.db dead": mail, "bus.db seen": ids, "bus.db meta": ids, "bus.db pause": ids,
-		"sessions.db sessions":     "forget and retention: by session; export: its key is what is exported",
-		"sessions.db entries":      "forget: by session and person; retention: by age; export: every entry",
-		"sessions.db audit":        "forget: arguments and person; retention: by age; export: GET /v1/audit",
-		"sessions.db jobs":         "forget: by session and person; retention: by age; export: the log has their calls and ends",
-		"sessions.db past_usage":   "forget, retention, export: numbers of what was erased, by day, agent and model",
-		"sessions.db counters":     "forget: by person and session; retention and export: sums of micro-dollars, which go after a week, and those of months after two",
-		"sessions.db charges":      ids,
-		"sessions.db spending":     "forget: loses the person; retention and export: sums of tokens",
-		"sessions.db reservations": "forget: loses the person; retention and export: sums of tokens",
-		"sessions.db schedules":    "forget: by person and session; retention: kept until it is over or cancelled; export: those of the person",
-		"sessions.db tasks":        "forget: by session and person, with the sessions of sub-agents; retention: by age; export: the logs have what was asked and reported",
-		"sessions.db time_zones":   "forget: by session; retention and export: it holds a name of a zone",
-		"sessions.db erased":       ids, "sessions.db graves": ids, "sessions.db purges": ids,
-		"book.db sends": sent, "book.db parts": sent, "book.db posts": sent, "book.db post_keys": sent, "book.db subjects": sent, "book.db asks": sent,
-		"book.db pairings": parties, "book.db offers": parties, "book.db chats": sent, "book.db cursors": ids,
-		"book.db processes": ids,
-		"book.db ratings":   "forget: by person and session; retention: by age; export: with the session's log",
-		"book.db memories":  "forget: by person, for all who are linked to them; what owners had an agent remember stays; retention: of persons, by the last change; export: with what the person said",
-		"book.db links":     "forget: by person; retention: kept, it is who is who; export: it holds ids", "book.db link_codes": ids,
-		"book.db notes": "forget: by person; retention and export: it holds ids, times and words of the bot's own",
+		"sessions.db message": mail, "sessions.db dead": mail, "sessions.db seen": ids, "sessions.db meta": ids, "sessions.db pause": ids,
+		"sessions.db parley_schema": "none: it has the versions of the tables",
+		"sessions.db sessions":      "forget and retention: by session; export: its key is what is exported",
+		"sessions.db entries":       "forget: by session and person; retention: by age; export: every entry",
+		"sessions.db audit":         "forget: arguments and person; retention: by age; export: GET /v1/audit",
+		"sessions.db jobs":          "forget: by session and person; retention: by age; export: the log has their calls and ends",
+		"sessions.db past_usage":    "forget, retention, export: numbers of what was erased, by day, agent and model",
+		"sessions.db counters":      "forget: by person and session; retention and export: sums of micro-dollars, which go after a week, and those of months after two",
+		"sessions.db charges":       ids,
+		"sessions.db spending":      "forget: loses the person; retention and export: sums of tokens",
+		"sessions.db reservations":  "forget: loses the person; retention and export: sums of tokens",
+		"sessions.db schedules":     "forget: by person and session; retention: kept until it is over or cancelled; export: those of the person",
+		"sessions.db tasks":         "forget: by session and person, with the sessions of sub-agents; retention: by age; export: the logs have what was asked and reported",
+		"sessions.db time_zones":    "forget: by session; retention and export: it holds a name of a zone",
+		"sessions.db erased":        ids, "sessions.db graves": ids, "sessions.db purges": ids,
+		"sessions.db sends": sent, "sessions.db parts": sent, "sessions.db posts": sent, "sessions.db post_keys": sent, "sessions.db subjects": sent, "sessions.db asks": sent,
+		"sessions.db pairings": parties, "sessions.db offers": parties, "sessions.db chats": sent, "sessions.db cursors": ids,
+		"sessions.db processes": ids,
+		"sessions.db ratings":   "forget: by person and session; retention: by age; export: with the session's log",
+		"sessions.db memories":  "forget: by person, for all who are linked to them; what owners had an agent remember stays; retention: of persons, by the last change; export: with what the person said",
+		"sessions.db links":     "forget: by person; retention: kept, it is who is who; export: it holds ids", "sessions.db link_codes": ids,
+		"sessions.db notes": "forget: by person; retention and export: it holds ids, times and words of the bot's own",
 	}
 }
 
@@ -54,7 +54,7 @@ func keptTables() map[string]string {
 func keptNames() map[string]string {
 	const process = "none: it is of the process that runs"
 	return map[string]string{
-		"bus.db": "as its tables", "sessions.db": "as its tables", "book.db": "as its tables",
+		"sessions.db": "as its tables",
 		// Beside the sessions it has ~outgoing, files that wait to be sent, and ~undo, what
 		// turns have changed.
 		// .parley-agents.json has where agents' folders are (backup leaves it out, restore begins
@@ -128,10 +128,7 @@ func TestEverythingThatIsKeptIsKnown(t *testing.T) {
 			t.Errorf("the home has %s: keptNames is to say what backup, restore, migrate, forget, [retention] and exports do with it", e.Name())
 		}
 	}
-	there := map[string]int{}
-	for _, db := range []string{"bus.db", "sessions.db", "book.db"} {
-		maps.Copy(there, tablesOf(t, filepath.Join(w.Home, db)))
-	}
+	there := tablesOf(t, filepath.Join(w.Home, "sessions.db"))
 	for table := range there {
 		if _, known := keptTables()[table]; !known {
 			t.Errorf("there is a table %s: keptTables is to say what backup, restore, migrate, forget, [retention] and exports do with it", table)
@@ -161,7 +158,7 @@ func TestEverythingThatIsKeptIsKnown(t *testing.T) {
 	}
 	for table, n := range there {
 		db, _, _ := strings.Cut(table, " ")
-		if got := tablesOf(t, filepath.Join(w.Home, db))[table]; got != n && table != "bus.db meta" {
+		if got := tablesOf(t, filepath.Join(w.Home, db))[table]; got != n && table != "sessions.db meta" {
 			t.Errorf("the table %s had %d rows, and has %d after backup and restore", table, n, got)
 		}
 	}

@@ -240,7 +240,7 @@ func TestALimitedAccountIsLeftAlone(t *testing.T) {
 	sides["discord"].say(0, "m0 "+sides["discord"].at(0))
 	parleytest.WaitFor(t, "the refusal to be known", func() bool {
 		refused, _, until := all.state()
-		return refused > before && w.Count("bus.db", fmt.Sprintf("SELECT count(*) FROM pause WHERE topic = 'outbound/discord' AND until > %d", until.Add(-all.wait/2).UnixMicro())) == 1
+		return refused > before && w.Count("sessions.db", fmt.Sprintf("SELECT count(*) FROM pause WHERE topic = 'outbound/discord' AND until > %d", until.Add(-all.wait/2).UnixMicro())) == 1
 	})
 	var arrived []func() bool
 	for chat := 1; chat < 4; chat++ {

@@ -128,7 +128,7 @@ func TestSigningInToAnMCPServer(t *testing.T) {
 			t.Error("a token is in the log")
 		}
 		for _, file := range parleytest.FilesWith(t, g.Home, secret) {
-			if name := filepath.Base(file); !strings.HasPrefix(name, "book.db") {
+			if name := filepath.Base(file); !strings.HasPrefix(name, "sessions.db") {
 				t.Errorf("a token is in %s", name)
 			}
 		}

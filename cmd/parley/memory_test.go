@@ -73,10 +73,10 @@ may = ["agent"]
 	tries := []string{
 		`memory_read {}`, `memory_read {"scope":"session"}`, `memory_read {"scope":"person"}`, `memory_read {"scope":"agent"}`,
 		`memory_read {"scope":"person","query":"secret"}`, `todo_read {}`,
-		`read_file {"path":"MEMORY.md"}`, `read_file {"path":"../../../book.db"}`, `read_file {"path":"` + o.Home + `/book.db"}`, `read_file {"path":"../telegram%3A2/MEMORY.md"}`,
+		`read_file {"path":"MEMORY.md"}`, `read_file {"path":"../../../sessions.db"}`, `read_file {"path":"` + o.Home + `/sessions.db"}`, `read_file {"path":"../telegram%3A2/MEMORY.md"}`,
 		`list_directory {"path":".."}`, `glob {"pattern":"../**"}`, `grep {"pattern":"xyzz[y]","path":"."}`, `grep {"pattern":"xyzz[y]","path":".."}`,
 		`chat_history {"channel":"telegram","chat_id":"2"}`, `git_log {"path":".."}`,
-		`exec_shell {"command":"cat ` + o.Home + `/book.db* ../*/* 2>&1 | head -c 2000; ls -la ` + o.Home + ` .."}`,
+		`exec_shell {"command":"cat ` + o.Home + `/sessions.db* ../*/* 2>&1 | head -c 2000; ls -la ` + o.Home + ` .."}`,
 	}
 	attempt := strings.Join(tries, " ;; ")
 	const group = -10099

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/bus"
@@ -59,8 +60,7 @@ func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 		log = slog.New(slog.NewTextHandler(tty.Err, nil))
 	}
 	report, err := migrate.Run(ctx, migrate.Config{
-		Home: to.Home, BusFile: filepath.Join(to.Home, home.BusFile), StoreFile: filepath.Join(to.Home, home.StoreFile),
-		BookFile: filepath.Join(to.Home, home.BookFile),
+		Home: to.Home,
 		Bus: redisbus.Config{URL: string(to.Bus.URL), Prefix: to.Bus.Prefix, Log: log,
 			Caps: bus.Caps{Inbound: to.Limits.Waiting, Outbound: to.Limits.Outbound}},
 		StoreURL: string(to.Store.URL), BusName: home.BusName(to), StoreName: home.StoreName(string(to.Store.URL)), Log: log,
@@ -134,9 +134,25 @@ func nextSteps(to *config.Config, from map[string]string) []string {
 			next = append(next, fmt.Sprintf("then take the files of %s's conversations along: mkdir -p %s && mv %s %s/", agent, now, filepath.Join(was, agent), now))
 		}
 	}
-	return append(next,
-		"serve it with this configuration: "+to.File,
-		fmt.Sprintf("the old files in %s are not looked at any more, by parley forget neither: delete %s, %s and %s once all is well", to.Home, home.BusFile, home.StoreFile, home.BookFile))
+	next = append(next, "serve it with this configuration: "+to.File)
+	if left := leftBehind(to); len(left) > 0 {
+		next = append(next, fmt.Sprintf("what was taken is not looked at any more in %s, by parley forget neither: delete %s once all is well", to.Home, strings.Join(left, " and ")))
+	}
+	return next
+}
+
+// leftBehind lists the databases in the home that are not used any more after a migration.
+func leftBehind(to *config.Config) (files []string) {
+	all := []string{home.StoreFile}
+	if to.Bus.URL != "" {
+		all = append(all, home.BusFile)
+	}
+	for _, file := range all {
+		if _, err := os.Stat(filepath.Join(to.Home, file)); err == nil {
+			files = append(files, file)
+		}
+	}
+	return files
 }
 
 // isNotEmpty reports whether there is anything in a directory. It also returns true if the

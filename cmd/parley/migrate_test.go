@@ -66,12 +66,12 @@ func newMoving(t *testing.T) *moving {
 		m.WaitSaid(chat, 1)
 	}
 	p.Stop()
-	m.fill()
+	m.fill(hometest.Open(t, m.Home))
 	return m
 }
 
-// fill adds what a server would not have left.
-func (m *moving) fill() {
+// fill adds to a home what a server would not have left, and closes it.
+func (m *moving) fill(h *hometest.Home) {
 	m.T.Helper()
 	ctx := m.T.Context()
 	must := func(err error) {
@@ -80,7 +80,6 @@ func (m *moving) fill() {
 			m.T.Fatal(err)
 		}
 	}
-	h := hometest.Open(m.T, m.Home)
 	defer h.Close()
 	h.Say("hopeless", "9", "9", "nobody can answer this")
 	lease, err := h.Bus.Claim(ctx, bus.InboundTopic)

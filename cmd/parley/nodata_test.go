@@ -112,15 +112,15 @@ func TestReadingCreatesNothing(t *testing.T) {
 	}
 }
 
-// A home that has one part of what a configuration keeps there is given no other.
+// A home whose database is missing is given no other.
 func TestReadingMakesNoMissingPart(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)
 	if _, errs, code := n.run("chat", "-m", "hello"); code != exitDone {
 		t.Fatalf("chat: exit code %d, %s", code, errs)
 	}
-	book := filepath.Join(n.dir, ".parley", home.BookFile)
-	if err := os.Remove(book); err != nil {
+	database := filepath.Join(n.dir, ".parley", home.StoreFile)
+	if err := os.Remove(database); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range reading {
@@ -128,8 +128,8 @@ func TestReadingMakesNoMissingPart(t *testing.T) {
 			t.Errorf("%v: exit code %d, saying %q", args, code, errs)
 		}
 	}
-	if _, err := os.Stat(book); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the book was made: %v", err)
+	if _, err := os.Stat(database); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the database was made: %v", err)
 	}
 }
 

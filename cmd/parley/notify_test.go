@@ -63,7 +63,7 @@ func TestAlertsReachAllPlatformsOnceThroughKills(t *testing.T) {
 func (o *ops) settled(messages int) {
 	o.T.Helper()
 	parleytest.WaitFor(o.T, "an outcome of everything", func() bool {
-		return o.Count(home.BookFile, "SELECT count(*) FROM parts WHERE state = 'sent'") >= messages
+		return o.Count(home.StoreFile, "SELECT count(*) FROM parts WHERE state = 'sent'") >= messages
 	})
 }
 
@@ -71,7 +71,7 @@ func (o *ops) settled(messages int) {
 // whether they arrived.
 func (o *ops) interruptedOn(channel string) int {
 	o.T.Helper()
-	return o.Count("book.db", "SELECT sum(interrupted) FROM parts JOIN sends ON sends.id = parts.send WHERE sends.channel = '"+channel+"'")
+	return o.Count("sessions.db", "SELECT sum(interrupted) FROM parts JOIN sends ON sends.id = parts.send WHERE sends.channel = '"+channel+"'")
 }
 
 // An outage takes a platform away and gives it back.

@@ -3,14 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"parley/agent/agenttest"
+	"parley/cmd/parley/hometest"
 	"parley/cmd/parley/parleytest"
 	"parley/sessions"
-	"parley/sessions/sqlstore"
 )
 
 // A message that the agent sends to another chat on a person's behalf names that person,
@@ -38,21 +37,18 @@ func TestMessageOnBehalfIsKnownInTheOtherChat(t *testing.T) {
 	w.Telegram.Say(3, 3, "what is for lunch?")
 	w.WaitSaid(3, 2)
 	p.Stop()
-	wantTold(t, filepath.Join(w.Home, "sessions.db"), "main:telegram:3", 1)
-	wantTold(t, filepath.Join(w.Home, "sessions.db"), "main:telegram:2", 0)
+	wantTold(t, w.Home, "main:telegram:3", 1)
+	wantTold(t, w.Home, "main:telegram:2", 0)
 }
 
 // wantTold wants a session's log to have so much that was told in its chat, each
 // once, and no turn for it.
-func wantTold(t *testing.T, place, key string, n int) {
+func wantTold(t *testing.T, home, key string, n int) {
 	t.Helper()
-	store, err := sqlstore.Open(t.Context(), place)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	h := hometest.Open(t, home)
+	defer h.Close()
 	seen := map[string]bool{}
-	for e, err := range store.Read(t.Context(), key, 1) {
+	for e, err := range h.Store.Read(t.Context(), key, 1) {
 		if errors.Is(err, sessions.ErrNotFound) {
 			break
 		}

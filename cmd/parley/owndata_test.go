@@ -70,7 +70,7 @@ func TestAPersonTakesAndErasesWhatTheySaid(t *testing.T) {
 	w.Telegram.Say(2, 2, "who are you?")
 	w.WaitSaid(2, 6)
 	p.Stop()
-	if n := w.Count("book.db", "SELECT count(*) FROM notes WHERE subject IN ('own_data', 'forget_asked')"); n != 0 {
+	if n := w.Count("sessions.db", "SELECT count(*) FROM notes WHERE subject IN ('own_data', 'forget_asked')"); n != 0 {
 		t.Errorf("%d requests are left", n)
 	}
 	for chat, n := range map[int64]int{2: 6, 3: 1, group: 4} {

@@ -46,6 +46,6 @@ func TestRatings(t *testing.T) {
 func awaitBooked(t *testing.T, w *parleytest.World, id string) {
 	t.Helper()
 	parleytest.WaitFor(t, "the book to know the answer", func() bool {
-		return w.Count("book.db", "SELECT count(*) FROM parts WHERE platform_id = '"+id+"'") > 0
+		return w.Count("sessions.db", "SELECT count(*) FROM parts WHERE platform_id = '"+id+"'") > 0
 	})
 }

@@ -138,7 +138,7 @@ func TestWhatIsNotDurableIsRefused(t *testing.T) {
 	o := newOps(t, "", unpaced)
 	p := o.up()
 	began := time.Now()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(o.Home, home.BookFile)+"?_pragma=busy_timeout(5000)")
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(o.Home, home.StoreFile)+"?_pragma=busy_timeout(5000)")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -142,7 +142,7 @@ func TestAScheduleOfSomebodyWhoMayNotTalk(t *testing.T) {
 	passedOver := func() int { return strings.Count(serving.Stderr.String(), "a schedule is passed over") }
 	reload(strings.Replace(string(open), "allow_from = [2, ", "allow_from = [", 1), 1)
 	parleytest.WaitFor(t, "the schedule to be passed over", func() bool {
-		return passedOver() > 0 && w.Count("bus.db", "SELECT count(*) FROM message WHERE topic = 'inbound'") == 0 // nothing is on its way
+		return passedOver() > 0 && w.Count("sessions.db", "SELECT count(*) FROM message WHERE topic = 'inbound'") == 0 // nothing is on its way
 	})
 	begun, passed := turnsBegun(w), passedOver()
 	parleytest.WaitFor(t, "it to be passed over again", func() bool { return passedOver() > passed+1 })

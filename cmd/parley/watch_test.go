@@ -36,7 +36,9 @@ introduce = "never"
 	p := w.Serve()
 	parleytest.WaitFor(t, "Slack", func() bool { return sl.Sockets() == 2 })
 	must(t, sl.Close())
-	parleytest.WaitFor(t, "the trouble to be noted", func() bool { return w.Count("book.db", "SELECT count(*) FROM notes WHERE subject = 'concern'") == 1 })
+	parleytest.WaitFor(t, "the trouble to be noted", func() bool {
+		return w.Count("sessions.db", "SELECT count(*) FROM notes WHERE subject = 'concern'") == 1
+	})
 	p.Kill()
 	p = w.Serve()
 	if got := w.WaitSaid(ops, 1)[0]; !strings.Contains(got, "slack has been down") {
@@ -74,7 +76,7 @@ introduce = "never"
 			t.Errorf("%q was told %d times: %q", what, n, parleytest.Texts(w.Telegram.Sent(ops)))
 		}
 	}
-	if n := w.Count("book.db", "SELECT count(*) FROM notes WHERE subject = 'concern'"); n != 0 {
+	if n := w.Count("sessions.db", "SELECT count(*) FROM notes WHERE subject = 'concern'"); n != 0 {
 		t.Errorf("%d concerns are left", n)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // maxPrepared bounds how many statements one connection keeps.
-const maxPrepared = 64
+const maxPrepared = 192
 
 // A preparingConnector makes connections to SQLite that keep the prepared statements of
 // their queries. A query that looks up one row takes less time than parsing its text

@@ -28,18 +28,10 @@ func (db *DB) Purge(ctx context.Context, tables ...string) error {
 	return nil
 }
 
-// purge runs on the writer's connection, between two groups, so that writes queue up
-// behind it. If it had a connection of its own, they would fail on its lock.
+// purge runs between two groups, so that writes queue up behind it. If it had a connection of its
+// own, they would fail on its lock.
 func (w *writer) purge(ctx context.Context, _ []string) error {
-	done := make(chan error, 1)
-	select {
-	case w.betweenGroups <- func(conn *sql.Conn) { done <- vacuum(ctx, conn) }:
-		return <-done
-	case <-w.stopped:
-		return ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return w.between(ctx, func(conn *sql.Conn) error { return vacuum(ctx, conn) })
 }
 
 func vacuum(ctx context.Context, conn *sql.Conn) error {

@@ -14,8 +14,8 @@
 // writer.go and commit.go are SQLite, its queries and its group commit; postgres.go, driver.go
 // and group.go are PostgreSQL, its connections and its groups; migrate.go keeps the versions
 // of schemas; text.go has texts that every database can store. Operators need the rest: probe.go and
-// examine.go check a database, snapshot.go copies SQLite files, transfer.go moves tables
-// to PostgreSQL, and purge.go removes the traces of deleted rows.
+// examine.go check a database, snapshot.go copies SQLite files, transfer.go moves tables to
+// PostgreSQL or takes over those of another file, and purge.go removes the traces of deleted rows.
 package sqldb
 
 import (
@@ -65,6 +65,10 @@ type Schema struct {
 	Name     string   // the component's name: store, book, bus
 	SQLite   []string // its migrations for SQLite
 	Postgres []string
+	// Adopt has the statements by which Adopt copies the rows of another file, {from}, to the
+	// tables of this one, main, so that repeating them changes nothing. If there are none, each
+	// table gets the rows whose keys it does not have.
+	Adopt []string
 	// Previous is how many of the PostgreSQL migrations the release before this
 	// one knows. Releases older than that one are refused from now on.
 	Previous int
@@ -75,7 +79,7 @@ type Schema struct {
 // that runs once, in order, in a transaction of its own, or for a new file all in one; a
 // file that has seen more migrations than are known here was written by a newer release and is refused.
 func Open(ctx context.Context, path string, migrations []string) (*DB, error) {
-	return openSQLite(ctx, path, func(ctx context.Context, conn *sql.Conn) error { return migrateSQLite(ctx, conn, migrations) })
+	return openSQLite(ctx, path, 1, func(ctx context.Context, conn *sql.Conn) error { return migrateSQLite(ctx, conn, migrations) })
 }
 
 // OpenAt opens the database at place: the PostgreSQL database that a URL names, or a
@@ -95,7 +99,7 @@ func OpenAt(ctx context.Context, place string, s Schema) (*DB, error) {
 // known here was written by a newer release and is refused; releases that know only Open refuse a
 // shared file.
 func OpenFile(ctx context.Context, path string, components ...Schema) (*DB, error) {
-	return openSQLite(ctx, path, func(ctx context.Context, conn *sql.Conn) error { return migrateShared(ctx, conn, components) })
+	return openSQLite(ctx, path, len(components), func(ctx context.Context, conn *sql.Conn) error { return migrateShared(ctx, conn, components) })
 }
 
 // Lend returns the same database for a component that shares it with others: Close of what Lend
@@ -190,7 +194,7 @@ func (db *DB) Start(fn func(*Tx) error) { db.backend.start(fn) }
 // Flush waits until what has run before is durable, or lost, and Read sees it.
 func (db *DB) Flush() { db.backend.flush() }
 
-// Close waits for the writes that are queued and closes the database.
+// Close waits for the writes that are queued and closes the database. It may be called twice.
 func (db *DB) Close() error {
 	if db.lent {
 		db.Flush()

@@ -10,8 +10,9 @@ import (
 	"runtime"
 )
 
-// openSQLite opens the SQLite file at path, and has migrate bring its tables to the newest version.
-func openSQLite(ctx context.Context, path string, migrate func(context.Context, *sql.Conn) error) (*DB, error) {
+// openSQLite opens the SQLite file at path for a number of components, and has migrate bring their
+// tables to the newest version.
+func openSQLite(ctx context.Context, path string, components int, migrate func(context.Context, *sql.Conn) error) (*DB, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
@@ -26,7 +27,7 @@ func openSQLite(ctx context.Context, path string, migrate func(context.Context, 
 	pool := sql.OpenDB(connector)
 	// Without a bound a burst of readers opens a connection each and drops it
 	// again. The writer's is one of them.
-	conns := 2 + runtime.GOMAXPROCS(0)
+	conns := 2 + components*runtime.GOMAXPROCS(0)
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	conn, err := pool.Conn(ctx)

@@ -18,10 +18,10 @@ type NotEmptyError struct{ Table string }
 
 func (e *NotEmptyError) Error() string { return "table " + e.Table + " is not empty" }
 
-// CheckEmpty checks that database to has no rows in any table that from, a SQLite
-// database, has. It returns a *NotEmptyError for the first table with rows.
-func CheckEmpty(ctx context.Context, from, to *DB) error {
-	tables, err := tablesOf(ctx, from)
+// CheckEmpty checks that a component's tables in a database have no rows. It returns a
+// *NotEmptyError for the first table with rows.
+func CheckEmpty(ctx context.Context, s Schema, to *DB) error {
+	tables, err := tablesOf(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -37,13 +37,13 @@ func CheckEmpty(ctx context.Context, from, to *DB) error {
 	return nil
 }
 
-// Transfer copies every row of every table of from, a SQLite database, to the tables of the same
-// names in to, a PostgreSQL database, in one transaction, and returns how many rows each table had.
+// Transfer copies every row of a component's tables from one database, which is SQLite, to the tables
+// of the same names in the other, PostgreSQL, in one transaction, and returns how many rows each had.
 // It reads the copies again and compares them. If they differ, or if a table was not empty, nothing
 // is copied. Before the commit it calls within in the same transaction, for what the caller wants
 // to write with it.
-func Transfer(ctx context.Context, from, to *DB, within func(*Tx) error) (map[string]int64, error) {
-	tables, err := tablesOf(ctx, from)
+func Transfer(ctx context.Context, s Schema, from, to *DB, within func(*Tx) error) (map[string]int64, error) {
+	tables, err := tablesOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +71,69 @@ func Transfer(ctx context.Context, from, to *DB, within func(*Tx) error) (map[st
 	return rows, nil
 }
 
+// A Source is a SQLite file that has a component's tables, in their newest version.
+type Source struct {
+	Path   string
+	Schema Schema
+}
+
+// Adopt copies what other SQLite files hold to the tables of the same components in this one, all
+// or nothing. It writes to this database alone, in one transaction, and may be repeated: what was
+// copied once is not copied again. Writes wait for it.
+func (db *DB) Adopt(ctx context.Context, sources ...Source) error {
+	w, ok := db.backend.(*writer)
+	if !ok {
+		return errors.New("adopt: the database is no SQLite file")
+	}
+	var scripts []string
+	for i, s := range sources {
+		statements, err := s.Schema.adoption(ctx)
+		if err != nil {
+			return fmt.Errorf("adopt %s: %w", s.Path, err)
+		}
+		scripts = append(scripts, strings.ReplaceAll(strings.Join(statements, ";\n"), "{from}", attachedName(i)))
+	}
+	if err := w.between(ctx, func(conn *sql.Conn) error { return adopt(ctx, conn, sources, scripts) }); err != nil {
+		return fmt.Errorf("adopt: %w", err)
+	}
+	return nil
+}
+
+// adoption returns the statements that copy the component's rows; see [Schema].
+func (s Schema) adoption(ctx context.Context) (statements []string, err error) {
+	if len(s.Adopt) > 0 {
+		return s.Adopt, nil
+	}
+	tables, err := tablesOf(ctx, s)
+	for _, t := range tables {
+		statements = append(statements, fmt.Sprintf("INSERT OR IGNORE INTO main.%s (%s) SELECT %[2]s FROM {from}.%[1]s", t.quotedName(), t.columnNames()))
+	}
+	return statements, err
+}
+
+// attachedName is the name by which statements know the i-th of the files that are adopted.
+func attachedName(i int) string { return fmt.Sprint("adopted", i) }
+
+// adopt runs the scripts, each of which copies from one of the files, in one transaction.
+func adopt(ctx context.Context, conn *sql.Conn, sources []Source, scripts []string) (err error) {
+	for i, s := range sources {
+		// mode=rw: a file that is missing is not made.
+		if _, err := conn.ExecContext(ctx, "ATTACH ? AS "+attachedName(i), fileURI(s.Path)+"?mode=rw"); err != nil {
+			return fmt.Errorf("attach %s: %w", s.Path, err)
+		}
+		defer func() {
+			_, undo := conn.ExecContext(context.WithoutCancel(ctx), "DETACH "+attachedName(i))
+			err = errors.Join(err, undo)
+		}()
+	}
+	script := "BEGIN IMMEDIATE; " + strings.Join(scripts, ";\n") + "; COMMIT"
+	if _, err := conn.ExecContext(ctx, script); err != nil {
+		_, undo := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+		return errors.Join(fmt.Errorf("copy the rows: %w", err), undo)
+	}
+	return nil
+}
+
 // A table is a table that is copied, with its columns.
 type table struct {
 	name    string
@@ -81,24 +144,35 @@ func (t table) quotedName() string { return pgx.Identifier{t.name}.Sanitize() }
 
 // query returns the SELECT that reads the whole table, with the columns in the same order
 // in both databases.
-func (t table) query() string {
+func (t table) query() string { return "SELECT " + t.columnNames() + " FROM " + t.quotedName() }
+
+// columnNames returns the names of the columns as statements have them.
+func (t table) columnNames() string {
 	ids := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		ids[i] = pgx.Identifier{c}.Sanitize()
 	}
-	return "SELECT " + strings.Join(ids, ", ") + " FROM " + t.quotedName()
+	return strings.Join(ids, ", ")
 }
 
-// tablesOf lists the tables of a SQLite database.
-func tablesOf(ctx context.Context, db *DB) ([]table, error) {
-	found, err := db.Read.QueryContext(ctx, `
+// tablesOf lists a component's tables, as its migrations make them in an empty SQLite database.
+func tablesOf(ctx context.Context, s Schema) (tables []table, err error) {
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return nil, fmt.Errorf("list tables: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	db.SetMaxOpenConns(1) // each connection would have a database of its own
+	if _, err := db.ExecContext(ctx, strings.Join(s.SQLite, ";\n")); err != nil {
+		return nil, fmt.Errorf("list tables: %w", err)
+	}
+	found, err := db.QueryContext(ctx, `
 		SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c
 		WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY t.name, c.cid`)
 	if err != nil {
 		return nil, fmt.Errorf("list tables: %w", err)
 	}
 	defer func() { _ = found.Close() }() // found.Err has told already
-	var tables []table
 	for found.Next() {
 		var name, column string
 		if err := found.Scan(&name, &column); err != nil {

@@ -12,19 +12,23 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// twins opens a SQLite database with some rows, and a PostgreSQL database with the same
-// tables, all empty.
-func twins(t *testing.T, rows int) (from, to *sqldb.DB, url string) {
-	t.Helper()
+// twin describes tables with columns of several types.
+func twin() sqldb.Schema {
 	const lists = `CREATE TABLE flags (name TEXT PRIMARY KEY, raised BOOLEAN NOT NULL, small INTEGER NOT NULL, note TEXT)`
-	schema := sqldb.Schema{
+	return sqldb.Schema{
 		Name:     "twins",
 		SQLite:   []string{`CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT NOT NULL);` + lists},
 		Postgres: []string{`CREATE TABLE lines (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, text TEXT NOT NULL);` + lists},
 	}
+}
+
+// twins opens a SQLite database with some rows, and a PostgreSQL database with the same
+// tables, all empty.
+func twins(t *testing.T, rows int) (from, to *sqldb.DB, url string) {
+	t.Helper()
 	url = sqldbtest.New(t)
 	open := func(place string) *sqldb.DB {
-		db, err := sqldb.OpenAt(t.Context(), place, schema)
+		db, err := sqldb.OpenAt(t.Context(), place, twin())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,10 +60,10 @@ func nothing(*sqldb.Tx) error { return nil }
 func TestTransferTakesEverything(t *testing.T) {
 	t.Parallel()
 	from, to, url := twins(t, 5000)
-	if err := sqldb.CheckEmpty(t.Context(), from, to); err != nil {
+	if err := sqldb.CheckEmpty(t.Context(), twin(), to); err != nil {
 		t.Fatalf("before: %v", err)
 	}
-	rows, err := sqldb.Transfer(t.Context(), from, to, nothing)
+	rows, err := sqldb.Transfer(t.Context(), twin(), from, to, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,10 +79,10 @@ func TestTransferTakesEverything(t *testing.T) {
 		t.Errorf("the next line is %v, want 5007", got)
 	}
 	var filled *sqldb.NotEmptyError
-	if err := sqldb.CheckEmpty(t.Context(), from, to); !errors.As(err, &filled) {
+	if err := sqldb.CheckEmpty(t.Context(), twin(), to); !errors.As(err, &filled) {
 		t.Errorf("after: %v, want a FilledError", err)
 	}
-	if _, err := sqldb.Transfer(t.Context(), from, to, nothing); !errors.As(err, &filled) {
+	if _, err := sqldb.Transfer(t.Context(), twin(), from, to, nothing); !errors.As(err, &filled) {
 		t.Errorf("a second time: %v, want a FilledError", err)
 	}
 }
@@ -87,19 +91,19 @@ func TestTransferIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	from, to, url := twins(t, 10)
 	failed := errors.New("no")
-	if _, err := sqldb.Transfer(t.Context(), from, to, func(*sqldb.Tx) error { return failed }); !errors.Is(err, failed) {
+	if _, err := sqldb.Transfer(t.Context(), twin(), from, to, func(*sqldb.Tx) error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("it ends with %v", err)
 	}
 	// A row that is changed on its way is noticed.
 	sqldbtest.Query(t, "pgx", url, `CREATE FUNCTION louder() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN NEW.text := upper(NEW.text); RETURN NEW; END $$`)
 	sqldbtest.Query(t, "pgx", url, `CREATE TRIGGER louder BEFORE INSERT ON lines FOR EACH ROW EXECUTE FUNCTION louder()`)
-	if _, err := sqldb.Transfer(t.Context(), from, to, nothing); err == nil || !strings.Contains(err.Error(), "lines") {
+	if _, err := sqldb.Transfer(t.Context(), twin(), from, to, nothing); err == nil || !strings.Contains(err.Error(), "lines") {
 		t.Errorf("with a trigger that changes rows: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := sqldb.Transfer(ctx, from, to, nothing); err == nil {
+	if _, err := sqldb.Transfer(ctx, twin(), from, to, nothing); err == nil {
 		t.Error("it does not end with its context")
 	}
 	if got := sqldbtest.Query(t, "pgx", url, "SELECT (SELECT count(*) FROM lines) + (SELECT count(*) FROM flags)"); got[0] != "0" {

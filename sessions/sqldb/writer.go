@@ -100,6 +100,19 @@ func (w *writer) flush() {
 	}
 }
 
+// between runs do on the writer's connection, between two groups and outside of a transaction.
+func (w *writer) between(ctx context.Context, do func(*sql.Conn) error) error {
+	done := make(chan error, 1)
+	select {
+	case w.betweenGroups <- func(conn *sql.Conn) { done <- do(conn) }:
+		return <-done
+	case <-w.stopped:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // enqueue queues a write; it returns false if the writer is closed.
 func (w *writer) enqueue(wr write) bool {
 	w.mu.RLock()
@@ -112,22 +125,23 @@ func (w *writer) enqueue(wr write) bool {
 	return true
 }
 
-func (w *writer) close() error {
+func (w *writer) close() (err error) {
 	w.once.Do(func() {
 		w.mu.Lock()
 		w.closed = true
 		w.mu.Unlock()
 		close(w.stop)
+		<-w.stopped
+		// SQLite does not close a connection that has open statements, and would leave its
+		// WAL file behind.
+		var errs []error
+		for _, s := range w.tx.stmts {
+			errs = append(errs, s.Close())
+		}
+		clear(w.tx.stmts)
+		err = errors.Join(append(errs, w.tx.conn.Close())...)
 	})
-	<-w.stopped
-	// SQLite does not close a connection that has open statements, and would leave its
-	// WAL file behind.
-	var errs []error
-	for _, s := range w.tx.stmts {
-		errs = append(errs, s.Close())
-	}
-	clear(w.tx.stmts)
-	return errors.Join(append(errs, w.tx.conn.Close())...)
+	return err
 }
 
 func (w *writer) run() {

@@ -8,14 +8,14 @@ import (
 )
 
 // CheckEmpty returns a *sqldb.NotEmptyError if a table of to has rows.
-func CheckEmpty(ctx context.Context, from, to *Store) error {
-	return sqldb.CheckEmpty(ctx, from.db, to.db)
+func CheckEmpty(ctx context.Context, to *Store) error {
+	return sqldb.CheckEmpty(ctx, Schema(), to.db)
 }
 
 // Copy copies everything from a store in SQLite to one in PostgreSQL, all of it or
 // nothing; see [sqldb.Transfer].
 func Copy(ctx context.Context, from, to *Store, within func(*sqldb.Tx) error) (rows map[string]int64, err error) {
-	return sqldb.Transfer(ctx, from.db, to.db, within)
+	return sqldb.Transfer(ctx, Schema(), from.db, to.db, within)
 }
 
 // Fence returns the highest fence under which any session was opened.

@@ -24,6 +24,7 @@ import (
 	"parley/channels"
 	"parley/channels/channelstest"
 	"parley/cmd/parley/backup"
+	"parley/cmd/parley/homedb"
 	"parley/cmd/parley/hometest"
 	"parley/sessions"
 )
@@ -101,10 +102,21 @@ func equal(t *testing.T, what string, got, want map[string]string) {
 // homeWithWord is a closed home in which somebody has said a word and had it written.
 func homeWithWord(t *testing.T, dir, word string) {
 	t.Helper()
+	fillWithWord(t, dir, word, hometest.Open)
+}
+
+// homeBefore is such a home of the release before this one.
+func homeBefore(t *testing.T, dir, word string) {
+	t.Helper()
+	fillWithWord(t, dir, word, hometest.OpenBefore)
+}
+
+func fillWithWord(t *testing.T, dir, word string, open func(testing.TB, string) *hometest.Home) {
+	t.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h := hometest.Open(t, dir)
+	h := open(t, dir)
 	stop := h.RunWorker(nil)
 	send := h.RunDispatcher(channelstest.NewMemoryChannel())
 	h.Say("m-"+word, "42", "42", "write "+word+" to "+word+".txt")
@@ -182,7 +194,7 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	files := slices.DeleteFunc(keys(tree(t, elsewhere)), func(n string) bool { return strings.HasSuffix(n, "-wal") || strings.HasSuffix(n, "-shm") })
-	want := []string{"/book.db", "/bus.db", "/sessions.db", "/workspaces/main/telegram:42/.parley-notes.tmp", "/workspaces/main/telegram:42/deep/ä b.txt", "/workspaces/main/telegram:42/first.txt", "/workspaces/main/telegram:42/run.sh"}
+	want := []string{"/sessions.db", "/workspaces/main/telegram:42/.parley-notes.tmp", "/workspaces/main/telegram:42/deep/ä b.txt", "/workspaces/main/telegram:42/first.txt", "/workspaces/main/telegram:42/run.sh"}
 	if !slices.Equal(files, want) {
 		t.Errorf("the new home has\n%q, want\n%q", files, want)
 	}
@@ -345,7 +357,7 @@ func TestForgedBackupIsRefused(t *testing.T) {
 		"a pipe":                  adding(tar.Header{Typeflag: tar.TypeFifo, Name: "workspaces/a"}, ""),
 		"a token":                 adding(tar.Header{Typeflag: tar.TypeReg, Name: "token", Mode: 0o600}, "x"),
 		"a log of a database's":   adding(tar.Header{Typeflag: tar.TypeReg, Name: "bus.db-wal", Mode: 0o600}, "x"),
-		"a file twice":            adding(tar.Header{Typeflag: tar.TypeReg, Name: "bus.db", Mode: 0o600}, "x"),
+		"a file twice":            adding(tar.Header{Typeflag: tar.TypeReg, Name: "sessions.db", Mode: 0o600}, "x"),
 		"a file not on the list":  adding(tar.Header{Typeflag: tar.TypeReg, Name: "workspaces/a", Mode: 0o600}, "x"),
 		"no list": func(h *tar.Header, was []byte, put func(*tar.Header, []byte)) {
 			if !isList(h) {
@@ -353,7 +365,7 @@ func TestForgedBackupIsRefused(t *testing.T) {
 			}
 		},
 		"a file left out": func(h *tar.Header, was []byte, put func(*tar.Header, []byte)) {
-			if h.Name != "book.db" {
+			if h.Name != "sessions.db" {
 				put(h, was)
 			}
 		},
@@ -396,6 +408,30 @@ func TestForgedBackupIsRefused(t *testing.T) {
 	}
 }
 
+// A backup that the release before this one has written is restored as it is, whatever the home has.
+// The home is converted when it is opened.
+func TestRestoreTakesABackupOfTheReleaseBefore(t *testing.T) {
+	dir := t.TempDir()
+	older, home := filepath.Join(dir, "older"), filepath.Join(dir, "home")
+	homeBefore(t, older, "old")
+	homeWithWord(t, home, "new")
+	raw, _ := write(t, older)
+	if err := backup.Check(t.Context(), bytes.NewReader(raw), home, homedb.Check); err != nil {
+		t.Error(err)
+	}
+	got, err := read(t, raw, home, backup.Options{Force: true, Try: homedb.Check})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"bus.db", "sessions.db", "book.db"} {
+		if _, err := os.Stat(filepath.Join(home, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	checkWord(t, home, "old")
+	checkWord(t, got.Aside, "new")
+}
+
 // Killed at any place a restore leaves the old home or the new one, whole.
 func TestRestoreKilled(t *testing.T) {
 	exe, err := os.Executable()
@@ -404,12 +440,12 @@ func TestRestoreKilled(t *testing.T) {
 	}
 	for at, decided := range map[string]bool{
 		"unpacked": false, "commit:before": false, "committed": true, "aside bus.db": true, "aside sessions.db": true, "aside workspaces": true,
-		"placing": true, "placed bus.db": true, "placed book.db": true, "placed workspaces": true,
+		"placing": true, "placed sessions.db": true, "placed workspaces": true,
 	} {
 		t.Run(at, func(t *testing.T) {
 			dir := t.TempDir()
 			home, other := filepath.Join(dir, "home"), filepath.Join(dir, "other")
-			homeWithWord(t, home, "old")
+			homeBefore(t, home, "old")
 			homeWithWord(t, other, "new")
 			before := tree(t, home)
 			raw, _ := write(t, other)

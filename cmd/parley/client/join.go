@@ -123,7 +123,7 @@ func (s *homeConn) host(ctx context.Context) (leave func() error, err error) {
 	switch s.server.Role {
 	case server.Reader:
 		// Who runs something besides may be the first.
-		if err := home.RequireData(ctx, cfg, home.BusFile, home.StoreFile, home.BookFile); err != nil && !s.server.Commands {
+		if err := home.RequireData(ctx, cfg); err != nil && !s.server.Commands {
 			return nil, err
 		}
 		if cfg.Bus.URL != "" {

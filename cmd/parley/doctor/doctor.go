@@ -22,8 +22,10 @@ import (
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
+	"parley/cmd/parley/homedb"
 	"parley/cmd/parley/platforms"
 	"parley/cmd/parley/skillfolders"
+	"parley/sessions/sqldb"
 )
 
 // patience is how long doctor waits for an answer of each part that it checks.
@@ -100,13 +102,20 @@ func checkHome(cfg *config.Config) Finding {
 	return f
 }
 
+// checkLock checks that the embedded bus can be opened, or says which process has it. Files of an
+// older release stay as they are.
 func checkLock(ctx context.Context, cfg *config.Config) Finding {
 	f := Finding{Part: "bus", State: fine, Detail: "SQLite in the home"}
-	path := filepath.Join(cfg.Home, home.BusFile)
-	if _, err := os.Stat(path); err != nil {
+	c := sqlitebus.Config{Path: filepath.Join(cfg.Home, home.BusFile), Log: slog.New(slog.DiscardHandler)}
+	remedy := "restore the home from a backup"
+	if exists(c.Path) {
+		remedy += ", or move " + c.Path + " away: what waits in it is then lost"
+	} else if cfg.Store.URL == "" && exists(filepath.Join(cfg.Home, home.StoreFile)) {
+		c.Database = func(ctx context.Context) (*sqldb.DB, error) { return homedb.Open(ctx, cfg.Home, nil) }
+	} else {
 		return f
 	}
-	b, err := sqlitebus.Open(ctx, sqlitebus.Config{Path: path, Log: slog.New(slog.DiscardHandler)})
+	b, err := sqlitebus.Open(ctx, c)
 	if used, ok := errors.AsType[*sqlitebus.InUseError](err); ok {
 		f.Detail = "SQLite in the home; " + used.Error()
 		return f
@@ -115,9 +124,14 @@ func checkLock(ctx context.Context, cfg *config.Config) Finding {
 		err = b.Close()
 	}
 	if err != nil {
-		f.State, f.Detail, f.Remedy = wrong, err.Error(), "restore the home from a backup, or move "+path+" away: what waits in it is then lost"
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), remedy
 	}
 	return f
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // checkChannel asks the platform whether it accepts the channel's token.

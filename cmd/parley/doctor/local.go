@@ -14,6 +14,7 @@ import (
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
+	"parley/cmd/parley/homedb"
 	"parley/cmd/parley/skillfolders"
 	"parley/cmd/parley/walls"
 	"parley/sessions/sqldb"
@@ -103,7 +104,7 @@ func checkPort(ctx context.Context, cfg *config.Config) []Finding {
 
 // checkFiles checks that the home's databases are undamaged. It changes nothing.
 func checkFiles(ctx context.Context, cfg *config.Config) (found []Finding) {
-	for _, file := range []string{home.BusFile, home.StoreFile, home.BookFile} {
+	for _, file := range []string{home.BusFile, home.StoreFile, homedb.BookFile} {
 		path := filepath.Join(cfg.Home, file)
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			continue

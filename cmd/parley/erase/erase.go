@@ -76,6 +76,9 @@ type Config struct {
 	Workspaces Workspaces
 	Files      Files
 	Audit      AuditFiles // nil where there are none
+	// Before, if set, removes copies of the data that an older release has left. It is called before
+	// anything is erased.
+	Before func() error
 	// Memory, if set, clears what this process holds in memory of sessions. Other processes
 	// notice the erasure when they open a session again.
 	Memory func()
@@ -205,6 +208,9 @@ type target struct {
 // eraseInRounds erases a target, and does so again as long as again returns true: again looks for
 // what came in the meantime. It ends after maxRounds.
 func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, again func() (bool, error)) error {
+	if err := e.removeBefore(); err != nil {
+		return err
+	}
 	if _, err := again(); err != nil {
 		return err
 	}
@@ -368,16 +374,6 @@ func (e *Eraser) pairingOf(ctx context.Context, person string) (channels.Pairing
 		return channels.Pairing{}, nil
 	}
 	return all[i], nil
-}
-
-func (e *Eraser) exists(ctx context.Context, key string) (bool, error) {
-	for _, err := range e.cfg.Store.Read(ctx, key, 1) {
-		if errors.Is(err, sessions.ErrNotFound) {
-			return false, nil
-		}
-		return err == nil, err
-	}
-	return true, nil // without an entry
 }
 
 // addressOf returns the address of the chat in which the session with this key takes place; false

@@ -54,3 +54,11 @@ func (e *Eraser) oldFilesOf(ctx context.Context, key string, before time.Time) (
 	}
 	return e.cfg.Workspaces.DiscardOld(ctx, key, unnamed, before)
 }
+
+// removeBefore removes the copies of what is about to be erased that an older release has left.
+func (e *Eraser) removeBefore() error {
+	if e.cfg.Before == nil {
+		return nil
+	}
+	return e.cfg.Before()
+}

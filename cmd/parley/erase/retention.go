@@ -30,6 +30,9 @@ func (e *Eraser) EraseBefore(ctx context.Context, before time.Time) (Receipt, er
 }
 
 func (e *Eraser) eraseOlder(ctx context.Context, r *Receipt, before time.Time) error {
+	if err := e.removeBefore(); err != nil {
+		return err
+	}
 	log, err := e.cfg.Store.EraseBefore(ctx, before)
 	e.clearMemory()
 	r.Log = addErased(r.Log, log)
@@ -95,6 +98,16 @@ func (e *Eraser) orphans(ctx context.Context, before time.Time, log sessions.Era
 		}
 	}
 	return gone, nil
+}
+
+func (e *Eraser) exists(ctx context.Context, key string) (bool, error) {
+	for _, err := range e.cfg.Store.Read(ctx, key, 1) {
+		if errors.Is(err, sessions.ErrNotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	return true, nil // without an entry
 }
 
 // Run erases what is older than this many days, at once and then daily, until ctx is done. In a

@@ -2,7 +2,7 @@
 // home that other users can write, data that would be left behind because the
 // configuration names another store, and a workspace of another store.
 //
-// home.go opens and closes; homecheck.go, permissions.go and nodata.go refuse; owner.go
+// home.go opens and closes, databases.go what is in databases; homecheck.go, permissions.go and nodata.go refuse; owner.go
 // gives files to the home's owner if root runs the program; workspace.go and fleetnote.go
 // record which store a directory belongs to, places.go where each agent's files are, and
 // releases.go what each process understands; socket.go makes the socket by which the commands of this machine reach the
@@ -19,35 +19,29 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"parley/bus"
-	"parley/bus/redisbus"
-	"parley/bus/sqlitebus"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/aging"
 	"parley/cmd/parley/backup"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/crash"
 	"parley/cmd/parley/erase"
+	"parley/cmd/parley/homedb"
 	"parley/sessions"
 	"parley/sessions/bill"
 	"parley/sessions/outgoing"
 	"parley/sessions/schedules"
 	"parley/sessions/snapshots"
-	"parley/sessions/sqlstore"
 	"parley/sessions/tasks"
 	"parley/sessions/workspace"
 )
 
 // The files of a home.
 const (
-	BusFile      = "bus.db"
-	StoreFile    = "sessions.db"
-	BookFile     = "book.db"
+	StoreFile    = homedb.File    // of the store, the book and the bus
+	BusFile      = homedb.BusFile // of the bus, where the store and the book are on a server
 	TokenFile    = "token"
 	SocketFile   = "parley.sock"
 	TerminalsDir = "terminals" // folder of the locks, one for each conversation in a terminal
@@ -107,6 +101,7 @@ type Home struct {
 	folders   map[string]string // that agents have in place of Root, by agent
 	owners    map[string]Owner  // of folders, by folder
 	self      string            // this process's name among those that have the bus open
+	complete  bool              // whether Open has opened everything
 }
 
 // A WorkspaceOverride is a person's own directory that is used as the workspace of the
@@ -165,6 +160,7 @@ func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slo
 	if err := errors.Join(MarkWorkspace(c), notePlaces(c, h.folders), NoteWhereDataIs(c)); err != nil {
 		return h, err
 	}
+	h.complete = true
 	return h, h.giveToOwner()
 }
 
@@ -191,39 +187,6 @@ func (h *Home) openWorkspaces(ctx context.Context, c *config.Config) (err error)
 		return NameSetting(c, "agents."+wrong.Agent+".workspace", err)
 	}
 	return err
-}
-
-// openDatabases opens the bus, the store and the book side by side, because each waits for
-// the disk or the network. An embedded bus is locked first: that keeps a second process
-// out of all three.
-func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Logger) error {
-	var beside errgroup.Group
-	open := sync.OnceFunc(func() {
-		beside.Go(func() error {
-			opened, err := sqlstore.Open(ctx, Location(c, StoreFile))
-			if err != nil {
-				return NameSetting(c, "store.url", err)
-			}
-			h.Store = opened
-			return nil
-		})
-		beside.Go(func() error {
-			opened, err := sqlbook.Open(ctx, Location(c, BookFile))
-			if err != nil {
-				return NameSetting(c, "store.url", err)
-			}
-			h.Book = opened
-			return nil
-		})
-	})
-	opened, err := openBus(ctx, c, log, open)
-	if err != nil {
-		_ = beside.Wait() // why the bus cannot be opened comes first; what is open is closed by the caller
-		return NameSetting(c, "bus.url", err)
-	}
-	h.Bus = opened
-	open() // the bus is a server's, and locks nothing
-	return beside.Wait()
 }
 
 // giveToOwner makes the home's owner the owner of the files that this process has made.
@@ -301,38 +264,8 @@ func (h *Home) GiveOutgoing() error {
 	return h.rootOwner.GiveTree(filepath.Join(h.Root, outgoing.Folder))
 }
 
-// waitingBytes bounds the messages that wait in one mailbox, in bytes.
-const waitingBytes = 64 << 20
-
-// openBus opens the bus. It calls locked if the bus is embedded and no other process has
-// it open.
-func openBus(ctx context.Context, c *config.Config, log *slog.Logger, locked func()) (carrier, error) {
-	caps := bus.Caps{Inbound: c.Limits.Waiting, Outbound: c.Limits.Outbound, Bytes: waitingBytes}
-	if c.Bus.URL == "" {
-		return orNil(sqlitebus.Open(ctx, sqlitebus.Config{Path: filepath.Join(c.Home, BusFile), Caps: caps, Log: log, Locked: locked}))
-	}
-	return orNil(redisbus.Open(ctx, redisbus.Config{URL: string(c.Bus.URL), Prefix: c.Bus.Prefix, Caps: caps, Log: log}))
-}
-
-// orNil returns a nil interface with an error, because an interface that holds a nil
-// pointer would not be nil.
-func orNil[B carrier](b B, err error) (carrier, error) {
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
-}
-
-// Location returns where a part of the home's data is kept: in the shared database, or in
-// a file of its own.
-func Location(c *config.Config, file string) string {
-	if c.Store.URL != "" {
-		return string(c.Store.URL)
-	}
-	return filepath.Join(c.Home, file)
-}
-
-// Close closes everything that is open, the bus last, because its lock guards the rest.
+// Close closes everything that is open, the bus last, because its lock guards the rest. If that
+// leaves nothing undone, the files that an older release has left are not needed any more.
 func (h *Home) Close() error {
 	var errs []error
 	for _, w := range []*workspace.Workspaces{h.overrideDir, h.Workspaces} {
@@ -353,11 +286,17 @@ func (h *Home) Close() error {
 	if h.Store != nil {
 		errs = append(errs, h.Store.Close())
 	}
+	if h.complete && errors.Join(errs...) == nil {
+		errs = append(errs, h.RemoveBefore())
+	}
 	if h.Bus != nil {
 		errs = append(errs, h.Bus.Close())
 	}
 	return errors.Join(append(errs, h.giveToOwner())...)
 }
+
+// RemoveBefore removes the files that an older release has left and that are not used any more.
+func (h *Home) RemoveBefore() error { return homedb.RemoveBefore(h.Dir) }
 
 // Token returns the owner's token for the API. It is made at first use, in a file that
 // only the owner can read.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/homedb"
 	"parley/cmd/parley/migrate"
 )
 
@@ -41,7 +42,7 @@ func CheckData(c *config.Config) error {
 		key, Location, moved, fleet string
 		files                       []string
 	}{
-		{"store.url", string(c.Store.URL), moved.Store, fleet.Store, []string{StoreFile, BookFile}},
+		{"store.url", string(c.Store.URL), moved.Store, fleet.Store, []string{StoreFile, homedb.BookFile}},
 		{"bus.url", string(c.Bus.URL), moved.Bus, fleet.Bus, []string{BusFile}},
 	}
 	for _, part := range parts {

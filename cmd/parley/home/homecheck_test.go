@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/homedb"
 	"parley/cmd/parley/migrate"
 )
 
@@ -23,7 +24,7 @@ func TestSharedBusOrStoreBesideDataInTheHome(t *testing.T) {
 		{"all in the home", "", BusFile, ""},
 		{"the mail in the home", redis + postgres, BusFile, "bus.url"},
 		{"the logs in the home", postgres, StoreFile, "store.url"},
-		{"the book in the home", postgres, BookFile, "store.url"},
+		{"the book in the home", postgres, homedb.BookFile, "store.url"},
 		{"mail at home, logs away", postgres, BusFile, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -102,7 +103,7 @@ func TestHomeOfWhichSomethingWasTaken(t *testing.T) {
 			}
 			file := filepath.Join(dir, "parley.toml")
 			for path, text := range map[string]string{
-				file: c.text, migrate.Path(dir): string(raw), filepath.Join(dir, BusFile): "x", filepath.Join(dir, StoreFile): "x", filepath.Join(dir, BookFile): "x",
+				file: c.text, migrate.Path(dir): string(raw), filepath.Join(dir, BusFile): "x", filepath.Join(dir, StoreFile): "x", filepath.Join(dir, homedb.BookFile): "x",
 			} {
 				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 					t.Fatal(err)

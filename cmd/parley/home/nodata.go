@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"parley/bus/sqlitebus"
@@ -44,30 +43,21 @@ func DescribeConfig(cfg *config.Config) string {
 // probeTimeout is how long a database may take to answer what it holds.
 const probeTimeout = 20 * time.Second
 
-// RequireData fails if these files of the home do not exist, or the store is still empty,
-// because a command that only reads makes neither.
-func RequireData(ctx context.Context, cfg *config.Config, files ...string) error {
-	var missing, there []string
-	for _, file := range files {
-		if elsewhere := cfg.Store.URL != "" && file != BusFile || cfg.Bus.URL != ""; elsewhere {
-			continue
+// RequireData fails if the home has no data, or the store is still empty, because a command that
+// only reads makes neither.
+func RequireData(ctx context.Context, cfg *config.Config) error {
+	if cfg.Bus.URL == "" {
+		file := BusFile
+		if cfg.Store.URL == "" {
+			file = StoreFile
 		}
 		_, err := os.Stat(filepath.Join(cfg.Home, file))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			missing = append(missing, file)
-		case err != nil:
-			return fmt.Errorf("look for data in the home: %w", err)
-		default:
-			there = append(there, file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return noDataError(cfg, fmt.Sprintf("the home %s has no data yet (no %s)", cfg.Home, file))
 		}
-	}
-	switch {
-	case len(missing) == 0:
-	case len(there) == 0:
-		return noDataError(cfg, fmt.Sprintf("the home %s has no data yet", cfg.Home))
-	default:
-		return noDataError(cfg, fmt.Sprintf("the home %s has no %s yet", cfg.Home, strings.Join(missing, " and no ")))
+		if err != nil {
+			return fmt.Errorf("look for data in the home: %w", err)
+		}
 	}
 	if cfg.Store.URL == "" {
 		return nil
@@ -87,7 +77,7 @@ func RequireData(ctx context.Context, cfg *config.Config, files ...string) error
 // Begin makes the data of a home, or the tables of a store, if there are none yet and no
 // other process is making them.
 func Begin(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
-	err := RequireData(ctx, cfg, BusFile, StoreFile, BookFile)
+	err := RequireData(ctx, cfg)
 	if _, nothing := errors.AsType[*NothingError](err); !nothing {
 		return err
 	}

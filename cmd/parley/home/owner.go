@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/homedb"
 	"parley/cmd/parley/migrate"
 )
 
@@ -51,7 +52,7 @@ func OwnerOf(dir string) Owner {
 // homeParts returns the beginnings of the names of the files that Parley makes in a home.
 // The other files, such as a configuration, are the operator's.
 func homeParts() []string {
-	return []string{BusFile, StoreFile, BookFile, TokenFile, SocketFile, TerminalsDir, fleetFile, "before-restore-"}
+	return []string{BusFile, StoreFile, homedb.BookFile, TokenFile, SocketFile, TerminalsDir, fleetFile, "before-restore-"}
 }
 
 // GiveHome makes the owner the owner of everything that root has made in a home, except

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/homedb"
 )
 
 // othersMayWrite has the bits of a mode that let other users change something.
@@ -18,7 +19,7 @@ const othersMayWrite fs.FileMode = 0o022
 // whom it listens.
 func homeFiles() []string {
 	names := []string{TokenFile, "parley.toml", "workspaces", TerminalsDir}
-	for _, db := range []string{BusFile, StoreFile, BookFile} {
+	for _, db := range []string{BusFile, StoreFile, homedb.BookFile} {
 		names = append(names, db, db+"-wal", db+"-shm", db+".lock")
 	}
 	return names

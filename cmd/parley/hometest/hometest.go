@@ -21,9 +21,11 @@ import (
 	"parley/channels"
 	"parley/channels/dispatch"
 	"parley/channels/sqlbook"
+	"parley/cmd/parley/homedb"
 	"parley/cmd/parley/outfiles"
 	"parley/sessions"
 	"parley/sessions/outgoing"
+	"parley/sessions/sqldb"
 	"parley/sessions/sqlstore"
 	"parley/sessions/workspace"
 	"parley/tools"
@@ -53,6 +55,40 @@ type Home struct {
 // Open opens the home in dir, or makes it; it is closed when the test ends.
 func Open(t testing.TB, dir string) *Home {
 	t.Helper()
+	var db *sqldb.DB
+	return open(t, dir, parts{
+		database: func(ctx context.Context) (_ *sqldb.DB, err error) {
+			db, err = homedb.Open(ctx, dir, nil)
+			return db, err
+		},
+		store: func(ctx context.Context) (*sqlstore.Store, error) { return sqlstore.Use(ctx, db) },
+		book:  func(ctx context.Context) (*sqlbook.Book, error) { return sqlbook.Use(ctx, db) },
+	})
+}
+
+// OpenBefore opens the home in dir, or makes it, as the release before this one did, with a file for
+// the bus, the store and the book each.
+func OpenBefore(t testing.TB, dir string) *Home {
+	t.Helper()
+	return open(t, dir, parts{
+		store: func(ctx context.Context) (*sqlstore.Store, error) {
+			return sqlstore.Open(ctx, filepath.Join(dir, homedb.File))
+		},
+		book: func(ctx context.Context) (*sqlbook.Book, error) {
+			return sqlbook.Open(ctx, filepath.Join(dir, homedb.BookFile))
+		},
+	})
+}
+
+// parts open the databases of a home, in this order; database may be nil.
+type parts struct {
+	database func(context.Context) (*sqldb.DB, error)
+	store    func(context.Context) (*sqlstore.Store, error)
+	book     func(context.Context) (*sqlbook.Book, error)
+}
+
+func open(t testing.TB, dir string, p parts) *Home {
+	t.Helper()
 	h := &Home{t: t, Dir: dir, Warm: warm.New(warm.Bounds{})}
 	must := func(err error) {
 		t.Helper()
@@ -61,11 +97,11 @@ func Open(t testing.TB, dir string) *Home {
 		}
 	}
 	var err error
-	h.Bus, err = sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db")})
+	h.Bus, err = sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, homedb.BusFile), Database: p.database})
 	must(err)
-	h.Store, err = sqlstore.Open(t.Context(), filepath.Join(dir, "sessions.db"))
+	h.Store, err = p.store(t.Context())
 	must(err)
-	h.Book, err = sqlbook.Open(t.Context(), filepath.Join(dir, "book.db"))
+	h.Book, err = p.book(t.Context())
 	must(err)
 	h.Workspaces, err = workspace.New(workspace.Config{Root: filepath.Join(dir, "workspaces")})
 	must(err)

@@ -38,7 +38,11 @@ const knownAtOnce = 500
 // The new bus begins to count its fences above every fence that a log or the old bus has seen.
 // Otherwise the logs would refuse its first leases as outdated.
 func (m *migration) copyBus(ctx context.Context) error {
-	fence, err := m.from.store.Fence(ctx)
+	logs := m.from.store
+	if logs == nil {
+		logs = m.to.store // an earlier migration has taken them
+	}
+	fence, err := logs.Fence(ctx)
 	if err != nil {
 		return err
 	}

@@ -22,11 +22,14 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"time"
 
 	"parley/bus/redisbus"
 	"parley/bus/sqlitebus"
 	"parley/channels/sqlbook"
+	"parley/cmd/parley/homedb"
+	"parley/sessions/sqldb"
 	"parley/sessions/sqlstore"
 )
 
@@ -42,11 +45,10 @@ var (
 
 // Config says what is copied, and to where.
 type Config struct {
-	// Home is the directory in which the migration is noted; BusFile, StoreFile
-	// and BookFile are the files there.
-	Home                         string
-	BusFile, StoreFile, BookFile string
-	// Bus is where the messages are copied to; if it has no URL they stay in the home.
+	// Home is the directory of the data, in which the migration is noted.
+	Home string
+	// Bus is where the messages are copied to; if it has no URL they stay in the home, in a
+	// database of their own.
 	Bus redisbus.Config
 	// StoreURL is the database to which the logs and the book are copied.
 	StoreURL string
@@ -73,6 +75,7 @@ type migration struct {
 	report Report
 
 	from struct {
+		db    *sqldb.DB // the home's; nil if an earlier migration has left nothing in the home but the mail
 		bus   *sqlitebus.Bus
 		store *sqlstore.Store
 		book  *sqlbook.Book
@@ -113,6 +116,8 @@ func Run(ctx context.Context, c Config) (r *Report, err error) {
 		if err := m.copyAll(ctx); err != nil {
 			return nil, err
 		}
+	} else if err := m.leaveMail(ctx); err != nil { // opening the home has put it back
+		return nil, err
 	}
 	m.Point("recorded")
 	m.note.Done = time.Now().UTC()
@@ -140,10 +145,11 @@ func (m *migration) plan() error {
 		return nil
 	}
 	var parts []string
-	if note.Store == "" && anyExists(m.StoreFile, m.BookFile) {
+	shared := note.Store == "" && m.exist(homedb.File, homedb.BookFile)
+	if shared {
 		parts = append(parts, PartStore)
 	}
-	if note.Bus == "" && m.Bus.URL != "" && anyExists(m.BusFile) {
+	if note.Bus == "" && m.Bus.URL != "" && (shared || m.exist(homedb.BusFile)) {
 		parts = append(parts, PartBus)
 	}
 	switch {
@@ -161,25 +167,20 @@ func (m *migration) plan() error {
 	return nil
 }
 
-func anyExists(files ...string) bool {
+// exist reports whether any of these files is in the home.
+func (m *migration) exist(files ...string) bool {
 	for _, file := range files {
-		if _, err := os.Stat(file); err == nil {
+		if _, err := os.Stat(filepath.Join(m.Home, file)); err == nil {
 			return true
 		}
 	}
 	return false
 }
 
-// open opens the home and the new places. The old bus comes first, because its lock keeps every
-// other process from opening the home.
+// open opens the home and the new places. The home comes first, because its lock keeps every other
+// process out of it.
 func (m *migration) open(ctx context.Context) (err error) {
-	if m.from.bus, err = sqlitebus.Open(ctx, sqlitebus.Config{Path: m.BusFile, Log: m.Log}); err != nil {
-		return err
-	}
-	if m.from.store, err = sqlstore.Open(ctx, m.StoreFile); err != nil {
-		return err
-	}
-	if m.from.book, err = sqlbook.Open(ctx, m.BookFile); err != nil {
+	if err := m.openHome(ctx); err != nil {
 		return err
 	}
 	if m.to.store, err = sqlstore.Open(ctx, m.StoreURL); err != nil {
@@ -194,6 +195,27 @@ func (m *migration) open(ctx context.Context) (err error) {
 	if m.note.HasPart(PartBus) {
 		m.to.bus, err = redisbus.Open(ctx, m.Bus)
 	}
+	return err
+}
+
+// openHome opens what is in the home: the database that all share, or the bus's own if an earlier
+// migration has taken the rest.
+func (m *migration) openHome(ctx context.Context) (err error) {
+	c := sqlitebus.Config{Path: filepath.Join(m.Home, homedb.BusFile), Log: m.Log}
+	if m.note.HasPart(PartStore) {
+		c.Database = func(ctx context.Context) (db *sqldb.DB, err error) {
+			db, err = homedb.Open(ctx, m.Home, m.Point)
+			m.from.db = db
+			return db, err
+		}
+	}
+	if m.from.bus, err = sqlitebus.Open(ctx, c); err != nil || !m.note.HasPart(PartStore) {
+		return err
+	}
+	if m.from.store, err = sqlstore.Use(ctx, m.from.db); err != nil {
+		return err
+	}
+	m.from.book, err = sqlbook.Use(ctx, m.from.db)
 	return err
 }
 
@@ -230,12 +252,12 @@ func (m *migration) begin(ctx context.Context) (done bool, err error) {
 		return move.done, err
 	}
 	if m.note.HasPart(PartStore) && !move.store {
-		if err := sqlstore.CheckEmpty(ctx, m.from.store, m.to.store); err != nil {
+		if err := sqlstore.CheckEmpty(ctx, m.to.store); err != nil {
 			return false, err
 		}
 	}
 	if m.note.HasPart(PartStore) && !move.book {
-		if err := sqlbook.CheckEmpty(ctx, m.from.book, m.to.book); err != nil {
+		if err := sqlbook.CheckEmpty(ctx, m.to.book); err != nil {
 			return false, err
 		}
 	}
@@ -263,7 +285,24 @@ func (m *migration) copyAll(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := m.leaveMail(ctx); err != nil {
+		return err
+	}
 	return m.to.moves.finish(ctx, m.note.ID)
+}
+
+// leaveMail moves the mail to a database of the bus's own in the home, if the logs and the book are
+// taken and the mail is not. Killed meanwhile, it may leave the mail in both places; the next run
+// has it in one again before it begins, as opening the home takes over what is in the other.
+func (m *migration) leaveMail(ctx context.Context) error {
+	if !m.note.HasPart(PartStore) || m.note.HasPart(PartBus) {
+		return nil
+	}
+	m.Point("before the mail is left")
+	if err := m.from.bus.Split(ctx, filepath.Join(m.Home, homedb.File), filepath.Join(m.Home, homedb.BusFile), m.Point); err != nil {
+		return fmt.Errorf("leave the mail in the home: %w", err)
+	}
+	return nil
 }
 
 // copyStore copies the logs and the book.

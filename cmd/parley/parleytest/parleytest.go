@@ -162,7 +162,7 @@ func (p *Process) Kill() {
 func (p *Process) Stop() {
 	p.w.T.Helper()
 	WaitFor(p.w.T, "serve to be up", func() bool { return strings.Contains(p.Stderr.String(), `"serving"`) })
-	WaitFor(p.w.T, "the bus to be empty", func() bool { return p.w.Count("bus.db", "SELECT count(*) FROM message") == 0 })
+	WaitFor(p.w.T, "the bus to be empty", func() bool { return p.w.Count("sessions.db", "SELECT count(*) FROM message") == 0 })
 	if err := p.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		p.w.T.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func EchoModel(r agenttest.Request) agenttest.Response {
 // arrived. For each of these, one message more than expected may have arrived.
 func (w *World) InterruptedSends() int {
 	w.T.Helper()
-	return w.Count("book.db", "SELECT sum(interrupted) FROM parts")
+	return w.Count("sessions.db", "SELECT sum(interrupted) FROM parts")
 }
 
 // FilesWith returns the names of the files below dir that contain a text.

@@ -1,0 +1,89 @@
+package home
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+
+	"parley/bus"
+	"parley/bus/redisbus"
+	"parley/bus/sqlitebus"
+	"parley/channels/sqlbook"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/crash"
+	"parley/cmd/parley/homedb"
+	"parley/sessions/sqldb"
+	"parley/sessions/sqlstore"
+)
+
+// openDatabases opens the bus, the store and the book side by side, because each waits for
+// the disk or the network. An embedded bus is locked first: that keeps a second process
+// out of all three. If the store is embedded too, all three share the home's database.
+func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Logger) error {
+	var beside errgroup.Group
+	if c.Store.URL != "" {
+		place := string(c.Store.URL)
+		h.openBeside(&beside, c, func() (*sqlstore.Store, error) { return sqlstore.Open(ctx, place) }, func() (*sqlbook.Book, error) { return sqlbook.Open(ctx, place) })
+	}
+	opened, err := openBus(ctx, c, log, func(ctx context.Context) (*sqldb.DB, error) {
+		db, err := homedb.Open(ctx, c.Home, crash.Points())
+		if err == nil {
+			h.openBeside(&beside, c, func() (*sqlstore.Store, error) { return sqlstore.Use(ctx, db) }, func() (*sqlbook.Book, error) { return sqlbook.Use(ctx, db) })
+		}
+		return db, err
+	})
+	if err != nil {
+		_ = beside.Wait() // why the bus cannot be opened comes first; what is open is closed by the caller
+		return NameSetting(c, "bus.url", err)
+	}
+	h.Bus = opened
+	return beside.Wait()
+}
+
+// openBeside opens the store and the book in goroutines of their own.
+func (h *Home) openBeside(beside *errgroup.Group, c *config.Config, openStore func() (*sqlstore.Store, error), openBook func() (*sqlbook.Book, error)) {
+	beside.Go(func() error {
+		opened, err := openStore()
+		if err != nil {
+			return NameSetting(c, "store.url", err)
+		}
+		h.Store = opened
+		return nil
+	})
+	beside.Go(func() error {
+		opened, err := openBook()
+		if err != nil {
+			return NameSetting(c, "store.url", err)
+		}
+		h.Book = opened
+		return nil
+	})
+}
+
+// waitingBytes bounds the messages that wait in one mailbox, in bytes.
+const waitingBytes = 64 << 20
+
+// openBus opens the bus. It calls database if the bus is embedded together with the store and no
+// other process has the home open: for the database that they share.
+func openBus(ctx context.Context, c *config.Config, log *slog.Logger, database func(context.Context) (*sqldb.DB, error)) (carrier, error) {
+	caps := bus.Caps{Inbound: c.Limits.Waiting, Outbound: c.Limits.Outbound, Bytes: waitingBytes}
+	if c.Bus.URL != "" {
+		return orNil(redisbus.Open(ctx, redisbus.Config{URL: string(c.Bus.URL), Prefix: c.Bus.Prefix, Caps: caps, Log: log}))
+	}
+	embedded := sqlitebus.Config{Path: filepath.Join(c.Home, BusFile), Caps: caps, Log: log}
+	if c.Store.URL == "" {
+		embedded.Database = database
+	}
+	return orNil(sqlitebus.Open(ctx, embedded))
+}
+
+// orNil returns a nil interface with an error, because an interface that holds a nil
+// pointer would not be nil.
+func orNil[B carrier](b B, err error) (carrier, error) {
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}

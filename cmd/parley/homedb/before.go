@@ -1,0 +1,156 @@
+package homedb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"parley/bus/sqlitebus"
+	"parley/channels/sqlbook"
+	"parley/sessions/sqldb"
+)
+
+// before is what the name of a file that was set aside ends with. 1000 is the version by which
+// older releases refuse the shared file.
+const before = ".before-1000"
+
+// What is free on the disk when files are taken over: roomFor times their size, for their rows in
+// the log beside the database, in the database, and in the indexes; and some more.
+const (
+	roomFor   = 3
+	roomAtAll = 16 << 20
+)
+
+// filesBefore returns the files in dir that an older release has left, with the tables that each
+// has.
+func filesBefore(dir string) (old []sqldb.Source, err error) {
+	for _, s := range []sqldb.Source{
+		{Path: filepath.Join(dir, BusFile), Schema: sqlitebus.Schema()},
+		{Path: filepath.Join(dir, BookFile), Schema: sqlbook.Schema()},
+	} {
+		_, err := os.Stat(s.Path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		old = append(old, s)
+	}
+	return old, nil
+}
+
+// prepare makes sure that the old files can be taken over, before anything is changed that keeps an
+// older release from going on with them, and brings them to their newest version.
+func prepare(ctx context.Context, dir string, old []sqldb.Source) error {
+	if len(old) == 0 {
+		return nil
+	}
+	if err := checkRoom(dir, old); err != nil {
+		return err
+	}
+	return upgrade(ctx, old)
+}
+
+// checkRoom returns an error if the disk may be too full to take over the old files.
+func checkRoom(dir string, old []sqldb.Source) error {
+	var size uint64
+	for _, s := range old {
+		for _, name := range []string{s.Path, s.Path + "-wal"} {
+			info, err := os.Stat(name)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			size += uint64(info.Size())
+		}
+	}
+	free, known, err := freeRoom(dir)
+	if need := roomFor*size + roomAtAll; err == nil && known && free < need {
+		const mega = 1 << 20
+		return fmt.Errorf("%s and %s have %d MB, which are copied into %s: make room on the disk, %d MB are free and %d MB must be; nothing was changed",
+			BusFile, BookFile, size/mega, filepath.Join(dir, File), free/mega, need/mega)
+	}
+	return err
+}
+
+// upgrade brings the old files to the newest version of their tables. Closed again, each is one
+// file, without a log beside it, unless somebody else reads it.
+func upgrade(ctx context.Context, old []sqldb.Source) error {
+	for _, s := range old {
+		db, err := sqldb.Open(ctx, s.Path, s.Schema.SQLite)
+		if err != nil {
+			return err
+		}
+		if err := db.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeOver copies what the old files hold into the database and sets them aside. A file that is
+// still there the next time, because the process was killed or an older release has made an empty
+// one before it refused the home, is taken over again, which changes nothing.
+func takeOver(ctx context.Context, db *sqldb.DB, dir string, old []sqldb.Source, point func(string)) error {
+	if len(old) == 0 {
+		return nil
+	}
+	point("takeover:begin")
+	if err := db.Adopt(ctx, old...); err != nil {
+		return err
+	}
+	point("takeover:copied")
+	for _, s := range old {
+		if err := setAside(s.Path); err != nil {
+			return err
+		}
+		point("takeover:aside " + filepath.Base(s.Path))
+	}
+	return syncDir(dir)
+}
+
+// parts returns the names of the files that a database of that name has.
+func parts(path string) []string { return []string{path + "-wal", path + "-shm", path} }
+
+// setAside renames an old file, and what belongs to it.
+func setAside(path string) error {
+	to := parts(path + before)
+	for i, name := range parts(path) {
+		if err := os.Rename(name, to[i]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// RemoveBefore removes the files that were set aside. They hold what people said.
+func RemoveBefore(dir string) error {
+	var errs []error
+	for _, name := range []string{BusFile, BookFile} {
+		for _, path := range parts(filepath.Join(dir, name+before)) {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("remove what was set aside: %w", err)
+	}
+	return nil
+}
+
+// syncDir flushes a directory's list of names to the disk.
+func syncDir(dir string) (err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return f.Sync()
+}

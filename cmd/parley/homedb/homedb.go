@@ -1,0 +1,72 @@
+// Package homedb opens the database of a home: one SQLite file that the store, the book and the bus share, so that what they write at the same time costs one flush of the disk.
+//
+// Releases before this one had a file for each. Open takes over what these hold and sets them
+// aside; see before.go.
+package homedb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"parley/bus/sqlitebus"
+	"parley/channels/sqlbook"
+	"parley/sessions/sqldb"
+	"parley/sessions/sqlstore"
+)
+
+// The names of the files in a home.
+const (
+	// File is the database of the home. It is the file that only the store had in earlier releases,
+	// which refuse it now by the version that it has.
+	File = "sessions.db"
+	// BusFile is the database of the bus alone, where the store and the book are on a server. The
+	// lock beside it keeps a second process, of any release, out of all that is in the home.
+	BusFile = "bus.db"
+	// BookFile is the file that the book had in earlier releases.
+	BookFile = "book.db"
+)
+
+// Open opens the home's database in dir, and makes it if there is none. The caller holds the lock
+// beside BusFile. If an older release has left files of its own, Open takes over what is in them,
+// all or nothing, and sets them aside; killed meanwhile, it goes on the next time. point, if not
+// nil, is called at each step, where a test may kill the process.
+func Open(ctx context.Context, dir string, point func(string)) (*sqldb.DB, error) {
+	if point == nil {
+		point = func(string) {}
+	}
+	old, err := filesBefore(dir)
+	if err != nil {
+		return nil, fmt.Errorf("look for the files of an older release: %w", err)
+	}
+	if err := prepare(ctx, dir, old); err != nil {
+		return nil, fmt.Errorf("take over the files of an older release: %w", err)
+	}
+	db, err := sqldb.OpenFile(ctx, filepath.Join(dir, File), sqlstore.Schema(), sqlbook.Schema(), sqlitebus.Schema())
+	if err != nil {
+		return nil, err
+	}
+	if err := takeOver(ctx, db, dir, old, point); err != nil {
+		return nil, errors.Join(fmt.Errorf("take over the files of an older release: %w", err), db.Close())
+	}
+	return db, nil
+}
+
+// Check returns an error if the databases in dir, of this release or the one before, cannot be
+// opened, as when a newer release has written them. It brings them to their newest version, and
+// takes nothing over.
+func Check(ctx context.Context, dir string) error {
+	old, err := filesBefore(dir)
+	if err != nil {
+		return err
+	}
+	if err := upgrade(ctx, old); err != nil {
+		return err
+	}
+	db, err := sqldb.OpenFile(ctx, filepath.Join(dir, File), sqlstore.Schema(), sqlbook.Schema(), sqlitebus.Schema())
+	if err != nil {
+		return err
+	}
+	return db.Close()
+}

@@ -1,0 +1,109 @@
+package homedb_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/bus/sqlitebus"
+	"parley/channels/sqlbook"
+	"parley/cmd/parley/homedb"
+	"parley/sessions/sqldb"
+	"parley/sessions/sqlstore"
+)
+
+// before makes a closed file as the release before had it, and returns its path.
+func before(t *testing.T, dir, name string, s sqldb.Schema) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	db, err := sqldb.Open(t.Context(), path, s.SQLite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// What cannot be taken over stays as it is, so that the release that has written it goes on with it.
+func TestWhatCannotBeTakenOverStays(t *testing.T) {
+	for name, c := range map[string]struct {
+		harm func(t *testing.T, busFile, bookFile string)
+		want string
+	}{
+		"there is no room": {func(t *testing.T, _, bookFile string) {
+			if err := os.Truncate(bookFile, 1<<43); err != nil { // it takes no room itself
+				t.Skipf("this disk has no file of that size: %v", err)
+			}
+		}, "make room on the disk"},
+		"a newer release has written the book": {func(t *testing.T, _, bookFile string) {
+			s := sqlbook.Schema()
+			s.SQLite = append(s.SQLite, "CREATE TABLE later (n INTEGER)")
+			before(t, filepath.Dir(bookFile), filepath.Base(bookFile), s)
+		}, "use the newer release"},
+		"the bus is damaged": {func(t *testing.T, busFile, _ string) {
+			if err := os.WriteFile(busFile, []byte(strings.Repeat("this is no database ", 100)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "bus.db"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			store := before(t, dir, homedb.File, sqlstore.Schema())
+			busFile, bookFile := before(t, dir, homedb.BusFile, sqlitebus.Schema()), before(t, dir, homedb.BookFile, sqlbook.Schema())
+			c.harm(t, busFile, bookFile)
+			if _, err := homedb.Open(t.Context(), dir, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("it is opened with %v, want %q", err, c.want)
+			}
+			for _, path := range []string{busFile, bookFile} {
+				if _, err := os.Stat(path); err != nil {
+					t.Error(err)
+				}
+			}
+			db, err := sqldb.Open(t.Context(), store, sqlstore.Schema().SQLite) // as the release before does
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Whether the databases can be opened is found out without taking anything over.
+func TestCheckTakesNothingOver(t *testing.T) {
+	dir := t.TempDir()
+	before(t, dir, homedb.File, sqlstore.Schema())
+	paths := []string{before(t, dir, homedb.BusFile, sqlitebus.Schema()), before(t, dir, homedb.BookFile, sqlbook.Schema())}
+	if err := homedb.Check(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+	db, err := homedb.Open(t.Context(), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, path := range paths {
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is still there: %v", path, err)
+		}
+	}
+	if err := homedb.RemoveBefore(dir); err != nil {
+		t.Error(err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 || left[0].Name() != homedb.File {
+		t.Errorf("there are %v, %v", left, err)
+	}
+}
