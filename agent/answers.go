@@ -22,7 +22,7 @@ import (
 
 // handleDecision records that an ask has ended. The turn continues if it waits for no
 // other ask.
-func (r *sessionRun) handleDecision(ctx context.Context, in bus.Inbound) error {
+func (r *sessionRun) handleDecision(ctx context.Context, in *bus.Inbound) error {
 	t, a, err := r.findAsk(in.ID)
 	if err != nil {
 		return err
@@ -43,14 +43,14 @@ func (r *sessionRun) handleDecision(ctx context.Context, in bus.Inbound) error {
 
 // handleReport gives the report of a task to the turn that waits for it. If none does any
 // more, the report is dropped.
-func (r *sessionRun) handleReport(ctx context.Context, in bus.Inbound) error {
+func (r *sessionRun) handleReport(ctx context.Context, in *bus.Inbound) error {
 	t, a, err := r.findAsk(in.ID)
 	if err != nil {
 		return err
 	}
 	if a != nil && a.ended == nil {
 		out := &outcome{}
-		out.result, out.failed = delegation.Result(in)
+		out.result, out.failed = delegation.Result(*in)
 		ended := sessions.AskEnded{Ask: a.ID, State: bus.AskAnswered, Answer: in.Task.State}
 		if t, err = r.recordEnd(ctx, t, a, ended, in.ID, "", out); err != nil {
 			return err
@@ -167,8 +167,8 @@ func (r *sessionRun) reportAnswered(t *turn, a *ask, out *outcome, by string) {
 // handleMeanwhile handles a message that comes while a turn waits. If the person who was
 // asked a question writes, that is the answer. Any other message is kept for the turn,
 // and its sender is told what the turn waits for.
-func (r *sessionRun) handleMeanwhile(ctx context.Context, t *turn, in bus.Inbound) error {
-	unnoted, err := r.whyNotNoted(ctx, item{in: in})
+func (r *sessionRun) handleMeanwhile(ctx context.Context, t *turn, in *bus.Inbound) error {
+	unnoted, err := r.whyNotNoted(ctx, &item{in: *in})
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (r *sessionRun) handleMeanwhile(ctx context.Context, t *turn, in bus.Inboun
 		of, err := r.cfg.Asks.Answer(ctx, a.ID, bus.Answer{Text: strings.TrimSpace(in.Text), By: in.From, Cause: in.ID})
 		switch {
 		case err == nil:
-			if t, err = r.endAsk(ctx, t, a, of, in.ID, fileEntries(t.id, in, unnoted)...); err != nil {
+			if t, err = r.endAsk(ctx, t, a, of, in.ID, fileEntries(t.id, *in, unnoted)...); err != nil {
 				return err
 			}
 			return r.continueTurn(ctx, t)
@@ -185,7 +185,7 @@ func (r *sessionRun) handleMeanwhile(ctx context.Context, t *turn, in bus.Inboun
 		}
 	}
 	if _, known := r.journal.Find(in.ID); !known {
-		if err := r.journal.Append(ctx, userEntries(t.id, in, len(t.causes)+1, unnoted)...); err != nil {
+		if err := r.journal.Append(ctx, userEntries(t.id, *in, len(t.causes)+1, unnoted)...); err != nil {
 			if _, seen := errors.AsType[*sessions.SeenError](err); seen {
 				return nil
 			}
@@ -199,12 +199,12 @@ func (r *sessionRun) handleMeanwhile(ctx context.Context, t *turn, in bus.Inboun
 }
 
 // replyAwaited tells the sender of a message what the turn waits for.
-func (r *sessionRun) replyAwaited(ctx context.Context, t *turn, in bus.Inbound) error {
+func (r *sessionRun) replyAwaited(ctx context.Context, t *turn, in *bus.Inbound) error {
 	if r.isDeserted() {
 		return nil
 	}
 	p := r.commandPrefix(in.At)
-	to := route.Of(in)
+	to := route.Of(*in)
 	return r.publish(ctx, bus.Outbound{
 		ID: bus.ReplyID(in.ID), To: to.At, ReplyTo: to.ReplyTo,
 		Text: fmt.Sprintf("I have noted that. I wait for %s and then go on. `%sstop` ends it.", r.awaitedText(t, in.At), p),
@@ -213,7 +213,7 @@ func (r *sessionRun) replyAwaited(ctx context.Context, t *turn, in bus.Inbound) 
 
 // openQuestion returns the open question that a message answers; nil if it answers none. What
 // another agent has somebody told here is not their own word.
-func openQuestion(t *turn, in bus.Inbound) *ask {
+func openQuestion(t *turn, in *bus.Inbound) *ask {
 	if strings.TrimSpace(in.Text) == "" || in.Kind != bus.Said || len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told {
 		return nil
 	}
@@ -244,8 +244,7 @@ func (r *sessionRun) applyNews(ctx context.Context, b batch) (batch, error) {
 	kept := batch{ended: b.ended}
 	for _, it := range b.items {
 		if i := slices.IndexFunc(now, func(in bus.Inbound) bool { return in.ID == it.in.ID }); i >= 0 {
-			it.in = now[i]
-			kept.items = append(kept.items, it)
+			kept.items = append(kept.items, &item{seq: it.seq, in: now[i]})
 			continue
 		}
 		i := slices.IndexFunc(deleted, func(in bus.Inbound) bool { return in.ID == it.in.ID })
@@ -260,11 +259,11 @@ func (r *sessionRun) applyNews(ctx context.Context, b batch) (batch, error) {
 
 // recordNews writes an edit or a reaction to the log, and empties a deleted message. It
 // starts no turn.
-func (r *sessionRun) recordNews(ctx context.Context, in bus.Inbound) error {
+func (r *sessionRun) recordNews(ctx context.Context, in *bus.Inbound) error {
 	if in.Kind == bus.Deleted {
 		return r.blankDeleted(ctx, in)
 	}
-	e, ok := news.Entry(in.ID, in, r.journal.Records())
+	e, ok := news.Entry(in.ID, *in, r.journal.Records())
 	if !ok {
 		return nil
 	}
@@ -277,12 +276,12 @@ func (r *sessionRun) recordNews(ctx context.Context, in bus.Inbound) error {
 
 // blankDeleted empties the text of a deleted message, and removes the files that came
 // with it, even if a summary covers the message.
-func (r *sessionRun) blankDeleted(ctx context.Context, in bus.Inbound) error {
+func (r *sessionRun) blankDeleted(ctx context.Context, in *bus.Inbound) error {
 	trace, err := attached.TraceOf(r.cfg.Store.Read(ctx, r.key(), 1), in.Of)
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 		return fmt.Errorf("look for a deleted message: %w", err)
 	}
-	if trace.Person != "" && !news.AppliesTo(in, trace.Person) {
+	if trace.Person != "" && !news.AppliesTo(*in, trace.Person) {
 		return nil
 	}
 	if len(trace.Paths) > 0 && r.agent.Discard != nil {
@@ -294,4 +293,31 @@ func (r *sessionRun) blankDeleted(ctx context.Context, in bus.Inbound) error {
 		}
 	}
 	return r.journal.Blank(ctx, in.Of)
+}
+
+// republish publishes the replies of a turn again after one of its messages came again:
+// the bus may have lost what was published before (a restored backup, another bus). The
+// ids are the same, and thus what has arrived arrives once. The messages of a turn that
+// was given up become dead letters.
+func (r *sessionRun) republish(ctx context.Context, id string, it *item) error {
+	t, err := fold(id, r.journal.Records())
+	if err != nil {
+		return err
+	}
+	if t.done == nil {
+		if t.parked && t.meanwhile[it.in.ID] { // the holder that kept the message may not have told its sender
+			return r.replyAwaited(ctx, t, &it.in)
+		}
+		return nil
+	}
+	if t.unsendable {
+		return errUnsendable
+	}
+	if err := r.publishReplies(ctx, t); err != nil {
+		return err
+	}
+	if t.givenUp {
+		return &buryError{seq: it.seq, reason: "the turn was cut off too often"}
+	}
+	return nil
 }

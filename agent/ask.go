@@ -51,22 +51,22 @@ func newAsker(s *session) *asker {
 // ask asks the model for the turn's next answer, within the person's budget. It returns
 // an *llm.Error if the request is too long. Any other failure of the model is an
 // *ending, which ends the turn with a message to people.
-func (a *asker) ask(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
+func (a *asker) ask(ctx context.Context, t *turn, r *llm.Request) (*llm.Answer, error) {
 	events := stream.New(a.cfg.pace, t.blocks, func(e bus.Event) { a.emit(t, e) }, a.redactor().Stream)
 	defer events.Close()
 	if t.resumed {
 		events.Reset() // watchers may have seen part of an answer that was cut off
 	}
 	if err := a.reserve(ctx, t, r); err != nil {
-		return llm.Answer{}, err
+		return nil, err
 	}
 	answer, err := a.generate(ctx, t, r, events)
 	if err == nil && answer.Stop != llm.StopWhole && hasBlock(answer, llm.BlockToolUse) {
 		// Calls in an answer that was cut off may be cut off themselves.
-		answer, err = a.askWithMoreRoom(ctx, t, r, answer, events)
+		answer, err = a.askWithMoreRoom(ctx, t, *r, answer, events)
 	}
 	if err != nil {
-		return llm.Answer{}, err
+		return nil, err
 	}
 	events.End()
 	a.spend(t, answer)
@@ -75,13 +75,14 @@ func (a *asker) ask(ctx context.Context, t *turn, r llm.Request) (llm.Answer, er
 
 // askWithMoreRoom asks once more, with more room for the answer, after calls in an
 // answer were cut off.
-func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, r llm.Request, answer llm.Answer, events *stream.Stream) (llm.Answer, error) {
+func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, with llm.Request, answer *llm.Answer, events *stream.Stream) (*llm.Answer, error) {
 	if err := a.discard(ctx, t, answer, events); err != nil {
-		return llm.Answer{}, err
+		return nil, err
 	}
+	r := &with
 	r.MaxTokens = 4 * answerTokens
 	if err := a.reserve(ctx, t, r); err != nil {
-		return llm.Answer{}, err
+		return nil, err
 	}
 	answer, err := a.generate(ctx, t, r, events)
 	if isOverflow(err) { // because of the length that was asked for
@@ -92,24 +93,24 @@ func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, r llm.Request, ans
 		return answer, err
 	}
 	if err := a.discard(ctx, t, answer, events); err != nil {
-		return llm.Answer{}, err
+		return nil, err
 	}
 	if answer.Stop == llm.StopLength {
-		return llm.Answer{}, failure("answer_too_long", "The model's answer was longer than it may be, twice. Ask for less at once.")
+		return nil, failure("answer_too_long", "The model's answer was longer than it may be, twice. Ask for less at once.")
 	}
-	return llm.Answer{}, failure("answer_cut_off", "The model's answer was cut off twice while it asked for tools, so nothing of it was done. %s", shortfall.Text(withoutCalls(answer), false))
+	return nil, failure("answer_cut_off", "The model's answer was cut off twice while it asked for tools, so nothing of it was done. %s", shortfall.Text(withoutCalls(*answer), false))
 }
 
 // discard drops an answer that is not used. Its cost is recorded all the same, without
 // counting as a step of the turn.
-func (a *asker) discard(ctx context.Context, t *turn, answer llm.Answer, events *stream.Stream) error {
+func (a *asker) discard(ctx context.Context, t *turn, answer *llm.Answer, events *stream.Stream) error {
 	events.Reset()
-	return a.recordVoid(ctx, t, &answer)
+	return a.recordVoid(ctx, t, answer)
 }
 
 // reserve sets aside what a request may cost, from all budgets that bound the turn. If a
 // budget is spent, it returns an *ending that says so to people.
-func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
+func (a *asker) reserve(ctx context.Context, t *turn, r *llm.Request) error {
 	if a.account == "" && a.payer.person == t.person { // the turn has just been counted
 		a.account = a.payer.account
 	}
@@ -119,7 +120,7 @@ func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
 			return err
 		}
 	}
-	want := a.amount(a.countTokens(r), max(answerTokens, r.MaxTokens))
+	want := a.amount(a.countTokens(*r), max(answerTokens, r.MaxTokens))
 	err := a.purse.Take(ctx, a.reservation(t.id, t.modelCalls+1), want, a.bounds(t.person, t.parent()))
 	if over, ok := errors.AsType[*purse.OverError](err); ok {
 		return failure("over_budget", "%s", over.Words(t.route.Owner))
@@ -188,7 +189,8 @@ func (a *asker) ahead(b batch) bill.Change {
 
 // generate asks the model for an answer. If the model asks more than once and drops answers
 // on the way, their cost is recorded; their calls must not run.
-func (a *asker) generate(ctx context.Context, t *turn, r llm.Request, events *stream.Stream) (llm.Answer, error) {
+func (a *asker) generate(ctx context.Context, t *turn, asked *llm.Request, events *stream.Stream) (*llm.Answer, error) {
+	r := *asked
 	r.Session = a.key()
 	r.Retry = func(ctx context.Context, again llm.Retry) error {
 		events.Reset()
@@ -199,28 +201,34 @@ func (a *asker) generate(ctx context.Context, t *turn, r llm.Request, events *st
 		if err := a.recordVoid(ctx, t, again.Void); err != nil {
 			return err
 		}
-		return a.reserve(ctx, t, r)
+		return a.reserve(ctx, t, asked)
 	}
 	answer, err := a.agent.Model.Generate(ctx, r, events.Delta)
 	if err == nil {
-		return answer, nil
+		return &answer, nil
 	}
 	events.Reset()
+	return nil, a.afterFailure(ctx, t, err)
+}
+
+// afterFailure records what the model has cost that gave no answer, and returns the error that
+// ends the step.
+func (a *asker) afterFailure(ctx context.Context, t *turn, err error) error {
 	if ctx.Err() != nil {
-		return llm.Answer{}, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	fault, ok := errors.AsType[*llm.Error](err)
 	if !ok {
-		return llm.Answer{}, err
+		return err
 	}
 	if err := a.recordVoid(ctx, t, fault.Void); err != nil {
-		return llm.Answer{}, err
+		return err
 	}
 	if fault.Fault == llm.Overflow {
-		return llm.Answer{}, err
+		return err
 	}
 	a.slog.Warn("the model gave no answer", slog.String("turn", t.id), slog.Any("error", err))
-	return llm.Answer{}, a.endOrWait(fault, t)
+	return a.endOrWait(fault, t)
 }
 
 // Bounds of the time after which a model that gave no answer is asked again. In between
@@ -279,14 +287,14 @@ func (a *asker) recordVoid(ctx context.Context, t *turn, answer *llm.Answer) err
 	if answer == nil {
 		return nil
 	}
-	a.spend(t, *answer)
+	a.spend(t, answer)
 	return a.journal.Append(ctx, a.usageEntry("", t.person, *answer))
 }
 
 // spend takes what an answer has used from what is reserved, and reports it to watchers.
-func (a *asker) spend(t *turn, answer llm.Answer) {
+func (a *asker) spend(t *turn, answer *llm.Answer) {
 	a.purse.Spend(answer.Usage)
-	u := a.usageOf(answer)
+	u := a.usageOf(*answer)
 	a.emit(t, bus.Event{Type: bus.Used, Usage: &bus.Usage{
 		Model: u.Model, Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning, Microdollars: u.Cost, Estimated: u.Estimated,
 	}})
@@ -372,7 +380,7 @@ func (a *asker) usageEntry(turn, person string, answer llm.Answer) sessions.Entr
 }
 
 // hasBlock reports whether an answer has a block of that kind that is not empty.
-func hasBlock(a llm.Answer, kind llm.BlockKind) bool {
+func hasBlock(a *llm.Answer, kind llm.BlockKind) bool {
 	return slices.ContainsFunc(a.Blocks, func(b llm.Block) bool { return b.Kind == kind && b.Text+b.Name != "" })
 }
 

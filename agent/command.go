@@ -73,7 +73,7 @@ func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
 
 // run carries out a command, writes its entry and replies. If the log has the command
 // already, run only repeats the reply, under the same id.
-func (c *commander) run(ctx context.Context, it item) error {
+func (c *commander) run(ctx context.Context, it *item) error {
 	if it.in.Text == cmdStop {
 		it.busy = c.isBusy() // what is cancelled next may end before the reply is made
 		c.inbox.cancelBefore(it.seq)
@@ -109,7 +109,7 @@ func (c *commander) run(ctx context.Context, it item) error {
 
 // carryOut carries out a command. It returns the reply to its sender, "" for none, and a
 // summary if the command changes what the model sees of the past; else nil.
-func (c *commander) carryOut(ctx context.Context, it item) (text string, summary *sessions.Summary, err error) {
+func (c *commander) carryOut(ctx context.Context, it *item) (text string, summary *sessions.Summary, err error) {
 	switch it.in.Text {
 	case cmdCompact:
 		return newAsker(c.session).compactNow(ctx, it.in)
@@ -161,7 +161,7 @@ func (c *commander) reply(ctx context.Context, cmd sessions.Command) error {
 }
 
 // replyText carries out a command and returns the reply; "" sends none.
-func (c *commander) replyText(ctx context.Context, it item) (string, error) {
+func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 	switch it.in.Text {
 	case cmdNew:
 		text := "A new conversation begins. Files and memory stay."
@@ -313,13 +313,13 @@ func (c *commander) isWorking() bool {
 
 // hasUnanswered reports whether a message waits that no turn answers yet.
 func (c *commander) hasUnanswered() bool {
-	return slices.ContainsFunc(c.inbox.unhandled(), func(it item) bool {
+	return slices.ContainsFunc(c.inbox.unhandled(), func(it *item) bool {
 		_, known := c.journal.Find(it.in.ID)
 		return it.isKind(bus.Said) && !known
 	})
 }
 
-func (c *commander) status(ctx context.Context, it item) (string, error) {
+func (c *commander) status(ctx context.Context, it *item) (string, error) {
 	var b strings.Builder
 	t, err := c.runningTurn()
 	if err != nil {

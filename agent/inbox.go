@@ -18,19 +18,21 @@ const (
 	pieceMost  = 2 * time.Second        // altogether
 )
 
-// An item is one message of the mailbox that a run holds.
+// An item is one message of the mailbox that a run holds. Items are handed on as pointers,
+// because a copy in each function would stay on the stack as long as a turn lasts. Once an item
+// is in the inbox, nothing of it changes but handled.
 type item struct {
 	seq     int64
 	in      bus.Inbound
 	err     error                     // why the message cannot be read; nil if it can
 	unknown *journal.UnknownKindError // set if only a newer release knows the message's kind
-	handled bool
-	busy    bool // of a /stop: whether there was something to stop when it came
+	handled bool                      // guarded by the inbox's lock
+	busy    bool                      // of a /stop: whether there was something to stop when it came
 }
 
 // readItem decodes a message of the bus.
-func readItem(m bus.Message) item {
-	it := item{seq: m.Seq}
+func readItem(m bus.Message) *item {
+	it := &item{seq: m.Seq}
 	it.in, it.err = bus.DecodeInbound(m.Body)
 	switch {
 	case it.err != nil:
@@ -47,19 +49,19 @@ func readItem(m bus.Message) item {
 }
 
 // isKind reports whether the message can be read and has that kind.
-func (it item) isKind(kind string) bool { return it.err == nil && it.in.Kind == kind }
+func (it *item) isKind(kind string) bool { return it.err == nil && it.in.Kind == kind }
 
 // isNews reports whether the message is about an earlier message.
-func (it item) isNews() bool { return it.err == nil && news.IsNews(it.in.Kind) }
+func (it *item) isNews() bool { return it.err == nil && news.IsNews(it.in.Kind) }
 
 // isReport reports whether the message is a report for which no turn waits.
-func (it item) isReport() bool { return it.isKind(bus.TaskEnded) && !it.in.Task.Awaited }
+func (it *item) isReport() bool { return it.isKind(bus.TaskEnded) && !it.in.Task.Awaited }
 
 // An inbox is the mail of a run: the mail that came with the lease, and the mail that
 // has come since. One goroutine adds to it while another works through it.
 type inbox struct {
 	mu    sync.Mutex
-	items []item
+	items []*item
 	// cancelledBefore is the number of the newest /stop. Messages before it that have not
 	// begun a turn must not begin one.
 	cancelledBefore int64
@@ -80,7 +82,7 @@ func (b *inbox) wake() {
 }
 
 // add adds a message.
-func (b *inbox) add(it item) {
+func (b *inbox) add(it *item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.items = append(b.items, it)
@@ -101,7 +103,7 @@ func (b *inbox) unknownKind() error {
 }
 
 // firstUnhandled returns the first unhandled message; false if there is none.
-func (b *inbox) firstUnhandled() (item, bool) {
+func (b *inbox) firstUnhandled() (*item, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, it := range b.items {
@@ -109,12 +111,12 @@ func (b *inbox) firstUnhandled() (item, bool) {
 			return it, true
 		}
 	}
-	return item{}, false
+	return nil, false
 }
 
 // next returns the first unhandled message; false if there is none. Before it says so, it
 // waits for commands under way: a run that ended meanwhile would cut them off.
-func (b *inbox) next() (item, bool) {
+func (b *inbox) next() (*item, bool) {
 	if it, ok := b.firstUnhandled(); ok {
 		return it, true
 	}
@@ -125,13 +127,13 @@ func (b *inbox) next() (item, bool) {
 
 // markHandled marks messages as handled: the log has what became of them, and the bus may
 // drop them when the run ends.
-func (b *inbox) markHandled(items ...item) {
+func (b *inbox) markHandled(items ...*item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i := range b.items {
+	for _, held := range b.items {
 		for _, it := range items {
-			if b.items[i].seq == it.seq {
-				b.items[i].handled = true
+			if held.seq == it.seq {
+				held.handled = true
 			}
 		}
 	}
@@ -164,10 +166,10 @@ func (b *inbox) newestSeq() int64 {
 
 // unhandled returns the messages that are not handled, including those that a turn is
 // answering.
-func (b *inbox) unhandled() []item {
+func (b *inbox) unhandled() []*item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var all []item
+	var all []*item
 	for _, it := range b.items {
 		if !it.handled {
 			all = append(all, it)
@@ -193,12 +195,12 @@ func (b *inbox) isCancelled(seq int64) bool {
 
 // A batch is the consecutive messages of one person that one turn answers.
 type batch struct {
-	items []item
+	items []*item
 	ended bool // another message follows, and nothing more can join the batch
 }
 
 // last returns the newest message of the batch.
-func (b batch) last() item { return b.items[len(b.items)-1] }
+func (b batch) last() *item { return b.items[len(b.items)-1] }
 
 // causes returns the ids of the batch's messages.
 func (b batch) causes() []string {
@@ -222,7 +224,7 @@ func (b *inbox) nextBatch(inLog func(id string) bool) (next batch, changed <-cha
 		if len(next.items) > 0 && it.isNews() { // a change of an earlier message is handled after these
 			continue
 		}
-		if len(next.items) > 0 && (!mayJoin(next.items[0].in, it) || inLog(it.in.ID) ||
+		if len(next.items) > 0 && (!mayJoin(&next.items[0].in, it) || inLog(it.in.ID) ||
 			next.items[0].seq < b.cancelledBefore && it.seq > b.cancelledBefore) { // what was stopped does not stop later messages too
 			next.ended = true
 			break
@@ -234,7 +236,7 @@ func (b *inbox) nextBatch(inLog func(id string) bool) (next batch, changed <-cha
 
 // mayJoin reports whether a message may be answered together with an earlier one: both
 // are by the same person, in the same place and with the same rights.
-func mayJoin(first bus.Inbound, it item) bool {
+func mayJoin(first *bus.Inbound, it *item) bool {
 	return first.Kind == bus.Said && it.isKind(bus.Said) && it.in.From.ID == first.From.ID && it.in.From.Owner == first.From.Owner &&
 		it.in.At == first.At && it.in.Group == first.Group && it.in.Private == first.Private
 }
@@ -269,10 +271,10 @@ func (b *inbox) gather(ctx context.Context, closing <-chan struct{}, inLog func(
 
 // newsOf returns, in order, the unhandled messages that are about one of the messages
 // with these ids.
-func (b *inbox) newsOf(ids []string) []item {
+func (b *inbox) newsOf(ids []string) []*item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var all []item
+	var all []*item
 	for _, it := range b.items {
 		if !it.handled && it.isNews() && slices.Contains(ids, it.in.Of) {
 			all = append(all, it)
@@ -284,10 +286,10 @@ func (b *inbox) newsOf(ids []string) []item {
 // steeringMail returns what the sender of a turn has said since it began, and which jobs
 // of theirs have ended. It stops at the first message of another person or kind, which
 // is for later turns. It leaves out the messages that the turn answers already.
-func (b *inbox) steeringMail(t *turn) []item {
+func (b *inbox) steeringMail(t *turn) []*item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var said []item
+	var said []*item
 	for _, it := range b.items {
 		if it.handled || it.isNews() || it.err == nil && slices.Contains(t.causes, it.in.ID) {
 			continue
@@ -303,5 +305,5 @@ func (b *inbox) steeringMail(t *turn) []item {
 // hasSteering reports whether the sender of a turn has said something since. The end of
 // a job does not count, because it is no reason to skip calls that wait.
 func (b *inbox) hasSteering(t *turn) bool {
-	return slices.ContainsFunc(b.steeringMail(t), func(it item) bool { return it.isKind(bus.Said) })
+	return slices.ContainsFunc(b.steeringMail(t), func(it *item) bool { return it.isKind(bus.Said) })
 }

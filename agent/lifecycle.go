@@ -66,8 +66,8 @@ func (s *session) beginTurn(ctx context.Context, b batch, a *asker, more ...sess
 
 // whyNotNoted returns why the log must not record the files of these messages now; "" if
 // it may, or if there are none.
-func (s *session) whyNotNoted(ctx context.Context, items ...item) (why string, err error) {
-	came := slices.ContainsFunc(items, func(it item) bool { return len(it.in.Attachments) > 0 })
+func (s *session) whyNotNoted(ctx context.Context, items ...*item) (why string, err error) {
+	came := slices.ContainsFunc(items, func(it *item) bool { return len(it.in.Attachments) > 0 })
 	if !came || s.agent.MayNote == nil {
 		return "", nil
 	}
@@ -99,7 +99,7 @@ func userEntries(turn string, in bus.Inbound, among int, why string) []sessions.
 		e.Cause, e.Person = in.ID, in.From.ID
 		return []sessions.Entry{e}
 	}
-	said := sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(in), Schedule: in.Schedule, Chat: in.ChatName}
+	said := sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(&in), Schedule: in.Schedule, Chat: in.ChatName}
 	if most := max(leastPosted, mostPosted/among); in.IsPosted() && utf8.RuneCountInString(said.Quotes[0].Text) > most {
 		said.Quotes[0].Text = string([]rune(said.Quotes[0].Text)[:most]) + "… (the rest is left out: many came at once)"
 	}
@@ -119,7 +119,7 @@ func fileEntries(turn string, in bus.Inbound, why string) []sessions.Entry {
 
 // noticeEntry returns the entry of a message in which the system tells the session
 // something, such as that a reply could not be delivered. It belongs to no turn.
-func noticeEntry(in bus.Inbound) sessions.Entry {
+func noticeEntry(in *bus.Inbound) sessions.Entry {
 	n := sessions.Notice{Code: noticeDelivery, Text: in.Text, Quotes: quotes(in)}
 	told := len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told
 	if told {
@@ -135,7 +135,7 @@ func noticeEntry(in bus.Inbound) sessions.Entry {
 
 // quotes returns, in the form that the log keeps, the parts of a message that its sender
 // did not write in it, such as what was forwarded.
-func quotes(in bus.Inbound) []sessions.Quote {
+func quotes(in *bus.Inbound) []sessions.Quote {
 	var all []sessions.Quote
 	for _, q := range in.Quotes {
 		all = append(all, sessions.Quote{Kind: q.Kind, Person: q.From.ID, Name: q.From.Name, Chat: q.Chat, At: q.At, Text: q.Text})

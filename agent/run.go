@@ -59,24 +59,33 @@ func (r *sessionRun) run(ctx context.Context) (end bus.End, err error) {
 	defer receiving.Wait()
 	defer cancel(nil)
 
-	mail, err := r.lease.Mail(ctx, 0)
-	if err != nil {
-		return end, fmt.Errorf("fetch mail: %w", err)
+	if err := r.begin(ctx); err != nil {
+		return end, err
 	}
-	for _, m := range mail {
-		if unknown := readItem(m).unknown; unknown != nil {
-			return end, unknown
-		}
-	}
-	if err := r.open(ctx); err != nil {
-		return end, &openError{err}
-	}
-	r.receive(ctx, mail)
 	receiving.Go(func() { r.receiveAll(ctx, cancel) })
 	if err := r.work(ctx); err != nil {
 		return end, cmp.Or(context.Cause(ctx), err)
 	}
 	return end, nil
+}
+
+// begin opens the log, and receives the mail that came with the lease. It opens nothing if only
+// a newer release knows the mail.
+func (r *sessionRun) begin(ctx context.Context) error {
+	mail, err := r.lease.Mail(ctx, 0)
+	if err != nil {
+		return fmt.Errorf("fetch mail: %w", err)
+	}
+	for _, m := range mail {
+		if unknown := readItem(m).unknown; unknown != nil {
+			return unknown
+		}
+	}
+	if err := r.open(ctx); err != nil {
+		return &openError{err}
+	}
+	r.receive(ctx, mail)
+	return nil
 }
 
 // open reads the session's log and finds its agent.
@@ -242,105 +251,73 @@ func (r *sessionRun) endStopped(ctx context.Context) error {
 func (r *sessionRun) runTurn(ctx context.Context, t *turn, model *asker) error {
 	defer r.journal.HideResults()
 	defer model.purse.Settle(ctx)
-	agent, err := r.cfg.Agents(ctx, r.key())
+	run, err := r.newTurnRun(ctx, model)
 	if err != nil {
 		return err
 	}
-	return newTurnRun(r.session, agent.Tools, r.inbox, r.stop, model).run(ctx, t)
+	return run.run(ctx, t)
 }
 
 // handle handles one message. If it returns nil, the result is in the log. If no bus
 // will ever accept the answer, it returns a *buryError, because trying again would be in
 // vain.
-func (r *sessionRun) handle(ctx context.Context, it item) error {
-	err := r.dispatch(ctx, it)
+func (r *sessionRun) handle(ctx context.Context, it *item) error {
+	handled, err := r.dispatch(ctx, it)
+	if !handled && err == nil {
+		err = r.answerMail(ctx)
+	}
 	if errors.Is(err, errUnsendable) || errors.Is(err, bus.ErrInvalid) {
 		return &buryError{seq: it.seq, reason: "its answer can never be sent"}
 	}
 	return err
 }
 
-// dispatch handles a message by its kind.
-func (r *sessionRun) dispatch(ctx context.Context, it item) error {
+// dispatch handles a message by its kind. It returns false if the message begins a turn: that
+// is for its caller, because what dispatch needs would stay on the stack as long as the turn
+// lasts.
+func (r *sessionRun) dispatch(ctx context.Context, it *item) (handled bool, err error) {
 	if it.err != nil {
-		return &buryError{seq: it.seq, reason: "it cannot be read"}
+		return true, &buryError{seq: it.seq, reason: "it cannot be read"}
 	}
 	switch it.in.Kind {
 	case bus.Command:
-		return r.commands.run(ctx, it)
+		return true, r.commands.run(ctx, it)
 	case bus.Decided:
-		return r.handleDecision(ctx, it.in)
+		return true, r.handleDecision(ctx, &it.in)
 	case bus.TaskEnded:
 		if it.in.Task.Awaited {
-			return r.handleReport(ctx, it.in)
+			return true, r.handleReport(ctx, &it.in)
 		}
 	case bus.Edited, bus.Deleted, bus.Reacted:
-		return r.recordNews(ctx, it.in)
+		return true, r.recordNews(ctx, &it.in)
 	}
 	if known, ok := r.journal.Find(it.in.ID); ok {
-		return r.republish(ctx, known.Turn, it)
+		return true, r.republish(ctx, known.Turn, it)
 	}
 	if it.in.Kind == bus.Notice {
-		err := r.journal.Append(ctx, noticeEntry(it.in))
+		err := r.journal.Append(ctx, noticeEntry(&it.in))
 		if _, seen := errors.AsType[*sessions.SeenError](err); seen {
-			return nil
+			return true, nil
 		}
-		return err
+		return true, err
 	}
 	if t, err := r.currentParked(); t != nil || err != nil {
 		if err != nil {
-			return err
+			return true, err
 		}
-		return r.handleMeanwhile(ctx, t, it.in)
+		return true, r.handleMeanwhile(ctx, t, &it.in)
 	}
-	return r.answerMail(ctx)
-}
-
-// republish publishes the replies of a turn again after one of its messages came again:
-// the bus may have lost what was published before (a restored backup, another bus). The
-// ids are the same, and thus what has arrived arrives once. The messages of a turn that
-// was given up become dead letters.
-func (r *sessionRun) republish(ctx context.Context, id string, it item) error {
-	t, err := fold(id, r.journal.Records())
-	if err != nil {
-		return err
-	}
-	if t.done == nil {
-		if t.parked && t.meanwhile[it.in.ID] { // the holder that kept the message may not have told its sender
-			return r.replyAwaited(ctx, t, it.in)
-		}
-		return nil
-	}
-	if t.unsendable {
-		return errUnsendable
-	}
-	if err := r.publishReplies(ctx, t); err != nil {
-		return err
-	}
-	if t.givenUp {
-		return &buryError{seq: it.seq, reason: "the turn was cut off too often"}
-	}
-	return nil
+	return false, nil
 }
 
 // answerMail runs a new turn for the first message that waits, together with what the
 // same person has said directly after it.
 func (r *sessionRun) answerMail(ctx context.Context) error {
-	b, err := r.inbox.gather(ctx, r.closing, func(id string) bool { _, known := r.journal.Find(id); return known })
-	if err != nil {
+	b, err := r.gatherMail(ctx)
+	if err != nil || len(b.items) == 0 {
 		return err
 	}
-	if b, err = r.applyNews(ctx, b); err != nil || len(b.items) == 0 {
-		return err
-	}
-	if r.inbox.isCancelled(b.last().seq) && b.items[0].in.Kind != bus.Tasked { // a task gets its report
-		b, err = r.beginTurn(ctx, b, nil, journal.NewEntry(b.items[0].in.ID, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCancelled}))
-		if err == nil {
-			r.inbox.markHandled(b.items...)
-		}
-		return err
-	}
-	release, refusal, err := r.countTurn(ctx, b.items[0].in)
+	release, refusal, err := r.countTurn(ctx, &b.items[0].in)
 	if err != nil {
 		return err
 	}
@@ -352,18 +329,43 @@ func (r *sessionRun) answerMail(ctx context.Context) error {
 	if b, err = r.beginTurn(ctx, b, model); err != nil || len(b.items) == 0 {
 		return err
 	}
-	if err := r.runBegun(ctx, b, model, refusal); err != nil {
+	t, err := r.announceBegun(ctx, b, model, refusal)
+	if err == nil && t != nil {
+		err = r.runTurn(ctx, t, model)
+	}
+	if err != nil {
 		return err
 	}
 	r.inbox.markHandled(b.items...)
 	return nil
 }
 
-// runBegun runs a turn that has just begun to its end; model is nil if it is refused.
-func (r *sessionRun) runBegun(ctx context.Context, b batch, model *asker, refusal *ending) error {
+// gatherMail returns the messages that the next turn answers. There are none if those that wait
+// were deleted or cancelled.
+func (r *sessionRun) gatherMail(ctx context.Context) (batch, error) {
+	b, err := r.inbox.gather(ctx, r.closing, func(id string) bool { _, known := r.journal.Find(id); return known })
+	if err != nil {
+		return b, err
+	}
+	if b, err = r.applyNews(ctx, b); err != nil || len(b.items) == 0 {
+		return b, err
+	}
+	if !r.inbox.isCancelled(b.last().seq) || b.items[0].in.Kind == bus.Tasked { // a task gets its report
+		return b, nil
+	}
+	b, err = r.beginTurn(ctx, b, nil, journal.NewEntry(b.items[0].in.ID, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCancelled}))
+	if err == nil {
+		r.inbox.markHandled(b.items...)
+	}
+	return batch{}, err
+}
+
+// announceBegun tells watchers that a turn has begun, and returns it. If the turn is refused,
+// and model nil, or if it is cancelled, announceBegun ends it and returns nil.
+func (r *sessionRun) announceBegun(ctx context.Context, b batch, model *asker, refusal *ending) (*turn, error) {
 	t, err := fold(b.items[0].in.ID, r.journal.Records())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.emit(t, bus.Event{Type: bus.TurnStart, Causes: t.causes})
 	switch {
@@ -371,23 +373,9 @@ func (r *sessionRun) runBegun(ctx context.Context, b batch, model *asker, refusa
 		if model != nil {
 			model.purse.Settle(ctx)
 		}
-		return r.finish(ctx, t, &ending{state: sessions.TurnCancelled})
+		return nil, r.finish(ctx, t, &ending{state: sessions.TurnCancelled})
 	case refusal != nil:
-		return r.finish(ctx, t, refusal)
+		return nil, r.finish(ctx, t, refusal)
 	}
-	return r.runTurn(ctx, t, model)
-}
-
-// countTask does for a task what countTurn does for other messages. No limit on turns
-// refuses a task: how many there are is bounded where they are handed out.
-func (r *sessionRun) countTask(ctx context.Context, in bus.Inbound) (release func(), refusal *ending, err error) {
-	wanted, err := r.cfg.Tasks.Begin(ctx, in.Task.ID)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", errBusAway, err)
-	}
-	if !wanted {
-		refusal = &ending{state: sessions.TurnCancelled}
-	}
-	release, err = r.resumeCount(ctx, in.From.ID, in.From.Owner)
-	return release, refusal, err
+	return t, nil
 }

@@ -26,8 +26,12 @@ const (
 
 // newTurnRun makes the run of a turn. The turn keeps the set of tools that it begins
 // with; the session's next turn may have another.
-func newTurnRun(s *session, set *tools.Set, in *inbox, stop *turnStop, model *asker) *turnRun {
-	return &turnRun{session: s, inbox: in, stop: stop, calls: newCallRunner(s, set), model: model}
+func (r *sessionRun) newTurnRun(ctx context.Context, model *asker) (*turnRun, error) {
+	agent, err := r.cfg.Agents(ctx, r.key())
+	if err != nil {
+		return nil, err
+	}
+	return &turnRun{session: r.session, inbox: r.inbox, stop: r.stop, calls: newCallRunner(r.session, agent.Tools), model: model}, nil
 }
 
 // run runs the turn's steps to its end, or until it waits, and publishes the reply.
@@ -134,15 +138,22 @@ func (r *turnRun) askModel(ctx context.Context, t *turn, prompt string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := r.model.answer(ctx, t, llm.Request{System: prompt, Tools: r.calls.tools.Specs(), NoCalls: t.lastStep})
+	answer, err := r.model.answer(ctx, t, &llm.Request{System: prompt, Tools: r.calls.tools.Specs(), NoCalls: t.lastStep})
 	if err != nil {
 		return err
 	}
+	return r.recordAnswer(ctx, t, answer)
+}
+
+// recordAnswer writes the model's answer (C3) and, if it ends the turn, C6 with it. It is a
+// function of its own because most turns that are under way wait for the model: what is needed
+// only afterwards need not be on their stacks.
+func (r *turnRun) recordAnswer(ctx context.Context, t *turn, answer *llm.Answer) error {
 	r.cfg.Observer.Step()
-	entries, calls := r.model.answerEntries(t, answer)
+	entries, calls := r.model.answerEntries(t, *answer)
 	write := r.journal.AppendSoon // a call with an effect waits until its C4, and so this, is on the disk
 	if calls == 0 {
-		reply, notices := r.replyWithFiles(ctx, t, r.finalReply(t, answer))
+		reply, notices := r.replyWithFiles(ctx, t, r.finalReply(t, *answer))
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -167,7 +178,7 @@ func (r *turnRun) askModel(ctx context.Context, t *turn, prompt string) error {
 // the log.
 func (r *turnRun) recordSteering(ctx context.Context, t *turn) error {
 	var entries []sessions.Entry
-	var taken []item
+	var taken []*item
 	if r.agent.Steer && t.modelCalls > 0 {
 		taken = r.inbox.steeringMail(t)
 	}

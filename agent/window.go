@@ -41,31 +41,48 @@ const (
 // answer asks the model with as much of the log as it can read. The provider has the
 // last word about how much that is: if it calls a request too long, the request is
 // shortened and sent again.
-func (a *asker) answer(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
-	a.learnFromLog(r)
+func (a *asker) answer(ctx context.Context, t *turn, r *llm.Request) (*llm.Answer, error) {
+	a.learnFromLog(*r)
 	tries := summaryTries{made: t.summaries}
 	for overflows := 0; ; overflows++ {
-		if err := a.fit(ctx, t, &r, &tries); err != nil {
-			return llm.Answer{}, err
+		if err := a.prepare(ctx, t, r, &tries); err != nil {
+			return nil, err
 		}
-		a.loadPictures(ctx, r.Messages)
-		r.Tokens = a.countTokens(r)
 		answer, err := a.ask(ctx, t, r)
 		if err == nil {
-			a.count.Add(cmp.Or(answer.Model, a.modelName()), transcript.Estimate(r), answer.Usage)
+			a.count.Add(cmp.Or(answer.Model, a.modelName()), transcript.Estimate(*r), answer.Usage)
 			return answer, nil
 		}
-		fault, ok := errors.AsType[*llm.Error](err)
-		if !ok || fault.Fault != llm.Overflow {
-			return llm.Answer{}, err
+		if err := a.afterOverflow(t, r, err, overflows); err != nil {
+			return nil, err
 		}
-		sent := a.countTokens(r)
-		if overflows == maxOverflows || !a.lowerLimit(r, fault) {
-			return llm.Answer{}, a.endingTooLong(t, fault)
-		}
-		a.slog.Info("the request was too long for the model; making it shorter", slog.String("turn", t.id),
-			slog.Int("tokens", sent), slog.Int("window", fault.Window), slog.Int("limit", a.ceiling))
 	}
+}
+
+// prepare fills in what the request has of the log.
+func (a *asker) prepare(ctx context.Context, t *turn, r *llm.Request, tries *summaryTries) error {
+	if err := a.fit(ctx, t, r, tries); err != nil {
+		return err
+	}
+	a.loadPictures(ctx, r.Messages)
+	r.Tokens = a.countTokens(*r)
+	return nil
+}
+
+// afterOverflow lowers the limit of requests if err says that this one was too long. Else, or if
+// it was too long too often, it returns the error that ends the step.
+func (a *asker) afterOverflow(t *turn, r *llm.Request, err error, overflows int) error {
+	fault, ok := errors.AsType[*llm.Error](err)
+	if !ok || fault.Fault != llm.Overflow {
+		return err
+	}
+	sent := a.countTokens(*r)
+	if overflows == maxOverflows || !a.lowerLimit(*r, fault) {
+		return a.endingTooLong(t, fault)
+	}
+	a.slog.Info("the request was too long for the model; making it shorter", slog.String("turn", t.id),
+		slog.Int("tokens", sent), slog.Int("window", fault.Window), slog.Int("limit", a.ceiling))
+	return nil
 }
 
 // summaryTries says what became of the summaries that a step has tried to make.
@@ -252,7 +269,7 @@ func (a *asker) sumUp(ctx context.Context, t *turn, within bool, budgets transcr
 // askForSummary asks the model for one summary. The cost is the person's, but it is no
 // step of the turn.
 func (a *asker) askForSummary(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
-	if err := a.reserve(ctx, t, r); err != nil {
+	if err := a.reserve(ctx, t, &r); err != nil {
 		return llm.Answer{}, err
 	}
 	r.Session = a.key()
@@ -263,7 +280,7 @@ func (a *asker) askForSummary(ctx context.Context, t *turn, r llm.Request) (llm.
 	a.point("compact:ask")
 	answer, err := a.agent.Model.Generate(ctx, r, func(llm.Delta) {})
 	if err == nil {
-		a.spend(t, answer)
+		a.spend(t, &answer)
 		return answer, a.journal.Append(ctx, a.usageEntry("", t.person, answer))
 	}
 	if ctx.Err() != nil {

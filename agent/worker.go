@@ -196,7 +196,7 @@ func (noObserver) Compaction(string)                  {}
 // errLater if the person has enough turns running, and a refusal, which ends the turn,
 // if the person has begun enough turns in this hour or Admit refuses the message. These
 // limits do not bind owners.
-func (r *sessionRun) countTurn(ctx context.Context, in bus.Inbound) (release func(), refusal *ending, err error) {
+func (r *sessionRun) countTurn(ctx context.Context, in *bus.Inbound) (release func(), refusal *ending, err error) {
 	account := in.From.Account // as the gate has just read it
 	if account == "" && !in.From.Owner {
 		if account, err = r.accountOf(ctx, in.From.ID); err != nil {
@@ -223,7 +223,7 @@ func (r *sessionRun) countTurn(ctx context.Context, in bus.Inbound) (release fun
 	if refusal != nil || r.cfg.Admit == nil {
 		return release, refusal, nil
 	}
-	refused, err := r.cfg.Admit(ctx, in)
+	refused, err := r.cfg.Admit(ctx, *in)
 	if err != nil {
 		release()
 		return nil, nil, fmt.Errorf("%w: %w", errBusAway, err)
@@ -232,6 +232,20 @@ func (r *sessionRun) countTurn(ctx context.Context, in bus.Inbound) (release fun
 		refusal = &ending{state: sessions.TurnFailed, code: refused.Code, text: refused.Text}
 	}
 	return release, refusal, nil
+}
+
+// countTask does for a task what countTurn does for other messages. No limit on turns
+// refuses a task: how many there are is bounded where they are handed out.
+func (r *sessionRun) countTask(ctx context.Context, in *bus.Inbound) (release func(), refusal *ending, err error) {
+	wanted, err := r.cfg.Tasks.Begin(ctx, in.Task.ID)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errBusAway, err)
+	}
+	if !wanted {
+		refusal = &ending{state: sessions.TurnCancelled}
+	}
+	release, err = r.resumeCount(ctx, in.From.ID, in.From.Owner)
+	return release, refusal, err
 }
 
 // resumeCount counts a turn as running until release is called, whatever the limits say,

@@ -90,8 +90,9 @@ func (s *Set) Lookup(name string) (Tool, bool) {
 	return m.tool, true
 }
 
-// Specs returns the specs of all tools, sorted by name. The caller may change the list.
-func (s *Set) Specs() []Spec { return slices.Clone(s.specs) }
+// Specs returns the specs of all tools, sorted by name. The caller must not change the list:
+// all requests to models that are under way share it.
+func (s *Set) Specs() []Spec { return slices.Clip(s.specs) }
 
 // Check turns a call's arguments, as the model wrote them, into one JSON object that fits the
 // tool's schema. It repairs slips whose meaning is beyond doubt, and the note lists these

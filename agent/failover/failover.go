@@ -114,7 +114,7 @@ func (c *Chain) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta
 		answer, err := a.askLink(ctx, link)
 		if err == nil {
 			c.remember(r.Session, link)
-			return answer, nil
+			return *answer, nil
 		}
 		fault, ok := errors.AsType[*llm.Error](err)
 		if !ok {

@@ -39,12 +39,12 @@ type asking struct {
 
 // askLink asks one model, and asks it again if it is merely busy. A model that is being
 // probed is asked once.
-func (a *asking) askLink(ctx context.Context, link int) (llm.Answer, error) {
+func (a *asking) askLink(ctx context.Context, link int) (*llm.Answer, error) {
 	l := a.cfg.Links[link]
 	if reads := l.Model.Info().ContextTokens; link > 0 && reads > 0 && a.request.Tokens > reads {
 		// The caller has checked the first model's window only, and some servers silently
 		// cut a request that is too long.
-		return llm.Answer{}, &llm.Error{Fault: llm.Overflow, Window: reads, Err: errTooLong}
+		return nil, &llm.Error{Fault: llm.Overflow, Window: reads, Err: errTooLong}
 	}
 	probing := a.cooldowns.isProbing(l.ID)
 	var wait time.Duration
@@ -52,17 +52,17 @@ func (a *asking) askLink(ctx context.Context, link int) (llm.Answer, error) {
 	for try := 1; ; try++ {
 		if a.tries > 0 {
 			if err := a.prepareRetry(ctx, l, wait, err); err != nil {
-				return llm.Answer{}, err
+				return nil, err
 			}
 		}
-		var answer llm.Answer
+		var answer *llm.Answer
 		answer, err = a.try(ctx, l)
 		if err == nil {
 			a.cooldowns.end(ctx, l.ID)
 			return answer, nil
 		}
 		if ctx.Err() != nil {
-			return llm.Answer{}, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 		fault := faultOf(err)
 		var again bool
@@ -73,7 +73,7 @@ func (a *asking) askLink(ctx context.Context, link int) (llm.Answer, error) {
 		if fault.Fault == llm.Busy || fault.Fault == llm.Refused {
 			a.leaveAlone(ctx, l, fault)
 		}
-		return llm.Answer{}, fault
+		return nil, fault
 	}
 }
 
@@ -105,9 +105,8 @@ func (a *asking) prepareRetry(ctx context.Context, l Link, wait time.Duration, w
 }
 
 // try asks one model once. If the provider broke the answer off, try returns an error.
-func (a *asking) try(ctx context.Context, l Link) (llm.Answer, error) {
-	a.tries++
-	a.model = l.Model.Info().Name
+func (a *asking) try(ctx context.Context, l Link) (*llm.Answer, error) {
+	a.begin(l)
 	began := time.Now()
 	var first time.Duration
 	answer, err := l.Model.Generate(ctx, a.request, func(d llm.Delta) {
@@ -116,6 +115,17 @@ func (a *asking) try(ctx context.Context, l Link) (llm.Answer, error) {
 		}
 		a.emit(d)
 	})
+	return a.judge(&answer, err, began, first)
+}
+
+// begin counts a try of a model.
+func (a *asking) begin(l Link) {
+	a.tries++
+	a.model = l.Model.Info().Name
+}
+
+// judge returns what a try has given, or an error if the provider broke the answer off.
+func (a *asking) judge(answer *llm.Answer, err error, began time.Time, first time.Duration) (*llm.Answer, error) {
 	result := "ok"
 	if err != nil {
 		result = string(faultOf(err).Fault)
@@ -128,11 +138,11 @@ func (a *asking) try(ctx context.Context, l Link) (llm.Answer, error) {
 	if err != nil || answer.Stop != llm.StopBroken && answer.Stop != llm.StopLost {
 		return answer, err
 	}
-	a.void = &answer
-	if part := withoutCalls(answer); hasText(part) {
+	a.void = answer
+	if part := withoutCalls(*answer); hasText(part) {
 		a.part = &part
 	}
-	return llm.Answer{}, &llm.Error{Fault: llm.Busy, Code: answer.Reason, Err: errBroken}
+	return nil, &llm.Error{Fault: llm.Busy, Code: answer.Reason, Err: errBroken}
 }
 
 // leaveAlone leaves a model alone for a while if there is another to ask.

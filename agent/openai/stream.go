@@ -45,6 +45,11 @@ func (m *Model) ask(ctx context.Context, x *exchange, d dialect, emit func(llm.D
 		return llm.Answer{}, w.causeOf(err)
 	}
 	defer func() { _ = stream.Close() }() // everything of interest has been read
+	return m.read(stream, x, w, d, size, emit)
+}
+
+// read reads the answer to a request of that many bytes.
+func (m *Model) read(stream eventStream, x *exchange, w *stallTimer, d dialect, size int, emit func(llm.Delta)) (llm.Answer, error) {
 	var a reading = newAssembly(m.host, emit)
 	switch {
 	case d.responses:
@@ -81,15 +86,21 @@ type eventStream interface {
 // open sends a request in its protocol. The exchange replaces the body: the library gets
 // an empty request, which it has no reason to reject.
 func (m *Model) open(ctx context.Context, x *exchange, d dialect) (eventStream, error) {
-	c := library.DefaultConfig(m.cfg.APIKey)
-	c.BaseURL = m.cfg.BaseURL
-	c.HTTPClient = x
 	x.native = d.native
-	if !d.responses {
-		return library.NewClientWithConfig(c).CreateChatCompletionStream(ctx, library.ChatCompletionRequest{})
+	if d.responses {
+		return m.newClient(x, responsesURL(m.cfg.BaseURL)).CreateResponseStream(ctx, library.CreateResponseRequest{})
 	}
-	c.BaseURL = responsesURL(c.BaseURL)
-	return library.NewClientWithConfig(c).CreateResponseStream(ctx, library.CreateResponseRequest{})
+	return m.newClient(x, m.cfg.BaseURL).CreateChatCompletionStream(ctx, library.ChatCompletionRequest{})
+}
+
+// newClient makes the library's client for one request. It is not inlined: its configuration
+// would stay on the stack until the model answers.
+//
+//go:noinline
+func (m *Model) newClient(x *exchange, baseURL string) *library.Client {
+	c := library.DefaultConfig(m.cfg.APIKey)
+	c.BaseURL, c.HTTPClient = baseURL, x
+	return library.NewClientWithConfig(c)
 }
 
 // listModels asks the server for its models, and returns the names of those that can
@@ -153,6 +164,18 @@ type exchange struct {
 // Do sends the exchange's request in place of req's body, and returns the rewritten
 // stream.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
+	x.fill(req)
+	resp, err := do(x.cfg.HTTP, req)
+	if err != nil {
+		return nil, err
+	}
+	x.events = newEvents(resp.Body, x.signOfLife)
+	resp.Body = x.events
+	return resp, nil
+}
+
+// fill makes the library's request the exchange's own. The body is released once it is sent.
+func (x *exchange) fill(req *http.Request) {
 	req.Body, req.ContentLength = newReleasedBody(x.body), int64(len(x.body))
 	x.body = nil                                  // which may be large, and the model may take long
 	req.GetBody = func() (io.ReadCloser, error) { // after a redirect, or if the connection was closed before
@@ -164,13 +187,6 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		req.URL.Path = strings.TrimSuffix(strings.TrimSuffix(req.URL.Path, "/chat/completions"), "/v1") + "/api/chat"
 	}
 	x.cfg.sign(req.Header)
-	resp, err := do(x.cfg.HTTP, req)
-	if err != nil {
-		return nil, err
-	}
-	x.events = newEvents(resp.Body, x.signOfLife)
-	resp.Body = x.events
-	return resp, nil
 }
 
 // An unreachable is the error of a request that no server answered.
