@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -16,6 +15,7 @@ import (
 
 	"parley/bus"
 	"parley/bus/redisbus"
+	"parley/bus/sqlitebus"
 	"parley/channels"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/hometest"
@@ -47,17 +47,7 @@ func newMoving(t *testing.T) *moving {
 	}
 	m := &moving{redis: place, post: sqldbtest.New(t), prefix: "test-" + rand.Text()}
 	m.World = parleytest.New(t, parleytest.EchoModel, "\n[agents.defaults]\nqueue = \"followup\"\n")
-	text, err := os.ReadFile(m.File)
-	if err != nil {
-		t.Fatal(err)
-	}
-	there := *m.World
-	there.File = filepath.Join(t.TempDir(), "fleet.toml")
-	text = fmt.Appendf(text, "[bus]\nurl = %q\nprefix = %q\n[store]\nurl = %q\n", m.redis, m.prefix, m.post)
-	if err := os.WriteFile(there.File, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	m.fleet = &there
+	m.leadTo("[bus]\nurl = %q\nprefix = %q\n[store]\nurl = %q\n", m.redis, m.prefix, m.post)
 	p := m.Serve()
 	for chat := int64(2); chat < 6; chat++ {
 		m.Telegram.Say(chat, chat, "hello")
@@ -68,6 +58,21 @@ func newMoving(t *testing.T) *moving {
 	p.Stop()
 	m.fill(hometest.Open(t, m.Home))
 	return m
+}
+
+// leadTo sets the places to which the bot is taken, in words of a configuration.
+func (m *moving) leadTo(format string, args ...any) {
+	m.T.Helper()
+	text, err := os.ReadFile(m.File)
+	if err != nil {
+		m.T.Fatal(err)
+	}
+	there := *m.World
+	there.File = filepath.Join(m.T.TempDir(), "fleet.toml")
+	if err := os.WriteFile(there.File, fmt.Appendf(text, format, args...), 0o600); err != nil {
+		m.T.Fatal(err)
+	}
+	m.fleet = &there
 }
 
 // fill adds to a home what a server would not have left, and closes it.
@@ -311,23 +316,106 @@ func TestMigrateAsJSON(t *testing.T) {
 func TestMigrateInTwoSteps(t *testing.T) {
 	t.Parallel()
 	m := newMoving(t)
-	both, err := os.ReadFile(m.fleet.File)
-	if err != nil {
-		t.Fatal(err)
-	}
-	step := func(text []byte, words string) {
+	step := func(words string) {
 		t.Helper()
-		if err := os.WriteFile(m.fleet.File, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
 		if stdout, stderr, code := m.migrate(); code != exitDone || !strings.Contains(stdout, words) {
 			t.Fatalf("exit code %d, saying %s%s, want %q", code, stdout, stderr, words)
 		}
 	}
-	before, after, _ := bytes.Cut(both, []byte("[bus]"))
-	_, after, _ = bytes.Cut(after, []byte("[store]"))
-	step(slices.Concat(before, []byte("[store]"), after), "4 sessions")
+	both := m.fleet
+	m.leadTo("[store]\nurl = %q\n", m.post)
+	step("delete sessions.db once")
 	refused(t, m.World, "was taken to", "serve")
-	step(both, "13 messages")
+	m.fleet = both
+	step("13 messages")
 	m.arrived()
+}
+
+// If the logs and the book are taken alone, the mail waits in a database of the bus's own, wherever
+// the process was killed meanwhile, and is answered once. So it is in a home of the release before.
+func TestMigrateLeavesTheMailAtHome(t *testing.T) {
+	for at, older := range map[string]bool{
+		"noted": false, "before the book": false, "before the mail is left": false, "split:copied": false, "split:removed": false, "recorded": false,
+		"takeover:copied": true, "before the store": true,
+	} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			m := newMovingAlone(t, older)
+			if _, stderr, code := m.migrate("PARLEY_KILL_AT=" + at); code != -1 {
+				t.Fatalf("it was not killed: exit code %d, saying %s", code, stderr)
+			}
+			if stdout, stderr, code := m.migrate(); code != exitDone {
+				t.Fatalf("exit code %d, saying %s%s", code, stdout, stderr)
+			}
+			store, err := sqlstore.Open(t.Context(), m.post)
+			must(t, err)
+			defer store.Close()
+			if got := readLogs(t, store); !reflect.DeepEqual(got, m.log) || len(got) == 0 {
+				t.Errorf("the logs are not the same: %d sessions, and there were %d", len(got), len(m.log))
+			}
+			m.checkMailAnswered(m.fleet)
+			refused(t, m.World, "was taken to", "serve")
+			b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(m.Home, "bus.db")})
+			must(t, err)
+			defer b.Close()
+			if d, err := b.Depth(t.Context(), bus.InboundTopic); err != nil || d.Waiting != 0 || d.Dead != 1 {
+				t.Errorf("there are %+v, %v", d, err)
+			}
+		})
+	}
+}
+
+// Whoever gives such a migration up has everything in the home as before.
+func TestMigrationGivenUpLosesNoMail(t *testing.T) {
+	for _, at := range []string{"split:copied", "split:removed"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			m := newMovingAlone(t, false)
+			if _, stderr, code := m.migrate("PARLEY_KILL_AT=" + at); code != -1 {
+				t.Fatalf("it was not killed: exit code %d, saying %s", code, stderr)
+			}
+			must(t, os.Remove(filepath.Join(m.Home, "moved.json")))
+			m.checkMailAnswered(m.World)
+			if n := m.Count("sessions.db", "SELECT count(*) FROM dead"); n != 1 {
+				t.Errorf("there are %d dead letters", n)
+			}
+		})
+	}
+}
+
+// newMovingAlone makes a bot with a past, which is taken to PostgreSQL without its mail.
+func newMovingAlone(t *testing.T, older bool) *moving {
+	t.Helper()
+	m := newHomeBefore(t)
+	m.post = sqldbtest.New(t)
+	m.leadTo("[store]\nurl = %q\n", m.post)
+	if !older {
+		hometest.Open(t, m.Home).Close()
+	}
+	return m
+}
+
+// checkMailAnswered serves the bot and checks that what waited is answered once, in order.
+func (m *moving) checkMailAnswered(w *parleytest.World) {
+	m.T.Helper()
+	p := w.Serve()
+	for chat := int64(2); chat < 6; chat++ {
+		m.WaitSaid(chat, 3)
+	}
+	m.WaitSaid(7, 1)
+	m.Telegram.Say(2, 2, "the last")
+	m.WaitSaid(2, 4)
+	p.Stop()
+	for chat := int64(2); chat < 6; chat++ {
+		want := []string{"you said number 0", "you said number 1", "you said number 2"}
+		if chat == 2 {
+			want = append(want, "you said the last")
+		}
+		if got := parleytest.Texts(m.Telegram.Sent(chat)); !slices.Equal(got, want) {
+			m.T.Errorf("chat %d was told %q, want %q", chat, got, want)
+		}
+	}
+	if got := parleytest.Texts(m.Telegram.Sent(7)); !slices.Equal(got, []string{"by the way"}) {
+		m.T.Errorf("chat 7 was told %q", got)
+	}
 }
