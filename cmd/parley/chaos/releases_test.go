@@ -65,25 +65,27 @@ func buildOlder(t *testing.T) string {
 // configuration that it does not understand.
 var unknownSetting = regexp.MustCompile(`(?m):(\d+): [^:\n]+: unknown key`)
 
-// olderRelease returns the release before, with as much of the fleet's configuration as
-// that release understands. It receives nothing from Discord, so its configuration has no
+// olderRelease returns the release before, with as much of a world's configuration as that
+// release understands. It receives nothing from Discord, so its configuration has no
 // Discord.
-func (f *fleet) olderRelease(program string) *release {
-	f.T.Helper()
-	r := &release{program: program, config: filepath.Join(f.T.TempDir(), "older.toml")}
-	text, err := os.ReadFile(f.File)
+func olderRelease(w *parleytest.World, program string, env ...string) *release {
+	w.T.Helper()
+	r := &release{program: program, config: filepath.Join(w.T.TempDir(), "older.toml")}
+	text, err := os.ReadFile(w.File)
 	if err != nil {
-		f.T.Fatal(err)
+		w.T.Fatal(err)
 	}
 	lines := strings.Split(string(text), "\n")
-	blankSetting(lines, slices.Index(lines, "[channels.discord]"))
+	if discord := slices.Index(lines, "[channels.discord]"); discord >= 0 {
+		blankSetting(lines, discord)
+	}
 	said := ""
 	for range 3 { // each round may find the unknown keys of another table
 		if err := os.WriteFile(r.config, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-			f.T.Fatal(err)
+			w.T.Fatal(err)
 		}
-		check := f.Command("--config", r.config, "config", "check")
-		check.Path, check.Env = program, append(check.Env, "PARLEY_ONCE_URL="+f.once.url)
+		check := w.Command("--config", r.config, "config", "check")
+		check.Path, check.Env = program, append(check.Env, env...)
 		out, err := check.CombinedOutput()
 		if err == nil {
 			return r
@@ -92,12 +94,12 @@ func (f *fleet) olderRelease(program string) *release {
 		for _, line := range unknownSetting.FindAllStringSubmatch(said, -1) {
 			n, err := strconv.Atoi(line[1])
 			if err != nil {
-				f.T.Fatal(err)
+				w.T.Fatal(err)
 			}
 			blankSetting(lines, n-1)
 		}
 	}
-	f.T.Fatalf("the release before does not take the configuration: %s\n%s", said, strings.Join(lines, "\n"))
+	w.T.Fatalf("the release before does not take the configuration: %s\n%s", said, strings.Join(lines, "\n"))
 	return nil
 }
 
@@ -155,7 +157,9 @@ func releaseModel(r agenttest.Request) agenttest.Response {
 func TestFleetChangesReleases(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, releaseModel)
-	older := f.olderRelease(buildOlder(t))
+	program := buildOlder(t)
+	t.Run("one machine", func(t *testing.T) { homeChangesReleases(t, program) })
+	older := olderRelease(f.World, program, "PARLEY_ONCE_URL="+f.once.url)
 	for _, m := range []*member{
 		{name: "gateway-1", role: gateway}, {name: "worker-1", role: worker},
 		{name: "gateway-2", role: gateway}, {name: "worker-2", role: worker}, {name: "worker-3", role: worker},
@@ -174,6 +178,61 @@ func TestFleetChangesReleases(t *testing.T) {
 	}
 	for _, how := range s.unexpected {
 		t.Errorf("ended by itself: %s", how)
+	}
+}
+
+// homeChangesReleases takes a home from the release before to this one while mail waits there, after
+// the release before was killed. Then that release refuses the home by what it says of the version,
+// and this one goes on with it.
+func homeChangesReleases(t *testing.T, program string) {
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		if r.Said() == "wait" {
+			return agenttest.Response{Delay: time.Hour}
+		}
+		return parleytest.EchoModel(r)
+	}, "")
+	older := olderRelease(w, program)
+	serve := func() *exec.Cmd {
+		cmd := w.Command("--config", older.config, "serve")
+		cmd.Path, cmd.Stderr = program, &parleytest.SyncBuffer{}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill() }) // it may have ended
+		return cmd
+	}
+	awaitBooked := func(file string, n int) {
+		parleytest.WaitFor(t, "the book to know what was sent", func() bool {
+			return w.Count(file, "SELECT count(*) FROM parts WHERE state = 'sent'") == n
+		})
+	}
+	first := serve()
+	w.Telegram.Say(2, 2, "hello")
+	w.WaitSaid(2, 1)
+	awaitBooked("book.db", 1)
+	w.Telegram.Say(3, 3, "wait")
+	parleytest.WaitFor(t, "the model to be asked", func() bool {
+		return w.Count("sessions.db", "SELECT count(*) FROM entries WHERE data LIKE '%wait%'") > 0
+	})
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait() // it was killed
+	for n, text := range []string{"again", "the last"} {
+		p := w.Serve()
+		w.Telegram.Say(2, 2, text)
+		if got := w.WaitSaid(2, n+2); got[n+1] != "you said "+text {
+			t.Errorf("it says %q", got)
+		}
+		awaitBooked("sessions.db", n+2)
+		p.Kill()
+		refused := serve()
+		if err := refused.Wait(); err == nil || !strings.Contains(refused.Stderr.(*parleytest.SyncBuffer).String(), "use the newer release") {
+			t.Errorf("the release before ended with %v, saying %s", err, refused.Stderr.(*parleytest.SyncBuffer).Tail())
+		}
+	}
+	if n := w.Count("sessions.db", "SELECT count(*) FROM message WHERE key = 'main:telegram:3'"); n != 1 {
+		t.Errorf("%d messages of the turn that was cut off wait, want 1", n)
 	}
 }
 
