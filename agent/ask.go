@@ -189,7 +189,18 @@ func (a *asker) ahead(b batch) bill.Change {
 
 // generate asks the model for an answer. If the model asks more than once and drops answers
 // on the way, their cost is recorded; their calls must not run.
-func (a *asker) generate(ctx context.Context, t *turn, asked *llm.Request, events *stream.Stream) (*llm.Answer, error) {
+func (a *asker) generate(ctx context.Context, t *turn, r *llm.Request, events *stream.Stream) (*llm.Answer, error) {
+	answer, err := a.agent.Model.Generate(ctx, *a.fullRequest(t, r, events), events.Delta)
+	if err == nil {
+		return &answer, nil
+	}
+	events.Reset()
+	return nil, a.afterFailure(ctx, t, err)
+}
+
+// fullRequest returns a request with its session, and with what is done before a model is asked
+// again.
+func (a *asker) fullRequest(t *turn, asked *llm.Request, events *stream.Stream) *llm.Request {
 	r := *asked
 	r.Session = a.key()
 	r.Retry = func(ctx context.Context, again llm.Retry) error {
@@ -203,12 +214,7 @@ func (a *asker) generate(ctx context.Context, t *turn, asked *llm.Request, event
 		}
 		return a.reserve(ctx, t, asked)
 	}
-	answer, err := a.agent.Model.Generate(ctx, r, events.Delta)
-	if err == nil {
-		return &answer, nil
-	}
-	events.Reset()
-	return nil, a.afterFailure(ctx, t, err)
+	return &r
 }
 
 // afterFailure records what the model has cost that gave no answer, and returns the error that
@@ -381,7 +387,12 @@ func (a *asker) usageEntry(turn, person string, answer llm.Answer) sessions.Entr
 
 // hasBlock reports whether an answer has a block of that kind that is not empty.
 func hasBlock(a *llm.Answer, kind llm.BlockKind) bool {
-	return slices.ContainsFunc(a.Blocks, func(b llm.Block) bool { return b.Kind == kind && b.Text+b.Name != "" })
+	for i := range a.Blocks {
+		if b := &a.Blocks[i]; b.Kind == kind && b.Text+b.Name != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // withoutCalls returns an answer without its tool calls, which may be cut off.

@@ -24,16 +24,6 @@ const (
 	resumeDelay = 3 * time.Second // the longest delay before the second resume; the third waits up to four times as long
 )
 
-// newTurnRun makes the run of a turn. The turn keeps the set of tools that it begins
-// with; the session's next turn may have another.
-func (r *sessionRun) newTurnRun(ctx context.Context, model *asker) (*turnRun, error) {
-	agent, err := r.cfg.Agents(ctx, r.key())
-	if err != nil {
-		return nil, err
-	}
-	return &turnRun{session: r.session, inbox: r.inbox, stop: r.stop, calls: newCallRunner(r.session, agent.Tools), model: model}, nil
-}
-
 // run runs the turn's steps to its end, or until it waits, and publishes the reply.
 func (r *turnRun) run(ctx context.Context, t *turn) error {
 	tctx, cancel := context.WithCancelCause(ctx)
@@ -43,7 +33,12 @@ func (r *turnRun) run(ctx context.Context, t *turn) error {
 	tctx, timeout := context.WithTimeoutCause(tctx, maxTurnTime, errTooLong)
 	defer timeout()
 
-	err := r.runSteps(tctx, t.id)
+	return r.end(ctx, tctx, t, r.runSteps(tctx, t.id))
+}
+
+// end does what is due when the steps of a turn are over: it publishes the reply, waits, or ends
+// the turn with an error's message. tctx is the context under which they ran.
+func (r *turnRun) end(ctx, tctx context.Context, t *turn, err error) error {
 	switch {
 	case err == nil:
 		return r.conclude(ctx, t.id)

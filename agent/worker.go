@@ -61,8 +61,7 @@ func (w *Worker) Run(ctx context.Context) error {
 // serve works on one leased session and settles its mailbox. Once closing is closed, it
 // begins no further turn.
 func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.Lease) {
-	claim := lease.Claim()
-	log := w.cfg.Log.With(slog.String("session", claim.Key), slog.Int64("fence", claim.Fence))
+	log := loggerFor(w.cfg.Log, lease.Claim())
 	run := newSessionRun(&w.cfg, w.quota, closing, lease, log)
 	end, err := run.run(ctx)
 	if err != nil {
@@ -75,6 +74,11 @@ func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.L
 		log.Warn("a session cannot be settled; trying again", slog.Any("error", err))
 	})
 	w.cfg.Point("settled")
+}
+
+// loggerFor returns a logger that names a session.
+func loggerFor(log *slog.Logger, claim bus.Claim) *slog.Logger {
+	return log.With(slog.String("session", claim.Key), slog.Int64("fence", claim.Fence))
 }
 
 // endAfter returns how a session is settled whose run ended early with an error.
@@ -272,4 +276,14 @@ func countError(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errBusAway, err)
+}
+
+// newTurnRun makes the run of a turn. The turn keeps the set of tools that it begins
+// with; the session's next turn may have another.
+func (r *sessionRun) newTurnRun(ctx context.Context, model *asker) (*turnRun, error) {
+	agent, err := r.cfg.Agents(ctx, r.key())
+	if err != nil {
+		return nil, err
+	}
+	return &turnRun{session: r.session, inbox: r.inbox, stop: r.stop, calls: newCallRunner(r.session, agent.Tools), model: model}, nil
 }

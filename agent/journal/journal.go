@@ -108,6 +108,7 @@ func (j *Journal) AppendBy(ctx context.Context, write func(ctx context.Context, 
 		}
 		wait = min(2*wait, 5*time.Second)
 	}
+	j.makeRoom(len(entries))
 	for i, e := range entries {
 		e.N = j.next + int64(i)
 		r, err := decode(e)
@@ -118,6 +119,14 @@ func (j *Journal) AppendBy(ctx context.Context, write func(ctx context.Context, 
 	}
 	j.next += int64(len(entries))
 	return nil
+}
+
+// makeRoom makes room for n more records, and a few. The room that append makes would double
+// what a journal takes in memory, and thousands may be held at once. The caller holds the lock.
+func (j *Journal) makeRoom(n int) {
+	if need := len(j.records) + n; need > cap(j.records) {
+		j.records = append(make([]Record, 0, need+4+len(j.records)/8), j.records...)
+	}
 }
 
 // Blank empties the texts of a message that was deleted, in the log and in the records.

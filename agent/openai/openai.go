@@ -234,10 +234,8 @@ func (m *Model) Info() llm.Info {
 func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
 	spoken, said := m.currentDialect(), false
 	for attempt := 1; ; attempt++ {
-		in := spoken
-		x := &exchange{cfg: m.cfg, encode: func() ([]byte, error) { return m.encode(r, in) }}
-		var err error
-		if x.body, err = x.encode(); err != nil {
+		x, err := m.newExchange(r, spoken)
+		if err != nil {
 			return llm.Answer{}, &llm.Error{Fault: llm.Rejected, Err: err}
 		}
 		answer, err := m.ask(ctx, x, spoken, func(d llm.Delta) {

@@ -153,12 +153,20 @@ func canChat(name, kind string) bool {
 // place of the library's, reads refusals with their headers, which the library drops,
 // and has the stream of the answer rewritten for the library's reader.
 type exchange struct {
-	cfg        Config
+	cfg        *Config
 	body       []byte                 // nil once it is sent
 	encode     func() ([]byte, error) // writes the body again
 	signOfLife func()                 // called for each line of the stream
 	native     bool                   // it is Ollama's own protocol, which has an address of its own
 	events     *events                // the stream of the answer; nil before there is one
+}
+
+// newExchange makes the exchange of a request in a dialect.
+func (m *Model) newExchange(r llm.Request, d dialect) (*exchange, error) {
+	x := &exchange{cfg: &m.cfg, encode: func() ([]byte, error) { return m.encode(r, d) }}
+	var err error
+	x.body, err = x.encode()
+	return x, err
 }
 
 // Do sends the exchange's request in place of req's body, and returns the rewritten
