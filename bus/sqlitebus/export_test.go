@@ -37,6 +37,6 @@ func (b *Bus) Deadlines() int {
 
 // Reserved is the number on disk below which every fence is.
 func (b *Bus) Reserved() (n int64, err error) {
-	err = b.db.Read.QueryRow(getMeta, metaClock).Scan(&n)
+	err = b.db.Read.QueryRow(`SELECT coalesce((SELECT value FROM meta WHERE name = ?), 0)`, metaClock).Scan(&n)
 	return n, err
 }

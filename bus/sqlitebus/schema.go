@@ -2,6 +2,7 @@ package sqlitebus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -94,37 +95,43 @@ const (
 const (
 	setMeta   = `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 	raiseMeta = `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)`
-	getMeta   = `SELECT coalesce((SELECT value FROM meta WHERE name = ?), 0)`
+	// getNumbers reads two of the values.
+	getNumbers = `SELECT coalesce((SELECT value FROM meta WHERE name = ?), 0), coalesce((SELECT value FROM meta WHERE name = ?), 0)`
 )
 
-// load reserves numbers and builds the scheduler from the rows. It reserves them before
-// anything is given out, because numbers must not repeat even if this process crashes at
-// once.
+// load reserves numbers and builds the scheduler from the rows. The numbers are reserved before
+// anything is given out, because they must not repeat even if this process crashes at once. While
+// the disk is flushed for that, load reads.
 func (b *Bus) load(ctx context.Context, maxHold time.Duration) error {
 	var stamp, seq int64
-	now := time.Now()
-	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
-		if err := tx.Get(getMeta, []any{metaClock}, &stamp); err != nil {
-			return err
-		}
-		if err := tx.Get(getMeta, []any{metaSeq}, &seq); err != nil {
-			return err
-		}
-		stamp = max(stamp, now.UnixMicro())
-		if _, err := tx.Exec(setMeta, metaClock, stamp+clockAhead.Microseconds()); err != nil {
-			return err
-		}
-		_, err := tx.Exec(setMeta, metaSeq, seq+seqAhead)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("reserve numbers: %w", err)
+	if err := b.db.Read.QueryRowContext(ctx, getNumbers, metaClock, metaSeq).Scan(&stamp, &seq); err != nil {
+		return fmt.Errorf("read the numbers given so far: %w", err)
 	}
+	stamp = max(stamp, time.Now().UnixMicro())
+	reserved := make(chan error, 1)
+	go func() {
+		reserved <- b.db.Write(ctx, func(tx *sqldb.Tx) error {
+			if _, err := tx.Exec(setMeta, metaClock, stamp+clockAhead.Microseconds()); err != nil {
+				return err
+			}
+			_, err := tx.Exec(setMeta, metaSeq, seq+seqAhead)
+			return err
+		})
+	}()
 	b.clock = newClock(stamp)
 	b.seqs = newSequence(seq)
 	b.sched = newScheduler(b.clock, maxHold)
 	b.feeds = newFeeds(b.clock)
 	b.holds = &holds{names: map[string]*hold{}}
+	err := b.loadMail(ctx)
+	if wrong := <-reserved; wrong != nil {
+		err = errors.Join(fmt.Errorf("reserve numbers: %w", wrong), err)
+	}
+	return err
+}
+
+// loadMail restores the topics and the mailboxes.
+func (b *Bus) loadMail(ctx context.Context) error {
 	if err := b.loadTopics(ctx); err != nil {
 		return fmt.Errorf("read topics: %w", err)
 	}
