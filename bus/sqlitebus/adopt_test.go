@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -180,5 +181,57 @@ func TestABusIsSplitOff(t *testing.T) {
 		if got := take(t, b, false); !slices.Equal(got, want) {
 			t.Errorf("a mailbox has %q, want %q", got, want)
 		}
+	}
+}
+
+// While the file is purged, messages that are published wait, and none is refused; a lease that is
+// held meanwhile stays so.
+func TestPublishingWaitsWhileTheFileIsPurged(t *testing.T) {
+	dir := t.TempDir()
+	var db *sqldb.DB
+	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db"), Database: func(ctx context.Context) (_ *sqldb.DB, err error) {
+		db, err = sqldb.OpenFile(ctx, filepath.Join(dir, "shared.db"), sqldb.Schema{Name: "other", SQLite: []string{"CREATE TABLE other (text TEXT)"}}, sqlitebus.Schema())
+		return db, err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeBus(t, b)
+	if _, err := db.Exec(t.Context(), "WITH RECURSIVE n (v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n WHERE v < 5000) INSERT INTO other (text) SELECT printf('%2000d', v) FROM n"); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, b, "held", "h")
+	held, err := b.Claim(t.Context(), bus.InboundTopic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var purging sync.WaitGroup
+	purging.Go(func() {
+		for ctx.Err() == nil {
+			if err := db.Purge(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	var all sync.WaitGroup
+	for k := range 4 {
+		all.Go(func() {
+			for n := range 5 {
+				m := bus.Message{ID: fmt.Sprint(k, "-", n), Key: fmt.Sprint(k), Body: []byte("{}")}
+				if err := b.Publish(t.Context(), bus.InboundTopic, m); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	stop()
+	purging.Wait()
+	if err := held.Held(t.Context()); err != nil {
+		t.Errorf("the lease that was held: %v", err)
+	}
+	if d, err := b.Depth(t.Context(), bus.InboundTopic); err != nil || d.Waiting != 20 || d.Leased != 1 {
+		t.Errorf("there are %+v, %v; want 20 messages, and one mailbox leased", d, err)
 	}
 }

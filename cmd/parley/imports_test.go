@@ -137,7 +137,7 @@ func rules() []rule {
 		{"cmd/parley/...", 5, []string{"bus", "sessions", "tools", "channels", "channels/markup", "agent", "agent/llm"}},
 		{"cmd/parley/backup", 5, []string{"bus/sqlitebus", "sessions/sqldb", "sessions/workspace"}},
 		{"cmd/parley/aging", 4, []string{"agent/pictures", "sessions"}},
-		{"cmd/parley/erase", 5, []string{"bus", "channels", "channels/sqlbook", "cmd/parley/aging", "sessions"}},
+		{"cmd/parley/erase", 5, []string{"bus", "channels", "channels/sqlbook", "cmd/parley/aging", "sessions", "sessions/sqldb"}},
 		{"cmd/parley/introduction", 5, []string{"channels/markup"}},
 		{"cmd/parley/attachments", 5, []string{
 			"agent", "agent/llm", "agent/pictures", "bus", "channels", "cmd/parley/aging", "sessions", "sessions/workspace", "tools", "tools/guard", "tools/image",

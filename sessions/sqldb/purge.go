@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -21,11 +23,51 @@ const purgeWithin = 30 * time.Minute
 // because rows leave copies behind where a page is split or joined. On PostgreSQL Purge
 // frees the space of the tables' dead rows to be written over, while everybody goes on
 // working. The server's write-ahead log and backups keep what they have.
+//
+// If ctx is one of PurgeOnce, a SQLite database is only purged at the end of that.
 func (db *DB) Purge(ctx context.Context, tables ...string) error {
+	if list, ok := ctx.Value(putOff{}).(*purges); ok && !db.postgres {
+		list.add(db.backend)
+		return nil
+	}
 	if err := db.backend.purge(ctx, tables); err != nil {
 		return fmt.Errorf("purge: %w", err)
 	}
 	return nil
+}
+
+// putOff is the key by which a context has the purges that are put off.
+type putOff struct{}
+
+// purges are the databases that must still be purged.
+type purges struct {
+	mu   sync.Mutex
+	list []backend
+}
+
+func (p *purges) add(b backend) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !slices.Contains(p.list, b) {
+		p.list = append(p.list, b)
+	}
+}
+
+// PurgeOnce calls do, in whose context Purge of a SQLite database only notes that it is to be purged;
+// then it purges each of these once, also if do has failed. It is for those who erase from several
+// components that share a file, whose writes wait while it is rewritten.
+func PurgeOnce(ctx context.Context, do func(context.Context) error) error {
+	if ctx.Value(putOff{}) != nil {
+		return do(ctx)
+	}
+	due := &purges{}
+	err := do(context.WithValue(ctx, putOff{}, due))
+	for _, b := range due.list {
+		if wrong := b.purge(ctx, nil); wrong != nil {
+			err = errors.Join(err, fmt.Errorf("purge: %w", wrong))
+		}
+	}
+	return err
 }
 
 // purge runs between two groups, so that writes queue up behind it. If it had a connection of its

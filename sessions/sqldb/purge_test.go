@@ -196,3 +196,49 @@ func TestCloseLeavesOneFile(t *testing.T) {
 		t.Errorf("there are %v, %v", files, err)
 	}
 }
+
+// What several erase from one file is purged once, after all have; without that, or if the erasure
+// fails, it is purged as well.
+func TestPurgeOnce(t *testing.T) {
+	const secret = "a word that nobody else says"
+	path := filepath.Join(t.TempDir(), "once.db")
+	db := open(t, path, schema)
+	other := db.Lend()
+	say := func() {
+		t.Helper()
+		for n := range 50 {
+			if _, err := db.Exec(t.Context(), "INSERT OR REPLACE INTO t (n, s) VALUES (?, ?)", n, strings.Repeat(secret, 20)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	wantTraces := func(when string, any bool) {
+		t.Helper()
+		if n := traces(t, filepath.Dir(path), secret); n > 0 != any {
+			t.Errorf("%s there are %d traces", when, n)
+		}
+	}
+	failed := errors.New("in vain")
+	for _, outcome := range []error{nil, failed} {
+		say()
+		err := sqldb.PurgeOnce(t.Context(), func(ctx context.Context) error {
+			for _, part := range []struct {
+				db   *sqldb.DB
+				rows string
+			}{{db, "n % 2 = 0"}, {other, "n % 2 = 1"}} {
+				if _, err := part.db.Exec(ctx, "DELETE FROM t WHERE "+part.rows); err != nil {
+					return err
+				}
+				if err := sqldb.PurgeOnce(ctx, func(ctx context.Context) error { return part.db.Purge(ctx) }); err != nil {
+					return err
+				}
+				wantTraces("before its end", true)
+			}
+			return outcome
+		})
+		if !errors.Is(err, outcome) {
+			t.Errorf("it ends with %v, want %v", err, outcome)
+		}
+		wantTraces("after its end", false)
+	}
+}

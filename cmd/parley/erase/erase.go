@@ -6,7 +6,7 @@
 // rest. So if it is interrupted, calling it again finds what is left. Erasing the log also fences off a
 // worker that had it open. What such a worker has published until then is found in a second round.
 //
-// The files: erase.go erases, auditfiles.go in the files of the audit, attachments.go files
+// The files: erase.go erases, target.go says what is erased; auditfiles.go in the files of the audit, attachments.go files
 // that people have sent, files.go those that wait to be sent, oldfiles.go those that are
 // old, deadletters.go dead letters; receipt.go says what was erased, retention.go erases what is old at intervals.
 package erase
@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +24,7 @@ import (
 	"parley/channels"
 	"parley/channels/sqlbook"
 	"parley/sessions"
+	"parley/sessions/sqldb"
 )
 
 // maxRounds bounds how often an erasure looks again for messages that were published while it ran.
@@ -105,7 +105,7 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 		return Receipt{}, fmt.Errorf("erase: a person is CHANNEL:USER, not %q", person)
 	}
 	r := e.receipt("person " + person)
-	t := &target{person: person, eraseLog: func(t *target) (sessions.Erased, error) { return e.erasePerson(ctx, &r, t) }}
+	t := &target{person: person, eraseLog: func(ctx context.Context, t *target) (sessions.Erased, error) { return e.erasePerson(ctx, &r, t) }}
 	switch channel {
 	case "web":
 		t.origin = user
@@ -155,7 +155,7 @@ func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
 	if err != nil {
 		return r, fmt.Errorf("erase session %s: %w", key, err)
 	}
-	t := &target{alone: all, eraseLog: func(t *target) (done sessions.Erased, err error) {
+	t := &target{alone: all, eraseLog: func(ctx context.Context, t *target) (done sessions.Erased, err error) {
 		for _, key := range slices.Backward(t.alone) { // the session itself knows the others, so it is the last
 			one, err := e.cfg.Store.EraseSession(ctx, key)
 			done = addErased(done, one)
@@ -195,22 +195,17 @@ func (e *Eraser) withSubAgents(ctx context.Context, person string, keys []string
 	return keys, nil
 }
 
-// A target says what one call of an Eraser erases: everything of a person, or a session.
-type target struct {
-	person    string        // "" for a session
-	origin    string        // if the person is a program's token: the origin of its messages
-	addresses []bus.Address // the chats in which everything that was sent is erased
-	alone     []string      // sessions that are erased whole
-	shared    []string      // sessions from which the person's turns are erased
-	eraseLog  func(*target) (sessions.Erased, error)
-}
-
 // eraseInRounds erases a target, and does so again as long as again returns true: again looks for
 // what came in the meantime. It ends after maxRounds.
 func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, again func() (bool, error)) error {
 	if err := e.removeBefore(); err != nil {
 		return err
 	}
+	return sqldb.PurgeOnce(ctx, func(ctx context.Context) error { return e.eraseRounds(ctx, r, t, again) })
+}
+
+// eraseRounds does what eraseInRounds says; the databases are purged after it.
+func (e *Eraser) eraseRounds(ctx context.Context, r *Receipt, t *target, again func() (bool, error)) error {
 	if _, err := again(); err != nil {
 		return err
 	}
@@ -219,7 +214,7 @@ func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, again
 		if err != nil {
 			return err
 		}
-		log, err := t.eraseLog(t)
+		log, err := t.eraseLog(ctx, t)
 		e.clearMemory()
 		r.Log = addErased(r.Log, log)
 		if err != nil {
@@ -314,55 +309,6 @@ func (e *Eraser) forget(ctx context.Context, r *Receipt, which func(bus.Topic, b
 	return bus.Forgotten{DeadLetters: gone}, err
 }
 
-// covers reports whether a message is part of what the target erases.
-func (e *Eraser) covers(ctx context.Context, t *target, topic bus.Topic, m bus.Message) bool {
-	switch {
-	case topic == bus.InboundTopic:
-		if slices.Contains(t.alone, m.Key) {
-			return true
-		}
-		in, err := bus.DecodeInbound(m.Body)
-		return err == nil && t.person != "" && (in.From.ID == t.person || personBehind(in) == t.person)
-	case topic == bus.TimersTopic:
-		timer, err := bus.DecodeTimer(m.Body)
-		return err == nil && (slices.Contains(t.alone, timer.Session) || t.person != "" && timer.Person == t.person)
-	case strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))):
-		out, err := bus.DecodeOutbound(m.Body)
-		if err != nil {
-			return false
-		}
-		if out.Session == "" {
-			return t.origin != "" && out.Origin == t.origin
-		}
-		return slices.Contains(t.alone, out.Session) || slices.Contains(t.shared, out.Session) && e.isPersons(ctx, t.person, out)
-	}
-	return false
-}
-
-// personBehind returns a person if the message is a notice that the agent has sent something into
-// this session on that person's behalf; "" for any other message.
-func personBehind(in bus.Inbound) string {
-	if in.Kind != bus.Notice || len(in.Quotes) == 0 || in.Quotes[0].Kind != bus.Told {
-		return ""
-	}
-	return in.Quotes[0].From.ID
-}
-
-// isPersons reports whether a message that waits to be sent comes from a turn of the person. If
-// that turn is no longer in the log it was theirs: it was there when the message was published,
-// and has been erased since.
-func (e *Eraser) isPersons(ctx context.Context, person string, out bus.Outbound) bool {
-	cause := out.Turn
-	if cause == "" { // a command's
-		cause = bus.ReplyCause(out.ID)
-	}
-	entry, err := e.cfg.Store.Find(ctx, out.Session, cause)
-	if errors.Is(err, sessions.ErrNotFound) {
-		return true
-	}
-	return err == nil && entry.Person == person
-}
-
 // pairingOf returns the record of a person's admission to the bot; the zero Pairing if there is none.
 func (e *Eraser) pairingOf(ctx context.Context, person string) (channels.Pairing, error) {
 	all, err := e.cfg.Book.Pairings(ctx)
@@ -374,23 +320,4 @@ func (e *Eraser) pairingOf(ctx context.Context, person string) (channels.Pairing
 		return channels.Pairing{}, nil
 	}
 	return all[i], nil
-}
-
-// addressOf returns the address of the chat in which the session with this key takes place; false
-// if other people have sessions of their own in the same chat, so that not everything there
-// belongs to this one.
-func addressOf(key string) (bus.Address, bool) {
-	parts := strings.Split(key, ":")
-	for i := range parts {
-		said, err := url.PathUnescape(parts[i])
-		if err != nil {
-			return bus.Address{}, false
-		}
-		parts[i] = said
-	}
-	if len(parts) < 3 || len(parts) > 4 {
-		return bus.Address{}, false
-	}
-	parts = append(parts, "") // the thread, where the key has none
-	return bus.Address{Channel: parts[1], Chat: parts[2], Thread: parts[3]}, true
 }

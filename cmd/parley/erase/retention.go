@@ -10,6 +10,7 @@ import (
 	"parley/bus"
 	"parley/channels/sqlbook"
 	"parley/sessions"
+	"parley/sessions/sqldb"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 // still wait to be answered or sent are kept, however old they are.
 func (e *Eraser) EraseBefore(ctx context.Context, before time.Time) (Receipt, error) {
 	r := e.receipt("what ended before " + before.UTC().Format(time.RFC3339))
-	if err := e.eraseOlder(ctx, &r, before); err != nil {
+	if err := sqldb.PurgeOnce(ctx, func(ctx context.Context) error { return e.eraseOlder(ctx, &r, before) }); err != nil {
 		return r, fmt.Errorf("erase what is old: %w", err)
 	}
 	e.addKept(&r)
