@@ -155,8 +155,8 @@ func (a *asker) bounds(person, parent string) purse.Bounds {
 }
 
 // reservation returns the name under which budgets hold what is reserved for a model
-// call. The fence of the session's lease is in the name. Otherwise a turn that another holder resumes would take the reservation of the
-// first holder for its own.
+// call. The fence of the session's lease is in the name: else a turn that another holder
+// resumes would take the reservation of the first holder for its own.
 func (a *asker) reservation(turn string, call int) string {
 	return fmt.Sprintf("%s#%d.%d", turn, a.lease.Claim().Fence, call)
 }
@@ -356,8 +356,8 @@ func (a *asker) answerEntries(t *turn, answer llm.Answer) (entries []sessions.En
 }
 
 // appendWith appends entries to the log and changes budgets in the same write, if the log
-// can do both; else it only appends. how chooses whether the entries
-// are durable when it returns. done says which part of the change was certainly made.
+// can do both; else it only appends. how chooses whether the entries are durable when it
+// returns. done says which part of the change was certainly made.
 func (s *session) appendWith(ctx context.Context, c bill.Change, how func(sessions.Log) sessions.Log, entries ...sessions.Entry) (done bill.Done, err error) {
 	err = s.journal.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64) (err error) {
 		log = how(log)
@@ -387,12 +387,8 @@ func (a *asker) usageEntry(turn, person string, answer llm.Answer) sessions.Entr
 
 // hasBlock reports whether an answer has a block of that kind that is not empty.
 func hasBlock(a *llm.Answer, kind llm.BlockKind) bool {
-	for i := range a.Blocks {
-		if b := &a.Blocks[i]; b.Kind == kind && b.Text+b.Name != "" {
-			return true
-		}
-	}
-	return false
+	isIt := func(b llm.Block) bool { return b.Kind == kind && b.Text+b.Name != "" }
+	return slices.ContainsFunc(a.Blocks, isIt)
 }
 
 // withoutCalls returns an answer without its tool calls, which may be cut off.

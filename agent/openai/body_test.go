@@ -1,6 +1,8 @@
 package openai_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -99,4 +101,44 @@ func TestARequestIsSentAgainWhole(t *testing.T) {
 	if len(bodies) != 2 || bodies[0] != bodies[1] || !strings.Contains(bodies[0], "hello") {
 		t.Errorf("the server got %q", bodies)
 	}
+}
+
+// TestEachRequestHasItsOwnBody sends many requests side by side, some of which are cancelled
+// meanwhile, and checks that no body has anything of another, whose memory it may be in.
+func TestEachRequestHasItsOwnBody(t *testing.T) {
+	const people, each = 16, 40
+	m := modelAt(t, func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			Messages []struct {
+				Content string `json:"content"`
+			} `json:"messages"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			return // the request was cancelled
+		}
+		said := asked.Messages[0].Content
+		if strings.Trim(said, said[:1]) != "" {
+			t.Errorf("a request has %.100q", said)
+		}
+		fmt.Fprint(w, wholeAnswer)
+	})
+	var all sync.WaitGroup
+	for person := range people {
+		all.Go(func() {
+			letter := string(rune('a' + person))
+			for n := range each {
+				ctx, cancel := context.WithCancel(t.Context())
+				if n%4 == 3 {
+					time.AfterFunc(time.Duration(n)*10*time.Microsecond, cancel)
+				}
+				r := llm.Request{Messages: []llm.Message{said(llm.RoleUser, text(strings.Repeat(letter, 1+n*1000)))}}
+				_, err := m.Generate(ctx, r, func(llm.Delta) {})
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+				cancel()
+			}
+		})
+	}
+	all.Wait()
 }

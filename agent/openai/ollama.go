@@ -75,7 +75,7 @@ func (m *Model) encodeNative(messages []wireMessage, maxTokens int, d dialect, t
 		}
 		w.Messages = append(w.Messages, n)
 	}
-	body, err := encodeJSON(w, requestRoom)
+	body, err := encodeJSON(w, nil, requestRoom)
 	if err != nil {
 		return nil, err
 	}

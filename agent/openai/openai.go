@@ -91,6 +91,7 @@ type Model struct {
 	tools   toollist.Writer
 	// flatTools writes them for the Responses API.
 	flatTools toollist.Writer
+	bodies    bodies
 }
 
 // New makes a model from a configuration. It does not contact the server yet.

@@ -156,6 +156,7 @@ type exchange struct {
 	cfg        *Config
 	body       []byte                 // nil once it is sent
 	encode     func() ([]byte, error) // writes the body again
+	bodies     *bodies                // where the memory of the body goes then
 	signOfLife func()                 // called for each line of the stream
 	native     bool                   // it is Ollama's own protocol, which has an address of its own
 	events     *events                // the stream of the answer; nil before there is one
@@ -163,7 +164,7 @@ type exchange struct {
 
 // newExchange makes the exchange of a request in a dialect.
 func (m *Model) newExchange(r llm.Request, d dialect) (*exchange, error) {
-	x := &exchange{cfg: &m.cfg, encode: func() ([]byte, error) { return m.encode(r, d) }}
+	x := &exchange{cfg: &m.cfg, bodies: &m.bodies, encode: func() ([]byte, error) { return m.encode(r, d) }}
 	var err error
 	x.body, err = x.encode()
 	return x, err
@@ -184,11 +185,11 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 
 // fill makes the library's request the exchange's own. The body is released once it is sent.
 func (x *exchange) fill(req *http.Request) {
-	req.Body, req.ContentLength = newReleasedBody(x.body), int64(len(x.body))
+	req.Body, req.ContentLength = newReleasedBody(x.body, x.bodies), int64(len(x.body))
 	x.body = nil                                  // which may be large, and the model may take long
 	req.GetBody = func() (io.ReadCloser, error) { // after a redirect, or if the connection was closed before
 		again, err := x.encode()
-		return newReleasedBody(again), err
+		return newReleasedBody(again, x.bodies), err
 	}
 	req.URL.RawQuery = x.cfg.query
 	if x.native {

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"strings"
 	"unicode/utf8"
+	"unique"
 )
 
 // The greatest numbers of characters that are read: from one file, and from all files
@@ -86,7 +87,8 @@ func (b Builder) Build(ctx context.Context, session string) (string, error) {
 			left -= f.write(&out, left)
 		}
 	}
-	return out.String(), nil
+	// Most sessions of an agent have the same prompt, and thousands of turns may wait at once.
+	return unique.Make(out.String()).Value(), nil
 }
 
 // write adds a file to the prompt, in a frame that names it, but at most left characters of
@@ -126,7 +128,9 @@ func head(text string, n int) (string, bool) {
 // of line ends, and space around it.
 func clean(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	text = strings.NewReplacer("\r\n", "\n", "\x00", "", "\uFEFF", "").Replace(text)
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	text = strings.ReplaceAll(text, "\x00", "")
+	text = strings.ReplaceAll(text, "\uFEFF", "")
 	return strings.TrimSpace(text)
 }
 
