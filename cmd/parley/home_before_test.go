@@ -139,3 +139,40 @@ func TestForgetReachesWhatWasSetAside(t *testing.T) {
 	m.WaitSaid(5, 3)
 	p.Stop()
 }
+
+// Looking at a home of the release before changes nothing of it; a command that needs what is in it
+// takes it over.
+func TestCommandsOnAHomeOfTheReleaseBefore(t *testing.T) {
+	t.Parallel()
+	m := newHomeBefore(t)
+	wantUntouched := func(command string) {
+		t.Helper()
+		logs := func(name string) bool { return strings.HasSuffix(name, "-wal") || strings.HasSuffix(name, "-shm") }
+		if left := slices.DeleteFunc(m.filesBefore(), logs); !slices.Equal(left, []string{"book.db", "bus.db"}) {
+			t.Errorf("%s has left %q", command, left)
+		}
+	}
+	out, errs, _ := m.Run("doctor")
+	if strings.Count(out, "whole") != 3 || !strings.Contains(out, "bus.db") || !strings.Contains(out, "book.db") {
+		t.Errorf("doctor says %s%s", out, errs)
+	}
+	wantUntouched("doctor")
+	file := filepath.Join(t.TempDir(), "backup")
+	if out, errs, code := m.Run("backup", file); code != exitDone {
+		t.Errorf("backup: %d %s%s", code, out, errs)
+	}
+	wantUntouched("backup")
+	if out, errs, code := m.Run("sessions"); code != exitDone || !strings.Contains(out, "main:telegram:5") {
+		t.Errorf("sessions: %d %s%s", code, out, errs)
+	}
+	if left := m.filesBefore(); len(left) > 0 {
+		t.Errorf("after a command there are %q", left)
+	}
+	if out, errs, _ := m.Run("doctor"); strings.Count(out, "whole") != 1 || !strings.Contains(out, "sessions.db") {
+		t.Errorf("then doctor says %s%s", out, errs)
+	}
+	if _, errs, code := m.Run("restore", "--yes", file); code != exitDone {
+		t.Fatalf("restore: %d %s", code, errs)
+	}
+	m.checkConverted(m.Serve())
+}
