@@ -111,7 +111,7 @@ func checkLock(ctx context.Context, cfg *config.Config) Finding {
 	if exists(c.Path) {
 		remedy += ", or move " + c.Path + " away: what waits in it is then lost"
 	} else if cfg.Store.URL == "" && exists(filepath.Join(cfg.Home, home.StoreFile)) {
-		c.Database = func(ctx context.Context) (*sqldb.DB, error) { return homedb.Open(ctx, cfg.Home, nil) }
+		c.Database = func(ctx context.Context) (*sqldb.DB, error) { return homedb.Open(ctx, cfg.Home, homedb.Options{}) }
 	} else {
 		return f
 	}

@@ -28,7 +28,7 @@ func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Lo
 		h.openBeside(&beside, c, func() (*sqlstore.Store, error) { return sqlstore.Open(ctx, place) }, func() (*sqlbook.Book, error) { return sqlbook.Open(ctx, place) })
 	}
 	opened, err := openBus(ctx, c, log, func(ctx context.Context) (*sqldb.DB, error) {
-		db, err := homedb.Open(ctx, c.Home, crash.Points())
+		db, err := homedb.Open(ctx, c.Home, homedb.Options{Log: log, Point: crash.Points()})
 		if err == nil {
 			h.openBeside(&beside, c, func() (*sqlstore.Store, error) { return sqlstore.Use(ctx, db) }, func() (*sqlbook.Book, error) { return sqlbook.Use(ctx, db) })
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -57,18 +58,9 @@ func prepare(ctx context.Context, dir string, old []sqldb.Source) error {
 
 // checkRoom returns an error if the disk may be too full to take over the old files.
 func checkRoom(dir string, old []sqldb.Source) error {
-	var size uint64
-	for _, s := range old {
-		for _, name := range []string{s.Path, s.Path + "-wal"} {
-			info, err := os.Stat(name)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			size += uint64(info.Size())
-		}
+	size, err := sizeOf(old)
+	if err != nil {
+		return err
 	}
 	free, known, err := freeRoom(dir)
 	if need := roomFor*size + roomAtAll; err == nil && known && free < need {
@@ -77,6 +69,23 @@ func checkRoom(dir string, old []sqldb.Source) error {
 			BusFile, BookFile, size/mega, filepath.Join(dir, File), free/mega, need/mega)
 	}
 	return err
+}
+
+// sizeOf returns how many bytes the old files have, with the logs beside them.
+func sizeOf(old []sqldb.Source) (size uint64, err error) {
+	for _, s := range old {
+		for _, name := range []string{s.Path, s.Path + "-wal"} {
+			info, err := os.Stat(name)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return 0, err
+			}
+			size += uint64(info.Size())
+		}
+	}
+	return size, nil
 }
 
 // upgrade brings the old files to the newest version of their tables. Closed again, each is one
@@ -97,20 +106,26 @@ func upgrade(ctx context.Context, old []sqldb.Source) error {
 // takeOver copies what the old files hold into the database and sets them aside. A file that is
 // still there the next time, because the process was killed or an older release has made an empty
 // one before it refused the home, is taken over again, which changes nothing.
-func takeOver(ctx context.Context, db *sqldb.DB, dir string, old []sqldb.Source, point func(string)) error {
+func takeOver(ctx context.Context, db *sqldb.DB, dir string, old []sqldb.Source, o Options) error {
 	if len(old) == 0 {
 		return nil
 	}
-	point("takeover:begin")
+	size, err := sizeOf(old)
+	if err != nil {
+		return err
+	}
+	o.Log.Info("files of an older release are taken over", slog.String("into", filepath.Join(dir, File)), slog.Uint64("bytes", size))
+	o.Point("takeover:begin")
 	if err := db.Adopt(ctx, old...); err != nil {
 		return err
 	}
-	point("takeover:copied")
+	o.Point("takeover:copied")
 	for _, s := range old {
 		if err := setAside(s.Path); err != nil {
 			return err
 		}
-		point("takeover:aside " + filepath.Base(s.Path))
+		o.Log.Info("a file is set aside until the next clean stop", slog.String("file", s.Path+before))
+		o.Point("takeover:aside " + filepath.Base(s.Path))
 	}
 	return syncDir(dir)
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 
 	"parley/bus/sqlitebus"
@@ -28,13 +29,21 @@ const (
 	BookFile = "book.db"
 )
 
+// Options are for files of an older release; each may be left out.
+type Options struct {
+	Log   *slog.Logger      // is told that they are taken over, which may take a while
+	Point func(name string) // called at each step, where a test may kill the process
+}
+
 // Open opens the home's database in dir, and makes it if there is none. The caller holds the lock
 // beside BusFile. If an older release has left files of its own, Open takes over what is in them,
-// all or nothing, and sets them aside; killed meanwhile, it goes on the next time. point, if not
-// nil, is called at each step, where a test may kill the process.
-func Open(ctx context.Context, dir string, point func(string)) (*sqldb.DB, error) {
-	if point == nil {
-		point = func(string) {}
+// all or nothing, and sets them aside; killed meanwhile, it goes on the next time.
+func Open(ctx context.Context, dir string, o Options) (*sqldb.DB, error) {
+	if o.Point == nil {
+		o.Point = func(string) {}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	old, err := filesBefore(dir)
 	if err != nil {
@@ -47,7 +56,7 @@ func Open(ctx context.Context, dir string, point func(string)) (*sqldb.DB, error
 	if err != nil {
 		return nil, err
 	}
-	if err := takeOver(ctx, db, dir, old, point); err != nil {
+	if err := takeOver(ctx, db, dir, old, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("take over the files of an older release: %w", err), db.Close())
 	}
 	return db, nil

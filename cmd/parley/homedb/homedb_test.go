@@ -55,7 +55,7 @@ func TestWhatCannotBeTakenOverStays(t *testing.T) {
 			store := before(t, dir, homedb.File, sqlstore.Schema())
 			busFile, bookFile := before(t, dir, homedb.BusFile, sqlitebus.Schema()), before(t, dir, homedb.BookFile, sqlbook.Schema())
 			c.harm(t, busFile, bookFile)
-			if _, err := homedb.Open(t.Context(), dir, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := homedb.Open(t.Context(), dir, homedb.Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("it is opened with %v, want %q", err, c.want)
 			}
 			for _, path := range []string{busFile, bookFile} {
@@ -87,7 +87,7 @@ func TestCheckTakesNothingOver(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	db, err := homedb.Open(t.Context(), dir, nil)
+	db, err := homedb.Open(t.Context(), dir, homedb.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

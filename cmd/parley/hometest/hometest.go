@@ -58,7 +58,7 @@ func Open(t testing.TB, dir string) *Home {
 	var db *sqldb.DB
 	return open(t, dir, parts{
 		database: func(ctx context.Context) (_ *sqldb.DB, err error) {
-			db, err = homedb.Open(ctx, dir, nil)
+			db, err = homedb.Open(ctx, dir, homedb.Options{})
 			return db, err
 		},
 		store: func(ctx context.Context) (*sqlstore.Store, error) { return sqlstore.Use(ctx, db) },

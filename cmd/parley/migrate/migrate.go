@@ -124,6 +124,9 @@ func Run(ctx context.Context, c Config) (r *Report, err error) {
 	if err := m.note.write(c.Home); err != nil {
 		return nil, err
 	}
+	if err := homedb.RemoveBefore(c.Home); err != nil { // what an older release has left is copied
+		return nil, err
+	}
 	m.report.ID, m.report.Store, m.report.Bus, m.report.Took = m.note.ID, m.note.Store, m.note.Bus, time.Since(began)
 	return &m.report, nil
 }
@@ -204,7 +207,7 @@ func (m *migration) openHome(ctx context.Context) (err error) {
 	c := sqlitebus.Config{Path: filepath.Join(m.Home, homedb.BusFile), Log: m.Log}
 	if m.note.HasPart(PartStore) {
 		c.Database = func(ctx context.Context) (db *sqldb.DB, err error) {
-			db, err = homedb.Open(ctx, m.Home, m.Point)
+			db, err = homedb.Open(ctx, m.Home, homedb.Options{Log: m.Log, Point: m.Point})
 			m.from.db = db
 			return db, err
 		}
