@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/garbage"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/models"
 	"parley/cmd/parley/server"
@@ -72,6 +73,7 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) er
 	if err != nil {
 		return err
 	}
+	defer garbage.Adapt()()
 	err = s.Serve(ctx, server.Options{Listen: c.Listen, Reload: load, Offers: tty.Err})
 	if closed := s.Close(); err == nil {
 		err = closed

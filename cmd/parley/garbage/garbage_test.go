@@ -15,7 +15,9 @@ func settings() (percent, limit uint64) {
 	return read[0].Value.Uint64(), read[1].Value.Uint64()
 }
 
-func TestTheCollectorRunsAgainAfterTheStart(t *testing.T) {
+// awaitStarted waits until the collector runs after the program's start.
+func awaitStarted(t *testing.T) {
+	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
 		percent, limit := settings()
 		if percent != math.MaxUint64 && limit > startMemory {
@@ -25,7 +27,10 @@ func TestTheCollectorRunsAgainAfterTheStart(t *testing.T) {
 			t.Fatalf("nothing is collected long after the start: %d %%, %d bytes", percent, limit)
 		}
 	}
+}
 
+func TestTheCollectorRunsAgainAfterTheStart(t *testing.T) {
+	awaitStarted(t)
 	percent, limit := settings()
 	resume := pause()
 	if paused, bound := settings(); paused != math.MaxUint64 || bound != startMemory {

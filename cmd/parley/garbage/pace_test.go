@@ -1,0 +1,75 @@
+package garbage
+
+import (
+	"math"
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+// awaitPercent collects until the collector's percentage is within these bounds.
+func awaitPercent(t *testing.T, least, most uint64) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; runtime.GC() {
+		percent, _ := settings()
+		if percent >= least && percent <= most {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the percentage is %d, not %d to %d", percent, least, most)
+		}
+	}
+}
+
+func TestMuchIsCollectedMoreOften(t *testing.T) {
+	t.Setenv("GOGC", "")
+	awaitStarted(t)
+	restore := Adapt()
+	awaitPercent(t, usual, usual)
+	much := make([][]byte, 100)
+	for i := range much {
+		much[i] = make([]byte, 1<<20)
+	}
+	awaitPercent(t, often, often)
+	runtime.KeepAlive(much)
+	awaitPercent(t, usual-5, usual)
+
+	restore()
+	if percent, _ := settings(); percent != usual {
+		t.Errorf("after all it is %d %%", percent)
+	}
+}
+
+func TestTheOperatorDecides(t *testing.T) {
+	t.Setenv("GOGC", "30")
+	awaitStarted(t)
+	defer debug.SetGCPercent(debug.SetGCPercent(30))
+	restore := Adapt()
+	for range 5 {
+		runtime.GC()
+	}
+	restore()
+	if percent, _ := settings(); percent != 30 {
+		t.Errorf("GOGC is 30 and the percentage %d", percent)
+	}
+}
+
+func TestPercentFor(t *testing.T) {
+	const mb = 1 << 20
+	for _, c := range []struct {
+		u    use
+		want uint64
+	}{
+		{use{}, usual},
+		{use{live: 20 * mb, roots: mb, stacks: 2 * mb}, usual},
+		{use{live: 48 * mb, stacks: 12 * mb}, 75},
+		{use{live: 64 * mb, stacks: 60 * mb, roots: 20 * mb}, often},
+		{use{live: 1 << 40}, often},
+		{use{live: math.MaxInt64}, often},
+	} {
+		if got := percentFor(c.u); got != c.want {
+			t.Errorf("%+v: %d %%, want %d", c.u, got, c.want)
+		}
+	}
+}
