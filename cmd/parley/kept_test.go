@@ -54,7 +54,10 @@ func keptTables() map[string]string {
 func keptNames() map[string]string {
 	const process = "none: it is of the process that runs"
 	return map[string]string{
-		"sessions.db": "as its tables",
+		"sessions.db": "as its tables", "bus.db": "as its tables: it is there only if the store is on a server and the bus is not",
+		// What an older release has left; all of it is in sessions.db.
+		"bus.db.before-1000":  "forget, retention: gone before anything is erased; backup, restore, migrate, export: left out",
+		"book.db.before-1000": "forget, retention: gone before anything is erased; backup, restore, migrate, export: left out",
 		// Beside the sessions it has ~outgoing, files that wait to be sent, and ~undo, what
 		// turns have changed.
 		// .parley-agents.json has where agents' folders are (backup leaves it out, restore begins
