@@ -18,10 +18,12 @@ import (
 )
 
 // A Record is an entry with its data decoded. Data is one of the shapes of package
-// sessions, or nil for a kind without data.
+// sessions, or nil for a kind without data. The entry's own Data, the same as JSON, is left
+// out, as thousands of sessions may be in memory; Size is how many bytes it has.
 type Record struct {
 	sessions.Entry
 	Data any
+	Size int
 }
 
 // A Journal is a session's log together with the decoded entries that were read from it
@@ -143,15 +145,17 @@ func (j *Journal) Blank(ctx context.Context, cause string) error {
 	}
 	blanked := slices.Clone(j.records) // other callers read the old ones
 	for i, r := range blanked {
+		var err error
+		if r.Entry.Data, err = json.Marshal(r.Data); err != nil {
+			return fmt.Errorf("blank entry %d: %w", r.N, err)
+		}
 		data, is := sessions.BlankedData(r.Entry, cause)
 		if !is {
 			continue
 		}
-		raw, err := json.Marshal(data)
-		if err != nil {
+		if r.Entry.Data, err = json.Marshal(data); err != nil {
 			return fmt.Errorf("blank entry %d: %w", r.N, err)
 		}
-		r.Entry.Data = raw
 		if blanked[i], err = decode(r.Entry); err != nil {
 			return err
 		}
@@ -304,7 +308,9 @@ func decode(e sessions.Entry) (Record, error) {
 	default:
 		return Record{}, &UnknownKindError{What: "entry", ID: strconv.FormatInt(e.N, 10), Kind: string(e.Kind)}
 	}
-	return Record{Entry: e, Data: v}, err
+	size := len(e.Data)
+	e.Data = nil
+	return Record{Entry: e, Data: v, Size: size}, err
 }
 
 // An UnknownKindError is the error of a session that holds an entry or message of a kind

@@ -96,9 +96,8 @@ func relevant(records []Record) []Record {
 	return slices.DeleteFunc(slices.Clone(records), hidden)
 }
 
-// sizeOf returns roughly how much memory a record takes: its fields, its data as JSON and
-// the same decoded.
+// sizeOf returns roughly how much memory a record takes: its fields and its data.
 func sizeOf(r Record) int {
 	const fields = 400
-	return fields + len(r.Turn) + len(r.Cause) + len(r.Person) + len(r.Call) + 2*len(r.Entry.Data)
+	return fields + len(r.Turn) + len(r.Cause) + len(r.Person) + len(r.Call) + r.Size
 }

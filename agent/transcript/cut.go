@@ -144,7 +144,7 @@ func sizeOf(r journal.Record, cleared int64) int {
 	case sessions.Picture:
 		return pictureTokens * BytesPerToken
 	case sessions.User, sessions.Thinking, sessions.Text, sessions.ToolUse, sessions.Notice, sessions.Fetched:
-		return len(r.Entry.Data) + frameBytes
+		return r.Size + frameBytes
 	}
 	return 0
 }
@@ -168,7 +168,7 @@ func keptEntries(records []journal.Record, v view, covers int64, own string, b B
 	}
 	said, answers := map[string]bool{}, map[int64]bool{}
 	keep := func(r journal.Record, budget *int) bool {
-		size := (len(r.Entry.Data) + frameBytes) / BytesPerToken
+		size := (r.Size + frameBytes) / BytesPerToken
 		if size > *budget {
 			return false
 		}
@@ -263,5 +263,5 @@ func WithSummary(records []journal.Record, s sessions.Summary) []journal.Record 
 	if err != nil { // texts and numbers always marshal
 		panic(err)
 	}
-	return append(slices.Clip(records), journal.Record{Entry: sessions.Entry{N: n, Kind: sessions.KindSummary, Data: raw}, Data: s})
+	return append(slices.Clip(records), journal.Record{Entry: sessions.Entry{N: n, Kind: sessions.KindSummary}, Data: s, Size: len(raw)})
 }

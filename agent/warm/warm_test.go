@@ -99,9 +99,9 @@ func TestOfManySessionsThoseOfLateAreKept(t *testing.T) {
 func TestLongSessionsTakeTheRoomOfOthers(t *testing.T) {
 	r := newRig(t, warm.Bounds{Bytes: 100_000})
 	for n := range 5 {
-		r.say(n, 10_000)
+		r.say(n, 20_000)
 	}
-	r.say(5, 15_000) // more than a quarter of all
+	r.say(5, 30_000) // more than a quarter of all
 	if n, bytes := r.journals.Size(); n != 4 || bytes < 80_000 || bytes > 100_000 {
 		t.Errorf("%d are kept with %d bytes", n, bytes)
 	}
