@@ -1,12 +1,13 @@
-// Package garbage says when the garbage collector runs: not while the program starts, and more
-// often where much memory is in use.
+// Package garbage says when the garbage collector runs: not while the program starts, seldom
+// where little memory is in use, and more often where much is.
 //
 // A start makes little garbage, and most commands have ended before a collection would
 // have paid. Without this package the start collects three times, which takes about as
 // long as it takes to open the home.
 //
 // Go collects when as much was allocated as is in use. So thousands of turns that wait for their
-// models would make the process take twice what they need: see Adapt.
+// models would make the process take twice what they need, and a bot that needs 10 MB would
+// collect after every few messages: see Adapt.
 package garbage
 
 import (

@@ -10,9 +10,17 @@ import (
 )
 
 const (
-	// usual is how much may be allocated before the next collection where little memory is in
-	// use, in percent of that.
+	// usual is the percentage of Go, of what is in use, that may be allocated before the next
+	// collection.
 	usual = 100
+	// seldom is that percentage where so little is in use that a collection would come after every
+	// few messages, and take a fifth of the processor's time. Go collects nothing below 4 MB at
+	// 100 %, nor below 32 MB at this one.
+	seldom = 800
+	// spare is how many bytes may be allocated before the next collection where little is in use,
+	// and times how many times of what is in use, if that is more.
+	spare = 32 << 20
+	times = 3
 	// often is that percentage where much is in use. A smaller one would save little memory, and
 	// cost much time: at 33 a burst of 2,000 turns takes 8 % less memory, and 15 % more processor
 	// time.
@@ -23,7 +31,7 @@ const (
 )
 
 // Adapt makes the collector run more often while much memory is in use, such as by thousands of
-// turns, until restore is called. It leaves a process alone whose environment has GOGC: its
+// turns, and less often while little is, until restore is called. It leaves a process alone whose environment has GOGC: its
 // operator has decided.
 func Adapt() (restore func()) {
 	if os.Getenv("GOGC") != "" {
@@ -60,7 +68,8 @@ func (p *pace) adapt() {
 	// Setting it stops all goroutines for a moment, so small differences are left. Where nothing
 	// is collected, the program is still starting.
 	percent := percentFor(now)
-	if now.percent != math.MaxUint64 && (percent > now.percent+5 || percent+5 < now.percent) {
+	small := 5 + now.percent/10
+	if now.percent != math.MaxUint64 && (percent > now.percent+small || percent+small < now.percent) {
 		debug.SetGCPercent(int(percent))
 	}
 	p.watch()
@@ -99,6 +108,7 @@ func measure() use {
 
 // percentFor returns the percentage for what is in use.
 func percentFor(u use) uint64 {
-	room := wanted - min(wanted, u.live+u.stacks)
-	return min(max(room*100/max(u.live+u.roots, 1), often), usual)
+	counted := max(u.live+u.roots, 1)
+	room := min(wanted-min(wanted, u.live+u.stacks), max(times*min(counted, wanted), spare))
+	return min(max(room*100/counted, often), seldom)
 }

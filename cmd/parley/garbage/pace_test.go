@@ -26,14 +26,14 @@ func TestMuchIsCollectedMoreOften(t *testing.T) {
 	t.Setenv("GOGC", "")
 	awaitStarted(t)
 	restore := Adapt()
-	awaitPercent(t, usual, usual)
+	awaitPercent(t, usual+1, seldom)
 	much := make([][]byte, 100)
 	for i := range much {
 		much[i] = make([]byte, 1<<20)
 	}
 	awaitPercent(t, often, often)
 	runtime.KeepAlive(much)
-	awaitPercent(t, usual-5, usual)
+	awaitPercent(t, usual+1, seldom)
 
 	restore()
 	if percent, _ := settings(); percent != usual {
@@ -61,8 +61,11 @@ func TestPercentFor(t *testing.T) {
 		u    use
 		want uint64
 	}{
-		{use{}, usual},
-		{use{live: 20 * mb, roots: mb, stacks: 2 * mb}, usual},
+		{use{}, seldom},
+		{use{live: 2 * mb}, seldom},
+		{use{live: 7 * mb, roots: mb, stacks: mb}, 400},
+		{use{live: 20 * mb, stacks: 4 * mb}, 300},
+		{use{live: 30 * mb, stacks: 6 * mb}, 200},
 		{use{live: 48 * mb, stacks: 12 * mb}, 75},
 		{use{live: 64 * mb, stacks: 60 * mb, roots: 20 * mb}, often},
 		{use{live: 1 << 40}, often},
