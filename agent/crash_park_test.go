@@ -48,7 +48,7 @@ func askingWorker(b *sqlitebus.Bus, store *sqlstore.Store, book *sqlbook.Book, m
 		Bus: b, Events: b, Store: store, Budget: store,
 		Agents:      func(context.Context, string) (agent.Agent, error) { return made, nil },
 		Limits:      func() agent.Limits { return agent.Limits{Turns: 3, TurnsHour: 100, TokensDay: 1e6} },
-		Asks:        &asks.Desk{Bus: b, Book: book, Log: slog.New(slog.DiscardHandler)},
+		Asks:        &asks.Service{Bus: b, Book: book, Log: slog.New(slog.DiscardHandler)},
 		MaxInFlight: 64, Drain: time.Second, Log: slog.New(slog.DiscardHandler), Point: point,
 	})
 }

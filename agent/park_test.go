@@ -23,22 +23,22 @@ import (
 	"parley/tools"
 )
 
-// A desk is where a bench's asks are decided.
-type desk struct {
-	*asks.Desk
+// An askRig is where a bench's asks are decided.
+type askRig struct {
+	*asks.Service
 	book *sqlbook.Book
 	why  atomic.Pointer[string] // nobody can be asked
 }
 
 // ask lets the turns of a bench ask people, and asks expire.
-func (b *bench) ask() *desk {
+func (b *bench) ask() *askRig {
 	b.t.Helper()
 	book, err := sqlbook.Open(b.t.Context(), filepath.Join(b.t.TempDir(), "book.db"))
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	d := &desk{book: book}
-	d.Desk = &asks.Desk{Bus: b.bus, Book: book, Log: slog.New(b.log), MayPark: func(context.Context) (string, error) {
+	d := &askRig{book: book}
+	d.Service = &asks.Service{Bus: b.bus, Book: book, Log: slog.New(b.log), MayPark: func(context.Context) (string, error) {
 		if why := d.why.Load(); why != nil {
 			return *why, nil
 		}
@@ -82,7 +82,7 @@ func actor(uses ...string) model {
 }
 
 // acting is a bench whose calls of act need an approval; ran counts them.
-func acting(t *testing.T, m model, more ...tools.Tool) (b *bench, d *desk, ran *atomic.Int32) {
+func acting(t *testing.T, m model, more ...tools.Tool) (b *bench, d *askRig, ran *atomic.Int32) {
 	t.Helper()
 	ran = &atomic.Int32{}
 	set := append(more, echo("act", tools.Once, func(tools.Call, string) error { ran.Add(1); return nil }))
@@ -582,7 +582,7 @@ func TestARuleThatForbidsByNowStands(t *testing.T) {
 	}
 }
 
-var _ agent.Asks = (*asks.Desk)(nil)
+var _ agent.Asks = (*asks.Service)(nil)
 
 // An approval for the conversation is for the one that asked: neither what asks as the
 // next begins, nor what the same turn asks later, is approved for the next.

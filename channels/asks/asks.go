@@ -22,9 +22,9 @@ import (
 // grantLifetime is how long an approval that holds for a whole session lasts.
 const grantLifetime = 24 * time.Hour
 
-// A Desk handles asks in one process: it opens them, accepts answers and ends those whose time is
+// A Service handles asks in one process: it opens them, accepts answers and ends those whose time is
 // over.
-type Desk struct {
+type Service struct {
 	Bus  bus.Bus
 	Book channels.Asks
 	// MayPark returns why no ask can be opened now, or "" if one can. A nil MayPark always
@@ -37,7 +37,7 @@ type Desk struct {
 }
 
 // Ready returns why no ask can be opened now, or "" if one can.
-func (d *Desk) Ready(ctx context.Context) (why string, err error) {
+func (d *Service) Ready(ctx context.Context) (why string, err error) {
 	if d.MayPark == nil {
 		return "", nil
 	}
@@ -45,7 +45,7 @@ func (d *Desk) Ready(ctx context.Context) (why string, err error) {
 }
 
 // Open records an ask and sets the timer that ends it when its time is over. It may be repeated.
-func (d *Desk) Open(ctx context.Context, ask bus.Ask) error {
+func (d *Service) Open(ctx context.Context, ask bus.Ask) error {
 	if err := d.Book.OpenAsk(ctx, ask); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (d *Desk) Open(ctx context.Context, ask bus.Ask) error {
 }
 
 // setTimer publishes the timer that lets the ask expire.
-func (d *Desk) setTimer(ctx context.Context, ask bus.Ask) error {
+func (d *Service) setTimer(ctx context.Context, ask bus.Ask) error {
 	t := bus.Timer{Kind: bus.AskTimer, ID: ask.ID, Session: ask.Session, Person: ask.Person}
 	return bus.PublishTimer(ctx, d.Bus, t, ask.Expires)
 }
@@ -61,7 +61,7 @@ func (d *Desk) setTimer(ctx context.Context, ask bus.Ask) error {
 // Answer gives somebody's answer to an ask, and returns the ask as it is afterwards. Its
 // errors are bus.ErrNoAsk, bus.ErrMayNotAnswer, bus.ErrBadAnswer and bus.ErrDecided; after
 // any other error nobody knows whether the answer was accepted, and the caller repeats it.
-func (d *Desk) Answer(ctx context.Context, id string, answer bus.Answer) (bus.Ask, error) {
+func (d *Service) Answer(ctx context.Context, id string, answer bus.Answer) (bus.Ask, error) {
 	ask, err := d.Book.LookupAsk(ctx, id)
 	if err != nil {
 		return bus.Ask{}, err
@@ -98,7 +98,7 @@ func (d *Desk) Answer(ctx context.Context, id string, answer bus.Answer) (bus.As
 
 // Withdraw ends an ask whose answer nobody needs any more, and returns it. An answer that
 // was accepted before remains.
-func (d *Desk) Withdraw(ctx context.Context, id string) (bus.Ask, error) {
+func (d *Service) Withdraw(ctx context.Context, id string) (bus.Ask, error) {
 	ask, err := d.endAsk(ctx, id, bus.AskWithdrawn)
 	if errors.Is(err, bus.ErrNoAsk) { // nobody was asked yet, or it was forgotten
 		return bus.Ask{ID: id, State: bus.AskWithdrawn}, nil
@@ -107,7 +107,7 @@ func (d *Desk) Withdraw(ctx context.Context, id string) (bus.Ask, error) {
 }
 
 // endAsk ends an ask without an answer, if the ask is open, and returns it as it is then.
-func (d *Desk) endAsk(ctx context.Context, id, state string) (bus.Ask, error) {
+func (d *Service) endAsk(ctx context.Context, id, state string) (bus.Ask, error) {
 	ask, ours, err := d.Book.EndAsk(ctx, id, state, bus.Answer{})
 	if ours {
 		d.reportResult(ask)
@@ -117,7 +117,7 @@ func (d *Desk) endAsk(ctx context.Context, id, state string) (bus.Ask, error) {
 
 // notifySession publishes to the ask's session how the ask has ended, unless it is open or was
 // withdrawn: whoever withdraws an ask knows.
-func (d *Desk) notifySession(ctx context.Context, ask bus.Ask) error {
+func (d *Service) notifySession(ctx context.Context, ask bus.Ask) error {
 	if ask.State == bus.AskOpen || ask.State == bus.AskWithdrawn {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (d *Desk) notifySession(ctx context.Context, ask bus.Ask) error {
 }
 
 // reportResult logs how an ask has ended and calls Ended with the result.
-func (d *Desk) reportResult(ask bus.Ask) {
+func (d *Service) reportResult(ask bus.Ask) {
 	result := ask.State
 	if ask.State == bus.AskAnswered && ask.Kind == bus.AskApproval {
 		result = map[string]string{bus.Approve: "approved", bus.ApproveSession: "session", bus.Deny: "denied"}[ask.Answer.Text]
@@ -142,16 +142,16 @@ func (d *Desk) reportResult(ask bus.Ask) {
 
 // Told records in the book that the session's log contains how an ask has ended, so that Run does
 // not tell the session again.
-func (d *Desk) Told(ctx context.Context, id string) error { return d.Book.NoteTold(ctx, id) }
+func (d *Service) Told(ctx context.Context, id string) error { return d.Book.NoteTold(ctx, id) }
 
 // Granted reports whether the call with that hash was approved for the whole session and
 // the approval still holds, and who gave it.
-func (d *Desk) Granted(ctx context.Context, session, hash string) (by string, ok bool, err error) {
+func (d *Service) Granted(ctx context.Context, session, hash string) (by string, ok bool, err error) {
 	return d.Book.Granted(ctx, session, hash, time.Now().Add(-grantLifetime))
 }
 
 // EndGrants ends all approvals that hold for a whole session, also those that open asks may
 // still get.
-func (d *Desk) EndGrants(ctx context.Context, session string) error {
+func (d *Service) EndGrants(ctx context.Context, session string) error {
 	return d.Book.EndGrants(ctx, session)
 }

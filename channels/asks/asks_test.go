@@ -38,7 +38,7 @@ func TestWhatWasCutOffIsMadeUpFor(t *testing.T) {
 		if _, _, err := book.EndAsk(t.Context(), "decided", bus.AskAnswered, bus.Answer{Text: bus.Approve, By: bus.Person{ID: "c:own"}}); err != nil {
 			t.Fatal(err)
 		}
-		d := &asks.Desk{Bus: b, Book: book, Log: slog.New(slog.DiscardHandler)}
+		d := &asks.Service{Bus: b, Book: book, Log: slog.New(slog.DiscardHandler)}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- d.Run(ctx) }()

@@ -22,14 +22,14 @@ const (
 // Run repeats, until ctx is done, what was cut off: it tells sessions how their asks ended
 // and publishes the timers of open asks again. Any number of processes may run it at a
 // time.
-func (d *Desk) Run(ctx context.Context) error {
+func (d *Service) Run(ctx context.Context) error {
 	d.runSweeps(ctx)
 	return nil
 }
 
 // Fire handles a timer of the kind bus.AskTimer: it ends the ask if its time is over. If it
 // is not, Fire returns after what time to fire again.
-func (d *Desk) Fire(ctx context.Context, t bus.Timer) (again time.Duration, err error) {
+func (d *Service) Fire(ctx context.Context, t bus.Timer) (again time.Duration, err error) {
 	ask, err := d.expire(ctx, t.ID)
 	if err == nil && ask.State == bus.AskOpen { // the clocks differ
 		again = max(time.Until(ask.Expires), time.Second)
@@ -38,7 +38,7 @@ func (d *Desk) Fire(ctx context.Context, t bus.Timer) (again time.Duration, err 
 }
 
 // expire ends an ask whose time is over, and tells its session.
-func (d *Desk) expire(ctx context.Context, id string) (bus.Ask, error) {
+func (d *Service) expire(ctx context.Context, id string) (bus.Ask, error) {
 	ask, err := d.endAsk(ctx, id, bus.AskExpired)
 	if errors.Is(err, bus.ErrNoAsk) { // it was forgotten
 		return bus.Ask{State: bus.AskWithdrawn}, nil
@@ -50,7 +50,7 @@ func (d *Desk) expire(ctx context.Context, id string) (bus.Ask, error) {
 }
 
 // runSweeps sweeps once a minute until ctx is done.
-func (d *Desk) runSweeps(ctx context.Context) {
+func (d *Service) runSweeps(ctx context.Context) {
 	ticks := time.NewTicker(sweepEvery)
 	defer ticks.Stop()
 	renewed := time.Time{}
@@ -73,7 +73,7 @@ func (d *Desk) runSweeps(ctx context.Context) {
 
 // sweep tells sessions of ended asks which their logs do not contain and ends open asks
 // whose time is over; with `renew` it also publishes the timer of every open ask again.
-func (d *Desk) sweep(ctx context.Context, renew bool) error {
+func (d *Service) sweep(ctx context.Context, renew bool) error {
 	late := time.Now().Add(-sweepAge)
 	untold, err := d.Book.UntoldAsks(ctx, late)
 	if err != nil {

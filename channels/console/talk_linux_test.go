@@ -17,24 +17,24 @@ import (
 	"parley/testlog"
 )
 
-// A desk is a console on a real terminal, and the keyboard before it.
-type desk struct {
+// A seat is a console on a real terminal with the keyboard of the person who sits there.
+type seat struct {
 	*talk
 	keyboard *os.File
 	shown    *testlog.Buffer
 }
 
 // x opens a terminal and runs a console on it.
-func x(t *testing.T) *desk {
+func x(t *testing.T) *seat {
 	t.Helper()
 	return sitAt(t, console.Config{})
 }
 
 // sitAt is sit with a configuration of its own.
-func sitAt(t *testing.T, cfg console.Config) *desk {
+func sitAt(t *testing.T, cfg console.Config) *seat {
 	t.Helper()
 	front, back := openTerminal(t)
-	d := &desk{keyboard: front, shown: new(testlog.Buffer)}
+	d := &seat{keyboard: front, shown: new(testlog.Buffer)}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -104,7 +104,7 @@ func control(t testing.TB, f *os.File, request uintptr, value *int32) {
 	}
 }
 
-func (d *desk) press(t *testing.T, keys string) {
+func (d *seat) press(t *testing.T, keys string) {
 	t.Helper()
 	if _, err := d.keyboard.WriteString(keys); err != nil {
 		t.Fatal(err)
@@ -112,21 +112,21 @@ func (d *desk) press(t *testing.T, keys string) {
 }
 
 // onScreen is what is to be seen on the terminal.
-func (d *desk) onScreen() string { return consoletest.Seen(d.shown.String(), 80, 24) }
+func (d *seat) onScreen() string { return consoletest.Seen(d.shown.String(), 80, 24) }
 
 // see waits until something is to be seen, and gives all that is.
-func (d *desk) see(t *testing.T, what string) string {
+func (d *seat) see(t *testing.T, what string) string {
 	t.Helper()
 	return d.until(t, what, func(onScreen string) bool { return strings.Contains(onScreen, what) })
 }
 
 // ends waits until what is to be seen ends so.
-func (d *desk) ends(t *testing.T, what string) string {
+func (d *seat) ends(t *testing.T, what string) string {
 	t.Helper()
 	return d.until(t, what, func(onScreen string) bool { return strings.HasSuffix(onScreen, what) })
 }
 
-func (d *desk) until(t *testing.T, what string, holds func(onScreen string) bool) string {
+func (d *seat) until(t *testing.T, what string, holds func(onScreen string) bool) string {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

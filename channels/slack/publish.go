@@ -135,7 +135,7 @@ func (p *publisher) nameConversation(ctx context.Context, in bus.Inbound) {
 	if _, joined, err := p.channel.joins.Joined(ctx, in.At); err != nil || !joined {
 		return
 	}
-	if err := p.channel.desk.SetTitle(ctx, in.At.Chat, in.At.Thread, in.Text); err != nil {
+	if err := p.channel.surfaces.SetTitle(ctx, in.At.Chat, in.At.Thread, in.Text); err != nil {
 		p.channel.log.LogAttrs(ctx, slog.LevelDebug, "a pane could not be named", slog.Any("error", err))
 	}
 }

@@ -63,7 +63,7 @@ func (c *Channel) postMessage(ctx context.Context, chat, thread string, part cha
 	if where != chat {
 		c.directChats.put(chat, where)
 	}
-	c.desk.NoteSent(where, thread)
+	c.surfaces.NoteSent(where, thread)
 	return ts, nil
 }
 
@@ -89,7 +89,7 @@ func (c *Channel) startStream(ctx context.Context, chat, thread string, part cha
 		c.reachability.Note(channels.FaultOf(err))
 	case ts != "":
 		c.reachability.Note(nil)
-		c.desk.NoteSent(chat, thread)
+		c.surfaces.NoteSent(chat, thread)
 	}
 	return ts, err
 }
@@ -186,7 +186,7 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 	if err != nil {
 		return err
 	}
-	_ = c.desk.ClearStatus(ctx, chat, to.Thread) // after an error Slack removes the status itself, a little later
+	_ = c.surfaces.ClearStatus(ctx, chat, to.Thread) // after an error Slack removes the status itself, a little later
 	return nil
 }
 
@@ -334,7 +334,7 @@ func (c *Channel) Typing(ctx context.Context, to bus.Address) (fades time.Durati
 	if err != nil {
 		return 0, err
 	}
-	fades, err = c.desk.ShowWorking(ctx, chat, to.Thread)
+	fades, err = c.surfaces.ShowWorking(ctx, chat, to.Thread)
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Rejected {
 		return never, nil
 	}
@@ -347,7 +347,7 @@ func (c *Channel) Welcome(ctx context.Context, opened bus.Inbound, w channels.We
 	_, user, _ := strings.Cut(opened.From.ID, ":")
 	switch {
 	case opened.At.Thread == "":
-		return c.desk.ShowHome(ctx, user, w.Text)
+		return c.surfaces.ShowHome(ctx, user, w.Text)
 	case !w.Admitted:
 		return nil
 	}
@@ -361,7 +361,7 @@ func (c *Channel) Welcome(ctx context.Context, opened bus.Inbound, w channels.We
 			Title: "Write to #" + name, Message: "Help me write a message for #" + name + ". First ask me what it is to say.",
 		})
 	}
-	return c.desk.SuggestPrompts(ctx, opened.At.Chat, opened.At.Thread, "What shall we do?", prompts)
+	return c.surfaces.SuggestPrompts(ctx, opened.At.Chat, opened.At.Thread, "What shall we do?", prompts)
 }
 
 // Refusal implements channels.RefusalReader: it says why a send was refused, by Slack's

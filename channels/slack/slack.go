@@ -110,7 +110,7 @@ type Channel struct {
 	directChats   *cache[string]        // by user: their chat with the bot
 	reachability  channels.Reachability // whether the last call reached Slack
 	markdown      markdownBlocks
-	desk          *assistant.Desk
+	surfaces      *assistant.Surfaces
 	streams       *stream.Streams
 	lastSpeakers  *cache[string] // by thread: the user who spoke there last
 	account       atomic.Pointer[Account]
@@ -203,7 +203,7 @@ func New(c Config) (*Channel, error) {
 	if ch.files, err = files.New(root, c.BotToken, client); err != nil {
 		return nil, &SettingError{c.Name, "api_url", err.Error()}
 	}
-	ch.desk = assistant.New(ch.api, callRepeatable)
+	ch.surfaces = assistant.New(ch.api, callRepeatable)
 	ch.streams, ch.lastSpeakers = stream.New(ch.api, callOnce), newCache[string](24*time.Hour)
 	ch.people = newPeople(ch.api, ch.log, func(ctx context.Context) (string, error) {
 		me, err := ch.identity(ctx)

@@ -19,9 +19,9 @@ const (
 	maxFiles  = 50
 )
 
-// A Desk hands out tasks, and knows sessions: it is the part of the program that the tools ask. Its
+// A Backend hands out tasks, and knows sessions: it is the part of the program that the tools ask. Its
 // errors are for the model.
-type Desk interface {
+type Backend interface {
 	// Spawn hands out a task without making the turn wait: the report comes later, as a message.
 	Spawn(ctx context.Context, call tools.Call, d tools.Delegation) (any, error)
 	// Send says something in a session.
@@ -64,7 +64,7 @@ func checkText(name, text string) error {
 }
 
 // New makes the tools.
-func New(d Desk) []tools.Tool {
+func New(d Backend) []tools.Tool {
 	return append([]tools.Tool{
 		tools.New(tools.Spec{
 			Name: "task", Effect: tools.Idempotent, Permission: tools.Session,

@@ -29,7 +29,7 @@ type statusArgs struct {
 }
 
 // sessionTools makes the tools that show sessions and agents, or say something in a session.
-func sessionTools(d Desk) []tools.Tool {
+func sessionTools(d Backend) []tools.Tool {
 	return []tools.Tool{
 		tools.New(tools.Spec{
 			Name: "sessions_send", Effect: tools.Idempotent, Permission: tools.Session,

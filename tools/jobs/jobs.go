@@ -26,9 +26,9 @@ type Status struct {
 	File     string `json:"output_file"`
 }
 
-// A Desk knows the background commands of sessions, and stops them: it is the part of the program
+// A Backend knows the background commands of sessions, and stops them: it is the part of the program
 // that the tools ask. Its errors are for the model.
-type Desk interface {
+type Backend interface {
 	// List returns a session's jobs, the newest first.
 	List(ctx context.Context, session string) ([]Status, error)
 	// Find returns the status of a session's job, and the end of what it has printed.
@@ -38,7 +38,7 @@ type Desk interface {
 }
 
 // New makes the tools job_status, job_output and job_stop.
-func New(d Desk) []tools.Tool {
+func New(d Backend) []tools.Tool {
 	return []tools.Tool{
 		tools.New(tools.Spec{
 			Name: "job_status", Effect: tools.Pure, Permission: tools.Shell,

@@ -90,7 +90,7 @@ func (s *Servers) followLogins(ctx context.Context) {
 // If the service refuses the token, it has done nothing, so the request is sent once more with a
 // new token.
 func (t *trips) sendSigned(r *http.Request) (*http.Response, error) {
-	token, err := t.desk.Token(r.Context(), t.login)
+	token, err := t.signIn.Token(r.Context(), t.login)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (t *trips) sendSigned(r *http.Request) (*http.Response, error) {
 	if err != nil || answer.StatusCode != http.StatusUnauthorized {
 		return t.recordWanted(r.Context(), answer, err)
 	}
-	next, err := t.desk.Renew(r.Context(), t.login, token)
+	next, err := t.signIn.Renew(r.Context(), t.login, token)
 	if err != nil || next == "" || r.Body != nil && r.GetBody == nil {
 		if err != nil {
 			t.log.Warn("the token of an MCP server cannot be renewed", slog.String("server", t.login.Name), slog.Any("error", err))
@@ -155,7 +155,7 @@ func (t *trips) recordWanted(ctx context.Context, answer *http.Response, err err
 	switch {
 	case saysLogin(answer):
 		t.wanted.Store(true)
-		if err := t.desk.RecordWanted(ctx, t.login, said); err != nil {
+		if err := t.signIn.RecordWanted(ctx, t.login, said); err != nil {
 			t.log.Warn("it cannot be noted how one signs in to an MCP server", slog.String("server", t.login.Name), slog.Any("error", err))
 		}
 	case answer.StatusCode < http.StatusBadRequest:

@@ -48,18 +48,18 @@ func TestAServiceThatWantsSomebodyToBeSignedIn(t *testing.T) {
 	auth, web := signintest.New(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
 	t.Cleanup(web.Close)
 	t.Cleanup(web.CloseClientConnections)
-	desk := deskOver(&memory{kept: map[[2]string]string{}})
+	signIn := signInOver(&memory{kept: map[[2]string]string{}})
 	var log logged
 	var asked atomic.Int32
 	s := newStage(t, func(c *mcp.Config) {
-		c.SignIn, c.Log, c.Limits.Backoff = desk, slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), time.Millisecond
+		c.SignIn, c.Log, c.Limits.Backoff = signIn, slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), time.Millisecond
 		c.Login = func(context.Context, string) { asked.Add(1) }
 	}, mcp.Server{Name: "it", URL: auth.URL + "/mcp"})
 	waitFor(t, "an owner to be asked", func() bool { return asked.Load() == 1 })
 	if st := s.States()[0]; !wants(st.Err) || st.Up || len(st.Tools) > 0 || !strings.Contains(st.Err.Error(), "parley mcp login it") {
 		t.Errorf("it stands so: %+v", st)
 	}
-	if err := browse(t.Context(), s.Servers, desk); err != nil {
+	if err := browse(t.Context(), s.Servers, signIn); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.call("s1", "it__echo", `{"text":"hello"}`); got != "hello" {
@@ -68,7 +68,7 @@ func TestAServiceThatWantsSomebodyToBeSignedIn(t *testing.T) {
 	if got := s.call("s1", "it__headers", `{}`); got != "asked with Bearer [redacted]" {
 		t.Errorf("it says %q", got)
 	}
-	old := desk.Tokens("it")[0]
+	old := signIn.Tokens("it")[0]
 	auth.Expire(time.Hour)
 	if got := s.call("s1", "it__echo", `{"text":"again"}`); got != "again" {
 		t.Errorf("with a token that is over echo gave %q", got)
@@ -76,7 +76,7 @@ func TestAServiceThatWantsSomebodyToBeSignedIn(t *testing.T) {
 	if good, reused := auth.Refreshes(); good != 1 || reused != 0 {
 		t.Errorf("it was renewed %d times, and %d times with what was used", good, reused)
 	}
-	now := desk.Tokens("it")[0]
+	now := signIn.Tokens("it")[0]
 	if got := s.call("s1", "it__echo", `{"text":"`+old+` and `+now+`"}`); old == now || got != "[redacted] and [redacted]" {
 		t.Errorf("of the tokens before and after it was renewed echo gave %q", got)
 	}
@@ -84,7 +84,7 @@ func TestAServiceThatWantsSomebodyToBeSignedIn(t *testing.T) {
 	auth.Revoke()
 	s.fails("s1", "it__echo", `{"text":"x"}`, tools.PermissionDenied, "nothing was done", "parley mcp login it")
 	waitFor(t, "an owner to be asked again", func() bool { return asked.Load() == 2 })
-	if err := browse(t.Context(), s.Servers, desk); err != nil {
+	if err := browse(t.Context(), s.Servers, signIn); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "it to work again", func() bool {
@@ -98,8 +98,8 @@ func TestAServiceThatWantsSomebodyToBeSignedIn(t *testing.T) {
 	}
 }
 
-// deskOver is where one signs in, with what is kept in a store.
-func deskOver(kept *memory) *signin.Desk {
+// signInOver is where one signs in, with what is kept in a store.
+func signInOver(kept *memory) *signin.Client {
 	var alone sync.Mutex
 	return signin.New(signin.Config{
 		Store: kept, Redirect: func(string) string { return "http://127.0.0.1:1/callback" },
@@ -118,19 +118,19 @@ func TestSomebodySignsInElsewhere(t *testing.T) {
 	t.Cleanup(web.Close)
 	t.Cleanup(web.CloseClientConnections)
 	kept := &memory{kept: map[[2]string]string{}}
-	process := func() (*stage, *signin.Desk) {
-		desk := deskOver(kept)
+	process := func() (*stage, *signin.Client) {
+		signIn := signInOver(kept)
 		return newStage(t, func(c *mcp.Config) {
 			// Without being told it would not look again.
-			c.Pins, c.SignIn, c.Shared, c.Limits.Follow, c.Limits.Backoff = pins.New(kept), desk, true, 10*time.Millisecond, time.Hour
-		}, mcp.Server{Name: "it", URL: auth.URL + "/mcp"}), desk
+			c.Pins, c.SignIn, c.Shared, c.Limits.Follow, c.Limits.Backoff = pins.New(kept), signIn, true, 10*time.Millisecond, time.Hour
+		}, mcp.Server{Name: "it", URL: auth.URL + "/mcp"}), signIn
 	}
-	here, desk := process()
+	here, signIn := process()
 	elsewhere, _ := process()
 	for _, s := range []*stage{here, elsewhere} {
 		waitFor(t, "it to be known that somebody has to sign in", func() bool { return wants(s.States()[0].Err) })
 	}
-	if err := browse(t.Context(), here.Servers, desk); err != nil {
+	if err := browse(t.Context(), here.Servers, signIn); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []*stage{here, elsewhere} {

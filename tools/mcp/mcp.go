@@ -68,7 +68,7 @@ type Config struct {
 	Pins *pins.Pins
 	// SignIn keeps the tokens of services to which somebody has signed in; nil if nobody can sign
 	// in to any.
-	SignIn *signin.Desk
+	SignIn *signin.Client
 	// Login is called when a service wants an owner to sign in, and did not before.
 	Login func(ctx context.Context, server string)
 	// Aside is called with the names of tools that are new or have changed, so that agents do not

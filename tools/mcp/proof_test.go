@@ -271,22 +271,22 @@ func conform(url string) error {
 		}
 	}
 	kept := &memory{kept: map[[2]string]string{}}
-	desk := signin.New(signin.Config{
+	signIn := signin.New(signin.Config{
 		Store: kept, Alone: func(ctx context.Context, _ string, do func(context.Context) error) error { return do(ctx) },
 		Redirect: func(string) string { return "http://localhost:3000/callback" }, Page: "https://conformance-test.local/client-metadata.json",
 	})
 	s := mcp.New(mcp.Config{
 		Servers: []mcp.Server{{Name: "it", URL: url, Defaults: true, ClientID: given.ClientID, ClientSecret: given.ClientSecret}},
-		Pins:    pins.New(kept), SignIn: desk, Version: "test", Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Pins:    pins.New(kept), SignIn: signIn, Version: "test", Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	_, err := s.Check(ctx, "it")
 	if wants(err) {
-		if err = browse(ctx, s, desk); err == nil {
+		if err = browse(ctx, s, signIn); err == nil {
 			_, err = s.Check(ctx, "it")
 		}
 	}
 	for _, tool := range s.Tools("it") {
-		err = errors.Join(err, conformCall(ctx, s, desk, tool))
+		err = errors.Join(err, conformCall(ctx, s, signIn, tool))
 	}
 	ended, stop := context.WithCancel(ctx)
 	stop()
@@ -300,26 +300,26 @@ func wants(err error) bool {
 
 // conformCall calls a tool; where more has to be allowed for that, somebody allows it,
 // twice at most.
-func conformCall(ctx context.Context, s *mcp.Servers, desk *signin.Desk, tool tools.Tool) error {
+func conformCall(ctx context.Context, s *mcp.Servers, signIn *signin.Client, tool tools.Tool) error {
 	for try := 0; ; try++ {
 		result, err := tool.Run(ctx, tools.Call{ID: "c", Session: "s", Name: tool.Spec().Name, Args: conformArgs(tool.Spec())})
 		fmt.Printf("%s gave %s, %v\n", tool.Spec().Name, result.Content, err)
 		if err == nil || try == 2 || !wants(s.States()[0].Err) {
 			return err
 		}
-		if err := browse(ctx, s, desk); err != nil {
+		if err := browse(ctx, s, signIn); err != nil {
 			return err
 		}
 	}
 }
 
 // browse is an owner with a browser.
-func browse(ctx context.Context, s *mcp.Servers, desk *signin.Desk) error {
+func browse(ctx context.Context, s *mcp.Servers, signIn *signin.Client) error {
 	server, err := s.Login("it")
 	if err != nil {
 		return err
 	}
-	begun, err := desk.Begin(ctx, server, "")
+	begun, err := signIn.Begin(ctx, server, "")
 	if err != nil {
 		return err
 	}
@@ -337,7 +337,7 @@ func browse(ctx context.Context, s *mcp.Servers, desk *signin.Desk) error {
 	if err != nil {
 		return err
 	}
-	if err := desk.Finish(ctx, "it", at.Query()); err != nil {
+	if err := signIn.Finish(ctx, "it", at.Query()); err != nil {
 		return err
 	}
 	s.Signed("it")

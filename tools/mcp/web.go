@@ -35,7 +35,7 @@ func (s *Servers) newService(one *server) *service {
 		t.host, t.secure = u.Host, u.Scheme == "https"
 	}
 	if s.canSignIn(one) {
-		t.desk, t.login, t.log = s.cfg.SignIn, one.signinServer(), s.cfg.Log
+		t.signIn, t.login, t.log = s.cfg.SignIn, one.signinServer(), s.cfg.Log
 	}
 	return &service{
 		StreamableClientTransport: &mcp.StreamableClientTransport{
@@ -85,7 +85,7 @@ type trips struct {
 	answers atomic.Int64
 	refused atomic.Int32 // the status of the last request, if it was refused
 
-	desk   *signin.Desk // has the token of whoever has signed in; nil if nobody can
+	signIn *signin.Client // has the token of whoever has signed in; nil if nobody can
 	login  signin.Server
 	wanted atomic.Bool // the service wants somebody to sign in
 	log    *slog.Logger
@@ -104,7 +104,7 @@ func (t *trips) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set(name, value)
 	}
 	send := t.next.RoundTrip
-	if t.desk != nil {
+	if t.signIn != nil {
 		send = t.sendSigned
 	}
 	answer, err := send(r)
@@ -112,7 +112,7 @@ func (t *trips) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	t.answers.Add(1)
-	sendingOf(r.Context()).answered(r, answer.StatusCode, t.desk != nil && saysLogin(answer))
+	sendingOf(r.Context()).answered(r, answer.StatusCode, t.signIn != nil && saysLogin(answer))
 	if r.Method == http.MethodPost {
 		t.refused.Store(0)
 		if answer.StatusCode >= http.StatusBadRequest {

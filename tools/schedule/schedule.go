@@ -1,7 +1,7 @@
 // Package schedule is the tool with which an agent lets itself be reminded, once or repeatedly,
 // of something to do later.
 //
-// The tool knows no clock and no store. The Desk that New gets keeps the schedules, and sends
+// The tool knows no clock and no store. The Backend that New gets keeps the schedules, and sends
 // their text to the agent when they are due.
 package schedule
 
@@ -36,9 +36,9 @@ type Entry struct {
 	By   string `json:"by,omitempty"` // the person who made the schedule
 }
 
-// A Desk keeps the schedules: it is the part of the program that the tool asks. Its error is a
+// A Backend keeps the schedules: it is the part of the program that the tool asks. Its error is a
 // *tools.Error if the model can do something about the failure.
-type Desk interface {
+type Backend interface {
 	// Add keeps a schedule for the person and the conversation of a call. It may be called again
 	// for the same call.
 	Add(ctx context.Context, call tools.Call, w Request) (Entry, error)
@@ -71,8 +71,8 @@ type cancelled struct {
 }
 
 // New makes the tool schedule.
-func New(desk Desk) tools.Tool {
-	t := family{desk}
+func New(backend Backend) tools.Tool {
+	t := family{backend}
 	return tools.New(tools.Spec{
 		Name: "schedule", Effect: tools.Reconcilable, Timeout: 30 * time.Second,
 		Description: "Have something done later in this chat, once or again and again: reminders, reports, looking after something. " +
@@ -86,13 +86,13 @@ func New(desk Desk) tools.Tool {
 	}))
 }
 
-// A family is the tool schedule with the desk that it asks.
-type family struct{ desk Desk }
+// A family is the tool schedule with the backend that it asks.
+type family struct{ backend Backend }
 
 func (t family) run(ctx context.Context, call tools.Call, a args) (any, error) {
 	switch a.Action {
 	case "list":
-		entries, err := t.desk.List(ctx, call)
+		entries, err := t.backend.List(ctx, call)
 		if err != nil {
 			return nil, explain(err)
 		}
@@ -101,7 +101,7 @@ func (t family) run(ctx context.Context, call tools.Call, a args) (any, error) {
 		if strings.TrimSpace(a.ID) == "" {
 			return nil, tools.Errorf(tools.InvalidArgs, "id is missing: action list shows the ids")
 		}
-		if err := t.desk.Cancel(ctx, call, strings.TrimSpace(a.ID)); err != nil {
+		if err := t.backend.Cancel(ctx, call, strings.TrimSpace(a.ID)); err != nil {
 			return nil, explain(err)
 		}
 		return cancelled{strings.TrimSpace(a.ID)}, nil
@@ -121,7 +121,7 @@ func (t family) add(ctx context.Context, call tools.Call, a args) (any, error) {
 	case len(text) > maxText:
 		return nil, tools.Errorf(tools.InvalidArgs, "text has %d bytes, at most %d are allowed: put what is long into a file, and name the file", len(text), maxText)
 	}
-	e, err := t.desk.Add(ctx, call, Request{When: a.When, Text: text, Zone: strings.TrimSpace(a.Zone)})
+	e, err := t.backend.Add(ctx, call, Request{When: a.When, Text: text, Zone: strings.TrimSpace(a.Zone)})
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -131,13 +131,13 @@ func (t family) add(ctx context.Context, call tools.Call, a args) (any, error) {
 // reconcile finds out whether a call that was cut off took effect.
 func (t family) reconcile(ctx context.Context, call tools.Call, a args) (any, bool, error) {
 	if a.Action == "cancel" {
-		there, err := t.desk.Known(ctx, call, strings.TrimSpace(a.ID))
+		there, err := t.backend.Known(ctx, call, strings.TrimSpace(a.ID))
 		if err != nil || there {
 			return nil, false, err
 		}
 		return cancelled{strings.TrimSpace(a.ID)}, true, nil
 	}
-	e, ok, err := t.desk.Added(ctx, call)
+	e, ok, err := t.backend.Added(ctx, call)
 	if err != nil || !ok {
 		return nil, false, err
 	}

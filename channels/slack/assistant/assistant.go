@@ -31,9 +31,9 @@ const (
 	retryRefusedAfter = 6 * time.Hour
 )
 
-// A Desk shows the app's home, the assistant panes and the status of threads. Its function call
+// Surfaces shows the app's home, the assistant panes and the status of threads. Its function call
 // makes one call of Slack's API, in bounded time, and returns its error as a *channels.SendError.
-type Desk struct {
+type Surfaces struct {
 	api  *slackgo.Client
 	call func(ctx context.Context, do func(context.Context) error) error
 
@@ -45,13 +45,13 @@ type Desk struct {
 // A place is a thread, or a message that is about to begin one.
 type place struct{ chat, thread string }
 
-// New makes a Desk that makes its calls through call.
-func New(api *slackgo.Client, call func(ctx context.Context, do func(context.Context) error) error) *Desk {
-	return &Desk{api: api, call: call, refused: map[string]time.Time{}, working: map[place]time.Time{}}
+// New makes Surfaces that makes its calls through call.
+func New(api *slackgo.Client, call func(ctx context.Context, do func(context.Context) error) error) *Surfaces {
+	return &Surfaces{api: api, call: call, refused: map[string]time.Time{}, working: map[place]time.Time{}}
 }
 
 // ShowHome shows a Markdown text in a user's view of the app's home.
-func (d *Desk) ShowHome(ctx context.Context, user, text string) error {
+func (d *Surfaces) ShowHome(ctx context.Context, user, text string) error {
 	view := slackgo.HomeTabViewRequest{Type: slackgo.VTHomeTab}
 	for _, piece := range markup.Render(text, markup.SlackMrkdwn, maxSectionUnits) {
 		if len(view.Blocks.BlockSet) == maxBlocks {
@@ -70,7 +70,7 @@ func (d *Desk) ShowHome(ctx context.Context, user, text string) error {
 type Prompt struct{ Title, Message string }
 
 // SuggestPrompts shows questions in a pane, under a title.
-func (d *Desk) SuggestPrompts(ctx context.Context, chat, thread, title string, prompts []Prompt) error {
+func (d *Surfaces) SuggestPrompts(ctx context.Context, chat, thread, title string, prompts []Prompt) error {
 	params := slackgo.AssistantThreadsSetSuggestedPromptsParameters{ChannelID: chat, ThreadTS: thread, Title: title}
 	for _, p := range prompts {
 		params.AddPrompt(p.Title, p.Message)
@@ -81,7 +81,7 @@ func (d *Desk) SuggestPrompts(ctx context.Context, chat, thread, title string, p
 }
 
 // SetTitle titles the conversation in a pane by the first words of said, the message that began it.
-func (d *Desk) SetTitle(ctx context.Context, chat, thread, said string) error {
+func (d *Surfaces) SetTitle(ctx context.Context, chat, thread, said string) error {
 	title := markup.OneLine(said, maxTitle)
 	if title == "" {
 		return nil
@@ -93,7 +93,7 @@ func (d *Desk) SetTitle(ctx context.Context, chat, thread, said string) error {
 
 // ShowWorking makes a thread say that the bot is at work, and returns for how long Slack
 // shows it.
-func (d *Desk) ShowWorking(ctx context.Context, chat, thread string) (fades time.Duration, err error) {
+func (d *Surfaces) ShowWorking(ctx context.Context, chat, thread string) (fades time.Duration, err error) {
 	if err := d.setStatus(ctx, chat, thread, "is thinking…"); err != nil {
 		return 0, err
 	}
@@ -111,7 +111,7 @@ func (d *Desk) ShowWorking(ctx context.Context, chat, thread string) (fades time
 
 // NoteSent records that the bot has written in a thread, because Slack then removes the
 // status.
-func (d *Desk) NoteSent(chat, thread string) {
+func (d *Surfaces) NoteSent(chat, thread string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.working, place{chat, thread})
@@ -119,7 +119,7 @@ func (d *Desk) NoteSent(chat, thread string) {
 
 // ClearStatus removes the status from a thread in which the bot has edited a message: Slack removes
 // it by itself only when the bot posts one.
-func (d *Desk) ClearStatus(ctx context.Context, chat, thread string) error {
+func (d *Surfaces) ClearStatus(ctx context.Context, chat, thread string) error {
 	d.mu.Lock()
 	until, shown := d.working[place{chat, thread}]
 	delete(d.working, place{chat, thread})
@@ -131,7 +131,7 @@ func (d *Desk) ClearStatus(ctx context.Context, chat, thread string) error {
 }
 
 // setStatus sets the status that a thread shows; "" removes it.
-func (d *Desk) setStatus(ctx context.Context, chat, thread, status string) error {
+func (d *Surfaces) setStatus(ctx context.Context, chat, thread, status string) error {
 	return d.callUnlessRefused(ctx, "assistant.threads.setStatus", func(ctx context.Context) error {
 		return d.api.SetAssistantThreadsStatusContext(ctx, slackgo.AssistantThreadsSetStatusParameters{ChannelID: chat, ThreadTS: thread, Status: status})
 	})
@@ -140,7 +140,7 @@ func (d *Desk) setStatus(ctx context.Context, chat, thread, status string) error
 // callUnlessRefused makes a call of that method, unless Slack refused the method to the app lately:
 // the app was made with an older manifest, or has the feature switched off. A refusal because the
 // thread is not a pane's does not count.
-func (d *Desk) callUnlessRefused(ctx context.Context, method string, do func(context.Context) error) error {
+func (d *Surfaces) callUnlessRefused(ctx context.Context, method string, do func(context.Context) error) error {
 	d.mu.Lock()
 	spared := time.Since(d.refused[method]) < retryRefusedAfter
 	d.mu.Unlock()

@@ -15,11 +15,11 @@ import (
 
 const approveToken = "approve-secret"
 
-// askRig is a rig with a desk, and asks of two people.
+// askRig is a rig with a Service, and asks of two people.
 func askRig(t *testing.T) *rig {
 	x := newRig(t, func(x *rig) {
-		desk := &asks.Desk{Bus: x.bus, Book: x.book, Log: slog.New(slog.DiscardHandler)}
-		x.cfg.Asks = api.Asks{Open: x.book.OpenAsks, Lookup: x.book.LookupAsk, Answer: desk.Answer}
+		service := &asks.Service{Bus: x.bus, Book: x.book, Log: slog.New(slog.DiscardHandler)}
+		x.cfg.Asks = api.Asks{Open: x.book.OpenAsks, Lookup: x.book.LookupAsk, Answer: service.Answer}
 		x.cfg.Access.Tokens = func() []api.Token {
 			return append(tokens(), api.Token{Name: "gate", Secret: approveToken, May: []string{"approve"}})
 		}

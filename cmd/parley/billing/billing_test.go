@@ -13,7 +13,7 @@ import (
 
 func TestUsageIsToldInWords(t *testing.T) {
 	asked := 0 // whose accounts belong together
-	desk := &billing.UsageReporter{
+	reporter := &billing.UsageReporter{
 		Usage: func(_ context.Context, by bill.By, from, _ time.Time) ([]bill.Sum, error) {
 			if by != bill.ByPerson {
 				t.Errorf("asked by %s", by)
@@ -38,7 +38,7 @@ func TestUsageIsToldInWords(t *testing.T) {
 		Prices: "2026-06-20",
 	}
 	said := func(in bus.Inbound) string {
-		text, err := desk.Answer(t.Context(), in)
+		text, err := reporter.Answer(t.Context(), in)
 		if err != nil {
 			t.Fatal(err)
 		}

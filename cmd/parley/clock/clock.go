@@ -7,7 +7,7 @@
 // timer of the next slot; and the table records that the slot has ended. The session's log
 // refuses a second turn for the same id.
 //
-// clock.go fires schedules; desk.go is what the tool and the operator's commands use.
+// clock.go fires schedules; backend.go is what the tool and the operator's commands use.
 package clock
 
 import (

@@ -126,7 +126,7 @@ func call(turn string) tools.Call {
 // add has somebody make a schedule in a turn, and gives its id.
 func (s *stage) add(turn, when string) string {
 	s.t.Helper()
-	e, err := clock.Desk{Clock: s.clock()}.Add(s.t.Context(), call(turn), schedule.Request{When: when, Text: "look at the build"})
+	e, err := clock.Backend{Clock: s.clock()}.Add(s.t.Context(), call(turn), schedule.Request{When: when, Text: "look at the build"})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestALostTimerIsMadeUpFor(t *testing.T) {
 
 func TestWhatCannotBeScheduledIsTold(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
-		tool := schedule.New(clock.Desk{Clock: s.clock()})
+		tool := schedule.New(clock.Backend{Clock: s.clock()})
 		run := func(c tools.Call, args string) (string, error) {
 			c.Args = []byte(args)
 			r, err := tool.Run(t.Context(), c)
@@ -343,7 +343,7 @@ func (s *stage) firstID() string {
 // is over.
 func TestACallThatWasCutOffFindsOut(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
-		tool := schedule.New(clock.Desk{Clock: s.clock()}).(tools.Reconciler)
+		tool := schedule.New(clock.Backend{Clock: s.clock()}).(tools.Reconciler)
 		c := call("one")
 		c.Args = []byte(`{"action":"add","when":"in 10m","text":"look at the build"}`)
 		if _, done, err := tool.Reconcile(t.Context(), c); done || err != nil {

@@ -4,7 +4,7 @@
 // A webhook with an agent starts turns instead of sending messages. What is posted is
 // said in a session of its own, AGENT:webhook:NAME:GROUP, by the person webhook:NAME, and
 // marked as a quote that nobody vouches for. The agent's answer goes to the channel
-// "webhook", whose adapter is the Desk: it has no platform, and publishes each answer
+// "webhook", whose adapter is the Channel: it has no platform, and publishes each answer
 // once more, for the places where the webhook's messages go.
 package events
 
@@ -48,22 +48,22 @@ type Event struct {
 	Posted time.Time
 }
 
-// A Webhook holds what a Desk needs to know of a webhook in the configuration.
+// A Webhook holds what a Channel needs to know of a webhook in the configuration.
 type Webhook struct {
 	Agent string        // if it is "", the webhook's posts start no turns
 	To    []bus.Address // where answers go if the post that they belong to is not known any more
 }
 
-// A Book is the part of the channels' book that a Desk needs.
+// A Book is the part of the channels' book that a Channel needs.
 type Book interface {
 	// Submission returns what was posted under that id; channels.ErrNoSend if there is nothing.
 	Submission(ctx context.Context, id string) (channels.Submission, error)
 	channels.Notes
 }
 
-// A Desk gives agents what programs post to webhooks, and sends the agents' answers on to chats.
+// A Channel gives agents what programs post to webhooks, and sends the agents' answers on to chats.
 // It is the channels.Channel of the sessions in which the agents work on these posts.
-type Desk struct {
+type Channel struct {
 	Bus    bus.Bus
 	Events bus.Events
 	Book   Book
@@ -73,11 +73,11 @@ type Desk struct {
 	Now      func() time.Time // nil is time.Now
 }
 
-var _ channels.Channel = (*Desk)(nil)
+var _ channels.Channel = (*Channel)(nil)
 
 // Session returns the key of the session at an address that Address returned; an error if the
 // webhook has no agent any more.
-func (d *Desk) Session(at bus.Address) (string, error) {
+func (d *Channel) Session(at bus.Address) (string, error) {
 	w, ok := d.Webhooks(at.Chat)
 	if !ok || w.Agent == "" {
 		return "", fmt.Errorf("no webhook named %q has an agent", at.Chat)
@@ -89,7 +89,7 @@ func (d *Desk) Session(at bus.Address) (string, error) {
 // event again is accepted and dropped. More events of a webhook may wait than messages of a
 // person, so that a storm of alerts is accepted: bus.ErrFull is returned only bus.UrgentBeyond
 // events later.
-func (d *Desk) Start(ctx context.Context, e Event) error {
+func (d *Channel) Start(ctx context.Context, e Event) error {
 	session, err := d.Session(e.At)
 	if err != nil {
 		return err
@@ -120,19 +120,19 @@ func (d *Desk) Start(ctx context.Context, e Event) error {
 
 // Receive does nothing until ctx is done, because events come in by Start and not from a
 // platform.
-func (*Desk) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
+func (*Channel) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
 	<-ctx.Done()
 	return nil
 }
 
 // Limits returns no limits of its own: answers are rendered by the channel that they are
 // sent on to.
-func (*Desk) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
+func (*Channel) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
 
 // Send publishes a part of an answer once for each place where it goes. The ids of these messages
 // are made of the part's, so a repeated Send does nothing. People who watch the session see the
 // part too.
-func (d *Desk) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
+func (d *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	session, err := d.Session(to)
 	if err != nil {
 		return "", &channels.SendError{Fault: channels.Rejected, Code: "no_webhook", Err: err}
@@ -167,7 +167,7 @@ func (d *Desk) Send(ctx context.Context, to bus.Address, part channels.Part) (st
 
 // places returns where the answer to a post, which has the id submission, goes: the places that
 // were recorded with the post, or else those that the webhook has now.
-func (d *Desk) places(ctx context.Context, at bus.Address, submission string) ([]bus.Address, error) {
+func (d *Channel) places(ctx context.Context, at bus.Address, submission string) ([]bus.Address, error) {
 	if submission != "" {
 		p, err := d.Book.Submission(ctx, submission)
 		if err != nil && !errors.Is(err, channels.ErrNoSend) {
@@ -201,7 +201,7 @@ func heading(at bus.Address) string {
 	return "**" + at.Chat + "** `" + string(group) + "`"
 }
 
-func (d *Desk) now() time.Time {
+func (d *Channel) now() time.Time {
 	if d.Now != nil {
 		return d.Now()
 	}

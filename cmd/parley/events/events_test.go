@@ -17,9 +17,9 @@ import (
 	"parley/cmd/parley/events"
 )
 
-// A rig is a desk over a real bus and book.
+// A rig is a Channel over a real bus and book.
 type rig struct {
-	*events.Desk
+	*events.Channel
 	bus  *sqlitebus.Bus
 	book *sqlbook.Book
 	now  time.Time
@@ -39,7 +39,7 @@ func newRig(t *testing.T) *rig {
 	}
 	t.Cleanup(func() { book.Close() })
 	r := &rig{bus: b, book: book, now: time.Now().UTC().Truncate(time.Hour).Add(10 * time.Minute)}
-	r.Desk = &events.Desk{
+	r.Channel = &events.Channel{
 		Bus: b, Events: b, Book: book, Now: func() time.Time { return r.now },
 		Webhooks: func(name string) (events.Webhook, bool) {
 			return events.Webhook{Agent: "ops", To: []bus.Address{{Channel: "slack", Chat: "CI"}}}, name == "hook" || name == "other"

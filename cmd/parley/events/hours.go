@@ -26,7 +26,7 @@ type Refusal struct{ Text string }
 // Admit counts the turn that will answer the message in against the limit of its webhook, and
 // returns a Refusal if the turn may not begin, otherwise nil. For messages that come from no
 // webhook it returns nil. For the same message it returns the same as long as the hour lasts.
-func (d *Desk) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
+func (d *Channel) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 	if in.At.Channel != Name || in.From.ID != Person(in.At.Chat) {
 		return nil, nil
 	}
@@ -67,7 +67,7 @@ func (d *Desk) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 }
 
 // forgetHours removes the notes of hours that ended long ago.
-func (d *Desk) forgetHours(ctx context.Context, noted []channels.Remark, now time.Time) error {
+func (d *Channel) forgetHours(ctx context.Context, noted []channels.Remark, now time.Time) error {
 	for _, r := range noted {
 		if now.Sub(r.At) < 3*time.Hour {
 			continue

@@ -41,7 +41,7 @@ type Bus interface {
 	bus.Holder
 }
 
-// Config holds the parts that a Desk works with.
+// Config holds the parts that a Service works with.
 type Config struct {
 	Table tasks.Table
 	Bus   Bus
@@ -77,26 +77,26 @@ type About struct {
 	Prompt       string // what the operator has told it
 }
 
-// A Desk hands out tasks, which are what an agent gives another one to do, and brings the reports
+// A Service hands out tasks, which are what an agent gives another one to do, and brings the reports
 // back.
-type Desk struct {
+type Service struct {
 	cfg     Config
 	nudge   chan struct{} // wakes the sweep
 	parents sync.Map      // by the key of a sub-agent's session: the parent's
 	known   atomic.Int64  // how many were added to parents
 }
 
-var _ delegation.Tasks = (*Desk)(nil)
+var _ delegation.Tasks = (*Service)(nil)
 
-// New makes a Desk.
-func New(cfg Config) *Desk {
+// New makes a Service.
+func New(cfg Config) *Service {
 	if cfg.Point == nil {
 		cfg.Point = func(string) {}
 	}
 	if cfg.Ended == nil {
 		cfg.Ended = func(string) {}
 	}
-	return &Desk{cfg: cfg, nudge: make(chan struct{}, 1)}
+	return &Service{cfg: cfg, nudge: make(chan struct{}, 1)}
 }
 
 // A route says where the report of a task goes, and on whose behalf the task is done. The store
@@ -108,7 +108,7 @@ type route struct {
 
 // Prepare implements delegation.Tasks: it records a task for whose report the turn will wait, and
 // copies its files, but does not hand it out yet.
-func (d *Desk) Prepare(ctx context.Context, call tools.Call, what tools.Delegation) (sessions.Delegated, error) {
+func (d *Service) Prepare(ctx context.Context, call tools.Call, what tools.Delegation) (sessions.Delegated, error) {
 	t, err := d.prepare(ctx, call, what, "")
 	return sessions.Delegated{ID: t.ID, Agent: t.Agent, Session: t.Session}, err
 }
@@ -124,7 +124,7 @@ type Spawned struct {
 
 // Spawn hands out a task without making the turn wait: the sub-agent's report comes later, as a
 // message.
-func (d *Desk) Spawn(ctx context.Context, call tools.Call, what tools.Delegation) (any, error) {
+func (d *Service) Spawn(ctx context.Context, call tools.Call, what tools.Delegation) (any, error) {
 	return d.spawn(ctx, call, what, newSession)
 }
 
@@ -133,7 +133,7 @@ func (d *Desk) Spawn(ctx context.Context, call tools.Call, what tools.Delegation
 const newSession = "new"
 
 // spawn does what Spawn does. Session is a session that a sub-agent has already, or newSession.
-func (d *Desk) spawn(ctx context.Context, call tools.Call, what tools.Delegation, session string) (any, error) {
+func (d *Service) spawn(ctx context.Context, call tools.Call, what tools.Delegation, session string) (any, error) {
 	t, err := d.prepare(ctx, call, what, session)
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (d *Desk) spawn(ctx context.Context, call tools.Call, what tools.Delegation
 // prepare records a task and copies its files, or returns the task that an earlier attempt of the
 // same call has recorded. Session is as for spawn, or "" for a task for which the turn waits,
 // which gets a new session too.
-func (d *Desk) prepare(ctx context.Context, call tools.Call, what tools.Delegation, session string) (tasks.Task, error) {
+func (d *Service) prepare(ctx context.Context, call tools.Call, what tools.Delegation, session string) (tasks.Task, error) {
 	t, err := d.newTask(ctx, call, what, session)
 	if err != nil {
 		return tasks.Task{}, err
@@ -192,7 +192,7 @@ func (d *Desk) prepare(ctx context.Context, call tools.Call, what tools.Delegati
 
 // newTask returns the task that a call asks for; its error tells the model why it cannot be
 // handed out.
-func (d *Desk) newTask(ctx context.Context, call tools.Call, what tools.Delegation, session string) (tasks.Task, error) {
+func (d *Service) newTask(ctx context.Context, call tools.Call, what tools.Delegation, session string) (tasks.Task, error) {
 	if call.Parent != "" {
 		return tasks.Task{}, tools.Errorf(tools.PermissionDenied, "a sub-agent has no sub-agents: do it yourself, or say in the report what is missing")
 	}
@@ -261,7 +261,7 @@ func title(prompt string) string {
 
 // Start implements delegation.Tasks: it hands out the task with this id, which Prepare has
 // recorded.
-func (d *Desk) Start(ctx context.Context, id string) error {
+func (d *Service) Start(ctx context.Context, id string) error {
 	t, err := d.cfg.Table.Get(ctx, id)
 	if errors.Is(err, tasks.ErrNone) {
 		return nil // it was forgotten
@@ -280,7 +280,7 @@ func (d *Desk) Start(ctx context.Context, id string) error {
 }
 
 // publish publishes a task as a message to the session of its sub-agent.
-func (d *Desk) publish(ctx context.Context, t tasks.Task) error {
+func (d *Service) publish(ctx context.Context, t tasks.Task) error {
 	var in bus.Inbound
 	if err := json.Unmarshal(t.Mail, &in); err != nil {
 		return fmt.Errorf("decode task %s: %w", t.ID, err)
@@ -294,7 +294,7 @@ func (d *Desk) publish(ctx context.Context, t tasks.Task) error {
 
 // Begin implements delegation.Tasks: it reports whether the task is still wanted, as its row in
 // the table says. A task that was stopped is not.
-func (d *Desk) Begin(ctx context.Context, id string) (wanted bool, err error) {
+func (d *Service) Begin(ctx context.Context, id string) (wanted bool, err error) {
 	t, err := d.cfg.Table.Get(ctx, id)
 	if errors.Is(err, tasks.ErrNone) {
 		return false, nil
@@ -303,7 +303,7 @@ func (d *Desk) Begin(ctx context.Context, id string) (wanted bool, err error) {
 }
 
 // Count implements delegation.Tasks: it counts the tasks of a session that have not ended.
-func (d *Desk) Count(ctx context.Context, session string) (int, error) {
+func (d *Service) Count(ctx context.Context, session string) (int, error) {
 	open, err := d.cfg.Table.OpenOf(ctx, session)
 	return len(open), err
 }

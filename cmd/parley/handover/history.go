@@ -24,10 +24,10 @@ type historyJSON struct {
 	Next    int64       `json:"next,omitempty"` // the number of the entry from which to read on
 }
 
-// History implements delegate.Desk. What was said in other sessions than the conversation's own
+// History implements delegate.Backend. What was said in other sessions than the conversation's own
 // and its sub-agents' is shown to the model in this turn only and not later ones, because whoever
 // said it may have it erased from the other session.
-func (d *Desk) History(ctx context.Context, call tools.Call, session string, from int64) (any, error) {
+func (d *Service) History(ctx context.Context, call tools.Call, session string, from int64) (any, error) {
 	t, err := d.find(ctx, call, session)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (d *Desk) History(ctx context.Context, call tools.Call, session string, fro
 // read returns a part of a session's log, from the entry with the number from on, and whether
 // strangers may have written some of it: also a model's own words may repeat what it had read
 // before that part.
-func (d *Desk) read(ctx context.Context, session string, from int64) (h historyJSON, foreign bool, err error) {
+func (d *Service) read(ctx context.Context, session string, from int64) (h historyJSON, foreign bool, err error) {
 	h = historyJSON{Session: session, Entries: []entryJSON{}}
 	size := 0
 	for e, err := range d.cfg.Sessions.Read(ctx, session, 1) {

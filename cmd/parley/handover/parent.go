@@ -19,7 +19,7 @@ const maxParents = 10_000
 // Parent returns the session that has handed out the task on which a sub-agent's session works;
 // "" if the session is no sub-agent's. It returns tasks.ErrNone for a sub-agent's session that
 // nobody knows.
-func (d *Desk) Parent(ctx context.Context, session string) (string, error) {
+func (d *Service) Parent(ctx context.Context, session string) (string, error) {
 	if !IsSubAgent(session) {
 		return "", nil
 	}
@@ -39,6 +39,6 @@ func (d *Desk) Parent(ctx context.Context, session string) (string, error) {
 
 // SessionsFor returns the sessions of sub-agents that belong to one of these sessions (parents)
 // or, if person is not "", to that person.
-func (d *Desk) SessionsFor(ctx context.Context, person string, parents ...string) ([]string, error) {
+func (d *Service) SessionsFor(ctx context.Context, person string, parents ...string) ([]string, error) {
 	return d.cfg.Table.SessionsFor(ctx, person, parents...)
 }

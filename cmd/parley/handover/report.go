@@ -20,7 +20,7 @@ const maxReport = 48 << 10
 
 // Report implements delegation.Tasks: it writes the report into the task's row, and publishes
 // it to the parent's session.
-func (d *Desk) Report(ctx context.Context, r delegation.Report) error {
+func (d *Service) Report(ctx context.Context, r delegation.Report) error {
 	t, err := d.cfg.Table.Get(ctx, r.ID)
 	if errors.Is(err, tasks.ErrNone) {
 		return nil // it was forgotten
@@ -39,7 +39,7 @@ func (d *Desk) Report(ctx context.Context, r delegation.Report) error {
 // end records how a task has ended, unless it has ended before, and returns the task as it is
 // recorded then. A task that was stopped by the very turn that waited for it is marked as
 // reported, because nobody needs to be told.
-func (d *Desk) end(ctx context.Context, t tasks.Task, state, report string) (tasks.Task, error) {
+func (d *Service) end(ctx context.Context, t tasks.Task, state, report string) (tasks.Task, error) {
 	t.State, t.Report, t.Ended = state, report, time.Now()
 	t.Told = t.Awaited && t.Stop != "" || state == tasks.Cancelled && report == ""
 	ours, err := d.cfg.Table.End(ctx, t)
@@ -60,7 +60,7 @@ func (d *Desk) end(ctx context.Context, t tasks.Task, state, report string) (tas
 
 // tell publishes the report of a task to the session that has handed it out, unless the task
 // has not ended or that session knows.
-func (d *Desk) tell(ctx context.Context, t tasks.Task) error {
+func (d *Service) tell(ctx context.Context, t tasks.Task) error {
 	if t.Told || t.IsOpen() {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (d *Desk) tell(ctx context.Context, t tasks.Task) error {
 
 // publishReport publishes the report of a task that has ended. A repeated report is the same
 // message, which is handled once.
-func (d *Desk) publishReport(ctx context.Context, t tasks.Task) error {
+func (d *Service) publishReport(ctx context.Context, t tasks.Task) error {
 	in, err := d.reportMail(ctx, t)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (d *Desk) publishReport(ctx context.Context, t tasks.Task) error {
 // reportMail returns the message that reports the end of a task. If no turn waits for the report,
 // the message begins a turn, but only if the person may still talk to the bot and if nobody has
 // stopped the task.
-func (d *Desk) reportMail(ctx context.Context, t tasks.Task) (bus.Inbound, error) {
+func (d *Service) reportMail(ctx context.Context, t tasks.Task) (bus.Inbound, error) {
 	var to route
 	if err := json.Unmarshal(t.Route, &to); err != nil {
 		return bus.Inbound{}, fmt.Errorf("decode the route of task %s: %w", t.ID, err)
@@ -120,4 +120,4 @@ func (d *Desk) reportMail(ctx context.Context, t tasks.Task) (bus.Inbound, error
 
 // Told implements delegation.Tasks: it records in the task's row that the parent's session has
 // the report.
-func (d *Desk) Told(ctx context.Context, id string) error { return d.cfg.Table.NoteTold(ctx, id) }
+func (d *Service) Told(ctx context.Context, id string) error { return d.cfg.Table.NoteTold(ctx, id) }

@@ -12,9 +12,9 @@ import (
 	"parley/tools"
 )
 
-// Send implements delegate.Desk: it gives a sub-agent more to do, or says something in
+// Send implements delegate.Backend: it gives a sub-agent more to do, or says something in
 // another session, on behalf of an owner. A repeated call is the same message.
-func (d *Desk) Send(ctx context.Context, call tools.Call, session, text string) (any, error) {
+func (d *Service) Send(ctx context.Context, call tools.Call, session, text string) (any, error) {
 	if session == call.Session {
 		return nil, tools.Errorf(tools.InvalidArgs, "that is this session: what is said here needs no message")
 	}

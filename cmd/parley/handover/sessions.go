@@ -14,7 +14,7 @@ import (
 	"parley/tools/delegate"
 )
 
-var _ delegate.Desk = (*Desk)(nil)
+var _ delegate.Backend = (*Service)(nil)
 
 const (
 	maxListed  = 50
@@ -31,7 +31,7 @@ func mayAll(call tools.Call) bool { return call.Owner && call.Private && call.Pa
 // find returns the newest task of a session, if the call may see that session: its own, those of
 // its sub-agents or, where mayAll allows it, all. A session that is no sub-agent's has no task,
 // and find returns the zero Task.
-func (d *Desk) find(ctx context.Context, call tools.Call, session string) (tasks.Task, error) {
+func (d *Service) find(ctx context.Context, call tools.Call, session string) (tasks.Task, error) {
 	if session == call.Session {
 		return tasks.Task{}, nil
 	}
@@ -70,9 +70,9 @@ func describe(t tasks.Task) sessionJSON {
 
 func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// List implements delegate.Desk: it lists the sub-agents of the call's session or, for an owner,
+// List implements delegate.Backend: it lists the sub-agents of the call's session or, for an owner,
 // all sessions, a page at a time.
-func (d *Desk) List(ctx context.Context, call tools.Call, p delegate.Page) (any, error) {
+func (d *Service) List(ctx context.Context, call tools.Call, p delegate.Page) (any, error) {
 	if p.All {
 		return d.listAll(ctx, call, p.After)
 	}
@@ -85,7 +85,7 @@ func (d *Desk) List(ctx context.Context, call tools.Call, p delegate.Page) (any,
 
 // subAgents describes the sub-agents of a session, each by its newest task, and returns how
 // many of their tasks have not ended.
-func (d *Desk) subAgents(ctx context.Context, session string) (list []sessionJSON, open int, err error) {
+func (d *Service) subAgents(ctx context.Context, session string) (list []sessionJSON, open int, err error) {
 	all, err := d.cfg.Table.Of(ctx, session, 4*maxListed)
 	if err != nil {
 		return nil, 0, fmt.Errorf("the sub-agents cannot be looked up now: %w", err)
@@ -102,7 +102,7 @@ func (d *Desk) subAgents(ctx context.Context, session string) (list []sessionJSO
 	return list, open, nil
 }
 
-func (d *Desk) listAll(ctx context.Context, call tools.Call, after string) (any, error) {
+func (d *Service) listAll(ctx context.Context, call tools.Call, after string) (any, error) {
 	if !mayAll(call) {
 		return nil, tools.Errorf(tools.PermissionDenied, "only an owner may see all sessions, in a private chat: leave all out")
 	}
@@ -124,9 +124,9 @@ func (d *Desk) listAll(ctx context.Context, call tools.Call, after string) (any,
 	return tools.Untrusted{Value: result}, nil // people name their chats
 }
 
-// Status implements delegate.Desk: it says whether a session works, waits or is idle, and lists
+// Status implements delegate.Backend: it says whether a session works, waits or is idle, and lists
 // its tasks.
-func (d *Desk) Status(ctx context.Context, call tools.Call, session string) (any, error) {
+func (d *Service) Status(ctx context.Context, call tools.Call, session string) (any, error) {
 	if session == "" || session == call.Session {
 		list, open, err := d.subAgents(ctx, call.Session)
 		return map[string]any{"session": call.Session, "agent": call.Agent, "state": tasks.Running, "sub_agents_working": open, "most": MostOpen, "sub_agents": list}, err
@@ -159,7 +159,7 @@ const (
 
 // stateOf returns what a session does now, idle, working or waiting, by its newest entries, and
 // when the last of them was written.
-func (d *Desk) stateOf(ctx context.Context, session string) (state, updated string, err error) {
+func (d *Service) stateOf(ctx context.Context, session string) (state, updated string, err error) {
 	info, err := d.cfg.Sessions.Info(ctx, session)
 	if errors.Is(err, sessions.ErrNotFound) { // a task that has not begun
 		return stateIdle, "", nil
@@ -197,9 +197,9 @@ func (d *Desk) stateOf(ctx context.Context, session string) (state, updated stri
 	return state, stamp(info.Updated), nil
 }
 
-// Agents implements delegate.Desk: it describes the agent that asks, and the agents to which it
+// Agents implements delegate.Backend: it describes the agent that asks, and the agents to which it
 // may hand tasks.
-func (d *Desk) Agents(_ context.Context, call tools.Call) (any, error) {
+func (d *Service) Agents(_ context.Context, call tools.Call) (any, error) {
 	type agentJSON struct {
 		Name         string             `json:"name"`
 		Self         bool               `json:"is_this_one,omitempty"`

@@ -14,7 +14,7 @@ const causeTurn = "turn_ended"
 
 // StopAll implements delegation.Tasks: it marks the tasks that a session has handed out as
 // stopped for a cause, asks their sessions to stop, and returns how many there were.
-func (d *Desk) StopAll(ctx context.Context, session, cause string) (int, error) {
+func (d *Service) StopAll(ctx context.Context, session, cause string) (int, error) {
 	stopped, err := d.cfg.Table.Stop(ctx, session, "", "", cause)
 	if err != nil {
 		return 0, err
@@ -24,7 +24,7 @@ func (d *Desk) StopAll(ctx context.Context, session, cause string) (int, error) 
 
 // EndTurn implements delegation.Tasks: it marks the tasks of one turn as stopped, and asks
 // their sessions to stop.
-func (d *Desk) EndTurn(ctx context.Context, session, turn string) error {
+func (d *Service) EndTurn(ctx context.Context, session, turn string) error {
 	stopped, err := d.cfg.Table.Stop(ctx, session, "", turn, causeTurn)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (d *Desk) EndTurn(ctx context.Context, session, turn string) error {
 
 // Drop implements delegation.Tasks: it marks the sessions of a session's sub-agents to be erased.
 // Run erases them.
-func (d *Desk) Drop(ctx context.Context, session, cause string) error {
+func (d *Service) Drop(ctx context.Context, session, cause string) error {
 	if err := d.cfg.Table.Drop(ctx, session, cause); err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (d *Desk) Drop(ctx context.Context, session, cause string) error {
 }
 
 // wakeSweep has Run look through the tasks now, if it runs here.
-func (d *Desk) wakeSweep() {
+func (d *Service) wakeSweep() {
 	select {
 	case d.nudge <- struct{}{}:
 	default:
@@ -52,7 +52,7 @@ func (d *Desk) wakeSweep() {
 
 // stopEach ends tasks that were marked as stopped: at once those that were not handed out yet,
 // and the others by a command to their sessions.
-func (d *Desk) stopEach(ctx context.Context, stopped []tasks.Task) error {
+func (d *Service) stopEach(ctx context.Context, stopped []tasks.Task) error {
 	for _, t := range stopped {
 		var err error
 		switch t.State {
@@ -69,7 +69,7 @@ func (d *Desk) stopEach(ctx context.Context, stopped []tasks.Task) error {
 }
 
 // publishStop publishes the command to stop to the session that works on a task.
-func (d *Desk) publishStop(ctx context.Context, t tasks.Task) error {
+func (d *Service) publishStop(ctx context.Context, t tasks.Task) error {
 	return bus.PublishInbound(ctx, d.cfg.Bus, t.Session, bus.Inbound{
 		ID: "stop:" + t.ID, Kind: bus.Command, Text: "stop", From: bus.Person{ID: t.Person}, At: address(t), Mentioned: true,
 	}, true)

@@ -24,7 +24,7 @@ const (
 
 // Run does what processes have left undone, until ctx is done: it reports the ends of tasks, and
 // erases the sessions that are to be erased. In a fleet one process does so at a time.
-func (d *Desk) Run(ctx context.Context) error {
+func (d *Service) Run(ctx context.Context) error {
 	err := bus.WhileHeld(ctx, d.cfg.Bus, sweepName, func(held context.Context) error {
 		d.runSweeps(held)
 		return nil
@@ -35,7 +35,7 @@ func (d *Desk) Run(ctx context.Context) error {
 	return nil
 }
 
-func (d *Desk) runSweeps(held context.Context) {
+func (d *Service) runSweeps(held context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	renewed := time.Time{}
@@ -59,7 +59,7 @@ func (d *Desk) runSweeps(held context.Context) {
 
 // sweep reports the ends of tasks that nobody has reported, and sends the commands to stop again.
 // If renew is true, it also publishes each open task again.
-func (d *Desk) sweep(ctx context.Context, renew bool) error {
+func (d *Service) sweep(ctx context.Context, renew bool) error {
 	untold, err := d.cfg.Table.Untold(ctx, time.Now().Add(-sweepAge))
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (d *Desk) sweep(ctx context.Context, renew bool) error {
 	return failed
 }
 
-func (d *Desk) sweepTask(ctx context.Context, t tasks.Task, renew bool) error {
+func (d *Service) sweepTask(ctx context.Context, t tasks.Task, renew bool) error {
 	switch {
 	case !t.IsOpen():
 		return d.tell(ctx, t)

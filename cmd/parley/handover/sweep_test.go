@@ -30,8 +30,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// desk makes a Desk over a real bus and store, in which the parent's session exists.
-func desk(t *testing.T) (d *handover.Desk, b *sqlitebus.Bus, table tasks.Table) {
+// newService makes a Service over a real bus and store, in which the parent's session exists.
+func newService(t *testing.T) (d *handover.Service, b *sqlitebus.Bus, table tasks.Table) {
 	t.Helper()
 	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(t.TempDir(), "bus.db")})
 	must(t, err)
@@ -59,8 +59,8 @@ func prepare(t *testing.T, table tasks.Table, ago time.Duration) {
 	}, handover.MostOpen))
 }
 
-// sweeps has the Desk sweep until the test is over.
-func sweeps(t *testing.T, d *handover.Desk) {
+// sweeps has the Service sweep until the test is over.
+func sweeps(t *testing.T, d *handover.Service) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -94,7 +94,7 @@ func mail(t *testing.T, b *sqlitebus.Bus, n int) (lease bus.Lease, all []bus.Inb
 // bus, and then somebody says /stop. The sub-agent's session hears of the task too, which it
 // alone ends.
 func TestAStoppedTaskThatWasNeverHandedOutEnds(t *testing.T) {
-	d, b, table := desk(t)
+	d, b, table := newService(t)
 	prepare(t, table, time.Minute)
 	must(t, table.Start(t.Context(), "a"))
 	if n, err := d.StopAll(t.Context(), parent, "stop"); err != nil || n != 1 {
@@ -110,7 +110,7 @@ func TestAStoppedTaskThatWasNeverHandedOutEnds(t *testing.T) {
 // A task that its turn has not handed out is ended, because it would count for ever as one of
 // those that the conversation may have. If the turn waits for it all the same, it is told.
 func TestATaskThatNobodyHandsOutEnds(t *testing.T) {
-	d, b, table := desk(t)
+	d, b, table := newService(t)
 	prepare(t, table, 2*time.Hour)
 	sweeps(t, d)
 	parleytest.WaitFor(t, "its end", func() bool {
@@ -127,7 +127,7 @@ func TestATaskThatNobodyHandsOutEnds(t *testing.T) {
 
 // A task that was prepared a moment ago is left to its turn.
 func TestATaskThatIsAboutToBeHandedOutIsLeftAlone(t *testing.T) {
-	_, _, table := desk(t)
+	_, _, table := newService(t)
 	prepare(t, table, time.Minute)
 	if all, err := table.Untold(t.Context(), time.Now()); err != nil || len(all) != 0 {
 		t.Errorf("to be looked after are %v, %v", all, err)

@@ -3,7 +3,7 @@
 //
 // Each beat is a message to a session of its own, AGENT:heartbeat:AGENT:DAY. Its id is
 // made of the beat's time, so all workers may publish it and one turn begins. The agent's
-// answer goes to the channel "heartbeat", whose adapter is the Desk: it has no platform,
+// answer goes to the channel "heartbeat", whose adapter is the Service: it has no platform,
 // and publishes each answer once more for the places that are to know, unless the agent
 // says that there is nothing to report.
 package heartbeat
@@ -53,21 +53,21 @@ type Settings struct {
 	Day       int64 // micro-dollars
 }
 
-// A Bus is the part of the bus that a Desk needs.
+// A Bus is the part of the bus that a Service needs.
 type Bus interface {
 	bus.Bus
 	HasMail(ctx context.Context, topic bus.Topic, key string) (bool, error)
 }
 
-// A Store is the part of the store that a Desk needs.
+// A Store is the part of the store that a Service needs.
 type Store interface {
 	sessions.Reader
 	sessions.Budget
 }
 
-// A Desk makes agents look at the checklist, and sends on what they find. It is the
+// A Service makes agents look at the checklist, and sends on what they find. It is the
 // channels.Channel of the sessions in which they look.
-type Desk struct {
+type Service struct {
 	Bus    Bus
 	Events bus.Events
 	Store  Store
@@ -81,7 +81,7 @@ type Desk struct {
 	Log   *slog.Logger
 }
 
-var _ channels.Channel = (*Desk)(nil)
+var _ channels.Channel = (*Service)(nil)
 
 // address returns the address at which an agent looks at the checklist on a day; each day has a
 // session of its own.
@@ -95,7 +95,7 @@ func Session(at bus.Address) (string, error) {
 }
 
 // Run starts each beat when it is due, until ctx is done. Several processes may run it.
-func (d *Desk) Run(ctx context.Context) error {
+func (d *Service) Run(ctx context.Context) error {
 	last := time.Now()
 	for {
 		c := d.Settings()
@@ -124,7 +124,7 @@ func (d *Desk) Run(ctx context.Context) error {
 
 // beat publishes the checklist to the agent for the time slot, if there is a checklist, if the
 // agent is done with the last one, and if the day's budget is not used up.
-func (d *Desk) beat(ctx context.Context, c Settings, slot time.Time) error {
+func (d *Service) beat(ctx context.Context, c Settings, slot time.Time) error {
 	list, err := readChecklist(c.File)
 	if err != nil || list == "" {
 		return err
@@ -199,19 +199,19 @@ func readChecklist(file string) (string, error) {
 }
 
 // Receive does nothing until ctx is done, because Run begins the turns and no platform does.
-func (*Desk) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
+func (*Service) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
 	<-ctx.Done()
 	return nil
 }
 
 // Limits returns no limits of its own: answers are rendered by the channel that they are
 // sent on to.
-func (*Desk) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
+func (*Service) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
 
 // Send publishes a part of an answer once for each place that is to know. The ids of these
 // messages are made of the part's, so a repeated Send does nothing. It drops the answer that
 // there is nothing to report, and tells of a failure only once a day.
-func (d *Desk) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
+func (d *Service) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	session, err := Session(to)
 	if err != nil {
 		return "", &channels.SendError{Fault: channels.Rejected, Code: "no_session", Err: err}
@@ -253,7 +253,7 @@ func isNothing(text string) bool {
 
 // knownFailure reports whether a turn failed on a day on which people were told of another turn's
 // failure already.
-func (d *Desk) knownFailure(ctx context.Context, session, turn, day string) (bool, error) {
+func (d *Service) knownFailure(ctx context.Context, session, turn, day string) (bool, error) {
 	failed := false
 	for e, err := range d.Store.Read(ctx, session, 1) {
 		if errors.Is(err, sessions.ErrNotFound) {

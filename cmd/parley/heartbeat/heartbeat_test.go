@@ -49,9 +49,9 @@ func (s *stage) list(text string) {
 	}
 }
 
-// desk is that of one process.
-func (s *stage) desk() *heartbeat.Desk {
-	return &heartbeat.Desk{
+// service returns the Service of one process.
+func (s *stage) service() *heartbeat.Service {
+	return &heartbeat.Service{
 		Bus: s.Bus, Events: s.Bus, Store: s.Store, Notes: s.Book, Settings: func() heartbeat.Settings { return s.settings },
 		Cost:  func(context.Context, string) (int64, error) { return s.cost, nil },
 		Ready: func(context.Context) (string, error) { return "", nil }, Log: slog.New(slog.NewTextHandler(&s.log, nil)),
@@ -66,7 +66,7 @@ func (s *stage) serve(processes int, during time.Duration) (beats []bus.Inbound)
 	var all sync.WaitGroup
 	for range processes {
 		all.Go(func() {
-			if err := s.desk().Run(ctx); err != nil {
+			if err := s.service().Run(ctx); err != nil {
 				s.t.Error(err)
 			}
 		})
@@ -160,7 +160,7 @@ func (s *stage) answer(turn, state, text string) {
 		s.t.Fatal(err)
 	}
 	for range 2 { // it may come again
-		if _, err := s.desk().Send(s.t.Context(), at, channels.Part{Key: channels.PartKey(bus.ReplyID(turn), 0), Text: text}); err != nil {
+		if _, err := s.service().Send(s.t.Context(), at, channels.Part{Key: channels.PartKey(bus.ReplyID(turn), 0), Text: text}); err != nil {
 			s.t.Fatal(err)
 		}
 	}

@@ -27,9 +27,9 @@ const (
 	pagePath = Path + "client.json"
 )
 
-// newDesk makes the Desk that signs people in to MCP servers which need that.
-func newDesk(c Config) *signin.Desk {
-	desk := signin.Config{
+// newSignIn makes the Desk that signs people in to MCP servers which need that.
+func newSignIn(c Config) *signin.Client {
+	signIn := signin.Config{
 		Store:    notes{c.Notes},
 		Redirect: func(server string) string { return externalURL(c.Settings.HTTP) + Path + server + "/callback" },
 		Alone: func(ctx context.Context, name string, do func(context.Context) error) error {
@@ -42,9 +42,9 @@ func newDesk(c Config) *signin.Desk {
 		},
 	}
 	if public := c.Settings.HTTP.PublicURL; strings.HasPrefix(public, "https://") {
-		desk.Page = public + pagePath
+		signIn.Page = public + pagePath
 	}
-	return signin.New(desk)
+	return signin.New(signIn)
 }
 
 // externalURL returns the URL at which browsers reach this server: its public URL or, if none is
@@ -85,7 +85,7 @@ func (s *Servers) login(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnprocessableEntity, "no_login", err.Error())
 		return
 	case r.Method == http.MethodGet:
-		done, err := s.desk.IsDone(r.Context(), name, r.URL.Query().Get("id"))
+		done, err := s.signIn.IsDone(r.Context(), name, r.URL.Query().Get("id"))
 		if err != nil {
 			s.log.Error("it cannot be read whether somebody has signed in", slog.String("server", name), slog.Any("error", err))
 			refuse(w, http.StatusServiceUnavailable, "unavailable", "it cannot be read now: try again")
@@ -103,7 +103,7 @@ func (s *Servers) login(w http.ResponseWriter, r *http.Request) {
 		s.finishByAddress(w, r, name, asked.Address)
 		return
 	}
-	begun, err := s.desk.Begin(r.Context(), server, asked.Issuer)
+	begun, err := s.signIn.Begin(r.Context(), server, asked.Issuer)
 	if other, ok := errors.AsType[*signin.IssuerError](err); ok {
 		s.log.Warn("an MCP server names another authorization server than before", slog.String("server", name), slog.String("named", other.Named), slog.String("before", other.Expected))
 		refuse(w, http.StatusUnprocessableEntity, "other_issuer", err.Error())
@@ -134,7 +134,7 @@ func (s *Servers) finishByAddress(w http.ResponseWriter, r *http.Request, name, 
 // finish finishes a sign-in with the parameters that the browser brought back, and tells the
 // owners. With an error it returns the HTTP status to answer.
 func (s *Servers) finish(ctx context.Context, name string, query url.Values) (status int, err error) {
-	err = s.desk.Finish(ctx, name, query)
+	err = s.signIn.Finish(ctx, name, query)
 	switch {
 	case errors.Is(err, signin.ErrState), errors.Is(err, signin.ErrRefused):
 		return http.StatusUnprocessableEntity, err

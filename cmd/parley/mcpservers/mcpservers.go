@@ -48,7 +48,7 @@ type Servers struct {
 	// elsewhere says that other processes of the fleet run those MCP servers that are programs.
 	elsewhere bool
 	begun     time.Time
-	desk      *signin.Desk
+	signIn    *signin.Client
 	http      config.HTTP
 	tell      func(ctx context.Context, subject, text string)
 	log       *slog.Logger
@@ -69,7 +69,7 @@ type set struct {
 func New(c Config) *Servers {
 	s := &Servers{
 		settings: c.Settings.MCP, elsewhere: c.Elsewhere, Pins: pins.New(notes{c.Notes}), begun: time.Now(), sets: map[string]set{},
-		http: c.Settings.HTTP, desk: newDesk(c), tell: c.Tell, log: c.Log,
+		http: c.Settings.HTTP, signIn: newSignIn(c), tell: c.Tell, log: c.Log,
 	}
 	var servers []mcp.Server
 	for _, name := range slices.Sorted(maps.Keys(c.Settings.MCP)) {
@@ -82,7 +82,7 @@ func New(c Config) *Servers {
 				"Tools of the MCP server %s are new or describe themselves differently, so agents do not have them: %s. Look at them with `parley mcp list`, and accept them with `parley mcp accept %s`.",
 				server, tools.Clip(strings.Join(names, ", "), 500), server))
 		},
-		SignIn: s.desk,
+		SignIn: s.signIn,
 		Login: func(ctx context.Context, server string) {
 			c.Tell(ctx, "mcp login "+server, fmt.Sprintf(
 				"The MCP server %s wants somebody to be signed in, or to be allowed more, and agents cannot use it until then. Run `parley mcp login %s` where Parley runs, and open the address that it prints.", server, server))

@@ -32,8 +32,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// desk is a session's directory beside what it sends.
-func desk(t *testing.T) (h *hometest.Home, files outfiles.Files, dir *workspace.Dir, session string) {
+// newSession makes a session's directory, and what sends files from it.
+func newSession(t *testing.T) (h *hometest.Home, files outfiles.Files, dir *workspace.Dir, session string) {
 	t.Helper()
 	h = hometest.Open(t, t.TempDir())
 	session = hometest.Key(t, "42")
@@ -43,7 +43,7 @@ func desk(t *testing.T) (h *hometest.Home, files outfiles.Files, dir *workspace.
 }
 
 func TestKeepsWhatTheFileWasAtTheCall(t *testing.T) {
-	_, files, dir, session := desk(t)
+	_, files, dir, session := newSession(t)
 	must(t, dir.Write("charts/a.png", []byte("first")))
 	must(t, dir.Write("b.txt", []byte("b")))
 	kept, err := files.Keep(t.Context(), outfiles.Letter{Session: session, Call: call, Most: 100}, dir, []string{"charts/a.png", "./b.txt", "/workspace/charts/a.png"})
@@ -69,7 +69,7 @@ func TestKeepsWhatTheFileWasAtTheCall(t *testing.T) {
 }
 
 func TestRefusesWhatCannotBeSent(t *testing.T) {
-	h, files, dir, session := desk(t)
+	h, files, dir, session := newSession(t)
 	must(t, dir.Write("large", make([]byte, 11)))
 	must(t, dir.Write("empty", nil))
 	must(t, dir.Write("sub/x", []byte("x")))
@@ -111,7 +111,7 @@ func TestRefusesWhatCannotBeSent(t *testing.T) {
 }
 
 func TestForgetsTheFilesOfMessages(t *testing.T) {
-	_, files, dir, session := desk(t)
+	_, files, dir, session := newSession(t)
 	must(t, dir.Write("a", []byte("a")))
 	kept := map[string][]bus.FileRef{}
 	for _, id := range []string{"one", "two", "three"} {
@@ -132,7 +132,7 @@ func TestForgetsTheFilesOfMessages(t *testing.T) {
 // A call that is made again after it was cut off may keep files for messages that were sent
 // meanwhile: these go, and those of messages that are still to be sent stay.
 func TestACallThatIsMadeAgainLeavesNoFilesOfSentMessages(t *testing.T) {
-	h, files, dir, session := desk(t)
+	h, files, dir, session := newSession(t)
 	must(t, dir.Write("a", []byte("a")))
 	to := bus.Address{Channel: hometest.Channel, Chat: "42"}
 	letter := outfiles.Letter{Session: session, Call: call, IDs: []string{"sent", "half", "new"}, Most: 10}
@@ -177,7 +177,7 @@ func TestACallThatIsMadeAgainLeavesNoFilesOfSentMessages(t *testing.T) {
 // What a crash leaves goes: files that were never published, and those of messages that
 // are through. What waits to be sent stays, however long.
 func TestSweep(t *testing.T) {
-	h, files, dir, session := desk(t)
+	h, files, dir, session := newSession(t)
 	must(t, dir.Write("a", []byte("a")))
 	keep := func(id string, publish bool) []bus.FileRef {
 		refs, err := files.Keep(t.Context(), outfiles.Letter{Session: session, Call: id, Most: 10}, dir, []string{"a"})
@@ -223,7 +223,7 @@ func TestSweep(t *testing.T) {
 
 // The sweeper works until it is told to end.
 func TestRunSweepsAtOnce(t *testing.T) {
-	h, files, dir, session := desk(t)
+	h, files, dir, session := newSession(t)
 	must(t, dir.Write("a", []byte("a")))
 	refs, err := files.Keep(t.Context(), outfiles.Letter{Session: session, Call: "x", Most: 10}, dir, []string{"a"})
 	must(t, err)

@@ -42,8 +42,8 @@ const (
 // export sends a person what they said, what was answered, their verdicts on answers, and
 // what they have scheduled, as files of JSON lines. A repeated export sends the same
 // files under the same ids, except for what was changed meanwhile of the last two.
-func (d *Desk) export(ctx context.Context, id string, r request) error {
-	f := &exporting{desk: d, id: id, request: r}
+func (d *Commands) export(ctx context.Context, id string, r request) error {
+	f := &exporting{commands: d, id: id, request: r}
 	alone, shared, err := d.Store.SessionsOf(ctx, r.Person)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (d *Desk) export(ctx context.Context, id string, r request) error {
 }
 
 func (f *exporting) addRatings(ctx context.Context) error {
-	ratings, err := f.desk.Ratings.RatingsBy(ctx, f.Person)
+	ratings, err := f.commands.Ratings.RatingsBy(ctx, f.Person)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (f *exporting) addRatings(ctx context.Context) error {
 }
 
 func (f *exporting) addSchedules(ctx context.Context) error {
-	made, err := f.desk.Schedules.OfPerson(ctx, f.Person)
+	made, err := f.commands.Schedules.OfPerson(ctx, f.Person)
 	if err != nil {
 		return err
 	}
@@ -120,10 +120,10 @@ func (f *exporting) addSchedules(ctx context.Context) error {
 
 // addMemory adds what is remembered about the person, as it is now.
 func (f *exporting) addMemory(ctx context.Context) error {
-	if f.desk.Memories == nil {
+	if f.commands.Memories == nil {
 		return nil
 	}
-	content, _, err := f.desk.Memories.Recall(ctx, channels.OfPerson, f.Person)
+	content, _, err := f.commands.Memories.Recall(ctx, channels.OfPerson, f.Person)
 	if err != nil || content == "" {
 		return err
 	}
@@ -134,8 +134,8 @@ func (f *exporting) addMemory(ctx context.Context) error {
 
 // An exporting is the state of an export while its files are made.
 type exporting struct {
-	desk *Desk
-	id   string // of the command
+	commands *Commands
+	id       string // of the command
 	request
 	piece                 bytes.Buffer
 	sent, lines, sessions int
@@ -167,7 +167,7 @@ func (f *exporting) add(ctx context.Context, l line) error {
 func (f *exporting) send(ctx context.Context, text string) error {
 	f.sent++
 	name := fmt.Sprintf("parley-%s-%d.jsonl", f.Until.UTC().Format(time.DateOnly), f.sent)
-	err := f.desk.publish(ctx, bus.Outbound{
+	err := f.commands.publish(ctx, bus.Outbound{
 		ID: bus.DerivedID(f.id, fmt.Sprintf("#export/%d", f.sent)), To: f.To, ReplyTo: f.Quote, Text: text,
 		File: &bus.File{Name: name, Data: slices.Clone(f.piece.Bytes())},
 	})
@@ -177,7 +177,7 @@ func (f *exporting) send(ctx context.Context, text string) error {
 
 // linesOf yields those entries of a session that the person of the request said, and those that
 // answer them. What others said is left out.
-func (d *Desk) linesOf(ctx context.Context, key string, r request) func(func(line, error) bool) {
+func (d *Commands) linesOf(ctx context.Context, key string, r request) func(func(line, error) bool) {
 	return func(yield func(line, error) bool) {
 		theirs := map[string]bool{} // turns
 		for e, err := range d.Store.Read(ctx, key, 1) {

@@ -69,7 +69,7 @@ type Memories interface {
 	Recall(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
 }
 
-// Config holds the parts that a Desk works with.
+// Config holds the parts that Commands works with.
 type Config struct {
 	Notes channels.Notes
 	Bus   bus.Bus
@@ -86,18 +86,18 @@ type Config struct {
 	Now       func() time.Time // nil is time.Now
 }
 
-// A Desk receives the commands and carries them out.
-type Desk struct {
+// Commands receives the commands that people give about their own data, and carries them out.
+type Commands struct {
 	Config
 	wake chan struct{}
 }
 
-// New makes a Desk.
-func New(c Config) *Desk {
+// New makes Commands.
+func New(c Config) *Commands {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Desk{Config: c, wake: make(chan struct{}, 1)}
+	return &Commands{Config: c, wake: make(chan struct{}, 1)}
 }
 
 // A request is a command that must be carried out for a person.
@@ -111,7 +111,7 @@ type request struct {
 
 // Handle answers a command of somebody who may talk to the bot. When it returns nil the
 // command is recorded durably, or answered.
-func (d *Desk) Handle(ctx context.Context, in bus.Inbound) error {
+func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
 	if in.Group {
 		return d.reply(ctx, in, fmt.Sprintf("%s%s works in a chat with me alone: say it there.", d.Prefix(in.At.Channel), in.Text))
 	}
@@ -129,7 +129,7 @@ func (d *Desk) Handle(ctx context.Context, in bus.Inbound) error {
 
 // explain tells the person what would be erased and how to confirm that, and records that they
 // were told.
-func (d *Desk) explain(ctx context.Context, in bus.Inbound) error {
+func (d *Commands) explain(ctx context.Context, in bus.Inbound) error {
 	alone, shared, err := d.Store.SessionsOf(ctx, in.From.ID)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (d *Desk) explain(ctx context.Context, in bus.Inbound) error {
 	return d.reply(ctx, in, text)
 }
 
-func (d *Desk) handleForget(ctx context.Context, in bus.Inbound) error {
+func (d *Commands) handleForget(ctx context.Context, in bus.Inbound) error {
 	asked, err := d.Notes.Noted(ctx, askedToForget, in.From.ID)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (d *Desk) handleForget(ctx context.Context, in bus.Inbound) error {
 	return d.record(ctx, in)
 }
 
-func (d *Desk) handleExport(ctx context.Context, in bus.Inbound) error {
+func (d *Commands) handleExport(ctx context.Context, in bus.Inbound) error {
 	last, err := d.Notes.Noted(ctx, exported, in.From.ID)
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func (d *Desk) handleExport(ctx context.Context, in bus.Inbound) error {
 
 // record writes a request to the book, so that it is carried out even if this process dies, and
 // wakes Run.
-func (d *Desk) record(ctx context.Context, in bus.Inbound) error {
+func (d *Commands) record(ctx context.Context, in bus.Inbound) error {
 	raw, err := json.Marshal(request{Do: in.Text, Person: in.From.ID, To: in.At, Quote: in.ReplyTo, Until: d.Now()})
 	if err != nil {
 		return fmt.Errorf("encode a request: %w", err)
@@ -198,13 +198,13 @@ func (d *Desk) record(ctx context.Context, in bus.Inbound) error {
 
 // reply answers a command at once. If the platform delivers the command again, the answer has the
 // same id and is sent only once.
-func (d *Desk) reply(ctx context.Context, in bus.Inbound, text string) error {
+func (d *Commands) reply(ctx context.Context, in bus.Inbound, text string) error {
 	return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(in.ID), To: in.At, ReplyTo: in.ReplyTo, Text: text})
 }
 
 // publish publishes a message. It returns nil for one that the bus refuses for good,
 // because nobody could be told.
-func (d *Desk) publish(ctx context.Context, out bus.Outbound) error {
+func (d *Commands) publish(ctx context.Context, out bus.Outbound) error {
 	out.At = d.Now()
 	err := bus.PublishOutbound(ctx, d.Bus, out)
 	if errors.Is(err, bus.ErrInvalid) {
@@ -216,7 +216,7 @@ func (d *Desk) publish(ctx context.Context, out bus.Outbound) error {
 
 // Run carries out the recorded requests, until ctx is done: those that this process
 // receives at once, and after a while those that another process has left undone.
-func (d *Desk) Run(ctx context.Context) error {
+func (d *Commands) Run(ctx context.Context) error {
 	for {
 		d.sweep(ctx)
 		select {
@@ -228,7 +228,7 @@ func (d *Desk) Run(ctx context.Context) error {
 	}
 }
 
-func (d *Desk) sweep(ctx context.Context) {
+func (d *Commands) sweep(ctx context.Context) {
 	all, err := d.Notes.AllNoted(ctx, undone)
 	if err != nil {
 		d.reportFailure(ctx, "", err)
@@ -249,13 +249,13 @@ func (d *Desk) sweep(ctx context.Context) {
 	}
 }
 
-func (d *Desk) reportFailure(ctx context.Context, id string, err error) {
+func (d *Commands) reportFailure(ctx context.Context, id string, err error) {
 	if ctx.Err() == nil {
 		d.Log.Error("what a person asked about their own data is not done yet; trying again", slog.String("id", id), slog.Any("error", err))
 	}
 }
 
-func (d *Desk) carryOut(ctx context.Context, id string, r request) error {
+func (d *Commands) carryOut(ctx context.Context, id string, r request) error {
 	if r.Do == Export {
 		return d.export(ctx, id, r)
 	}

@@ -23,12 +23,12 @@ import (
 
 const person = "telegram:42"
 
-// A stage is a home with a desk in it.
+// A stage is a home with Commands in it.
 type stage struct {
 	*hometest.Home
-	desk *owndata.Desk
-	fail atomic.Int32 // erasures that fail before one works
-	done atomic.Int32 // erasures
+	commands *owndata.Commands
+	fail     atomic.Int32 // erasures that fail before one works
+	done     atomic.Int32 // erasures
 }
 
 // Person erases, unless it is to fail.
@@ -55,18 +55,18 @@ func onStage(t *testing.T, run func(t *testing.T, s *stage)) {
 
 // restart is another process with the same home.
 func (s *stage) restart() {
-	s.desk = owndata.New(owndata.Config{
+	s.commands = owndata.New(owndata.Config{
 		Notes: s.Book, Ratings: s.Book, Memories: s.Book, Schedules: s.Store.Schedules(), Bus: s.Bus, Store: s.Store, Eraser: func() owndata.Eraser { return s },
 		Prefix: func(string) string { return "/" }, Log: slog.New(slog.DiscardHandler),
 	})
 }
 
-// serve runs the desk for a while.
+// serve runs Commands for a while.
 func (s *stage) serve(t *testing.T, during time.Duration) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), during)
 	defer stop()
-	if err := s.desk.Run(ctx); err != nil {
+	if err := s.commands.Run(ctx); err != nil {
 		t.Error(err)
 	}
 }
@@ -80,7 +80,7 @@ func command(id, name, args string) bus.Inbound {
 
 func (s *stage) take(t *testing.T, in bus.Inbound) {
 	t.Helper()
-	if err := s.desk.Handle(t.Context(), in); err != nil {
+	if err := s.commands.Handle(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -23,7 +23,7 @@ const (
 	Link   = "link"
 )
 
-// A Book is the part of the channels' book that a Desk needs.
+// A Book is the part of the channels' book that Commands needs.
 type Book interface {
 	channels.Links
 	Recall(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
@@ -31,8 +31,8 @@ type Book interface {
 	Forget(ctx context.Context, scope, owner string) error
 }
 
-// A Desk carries out the commands /memory and /link.
-type Desk struct {
+// Commands carries out the commands /memory and /link.
+type Commands struct {
 	Book   Book
 	Bus    bus.Bus
 	Prefix func(channel string) string // returns what commands begin with on a channel, such as "/"
@@ -43,7 +43,7 @@ type Desk struct {
 func IsPersonal(command bus.Inbound) bool { return command.Text == Memory || command.Text == Link }
 
 // Handle carries a command out. When it returns nil, the command is done and answered.
-func (d *Desk) Handle(ctx context.Context, in bus.Inbound) error {
+func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
 	p := d.Prefix(in.At.Channel)
 	words := strings.ToLower(strings.Trim(strings.TrimSpace(in.Args), "`"))
 	switch {
@@ -71,7 +71,7 @@ func (d *Desk) Handle(ctx context.Context, in bus.Inbound) error {
 const maxShown = 3000
 
 // show tells a person what is remembered about them.
-func (d *Desk) show(ctx context.Context, in bus.Inbound) error {
+func (d *Commands) show(ctx context.Context, in bus.Inbound) error {
 	content, _, err := d.Book.Recall(ctx, channels.OfPerson, in.From.ID)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (d *Desk) show(ctx context.Context, in bus.Inbound) error {
 
 // offer gives somebody a code with which they prove on another channel that they are the
 // same person.
-func (d *Desk) offer(ctx context.Context, in bus.Inbound) error {
+func (d *Commands) offer(ctx context.Context, in bus.Inbound) error {
 	all, err := d.Book.Linked(ctx, in.From.ID)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (d *Desk) offer(ctx context.Context, in bus.Inbound) error {
 }
 
 // link links the sender with the person who was given a code on another channel, and tells both.
-func (d *Desk) link(ctx context.Context, in bus.Inbound, code string) error {
+func (d *Commands) link(ctx context.Context, in bus.Inbound, code string) error {
 	all, err := d.Book.Link(ctx, channels.Linking{Code: code, Person: in.From.ID, Chat: in.At.String(), Cause: in.ID})
 	p := d.Prefix(in.At.Channel)
 	if errors.Is(err, channels.ErrNoCode) {
@@ -132,7 +132,7 @@ func (d *Desk) link(ctx context.Context, in bus.Inbound, code string) error {
 // unlink separates a person from those they are linked with. These are told before the links are
 // removed, because nobody knows afterwards who they were. After a crash in between they are told
 // again, under the same ids, so nobody is told twice.
-func (d *Desk) unlink(ctx context.Context, in bus.Inbound) error {
+func (d *Commands) unlink(ctx context.Context, in bus.Inbound) error {
 	all, err := d.Book.Linked(ctx, in.From.ID)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (d *Desk) unlink(ctx context.Context, in bus.Inbound) error {
 
 // tellLinked tells a linked person of what somebody has done with a command, in the chat where
 // that person talks to the bot alone. Suffix makes the message's id of the command's.
-func (d *Desk) tellLinked(ctx context.Context, in bus.Inbound, l channels.Link, suffix, text string) error {
+func (d *Commands) tellLinked(ctx context.Context, in bus.Inbound, l channels.Link, suffix, text string) error {
 	at, err := bus.ParseAddress(l.Chat)
 	if err != nil || l.Person == in.From.ID {
 		return nil //nolint:nilerr // nobody knows where
@@ -161,12 +161,12 @@ func (d *Desk) tellLinked(ctx context.Context, in bus.Inbound, l channels.Link, 
 	return d.publish(ctx, in, bus.Outbound{ID: bus.DerivedID(in.ID+" "+l.Person, suffix), To: at, Text: text})
 }
 
-func (d *Desk) reply(ctx context.Context, in bus.Inbound, text string) error {
+func (d *Commands) reply(ctx context.Context, in bus.Inbound, text string) error {
 	return d.publish(ctx, in, bus.Outbound{Text: text})
 }
 
 // publish publishes a message: if it has no address, in the chat of the command.
-func (d *Desk) publish(ctx context.Context, in bus.Inbound, out bus.Outbound) error {
+func (d *Commands) publish(ctx context.Context, in bus.Inbound, out bus.Outbound) error {
 	if out.ID == "" {
 		out.ID, out.To, out.ReplyTo = bus.ReplyID(in.ID), in.At, in.ReplyTo
 	}

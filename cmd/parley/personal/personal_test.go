@@ -13,13 +13,13 @@ import (
 	"parley/cmd/parley/personal"
 )
 
-// A stage is a desk over a real bus and book.
+// A stage is Commands over a real bus and book.
 type stage struct {
 	*testing.T
-	desk *personal.Desk
-	bus  *sqlitebus.Bus
-	book *sqlbook.Book
-	n    int
+	commands *personal.Commands
+	bus      *sqlitebus.Bus
+	book     *sqlbook.Book
+	n        int
 }
 
 func newStage(t *testing.T) *stage {
@@ -35,7 +35,7 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { book.Close() })
-	return &stage{T: t, bus: b, book: book, desk: &personal.Desk{Book: book, Bus: b, Prefix: func(channel string) string {
+	return &stage{T: t, bus: b, book: book, commands: &personal.Commands{Book: book, Bus: b, Prefix: func(channel string) string {
 		return map[string]string{"slack": "!"}[channel] + map[bool]string{true: "", false: "/"}[channel == "slack"]
 	}}}
 }
@@ -51,7 +51,7 @@ func (s *stage) command(person, text, args string) bus.Inbound {
 func (s *stage) take(in bus.Inbound) {
 	s.Helper()
 	for range 2 {
-		if err := s.desk.Handle(s.Context(), in); err != nil {
+		if err := s.commands.Handle(s.Context(), in); err != nil {
 			s.Fatal(err)
 		}
 	}

@@ -34,10 +34,10 @@ import (
 // the heartbeat.
 func (s *Server) runWorkerAndTimers(ctx context.Context) error {
 	due := timers.Clock{Bus: s.home.Bus, Log: s.log, Handlers: map[string]timers.Handler{
-		bus.AskTimer: s.desk.Fire, bus.ScheduleTimer: s.clock.Fire,
+		bus.AskTimer: s.asks.Fire, bus.ScheduleTimer: s.clock.Fire,
 	}}
 	all, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context) error{s.runWorker, due.Run, s.desk.Run, s.clock.Run, s.heartbeat.Run, s.handover.Run} {
+	for _, run := range []func(context.Context) error{s.runWorker, due.Run, s.asks.Run, s.clock.Run, s.heartbeat.Run, s.handover.Run} {
 		all.Go(func() error { return run(ctx) })
 	}
 	return all.Wait()
@@ -48,7 +48,7 @@ func (s *Server) runWorker(ctx context.Context) error {
 	c := s.settings.Load()
 	return agent.New(agent.Config{
 		Bus: s.home.Bus, Events: s.home.Bus, Store: s.home.Store, Budget: s.home.Store, Money: s.home.Store.Money(),
-		Agents: s.agentOf, Limits: s.limits, Healthy: s.healthy, Prefix: s.commandPrefix, Asks: s.desk, Approvals: s.approvalSettings,
+		Agents: s.agentOf, Limits: s.limits, Healthy: s.healthy, Prefix: s.commandPrefix, Asks: s.asks, Approvals: s.approvalSettings,
 		Jobs: s.jobs, Tasks: s.handover, History: s.history, Deserted: s.isUnattended, Admit: s.admitEvent, Account: s.home.Book.Account, Usage: s.billing.Answer, Warm: s.warm,
 		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: s.log, Observer: s.metrics, Audit: s.trail.Record, Point: s.point,
 	}).Run(ctx)

@@ -29,10 +29,10 @@ import (
 	"parley/tools/shell"
 )
 
-// newDesk makes the desk that asks people for approvals and answers, and records what they
+// newAsks makes the service that asks people for approvals and answers, and records what they
 // decide.
-func (s *Server) newDesk() *asks.Desk {
-	return &asks.Desk{Bus: s.home.Bus, Book: s.home.Book, MayPark: s.home.MayPark, Ended: s.metrics.AskEnded, Log: s.log}
+func (s *Server) newAsks() *asks.Service {
+	return &asks.Service{Bus: s.home.Bus, Book: s.home.Book, MayPark: s.home.MayPark, Ended: s.metrics.AskEnded, Log: s.log}
 }
 
 // newClock makes the clock that gives agents the texts of schedules that are due.
@@ -174,8 +174,8 @@ func (s *Server) jobSettings() jobs.Settings {
 	return jobs.Settings{Limits: sessions.JobLimits{Session: c.PerSession, Person: c.PerPerson}, Most: c.Most, Write: c.Write}
 }
 
-// newHandover makes the desk that hands tasks to sub-agents.
-func (s *Server) newHandover() *handover.Desk {
+// newHandover makes the service that hands tasks to sub-agents.
+func (s *Server) newHandover() *handover.Service {
 	return handover.New(handover.Config{
 		Table: s.home.Store.Tasks(), Bus: s.home.Bus, Ready: s.home.MayDelegate, MaySpawn: s.maySpawn, Admit: s.admitOccasion,
 		Copy: func(ctx context.Context, call tools.Call, to string, files []string) error {

@@ -114,7 +114,7 @@ func (f *httpAccess) newAPI(local bool) *api.API {
 	return api.New(api.Config{
 		Outbox: f.outbox, Sessions: s.home.Store, Events: s.home.Bus, Mail: s.home.Bus, People: s.home.Book, Forget: s.eraser(),
 		MCP:  s.mcp,
-		Asks: api.Asks{Open: s.home.Book.OpenAsks, Lookup: s.home.Book.LookupAsk, Answer: s.desk.Answer}, Schedules: s.home.Store.Schedules(),
+		Asks: api.Asks{Open: s.home.Book.OpenAsks, Lookup: s.home.Book.LookupAsk, Answer: s.asks.Answer}, Schedules: s.home.Store.Schedules(),
 		Access: api.Access{Local: local, Owner: f.token, Tokens: s.tokens, Hosts: func() []string { return s.settings.Load().HTTP.Hosts }, Public: s.publicHosts},
 		Agent:  agent, Channels: s.configuredChannels,
 		Health:  api.Health{Version: s.version, Role: string(s.role), Started: s.started, Ready: s.checkReady, Channels: s.connectionStates, Trouble: s.lastWarning, Tools: s.toolCounts},

@@ -159,9 +159,9 @@ func (s *Server) mostFileBytes(channel string) int64 {
 	return most << 20
 }
 
-// newHistory makes the desk that keeps the earlier versions of files that turns have changed, so
+// newHistory makes the part that keeps the earlier versions of files that turns have changed, so
 // that people can undo a turn.
-func (s *Server) newHistory() *undo.Desk {
+func (s *Server) newHistory() *undo.History {
 	return undo.New(undo.Config{
 		Store: s.home.Snapshots, Log: s.log, Off: func() bool { return s.settings.Load().Workspace.UndoTurns == 0 },
 		Open: func(session string) (*workspace.Dir, bool, error) {

@@ -79,18 +79,18 @@ type Server struct {
 	secrets   *atomic.Pointer[redact.Redactor] // likewise, for the log; nil if the log is not redacted
 	channels  []*endpoint
 	metrics   *metrics.Metrics
-	desk      *asks.Desk
+	asks      *asks.Service
 	clock     *clock.Clock
-	heartbeat *heartbeat.Desk
+	heartbeat *heartbeat.Service
 	jobs      *jobs.Runner
-	handover  *handover.Desk
+	handover  *handover.Service
 	warm      *warm.Journals // what the worker keeps in memory of sessions
-	history   *undo.Desk
+	history   *undo.History
 	mcp       *mcpservers.Servers
 	skills    *skillfolders.Skills
-	ownData   *owndata.Desk
+	ownData   *owndata.Commands
 	billing   *billing.UsageReporter
-	events    *events.Desk
+	events    *events.Channel
 	// knowledge is the operator's folder that agents read; nil where none is configured.
 	knowledge   *knowledge.Base
 	role        Role
@@ -231,7 +231,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 		home: h, log: c.Log, role: c.Role, version: c.Build.Version, started: time.Now(), point: crash.Points(), warm: warm.New(warm.Bounds{}),
 	}
 	s.settings.Store(c.Settings)
-	s.events = &events.Desk{Bus: h.Bus, Events: h.Bus, Book: h.Book, Webhooks: s.eventWebhook}
+	s.events = &events.Channel{Bus: h.Bus, Events: h.Bus, Book: h.Book, Webhooks: s.eventWebhook}
 	s.heartbeat = s.newHeartbeat()
 	s.channels = append(opened, s.streamOnlyEndpoints()...)
 	s.files = s.newFiles()
@@ -246,7 +246,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 	s.models = models.Chains(c.Models, h.Book, s.metrics, c.Log)
 	s.handover = s.newHandover()
 	s.billing = s.newBilling()
-	s.desk = s.newDesk()
+	s.asks = s.newAsks()
 	s.clock = s.newClock()
 	s.mcp = s.newMCP(c.Settings, deferredSandbox(walled))
 	s.skills = s.newSkills(walled)

@@ -67,7 +67,7 @@ func (s *Server) streamOnlyEndpoints() []*endpoint {
 	return all
 }
 
-// eventWebhook returns those settings of a webhook that the desk of events needs; false if there
+// eventWebhook returns those settings of a webhook that the channel of events needs; false if there
 // is no webhook of that name.
 func (s *Server) eventWebhook(name string) (events.Webhook, bool) {
 	w, ok := s.settings.Load().Webhooks[name]
@@ -78,7 +78,7 @@ func (s *Server) eventWebhook(name string) (events.Webhook, bool) {
 // /forget or /export.
 func (s *Server) handleOwnData(ctx context.Context, in bus.Inbound) error {
 	if personal.IsPersonal(in) {
-		return (&personal.Desk{Book: s.home.Book, Bus: s.home.Bus, Prefix: s.commandPrefix}).Handle(ctx, in)
+		return (&personal.Commands{Book: s.home.Book, Bus: s.home.Bus, Prefix: s.commandPrefix}).Handle(ctx, in)
 	}
 	return s.ownData.Handle(ctx, in)
 }
@@ -93,9 +93,9 @@ func (s *Server) eventSession(at bus.Address) (string, bool) {
 	return key, err == nil
 }
 
-// newHeartbeat makes the desk that regularly has an agent look at a checklist.
-func (s *Server) newHeartbeat() *heartbeat.Desk {
-	return &heartbeat.Desk{
+// newHeartbeat makes the service that regularly has an agent look at a checklist.
+func (s *Server) newHeartbeat() *heartbeat.Service {
+	return &heartbeat.Service{
 		Bus: s.home.Bus, Events: s.home.Bus, Store: s.home.Store, Notes: s.home.Book, Ready: s.home.MaySchedule, Log: s.log,
 		Cost: func(ctx context.Context, person string) (int64, error) {
 			return s.home.Store.Money().Spent(ctx, bill.Cap{Of: bill.Person(person)}, time.Now())

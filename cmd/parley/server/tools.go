@@ -56,7 +56,7 @@ func (s *Server) newTools(box sandbox.Sandbox) *tools.Set {
 	all = append(all, todo.New(func(ctx context.Context, call tools.Call) (todo.Dir, error) { return s.openUntil(ctx, call) })...)
 	all = append(all, s.commandTools(box)...)
 	all = append(all, image.New(s.files.Show)...)
-	all = append(all, message.New(s.deliver), askuser.New(), history.New(s.readChat), schedule.New(clock.Desk{Clock: s.clock}))
+	all = append(all, message.New(s.deliver), askuser.New(), history.New(s.readChat), schedule.New(clock.Backend{Clock: s.clock}))
 	all = append(all, web.New(web.Config{Settings: s.webSettings, Redirect: s.checkRedirect, Documents: documents, Refuse: refusedAddresses()})...)
 	all = append(all, delegate.New(s.handover)...)
 	all = append(all, changes.New(s.history.Changes))

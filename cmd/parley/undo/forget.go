@@ -73,7 +73,7 @@ const (
 
 // Run removes, now and then, what is too old to be undone, until ctx is done. In a fleet only the
 // process that holds the name "undo" does so.
-func (d *Desk) Run(ctx context.Context, holder bus.Holder) error {
+func (d *History) Run(ctx context.Context, holder bus.Holder) error {
 	err := bus.WhileHeld(ctx, holder, holdName, func(held context.Context) error {
 		for held.Err() == nil {
 			if _, err := d.cfg.Store.SweepOld(held); err != nil && held.Err() == nil {

@@ -24,7 +24,7 @@ import (
 	"parley/tools/guard"
 )
 
-// Config holds the parts that a Desk works with.
+// Config holds the parts that a History works with.
 type Config struct {
 	Store *snapshots.Store
 	// Open opens the directory that a session works in, and reports whether it is a person's own
@@ -35,12 +35,12 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// A Desk records what turns change in workspaces, and undoes it when people ask for that. It is
+// A History records what turns change in workspaces, and undoes it when people ask for that. It is
 // the agent.History of workers.
-type Desk struct{ cfg Config }
+type History struct{ cfg Config }
 
-// New makes a Desk.
-func New(cfg Config) *Desk { return &Desk{cfg} }
+// New makes a History.
+func New(cfg Config) *History { return &History{cfg} }
 
 // leavesFiles returns the names of the tools that have an effect on something, but not on the
 // workspace.
@@ -48,7 +48,7 @@ func leavesFiles() []string {
 	return []string{"message", "ask_user", "schedule", "job_stop", "chat_history", "web_fetch", "web_search"}
 }
 
-func (d *Desk) openPlace(session string) (*workspace.Dir, snapshots.Place, error) {
+func (d *History) openPlace(session string) (*workspace.Dir, snapshots.Place, error) {
 	dir, own, err := d.cfg.Open(session)
 	if err != nil {
 		return nil, snapshots.Place{}, err
@@ -58,7 +58,7 @@ func (d *Desk) openPlace(session string) (*workspace.Dir, snapshots.Place, error
 
 // Begin implements agent.History: it records the state in which a turn finds the workspace,
 // before the turn's first call of a tool that may change files.
-func (d *Desk) Begin(ctx context.Context, call tools.Call) error {
+func (d *History) Begin(ctx context.Context, call tools.Call) error {
 	if d.cfg.Off() || slices.Contains(leavesFiles(), call.Name) {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (d *Desk) Begin(ctx context.Context, call tools.Call) error {
 }
 
 // End implements agent.History: it records what a turn has changed.
-func (d *Desk) End(ctx context.Context, session, turn string) error {
+func (d *History) End(ctx context.Context, session, turn string) error {
 	_, place, err := d.openPlace(session)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (d *Desk) End(ctx context.Context, session, turn string) error {
 }
 
 // Undo implements agent.History: it carries out a person's command /undo, and returns the answer.
-func (d *Desk) Undo(ctx context.Context, w agent.Undoing) (string, error) {
+func (d *History) Undo(ctx context.Context, w agent.Undoing) (string, error) {
 	s := speaker{prefix: w.Prefix}
 	word := strings.ToLower(strings.TrimSpace(w.Args))
 	n, err := strconv.Atoi(strings.TrimPrefix(word, "#"))
@@ -124,7 +124,7 @@ func (d *Desk) Undo(ctx context.Context, w agent.Undoing) (string, error) {
 
 // refusal returns, for the person, why the turn with the number n is not undone now; "" if it may
 // be.
-func (d *Desk) refusal(place snapshots.Place, w agent.Undoing, n int, s speaker) (string, error) {
+func (d *History) refusal(place snapshots.Place, w agent.Undoing, n int, s speaker) (string, error) {
 	if w.Jobs > 0 {
 		return s.jobsText(w.Jobs), nil
 	}
@@ -144,7 +144,7 @@ func (d *Desk) refusal(place snapshots.Place, w agent.Undoing, n int, s speaker)
 	return "", nil
 }
 
-func (d *Desk) marksNow(dir *workspace.Dir) json.RawMessage {
+func (d *History) marksNow(dir *workspace.Dir) json.RawMessage {
 	raw, err := json.Marshal(guard.ReadMarks(dir))
 	if err != nil { // texts always marshal
 		panic(err)
@@ -155,7 +155,7 @@ func (d *Desk) marksNow(dir *workspace.Dir) json.RawMessage {
 // restoreMarks marks those files again that were marked, when the undone turn began, as possibly
 // written by strangers, because their content may be back. It also has the directory's size
 // measured again.
-func (d *Desk) restoreMarks(dir *workspace.Dir, undone snapshots.Record) error {
+func (d *History) restoreMarks(dir *workspace.Dir, undone snapshots.Record) error {
 	var marks guard.Marks
 	if len(undone.Note) > 0 {
 		if err := json.Unmarshal(undone.Note, &marks); err != nil {
@@ -169,7 +169,7 @@ func (d *Desk) restoreMarks(dir *workspace.Dir, undone snapshots.Record) error {
 }
 
 // list returns the answer that lists what can be undone.
-func (d *Desk) list(w agent.Undoing, s speaker) (string, error) {
+func (d *History) list(w agent.Undoing, s speaker) (string, error) {
 	_, place, err := d.openPlace(w.Session)
 	if err != nil {
 		return "", err
@@ -183,7 +183,7 @@ func (d *Desk) list(w agent.Undoing, s speaker) (string, error) {
 
 // Changes returns what turns have changed in a session's workspace, the newest first, for the
 // tool workspace_changes.
-func (d *Desk) Changes(ctx context.Context, call tools.Call) ([]changes.Turn, error) {
+func (d *History) Changes(ctx context.Context, call tools.Call) ([]changes.Turn, error) {
 	_, place, err := d.openPlace(call.Session)
 	if err != nil {
 		return nil, err

@@ -35,12 +35,12 @@ func must(t *testing.T, err error) {
 // A rig is a session's workspace beside what is kept of its changes.
 type rig struct {
 	*testing.T
-	root  string
-	all   *workspace.Workspaces
-	store *snapshots.Store
-	dir   *workspace.Dir
-	desk  *undo.Desk
-	off   bool
+	root    string
+	all     *workspace.Workspaces
+	store   *snapshots.Store
+	dir     *workspace.Dir
+	history *undo.History
+	off     bool
 }
 
 func newRig(t *testing.T) *rig {
@@ -57,7 +57,7 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(func() { r.store.Close() })
 	r.dir, err = r.all.Open(session)
 	must(t, err)
-	r.desk = undo.New(undo.Config{
+	r.history = undo.New(undo.Config{
 		Store: r.store, Log: slog.New(slog.DiscardHandler), Off: func() bool { return r.off },
 		Open: func(session string) (*workspace.Dir, bool, error) {
 			dir, err := r.all.Open(session)
@@ -69,9 +69,9 @@ func newRig(t *testing.T) *rig {
 
 func (r *rig) turn(id string, change func()) {
 	r.Helper()
-	must(r.T, r.desk.Begin(r.Context(), tools.Call{Name: "write_file", Session: session, Turn: id, Person: "telegram:42"}))
+	must(r.T, r.history.Begin(r.Context(), tools.Call{Name: "write_file", Session: session, Turn: id, Person: "telegram:42"}))
 	change()
-	must(r.T, r.desk.End(r.Context(), session, id))
+	must(r.T, r.history.End(r.Context(), session, id))
 }
 
 func (r *rig) write(name, content string) {
@@ -85,7 +85,7 @@ func (r *rig) say(args string, change func(*agent.Undoing)) string {
 	if change != nil {
 		change(&u)
 	}
-	reply, err := r.desk.Undo(r.Context(), u)
+	reply, err := r.history.Undo(r.Context(), u)
 	must(r.T, err)
 	return reply
 }
@@ -173,16 +173,16 @@ func TestMarksComeBack(t *testing.T) {
 // A tool that acts elsewhere has nothing noted; another does once in a turn.
 func TestOnlyWhatMayChangeFilesIsNoted(t *testing.T) {
 	r := newRig(t)
-	must(t, r.desk.Begin(t.Context(), tools.Call{Name: "message", Session: session, Turn: "t1"}))
+	must(t, r.history.Begin(t.Context(), tools.Call{Name: "message", Session: session, Turn: "t1"}))
 	if _, err := os.Stat(filepath.Join(r.root, snapshots.Folder)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a message has files noted: %v", err)
 	}
 	r.turn("t1", func() { r.write("a", "1") })
 	call := tools.Call{Name: "workspace_changes", Session: session, Turn: "t2"}
-	must(t, r.desk.Begin(t.Context(), tools.Call{Name: "server__tool", Session: session, Turn: "t2"}))
+	must(t, r.history.Begin(t.Context(), tools.Call{Name: "server__tool", Session: session, Turn: "t2"}))
 	r.write("a", "22")
 	r.write("dir/b", "1")
-	all, err := r.desk.Changes(t.Context(), call)
+	all, err := r.history.Changes(t.Context(), call)
 	must(t, err)
 	var seen []string
 	for _, turn := range all {
@@ -254,7 +254,7 @@ func TestRunSweeps(t *testing.T) {
 	t.Cleanup(func() { b.Close() })
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- r.desk.Run(ctx, b) }()
+	go func() { ended <- r.history.Run(ctx, b) }()
 	deadline := time.After(time.Minute)
 	for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C {
 		if left, err := filepath.Glob(filepath.Join(r.root, snapshots.Folder, "*", "*")); err == nil && len(left) == 0 {

@@ -13,7 +13,7 @@ import (
 	"parley/cmd/parley/outbox"
 )
 
-// A Starter gives events, which are what programs have posted, to agents; it is an *events.Desk.
+// A Starter gives events, which are what programs have posted, to agents; it is an *events.Channel.
 type Starter interface {
 	Start(ctx context.Context, e events.Event) error
 }

@@ -177,9 +177,9 @@ func TestWhatStartsATurn(t *testing.T) {
 	}
 }
 
-// desk is the desk of events of a rig.
-func (d *rig) desk() *events.Desk {
-	return &events.Desk{
+// events is the events of events of a rig.
+func (d *rig) events() *events.Channel {
+	return &events.Channel{
 		Bus: d.bus, Events: d.bus, Book: d.book, Now: d.clock.now,
 		Webhooks: func(name string) (events.Webhook, bool) {
 			return events.Webhook{Agent: "ops", To: []bus.Address{{Channel: "slack", Chat: "CI"}}}, name == "hook"

@@ -108,7 +108,7 @@ func (d *rig) config() webhook.Config {
 		Outbox: d.outbox, Log: slog.New(slog.DiscardHandler), Now: d.clock.now, Patience: d.patience,
 	}
 	if c.Group = d.group; d.agent {
-		c.Agent, c.Resolve = d.desk(), d.outbox.Resolve
+		c.Agent, c.Resolve = d.events(), d.outbox.Resolve
 	}
 	switch d.kind {
 	case webhook.Alertmanager:

@@ -28,7 +28,7 @@ var ErrOpen = errors.New("the server answers without that anybody has signed in,
 // discover finds out where to sign in: from what the server says (RFC 9728), and then from what
 // its authorization server says (RFC 8414). Servers that say nothing are treated as earlier
 // releases of the protocol required.
-func (d *Desk) discover(ctx context.Context, s Server) (discovered, error) {
+func (d *Client) discover(ctx context.Context, s Server) (discovered, error) {
 	challenge, err := d.readChallenge(ctx, s)
 	if err != nil {
 		return discovered{}, err
@@ -64,7 +64,7 @@ func (d *Desk) discover(ctx context.Context, s Server) (discovered, error) {
 
 // findIssuer returns the address of the authorization server that a server names in its
 // description, which is at the address where. It records in found what else the description says.
-func (d *Desk) findIssuer(ctx context.Context, s Server, where string, found *discovered) (string, error) {
+func (d *Client) findIssuer(ctx context.Context, s Server, where string, found *discovered) (string, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil {
 		return "", err
@@ -104,7 +104,7 @@ func (d *Desk) findIssuer(ctx context.Context, s Server, where string, found *di
 
 // readChallenge returns the headers with which a server tells a client that it has to sign in:
 // those that were stored last, or those of a request that it makes now.
-func (d *Desk) readChallenge(ctx context.Context, s Server) ([]string, error) {
+func (d *Client) readChallenge(ctx context.Context, s Server) ([]string, error) {
 	said, err := d.cfg.Store.Noted(ctx, challenges)
 	if err != nil {
 		return nil, fmt.Errorf("read what the server has said: %w", err)
@@ -135,7 +135,7 @@ const maxChallenge = 8 << 10
 
 // RecordWanted records that a server wants somebody to sign in, and challenge, the headers in
 // which it said so.
-func (d *Desk) RecordWanted(ctx context.Context, s Server, challenge []string) error {
+func (d *Client) RecordWanted(ctx context.Context, s Server, challenge []string) error {
 	text := s.URL + "\n" + strings.Join(challenge, "\n")
 	if len(challenge) == 0 || len(text) > maxChallenge {
 		return nil // the server is asked again
@@ -145,7 +145,7 @@ func (d *Desk) RecordWanted(ctx context.Context, s Server, challenge []string) e
 
 // scopesToRequest returns the scopes to ask for: those that the server wants, and those that it
 // has granted before.
-func (d *Desk) scopesToRequest(ctx context.Context, s Server, found discovered) ([]string, error) {
+func (d *Client) scopesToRequest(ctx context.Context, s Server, found discovered) ([]string, error) {
 	before, err := d.load(ctx, s.Name)
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ type client struct {
 // clientFor returns the credentials with which this program asks an authorization server: those
 // that the operator has registered there, or else the address of the page that describes this
 // program, if the server accepts that, or else those that the program gets by registering itself.
-func (d *Desk) clientFor(ctx context.Context, s Server, found discovered, redirect string) (client, error) {
+func (d *Client) clientFor(ctx context.Context, s Server, found discovered, redirect string) (client, error) {
 	switch {
 	case s.ClientID != "":
 		return client{s.ClientID, s.ClientSecret, styleFor(found.server.TokenEndpointAuthMethodsSupported)}, nil
@@ -197,7 +197,7 @@ func (d *Desk) clientFor(ctx context.Context, s Server, found discovered, redire
 
 // registration returns what this program says about itself when it registers with an
 // authorization server.
-func (d *Desk) registration(found discovered, redirect string) *oauthex.ClientRegistrationMetadata {
+func (d *Client) registration(found discovered, redirect string) *oauthex.ClientRegistrationMetadata {
 	said := &oauthex.ClientRegistrationMetadata{
 		ClientName: "Parley", RedirectURIs: []string{redirect}, ApplicationType: "web",
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},

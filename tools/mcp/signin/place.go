@@ -38,7 +38,7 @@ func newClient() *http.Client {
 // guardedClient returns the HTTP client for addresses that an MCP server has named. It makes no
 // requests to this machine or its private network, unless the server itself is there, because a
 // server elsewhere could otherwise reach them through Parley.
-func (d *Desk) guardedClient(server string) *http.Client {
+func (d *Client) guardedClient(server string) *http.Client {
 	c := *d.http
 	if u, err := url.Parse(server); err != nil || !isLocal(u.Hostname()) {
 		c.Transport = newNoLocal(d.http.Transport, u)

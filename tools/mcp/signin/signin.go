@@ -56,7 +56,7 @@ const (
 	challenges = "mcp-challenge" // about SERVER: the headers in which it said that somebody has to sign in
 )
 
-// Config holds what a Desk works with.
+// Config holds what a Client works with.
 type Config struct {
 	Store Store
 	// Alone calls do, and sees to it that no other process does so meanwhile under the same name.
@@ -70,8 +70,8 @@ type Config struct {
 	Valid time.Duration
 }
 
-// A Desk signs in to servers and keeps their tokens. Many goroutines may use it at once.
-type Desk struct {
+// A Client signs in to servers and keeps their tokens. Many goroutines may use it at once.
+type Client struct {
 	cfg  Config
 	http *http.Client // follows redirects of GET requests only
 
@@ -79,12 +79,12 @@ type Desk struct {
 	known map[string]knownLogin // by server
 }
 
-// New makes a Desk.
-func New(cfg Config) *Desk {
+// New makes a Client.
+func New(cfg Config) *Client {
 	if cfg.Valid <= 0 {
 		cfg.Valid = 10 * time.Minute
 	}
-	return &Desk{cfg: cfg, http: newClient(), known: map[string]knownLogin{}}
+	return &Client{cfg: cfg, http: newClient(), known: map[string]knownLogin{}}
 }
 
 // Errors of Finish whose cause is the person who signs in, or who brings the address.
@@ -118,7 +118,7 @@ type pendingSignIn struct {
 // Begin prepares a sign-in to a server. The server must name the authorization server at which
 // somebody signed in to it before, or the one that issuer is, if that is not ""; otherwise Begin
 // returns *IssuerError.
-func (d *Desk) Begin(ctx context.Context, s Server, issuer string) (Begun, error) {
+func (d *Client) Begin(ctx context.Context, s Server, issuer string) (Begun, error) {
 	found, err := d.discover(ctx, s)
 	if err != nil {
 		return Begun{}, err
@@ -178,7 +178,7 @@ func (e *IssuerError) Error() string {
 
 // checkPinned returns an *IssuerError if a server names another authorization server than the one
 // that is expected, or than the one at which somebody signed in before.
-func (d *Desk) checkPinned(ctx context.Context, s Server, named, expected string) error {
+func (d *Client) checkPinned(ctx context.Context, s Server, named, expected string) error {
 	asked := expected != ""
 	if !asked {
 		before, err := d.load(ctx, s.Name)
@@ -198,7 +198,7 @@ func (d *Desk) checkPinned(ctx context.Context, s Server, named, expected string
 // Finish completes a sign-in; answer is the query of the address at which the browser ended. It
 // uses up the state in it, so that nobody can do so twice. Its errors are ErrState, ErrRefused,
 // or why the authorization server could not be asked.
-func (d *Desk) Finish(ctx context.Context, server string, answer url.Values) error {
+func (d *Client) Finish(ctx context.Context, server string, answer url.Values) error {
 	one, err := d.useUp(ctx, hash(answer.Get("state")))
 	if err != nil {
 		return err
@@ -242,7 +242,7 @@ func (s pendingSignIn) checkIssuer(iss string) error {
 
 // useUp returns a sign-in that was begun, and sees to it that no further call with the same state
 // gets it.
-func (d *Desk) useUp(ctx context.Context, id string) (one pendingSignIn, err error) {
+func (d *Client) useUp(ctx context.Context, id string) (one pendingSignIn, err error) {
 	begun, err := d.cfg.Store.Noted(ctx, pending)
 	if err != nil {
 		return one, fmt.Errorf("read what was begun: %w", err)
@@ -269,7 +269,7 @@ func (d *Desk) useUp(ctx context.Context, id string) (one pendingSignIn, err err
 }
 
 // sweep deletes the records of sign-ins that were begun too long ago.
-func (d *Desk) sweep(ctx context.Context) error {
+func (d *Client) sweep(ctx context.Context) error {
 	begun, err := d.cfg.Store.Noted(ctx, pending)
 	if err != nil {
 		return fmt.Errorf("read what was begun: %w", err)
@@ -300,13 +300,13 @@ func (d *Desk) sweep(ctx context.Context) error {
 }
 
 // IsDone reports whether a sign-in is finished, whichever process has finished it.
-func (d *Desk) IsDone(ctx context.Context, server, id string) (bool, error) {
+func (d *Client) IsDone(ctx context.Context, server, id string) (bool, error) {
 	l, err := d.load(ctx, server)
 	return l.ID == id && l.Access != "", err
 }
 
 // store stores a value as JSON.
-func (d *Desk) store(ctx context.Context, subject, about string, value any) error {
+func (d *Client) store(ctx context.Context, subject, about string, value any) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return err

@@ -60,7 +60,7 @@ func newRig(t *testing.T) *rig {
 	}}
 }
 
-// notes are a book as the desk wants it.
+// notes are a book as a Client wants it.
 type notes struct{ channels.Notes }
 
 func (n notes) Noted(ctx context.Context, subject string) (map[string]string, error) {
@@ -73,7 +73,7 @@ func (n notes) Noted(ctx context.Context, subject string) (map[string]string, er
 }
 
 // browse begins a sign-in, and gives the query with which the browser ends.
-func (r *rig) browse(d *signin.Desk) (signin.Begun, url.Values) {
+func (r *rig) browse(d *signin.Client) (signin.Begun, url.Values) {
 	r.t.Helper()
 	begun, err := d.Begin(r.t.Context(), r.server, "")
 	if err != nil {
@@ -89,8 +89,8 @@ func (r *rig) browse(d *signin.Desk) (signin.Begun, url.Values) {
 	return begun, ends.Query()
 }
 
-// signedIn is a desk at which somebody has signed in.
-func (r *rig) signedIn() *signin.Desk {
+// signedIn is a Client with which somebody has signed in.
+func (r *rig) signedIn() *signin.Client {
 	r.t.Helper()
 	d := signin.New(r.cfg)
 	_, answer := r.browse(d)
@@ -272,11 +272,11 @@ func TestATokenIsRenewedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Expire(time.Hour)
-	desks := []*signin.Desk{signin.New(r.cfg), signin.New(r.cfg), signin.New(r.cfg)}
+	clients := []*signin.Client{signin.New(r.cfg), signin.New(r.cfg), signin.New(r.cfg)}
 	var wg sync.WaitGroup
 	for i := range 12 {
 		wg.Go(func() {
-			token, err := desks[i%3].Renew(t.Context(), r.server, old)
+			token, err := clients[i%3].Renew(t.Context(), r.server, old)
 			if err != nil || token == old || !r.good(token) {
 				t.Errorf("the token is not good, %v", err)
 			}

@@ -90,7 +90,7 @@ const maxEarlier = 16
 const maxUnsignedAge = 10 * time.Second
 
 // load reads what is stored of a server's login; the zero login if there is none.
-func (d *Desk) load(ctx context.Context, server string) (login, error) {
+func (d *Client) load(ctx context.Context, server string) (login, error) {
 	all, err := d.cfg.Store.Noted(ctx, logins)
 	if err != nil {
 		return login{}, fmt.Errorf("read the tokens of MCP servers: %w", err)
@@ -107,7 +107,7 @@ func (d *Desk) load(ctx context.Context, server string) (login, error) {
 
 // Tokens returns the tokens that this process knows for a server, the newest first: the one that
 // is sent now, and those that were sent before. It makes no request.
-func (d *Desk) Tokens(server string) []string {
+func (d *Client) Tokens(server string) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	k := d.known[server]
@@ -118,7 +118,7 @@ func (d *Desk) Tokens(server string) []string {
 }
 
 // remember updates what this process has in memory of a server's login.
-func (d *Desk) remember(server string, l login) {
+func (d *Client) remember(server string, l login) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	before := d.known[server]
@@ -130,7 +130,7 @@ func (d *Desk) remember(server string, l login) {
 }
 
 // saveLogin stores the outcome of signing in to a server, or of renewing its token.
-func (d *Desk) saveLogin(ctx context.Context, server string, l login) error {
+func (d *Client) saveLogin(ctx context.Context, server string, l login) error {
 	if err := d.store(ctx, logins, server, l); err != nil {
 		return fmt.Errorf("keep the tokens of the MCP server %s: %w", server, err)
 	}
@@ -140,7 +140,7 @@ func (d *Desk) saveLogin(ctx context.Context, server string, l login) error {
 
 // Token returns the token to send to a server; "" if nobody has signed in, or if somebody has to
 // sign in again.
-func (d *Desk) Token(ctx context.Context, s Server) (string, error) {
+func (d *Client) Token(ctx context.Context, s Server) (string, error) {
 	d.mu.Lock()
 	k, read := d.known[s.Name]
 	d.mu.Unlock()
@@ -161,7 +161,7 @@ func (d *Desk) Token(ctx context.Context, s Server) (string, error) {
 // has got meanwhile, or a new one. It returns "" if somebody has to sign in. Only one process at
 // a time asks for a new token, because most authorization servers accept a refresh token only
 // once.
-func (d *Desk) Renew(ctx context.Context, s Server, refused string) (string, error) {
+func (d *Client) Renew(ctx context.Context, s Server, refused string) (string, error) {
 	l, err := d.load(ctx, s.Name)
 	switch {
 	case err != nil:
@@ -190,7 +190,7 @@ func (d *Desk) Renew(ctx context.Context, s Server, refused string) (string, err
 // refresh asks the authorization server for a new token and stores it. If the process dies in
 // between, the new token is lost and the old one no longer valid, so somebody has to sign in
 // again.
-func (d *Desk) refresh(ctx context.Context, s Server, l login) (login, error) {
+func (d *Client) refresh(ctx context.Context, s Server, l login) (login, error) {
 	old := &oauth2.Token{RefreshToken: l.Refresh, Expiry: time.Now().Add(-time.Hour)}
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, d.guardedClient(s.URL))
 	token, err := l.config().TokenSource(ctx, old).Token()

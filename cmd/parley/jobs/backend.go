@@ -19,9 +19,9 @@ const (
 	lookAgain  = 100 * time.Millisecond
 )
 
-var _ jobs.Desk = (*Runner)(nil)
+var _ jobs.Backend = (*Runner)(nil)
 
-// List implements jobs.Desk: it returns a session's newest jobs.
+// List implements jobs.Backend: it returns a session's newest jobs.
 func (r *Runner) List(ctx context.Context, session string) ([]jobs.Status, error) {
 	all, err := r.cfg.Store.JobsOf(ctx, session, mostListed)
 	if err != nil {
@@ -34,7 +34,7 @@ func (r *Runner) List(ctx context.Context, session string) ([]jobs.Status, error
 	return list, nil
 }
 
-// Find implements jobs.Desk: it returns a job of a session, and the end of its output.
+// Find implements jobs.Backend: it returns a job of a session, and the end of its output.
 func (r *Runner) Find(ctx context.Context, session, id string) (jobs.Status, string, error) {
 	j, err := r.find(ctx, session, id)
 	return statusOf(j), j.Output, err
@@ -65,7 +65,7 @@ func (r *Runner) find(ctx context.Context, session, id string) (sessions.Job, er
 	return sessions.Job{}, tools.Errorf(tools.InvalidArgs, "this conversation has no job %q: %s", tools.Clip(id, 64), there)
 }
 
-// Stop implements jobs.Desk: it asks a job to end, waits up to stopWait until it has, and returns
+// Stop implements jobs.Backend: it asks a job to end, waits up to stopWait until it has, and returns
 // its state then.
 func (r *Runner) Stop(ctx context.Context, session, id string) (jobs.Status, error) {
 	j, err := r.find(ctx, session, id)

@@ -16,10 +16,10 @@ import (
 	"parley/tools/schedule"
 )
 
-// A Desk lets the agent's tool "schedule" add, list and cancel schedules.
-type Desk struct{ Clock *Clock }
+// A Backend lets the agent's tool "schedule" add, list and cancel schedules.
+type Backend struct{ Clock *Clock }
 
-var _ schedule.Desk = Desk{}
+var _ schedule.Backend = Backend{}
 
 // idLength is how many characters a schedule's id has: few, because people type it.
 const idLength = 10
@@ -31,9 +31,9 @@ func idOf(call tools.Call) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:idLength])
 }
 
-// Add implements schedule.Desk: it stores a schedule of the call's person and sets its
+// Add implements schedule.Backend: it stores a schedule of the call's person and sets its
 // timer.
-func (d Desk) Add(ctx context.Context, call tools.Call, w schedule.Request) (schedule.Entry, error) {
+func (d Backend) Add(ctx context.Context, call tools.Call, w schedule.Request) (schedule.Entry, error) {
 	c := d.Clock
 	why, err := c.Ready(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func (d Desk) Add(ctx context.Context, call tools.Call, w schedule.Request) (sch
 
 // setTimer sets the timer of a schedule that is stored already. If that fails, the sweep finds
 // the slot when it is overdue, so it is only late.
-func (d Desk) setTimer(ctx context.Context, s schedules.Schedule) {
+func (d Backend) setTimer(ctx context.Context, s schedules.Schedule) {
 	if err := d.Clock.setTimer(ctx, s); err != nil {
 		d.Clock.Log.Warn("a schedule has no timer yet", slog.String("schedule", s.ID), slog.Any("error", err))
 	}
@@ -96,7 +96,7 @@ func (d Desk) setTimer(ctx context.Context, s schedules.Schedule) {
 
 // zone returns the time zone for a call's schedule: the one that the request names,
 // otherwise that of the conversation, the person or the configuration.
-func (d Desk) zone(ctx context.Context, call tools.Call, w schedule.Request, limits Limits) (*time.Location, error) {
+func (d Backend) zone(ctx context.Context, call tools.Call, w schedule.Request, limits Limits) (*time.Location, error) {
 	name := w.Zone
 	if name == "" {
 		var err error
@@ -122,9 +122,9 @@ func (d Desk) zone(ctx context.Context, call tools.Call, w schedule.Request, lim
 	return zone, nil
 }
 
-// Added implements schedule.Desk: it returns the schedule that an earlier attempt of the
+// Added implements schedule.Backend: it returns the schedule that an earlier attempt of the
 // call has added; false if there is none.
-func (d Desk) Added(ctx context.Context, call tools.Call) (schedule.Entry, bool, error) {
+func (d Backend) Added(ctx context.Context, call tools.Call) (schedule.Entry, bool, error) {
 	s, err := d.Clock.Table.Get(ctx, idOf(call))
 	if errors.Is(err, schedules.ErrNone) {
 		return schedule.Entry{}, false, nil
@@ -136,8 +136,8 @@ func (d Desk) Added(ctx context.Context, call tools.Call) (schedule.Entry, bool,
 	return entry(s, call), true, nil
 }
 
-// List implements schedule.Desk: it returns the schedules of the call's session.
-func (d Desk) List(ctx context.Context, call tools.Call) ([]schedule.Entry, error) {
+// List implements schedule.Backend: it returns the schedules of the call's session.
+func (d Backend) List(ctx context.Context, call tools.Call) ([]schedule.Entry, error) {
 	all, err := d.Clock.Table.List(ctx, call.Session)
 	if err != nil {
 		return nil, err
@@ -151,9 +151,9 @@ func (d Desk) List(ctx context.Context, call tools.Call) ([]schedule.Entry, erro
 	return entries, nil
 }
 
-// Cancel implements schedule.Desk: it removes a schedule of the session, if the person
+// Cancel implements schedule.Backend: it removes a schedule of the session, if the person
 // made it or is an owner.
-func (d Desk) Cancel(ctx context.Context, call tools.Call, id string) error {
+func (d Backend) Cancel(ctx context.Context, call tools.Call, id string) error {
 	s, err := d.Clock.Table.Get(ctx, id)
 	switch {
 	case errors.Is(err, schedules.ErrNone), err == nil && s.Session != call.Session:
@@ -169,9 +169,9 @@ func (d Desk) Cancel(ctx context.Context, call tools.Call, id string) error {
 	return nil
 }
 
-// Known implements schedule.Desk: it reports whether the session has a schedule of that id, which
+// Known implements schedule.Backend: it reports whether the session has a schedule of that id, which
 // the model has named.
-func (d Desk) Known(ctx context.Context, call tools.Call, id string) (bool, error) {
+func (d Backend) Known(ctx context.Context, call tools.Call, id string) (bool, error) {
 	s, err := d.Clock.Table.Get(ctx, id)
 	if errors.Is(err, schedules.ErrNone) {
 		return false, nil
