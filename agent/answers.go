@@ -70,7 +70,7 @@ func (r *sessionRun) continueTurn(ctx context.Context, t *turn) error {
 	if t == nil || t.parked || t.done != nil {
 		return nil
 	}
-	release, err := r.resumeCount(ctx, t.person, t.route.Owner)
+	release, err := r.resumeCount(ctx, t)
 	if err != nil {
 		return err
 	}

@@ -204,7 +204,7 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn) error {
 	if err := delayResume(ctx, r.closing, t.resumes); err != nil {
 		return err
 	}
-	release, err := r.resumeCount(ctx, t.person, t.route.Owner)
+	release, err := r.resumeCount(ctx, t)
 	if err != nil { // before the entry: a bus that is away cuts nobody off
 		return err
 	}

@@ -212,7 +212,7 @@ func (r *sessionRun) countTurn(ctx context.Context, in *bus.Inbound) (release fu
 		return r.countTask(ctx, in)
 	}
 	if in.From.Owner {
-		release, err = r.resumeCount(ctx, in.From.ID, true)
+		release, err = r.leaveCount(ctx)
 		return release, nil, err
 	}
 	group, most := r.cfg.Limits().turnsOf(account, r.agent)
@@ -238,8 +238,9 @@ func (r *sessionRun) countTurn(ctx context.Context, in *bus.Inbound) (release fu
 	return release, refusal, nil
 }
 
-// countTask does for a task what countTurn does for other messages. No limit on turns
-// refuses a task: how many there are is bounded where they are handed out.
+// countTask does for a task what countTurn does for other messages. It is no turn of the
+// person for whom the sub-agent works: how many tasks there are is bounded where they are
+// handed out.
 func (r *sessionRun) countTask(ctx context.Context, in *bus.Inbound) (release func(), refusal *ending, err error) {
 	wanted, err := r.cfg.Tasks.Begin(ctx, in.Task.ID)
 	if err != nil {
@@ -248,17 +249,23 @@ func (r *sessionRun) countTask(ctx context.Context, in *bus.Inbound) (release fu
 	if !wanted {
 		refusal = &ending{state: sessions.TurnCancelled}
 	}
-	release, err = r.resumeCount(ctx, in.From.ID, in.From.Owner)
+	release, err = r.leaveCount(ctx)
 	return release, refusal, err
 }
 
+// leaveCount counts nothing until another turn is counted. Turns of owners are not counted,
+// nor are those of sub-agents, so that a person who waits for their reports is answered.
+func (r *sessionRun) leaveCount(ctx context.Context) (release func(), err error) {
+	return func() {}, countError(r.quota.Leave(ctx, r.lease))
+}
+
 // resumeCount counts a turn as running until release is called, whatever the limits say,
-// unless it is an owner's: these are not counted.
-func (r *sessionRun) resumeCount(ctx context.Context, person string, owner bool) (release func(), err error) {
-	if owner {
-		return func() {}, countError(r.quota.Leave(ctx, r.lease))
+// unless it is one of those that are not counted.
+func (r *sessionRun) resumeCount(ctx context.Context, t *turn) (release func(), err error) {
+	if t.route.Owner || t.parent() != "" {
+		return r.leaveCount(ctx)
 	}
-	account, err := r.accountOf(ctx, person)
+	account, err := r.accountOf(ctx, t.person)
 	if err != nil {
 		return nil, err
 	}

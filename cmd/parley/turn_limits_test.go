@@ -42,6 +42,9 @@ func newWorkshop(t *testing.T, limits string) *workshop {
 }
 
 func (s *workshop) model(r agenttest.Request) agenttest.Response {
+	if !read(r).child && strings.HasPrefix(r.Said(), "spawn ") {
+		return delegating(r)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, r.Said())
@@ -134,4 +137,59 @@ func (s *workshop) link(first, second int64) {
 	s.Telegram.Say(second, second, "/link "+code[1])
 	s.WaitSaid(second, 1)
 	s.WaitSaid(first, 2)
+}
+
+// What a sub-agent does is no turn of the person for whom it works: the person is answered
+// meanwhile, also after the sub-agent's turn was cut off and resumed.
+func TestSubAgentsDoNotHoldBackTheirPerson(t *testing.T) {
+	const limits = "user_turns = 1\n" + withSession
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		s := &workshop{release: make(chan struct{})}
+		s.World = parleytest.New(t, s.model, "[limits]\n"+limits)
+		p := s.Serve()
+		s.talkBesideSubAgent(func() {
+			p.Kill()
+			s.Serve()
+		})
+	})
+	t.Run("fleet", func(t *testing.T) {
+		t.Parallel()
+		s := newWorkshop(t, limits)
+		s.talkBesideSubAgent(func() {
+			for _, p := range s.workers {
+				p.Kill()
+				s.ServeAs("worker")
+			}
+		})
+	})
+}
+
+// talkBesideSubAgent talks to the bot while a sub-agent works. restart replaces the processes
+// that run turns.
+func (s *workshop) talkBesideSubAgent(restart func()) {
+	s.T.Helper()
+	s.Telegram.Say(2, 2, "spawn something slowly")
+	s.waitAsked(1)
+	s.sayAndWait("next")
+	restart()
+	parleytest.WaitFor(s.T, "the sub-agent to be resumed", func() bool { return strings.Count(s.waitAsked(1), "slowly") == 2 })
+	s.sayAndWait("after that")
+	close(s.release)
+	s.waitTold("report:\n\ndone: something slowly")
+}
+
+// sayAndWait says something and waits for the answer.
+func (s *workshop) sayAndWait(text string) {
+	s.T.Helper()
+	s.Telegram.Say(2, 2, text)
+	s.waitTold("done: " + text)
+}
+
+// waitTold waits until the bot has said something.
+func (s *workshop) waitTold(text string) {
+	s.T.Helper()
+	parleytest.WaitFor(s.T, text, func() bool {
+		return strings.Contains(strings.Join(parleytest.Texts(s.Telegram.Sent(2)), "\n"), text)
+	})
 }
