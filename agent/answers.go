@@ -292,7 +292,7 @@ func (r *sessionRun) blankDeleted(ctx context.Context, in *bus.Inbound) error {
 			return fmt.Errorf("remove the files of a deleted message: %w", err)
 		}
 	}
-	return r.journal.Blank(ctx, in.Of)
+	return r.journal.EraseMessage(ctx, in.Of)
 }
 
 // republish publishes the replies of a turn again after one of its messages came again:

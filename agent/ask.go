@@ -244,7 +244,7 @@ const (
 	mostAway  = 5 * time.Minute
 )
 
-// endOrWait returns the ending of a turn whose model gives no answer, or an *awayError if
+// endOrWait returns the ending of a turn whose model gives no answer, or a *modelUnavailable if
 // the same request may be answered later and the turn may wait for that.
 func (a *asker) endOrWait(fault *llm.Error, t *turn) error {
 	waited := time.Since(t.started) - t.waitingTime()
@@ -253,7 +253,7 @@ func (a *asker) endOrWait(fault *llm.Error, t *turn) error {
 		return a.endingOf(fault, t)
 	}
 	after := max(leastAway, min(waited/4, mostAway), fault.RetryAfter)
-	return &awayError{after: min(after, max(left, leastAway)), until: time.Now().Add(left)}
+	return &modelUnavailable{after: min(after, max(left, leastAway)), until: time.Now().Add(left)}
 }
 
 // endingOf returns the ending of a turn whose model gives no answer.

@@ -228,7 +228,7 @@ func (c *commander) stopBeside(ctx context.Context, cause string) (string, error
 			return "", fmt.Errorf("stop the sub-agents: %w", err)
 		}
 		if n > 0 {
-			stopped = append(stopped, countTasks(n))
+			stopped = append(stopped, tasksInWords(n))
 		}
 	}
 	return strings.Join(stopped, " and "), nil
@@ -272,8 +272,8 @@ func countJobs(n int) string {
 	return fmt.Sprintf("%d jobs that ran in the background", n)
 }
 
-// countTasks returns a number of sub-agents in words.
-func countTasks(n int) string {
+// tasksInWords returns a number of sub-agents in words.
+func tasksInWords(n int) string {
 	if n == 1 {
 		return "one sub-agent"
 	}

@@ -245,7 +245,7 @@ func (r *turnRun) suspend(ctx context.Context, t *turn) {
 
 // awaitModel has a turn wait until a model may answer again, and tells the person once. It
 // returns an error that puts the session's mail off. No worker is held meanwhile.
-func (r *turnRun) awaitModel(ctx context.Context, t *turn, away *awayError) error {
+func (r *turnRun) awaitModel(ctx context.Context, t *turn, away *modelUnavailable) error {
 	r.suspend(ctx, t) // first, so that the wait counts as no crash even if nobody can be told now
 	err := r.publish(ctx, bus.Outbound{
 		ID: bus.DerivedID(t.id, "#away"), To: t.route.At, ReplyTo: t.route.ReplyTo, // the same each time, so it arrives once

@@ -164,14 +164,15 @@ type buryError struct {
 // Error returns the reason.
 func (e *buryError) Error() string { return e.reason }
 
-// An awayError is the error of a turn that waits until a model may give an answer again.
-type awayError struct {
+// A modelUnavailable is the error that ends the steps of a turn while none of its models can be
+// reached. The turn is not over: it waits, and asks a model again later.
+type modelUnavailable struct {
 	after time.Duration // when to ask again
 	until time.Time     // when the turn is given up
 }
 
 // Error returns the reason.
-func (e *awayError) Error() string { return "no model gives an answer" }
+func (e *modelUnavailable) Error() string { return "no model gives an answer" }
 
 // An ending says why a turn ends without a last answer of the model. As an error it ends
 // the turn's steps.

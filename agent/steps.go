@@ -45,7 +45,7 @@ func (r *turnRun) end(ctx, tctx context.Context, t *turn, err error) error {
 	case errors.Is(err, errParked):
 		return r.announce(ctx, t.id)
 	}
-	if away, waits := errors.AsType[*awayError](err); waits && tctx.Err() == nil {
+	if away, waits := errors.AsType[*modelUnavailable](err); waits && tctx.Err() == nil {
 		return r.awaitModel(ctx, t, away)
 	}
 	end, ends := errors.AsType[*ending](err)

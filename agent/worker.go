@@ -86,7 +86,7 @@ func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger
 	claim := lease.Claim()
 	var bury *buryError
 	var unknown *journal.UnknownKindError
-	var away *awayError
+	var away *modelUnavailable
 	switch {
 	case errors.As(err, &unknown):
 		end.Uncounted, end.After = true, newerReleaseRetry

@@ -105,12 +105,12 @@ type Mail struct {
 	Body       []byte
 }
 
-// A Blanker is a Log that can remove the content of one message, as when its sender deletes it.
-type Blanker interface {
-	// Blank empties the entry of the message with the id cause, and those of its later edits; it
-	// ignores an id that is not known. The change is durable when Blank returns, and the next
+// A MessageEraser is a Log that can remove the content of one message, as when its sender deletes it.
+type MessageEraser interface {
+	// EraseMessage empties the entry of the message with the id cause, and those of its later edits; it
+	// ignores an id that is not known. The change is durable when EraseMessage returns, and the next
 	// erasure removes the text from the store's files. It returns ErrFenced as Append does.
-	Blank(ctx context.Context, cause string) error
+	EraseMessage(ctx context.Context, cause string) error
 }
 
 // A Reopener is a Log that its last holder can open again without reading it.

@@ -258,8 +258,8 @@ func (c truncator) countObject(shown, total int) []byte {
 	return fmt.Appendf(nil, `{"_truncated":true,"shown":%d,"total":%d%s}`, shown, total, where)
 }
 
-// cutObject cuts the long members, all to the same length, so that the short ones are kept whole:
-// an exit code beside megabytes of output.
+// cutObject cuts the longest members of an object, all to the same length, so that the short ones
+// stay whole: an exit code beside megabytes of output. What lies deeper than depth is cut as text.
 func (c truncator) cutObject(raw []byte, most, depth int) []byte {
 	room := most - len(`{}`)
 	var lengths []int

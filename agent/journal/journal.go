@@ -131,16 +131,16 @@ func (j *Journal) makeRoom(n int) {
 	}
 }
 
-// Blank empties the texts of a message that was deleted, in the log and in the records.
+// EraseMessage empties the texts of a message that was deleted, in the log and in the records.
 // cause is the message's id.
-func (j *Journal) Blank(ctx context.Context, cause string) error {
-	log, ok := j.log.(sessions.Blanker)
+func (j *Journal) EraseMessage(ctx context.Context, cause string) error {
+	log, ok := j.log.(sessions.MessageEraser)
 	if !ok {
 		return fmt.Errorf("blank what was said: %w", errors.ErrUnsupported)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err := log.Blank(ctx, cause); err != nil {
+	if err := log.EraseMessage(ctx, cause); err != nil {
 		return err
 	}
 	blanked := slices.Clone(j.records) // other callers read the old ones
@@ -149,7 +149,7 @@ func (j *Journal) Blank(ctx context.Context, cause string) error {
 		if r.Entry.Data, err = json.Marshal(r.Data); err != nil {
 			return fmt.Errorf("blank entry %d: %w", r.N, err)
 		}
-		data, is := sessions.BlankedData(r.Entry, cause)
+		data, is := sessions.EmptiedData(r.Entry, cause)
 		if !is {
 			continue
 		}

@@ -141,8 +141,9 @@ func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 	}
 }
 
-// cachedMail returns the cached messages after that number. If there are none, ask says that the
-// server has some; otherwise news is a channel that is closed at the next change.
+// cachedMail returns the cached messages whose numbers are greater than after. If the cache has none
+// of them, ask says whether Redis has; if not, the caller waits for news, which is closed when a
+// message comes or the lease ends. The error is why the lease is over.
 func (l *lease) cachedMail(after int64) (page []bus.Message, news <-chan struct{}, ask bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

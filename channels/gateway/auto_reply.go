@@ -233,7 +233,8 @@ func (t *autoReplier) send(ctx context.Context, next autoReply) {
 	next.reportOutcome(ctx, err)
 }
 
-// reportOutcome calls the reply's sent function, if it has one.
+// reportOutcome tells whoever asked for the reply, if they want to know, whether it was sent: a nil
+// err says that it was.
 func (r autoReply) reportOutcome(ctx context.Context, err error) {
 	if r.sent != nil {
 		r.sent(ctx, err)

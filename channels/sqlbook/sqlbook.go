@@ -1,4 +1,4 @@
-// Package sqlbook stores the book of the channels in a SQL database.
+// Package sqlbook stores the channels' book in a SQL database: what was sent, and what is known of chats, people and asks.
 //
 // Several processes may have the same database open: each reads at once what another has
 // written, so that a command may approve a pairing while the bot serves.
@@ -68,7 +68,7 @@ func use(ctx context.Context, db *sqldb.DB) (*Book, error) {
 	return b, nil
 }
 
-// Close finishes the writes under way and closes the book.
+// Close waits for the writes under way, and closes the database unless it was lent to the book.
 func (b *Book) Close() error { return b.db.Close() }
 
 // Times are stored as microseconds since 1970, booleans as 0 or 1.

@@ -75,7 +75,7 @@ func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, p
 	})
 }
 
-// MostFileBytes returns the largest file, in bytes, that the Bot API accepts from a bot.
+// MostFileBytes returns how many bytes a file may have that a bot sends by the Bot API.
 func (c *Channel) MostFileBytes() int64 { return 50_000_000 }
 
 // CaptionLength returns the longest text that Telegram accepts beside a file, in UTF-16

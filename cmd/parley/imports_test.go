@@ -513,6 +513,39 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
+// TestPackagesFitInTheHead holds packages and files to the sizes that CONTRIBUTING.md names.
+func TestPackagesFitInTheHead(t *testing.T) {
+	const maxFiles, maxLines = 15, 400
+	root, files := os.DirFS("../.."), map[string]int{}
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == ".git" || d.Name() == "testdata"):
+			return fs.SkipDir
+		case d.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		files[path.Dir(name)]++
+		source, err := fs.ReadFile(root, name)
+		if n := strings.Count(string(source), "\n"); n > maxLines {
+			t.Errorf("%s has %d lines: cut it by nouns, to at most %d", name, n, maxLines)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, n := range files {
+		if n > maxFiles {
+			t.Errorf("%s has %d files beside its tests: give a noun of it a package of its own, so that it has at most %d", dir, n, maxFiles)
+		}
+	}
+	if len(files) < 50 {
+		t.Errorf("the sizes of only %d packages were looked at", len(files))
+	}
+}
+
 // TestImportRulesSeeWhatIsWrong plants one fault after the other.
 func TestImportRulesSeeWhatIsWrong(t *testing.T) {
 	imports := func(pkg, imported string) string {

@@ -16,13 +16,13 @@ func causeTests() []test {
 		{"a cause twice in one append is refused", testCauseTwice},
 		{"two sessions know causes apart", testCausesApart},
 		{"causes that look alike are not the same", testCausesAlike},
-		{"what was said is blanked, by its holder alone, and stays known", testBlank},
+		{"a message is emptied, by the holder of its session alone, and stays known", testEraseMessage},
 	}
 }
 
-// testBlank checks that the holder of a session, and nobody else, can blank a message, and
+// testEraseMessage checks that the holder of a session, and nobody else, can empty a message, and
 // that its cause stays known.
-func testBlank(t *testing.T, p place) {
+func testEraseMessage(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
 	edit := entry("t1", sessions.KindNotice, sessions.Notice{Code: "edited", Text: "reads now", Quotes: []sessions.Quote{{Text: "my other secret"}}, Of: "m1"})
@@ -30,11 +30,11 @@ func testBlank(t *testing.T, p place) {
 	got := entry("t1", sessions.KindFetched, sessions.Fetched{Attached: 3, Message: "m1", Path: "secret.txt", Words: "my secret words"})
 	appendAll(t, l, turnStarted("t1"), said("t1", "m1", "my secret"), file, got, edit, said("t1", "m2", "this stays"), turnDone("t1"))
 	blank := func(l sessions.Log) error {
-		b, ok := l.(sessions.Blanker)
+		b, ok := l.(sessions.MessageEraser)
 		if !ok {
-			t.Fatal("the log is no Blanker")
+			t.Fatal("the log is no MessageEraser")
 		}
-		return b.Blank(t.Context(), "m1")
+		return b.EraseMessage(t.Context(), "m1")
 	}
 	s = p.reopen(s)
 	newer := openLog(t, s, key, 3)

@@ -2,7 +2,7 @@
 //
 // sessionstest.go has Run, which an implementation's tests call, and the functions that
 // all tests share. Each other file is named after the group of promises that it tests;
-// erasing has three files: erase.go, erase_person.go and erase_age.go. bench.go is the
+// erasing has two files, erase.go and erase_person.go. bench.go is the
 // benchmark of an implementation.
 package sessionstest
 

@@ -166,8 +166,8 @@ func (t *tree) covers(next *tree) bool {
 // maxCached is how many trees stay in memory: those of the sessions that work just now.
 const maxCached = 8
 
-// A cache has the trees that were used last, by their names. A name determines a tree's
-// content.
+// A cache keeps the trees of folders that were used last. A tree's name is the hash of its
+// content, so what the cache has of a name is never out of date.
 type cache struct {
 	mu    sync.Mutex
 	names []string

@@ -13,8 +13,9 @@ import (
 // mostDownload is the largest file, in bytes, that bots may download.
 const mostDownload = 20 << 20
 
-// Attach sends a file as that user: kind is Telegram's field for it, such as "document",
-// "photo" or "voice". The fields are added to the message's own.
+// Attach makes the user send a file to the chat, and returns the id of the message. The file is in
+// the message's field kind, such as "document", "photo" or "voice"; the message has fields beside
+// it, such as a caption.
 func (s *Server) Attach(chat, user int64, kind, name string, content []byte, fields map[string]any) int {
 	s.mu.Lock()
 	id := fmt.Sprintf("file%d", len(s.files)+1)

@@ -54,7 +54,7 @@ type Webhook struct {
 	To    []bus.Address // where answers go if the post that they belong to is not known any more
 }
 
-// A Book is the part of the channels' book that a Channel needs.
+// A Book is the part of the channels' book, the record of sends, chats, people and asks, that a Channel needs.
 type Book interface {
 	// Submission returns what was posted under that id; channels.ErrNoSend if there is nothing.
 	Submission(ctx context.Context, id string) (channels.Submission, error)

@@ -47,7 +47,7 @@ type Request struct {
 	Digest string
 }
 
-// A Book is the part of the channels' book that an Outbox needs.
+// A Book is the part of the channels' book, the record of sends, chats, people and asks, that an Outbox needs.
 type Book interface {
 	channels.Submissions
 	// Lookup returns the Dispatcher's record of a message; channels.ErrNoSend if it has

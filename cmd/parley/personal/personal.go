@@ -23,7 +23,7 @@ const (
 	Link   = "link"
 )
 
-// A Book is the part of the channels' book that Commands needs.
+// A Book is the part of the channels' book, the record of sends, chats, people and asks, that Commands needs.
 type Book interface {
 	channels.Links
 	Recall(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)

@@ -26,7 +26,7 @@ const (
 	byUser    = "user"    // like byThread, but in groups one for each person
 )
 
-// A Book is the part of the channels' book that a Router reads.
+// A Book is the part of the channels' book, the record of sends, chats, people and asks, that a Router reads.
 type Book interface {
 	Chats(ctx context.Context) ([]channels.Chat, error)
 	SessionAt(ctx context.Context, at bus.Address) (session string, err error)

@@ -1,8 +1,8 @@
 package sessions
 
-// BlankedData returns what remains of an entry's data when the message with the id cause is
+// EmptiedData returns what remains of an entry's data when the message with the id cause is
 // deleted, and true. It returns false if the entry holds nothing of that message.
-func BlankedData(e Entry, cause string) (data any, is bool) {
+func EmptiedData(e Entry, cause string) (data any, is bool) {
 	switch e.Kind {
 	case KindUser:
 		return User{Deleted: true}, e.Cause == cause
