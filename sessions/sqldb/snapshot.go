@@ -16,8 +16,8 @@ const (
 	// those of others. Their writers wait meanwhile, and give up after ten seconds.
 	lockWait  = 500 * time.Millisecond
 	lockRetry = 500 * time.Microsecond
-	// copyPages is how many pages are copied at once: 4 MB.
-	copyPages = 1024
+	// copyPages is how many pages are copied at once: 4 MB, or 16 MB of a file with larger pages.
+	copyPages = 4096
 )
 
 // A Copy names a file (From) and the file that it is copied to (To).

@@ -34,21 +34,49 @@ func openSQLite(ctx context.Context, path string, components int, migrate func(c
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open database %s: %w", path, err), pool.Close())
 	}
+	if err := boundLog(ctx, conn); err != nil {
+		return nil, errors.Join(fmt.Errorf("open database %s: %w", path, err), conn.Close(), pool.Close())
+	}
 	if err := migrate(ctx, conn); err != nil {
 		return nil, errors.Join(fmt.Errorf("migrate database %s: %w", path, err), conn.Close(), pool.Close())
 	}
 	return &DB{Read: pool, backend: startWriter(conn)}, nil
 }
 
+const (
+	// pageSize is the size of a new file's pages. A commit writes each page that it changes whole,
+	// and what one message changes is a few short rows in many places. A file that exists keeps the
+	// pages that it was made with: only a rewrite without the log could change them.
+	pageSize = 1024
+	// logSize is about how large the log beside the file becomes before its pages are moved to the
+	// file.
+	logSize = 4 << 20
+)
+
+// boundLog has the writer's connection move the log's pages to the file once there are logSize of
+// them. SQLite counts pages, whose size differs between files.
+func boundLog(ctx context.Context, conn *sql.Conn) error {
+	var size int
+	if err := conn.QueryRowContext(ctx, "PRAGMA page_size").Scan(&size); err != nil {
+		return err
+	}
+	_, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", logSize/size))
+	return err
+}
+
 // dsn returns the data source name of a SQLite file, with the settings of each
-// connection.
+// connection. The driver applies those of _pragma first. The size of pages must be
+// among them, since it is fixed once the file has a journal mode.
 func dsn(path string) string {
-	q := url.Values{"_pragma": {
-		"busy_timeout(10000)", // another process reads or backs up
-		"journal_mode(WAL)",
-		"synchronous(FULL)",
-		"foreign_keys(ON)",
-	}}
+	q := url.Values{
+		"_pragma": {
+			"busy_timeout(10000)", // another process reads or backs up
+			"foreign_keys(ON)",
+			fmt.Sprintf("page_size(%d)", pageSize),
+		},
+		"_journal_mode": {"WAL"},
+		"_synchronous":  {"FULL"},
+	}
 	return fileURI(path) + "?" + q.Encode()
 }
 
