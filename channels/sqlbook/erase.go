@@ -56,7 +56,7 @@ const finishedCondition = ` AND NOT EXISTS (SELECT 1 FROM parts WHERE parts.send
 // Erase erases what the Erasure names, and removes the traces of deleted texts from the
 // database's files.
 func (b *Book) Erase(ctx context.Context, what Erasure) (done Erased, err error) {
-	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+	err = b.writeOfPeople(ctx, func(tx *sqldb.Tx) error {
 		done = Erased{}
 		return what.erase(tx, &done)
 	})

@@ -39,6 +39,18 @@ func (b *Book) Recall(ctx context.Context, scope, owner string) (string, bool, e
 
 // RecallFor implements channels.Memories: it reads both memories by one query.
 func (b *Book) RecallFor(ctx context.Context, agent, person string) (ofAgent, ofPerson channels.Memory, err error) {
+	found, err := b.recalled.get([2]string{agent, person}, func() ([2]channels.Memory, bool, error) {
+		both, err := b.readMemories(ctx, agent, person)
+		return both, len(both[0].Content)+len(both[1].Content) <= longestRead, err
+	})
+	if err != nil {
+		return ofAgent, ofPerson, fmt.Errorf("recall: %w", err)
+	}
+	return found[0], found[1], nil
+}
+
+// readMemories reads the memory of an agent, and that of a person.
+func (b *Book) readMemories(ctx context.Context, agent, person string) (both [2]channels.Memory, err error) {
 	type row struct {
 		scope string
 		channels.Memory
@@ -51,24 +63,21 @@ func (b *Book) RecallFor(ctx context.Context, agent, person string) (ofAgent, of
 		return r, err
 	}, `SELECT scope, content, untrusted FROM memories WHERE (scope = 'agent' AND owner = ?)
 		OR (scope = 'person' AND owner = coalesce((SELECT account FROM links WHERE person = ?), ?))`, textArgs(agent, person, person)...)
-	if err != nil {
-		return ofAgent, ofPerson, fmt.Errorf("recall: %w", err)
-	}
 	for _, r := range found {
 		if r.scope == channels.OfAgent {
-			ofAgent = r.Memory
+			both[0] = r.Memory
 		} else {
-			ofPerson = r.Memory
+			both[1] = r.Memory
 		}
 	}
-	return ofAgent, ofPerson, nil
+	return both, err
 }
 
 // Remember implements channels.Memories: it reads, changes and writes the memory in one
 // transaction.
 func (b *Book) Remember(ctx context.Context, scope, owner, call string, overwrite, untrusted bool, change func(old string) (string, error)) error {
 	var refused error
-	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
+	err := b.writeOfPeople(ctx, func(tx *sqldb.Tx) error {
 		refused = nil
 		if err := b.lockPeople(tx); err != nil {
 			return err
@@ -99,7 +108,7 @@ func (b *Book) Remember(ctx context.Context, scope, owner, call string, overwrit
 // Forget implements channels.Memories: it deletes the memory and purges the database's
 // files.
 func (b *Book) Forget(ctx context.Context, scope, owner string) error {
-	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
+	err := b.writeOfPeople(ctx, func(tx *sqldb.Tx) error {
 		account := owner
 		if scope == channels.OfPerson {
 			var err error

@@ -57,7 +57,7 @@ func putPairing(tx *sqldb.Tx, p channels.Pairing) error {
 
 // Ask implements channels.Pairings: it returns the person's open request, or makes one.
 func (b *Book) Ask(ctx context.Context, person, chat string) (asked channels.Pairing, err error) {
-	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+	err = b.writeOfPeople(ctx, func(tx *sqldb.Tx) error {
 		now := time.Now()
 		var found bool
 		if err := b.lockPairings(tx); err != nil {
@@ -152,7 +152,7 @@ func (b *Book) admit(ctx context.Context, by channels.Admission) (admitted chann
 		}
 		use = makeOwner
 	}
-	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+	err = b.writeOfPeople(ctx, func(tx *sqldb.Tx) (err error) {
 		if err := b.lockPairings(tx); err != nil {
 			return err
 		}
@@ -261,13 +261,25 @@ func (b *Book) Pairings(ctx context.Context) ([]channels.Pairing, error) {
 
 // Paired implements channels.Pairings: one query reads a person's admission and account.
 func (b *Book) Paired(ctx context.Context, person string) (p channels.Pairing, known bool, err error) {
+	p, err = b.paired.get(person, func() (channels.Pairing, bool, error) {
+		found, err := b.readPaired(ctx, person)
+		return found, true, err
+	})
+	if err != nil {
+		return channels.Pairing{}, false, fmt.Errorf("look up pairing: %w", err)
+	}
+	return p, p.Approved, nil
+}
+
+// readPaired reads a person's admission, if there is one, and account.
+func (b *Book) readPaired(ctx context.Context, person string) (channels.Pairing, error) {
 	const query = `SELECT coalesce(p.person, ''), coalesce(p.chat, ''), coalesce(p.code, ''), coalesce(p.approved, 0), coalesce(p.owner, 0),
 			coalesce(p.changed, 0), coalesce(p.expires, 0), coalesce(p.name, ''), coalesce(l.account, who.id)
 		FROM (SELECT CAST(? AS TEXT) AS id) AS who
 		LEFT JOIN pairings p ON p.person = who.id AND p.approved = 1
 		LEFT JOIN links l ON l.person = who.id`
 	var account string
-	p, err = scanPairing(func(dest ...any) error {
+	p, err := scanPairing(func(dest ...any) error {
 		args, dest := textArgs(person), append(dest, &account)
 		if b.db.Postgres() { // on PostgreSQL, shares a round trip with other statements of the channel
 			_, err := b.db.Group(ctx, query, args, dest...)
@@ -275,16 +287,14 @@ func (b *Book) Paired(ctx context.Context, person string) (p channels.Pairing, k
 		}
 		return b.db.Read.QueryRowContext(ctx, query, args...).Scan(dest...)
 	})
-	if err != nil {
-		return channels.Pairing{}, false, fmt.Errorf("look up pairing: %w", err)
-	}
 	restoreTexts(&account)
 	p.Account = account
-	return p, p.Approved, nil
+	return p, err
 }
 
 // Revoke implements channels.Pairings: it deletes a person's admission or request.
 func (b *Book) Revoke(ctx context.Context, person string) error {
+	defer b.paired.clear()
 	n, err := b.db.Exec(ctx, `DELETE FROM pairings WHERE person = ?`, textArgs(person)...)
 	if err != nil {
 		return fmt.Errorf("revoke: %w", err)

@@ -34,6 +34,7 @@ func nameText(name string) string {
 // SetName implements channels.Pairings: it updates the person's name if it has changed.
 func (b *Book) SetName(ctx context.Context, person, name string) error {
 	kept := nameText(name)
+	defer b.paired.clear()
 	if _, err := b.db.Exec(ctx, `UPDATE pairings SET name = ? WHERE person = ? AND name <> ?`, kept, sqldb.Text(person), kept); err != nil {
 		return fmt.Errorf("note a name: %w", err)
 	}
@@ -118,7 +119,7 @@ func (b *Book) OfferLink(ctx context.Context, o channels.LinkRequest) (code stri
 // Link implements channels.Links: it uses up the code and joins the two people's accounts.
 func (b *Book) Link(ctx context.Context, l channels.Linking) (all []channels.Link, err error) {
 	refused := false
-	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+	err = b.writeOfPeople(ctx, func(tx *sqldb.Tx) error {
 		all, refused = nil, false
 		if err := b.lockPeople(tx); err != nil {
 			return err
@@ -187,7 +188,7 @@ func joinAccounts(tx *sqldb.Tx, l channels.Linking, account, first, chat string)
 // Unlink implements channels.Links: it separates the person, and both sides keep the
 // memories.
 func (b *Book) Unlink(ctx context.Context, person string) (others []channels.Link, err error) {
-	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+	err = b.writeOfPeople(ctx, func(tx *sqldb.Tx) error {
 		if err := b.lockPeople(tx); err != nil {
 			return err
 		}

@@ -1,7 +1,8 @@
 // Package sqlbook stores the channels' book in a SQL database: what was sent, and what is known of chats, people and asks.
 //
 // Several processes may have the same database open: each reads at once what another has
-// written, so that a command may approve a pairing while the bot serves.
+// written, so that a command may approve a pairing while the bot serves. A book that Use opens
+// belongs to one process, and keeps in memory what each message asks of it.
 //
 // The files, in reading order: sqlbook.go opens the book, copies it to another database,
 // and has its first tables; sends.go records what is sent, part by part; submissions.go
@@ -23,6 +24,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/channels"
 	"parley/sessions/sqldb"
 )
 
@@ -33,6 +35,10 @@ type Book struct {
 	doubts             doubts
 	submissions        atomic.Uint64 // counts calls of pruneSometimes; at every pruneEvery-th, old submissions are deleted
 	doubtfulAdmissions sync.Map      // by channels.Admission: the channels.Pairing that was written, if the commit succeeded whose answer was lost
+
+	// Nil if other processes may write to the database.
+	paired   *readLately[string, channels.Pairing]      // by person: what Paired has found
+	recalled *readLately[[2]string, [2]channels.Memory] // by agent and person: what RecallFor has found
 }
 
 // Schema returns the book's tables, for backup and doctor.
@@ -54,9 +60,16 @@ func Open(ctx context.Context, place string) (*Book, error) {
 	return use(ctx, db)
 }
 
-// Use opens the book in a database that was opened with its Schema. The caller closes the
-// database after the book.
-func Use(ctx context.Context, db *sqldb.DB) (*Book, error) { return use(ctx, db.Lend()) }
+// Use opens the book in a database that was opened with its Schema, and in which no other Book
+// writes to the book's tables. The caller closes the database after the book.
+func Use(ctx context.Context, db *sqldb.DB) (*Book, error) {
+	b, err := use(ctx, db.Lend())
+	if err != nil || db.Postgres() {
+		return b, err
+	}
+	b.paired, b.recalled = &readLately[string, channels.Pairing]{}, &readLately[[2]string, [2]channels.Memory]{}
+	return b, nil
+}
 
 func use(ctx context.Context, db *sqldb.DB) (*Book, error) {
 	b := &Book{db: db}
@@ -66,6 +79,71 @@ func use(ctx context.Context, db *sqldb.DB) (*Book, error) {
 		return nil, errors.Join(fmt.Errorf("prune the book: %w", err), db.Close())
 	}
 	return b, nil
+}
+
+// writeOfPeople is sqldb.DB.Write for a transaction that may write to pairings, links or memories.
+// What was read of them is forgotten once the transaction has ended, however it has: SQLite's
+// writer answers only then.
+func (b *Book) writeOfPeople(ctx context.Context, fn func(*sqldb.Tx) error) error {
+	defer b.paired.clear()
+	defer b.recalled.clear()
+	return b.db.Write(ctx, fn)
+}
+
+// maxReadLately bounds how many answers a readLately keeps, and longestRead how long what agents
+// remember may be in one of them.
+const (
+	maxReadLately = 2048
+	longestRead   = 2048
+)
+
+// A readLately keeps what queries have found, until something is written that they read. If it is
+// nil, it keeps nothing.
+type readLately[K comparable, V any] struct {
+	mu    sync.Mutex
+	found map[K]V
+	round int // counts calls of clear
+}
+
+// get returns what was found under a key. If nothing is kept, it calls query, which reports whether
+// to keep what it finds.
+func (r *readLately[K, V]) get(key K, query func() (found V, keep bool, err error)) (V, error) {
+	if r == nil {
+		found, _, err := query()
+		return found, err
+	}
+	r.mu.Lock()
+	kept, ok := r.found[key]
+	round := r.round
+	r.mu.Unlock()
+	if ok {
+		return kept, nil
+	}
+	found, keep, err := query()
+	if err != nil || !keep {
+		return found, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.round != round { // what was found may be older than what was written meanwhile
+		return found, nil
+	}
+	if r.found == nil || len(r.found) >= maxReadLately {
+		r.found = map[K]V{}
+	}
+	r.found[key] = found
+	return found, nil
+}
+
+// clear forgets everything.
+func (r *readLately[K, V]) clear() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.found = nil
+	r.round++
 }
 
 // Close waits for the writes under way, and closes the database unless it was lent to the book.

@@ -1,8 +1,11 @@
 package sqlbook_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,6 +15,7 @@ import (
 	"parley/channels"
 	"parley/channels/channelstest"
 	"parley/channels/sqlbook"
+	"parley/sessions/sqldb"
 	"parley/sessions/sqldb/sqldbtest"
 )
 
@@ -129,4 +133,104 @@ func benchmark(b *testing.B, place string) {
 			}
 		}
 	})
+}
+
+// shared opens one book for all who open the same place, as a process does that owns it.
+type shared struct {
+	mu    sync.Mutex
+	books map[string]*sharedBook
+}
+
+// A sharedBook is closed once all who have opened it have closed it.
+type sharedBook struct {
+	*sqlbook.Book
+	of    *shared
+	place string
+	db    *sqldb.DB
+	users int
+}
+
+func (s *shared) open(t testing.TB, place string) channelstest.Book {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.books[place] == nil {
+		db, err := sqldb.OpenFile(t.Context(), place, sqlbook.Schema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		book, err := sqlbook.Use(t.Context(), db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.books[place] = &sharedBook{Book: book, of: s, place: place, db: db}
+	}
+	s.books[place].users++
+	return s.books[place]
+}
+
+func (b *sharedBook) Close() error {
+	b.of.mu.Lock()
+	defer b.of.mu.Unlock()
+	if b.users--; b.users > 0 {
+		return nil
+	}
+	delete(b.of.books, b.place)
+	return errors.Join(b.Book.Close(), b.db.Close())
+}
+
+func TestOwned(t *testing.T) {
+	s := &shared{books: map[string]*sharedBook{}}
+	channelstest.RunBook(t, channelstest.Harness{New: file, Open: s.open})
+}
+
+// Who is admitted, and what is remembered of them, is what was written last, however many read it
+// meanwhile.
+func TestWhatAnOwnedBookKeepsInMemory(t *testing.T) {
+	s := &shared{books: map[string]*sharedBook{}}
+	b := s.open(t, file(t))
+	defer b.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	defer cancel()
+	for range 4 {
+		readers.Go(func() {
+			for ctx.Err() == nil {
+				_, _, _ = b.Paired(ctx, "c:7")
+				_, _, _ = b.RecallFor(ctx, "main", "c:7")
+			}
+		})
+	}
+	for i := range 100 {
+		asked, err := b.Ask(ctx, "c:7", "c:70")
+		if err == nil {
+			_, err = b.Admit(ctx, channels.Admission{Code: asked.Code})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, in, err := b.Paired(ctx, "c:7"); !in || err != nil {
+			t.Fatalf("after the admission: %v, %v", in, err)
+		}
+		if err := b.Revoke(ctx, "c:7"); err != nil {
+			t.Fatal(err)
+		}
+		if _, in, err := b.Paired(ctx, "c:7"); in || err != nil {
+			t.Fatalf("after the admission was revoked: %v, %v", in, err)
+		}
+		want := fmt.Sprint("likes ", i)
+		if err := b.Remember(ctx, channels.OfPerson, "c:7", want, true, false, func(string) (string, error) { return want, nil }); err != nil {
+			t.Fatal(err)
+		}
+		if _, got, err := b.RecallFor(ctx, "main", "c:7"); got.Content != want || err != nil {
+			t.Fatalf("remembers %q, %v, want %q", got.Content, err, want)
+		}
+	}
+	if _, err := b.(*sharedBook).Erase(ctx, sqlbook.Erasure{Person: "c:7"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, got, err := b.RecallFor(ctx, "main", "c:7"); got.Content != "" || err != nil {
+		t.Errorf("after the erasure it remembers %q, %v", got.Content, err)
+	}
 }
