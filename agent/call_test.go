@@ -175,6 +175,51 @@ func TestATurnThatCannotBeCountedIsNotResumed(t *testing.T) {
 	}
 }
 
+// A turn whose owner's account cannot be looked up before the model is asked is not cut off by
+// that, nor when it goes on: else it would be given up though nothing is wrong with it.
+func TestALookUpThatFailsCutsNoTurnOff(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("done"), nil })
+	var asked atomic.Int64
+	b.account = func(_ context.Context, person string) (string, error) {
+		if asked.Add(1) <= 2 {
+			return "", errors.New("the book is away")
+		}
+		return person, nil
+	}
+	b.run()
+	b.publish(bus.Inbound{
+		ID: "m1", Kind: bus.Said, From: bus.Person{ID: "test:ann", Owner: true},
+		At: bus.Address{Channel: "test", Chat: "1"}, Text: "go",
+	})
+	b.wantReply("m1", "done")
+	b.settled()
+	if got, want := b.kinds("1"), "turn_started user suspended resumed text usage turn_done published"; got != want {
+		t.Errorf("the log has %s, want %s", got, want)
+	}
+}
+
+// A resumed turn looks the account up before it is resumed, and not again.
+func TestAResumedTurnLooksItsAccountUpOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, callOnce(), echo("do", tools.Pure, nil))
+	b.begun(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)})
+	var asked atomic.Int64
+	b.account = func(_ context.Context, person string) (string, error) {
+		if asked.Add(1) > 1 {
+			return "", errors.New("the book is away")
+		}
+		return person, nil
+	}
+	b.run()
+	b.say("1", "ann", "do it")
+	b.reply()
+	b.settled()
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the account was looked up %d times", n)
+	}
+}
+
 // Whoever shows that the bot is at work is told when a turn goes on.
 func TestAResumedTurnSaysThatItRuns(t *testing.T) {
 	b := newBench(t, callOnce(), echo("do", tools.Pure, nil))

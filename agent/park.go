@@ -233,8 +233,8 @@ func (s *session) awaitedText(t *turn, at bus.Address) string {
 	return strings.Join(waits, ", and for ")
 }
 
-// suspend records that a turn stops in good order, because the process ends or no model
-// answers. The turn's next resume is then not counted as one after a crash.
+// suspend records that a turn stops in good order, because the process ends, no model answers,
+// or what the turn needs is away. The turn's next resume is then not counted as one after a crash.
 func (r *turnRun) suspend(ctx context.Context, t *turn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()

@@ -58,6 +58,9 @@ func (r *turnRun) end(ctx, tctx context.Context, t *turn, err error) error {
 		r.suspend(ctx, t)
 		return errShutdown
 	}
+	if errors.Is(err, errBusAway) && !ends {
+		r.suspend(ctx, t) // nothing is wrong with the turn, however often that happens
+	}
 	if !ends {
 		return err
 	}

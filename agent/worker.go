@@ -260,14 +260,16 @@ func (r *sessionRun) leaveCount(ctx context.Context) (release func(), err error)
 }
 
 // resumeCount counts a turn as running until release is called, whatever the limits say,
-// unless it is one of those that are not counted.
+// unless it is one of those that are not counted. It looks up who pays for each turn, so that
+// nothing else has to once the turn is resumed.
 func (r *sessionRun) resumeCount(ctx context.Context, t *turn) (release func(), err error) {
-	if t.route.Owner || t.parent() != "" {
-		return r.leaveCount(ctx)
-	}
 	account, err := r.accountOf(ctx, t.person)
 	if err != nil {
 		return nil, err
+	}
+	r.payer = payer{t.person, account}
+	if t.route.Owner || t.parent() != "" {
+		return r.leaveCount(ctx)
 	}
 	group, _ := r.cfg.Limits().turnsOf(account, r.agent)
 	release, err = r.quota.Resume(ctx, r.lease, group)
