@@ -109,14 +109,14 @@ func (d *intake) publishUpdate(ctx context.Context, session string, in bus.Inbou
 	return err
 }
 
-// waits reports whether a turn of the session waits for people or sub-agents.
-func (d *intake) waits(ctx context.Context, session string) bool {
-	if d.Waits == nil {
+// worksBeside reports whether there is something to stop in a session that has no mail.
+func (d *intake) worksBeside(ctx context.Context, session string) bool {
+	if d.WorksBeside == nil {
 		return false
 	}
-	waits, err := d.Waits(ctx, session)
+	works, err := d.WorksBeside(ctx, session)
 	if err != nil {
-		d.Log.Warn("it is not known whether a turn waits", slog.String("channel", d.Name), slog.Any("error", err))
+		d.Log.Warn("it is not known whether a session works without mail", slog.String("channel", d.Name), slog.Any("error", err))
 	}
-	return waits
+	return works
 }

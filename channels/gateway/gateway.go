@@ -54,9 +54,9 @@ type Gateway struct {
 	// Whose, if set, finds the session whose log contains the message that was edited or deleted
 	// (change.Of), and the person who wrote it; "" where no session does.
 	Whose func(ctx context.Context, change bus.Inbound) (session, person string, err error)
-	// Waits, if set, reports whether a turn of a session waits for people, or sub-agents work
-	// for it.
-	Waits func(ctx context.Context, session string) (bool, error)
+	// WorksBeside, if set, reports whether /stop has something to end in a session that has no
+	// mail: a turn that waits for people, sub-agents, or jobs in the background.
+	WorksBeside func(ctx context.Context, session string) (bool, error)
 	// OwnData, if set, carries out commands of which channels.IsOwnData is true. When it
 	// returns nil the command is durable.
 	OwnData func(context.Context, bus.Inbound) error

@@ -162,15 +162,14 @@ func hash(key string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// atWork returns those sessions of a place that have mail, or whose turn waits for people or
-// sub-agents.
+// atWork returns those sessions of a place that have mail, or work without any.
 func (d *intake) atWork(ctx context.Context, to Routed) (working []string, err error) {
 	for _, key := range append([]string{to.Session}, to.Others...) {
 		has, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
 		if err != nil {
 			return nil, fmt.Errorf("look whether a session is at work: %w", err)
 		}
-		if has || d.waits(ctx, key) {
+		if has || d.worksBeside(ctx, key) {
 			working = append(working, key)
 		}
 	}

@@ -320,3 +320,28 @@ func TestAJobTakesNothingOutwardThatIsWrittenLater(t *testing.T) {
 		}
 	}
 }
+
+// Where people talk with several agents, /stop also stops the jobs of one that has nothing else
+// to do.
+func TestStopReachesAnAgentThatOnlyHasJobs(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, jobModel, withShell+opsByWord)
+	needsSandbox(t, w)
+	text, err := os.ReadFile(w.File)
+	must(t, err)
+	must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), "introduce =", "routes = [{ match = { mention = \"ops\" }, agent = \"ops\" }]\nintroduce =", 1)), 0o600))
+	p := w.Serve()
+	const group = -7
+	m := mark(t)
+	w.Telegram.Say(group, 2, "@parleybot ops run sleep "+m)
+	if said := w.WaitSaid(group, 1)[0]; !jobID.MatchString(said) {
+		t.Fatalf("it said %q", said)
+	}
+	parleytest.WaitFor(t, "the bus to be empty", func() bool { return w.Count("sessions.db", "SELECT count(*) FROM message") == 0 })
+	w.Telegram.Say(group, 2, "/stop@parleybot")
+	if said := w.WaitSaid(group, 2)[1]; said != "Stopped one job that ran in the background." {
+		t.Errorf("/stop is answered %q", said)
+	}
+	wantNoProcess(t, m)
+	p.Stop()
+}

@@ -131,13 +131,17 @@ func (s *Server) fingerprintInputs(ctx context.Context, call tools.Call) (string
 	return dir.Fingerprint(ctx, words, folders)
 }
 
-// waitsForOthers reports whether a turn of a session waits for people, or sub-agents work for
-// the session: then there is something to stop, though the session has no mail.
-func (s *Server) waitsForOthers(ctx context.Context, session string) (bool, error) {
+// worksBeside reports whether a turn of a session waits for people, or sub-agents or jobs in the
+// background work for the session: then there is something to stop, though the session has no
+// mail.
+func (s *Server) worksBeside(ctx context.Context, session string) (bool, error) {
 	if waits, err := s.home.Book.Waits(ctx, session); waits || err != nil {
 		return waits, err
 	}
-	n, err := s.handover.Count(ctx, session)
+	if n, err := s.handover.Count(ctx, session); n > 0 || err != nil {
+		return n > 0, err
+	}
+	n, err := s.jobs.Count(ctx, session)
 	return n > 0, err
 }
 

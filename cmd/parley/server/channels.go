@@ -84,7 +84,7 @@ func (s *Server) runGateways(ctx context.Context) error {
 		router := s.router(l)
 		gw := &gateway.Gateway{
 			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Events: s.home.Bus, Gate: l.gate, Route: router.Route,
-			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waitsForOthers, Knows: s.hasMessage, Whose: router.Whose, Log: s.log,
+			Chats: s.home.Book, Pairings: s.home.Book, WorksBeside: s.worksBeside, Knows: s.hasMessage, Whose: router.Whose, Log: s.log,
 			Introduction: s.introduction(l), Notes: s.home.Book, About: s.capabilitiesText(l),
 			History:      func() int { return s.settings.Load().Channels[l.name].History },
 			AllReactions: func() bool { return s.settings.Load().Channels[l.name].Reactions == config.ReactionsAll },
