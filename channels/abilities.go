@@ -288,6 +288,19 @@ func InviteLink(ch Channel, code string) string {
 	return ""
 }
 
+// A Prefetcher asks its platform for messages before they can be stored, which makes a start
+// shorter.
+type Prefetcher interface {
+	// Prefetch makes the request with which Receive would begin, and keeps the answer for Receive,
+	// which waits for it. It tells the platform nothing of what has arrived, and stores nothing. It
+	// returns once the platform has answered, or when ctx ends. It does nothing if Receive was
+	// called before.
+	Prefetch(ctx context.Context)
+}
+
+// AsPrefetcher returns the channel as a Prefetcher; false if it is none.
+func AsPrefetcher(ch Channel) (Prefetcher, bool) { return ability[Prefetcher](ch) }
+
 // A Prefixer is a channel on which commands begin with something other than a slash.
 type Prefixer interface {
 	CommandPrefix() string

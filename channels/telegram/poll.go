@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -55,7 +54,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	c.isPolling.Store(true)
 	defer c.isPolling.Store(false)
 
-	p := &poller{publisher: &publisher{channel: c, publish: publish}, lastUpdate: time.Now()}
+	p := &poller{publisher: &publisher{channel: c, publish: publish}, prefetched: c.first.take(), lastUpdate: time.Now()}
 	p.backlog = newBacklog(p.publisher)
 	err := p.run(ctx)
 	cancel()
@@ -63,6 +62,42 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	p.confirm(context.WithoutCancel(ctx))
 	p.answering.Wait()
 	return err
+}
+
+// A prefetch is the first poll, made before Receive was called.
+type prefetch struct {
+	mu       sync.Mutex
+	received bool          // whether Receive was called, which polls itself from then on
+	batch    chan []update // gets what the poll has brought, and is closed without it if the poll fails; nil if there is none
+}
+
+// Prefetch makes the first poll. It confirms nothing, and keeps what Telegram gives for Receive. If
+// it fails, nothing is logged: Receive polls again.
+func (c *Channel) Prefetch(ctx context.Context) {
+	if c.ReceivesHTTP() {
+		return
+	}
+	c.first.mu.Lock()
+	if c.first.received || c.first.batch != nil {
+		c.first.mu.Unlock()
+		return
+	}
+	given := make(chan []update, 1)
+	c.first.batch = given
+	c.first.mu.Unlock()
+	defer close(given)
+	if batch, err := c.getUpdates(ctx, 0, pollBatch, pollSeconds); err == nil {
+		given <- batch
+	}
+}
+
+// take returns where the result of the prefetch arrives, for the first call; nil if there is none.
+func (p *prefetch) take() <-chan []update {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	given := p.batch
+	p.received, p.batch = true, nil
+	return given
 }
 
 // A publisher publishes the content of updates, for one run of Receive.
@@ -75,8 +110,9 @@ type publisher struct {
 // A poller is one run of Receive that polls Telegram.
 type poller struct {
 	*publisher
-	backlog *backlog
-	wait    backoff.Series
+	prefetched <-chan []update // the result of the prefetch; nil once it was received, or if there is none
+	backlog    *backlog
+	wait       backoff.Series
 
 	confirmed      int64 // the offset of the last successful poll
 	lastUpdate     time.Time
@@ -106,22 +142,34 @@ type update struct {
 // poll asks Telegram for updates from the first unhandled one on, waiting up to that many
 // seconds for one. Telegram then forgets earlier updates.
 func (p *poller) poll(ctx context.Context, limit, seconds int) ([]update, error) {
+	offset := p.backlog.offset()
+	batch, err := p.channel.getUpdates(ctx, offset, limit, seconds)
+	if err == nil {
+		p.confirmed = offset
+	}
+	return batch, err
+}
+
+// getUpdates asks Telegram for updates from that offset on, waiting up to that many seconds for one.
+func (c *Channel) getUpdates(ctx context.Context, offset int64, limit, seconds int) (batch []update, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+pollGrace)
 	defer cancel()
-	var batch []update
-	offset := p.backlog.offset()
-	err := p.channel.call(ctx, "getUpdates", pollParams{
-		Offset:  offset,
-		Limit:   limit,
-		Timeout: seconds,
-		Allowed: allowedUpdates(),
-	}, &batch)
-	p.channel.pollReachability.Note(err)
-	if err != nil {
-		return nil, err
+	err = c.call(ctx, "getUpdates", pollParams{Offset: offset, Limit: limit, Timeout: seconds, Allowed: allowedUpdates()}, &batch)
+	c.pollReachability.Note(err)
+	return batch, err
+}
+
+// firstBatch returns what the prefetch has brought, once it is there; false if there is none.
+func (p *poller) firstBatch(ctx context.Context) (batch []update, ok bool) {
+	if p.prefetched == nil {
+		return nil, false
 	}
-	p.confirmed = offset
-	return batch, nil
+	select {
+	case batch, ok = <-p.prefetched:
+	case <-ctx.Done():
+	}
+	p.prefetched = nil
+	return batch, ok
 }
 
 // run polls, and publishes the updates, until ctx is done or Telegram refuses the account.
@@ -131,7 +179,11 @@ func (p *poller) run(ctx context.Context) error {
 		if p.outageCode != "" || !p.backlog.isEmpty() {
 			seconds = 0 // learn at once that the outage is over, or which updates have come
 		}
-		batch, err := p.poll(ctx, pollBatch, seconds)
+		var err error
+		batch, ok := p.firstBatch(ctx)
+		if !ok {
+			batch, err = p.poll(ctx, pollBatch, seconds)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -218,72 +270,6 @@ func (p *poller) confirm(ctx context.Context) {
 	if _, err := p.poll(ctx, 1, 0); err != nil {
 		p.channel.log.LogAttrs(ctx, slog.LevelDebug, "the last updates are not confirmed", slog.Any("error", err))
 	}
-}
-
-// A received is what one update contains: a message, a press of a button, or a change of
-// reactions.
-type received struct {
-	update   int64
-	chat     int64
-	message  *models.Message
-	edited   bool                           // whether the message is an older one whose text has changed
-	press    *models.CallbackQuery          // set instead of the message
-	reaction *models.MessageReactionUpdated // set instead of the message
-}
-
-// decode decodes an update; false if it contains neither a message nor a press nor a
-// reaction.
-func (u update) decode() (received, bool, error) {
-	h := received{update: u.ID}
-	switch {
-	case len(u.Message)+len(u.Edited) > 0:
-		m, err := readMessage(slices.Concat(u.Message, u.Edited)) // an update has only one of them
-		if err != nil {
-			return h, false, err
-		}
-		h.message, h.chat, h.edited = m, m.Chat.ID, len(u.Edited) > 0
-	case len(u.Press) > 0:
-		q := new(models.CallbackQuery)
-		if err := json.Unmarshal(u.Press, q); err != nil {
-			return h, false, fmt.Errorf("read a press: %w", err)
-		}
-		h.press, h.chat = q, pressedMessage(q).Chat.ID
-	case len(u.Reaction) > 0:
-		r := new(models.MessageReactionUpdated)
-		if err := json.Unmarshal(u.Reaction, r); err != nil {
-			return h, false, fmt.Errorf("read a reaction: %w", err)
-		}
-		h.reaction, h.chat = r, r.Chat.ID
-	default:
-		return h, false, nil
-	}
-	return h, true, nil
-}
-
-// readMessage decodes a message. Its origin, or the message that it replies to, may be of
-// a kind newer than this release; then the rest is decoded, and a forwarded message counts
-// as one of unknown origin.
-func readMessage(raw json.RawMessage) (*models.Message, error) {
-	m := new(models.Message)
-	err := json.Unmarshal(raw, m)
-	if err == nil {
-		return m, nil
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
-		return nil, fmt.Errorf("read a message: %w", err)
-	}
-	if _, forwarded := fields["forward_origin"]; forwarded {
-		fields["forward_origin"] = json.RawMessage(`{"type":"hidden_user"}`)
-	}
-	delete(fields, "reply_to_message")
-	delete(fields, "external_reply")
-	again, encoding := json.Marshal(fields)
-	m = new(models.Message)
-	if encoding != nil || json.Unmarshal(again, m) != nil {
-		return nil, fmt.Errorf("read a message: %w", err)
-	}
-	return m, nil
 }
 
 // publishReceived publishes the content of one update, retrying until that succeeds. It

@@ -95,6 +95,7 @@ type Channel struct {
 	noPreviews atomic.Int64
 	log        *slog.Logger
 
+	first            prefetch
 	isPolling        atomic.Bool           // whether polls tell that Telegram can be reached
 	pollReachability channels.Reachability // whether the last getUpdates reached Telegram
 	callReachability channels.Reachability // whether the last other call reached Telegram
@@ -118,6 +119,7 @@ var (
 	_ channels.HTTPReceiver  = (*Channel)(nil)
 	_ channels.Previewer     = (*Channel)(nil)
 	_ channels.Replier       = (*Channel)(nil)
+	_ channels.Prefetcher    = (*Channel)(nil)
 )
 
 // New makes a Channel and checks its settings. It makes no call yet.

@@ -181,7 +181,7 @@ func rules() []rule {
 		{"cmd/parley/skillfolders", 7, []string{
 			"tools", "tools/guard", "tools/sandbox", "tools/skills", "tools/skills/folder", "tools/spelling", "cmd/parley/config",
 		}},
-		{"cmd/parley/platforms", 7, []string{"channels", "channels/discord", "channels/slack", "channels/telegram", "cmd/parley/config"}},
+		{"cmd/parley/platforms", 7, []string{"bus", "channels", "channels/discord", "channels/slack", "channels/telegram", "cmd/parley/config"}},
 		{"cmd/parley/home", 7, []string{
 			"bus", "bus/...", "sessions", "sessions/...", "sessions/sqldb", "sessions/workspace", "channels/sqlbook",
 			"cmd/parley/aging", "cmd/parley/backup", "cmd/parley/config", "cmd/parley/crash", "cmd/parley/erase", "cmd/parley/homedb", "cmd/parley/jsonfile", "cmd/parley/migrate",

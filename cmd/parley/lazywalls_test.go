@@ -28,7 +28,7 @@ func TestItServesWhileTheSandboxIsTriedOut(t *testing.T) {
 
 	w.Serve("PATH=" + dir + ":" + os.Getenv("PATH"))
 	parleytest.WaitFor(t, "the sandbox to be tried out", func() bool { _, err := os.Stat(tried); return err == nil })
-	parleytest.WaitFor(t, "it to serve", func() bool { return w.Telegram.Calls("getUpdates") > 0 })
+	parleytest.WaitFor(t, "it to serve", func() bool { return w.Telegram.Calls("getMyCommands") > 0 }) // which it asks once it receives
 	w.Telegram.Say(2, 2, shellCall("echo $((6*7))"))
 	must(t, os.WriteFile(goOn, nil, 0o600))
 	if got := w.WaitSaid(2, 1)[0]; !strings.Contains(got, `"stdout":"42\n"`) {

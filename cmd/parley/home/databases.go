@@ -20,14 +20,16 @@ import (
 
 // openDatabases opens the bus, the store and the book side by side, because each waits for
 // the disk or the network. An embedded bus is locked first: that keeps a second process
-// out of all three. If the store is embedded too, all three share the home's database.
-func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Logger) error {
+// out of all three. If the store is embedded too, all three share the home's database, and locked is
+// called before it is opened.
+func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Logger, locked func()) error {
 	var beside errgroup.Group
 	if c.Store.URL != "" {
 		place := string(c.Store.URL)
 		h.openBeside(&beside, c, func() (*sqlstore.Store, error) { return sqlstore.Open(ctx, place) }, func() (*sqlbook.Book, error) { return sqlbook.Open(ctx, place) })
 	}
 	opened, err := openBus(ctx, c, log, func(ctx context.Context) (*sqldb.DB, error) {
+		locked()
 		db, err := homedb.Open(ctx, c.Home, homedb.Options{Log: log, Point: crash.Points()})
 		if err == nil {
 			h.openBeside(&beside, c, func() (*sqlstore.Store, error) { return sqlstore.Use(ctx, db) }, func() (*sqlbook.Book, error) { return sqlbook.Use(ctx, db) })

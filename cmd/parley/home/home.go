@@ -111,6 +111,12 @@ type WorkspaceOverride struct{ Dir, Session string }
 
 // Open opens the home of a configuration, creating it if need be.
 func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slog.Logger) (h *Home, err error) {
+	return OpenAnd(ctx, c, own, log, func() {})
+}
+
+// OpenAnd is Open, which calls locked before it opens the database if all data are in the home: as
+// soon as no other process can serve the bot. locked must not wait for anything.
+func OpenAnd(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slog.Logger, locked func()) (h *Home, err error) {
 	h = &Home{Dir: c.Home, override: own, Root: c.Workspace.Root, owner: OwnerOf(c.Home)}
 	h.rootOwner = h.ownerOf(h.Root)
 	defer func() {
@@ -131,7 +137,7 @@ func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slo
 	if err := errors.Join(backup.Finish(c.Home), backup.Sweep(c.Home)); err != nil {
 		return h, err
 	}
-	if err := h.openDatabases(ctx, c, log); err != nil {
+	if err := h.openDatabases(ctx, c, log, locked); err != nil {
 		return h, err
 	}
 	if err := h.announce(ctx, log); err != nil {

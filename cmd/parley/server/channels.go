@@ -38,10 +38,15 @@ type endpoint struct {
 	lastWarning *atomic.Pointer[string] // the adapter's latest warning
 }
 
-// openEndpoints makes the channels of a configuration. The book b is where they store what they
-// must remember.
-func openEndpoints(cfg *config.Config, b platforms.Book, log *slog.Logger) ([]*endpoint, error) {
+// openEndpoints makes the channels that are configured; with the role Reader none. The book b, in
+// which they store what they must remember, need not be open yet. The channels of a single command
+// send only: the command sends what its person wants sent, while receiving is left to "parley serve".
+func openEndpoints(as Config, b platforms.Book) ([]*endpoint, error) {
+	if as.Role == Reader {
+		return nil, nil
+	}
 	var opened []*endpoint
+	cfg, log := as.Settings, as.Log
 	for _, c := range cfg.ChannelsByName() {
 		trouble := &atomic.Pointer[string]{}
 		gate := &gateway.Gate{}
@@ -55,9 +60,19 @@ func openEndpoints(cfg *config.Config, b platforms.Book, log *slog.Logger) ([]*e
 			key := "channels." + c.Name + ".access"
 			return nil, &config.SettingError{Where: cfg.Origin(key), Key: key, Remedy: err.Error()}
 		}
-		opened = append(opened, &endpoint{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat", config: c, lastWarning: trouble})
+		opened = append(opened, &endpoint{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat" && as.Role.Serves(), config: c, lastWarning: trouble})
 	}
 	return opened, nil
+}
+
+// prefetch begins to ask the platforms for messages, while the home is being opened, where this
+// process alone will receive for the bot. Nothing that arrives is confirmed before it is stored.
+func prefetch(ctx context.Context, as Role, opened []*endpoint, asking *sync.WaitGroup) {
+	for _, l := range opened {
+		if p, ok := channels.AsPrefetcher(l.channel); ok && l.receive && as.Receives() {
+			asking.Go(func() { p.Prefetch(ctx) })
+		}
+	}
 }
 
 // accessOf returns a channel's settings for who may talk to the bot.

@@ -92,13 +92,13 @@ type Server struct {
 	billing   *billing.UsageReporter
 	events    *events.Channel
 	// knowledge is the operator's folder that agents read; nil where none is configured.
-	knowledge   *knowledge.Base
-	role        Role
-	version     string
-	started     time.Time
-	cancelProbe func()       // ends the search for a sandbox that Open began
-	point       func(string) // called where a test may kill the process; nil but in chaos builds
-	trail       *audit.Trail
+	knowledge *knowledge.Base
+	role      Role
+	version   string
+	started   time.Time
+	endBeside func()       // ends what Open began beside the opening: the search for a sandbox, first requests to platforms
+	point     func(string) // called where a test may kill the process; nil but in chaos builds
+	trail     *audit.Trail
 	// auditFile is nil where none is configured.
 	auditFile *audit.File
 
@@ -127,31 +127,30 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 			m.SandboxKill(reason)
 		}
 	})
+	var prefetching sync.WaitGroup
 	leave := func() {
 		giveUp()
 		_, _ = walled() // its result matters only to earlier callers
+		prefetching.Wait()
 	}
 	defer func() {
 		if err != nil {
 			leave()
 		}
 	}()
-	h, err := home.Open(ctx, c.Settings, c.Override, c.Log)
+	book := platforms.NewLaterBook()
+	opened, err := openEndpoints(c, book)
 	if err != nil {
 		return nil, err
 	}
+	h, err := home.OpenAnd(ctx, c.Settings, c.Override, c.Log, func() { prefetch(trying, c.Role, opened, &prefetching) })
+	if err != nil {
+		return nil, err
+	}
+	book.Open(h.Book)
 	warnOfOwnRoot(c)
-	var opened []*endpoint
-	if c.Role != Reader {
-		if opened, err = openEndpoints(c.Settings, h.Book, c.Log); err != nil {
-			return nil, errors.Join(err, h.Close())
-		}
-	}
-	if !c.Role.Serves() {
-		disableReceiving(opened)
-	}
 	s := newServer(h, c, opened, walled)
-	s.cancelProbe = leave
+	s.endBeside = leave
 	counting.Store(s.metrics)
 	s.secrets = secrets
 	if err := s.loadAgentInputs(ctx, c, walled); err != nil {
@@ -184,14 +183,6 @@ func (s *Server) loadAgentInputs(ctx context.Context, c Config, walled func() (s
 		return err
 	}
 	return s.setGuard(c.Settings)
-}
-
-// disableReceiving makes the channels of a single command send only: the command sends what its
-// person wants sent, while receiving is left to "parley serve".
-func disableReceiving(opened []*endpoint) {
-	for _, l := range opened {
-		l.receive = false
-	}
 }
 
 // warnOfOwnRoot warns the operator that this process keeps files in its own home, where
@@ -262,7 +253,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 
 // Close closes the home and all that Open has opened.
 func (s *Server) Close() error {
-	s.cancelProbe()
+	s.endBeside()
 	s.warm.Clear()
 	err := errors.Join(s.trail.Close(), s.home.Close())
 	if s.knowledge != nil {

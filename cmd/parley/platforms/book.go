@@ -1,0 +1,118 @@
+package platforms
+
+import (
+	"context"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// A LaterBook is the Book of adapters that are made before the book is open: whoever asks it for
+// something waits until it is.
+type LaterBook struct {
+	opened chan struct{}
+	book   Book // set before opened is closed
+}
+
+var _ Book = (*LaterBook)(nil)
+
+// NewLaterBook makes a LaterBook that is not open.
+func NewLaterBook() *LaterBook { return &LaterBook{opened: make(chan struct{})} }
+
+// Open hands all questions on to book, those that wait included. It must be called once at most.
+func (l *LaterBook) Open(book Book) {
+	l.book = book
+	close(l.opened)
+}
+
+// wait waits until the book is open, and returns it. It fails only if ctx ends first.
+func (l *LaterBook) wait(ctx context.Context) (Book, error) {
+	select {
+	case <-l.opened:
+		return l.book, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Note waits for the book, and calls its method of that name, as all others do.
+func (l *LaterBook) Note(ctx context.Context, subject, about, value string) error {
+	b, err := l.wait(ctx)
+	if err != nil {
+		return err
+	}
+	return b.Note(ctx, subject, about, value)
+}
+
+// NoteFirst is the book's.
+func (l *LaterBook) NoteFirst(ctx context.Context, subject, about, value string) (kept string, err error) {
+	b, err := l.wait(ctx)
+	if err != nil {
+		return "", err
+	}
+	return b.NoteFirst(ctx, subject, about, value)
+}
+
+// Noted is the book's.
+func (l *LaterBook) Noted(ctx context.Context, subject, about string) (channels.Remark, error) {
+	b, err := l.wait(ctx)
+	if err != nil {
+		return channels.Remark{}, err
+	}
+	return b.Noted(ctx, subject, about)
+}
+
+// AllNoted is the book's.
+func (l *LaterBook) AllNoted(ctx context.Context, subject string) ([]channels.Remark, error) {
+	b, err := l.wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return b.AllNoted(ctx, subject)
+}
+
+// Joined is the book's.
+func (l *LaterBook) Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error) {
+	b, err := l.wait(ctx)
+	if err != nil {
+		return time.Time{}, false, err
+	}
+	return b.Joined(ctx, at)
+}
+
+// Threads is the book's.
+func (l *LaterBook) Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error) {
+	b, err := l.wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return b.Threads(ctx, chat)
+}
+
+// Chats is the book's.
+func (l *LaterBook) Chats(ctx context.Context) ([]channels.Chat, error) {
+	b, err := l.wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return b.Chats(ctx)
+}
+
+// Cursor is the book's.
+func (l *LaterBook) Cursor(ctx context.Context, at bus.Address) (string, error) {
+	b, err := l.wait(ctx)
+	if err != nil {
+		return "", err
+	}
+	return b.Cursor(ctx, at)
+}
+
+// SetCursor is the book's.
+func (l *LaterBook) SetCursor(ctx context.Context, at bus.Address, cursor string) error {
+	b, err := l.wait(ctx)
+	if err != nil {
+		return err
+	}
+	return b.SetCursor(ctx, at, cursor)
+}
