@@ -19,10 +19,11 @@ const purgeWithin = 30 * time.Minute
 //
 // On SQLite nothing of it is in any of the database's files once Purge returns nil. It
 // rewrites the file, so it takes time and room in proportion to the file's size, and
-// writes wait for it. To overwrite deleted rows (secure_delete) would not be enough,
-// because rows leave copies behind where a page is split or joined. On PostgreSQL Purge
-// frees the space of the tables' dead rows to be written over, while everybody goes on
-// working. The server's write-ahead log and backups keep what they have.
+// writes wait for that. Then it waits for those who read an earlier state, and writes do
+// not. To overwrite deleted rows (secure_delete) would not be enough, because rows leave
+// copies behind where a page is split or joined. On PostgreSQL Purge frees the space of
+// the tables' dead rows to be written over, while everybody goes on working. The server's
+// write-ahead log and backups keep what they have.
 //
 // If ctx is one of PurgeOnce, a SQLite database is only purged at the end of that.
 func (db *DB) Purge(ctx context.Context, tables ...string) error {
@@ -70,32 +71,56 @@ func PurgeOnce(ctx context.Context, do func(context.Context) error) error {
 	return err
 }
 
-// purge runs between two groups, so that writes queue up behind it. If it had a connection of its
-// own, they would fail on its lock.
-func (w *writer) purge(ctx context.Context, _ []string) error {
-	return w.between(ctx, func(conn *sql.Conn) error { return vacuum(ctx, conn) })
-}
+// Between two tries to empty the log, writes go on for as long as a try may hold them up.
+const emptyLogWithin = 250 * time.Millisecond
 
-func vacuum(ctx context.Context, conn *sql.Conn) error {
-	if _, err := conn.ExecContext(ctx, "VACUUM"); err != nil {
+// purge runs between two groups, so that writes queue up behind it. If it had a connection of its
+// own, they would fail on its lock. While somebody reads an earlier state, which keeps the log from
+// being emptied, writes go on: a reader may take as long as it likes.
+func (w *writer) purge(ctx context.Context, _ []string) error {
+	err := w.between(ctx, func(conn *sql.Conn) error {
+		_, err := conn.ExecContext(ctx, "VACUUM")
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("rewrite the file: %w", err)
 	}
-	for {
-		// A reader of an earlier state keeps the log from being emptied.
-		var busy, frames, moved int
-		err := conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved)
+	for emptied := false; ; {
+		err := w.between(ctx, func(conn *sql.Conn) (err error) {
+			emptied, err = emptyLog(ctx, conn)
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("empty the log: %w", err)
 		}
-		if busy == 0 {
+		if emptied {
 			return nil
 		}
 		select {
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(emptyLogWithin):
 		case <-ctx.Done():
 			return fmt.Errorf("empty the log: somebody reads it: %w", ctx.Err())
 		}
 	}
+}
+
+// emptyLog moves the log's pages to the file and empties the log. It returns false if somebody has
+// read an earlier state all the time.
+func emptyLog(ctx context.Context, conn *sql.Conn) (emptied bool, err error) {
+	var usual, busy, frames, moved int
+	if err := conn.QueryRowContext(ctx, "PRAGMA busy_timeout").Scan(&usual); err != nil {
+		return false, err
+	}
+	const set = "PRAGMA busy_timeout = %d"
+	defer func() {
+		_, undo := conn.ExecContext(context.WithoutCancel(ctx), fmt.Sprintf(set, usual))
+		err = errors.Join(err, undo)
+	}()
+	if _, err := conn.ExecContext(ctx, fmt.Sprintf(set, emptyLogWithin.Milliseconds())); err != nil {
+		return false, err
+	}
+	err = conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved)
+	return busy == 0, err
 }
 
 func (s *server) purge(ctx context.Context, tables []string) (err error) {

@@ -242,3 +242,76 @@ func TestPurgeOnce(t *testing.T) {
 		wantTraces("after its end", false)
 	}
 }
+
+// As long as somebody reads an earlier state, its log cannot be emptied. Writes go on all the same,
+// and the purge ends once nobody reads that state any more.
+func TestWritesGoOnWhileAPurgeWaitsForAReader(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "read.db")
+	db := open(t, path, schema)
+	const secret = "a word that nobody else says"
+	for n := range 100 {
+		if _, err := db.Exec(t.Context(), "INSERT INTO t (n, s) VALUES (?, ?)", n, strings.Repeat(secret, 100)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reader, err := db.Read.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reader.Rollback() }() // it may have ended
+	var rows int
+	if err := reader.QueryRowContext(t.Context(), "SELECT count(*) FROM t").Scan(&rows); err != nil || rows != 100 {
+		t.Fatal(rows, err)
+	}
+	if _, err := db.Exec(t.Context(), "DELETE FROM t"); err != nil {
+		t.Fatal(err)
+	}
+	free := func() (pages int) {
+		if err := db.Read.QueryRowContext(t.Context(), "PRAGMA freelist_count").Scan(&pages); err != nil {
+			t.Error(err)
+		}
+		return pages
+	}
+	if free() == 0 {
+		t.Fatal("nothing is free before the file is rewritten: the test cannot tell when it is")
+	}
+	purged, written := make(chan error, 1), make(chan error, 1)
+	go func() { purged <- db.Purge(t.Context()) }()
+	for deadline := time.Now().Add(time.Minute); free() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the file is not rewritten")
+		}
+	}
+	go func() {
+		var err error
+		for n := range 3 {
+			err = errors.Join(err, db.Write(context.Background(), insert(n)))
+		}
+		written <- err
+	}()
+	select {
+	case err := <-written:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("a write waits as long as somebody reads")
+	}
+	select {
+	case err := <-purged:
+		t.Errorf("the log was emptied while somebody read it: %v", err)
+	default:
+	}
+	if err := reader.Rollback(); err != nil {
+		t.Error(err)
+	}
+	if err := <-purged; err != nil {
+		t.Error(err)
+	}
+	if n := traces(t, filepath.Dir(path), secret); n > 0 {
+		t.Errorf("%d traces after the purge", n)
+	}
+	if n := count(t, db); n != 3 {
+		t.Errorf("there are %d rows, want 3", n)
+	}
+}
