@@ -146,6 +146,12 @@ func (b *bench) run() (stop func()) {
 	b.t.Helper()
 	remembered := warm.New(warm.Bounds{})
 	b.warm = append(b.warm, remembered)
+	return b.runWith(remembered)
+}
+
+// runWith does what run does, for a worker that remembers something already.
+func (b *bench) runWith(remembered *warm.Journals) (stop func()) {
+	b.t.Helper()
 	w := agent.New(agent.Config{
 		Warm: remembered,
 		Bus:  b.carrier, Events: b.bus, Store: b.sessions, Budget: b.store, Healthy: b.healthy, Asks: b.asks, Jobs: b.jobs,

@@ -76,22 +76,26 @@ func (r *sessionRun) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("fetch mail: %w", err)
 	}
+	soon := r.lease.Claim().Attempts <= 1 // for nothing but what people say, a turn's beginning is written first
 	for _, m := range mail {
-		if unknown := readItem(m).unknown; unknown != nil {
-			return unknown
+		it := readItem(m)
+		if it.unknown != nil {
+			return it.unknown
 		}
+		soon = soon && it.isKind(bus.Said)
 	}
-	if err := r.open(ctx); err != nil {
+	if err := r.open(ctx, soon); err != nil {
 		return &openError{err}
 	}
 	r.receive(ctx, mail)
 	return nil
 }
 
-// open reads the session's log and finds its agent.
-func (r *sessionRun) open(ctx context.Context) error {
+// open reads the session's log and finds its agent. If soon is true, the run begins with
+// an append.
+func (r *sessionRun) open(ctx context.Context, soon bool) error {
 	claim := r.lease.Claim()
-	run, err := r.cfg.Warm.Begin(ctx, r.cfg.Store, claim.Key, claim.Fence, r.slog)
+	run, err := r.cfg.Warm.Begin(ctx, r.cfg.Store, claim.Key, claim.Fence, soon, r.slog)
 	if err != nil {
 		return err
 	}
@@ -131,7 +135,10 @@ func (r *sessionRun) receive(ctx context.Context, mail []bus.Message) {
 		case !runsAtOnce(it.in.Text):
 			r.commands.announceWait(ctx, it.in)
 		default:
-			err := r.commands.run(ctx, it)
+			err := r.journal.Confirm(ctx)
+			if err == nil {
+				err = r.commands.run(ctx, it)
+			}
 			it.handled = err == nil
 			if err != nil && ctx.Err() == nil {
 				r.slog.Warn("a command has to wait for the turn", slog.String("command", it.in.Text), slog.Any("error", err))
@@ -279,6 +286,12 @@ func (r *sessionRun) dispatch(ctx context.Context, it *item) (handled bool, err 
 	if it.err != nil {
 		return true, &buryError{seq: it.seq, reason: "it cannot be read"}
 	}
+	known, isKnown := r.journal.Find(it.in.ID)
+	if isKnown || !it.isKind(bus.Said) { // else the turn's beginning comes first
+		if err := r.journal.Confirm(ctx); err != nil {
+			return true, err
+		}
+	}
 	switch it.in.Kind {
 	case bus.Command:
 		return true, r.commands.run(ctx, it)
@@ -291,7 +304,7 @@ func (r *sessionRun) dispatch(ctx context.Context, it *item) (handled bool, err 
 	case bus.Edited, bus.Deleted, bus.Reacted:
 		return true, r.recordNews(ctx, &it.in)
 	}
-	if known, ok := r.journal.Find(it.in.ID); ok {
+	if isKnown {
 		return true, r.republish(ctx, known.Turn, it)
 	}
 	if it.in.Kind == bus.Notice {

@@ -1,18 +1,23 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"reflect"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"parley/agent"
 	"parley/agent/journal"
 	"parley/agent/llm"
+	"parley/agent/warm"
+	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
 )
@@ -37,7 +42,7 @@ func (b *bench) rememberedIsWritten() {
 	}
 	for _, w := range b.warm {
 		for _, s := range all {
-			run, err := w.Begin(context.Background(), unread{}, s.Key, math.MaxInt64, slog.New(slog.DiscardHandler))
+			run, err := w.Begin(context.Background(), unread{}, s.Key, math.MaxInt64, false, slog.New(slog.DiscardHandler))
 			if errors.Is(err, errCold) {
 				continue
 			}
@@ -122,4 +127,98 @@ type countedStore struct {
 func (c *countedStore) Open(ctx context.Context, key string, fence int64) (sessions.Log, error) {
 	c.opened.Add(1)
 	return c.Store.Open(ctx, key, fence)
+}
+
+// A process that remembers a session finds out by its first entry that another has worked on
+// it since, and answers by what is in the log.
+func TestASessionThatAnotherHasHadSinceIsReadAgain(t *testing.T) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		return text(fmt.Sprint("heard ", heard(r), " among ", len(r.Messages))), nil
+	})
+	counted := &countedStore{Store: b.store}
+	b.sessions = counted
+	var warnings bytes.Buffer
+	b.log = slog.NewTextHandler(&warnings, &slog.HandlerOptions{Level: slog.LevelWarn})
+	workers := []*warm.Journals{warm.New(warm.Bounds{}), warm.New(warm.Bounds{})}
+	for n, c := range []struct{ said, want string }{
+		{"one", "among 1"}, {"two", "among 3"}, {"three", "among 5"}, {"/new", ""}, {"four", "heard four among 1"}, {"five", "among 3"},
+	} {
+		stop := b.runWith(workers[n%2])
+		b.wantReply(b.say("1", "ann", c.said), c.want)
+		b.settled()
+		stop()
+		if got := counted.opened.Load(); got != int64(n+1) {
+			t.Errorf("after %q the log was read %d times, want %d", c.said, got, n+1)
+		}
+	}
+	if warnings.Len() > 0 {
+		t.Errorf("the worker warns of:\n%s", &warnings)
+	}
+	if got, want := strings.Count(b.kinds("1"), "turn_started"), 5; got != want {
+		t.Errorf("%d turns were begun, want %d: %s", got, want, b.kinds("1"))
+	}
+}
+
+// Before anything is done that does not begin with an entry, such as saying again what was
+// answered, the log is asked whether it is still what is remembered.
+func TestWhatIsRememberedIsConfirmedBeforeItIsSaidAgain(t *testing.T) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		return text("heard " + heard(r)), nil
+	})
+	counted := &countedStore{Store: b.store}
+	b.sessions = counted
+	first := warm.New(warm.Bounds{})
+	stop := b.runWith(first)
+	id := b.say("1", "ann", "one")
+	b.wantReply(id, "heard one")
+	b.settled()
+	stop()
+	if _, err := b.store.EraseSession(t.Context(), "main:test:1"); err != nil {
+		t.Fatal(err)
+	}
+	body, err := bus.Inbound{ID: id, Kind: bus.Said, From: bus.Person{ID: "test:ann"}, At: bus.Address{Channel: "test", Chat: "1"}, Text: "one"}.Encode()
+	if err == nil {
+		err = b.bus.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "again-" + id, Key: "main:test:1", Body: body})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.runWith(first)
+	b.settled()
+	b.silent()
+	if got := counted.opened.Load(); got != 2 {
+		t.Errorf("the log was read %d times, want once more after it was erased", got)
+	}
+}
+
+// A turn that another process has suspended is resumed, although its message is known and the
+// process that gets it again remembers nothing of it.
+func TestATurnThatAnotherHasSuspendedIsResumed(t *testing.T) {
+	asked := make(chan struct{})
+	var cut atomic.Bool
+	b := newBench(t, func(ctx context.Context, r llm.Request) (llm.Answer, error) {
+		if heard(r) == "two" && cut.CompareAndSwap(false, true) {
+			close(asked)
+			<-ctx.Done()
+			return llm.Answer{}, ctx.Err()
+		}
+		return text("heard " + heard(r)), nil
+	})
+	first := warm.New(warm.Bounds{})
+	stop := b.runWith(first)
+	b.wantReply(b.say("1", "ann", "one"), "heard one")
+	b.settled()
+	stop()
+	b.drain = time.Millisecond
+	stop = b.run()
+	id := b.say("1", "ann", "two")
+	<-asked
+	stop()
+	b.drain = 5 * time.Second
+	b.runWith(first)
+	b.wantReply(id, "heard two")
+	b.settled()
+	if got, want := b.kinds("1"), "turn_started user text usage turn_done published turn_started user suspended resumed text usage turn_done published"; got != want {
+		t.Errorf("the log is %q, want %q", got, want)
+	}
 }

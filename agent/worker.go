@@ -64,6 +64,10 @@ func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.L
 	log := loggerFor(w.cfg.Log, lease.Claim())
 	run := newSessionRun(&w.cfg, w.quota, closing, lease, log)
 	end, err := run.run(ctx)
+	if run.assumedWrongly(err) {
+		run = newSessionRun(&w.cfg, w.quota, closing, lease, log) // which reads the log
+		end, err = run.run(ctx)
+	}
 	if err != nil {
 		end = w.endAfter(ctx, lease, log, end, err)
 	} else {
@@ -79,6 +83,12 @@ func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.L
 // loggerFor returns a logger that names a session.
 func loggerFor(log *slog.Logger, claim bus.Claim) *slog.Logger {
 	return log.With(slog.String("session", claim.Key), slog.Int64("fence", claim.Fence))
+}
+
+// assumedWrongly reports whether a run has ended with err because this process had not worked on
+// the session last, contrary to what it assumed. Nothing was done then.
+func (r *sessionRun) assumedWrongly(err error) bool {
+	return errors.Is(err, sessions.ErrConflict) && r.journal != nil && r.journal.IsAssumed()
 }
 
 // endAfter returns how a session is settled whose run ended early with an error.
@@ -153,7 +163,7 @@ func (w *Worker) opensOnRetry(ctx context.Context, lease bus.Lease, log *slog.Lo
 	if _, failed := errors.AsType[*openError](err); !failed {
 		return false
 	}
-	return newSessionRun(&w.cfg, w.quota, nil, lease, log).open(ctx) == nil
+	return newSessionRun(&w.cfg, w.quota, nil, lease, log).open(ctx, false) == nil
 }
 
 // giveUp makes a dead letter of the first message of a session that cannot be worked on,

@@ -123,6 +123,11 @@ type Reopener interface {
 	// opened the log, if something was appended that this holder does not know, or if
 	// something was erased. It returns ErrFenced if it knows of a higher fence.
 	Reopen(ctx context.Context, fence int64) (bool, error)
+	// ReopenLater does what Reopen does as a part of the next Append, which saves a write. That
+	// Append returns ErrConflict, and has written nothing, where Reopen would return false. Until
+	// then holders of a lower fence are not shut out, so nothing may be done but what depends on
+	// that Append. ReopenLater returns ErrFenced if it knows of a higher fence.
+	ReopenLater(fence int64) error
 }
 
 // Info is a session as a list shows it.

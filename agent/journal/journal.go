@@ -36,6 +36,8 @@ type Journal struct {
 	mu      sync.Mutex
 	next    int64
 	records []Record
+	fence   int64                          // the one with which ReopenLater was called last
+	assumed bool                           // nobody has asked the store whether the log is still what the records are
 	kept    map[string]sessions.ToolResult // by call: the results in the log of calls whose results are shown differently
 }
 
@@ -85,6 +87,10 @@ func (j *Journal) AppendSoon(ctx context.Context, entries ...sessions.Entry) err
 	}, entries...)
 }
 
+// openTries is how often an append that opens the log is tried again. A log that cannot be
+// opened is no reason to hold its session: its mail waits better on the bus.
+const openTries = 3
+
 // AppendBy does what Append does, by a function that writes the entries to the log in its
 // own way. It may be called more than once, like the log's Append.
 func (j *Journal) AppendBy(ctx context.Context, write func(ctx context.Context, log sessions.Log, at int64) error, entries ...sessions.Entry) error {
@@ -97,7 +103,8 @@ func (j *Journal) AppendBy(ctx context.Context, write func(ctx context.Context, 
 			break
 		}
 		if _, seen := errors.AsType[*sessions.SeenError](err); seen ||
-			errors.Is(err, sessions.ErrFenced) || errors.Is(err, sessions.ErrConflict) {
+			errors.Is(err, sessions.ErrFenced) || errors.Is(err, sessions.ErrConflict) ||
+			j.assumed && tries == openTries {
 			return err
 		}
 		if tries == 0 {
@@ -120,6 +127,7 @@ func (j *Journal) AppendBy(ctx context.Context, write func(ctx context.Context, 
 		j.records = append(j.records, r)
 	}
 	j.next += int64(len(entries))
+	j.assumed = false
 	return nil
 }
 
@@ -143,6 +151,7 @@ func (j *Journal) EraseMessage(ctx context.Context, cause string) error {
 	if err := log.EraseMessage(ctx, cause); err != nil {
 		return err
 	}
+	j.assumed = false
 	blanked := slices.Clone(j.records) // other callers read the old ones
 	for i, r := range blanked {
 		var err error

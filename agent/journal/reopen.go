@@ -69,8 +69,52 @@ func (j *Journal) Reopen(ctx context.Context, fence int64, logger *slog.Logger) 
 	if err != nil {
 		return false, fmt.Errorf("reopen the log: %w", err)
 	}
-	j.slog, j.next = logger, j.log.Next()
+	j.slog, j.next, j.assumed = logger, j.log.Next(), false
 	return still, nil
+}
+
+// ReopenLater does what Reopen does, but with the first append, which returns
+// sessions.ErrConflict if the log has changed since. It returns false, and does nothing, if a
+// turn has not ended or the log cannot be reopened like that. Until the first append nothing
+// may be done but what leads to it.
+func (j *Journal) ReopenLater(fence int64, logger *slog.Logger) (bool, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	log, ok := j.log.(sessions.Reopener)
+	if !ok || len(Unfinished(j.records)) > 0 {
+		return false, nil
+	}
+	if err := log.ReopenLater(fence); err != nil {
+		return false, fmt.Errorf("reopen the log: %w", err)
+	}
+	j.slog, j.next, j.assumed, j.fence = logger, j.log.Next(), true, fence
+	return true, nil
+}
+
+// IsAssumed reports whether the log has been reopened by ReopenLater, and nothing was appended
+// since.
+func (j *Journal) IsAssumed() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.assumed
+}
+
+// Confirm reopens the log now if ReopenLater has left that to the first append. It returns
+// sessions.ErrConflict if the log has changed since.
+func (j *Journal) Confirm(ctx context.Context) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.assumed {
+		return nil
+	}
+	switch still, err := j.log.(sessions.Reopener).Reopen(ctx, j.fence); { //nolint:forcetypeassert // ReopenLater has found that it is one
+	case err != nil:
+		return fmt.Errorf("reopen the log: %w", err)
+	case !still:
+		return fmt.Errorf("reopen the log: %w", sessions.ErrConflict)
+	}
+	j.assumed = false
+	return nil
 }
 
 // relevant returns the records that sessions.Log.Entries would have: what the newest

@@ -72,12 +72,19 @@ type Run struct {
 
 // Begin begins a run: it makes fence, the number of the session's lease, the lowest that
 // may write to the session's log. It reads the log, unless a journal is kept that still
-// holds the same.
-func (j *Journals) Begin(ctx context.Context, store sessions.Store, key string, fence int64, logger *slog.Logger) (*Run, error) {
+// holds the same. If soon is true, the run begins with an append, and that finds out
+// whether it does: if not, the append returns sessions.ErrConflict, and the run is begun anew.
+func (j *Journals) Begin(ctx context.Context, store sessions.Store, key string, fence int64, soon bool, logger *slog.Logger) (*Run, error) {
 	r := j.take(key)
 	r.fence = fence
 	if r.Journal != nil {
-		still, err := r.Journal.Reopen(ctx, fence, logger)
+		still, err := false, error(nil)
+		if soon {
+			still, err = r.Journal.ReopenLater(fence, logger)
+		}
+		if !still && err == nil {
+			still, err = r.Journal.Reopen(ctx, fence, logger)
+		}
 		if err != nil || still {
 			return r, err
 		}

@@ -47,7 +47,7 @@ func key(n int) string { return fmt.Sprint("main:test:", n) }
 func (r *rig) begin(n int) *warm.Run {
 	r.t.Helper()
 	r.fence, r.read = r.fence+1, false
-	run, err := r.journals.Begin(r.t.Context(), r, key(n), r.fence, slog.New(slog.DiscardHandler))
+	run, err := r.journals.Begin(r.t.Context(), r, key(n), r.fence, false, slog.New(slog.DiscardHandler))
 	if err != nil {
 		r.t.Fatal(err)
 	}

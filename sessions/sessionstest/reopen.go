@@ -1,6 +1,7 @@
 package sessionstest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,6 +19,10 @@ func reopenTests() []test {
 		{"a log that has grown is not opened again", testReopenGrown},
 		{"a log of which something was erased is not opened again", testReopenErased},
 		{"a log that is opened again while it is erased from is what its holder knows", testReopenUnderErasure},
+		{"a log that is reopened later is opened by the next append", testReopenLater},
+		{"a log that is reopened later takes nothing if another has opened it since", testReopenLaterTooLate},
+		{"a log that is reopened later takes nothing if it has grown", testReopenLaterGrown},
+		{"a message is erased in a log that is reopened later", testReopenLaterErasesMessage},
 	}
 }
 
@@ -98,6 +103,8 @@ func testReopenErased(t *testing.T, p place) {
 		if got, err := erase(stores[1], key); err != nil || got.Entries == 0 {
 			t.Fatalf("%s: erased %+v, %v", name, got, err)
 		}
+		reopenLater(t, l, clockFence())
+		wantConflict(t, name, l.Append(t.Context(), l.Next(), turnStarted("late")))
 		reopen(t, l, clockFence(), false)
 		anew := openLog(t, stores[1], key, clockFence())
 		reopen(t, l, clockFence(), false)
@@ -111,6 +118,110 @@ func testReopenErased(t *testing.T, p place) {
 		t.Fatal(err)
 	}
 	reopen(t, l, clockFence(), true)
+}
+
+// reopenLater has the next append open a log again.
+func reopenLater(t *testing.T, l sessions.Log, fence int64) {
+	t.Helper()
+	if err := l.(sessions.Reopener).ReopenLater(fence); err != nil { //nolint:forcetypeassert // reopen says so in words
+		t.Fatalf("reopened later under %d: %v", fence, err)
+	}
+}
+
+// wantConflict fails the test unless err is ErrConflict.
+func wantConflict(t *testing.T, what string, err error) {
+	t.Helper()
+	if !errors.Is(err, sessions.ErrConflict) {
+		t.Errorf("%s: %v, want a conflict", what, err)
+	}
+}
+
+func testReopenLater(t *testing.T, p place) {
+	stores := p.stores()
+	l, former := openLog(t, stores[0], key, 10), openLog(t, stores[1], key, 10)
+	entries := wholeTurn(anna, "t1", "hello")
+	appendAll(t, l, entries...)
+	reopenLater(t, l, 11)
+	wantSeen(t, l.Append(t.Context(), 5, said("t2", "t1", "again")), "t1", "t1")
+	more := wholeTurn(anna, "t2", "more")
+	appendAll(t, l, more[:1]...)
+	wantFenced(t, "append under the former fence", former.Append(t.Context(), 6, replied("t1", "late")))
+	_, err := stores[1].Open(t.Context(), key, 10)
+	wantFenced(t, "open under the former fence", err)
+	if err := l.(sessions.Reopener).ReopenLater(10); !errors.Is(err, sessions.ErrFenced) { //nolint:forcetypeassert // reopen says so in words
+		t.Errorf("reopened later under a lower fence: %v", err)
+	}
+	appendAll(t, l, more[1:]...)
+	reopenLater(t, l, 12) // a run that writes nothing
+	reopenLater(t, l, 13)
+	more = append(more, wholeTurn(anna, "t3", "still more")...)
+	if err := l.Append(t.Context(), l.Next(), more[4:]...); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Append(t.Context(), 9, withoutNumbers(more[4:])...); err != nil {
+		t.Errorf("the same append again: %v", err)
+	}
+	reopen(t, l, 14, true)
+	reopenLater(t, l, 15)
+	reopen(t, l, 16, true)
+	_, err = stores[1].Open(t.Context(), key, 15)
+	wantFenced(t, "open under a fence that was never written", err)
+	want := slices.Concat(entries, more)
+	wantLog(t, stores[1], key, want)
+	wantSame(t, "the next holder's log", openLog(t, stores[1], key, 17).Entries(), want)
+}
+
+func testReopenLaterTooLate(t *testing.T, p place) {
+	stores := p.stores()
+	l := openLog(t, stores[0], key, 10)
+	entries := wholeTurn(anna, "t1", "hello")
+	appendAll(t, l, entries...)
+	next := openLog(t, stores[1], key, 11) // and writes nothing
+	reopenLater(t, l, 12)
+	wantConflict(t, "after another has opened it", l.Append(t.Context(), 5, turnStarted("t2")))
+	more := wholeTurn(anna, "t2", "nobody has shut it out")
+	appendAll(t, next, more...)
+	for at := range int64(10) {
+		wantConflict(t, fmt.Sprint("at ", at), l.Append(t.Context(), at, withoutNumbers(more[:1])...))
+	}
+	wantConflict(t, "a cause that is known", l.Append(t.Context(), 5, said("t2", "t2", "x")))
+	openLog(t, stores[1], key, 13)
+	wantFenced(t, "under a higher fence", l.Append(t.Context(), 5, turnStarted("t2")))
+	wantLog(t, stores[0], key, slices.Concat(entries, more))
+}
+
+func testReopenLaterGrown(t *testing.T, p place) {
+	stores := p.stores()
+	l, same := openLog(t, stores[0], key, 10), openLog(t, stores[1], key, 10)
+	entries := wholeTurn(anna, "t1", "hello")
+	appendAll(t, same, entries...)
+	reopenLater(t, l, 11)
+	wantConflict(t, "what stands there", l.Append(t.Context(), 1, withoutNumbers(entries)...))
+	wantConflict(t, "something else", l.Append(t.Context(), 1, turnStarted("t2")))
+	reopenLater(t, same, 11)
+	more := []sessions.Entry{turnStarted("t2")}
+	appendAll(t, same, more...)
+	wantConflict(t, "under the same fence", l.Append(t.Context(), 5, turnStarted("t3")))
+	wantLog(t, stores[0], key, slices.Concat(entries, more))
+}
+
+func testReopenLaterErasesMessage(t *testing.T, p place) {
+	stores := p.stores()
+	l := openLog(t, stores[0], key, 10)
+	appendAll(t, l, wholeTurn(anna, "t1", "secret")...)
+	reopenLater(t, l, 11)
+	eraser := l.(sessions.MessageEraser) //nolint:forcetypeassert // every store in this suite is one
+	if err := eraser.EraseMessage(t.Context(), "t1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range readLog(t, stores[1], key) {
+		if e.Cause == "t1" && bytes.Contains(e.Data, []byte("secret")) {
+			t.Errorf("entry %d is %s", e.N, e.Data)
+		}
+	}
+	openLog(t, stores[1], key, 12)
+	reopenLater(t, l, 13)
+	wantConflict(t, "erase a message after another has opened it", eraser.EraseMessage(t.Context(), "t1"))
 }
 
 func testReopenUnderErasure(t *testing.T, p place) {

@@ -301,6 +301,14 @@ var _ sessions.MessageEraser = (*log)(nil)
 // EraseMessage implements sessions.MessageEraser: it empties the entries in one transaction. It locks the
 // session's row, as an append does.
 func (l *log) EraseMessage(ctx context.Context, cause string) error {
+	if l.raises() {
+		switch still, err := l.Reopen(ctx, l.fence); {
+		case err != nil:
+			return fmt.Errorf("erase a message: %w", err)
+		case !still:
+			return fmt.Errorf("erase a message: %w", sessions.ErrConflict)
+		}
+	}
 	var refused error
 	err := l.store.db.Write(ctx, func(tx *sqldb.Tx) error {
 		refused = nil

@@ -26,11 +26,14 @@ type log struct {
 	store    *Store
 	key      string
 	session  int64
-	fence    int64
+	fence    int64 // that of the holder; the session's row has a lower one until the first append after ReopenLater
 	erasures int64 // the session's count of erasures when the log was opened
 	entries  []sessions.Entry
 	state    state // what the session's row said after this holder's last append
 }
+
+// raises reports whether the next append has to raise the session's fence.
+func (l *log) raises() bool { return l.state.fence != l.fence }
 
 // Entries returns the entries that Open has read, until they are released; see
 // [sessions.Log].
@@ -119,9 +122,9 @@ func (l *log) write(ctx context.Context, write writeFunc, rows []row, c bill.Cha
 		}
 	}
 	var last atomic.Pointer[appended] // the function may run again when write has returned
-	st := l.state
+	st, fence := l.state, l.fence
 	err := write(ctx, func(tx *sqldb.Tx) error {
-		done, err := l.append(tx, st, rows)
+		done, err := l.append(tx, st, fence, rows)
 		if err == nil && done.refused == nil && !postgres {
 			done.changed, err = l.store.changeIn(tx, c)
 		}
@@ -162,32 +165,36 @@ type appended struct {
 
 // append writes rows at the end of the log, or finds out why it may not. It first assumes that the
 // log is as this holder left it (known); the UPDATE in extend confirms that or changes nothing.
-// Only if it does not is the session's row read, so that the usual append needs no read.
-func (l *log) append(tx *sqldb.Tx, known state, rows []row) (appended, error) {
-	if rows[0].n == known.last+1 {
-		done, ok, err := l.extend(tx, known, rows)
+// Only if it does not is the session's row read, so that the usual append needs no read. If the
+// append raises the fence, the row is read first, as more of it decides.
+func (l *log) append(tx *sqldb.Tx, known state, fence int64, rows []row) (appended, error) {
+	if known.fence == fence && rows[0].n == known.last+1 {
+		done, ok, err := l.extend(tx, known, fence, rows)
 		if err != nil || ok {
 			return done, err
 		}
 	}
-	var fence int64
 	var st state
-	err := tx.Get("SELECT fence, last, summary, covers, unfinished FROM sessions WHERE id = ?"+l.store.lockSession(),
-		[]any{l.session}, &fence, &st.last, &st.summary, &st.covers, &st.unfinished)
+	var key string
+	var erasures int64
+	err := tx.Get("SELECT key, erasures, fence, last, summary, covers, unfinished FROM sessions WHERE id = ?"+l.store.lockSession(),
+		[]any{l.session}, &key, &erasures, &st.fence, &st.last, &st.summary, &st.covers, &st.unfinished)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return appended{refused: sessions.ErrConflict}, nil // it was erased
 	case err != nil:
 		return appended{}, err
-	case fence != l.fence:
+	case st.fence > fence, st.fence < fence && known.fence == fence:
 		return appended{refused: sessions.ErrFenced}, nil
-	case rows[0].n >= 1 && rows[len(rows)-1].n <= st.last:
+	case st.fence < fence && (st.fence != known.fence || st.last != known.last || key != l.key || erasures != l.erasures):
+		return appended{refused: sessions.ErrConflict}, nil // another has held it since, or something was erased
+	case st.fence == fence && rows[0].n >= 1 && rows[len(rows)-1].n <= st.last:
 		// This may be the same append again, after the answer to its commit was lost.
 		return l.acceptRepeated(tx, st, rows)
 	case rows[0].n != st.last+1:
 		return appended{refused: sessions.ErrConflict}, nil
 	}
-	done, ok, err := l.extend(tx, st, rows)
+	done, ok, err := l.extend(tx, st, fence, rows)
 	if !ok && done.refused == nil {
 		done.refused = sessions.ErrConflict
 	}
@@ -195,9 +202,9 @@ func (l *log) append(tx *sqldb.Tx, known state, rows []row) (appended, error) {
 }
 
 // extend writes rows at the end of a log if its state is st and their causes are
-// new. It returns false if it wrote nothing, because st is out of date or a cause is
-// known.
-func (l *log) extend(tx *sqldb.Tx, st state, rows []row) (appended, bool, error) {
+// new, and stores the holder's fence. It returns false if it wrote nothing, because st is
+// out of date or a cause is known.
+func (l *log) extend(tx *sqldb.Tx, st state, fence int64, rows []row) (appended, bool, error) {
 	switch seen, err := l.findSeen(tx, rows); {
 	case err != nil:
 		return appended{}, false, err
@@ -211,10 +218,11 @@ func (l *log) extend(tx *sqldb.Tx, st state, rows []row) (appended, bool, error)
 	// Fence and last in the condition make this the check and the lock in one: a
 	// holder with an old fence, or one whose log has grown, changes no row.
 	changed, err := tx.Exec(`
-		UPDATE sessions SET last = ?, summary = ?, covers = ?, unfinished = ?, updated = ?
+		UPDATE sessions SET fence = ?, last = ?, summary = ?, covers = ?, unfinished = ?, updated = ?
 		WHERE id = ? AND fence = ? AND last = ?`,
-		next.last, next.summary, next.covers, next.unfinished, formatTime(time.Now()),
-		l.session, l.fence, st.last)
+		fence, next.last, next.summary, next.covers, next.unfinished, formatTime(time.Now()),
+		l.session, st.fence, st.last)
+	next.fence = fence
 	if err != nil || changed == 0 {
 		return appended{}, false, err
 	}
@@ -295,14 +303,23 @@ func (l *log) Reopen(ctx context.Context, fence int64) (bool, error) {
 	}
 	changed, err := l.raise(ctx, `
 		UPDATE sessions SET fence = ? WHERE id = ? AND key = ? AND fence = ? AND last = ? AND erasures = ?`,
-		fence, l.session, l.key, l.fence, l.state.last, l.erasures)
+		fence, l.session, l.key, l.state.fence, l.state.last, l.erasures)
 	if err != nil {
 		return false, fmt.Errorf("reopen session %s: %w", l.key, err)
 	}
 	if changed > 0 {
-		l.fence = fence
+		l.fence, l.state.fence = fence, fence
 	}
 	return changed > 0, nil
+}
+
+// ReopenLater has the next append raise the session's fence; see [sessions.Reopener].
+func (l *log) ReopenLater(fence int64) error {
+	if fence < l.fence {
+		return fmt.Errorf("reopen session %s: %w", l.key, sessions.ErrFenced)
+	}
+	l.fence = fence
+	return nil
 }
 
 // raise carries out the statement with which Reopen raises a fence, and returns how many rows it

@@ -74,6 +74,13 @@ WITH moved AS (
 	UPDATE sessions SET last = $1, summary = $2, covers = $3, unfinished = $4, updated = $5
 	WHERE id = $6 AND fence = $7 AND last = $8`
 
+// raiseLog begins it where the append raises the fence. All that tells whether the log is as its
+// last holder left it is in the session's row, for the same reason.
+const raiseLog = `
+WITH moved AS (
+	UPDATE sessions SET last = $1, summary = $2, covers = $3, unfinished = $4, updated = $5, fence = $17
+	WHERE id = $6 AND fence = $7 AND last = $8 AND erasures = $18 AND key = $19`
+
 const returnMoved = `
 	RETURNING id
 )`
@@ -83,16 +90,20 @@ const returnMoved = `
 // session, if it has planned the statement while there were few.
 const (
 	unlessSeen = ` AND NOT EXISTS (
-		SELECT 1 FROM entries e WHERE e.session = $6 AND e.cause = $17 AND e.cause <> ''
-		UNION ALL SELECT 1 FROM erased x WHERE x.key = sessions.key AND x.cause = $17)`
+		SELECT 1 FROM entries e WHERE e.session = $6 AND e.cause = $%[1]d AND e.cause <> ''
+		UNION ALL SELECT 1 FROM erased x WHERE x.key = sessions.key AND x.cause = $%[1]d)`
 	unlessAnySeen = ` AND NOT EXISTS (
 		SELECT 1 FROM entries e WHERE e.session = $6 AND e.cause = ANY($12::text[]) AND e.cause <> ''
 		UNION ALL SELECT 1 FROM erased x WHERE x.key = sessions.key AND x.cause = ANY($12::text[]))`
 )
 
-// moveUnlessSeen returns moveLog for entries with these causes, and an argument more if it
-// has one.
-func moveUnlessSeen(causes []string) (text string, more []any) {
+// moveUnlessSeen returns moveLog, or raiseLog, for entries with these causes, and its arguments: the
+// first 16 and those that it has more.
+func (l *log) moveUnlessSeen(causes []string, args []any) (string, []any) {
+	text := moveLog
+	if l.raises() {
+		text, args = raiseLog, append(args, l.fence, l.erasures, l.key)
+	}
 	var named []any
 	for _, c := range causes {
 		if c != "" {
@@ -101,11 +112,11 @@ func moveUnlessSeen(causes []string) (text string, more []any) {
 	}
 	switch len(named) {
 	case 0:
-		return moveLog + returnMoved, nil
+		return text + returnMoved, args
 	case 1:
-		return moveLog + unlessSeen + returnMoved, named
+		return text + fmt.Sprintf(unlessSeen, len(args)+1) + returnMoved, append(args, named...)
 	}
-	return moveLog + unlessAnySeen + returnMoved, nil
+	return text + unlessAnySeen + returnMoved, args
 }
 
 const putEntries = `
@@ -131,12 +142,12 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appe
 		people, calls, data, times = append(people, r.person), append(calls, r.call), append(data, r.data), append(times, r.at)
 	}
 	args := []any{
-		next.last, next.summary, next.covers, next.unfinished, formatTime(time.Now()), l.session, l.fence, l.state.last,
+		next.last, next.summary, next.covers, next.unfinished, formatTime(time.Now()), l.session, l.state.fence, l.state.last,
 		numbers, turns, kinds, causes, people, calls, data, times,
 	}
+	next.fence = l.fence
 	done := appended{state: next, rows: rows}
-	moved, more := moveUnlessSeen(causes)
-	args = append(args, more...)
+	moved, args := l.moveUnlessSeen(causes, args)
 	var changed int64
 	if c.Tokens == nil && c.Money == nil {
 		changed, err = l.store.db.Group(ctx, moved+putEntries, args)

@@ -133,7 +133,7 @@ func (s *Store) open(ctx context.Context, key string, fence int64) (*log, error)
 	if err := sessions.CheckKey(key); err != nil {
 		return nil, err
 	}
-	l := &log{store: s, key: key, fence: fence}
+	l := &log{store: s, key: key, fence: fence, state: state{fence: fence}}
 	now := formatTime(time.Now())
 	// One statement creates the session or raises its fence. It returns no row where
 	// a higher fence has opened the session, or its tombstone forbids this fence.

@@ -10,6 +10,7 @@ import (
 
 // A state is what a session's row says about its log: by it Open knows which entries to read.
 type state struct {
+	fence      int64
 	last       int64
 	summary    int64
 	covers     int64
