@@ -408,8 +408,8 @@ func TestForgedBackupIsRefused(t *testing.T) {
 	}
 }
 
-// A backup that the release before this one has written is restored as it is, whatever the home has.
-// The home is converted when it is opened.
+// A backup that the release before this one has written is restored, whatever the home has. What is
+// in its files is taken over when the home is opened.
 func TestRestoreTakesABackupOfTheReleaseBefore(t *testing.T) {
 	dir := t.TempDir()
 	older, home := filepath.Join(dir, "older"), filepath.Join(dir, "home")

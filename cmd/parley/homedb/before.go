@@ -65,7 +65,7 @@ func checkRoom(dir string, old []sqldb.Source) error {
 	free, known, err := freeRoom(dir)
 	if need := roomFor*size + roomAtAll; err == nil && known && free < need {
 		const mega = 1 << 20
-		return fmt.Errorf("%s and %s have %d MB, which are copied into %s: make room on the disk, %d MB are free and %d MB must be; nothing was changed",
+		return fmt.Errorf("%s and %s have %d MB, which are copied into %s: make room on the disk, %d MB are free and %d MB must be; nothing is lost",
 			BusFile, BookFile, size/mega, filepath.Join(dir, File), free/mega, need/mega)
 	}
 	return err
