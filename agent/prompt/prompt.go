@@ -12,7 +12,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 	"unique"
 )
@@ -41,6 +43,9 @@ type Builder struct {
 	Instructions string
 	// Sources give the files that follow the instructions, the memory last.
 	Sources []Source
+	// Lately, if set, has the prompts that were made lately. What was made of the same instructions
+	// and files is not made again, and all who have it share its memory.
+	Lately *Lately
 }
 
 // identity is the beginning of every agent's prompt.
@@ -71,24 +76,68 @@ Whom you follow
 // Build returns the prompt of a session: the agent's identity, the operator's instructions,
 // and the files of all sources.
 func (b Builder) Build(ctx context.Context, session string) (string, error) {
+	var files []File
+	for _, source := range b.Sources {
+		more, err := source(ctx, session)
+		if err != nil {
+			return "", fmt.Errorf("read what the prompt is made of: %w", err)
+		}
+		files = append(files, more...)
+	}
+	if b.Lately == nil {
+		return write(b.Instructions, files), nil
+	}
+	return b.Lately.find(b.Instructions, files), nil
+}
+
+// write returns the prompt that is made of instructions and files.
+func write(instructions string, files []File) string {
 	var out strings.Builder
 	out.WriteString(identity)
-	if own := clean(b.Instructions); own != "" {
+	if own := clean(instructions); own != "" {
 		out.WriteString("\n\n")
 		out.WriteString(own)
 	}
 	left := MaxTotal
-	for _, source := range b.Sources {
-		files, err := source(ctx, session)
-		if err != nil {
-			return "", fmt.Errorf("read what the prompt is made of: %w", err)
-		}
-		for _, f := range files {
-			left -= f.write(&out, left)
-		}
+	for _, f := range files {
+		left -= f.write(&out, left)
 	}
 	// Most sessions of an agent have the same prompt, and thousands of turns may wait at once.
-	return unique.Make(out.String()).Value(), nil
+	return unique.Make(out.String()).Value()
+}
+
+// maxLately is how many prompts a Lately has: agents, platforms and kinds of chats have their own.
+const maxLately = 8
+
+// Lately has the prompts that were made lately, with what they are made of. Its zero value has none.
+type Lately struct {
+	mu   sync.Mutex
+	made []made // the one that was used last comes first
+}
+
+// A made is a prompt and what it is made of.
+type made struct {
+	instructions string
+	files        []File
+	text         string
+}
+
+// find returns the prompt of instructions and files, and makes it if need be.
+func (l *Lately) find(instructions string, files []File) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.made, func(m made) bool { return m.instructions == instructions && slices.Equal(m.files, files) })
+	if i < 0 {
+		if len(l.made) < maxLately {
+			l.made = append(l.made, made{})
+		}
+		i = len(l.made) - 1
+		l.made[i] = made{instructions, files, write(instructions, files)}
+	}
+	found := l.made[i]
+	copy(l.made[1:i+1], l.made[:i])
+	l.made[0] = found
+	return found.text
 }
 
 // write adds a file to the prompt, in a frame that names it, but at most left characters of

@@ -3,6 +3,7 @@ package prompt_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -123,4 +124,27 @@ func TestRead(t *testing.T) {
 		t.Errorf("read %d bytes of a big file", n)
 	}
 	inOrder(t, build(t, prompt.Builder{Sources: []prompt.Source{files(got...)}}), "Be kind.", "cannot be read", "BIG.md is longer than fits")
+}
+
+// A prompt that was made lately is that of the instructions and files as they are now.
+func TestPromptsThatWereMadeLately(t *testing.T) {
+	var lately prompt.Lately
+	for n := range 100 {
+		b := prompt.Builder{Instructions: fmt.Sprint("Be number ", n%3), Sources: []prompt.Source{
+			files(prompt.File{Name: "AGENTS.md", From: "home", Text: "the same for all"}),
+			files(prompt.File{Name: "MEMORY.md", From: "workspace", Text: strings.Repeat("x", n*7%20)}),
+		}}
+		want := build(t, b)
+		b.Lately = &lately
+		for range 2 {
+			if got := build(t, b); got != want {
+				t.Fatalf("%d: the prompt is %q, want %q", n, got[len(got)-100:], want[len(want)-100:])
+			}
+		}
+	}
+	broken := errors.New("broken")
+	b := prompt.Builder{Lately: &lately, Sources: []prompt.Source{func(context.Context, string) ([]prompt.File, error) { return nil, broken }}}
+	if _, err := b.Build(t.Context(), "x"); !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
 }

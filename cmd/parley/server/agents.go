@@ -74,10 +74,26 @@ func (s *Server) healthy(ctx context.Context) error {
 	return nil
 }
 
+// limitsOf has the limits of these settings.
+type limitsOf struct {
+	settings *config.Config
+	limits   agent.Limits
+}
+
 // limits returns how much people may ask of agents and how much models may cost, by the settings
-// in force.
+// in force. Each message asks for them, so they are made once for all.
 func (s *Server) limits() agent.Limits {
 	c := s.settings.Load()
+	if last := s.lastLimits.Load(); last != nil && last.settings == c {
+		return last.limits
+	}
+	made := limitsIn(c)
+	s.lastLimits.Store(&limitsOf{c, made})
+	return made
+}
+
+// limitsIn returns the limits of these settings.
+func limitsIn(c *config.Config) agent.Limits {
 	l, beat, budget := c.Limits, c.Heartbeat, c.Budget
 	return agent.Limits{
 		Turns: l.UserTurns, TurnsHour: l.UserTurnsHour, TokensDay: l.UserTokensDay, MaxWaiting: l.Waiting, ModelWait: c.Model.Wait,
@@ -171,7 +187,7 @@ func (s *Server) buildPrompt(ctx context.Context, who agent.Asker) (string, bool
 		return "", false, home.Unusable(s.home.RootOf(session), err)
 	}
 	files := os.DirFS(s.settings.Load().Home)
-	made, err := prompt.Builder{Instructions: s.settings.Load().Agents[agentName(session)].Prompt, Sources: []prompt.Source{
+	made, err := prompt.Builder{Lately: &s.prompts, Instructions: s.settings.Load().Agents[agentName(session)].Prompt, Sources: []prompt.Source{
 		func(context.Context, string) ([]prompt.File, error) {
 			return append(prompt.Read(opener(files), "home", "AGENTS.md", "SOUL.md"), prompt.File{Name: "skills", From: "operator", Text: ofOperator}), nil
 		},
@@ -188,15 +204,7 @@ func (s *Server) buildPrompt(ctx context.Context, who agent.Asker) (string, bool
 			return slices.Concat(s.knowledgeFiles(), personFiles(files, who), remembered), nil
 		},
 	}}.Build(ctx, session)
-	if err != nil {
-		return "", false, err
-	}
-	// Most sessions have the same: thousands of turns in flight then share it.
-	if last := s.lastPrompt.Load(); last != nil && *last == made {
-		return *last, untrusted, nil
-	}
-	s.lastPrompt.Store(&made)
-	return made, untrusted, nil
+	return made, untrusted, err
 }
 
 // placeOf returns what the prompt says about the chat in which a conversation takes place. It

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"parley/agent/llm"
+	"parley/agent/prompt"
 	"parley/agent/warm"
 	"parley/channels/asks"
 	"parley/cmd/parley/attachments"
@@ -105,7 +106,8 @@ type Server struct {
 	readiness    readiness
 	reportsFleet atomic.Bool // whether this process's metrics include what the fleet shares
 
-	lastPrompt atomic.Pointer[string]
+	prompts    prompt.Lately
+	lastLimits atomic.Pointer[limitsOf]
 	abilities  platforms.KnownAbilities
 	grants     sync.Map // sets of tools that were made already, by capabilities
 }
