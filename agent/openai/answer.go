@@ -42,6 +42,10 @@ type assembly struct {
 	finished  bool // a finish_reason has come
 	size      int  // bytes of text and arguments, from which tokens are estimated
 	kept      int  // bytes of everything that is kept
+
+	// What is being read. Each event is read into the same memory.
+	chunk  chunk
+	choice choice
 }
 
 // A wholeMessage remembers the parts of an answer that came in a field "message". Some
@@ -77,8 +81,9 @@ func newAssembly(host string, emit func(llm.Delta)) *assembly {
 // add adds one event of the stream. It returns a *refusal if the event says that the
 // server failed, and errGarbled if the event cannot be read or the answer does not end.
 func (a *assembly) add(raw []byte) error {
-	var c chunk
-	if err := json.Unmarshal(raw, &c); err != nil {
+	a.chunk = chunk{}
+	c := &a.chunk
+	if err := json.Unmarshal(raw, c); err != nil {
 		return fmt.Errorf("%w: an event of %d bytes", errGarbled, len(raw))
 	}
 	switch {
@@ -94,14 +99,14 @@ func (a *assembly) add(raw []byte) error {
 		a.usage = c.Usage
 	}
 	for _, one := range c.Choices {
-		var choice choice
-		if err := json.Unmarshal(one, &choice); err != nil {
+		a.choice = choice{} // what it held may be kept
+		if err := json.Unmarshal(one, &a.choice); err != nil {
 			return fmt.Errorf("%w: an event of %d bytes", errGarbled, len(raw))
 		}
-		if choice.Index != 0 {
+		if a.choice.Index != 0 {
 			continue // only one was asked for
 		}
-		if err := a.addChoice(choice); err != nil {
+		if err := a.addChoice(&a.choice); err != nil {
 			return err
 		}
 	}
@@ -112,7 +117,7 @@ func (a *assembly) add(raw []byte) error {
 }
 
 // addChoice adds the delta, the message and the finish_reason of a choice.
-func (a *assembly) addChoice(c choice) error {
+func (a *assembly) addChoice(c *choice) error {
 	if !lenient.IsEmpty(c.Error) {
 		return refusalInStream([]byte(`{"error":` + string(c.Error) + `}`))
 	}

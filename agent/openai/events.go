@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"sync"
 )
 
 // errGarbled is the error of a stream that breaks the protocol or a bound.
@@ -24,8 +26,9 @@ const (
 // stream but a single JSON value becomes data too.
 type events struct {
 	body       io.ReadCloser
-	in         *bufio.Reader
-	signOfLife func() // called for each line, comments included
+	in         *bufio.Reader // nil once it is closed
+	readers    *sync.Pool    // of *bufio.Reader
+	signOfLife func()        // called for each line, comments included
 
 	out       bytes.Buffer // what the library has not read yet
 	event     []byte       // the data of the current event so far
@@ -36,9 +39,15 @@ type events struct {
 	failed    error        // why there is nothing more to read; nil until then
 }
 
-// newEvents returns a reader of the stream in body. It calls beat for each line.
-func newEvents(body io.ReadCloser, beat func()) *events {
-	return &events{body: body, in: bufio.NewReader(body), signOfLife: beat}
+// newEvents returns a reader of the stream in body. It calls beat for each line. It takes its buffer
+// from readers if there is one, and gives it back once it is closed.
+func newEvents(body io.ReadCloser, readers *sync.Pool, beat func()) *events {
+	in, ok := readers.Get().(*bufio.Reader)
+	if !ok {
+		in = bufio.NewReader(nil)
+	}
+	in.Reset(body)
+	return &events{body: body, in: in, readers: readers, signOfLife: beat}
 }
 
 // Read returns the data that is ready. It waits for the server only if no data is ready.
@@ -53,7 +62,17 @@ func (e *events) Read(p []byte) (int, error) {
 }
 
 // Close closes the body.
-func (e *events) Close() error { return e.body.Close() }
+func (e *events) Close() error {
+	if e.in != nil {
+		e.in.Reset(nil)
+		e.readers.Put(e.in)
+		e.in = nil
+		if e.failed == nil {
+			e.failed = os.ErrClosed
+		}
+	}
+	return e.body.Close()
+}
 
 // drain reads the few bytes that may follow the end of an answer, which makes the
 // connection usable for another request.

@@ -92,6 +92,7 @@ type Model struct {
 	// flatTools writes them for the Responses API.
 	flatTools toollist.Writer
 	bodies    bodies
+	readers   sync.Pool // of *bufio.Reader, which have read the streams of answers
 }
 
 // New makes a model from a configuration. It does not contact the server yet.
@@ -190,6 +191,7 @@ func newTransport() *http.Transport {
 		DisableCompression:  true,
 		WriteBufferSize:     1 << 10,
 		ReadBufferSize:      2 << 10,
+		DialContext:         (&bodyDialer{}).dial,
 	}
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
 	return t

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	library "github.com/sashabaranov/go-openai"
@@ -157,6 +158,7 @@ type exchange struct {
 	body       []byte                 // nil once it is sent
 	encode     func() ([]byte, error) // writes the body again
 	bodies     *bodies                // where the memory of the body goes then
+	readers    *sync.Pool             // of *bufio.Reader, for the stream of the answer
 	signOfLife func()                 // called for each line of the stream
 	native     bool                   // it is Ollama's own protocol, which has an address of its own
 	events     *events                // the stream of the answer; nil before there is one
@@ -164,7 +166,7 @@ type exchange struct {
 
 // newExchange makes the exchange of a request in a dialect.
 func (m *Model) newExchange(r llm.Request, d dialect) (*exchange, error) {
-	x := &exchange{cfg: &m.cfg, bodies: &m.bodies, encode: func() ([]byte, error) { return m.encode(r, d) }}
+	x := &exchange{cfg: &m.cfg, bodies: &m.bodies, readers: &m.readers, encode: func() ([]byte, error) { return m.encode(r, d) }}
 	var err error
 	x.body, err = x.encode()
 	return x, err
@@ -178,7 +180,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.events = newEvents(resp.Body, x.signOfLife)
+	x.events = newEvents(resp.Body, x.readers, x.signOfLife)
 	resp.Body = x.events
 	return resp, nil
 }

@@ -3,8 +3,8 @@
 package lenient
 
 import (
+	"bytes"
 	"encoding/json"
-	"strings"
 )
 
 // A String is a string that some servers write as a number, or as null.
@@ -25,7 +25,7 @@ func (f *String) UnmarshalJSON(b []byte) error {
 
 // IsEmpty reports whether a field is absent or has an empty value.
 func IsEmpty(raw json.RawMessage) bool {
-	switch strings.TrimSpace(string(raw)) {
+	switch string(bytes.TrimSpace(raw)) {
 	case "", "null", "false", `""`, "{}", "[]":
 		return true
 	}
