@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -116,19 +115,23 @@ func results(r llm.Request) []string {
 	return all
 }
 
+// newBench has a bus and a store that share a file, as on one machine.
 func newBench(t *testing.T, m model, set ...tools.Tool) *bench {
 	t.Helper()
 	dir := t.TempDir()
-	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db"), Caps: bus.Caps{Inbound: 20, Outbound: 100}})
+	shareOneFile(t, dir)
+	return newBenchIn(t, dir, m, set...)
+}
+
+// newBenchIn has its bus and its store in dir, each in a file of its own unless they share one.
+func newBenchIn(t *testing.T, dir string, m model, set ...tools.Tool) *bench {
+	t.Helper()
+	h, err := openIn(t.Context(), dir, bus.Caps{Inbound: 20, Outbound: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { b.Close() })
-	store, err := sqlstore.Open(t.Context(), filepath.Join(dir, "sessions.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Close() })
+	t.Cleanup(h.Close)
+	b, store := h.bus, h.store
 	x := &bench{t: t, bus: b, store: store, carrier: b, sessions: store, log: slog.DiscardHandler, drain: 5 * time.Second,
 		limit: agent.Limits{Turns: 3, TurnsHour: 120, TokensDay: 1_000_000, MaxWaiting: 20},
 		agent: agent.Agent{
@@ -873,7 +876,7 @@ func (d *onceDeafBus) Publish(ctx context.Context, topic bus.Topic, m bus.Messag
 // An answer that is in the log is not given up because the bus cannot take it
 // yet, however often its session was claimed.
 func TestAnOutageOfTheBusBuriesNothing(t *testing.T) {
-	b := newBench(t, atLast)
+	b := newBenchIn(t, t.TempDir(), atLast) // with one file for both, what can be written can be published
 	b.carrier = &onceDeafBus{Bus: b.bus}
 	b.answersThough(b.worn)
 }
@@ -910,4 +913,69 @@ func TestALogThatOpensTheSecondTimeIsNotGivenUp(t *testing.T) {
 	b := newBench(t, atLast)
 	b.sessions = &onceShutStore{Store: b.store}
 	b.answersThough(b.worn)
+}
+
+// A reply for which the bus has no room does not keep the turn's end out of the log. It is published
+// once there is room, and the model is not asked again.
+func TestAReplyThatFindsNoRoomIsPublishedLater(t *testing.T) {
+	for _, apart := range []bool{false, true} {
+		t.Run(fmt.Sprint("apart ", apart), func(t *testing.T) {
+			t.Parallel()
+			testAReplyThatFindsNoRoom(t, apart)
+		})
+	}
+}
+
+func testAReplyThatFindsNoRoom(t *testing.T, apart bool) {
+	dir := t.TempDir()
+	if !apart {
+		shareOneFile(t, dir)
+	}
+	var asked atomic.Int64
+	b := newBenchIn(t, dir, func(context.Context, llm.Request) (llm.Answer, error) {
+		asked.Add(1)
+		return text("at last"), nil
+	})
+	for n := range 100 {
+		out := bus.Outbound{ID: fmt.Sprint("o", n), To: bus.Address{Channel: "test", Chat: "1"}, Text: "earlier"}
+		if err := bus.PublishOutbound(t.Context(), b.bus, out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.run()
+	id := b.say("1", "ann", "hello")
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		d, err := b.bus.Depth(t.Context(), bus.InboundTopic)
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("the session is not put off: %+v, %v", d, err)
+		}
+		if d.Delayed == 1 {
+			break
+		}
+		<-time.After(time.Millisecond)
+	}
+	if got, want := b.kinds("1"), "turn_started user text usage turn_done"; got != want {
+		t.Errorf("log %q, want %q", got, want)
+	}
+	for n := range 100 {
+		if out := b.reply(); out.ID != fmt.Sprint("o", n) {
+			t.Fatalf("message %d is %s", n, out.ID)
+		}
+	}
+	b.say("1", "ann", "/help") // urgent, so the session need not wait any more
+	said := map[string]string{}
+	for range 2 {
+		out := b.reply()
+		said[out.ID] = out.Text
+	}
+	b.settled()
+	if said[bus.ReplyID(id)] != "at last" {
+		t.Errorf("the person was told %q", said)
+	}
+	if asked.Load() != 1 {
+		t.Errorf("the model was asked %d times", asked.Load())
+	}
+	if got := b.kinds("1"); strings.Count(got, "published") != 1 {
+		t.Errorf("log %q", got)
+	}
 }

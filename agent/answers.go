@@ -313,6 +313,7 @@ func (r *sessionRun) republish(ctx context.Context, id string, it *item) error {
 	if t.unsendable {
 		return errUnsendable
 	}
+	r.emitEnd(t) // the holder that was cut off may not have done it
 	if err := r.publishReplies(ctx, t); err != nil {
 		return err
 	}

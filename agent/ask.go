@@ -371,9 +371,9 @@ func (s *session) appendWith(ctx context.Context, c bill.Change, how func(sessio
 	return done, err
 }
 
-// appendLast writes the turn's last answer and settles what the turn has reserved.
-func (a *asker) appendLast(ctx context.Context, entries ...sessions.Entry) error {
-	done, err := a.appendWith(ctx, a.purse.Settlement(), atOnce, entries...)
+// appendLast writes the turn's last answer and its end, and settles what the turn has reserved.
+func (a *asker) appendLast(ctx context.Context, t *turn, end sessions.TurnDone, entries []sessions.Entry) error {
+	done, err := a.appendEnd(ctx, t, a.purse.Settlement(), end, entries)
 	a.purse.Settled(done)
 	return err
 }

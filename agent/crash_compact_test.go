@@ -51,22 +51,13 @@ func allText(r llm.Request) string {
 // leaves a turn that goes on: no call runs twice, and the person's words are still there.
 func TestKilledWhileATurnIsSummedUp(t *testing.T) {
 	for _, at := range []string{"compact:ask", "compact:before", "compact", "compact:ask/2", "compact/2"} {
-		t.Run(at, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
+		bothWays(t, at, func(t *testing.T, dir string) {
 			askIn(t, dir, "m1", "1", "do all of it")
-			if err := crashRun(t, dir, at, "AGENT_CRASH_LONG=1"); err == nil {
-				t.Fatal("the process was not killed: the point is not passed")
-			}
+			killed(t, dir, at, "AGENT_CRASH_LONG=1")
 			if err := crashRun(t, dir, "", "AGENT_CRASH_LONG=1"); err != nil {
 				t.Fatal(err)
 			}
-			b, _, err := openIn(t.Context(), dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer b.Close()
-			if out := outbound(t, b); len(out) != 1 || out[0].Text != fmt.Sprintf("done: %d", longTurn) {
+			if out := outbound(t, openHome(t, dir).bus); len(out) != 1 || out[0].Text != fmt.Sprintf("done: %d", longTurn) {
 				t.Errorf("the person was told %+v", out)
 			}
 			all, err := os.ReadFile(filepath.Join(dir, "effects"))

@@ -12,11 +12,9 @@ import (
 	"parley/agent"
 	"parley/agent/llm"
 	"parley/bus"
-	"parley/bus/sqlitebus"
 	"parley/channels/asks"
 	"parley/channels/sqlbook"
 	"parley/sessions"
-	"parley/sessions/sqlstore"
 	"parley/tools"
 )
 
@@ -43,12 +41,12 @@ func askingAgent(made agent.Agent) agent.Agent {
 	return made
 }
 
-func askingWorker(b *sqlitebus.Bus, store *sqlstore.Store, book *sqlbook.Book, made agent.Agent, point func(string)) *agent.Worker {
+func askingWorker(h *crashHome, book *sqlbook.Book, made agent.Agent, point func(string)) *agent.Worker {
 	return agent.New(agent.Config{
-		Bus: b, Events: b, Store: store, Budget: store,
+		Bus: h.bus, Events: h.bus, Store: h.store, Budget: h.store,
 		Agents:      func(context.Context, string) (agent.Agent, error) { return made, nil },
 		Limits:      func() agent.Limits { return agent.Limits{Turns: 3, TurnsHour: 100, TokensDay: 1e6} },
-		Asks:        &asks.Service{Bus: b, Book: book, Log: slog.New(slog.DiscardHandler)},
+		Asks:        &asks.Service{Bus: h.bus, Book: book, Log: slog.New(slog.DiscardHandler)},
 		MaxInFlight: 64, Drain: time.Second, Log: slog.New(slog.DiscardHandler), Point: point,
 	})
 }
@@ -57,7 +55,8 @@ func askingWorker(b *sqlitebus.Bus, store *sqlstore.Store, book *sqlbook.Book, m
 // words. It gives the ids of both.
 func answerBoth(t *testing.T, dir string) {
 	t.Helper()
-	book, err := sqlbook.Open(t.Context(), filepath.Join(dir, "book.db"))
+	h := openHome(t, dir)
+	book, err := h.openBook(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,24 +67,21 @@ func answerBoth(t *testing.T, dir string) {
 	if err := book.Close(); err != nil {
 		t.Fatal(err)
 	}
+	h.Close()
 	for _, a := range open {
 		if a.Kind == bus.AskQuestion {
 			askIn(t, dir, "m2", "1", "red")
 			continue
 		}
-		b, store, err := openIn(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := openHome(t, dir)
 		body, err := bus.Inbound{ID: "ok", Kind: bus.Command, From: owner, At: bus.Address{Channel: "test", Chat: "9"}, Text: "approve", Args: a.ID}.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "ok", Key: "main:test:9", Urgent: true, Body: body}); err != nil {
+		if err := h.bus.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "ok", Key: "main:test:9", Urgent: true, Body: body}); err != nil {
 			t.Fatal(err)
 		}
-		store.Close()
-		b.Close()
+		h.Close()
 	}
 }
 
@@ -95,28 +91,21 @@ func TestKilledWhilePeopleAreAsked(t *testing.T) {
 	before := []string{"park:before", "park", "park:opened", "park:opened/2", "park:asked", "park:asked/2", "park:published", "settled"}
 	after := []string{"ask:shown", "ask:shown/2", "unpark:before", "unpark:before/2", "unpark", "unpark/2", "c4:before", "c4", "c4:held", "c5:before", "c5", "c6", "c7", "settled/1", "settled/2"}
 	for i, at := range append(before, after...) {
-		t.Run(at+map[bool]string{true: " asking", false: " going on"}[i < len(before)], func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			run := func(at string) error { return crashRun(t, dir, at, "AGENT_CRASH_ASKS=1") }
-			killed := func() {
-				if err := run(at); err == nil {
-					t.Fatal("the process was not killed: the point is not passed")
-				}
-			}
+		bothWays(t, at+map[bool]string{true: " asking", false: " going on"}[i < len(before)], func(t *testing.T, dir string) {
+			kill := func() { killed(t, dir, at, "AGENT_CRASH_ASKS=1") }
 			through := func() {
-				if err := run(""); err != nil {
+				if err := crashRun(t, dir, "", "AGENT_CRASH_ASKS=1"); err != nil {
 					t.Fatal(err)
 				}
 			}
 			ask(t, dir)
 			if i < len(before) {
-				killed()
+				kill()
 			}
 			through()
 			answerBoth(t, dir)
 			if i >= len(before) {
-				killed()
+				kill()
 			}
 			through()
 			checkAsked(t, dir, at)
@@ -126,16 +115,11 @@ func TestKilledWhilePeopleAreAsked(t *testing.T) {
 
 func checkAsked(t *testing.T, dir, at string) {
 	t.Helper()
-	b, store, err := openIn(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	defer store.Close()
+	h := openHome(t, dir)
 	said := map[string]int{}
 	reply := ""
 	for range 2 { // of the conversation, and of the owner's own chat
-		for _, out := range outbound(t, b) {
+		for _, out := range outbound(t, h.bus) {
 			said[out.ID]++
 			if out.ID == "m1#reply" {
 				reply = out.Text
@@ -165,7 +149,7 @@ func checkAsked(t *testing.T, dir, at string) {
 		t.Errorf("the reply is %q", reply)
 	}
 	kinds := map[sessions.Kind]int{}
-	for e, err := range store.Read(t.Context(), "main:test:1", 1) {
+	for e, err := range h.store.Read(t.Context(), "main:test:1", 1) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,6 @@ package agent_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -23,6 +22,7 @@ import (
 	"parley/bus/sqlitebus"
 	"parley/channels/sqlbook"
 	"parley/sessions"
+	"parley/sessions/sqldb"
 	"parley/sessions/sqlstore"
 	"parley/tools"
 )
@@ -44,10 +44,11 @@ func TestMain(m *testing.M) {
 func crashChild(dir, at string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	b, store, err := openIn(ctx, dir)
+	home, err := openIn(ctx, dir, bus.Caps{})
 	if err != nil {
 		return err
 	}
+	b := home.bus
 	effects := filepath.Join(dir, "effects")
 	var point func(string)
 	if at != "" {
@@ -65,6 +66,7 @@ func crashChild(dir, at string) error {
 			}
 		}
 	}
+	home.killIn(point)
 	made := crashAgent(effects)
 	made.Fetch = func(_ context.Context, f agent.Fetching) (sessions.Fetched, error) {
 		path := filepath.Join(dir, "files", fmt.Sprint(f.N))
@@ -79,13 +81,13 @@ func crashChild(dir, at string) error {
 	if os.Getenv("AGENT_CRASH_LONG") != "" {
 		made = longAgent(effects)
 	}
-	w := crashWorker(b, store, made, point)
+	w := crashWorker(home, made, point)
 	if os.Getenv("AGENT_CRASH_ASKS") != "" {
-		book, err := sqlbook.Open(ctx, filepath.Join(dir, "book.db"))
+		book, err := home.openBook(ctx)
 		if err != nil {
 			return err
 		}
-		w = askingWorker(b, store, book, askingAgent(made), point)
+		w = askingWorker(home, book, askingAgent(made), point)
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -104,32 +106,13 @@ func crashChild(dir, at string) error {
 	}
 }
 
-func crashWorker(b *sqlitebus.Bus, store *sqlstore.Store, made agent.Agent, point func(string)) *agent.Worker {
+func crashWorker(h *crashHome, made agent.Agent, point func(string)) *agent.Worker {
 	return agent.New(agent.Config{
-		Bus: b, Events: b, Store: store, Budget: store,
+		Bus: h.bus, Events: h.bus, Store: h.store, Budget: h.store,
 		Agents:      func(context.Context, string) (agent.Agent, error) { return made, nil },
 		Limits:      func() agent.Limits { return agent.Limits{Turns: 3, TurnsHour: 100, TokensDay: 1e6} },
 		MaxInFlight: 64, Drain: time.Second, Log: slog.New(slog.DiscardHandler), Point: point,
 	})
-}
-
-// openIn opens the bus and the store in dir. A process that another test is just
-// starting has for a moment a copy of each file that this one has open, and so of
-// the bus's lock.
-func openIn(ctx context.Context, dir string) (*sqlitebus.Bus, *sqlstore.Store, error) {
-	b, err := sqlitebus.Open(ctx, sqlitebus.Config{Path: filepath.Join(dir, "bus.db")})
-	for deadline := time.Now().Add(30 * time.Second); err != nil && time.Now().Before(deadline); {
-		if _, inUse := errors.AsType[*sqlitebus.InUseError](err); !inUse {
-			break
-		}
-		<-time.After(5 * time.Millisecond)
-		b, err = sqlitebus.Open(ctx, sqlitebus.Config{Path: filepath.Join(dir, "bus.db")})
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	store, err := sqlstore.Open(ctx, filepath.Join(dir, "sessions.db"))
-	return b, store, err
 }
 
 // crashAgent has a tool of every effect. Each run leaves a line in the file.
@@ -184,13 +167,9 @@ func TestKilledAtEachPoint(t *testing.T) {
 		}
 	}
 	for _, at := range points {
-		t.Run(at, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
+		bothWays(t, at, func(t *testing.T, dir string) {
 			ask(t, dir)
-			if err := crashRun(t, dir, at); err == nil {
-				t.Fatal("the process was not killed: the point is not passed")
-			}
+			killed(t, dir, at)
 			if err := crashRun(t, dir, ""); err != nil {
 				t.Fatal(err)
 			}
@@ -202,13 +181,49 @@ func TestKilledAtEachPoint(t *testing.T) {
 // What two messages have begun together is one turn, wherever it is cut off.
 func TestKilledWithTwoMessagesInATurn(t *testing.T) {
 	for _, at := range []string{"c1:before", "c1", "c3/2", "c6", "c7:published", "c7", "settled"} {
+		bothWays(t, at, func(t *testing.T, dir string) {
+			ask(t, dir)
+			askIn(t, dir, "m2", "1", "and this")
+			killed(t, dir, at)
+			if err := crashRun(t, dir, ""); err != nil {
+				t.Fatal(err)
+			}
+			checkCrash(t, dir)
+		})
+	}
+}
+
+// The end of a turn, that its reply is published, and the reply on the bus are in the file together
+// or not at all, wherever the process is killed.
+func TestATurnsEndAndItsReplyAreWrittenTogether(t *testing.T) {
+	for at, there := range map[string]int{
+		"c6:before": 0, "c3:before/3": 0, "share:before": 0, "share:written": 0, // nothing is committed yet
+		"share:over": 1, "c3/3": 1, "c6": 1, "c7": 1, "settled": 1,
+	} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
+			shareOneFile(t, dir)
 			ask(t, dir)
-			askIn(t, dir, "m2", "1", "and this")
-			if err := crashRun(t, dir, at); err == nil {
-				t.Fatal("the process was not killed: the point is not passed")
+			killed(t, dir, at)
+			db, err := sqldb.OpenFile(t.Context(), filepath.Join(dir, "sessions.db"), sqlstore.Schema(), sqlbook.Schema(), sqlitebus.Schema())
+			if err != nil {
+				t.Fatal(err)
+			}
+			count := func(query string) (n int) {
+				if err := db.Read.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			ends := count("SELECT count(*) FROM entries WHERE turn = 'm1' AND kind = 'turn_done'")
+			published := count("SELECT count(*) FROM entries WHERE turn = 'm1' AND kind = 'published'")
+			mail := count("SELECT count(*) FROM message WHERE topic = 'outbound/test' AND id = 'm1#reply'")
+			if ends != there || published != there || mail != there {
+				t.Errorf("the file has %d ends, %d records of a publication and %d replies, want %d of each", ends, published, mail, there)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
 			}
 			if err := crashRun(t, dir, ""); err != nil {
 				t.Fatal(err)
@@ -221,26 +236,22 @@ func TestKilledWithTwoMessagesInATurn(t *testing.T) {
 // Whoever watches a turn whose worker died right after its end is told of the
 // end by the next.
 func TestWatchersLearnOfAnEndThatWasCutOff(t *testing.T) {
-	dir := t.TempDir()
+	bothWays(t, "", testWatchersLearnOfAnEnd)
+}
+
+func testWatchersLearnOfAnEnd(t *testing.T, dir string) {
 	ask(t, dir)
-	if err := crashRun(t, dir, "c6"); err == nil {
-		t.Fatal("the process was not killed")
-	}
+	killed(t, dir, "c6")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	b, store, err := openIn(ctx, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	defer store.Close()
-	feed, err := b.Subscribe(ctx, bus.SessionFeed("main:test:1"), 0)
+	h := openHome(t, dir)
+	feed, err := h.bus.Subscribe(ctx, bus.SessionFeed("main:test:1"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- crashWorker(b, store, crashAgent(filepath.Join(dir, "effects")), nil).Run(running) }()
+	go func() { done <- crashWorker(h, crashAgent(filepath.Join(dir, "effects")), nil).Run(running) }()
 	told := false
 	for e, err := range feed {
 		if told = err == nil && e.Type == bus.TurnComplete && e.Turn == "m1"; told {
@@ -257,20 +268,16 @@ func TestWatchersLearnOfAnEndThatWasCutOff(t *testing.T) {
 }
 
 // A process that is killed again and again gives the turn up, and says so.
-func TestKilledTooOften(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
+func TestKilledTooOften(t *testing.T) { bothWays(t, "", testKilledTooOften) }
+
+func testKilledTooOften(t *testing.T, dir string) {
 	askIn(t, dir, "m0", "1", "go")
-	if err := crashRun(t, dir, "c7"); err == nil { // it is answered, and still there
-		t.Fatal("the process was not killed")
-	}
+	killed(t, dir, "c7") // it is answered, and still there
 	ask(t, dir)
 	askIn(t, dir, "m2", "1", "and this")
 	deaths := 0
 	for over := false; !over; deaths++ { // the last one finds it given up, and not yet buried
-		if err := crashRun(t, dir, "c3:before,c7"); err == nil {
-			t.Fatal("the process was not killed")
-		}
+		killed(t, dir, "c3:before,c7")
 		over = isDone(t, dir, "m1")
 	}
 	// It begins once and is resumed three times. If it dies sooner than the disk has its
@@ -281,11 +288,7 @@ func TestKilledTooOften(t *testing.T) {
 	if err := crashRun(t, dir, ""); err != nil {
 		t.Fatal(err)
 	}
-	b, _, err := openIn(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	b := openHome(t, dir).bus
 	out := outbound(t, b)
 	if len(out) != 2 || out[0].ID != "m0#reply" || !strings.Contains(out[1].Text, "given it up") {
 		t.Errorf("the sender was told %+v", out)
@@ -299,12 +302,9 @@ func TestKilledTooOften(t *testing.T) {
 // isDone reports whether the log has the end of a turn.
 func isDone(t *testing.T, dir, turn string) bool {
 	t.Helper()
-	store, err := sqlstore.Open(t.Context(), filepath.Join(dir, "sessions.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	for e, err := range store.Read(t.Context(), "main:test:1", 1) {
+	h := openHome(t, dir)
+	defer h.Close()
+	for e, err := range h.store.Read(t.Context(), "main:test:1", 1) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,21 +328,13 @@ func askIn(t *testing.T, dir, id, chat, said string) {
 
 func publishIn(t *testing.T, dir string, in bus.Inbound) {
 	t.Helper()
-	b, store, err := openIn(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := openHome(t, dir)
+	defer h.Close()
 	body, err := in.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: in.ID, Key: "main:test:" + in.At.Chat, Body: body}); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Close(); err != nil {
+	if err := h.bus.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: in.ID, Key: "main:test:" + in.At.Chat, Body: body}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -368,9 +360,11 @@ func poisonAgent() agent.Agent {
 // Who works beside a turn that kills each process is cut off with it, and is not
 // given up with it.
 func TestOneTurnThatKillsDoesNotTakeTheOthersWithIt(t *testing.T) {
-	t.Parallel()
+	bothWays(t, "", testOneTurnThatKills)
+}
+
+func testOneTurnThatKills(t *testing.T, dir string) {
 	const others = 20
-	dir := t.TempDir()
 	askIn(t, dir, "m", "0", "drop dead")
 	for n := range others {
 		askIn(t, dir, fmt.Sprint("m", n), fmt.Sprint(n+1), "go")
@@ -380,12 +374,7 @@ func TestOneTurnThatKillsDoesNotTakeTheOthersWithIt(t *testing.T) {
 			t.Fatal("there is no end to it")
 		}
 	}
-	b, store, err := openIn(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	defer store.Close()
+	b := openHome(t, dir).bus
 	said := map[string]int{}
 	for range others + 1 {
 		said[outbound(t, b)[0].Text]++
@@ -408,6 +397,14 @@ func crashRun(t *testing.T, dir, at string, env ...string) error {
 		t.Errorf("child: %s", stderr.String())
 	}
 	return err
+}
+
+// killed fails the test unless the process is killed at a point.
+func killed(t *testing.T, dir, at string, env ...string) {
+	t.Helper()
+	if err := crashRun(t, dir, at, env...); err == nil {
+		t.Fatal("the process was not killed: the point is not passed")
+	}
 }
 
 func outbound(t *testing.T, b *sqlitebus.Bus) []bus.Outbound {
@@ -435,13 +432,8 @@ func outbound(t *testing.T, b *sqlitebus.Bus) []bus.Outbound {
 
 func checkCrash(t *testing.T, dir string) {
 	t.Helper()
-	b, store, err := openIn(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	defer store.Close()
-	out := outbound(t, b)
+	h := openHome(t, dir)
+	out := outbound(t, h.bus)
 	if len(out) != 1 || out[0].ID != "m1#reply" || !strings.HasPrefix(out[0].Text, "done: ") {
 		t.Errorf("said %+v, want one reply", out)
 	}
@@ -462,7 +454,7 @@ func checkCrash(t *testing.T, dir string) {
 		t.Errorf("a call of once did not run and the model was not told: %s", out[0].Text)
 	}
 	open, done := map[string]bool{}, 0
-	for e, err := range store.Read(t.Context(), "main:test:1", 1) {
+	for e, err := range h.store.Read(t.Context(), "main:test:1", 1) {
 		if err != nil {
 			t.Fatal(err)
 		}

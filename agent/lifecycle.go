@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -181,9 +180,13 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 		entries = append(entries, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: end.code, Text: end.text}))
 		done.Outbound = []sessions.Reply{{ID: bus.ReplyID(t.id), Text: end.text}}
 	}
-	entries = append(entries, journal.NewEntry(t.id, sessions.KindTurnDone, done))
 	s.point("c6:before")
-	if err := s.journal.Append(ctx, entries...); err != nil {
+	if len(open) > 0 { // their results are audited after they are written, and before anybody hears of them
+		err = s.journal.Append(ctx, append(entries, journal.NewEntry(t.id, sessions.KindTurnDone, done))...)
+	} else {
+		_, err = s.appendEnd(ctx, t, bill.Change{}, done, entries)
+	}
+	if err != nil {
 		return err
 	}
 	s.point("c6")
@@ -203,7 +206,7 @@ func (s *session) conclude(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if t.hasCalls() { // most turns only answer, and have changed nothing
+	if t.hasCalls() && !t.published { // most turns only answer, and have changed nothing
 		s.recordChanges(ctx, id)
 	}
 	s.cfg.Observer.Turn(t.done.State, time.Since(t.started)-t.waitingTime())
@@ -224,7 +227,12 @@ func (s *session) emitEnd(t *turn) {
 // published (C7). If the process dies between the two, the next holder publishes the
 // same ids again, and the bus drops them.
 func (s *session) publishTurn(ctx context.Context, t *turn) error {
-	if t.done == nil || t.published || len(t.done.Outbound) == 0 {
+	if t.done == nil || len(t.done.Outbound) == 0 {
+		return nil
+	}
+	if t.published { // in the write of the turn's end
+		s.point("c7:published")
+		s.point("c7")
 		return nil
 	}
 	s.trail.Wait() // what the turn has done is audited before people hear of it
@@ -250,23 +258,57 @@ func (s *session) publishReplies(ctx context.Context, t *turn) error {
 		return s.report(ctx, t)
 	}
 	for _, r := range t.done.Outbound {
-		out := bus.Outbound{
-			ID: r.ID, To: t.route.At, Text: r.Text, ReplyTo: t.route.ReplyTo,
-			Turn: t.id, Failed: t.done.State == sessions.TurnFailed,
+		out, err := t.replyMessage(r, t.done.State)
+		if err == nil {
+			err = s.publish(ctx, out)
 		}
-		if len(t.causes) > 1 {
-			out.Causes = t.causes
-		}
-		if len(r.Files) > 0 {
-			if err := json.Unmarshal(r.Files, &out.Files); err != nil {
-				return fmt.Errorf("decode the files of %s: %w", r.ID, err)
-			}
-		}
-		if err := s.publish(ctx, out); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// appendEnd writes entries and the end of a turn (C6). Where the log can publish, the replies are
+// published and recorded as published (C7) in the same write. If the bus refuses them, only the end
+// is written, and publishTurn decides what follows.
+func (s *session) appendEnd(ctx context.Context, t *turn, c bill.Change, done sessions.TurnDone, entries []sessions.Entry) (bill.Done, error) {
+	entries = append(entries, journal.NewEntry(t.id, sessions.KindTurnDone, done))
+	if mail := s.replyMail(ctx, t, done); len(mail) > 0 {
+		publishing := func(log sessions.Log) sessions.Log { log, _ = journal.Publishing(log, mail...); return log }
+		changed, err := s.appendWith(ctx, c, publishing, append(entries, journal.NewEntry(t.id, sessions.KindPublished, nil))...)
+		if !errors.Is(err, sessions.ErrUnpublished) {
+			return changed, err
+		}
+		s.slog.Info("the end of a turn is written without its reply", slog.String("turn", t.id), slog.Any("error", err))
+	}
+	return s.appendWith(ctx, c, atOnce, entries...)
+}
+
+// replyMail returns the replies of a turn that is about to end, for the write of its end; none if
+// publishTurn has to publish them afterwards. Before it returns any, it does what comes before
+// anybody hears of the turn's end.
+func (s *session) replyMail(ctx context.Context, t *turn, done sessions.TurnDone) []sessions.Mail {
+	if len(t.tasks) > 0 || t.route.At.Channel == bus.SubAgents || !s.journal.Publishes() || s.lease.Held(ctx) != nil {
+		return nil
+	}
+	var mail []sessions.Mail
+	for _, r := range done.Outbound {
+		out, err := t.replyMessage(r, done.State)
+		if err != nil {
+			return nil
+		}
+		m, err := bus.OutboundMessage(s.complete(out))
+		if err != nil {
+			return nil
+		}
+		mail = append(mail, sessions.Mail{Topic: string(bus.OutboundTopic(out.To.Channel)), Key: m.Key, ID: m.ID, Body: m.Body})
+	}
+	if len(mail) > 0 && t.hasCalls() {
+		s.recordChanges(ctx, t.id)
+	}
+	s.trail.Wait() // what the turn has done is audited before people hear of it
+	return mail
 }
 
 // giveUpReplies gives up an answer that no bus will ever accept, to let the session go

@@ -74,8 +74,13 @@ func (s *session) publish(ctx context.Context, out bus.Outbound) error {
 	if out.To.Channel == bus.SubAgents {
 		return nil // nobody is there
 	}
+	return publish(ctx, s.cfg.Bus, s.complete(out))
+}
+
+// complete returns an outbound message with what all messages of a session have.
+func (s *session) complete(out bus.Outbound) bus.Outbound {
 	out.Session, out.At, out.Text = s.key(), time.Now(), s.redactor().Text(out.Text)
-	return publish(ctx, s.cfg.Bus, out)
+	return out
 }
 
 // publish puts an outbound message on the bus. It marks an error as errBusAway if the
@@ -335,3 +340,17 @@ func (s *session) accountOf(ctx context.Context, person string) (string, error) 
 
 // isDeserted reports whether no person takes part in the session.
 func (s *session) isDeserted() bool { return s.cfg.Deserted != nil && s.cfg.Deserted(s.key()) }
+
+// replyMessage returns the message in which a reply goes to the chat of a turn that has ended.
+func (t *turn) replyMessage(r sessions.Reply, state string) (bus.Outbound, error) {
+	out := bus.Outbound{ID: r.ID, To: t.route.At, Text: r.Text, ReplyTo: t.route.ReplyTo, Turn: t.id, Failed: state == sessions.TurnFailed}
+	if len(t.causes) > 1 {
+		out.Causes = t.causes
+	}
+	if len(r.Files) > 0 {
+		if err := json.Unmarshal(r.Files, &out.Files); err != nil {
+			return out, fmt.Errorf("decode the files of %s: %w", r.ID, err)
+		}
+	}
+	return out, nil
+}

@@ -149,19 +149,19 @@ func (r *turnRun) askModel(ctx context.Context, t *turn, prompt string) error {
 func (r *turnRun) recordAnswer(ctx context.Context, t *turn, answer *llm.Answer) error {
 	r.cfg.Observer.Step()
 	entries, calls := r.model.answerEntries(t, *answer)
-	write := r.journal.AppendSoon // a call with an effect waits until its C4, and so this, is on the disk
+	// A call with an effect waits until its C4, and so this, is on the disk.
+	write := func() error { return r.journal.AppendSoon(ctx, entries...) }
 	if calls == 0 {
 		reply, notices := r.replyWithFiles(ctx, t, r.finalReply(t, *answer))
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		done := sessions.TurnDone{State: sessions.TurnCompleted, Outbound: []sessions.Reply{reply}}
-		entries = append(append(entries, notices...), journal.NewEntry(t.id, sessions.KindTurnDone, done))
-		write = r.model.appendLast
+		write = func() error { return r.model.appendLast(ctx, t, done, append(entries, notices...)) }
 		r.point("c6:before")
 	}
 	r.point("c3:before")
-	if err := write(ctx, entries...); err != nil {
+	if err := write(); err != nil {
 		return err
 	}
 	r.point("c3")

@@ -18,12 +18,22 @@ func PublishUrgentOutbound(ctx context.Context, b Bus, out Outbound, bounded boo
 	return publishOutbound(ctx, b, out, Message{Urgent: true, Bounded: bounded})
 }
 
-func publishOutbound(ctx context.Context, b Bus, out Outbound, m Message) error {
+// OutboundMessage returns an outbound message as PublishOutbound publishes it, in the topic of its
+// channel.
+func OutboundMessage(out Outbound) (Message, error) {
 	body, err := out.Encode()
 	if err != nil {
-		return fmt.Errorf("encode message %s: %w", out.ID, err)
+		return Message{}, fmt.Errorf("encode message %s: %w", out.ID, err)
 	}
-	m.ID, m.Key, m.Body = out.ID, out.To.String(), body
+	return Message{ID: out.ID, Key: out.To.String(), Body: body}, nil
+}
+
+func publishOutbound(ctx context.Context, b Bus, out Outbound, how Message) error {
+	m, err := OutboundMessage(out)
+	if err != nil {
+		return err
+	}
+	m.Urgent, m.Bounded = how.Urgent, how.Bounded
 	if err := b.Publish(ctx, OutboundTopic(out.To.Channel), m); err != nil {
 		return fmt.Errorf("publish message %s: %w", out.ID, err)
 	}

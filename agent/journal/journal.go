@@ -78,6 +78,21 @@ func Soon(log sessions.Log) sessions.Log {
 	return log
 }
 
+// Publishing returns the same log as one whose appends also publish mail, in the same write. It
+// returns false if the log cannot do that; see [sessions.Publisher].
+func Publishing(log sessions.Log, mail ...sessions.Mail) (sessions.Log, bool) {
+	if p, ok := log.(sessions.Publisher); ok {
+		return p.Publishing(mail...)
+	}
+	return log, false
+}
+
+// Publishes reports whether the journal's log can publish mail; see Publishing.
+func (j *Journal) Publishes() bool {
+	_, ok := Publishing(j.log)
+	return ok
+}
+
 // AppendSoon does what Append does, but returns before the entries are durable; see Soon.
 // It is for entries whose loss in a crash would do no harm, because nothing but the work of
 // this process depends on them yet.
@@ -103,7 +118,7 @@ func (j *Journal) AppendBy(ctx context.Context, write func(ctx context.Context, 
 			break
 		}
 		if _, seen := errors.AsType[*sessions.SeenError](err); seen ||
-			errors.Is(err, sessions.ErrFenced) || errors.Is(err, sessions.ErrConflict) ||
+			errors.Is(err, sessions.ErrFenced) || errors.Is(err, sessions.ErrConflict) || errors.Is(err, sessions.ErrUnpublished) ||
 			j.assumed && tries == openTries {
 			return err
 		}
