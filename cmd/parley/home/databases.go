@@ -20,19 +20,22 @@ import (
 
 // openDatabases opens the bus, the store and the book side by side, because each waits for
 // the disk or the network. An embedded bus is locked first: that keeps a second process
-// out of all three. If the store is embedded too, all three share the home's database, and locked is
-// called before it is opened.
+// out of all three. If the store is embedded too, all three share the home's database, which is
+// opened after a call of locked, and the store's logs publish what follows from their entries in the
+// same write.
 func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Logger, locked func()) error {
 	var beside errgroup.Group
 	if c.Store.URL != "" {
 		place := string(c.Store.URL)
 		h.openBeside(&beside, c, func() (*sqlstore.Store, error) { return sqlstore.Open(ctx, place) }, func() (*sqlbook.Book, error) { return sqlbook.Open(ctx, place) })
 	}
+	var sharing *sqlstore.Store // nil if the bus keeps its messages elsewhere
 	opened, err := openBus(ctx, c, log, func(ctx context.Context) (*sqldb.DB, error) {
 		locked()
 		db, err := homedb.Open(ctx, c.Home, homedb.Options{Log: log, Point: crash.Points()})
 		if err == nil {
-			h.openBeside(&beside, c, func() (*sqlstore.Store, error) { return sqlstore.Use(ctx, db) }, func() (*sqlbook.Book, error) { return sqlbook.Use(ctx, db) })
+			use := func() (_ *sqlstore.Store, err error) { sharing, err = sqlstore.Use(ctx, db); return sharing, err }
+			h.openBeside(&beside, c, use, func() (*sqlbook.Book, error) { return sqlbook.Use(ctx, db) })
 		}
 		return db, err
 	})
@@ -41,7 +44,13 @@ func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Lo
 		return NameSetting(c, "bus.url", err)
 	}
 	h.Bus = opened
-	return beside.Wait()
+	if err := beside.Wait(); err != nil {
+		return err
+	}
+	if carrier, ok := opened.(sqlstore.Carrier); ok && sharing != nil {
+		sharing.PublishBy(carrier)
+	}
+	return nil
 }
 
 // openBeside opens the store and the book in goroutines of their own.

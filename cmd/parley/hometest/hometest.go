@@ -101,6 +101,9 @@ func open(t testing.TB, dir string, p parts) *Home {
 	must(err)
 	h.Store, err = p.store(t.Context())
 	must(err)
+	if p.database != nil {
+		h.Store.PublishBy(h.Bus)
+	}
 	h.Book, err = p.book(t.Context())
 	must(err)
 	h.Workspaces, err = workspace.New(workspace.Config{Root: filepath.Join(dir, "workspaces")})
