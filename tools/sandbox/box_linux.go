@@ -77,6 +77,7 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	rep, err := b.runSupervised(ctx, req, c.Stdin, out, stderr)
 	if err != nil {
 		b.groups.Sweep() // the supervisor may have been killed
+		supervisor.Sweep()
 		return Result{}, fmt.Errorf("run a command in the sandbox: %w", err)
 	}
 	if rep.Killed == Cancelled && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -451,11 +453,98 @@ func TestASupervisorThatIsKilled(t *testing.T) {
 	}
 }
 
+// Where commands have no namespaces of their own, their temporary files are in a folder of this
+// machine. It is gone once the command's supervisor was killed, and that of another command that
+// runs stays.
+func TestTemporaryFilesGoWithAKilledSupervisor(t *testing.T) {
+	for _, mode := range []sandbox.Mode{sandbox.Landlock, sandbox.None} {
+		t.Run(string(mode), func(t *testing.T) {
+			b := open(t, mode, func(*sandbox.Config) {})
+			// start runs a command until its supervisor is killed or stop is called, and returns its folder.
+			start := func() (folder string, supervisors []int, stop func() error) {
+				before := children(t)
+				ctx, cancel := context.WithCancel(t.Context())
+				said, ended := make(chan string, 1), make(chan error, 1)
+				go func() {
+					_, err := b.Run(ctx, sandbox.Command{
+						Args:      []string{"sh", "-c", `echo secret >"$TMPDIR/file"; echo "$TMPDIR"; exec sleep 1000`},
+						Workspace: t.TempDir(), Network: mode == sandbox.None, Output: func(raw []byte) { said <- string(raw) },
+					})
+					ended <- err
+				}()
+				folder = strings.TrimSpace(<-said)
+				for pid := range children(t) {
+					if !before[pid] {
+						supervisors = append(supervisors, pid)
+					}
+				}
+				return folder, supervisors, func() error { cancel(); return <-ended }
+			}
+			stays, _, stop := start()
+			goes, supervisors, killed := start()
+			for _, pid := range supervisors {
+				must(t, unix.Kill(pid, unix.SIGKILL))
+			}
+			waitFor(t, "the folder to be removed", func() bool { _, err := os.Stat(goes); return errors.Is(err, fs.ErrNotExist) })
+			if err := killed(); err == nil {
+				t.Error("the command whose supervisor was killed ended well")
+			}
+			if _, err := os.Stat(filepath.Join(stays, "file")); err != nil {
+				t.Errorf("the files of the other command: %v", err)
+			}
+			if err := stop(); !errors.Is(err, context.Canceled) {
+				t.Errorf("the other command ended with %v", err)
+			}
+			if _, err := os.Stat(stays); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the folder of the other command, when it had ended: %v", err)
+			}
+		})
+	}
+}
+
+// If the process that runs commands is killed together with their supervisors, the next one
+// removes their temporary files when it starts.
+func TestTemporaryFilesOfADeadProcessGoAtTheNextStart(t *testing.T) {
+	for _, mode := range []sandbox.Mode{sandbox.Landlock, sandbox.None} {
+		t.Run(string(mode), func(t *testing.T) {
+			open(t, mode, func(*sandbox.Config) {}) // or this machine cannot
+			workspace := t.TempDir()
+			told := filepath.Join(workspace, "told")
+			cmd := exec.Command(self(t), "attempt", "worker", string(mode), workspace, `echo secret >"$TMPDIR/file"; echo "$TMPDIR" >told.new; mv told.new told; exec sleep 1000`)
+			must(t, cmd.Start())
+			waitFor(t, "the command to run", func() bool { _, err := os.Stat(told); return err == nil })
+			raw, err := os.ReadFile(told)
+			must(t, err)
+			folder := strings.TrimSpace(string(raw))
+			must(t, unix.Kill(cmd.Process.Pid, unix.SIGSTOP)) // it must not see how its supervisors end
+			for pid := range childrenOf(t, cmd.Process.Pid) {
+				must(t, unix.Kill(pid, unix.SIGKILL))
+			}
+			must(t, cmd.Process.Kill())
+			_ = cmd.Wait() // it was killed
+			if _, err := os.Stat(filepath.Join(folder, "file")); err != nil {
+				t.Fatalf("nothing was left behind, so this proves nothing: %v", err)
+			}
+			waitFor(t, "the next start to remove the folder", func() bool {
+				open(t, mode, func(*sandbox.Config) {})
+				_, err := os.Stat(folder)
+				return errors.Is(err, fs.ErrNotExist)
+			})
+		})
+	}
+}
+
 // children are the processes that this one has started.
 func children(t *testing.T) map[int]bool {
 	t.Helper()
+	return childrenOf(t, os.Getpid())
+}
+
+// childrenOf are the processes that a process has started.
+func childrenOf(t *testing.T, parent int) map[int]bool {
+	t.Helper()
 	pids := map[int]bool{}
-	names, err := filepath.Glob("/proc/self/task/*/children")
+	names, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
 	must(t, err)
 	for _, name := range names {
 		raw, _ := os.ReadFile(name) // the thread may have ended

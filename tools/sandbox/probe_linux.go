@@ -131,12 +131,12 @@ func (b *Box) probe(ctx context.Context) error {
 func (b *Box) probeOnce(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	dir, err := os.MkdirTemp("", supervisor.TemporaryPrefix)
+	tmp, err := supervisor.NewTemporary(-1, -1)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	workspace, outside := filepath.Join(dir, "workspace"), filepath.Join(dir, "outside")
+	defer func() { err = errors.Join(err, tmp.Remove()) }()
+	workspace, outside := filepath.Join(tmp.Path, "workspace"), filepath.Join(tmp.Path, "outside")
 	if err := errors.Join(os.Mkdir(workspace, 0o700), os.WriteFile(outside, []byte("seen\n"), 0o600)); err != nil {
 		return err
 	}

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -115,13 +112,6 @@ func openFolder(above int, name string) (int, error) {
 	return unix.Open(itself, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 }
 
-// TemporaryPrefix begins the names of the folders for one command's temporary files.
-const TemporaryPrefix = "parley-command-"
-
-// staleAfter is the age from which on a folder for temporary files counts as left over: longer
-// than any command runs.
-const staleAfter = 24 * time.Hour
-
 // removeTree removes a folder with all that is in it, even if a command has taken its
 // owner's rights to some of it.
 func removeTree(dir string) error {
@@ -132,20 +122,6 @@ func removeTree(dir string) error {
 		return err
 	}
 	return os.RemoveAll(dir)
-}
-
-// Sweep removes the temporary files of commands whose supervisor was killed.
-func Sweep() {
-	entries, err := os.ReadDir(os.TempDir())
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		info, err := e.Info()
-		if err == nil && e.IsDir() && strings.HasPrefix(e.Name(), TemporaryPrefix) && time.Since(info.ModTime()) > staleAfter {
-			_ = removeTree(filepath.Join(os.TempDir(), e.Name())) // it may be another user's
-		}
-	}
 }
 
 // largestFile returns how large one file of a folder may become. That is less than all that the

@@ -64,11 +64,12 @@ func (s *supervisor) writableDir(tmp string) (dir string, env []string, err erro
 // startWithoutNamespaces starts the command without namespaces of its own: in the mode Landlock
 // its first process puts up walls around itself, in the mode None there are none.
 func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
-	tmp, err := s.makeTemporary()
+	temporary, err := NewTemporary(s.UID, s.GID)
 	if err != nil {
 		return nil, err
 	}
-	c := &child{tmp: tmp, code: exitCode, close: func() error { return removeTree(tmp) }}
+	tmp := temporary.Path
+	c := &child{tmp: tmp, code: exitCode, close: temporary.Remove}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.close())
@@ -126,15 +127,6 @@ func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 // otherTasks counts the processes and threads that count towards the command's limit although
 // they are not its own, because they belong to the same user.
 func (s *supervisor) otherTasks() uint64 { return tasksOf(max(s.UID, os.Geteuid())) }
-
-// makeTemporary makes the folder for a command's temporary files.
-func (s *supervisor) makeTemporary() (string, error) {
-	dir, err := os.MkdirTemp("", TemporaryPrefix)
-	if err != nil || s.UID < 0 {
-		return dir, err
-	}
-	return dir, os.Chown(dir, s.UID, s.GID)
-}
 
 // landlockWalls returns the walls of the command; tmp is its folder for temporary files.
 func (s *supervisor) landlockWalls(tmp string) (_ *landlockWalls, err error) {
