@@ -191,6 +191,22 @@ func TestWhatIsRememberedIsConfirmedBeforeItIsSaidAgain(t *testing.T) {
 	}
 }
 
+// A turn whose beginning is tried again, because the log was not what is remembered, is one turn
+// of its person's.
+func TestATurnThatIsBegunAnewIsCountedOnce(t *testing.T) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) { return text("heard " + heard(r)), nil })
+	b.limit.TurnsHour = 2
+	b.run()
+	b.wantReply(b.say("1", "ann", "one"), "heard one")
+	b.settled()
+	if _, err := b.store.EraseSession(t.Context(), "main:test:1"); err != nil {
+		t.Fatal(err)
+	}
+	b.wantReply(b.say("1", "ann", "two"), "heard two")
+	b.settled()
+	b.wantReply(b.say("1", "ann", "three"), "2 times within the hour")
+}
+
 // A turn that another process has suspended is resumed, although its message is known and the
 // process that gets it again remembers nothing of it.
 func TestATurnThatAnotherHasSuspendedIsResumed(t *testing.T) {

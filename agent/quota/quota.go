@@ -5,6 +5,7 @@ package quota
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,13 +36,20 @@ type Quota struct {
 // turnsOfPerson counts the turns of one person.
 type turnsOfPerson struct {
 	running int
-	begun   []time.Time // the times at which turns began within the last hour, oldest first
+	begun   []begunTurn // within the last hour, oldest first
+}
+
+// A begunTurn is a turn that has begun.
+type begunTurn struct {
+	id string
+	at time.Time
 }
 
 // New makes a Quota with no turns.
 func New() *Quota { return &Quota{people: map[string]*turnsOfPerson{}, sweep: 1024, now: time.Now} }
 
-// Begin counts a new turn of a person, by its id. It returns ErrBusy if the person has
+// Begin counts a new turn of a person, by its id: a turn whose beginning is tried again is counted
+// once in the hour. It returns ErrBusy if the person has
 // enough turns running. If the person has begun enough turns in this hour, the turn is
 // refused and again is the time from which another may begin; otherwise again is zero.
 // Counted turns run until release is called.
@@ -58,10 +66,13 @@ func (q *Quota) Begin(ctx context.Context, lease bus.Lease, person, turn string,
 	if u.running >= most.AtOnce {
 		return nil, time.Time{}, ErrBusy
 	}
-	if begun := len(u.begun); begun >= most.Hour {
-		again = u.begun[begun-most.Hour].Add(time.Hour)
-	} else {
-		u.begun = append(u.begun, now)
+	known := slices.ContainsFunc(u.begun, func(b begunTurn) bool { return b.id == turn })
+	switch begun := len(u.begun); {
+	case known:
+	case begun >= most.Hour:
+		again = u.begun[begun-most.Hour].at.Add(time.Hour)
+	default:
+		u.begun = append(u.begun, begunTurn{turn, now})
 	}
 	u.running++
 	return q.releaser(u), again, nil
@@ -139,7 +150,7 @@ func (q *Quota) forgetIdle() {
 // an hour ago.
 func (u *turnsOfPerson) prune(now time.Time) {
 	n := 0
-	for n < len(u.begun) && now.Sub(u.begun[n]) >= time.Hour {
+	for n < len(u.begun) && now.Sub(u.begun[n].at) >= time.Hour {
 		n++
 	}
 	u.begun = u.begun[n:]
