@@ -219,9 +219,9 @@ func (c Config) sign(h http.Header) {
 	maps.Copy(h, c.Header)
 }
 
-// LookUpWindow asks the server how large the model's window is. It waits some seconds at
-// most, and later the model repeats the question from time to time. Without this call
-// the window is learned from refusals only.
+// LookUpWindow asks the server how large the model's window is, unless it was asked before. It
+// waits some seconds at most, and later the model repeats the question from time to time. Without
+// this call the window is learned from refusals only.
 func (m *Model) LookUpWindow(ctx context.Context) { m.windows.Find(ctx) }
 
 // Info returns the model's name, whether it sees pictures and takes tools, and its

@@ -124,14 +124,18 @@ func (f *Finder) Learn(tokens int) {
 	}
 }
 
-// Find returns what is known of the window. If it is time, it asks the server before. It
-// takes some seconds at most: a server that does not answer is asked again later.
+// Find returns what is known of the window. If nobody has asked the server yet it does so before,
+// and if others are just doing so it waits for them. It takes some seconds at most: a server that
+// does not answer is asked again later, by Answered.
 func (f *Finder) Find(ctx context.Context) Found {
-	if !f.isDue() {
+	if f.hasLooked() {
 		return f.Known()
 	}
 	f.asking.Lock()
 	defer f.asking.Unlock()
+	if f.hasLooked() {
+		return f.Known()
+	}
 	return f.findIfDue(ctx)
 }
 
@@ -144,7 +148,7 @@ func (f *Finder) findIfDue(ctx context.Context) Found {
 	before, first := f.Known(), !f.hasLooked()
 	f.find(ctx)
 	now := f.Known()
-	if first || now != before {
+	if first && f.hasLooked() || now != before {
 		f.report(now)
 	}
 	return now
@@ -186,10 +190,11 @@ func (f *Finder) find(ctx context.Context) {
 		f.record(Found{tokens, Published}, 0)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	found, answered := f.askServer(ctx)
+	found, answered := f.askServer(asking)
 	switch {
+	case !answered && ctx.Err() != nil: // nobody waits any more, and nothing was found out
 	case !answered:
 		f.record(f.fallback(), askAgain)
 	case found.Tokens == 0:

@@ -1,6 +1,7 @@
 package window_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -130,6 +131,32 @@ func TestAServerThatIsAwayIsNoneWithoutAWindow(t *testing.T) {
 	}
 	if f.Learn(4); f.Known().Tokens != 9000 {
 		t.Errorf("a window of 4 was believed")
+	}
+}
+
+// A server is asked once, whoever wants to know; a question that nobody waited for is none.
+func TestTheServerIsAskedOnce(t *testing.T) {
+	s := &server{pages: map[string]string{"/v1/models": `{"data":[{"id":"m","max_model_len":8192}]}`}}
+	f := finder(t, s, 0)
+	given, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := f.Find(given); got != (window.Found{}) {
+		t.Errorf("of a server that was not waited for %+v is known", got)
+	}
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() {
+			if got := f.Find(t.Context()); got != (window.Found{Tokens: 8192, Source: window.Listed}) {
+				t.Errorf("%+v is known", got)
+			}
+		})
+	}
+	all.Wait()
+	one := finder(t, s, 0)
+	before := s.asked
+	one.Find(t.Context())
+	if five, once := before, s.asked-before; five != once {
+		t.Errorf("five who want to know ask %d times, one asks %d times", five, once)
 	}
 }
 

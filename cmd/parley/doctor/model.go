@@ -36,6 +36,7 @@ func checkModels(ctx context.Context, cfg *config.Config) []Finding {
 	if err != nil {
 		return []Finding{{Part: "model", State: wrong, Detail: err.Error(), Remedy: remedyForModel(cfg, "model", "model.name", err)}}
 	}
+	all.LookUpWindows(ctx)
 	each := slices.DeleteFunc(all.All(), func(m models.Model) bool { return m.Server == "" })
 	found := make([]Finding, len(each))
 	var asking sync.WaitGroup

@@ -31,9 +31,18 @@ import (
 // A Model is one configured model.
 type Model struct {
 	failover.Link
-	Table  string // the table of the settings of its server: "model", or "models.NAME"
-	Named  string // the setting that holds its name: "model.name", "models.NAME.name" or "agents.NAME.model"
-	Server string // its base URL; "" for the demo
+	Table  string        // the table of the settings of its server: "model", or "models.NAME"
+	Named  string        // the setting that holds its name: "model.name", "models.NAME.name" or "agents.NAME.model"
+	Server string        // its base URL; "" for the demo
+	client *openai.Model // asks the server; nil for the demo
+}
+
+// lookUpWindow asks the model's server, unless it was asked before, how many tokens the model reads
+// at once. It takes some seconds at most.
+func (m Model) lookUpWindow(ctx context.Context) {
+	if m.client != nil {
+		m.client.LookUpWindow(ctx)
+	}
 }
 
 // Lists holds for each agent, by its name, the models that are asked, in their order. An agent
@@ -57,8 +66,28 @@ func (l Lists) All() []Model {
 	return all
 }
 
+// LookUpWindows asks the servers of all models, side by side, how many tokens each reads at once.
+// It takes some seconds at most.
+func (l Lists) LookUpWindows(ctx context.Context) {
+	var looking sync.WaitGroup
+	for agent := range l {
+		for _, m := range l[agent] { // several agents may have the same: one of them asks
+			looking.Go(func() { m.lookUpWindow(ctx) })
+		}
+	}
+	looking.Wait()
+}
+
+// LookUpWindowsOf does so for one agent's models. Servers that were asked before are not asked
+// again.
+func (l Lists) LookUpWindowsOf(ctx context.Context, agent string) {
+	for _, m := range l[agent] {
+		m.lookUpWindow(ctx)
+	}
+}
+
 // New makes the configured models of each agent. An agent for which nothing is configured gets
-// the demo. An error that the operator can remedy in the settings is a *config.SettingError.
+// the demo. How many tokens they read at once is not known before LookUpWindows. An error that the operator can remedy in the settings is a *config.SettingError.
 func New(ctx context.Context, c *config.Config, log *slog.Logger) (Lists, error) {
 	list, err := Prices(c)
 	if err != nil {
@@ -66,8 +95,6 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (Lists, error)
 	}
 	made := map[config.ModelChoice]Model{}
 	lists := Lists{}
-	var looking sync.WaitGroup // a server that is away is waited for once, and not once for each
-	defer looking.Wait()
 	for _, agent := range slices.Sorted(maps.Keys(c.Agents)) {
 		for _, choice := range c.ModelsOf(agent) {
 			m, ok := made[choice]
@@ -77,7 +104,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (Lists, error)
 			case simulated:
 				m = Model{Link: failover.Link{ID: "demo", Model: demo.New()}, Table: "model", Named: choice.Key}
 			default:
-				if m, err = newModel(ctx, c, list, choice, log, &looking); err != nil {
+				if m, err = newModel(ctx, c, list, choice, log); err != nil {
 					return nil, err
 				}
 			}
@@ -91,9 +118,8 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (Lists, error)
 	return lists, nil
 }
 
-// newModel makes a model. If no name is configured, it asks the model's server for one. How many
-// tokens the model reads at once is asked in the background; it is known once looking is done.
-func newModel(ctx context.Context, all *config.Config, list prices.List, choice config.ModelChoice, log *slog.Logger, looking *sync.WaitGroup) (Model, error) {
+// newModel makes a model. If no name is configured, it asks the model's server for one.
+func newModel(ctx context.Context, all *config.Config, list prices.List, choice config.ModelChoice, log *slog.Logger) (Model, error) {
 	table, c := choice.Table, all.Model
 	if name, ok := strings.CutPrefix(table, "models."); ok {
 		c = all.Models[name]
@@ -128,8 +154,7 @@ func newModel(ctx context.Context, all *config.Config, list prices.List, choice 
 	if err != nil {
 		return Model{}, fmt.Errorf("set up [%s]: %w", table, err)
 	}
-	looking.Go(func() { m.LookUpWindow(ctx) })
-	made.Model = m
+	made.Model, made.client = m, m
 	if known {
 		made.Model = prices.Model{Model: m, Price: price}
 	}

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"parley/agent/agenttest"
@@ -63,11 +65,25 @@ func TestTheStartSaysHowLargeTheWindowIs(t *testing.T) {
 		"set too large": {64_000, `msg="the model's window is smaller than is configured" model=m tokens=8192`},
 	} {
 		cfg := &config.Config{Agents: map[string]config.Agent{"main": {}}}
-		cfg.Model.Configured, cfg.Model.Name, cfg.Model.BaseURL, cfg.Model.Window = true, "m", s.Start(t), tc.configured
+		var asked atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			s.ServeHTTP(w, r)
+		}))
+		defer server.Close()
+		cfg.Model.Configured, cfg.Model.Name, cfg.Model.BaseURL, cfg.Model.Window = true, "m", server.URL+"/v1", tc.configured
 		var logged bytes.Buffer
 		all, err := models.New(t.Context(), cfg, slog.New(slog.NewTextHandler(&logged, nil)))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if n := asked.Load(); n != 0 || strings.Contains(logged.String(), "window") {
+			t.Errorf("%s: the start has waited for the server, which was asked %d times: %q", name, n, &logged)
+		}
+		all.LookUpWindows(t.Context())
+		before := asked.Load()
+		if all.LookUpWindowsOf(t.Context(), "main"); asked.Load() != before {
+			t.Errorf("%s: the server is asked again", name)
 		}
 		if got := all["main"][0].Model.Info().ContextTokens; got != 8192 || !strings.Contains(logged.String(), tc.want) {
 			t.Errorf("%s: it reads %d; the log says %q", name, got, &logged)

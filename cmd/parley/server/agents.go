@@ -127,6 +127,7 @@ func (s *Server) agentOf(ctx context.Context, session string) (agent.Agent, erro
 	if !ok {
 		return agent.Agent{}, fmt.Errorf("no model answers for the agent %q: set [model], or agents.%s.model", name, name)
 	}
+	s.lists.LookUpWindowsOf(ctx, name)
 	all, err := s.tools()
 	if err != nil {
 		return agent.Agent{}, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/agent/agenttest"
 	"parley/agent/demo"
 	"parley/agent/failover"
 	"parley/cmd/parley/config"
@@ -52,6 +53,22 @@ func TestAgentOfASession(t *testing.T) {
 	}
 	if a, err := s.agentOf(t.Context(), "gone:console:default"); err == nil || !strings.Contains(err.Error(), `"gone"`) {
 		t.Errorf("an agent that there is not: %+v, %v", a, err)
+	}
+}
+
+// A turn does not begin before it is known how much its model reads at once, or known that its
+// server does not say.
+func TestATurnWaitsForTheWindowOfItsModel(t *testing.T) {
+	model := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
+	model.Models, model.Window = []string{"m"}, 8192
+	s := newTestServer(t, "[model]\nname = \"m\"\nbase_url = \""+model.Start(t)+"\"\n")
+	lists, err := models.New(t.Context(), s.settings.Load(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.lists, s.models = lists, models.Chains(lists, s.home.Book, s.metrics, slog.New(slog.DiscardHandler))
+	if a, err := s.agentOf(t.Context(), "main:console:default"); err != nil || a.ContextTokens != 8192 {
+		t.Errorf("the agent begins with a window of %d, %v; want 8192", a.ContextTokens, err)
 	}
 }
 

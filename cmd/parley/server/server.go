@@ -74,6 +74,7 @@ type Server struct {
 	log       *slog.Logger
 	settings  atomic.Pointer[config.Config] // replaced by SIGHUP
 	models    map[string]llm.Model          // by agent; empty if nobody answers
+	lists     models.Lists                  // what these consist of
 	tools     func() (*tools.Set, error)    // waits until it is known whether a sandbox works
 	files     *attachments.Keeper
 	guard     atomic.Pointer[callGuard]        // replaced with settings
@@ -97,7 +98,7 @@ type Server struct {
 	role      Role
 	version   string
 	started   time.Time
-	endBeside func()       // ends what Open began beside the opening: the search for a sandbox, first requests to platforms
+	endBeside func()       // ends what Open began beside the opening: the search for a sandbox, first requests to platforms and models
 	point     func(string) // called where a test may kill the process; nil but in chaos builds
 	trail     *audit.Trail
 	// auditFile is nil where none is configured.
@@ -129,11 +130,11 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 			m.SandboxKill(reason)
 		}
 	})
-	var prefetching sync.WaitGroup
+	var beside sync.WaitGroup
 	leave := func() {
 		giveUp()
 		_, _ = walled() // its result matters only to earlier callers
-		prefetching.Wait()
+		beside.Wait()
 	}
 	defer func() {
 		if err != nil {
@@ -145,7 +146,7 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := home.OpenAnd(ctx, c.Settings, c.Override, c.Log, func() { prefetch(trying, c.Role, opened, &prefetching) })
+	h, err := home.OpenAnd(ctx, c.Settings, c.Override, c.Log, func() { prefetch(trying, c.Role, opened, &beside) })
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +154,9 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	warnOfOwnRoot(c)
 	s := newServer(h, c, opened, walled)
 	s.endBeside = leave
+	if c.Role.Works() {
+		beside.Go(func() { c.Models.LookUpWindows(trying) })
+	}
 	counting.Store(s.metrics)
 	s.secrets = secrets
 	if err := s.loadAgentInputs(ctx, c, walled); err != nil {
@@ -236,6 +240,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 		Build: c.Build, Fleet: metrics.Fleet{Holder: s.reportsFleet.Load, Bus: h.Bus, Book: h.Book},
 		Channels: s.connectionStates, Servers: s.serversUp, Jobs: func() int { return s.jobs.Running() }, Dropped: h.Bus.Dropped, Log: c.Log,
 	})
+	s.lists = c.Models
 	s.models = models.Chains(c.Models, h.Book, s.metrics, c.Log)
 	s.handover = s.newHandover()
 	s.billing = s.newBilling()
