@@ -27,31 +27,39 @@ const purgeWithin = 30 * time.Minute
 //
 // If ctx is one of PurgeOnce, a SQLite database is only purged at the end of that.
 func (db *DB) Purge(ctx context.Context, tables ...string) error {
+	return db.PurgeThen(ctx, func(context.Context) error { return nil }, tables...)
+}
+
+// PurgeThen does what Purge does, and calls then once that is done: with it the caller may forget
+// that something was to be purged.
+func (db *DB) PurgeThen(ctx context.Context, then func(context.Context) error, tables ...string) error {
 	if list, ok := ctx.Value(putOff{}).(*purges); ok && !db.postgres {
-		list.add(db.backend)
+		list.add(db.backend, then)
 		return nil
 	}
 	if err := db.backend.purge(ctx, tables); err != nil {
 		return fmt.Errorf("purge: %w", err)
 	}
-	return nil
+	return then(ctx)
 }
 
 // putOff is the key by which a context has the purges that are put off.
 type putOff struct{}
 
-// purges are the databases that must still be purged.
+// purges are the databases that must still be purged, and what is to be done after that.
 type purges struct {
 	mu   sync.Mutex
 	list []backend
+	then map[backend][]func(context.Context) error
 }
 
-func (p *purges) add(b backend) {
+func (p *purges) add(b backend, then func(context.Context) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !slices.Contains(p.list, b) {
 		p.list = append(p.list, b)
 	}
+	p.then[b] = append(p.then[b], then)
 }
 
 // PurgeOnce calls do, in whose context Purge of a SQLite database only notes that it is to be purged;
@@ -61,11 +69,15 @@ func PurgeOnce(ctx context.Context, do func(context.Context) error) error {
 	if ctx.Value(putOff{}) != nil {
 		return do(ctx)
 	}
-	due := &purges{}
+	due := &purges{then: map[backend][]func(context.Context) error{}}
 	err := do(context.WithValue(ctx, putOff{}, due))
 	for _, b := range due.list {
 		if wrong := b.purge(ctx, nil); wrong != nil {
 			err = errors.Join(err, fmt.Errorf("purge: %w", wrong))
+			continue
+		}
+		for _, then := range due.then[b] {
+			err = errors.Join(err, then(ctx))
 		}
 	}
 	return err

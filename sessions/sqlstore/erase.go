@@ -173,11 +173,11 @@ func (s *Store) purge(ctx context.Context) error {
 	if !due.Valid {
 		return nil
 	}
-	if err := s.db.Purge(ctx, "entries", "sessions", "spending", "reservations", "audit", "jobs", "schedules", "tasks", "time_zones", "counters"); err != nil {
+	done := func(ctx context.Context) error {
+		_, err := s.db.Exec(ctx, "DELETE FROM purges WHERE due <= ?", due.Int64)
 		return err
 	}
-	_, err := s.db.Exec(ctx, "DELETE FROM purges WHERE due <= ?", due.Int64)
-	return err
+	return s.db.PurgeThen(ctx, done, "entries", "sessions", "spending", "reservations", "audit", "jobs", "schedules", "tasks", "time_zones", "counters")
 }
 
 // sessionsAtOnce bounds how many sessions one query looks through, as queries have a

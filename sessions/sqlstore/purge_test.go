@@ -1,0 +1,60 @@
+package sqlstore_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"parley/sessions"
+	"parley/sessions/sqldb"
+)
+
+// If the file of an erased session is not rewritten, because the process died or was stopped, the
+// next erasure does it, though that finds nothing to erase.
+func TestAnErasureRewritesWhatAnEarlierOneHasLeft(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, filepath.Join(dir, "sessions.db"))
+	const secret = "a word that nobody else says"
+	traces := func() (n int) {
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			raw, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += bytes.Count(raw, []byte(secret))
+		}
+		return n
+	}
+	l, err := s.Open(t.Context(), "main:test:1", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := sessions.NewEntry("m", sessions.KindNotice, sessions.Notice{Text: secret})
+	if err == nil {
+		err = l.Append(t.Context(), 1, said)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	err = sqldb.PurgeOnce(ctx, func(ctx context.Context) error {
+		defer stop()
+		_, err := s.EraseSession(ctx, "main:test:1")
+		return err
+	})
+	if err == nil || traces() == 0 {
+		t.Fatalf("the file is rewritten with %v: the test cannot fail", err)
+	}
+	if _, err := s.ErasePerson(t.Context(), "test:9"); err != nil {
+		t.Fatal(err)
+	}
+	if n := traces(); n > 0 {
+		t.Errorf("there are %d traces", n)
+	}
+}
