@@ -177,6 +177,26 @@ func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
 	return r, nil
 }
 
+// Sessions does for each of the sessions what Session does, and rewrites databases only once for all.
+// It goes on after an error, and returns which sessions were erased.
+func (e *Eraser) Sessions(ctx context.Context, keys []string) (erased []string, err error) {
+	var failed error
+	err = sqldb.PurgeOnce(ctx, func(ctx context.Context) error {
+		for _, key := range keys {
+			if _, err := e.Session(ctx, key); err != nil {
+				failed = errors.Join(failed, err)
+				continue
+			}
+			erased = append(erased, key)
+		}
+		return nil
+	})
+	if err != nil {
+		erased = nil // what they said may be left in the files
+	}
+	return erased, errors.Join(failed, err)
+}
+
 // withSubAgents returns the sessions in keys, and after them the sessions of sub-agents that
 // belong to these or, if person is not "", to that person.
 func (e *Eraser) withSubAgents(ctx context.Context, person string, keys []string) ([]string, error) {

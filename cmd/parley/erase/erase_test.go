@@ -581,3 +581,42 @@ func TestFilesThatWaitToBeSentAreForgotten(t *testing.T) {
 		}
 	}
 }
+
+// Many sessions are erased with one rewriting of the home's database. One that cannot be erased does
+// not keep the others.
+func TestSessionsAreErasedTogether(t *testing.T) {
+	h := lived(t)
+	rewritten := func() (n int) { // each rewriting raises this number
+		db, err := sql.Open("sqlite", "file:"+filepath.Join(h.Dir, "sessions.db")+"?mode=ro&_pragma=busy_timeout(5000)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if err := db.QueryRowContext(t.Context(), "PRAGMA schema_version").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := rewritten()
+	keys := []string{hometest.Key(t, "42"), "no key", hometest.Key(t, "43"), hometest.Key(t, "7")}
+	erased, err := eraser(h).Sessions(t.Context(), keys)
+	if !errors.Is(err, sessions.ErrInvalidKey) || !slices.Equal(erased, []string{keys[0], keys[2], keys[3]}) {
+		t.Errorf("erased are %q, %v", erased, err)
+	}
+	if n := rewritten() - before; n != 1 {
+		t.Errorf("the database was rewritten %d times", n)
+	}
+	for _, key := range erased {
+		for _, err := range h.Store.Read(t.Context(), key, 1) {
+			if !errors.Is(err, sessions.ErrNotFound) {
+				t.Errorf("%s is still there: %v", key, err)
+			}
+			break
+		}
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if erased, err := eraser(h).Sessions(stopped, keys[:1]); err == nil || len(erased) > 0 {
+		t.Errorf("then erased are %q, %v", erased, err)
+	}
+}

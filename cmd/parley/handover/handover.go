@@ -61,8 +61,9 @@ type Config struct {
 	Describe func(agent string) About
 	// Listens reports whether an agent answers people at an address.
 	Listens func(at bus.Address) bool
-	// Erase erases a session and all that belongs to it.
-	Erase func(ctx context.Context, session string) error
+	// Erase erases sessions and all that belongs to them. It returns which were erased, also with an
+	// error.
+	Erase func(ctx context.Context, sessions []string) (erased []string, err error)
 	// Ended, if set, is called when a task has ended, with how it ended: for metrics.
 	Ended func(state string)
 	// Point, if set, is called at each step after which a test may kill the process.

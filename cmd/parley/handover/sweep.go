@@ -68,18 +68,20 @@ func (d *Service) sweep(ctx context.Context, renew bool) error {
 	for _, t := range untold {
 		failed = errors.Join(failed, d.sweepTask(ctx, t, renew))
 	}
+	return errors.Join(failed, d.eraseDropped(ctx))
+}
+
+// eraseDropped erases the sessions that are to be erased.
+func (d *Service) eraseDropped(ctx context.Context) error {
 	dropped, err := d.cfg.Table.Dropped(ctx)
-	if err != nil {
-		return errors.Join(failed, err)
+	if err != nil || len(dropped) == 0 {
+		return err
 	}
-	for _, key := range dropped {
-		err := d.cfg.Erase(ctx, key)
-		if err == nil {
-			err = d.cfg.Table.Forget(ctx, key)
-		}
-		failed = errors.Join(failed, err)
+	erased, err := d.cfg.Erase(ctx, dropped)
+	for _, key := range erased {
+		err = errors.Join(err, d.cfg.Table.Forget(ctx, key))
 	}
-	return failed
+	return err
 }
 
 func (d *Service) sweepTask(ctx context.Context, t tasks.Task, renew bool) error {

@@ -195,9 +195,8 @@ func (s *Server) newHandover() *handover.Service {
 			}
 			return (&handover.Copying{From: from, To: dir}).Copy(ctx, files)
 		},
-		Erase: func(ctx context.Context, session string) error {
-			_, err := s.eraser().Session(ctx, session)
-			return err
+		Erase: func(ctx context.Context, sessions []string) ([]string, error) {
+			return s.eraser().Sessions(ctx, sessions)
 		},
 		Sessions: s.home.Store, Describe: s.describeAgent,
 		Listens: func(at bus.Address) bool {
