@@ -36,11 +36,12 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 		return "", err
 	}
 	return sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
-		return c.sendMessage(ctx, chat, sendTimeout, func(ctx context.Context) (*models.Message, error) {
-			return c.library.SendMessage(ctx, &bot.SendMessageParams{
+		return c.sendMessage(ctx, chat, sendTimeout, func(ctx context.Context) (m sentMessage, err error) {
+			err = c.callOnce(ctx, "sendMessage", &bot.SendMessageParams{
 				ChatID: chat, MessageThreadID: messageThread(thread), Text: text, ParseMode: mode,
 				LinkPreviewOptions: noPreview(), ReplyParameters: replyParameters(part), ReplyMarkup: keyboard(part.Buttons),
-			})
+			}, &m)
+			return m, err
 		})
 	})
 }
@@ -54,11 +55,11 @@ func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, p
 	}
 	if isPhoto(file.Data) {
 		id, err := sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
-			return c.sendMessage(ctx, chat, fileTimeout, func(ctx context.Context) (*models.Message, error) {
-				return c.library.SendPhoto(ctx, &bot.SendPhotoParams{
+			return c.sendMessage(ctx, chat, fileTimeout, func(ctx context.Context) (sentMessage, error) {
+				return sentOf(c.library.SendPhoto(ctx, &bot.SendPhotoParams{
 					ChatID: chat, MessageThreadID: messageThread(thread), Caption: text, ParseMode: mode, ReplyParameters: replyParameters(part),
 					Photo: inputFile(file),
-				})
+				}))
 			})
 		})
 		if !hasCode(err, badPhoto) {
@@ -66,11 +67,11 @@ func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, p
 		}
 	}
 	return sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
-		return c.sendMessage(ctx, chat, fileTimeout, func(ctx context.Context) (*models.Message, error) {
-			return c.library.SendDocument(ctx, &bot.SendDocumentParams{
+		return c.sendMessage(ctx, chat, fileTimeout, func(ctx context.Context) (sentMessage, error) {
+			return sentOf(c.library.SendDocument(ctx, &bot.SendDocumentParams{
 				ChatID: chat, MessageThreadID: messageThread(thread), Caption: text, ParseMode: mode, ReplyParameters: replyParameters(part),
 				Document: inputFile(file),
-			})
+			}))
 		})
 	})
 }
@@ -94,11 +95,12 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 		return &channels.SendError{Fault: channels.Rejected, Code: "bad_id", Err: errors.New("the message's id is not a number")}
 	}
 	_, err = sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
-		return c.sendMessage(ctx, chat, sendTimeout, func(ctx context.Context) (*models.Message, error) {
-			return c.library.EditMessageText(ctx, &bot.EditMessageTextParams{
+		return c.sendMessage(ctx, chat, sendTimeout, func(ctx context.Context) (m sentMessage, err error) {
+			err = c.callOnce(ctx, "editMessageText", &bot.EditMessageTextParams{
 				ChatID: chat, MessageID: message, Text: text, ParseMode: mode, LinkPreviewOptions: noPreview(),
 				ReplyMarkup: keyboard(part.Buttons),
-			})
+			}, &m)
+			return m, err
 		})
 	})
 	if hasCode(err, notModified) {
@@ -123,9 +125,22 @@ func mayBeAboutMarkup(err error) bool {
 	return hasCode(err, badMarkup) || hasCode(err, tooLong) || hasCode(err, empty) || hasCode(err, badRequest)
 }
 
+// A sentMessage is what is read of the Bot API's message.
+type sentMessage struct {
+	ID int `json:"message_id"`
+}
+
+// sentOf returns what go-telegram/bot has sent, or the error of that.
+func sentOf(m *models.Message, err error) (sentMessage, error) {
+	if err != nil {
+		return sentMessage{}, err
+	}
+	return sentMessage{m.ID}, nil
+}
+
 // sendMessage makes one call that sends or edits a message, and returns the message's id.
 // Its errors are *channels.SendError.
-func (c *Channel) sendMessage(ctx context.Context, chat any, timeout time.Duration, call func(context.Context) (*models.Message, error)) (string, error) {
+func (c *Channel) sendMessage(ctx context.Context, chat any, timeout time.Duration, call func(context.Context) (sentMessage, error)) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	ctx, t := withRequestTrace(ctx)
@@ -181,11 +196,12 @@ func (c *Channel) Typing(ctx context.Context, to bus.Address) (time.Duration, er
 	ctx, cancel := context.WithTimeout(ctx, typingDuration)
 	defer cancel()
 	ctx, t := withRequestTrace(ctx)
-	_, err = c.library.SendChatAction(ctx, &bot.SendChatActionParams{
+	var done bool
+	err = c.callOnce(ctx, "sendChatAction", &bot.SendChatActionParams{
 		ChatID:          chat,
 		MessageThreadID: thread,
 		Action:          models.ChatActionTyping,
-	})
+	}, &done)
 	if err != nil {
 		return 0, sendError(err, t)
 	}
@@ -224,9 +240,10 @@ func (c *Channel) Preview(ctx context.Context, to bus.Address, turn string, part
 		ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 		defer cancel()
 		ctx, t := withRequestTrace(ctx)
-		_, err := c.library.SendMessageDraft(ctx, &bot.SendMessageDraftParams{
+		var done bool
+		err := c.callOnce(ctx, "sendMessageDraft", &bot.SendMessageDraftParams{
 			ChatID: chat, MessageThreadID: messageThread(thread), DraftID: strconv.Itoa(int(draft.Sum32()>>1 | 1)), Text: text, ParseMode: mode,
-		})
+		}, &done)
 		if errors.Is(err, bot.ErrorNotFound) { // a Bot API server that does not know the method
 			return "", &channels.SendError{Fault: channels.Rejected, Code: "no_previews", Err: bot.ErrorNotFound}
 		}

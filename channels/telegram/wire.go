@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-telegram/bot"
+
 	"parley/channels"
 )
 
@@ -59,6 +61,7 @@ type apiAnswer struct {
 	Text       string          `json:"description"`
 	Parameters struct {
 		RetryAfter int `json:"retry_after"`
+		MovedTo    int `json:"migrate_to_chat_id"`
 	} `json:"parameters"`
 }
 
@@ -107,6 +110,62 @@ func (c *Channel) call(ctx context.Context, method string, params, result any) e
 	return nil
 }
 
+// callOnce makes one call of the Bot API that says something to people, and decodes its result. The
+// parameters are those of go-telegram/bot, and its errors too, for sendError. The library would write
+// a form for each call, through a pipe and a goroutine of its own; it does that for files.
+func (c *Channel) callOnce(ctx context.Context, method string, params, result any) error {
+	body, err := json.Marshal(params)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", method, err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.methodBase+method, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("prepare %s: %w", method, withoutURL(err))
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return withoutURL(err)
+	}
+	defer func() { _ = resp.Body.Close() }() // the answer was read, or is given up
+	noteStatus(ctx, resp)
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
+	if err != nil {
+		return fmt.Errorf("read the answer to %s: %w", method, err)
+	}
+	var a apiAnswer
+	if err := json.Unmarshal(data, &a); err != nil {
+		return fmt.Errorf("decode the answer to %s: %w", method, err)
+	}
+	if !a.OK {
+		return a.refusal(method)
+	}
+	if err := json.Unmarshal(a.Result, result); err != nil {
+		return fmt.Errorf("decode what came of %s: %w", method, err)
+	}
+	return nil
+}
+
+// refusal returns the error of go-telegram/bot for an answer that is not OK.
+func (a apiAnswer) refusal(method string) error {
+	switch a.ErrorCode {
+	case http.StatusTooManyRequests:
+		return &bot.TooManyRequestsError{Message: a.Text, RetryAfter: a.Parameters.RetryAfter}
+	case http.StatusBadRequest:
+		if a.Parameters.MovedTo != 0 {
+			return &bot.MigrateError{Message: a.Text, MigrateToChatID: a.Parameters.MovedTo}
+		}
+		return fmt.Errorf("%w, %s", bot.ErrorBadRequest, a.Text)
+	case http.StatusUnauthorized:
+		return bot.ErrorUnauthorized
+	case http.StatusForbidden:
+		return fmt.Errorf("%w, %s", bot.ErrorForbidden, a.Text)
+	case http.StatusNotFound:
+		return bot.ErrorNotFound
+	}
+	return fmt.Errorf("%s was refused: %d", method, a.ErrorCode)
+}
+
 // unreachableError returns the error of a call that got no answer.
 func unreachableError(method string, err error) error {
 	return &channels.SendError{Fault: channels.Retry, Code: "unreachable", Err: fmt.Errorf("%s: %w", method, withoutURL(err))}
@@ -146,7 +205,7 @@ func withoutURL(err error) error {
 	}
 }
 
-// A requestTrace records how far one request of go-telegram/bot came: whether bytes were sent, and
+// A requestTrace records how far a request that is sent once came: whether bytes were sent, and
 // the answer's status.
 type requestTrace struct {
 	written atomic.Bool  // whether some bytes may have left this machine
@@ -156,8 +215,8 @@ type requestTrace struct {
 // requestTraceKey is the context key of a *requestTrace.
 type requestTraceKey struct{}
 
-// withRequestTrace returns a context for one request, and the trace in which bufferingClient and
-// net/http record whether its bytes were sent.
+// withRequestTrace returns a context for one request, and the trace in which callOnce, bufferingClient
+// and net/http record whether its bytes were sent.
 func withRequestTrace(ctx context.Context) (context.Context, *requestTrace) {
 	t := new(requestTrace)
 	ctx = context.WithValue(ctx, requestTraceKey{}, t)
@@ -187,10 +246,15 @@ func (c bufferingClient) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, withoutURL(err)
 	}
-	if t, ok := req.Context().Value(requestTraceKey{}).(*requestTrace); ok {
+	noteStatus(req.Context(), resp)
+	return resp, nil
+}
+
+// noteStatus records the status of an answer in the trace of the request's context.
+func noteStatus(ctx context.Context, resp *http.Response) {
+	if t, ok := ctx.Value(requestTraceKey{}).(*requestTrace); ok {
 		t.status.Store(int32(resp.StatusCode))
 	}
-	return resp, nil
 }
 
 const (
