@@ -2,6 +2,8 @@ package sqlbook_test
 
 import (
 	"bytes"
+	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +14,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/sqlbook"
+	"parley/sessions/sqldb"
 	"parley/sessions/sqldb/sqldbtest"
 )
 
@@ -129,6 +132,23 @@ func testEraseName(t *testing.T, b *sqlbook.Book) {
 	}
 }
 
+// traces counts how often the secret is in the files of a book.
+func traces(t *testing.T, place string) (n int) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(place), "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += bytes.Count(raw, []byte(secret))
+	}
+	return n
+}
+
 func TestEraseLeavesNoTrace(t *testing.T) {
 	place := file(t)
 	b := open(t, place)
@@ -140,25 +160,11 @@ func TestEraseLeavesNoTrace(t *testing.T) {
 	for i := 1; i < 50; i += 2 {
 		open = append(open, fmt.Sprint(i))
 	}
-	traces := func() (n int) {
-		files, err := filepath.Glob(filepath.Join(filepath.Dir(place), "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range files {
-			raw, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			n += bytes.Count(raw, []byte(secret))
-		}
-		return n
-	}
-	if traces() == 0 {
+	if traces(t, place) == 0 {
 		t.Fatal("the files do not hold it: the test cannot fail")
 	}
 	erase(t, b, sqlbook.Erasure{Sends: open}, sqlbook.Erased{Sends: 25})
-	if n := traces(); n != 0 {
+	if n := traces(t, place); n != 0 {
 		t.Errorf("%d traces are left", n)
 	}
 }
@@ -245,4 +251,62 @@ func testEraseMemories(t *testing.T, place string) {
 	if got, _, err := b.Recall(t.Context(), channels.OfAgent, "main"); err != nil || got != "the agent's" {
 		t.Errorf("of the agent is remembered %q, %v", got, err)
 	}
+}
+
+// Everybody may have what is remembered of them erased. The file is rewritten for that, which holds
+// others up, only if something was remembered; and also if an earlier erasure was cut off before it
+// had rewritten the file.
+func TestWhoHasNothingToForgetHoldsNobodyUp(t *testing.T) {
+	place := file(t)
+	b := open(t, place)
+	t.Cleanup(func() { b.Close() })
+	rewritten := func() (n int) { // each rewriting raises this number
+		db, err := sql.Open("sqlite", place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if err := db.QueryRowContext(t.Context(), "PRAGMA schema_version").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	forget := func(person string, times int) {
+		t.Helper()
+		before := rewritten()
+		if err := b.Forget(t.Context(), channels.OfPerson, person); err != nil {
+			t.Error(err)
+		}
+		if n := rewritten() - before; n != times {
+			t.Errorf("the file was rewritten %d times as %s was forgotten, want %d", n, person, times)
+		}
+	}
+	remember := func(call string) {
+		t.Helper()
+		if err := b.Remember(t.Context(), channels.OfPerson, "c:1", call, false, false, func(string) (string, error) { return secret, nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remember("k1")
+	forget("c:2", 0)
+	forget("c:1", 1)
+	forget("c:1", 0)
+
+	remember("k2")
+	ctx, stop := context.WithCancel(t.Context())
+	err := sqldb.PurgeOnce(ctx, func(ctx context.Context) error {
+		defer stop()
+		return b.Forget(ctx, channels.OfPerson, "c:1")
+	})
+	if err == nil || traces(t, place) == 0 {
+		t.Fatalf("the file is rewritten with %v: the test cannot fail", err)
+	}
+	if said, _, err := b.Recall(t.Context(), channels.OfPerson, "c:1"); err != nil || said != "" {
+		t.Errorf("it is remembered %q, %v", said, err)
+	}
+	forget("c:1", 1)
+	if n := traces(t, place); n > 0 {
+		t.Errorf("there are %d traces", n)
+	}
+	forget("c:1", 0)
 }

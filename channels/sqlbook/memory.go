@@ -105,10 +105,27 @@ func (b *Book) Remember(ctx context.Context, scope, owner, call string, overwrit
 	return refused
 }
 
-// Forget implements channels.Memories: it deletes the memory and purges the database's
-// files.
+// Forget implements channels.Memories: it deletes the memory and purges the database's files. If
+// there is none, it purges nothing, because others wait for that and everybody may call it: so the
+// row is emptied first, and deleted only once the files are purged.
 func (b *Book) Forget(ctx context.Context, scope, owner string) error {
-	err := b.writeOfPeople(ctx, func(tx *sqldb.Tx) error {
+	there, err := b.execForOwner(ctx, `UPDATE memories SET content = '', untrusted = 0 WHERE scope = ? AND owner = ?`, scope, owner)
+	if err == nil && there {
+		err = b.db.PurgeThen(ctx, func(ctx context.Context) error {
+			_, err := b.execForOwner(ctx, `DELETE FROM memories WHERE scope = ? AND owner = ? AND content = ''`, scope, owner)
+			return err
+		}, "memories")
+	}
+	if err != nil {
+		return fmt.Errorf("forget what is remembered: %w", err)
+	}
+	return nil
+}
+
+// execForOwner carries out a statement with the scope and the account of an owner of memories as
+// arguments. It returns whether the statement has changed a row.
+func (b *Book) execForOwner(ctx context.Context, query, scope, owner string) (changed bool, err error) {
+	err = b.writeOfPeople(ctx, func(tx *sqldb.Tx) error {
 		account := owner
 		if scope == channels.OfPerson {
 			var err error
@@ -116,16 +133,11 @@ func (b *Book) Forget(ctx context.Context, scope, owner string) error {
 				return err
 			}
 		}
-		_, err := tx.Exec(`DELETE FROM memories WHERE scope = ? AND owner = ?`, textArgs(scope, account)...)
+		n, err := tx.Exec(query, textArgs(scope, account)...)
+		changed = n > 0
 		return err
 	})
-	if err == nil {
-		err = b.db.Purge(ctx, "memories")
-	}
-	if err != nil {
-		return fmt.Errorf("forget what is remembered: %w", err)
-	}
-	return nil
+	return changed, err
 }
 
 // readMemory reads the memory of an owner; the zero memoryRow if there is none.
