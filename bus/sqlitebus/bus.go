@@ -103,10 +103,17 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 
 // open opens the bus's own database, or the one that it shares.
 func (c *Config) open(ctx context.Context) (*sqldb.DB, error) {
-	if c.Database == nil {
-		return sqldb.Open(ctx, c.Path, Schema().SQLite)
+	if c.Database != nil {
+		return c.Database(ctx)
 	}
-	return c.Database(ctx)
+	db, err := sqldb.Open(ctx, c.Path, Schema().SQLite)
+	if err != nil {
+		return nil, err
+	}
+	db.OnLost(func(writes int, err error) {
+		c.Log.Error("the disk does not take what was to be written: what nobody waits for is lost", slog.String("file", c.Path), slog.Int("writes", writes), slog.Any("error", err))
+	})
+	return db, nil
 }
 
 // Close ends every claim, lease, hold and subscription, makes accepted messages durable,

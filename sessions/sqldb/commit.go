@@ -23,7 +23,8 @@ type commitGroup struct {
 	due    *time.Timer // fires when the commit may wait no longer
 	dueAt  time.Time   // when due fires; zero if it is not set
 
-	pending *atomic.Int64 // the writer's count of queued writes
+	pending *atomic.Int64                               // the writer's count of queued writes
+	lost    atomic.Pointer[func(writes int, err error)] // see OnLost; nil if nobody wants to know
 }
 
 // add adds writes to the group, and runs and commits what may not wait.
@@ -78,7 +79,9 @@ func (g *commitGroup) run() bool {
 		wr := &g.writes[g.ran]
 		if err := wr.fn(g.tx); err != nil {
 			g.pending.Add(-1)
-			wr.report(errors.Join(err, g.rollBack()))
+			err = errors.Join(err, g.rollBack())
+			g.reportLost([]write{*wr}, err)
+			wr.report(err)
 			g.writes = append(g.writes[:g.ran], g.writes[g.ran+1:]...)
 			g.ran = 0
 			continue
@@ -105,10 +108,26 @@ func (g *commitGroup) rollBack() error {
 // end gives the commit's outcome to all callers who wait, and begins the next group.
 func (g *commitGroup) end(err error) {
 	g.pending.Add(-int64(len(g.writes)))
+	if err != nil {
+		g.reportLost(g.writes, err)
+	}
 	for i := range g.writes {
 		g.writes[i].report(err)
 	}
 	clear(g.writes)
 	g.writes, g.open, g.ran, g.dueAt = g.writes[:0], false, 0, time.Time{}
 	g.due.Stop()
+}
+
+// reportLost reports those writes, which have failed, of whose outcome nobody learns.
+func (g *commitGroup) reportLost(failed []write, err error) {
+	n := 0
+	for i := range failed {
+		if failed[i].hasNobody() {
+			n++
+		}
+	}
+	if report := g.lost.Load(); n > 0 && report != nil {
+		(*report)(n, err)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -38,7 +39,8 @@ type server struct {
 	groups  groups
 	mu      sync.Mutex
 	closed  bool
-	writing sync.WaitGroup // the writes under way
+	writing sync.WaitGroup                              // the writes under way
+	lost    atomic.Pointer[func(writes int, err error)] // see OnLost; nil if nobody wants to know
 }
 
 func openPostgres(ctx context.Context, url string, s Schema) (*DB, error) {
@@ -188,8 +190,13 @@ func (s *server) soon(ctx context.Context, _ time.Duration, fn func(*Tx) error) 
 func (s *server) flush() {} // whatever has run is durable
 
 func (s *server) start(fn func(*Tx) error) {
-	_ = s.write(context.Background(), fn) // nobody asks what became of it
+	err := s.write(context.Background(), fn)
+	if report := s.lost.Load(); err != nil && report != nil {
+		(*report)(1, err)
+	}
 }
+
+func (s *server) onLost(report func(writes int, err error)) { s.lost.Store(&report) }
 
 // repeat calls do with a connection. It calls do again as long as certainly nothing was written
 // (undone, or the kind of error) and another try may succeed.

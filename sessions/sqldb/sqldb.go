@@ -46,6 +46,7 @@ type backend interface {
 	write(ctx context.Context, fn func(*Tx) error) error
 	soon(ctx context.Context, within time.Duration, fn func(*Tx) error) error
 	start(fn func(*Tx) error)
+	onLost(report func(writes int, err error))
 	flush()
 	single(ctx context.Context, st *statement) error
 	group(ctx context.Context, st *statement) error
@@ -190,6 +191,11 @@ func (db *DB) Soon(ctx context.Context, within time.Duration, fn func(*Tx) error
 // later if there is none. On PostgreSQL only a finished write surely comes before the next
 // one, so there Start returns after fn has run.
 func (db *DB) Start(fn func(*Tx) error) { db.backend.start(fn) }
+
+// OnLost has report called when writes are lost whose callers do not learn it: the commit of those of
+// Soon or Start has failed, as on a full disk, or a function of Start has. report gets the number of
+// these writes, and why. It must not wait for a write of this database.
+func (db *DB) OnLost(report func(writes int, err error)) { db.backend.onLost(report) }
 
 // Flush waits until what has run before is durable, or lost, and Read sees it.
 func (db *DB) Flush() { db.backend.flush() }

@@ -27,6 +27,9 @@ type write struct {
 	told   bool // whether done has got the outcome
 }
 
+// hasNobody reports whether nobody waits for the write's outcome, or any more.
+func (wr *write) hasNobody() bool { return wr.done == nil || wr.told }
+
 // report gives the write's caller the outcome, once.
 func (wr *write) report(err error) {
 	if wr.done != nil && !wr.told {
@@ -93,6 +96,8 @@ func (w *writer) soon(ctx context.Context, within time.Duration, fn func(*Tx) er
 }
 
 func (w *writer) start(fn func(*Tx) error) { w.enqueue(write{fn: fn, within: startWithin}) }
+
+func (w *writer) onLost(report func(writes int, err error)) { w.next.lost.Store(&report) }
 
 func (w *writer) flush() {
 	if w.pending.Load() > 0 {

@@ -29,10 +29,10 @@ const (
 	BookFile = "book.db"
 )
 
-// Options are for files of an older release; each may be left out.
+// Options may each be left out.
 type Options struct {
-	Log   *slog.Logger      // is told that they are taken over, which may take a while
-	Point func(name string) // called at each step, where a test may kill the process
+	Log   *slog.Logger      // is told that files are taken over, which may take a while, and which writes are lost
+	Point func(name string) // called at each step of taking over, where a test may kill the process
 }
 
 // Open opens the home's database in dir, and makes it if there is none. The caller holds the lock
@@ -56,6 +56,9 @@ func Open(ctx context.Context, dir string, o Options) (*sqldb.DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	db.OnLost(func(writes int, err error) {
+		o.Log.Error("the disk does not take what was to be written: what nobody waits for is lost", slog.String("file", File), slog.Int("writes", writes), slog.Any("error", err))
+	})
 	if err := takeOver(ctx, db, dir, old, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("take over the files of an older release: %w", err), db.Close())
 	}

@@ -1,7 +1,9 @@
 package homedb_test
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,5 +107,22 @@ func TestCheckTakesNothingOver(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 1 || left[0].Name() != homedb.File {
 		t.Errorf("there are %v, %v", left, err)
+	}
+}
+
+// What is lost because a commit fails after those who wrote have gone on is in the log of the server.
+func TestWhatIsLostUnnoticedIsLogged(t *testing.T) {
+	var logged bytes.Buffer
+	db, err := homedb.Open(t.Context(), t.TempDir(), homedb.Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := errors.New("refused")
+	db.Start(func(*sqldb.Tx) error { return refused })
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := logged.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "writes=1 error=refused") || !strings.Contains(got, homedb.File) {
+		t.Errorf("the log is %q", got)
 	}
 }

@@ -1,0 +1,103 @@
+package sqldb_test
+
+import (
+	"errors"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/sessions/sqldb"
+)
+
+// losses records what OnLost reports.
+type losses struct {
+	mu     sync.Mutex
+	writes int
+	errs   []error
+}
+
+func (l *losses) report(writes int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writes += writes
+	l.errs = append(l.errs, err)
+}
+
+// want fails the test unless so many writes were reported as lost since it was called last.
+func (l *losses) want(t *testing.T, writes int) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.writes != writes || (writes > 0) != (len(l.errs) > 0 && l.errs[0] != nil) {
+		t.Errorf("%d writes are reported as lost (%v), want %d", l.writes, l.errs, writes)
+	}
+	l.writes, l.errs = 0, nil
+}
+
+// A commit that fails after callers have gone on is reported, with how many writes it has lost. Those
+// who wait learn it themselves.
+func TestWhatIsLostUnnoticedIsReported(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "t.db"), append(schema[:1:1],
+		"CREATE TABLE u (n INTEGER REFERENCES t(n) DEFERRABLE INITIALLY DEFERRED)"))
+	var l losses
+	db.OnLost(l.report)
+	soon := func(fn func(*sqldb.Tx) error) {
+		t.Helper()
+		if err := db.Soon(t.Context(), time.Hour, fn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dangling := func(tx *sqldb.Tx) error { // which the commit finds out
+		_, err := tx.Exec("INSERT INTO u (n) VALUES (7)")
+		return err
+	}
+	soon(insert(1))
+	db.Start(insert(2))
+	soon(dangling)
+	if err := db.Write(t.Context(), insert(3)); err == nil {
+		t.Fatal("the commit has not failed")
+	}
+	if n := count(t, db); n != 0 {
+		t.Errorf("%d rows after a commit that has failed", n)
+	}
+	l.want(t, 3)
+
+	if err := db.Write(t.Context(), dangling); err == nil {
+		t.Fatal("the commit has not failed")
+	}
+	l.want(t, 0)
+
+	soon(insert(1))
+	db.Start(insert(1)) // which is refused
+	if err := db.Write(t.Context(), insert(2)); err != nil {
+		t.Fatal(err)
+	}
+	l.want(t, 1)
+	if n := count(t, db); n != 2 {
+		t.Errorf("%d rows beside a write that was refused, want 2", n)
+	}
+}
+
+// A write of Start that fails is reported by either database.
+func TestAStartedWriteThatFailsIsReported(t *testing.T) {
+	each(t, func(t *testing.T, place string) {
+		db := openAt(t, place, schemaOf(schema...))
+		var l losses
+		db.OnLost(l.report)
+		refused := errors.New("refused")
+		db.Start(func(*sqldb.Tx) error { return refused })
+		if err := db.Write(t.Context(), insert(1)); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.errs[0]; !errors.Is(err, refused) {
+			t.Errorf("the reason is %v", err)
+		}
+		l.want(t, 1)
+		db.Start(insert(2))
+		if err := db.Write(t.Context(), insert(3)); err != nil {
+			t.Fatal(err)
+		}
+		l.want(t, 0)
+	})
+}
