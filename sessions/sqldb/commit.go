@@ -1,7 +1,6 @@
 package sqldb
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -56,7 +55,7 @@ func (g *commitGroup) commit() {
 	}
 	var err error
 	if g.open {
-		_, err = g.tx.conn.ExecContext(context.Background(), "COMMIT")
+		_, err = g.tx.Exec("COMMIT")
 		if err != nil {
 			err = errors.Join(fmt.Errorf("commit: %w", err), g.rollBack())
 		}
@@ -70,7 +69,7 @@ func (g *commitGroup) commit() {
 func (g *commitGroup) run() bool {
 	for g.ran < len(g.writes) {
 		if !g.open {
-			if _, err := g.tx.conn.ExecContext(context.Background(), "BEGIN IMMEDIATE"); err != nil {
+			if _, err := g.tx.Exec("BEGIN IMMEDIATE"); err != nil {
 				g.end(fmt.Errorf("begin: %w", err))
 				return false
 			}
@@ -99,7 +98,7 @@ func (g *commitGroup) run() bool {
 // rollBack undoes the transaction.
 func (g *commitGroup) rollBack() error {
 	g.open = false
-	if _, err := g.tx.conn.ExecContext(context.Background(), "ROLLBACK"); err != nil {
+	if _, err := g.tx.Exec("ROLLBACK"); err != nil {
 		return fmt.Errorf("roll back: %w", err)
 	}
 	return nil

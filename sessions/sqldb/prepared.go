@@ -2,8 +2,12 @@ package sqldb
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
+	"io"
+	"reflect"
 	"strings"
 
 	"modernc.org/sqlite"
@@ -138,4 +142,199 @@ type preparedRows struct {
 func (r *preparedRows) Close() error {
 	r.of.inRows = false
 	return r.Rows.Close()
+}
+
+// keptStmts are the prepared statements of the writer's connection. They are called without package
+// sql in between, which would take a tenth of the writer's time. Only the writer's goroutine uses
+// the connection, so nothing has to keep others away from it meanwhile.
+type keptStmts struct {
+	conn *sql.Conn
+	kept map[string]*keptStmt
+	args []driver.NamedValue // room for the arguments of the statement that runs
+	row  []driver.Value      // room for the row that is read
+}
+
+// A keptStmt is one of them.
+type keptStmt struct {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+// stmt returns the prepared statement of a query.
+func (k *keptStmts) stmt(query string) (*keptStmt, error) {
+	if s, ok := k.kept[query]; ok {
+		return s, nil
+	}
+	var s *keptStmt
+	err := k.conn.Raw(func(dc any) error {
+		made, err := dc.(driver.ConnPrepareContext).PrepareContext(context.Background(), query)
+		if err != nil {
+			return err
+		}
+		s = &keptStmt{made, made.(driver.StmtExecContext), made.(driver.StmtQueryContext)}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("prepare %q: %w", query, err)
+	}
+	k.kept[query] = s
+	return s, nil
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (k *keptStmts) exec(query string, args []any) (int64, error) {
+	s, err := k.stmt(query)
+	if err != nil {
+		return 0, err
+	}
+	values, err := k.values(args)
+	if err != nil {
+		return 0, err
+	}
+	defer clear(values)
+	r, err := s.ExecContext(context.Background(), values)
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+// get scans the first row of a query; it gives sql.ErrNoRows if there is none.
+func (k *keptStmts) get(query string, args, dest []any) (err error) {
+	s, err := k.stmt(query)
+	if err != nil {
+		return err
+	}
+	values, err := k.values(args)
+	if err != nil {
+		return err
+	}
+	defer clear(values)
+	found, err := s.QueryContext(context.Background(), values)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	if want := len(found.Columns()); want != len(dest) {
+		return fmt.Errorf("%d columns are scanned into %d places", want, len(dest))
+	}
+	for len(k.row) < len(dest) {
+		k.row = append(k.row, nil)
+	}
+	row := k.row[:len(dest)]
+	defer clear(row)
+	if err := found.Next(row); err != nil {
+		if errors.Is(err, io.EOF) {
+			return sql.ErrNoRows
+		}
+		return err
+	}
+	for i, v := range row {
+		if err := assign(dest[i], v); err != nil {
+			return fmt.Errorf("column %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// values returns arguments in the form in which the driver takes them, good until the next call.
+func (k *keptStmts) values(args []any) ([]driver.NamedValue, error) {
+	k.args = k.args[:0]
+	for i, arg := range args {
+		var v driver.Value
+		switch arg := arg.(type) {
+		case nil, string, int64, bool, []byte, float64:
+			v = arg
+		case int:
+			v = int64(arg)
+		default:
+			var err error
+			if v, err = driver.DefaultParameterConverter.ConvertValue(arg); err != nil {
+				return nil, fmt.Errorf("argument %d: %w", i+1, err)
+			}
+		}
+		k.args = append(k.args, driver.NamedValue{Ordinal: i + 1, Value: v})
+	}
+	return k.args, nil
+}
+
+// close closes the statements.
+func (k *keptStmts) close() (err error) {
+	for _, s := range k.kept {
+		err = errors.Join(err, s.Close())
+	}
+	clear(k.kept)
+	return err
+}
+
+// assign stores what the driver has read where a pointer leads to, as Scan of package sql does.
+func assign(dest any, v driver.Value) error {
+	switch d := dest.(type) {
+	case *string:
+		if v, ok := v.(string); ok {
+			*d = v
+			return nil
+		}
+	case *int64:
+		if v, ok := v.(int64); ok {
+			*d = v
+			return nil
+		}
+	case *int:
+		if v, ok := v.(int64); ok {
+			*d = int(v)
+			return nil
+		}
+	case *any:
+		*d = v
+		return nil
+	case sql.Scanner:
+		return d.Scan(v)
+	}
+	return convert(reflect.ValueOf(dest).Elem(), v)
+}
+
+// convert stores a value in a variable of a kind that may differ.
+func convert(into reflect.Value, v driver.Value) error {
+	text, isText := v.(string)
+	if raw, ok := v.([]byte); ok {
+		text, isText = string(raw), true
+	}
+	switch {
+	case into.Type() == reflect.TypeFor[[]byte]():
+		return scanAs(v, true, into.SetBytes)
+	case into.Type() == reflect.TypeFor[string]():
+		return scanAs(v, false, into.SetString)
+	case into.Kind() == reflect.String && isText:
+		into.SetString(text)
+		return nil
+	case into.Kind() == reflect.Bool:
+		return scanAs(v, false, into.SetBool)
+	case into.CanInt():
+		var n int64
+		err := scanAs(v, false, func(found int64) { n = found })
+		if err == nil && into.OverflowInt(n) {
+			err = fmt.Errorf("%d has no place in a %s", n, into.Type())
+		}
+		into.SetInt(n)
+		return err
+	case into.CanFloat():
+		return scanAs(v, false, into.SetFloat)
+	default:
+		return fmt.Errorf("a %T has no place in a %s", v, into.Type())
+	}
+}
+
+// scanAs hands a value on as a T, as package sql converts it. NULL is an error unless a T can be nil.
+func scanAs[T any](v driver.Value, canBeNil bool, set func(T)) error {
+	var to sql.Null[T]
+	if err := to.Scan(v); err != nil {
+		return err
+	}
+	if !to.Valid && !canBeNil {
+		return fmt.Errorf("NULL is no %T", to.V)
+	}
+	set(to.V)
+	return nil
 }

@@ -2,11 +2,14 @@ package sqldb_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"sync"
 	"testing"
+	"time"
 
 	"parley/sessions/sqldb"
 )
@@ -98,6 +101,66 @@ func TestManyAskTheSameAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// What a write reads, and is given, is converted as package sql does it for those who only read.
+func TestAWriteConvertsAsAReadDoes(t *testing.T) {
+	type word string
+	db := open(t, filepath.Join(t.TempDir(), "a.db"), schema)
+	values := []any{nil, "text", "7", "", int64(7), 7, 1000, int32(-7), uint8(7), true, false, 1.5, []byte("7"), []byte{}, word("word"), sql.NullString{},
+		sql.NullInt64{Int64: 7, Valid: true}, time.Unix(0, 0).UTC(), struct{}{}}
+	places := []func() any{
+		func() any { return new(string) }, func() any { return new(word) }, func() any { return new(int) }, func() any { return new(int64) },
+		func() any { return new(int8) }, func() any { return new(bool) }, func() any { return new(float64) }, func() any { return new([]byte) },
+		func() any { return new(any) }, func() any { return new(sql.NullString) }, func() any { return new(sql.NullInt64) },
+		func() any { return new(struct{}) },
+	}
+	for _, value := range values {
+		for _, place := range places {
+			wrote, read := place(), place()
+			const query = "SELECT ?"
+			wrong := db.Write(t.Context(), func(tx *sqldb.Tx) error { return tx.Get(query, []any{value}, wrote) })
+			err := db.Read.QueryRowContext(t.Context(), query, value).Scan(read)
+			if (wrong == nil) != (err == nil) {
+				t.Errorf("%T %v into a %T: %v, want %v", value, value, read, wrong, err)
+			} else if err == nil && !reflect.DeepEqual(wrote, read) {
+				t.Errorf("%T %v into a %T: %#v, want %#v", value, value, read, reflect.ValueOf(wrote).Elem(), reflect.ValueOf(read).Elem())
+			}
+		}
+	}
+}
+
+// A statement that a write cannot carry out does not keep the next one from it.
+func TestAWriteGoesOnAfterAWrongStatement(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "a.db"), schema)
+	var n, m int
+	for name, wrong := range map[string]func(*sqldb.Tx) error{
+		"no statement":          func(tx *sqldb.Tx) error { _, err := tx.Exec("INSERT INTO nowhere"); return err },
+		"too few arguments":     func(tx *sqldb.Tx) error { return tx.Get("SELECT n FROM t WHERE n = ?", nil, &n) },
+		"too few places":        func(tx *sqldb.Tx) error { return tx.Get("SELECT n, s FROM t", nil, &n) },
+		"too many places":       func(tx *sqldb.Tx) error { return tx.Get("SELECT n FROM t", nil, &n, &m) },
+		"a place of no use":     func(tx *sqldb.Tx) error { return tx.Get("SELECT s FROM t", nil, &n) },
+		"a row that is there":   insert(0),
+		"an argument of no use": func(tx *sqldb.Tx) error { _, err := tx.Exec("INSERT INTO t VALUES (?, ?)", 1, t); return err },
+	} {
+		err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+			if _, err := tx.Exec("INSERT INTO t VALUES (?, ?) ON CONFLICT DO NOTHING", 0, "x"); err != nil {
+				t.Errorf("%s: before: %v", name, err)
+			}
+			if err := wrong(tx); err == nil {
+				t.Errorf("%s is no error", name)
+			}
+			var s string
+			return tx.Get("SELECT n, s FROM t WHERE n = ?", []any{0}, &n, &s)
+		})
+		if err != nil {
+			t.Errorf("%s: after: %v", name, err)
+		}
+	}
+	err := db.Get(t.Context(), "SELECT n FROM t WHERE n = ?", []any{9}, &n)
+	if rows := count(t, db); rows != 1 || !errors.Is(err, sql.ErrNoRows) {
+		t.Errorf("there are %d rows, %v", rows, err)
+	}
 }
 
 // What looking up one row costs.

@@ -22,7 +22,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 )
@@ -220,66 +219,34 @@ type Share interface {
 	End(durable bool)
 }
 
-// A Tx is the transaction of a write, or of a group of writes. Each query is prepared
+// A Tx is the transaction of a write, or of a group of writes. On SQLite each query is prepared
 // once and kept, so queries must be constants.
 type Tx struct {
 	conn  *sql.Conn
-	stmts map[string]*sql.Stmt // nil if the driver keeps prepared statements itself
-}
-
-// stmt returns the prepared statement of a query.
-func (tx *Tx) stmt(query string) (*sql.Stmt, error) {
-	if s, ok := tx.stmts[query]; ok {
-		return s, nil
-	}
-	s, err := tx.conn.PrepareContext(context.Background(), query)
-	if err != nil {
-		return nil, fmt.Errorf("prepare %q: %w", query, err)
-	}
-	tx.stmts[query] = s
-	return s, nil
+	stmts *keptStmts // on SQLite; PostgreSQL's driver keeps prepared statements itself
 }
 
 // Exec runs a statement and returns how many rows it changed.
 func (tx *Tx) Exec(query string, args ...any) (int64, error) {
-	r, err := tx.exec(query, args)
+	if tx.stmts != nil {
+		return tx.stmts.exec(query, args)
+	}
+	r, err := tx.conn.ExecContext(context.Background(), query, args...)
 	if err != nil {
 		return 0, err
 	}
 	return r.RowsAffected()
 }
 
-func (tx *Tx) exec(query string, args []any) (sql.Result, error) {
-	if tx.stmts == nil {
-		return tx.conn.ExecContext(context.Background(), query, args...)
-	}
-	s, err := tx.stmt(query)
-	if err != nil {
-		return nil, err
-	}
-	return s.ExecContext(context.Background(), args...)
-}
-
 // Get scans the first row of a query; it gives sql.ErrNoRows if there is none.
 func (tx *Tx) Get(query string, args []any, dest ...any) error {
-	if tx.stmts == nil {
-		return tx.conn.QueryRowContext(context.Background(), query, args...).Scan(dest...)
+	if tx.stmts != nil {
+		return tx.stmts.get(query, args, dest)
 	}
-	s, err := tx.stmt(query)
-	if err != nil {
-		return err
-	}
-	return s.QueryRowContext(context.Background(), args...).Scan(dest...)
+	return tx.conn.QueryRowContext(context.Background(), query, args...).Scan(dest...)
 }
 
 // Query runs a query; the caller has to close the returned rows before the next statement.
 func (tx *Tx) Query(query string, args ...any) (*sql.Rows, error) {
-	if tx.stmts == nil {
-		return tx.conn.QueryContext(context.Background(), query, args...)
-	}
-	s, err := tx.stmt(query)
-	if err != nil {
-		return nil, err
-	}
-	return s.QueryContext(context.Background(), args...)
+	return tx.conn.QueryContext(context.Background(), query, args...)
 }

@@ -54,7 +54,7 @@ type writer struct {
 }
 
 func startWriter(conn *sql.Conn) *writer {
-	tx := &Tx{conn: conn, stmts: map[string]*sql.Stmt{}}
+	tx := &Tx{conn: conn, stmts: &keptStmts{conn: conn, kept: map[string]*keptStmt{}}}
 	w := &writer{
 		tx:            tx,
 		next:          commitGroup{tx: tx, due: time.NewTimer(time.Hour)},
@@ -139,12 +139,7 @@ func (w *writer) close() (err error) {
 		<-w.stopped
 		// SQLite does not close a connection that has open statements, and would leave its
 		// WAL file behind.
-		var errs []error
-		for _, s := range w.tx.stmts {
-			errs = append(errs, s.Close())
-		}
-		clear(w.tx.stmts)
-		err = errors.Join(append(errs, w.tx.conn.Close())...)
+		err = errors.Join(w.tx.stmts.close(), w.tx.conn.Close())
 	})
 	return err
 }
