@@ -57,8 +57,11 @@ type Send struct {
 	// Session is the key of the session whose turn this message answers; "" if it answers
 	// none.
 	Session string
-	Parts   []SentPart
-	At      time.Time // when something last changed
+	// Writer is the key of the session that wrote this message, if the message answers no turn; ""
+	// if no session wrote it, or if a release recorded it that did not record this.
+	Writer string
+	Parts  []SentPart
+	At     time.Time // when something last changed
 }
 
 // State returns the state of the whole message: Failed, Unsure or Queued if one of its parts is in

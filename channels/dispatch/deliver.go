@@ -33,6 +33,8 @@ func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message,
 	d := &delivery{run: r, lease: lease, out: out, to: out.To, record: channels.Send{ID: m.ID, To: out.To}, attempts: attempts, enclosures: enclosure.FilesOf(out)}
 	if out.IsReply() {
 		d.record.Session = out.Session
+	} else {
+		d.record.Writer = out.Session
 	}
 	d.to.Chat = r.moved.current(out.To.Chat)
 	err = d.recovering(func() error { return d.send(ctx, work) })

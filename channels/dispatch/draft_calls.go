@@ -188,7 +188,7 @@ func (d *drafts) postDraft(ctx, work context.Context, one draftCall, to bus.Addr
 		d.update(one.draft, func(x *draft) { x.dirty, x.nextCall = true, time.Now().Add(d.limits.DraftEvery) })
 		return
 	}
-	known, fresh, err := d.Book.Begin(work, channels.Send{ID: one.turn + draftSuffix, To: one.to, Parts: []channels.SentPart{{State: channels.Drafted}}})
+	known, fresh, err := d.Book.Begin(work, channels.Send{ID: one.turn + draftSuffix, To: one.to, Writer: one.session, Parts: []channels.SentPart{{State: channels.Drafted}}})
 	if err != nil {
 		d.Log.Warn("draft is not in the book and not posted", slog.String("channel", d.Name), slog.String("turn", one.turn), slog.Any("error", err))
 		d.update(one.draft, func(x *draft) { x.dirty, x.nextCall = true, time.Now().Add(storageWait) })

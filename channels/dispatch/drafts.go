@@ -60,9 +60,10 @@ type drafts struct {
 
 // A draft is what one turn shows before it has answered.
 type draft struct {
-	turn string
-	to   bus.Address
-	key  string // the key of the address's mailbox
+	turn    string
+	session string // "" for a draft of an earlier process
+	to      bus.Address
+	key     string // the key of the address's mailbox
 
 	blocks    []saidBlock // what the model has said in its newest answer, block by block
 	omitted   int         // how many characters of that answer are not kept
@@ -153,6 +154,7 @@ func (d *drafts) Heard(e bus.Event) {
 		switch e.Type {
 		case bus.TurnStart, bus.BlockStart, bus.ToolStart:
 			x = newDraft(e.Turn, e.Route)
+			x.session = e.Session
 			x.nextCall = now.Add(draftDelay)
 			if d.previewer != nil {
 				x.previews = d.previewer.Previews(d.moved.current(e.Route.Chat))

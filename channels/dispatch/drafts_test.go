@@ -121,6 +121,9 @@ func TestADraftGrowsAndTurnsIntoTheAnswer(t *testing.T) {
 		if part := s.draft(t, "t"); part.State != channels.Drafted || part.PlatformID != sent[0].ID || part.Text+part.Plain != "" {
 			t.Errorf("book: %+v", part)
 		}
+		if draft := s.state(t, "t#draft"); draft.Writer != "main:c:1" || draft.Session != "" {
+			t.Errorf("the draft is of %q and %q", draft.Writer, draft.Session)
+		}
 		a.answers(t, "The answer")
 		lasts(time.Minute)
 		wantShown(t, p, "1", "The answer")

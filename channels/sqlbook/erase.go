@@ -23,11 +23,15 @@ type Erasure struct {
 	// erased.
 	Waiting []string
 	Asked   time.Time
-	// At are addresses to which finished sends are erased.
+	// At are addresses to which finished sends are erased, whoever wrote them.
 	At []bus.Address
-	// Sessions are keys of sessions, of which three things are erased: the record of the
-	// chats in which people spoke to the bot, the asks, and the ratings of answers.
+	// Sessions are keys of sessions, of which four things are erased: the finished sends that
+	// they wrote, the record of the chats in which people spoke to the bot, the asks, and the
+	// ratings of answers.
 	Sessions []string
+	// Places are the addresses of Sessions. Finished sends to them are erased if it is not
+	// known which session wrote them: an earlier release may have recorded them.
+	Places []bus.Address
 	// Person is CHANNEL:USER. Erased are the person's name, the notes about them, the asks
 	// in their turns, their answers to asks, their ratings, the memories of them and their
 	// links. "" means nobody.
@@ -52,6 +56,9 @@ type Erased struct {
 
 // finishedCondition is the SQL condition that every part of a send is in a final state.
 const finishedCondition = ` AND NOT EXISTS (SELECT 1 FROM parts WHERE parts.send = sends.id AND state IN ('queued', 'sending'))`
+
+// toAddress is the SQL condition that a send goes to an address: a channel, a chat and a thread.
+const toAddress = `channel = ? AND chat = ? AND thread = ?`
 
 // Erase erases what the Erasure names, and removes the traces of deleted texts from the
 // database's files.
@@ -82,19 +89,17 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 		}
 	}
 	for _, at := range what.At {
-		err := eraseSends(tx, done, `channel = ? AND chat = ? AND thread = ?`+finishedCondition, textArgs(at.Channel, at.Chat, at.Thread)...)
-		if err != nil {
+		if err := eraseSends(tx, done, toAddress+finishedCondition, textArgs(at.Channel, at.Chat, at.Thread)...); err != nil {
+			return err
+		}
+	}
+	for _, at := range what.Places {
+		if err := eraseSends(tx, done, toAddress+` AND session = '' AND writer = ''`+finishedCondition, textArgs(at.Channel, at.Chat, at.Thread)...); err != nil {
 			return err
 		}
 	}
 	for _, key := range what.Sessions {
-		if err := execCounting(tx, &done.Chats, `DELETE FROM chats WHERE session = ?`, textArgs(key)...); err != nil {
-			return err
-		}
-		if err := execCounting(tx, &done.Asks, `DELETE FROM asks WHERE session = ?`, textArgs(key)...); err != nil {
-			return err
-		}
-		if err := execCounting(tx, &done.Ratings, `DELETE FROM ratings WHERE session = ?`, textArgs(key)...); err != nil {
+		if err := eraseOfSession(tx, done, key); err != nil {
 			return err
 		}
 	}
@@ -128,6 +133,15 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 		return err
 	}
 	return eraseSubmissions(tx, done, `made < ?`, `used < ?`, stamp(what.Before))
+}
+
+// eraseOfSession erases what the book has of one session.
+func eraseOfSession(tx *sqldb.Tx, done *Erased, key string) error {
+	return errors.Join(
+		eraseSends(tx, done, `(session = ? OR writer = ?)`+finishedCondition, textArgs(key, key)...),
+		execCounting(tx, &done.Chats, `DELETE FROM chats WHERE session = ?`, textArgs(key)...),
+		execCounting(tx, &done.Asks, `DELETE FROM asks WHERE session = ?`, textArgs(key)...),
+		execCounting(tx, &done.Ratings, `DELETE FROM ratings WHERE session = ?`, textArgs(key)...))
 }
 
 // eraseStray erases the records of sends that were begun and never finished, where the bus no

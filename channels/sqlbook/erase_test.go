@@ -102,6 +102,42 @@ func testErase(t *testing.T, place string) {
 	}
 }
 
+// Only what a session has written goes with it, or nobody knows who has written it.
+func TestEraseOfASession(t *testing.T) {
+	for name, place := range map[string]func(testing.TB) string{"sqlite": file, "postgres": func(t testing.TB) string { return sqldbtest.New(t) }} {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, place(t))
+			t.Cleanup(func() { b.Close() })
+			for _, send := range []channels.Send{
+				{ID: "answer", To: group, Session: "main:x"}, {ID: "notice", To: private, Writer: "main:x"}, {ID: "unknown", To: group},
+				{ID: "unknown elsewhere", To: private}, {ID: "another's answer", To: group, Session: "ops:x"}, {ID: "another's notice", To: group, Writer: "ops:x"},
+				{ID: "another's draft", To: group, Writer: "ops:x", Parts: []channels.SentPart{{State: channels.Drafted}}},
+			} {
+				if send.Parts == nil {
+					send.Parts = []channels.SentPart{{Text: "x"}}
+				}
+				if _, _, err := b.Begin(t.Context(), send); err != nil {
+					t.Fatal(err)
+				}
+				if send.Parts[0].State == "" {
+					if err := b.Mark(t.Context(), send.ID, 0, channels.SentPart{State: channels.Sent}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if got, err := b.Lookup(t.Context(), send.ID); err != nil || got.Session != send.Session || got.Writer != send.Writer {
+					t.Errorf("%s is of %q and %q, %v", send.ID, got.Session, got.Writer, err)
+				}
+			}
+			erase(t, b, sqlbook.Erasure{Sessions: []string{"main:x"}, Places: []bus.Address{group}}, sqlbook.Erased{Sends: 3})
+			for _, id := range []string{"unknown elsewhere", "another's answer", "another's notice", "another's draft"} {
+				if _, err := b.Lookup(t.Context(), id); err != nil {
+					t.Errorf("%s: %v", id, err)
+				}
+			}
+		})
+	}
+}
+
 // What a person is called goes, and that they are paired stays.
 func testEraseName(t *testing.T, b *sqlbook.Book) {
 	t.Helper()
@@ -195,7 +231,7 @@ func testEraseRatings(t *testing.T, place string) {
 		}
 	}
 	erase(t, b, sqlbook.Erasure{Person: "telegram:2"}, sqlbook.Erased{Ratings: 2})
-	erase(t, b, sqlbook.Erasure{Sessions: []string{"main:telegram:42"}}, sqlbook.Erased{Ratings: 2})
+	erase(t, b, sqlbook.Erasure{Sessions: []string{"main:telegram:42"}}, sqlbook.Erased{Sends: 1, Ratings: 2})
 	erase(t, b, sqlbook.Erasure{Before: long.Add(time.Minute)}, sqlbook.Erased{Ratings: 1})
 	if all, err := b.Ratings(t.Context(), "main:telegram:-100"); err != nil || len(all) != 1 || all[0].Person != "telegram:3" {
 		t.Errorf("left is %+v, %v", all, err)

@@ -29,7 +29,7 @@ func (b *Book) lockPairings(tx *sqldb.Tx) error {
 // beginAtOnce is the statement that does in one round trip what begin does in several.
 const beginAtOnce = `
 WITH made AS (
-	INSERT INTO sends (id, channel, chat, thread, begun, session) VALUES ($1, $2, $3, $4, $5, $13)
+	INSERT INTO sends (id, channel, chat, thread, begun, session, writer) VALUES ($1, $2, $3, $4, $5, $13, $14)
 	ON CONFLICT DO NOTHING RETURNING id
 ), put AS (
 	INSERT INTO parts (send, part, state, body, plain, code, edits, under, file, platform_id, interrupted, changed)
@@ -60,7 +60,7 @@ func (b *Book) beginAtOnce(ctx context.Context, send channels.Send, now time.Tim
 		column(func(p channels.SentPart) string { return p.Code }),
 		column(func(p channels.SentPart) string { return p.Edits }),
 		column(func(p channels.SentPart) string { return p.Under }),
-		files, sqldb.Text(send.Session))
+		files, sqldb.Text(send.Session), sqldb.Text(send.Writer))
 	_, err = b.db.Group(ctx, beginAtOnce, args, &fresh)
 	return fresh, err
 }

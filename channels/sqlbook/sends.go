@@ -99,8 +99,8 @@ func (d *doubts) recordOutcome(id string, at time.Time, err error) bool {
 
 // begin inserts a send with its parts; fresh is false if its id is known.
 func begin(tx *sqldb.Tx, send channels.Send, now time.Time) (fresh bool, err error) {
-	n, err := tx.Exec(`INSERT INTO sends (id, channel, chat, thread, session, begun) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		append(textArgs(send.ID, send.To.Channel, send.To.Chat, send.To.Thread, send.Session), stamp(now))...)
+	n, err := tx.Exec(`INSERT INTO sends (id, channel, chat, thread, session, writer, begun) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		append(textArgs(send.ID, send.To.Channel, send.To.Chat, send.To.Thread, send.Session, send.Writer), stamp(now))...)
 	if err != nil || n == 0 {
 		return false, err
 	}
@@ -180,7 +180,7 @@ func (b *Book) Lookup(ctx context.Context, id string) (channels.Send, error) {
 
 // read reads a send and its parts by one query, so that both are of the same moment.
 func (b *Book) read(ctx context.Context, id string) (send channels.Send, err error) {
-	rows, err := b.db.Read.QueryContext(ctx, `SELECT s.channel, s.chat, s.thread, s.session, s.begun, p.state, p.body, p.plain, p.platform_id,
+	rows, err := b.db.Read.QueryContext(ctx, `SELECT s.channel, s.chat, s.thread, s.session, s.writer, s.begun, p.state, p.body, p.plain, p.platform_id,
 		p.interrupted, p.code, p.edits, p.under, p.file, p.changed
 		FROM sends s LEFT JOIN parts p ON p.send = s.id WHERE s.id = ? ORDER BY p.part`, sqldb.Text(id))
 	if err != nil {
@@ -194,7 +194,7 @@ func (b *Book) read(ctx context.Context, id string) (send channels.Send, err err
 			return channels.Send{}, err
 		}
 		if !found {
-			found, send = true, channels.Send{ID: id, To: r.to, Session: r.session, At: timeOf(r.begun)}
+			found, send = true, channels.Send{ID: id, To: r.to, Session: r.session, Writer: r.writer, At: timeOf(r.begun)}
 		}
 		if !r.state.Valid { // a message without parts
 			continue
@@ -216,16 +216,16 @@ func (b *Book) read(ctx context.Context, id string) (send channels.Send, err err
 // A sendRow is one row of read: a send with one of its parts, or with none.
 type sendRow struct {
 	to                                           bus.Address
-	session                                      string
+	session, writer                              string
 	begun                                        int64
 	changed, interrupted, file                   sql.NullInt64
 	state, body, plain, sent, code, edits, under sql.NullString
 }
 
 func (r *sendRow) scan(rows *sql.Rows) error {
-	err := rows.Scan(&r.to.Channel, &r.to.Chat, &r.to.Thread, &r.session, &r.begun, &r.state, &r.body, &r.plain, &r.sent,
+	err := rows.Scan(&r.to.Channel, &r.to.Chat, &r.to.Thread, &r.session, &r.writer, &r.begun, &r.state, &r.body, &r.plain, &r.sent,
 		&r.interrupted, &r.code, &r.edits, &r.under, &r.file, &r.changed)
-	restoreTexts(&r.to.Channel, &r.to.Chat, &r.to.Thread, &r.session, &r.body.String, &r.plain.String, &r.sent.String, &r.code.String,
+	restoreTexts(&r.to.Channel, &r.to.Chat, &r.to.Thread, &r.session, &r.writer, &r.body.String, &r.plain.String, &r.sent.String, &r.code.String,
 		&r.edits.String, &r.under.String)
 	return err
 }
@@ -251,6 +251,10 @@ func prune(tx *sqldb.Tx, now time.Time) error {
 	_, err := tx.Exec(`DELETE FROM sends WHERE begun < ? AND NOT EXISTS (SELECT 1 FROM parts WHERE parts.send = sends.id)`, before)
 	return err
 }
+
+// schemaWriters records of other messages than answers, too, which session wrote them, so that
+// they can be erased with it.
+const schemaWriters = `ALTER TABLE sends ADD COLUMN writer TEXT NOT NULL DEFAULT ''`
 
 // schemaCompact keeps sends and parts in a tree each, ordered by their keys, where there
 // were two, so that each send writes fewer pages of a SQLite file. They stay for 30 days,

@@ -263,7 +263,7 @@ func (e *Eraser) clearMemory() {
 
 // eraseBeside erases a target from all places but the log: the bus, files, workspaces and the book.
 func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Forgotten, error) {
-	what := sqlbook.Erasure{Sessions: t.alone, Person: t.person, Origin: t.origin, At: slices.Clone(t.addresses)}
+	what := sqlbook.Erasure{Sessions: t.alone, Person: t.person, Origin: t.origin, At: t.addresses}
 	if _, ok := e.cfg.Bus.(bus.Forgetter); ok {
 		what.Asked = time.Now()
 	}
@@ -305,7 +305,7 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 	}
 	for _, key := range t.alone {
 		if a, ok := addressOf(key); ok {
-			what.At = append(what.At, a)
+			what.Places = append(what.Places, a)
 		}
 	}
 	book, err := e.cfg.Book.Erase(ctx, what)

@@ -245,6 +245,42 @@ func TestSessionLeavesNoTrace(t *testing.T) {
 	}
 }
 
+// Where several agents are in one chat, what another agent has sent there stays when a session is
+// erased; what the session has sent goes, in whichever chat. What an earlier release has
+// recorded, which does not say who wrote it, goes with the chat.
+func TestSessionLeavesWhatAnotherAgentHasSent(t *testing.T) {
+	h := hometest.Open(t, t.TempDir())
+	mine := hometest.Key(t, "42")
+	theirs := "ops" + strings.TrimPrefix(mine, "main")
+	at, elsewhere := bus.Address{Channel: hometest.Channel, Chat: "42"}, bus.Address{Channel: hometest.Channel, Chat: "7"}
+	for _, out := range []bus.Outbound{
+		{ID: bus.ReplyID("m1"), Turn: "m1", Session: mine, To: at}, {ID: "m1#question", Turn: "m1", Session: mine, To: at},
+		{ID: "m1#told", Turn: "m1", Session: mine, To: elsewhere}, {ID: "nobody's", To: at},
+		{ID: bus.ReplyID("o1"), Turn: "o1", Session: theirs, To: at}, {ID: "o1#question", Turn: "o1", Session: theirs, To: at},
+		{ID: "o1#told", Turn: "o1", Session: theirs, To: elsewhere}, {ID: "nobody's elsewhere", To: elsewhere},
+	} {
+		out.Text, out.At = "x", time.Now()
+		if err := bus.PublishOutbound(t.Context(), h.Bus, out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop := h.RunDispatcher(channelstest.NewMemoryChannel())
+	h.WaitIdle(bus.OutboundTopic(hometest.Channel))
+	stop()
+	r, err := eraser(h).Session(t.Context(), mine)
+	if err != nil || r.Book.Sends != 4 {
+		t.Errorf("erased are %d sends, %v; want 4", r.Book.Sends, err)
+	}
+	for id, want := range map[string]error{
+		bus.ReplyID("m1"): channels.ErrNoSend, "m1#question": channels.ErrNoSend, "m1#told": channels.ErrNoSend, "nobody's": channels.ErrNoSend,
+		bus.ReplyID("o1"): nil, "o1#question": nil, "o1#told": nil, "nobody's elsewhere": nil,
+	} {
+		if _, err := h.Book.Lookup(t.Context(), id); !errors.Is(err, want) {
+			t.Errorf("the send %s: %v, want %v", id, err, want)
+		}
+	}
+}
+
 // Wherever a turn is when its person is erased, it leaves nothing, and the turn
 // of somebody else in the same session is answered.
 func TestPersonInMidTurn(t *testing.T) {
