@@ -122,6 +122,13 @@ type made struct {
 	text         string
 }
 
+// Clear forgets all prompts, as when the words of people are erased: they may be in them.
+func (l *Lately) Clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.made = nil
+}
+
 // find returns the prompt of instructions and files, and makes it if need be.
 func (l *Lately) find(instructions string, files []File) string {
 	l.mu.Lock()

@@ -7,8 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
+	"unsafe"
+	"weak"
 
 	"parley/agent/prompt"
 )
@@ -146,5 +150,30 @@ func TestPromptsThatWereMadeLately(t *testing.T) {
 	b := prompt.Builder{Lately: &lately, Sources: []prompt.Source{func(context.Context, string) ([]prompt.File, error) { return nil, broken }}}
 	if _, err := b.Build(t.Context(), "x"); !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// What people said is not held in memory any more once it is erased.
+func TestPromptsAreForgotten(t *testing.T) {
+	var lately prompt.Lately
+	held := func() weak.Pointer[byte] {
+		text := strings.Repeat("something that was remembered ", 100)
+		b := prompt.Builder{Lately: &lately, Sources: []prompt.Source{func(context.Context, string) ([]prompt.File, error) {
+			return []prompt.File{{Name: "memory", Text: text}}, nil
+		}}}
+		if _, err := b.Build(t.Context(), "s"); err != nil {
+			t.Fatal(err)
+		}
+		return weak.Make(unsafe.StringData(text))
+	}()
+	runtime.GC()
+	if held.Value() == nil {
+		t.Fatal("it is forgotten before it is to be: the test cannot fail")
+	}
+	lately.Clear()
+	for deadline := time.Now().Add(30 * time.Second); held.Value() != nil; runtime.GC() {
+		if time.Now().After(deadline) {
+			t.Fatal("it is still in memory")
+		}
 	}
 }
