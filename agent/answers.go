@@ -140,7 +140,7 @@ func (r *sessionRun) recordEnd(ctx context.Context, t *turn, a *ask, ended sessi
 	if out != nil {
 		r.reportAnswered(t, a, out, by)
 	}
-	return fold(t.id, r.journal.Records())
+	return r.fold(t.id)
 }
 
 // reportAnswered reports to audit, metrics and watchers a call that did not run, because
@@ -300,7 +300,7 @@ func (r *sessionRun) blankDeleted(ctx context.Context, in *bus.Inbound) error {
 // ids are the same, and thus what has arrived arrives once. The messages of a turn that
 // was given up become dead letters.
 func (r *sessionRun) republish(ctx context.Context, id string, it *item) error {
-	t, err := fold(id, r.journal.Records())
+	t, err := r.fold(id)
 	if err != nil {
 		return err
 	}

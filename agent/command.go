@@ -285,7 +285,7 @@ func tasksInWords(n int) string {
 func (c *commander) runningTurn() (*turn, error) {
 	var waits *turn
 	for _, id := range journal.Unfinished(c.journal.Records()) {
-		t, err := fold(id, c.journal.Records())
+		t, err := c.fold(id)
 		if err != nil {
 			return nil, err
 		}

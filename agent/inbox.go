@@ -30,6 +30,15 @@ type item struct {
 	busy    bool                      // of a /stop: whether there was something to stop when it came
 }
 
+// readItems decodes messages of the bus.
+func readItems(mail []bus.Message) []*item {
+	items := make([]*item, len(mail))
+	for i, m := range mail {
+		items[i] = readItem(m)
+	}
+	return items
+}
+
 // readItem decodes a message of the bus.
 func readItem(m bus.Message) *item {
 	it := &item{seq: m.Seq}

@@ -145,7 +145,7 @@ func quotes(in *bus.Inbound) []sessions.Quote {
 // finish ends a turn from outside (C6): every open call gets a result, the turn's end is
 // written with a message to the person, and that is published.
 func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
-	t, err := fold(t.id, s.journal.Records()) // with what has happened since
+	t, err := s.fold(t.id) // with what has happened since
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 // conclude reports to watchers and metrics a turn whose end has just been written, and
 // publishes its reply.
 func (s *session) conclude(ctx context.Context, id string) error {
-	t, err := fold(id, s.journal.Records())
+	t, err := s.fold(id)
 	if err != nil {
 		return err
 	}
@@ -362,7 +362,7 @@ func (s *session) report(ctx context.Context, t *turn) error {
 // turn after that. A file that was fetched but is not in the log is fetched again, to
 // the same place.
 func (r *turnRun) fetchAttached(ctx context.Context, id string) (*turn, error) {
-	t, err := fold(id, r.journal.Records())
+	t, err := r.fold(id)
 	if err != nil || !t.files.AreOpen() {
 		return t, err
 	}
@@ -373,7 +373,7 @@ func (r *turnRun) fetchAttached(ctx context.Context, id string) (*turn, error) {
 		}
 		return nil, err
 	}
-	return fold(id, r.journal.Records())
+	return r.fold(id)
 }
 
 // fetch fetches one file and writes the result to the log.

@@ -50,7 +50,7 @@ func (r *turnRun) park(ctx context.Context, t *turn, asks []sessions.Ask) error 
 // meanwhile, the next does all of it again, under the same ids. Only then are the turn's messages settled and the
 // session released.
 func (s *session) announce(ctx context.Context, id string) error {
-	t, err := fold(id, s.journal.Records())
+	t, err := s.fold(id)
 	if err != nil {
 		return err
 	}

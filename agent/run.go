@@ -77,8 +77,8 @@ func (r *sessionRun) begin(ctx context.Context) error {
 		return fmt.Errorf("fetch mail: %w", err)
 	}
 	soon := r.lease.Claim().Attempts <= 1 // for nothing but what people say, a turn's beginning is written first
-	for _, m := range mail {
-		it := readItem(m)
+	items := readItems(mail)
+	for _, it := range items {
 		if it.unknown != nil {
 			return it.unknown
 		}
@@ -87,7 +87,7 @@ func (r *sessionRun) begin(ctx context.Context) error {
 	if err := r.open(ctx, soon); err != nil {
 		return &openError{err}
 	}
-	r.receive(ctx, mail)
+	r.receive(ctx, items)
 	return nil
 }
 
@@ -119,17 +119,16 @@ func (r *sessionRun) receiveAll(ctx context.Context, cancel context.CancelCauseF
 			}
 			return
 		}
-		r.receive(ctx, mail)
+		r.receive(ctx, readItems(mail))
 	}
 }
 
 // receive adds mail to the inbox. Commands that must not wait are carried out here,
 // while a turn runs.
-func (r *sessionRun) receive(ctx context.Context, mail []bus.Message) {
+func (r *sessionRun) receive(ctx context.Context, items []*item) {
 	r.inbox.taking.Lock()
 	defer r.inbox.taking.Unlock()
-	for _, m := range mail {
-		it := readItem(m)
+	for _, it := range items {
 		switch {
 		case !it.isKind(bus.Command):
 		case !runsAtOnce(it.in.Text):
@@ -181,7 +180,7 @@ func (r *sessionRun) work(ctx context.Context) error {
 // resume brings the turns of earlier holders to their end, or to their waiting.
 func (r *sessionRun) resume(ctx context.Context) error {
 	for _, id := range journal.Unfinished(r.journal.Records()) {
-		t, err := fold(id, r.journal.Records())
+		t, err := r.fold(id)
 		if err != nil {
 			return err
 		}
@@ -376,7 +375,7 @@ func (r *sessionRun) gatherMail(ctx context.Context) (batch, error) {
 // announceBegun tells watchers that a turn has begun, and returns it. If the turn is refused,
 // and model nil, or if it is cancelled, announceBegun ends it and returns nil.
 func (r *sessionRun) announceBegun(ctx context.Context, b batch, model *asker, refusal *ending) (*turn, error) {
-	t, err := fold(b.items[0].in.ID, r.journal.Records())
+	t, err := r.fold(b.items[0].in.ID)
 	if err != nil {
 		return nil, err
 	}

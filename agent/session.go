@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/agent/audit"
 	"parley/agent/journal"
+	"parley/agent/route"
 	"parley/agent/tally"
 	"parley/agent/transcript"
 	"parley/bus"
@@ -37,6 +39,29 @@ type session struct {
 	ceiling int
 	count   tally.Count
 	payer   payer // the sender of the turn that was counted last
+	// routed is the turn that was folded last: each message has its turn folded several times, and
+	// decoding where the replies go would be most of the work.
+	routed atomic.Pointer[routedTurn]
+}
+
+// A routedTurn says where the replies of a turn go.
+type routedTurn struct {
+	id    string
+	route route.Route
+}
+
+// fold makes the state of a turn from the session's journal.
+func (s *session) fold(id string) (*turn, error) {
+	var known *route.Route
+	last := s.routed.Load()
+	if last != nil && last.id == id {
+		known = &last.route
+	}
+	t, err := fold(id, s.journal.Records(), known)
+	if err == nil && known == nil && t.firstEntry > 0 {
+		s.routed.Store(&routedTurn{id, t.route})
+	}
+	return t, err
 }
 
 // key returns the session's key.
@@ -110,10 +135,9 @@ func (s *session) recordChanges(ctx context.Context, id string) {
 
 // parkedTurns returns the turns of the session that wait for people.
 func (s *session) parkedTurns() ([]*turn, error) {
-	records := s.journal.Records()
 	var parked []*turn
-	for _, id := range parkedIDs(records) {
-		t, err := fold(id, records)
+	for _, id := range parkedIDs(s.journal.Records()) {
+		t, err := s.fold(id)
 		if err != nil {
 			return nil, err
 		}

@@ -91,7 +91,7 @@ func delayResume(ctx context.Context, closing <-chan struct{}, resumes int) erro
 // runSteps runs the steps of a turn until its end is written. Each round begins with the
 // turn as it is in the log.
 func (r *turnRun) runSteps(ctx context.Context, id string) error {
-	begun, err := fold(id, r.journal.Records())
+	begun, err := r.fold(id)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (r *turnRun) runSteps(ctx context.Context, id string) error {
 	}
 	r.calls.promptUntrusted = untrusted
 	for {
-		t, err := fold(id, r.journal.Records())
+		t, err := r.fold(id)
 		if err != nil {
 			return err
 		}
@@ -358,7 +358,7 @@ func (r *turnRun) skipCalls(ctx context.Context, t *turn, calls []*preparedCall)
 
 // warnOfRepeats warns the model of calls that it repeats without a new result.
 func (r *turnRun) warnOfRepeats(ctx context.Context, t *turn, calls []*preparedCall) error {
-	t, err := fold(t.id, r.journal.Records())
+	t, err := r.fold(t.id)
 	if err != nil {
 		return err
 	}

@@ -126,8 +126,9 @@ func (a *ask) isTurnedDown() bool {
 	return a != nil && a.ended != nil && (a.ended.State != bus.AskAnswered || a.Kind == bus.AskApproval && a.ended.Answer == bus.Deny)
 }
 
-// fold makes the state of a turn from the entries that belong to it.
-func fold(id string, records []journal.Record) (*turn, error) {
+// fold makes the state of a turn from the entries that belong to it. Where the turn's replies go is
+// decoded unless it is known already.
+func fold(id string, records []journal.Record, known *route.Route) (*turn, error) {
 	t := &turn{id: id}
 	calls := map[string]*call{}
 	for _, r := range records {
@@ -138,22 +139,26 @@ func fold(id string, records []journal.Record) (*turn, error) {
 		if r.Turn != id {
 			continue
 		}
-		if err := t.apply(r, calls); err != nil {
-			return nil, err
+		if d, ok := r.Data.(sessions.TurnStarted); ok {
+			if known == nil {
+				known = new(route.Route)
+				if err := json.Unmarshal(d.Route, known); err != nil {
+					return nil, fmt.Errorf("decode the route of turn %s: %w", id, err)
+				}
+			}
+			t.route = *known
 		}
+		t.apply(r, calls)
 	}
 	return t, nil
 }
 
 // apply updates the turn by its next entry in the log. calls has the turn's calls so far,
 // by their ids, and gets those that the entry brings.
-func (t *turn) apply(r journal.Record, calls map[string]*call) error {
+func (t *turn) apply(r journal.Record, calls map[string]*call) {
 	switch d := r.Data.(type) {
 	case sessions.TurnStarted:
 		t.person, t.started, t.firstEntry = r.Person, r.At, r.N
-		if err := json.Unmarshal(d.Route, &t.route); err != nil {
-			return fmt.Errorf("decode the route of turn %s: %w", t.id, err)
-		}
 	case sessions.User:
 		t.causes = append(t.causes, r.Cause)
 		if t.parked {
@@ -203,7 +208,6 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 	t.applyTask(r, calls)
 	t.files.Apply(r)
 	t.applyMark(r)
-	return nil
 }
 
 // applyTask updates the turn by an entry about what is handed to sub-agents.

@@ -150,7 +150,7 @@ func (j *Journal) AppendBy(ctx context.Context, write func(ctx context.Context, 
 // what a journal takes in memory, and thousands may be held at once. The caller holds the lock.
 func (j *Journal) makeRoom(n int) {
 	if need := len(j.records) + n; need > cap(j.records) {
-		j.records = append(make([]Record, 0, need+4+len(j.records)/8), j.records...)
+		j.records = append(make([]Record, 0, need+4+len(j.records)/4), j.records...)
 	}
 }
 
