@@ -349,6 +349,7 @@ type Agent struct {
 // An Asker says for whom a turn runs, and in which session.
 type Asker struct {
 	Session string
+	Turn    string // its id; "" if none runs
 	Person  string // CHANNEL:USER
 	Private bool   // nobody else reads the conversation
 }

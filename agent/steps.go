@@ -95,7 +95,7 @@ func (r *turnRun) runSteps(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	prompt, untrusted, err := r.agent.Prompt(ctx, Asker{Session: r.key(), Person: begun.person, Private: begun.route.IsPrivate()})
+	prompt, untrusted, err := r.agent.Prompt(ctx, Asker{Session: r.key(), Turn: id, Person: begun.person, Private: begun.route.IsPrivate()})
 	if err != nil {
 		return fmt.Errorf("make the prompt: %w", err)
 	}

@@ -73,6 +73,33 @@ func (b *Book) readMemories(ctx context.Context, agent, person string) (both [2]
 	return both, err
 }
 
+// RecallQuery returns a query that finds on PostgreSQL, as one text, what RecallFor returns: NULL if
+// nothing is remembered. Its arguments are numbered from first on.
+func (b *Book) RecallQuery(agent, person string, first int) (query string, args []any) {
+	return fmt.Sprintf(`SELECT json_agg(json_build_array(scope, content, untrusted::text))::text FROM memories WHERE (scope = 'agent' AND owner = $%[1]d)
+		OR (scope = 'person' AND owner = coalesce((SELECT account FROM links WHERE person = $%[2]d), $%[2]d))`, first, first+1), textArgs(agent, person)
+}
+
+// Recalled returns what the text says that a query of RecallQuery has found; "" stands for NULL.
+func (b *Book) Recalled(text string) (ofAgent, ofPerson channels.Memory, err error) {
+	if text == "" {
+		return ofAgent, ofPerson, nil
+	}
+	var rows [][3]string
+	if err := json.Unmarshal([]byte(text), &rows); err != nil {
+		return ofAgent, ofPerson, fmt.Errorf("recall: %w", err)
+	}
+	for _, r := range rows {
+		m := channels.Memory{Content: sqldb.Untext(r[1]), Untrusted: r[2] != "0"}
+		if r[0] == channels.OfAgent {
+			ofAgent = m
+		} else {
+			ofPerson = m
+		}
+	}
+	return ofAgent, ofPerson, nil
+}
+
 // Remember implements channels.Memories: it reads, changes and writes the memory in one
 // transaction.
 func (b *Book) Remember(ctx context.Context, scope, owner, call string, overwrite, untrusted bool, change func(old string) (string, error)) error {

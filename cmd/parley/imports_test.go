@@ -161,6 +161,7 @@ func rules() []rule {
 		{"cmd/parley/webhook", 6, []string{"bus", "channels", "channels/markup", "cmd/parley/events", "cmd/parley/outbox"}},
 		{"cmd/parley/jobs", 6, []string{"bus", "cmd/parley/occasion", "sessions", "tools", "tools/jobs", "tools/sandbox", "tools/shell"}},
 		{"cmd/parley/handover", 6, []string{"agent/delegation", "bus", "cmd/parley/occasion", "sessions", "sessions/tasks", "sessions/workspace", "tools", "tools/delegate", "tools/guard"}},
+		{"cmd/parley/recall", 5, []string{"agent/route", "channels", "sessions", "sessions/sqlstore"}},
 		{"cmd/parley/reading", 6, []string{"bus", "channels", "sessions", "tools", "tools/history"}},
 		{"cmd/parley/watch", 5, []string{"bus", "channels"}},
 		{"cmd/parley/heartbeat", 5, []string{"bus", "channels", "channels/markup", "cmd/parley/occasion", "sessions"}},

@@ -148,18 +148,48 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appe
 	next.fence = l.fence
 	done := appended{state: next, rows: rows}
 	moved, args := l.moveUnlessSeen(causes, args)
+	asked := l.questionBeside(rows)
 	var changed int64
-	if c.Tokens == nil && c.Money == nil {
+	if c.Tokens == nil && c.Money == nil && asked.Query == nil {
 		changed, err = l.store.db.Group(ctx, moved+putEntries, args)
 	} else {
-		changed, done.changed, err = l.store.appendWithAtOnce(ctx, moved, args, c)
+		changed, done.changed, err = l.store.appendWithAtOnce(ctx, moved, args, c, asked)
 	}
 	return done, changed > 0, err
 }
 
-// appendWithAtOnce appends entries by a statement that begins with text, and changes
-// budgets. It returns how many entries it has written, and what was changed.
-func (s *Store) appendWithAtOnce(ctx context.Context, text string, args []any, c bill.Change) (written int64, done bill.Done, err error) {
+// A Question is asked in the statement that begins a turn, so that it costs no statement of its own.
+type Question struct {
+	// Query returns a query of tables in the same database, which finds one text or NULL. Its
+	// arguments are numbered from first on.
+	Query func(first int) (query string, args []any)
+	// Answer is called with what it has found, "" for NULL, once the turn has begun. It may not be
+	// called although the turn has begun.
+	Answer func(text string)
+}
+
+// AskBeside sets the function that returns the question to be asked when a turn of a session begins,
+// by the first entry of that turn; false for none. On SQLite nothing is asked. It must be called
+// before the first session is opened.
+func (s *Store) AskBeside(ask func(session string, started sessions.Entry) (Question, bool)) {
+	s.ask = ask
+}
+
+// questionBeside returns what to ask beside an append of rows, the zero Question for nothing.
+func (l *log) questionBeside(rows []row) (q Question) {
+	i := slices.IndexFunc(rows, func(r row) bool { return r.kind == string(sessions.KindTurnStarted) })
+	if l.store.ask == nil || i < 0 {
+		return q
+	}
+	if started, err := rows[i].toEntry(); err == nil {
+		q, _ = l.store.ask(l.key, started)
+	}
+	return q
+}
+
+// appendWithAtOnce appends entries by a statement that begins with text, changes budgets and asks a
+// question. It returns how many entries it has written, and what was changed.
+func (s *Store) appendWithAtOnce(ctx context.Context, text string, args []any, c bill.Change, asked Question) (written int64, done bill.Done, err error) {
 	row := ""
 	tokens, money := "FALSE", "FALSE"
 	if c.Tokens != nil {
@@ -176,7 +206,16 @@ func (s *Store) appendWithAtOnce(ctx context.Context, text string, args []any, c
 		money = "EXISTS (SELECT 1 FROM charged)"
 	}
 	text += ", put AS (" + putEntries + "\nRETURNING 1)\nSELECT (SELECT count(*) FROM put), " + tokens + ", " + money
-	_, err = s.db.Shared(ctx, row, text, args, &written, &done.Tokens, &done.Money)
+	dest := []any{&written, &done.Tokens, &done.Money}
+	var found string
+	if asked.Query != nil {
+		query, more := asked.Query(len(args) + 1)
+		text, args, dest = text+", coalesce(("+query+"), '')", append(args, more...), append(dest, &found)
+	}
+	_, err = s.db.Shared(ctx, row, text, args, dest...)
+	if err == nil && written > 0 && asked.Query != nil {
+		asked.Answer(found)
+	}
 	if c.Settle { // what was not there is settled, too
 		done = bill.Done{Tokens: c.Tokens != nil, Money: c.Money != nil}
 	}

@@ -34,6 +34,7 @@ import (
 	"parley/sessions/outgoing"
 	"parley/sessions/schedules"
 	"parley/sessions/snapshots"
+	"parley/sessions/sqlstore"
 	"parley/sessions/tasks"
 	"parley/sessions/workspace"
 )
@@ -77,6 +78,7 @@ type store interface {
 	Tasks() tasks.Table
 	Bill() bill.Table
 	Money() *bill.Budget
+	AskBeside(ask func(session string, started sessions.Entry) (sqlstore.Question, bool))
 	Writable(ctx context.Context) error
 	Close() error
 }

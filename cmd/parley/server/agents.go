@@ -308,7 +308,7 @@ func (s *Server) memoryFiles(ctx context.Context, who agent.Asker) (files []prom
 	if !who.Private {
 		person = ""
 	}
-	ofAgent, ofPerson, err := s.home.Book.RecallFor(ctx, agentName(who.Session), person)
+	ofAgent, ofPerson, err := s.memories.For(ctx, who.Session, who.Turn, agentName(who.Session), person)
 	if err != nil {
 		return nil, false, err
 	}

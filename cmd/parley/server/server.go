@@ -42,6 +42,7 @@ import (
 	"parley/cmd/parley/models"
 	"parley/cmd/parley/owndata"
 	"parley/cmd/parley/platforms"
+	"parley/cmd/parley/recall"
 	"parley/cmd/parley/skillfolders"
 	"parley/cmd/parley/undo"
 	"parley/cmd/parley/walls"
@@ -87,6 +88,7 @@ type Server struct {
 	jobs      *jobs.Runner
 	handover  *handover.Service
 	warm      *warm.Journals // what the worker keeps in memory of sessions
+	memories  *recall.Memories
 	history   *undo.History
 	mcp       *mcpservers.Servers
 	skills    *skillfolders.Skills
@@ -234,6 +236,8 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 	s.files = s.newFiles()
 	s.jobs = s.newJobs(walls.Later(walled))
 	s.history = s.newHistory()
+	s.memories = recall.New(h.Book)
+	h.Store.AskBeside(s.memories.Question)
 	s.trail = audit.New(audit.Config{Store: h.Store, Keep: auditRetention(c.Settings), Log: c.Log})
 	s.guard.Store(&callGuard{Guard: &guard.Guard{}, redact: &redact.Redactor{}}) // until Open reads the rules
 	s.metrics = metrics.New(metrics.Config{

@@ -1,0 +1,109 @@
+// Package recall reads what agents remember together with the beginning of a turn, so that a turn need not ask the server for it once more.
+package recall
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"parley/agent/route"
+	"parley/channels"
+	"parley/sessions"
+	"parley/sessions/sqlstore"
+)
+
+// A Book remembers, in the database in which the store keeps the logs.
+type Book interface {
+	// RecallFor reads the memories of an agent and of a person; "" stands for none.
+	RecallFor(ctx context.Context, agent, person string) (ofAgent, ofPerson channels.Memory, err error)
+	// RecallQuery returns a query for the same, which finds one text.
+	RecallQuery(agent, person string, first int) (query string, args []any)
+	// Recalled returns what the text says that the query has found.
+	Recalled(text string) (ofAgent, ofPerson channels.Memory, err error)
+}
+
+// maxAge is how long what was read with a turn's beginning may be used. The turn takes it a moment
+// later, or never, because it was refused.
+const maxAge = time.Second
+
+// maxKept is the number of memories at which those that are too old are removed.
+const maxKept = 64
+
+// Memories hands out what agents remember. Its methods may be called at the same time.
+type Memories struct {
+	book Book
+
+	mu   sync.Mutex
+	kept map[begun]memory // that a turn has not taken yet
+}
+
+// A begun is a turn that has just begun.
+type begun struct{ session, turn string }
+
+// A memory is what a turn may know.
+type memory struct {
+	agent, person     string
+	ofAgent, ofPerson channels.Memory
+	at                time.Time
+}
+
+// New makes a Memories over a book.
+func New(b Book) *Memories { return &Memories{book: b, kept: map[begun]memory{}} }
+
+// For returns the memories that a turn may know: those of an agent and of a person; "" stands for
+// none. They are read, unless that was done with the turn's beginning just now.
+func (m *Memories) For(ctx context.Context, session, turn, agent, person string) (ofAgent, ofPerson channels.Memory, err error) {
+	if k, ok := m.take(begun{session, turn}); ok && k.agent == agent && k.person == person && time.Since(k.at) < maxAge {
+		return k.ofAgent, k.ofPerson, nil
+	}
+	return m.book.RecallFor(ctx, agent, person)
+}
+
+// take removes and returns what was read with the beginning of a turn.
+func (m *Memories) take(turn begun) (memory, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k, ok := m.kept[turn]
+	delete(m.kept, turn)
+	return k, ok
+}
+
+// Question returns what the store asks in the statement that begins a turn.
+func (m *Memories) Question(session string, started sessions.Entry) (sqlstore.Question, bool) {
+	data, err := sessions.Decode[sessions.TurnStarted](started)
+	if err != nil {
+		return sqlstore.Question{}, false
+	}
+	var r route.Route
+	if err := json.Unmarshal(data.Route, &r); err != nil {
+		return sqlstore.Question{}, false
+	}
+	k := memory{agent: data.Agent, at: time.Now()}
+	if r.IsPrivate() {
+		k.person = started.Person
+	}
+	return sqlstore.Question{
+		Query: func(first int) (string, []any) { return m.book.RecallQuery(k.agent, k.person, first) },
+		Answer: func(text string) {
+			var err error
+			if k.ofAgent, k.ofPerson, err = m.book.Recalled(text); err == nil {
+				m.keep(begun{session, started.Turn}, k)
+			}
+		},
+	}, true
+}
+
+// keep keeps what was read for a turn.
+func (m *Memories) keep(turn begun, k memory) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.kept) >= maxKept {
+		for other, old := range m.kept {
+			if time.Since(old.at) >= maxAge {
+				delete(m.kept, other)
+			}
+		}
+	}
+	m.kept[turn] = k
+}
