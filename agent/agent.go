@@ -123,8 +123,8 @@ type Config struct {
 	Log   *slog.Logger
 	// Observer, if set, is called with what happens, for metrics.
 	Observer Observer
-	// Audit, if set, writes a record of each call that has a result. When it returns nil,
-	// the record is durable.
+	// Audit, if set, writes a record of each call that has a result. The record becomes durable no
+	// later than what is written to the log or to the bus after Audit has returned nil.
 	Audit func(ctx context.Context, r sessions.AuditRecord) error
 	// Point, if set, is called before and after each step of a turn, with the step's name.
 	// There a chaos test kills the process.

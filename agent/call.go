@@ -363,8 +363,8 @@ func (r *callRunner) auditCall(t *turn, p *preparedCall, out *outcome, executed 
 
 // audit records a call whose result is in the log. It comes after C5, because what is
 // not in the log has not happened. The record is written beside the turn, and before the
-// turn says anything. If the process dies between C5 and the write, the record is lost,
-// but the log has the call and its result.
+// turn says anything: it may share the flush of the turn's end. If the process dies between C5 and
+// the write, the record is lost, but the log has the call and its result.
 func (s *session) audit(t *turn, c *call, r sessions.AuditRecord) {
 	if s.cfg.Audit == nil {
 		return

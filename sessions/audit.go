@@ -60,3 +60,10 @@ type Auditor interface {
 	// DropAudit deletes the records from before that time, and returns how many it deleted.
 	DropAudit(ctx context.Context, before time.Time) (int64, error)
 }
+
+// A SoonAuditor is an Auditor that can also keep a record without waiting for the disk.
+type SoonAuditor interface {
+	// AuditSoon does what Audit does, but may return before the record is durable. It becomes durable
+	// a moment later, or earlier, once something that is appended to a log afterwards is.
+	AuditSoon(ctx context.Context, r AuditRecord) error
+}

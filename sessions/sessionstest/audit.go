@@ -15,6 +15,7 @@ func auditTests() []test {
 	return []test{
 		{"records come back as they were kept, in order and in pages", testAuditKeeps},
 		{"records outlive a restart, and old ones are dropped", testAuditDropsOld},
+		{"records that are kept soon are there once something is appended", testAuditSoon},
 		{"an erased session's records lose their arguments", testAuditOfSession},
 		{"a person's records lose them and the person", testAuditOfPerson},
 		{"what is old leaves the records", testAuditOfAge},
@@ -103,6 +104,26 @@ func testAuditDropsOld(t *testing.T, p place) {
 		t.Errorf("dropped %d, %v, want 1", n, err)
 	}
 	wantAudit(t, s, anna+` new {"command":"x"} `)
+}
+
+func testAuditSoon(t *testing.T, p place) {
+	s := p.open()
+	soon, ok := s.(sessions.SoonAuditor)
+	if !ok {
+		t.Skip("the store waits for each record")
+	}
+	l := openLog(t, s, key, clockFence())
+	for _, turn := range []string{"t1", "t2"} {
+		if err := soon.AuditSoon(t.Context(), auditRecordOf(key, anna, turn, "x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	appendAll(t, l, wholeTurn(anna, "t2", "x")...)
+	wantAudit(t, s, anna+` t1 {"command":"x"} `, anna+` t2 {"command":"x"} `)
+	if err := soon.AuditSoon(t.Context(), auditRecordOf(key, anna, "t3", "x")); err != nil {
+		t.Fatal(err)
+	}
+	wantAudit(t, p.reopen(s), anna+` t1 {"command":"x"} `, anna+` t2 {"command":"x"} `, anna+` t3 {"command":"x"} `)
 }
 
 func testAuditOfSession(t *testing.T, p place) {

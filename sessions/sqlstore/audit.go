@@ -12,7 +12,10 @@ import (
 	"parley/sessions/sqldb"
 )
 
-var _ sessions.Auditor = (*Store)(nil)
+var _ interface {
+	sessions.Auditor
+	sessions.SoonAuditor
+} = (*Store)(nil)
 
 // auditTable creates the table of audit records. An absent text is the empty one.
 const auditTable = `
@@ -45,24 +48,48 @@ const auditColumns = "at, kind, person, agent, session, turn, call, tool, argume
 // Audit stores a record; see [sessions.Auditor]. It leaves out the arguments if the
 // session was erased meanwhile.
 func (s *Store) Audit(ctx context.Context, r sessions.AuditRecord) error {
+	if _, err := s.db.Group(ctx, insertAudit, auditArgs(r)); err != nil {
+		return fmt.Errorf("keep an audit record: %w", err)
+	}
+	return nil
+}
+
+// AuditSoon stores a record; see [sessions.SoonAuditor].
+func (s *Store) AuditSoon(ctx context.Context, r sessions.AuditRecord) error {
+	if s.db.Postgres() {
+		return s.Audit(ctx, r)
+	}
+	args := auditArgs(r)
+	err := s.db.Soon(ctx, auditWithin, func(tx *sqldb.Tx) error {
+		_, err := tx.Exec(insertAudit, args...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("keep an audit record: %w", err)
+	}
+	return nil
+}
+
+// auditWithin is how long a record of AuditSoon waits for a flush that it shares.
+const auditWithin = 20 * time.Millisecond
+
+const insertAudit = `
+	INSERT INTO audit (` + auditColumns + `)
+	SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
+		CASE WHEN EXISTS (SELECT 1 FROM sessions WHERE key = ?) THEN CAST(? AS TEXT) ELSE '' END,
+		CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT)`
+
+// auditArgs returns a record as the arguments of insertAudit.
+func auditArgs(r sessions.AuditRecord) []any {
 	code := ""
 	if r.ExitCode != nil {
 		code = strconv.Itoa(*r.ExitCode)
 	}
 	key := sqldb.Text(r.Session)
-	_, err := s.db.Group(ctx, `
-		INSERT INTO audit (`+auditColumns+`)
-		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
-			CASE WHEN EXISTS (SELECT 1 FROM sessions WHERE key = ?) THEN CAST(? AS TEXT) ELSE '' END,
-			CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT)`,
-		[]any{
-			formatTime(r.At), r.Kind, sqldb.Text(r.By), sqldb.Text(r.Agent), key, sqldb.Text(r.Turn), sqldb.Text(r.Call), sqldb.Text(r.Tool),
-			key, sqldb.Text(string(r.Arguments)), r.Verdict, r.Result, code, r.Bytes, r.Elapsed, sqldb.Text(r.Detail),
-		})
-	if err != nil {
-		return fmt.Errorf("keep an audit record: %w", err)
+	return []any{
+		formatTime(r.At), r.Kind, sqldb.Text(r.By), sqldb.Text(r.Agent), key, sqldb.Text(r.Turn), sqldb.Text(r.Call), sqldb.Text(r.Tool),
+		key, sqldb.Text(string(r.Arguments)), r.Verdict, r.Result, code, r.Bytes, r.Elapsed, sqldb.Text(r.Detail),
 	}
-	return nil
 }
 
 // AuditRecords reads records; see [sessions.Auditor].

@@ -12,6 +12,48 @@ import (
 	"parley/sessions/sqlstore"
 )
 
+// A record of a call shares the flush of what is appended after it: a crash before that loses it.
+func TestARecordOfACallSharesALaterFlush(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	synctest.Test(t, func(t *testing.T) {
+		s, err := sqlstore.Open(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := s.Open(t.Context(), "main:test:1", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keep := func(turn string) {
+			t.Helper()
+			if err := s.AuditSoon(t.Context(), sessions.AuditRecord{At: time.Now(), Kind: sessions.AuditTool, Turn: turn, Result: "ok"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := func(n int) {
+			t.Helper()
+			// The database's other connections see what is on the disk.
+			records, err := s.AuditRecords(t.Context(), "", 0, 10)
+			if err != nil || len(records) != n {
+				t.Errorf("%d records are on the disk, %v, want %d", len(records), err, n)
+			}
+		}
+		keep("t1")
+		want(0)
+		if err := l.Append(t.Context(), l.Next(), sessions.Entry{Turn: "t1", Kind: sessions.KindResumed}); err != nil {
+			t.Fatal(err)
+		}
+		want(1)
+		keep("t2")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		want(2)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // crashed returns how many entries of a session, and tokens of a person, the next process
 // would find if this one died now.
 func crashed(t *testing.T, path string) (entries int, tokens int64) {

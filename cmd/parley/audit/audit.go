@@ -32,10 +32,25 @@ func New(cfg Config) *Trail { return &Trail{cfg} }
 // Record writes a record to the store, and to the file if there is one. If one of them
 // fails, the other is written all the same.
 func (t *Trail) Record(ctx context.Context, r sessions.AuditRecord) error {
+	return t.record(ctx, r, t.cfg.Store.Audit)
+}
+
+// RecordSoon does what Record does, but if the store is a [sessions.SoonAuditor], without waiting for
+// its disk.
+func (t *Trail) RecordSoon(ctx context.Context, r sessions.AuditRecord) error {
+	keep := t.cfg.Store.Audit
+	if soon, ok := t.cfg.Store.(sessions.SoonAuditor); ok {
+		keep = soon.AuditSoon
+	}
+	return t.record(ctx, r, keep)
+}
+
+// record writes a record to the store, by the function keep, and to the file.
+func (t *Trail) record(ctx context.Context, r sessions.AuditRecord, keep func(context.Context, sessions.AuditRecord) error) error {
 	if r.At.IsZero() {
 		r.At = time.Now()
 	}
-	err := t.cfg.Store.Audit(ctx, r)
+	err := keep(ctx, r)
 	if t.cfg.File != nil {
 		err = errors.Join(err, t.cfg.File.Write(r))
 	}

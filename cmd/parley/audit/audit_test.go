@@ -93,6 +93,31 @@ func TestATrailKeepsInStoreAndFile(t *testing.T) {
 }
 
 // All files together stay within their bound, and the newest records are kept.
+// What is recorded without waiting is in the store and in the file as well.
+func TestATrailRecordsSoon(t *testing.T) {
+	store, path := openStore(t), filepath.Join(t.TempDir(), "audit.jsonl")
+	trail := audit.New(audit.Config{Store: store, File: audit.NewFile(path, 1<<20), Keep: time.Hour, Log: slog.New(slog.DiscardHandler)})
+	if err := trail.RecordSoon(t.Context(), record("main:telegram:1", "telegram:1", "ls")); err != nil {
+		t.Fatal(err)
+	}
+	if err := trail.Record(t.Context(), record("main:telegram:1", "telegram:1", "pwd")); err != nil { // the first is durable with it
+		t.Fatal(err)
+	}
+	kept, err := trail.Records(t.Context(), "", 0, 10)
+	if err != nil || len(kept) != 2 || kept[0].At.IsZero() {
+		t.Errorf("the store has %+v, %v", kept, err)
+	}
+	if written, _ := lines(t, path); len(written) != 2 || string(written[0].Arguments) != `{"command":"ls"}` {
+		t.Errorf("the file has %+v", written)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := trail.RecordSoon(t.Context(), record("main:telegram:1", "telegram:1", "id")); err == nil {
+		t.Error("nobody is told that the store has no record")
+	}
+}
+
 func TestFilesAreBounded(t *testing.T) {
 	path, most := filepath.Join(t.TempDir(), "audit.jsonl"), int64(64<<10)
 	file := audit.NewFile(path, most)

@@ -50,7 +50,7 @@ func (s *Server) runWorker(ctx context.Context) error {
 		Bus: s.home.Bus, Events: s.home.Bus, Store: s.home.Store, Budget: s.home.Store, Money: s.home.Store.Money(),
 		Agents: s.agentOf, Limits: s.limits, Healthy: s.healthy, Prefix: s.commandPrefix, Asks: s.asks, Approvals: s.approvalSettings,
 		Jobs: s.jobs, Tasks: s.handover, History: s.history, Deserted: s.isUnattended, Admit: s.admitEvent, Account: s.home.Book.Account, Usage: s.billing.Answer, Warm: s.warm,
-		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: s.log, Observer: s.metrics, Audit: s.trail.Record, Point: s.point,
+		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: s.log, Observer: s.metrics, Audit: s.trail.RecordSoon, Point: s.point,
 	}).Run(ctx)
 }
 
