@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/bus"
@@ -98,6 +99,9 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 			return err
 		}
 	}
+	if err := eraseWritten(tx, done, what.Sessions); err != nil {
+		return err
+	}
 	for _, key := range what.Sessions {
 		if err := eraseOfSession(tx, done, key); err != nil {
 			return err
@@ -135,10 +139,29 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 	return eraseSubmissions(tx, done, `made < ?`, `used < ?`, stamp(what.Before))
 }
 
-// eraseOfSession erases what the book has of one session.
+// sessionsAtOnce is for how many sessions one query looks through the sends.
+const sessionsAtOnce = 100
+
+// eraseWritten erases the finished sends that sessions wrote. All sends have to be looked through
+// for that, so one query does it for many sessions: retention may have erased thousands at once,
+// and others wait for this transaction.
+func eraseWritten(tx *sqldb.Tx, done *Erased, sessions []string) error {
+	for keys := range slices.Chunk(sessions, sessionsAtOnce) {
+		for len(keys) > 1 && len(keys) < sessionsAtOnce { // few queries differ, as each is kept prepared
+			keys = append(keys, keys[0])
+		}
+		marks := strings.TrimSuffix(strings.Repeat("?,", len(keys)), ",")
+		err := eraseSends(tx, done, `(session IN (`+marks+`) OR writer IN (`+marks+`))`+finishedCondition, textArgs(slices.Concat(keys, keys)...)...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eraseOfSession erases what else the book has of one session.
 func eraseOfSession(tx *sqldb.Tx, done *Erased, key string) error {
 	return errors.Join(
-		eraseSends(tx, done, `(session = ? OR writer = ?)`+finishedCondition, textArgs(key, key)...),
 		execCounting(tx, &done.Chats, `DELETE FROM chats WHERE session = ?`, textArgs(key)...),
 		execCounting(tx, &done.Asks, `DELETE FROM asks WHERE session = ?`, textArgs(key)...),
 		execCounting(tx, &done.Ratings, `DELETE FROM ratings WHERE session = ?`, textArgs(key)...))

@@ -346,3 +346,42 @@ func TestWhoHasNothingToForgetHoldsNobodyUp(t *testing.T) {
 	}
 	forget("c:1", 0)
 }
+
+// What many sessions wrote is erased together, and nothing of others.
+func TestEraseWhatManySessionsWrote(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) { testEraseMany(t, file(t)) })
+	t.Run("postgres", func(t *testing.T) { testEraseMany(t, sqldbtest.New(t)) })
+}
+
+func testEraseMany(t *testing.T, place string) {
+	b := open(t, place)
+	t.Cleanup(func() { b.Close() })
+	const most = 231
+	key := func(n int) string { return fmt.Sprint("main:telegram:", n) }
+	for n := range most + 2 {
+		send := channels.Send{ID: key(n), To: private, Session: key(n), Parts: []channels.SentPart{{Text: "x", Plain: "x"}}}
+		if n%2 == 1 {
+			send.Session, send.Writer = "", key(n)
+		}
+		if _, _, err := b.Begin(t.Context(), send); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Mark(t.Context(), send.ID, 0, channels.SentPart{State: channels.Sent, PlatformID: "1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begun := 0
+	for _, n := range []int{1, 2, most - 3} { // one, a few, and more than one query takes
+		var keys []string
+		for range n {
+			keys = append(keys, key(begun))
+			begun++
+		}
+		erase(t, b, sqlbook.Erasure{Sessions: keys}, sqlbook.Erased{Sends: int64(n)})
+	}
+	for _, left := range []int{most, most + 1} {
+		if _, err := b.Lookup(t.Context(), key(left)); err != nil {
+			t.Errorf("of %s: %v", key(left), err)
+		}
+	}
+}
