@@ -33,6 +33,7 @@ type bench struct {
 	cmd    *exec.Cmd
 	stderr *bytes.Buffer
 	began  time.Time
+	polls  int // how often the platform was polled before
 }
 
 // newBench is a bot of one process that polls.
@@ -73,11 +74,18 @@ func benchFile(b *testing.B, model, api, more string) string {
 // serve starts a process of the bot, with a home of its own.
 func (x *bench) serve(more ...string) {
 	x.b.Helper()
+	x.serveIn(x.b.TempDir(), more...)
+}
+
+// serveIn starts a process of the bot with that home.
+func (x *bench) serveIn(home string, more ...string) {
+	x.b.Helper()
 	path, err := parleytest.Binary()
 	if err != nil {
 		x.b.Fatal(err)
 	}
-	args := append([]string{"--home", x.b.TempDir(), "--config", x.file, "serve"}, more...)
+	args := append([]string{"--home", home, "--config", x.file, "serve"}, more...)
+	x.polls = x.tg.Calls("getUpdates")
 	x.began = time.Now()
 	x.cmd, x.stderr = started(x.b, path, args...)
 }
@@ -85,7 +93,7 @@ func (x *bench) serve(more ...string) {
 // polled waits until the bot asks its platform for messages.
 func (x *bench) polled() {
 	x.b.Helper()
-	for x.tg.Calls("getUpdates") == 0 {
+	for x.tg.Calls("getUpdates") == x.polls {
 		if time.Since(x.began) > 10*time.Second {
 			x.b.Fatalf("no poll: %s", x.stderr.String())
 		}
@@ -248,12 +256,33 @@ func slowModel(b *testing.B, chats int64) {
 func BenchmarkSlowModel200(b *testing.B)  { slowModel(b, 200) }
 func BenchmarkSlowModel2000(b *testing.B) { slowModel(b, 2000) }
 
+func BenchmarkFirstStart(b *testing.B) { starts(b, func() string { return b.TempDir() }) }
+
 func BenchmarkStart(b *testing.B) {
-	var took []time.Duration
+	home := b.TempDir()
+	starts(b, func() string { return home })
+}
+
+// starts measures starts while a message waits for the bot: how long it takes until the bot asks
+// the platform for messages, and until this one is answered. The processes are killed.
+func starts(b *testing.B, home func() string) {
+	var polled, answered []time.Duration
+	x := newBotBench(b, agenttest.Always(agenttest.Reply("hello")), "")
 	for b.Loop() {
-		x := newBench(b, agenttest.Always(agenttest.Reply("hello")))
-		took = append(took, time.Since(x.began))
+		x.tg.Say(1, 1, "are you there?")
+		x.serveIn(home())
+		x.polled()
+		polled = append(polled, time.Since(x.began))
+		x.wait(1, len(answered)+1)
+		answered = append(answered, time.Since(x.began))
+		for x.tg.Unconfirmed() > 0 { // another home would answer it again
+			time.Sleep(time.Millisecond) // measuring, not testing
+		}
 		_ = x.cmd.Process.Kill()
+		_ = x.cmd.Wait()
 	}
-	percentiles(b, took)
+	slices.Sort(polled)
+	slices.Sort(answered)
+	milliseconds(b, "polled-p50-ms", polled[len(polled)/2])
+	milliseconds(b, "answered-p50-ms", answered[len(answered)/2])
 }
