@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"parley/cmd/parley/platforms"
 	"parley/cmd/parley/report"
@@ -50,7 +51,8 @@ func (doctorCmd) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 // program has.
 func loadConfig(o config.Options) (*config.Config, error) {
 	o.Platforms, o.CheckTemplate = platforms.Settings(), webhook.Check
-	o.Tools, o.CheckRule, o.CheckHook = server.ToolNames(), server.CheckRule, server.CheckHook
+	o.Tools, o.CheckHook = sync.OnceValue(server.ToolNames), server.CheckHook // making all tools takes longer than the rest
+	o.CheckRule = func(text string) (string, error) { return server.CheckRule(text, o.Tools) }
 	return config.Load(o)
 }
 

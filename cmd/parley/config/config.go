@@ -41,10 +41,10 @@ type Options struct {
 	// if it is nil, templates are not checked.
 	CheckTemplate func(text string) error
 	// CheckRule returns the tool that a rule about tool calls names, if there is no such tool
-	// among Tools, otherwise "". Its error says that the rule cannot be read. If CheckRule is
-	// nil, rules are not checked.
+	// among those that Tools returns, otherwise "". Its error says that the rule cannot be read. If
+	// CheckRule is nil, rules are not checked.
 	CheckRule func(rule string) (unknown string, err error)
-	Tools     []string
+	Tools     func() []string
 	// CheckHook returns why a program that is to be asked about tool calls cannot be run; if it
 	// is nil, programs are not checked.
 	CheckHook func(command string) error

@@ -137,10 +137,11 @@ func (l *loader) rule(text string) *fault {
 	case unknown == "":
 		return nil
 	}
-	if near := spelling.Nearest(unknown, l.opts.Tools); near != "" {
+	tools := l.opts.Tools()
+	if near := spelling.Nearest(unknown, tools); near != "" {
 		return &fault{wrong: fmt.Sprintf("no tool is called %q", unknown), remedy: fmt.Sprintf("write %q", near+strings.TrimPrefix(text, unknown))}
 	}
-	names := slices.Sorted(slices.Values(l.opts.Tools))
+	names := slices.Sorted(slices.Values(tools))
 	return &fault{wrong: fmt.Sprintf("no tool is called %q", unknown), remedy: "the tools are " + strings.Join(names, ", ")}
 }
 

@@ -9,13 +9,13 @@ import (
 )
 
 func ruled(o *config.Options) {
-	o.Tools = []string{"exec_shell", "read_file"}
+	o.Tools = func() []string { return []string{"exec_shell", "read_file"} }
 	o.CheckRule = func(text string) (string, error) {
 		rule, err := guard.ParseRule(text)
 		if err != nil {
 			return "", err
 		}
-		return rule.UnknownTool(o.Tools), nil
+		return rule.UnknownTool(o.Tools()), nil
 	}
 }
 
@@ -87,6 +87,20 @@ deny = ["bücher.example"]
 	} {
 		if _, err := try(t, "[web]\n"+text+"\n", vars{"K": "secret"}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "parley.toml:2") {
 			t.Errorf("%s: %v; want %q", text, err, want)
+		}
+	}
+}
+
+// To name the tools all of them are made, for which no start waits whose file has no rules.
+func TestToolsAreNamedWhereThereAreRules(t *testing.T) {
+	for text, want := range map[string]int{"[model]\nname = \"m\"\n": 0, "[tools]\ndeny = [\"exec_shell\"]\n": 1} {
+		file := put(t, t.TempDir(), "parley.toml", text)
+		o := config.Options{File: file, Home: t.TempDir(), Env: vars{}.look}
+		ruled(&o)
+		named, tools := 0, o.Tools
+		o.Tools = func() []string { named++; return tools() }
+		if _, err := config.Load(o); err != nil || named != want {
+			t.Errorf("%q: the tools were named %d times, %v; want %d", text, named, err, want)
 		}
 	}
 }

@@ -38,14 +38,14 @@ func ToolNames() []string {
 	return names
 }
 
-// CheckRule checks a rule: unknown is the tool that the rule names, if there is no such
-// tool, and err says why the rule cannot be read.
-func CheckRule(text string) (unknown string, err error) {
+// CheckRule checks a rule: unknown is the tool that the rule names, if there is no such tool among
+// those that known returns, and err says why the rule cannot be read.
+func CheckRule(text string, known func() []string) (unknown string, err error) {
 	rule, err := guard.ParseRule(text)
 	if err != nil {
 		return "", err
 	}
-	return rule.UnknownTool(ToolNames()), nil
+	return rule.UnknownTool(known()), nil
 }
 
 // CheckHook returns why a command line cannot be used as a hook, a program that is asked
