@@ -66,17 +66,15 @@ func (s *Store) reserve(ctx context.Context, r sessions.Reservation) (over bool,
 // reserveIn sets tokens aside in a transaction; over is true if that would exceed the cap.
 func reserveIn(tx *sqldb.Tx, r sessions.Reservation) (over bool, err error) {
 	id, person, on := sqldb.Text(r.ID), sqldb.Text(r.Person), formatDay(r.At)
-	var known int
-	err = tx.Get("SELECT 1 FROM reservations WHERE id = ?", []any{id}, &known)
-	if !errors.Is(err, sql.ErrNoRows) {
+	fresh, err := tx.Exec("INSERT INTO reservations (id, person, day, tokens, settled) VALUES (?, ?, ?, ?, FALSE) ON CONFLICT DO NOTHING",
+		id, person, on, r.Tokens)
+	if err != nil || fresh == 0 {
 		return false, err
 	}
-	if over, err = addUnlessOver(tx, person, on, r); err != nil || over {
-		return over, err
+	if over, err = addUnlessOver(tx, person, on, r); err == nil && over {
+		_, err = tx.Exec("DELETE FROM reservations WHERE id = ?", id)
 	}
-	_, err = tx.Exec("INSERT INTO reservations (id, person, day, tokens, settled) VALUES (?, ?, ?, ?, FALSE)",
-		id, person, on, r.Tokens)
-	return false, err
+	return over, err
 }
 
 // addUnlessOver adds a reservation to its day's sum. It returns true, and adds nothing,
@@ -102,27 +100,29 @@ func (s *Store) Settle(ctx context.Context, r sessions.Reservation, tokens int64
 }
 
 func (s *Store) settle(ctx context.Context, r sessions.Reservation, tokens int64) error {
-	id := sqldb.Text(r.ID)
 	if s.db.Postgres() {
-		_, err := s.db.Shared(ctx, sqldb.Text(r.Person), settleAtOnce, []any{id, tokens})
+		_, err := s.db.Shared(ctx, sqldb.Text(r.Person), settleAtOnce, []any{sqldb.Text(r.ID), tokens})
 		return err
 	}
-	return s.db.Soon(ctx, settleWithin, func(tx *sqldb.Tx) error { return settleIn(tx, id, tokens) })
+	return s.db.Soon(ctx, settleWithin, func(tx *sqldb.Tx) error { return settleIn(tx, r, tokens) })
 }
 
-// settleIn replaces a reservation in a transaction.
-func settleIn(tx *sqldb.Tx, id string, tokens int64) error {
-	var person, on string
-	var reserved int64
-	err := tx.Get("SELECT person, day, tokens FROM reservations WHERE id = ? AND NOT settled",
-		[]any{id}, &person, &on, &reserved)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
+// settleIn replaces a reservation in a transaction. It first assumes that the reservation was made
+// as r says, and reads it only if it was not.
+func settleIn(tx *sqldb.Tx, r sessions.Reservation, tokens int64) error {
+	id, person, on, reserved := sqldb.Text(r.ID), sqldb.Text(r.Person), formatDay(r.At), r.Tokens
+	changed, err := tx.Exec("UPDATE reservations SET settled = TRUE, tokens = ? WHERE id = ? AND NOT settled AND person = ? AND day = ? AND tokens = ?",
+		tokens, id, person, on, reserved)
+	if err == nil && changed == 0 {
+		err = tx.Get("SELECT person, day, tokens FROM reservations WHERE id = ? AND NOT settled", []any{id}, &person, &on, &reserved)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err == nil {
+			_, err = tx.Exec("UPDATE reservations SET settled = TRUE, tokens = ? WHERE id = ?", tokens, id)
+		}
 	}
 	if err != nil {
-		return err
-	}
-	if _, err := tx.Exec("UPDATE reservations SET settled = TRUE, tokens = ? WHERE id = ?", tokens, id); err != nil {
 		return err
 	}
 	_, err = tx.Exec("UPDATE spending SET tokens = tokens + ? WHERE person = ? AND day = ?", tokens-reserved, person, on)
@@ -135,7 +135,7 @@ func (s *Store) changeIn(tx *sqldb.Tx, c bill.Change) (done bill.Done, err error
 	switch {
 	case c.Tokens == nil:
 	case c.Settle:
-		err = settleIn(tx, sqldb.Text(c.Tokens.ID), bounded(c.Used))
+		err = settleIn(tx, *c.Tokens, bounded(c.Used))
 		done.Tokens = err == nil
 	default:
 		var over bool

@@ -165,10 +165,9 @@ type appended struct {
 
 // append writes rows at the end of the log, or finds out why it may not. It first assumes that the
 // log is as this holder left it (known); the UPDATE in extend confirms that or changes nothing.
-// Only if it does not is the session's row read, so that the usual append needs no read. If the
-// append raises the fence, the row is read first, as more of it decides.
+// Only if it does not is the session's row read, so that the usual append needs no read.
 func (l *log) append(tx *sqldb.Tx, known state, fence int64, rows []row) (appended, error) {
-	if known.fence == fence && rows[0].n == known.last+1 {
+	if known.fence <= fence && rows[0].n == known.last+1 {
 		done, ok, err := l.extend(tx, known, fence, rows)
 		if err != nil || ok {
 			return done, err
@@ -216,12 +215,13 @@ func (l *log) extend(tx *sqldb.Tx, st state, fence int64, rows []row) (appended,
 		return appended{refused: err}, true, nil // the data is not what its kind promises
 	}
 	// Fence and last in the condition make this the check and the lock in one: a
-	// holder with an old fence, or one whose log has grown, changes no row.
+	// holder with an old fence, or one whose log has grown, changes no row. Where the
+	// fence is raised, nothing may have been erased either; see Reopen.
 	changed, err := tx.Exec(`
 		UPDATE sessions SET fence = ?, last = ?, summary = ?, covers = ?, unfinished = ?, updated = ?
-		WHERE id = ? AND fence = ? AND last = ?`,
+		WHERE id = ? AND fence = ? AND last = ? AND (fence = ? OR key = ? AND erasures = ?)`,
 		fence, next.last, next.summary, next.covers, next.unfinished, formatTime(time.Now()),
-		l.session, st.fence, st.last)
+		l.session, st.fence, st.last, fence, l.key, l.erasures)
 	next.fence = fence
 	if err != nil || changed == 0 {
 		return appended{}, false, err
@@ -243,8 +243,8 @@ func (l *log) findSeen(tx *sqldb.Tx, rows []row) (*sessions.SeenError, error) {
 			// "cause <> ''" repeats the condition of the partial index, which is not
 			// used without it.
 			err := tx.Get(`SELECT turn FROM entries WHERE session = ? AND cause = ? AND cause <> ''
-				UNION ALL SELECT turn FROM erased WHERE key = (SELECT key FROM sessions WHERE id = ?) AND cause = ?`,
-				[]any{l.session, r.cause, l.session, r.cause}, &by)
+				UNION ALL SELECT turn FROM erased WHERE key = ? AND cause = ?`,
+				[]any{l.session, r.cause, l.key, r.cause}, &by)
 			if errors.Is(err, sql.ErrNoRows) {
 				continue
 			}
