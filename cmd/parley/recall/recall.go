@@ -60,6 +60,13 @@ func (m *Memories) For(ctx context.Context, session, turn, agent, person string)
 	return m.book.RecallFor(ctx, agent, person)
 }
 
+// Clear forgets what no turn has taken yet, as when the words of people are erased.
+func (m *Memories) Clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.kept)
+}
+
 // take removes and returns what was read with the beginning of a turn.
 func (m *Memories) take(turn begun) (memory, bool) {
 	m.mu.Lock()

@@ -57,5 +57,8 @@ func TestWhatWasReadWithATurnsBeginning(t *testing.T) {
 		want("t4", "test:ann", "now")
 		begin("t5", false)
 		want("t5", "", "")
+		begin("t6", false)
+		m.Clear()
+		want("t6", "test:ann", "now")
 	})
 }

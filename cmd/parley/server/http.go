@@ -135,6 +135,7 @@ func (s *Server) eraser() *erase.Eraser {
 func (s *Server) clearMemory() {
 	s.warm.Clear()
 	s.prompts.Clear()
+	s.memories.Clear()
 }
 
 // beyondErasing returns the data that no erasure reaches, such as backups, and for each what the
