@@ -1,11 +1,15 @@
 package channels
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptrace"
+	"sync"
 	"time"
 )
 
@@ -33,24 +37,72 @@ func WithLeaseCheck(ctx context.Context, r LeaseCheck) context.Context {
 	return context.WithValue(ctx, leaseCheckKey{}, r)
 }
 
-// LeaseCheckedTransport wraps a transport for adapters. Just before it sends a request's
-// body it checks the lease again if the process was paused since the last check, because by
+// LeaseCheckedTransport wraps a transport for adapters. Just before it sends a request it
+// checks the lease again if the process was paused since the last check, because by
 // now another process may hold the lease and send the same message. If the lease is gone,
 // the request fails before anything was sent.
 func LeaseCheckedTransport(next http.RoundTripper) http.RoundTripper {
-	return leaseCheckedTransport{next}
+	t, ok := next.(*http.Transport)
+	return leaseCheckedTransport{next, ok && t.Protocols != nil && !t.Protocols.HTTP2() && !t.Protocols.UnencryptedHTTP2()}
 }
 
-type leaseCheckedTransport struct{ next http.RoundTripper }
+type leaseCheckedTransport struct {
+	next http.RoundTripper
+	// exclusive reports whether each request has its connection to itself, as with HTTP/1.
+	exclusive bool
+}
 
-// RoundTrip implements http.RoundTripper: it sends the request with a body that checks the
-// lease when it is read.
+// RoundTrip implements http.RoundTripper: it sends the request with a check of the lease.
 func (p leaseCheckedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx := req.Context()
-	r, bound := ctx.Value(leaseCheckKey{}).(LeaseCheck)
-	if !bound || req.Body == nil {
+	check, bound := req.Context().Value(leaseCheckKey{}).(LeaseCheck)
+	switch {
+	case !bound || req.Body == nil:
 		return p.next.RoundTrip(req)
+	case p.exclusive:
+		return p.checkConnection(req, check)
 	}
+	return p.checkBody(req, check)
+}
+
+// checkConnection sends a request that checks the lease when its first field is put together, before
+// anything is written. If the lease is lost, it closes the connection: then nothing can be written.
+// net/http writes headers and body together only if it knows the body's type, so this is half of
+// what checkBody writes.
+func (p leaseCheckedTransport) checkConnection(req *http.Request, check LeaseCheck) (*http.Response, error) {
+	ctx := req.Context()
+	var mu sync.Mutex
+	var unchecked net.Conn // the connection that is tried, until the lease was checked for it
+	var lost error
+	resp, err := p.next.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(got httptrace.GotConnInfo) {
+			mu.Lock()
+			defer mu.Unlock()
+			unchecked = got.Conn
+		},
+		WroteHeaderField: func(string, []string) {
+			mu.Lock()
+			defer mu.Unlock()
+			if unchecked == nil {
+				return
+			}
+			if err := check.askIfLate(ctx); err != nil {
+				lost = err
+				_ = unchecked.Close() // nobody else uses it
+			}
+			unchecked = nil
+		},
+	})))
+	if err == nil {
+		return resp, nil
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return nil, cmp.Or(lost, err)
+}
+
+// checkBody sends a request with a body that checks the lease when it is read.
+func (p leaseCheckedTransport) checkBody(req *http.Request, r LeaseCheck) (*http.Response, error) {
+	ctx := req.Context()
 	late := req.Clone(ctx)
 	late.Body = &leaseCheckedBody{req.Body, ctx, r}
 	if again := req.GetBody; again != nil {
@@ -65,15 +117,27 @@ func (p leaseCheckedTransport) RoundTrip(req *http.Request) (*http.Response, err
 	return p.next.RoundTrip(late)
 }
 
+// askIfLate checks the lease if the last check is too old. It returns an error if the lease is lost.
+func (c *LeaseCheck) askIfLate(ctx context.Context) error {
+	now := time.Now()
+	if now.Sub(c.Asked) <= LeasePatience {
+		return nil
+	}
+	if err := c.Ask(ctx); err != nil {
+		return fmt.Errorf("%w: %w", errLeaseLost, err)
+	}
+	c.Asked = now
+	return nil
+}
+
 // CloseIdleConnections closes the idle connections of the wrapped transport; http.Client
 // looks for this method.
 func (p leaseCheckedTransport) CloseIdleConnections() {
 	(&http.Client{Transport: p.next}).CloseIdleConnections()
 }
 
-// A leaseCheckedBody checks the lease when net/http reads it, which is right before the
-// headers and the body are written together: if that read fails, the platform has received
-// nothing to act on.
+// A leaseCheckedBody checks the lease when net/http reads it: if that read fails, the platform has
+// received the headers at most, and nothing to act on.
 type leaseCheckedBody struct {
 	io.ReadCloser
 	ctx   context.Context // the context of the request whose body this is
@@ -83,11 +147,8 @@ type leaseCheckedBody struct {
 // Read implements io.Reader: it checks the lease if the last check is too old, and then
 // reads the body.
 func (b *leaseCheckedBody) Read(into []byte) (int, error) {
-	if now := time.Now(); now.Sub(b.check.Asked) > LeasePatience {
-		if err := b.check.Ask(b.ctx); err != nil {
-			return 0, fmt.Errorf("%w: %w", errLeaseLost, err)
-		}
-		b.check.Asked = now
+	if err := b.check.askIfLate(b.ctx); err != nil {
+		return 0, err
 	}
 	return b.ReadCloser.Read(into)
 }

@@ -4,36 +4,76 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"parley/bus"
 )
 
+// exclusive returns a transport whose requests have their connections to themselves, and that
+// counts in writes what is written to these.
+func exclusive(writes *atomic.Int64) *http.Transport {
+	t := &http.Transport{Protocols: new(http.Protocols)}
+	t.Protocols.SetHTTP1(true)
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		return countingConn{conn, writes}, err
+	}
+	return t
+}
+
+type countingConn struct {
+	net.Conn
+	writes *atomic.Int64
+}
+
+func (c countingConn) Write(p []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(p)
+}
+
 func TestARequestIsNotSentAfterItsLeaseIsLost(t *testing.T) {
 	t.Parallel()
+	for name, transport := range map[string]*http.Transport{"shared connections": {}, "a connection each": exclusive(new(atomic.Int64))} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testLateRequests(t, transport)
+		})
+	}
+}
+
+func testLateRequests(t *testing.T, transport *http.Transport) {
+	var mu sync.Mutex
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
+			mu.Lock()
+			defer mu.Unlock()
 			got = append(got, string(body))
 		}
 	}))
 	defer server.Close()
-	client := &http.Client{Transport: LeaseCheckedTransport(http.DefaultTransport)}
+	client := &http.Client{Transport: LeaseCheckedTransport(transport)}
 	defer client.CloseIdleConnections()
+	held, fenced := func(context.Context) error { return nil }, func(context.Context) error { return bus.ErrFenced }
 	long := time.Now().Add(-time.Hour)
 	for _, c := range []struct {
 		name  string
 		right LeaseCheck
 		late  bool
 	}{
-		{"just asked", LeaseCheck{time.Now().Add(time.Hour), func(context.Context) error { return bus.ErrFenced }}, false},
-		{"still held", LeaseCheck{long, func(context.Context) error { return nil }}, false},
-		{"lost", LeaseCheck{long, func(context.Context) error { return bus.ErrFenced }}, true},
+		{"lost, on a new connection", LeaseCheck{long, fenced}, true},
+		{"just asked", LeaseCheck{time.Now().Add(time.Hour), fenced}, false},
+		{"still held", LeaseCheck{long, held}, false},
+		{"lost", LeaseCheck{long, fenced}, true},
+		{"still held, afterwards", LeaseCheck{long, held}, false},
 	} {
 		req, err := http.NewRequestWithContext(WithLeaseCheck(t.Context(), c.right), http.MethodPost, server.URL, strings.NewReader(c.name))
 		if err != nil {
@@ -41,9 +81,10 @@ func TestARequestIsNotSentAfterItsLeaseIsLost(t *testing.T) {
 		}
 		resp, err := client.Do(req)
 		if err == nil {
+			_, err = io.Copy(io.Discard, resp.Body) // so that the connection is used again
 			resp.Body.Close()
 		}
-		if late := errors.Is(err, errLeaseLost); late != c.late || !c.late && err != nil {
+		if late := errors.Is(err, errLeaseLost) && errors.Is(err, bus.ErrFenced); late != c.late || !c.late && err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if fault := FaultOf(err); c.late && fault.Fault != Retry {
@@ -51,7 +92,32 @@ func TestARequestIsNotSentAfterItsLeaseIsLost(t *testing.T) {
 		}
 	}
 	server.Close() // waits for what is under way
-	if all := strings.Join(got, "|"); all != "just asked|still held" {
+	if all := strings.Join(got, "|"); all != "just asked|still held|still held, afterwards" {
 		t.Errorf("the server got %q", all)
+	}
+}
+
+// A message goes out in one write, and so in one packet.
+func TestARequestWithALeaseIsOneWrite(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	defer server.Close()
+	var writes atomic.Int64
+	client := &http.Client{Transport: LeaseCheckedTransport(exclusive(&writes))}
+	defer client.CloseIdleConnections()
+	ctx := WithLeaseCheck(t.Context(), LeaseCheck{time.Now().Add(time.Hour), func(context.Context) error { return nil }})
+	for range 3 {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader("hello"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	if n := writes.Load(); n != 3 {
+		t.Errorf("%d writes for 3 requests", n)
 	}
 }
