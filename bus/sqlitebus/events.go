@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -255,4 +256,30 @@ func (w *watcher) next() (*bus.Event, <-chan struct{}, error) {
 		x.changed = make(chan struct{})
 	}
 	return nil, x.changed, nil
+}
+
+// forget removes the events of sessions. In a channel's feed it replaces each by one
+// without text: the positions of the feed's watchers must stay valid.
+func (f *feeds) forget(sessions []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, key := range sessions {
+		x := f.byName[bus.SessionFeed(key)]
+		if x == nil {
+			continue
+		}
+		for len(x.events) > 0 {
+			f.dropFirst(x)
+		}
+		f.removeIfUnused(x)
+	}
+	for _, x := range f.byName {
+		for i, e := range x.events {
+			if slices.Contains(sessions, e.Session) {
+				silent := &bus.Event{ID: e.ID, Type: e.Type, Session: e.Session, Route: e.Route, Turn: e.Turn, Causes: e.Causes, Block: e.Block, Kind: e.Kind, Call: e.Call}
+				f.bytes += sizeOf(silent) - sizeOf(e)
+				x.events[i] = silent
+			}
+		}
+	}
 }

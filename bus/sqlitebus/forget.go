@@ -3,6 +3,7 @@ package sqlitebus
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -167,13 +168,16 @@ func sizeOfRows(tx *sqldb.Tx, rows []int64) (n int, err error) {
 // meanwhile. It returns how many it has deleted, and whether it has taken the mailbox from a
 // holder.
 func (b *Bus) forgetMail(ctx context.Context, p pickedRows) (n int, taken bool, err error) {
+	if err := b.forgetSettled(ctx, p); err != nil {
+		return 0, false, err
+	}
 	h := b.sched.seize(p.topic, p.key)
 	if h == nil {
-		return 0, false, nil // everything in it was settled meanwhile
+		return 0, false, nil // everything in it is settled
 	}
 	// A message that is committed but not in the mailbox yet counts as published after
 	// Forget was called, so it stays.
-	h.rows = slices.DeleteFunc(p.rows, func(seq int64) bool { return seq > h.last })
+	h.rows = slices.DeleteFunc(p.rows, func(seq int64) bool { return seq < h.first || seq > h.last })
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
 		if h.bytes, err = sizeOfRows(tx, h.rows); err != nil {
 			return err
@@ -193,12 +197,29 @@ func (b *Bus) forgetMail(ctx context.Context, p pickedRows) (n int, taken bool, 
 	return n, h.taken, err
 }
 
+// forgetSettled deletes those of the picked rows whose messages were settled: the disk failed when
+// they were to be deleted. Nobody is given these any more, so nothing counts them.
+func (b *Bus) forgetSettled(ctx context.Context, p pickedRows) error {
+	settled := func() []int64 {
+		first := b.sched.firstNumber(p.topic, p.key)
+		return slices.DeleteFunc(slices.Clone(p.rows), func(seq int64) bool { return seq >= first })
+	}
+	if len(settled()) == 0 {
+		return nil
+	}
+	return b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		_, err := deleteRows(tx, `DELETE FROM message WHERE seq = ?`, settled())
+		return err
+	})
+}
+
 // A seizure is a lease under which messages are removed from a mailbox.
 type seizure struct {
 	*lease
 	taken bool      // whether the mailbox was taken from a holder
 	due   time.Time // when the mailbox may be claimed again
-	last  int64     // the highest number in the mailbox when it was seized
+	first int64     // the lowest number in the mailbox when it was seized; 0 if it was not in memory
+	last  int64     // the highest number in the mailbox then
 	rows  []int64   // the messages to remove
 	bytes int       // how many bytes their bodies have
 	left  leftover
@@ -213,9 +234,9 @@ type leftover struct{ first, last, urgent, published, notBefore int64 }
 func (h *seizure) readLeftover(tx *sqldb.Tx) error {
 	const left = `
 		SELECT coalesce(min(seq), 0), coalesce(max(seq), 0), coalesce(max(CASE WHEN urgent THEN seq ELSE 0 END), 0)
-		FROM message WHERE topic = ? AND key = ? AND seq <= ?`
+		FROM message WHERE topic = ? AND key = ? AND seq >= ? AND seq <= ?`
 	x := &h.left
-	err := tx.Get(left, []any{h.claim.Topic, h.claim.Key, h.last}, &x.first, &x.last, &x.urgent)
+	err := tx.Get(left, []any{h.claim.Topic, h.claim.Key, h.first, h.last}, &x.first, &x.last, &x.urgent)
 	if err != nil || x.first == 0 {
 		return err
 	}
@@ -285,8 +306,27 @@ func (s *scheduler) seizeFrom(holder *lease) *seizure {
 // caller holds s.mu.
 func (s *scheduler) keepFromOthers(x *box, h *seizure) {
 	h.lease = &lease{box: x, claim: bus.Claim{Topic: x.topic.name, Key: x.key}, lost: make(chan struct{})}
-	h.last = x.mail.last
+	h.first, h.last = x.mail.first(), x.mail.last
 	x.state, x.lease = leased, h.lease
+}
+
+// firstNumber returns a number that no message of a mailbox is below, be it in the mailbox or still
+// being committed. Rows below it are of messages that were settled.
+func (s *scheduler) firstNumber(name bus.Topic, key string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.topic(name).boxes[key]
+	switch {
+	case s.closed:
+		return 0
+	case x == nil:
+		return math.MaxInt64
+	case x.mail.n > 0:
+		return x.mail.first()
+	case len(x.arriving) > 0:
+		return x.arriving[0].Seq
+	}
+	return math.MaxInt64
 }
 
 // takeOut removes n messages from what is known in memory of the mailbox. It returns false if the
@@ -322,75 +362,4 @@ func (s *scheduler) handBack(h *seizure, n int) {
 		return
 	}
 	s.schedule(x, h.due, h.last)
-}
-
-// takeOut removes the n messages of h.rows, all of which are at or below h.last, and
-// reports whether the first of the rest is known. Messages that came later stay.
-func (m *mailState) takeOut(h *seizure, n int, budget *int) bool {
-	m.n -= n
-	m.head = slices.DeleteFunc(m.head, func(l storedMessage) bool {
-		out := slices.Contains(h.rows, l.Seq)
-		if out {
-			*budget += l.size()
-		}
-		return out
-	})
-	if m.last == h.last {
-		m.last = h.left.last
-	}
-	if m.urgent <= h.last {
-		m.urgent = h.left.urgent
-	}
-	switch {
-	case m.n == 0:
-	case h.left.first > 0:
-		m.published, m.notBefore = h.left.published, fromMicro(h.left.notBefore)
-	case len(m.head) > 0:
-		m.published, m.notBefore = m.head[0].published, m.head[0].NotBefore
-	default:
-		return false
-	}
-	return true
-}
-
-// remove takes a box out of the queue, wherever it is.
-func (q *readyQueue) remove(x *box) {
-	if q.first == x {
-		q.popFront()
-		return
-	}
-	before := q.first
-	for before.next != x {
-		before = before.next
-	}
-	before.next, x.next = x.next, nil
-	if q.last == x {
-		q.last = before
-	}
-}
-
-// forget removes the events of sessions. In a channel's feed it replaces each by one
-// without text: the positions of the feed's watchers must stay valid.
-func (f *feeds) forget(sessions []string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, key := range sessions {
-		x := f.byName[bus.SessionFeed(key)]
-		if x == nil {
-			continue
-		}
-		for len(x.events) > 0 {
-			f.dropFirst(x)
-		}
-		f.removeIfUnused(x)
-	}
-	for _, x := range f.byName {
-		for i, e := range x.events {
-			if slices.Contains(sessions, e.Session) {
-				silent := &bus.Event{ID: e.ID, Type: e.Type, Session: e.Session, Route: e.Route, Turn: e.Turn, Causes: e.Causes, Block: e.Block, Kind: e.Kind, Call: e.Call}
-				f.bytes += sizeOf(silent) - sizeOf(e)
-				x.events[i] = silent
-			}
-		}
-	}
 }

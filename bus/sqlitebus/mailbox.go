@@ -79,6 +79,14 @@ func (m *mailState) add(l storedMessage, budget *int) {
 	}
 }
 
+// first returns the lowest number of the messages; 0 if the first one is not in memory.
+func (m *mailState) first() int64 {
+	if len(m.head) == 0 {
+		return 0
+	}
+	return m.head[0].Seq
+}
+
 // measureUpto returns how many messages there are up to a number, and how many bytes their
 // bodies have. It returns false if not all of them are in memory.
 func (m *mailState) measureUpto(seq int64) (n, bytes int, known bool) {
@@ -133,6 +141,35 @@ func (m *mailState) freeBeyond(budget *int) {
 	m.head = nil
 }
 
+// takeOut removes the n messages of h.rows, all of which are at or below h.last, and
+// reports whether the first of the rest is known. Messages that came later stay.
+func (m *mailState) takeOut(h *seizure, n int, budget *int) bool {
+	m.n -= n
+	m.head = slices.DeleteFunc(m.head, func(l storedMessage) bool {
+		out := slices.Contains(h.rows, l.Seq)
+		if out {
+			*budget += l.size()
+		}
+		return out
+	})
+	if m.last == h.last {
+		m.last = h.left.last
+	}
+	if m.urgent <= h.last {
+		m.urgent = h.left.urgent
+	}
+	switch {
+	case m.n == 0:
+	case h.left.first > 0:
+		m.published, m.notBefore = h.left.published, fromMicro(h.left.notBefore)
+	case len(m.head) > 0:
+		m.published, m.notBefore = m.head[0].published, m.head[0].NotBefore
+	default:
+		return false
+	}
+	return true
+}
+
 // messagesAfter returns copies of the messages after a number, or none if the first of these is not
 // in memory.
 func (m *mailState) messagesAfter(seq int64) []bus.Message {
@@ -183,6 +220,22 @@ func (q *readyQueue) popFront() *box {
 		q.last = nil
 	}
 	return x
+}
+
+// remove takes a box out of the queue, wherever it is.
+func (q *readyQueue) remove(x *box) {
+	if q.first == x {
+		q.popFront()
+		return
+	}
+	before := q.first
+	for before.next != x {
+		before = before.next
+	}
+	before.next, x.next = x.next, nil
+	if q.last == x {
+		q.last = before
+	}
 }
 
 // deadlines is a heap of boxes, ordered by their deadlines.

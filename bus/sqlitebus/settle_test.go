@@ -1,9 +1,11 @@
 package sqlitebus_test
 
 import (
+	"context"
 	"database/sql"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,6 +97,106 @@ func TestSettlingTheLastMessageSharesALaterFlush(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// What the disk did not let go of when it was settled is forgotten too, whether or not the mailbox
+// has other messages, and those stay as they were.
+func TestForgetReachesWhatTheDiskKeeps(t *testing.T) {
+	for name, later := range map[string][]string{"alone": nil, "before others": {"second", "third"}} {
+		t.Run(name, func(t *testing.T) {
+			path := bustest.FilePlace(t)
+			b := open(t, path)
+			beside, err := sql.Open("sqlite", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer beside.Close()
+			change := func(query string) {
+				t.Helper()
+				if _, err := beside.Exec(query); err != nil {
+					t.Fatal(err)
+				}
+			}
+			publish := func(id string) {
+				t.Helper()
+				if err := b.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: id, Key: "k", Body: []byte("hello")}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			claim := func() (bus.Lease, []bus.Message) {
+				t.Helper()
+				l, err := b.Claim(ctx, bus.InboundTopic)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mail, err := l.Mail(t.Context(), 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return l, mail
+			}
+			publish("first")
+			change("PRAGMA busy_timeout = 10000; CREATE TRIGGER kept BEFORE DELETE ON message BEGIN SELECT RAISE(ABORT, 'the disk fails'); END")
+			l, mail := claim()
+			if err := l.Settle(t.Context(), bus.End{Done: mail[0].Seq}); err != nil {
+				t.Fatal(err)
+			}
+			b.Flush()
+			change("DROP TRIGGER kept")
+			for _, id := range later {
+				publish(id)
+			}
+			if ids := storedIDs(t, beside); !slices.Equal(ids, append([]string{"first"}, later...)) {
+				t.Fatalf("the disk has %v, so this proves nothing", ids)
+			}
+			if _, err := b.Forget(t.Context(), func(_ bus.Topic, m bus.Message) bool { return m.ID != "third" }); err != nil {
+				t.Fatal(err)
+			}
+			left := slices.DeleteFunc(slices.Clone(later), func(id string) bool { return id != "third" })
+			if ids := storedIDs(t, beside); !slices.Equal(ids, left) {
+				t.Errorf("the disk has %v, want %v", ids, left)
+			}
+			if d, err := b.Depth(t.Context(), bus.InboundTopic); err != nil || d.Waiting != len(left) {
+				t.Errorf("%d messages wait, %v; want %d", d.Waiting, err, len(left))
+			}
+			if len(left) == 0 {
+				return
+			}
+			if l, mail = claim(); len(mail) != 1 || mail[0].ID != "third" {
+				t.Fatalf("left is %v", mail)
+			}
+			if err := l.Settle(t.Context(), bus.End{Done: mail[0].Seq}); err != nil {
+				t.Fatal(err)
+			}
+			b.Flush()
+			if ids := storedIDs(t, beside); len(ids) > 0 {
+				t.Errorf("the disk has %v in the end", ids)
+			}
+		})
+	}
+}
+
+// storedIDs returns the ids of the messages on the disk, in their order.
+func storedIDs(t *testing.T, db *sql.DB) (ids []string) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "SELECT id FROM message ORDER BY seq")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return ids
 }
 
 // A settled message that the disk did not let go of is none of the mailbox's any more.
