@@ -66,7 +66,7 @@ func (j *Journal) Append(ctx context.Context, entries ...sessions.Entry) error {
 }
 
 // shortly is how long entries may wait for a flush that they share with those that follow.
-const shortly = 2 * time.Millisecond
+const shortly = 10 * time.Millisecond
 
 // Soon returns the same log for appends that need not wait for the disk: their entries
 // become durable with those that are appended next, or a moment later. A log that cannot do

@@ -23,7 +23,7 @@ const (
 
 	// reserveWithin is how long after a reservation it is on the disk, on SQLite, where the memory
 	// of the one process decides: a crash before that forgets the calls that are in flight then.
-	reserveWithin = 2 * time.Millisecond
+	reserveWithin = 10 * time.Millisecond
 	// settleWithin is how long after a settlement it is on the disk. A crash before that leaves the
 	// reservation, as a crash before Settle does.
 	settleWithin = 200 * time.Millisecond
