@@ -136,6 +136,16 @@ type Submissions interface {
 	Submission(ctx context.Context, id string) (Submission, error)
 }
 
+// A SubmissionPublisher is Submissions that can keep a submission and its message together.
+type SubmissionPublisher interface {
+	Submissions
+	// AcceptAndPublish does what Accept does and, if that records s, publishes the message m in
+	// the same write: whatever happens, both are durable or neither. If s was known before, the
+	// message is refused, or this book and the bus have no write in common, nothing is
+	// published; the caller goes on as after Accept.
+	AcceptAndPublish(ctx context.Context, s Submission, topic bus.Topic, m bus.Message) (known Submission, published bool, err error)
+}
+
 // Subjects remembers for each subject which message of the platform's shows it, so that
 // later messages about the subject can refer to that one.
 type Subjects interface {

@@ -57,43 +57,85 @@ ALTER TABLE parts ADD COLUMN edits TEXT NOT NULL DEFAULT '';
 ALTER TABLE parts ADD COLUMN under TEXT NOT NULL DEFAULT '';
 ALTER TABLE parts ADD COLUMN file INTEGER NOT NULL DEFAULT 0`
 
+// A Carrier publishes messages, which it keeps in the book's database.
+type Carrier interface {
+	// Share returns the publication of a message as a share in a write of the book, or an error if
+	// the message can never be published.
+	Share(topic, key, id string, body []byte) (sqldb.Share, error)
+}
+
+// PublishBy lets the book publish a submission's message together with the submission. It must be
+// called before anything is submitted, with what uses the same database.
+func (b *Book) PublishBy(c Carrier) { b.carrier = c }
+
 // Accept implements channels.Submissions: it records the submission in one transaction. Of two
 // requests with one key the second waits for the first and then finds its submission.
 func (b *Book) Accept(ctx context.Context, p channels.Submission) (known channels.Submission, fresh bool, err error) {
+	known, fresh, _, err = b.accept(ctx, p, nil)
+	return known, fresh, err
+}
+
+// AcceptAndPublish implements channels.SubmissionPublisher: the transaction that records the
+// submission stores the message too.
+func (b *Book) AcceptAndPublish(ctx context.Context, p channels.Submission, topic bus.Topic, m bus.Message) (known channels.Submission, published bool, err error) {
+	var share sqldb.Share
+	if b.carrier != nil && !m.Urgent && m.NotBefore.IsZero() {
+		// If it can never be published, the caller learns why when it tries.
+		share, _ = b.carrier.Share(string(topic), m.Key, m.ID, m.Body)
+	}
+	known, _, published, err = b.accept(ctx, p, share)
+	if share != nil {
+		share.End(published)
+	}
+	return known, published, err
+}
+
+// accept records a submission, and writes the share if the submission is new. If it fails, nothing
+// is published.
+func (b *Book) accept(ctx context.Context, p channels.Submission, share sqldb.Share) (known channels.Submission, fresh, published bool, err error) {
 	if p.At.IsZero() {
 		p.At = time.Now()
 	}
 	p.At, p.Expires = timeOf(stamp(p.At)), timeOf(stamp(p.Expires))
 	places, err := json.Marshal(p.Destinations)
 	if err != nil {
-		return channels.Submission{}, false, fmt.Errorf("accept submission %s: %w", p.ID, err)
+		return channels.Submission{}, false, false, fmt.Errorf("accept submission %s: %w", p.ID, err)
 	}
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		known, fresh = p, false
-		id, err := claimKey(tx, p)
-		if err != nil {
+		published = false
+		if known, fresh, err = record(tx, p, string(places)); err != nil || !fresh || share == nil {
 			return err
 		}
-		if id == p.ID {
-			n, err := tx.Exec(`INSERT INTO posts (id, origin, idem, digest, destinations, expires, made)
-				VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-				append(textArgs(p.ID, p.Origin, p.Key, p.Digest, string(places)), stamp(p.Expires), stamp(p.At))...)
-			if err != nil || n > 0 {
-				fresh = n > 0
-				return err
-			}
-		}
-		known, err = scanSubmission(func(dest ...any) error { return tx.Get(submissionByID, textArgs(id), dest...) })
+		refused, err := share.Write(tx)
+		published = refused == nil
 		return err
 	})
 	switch {
 	case err != nil:
-		return channels.Submission{}, false, fmt.Errorf("accept submission %s: %w", p.ID, err)
+		return channels.Submission{}, false, false, fmt.Errorf("accept submission %s: %w", p.ID, err)
 	case known.Digest != p.Digest:
-		return channels.Submission{}, false, fmt.Errorf("accept submission %s: %w", p.ID, channels.ErrOtherBody)
+		return channels.Submission{}, false, false, fmt.Errorf("accept submission %s: %w", p.ID, channels.ErrOtherBody)
 	}
 	b.pruneSometimes()
-	return known, fresh, nil
+	return known, fresh, published, nil
+}
+
+// record writes a submission to places in a transaction, unless it or its key is known already.
+func record(tx *sqldb.Tx, p channels.Submission, places string) (known channels.Submission, fresh bool, err error) {
+	id, err := claimKey(tx, p)
+	if err != nil {
+		return channels.Submission{}, false, err
+	}
+	if id == p.ID {
+		n, err := tx.Exec(`INSERT INTO posts (id, origin, idem, digest, destinations, expires, made)
+			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+			append(textArgs(p.ID, p.Origin, p.Key, p.Digest, places), stamp(p.Expires), stamp(p.At))...)
+		if err != nil || n > 0 {
+			return p, true, err
+		}
+	}
+	known, err = scanSubmission(func(dest ...any) error { return tx.Get(submissionByID, textArgs(id), dest...) })
+	return known, false, err
 }
 
 // claimKey returns the id of the submission that owns p's key: p itself, unless another

@@ -212,10 +212,10 @@ func (db *DB) Close() error {
 // when a log's entries and the messages that follow from them are stored together or not at all.
 type Share interface {
 	// Write writes within the transaction. Like every function of a write it may run again. If the
-	// component does not want to write, refused says why, and the whole write must be undone.
+	// component does not want to write, refused says why, and it has written nothing.
 	Write(tx *Tx) (refused, err error)
 	// End says whether what Write has written is durable. It must be called once after the last
-	// call of Write, when that is known; also if Write has failed.
+	// call of Write, when that is known; also if Write has failed, or has written nothing.
 	End(durable bool)
 }
 

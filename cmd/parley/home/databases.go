@@ -49,6 +49,7 @@ func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Lo
 	}
 	if carrier, ok := opened.(sqlstore.Carrier); ok && sharing != nil {
 		sharing.PublishBy(carrier)
+		h.Book.PublishBy(carrier)
 	}
 	return nil
 }

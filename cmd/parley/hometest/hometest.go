@@ -106,6 +106,9 @@ func open(t testing.TB, dir string, p parts) *Home {
 	}
 	h.Book, err = p.book(t.Context())
 	must(err)
+	if p.database != nil {
+		h.Book.PublishBy(h.Bus)
+	}
 	h.Workspaces, err = workspace.New(workspace.Config{Root: filepath.Join(dir, "workspaces")})
 	must(err)
 	h.Outgoing, err = outgoing.Open(filepath.Join(dir, "workspaces"), 1<<20)

@@ -2,7 +2,8 @@
 // were delivered.
 //
 // A request is recorded as a submission and then published, one outbound message for each
-// destination, under ids made of the submission's. If the process dies between the two,
+// destination, under ids made of the submission's; a message to one destination in the same
+// write, where the book and the bus have one in common. If the process dies between the two,
 // the record is left; the same request under the same Idempotency-Key finds it and
 // publishes again what the bus may not have, so that nothing is lost and nothing is said
 // twice. The state of a message is in the book that its Dispatcher keeps; an Outbox only
@@ -121,30 +122,57 @@ func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 	if err := checkCopies(r.File, len(to)); err != nil {
 		return Status{}, err
 	}
-	p, err := o.Record(ctx, r, to)
+	p, published, err := o.recordAndPublish(ctx, r, to)
 	if err != nil {
 		return Status{}, err
 	}
-	if o.expired(p) {
+	if o.expired(p) && !published {
 		return o.status(ctx, p) // nothing is published that nobody is to see
 	}
-	if err := o.publish(ctx, r, p); err != nil {
-		return Status{}, err
+	if !published {
+		if err := o.publish(ctx, r, p); err != nil {
+			return Status{}, err
+		}
 	}
 	return queuedStatus(p), nil
+}
+
+// recordAndPublish records a request as Record does. If the book can publish the request's message
+// in the same write, and that is the only one, and not urgent, it does.
+func (o *Outbox) recordAndPublish(ctx context.Context, r Request, to []bus.Address) (known channels.Submission, published bool, err error) {
+	p := o.submission(r, to)
+	book, able := o.Book.(channels.SubmissionPublisher)
+	if able && len(to) == 1 && r.File == nil && !r.Urgent && !o.expired(p) {
+		// What cannot be encoded is refused when publish tries.
+		if m, err := bus.OutboundMessage(o.outbound(r, p, 0)); err == nil {
+			known, published, err = book.AcceptAndPublish(ctx, p, bus.OutboundTopic(to[0].Channel), m)
+			return known, published, recordError(err)
+		}
+	}
+	known, _, err = o.Book.Accept(ctx, p)
+	return known, false, recordError(err)
 }
 
 // Record records a request with its destinations and publishes nothing, because the caller does
 // that. If there is a record under the same key, it returns that one instead.
 func (o *Outbox) Record(ctx context.Context, r Request, to []bus.Address) (channels.Submission, error) {
-	p, _, err := o.Book.Accept(ctx, channels.Submission{
+	known, _, err := o.Book.Accept(ctx, o.submission(r, to))
+	return known, recordError(err)
+}
+
+// submission returns a new submission of a request.
+func (o *Outbox) submission(r Request, to []bus.Address) channels.Submission {
+	return channels.Submission{
 		ID: idPrefix + rand.Text(), Origin: r.Origin, Key: r.Key, Digest: r.Digest,
 		Destinations: to, Expires: r.Expires, At: o.now(),
-	})
-	if err != nil {
-		return channels.Submission{}, fmt.Errorf("record a submission: %w", err)
 	}
-	return p, nil
+}
+
+func recordError(err error) error {
+	if err != nil {
+		return fmt.Errorf("record a submission: %w", err)
+	}
+	return nil
 }
 
 // publish publishes a submission to all destinations at once: each publication waits for
@@ -152,16 +180,15 @@ func (o *Outbox) Record(ctx context.Context, r Request, to []bus.Address) (chann
 // copies of them are in memory at a time.
 func (o *Outbox) publish(ctx context.Context, r Request, p channels.Submission) error {
 	errs := make([]error, len(p.Destinations))
-	fallback := o.Targets()[FallbackTarget]
 	switch {
 	case r.File != nil && len(r.File.Data) > largeFile:
 		o.large.Lock()
 		defer o.large.Unlock()
 		for n := range p.Destinations {
-			errs[n] = o.publishTo(ctx, r, p, n, fallback)
+			errs[n] = o.publishTo(ctx, r, p, n)
 		}
 	case len(p.Destinations) == 1:
-		errs[0] = o.publishTo(ctx, r, p, 0, fallback)
+		errs[0] = o.publishTo(ctx, r, p, 0)
 	default:
 		var wg sync.WaitGroup
 		slots := make(chan struct{}, 32)
@@ -169,7 +196,7 @@ func (o *Outbox) publish(ctx context.Context, r Request, p channels.Submission) 
 			slots <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-slots }()
-				errs[n] = o.publishTo(ctx, r, p, n, fallback)
+				errs[n] = o.publishTo(ctx, r, p, n)
 			})
 		}
 		wg.Wait()
@@ -200,17 +227,22 @@ func joinErrors(p channels.Submission, errs []error) error {
 	return nil
 }
 
-func (o *Outbox) publishTo(ctx context.Context, r Request, p channels.Submission, n int, fallback []bus.Address) error {
-	to := p.Destinations[n]
-	out := bus.Outbound{
-		ID: outboundID(p.ID, n), To: to, Text: r.Text, At: p.At, Expires: p.Expires,
-		Subject: r.Subject, Origin: p.Origin, File: r.File,
-		Fallback: slices.DeleteFunc(slices.Clone(fallback), func(a bus.Address) bool { return a == to }),
-	}
+func (o *Outbox) publishTo(ctx context.Context, r Request, p channels.Submission, n int) error {
+	out := o.outbound(r, p, n)
 	if r.Urgent {
 		return bus.PublishUrgentOutbound(ctx, o.Bus, out, !r.NoBound)
 	}
 	return bus.PublishOutbound(ctx, o.Bus, out)
+}
+
+// outbound returns the message to a submission's nth destination.
+func (o *Outbox) outbound(r Request, p channels.Submission, n int) bus.Outbound {
+	to := p.Destinations[n]
+	return bus.Outbound{
+		ID: outboundID(p.ID, n), To: to, Text: r.Text, At: p.At, Expires: p.Expires,
+		Subject: r.Subject, Origin: p.Origin, File: r.File,
+		Fallback: slices.DeleteFunc(slices.Clone(o.Targets()[FallbackTarget]), func(a bus.Address) bool { return a == to }),
+	}
 }
 
 func outboundID(submission string, n int) string { return submission + "/" + strconv.Itoa(n) }

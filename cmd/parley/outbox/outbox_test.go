@@ -3,7 +3,6 @@ package outbox_test
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -37,17 +36,7 @@ func newBench(t *testing.T, cap int) *bench {
 
 func newBenchOf(t *testing.T, caps bus.Caps) *bench {
 	t.Helper()
-	dir := t.TempDir()
-	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db"), Caps: caps})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
-	book, err := sqlbook.Open(t.Context(), filepath.Join(dir, "book.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { book.Close() })
+	b, book := openShared(t, t.TempDir(), caps)
 	x := &bench{t: t, bus: b, book: book, now: now}
 	x.Outbox = &outbox.Outbox{
 		Bus: b, Book: x.book, Dead: b,
@@ -336,14 +325,14 @@ func TestWhatHasExpiredIsNotPublished(t *testing.T) {
 }
 
 func TestNothingIsSaidWithoutARecord(t *testing.T) {
-	x := newBench(t, 10)
-	if err := x.book.Close(); err != nil {
+	b, book := openApart(t, t.TempDir(), bus.Caps{})
+	if err := book.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.Accept(t.Context(), outbox.Request{To: []string{"ci"}, Text: "x"}); err == nil {
+	if _, err := outboxOf(b, book).Accept(t.Context(), outbox.Request{To: []string{"slack:C1"}, Text: "x"}); err == nil {
 		t.Error("a broken book accepted it")
 	}
-	if len(x.mail("slack")) > 0 {
+	if waiting(t, b) > 0 {
 		t.Error("something was published without a record")
 	}
 }
@@ -457,17 +446,12 @@ func TestStateOfWhatWasBuriedUnread(t *testing.T) {
 }
 
 func BenchmarkAccept(b *testing.B) {
-	dir := b.TempDir()
-	x, err := sqlitebus.Open(b.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db")})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer x.Close()
-	book, err := sqlbook.Open(b.Context(), filepath.Join(dir, "book.db"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer book.Close()
+	b.Run("together", func(b *testing.B) { benchmarkAccept(b, openShared) })
+	b.Run("apart", func(b *testing.B) { benchmarkAccept(b, openApart) })
+}
+
+func benchmarkAccept(b *testing.B, open openFunc) {
+	x, book := open(b, b.TempDir(), bus.Caps{})
 	o := &outbox.Outbox{
 		Bus: x, Book: book, Channels: func() []string { return []string{"slack"} },
 		Targets: func() map[string][]bus.Address { return nil },
