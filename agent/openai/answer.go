@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -44,8 +45,8 @@ type assembly struct {
 	kept      int  // bytes of everything that is kept
 
 	// What is being read. Each event is read into the same memory.
-	chunk  chunk
-	choice choice
+	chunk chunk
+	small smallChunk
 }
 
 // A wholeMessage remembers the parts of an answer that came in a field "message". Some
@@ -81,6 +82,11 @@ func newAssembly(host string, emit func(llm.Delta)) *assembly {
 // add adds one event of the stream. It returns a *refusal if the event says that the
 // server failed, and errGarbled if the event cannot be read or the answer does not end.
 func (a *assembly) add(raw []byte) error {
+	if len(raw) <= maxSmallChunk {
+		if added, err := a.addSmall(raw); added {
+			return err
+		}
+	}
 	a.chunk = chunk{}
 	c := &a.chunk
 	if err := json.Unmarshal(raw, c); err != nil {
@@ -92,24 +98,40 @@ func (a *assembly) add(raw []byte) error {
 	case len(c.Choices) > maxChoices:
 		return fmt.Errorf("%w: an event with %d choices", errGarbled, len(c.Choices))
 	}
-	if c.Groq != nil && c.Groq.Usage != nil {
-		a.usage = c.Groq.Usage
-	}
-	if c.Usage != nil {
-		a.usage = c.Usage
-	}
+	a.usage = cmp.Or(c.usage(), a.usage)
 	for _, one := range c.Choices {
-		a.choice = choice{} // what it held may be kept
-		if err := json.Unmarshal(one, &a.choice); err != nil {
+		var choice choice
+		if err := json.Unmarshal(one, &choice); err != nil {
 			return fmt.Errorf("%w: an event of %d bytes", errGarbled, len(raw))
 		}
-		if a.choice.Index != 0 {
-			continue // only one was asked for
-		}
-		if err := a.addChoice(&a.choice); err != nil {
+		if err := a.addChoice(&choice); err != nil {
 			return err
 		}
 	}
+	return a.checkSize()
+}
+
+// addSmall adds a small event that has choices and nothing wrong. It returns false, and adds nothing,
+// if the event is another.
+func (a *assembly) addSmall(raw []byte) (added bool, err error) {
+	choices := a.small.Choices[:0]
+	clear(choices[:cap(choices)]) // what they held may be kept, and decoding does not empty them
+	a.small = smallChunk{Choices: choices}
+	c := &a.small
+	if json.Unmarshal(raw, c) != nil || len(c.Choices) == 0 || len(c.Choices) > maxChoices || !lenient.IsEmpty(c.Error) || c.Object == "error" {
+		return false, nil
+	}
+	a.usage = cmp.Or(c.usage(), a.usage)
+	for i := range c.Choices {
+		if err := a.addChoice(&c.Choices[i]); err != nil {
+			return true, err
+		}
+	}
+	return true, a.checkSize()
+}
+
+// checkSize returns an error if the answer is larger than what is kept.
+func (a *assembly) checkSize() error {
 	if a.kept > maxAnswer {
 		return fmt.Errorf("%w: it does not end", errGarbled)
 	}
@@ -118,6 +140,9 @@ func (a *assembly) add(raw []byte) error {
 
 // addChoice adds the delta, the message and the finish_reason of a choice.
 func (a *assembly) addChoice(c *choice) error {
+	if c.Index != 0 {
+		return nil // only one was asked for
+	}
 	if !lenient.IsEmpty(c.Error) {
 		return refusalInStream([]byte(`{"error":` + string(c.Error) + `}`))
 	}

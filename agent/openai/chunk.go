@@ -12,11 +12,33 @@ import (
 // is no stream has the same shape, with a "message" in place of "delta".
 type chunk struct {
 	Choices []json.RawMessage `json:"choices"` // each is decoded alone, to keep an event with many choices cheap
-	Usage   *usage.Report     `json:"usage"`
-	Groq    *groq             `json:"x_groq"`
-	Error   json.RawMessage   `json:"error"`
-	Object  lenient.String    `json:"object"`  // "error" if the other fields are an error
-	Message json.RawMessage   `json:"message"` // an error's message, if there are no choices
+	chunkFields
+}
+
+// A smallChunk is a chunk of at most maxSmallChunk bytes, which cannot have so many choices that
+// decoding all of them at once would cost much. Answers come in hundreds of these.
+type smallChunk struct {
+	Choices []choice `json:"choices"`
+	chunkFields
+}
+
+const maxSmallChunk = 4 << 10
+
+// chunkFields are the fields of a chunk beside its choices.
+type chunkFields struct {
+	Usage   *usage.Report   `json:"usage"`
+	Groq    *groq           `json:"x_groq"`
+	Error   json.RawMessage `json:"error"`
+	Object  lenient.String  `json:"object"`  // "error" if the other fields are an error
+	Message json.RawMessage `json:"message"` // an error's message, if there are no choices
+}
+
+// usage returns the usage that a chunk reports; nil if it reports none.
+func (c *chunkFields) usage() *usage.Report {
+	if c.Usage == nil && c.Groq != nil {
+		return c.Groq.Usage
+	}
+	return c.Usage
 }
 
 // groq is the field in which Groq reports usage.
@@ -103,7 +125,7 @@ func (c *content) read(b []byte, depth int) error {
 	}
 	switch b[0] {
 	case '"':
-		return json.Unmarshal(b, &c.text)
+		return (*lenient.String)(&c.text).UnmarshalJSON(b)
 	case '[':
 		return c.readParts(b, depth)
 	case '{':

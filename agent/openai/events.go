@@ -30,13 +30,15 @@ type events struct {
 	readers    *sync.Pool    // of *bufio.Reader
 	signOfLife func()        // called for each line, comments included
 
-	out       bytes.Buffer // what the library has not read yet
-	event     []byte       // the data of the current event so far
-	name      string       // the name of the current event
-	noFraming bool         // the event is JSON without "data:" before it, perhaps on several lines
-	done      bool         // [DONE] has come
-	size      int          // bytes read so far
-	failed    error        // why there is nothing more to read; nil until then
+	out   bytes.Buffer // what the library has not read yet
+	event []byte       // the data of the current event so far
+	name  string       // the name of the current event
+	// blankFollows says that the line that is handled is the last of its event.
+	blankFollows bool
+	noFraming    bool  // the event is JSON without "data:" before it, perhaps on several lines
+	done         bool  // [DONE] has come
+	size         int   // bytes read so far
+	failed       error // why there is nothing more to read; nil until then
 }
 
 // newEvents returns a reader of the stream in body. It calls beat for each line. It takes its buffer
@@ -88,6 +90,7 @@ func (e *events) readNext() error {
 	line, err := e.readLine()
 	if len(line) > 0 || err == nil {
 		e.signOfLife()
+		e.blankFollows = e.isBlankNext() && bytes.IndexByte(line, '\r') < 0
 		for part := range bytes.SplitSeq(line, []byte("\r")) {
 			if failed := e.handleLine(part); failed != nil {
 				return failed
@@ -95,6 +98,12 @@ func (e *events) readNext() error {
 		}
 	}
 	return err
+}
+
+// isBlankNext reports whether an empty line follows, as far as what was read already tells.
+func (e *events) isBlankNext() bool {
+	next, _ := e.in.Peek(min(2, e.in.Buffered())) // that much is there
+	return bytes.HasPrefix(next, []byte("\n")) || string(next) == "\r\n"
 }
 
 // readLine reads up to the end of a line, and returns the line without its end.
@@ -159,12 +168,15 @@ func (e *events) addLine(line []byte) error {
 }
 
 // passIfWhole passes the event on as soon as it is whole JSON, because not every server
-// ends its events with an empty line.
+// ends its events with an empty line. Of an object that has no name and ends there, its reader finds
+// out whether it is JSON.
 func (e *events) passIfWhole() {
 	data := bytes.TrimSpace(e.event)
 	switch {
 	case string(data) == "[DONE]":
 		e.done = true
+		e.passEvent(data)
+	case e.blankFollows && e.name == "" && bytes.HasPrefix(data, []byte("{")):
 		e.passEvent(data)
 	case json.Valid(data):
 		if e.name == "error" && !bytes.Contains(data, []byte(`"error"`)) {

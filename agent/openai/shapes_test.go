@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -226,5 +227,21 @@ func TestAHostileStreamIsBounded(t *testing.T) {
 				t.Errorf("the heap has grown by %d MB", grown>>20)
 			}
 		})
+	}
+}
+
+// The texts of pieces are read as JSON has them, and what follows a whole answer does not spoil it.
+func TestPiecesInEveryForm(t *testing.T) {
+	var said []string
+	for _, text := range []string{`plain`, `with \"quotes\" and \\ and \n`, `ü 🦜`, `\u00fc \ud83e\udd9c`, ``, "cut \xff", `long ` + strings.Repeat("x", 5000)} {
+		said = append(said, `{"choices":[{"index":1,"delta":{"content":"another's"}},{"index":0,"delta":{"content":"`+text+`","refusal":""},"finish_reason":null}],"usage":null}`)
+	}
+	said = append(said, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, `{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":9}}`)
+	want := "plainwith \"quotes\" and \\ and \nü 🦜ü 🦜cut \uFFFDlong " + strings.Repeat("x", 5000)
+	for name, end := range map[string][]string{"[DONE]": {"[DONE]"}, "nothing": nil, "garbage": {`{"choices":[{`}} {
+		a := answer(t, agenttest.Stream(append(slices.Clone(said), end...)...))
+		if got := a.Blocks[0].Text; got != want || a.Stop != llm.StopWhole || a.Usage.Output != 9 {
+			t.Errorf("%s: %q, %v, %+v", name, got, a.Stop, a.Usage)
+		}
 	}
 }

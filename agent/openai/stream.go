@@ -67,6 +67,9 @@ func (m *Model) read(stream eventStream, x *exchange, w *stallTimer, d dialect, 
 			break
 		}
 		if err := a.add(raw); err != nil {
+			if a.isWhole(x.events.done) && !json.Valid(raw) {
+				break // what follows an answer may be anything
+			}
 			return llm.Answer{}, err
 		}
 		if wait := a.wait(m.cfg); wait > 0 {
