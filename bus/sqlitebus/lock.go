@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 )
@@ -16,12 +17,14 @@ type InUseError struct {
 	PID  int    // 0 if unknown
 }
 
-// Error names the database and, if known, the process that has it open.
+// Error names the folder and, if known, the process that has it. The lock is on the folder with
+// all that is in it: the database that it is named after need not be there.
 func (e *InUseError) Error() string {
-	if e.PID == 0 {
-		return e.Path + " is in use by another process"
+	by := "another process"
+	if e.PID != 0 {
+		by = fmt.Sprint("process ", e.PID)
 	}
-	return fmt.Sprintf("%s is in use by process %d", e.Path, e.PID)
+	return "the folder " + filepath.Dir(e.Path) + " is in use by " + by
 }
 
 // Lock keeps every process, this one included, from opening the bus at path until the lock

@@ -159,7 +159,7 @@ func TestSecondOpenIsRefusedByName(t *testing.T) {
 	if !ok || inUse.PID != os.Getpid() || inUse.Path != path {
 		t.Fatalf("second open: %v", err)
 	}
-	if want := fmt.Sprintf("%s is in use by process %d", path, os.Getpid()); !strings.Contains(err.Error(), want) {
+	if want := fmt.Sprintf("the folder %s is in use by process %d", filepath.Dir(path), os.Getpid()); !strings.Contains(err.Error(), want) {
 		t.Errorf("the message %q does not say %q", err, want)
 	}
 	if err := first.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "a", Key: "k"}); err != nil {

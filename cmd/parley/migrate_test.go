@@ -265,7 +265,7 @@ func TestMigrateRefuses(t *testing.T) {
 	m := newMoving(t)
 	p := m.Serve()
 	parleytest.WaitFor(t, "serve to be up", func() bool { return strings.Contains(p.Stderr.String(), `"serving"`) })
-	if _, stderr, code := m.migrate(); code != exitFailed || !strings.Contains(stderr, "in use by process") {
+	if _, stderr, code := m.migrate(); code != exitFailed || !strings.Contains(stderr, fmt.Sprintf("the folder %s is in use by process %d: stop it first", m.Home, p.Cmd.Process.Pid)) {
 		t.Errorf("beside a server: exit code %d, saying %q", code, stderr)
 	}
 	p.Kill()
