@@ -28,6 +28,7 @@ type audit struct {
 	repeats                int                            // messages that a platform shows more often than they were sent
 	interrupted            int                            // sends that were cut off, by the book: nobody can tell whether they arrived
 	resumed, givenUp       int                            // turns
+	cutOff                 int                            // how often a turn was resumed that nobody had suspended in good order
 	rerun                  int                            // calls that were begun again
 	buried                 int                            // messages of the turns that were given up
 	mayBeBuried            int                            // messages of those that had waited before: what they had waited for is settled

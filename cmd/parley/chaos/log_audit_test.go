@@ -30,6 +30,7 @@ type logAudit struct {
 // A turnSeen is a turn as a log has it.
 type turnSeen struct {
 	waits, waited   bool // whether it waits for people now, and whether it ever did
+	suspended       bool // whether its holder stopped in good order, and nobody has resumed it since
 	cut             bool // whether a call did not run to its end: its result says cancelled or unknown
 	done, published int
 	state           string
@@ -70,8 +71,14 @@ func (l *logAudit) addEntry(e sessions.Entry) {
 			l.heard = append(l.heard, stripKindPrefix(said.Text))
 		}
 		l.turns[e.Turn].causes++
+	case sessions.KindSuspended:
+		l.turns[e.Turn].suspended = true
 	case sessions.KindResumed:
 		l.resumed++
+		if !l.turns[e.Turn].suspended {
+			l.audit.cutOff++
+		}
+		l.turns[e.Turn].suspended = false
 		l.mayLeave[e.Turn+"#reply"] = true
 	case sessions.KindToolUse, sessions.KindToolStarted, sessions.KindToolResult:
 		l.addCall(e)

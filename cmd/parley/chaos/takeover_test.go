@@ -76,8 +76,9 @@ func TestKilledGatewaysConnectionsGoOnElsewhere(t *testing.T) {
 	}
 }
 
+// Whoever ends in good order leaves nothing that others have to wait for: no turn is taken over
+// because a lease ran out, and no send is cut off.
 func TestRollingRestartIsNoticedByNobody(t *testing.T) {
-	const noticed = 5 * time.Second
 	s := newStorm(fullFleet(t), stormSeed, 30, 20, 2*time.Second)
 	s.noAsks = true
 	s.noLong = true // what people wait for is to be the restart, and not the model
@@ -93,8 +94,8 @@ func TestRollingRestartIsNoticedByNobody(t *testing.T) {
 	if a.interrupted > 0 || a.repeats > 0 || a.givenUp > 0 || len(s.unexpected) > 0 {
 		t.Errorf("%d sends were interrupted, %d repeated, %d turns given up; %v", a.interrupted, a.repeats, a.givenUp, s.unexpected)
 	}
-	if a.slowest > noticed {
-		t.Errorf("somebody waited %v", a.slowest)
+	if a.cutOff > 0 {
+		t.Errorf("turns were resumed %d times that nobody had suspended", a.cutOff)
 	}
 }
 
