@@ -20,6 +20,7 @@ import (
 	"parley/bus"
 	"parley/bus/sqlitebus"
 	"parley/sessions"
+	"parley/sessions/sqldb"
 	"parley/sessions/sqlstore"
 	"parley/tools"
 )
@@ -45,6 +46,7 @@ type bench struct {
 	asks     agent.Asks // nil where nobody can be asked
 	asking   agent.Approvals
 	jobs     agent.Jobs // nil where nothing runs in the background
+	history  agent.History
 	account  func(ctx context.Context, person string) (string, error)
 	warm     []*warm.Journals // of each worker
 	compared int              // of how many sessions rememberedIsWritten has compared the records
@@ -161,7 +163,7 @@ func (b *bench) runWith(remembered *warm.Journals) (stop func()) {
 		Approvals:   func() agent.Approvals { return b.asking },
 		Agents:      b.agentOf,
 		Limits:      func() agent.Limits { return b.limit },
-		MaxInFlight: 64, Drain: b.drain, Log: slog.New(b.log), Point: b.point, Observer: b.observer, Audit: b.audit, Account: b.account,
+		MaxInFlight: 64, Drain: b.drain, Log: slog.New(b.log), Point: b.point, Observer: b.observer, Audit: b.audit, Account: b.account, History: b.history,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -978,4 +980,89 @@ func testAReplyThatFindsNoRoom(t *testing.T, apart bool) {
 	if got := b.kinds("1"); strings.Count(got, "published") != 1 {
 		t.Errorf("log %q", got)
 	}
+}
+
+// A failingCarrier publishes as part of other writes, the first of which fail after the message is
+// written.
+type failingCarrier struct {
+	*sqlitebus.Bus
+	left atomic.Int64
+}
+
+func (c *failingCarrier) Share(topic, key, id string, body []byte) (sqldb.Share, error) {
+	s, err := c.Bus.Share(topic, key, id, body)
+	return failingShare{s, &c.left}, err
+}
+
+type failingShare struct {
+	sqldb.Share
+	left *atomic.Int64
+}
+
+func (s failingShare) Write(tx *sqldb.Tx) (refused, err error) {
+	refused, err = s.Share.Write(tx)
+	if s.left.Add(-1) >= 0 {
+		return nil, errors.New("disk I/O error")
+	}
+	return refused, err
+}
+
+// The end of a turn that the disk does not take is written once the disk takes it again, with one
+// reply. Nobody sees the reply before.
+func TestATurnsEndAwaitsTheDisk(t *testing.T) {
+	var asked atomic.Int64
+	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) {
+		asked.Add(1)
+		return text("at last"), nil
+	})
+	carrier := &failingCarrier{Bus: b.bus}
+	carrier.left.Store(2)
+	b.store.PublishBy(carrier)
+	b.run()
+	b.wantReply(b.say("1", "ann", "hello"), "at last")
+	if carrier.left.Load() >= 0 {
+		t.Error("the reply is there though the disk has not taken it")
+	}
+	b.settled()
+	b.silent()
+	if got, want := b.kinds("1"), "turn_started user text usage turn_done published"; got != want || asked.Load() != 1 {
+		t.Errorf("the model was asked %d times, and the log is %q, want %q", asked.Load(), got, want)
+	}
+}
+
+// A changeHistory counts the ends of turns whose changes were recorded.
+type changeHistory struct {
+	agent.History
+	ends atomic.Int64
+}
+
+func (*changeHistory) Begin(context.Context, tools.Call) error { return nil }
+
+func (h *changeHistory) End(context.Context, string, string) error {
+	h.ends.Add(1)
+	return nil
+}
+
+// What a turn has changed in files is recorded before its reply is on the bus: who has read the reply
+// may change more.
+func TestWhatATurnHasChangedIsRecordedBeforeItsReply(t *testing.T) {
+	bothWays(t, "", func(t *testing.T, dir string) {
+		b := newBenchIn(t, dir, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+			if len(results(r)) == 0 {
+				return calls(`echo {"say":"x"}`), nil
+			}
+			return text("done"), nil
+		}, echo("echo", tools.Once, nil))
+		var h changeHistory
+		b.history = &h
+		b.run()
+		b.wantReply(b.say("1", "ann", "go"), "done")
+		if h.ends.Load() == 0 {
+			t.Error("the reply was there before what the turn has changed was recorded")
+		}
+		b.settled()
+		if n := h.ends.Load(); n != 1 {
+			t.Errorf("it was recorded %d times", n)
+		}
+	})
 }

@@ -275,6 +275,10 @@ func (s *session) publishReplies(ctx context.Context, t *turn) error {
 func (s *session) appendEnd(ctx context.Context, t *turn, c bill.Change, done sessions.TurnDone, entries []sessions.Entry) (bill.Done, error) {
 	entries = append(entries, journal.NewEntry(t.id, sessions.KindTurnDone, done))
 	if mail := s.replyMail(ctx, t, done); len(mail) > 0 {
+		if t.hasCalls() {
+			s.recordChanges(ctx, t.id)
+		}
+		s.trail.Wait() // what the turn has done is audited before people hear of it
 		publishing := func(log sessions.Log) sessions.Log { log, _ = journal.Publishing(log, mail...); return log }
 		changed, err := s.appendWith(ctx, c, publishing, append(entries, journal.NewEntry(t.id, sessions.KindPublished, nil))...)
 		if !errors.Is(err, sessions.ErrUnpublished) {
@@ -286,8 +290,7 @@ func (s *session) appendEnd(ctx context.Context, t *turn, c bill.Change, done se
 }
 
 // replyMail returns the replies of a turn that is about to end, for the write of its end; none if
-// publishTurn has to publish them afterwards. Before it returns any, it does what comes before
-// anybody hears of the turn's end.
+// publishTurn has to publish them afterwards.
 func (s *session) replyMail(ctx context.Context, t *turn, done sessions.TurnDone) []sessions.Mail {
 	if len(t.tasks) > 0 || t.route.At.Channel == bus.SubAgents || !s.journal.Publishes() || s.lease.Held(ctx) != nil {
 		return nil
@@ -304,10 +307,6 @@ func (s *session) replyMail(ctx context.Context, t *turn, done sessions.TurnDone
 		}
 		mail = append(mail, sessions.Mail{Topic: string(bus.OutboundTopic(out.To.Channel)), Key: m.Key, ID: m.ID, Body: m.Body})
 	}
-	if len(mail) > 0 && t.hasCalls() {
-		s.recordChanges(ctx, t.id)
-	}
-	s.trail.Wait() // what the turn has done is audited before people hear of it
 	return mail
 }
 
