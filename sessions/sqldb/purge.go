@@ -25,20 +25,28 @@ const purgeWithin = 30 * time.Minute
 // the tables' dead rows to be written over, while everybody goes on working. The server's
 // write-ahead log and backups keep what they have.
 //
-// If ctx is one of PurgeOnce, a SQLite database is only purged at the end of that.
+// If ctx is one of PurgeOnce or PurgeIf, a SQLite database is only purged at the end of that.
 func (db *DB) Purge(ctx context.Context, tables ...string) error {
-	return db.PurgeThen(ctx, func(context.Context) error { return nil }, tables...)
+	return db.purgeThen(ctx, nil, tables)
 }
 
 // PurgeThen does what Purge does, and calls then once that is done: with it the caller may forget
 // that something was to be purged.
 func (db *DB) PurgeThen(ctx context.Context, then func(context.Context) error, tables ...string) error {
+	return db.purgeThen(ctx, then, tables)
+}
+
+// purgeThen does what PurgeThen does; then may be nil.
+func (db *DB) purgeThen(ctx context.Context, then func(context.Context) error, tables []string) error {
 	if list, ok := ctx.Value(putOff{}).(*purges); ok && !db.postgres {
 		list.add(db.backend, then)
 		return nil
 	}
 	if err := db.backend.purge(ctx, tables); err != nil {
 		return fmt.Errorf("purge: %w", err)
+	}
+	if then == nil {
+		return nil
 	}
 	return then(ctx)
 }
@@ -50,7 +58,7 @@ type putOff struct{}
 type purges struct {
 	mu   sync.Mutex
 	list []backend
-	then map[backend][]func(context.Context) error
+	then map[backend][]func(context.Context) error // of those who know that something is to be purged
 }
 
 func (p *purges) add(b backend, then func(context.Context) error) {
@@ -59,18 +67,31 @@ func (p *purges) add(b backend, then func(context.Context) error) {
 	if !slices.Contains(p.list, b) {
 		p.list = append(p.list, b)
 	}
-	p.then[b] = append(p.then[b], then)
+	if then != nil {
+		p.then[b] = append(p.then[b], then)
+	}
 }
 
 // PurgeOnce calls do, in whose context Purge of a SQLite database only notes that it is to be purged;
 // then it purges each of these once, also if do has failed. It is for those who erase from several
 // components that share a file, whose writes wait while it is rewritten.
 func PurgeOnce(ctx context.Context, do func(context.Context) error) error {
+	return PurgeIf(ctx, func(ctx context.Context) (bool, error) { return true, do(ctx) })
+}
+
+// PurgeIf does what PurgeOnce does if do has erased something, which it returns, or has failed. Else
+// it purges nothing, unless PurgeThen was called meanwhile, by somebody who knows that something is
+// to be purged.
+func PurgeIf(ctx context.Context, do func(context.Context) (erased bool, err error)) error {
 	if ctx.Value(putOff{}) != nil {
-		return do(ctx)
+		_, err := do(ctx)
+		return err
 	}
 	due := &purges{then: map[backend][]func(context.Context) error{}}
-	err := do(context.WithValue(ctx, putOff{}, due))
+	erased, err := do(context.WithValue(ctx, putOff{}, due))
+	if !erased && err == nil && len(due.then) == 0 {
+		return nil
+	}
 	for _, b := range due.list {
 		if wrong := b.purge(ctx, nil); wrong != nil {
 			err = errors.Join(err, fmt.Errorf("purge: %w", wrong))

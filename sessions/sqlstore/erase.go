@@ -180,6 +180,34 @@ func (s *Store) purge(ctx context.Context) error {
 	return s.db.PurgeThen(ctx, done, "entries", "sessions", "spending", "reservations", "audit", "jobs", "schedules", "tasks", "time_zones", "counters")
 }
 
+// NotePurge records that something is about to be erased by others whose tables may be in the
+// store's files. If this process dies before it calls end, the next erasure purges these files. end
+// purges them too if something was erased; if not, it takes the record back.
+func (s *Store) NotePurge(ctx context.Context) (end func(ctx context.Context, erased bool) error, err error) {
+	if s.db.Postgres() { // purges what is erased at once
+		return func(context.Context, bool) error { return nil }, nil
+	}
+	due, own := time.Now().UnixMicro(), false
+	err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
+		n, err := tx.Exec("INSERT INTO purges (due) VALUES (?) ON CONFLICT DO NOTHING", due)
+		own = n > 0
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("note that something is to be purged: %w", err)
+	}
+	return func(ctx context.Context, erased bool) error {
+		s.erasing.Lock()
+		defer s.erasing.Unlock()
+		if !erased && own {
+			if _, err := s.db.Exec(ctx, "DELETE FROM purges WHERE due = ?", due); err != nil {
+				return fmt.Errorf("note that nothing is to be purged: %w", err)
+			}
+		}
+		return s.purge(ctx)
+	}, nil
+}
+
 // sessionsAtOnce bounds how many sessions one query looks through, as queries have a
 // timeout.
 const sessionsAtOnce = 200

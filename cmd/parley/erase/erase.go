@@ -47,6 +47,9 @@ type Store interface {
 	sessions.Reader
 	// StopJobs asks the background jobs of a session to end.
 	StopJobs(ctx context.Context, session, id, cause string) (int, error)
+	// NotePurge records that something is about to be erased from what may share the store's
+	// files, until end is called.
+	NotePurge(ctx context.Context) (end func(ctx context.Context, erased bool) error, err error)
 	// SessionsOf lists the sessions that ErasePerson would erase whole, and those that it
 	// would erase in part.
 	SessionsOf(ctx context.Context, person string) (alone, shared []string, err error)

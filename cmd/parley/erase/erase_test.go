@@ -525,6 +525,75 @@ func TestRetention(t *testing.T) {
 	})
 }
 
+// A start rewrites the database's file, for which all that is written waits, only if something is
+// old; each night it is rewritten.
+func TestAStartRewritesTheFileOnlyAfterErasing(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h := hometest.Open(t, dir)
+		working, sending := h.RunWorker(nil), h.RunDispatcher(channelstest.NewMemoryChannel())
+		h.Say("a1", "42", "42", "find "+secret)
+		synctest.Wait()
+		working()
+		sending()
+		// after runs the retention for some time, and returns how often it has rewritten the file.
+		after := func(lasts time.Duration) int {
+			t.Helper()
+			before := rewritings(t, dir)
+			ctx, cancel := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			running.Go(func() {
+				if err := eraser(h).Run(ctx, h.Bus, 30); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+			<-time.After(lasts)
+			synctest.Wait()
+			cancel()
+			running.Wait()
+			return rewritings(t, dir) - before
+		}
+		now := time.Now()
+		<-time.After(time.Until(time.Date(now.Year(), now.Month(), now.Day()+1, 12, 0, 0, 0, now.Location())))
+		if n := after(time.Hour); n != 0 {
+			t.Errorf("with nothing old it is rewritten %d times at a start", n)
+		}
+		if n := after(24 * time.Hour); n != 1 {
+			t.Errorf("it is rewritten %d times in a day", n)
+		}
+		<-time.After(32 * 24 * time.Hour)
+		if n := after(time.Hour); n != 1 || len(hometest.FilesContaining(t, dir, secret)) > 0 {
+			t.Errorf("with something old it is rewritten %d times at a start; what is old is left in %q", n, hometest.FilesContaining(t, dir, secret))
+		}
+		if n := after(time.Hour); n != 0 {
+			t.Errorf("once that is erased it is rewritten %d times at a start", n)
+		}
+		if _, err := h.Store.NotePurge(t.Context()); err != nil { // as by a process that dies while it erases
+			t.Fatal(err)
+		}
+		for start, want := range []int{1, 0} {
+			if n := after(time.Hour); n != want {
+				t.Errorf("start %d after an erasure was cut off: it is rewritten %d times, want %d", start+1, n, want)
+			}
+		}
+	})
+}
+
+// rewritings returns a number that grows by one each time that the home's database is rewritten.
+func rewritings(t *testing.T, dir string) (n int) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "sessions.db")+"?mode=ro&_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.QueryRowContext(t.Context(), "PRAGMA schema_version").Scan(&n); err != nil { // VACUUM raises it
+		t.Fatal(err)
+	}
+	return n
+}
+
 func TestRetentionGoesOnWhereItWasCutOff(t *testing.T) {
 	h := hometest.Open(t, t.TempDir())
 	stop := h.RunWorker(nil)

@@ -14,16 +14,26 @@ import (
 )
 
 const (
-	retainEvery = 24 * time.Hour
 	retainAgain = time.Hour // after a failure
 	holdName    = "retention"
 )
 
 // EraseBefore erases turns that ended before a time, with what belongs to them. Messages that
-// still wait to be answered or sent are kept, however old they are.
+// still wait to be answered or sent are kept, however old they are. What is left in unused parts of
+// the databases' files is removed, also what others have deleted.
 func (e *Eraser) EraseBefore(ctx context.Context, before time.Time) (Receipt, error) {
+	return e.eraseBefore(ctx, before, true)
+}
+
+// eraseBefore does what EraseBefore does. If not always, it leaves unused parts of the files alone
+// unless something was erased.
+func (e *Eraser) eraseBefore(ctx context.Context, before time.Time, always bool) (Receipt, error) {
 	r := e.receipt("what ended before " + before.UTC().Format(time.RFC3339))
-	if err := sqldb.PurgeOnce(ctx, func(ctx context.Context) error { return e.eraseOlder(ctx, &r, before) }); err != nil {
+	err := sqldb.PurgeIf(ctx, func(ctx context.Context) (bool, error) {
+		err := e.eraseOlder(ctx, &r, before)
+		return always || !r.Empty(), err
+	})
+	if err != nil {
 		return r, fmt.Errorf("erase what is old: %w", err)
 	}
 	e.addKept(&r)
@@ -40,6 +50,19 @@ func (e *Eraser) eraseOlder(ctx context.Context, r *Receipt, before time.Time) e
 	if err != nil {
 		return err
 	}
+	end, err := e.cfg.Store.NotePurge(ctx)
+	if err != nil {
+		return err
+	}
+	if err := e.eraseBesideOlder(ctx, r, before, log); err != nil {
+		return err
+	}
+	return end(ctx, !r.Empty())
+}
+
+// eraseBesideOlder erases what is older than a time from all places but the log. log says what was
+// erased there.
+func (e *Eraser) eraseBesideOlder(ctx context.Context, r *Receipt, before time.Time, log sessions.Erased) error {
 	gone, err := e.orphans(ctx, before, log)
 	if err != nil {
 		return err
@@ -111,8 +134,8 @@ func (e *Eraser) exists(ctx context.Context, key string) (bool, error) {
 	return true, nil // without an entry
 }
 
-// Run erases what is older than this many days, at once and then daily, until ctx is done. In a
-// fleet only one process erases: the one that holds the lease "retention".
+// Run erases what is older than this many days, at once and then each night, until ctx is done. In
+// a fleet only one process erases: the one that holds the lease "retention".
 func (e *Eraser) Run(ctx context.Context, holder bus.Holder, days int) error {
 	err := bus.WhileHeld(ctx, holder, holdName, func(held context.Context) error {
 		e.retain(held, days)
@@ -124,19 +147,34 @@ func (e *Eraser) Run(ctx context.Context, holder bus.Holder, days int) error {
 	return nil
 }
 
+// retain counts whole days, from one night to the next: so whoever starts again on the same day finds
+// nothing to erase. Then the databases' files need not be rewritten, for which all writes wait; that
+// is done each night, and at a start only if something is erased.
 func (e *Eraser) retain(held context.Context, days int) {
-	for held.Err() == nil {
-		next := retainEvery
-		if _, err := e.EraseBefore(held, time.Now().AddDate(0, 0, -days)); err != nil {
+	for night := false; held.Err() == nil; {
+		now := time.Now()
+		next := nightAfter(now)
+		if _, err := e.eraseBefore(held, next.AddDate(0, 0, -1-days), night); err != nil {
 			if held.Err() != nil || errors.Is(err, bus.ErrClosed) {
 				return
 			}
-			next = retainAgain
+			next = now.Add(retainAgain)
 			e.cfg.Log.Error("what is old could not be erased; trying again later", slog.Any("error", err))
+		} else {
+			night = true
 		}
 		select {
-		case <-time.After(next):
+		case <-time.After(time.Until(next)):
 		case <-held.Done():
 		}
 	}
+}
+
+// nightAfter returns the first time after now at which it is three o'clock here.
+func nightAfter(now time.Time) time.Time {
+	at := time.Date(now.Year(), now.Month(), now.Day(), 3, 0, 0, 0, now.Location())
+	if !at.After(now) {
+		at = at.AddDate(0, 0, 1)
+	}
+	return at
 }
