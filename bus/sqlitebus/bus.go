@@ -62,6 +62,7 @@ type Bus struct {
 	seqs     *sequence
 	sched    *scheduler
 	sweptDay sweep
+	left     leftovers
 
 	forgetting sync.Mutex // held while Forget runs
 }
@@ -127,9 +128,10 @@ func (b *Bus) Close() error {
 	// The reserved numbers that were not used are given back, so that the next process's
 	// fences begin at the wall clock.
 	last := b.clock.last.Load()
+	left := b.left.take()
 	err := b.db.Write(context.Background(), func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(setMeta, metaClock, last)
-		return err
+		return errors.Join(err, deleteAll(tx, left))
 	})
 	if err != nil {
 		err = fmt.Errorf("close bus: %w", err)

@@ -162,7 +162,7 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 		defer l.settlingNow.Store(false)
 	}
 	if st.empties {
-		l.bus.db.Start(st.deleteSettled)
+		l.bus.deleteSoon(st)
 	} else if err := l.bus.db.Write(ctx, st.write); err != nil {
 		if over := s.undoBeginSettle(l); over != nil {
 			return over
@@ -252,6 +252,63 @@ func (st *settlement) measure(tx *sqldb.Tx) error {
 func (st *settlement) deleteSettled(tx *sqldb.Tx) error {
 	_, err := tx.Exec(deleteUpto, st.claim.Topic, st.claim.Key, st.upto)
 	return err
+}
+
+// A mailboxName names a mailbox.
+type mailboxName struct {
+	topic bus.Topic
+	key   string
+}
+
+// leftovers are settled messages whose deletion was lost, as on a full disk: of each mailbox those up
+// to a number. The next process would take them for mail.
+type leftovers struct {
+	mu   sync.Mutex
+	upto map[mailboxName]int64
+}
+
+// add adds messages that are still on disk.
+func (o *leftovers) add(x mailboxName, upto int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.upto == nil {
+		o.upto = map[mailboxName]int64{}
+	}
+	o.upto[x] = max(o.upto[x], upto)
+}
+
+// take removes and returns all.
+func (o *leftovers) take() map[mailboxName]int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all := o.upto
+	o.upto = nil
+	return all
+}
+
+// deleteSoon deletes settled messages without waiting for the disk. What is lost then is deleted with
+// the next settlement that does not wait either.
+func (b *Bus) deleteSoon(st *settlement) {
+	b.db.StartOr(st.deleteSettled, func(error) { b.left.add(mailboxName{st.claim.Topic, st.claim.Key}, st.upto) })
+	left := b.left.take()
+	if len(left) == 0 {
+		return
+	}
+	b.db.StartOr(func(tx *sqldb.Tx) error { return deleteAll(tx, left) }, func(error) {
+		for x, upto := range left {
+			b.left.add(x, upto)
+		}
+	})
+}
+
+// deleteAll deletes settled messages of several mailboxes.
+func deleteAll(tx *sqldb.Tx, left map[mailboxName]int64) error {
+	for x, upto := range left {
+		if _, err := tx.Exec(deleteUpto, x.topic, x.key, upto); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // beginSettle removes the lease's deadline, so that the lease does not run out while the

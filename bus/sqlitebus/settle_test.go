@@ -259,3 +259,72 @@ func TestWhatTheDiskKeepsOfASettledMessageIsNotCounted(t *testing.T) {
 		t.Errorf("left are %v, %v; want nothing", keys, err)
 	}
 }
+
+// Messages that the disk did not let go of when they were settled, as when it is full, go with the next
+// settlement, or when the bus is closed: otherwise the next process would take them for mail.
+func TestWhatTheDiskKeepsOfASettlementGoesLater(t *testing.T) {
+	for name, later := range map[string]func(t *testing.T, b *sqlitebus.Bus, handle func(key string)){
+		"with the next settlement": func(_ *testing.T, b *sqlitebus.Bus, handle func(key string)) {
+			handle("other")
+			b.Flush()
+		},
+		"when the bus is closed": func(t *testing.T, b *sqlitebus.Bus, _ func(key string)) {
+			if err := b.Close(); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := bustest.FilePlace(t)
+			b := open(t, path)
+			beside, err := sql.Open("sqlite", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer beside.Close()
+			change := func(query string) {
+				t.Helper()
+				if _, err := beside.Exec(query); err != nil {
+					t.Fatal(err)
+				}
+			}
+			handle := func(key string) {
+				t.Helper()
+				if err := b.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "to " + key, Key: key, Body: []byte("hello")}); err != nil {
+					t.Fatal(err)
+				}
+				l, err := b.Claim(t.Context(), bus.InboundTopic)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mail, err := l.Mail(t.Context(), 0)
+				if err != nil || len(mail) != 1 || mail[0].Key != key {
+					t.Fatalf("mail is %v, %v", mail, err)
+				}
+				if err := l.Settle(t.Context(), bus.End{Done: mail[0].Seq}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			beside.SetMaxOpenConns(1)
+			change(`PRAGMA busy_timeout = 10000; CREATE TRIGGER full BEFORE DELETE ON message BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END`)
+			handle("a")
+			handle("b")
+			b.Flush()
+			change(`DROP TRIGGER full`)
+			stored := func() (n int) {
+				t.Helper()
+				if err := beside.QueryRow("SELECT count(*) FROM message").Scan(&n); err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			if n := stored(); n != 2 {
+				t.Fatalf("%d messages are on the disk, want the two that it has kept", n)
+			}
+			later(t, b, handle)
+			if n := stored(); n != 0 {
+				t.Errorf("%d messages are still on the disk", n)
+			}
+		})
+	}
+}

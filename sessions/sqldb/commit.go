@@ -122,8 +122,12 @@ func (g *commitGroup) end(err error) {
 func (g *commitGroup) reportLost(failed []write, err error) {
 	n := 0
 	for i := range failed {
-		if failed[i].hasNobody() {
-			n++
+		if !failed[i].hasNobody() {
+			continue
+		}
+		n++
+		if failed[i].lost != nil {
+			failed[i].lost(err)
 		}
 	}
 	if report := g.lost.Load(); n > 0 && report != nil {

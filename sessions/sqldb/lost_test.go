@@ -86,15 +86,19 @@ func TestAStartedWriteThatFailsIsReported(t *testing.T) {
 		var l losses
 		db.OnLost(l.report)
 		refused := errors.New("refused")
-		db.Start(func(*sqldb.Tx) error { return refused })
+		var lost error
+		db.StartOr(func(*sqldb.Tx) error { return refused }, func(err error) { lost = err })
 		if err := db.Write(t.Context(), insert(1)); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.errs[0]; !errors.Is(err, refused) {
 			t.Errorf("the reason is %v", err)
 		}
+		if !errors.Is(lost, refused) {
+			t.Errorf("who has started the write is told %v", lost)
+		}
 		l.want(t, 1)
-		db.Start(insert(2))
+		db.StartOr(insert(2), func(err error) { t.Errorf("a write that is there is lost: %v", err) })
 		if err := db.Write(t.Context(), insert(3)); err != nil {
 			t.Fatal(err)
 		}

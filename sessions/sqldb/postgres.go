@@ -189,9 +189,15 @@ func (s *server) soon(ctx context.Context, _ time.Duration, fn func(*Tx) error) 
 
 func (s *server) flush() {} // whatever has run is durable
 
-func (s *server) start(fn func(*Tx) error) {
+func (s *server) start(fn func(*Tx) error, lost func(error)) {
 	err := s.write(context.Background(), fn)
-	if report := s.lost.Load(); err != nil && report != nil {
+	if err == nil {
+		return
+	}
+	if lost != nil {
+		lost(err)
+	}
+	if report := s.lost.Load(); report != nil {
 		(*report)(1, err)
 	}
 }

@@ -44,7 +44,7 @@ type DB struct {
 type backend interface {
 	write(ctx context.Context, fn func(*Tx) error) error
 	soon(ctx context.Context, within time.Duration, fn func(*Tx) error) error
-	start(fn func(*Tx) error)
+	start(fn func(*Tx) error, lost func(error))
 	onLost(report func(writes int, err error))
 	flush()
 	single(ctx context.Context, st *statement) error
@@ -189,7 +189,11 @@ func (db *DB) Soon(ctx context.Context, within time.Duration, fn func(*Tx) error
 // write is too. On SQLite Start does not wait, and fn runs with the next write, or a little
 // later if there is none. On PostgreSQL only a finished write surely comes before the next
 // one, so there Start returns after fn has run.
-func (db *DB) Start(fn func(*Tx) error) { db.backend.start(fn) }
+func (db *DB) Start(fn func(*Tx) error) { db.backend.start(fn, nil) }
+
+// StartOr does what Start does, and calls lost if the write is lost. Like what is given to OnLost, lost
+// must not wait for a write of this database.
+func (db *DB) StartOr(fn func(*Tx) error, lost func(error)) { db.backend.start(fn, lost) }
 
 // OnLost has report called when writes are lost whose callers do not learn it: the commit of those of
 // Soon or Start has failed, as on a full disk, or a function of Start has. report gets the number of

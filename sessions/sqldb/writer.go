@@ -24,7 +24,8 @@ type write struct {
 	// within is how long the commit may wait for others that share it. If it is 0, done gets the
 	// outcome of the commit; otherwise done gets fn's error as soon as fn has run.
 	within time.Duration
-	told   bool // whether done has got the outcome
+	told   bool        // whether done has got the outcome
+	lost   func(error) // called if the write fails and nobody waits for it; nil if nobody wants to know
 }
 
 // hasNobody reports whether nobody waits for the write's outcome, or any more.
@@ -95,7 +96,9 @@ func (w *writer) soon(ctx context.Context, within time.Duration, fn func(*Tx) er
 	return <-done
 }
 
-func (w *writer) start(fn func(*Tx) error) { w.enqueue(write{fn: fn, within: startWithin}) }
+func (w *writer) start(fn func(*Tx) error, lost func(error)) {
+	w.enqueue(write{fn: fn, within: startWithin, lost: lost})
+}
 
 func (w *writer) onLost(report func(writes int, err error)) { w.next.lost.Store(&report) }
 
