@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"parley/tools/sandbox/cgroup"
@@ -27,7 +28,9 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 		// A program that does not call Main would start itself again without end.
 		return nil, errors.New("this program runs as its own supervisor and does not know it: call Main first")
 	}
-	supervisor.Sweep()
+	var sweeping sync.WaitGroup // beside the test of the mode, which takes longer
+	sweeping.Go(supervisor.Sweep)
+	defer sweeping.Wait()
 	b := &Box{cfg: cfg, mode: cfg.Mode}
 	var err error
 	if b.groups, err = cgroup.Find(); err != nil {

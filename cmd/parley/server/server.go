@@ -253,8 +253,12 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 	s.mcp = s.newMCP(c.Settings, deferredSandbox(walled))
 	s.skills = s.newSkills(walled)
 	s.tools = sync.OnceValues(func() (*tools.Set, error) {
+		made := s.newTools(walls.Later(walled)) // while the sandbox is being tried out
 		box, err := walled()
-		return s.newTools(box), err
+		if box == nil {
+			made = s.newTools(nil)
+		}
+		return made, err
 	})
 	s.ownData = owndata.New(owndata.Config{
 		Notes: h.Book, Ratings: h.Book, Memories: h.Book, Schedules: h.Store.Schedules(), Bus: h.Bus, Store: h.Store, Eraser: func() owndata.Eraser { return s.eraser() }, Prefix: s.commandPrefix, Log: c.Log,
