@@ -116,6 +116,10 @@ func TestDockerfile(t *testing.T) {
 				t.Errorf("%s takes %q from elsewhere than the build", image, c)
 			}
 		}
+		set := strings.Fields(strings.Join(find(i, "ENV"), " "))
+		if volume := strings.Trim(find(i, "VOLUME")[0], `[]"`); !slices.Contains(set, "PARLEY_HOME="+volume) || !slices.Contains(set, "SQLITE_TMPDIR="+volume) {
+			t.Errorf("%s has the environment %q and the volume %s: the home and SQLite's temporary files belong there", image, set, volume)
+		}
 		var entry, args []string
 		if err := json.Unmarshal([]byte(find(i, "ENTRYPOINT")[0]), &entry); err != nil {
 			t.Error(err)
