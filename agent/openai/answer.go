@@ -8,6 +8,7 @@ import (
 
 	"parley/agent/llm"
 	"parley/agent/openai/ending"
+	"parley/agent/openai/increment"
 	"parley/agent/openai/lenient"
 	"parley/agent/openai/thinktags"
 	"parley/agent/openai/toolcall"
@@ -82,6 +83,9 @@ func newAssembly(host string, emit func(llm.Delta)) *assembly {
 // add adds one event of the stream. It returns a *refusal if the event says that the
 // server failed, and errGarbled if the event cannot be read or the answer does not end.
 func (a *assembly) add(raw []byte) error {
+	if text, ok := increment.Text(raw); ok {
+		return a.addIncrement(delta{Content: content{text: text}})
+	}
 	if len(raw) <= maxSmallChunk {
 		if added, err := a.addSmall(raw); added {
 			return err
@@ -108,6 +112,15 @@ func (a *assembly) add(raw []byte) error {
 			return err
 		}
 	}
+	return a.checkSize()
+}
+
+// addIncrement adds what an event adds, if it says nothing else.
+func (a *assembly) addIncrement(d delta) error {
+	if err := a.addDelta(d); err != nil {
+		return err
+	}
+	a.message.noteDelta(d)
 	return a.checkSize()
 }
 

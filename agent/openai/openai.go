@@ -17,8 +17,8 @@
 // requests and answers are a package of their own, and ollama.go that to Ollama's own
 // protocol; refusal.go and overflow.go tell what an error
 // means. providers.go has what is known of servers before they are asked. The packages
-// below this one each know one thing about servers: how JSON, the ids of calls, usage,
-// thinking and ends of answers are written, and how large a model's window is.
+// below this one each know one thing about servers: how JSON, increments of a text, the ids
+// of calls, usage, thinking and ends of answers are written, and how large a model's window is.
 package openai
 
 import (
