@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/bus"
 	"parley/bus/sqlitebus"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/homedb"
@@ -124,5 +125,53 @@ func TestWhatIsLostUnnoticedIsLogged(t *testing.T) {
 	}
 	if got := logged.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "writes=1 error=refused") || !strings.Contains(got, homedb.File) {
 		t.Errorf("the log is %q", got)
+	}
+}
+
+// If the files cannot be copied after all, as on a disk that has become full, they stay, and the next
+// start takes them over.
+func TestATakeoverThatFailsIsRepeated(t *testing.T) {
+	dir := t.TempDir()
+	before(t, dir, homedb.File, sqlstore.Schema())
+	bookFile, busFile := before(t, dir, homedb.BookFile, sqlbook.Schema()), filepath.Join(dir, homedb.BusFile)
+	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: busFile})
+	if err == nil {
+		err = b.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "m", Key: "k"})
+	}
+	if err == nil {
+		err = b.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{busFile, bookFile} {
+		gone := file + ".gone"
+		_, err := homedb.Open(t.Context(), dir, homedb.Options{Point: func(at string) {
+			if at == "takeover:begin" {
+				if err := os.Rename(file, gone); err != nil {
+					t.Error(err)
+				}
+			}
+		}})
+		if err == nil || !strings.Contains(err.Error(), filepath.Base(file)) {
+			t.Fatalf("it is opened with %v", err)
+		}
+		if err := os.Rename(gone, file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := homedb.Open(t.Context(), dir, homedb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var n int
+	if err := db.Read.QueryRowContext(t.Context(), "SELECT count(*) FROM message WHERE id = 'm'").Scan(&n); err != nil || n != 1 {
+		t.Errorf("there are %d messages, %v; want 1", n, err)
+	}
+	for _, file := range []string{busFile, bookFile} {
+		if _, err := os.Stat(file + ".before-1000"); err != nil {
+			t.Error(err)
+		}
 	}
 }
