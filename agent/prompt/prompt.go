@@ -210,6 +210,9 @@ func Read(open func(name string) (io.ReadCloser, error), from string, names ...s
 // read reads the beginning of one file.
 func read(open func(name string) (io.ReadCloser, error), name string) (string, error) {
 	r, err := open(name)
+	if errors.Is(err, fs.ErrNotExist) { // as most of these files do not
+		return "", fs.ErrNotExist
+	}
 	if err != nil {
 		return "", fmt.Errorf("open %s: %w", name, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync"
 )
@@ -55,10 +56,13 @@ func (w *Workspaces) acquire(name string) (*openDir, error) {
 
 // openRoot makes and opens a session's directory.
 func (w *Workspaces) openRoot(name string) (*os.Root, error) {
-	if err := w.base.MkdirAll(name, 0o700); err != nil {
-		return nil, fmt.Errorf("open workspace: %w", sanitised("", err))
-	}
 	root, err := w.base.OpenRoot(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := w.base.MkdirAll(name, 0o700); err != nil {
+			return nil, fmt.Errorf("open workspace: %w", sanitised("", err))
+		}
+		root, err = w.base.OpenRoot(name)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", sanitised("", err))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"syscall"
 	"unicode/utf8"
 )
@@ -50,6 +51,10 @@ func shortened(path string) string {
 func sanitised(name string, err error) error {
 	if err == nil {
 		return nil
+	}
+	//nolint:errorlint // the system's error itself, which is frequent: each turn looks for files that most sessions have not
+	if system, ok := err.(*fs.PathError); ok && system.Err == syscall.ENOENT {
+		return &refusal{strconv.Quote(shortened(name)) + " does not exist", fs.ErrNotExist}
 	}
 	if known, ok := errors.AsType[*refusal](err); ok {
 		return known
