@@ -151,7 +151,7 @@ func rules() []rule {
 		{"cmd/parley/hometest", 5, []string{"..."}},
 		{"cmd/parley/parleytest", 5, []string{"..."}},
 		{"cmd/parley/outbox", 5, []string{"bus", "channels", "channels/markup", "tools/spelling"}},
-		{"cmd/parley/outfiles", 5, []string{"bus", "channels", "channels/enclosure", "channels/markup", "sessions/outgoing", "tools"}},
+		{"cmd/parley/outfiles", 5, []string{"bus", "channels", "channels/enclosure", "channels/markup", "sessions/outgoing", "sessions/sqldb", "tools"}},
 		{"cmd/parley/undo", 6, []string{"agent", "bus", "cmd/parley/outfiles", "sessions/snapshots", "sessions/workspace", "tools", "tools/changes", "tools/guard"}},
 		{"cmd/parley/metrics", 5, []string{"agent", "agent/failover", "agent/llm", "bus"}},
 

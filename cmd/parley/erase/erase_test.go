@@ -539,7 +539,7 @@ func TestAStartRewritesTheFileOnlyAfterErasing(t *testing.T) {
 		// after runs the retention for some time, and returns how often it has rewritten the file.
 		after := func(lasts time.Duration) int {
 			t.Helper()
-			before := rewritings(t, dir)
+			before := hometest.Rewritings(t, dir)
 			ctx, cancel := context.WithCancel(t.Context())
 			var running sync.WaitGroup
 			running.Go(func() {
@@ -552,7 +552,7 @@ func TestAStartRewritesTheFileOnlyAfterErasing(t *testing.T) {
 			synctest.Wait()
 			cancel()
 			running.Wait()
-			return rewritings(t, dir) - before
+			return hometest.Rewritings(t, dir) - before
 		}
 		now := time.Now()
 		<-time.After(time.Until(time.Date(now.Year(), now.Month(), now.Day()+1, 12, 0, 0, 0, now.Location())))
@@ -578,20 +578,6 @@ func TestAStartRewritesTheFileOnlyAfterErasing(t *testing.T) {
 			}
 		}
 	})
-}
-
-// rewritings returns a number that grows by one each time that the home's database is rewritten.
-func rewritings(t *testing.T, dir string) (n int) {
-	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "sessions.db")+"?mode=ro&_pragma=busy_timeout(5000)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if err := db.QueryRowContext(t.Context(), "PRAGMA schema_version").Scan(&n); err != nil { // VACUUM raises it
-		t.Fatal(err)
-	}
-	return n
 }
 
 func TestRetentionGoesOnWhereItWasCutOff(t *testing.T) {
@@ -691,24 +677,13 @@ func TestFilesThatWaitToBeSentAreForgotten(t *testing.T) {
 // not keep the others.
 func TestSessionsAreErasedTogether(t *testing.T) {
 	h := lived(t)
-	rewritten := func() (n int) { // each rewriting raises this number
-		db, err := sql.Open("sqlite", "file:"+filepath.Join(h.Dir, "sessions.db")+"?mode=ro&_pragma=busy_timeout(5000)")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		if err := db.QueryRowContext(t.Context(), "PRAGMA schema_version").Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	before := rewritten()
+	before := hometest.Rewritings(t, h.Dir)
 	keys := []string{hometest.Key(t, "42"), "no key", hometest.Key(t, "43"), hometest.Key(t, "7")}
 	erased, err := eraser(h).Sessions(t.Context(), keys)
 	if !errors.Is(err, sessions.ErrInvalidKey) || !slices.Equal(erased, []string{keys[0], keys[2], keys[3]}) {
 		t.Errorf("erased are %q, %v", erased, err)
 	}
-	if n := rewritten() - before; n != 1 {
+	if n := hometest.Rewritings(t, h.Dir) - before; n != 1 {
 		t.Errorf("the database was rewritten %d times", n)
 	}
 	for _, key := range erased {

@@ -5,6 +5,7 @@ package hometest
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -262,4 +263,19 @@ func FilesContaining(t testing.TB, dir, text string) (names []string) {
 		t.Fatal(err)
 	}
 	return names
+}
+
+// Rewritings returns a number that grows by one each time that the database of the home in dir is
+// rewritten.
+func Rewritings(t testing.TB, dir string) (n int) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, homedb.File)+"?mode=ro&_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.QueryRowContext(t.Context(), "PRAGMA schema_version").Scan(&n); err != nil { // VACUUM raises it
+		t.Fatal(err)
+	}
+	return n
 }

@@ -200,8 +200,12 @@ func TestSweep(t *testing.T) {
 	if n, err := s.Sweep(t.Context(), time.Now().Add(-time.Hour)); n != 0 || err != nil {
 		t.Errorf("swept of what is new: %d, %v", n, err)
 	}
+	before := hometest.Rewritings(t, h.Dir)
 	if n, err := s.Sweep(t.Context(), time.Now().Add(time.Hour)); n != 4 || err != nil {
 		t.Errorf("swept: %d, %v", n, err)
+	}
+	if n := hometest.Rewritings(t, h.Dir) - before; n != 0 {
+		t.Errorf("the database was rewritten %d times, and others waited", n)
 	}
 	for id, refs := range all {
 		_, err := files.Read(refs[0])

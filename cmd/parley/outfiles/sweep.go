@@ -12,6 +12,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/sessions/outgoing"
+	"parley/sessions/sqldb"
 )
 
 const (
@@ -76,14 +77,18 @@ func (s Sweeper) Sweep(ctx context.Context, before time.Time) (int, error) {
 	})
 }
 
-// waiting returns the ids of all messages that are still to be sent.
+// waiting returns the ids of all messages that are still to be sent. It takes none off the bus, so
+// the home's database need not be rewritten, for which others would wait.
 func (s Sweeper) waiting(ctx context.Context) (map[string]bool, error) {
 	ids := map[string]bool{}
-	_, err := s.Bus.Forget(ctx, func(topic bus.Topic, m bus.Message) bool {
-		if strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))) {
-			ids[m.ID] = true
-		}
-		return false
+	err := sqldb.PurgeIf(ctx, func(ctx context.Context) (erased bool, err error) {
+		_, err = s.Bus.Forget(ctx, func(topic bus.Topic, m bus.Message) bool {
+			if strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))) {
+				ids[m.ID] = true
+			}
+			return false
+		})
+		return false, err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look what waits to be sent: %w", err)
