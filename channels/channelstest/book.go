@@ -25,7 +25,7 @@ import (
 // A Book is everything that a book implements, with Close.
 type Book interface {
 	channels.Book
-	channels.Submissions
+	channels.SubmissionPublisher
 	channels.Subjects
 	channels.Drafts
 	channels.Processes
@@ -67,6 +67,7 @@ func RunBook(t *testing.T, h Harness) {
 		{"session of a message", testSessionOf},
 		{"names", testNames},
 		{"submissions", testSubmissions},
+		{"submissions without a bus", testSubmissionsWithoutABus},
 		{"keys of submissions live for a day", testSubmissionKeysLiveADay},
 		{"submissions expire at any time", testSubmissionsExpireAtAnyTime},
 		{"a key is one post's", testPostRace},

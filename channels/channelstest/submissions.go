@@ -74,6 +74,34 @@ func testSubmissions(t *testing.T, s suite) {
 	}
 }
 
+// testSubmissionsWithoutABus takes it that a book that shares its writes with no bus publishes
+// nothing, and records the same as Accept.
+func testSubmissionsWithoutABus(t *testing.T, s suite) {
+	b := s.open(t)
+	accept := func(sub channels.Submission) (channels.Submission, error) {
+		t.Helper()
+		known, published, err := b.AcceptAndPublish(t.Context(), sub, bus.OutboundTopic("c"), bus.Message{ID: sub.ID + "/0", Key: "c:1", Body: []byte("{}")})
+		if published {
+			t.Errorf("%s was published", sub.ID)
+		}
+		return known, err
+	}
+	first := newSubmission("m_1", "ci", "key", "digest")
+	if known, err := accept(first); err != nil || !sameSubmission(known, first) {
+		t.Errorf("first: %+v, %v", known, err)
+	}
+	b = s.reopen(t, b)
+	if known, err := accept(newSubmission("m_2", "ci", "key", "digest")); err != nil || !sameSubmission(known, first) {
+		t.Errorf("again: %+v, %v; want the first one", known, err)
+	}
+	if _, err := accept(newSubmission("m_3", "ci", "key", "another")); !errors.Is(err, channels.ErrOtherBody) {
+		t.Errorf("another body: %v", err)
+	}
+	if known, err := b.Submission(t.Context(), "m_1"); err != nil || !sameSubmission(known, first) {
+		t.Errorf("looked up: %+v, %v", known, err)
+	}
+}
+
 // testSubmissionsExpireAtAnyTime uses extreme times: an expiry at or before 1970 has
 // passed, and the zero time means no expiry.
 func testSubmissionsExpireAtAnyTime(t *testing.T, s suite) {
