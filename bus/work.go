@@ -7,8 +7,12 @@ import (
 	"time"
 )
 
-// ClaimEach claims mailboxes of a topic until ctx is done, and calls work for each lease in a
-// goroutine of its own, at most atOnce of them at a time. It returns as soon as it stops claiming:
+// maxResting is how many goroutines wait for another lease after their work: a new one would have to
+// grow its stack anew for each message.
+const maxResting = 8
+
+// ClaimEach claims mailboxes of a topic until ctx is done, and calls work for each lease beside the
+// others, at most atOnce of them at a time. It returns as soon as it stops claiming:
 // nil after ctx has ended, else Claim's error. Calls of work may still run then; the returned
 // function wait returns once they have ended.
 func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Lease)) (wait func(), err error) {
@@ -16,6 +20,24 @@ func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Le
 	// A place is taken before a lease is: a lease that waited for a place would be kept
 	// from another process that has one free.
 	places := make(chan struct{}, atOnce)
+	resting, handed := make(chan struct{}, maxResting), make(chan Lease)
+	defer close(handed)
+	workAndFree := func(lease Lease) {
+		defer func() { <-places }()
+		work(lease)
+	}
+	workOn := func(lease Lease) {
+		for open := true; open; {
+			workAndFree(lease)
+			select {
+			case resting <- struct{}{}:
+			default: // enough others rest
+				return
+			}
+			lease, open = <-handed
+			<-resting
+		}
+	}
 	for {
 		select {
 		case places <- struct{}{}:
@@ -29,10 +51,11 @@ func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Le
 			}
 			return running.Wait, err
 		}
-		running.Go(func() {
-			defer func() { <-places }()
-			work(lease)
-		})
+		select {
+		case handed <- lease:
+		default: // nobody rests
+			running.Go(func() { workOn(lease) })
+		}
 	}
 }
 
