@@ -49,6 +49,7 @@ type bench struct {
 	history  agent.History
 	account  func(ctx context.Context, person string) (string, error)
 	warm     []*warm.Journals // of each worker
+	owing    []*warm.Journals // of each worker, and those of warm_test.go
 	compared int              // of how many sessions rememberedIsWritten has compared the records
 
 	mu   sync.Mutex
@@ -157,6 +158,7 @@ func (b *bench) run() (stop func()) {
 // runWith does what run does, for a worker that remembers something already.
 func (b *bench) runWith(remembered *warm.Journals) (stop func()) {
 	b.t.Helper()
+	b.owing = append(b.owing, remembered)
 	w := agent.New(agent.Config{
 		Warm: remembered,
 		Bus:  b.carrier, Events: b.bus, Store: b.sessions, Budget: b.store, Healthy: b.healthy, Asks: b.asks, Jobs: b.jobs,
@@ -272,9 +274,12 @@ func (b *bench) settled() {
 	}
 }
 
-// kinds is the session's log as the kinds of its entries.
+// kinds is the session's log as the kinds of its entries, with those that workers owe it.
 func (b *bench) kinds(chat string) string {
 	b.t.Helper()
+	for _, w := range b.owing {
+		w.PayAll(b.t.Context())
+	}
 	var kinds []string
 	for e, err := range b.store.Read(b.t.Context(), "main:test:"+chat, 1) {
 		if err != nil {

@@ -322,3 +322,30 @@ func (r *sessionRun) republish(ctx context.Context, id string, it *item) error {
 	}
 	return nil
 }
+
+// recordPublished records that the replies of a turn are published (C7): with what is written to
+// the log next, or a moment later. Only a holder after a crash would miss that, and publish them
+// again; after that it is recorded at once. So is the report of a sub-agent.
+func (s *session) recordPublished(ctx context.Context, t *turn, again bool) error {
+	e := journal.NewEntry(t.id, sessions.KindPublished, nil)
+	if len(t.tasks) == 0 && !again {
+		if owed, err := s.journal.Owe(e); owed || err != nil {
+			return err
+		}
+	}
+	return s.journal.Append(ctx, e)
+}
+
+// surelyPublished is after how long the replies of a turn are not published again, unless a message
+// still waits for them. The book knows what was sent for longer, and so keeps what is published
+// again from being sent again.
+const surelyPublished = 20 * 24 * time.Hour
+
+// isSurelyPublished reports whether the replies of a turn are on the bus, although the log does not
+// say so: the turn is long over, and its messages were settled, which comes after that.
+func (r *sessionRun) isSurelyPublished(t *turn) bool {
+	return time.Since(t.ended) > surelyPublished && !slices.ContainsFunc(r.inbox.unhandled(), func(it *item) bool {
+		known, ok := r.journal.Find(it.in.ID)
+		return ok && known.Turn == t.id
+	})
+}

@@ -359,7 +359,7 @@ func (a *asker) answerEntries(t *turn, answer llm.Answer) (entries []sessions.En
 // can do both; else it only appends. how chooses whether the entries are durable when it
 // returns. done says which part of the change was certainly made.
 func (s *session) appendWith(ctx context.Context, c bill.Change, how func(sessions.Log) sessions.Log, entries ...sessions.Entry) (done bill.Done, err error) {
-	err = s.journal.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64) (err error) {
+	err = s.journal.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64, entries []sessions.Entry) (err error) {
 		log = how(log)
 		with, ok := log.(bill.Log)
 		if !ok {

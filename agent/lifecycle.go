@@ -211,7 +211,7 @@ func (s *session) conclude(ctx context.Context, id string) error {
 	}
 	s.cfg.Observer.Turn(t.done.State, time.Since(t.started)-t.waitingTime())
 	s.emitEnd(t)
-	return s.publishTurn(ctx, t)
+	return s.publishTurn(ctx, t, false)
 }
 
 // emitEnd reports the end of a turn to watchers.
@@ -223,10 +223,10 @@ func (s *session) emitEnd(t *turn) {
 	s.emit(t, e)
 }
 
-// publishTurn publishes the replies of a turn on the bus, and then records that they are
-// published (C7). If the process dies between the two, the next holder publishes the
-// same ids again, and the bus drops them.
-func (s *session) publishTurn(ctx context.Context, t *turn) error {
+// publishTurn publishes the replies of a turn on the bus, and then records that they are published
+// (C7). If the process dies before that, the next holder publishes the same ids again, which again
+// says; the bus drops them, or the book knows that they were sent.
+func (s *session) publishTurn(ctx context.Context, t *turn, again bool) error {
 	if t.done == nil || len(t.done.Outbound) == 0 {
 		return nil
 	}
@@ -244,7 +244,7 @@ func (s *session) publishTurn(ctx context.Context, t *turn) error {
 		return err
 	}
 	s.point("c7:published")
-	if err := s.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindPublished, nil)); err != nil {
+	if err := s.recordPublished(ctx, t, again); err != nil {
 		return err
 	}
 	s.point("c7")

@@ -189,10 +189,12 @@ func (r *sessionRun) resume(ctx context.Context) error {
 			err = r.resumeParked(ctx, t)
 		case t.done == nil:
 			err = r.resumeTurn(ctx, t)
+		case r.isSurelyPublished(t):
+			err = r.recordPublished(ctx, t, true)
 		default:
 			r.recordChanges(ctx, t.id)
 			r.emitEnd(t) // the holder that was cut off may not have done it
-			err = r.publishTurn(ctx, t)
+			err = r.publishTurn(ctx, t, true)
 		}
 		if err != nil && !errors.Is(err, errUnsendable) { // the turn's messages become dead letters when their turn comes
 			return err

@@ -67,7 +67,8 @@ type turn struct {
 	lastStep   bool               // the model was told that this is its last step
 	stopped    bool               // somebody said /stop
 	done       *sessions.TurnDone // the turn's end; nil while it goes on
-	published  bool               // the turn's replies are on the bus
+	ended      time.Time
+	published  bool // the turn's replies are on the bus
 
 	tasks []sessions.Tasked // that the turn is to report on; nil if it is no sub-agent's
 	files attached.Files    // the files that came with the turn's messages
@@ -203,7 +204,7 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) {
 	case sessions.AskEnded:
 		t.applyAskEnded(r, d)
 	case sessions.TurnDone:
-		t.done, t.parked = &d, false
+		t.done, t.ended, t.parked = &d, r.At, false
 	}
 	t.applyTask(r, calls)
 	t.files.Apply(r)

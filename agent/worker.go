@@ -52,6 +52,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	drained := time.AfterFunc(w.cfg.Drain, func() { cut(errShutdown) })
 	defer drained.Stop()
 	wait()
+	w.cfg.Warm.PayAll(context.WithoutCancel(ctx))
 	if err != nil {
 		return fmt.Errorf("claim a session: %w", err)
 	}
@@ -68,10 +69,14 @@ func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.L
 		run = newSessionRun(&w.cfg, w.quota, closing, lease, log) // which reads the log
 		end, err = run.run(ctx)
 	}
+	switch {
+	case err == nil:
+		run.warm.End() // before the next run can begin
+	case run.warm != nil:
+		run.warm.Fail()
+	}
 	if err != nil {
 		end = w.endAfter(ctx, lease, log, end, err)
-	} else {
-		run.warm.End() // before the next run can begin
 	}
 	// The work is over; settling must not be cut off with it.
 	bus.RetrySettle(context.WithoutCancel(ctx), lease, end, settleTry, func(err error) {

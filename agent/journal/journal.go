@@ -38,6 +38,7 @@ type Journal struct {
 	records []Record
 	fence   int64                          // the one with which ReopenLater was called last
 	assumed bool                           // nobody has asked the store whether the log is still what the records are
+	owed    []sessions.Entry               // the newest of the records, which the next append writes first; see Owe
 	kept    map[string]sessions.ToolResult // by call: the results in the log of calls whose results are shown differently
 }
 
@@ -60,7 +61,7 @@ func Open(log sessions.Log, logger *slog.Logger) (*Journal, error) {
 // entries at the same place twice, and an append that did arrive is not written a second
 // time. Append holds the lock meanwhile, which makes other writers wait for their place.
 func (j *Journal) Append(ctx context.Context, entries ...sessions.Entry) error {
-	return j.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64) error {
+	return j.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64, entries []sessions.Entry) error {
 		return log.Append(ctx, at, entries...)
 	}, entries...)
 }
@@ -97,7 +98,7 @@ func (j *Journal) Publishes() bool {
 // It is for entries whose loss in a crash would do no harm, because nothing but the work of
 // this process depends on them yet.
 func (j *Journal) AppendSoon(ctx context.Context, entries ...sessions.Entry) error {
-	return j.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64) error {
+	return j.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64, entries []sessions.Entry) error {
 		return Soon(log).Append(ctx, at, entries...)
 	}, entries...)
 }
@@ -106,14 +107,23 @@ func (j *Journal) AppendSoon(ctx context.Context, entries ...sessions.Entry) err
 // opened is no reason to hold its session: its mail waits better on the bus.
 const openTries = 3
 
-// AppendBy does what Append does, by a function that writes the entries to the log in its
-// own way. It may be called more than once, like the log's Append.
-func (j *Journal) AppendBy(ctx context.Context, write func(ctx context.Context, log sessions.Log, at int64) error, entries ...sessions.Entry) error {
+// AppendBy does what Append does, by a function that writes the entries, and what is owed before
+// them, to the log in its own way. It may be called more than once, like the log's Append.
+func (j *Journal) AppendBy(ctx context.Context, write func(ctx context.Context, log sessions.Log, at int64, entries []sessions.Entry) error, entries ...sessions.Entry) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	return j.appendBy(ctx, write, entries)
+}
+
+// appendBy does what AppendBy does. The caller holds the lock.
+func (j *Journal) appendBy(ctx context.Context, write func(ctx context.Context, log sessions.Log, at int64, entries []sessions.Entry) error, entries []sessions.Entry) error {
+	owed := len(j.owed)
+	if owed > 0 {
+		entries = slices.Concat(j.owed, entries)
+	}
 	wait := 50 * time.Millisecond
 	for tries := 0; ; tries++ {
-		err := write(ctx, j.log, j.next)
+		err := write(ctx, j.log, j.next, entries)
 		if err == nil {
 			break
 		}
@@ -132,6 +142,8 @@ func (j *Journal) AppendBy(ctx context.Context, write func(ctx context.Context, 
 		}
 		wait = min(2*wait, 5*time.Second)
 	}
+	j.next += int64(owed)
+	entries, j.owed = entries[owed:], nil
 	j.makeRoom(len(entries))
 	for i, e := range entries {
 		e.N = j.next + int64(i)
@@ -244,11 +256,12 @@ func (j *Journal) HideResults() {
 	j.kept = nil
 }
 
-// Newest returns the number of the last entry, 0 if there is none.
+// Newest returns the number of the last entry, or that which the last one owed will have; 0 if there
+// is none.
 func (j *Journal) Newest() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.next - 1
+	return j.next - 1 + int64(len(j.owed))
 }
 
 // Forget removes the records that a summary hides, from memory only: the log keeps them.

@@ -40,6 +40,7 @@ type Journals struct {
 	bytes  int
 	clears int         // how often everything was removed
 	sweep  *time.Timer // removes what has been idle for too long; nil while nothing is kept
+	debts  debts
 }
 
 // A kept is a journal that nobody works on.
@@ -116,10 +117,18 @@ func (j *Journals) take(key string) *Run {
 // End ends a run after which the journal holds what the log does. The journal is kept for
 // the next run, unless something was erased meanwhile.
 func (r *Run) End() {
+	r.all.debts.add(r.Journal)
 	if size, ok := r.Journal.Rest(); ok {
 		r.all.keep(r.clears, &kept{key: r.key, fence: r.fence, journal: r.Journal, size: size, read: r.read, rested: time.Now()})
 	}
 }
+
+// Fail ends a run whose journal is not kept.
+func (r *Run) Fail() { r.all.debts.add(r.Journal) }
+
+// PayAll writes what ended runs have left to be written with the next append (journal.Owe). It is
+// for a process that ends.
+func (j *Journals) PayAll(ctx context.Context) { j.debts.payAll(ctx) }
 
 // keep keeps a journal for its session's next run, and removes the journals for which there
 // is no room any more. clears is how often Clear had been called when the run began: if it

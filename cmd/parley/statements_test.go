@@ -25,9 +25,9 @@ func TestWhatATurnAsksOfTheServers(t *testing.T) {
 		name, said, more string
 		statements       int // of one turn, at most
 	}{
-		{"without tools", "hello", "", 6},
-		{"without tools, with caps on money", "hello", "[budget]\nuser_day = 100000\nday = 1000000\nmonth = 10000000\n", 6},
-		{"three rounds of a tool", "remember", "", 21},
+		{"without tools", "hello", "", 5},
+		{"without tools, with caps on money", "hello", "[budget]\nuser_day = 100000\nday = 1000000\nmonth = 10000000\n", 5},
+		{"three rounds of a tool", "remember", "", 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
