@@ -90,7 +90,10 @@ func (c *scriptBatcher) stop() {
 	c.work.Wait()
 }
 
-var errStopped = errors.New("batcher is stopped")
+var (
+	errStopped = errors.New("batcher is stopped")
+	errNoReply = errors.New("redis has not replied")
+)
 
 // grace is how long run still waits after ctx has ended if the call is under way: a caller
 // who learns the outcome need not repeat the call.
@@ -170,6 +173,7 @@ func (c *scriptBatcher) gather(x *call) (batch []*call) {
 func (c *scriptBatcher) runBatch(batch []*call) {
 	ctx := context.Background()
 	commands := make([]*redis.Cmd, len(batch))
+	var failed error // why the pipeline failed, if it did
 	if len(batch) == 1 {
 		x := batch[0]
 		commands[0] = c.scripts[x.script].EvalSha(ctx, c.client, x.keys, x.args...)
@@ -178,10 +182,15 @@ func (c *scriptBatcher) runBatch(batch []*call) {
 		for i, x := range batch {
 			commands[i] = c.scripts[x.script].EvalSha(ctx, pipe, x.keys, x.args...)
 		}
-		_, _ = pipe.Exec(ctx) // each command has its own error
+		_, failed = pipe.Exec(ctx)
 	}
 	for i, x := range batch {
 		x.reply, x.err = commands[i].Result()
+		if x.reply == nil && x.err == nil {
+			// Each command has its own error, except where the server refuses the
+			// connection: go-redis then leaves the commands as they are, unsent.
+			x.err = cmp.Or(failed, errNoReply)
+		}
 		if redis.HasErrorPrefix(x.err, "NOSCRIPT") {
 			// The server was restarted and does not know the script, so it did not
 			// run. Eval sends its text.

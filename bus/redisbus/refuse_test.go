@@ -2,6 +2,7 @@ package redisbus_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,4 +42,26 @@ func TestServerRefuses(t *testing.T) {
 			r.oneOutage("redis refuses")
 		})
 	}
+}
+
+// What a server that takes no connections was not given is not taken for stored, however many
+// messages are published at once.
+func TestServerRefusesConnections(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, time.Second, "--requirepass", "first")
+	r.publish("k", "before")
+	r.ok("another password", r.redis.ConfigSet(t.Context(), "requirepass", "second").Err())
+	r.ok("cut all others", r.redis.Do(t.Context(), "client", "kill", "type", "normal").Err())
+	var publishing sync.WaitGroup
+	for i := range 300 {
+		publishing.Go(func() {
+			if r.Publish(t.Context(), inbound, bus.Message{ID: fmt.Sprint("refused", i), Key: "k"}) == nil {
+				t.Errorf("refused%d is taken for stored", i)
+			}
+		})
+	}
+	publishing.Wait()
+	r.ok("the first password", r.redis.ConfigSet(t.Context(), "requirepass", "first").Err())
+	r.publish("k", "after")
+	r.finish(r.claim("k"), "before", "after")
 }

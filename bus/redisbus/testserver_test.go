@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -90,7 +91,14 @@ func freePort() (string, error) {
 	return port, errors.Join(err, l.Close())
 }
 
-func (s *server) url() string { return "redis://127.0.0.1:" + s.port }
+// url is the server's address, with the password that its arguments set.
+func (s *server) url() string {
+	user := ""
+	if i := slices.Index(s.args, "--requirepass"); i >= 0 {
+		user = ":" + s.args[i+1] + "@"
+	}
+	return "redis://" + user + "127.0.0.1:" + s.port
+}
 
 // start starts the server over the data that it has, and waits until it says
 // that it takes connections.
