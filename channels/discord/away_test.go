@@ -3,6 +3,7 @@ package discord_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,10 +69,7 @@ func TestTheCursorStaysBehindWhatIsNotPublished(t *testing.T) {
 		return l.publish(ctx, in)
 	})
 	channelstest.Until(t, "a session", func() bool { return l.server.Connected() > 0 })
-	stuck, err := strconv.ParseUint(l.server.Say("11", "501", "stuck"), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stuck := number(t, l.server.Say("11", "501", "stuck"))
 	<-tried
 	for i := range 5 {
 		l.server.Say("100", "501", called+"heard")
@@ -88,6 +86,55 @@ func TestTheCursorStaysBehindWhatIsNotPublished(t *testing.T) {
 	if got := l.wait(6)[5]; got.Text != "stuck" {
 		t.Errorf("then it hears %+v", got)
 	}
+}
+
+// What is read from history may be newer than what the gateway has delivered. The cursor does not
+// follow it: what was said elsewhere in between would never be heard, or after what was said later.
+func TestTheCursorStaysBehindWhatTheGatewayHasNotDelivered(t *testing.T) {
+	l := newListener(t)
+	l.overlap = 0
+	l.server.SetHeartbeatInterval(time.Minute) // nobody notices that nothing is delivered
+	away := l.server.Say("100", "501", called+"while it is away")
+	reading, readOn := make(chan struct{}), make(chan struct{})
+	l.server.Fail("GET messages", "100", 1, func(w http.ResponseWriter, r *http.Request, do http.Handler) {
+		close(reading)
+		select {
+		case <-readOn:
+			do.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
+	})
+	stop := l.receive()
+	<-reading
+	l.server.ExpireSessions() // from now on nothing is delivered
+	first := l.server.Say("200", "501", called+"first")
+	l.server.Say("100", "501", called+"while nothing is delivered")
+	close(readOn)
+	l.wait(2)
+	channelstest.Until(t, "the cursor", func() bool { return l.book.cursor() >= number(t, away) })
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.book.cursor(); got >= number(t, first) {
+		t.Errorf("the cursor is at %d, and %s is not published", got, first)
+	}
+	l.receive()
+	l.server.Say("200", "501", called+"second")
+	where := thread("100", "200")
+	channelstest.Until(t, "the second", func() bool { return slices.Contains(l.texts(where), "second") })
+	if got := l.texts(where); !slices.Equal(got, []string{"first", "second"}) {
+		t.Errorf("in the thread was heard %q", got)
+	}
+}
+
+// number returns the number that an id of Discord's is.
+func number(t *testing.T, id string) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(id, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // What there is no room for is read from history, in its order.

@@ -87,6 +87,7 @@ func newCatchUp(p *publisher, l *lanes, at *position) *catchUp {
 // messages after the cursor count as possibly missing.
 func (u *catchUp) beginSession(guilds []guild) {
 	cursor := u.position.cursor()
+	u.position.beginSession()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.since = max(snowflakeBefore(cursor, u.channel.timing.overlap), snowflakeAt(time.Now().Add(-longestGap)))

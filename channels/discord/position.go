@@ -25,7 +25,15 @@ type position struct {
 
 	mu      sync.Mutex
 	last    uint64 // the newest message that was received
+	began   uint64 // when the session began, by this machine's clock, as an id
 	written uint64 // the cursor that was saved last
+}
+
+// beginSession records that a session begins: what is written from now on comes as events.
+func (p *position) beginSession() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.began = snowflakeAt(time.Now())
 }
 
 // cursorAddress returns the address under which the book keeps the cursor.
@@ -74,11 +82,15 @@ func (p *position) noteHeard(id uint64) {
 	p.last = id
 }
 
-// noteRead records a message that was read from history.
+// noteRead records a message that was read from history, if it was written before the session
+// began. A later one may be newer than what the gateway has delivered: if the connection breaks
+// now, older messages of other channels have yet to be read from history.
 func (p *position) noteRead(id uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.last = max(p.last, id)
+	if id <= p.began {
+		p.last = max(p.last, id)
+	}
 }
 
 // cursor returns the id up to which everything is published.
