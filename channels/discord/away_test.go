@@ -205,3 +205,33 @@ func TestTheFirstStartAnswersNothingOld(t *testing.T) {
 		t.Errorf("heard %+v", got)
 	}
 }
+
+// A process that is started for the first time, and dies before it has published anything, has
+// promised to hear what was said since: the next one does, in order.
+func TestTheFirstStartIsRemembered(t *testing.T) {
+	l := newListener(t)
+	l.book = &book{cursors: map[string]string{}}
+	l.overlap = 0
+	tried := make(chan struct{}, 100)
+	stop := l.start(func(context.Context, bus.Inbound) error {
+		tried <- struct{}{}
+		return errors.New("the bus is away")
+	})
+	channelstest.Until(t, "a session", func() bool { return l.server.Connected() > 0 })
+	l.book.fill(true) // as if it was killed: nothing of what follows is written
+	last := l.server.Say("200", "501", called+"first")
+	<-tried
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	l.book.fill(false)
+	l.server.ExpireSessions()
+	channelstest.Until(t, "a later moment", func() bool { return flake(time.Now()) > last })
+	l.receive()
+	l.server.Say("200", "501", called+"second")
+	where := thread("100", "200")
+	channelstest.Until(t, "the second", func() bool { return slices.Contains(l.texts(where), "second") })
+	if got := l.texts(where); !slices.Equal(got, []string{"first", "second"}) {
+		t.Errorf("in the thread was heard %q", got)
+	}
+}

@@ -2,6 +2,7 @@ package discord_test
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ type book struct {
 	mu      sync.Mutex
 	cursors map[string]string
 	chats   []channels.Chat
+	full    bool // whether nothing can be written
 }
 
 // newBook is the book of a bot that has been up until now, and was spoken to in these
@@ -64,8 +66,18 @@ func (b *book) Cursor(_ context.Context, at bus.Address) (string, error) {
 func (b *book) SetCursor(_ context.Context, at bus.Address, cursor string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.full {
+		return errors.New("the book cannot be written")
+	}
 	b.cursors[at.String()] = cursor
 	return nil
+}
+
+// fill sets whether nothing can be written.
+func (b *book) fill(full bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.full = full
 }
 
 // cursor is up to where everything is published.

@@ -46,32 +46,52 @@ func (p *position) gapsAddress() bus.Address {
 }
 
 // load reads the saved cursor and the times in which the bot was away, retrying until the book
-// answers. Without a saved cursor everything that was said before now is ignored. It fails only
+// answers. Without a saved cursor everything that was said before now is ignored, and now is saved
+// as the cursor: if this process dies, the next one has to read what was said since. It fails only
 // when ctx ends.
 func (p *position) load(ctx context.Context) error {
-	wait := new(retryWait)
+	now, wait := snowflakeAt(time.Now()), new(retryWait)
 	for {
-		cursor, err := p.channel.book.Cursor(ctx, p.cursorAddress())
-		gaps := ""
+		err := p.tryLoad(ctx, now)
 		if err == nil {
-			gaps, err = p.channel.book.Cursor(ctx, p.gapsAddress())
-		}
-		if err == nil {
-			p.catchUp.gaps = parseGaps(gaps)
-			p.last = snowflake(cursor)
-			p.written = p.last
-			if p.last == 0 {
-				p.last = snowflakeAt(time.Now())
-			}
 			return nil
 		}
 		if !wait.series.HasWaited() && ctx.Err() == nil {
-			p.channel.log.LogAttrs(ctx, slog.LevelWarn, "the cursor cannot be read; trying on", slog.Any("error", err))
+			p.channel.log.LogAttrs(ctx, slog.LevelWarn, "the cursor cannot be read or begun; trying on", slog.Any("error", err))
 		}
 		if !wait.pause(ctx, err) {
 			return ctx.Err()
 		}
 	}
+}
+
+// tryLoad makes one attempt to load the position; now is the first cursor.
+func (p *position) tryLoad(ctx context.Context, now uint64) error {
+	cursor, err := p.channel.book.Cursor(ctx, p.cursorAddress())
+	if err != nil {
+		return err //nolint:wrapcheck // the book's own says enough
+	}
+	gaps, err := p.channel.book.Cursor(ctx, p.gapsAddress())
+	if err != nil {
+		return err //nolint:wrapcheck // likewise
+	}
+	p.catchUp.gaps = parseGaps(gaps)
+	p.last = snowflake(cursor)
+	if p.last == 0 {
+		p.last = now
+		if err := p.write(ctx, now); err != nil {
+			return err
+		}
+	}
+	p.written = p.last
+	return nil
+}
+
+// write writes the cursor to the book.
+func (p *position) write(ctx context.Context, to uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
+	defer cancel()
+	return p.channel.book.SetCursor(ctx, p.cursorAddress(), strconv.FormatUint(to, 10)) //nolint:wrapcheck // likewise
 }
 
 // noteHeard records the message that was received just now. Its id may be lower than the
@@ -134,9 +154,7 @@ func (p *position) save(ctx context.Context) {
 	if to == p.written || again {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
-	defer cancel()
-	if err := p.channel.book.SetCursor(ctx, p.cursorAddress(), strconv.FormatUint(to, 10)); err != nil {
+	if err := p.write(ctx, to); err != nil {
 		if ctx.Err() == nil {
 			p.channel.log.LogAttrs(ctx, slog.LevelWarn, "the cursor cannot be written; trying on", slog.Any("error", err))
 		}
