@@ -64,17 +64,21 @@ func newOutages(c *Channel, lanes *lanes) *outages {
 // cursorAddress returns the address under which the book keeps the cursor.
 func (o *outages) cursorAddress() bus.Address { return bus.Address{Channel: o.channel.name} }
 
-// load reads the saved cursor, retrying until the book answers. It fails only when ctx ends.
+// load reads the saved cursor, retrying until the book answers. At the first start it saves now as
+// the cursor: if this process dies, the next one has a gap since then. It fails only when ctx ends.
 func (o *outages) load(ctx context.Context) error {
 	wait := new(retryWait)
 	for {
 		cursor, err := o.channel.cursors.Cursor(ctx, o.cursorAddress())
+		if err == nil && cursor == "" {
+			err = o.channel.cursors.SetCursor(ctx, o.cursorAddress(), formatTS(wallClock()))
+		}
 		if err == nil {
 			o.lastHeard = parseTS(cursor)
 			o.written = o.lastHeard
 			return nil
 		}
-		o.channel.log.LogAttrs(ctx, slog.LevelWarn, "the cursor cannot be read; trying on", slog.Any("error", err))
+		o.channel.log.LogAttrs(ctx, slog.LevelWarn, "the cursor cannot be read or begun; trying on", slog.Any("error", err))
 		if !wait.pause(ctx, nil) {
 			return ctx.Err()
 		}
@@ -130,7 +134,7 @@ func (o *outages) noteOpened(ctx context.Context) {
 		o.markUnsettled(now, handoverTime)
 	}
 	o.lastHeard = now
-	o.wakeCatchUp() // saves the cursor at once: a process that dies now has a gap too
+	o.wakeCatchUp() // saves the cursor at once, so that no gap is longer than it has to be
 	if o.outageLogged {
 		o.outageLogged = false
 		o.channel.log.LogAttrs(ctx, slog.LevelInfo, "Slack is heard again")

@@ -119,8 +119,30 @@ func TestHistoryThatCannotBeReadNowIsReadLater(t *testing.T) {
 func TestTheFirstCursorIsSavedAtOnce(t *testing.T) {
 	r := newRig(t)
 	r.Quicken(time.Second, time.Minute, time.Hour)
+	began := stamped(time.Now())
 	connected(t, r, newMailbox(r).publish)
+	until(t, "a cursor", func() bool { return r.cursor(t) > began })
+}
+
+// What is said while the first process of all does not reach Slack is heard by the next one.
+func TestTheFirstStartIsRememberedBeforeSlackIsReached(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	r.server.Fail("apps.connections.open", "", 0, slacktest.Status(503, "somebody"))
+	stop := receive(t, r.Channel, m.publish)
 	until(t, "a cursor", func() bool { return r.cursor(t) != "" })
+	r.server.Say("D1", "U1", "meanwhile")
+	r.server.DropUnacked()
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	r.server.ClearFaults()
+	r.Channel = r.channel(t)
+	connected(t, r, m.publish)
+	r.server.Say("D1", "U1", "now")
+	if got := texts(m.wait(t, 2)); got != "meanwhile|now" && got != "now|meanwhile" { // the gap is short
+		t.Errorf("published: %s", got)
+	}
 }
 
 // A process that was stopped, or whose machine has slept, finds old signs of life
