@@ -289,12 +289,12 @@ func (o *leftovers) take() map[mailboxName]int64 {
 // deleteSoon deletes settled messages without waiting for the disk. What is lost then is deleted with
 // the next settlement that does not wait either.
 func (b *Bus) deleteSoon(st *settlement) {
-	b.db.StartOr(st.deleteSettled, func(error) { b.left.add(mailboxName{st.claim.Topic, st.claim.Key}, st.upto) })
+	b.db.StartOrReport(st.deleteSettled, func(error) { b.left.add(mailboxName{st.claim.Topic, st.claim.Key}, st.upto) })
 	left := b.left.take()
 	if len(left) == 0 {
 		return
 	}
-	b.db.StartOr(func(tx *sqldb.Tx) error { return deleteAll(tx, left) }, func(error) {
+	b.db.StartOrReport(func(tx *sqldb.Tx) error { return deleteAll(tx, left) }, func(error) {
 		for x, upto := range left {
 			b.left.add(x, upto)
 		}

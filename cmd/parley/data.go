@@ -174,7 +174,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 		done, err = backup.Read(ctx, in, cfg.Home, options)
 	}
 	if err == nil {
-		err = home.PlaceRestored(cfg)
+		err = home.MoveRestoredWorkspaces(cfg)
 	}
 	if err = errors.Join(err, of.GiveHome(cfg.Home), of.GiveTree(cfg.Workspace.Root)); err != nil {
 		return err

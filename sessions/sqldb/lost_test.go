@@ -87,7 +87,7 @@ func TestAStartedWriteThatFailsIsReported(t *testing.T) {
 		db.OnLost(l.report)
 		refused := errors.New("refused")
 		var lost error
-		db.StartOr(func(*sqldb.Tx) error { return refused }, func(err error) { lost = err })
+		db.StartOrReport(func(*sqldb.Tx) error { return refused }, func(err error) { lost = err })
 		if err := db.Write(t.Context(), insert(1)); err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestAStartedWriteThatFailsIsReported(t *testing.T) {
 			t.Errorf("who has started the write is told %v", lost)
 		}
 		l.want(t, 1)
-		db.StartOr(insert(2), func(err error) { t.Errorf("a write that is there is lost: %v", err) })
+		db.StartOrReport(insert(2), func(err error) { t.Errorf("a write that is there is lost: %v", err) })
 		if err := db.Write(t.Context(), insert(3)); err != nil {
 			t.Fatal(err)
 		}

@@ -326,7 +326,8 @@ func convert(into reflect.Value, v driver.Value) error {
 	}
 }
 
-// scanAs hands a value on as a T, as package sql converts it. NULL is an error unless a T can be nil.
+// scanAs converts a value to a T by the rules of package sql, and calls set with it. NULL is an error
+// unless a T can be nil.
 func scanAs[T any](v driver.Value, canBeNil bool, set func(T)) error {
 	var to sql.Null[T]
 	if err := to.Scan(v); err != nil {

@@ -191,9 +191,9 @@ func (db *DB) Soon(ctx context.Context, within time.Duration, fn func(*Tx) error
 // one, so there Start returns after fn has run.
 func (db *DB) Start(fn func(*Tx) error) { db.backend.start(fn, nil) }
 
-// StartOr does what Start does, and calls lost if the write is lost. Like what is given to OnLost, lost
-// must not wait for a write of this database.
-func (db *DB) StartOr(fn func(*Tx) error, lost func(error)) { db.backend.start(fn, lost) }
+// StartOrReport does what Start does, and calls lost with the error if the write is lost. Like the
+// function that OnLost gets, lost must not wait for a write of this database.
+func (db *DB) StartOrReport(fn func(*Tx) error, lost func(error)) { db.backend.start(fn, lost) }
 
 // OnLost has report called when writes are lost whose callers do not learn it: the commit of those of
 // Soon or Start has failed, as on a full disk, or a function of Start has. report gets the number of

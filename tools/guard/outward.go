@@ -70,7 +70,7 @@ func (g *Guard) describeRequest(call tools.Call) string {
 }
 
 // harmlessHeaders returns the HTTP headers that only say in which form an answer is wanted, each
-// with a pattern of the values that can carry next to no other information out.
+// with a pattern of the values that are allowed: those in which hardly anything can be smuggled out.
 func harmlessHeaders() map[string]*regexp.Regexp {
 	const (
 		quality  = `(; ?q=[01](\.\d)?)?`

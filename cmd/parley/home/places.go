@@ -141,9 +141,9 @@ func checkEmpty(c *config.Config, agent, was, now string) error {
 		from, to, now, from, now))
 }
 
-// PlaceRestored moves agents' directories, which a restore has put into the home, to the
+// MoveRestoredWorkspaces moves agents' directories, which a restore has put into the home, to the
 // folders of these agents. What it cannot, since they are on another filesystem, LeftByRestore tells.
-func PlaceRestored(c *config.Config) error {
+func MoveRestoredWorkspaces(c *config.Config) error {
 	restored := backup.Workspaces(c.Home)
 	for _, f := range c.Folders()[1:] {
 		from, to := filepath.Join(restored, f.Agent), filepath.Join(f.Dir, f.Agent)

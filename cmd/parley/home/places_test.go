@@ -110,7 +110,7 @@ func TestACommandMakesNoFolders(t *testing.T) {
 
 // What a restore has put into the home is moved to the agents' folders, once only; what
 // cannot be moved is told.
-func TestPlaceRestored(t *testing.T) {
+func TestMoveRestoredWorkspaces(t *testing.T) {
 	t.Parallel()
 	c := folderConfig(t)
 	from, to := filepath.Join(c.Workspace.Root, "ops", "telegram:2"), filepath.Join(c.Agents["ops"].Workspace, "ops", "telegram:2")
@@ -121,7 +121,7 @@ func TestPlaceRestored(t *testing.T) {
 		t.Errorf("before it is moved is left %q, %v", next, err)
 	}
 	for range 2 {
-		if err := PlaceRestored(c); err != nil || !isDir(to) || isDir(from) {
+		if err := MoveRestoredWorkspaces(c); err != nil || !isDir(to) || isDir(from) {
 			t.Fatalf("it is not moved: %v", err)
 		}
 	}
