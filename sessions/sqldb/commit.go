@@ -98,7 +98,8 @@ func (g *commitGroup) run() bool {
 // rollBack undoes the transaction.
 func (g *commitGroup) rollBack() error {
 	g.open = false
-	if _, err := g.tx.Exec("ROLLBACK"); err != nil {
+	_, err := g.tx.Exec("ROLLBACK")
+	if err = unlessEnded(err); err != nil {
 		return fmt.Errorf("roll back: %w", err)
 	}
 	return nil

@@ -131,7 +131,7 @@ func migrateTo(ctx context.Context, conn *sql.Conn, version int, migrations []st
 	script := fmt.Sprintf("BEGIN IMMEDIATE; %s; PRAGMA user_version = %d; COMMIT;", strings.Join(migrations, ";\n"), version)
 	if _, err := conn.ExecContext(ctx, script); err != nil {
 		_, rollback := conn.ExecContext(ctx, "ROLLBACK")
-		return errors.Join(fmt.Errorf("to version %d: %w", version, err), rollback)
+		return errors.Join(fmt.Errorf("to version %d: %w", version, err), unlessEnded(rollback))
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func migrateShared(ctx context.Context, conn *sql.Conn, components []Schema) (er
 	defer func() {
 		if err != nil {
 			_, undo := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-			err = errors.Join(err, undo)
+			err = errors.Join(err, unlessEnded(undo))
 		}
 	}()
 	if layout < sharedVersion {

@@ -8,6 +8,9 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // openSQLite opens the SQLite file at path for a number of components, and has migrate bring their
@@ -83,4 +86,13 @@ func dsn(path string) string {
 // fileURI returns the URI of a file, whatever characters its path has.
 func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String()
+}
+
+// unlessEnded returns the error err of a ROLLBACK, and nil if there was no transaction any more: SQLite
+// has undone it by itself then, as it does when the disk is full, and only that is to be reported.
+func unlessEnded(err error) error {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_ERROR {
+		return nil
+	}
+	return err
 }

@@ -129,7 +129,7 @@ func adopt(ctx context.Context, conn *sql.Conn, sources []Source, scripts []stri
 	script := "BEGIN IMMEDIATE; " + strings.Join(scripts, ";\n") + "; COMMIT"
 	if _, err := conn.ExecContext(ctx, script); err != nil {
 		_, undo := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-		return errors.Join(fmt.Errorf("copy the rows: %w", err), undo)
+		return errors.Join(fmt.Errorf("copy the rows: %w", err), unlessEnded(undo))
 	}
 	return nil
 }
