@@ -62,6 +62,7 @@ func TestAPersonTakesAndErasesWhatTheySaid(t *testing.T) {
 	if got := w.WaitSaid(2, 5)[4]; !strings.Contains(got, "It is erased") || !strings.Contains(got, "backups that were made before") {
 		t.Errorf("it is answered %q", got)
 	}
+	parleytest.WaitFor(t, "the rewriting of the database", func() bool { return len(parleytest.FilesWith(t, w.Home, "secret-two")) == 0 })
 	for word, want := range map[string]bool{"secret-two": false, "shared-two": false, "secret-three": true, "shared-three": true} {
 		if found := parleytest.FilesWith(t, w.Home, word); (len(found) > 0) != want {
 			t.Errorf("%q is in %v", word, found)

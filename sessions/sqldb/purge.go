@@ -25,7 +25,7 @@ const purgeWithin = 30 * time.Minute
 // the tables' dead rows to be written over, while everybody goes on working. The server's
 // write-ahead log and backups keep what they have.
 //
-// If ctx is one of PurgeOnce or PurgeIf, a SQLite database is only purged at the end of that.
+// If ctx is one of PurgeOnce, PurgeIf or [Purges.Collect], a SQLite database is only purged later.
 func (db *DB) Purge(ctx context.Context, tables ...string) error {
 	return db.purgeThen(ctx, nil, tables)
 }
@@ -38,8 +38,8 @@ func (db *DB) PurgeThen(ctx context.Context, then func(context.Context) error, t
 
 // purgeThen does what PurgeThen does; then may be nil.
 func (db *DB) purgeThen(ctx context.Context, then func(context.Context) error, tables []string) error {
-	if list, ok := ctx.Value(putOff{}).(*purges); ok && !db.postgres {
-		list.add(db.backend, then)
+	if put, ok := ctx.Value(putOff{}).(*Purges); ok && !db.postgres {
+		put.add(db.backend, then)
 		return nil
 	}
 	if err := db.backend.purge(ctx, tables); err != nil {
@@ -51,25 +51,82 @@ func (db *DB) purgeThen(ctx context.Context, then func(context.Context) error, t
 	return then(ctx)
 }
 
-// putOff is the key by which a context has the purges that are put off.
+// putOff is the key by which a context has the Purges that note what is put off.
 type putOff struct{}
 
-// purges are the databases that must still be purged, and what is to be done after that.
-type purges struct {
-	mu   sync.Mutex
-	list []backend
-	then map[backend][]func(context.Context) error // of those who know that something is to be purged
+// Purges are the SQLite databases that must still be purged. The zero value has none.
+type Purges struct {
+	mu  sync.Mutex
+	due []duePurge
 }
 
-func (p *purges) add(b backend, then func(context.Context) error) {
+// A duePurge is a database that must be purged, and what is to be done after that by those who know
+// of it.
+type duePurge struct {
+	db   backend
+	then []func(context.Context) error
+}
+
+func (p *Purges) add(b backend, then ...func(context.Context) error) {
+	then = slices.DeleteFunc(then, func(do func(context.Context) error) bool { return do == nil })
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !slices.Contains(p.list, b) {
-		p.list = append(p.list, b)
+	i := slices.IndexFunc(p.due, func(d duePurge) bool { return d.db == b })
+	if i < 0 {
+		i, p.due = len(p.due), append(p.due, duePurge{db: b})
 	}
-	if then != nil {
-		p.then[b] = append(p.then[b], then)
+	p.due[i].then = append(p.due[i].then, then...)
+}
+
+// take returns what is due, which is not due then any more.
+func (p *Purges) take() []duePurge {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	due := p.due
+	p.due = nil
+	return due
+}
+
+// IsEmpty reports whether nothing is to be purged.
+func (p *Purges) IsEmpty() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.due) == 0
+}
+
+// Collect calls do, in whose context Purge of a SQLite database only notes in p that it is to be
+// purged. If do has erased nothing, which it returns, this is forgotten again, unless do has failed or
+// PurgeThen was called, by somebody who knows that something is to be purged.
+func (p *Purges) Collect(ctx context.Context, do func(context.Context) (erased bool, err error)) error {
+	if ctx.Value(putOff{}) != nil {
+		_, err := do(ctx)
+		return err
 	}
+	noted := &Purges{}
+	erased, err := do(context.WithValue(ctx, putOff{}, noted))
+	due := noted.take()
+	if !erased && err == nil && !slices.ContainsFunc(due, func(d duePurge) bool { return len(d.then) > 0 }) {
+		return nil
+	}
+	for _, d := range due {
+		p.add(d.db, d.then...)
+	}
+	return err
+}
+
+// Run purges each database that is to be purged, once. One that cannot be purged stays to be purged.
+func (p *Purges) Run(ctx context.Context) (err error) {
+	for _, d := range p.take() {
+		if wrong := d.db.purge(ctx, nil); wrong != nil {
+			p.add(d.db, d.then...)
+			err = errors.Join(err, fmt.Errorf("purge: %w", wrong))
+			continue
+		}
+		for _, then := range d.then {
+			err = errors.Join(err, then(ctx))
+		}
+	}
+	return err
 }
 
 // PurgeOnce calls do, in whose context Purge of a SQLite database only notes that it is to be purged;
@@ -83,25 +140,9 @@ func PurgeOnce(ctx context.Context, do func(context.Context) error) error {
 // it purges nothing, unless PurgeThen was called meanwhile, by somebody who knows that something is
 // to be purged.
 func PurgeIf(ctx context.Context, do func(context.Context) (erased bool, err error)) error {
-	if ctx.Value(putOff{}) != nil {
-		_, err := do(ctx)
-		return err
-	}
-	due := &purges{then: map[backend][]func(context.Context) error{}}
-	erased, err := do(context.WithValue(ctx, putOff{}, due))
-	if !erased && err == nil && len(due.then) == 0 {
-		return nil
-	}
-	for _, b := range due.list {
-		if wrong := b.purge(ctx, nil); wrong != nil {
-			err = errors.Join(err, fmt.Errorf("purge: %w", wrong))
-			continue
-		}
-		for _, then := range due.then[b] {
-			err = errors.Join(err, then(ctx))
-		}
-	}
-	return err
+	var due Purges
+	err := due.Collect(ctx, do)
+	return errors.Join(err, due.Run(ctx))
 }
 
 // Between two tries to empty the log, writes go on for as long as a try may hold them up.

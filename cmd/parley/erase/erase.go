@@ -8,7 +8,8 @@
 //
 // The files: erase.go erases, target.go says what is erased; auditfiles.go in the files of the audit, attachments.go files
 // that people have sent, files.go those that wait to be sent, oldfiles.go those that are
-// old, deadletters.go dead letters; receipt.go says what was erased, retention.go erases what is old at intervals.
+// old, deadletters.go dead letters; receipt.go says what was erased, retention.go erases what is old at intervals,
+// rewriter.go rewrites the database for what people erase.
 package erase
 
 import (
@@ -79,6 +80,9 @@ type Config struct {
 	Workspaces Workspaces
 	Files      Files
 	Audit      AuditFiles // nil where there are none
+	// Rewriter, if set, rewrites the database's file for what people erase themselves, some time
+	// after that. Otherwise the file is rewritten each time.
+	Rewriter *Rewriter
 	// Before, if set, removes copies of the data that an older release has left. It is called before
 	// anything is erased.
 	Before func() error
@@ -147,6 +151,22 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 	return r, nil
 }
 
+// PersonSoon does what Person does, for a person who asks for it: anybody may, so databases are not
+// rewritten for each, which all others would wait for, but for all a little later. The receipt says so.
+func (e *Eraser) PersonSoon(ctx context.Context, person string) (r Receipt, err error) {
+	if e.cfg.Rewriter == nil {
+		return e.Person(ctx, person)
+	}
+	err = e.cfg.Rewriter.Erase(ctx, func(ctx context.Context) (bool, error) {
+		r, err = e.Person(ctx, person)
+		return true, err
+	})
+	if err == nil {
+		r.keep("traces in unused parts of the database's files", fmt.Sprintf("while I run, these are written anew within about %d minutes", int(e.cfg.Rewriter.Within().Minutes())+1))
+	}
+	return r, err
+}
+
 // Session erases everything that is kept of a session. A session that does not exist gives an
 // empty receipt.
 func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
@@ -180,11 +200,12 @@ func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
 	return r, nil
 }
 
-// Sessions does for each of the sessions what Session does, and rewrites databases only once for all.
-// It goes on after an error, and returns which sessions were erased.
+// Sessions does for each of the sessions what Session does, and leaves it to the Rewriter to rewrite
+// databases; without one it does so once for all. It goes on after an error, and returns which
+// sessions were erased.
 func (e *Eraser) Sessions(ctx context.Context, keys []string) (erased []string, err error) {
 	var failed error
-	err = sqldb.PurgeOnce(ctx, func(ctx context.Context) error {
+	err = e.cfg.Rewriter.Erase(ctx, func(ctx context.Context) (bool, error) {
 		for _, key := range keys {
 			if _, err := e.Session(ctx, key); err != nil {
 				failed = errors.Join(failed, err)
@@ -192,7 +213,7 @@ func (e *Eraser) Sessions(ctx context.Context, keys []string) (erased []string, 
 			}
 			erased = append(erased, key)
 		}
-		return nil
+		return true, nil
 	})
 	if err != nil {
 		erased = nil // what they said may be left in the files

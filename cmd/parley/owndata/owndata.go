@@ -41,9 +41,9 @@ const (
 	undone        = "own_data"     // about a command: the request, as JSON
 )
 
-// An Eraser erases what a person said.
+// An Eraser erases what a person said, and says in the receipt what is left of it for a while.
 type Eraser interface {
-	Person(ctx context.Context, person string) (erase.Receipt, error)
+	PersonSoon(ctx context.Context, person string) (erase.Receipt, error)
 }
 
 // A Store has the logs of what was said.
@@ -259,7 +259,7 @@ func (d *Commands) carryOut(ctx context.Context, id string, r request) error {
 	if r.Do == Export {
 		return d.export(ctx, id, r)
 	}
-	receipt, err := d.Eraser().Person(ctx, r.Person)
+	receipt, err := d.Eraser().PersonSoon(ctx, r.Person)
 	if err != nil {
 		return err
 	}

@@ -31,15 +31,15 @@ type stage struct {
 	done     atomic.Int32 // erasures
 }
 
-// Person erases, unless it is to fail.
-func (s *stage) Person(ctx context.Context, who string) (erase.Receipt, error) {
+// PersonSoon erases, unless it is to fail.
+func (s *stage) PersonSoon(ctx context.Context, who string) (erase.Receipt, error) {
 	if s.fail.Add(-1) >= 0 {
 		return erase.Receipt{}, errors.New("the disk is away")
 	}
 	s.done.Add(1)
 	return erase.New(erase.Config{
 		Bus: s.Bus, Store: s.Store, Book: s.Book, Workspaces: s.Workspaces, Files: outfiles.Files{Store: s.Outgoing}, Log: slog.New(slog.DiscardHandler),
-	}).Person(ctx, who)
+	}).PersonSoon(ctx, who)
 }
 
 // onStage runs a test in a bubble.

@@ -127,7 +127,7 @@ func (f *httpAccess) newAPI(local bool) *api.API {
 func (s *Server) eraser() *erase.Eraser {
 	return erase.New(erase.Config{
 		Bus: s.home.Bus, Store: s.home.Store, Book: s.home.Book, Workspaces: undo.Dirs{Workspaces: s.home.Workspaces, Store: s.home.Snapshots},
-		Files: undo.Files{Files: s.outgoing(), Store: s.home.Snapshots}, Audit: s.auditFiles(), Before: s.home.RemoveBefore, Memory: s.clearMemory, SubAgents: s.handover.SessionsFor, Kept: s.beyondErasing(), Log: s.log,
+		Files: undo.Files{Files: s.outgoing(), Store: s.home.Snapshots}, Audit: s.auditFiles(), Rewriter: s.rewriter, Before: s.home.RemoveBefore, Memory: s.clearMemory, SubAgents: s.handover.SessionsFor, Kept: s.beyondErasing(), Log: s.log,
 	})
 }
 

@@ -113,6 +113,9 @@ func (s *Server) stages(front func(context.Context) error) []func(context.Contex
 	if s.role.Serves() {
 		all = append(all, s.trail.Run)
 	}
+	if s.rewriter != nil && s.role.Works() {
+		all = append(all, s.rewriter.Run)
+	}
 	if days := s.settings.Load().Retention.Days; days > 0 && s.role.Serves() {
 		all = append(all, func(ctx context.Context) error { return s.eraser().Run(ctx, s.home.Bus, days) })
 	}

@@ -12,8 +12,10 @@ import (
 	"parley/channels/console"
 	"parley/channels/gateway"
 	"parley/channels/markup"
+	"parley/channels/sqlbook"
 	"parley/channels/web"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/erase"
 	"parley/cmd/parley/events"
 	"parley/cmd/parley/heartbeat"
 	"parley/cmd/parley/personal"
@@ -78,9 +80,26 @@ func (s *Server) eventWebhook(name string) (events.Webhook, bool) {
 // /forget or /export.
 func (s *Server) handleOwnData(ctx context.Context, in bus.Inbound) error {
 	if personal.IsPersonal(in) {
-		return (&personal.Commands{Book: s.home.Book, Bus: s.home.Bus, Prefix: s.commandPrefix}).Handle(ctx, in)
+		return (&personal.Commands{Book: rewrittenLater{s.home.Book, s.rewriter}, Bus: s.home.Bus, Prefix: s.commandPrefix}).Handle(ctx, in)
 	}
 	return s.ownData.Handle(ctx, in)
+}
+
+// rewrittenLater is the book, whose file is rewritten some time after a memory was erased from it.
+type rewrittenLater struct {
+	*sqlbook.Book
+	rewriter *erase.Rewriter
+}
+
+// Forget erases a memory.
+func (b rewrittenLater) Forget(ctx context.Context, scope, owner string) error {
+	return b.rewriter.Erase(ctx, func(ctx context.Context) (bool, error) {
+		content, _, err := b.Recall(ctx, scope, owner)
+		if err != nil {
+			return false, err
+		}
+		return content != "", b.Book.Forget(ctx, scope, owner)
+	})
 }
 
 // eventSession returns the session in which an agent answers what was posted to the webhook at

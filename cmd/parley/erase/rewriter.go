@@ -1,0 +1,101 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"parley/sessions/sqldb"
+)
+
+// How often the home's database is rewritten at most for what people erase: once in rewriteEvery; if
+// that takes long, it takes no more than one part in rewriteShare of the time, as long as this makes
+// no pause beyond longestPause.
+const (
+	rewriteEvery = 10 * time.Minute
+	rewriteShare = 20
+	longestPause = time.Hour
+)
+
+// A Rewriter removes from the home's database what is left of erased rows in unused parts of the file.
+// For that the file is rewritten, and all who write wait meanwhile: so it is done once for all that was
+// erased since the last time, and not each time that somebody erases something. What is to be done is
+// recorded in the store before anything is erased, and so survives the process.
+type Rewriter struct {
+	store interface {
+		NotePurge(ctx context.Context) (end func(ctx context.Context, erased bool) error, err error)
+	}
+	log   *slog.Logger
+	due   sqldb.Purges
+	wake  chan struct{}
+	pause atomic.Int64 // a time.Duration: how long after a rewriting the next one is begun at the earliest
+}
+
+// NewRewriter makes a Rewriter of the database that the store, the book and the bus share.
+func NewRewriter(store Store, log *slog.Logger) *Rewriter {
+	r := &Rewriter{store: store, log: log, wake: make(chan struct{}, 1)}
+	r.pause.Store(int64(rewriteEvery))
+	return r
+}
+
+// Erase calls do, in whose context databases are not purged: Run does that later, if do has erased
+// something, which it returns, or has failed. With a nil Rewriter they are purged at once.
+func (r *Rewriter) Erase(ctx context.Context, do func(context.Context) (erased bool, err error)) error {
+	if r == nil {
+		return sqldb.PurgeIf(ctx, do)
+	}
+	err := r.due.Collect(ctx, func(ctx context.Context) (bool, error) {
+		end, err := r.store.NotePurge(ctx)
+		if err != nil {
+			return false, err
+		}
+		erased, err := do(ctx)
+		erased = erased || err != nil
+		return erased, errors.Join(err, end(ctx, erased))
+	})
+	r.awaken()
+	return err
+}
+
+// awaken has Run look what is to be done.
+func (r *Rewriter) awaken() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Within returns how long it takes at most until Run has removed what is left of something that is
+// erased now, beside the time of rewriting the file.
+func (r *Rewriter) Within() time.Duration { return time.Duration(r.pause.Load()) }
+
+// Run rewrites the file as often as it has to be, until ctx is done; at first for what was erased
+// before this process began.
+func (r *Rewriter) Run(ctx context.Context) error {
+	if err := r.Erase(ctx, func(context.Context) (bool, error) { return false, nil }); err != nil && ctx.Err() == nil {
+		r.log.Error("it is not known whether something erased is left in the database's files", slog.Any("error", err))
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.wake:
+		}
+		if r.due.IsEmpty() {
+			continue
+		}
+		began := time.Now()
+		if err := r.due.Run(ctx); err != nil && ctx.Err() == nil {
+			r.log.Error("what was erased is left in unused parts of the database's files; trying again later", slog.Any("error", err))
+			r.awaken()
+		}
+		r.pause.Store(int64(min(max(rewriteEvery, rewriteShare*time.Since(began)), longestPause)))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(r.Within()):
+		}
+	}
+}
