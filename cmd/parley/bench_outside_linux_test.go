@@ -23,9 +23,10 @@ import (
 )
 
 // BenchmarkOutside measures what a user sees. The platform, which is in this process, the
-// model and the bot are processes of their own; beside the bot a second one serves a
-// platform of its own: an echo that asks no model and stores nothing. Both take turns, so
-// that what else the machine does meets them alike.
+// model and the bot are processes of their own; beside the bot others serve platforms of
+// their own: an echo that asks no model and stores nothing, and in dialogues a floor, which does
+// only what no durable bot can leave out. They take turns, so that what else the machine does
+// meets them alike.
 func BenchmarkOutside(b *testing.B) {
 	b.Run("paced", func(b *testing.B) { dialogues(b, 20, 500*time.Millisecond, "hello") })
 	b.Run("in-a-row", func(b *testing.B) { dialogues(b, 300, 0, "hello") })
@@ -50,13 +51,26 @@ type contender struct {
 // newEcho starts the echo.
 func newEcho(b *testing.B) *contender {
 	b.Helper()
+	return newRole(b, "echo")
+}
+
+// newFloor starts the floor; hello has it ask the model once.
+func newFloor(b *testing.B) *contender {
+	b.Helper()
+	_, model := startRole(b, "model", true)
+	return newRole(b, "floor", model, filepath.Join(b.TempDir(), "floor"))
+}
+
+// newRole starts the test program as a bot, with the address of its Bot API and more arguments.
+func newRole(b *testing.B, role string, more ...string) *contender {
+	b.Helper()
 	tg := telegramtest.New(parleytest.Token, "echobot")
 	api, err := tg.Start("127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { tg.Close() })
-	cmd, _ := startRole(b, "echo "+api+"/bot"+parleytest.Token, false)
+	cmd, _ := startRole(b, strings.Join(append([]string{role, api + "/bot" + parleytest.Token}, more...), " "), false)
 	return &contender{tg: tg, pid: cmd.Process.Pid, said: map[int64]int{}}
 }
 
@@ -130,13 +144,16 @@ func (c *contender) processor(b *testing.B) time.Duration {
 // each. The person begins anew now and then, as most conversations are short.
 func dialogues(b *testing.B, n int, rest time.Duration, text string) {
 	bots := []*contender{newEcho(b), newOutside(b)}
+	if text == "hello" { // the floor uses no tools
+		bots = append(bots, newFloor(b))
+	}
 	for _, c := range bots {
 		for range 3 { // warms up
 			c.ask(b, 42, text)
 		}
 	}
-	var took [2][]time.Duration
-	var used [2]time.Duration
+	var took [3][]time.Duration
+	var used [3]time.Duration
 	for b.Loop() {
 		for i := range n {
 			for k, c := range bots {
@@ -152,6 +169,9 @@ func dialogues(b *testing.B, n int, rest time.Duration, text string) {
 	}
 	reportTimes(b, "echo", took[0], used[0])
 	p50 := reportTimes(b, "parley", took[1], used[1])
+	if len(bots) > 2 {
+		reportTimes(b, "floor", took[2], used[2])
+	}
 	slices.Sort(took[0])
 	b.ReportMetric(float64(p50)/float64(took[0][len(took[0])/2]), "x-echo")
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"parley/agent/agenttest"
 )
 
@@ -35,7 +37,9 @@ func benchRole() bool {
 	case "model":
 		serveModel()
 	case "echo":
-		go echo(rest)
+		go echo(rest, func(text string) string { return "you said " + text })
+	case "floor":
+		go floor(strings.Fields(rest))
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin) // the benchmark holds the other end
 	return true
@@ -126,9 +130,46 @@ func serveModel() {
 	fmt.Printf("http://%s/v1\n", listener.Addr())
 }
 
-// echo is a bot that stores nothing: it polls the Bot API at this address and says again
-// what it hears.
-func echo(api string) {
+// floor is a bot that does of Parley's work only what nobody can leave out, and in the plainest
+// way: it flushes what it hears to the disk, asks the model, flushes the answer, flushes that it
+// is about to send it, and sends it. Its arguments are the Bot API, the model's base URL and a file
+// for what it flushes.
+func floor(args []string) {
+	file, err := os.OpenFile(args[2], os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	var at atomic.Int64
+	flush := func() {
+		const size = 8 << 10 // what Parley writes, in thirds
+		if _, err := file.WriteAt(make([]byte, size), at.Add(size)%(4<<20)); err != nil {
+			panic(err)
+		}
+		if err := unix.Fdatasync(int(file.Fd())); err != nil {
+			panic(err)
+		}
+	}
+	echo(args[0], func(text string) string {
+		flush()
+		body, err := json.Marshal(map[string]any{"model": "bench", "stream": true, "messages": []any{map[string]string{"role": "user", "content": text}}})
+		if err != nil {
+			panic(err)
+		}
+		response, err := http.Post(args[1]+"/chat/completions", "application/json", bytes.NewReader(body))
+		if err != nil {
+			return "" // the benchmark is over
+		}
+		_, _ = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+		flush()
+		flush()
+		return "you said " + text
+	})
+}
+
+// echo is a bot that stores nothing: it polls the Bot API at this address and answers what it
+// hears by answer.
+func echo(api string, answer func(text string) string) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512}}
 	call := func(method string, params, result any) error {
 		body, err := json.Marshal(params)
@@ -169,7 +210,7 @@ func echo(api string) {
 			next = u.ID + 1
 			go func() {
 				var sent any
-				_ = call("sendMessage", map[string]any{"chat_id": u.Message.Chat.ID, "text": "you said " + u.Message.Text}, &sent)
+				_ = call("sendMessage", map[string]any{"chat_id": u.Message.Chat.ID, "text": answer(u.Message.Text)}, &sent)
 			}()
 		}
 	}
