@@ -225,7 +225,8 @@ func (f *partSearch) examine(m slackgo.Message) bool {
 			f.growing = m.Timestamp
 		}
 	}
-	if len(m.Files) > 0 && m.Metadata.EventType == "" && m.User == f.me {
+	hasContent := f.part.Text != "" || f.part.File != "" // who looks for a draft knows neither, and a draft is no file
+	if hasContent && len(m.Files) > 0 && m.Metadata.EventType == "" && m.User == f.me {
 		said := lettersOnly(m.Text)
 		named := f.part.File == "" || slices.ContainsFunc(m.Files, func(file slackgo.File) bool { return file.Title == f.part.File })
 		f.doubtful = f.doubtful || named && (said == lettersOnly(f.part.Text) || said == lettersOnly(f.part.Plain))

@@ -174,6 +174,15 @@ func TestFindSentTellsWhenItCannotTell(t *testing.T) {
 	if _, sent, err := r.FindSent(t.Context(), at("C1"), part("another text")); sent || err != nil {
 		t.Errorf("FindSent = %v, %v", sent, err)
 	}
+	// A draft is looked for by its key alone, or by its place where it grows. It is no file.
+	if _, err := r.SendFile(t.Context(), at("C4"), bus.File{Name: "a.txt", Data: []byte("a")}, channels.Part{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, growth := range []*channels.Growth{nil, {}} {
+		if _, sent, err := r.FindSent(t.Context(), at("C4"), channels.Part{Key: "t#draft/0", Growing: growth}); sent || err != nil {
+			t.Errorf("FindSent = %v, %v of a draft beside a file without words", sent, err)
+		}
+	}
 	// Slack does not give a text back as it was.
 	if _, err := r.SendFile(t.Context(), at("C3"), bus.File{Name: "a.txt", Data: []byte("a")}, part("done 🎉 at 12:30:45")); err != nil {
 		t.Fatal(err)
