@@ -38,6 +38,7 @@ type audit struct {
 	givenUpIn              map[string]int                 // by address
 	expected               map[string]map[string][]string // by address and text, the sends
 	lostDrafts             map[string]int                 // by address, drafts of which nobody can tell whether they were posted
+	lostDraftOf            map[string]bool                // the same by turn
 	leftDrafts             int                            // of these, those that a platform still shows
 	withdrawn              int                            // drafts that nothing could replace
 	maybe                  map[string]bool                // texts by address that may have been sent
@@ -62,7 +63,7 @@ type audit struct {
 // audit ends the fleet in good order and then checks everything that it has left.
 func (s *storm) audit() *audit {
 	s.T.Helper()
-	a := &audit{storm: s, expected: map[string]map[string][]string{}, made: s.once.calls(), lostDrafts: map[string]int{}, maybe: map[string]bool{}, mayLeave: map[string]bool{}, givenUpIn: map[string]int{}, shown: map[string][]shownAsk{}}
+	a := &audit{storm: s, expected: map[string]map[string][]string{}, made: s.once.calls(), lostDrafts: map[string]int{}, lostDraftOf: map[string]bool{}, maybe: map[string]bool{}, mayLeave: map[string]bool{}, givenUpIn: map[string]int{}, shown: map[string][]shownAsk{}}
 	a.findSlowestAnswer()
 	s.endAll()
 	close(s.stopWaking)
@@ -189,6 +190,7 @@ func (a *audit) readDrafts() {
 			a.addViolation("the book has a draft in %s that was not replaced: %s", at, row)
 		}
 		a.lostDrafts[at.String()]++
+		a.lostDraftOf[strings.TrimSuffix(f[4], "#draft")] = true
 	}
 }
 
@@ -314,18 +316,41 @@ func (a *audit) readPlatform() {
 			allowed := len(sends)
 			for _, id := range sends {
 				allowed += a.interruptedBy[id]
+				if turn, _, _ := strings.Cut(id, "#"); a.lostDraftOf[turn] && sent[text] > allowed {
+					allowed++ // the draft that was left over shows the whole answer
+					a.leftDrafts++
+				}
 			}
 			if more := sent[text] - len(sends); more > 0 {
 				a.repeats += more
 				a.twice = append(a.twice, fmt.Sprintf("%q to %s, %d too often", text, address, more))
 			}
 			if n := sent[text]; n < len(sends) || n > allowed {
-				a.addViolation("%s was sent %q %d times, want %d to %d (%v)", address, text, n, len(sends), allowed, sends)
+				a.addViolation("%s was sent %q %d times, want %d to %d (%v): %s", address, text, n, len(sends), allowed, sends, a.detailsOf(shown, text, sends))
 			}
 		}
 	}
 	a.checkShown()
 	a.findUnanswered()
+}
+
+// detailsOf returns what the platform and the book know of a text: the messages that show it, and
+// the parts and drafts of the sends that should have sent it.
+func (a *audit) detailsOf(shown []delivered, text string, sends []string) string {
+	var details []string
+	for _, m := range shown {
+		if m.text == text {
+			details = append(details, fmt.Sprintf("shown since %s (%s)", m.at.UTC().Format(time.RFC3339Nano), m.details))
+		}
+	}
+	for _, id := range sends {
+		turn, _, _ := strings.Cut(id, "#")
+		for _, row := range sqldbtest.Query(a.storm.T, "pgx", a.storm.pg.URL(), fmt.Sprintf(
+			"SELECT send, part, state, code, platform_id, interrupted, changed FROM parts WHERE send IN ('%s', '%s#draft')", id, turn)) {
+			details = append(details, "the book has "+row)
+		}
+	}
+	return strings.Join(details, "; ")
 }
 
 // findUnanswered checks that each message has its answer, in order, unless its turn was

@@ -135,8 +135,9 @@ func (p *chat) person() string {
 
 // A delivered message is one of the bot's messages, as people see it now.
 type delivered struct {
-	text string
-	at   time.Time // since when it says that
+	text    string
+	at      time.Time // since when it says that
+	details string    // what the platform knows of it, for the words of a violation
 }
 
 // sentTo returns what the bot has said at an address, in order.
@@ -151,7 +152,7 @@ func (f *fleet) sentTo(address string) (all []delivered) {
 	if at.Channel == "telegram" {
 		chat, _ := strconv.ParseInt(at.Chat, 10, 64)
 		for _, m := range f.Telegram.Sent(chat) {
-			d := delivered{textOrFile(m.Text, "", nil), m.At}
+			d := delivered{textOrFile(m.Text, "", nil), m.At, fmt.Sprintf("id %d, sent %s, was %q", m.ID, m.At.Format(time.RFC3339Nano), m.Earlier)}
 			if !m.Edited.IsZero() {
 				d.at = m.Edited
 			}
@@ -164,13 +165,13 @@ func (f *fleet) sentTo(address string) (all []delivered) {
 	}
 	if at.Channel == "discord" {
 		for _, m := range f.dc.Sent(cmp.Or(at.Thread, at.Chat)) {
-			all = append(all, delivered{textOrFile(m.Text, m.File, m.Data), m.Changed})
+			all = append(all, delivered{textOrFile(m.Text, m.File, m.Data), m.Changed, fmt.Sprintf("id %s, nonce %s, sent %s, edited %d times", m.ID, m.Nonce, m.At.Format(time.RFC3339Nano), m.Edits)})
 		}
 		return all
 	}
 	for _, m := range f.sl.Sent(at.Chat) {
 		if m.Thread == at.Thread {
-			all = append(all, delivered{textOrFile(m.Text, m.File, m.Data), m.Changed})
+			all = append(all, delivered{textOrFile(m.Text, m.File, m.Data), m.Changed, fmt.Sprintf("ts %s, key %s, edited %d times, grows: %v", m.TS, m.Key, m.Edits, m.Streaming)})
 		}
 	}
 	return all
