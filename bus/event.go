@@ -97,7 +97,7 @@ type Feed string
 func SessionFeed(key string) Feed { return Feed("session/" + key) }
 
 // ChannelFeed names the feed with the events of all turns whose reply goes through a
-// channel.
+// channel. They may come some hundredths of a second late, several at once.
 func ChannelFeed(channel string) Feed { return Feed("channel/" + channel) }
 
 // Events carries events to watchers. It drops events rather than wait, because the log is

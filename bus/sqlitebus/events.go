@@ -19,6 +19,10 @@ const (
 	eventsBytes = 8 << 20          // how many bytes the events of all feeds may take; one that is in two feeds counts twice
 	eventSize   = 320              // about how many bytes an event takes beside its texts
 	feedIdle    = 10 * time.Minute // how long a feed without new events is kept
+	// channelRest is how long the events of a channel gather before those who wait for them are
+	// woken. To wake them for each event of a short turn would cost more than all else about the
+	// events, and signs of typing and drafts have time.
+	channelRest = 20 * time.Millisecond
 )
 
 // feeds keeps events in memory. The events of a feed are in one slice, which all its
@@ -47,7 +51,8 @@ type feed struct {
 	lastDropped uint64 // the highest id that is no longer held
 	last        time.Time
 	watchers    int
-	changed     chan struct{} // closed at the next event; nil if nobody waits
+	changed     chan struct{} // closed once there is news; nil if nobody waits
+	gathering   bool          // whether changed will be closed after a rest
 }
 
 func newFeeds(c *clock) *feeds {
@@ -63,12 +68,42 @@ func (f *feeds) Emit(e bus.Event) {
 	e.ID = f.last
 	now := time.Now()
 	if e.Session != "" {
-		f.add(f.feed(bus.SessionFeed(e.Session)), &e, now)
+		x := f.feed(bus.SessionFeed(e.Session))
+		f.add(x, &e, now)
+		x.wake()
 	}
 	if e.Route.Channel != "" {
-		f.add(f.feed(bus.ChannelFeed(e.Route.Channel)), &e, now)
+		x := f.feed(bus.ChannelFeed(e.Route.Channel))
+		f.add(x, &e, now)
+		if e.Type == bus.Limited { // nothing more may be sent from now on
+			x.wake()
+		} else {
+			f.wakeAfterRest(x)
+		}
 	}
 	f.freeMemory(now)
+}
+
+// wake wakes those who wait for an event of the feed.
+func (x *feed) wake() {
+	if x.changed != nil {
+		close(x.changed)
+		x.changed = nil
+	}
+}
+
+// wakeAfterRest wakes those who wait for an event of a feed, once more events could gather.
+func (f *feeds) wakeAfterRest(x *feed) {
+	if x.changed == nil || x.gathering {
+		return
+	}
+	x.gathering = true
+	time.AfterFunc(channelRest, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		x.gathering = false
+		x.wake()
+	})
 }
 
 // feed returns the feed of that name, and makes it if needed. The caller holds f.mu, as for
@@ -94,10 +129,6 @@ func (f *feeds) add(x *feed, e *bus.Event, now time.Time) {
 		x.ageElement = f.byAge.PushBack(x)
 	} else {
 		f.byAge.MoveToBack(x.ageElement)
-	}
-	if x.changed != nil {
-		close(x.changed)
-		x.changed = nil
 	}
 }
 

@@ -45,7 +45,7 @@ func TestAnAnswerIsShownAtWhatItAnswers(t *testing.T) {
 		synctest.Wait()
 		wantReactions(t, reacts)
 		a.emit(bus.Event{Type: bus.TurnComplete, Causes: []string{"m1", "m2"}})
-		synctest.Wait()
+		lasts(100 * time.Millisecond)
 		s.post(t, a.reply("The answer"))
 		synctest.Wait()
 		wantReactions(t, reacts, "answered m1 at c:1", "answered m2 at c:1")
