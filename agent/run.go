@@ -33,6 +33,7 @@ type sessionRun struct {
 	commands *commander
 	closing  <-chan struct{} // closed when the process is to end
 	warm     *warm.Run
+	begun    bool // whether a turn has begun with the agent that open has found
 }
 
 // newSessionRun makes a run of the leased session.
@@ -255,7 +256,7 @@ func (r *sessionRun) endStopped(ctx context.Context) error {
 	return nil
 }
 
-// runTurn runs a turn with the agent as it is configured now.
+// runTurn runs a turn with the tools that the agent has as it begins.
 func (r *sessionRun) runTurn(ctx context.Context, t *turn, model *asker) error {
 	defer r.journal.HideResults()
 	defer model.purse.Settle(ctx)

@@ -303,11 +303,17 @@ func countError(err error) error {
 }
 
 // newTurnRun makes the run of a turn. The turn keeps the set of tools that it begins
-// with; the session's next turn may have another.
+// with; the session's next turn may have another. The first turn has that of the agent with which
+// the log was opened, a moment ago.
 func (r *sessionRun) newTurnRun(ctx context.Context, model *asker) (*turnRun, error) {
-	agent, err := r.cfg.Agents(ctx, r.key())
-	if err != nil {
-		return nil, err
+	granted := r.agent.Tools
+	if r.begun {
+		agent, err := r.cfg.Agents(ctx, r.key())
+		if err != nil {
+			return nil, err
+		}
+		granted = agent.Tools
 	}
-	return &turnRun{session: r.session, inbox: r.inbox, stop: r.stop, calls: newCallRunner(r.session, agent.Tools), model: model}, nil
+	r.begun = true
+	return &turnRun{session: r.session, inbox: r.inbox, stop: r.stop, calls: newCallRunner(r.session, granted), model: model}, nil
 }
