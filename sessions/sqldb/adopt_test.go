@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"parley/sessions/sqldb"
@@ -86,6 +87,66 @@ func TestAdopt(t *testing.T) {
 		}
 		if _, err := os.Stat(s.Path + "-wal"); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s was left open: %v", s.Path, err)
+		}
+	}
+}
+
+// A file is shared once all that others hold is copied, in one transaction, and not before. Files of
+// older versions are not changed: what they have not seen is applied to the copy.
+func TestOpenAdoptingIsAllOrNothing(t *testing.T) {
+	old, pairs := namesOf(), sqldb.Schema{Name: "pairs", SQLite: []string{"CREATE TABLE pairs (a TEXT, b TEXT, PRIMARY KEY (a))"}}
+	old.SQLite = old.SQLite[:1]
+	names := fileOf(t, old, "INSERT INTO names (name) VALUES ('anna'), ('ben')")
+	names.Schema = namesOf()
+	empty := sqldb.Source{Path: filepath.Join(t.TempDir(), "empty.db"), Schema: pairs}
+	if err := os.WriteFile(empty.Path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	later := namesOf()
+	later.SQLite = append(later.SQLite, "CREATE TABLE later (n INTEGER)")
+	newer := fileOf(t, later)
+	newer.Schema = namesOf()
+	before := contentOf(t, names.Path)
+	path := filepath.Join(t.TempDir(), "store.db")
+	adopt := func(begin error, from ...sqldb.Source) (db *sqldb.DB, shared bool, err error) {
+		db, err = sqldb.OpenAdopting(t.Context(), path, from, func(is bool) error { shared = is; return begin }, componentOf("store", 1), namesOf(), pairs)
+		return db, shared, err
+	}
+	refused := errors.New("refused")
+	for what, c := range map[string]struct {
+		begin error
+		from  []sqldb.Source
+		want  string
+	}{
+		"the caller refuses":    {refused, []sqldb.Source{names}, refused.Error()},
+		"a file is missing":     {nil, []sqldb.Source{names, {Path: path + ".gone", Schema: pairs}}, ".gone"},
+		"a file is newer":       {nil, []sqldb.Source{newer}, newer.Path + ": it has version 3"},
+		"a file is no database": {nil, []sqldb.Source{names, {Path: os.Args[0], Schema: pairs}}, "not a database"},
+	} {
+		if _, _, err := adopt(c.begin, c.from...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: it is opened with %v", what, err)
+		}
+		alone, err := sqldb.Open(t.Context(), path, componentOf("store", 1).SQLite)
+		if err != nil {
+			t.Fatalf("%s: the release before is refused: %v", what, err)
+		}
+		closeIt(t, alone)
+	}
+	for again := range 2 {
+		db, shared, err := adopt(nil, names, empty)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shared != (again > 0) {
+			t.Errorf("opened for the %d. time it is shared: %t", again+1, shared)
+		}
+		if n := rowsOf(t, db, "names WHERE name IN ('anna', 'ben') AND age = 7"); n != 2 {
+			t.Errorf("opened for the %d. time it has %d names", again+1, n)
+		}
+		insertInto(t, db, "store")
+		closeIt(t, db)
+		if again == 0 && contentOf(t, names.Path) != before {
+			t.Error("the old file was changed")
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,15 +141,24 @@ func migrateTo(ctx context.Context, conn *sql.Conn, version int, migrations []st
 // of one component, so that releases that know only such files refuse a shared one.
 const sharedVersion = 1000
 
-// migrateShared brings the tables of all components to the newest versions, or refuses them. All of
-// it is one transaction.
-func migrateShared(ctx context.Context, conn *sql.Conn, components []Schema) (err error) {
-	var layout int
+// layoutOf returns the user_version of a file, which is sharedVersion if components share it.
+func layoutOf(ctx context.Context, conn *sql.Conn) (layout int, err error) {
 	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&layout); err != nil {
-		return err
+		return 0, err
 	}
 	if layout > sharedVersion {
-		return newerError(layout, sharedVersion)
+		return layout, newerError(layout, sharedVersion)
+	}
+	return layout, nil
+}
+
+// migrateShared brings the tables of all components to the newest versions, or refuses them. Those of
+// components of which from has a file, which is attached, get what is in that. All of it is one
+// transaction.
+func migrateShared(ctx context.Context, conn *sql.Conn, components []Schema, from []Source) (err error) {
+	layout, err := layoutOf(ctx, conn)
+	if err != nil {
+		return err
 	}
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("begin: %w", err)
@@ -165,7 +175,16 @@ func migrateShared(ctx context.Context, conn *sql.Conn, components []Schema) (er
 		}
 	}
 	for _, c := range components {
-		if err := migrateComponent(ctx, conn, c); err != nil {
+		migrate := migrateComponent
+		if i := slices.IndexFunc(from, func(s Source) bool { return s.Schema.Name == c.Name }); i >= 0 {
+			migrate = func(ctx context.Context, conn *sql.Conn, c Schema) error {
+				if err := adoptComponent(ctx, conn, c, attachedName(i)); err != nil {
+					return fmt.Errorf("%s: %w", from[i].Path, err)
+				}
+				return nil
+			}
+		}
+		if err := migrate(ctx, conn, c); err != nil {
 			return fmt.Errorf("tables of the %s: %w", c.Name, err)
 		}
 	}
@@ -182,11 +201,54 @@ func share(ctx context.Context, conn *sql.Conn, component string, version int) e
 	return err
 }
 
+// adoptComponent copies a component's rows from an attached file and brings its tables to their newest
+// version. If there are no such tables yet, they are made as they are in the file, so that the
+// migrations which that has not seen are applied to the copy.
+func adoptComponent(ctx context.Context, conn *sql.Conn, c Schema, attached string) error {
+	var version int
+	if err := conn.QueryRowContext(ctx, "PRAGMA "+attached+".user_version").Scan(&version); err != nil {
+		return err
+	}
+	if version > len(c.SQLite) {
+		return newerError(version, len(c.SQLite))
+	}
+	there, err := componentVersion(ctx, conn, c)
+	if err != nil {
+		return err
+	}
+	as := c
+	if version < len(c.SQLite) {
+		if there > 0 {
+			return fmt.Errorf("it has version %d and the tables here have %d", version, there)
+		}
+		as.SQLite, as.Adopt = c.SQLite[:version], nil
+	}
+	if err := migrateComponent(ctx, conn, as); err != nil {
+		return err
+	}
+	copying, err := as.adoption(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := conn.ExecContext(ctx, strings.ReplaceAll(strings.Join(copying, ";\n"), "{from}", attached)); err != nil {
+		return fmt.Errorf("copy the rows: %w", err)
+	}
+	return migrateComponent(ctx, conn, c)
+}
+
+// componentVersion returns the version of a component's tables in a shared file; 0 if there are none.
+func componentVersion(ctx context.Context, conn *sql.Conn, c Schema) (version int, err error) {
+	err = conn.QueryRowContext(ctx, "SELECT version FROM parley_schema WHERE component = ?", c.Name).Scan(&version)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return version, err
+}
+
 // migrateComponent brings the tables of one component to their newest version.
 func migrateComponent(ctx context.Context, conn *sql.Conn, c Schema) error {
-	var version int
-	err := conn.QueryRowContext(ctx, "SELECT version FROM parley_schema WHERE component = ?", c.Name).Scan(&version)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	version, err := componentVersion(ctx, conn, c)
+	if err != nil {
 		return err
 	}
 	if version > len(c.SQLite) {

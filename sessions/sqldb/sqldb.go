@@ -99,7 +99,32 @@ func OpenAt(ctx context.Context, place string, s Schema) (*DB, error) {
 // known here was written by a newer release and is refused; releases that know only Open refuse a
 // shared file.
 func OpenFile(ctx context.Context, path string, components ...Schema) (*DB, error) {
-	return openSQLite(ctx, path, len(components), func(ctx context.Context, conn *sql.Conn) error { return migrateShared(ctx, conn, components) })
+	return openSQLite(ctx, path, len(components), func(ctx context.Context, conn *sql.Conn) error { return migrateShared(ctx, conn, components, nil) })
+}
+
+// OpenAdopting does what OpenFile does, and in the same transaction copies what the files of from
+// hold to the tables of their components: so the file is shared once all is copied, and not before.
+// The files may be of older versions, and are not changed, unless the database is shared already;
+// then they are brought to the newest version first, and what was copied once is not copied again.
+// Before anything is changed OpenAdopting calls begin with whether the database is shared already,
+// and gives up if that fails.
+func OpenAdopting(ctx context.Context, path string, from []Source, begin func(shared bool) error, components ...Schema) (*DB, error) {
+	return openSQLite(ctx, path, len(components), func(ctx context.Context, conn *sql.Conn) error {
+		if len(from) == 0 {
+			return migrateShared(ctx, conn, components, nil)
+		}
+		layout, err := layoutOf(ctx, conn)
+		if err == nil {
+			err = begin(layout == sharedVersion)
+		}
+		if err == nil && layout == sharedVersion {
+			err = BringUp(ctx, from...)
+		}
+		if err != nil {
+			return err
+		}
+		return withAttached(ctx, conn, from, func() error { return migrateShared(ctx, conn, components, from) })
+	})
 }
 
 // Lend returns the same database for a component that shares it with others: Close of what Lend

@@ -71,7 +71,7 @@ func Transfer(ctx context.Context, s Schema, from, to *DB, within func(*Tx) erro
 	return rows, nil
 }
 
-// A Source is a SQLite file that has a component's tables, in their newest version.
+// A Source is a SQLite file that has a component's tables; for Adopt in their newest version.
 type Source struct {
 	Path   string
 	Schema Schema
@@ -114,8 +114,23 @@ func (s Schema) adoption(ctx context.Context) (statements []string, err error) {
 // attachedName is the name by which statements know the i-th of the files that are adopted.
 func attachedName(i int) string { return fmt.Sprint("adopted", i) }
 
-// adopt runs the scripts, each of which copies from one of the files, in one transaction.
-func adopt(ctx context.Context, conn *sql.Conn, sources []Source, scripts []string) (err error) {
+// BringUp brings each of the files to the newest version of its tables. Closed again, each is one
+// file, without a log beside it, unless somebody else reads it.
+func BringUp(ctx context.Context, sources ...Source) error {
+	for _, s := range sources {
+		db, err := Open(ctx, s.Path, s.Schema.SQLite)
+		if err == nil {
+			err = db.Close()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withAttached calls do while the files are attached to the connection, under attachedName.
+func withAttached(ctx context.Context, conn *sql.Conn, sources []Source, do func() error) (err error) {
 	for i, s := range sources {
 		// mode=rw: a file that is missing is not made.
 		if _, err := conn.ExecContext(ctx, "ATTACH ? AS "+attachedName(i), fileURI(s.Path)+"?mode=rw"); err != nil {
@@ -126,12 +141,19 @@ func adopt(ctx context.Context, conn *sql.Conn, sources []Source, scripts []stri
 			err = errors.Join(err, undo)
 		}()
 	}
-	script := "BEGIN IMMEDIATE; " + strings.Join(scripts, ";\n") + "; COMMIT"
-	if _, err := conn.ExecContext(ctx, script); err != nil {
-		_, undo := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-		return errors.Join(fmt.Errorf("copy the rows: %w", err), unlessEnded(undo))
-	}
-	return nil
+	return do()
+}
+
+// adopt runs the scripts, each of which copies from one of the files, in one transaction.
+func adopt(ctx context.Context, conn *sql.Conn, sources []Source, scripts []string) (err error) {
+	return withAttached(ctx, conn, sources, func() error {
+		script := "BEGIN IMMEDIATE; " + strings.Join(scripts, ";\n") + "; COMMIT"
+		if _, err := conn.ExecContext(ctx, script); err != nil {
+			_, undo := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+			return errors.Join(fmt.Errorf("copy the rows: %w", err), unlessEnded(undo))
+		}
+		return nil
+	})
 }
 
 // A table is a table that is copied, with its columns.

@@ -1,7 +1,6 @@
 package homedb
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,25 +43,30 @@ func filesBefore(dir string) (old []sqldb.Source, err error) {
 	return old, nil
 }
 
-// prepare makes sure that the old files can be taken over, before anything is changed that keeps an
-// older release from going on with them, and brings them to their newest version.
-func prepare(ctx context.Context, dir string, old []sqldb.Source) error {
-	if len(old) == 0 {
-		return nil
-	}
-	if err := checkRoom(dir, old); err != nil {
-		return err
-	}
-	return upgrade(ctx, old)
-}
-
-// checkRoom returns an error if the disk may be too full to take over the old files.
-func checkRoom(dir string, old []sqldb.Source) error {
+// beginTakeover makes sure that the old files can be taken over, before anything is changed that keeps
+// an older release from going on with them. If the database is shared already, they were, but for
+// being set aside.
+func beginTakeover(dir string, old []sqldb.Source, shared bool, o Options) error {
 	size, err := sizeOf(old)
+	if err == nil && !shared {
+		err = checkRoom(dir, size)
+	}
 	if err != nil {
 		return err
 	}
+	o.Log.Info("files of an older release are taken over", slog.String("into", filepath.Join(dir, File)), slog.Uint64("bytes", size))
+	o.Point("takeover:begin")
+	return nil
+}
+
+// checkRoom returns an error if the disk may be too full to take over the old files, of
+// this size. What a takeover that was killed has left in the log beside the database is written
+// over.
+func checkRoom(dir string, size uint64) error {
 	free, known, err := freeRoom(dir)
+	if log, gone := os.Stat(filepath.Join(dir, File+"-wal")); gone == nil {
+		free += uint64(log.Size())
+	}
 	if need := roomFor*size + roomAtAll; err == nil && known && free < need {
 		const mega = 1 << 20
 		return fmt.Errorf("%s and %s have %d MB, which are copied into %s: make room on the disk, %d MB are free and %d MB must be; nothing is lost",
@@ -88,36 +92,12 @@ func sizeOf(old []sqldb.Source) (size uint64, err error) {
 	return size, nil
 }
 
-// upgrade brings the old files to the newest version of their tables. Closed again, each is one
-// file, without a log beside it, unless somebody else reads it.
-func upgrade(ctx context.Context, old []sqldb.Source) error {
-	for _, s := range old {
-		db, err := sqldb.Open(ctx, s.Path, s.Schema.SQLite)
-		if err != nil {
-			return err
-		}
-		if err := db.Close(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// takeOver copies what the old files hold into the database and sets them aside. A file that is
-// still there the next time, because the process was killed or an older release has made an empty
-// one before it refused the home, is taken over again, which changes nothing.
-func takeOver(ctx context.Context, db *sqldb.DB, dir string, old []sqldb.Source, o Options) error {
+// endTakeover sets the old files aside. A file that is still there the next time, because the process was
+// killed or an older release has made an empty one before it refused the home, is taken over again,
+// which changes nothing.
+func endTakeover(dir string, old []sqldb.Source, o Options) error {
 	if len(old) == 0 {
 		return nil
-	}
-	size, err := sizeOf(old)
-	if err != nil {
-		return err
-	}
-	o.Log.Info("files of an older release are taken over", slog.String("into", filepath.Join(dir, File)), slog.Uint64("bytes", size))
-	o.Point("takeover:begin")
-	if err := db.Adopt(ctx, old...); err != nil {
-		return err
 	}
 	o.Point("takeover:copied")
 	for _, s := range old {

@@ -49,18 +49,19 @@ func Open(ctx context.Context, dir string, o Options) (*sqldb.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for the files of an older release: %w", err)
 	}
-	if err := prepare(ctx, dir, old); err != nil {
+	begin := func(shared bool) error { return beginTakeover(dir, old, shared, o) }
+	db, err := sqldb.OpenAdopting(ctx, filepath.Join(dir, File), old, begin, sqlstore.Schema(), sqlbook.Schema(), sqlitebus.Schema())
+	if err != nil && len(old) > 0 {
 		return nil, fmt.Errorf("take over the files of an older release: %w", err)
 	}
-	db, err := sqldb.OpenFile(ctx, filepath.Join(dir, File), sqlstore.Schema(), sqlbook.Schema(), sqlitebus.Schema())
 	if err != nil {
 		return nil, err
 	}
 	db.OnLost(func(writes int, err error) {
 		o.Log.Error("the disk does not take what was to be written: what nobody waits for is lost", slog.String("file", File), slog.Int("writes", writes), slog.Any("error", err))
 	})
-	if err := takeOver(ctx, db, dir, old, o); err != nil {
-		return nil, errors.Join(fmt.Errorf("take over the files of an older release: %w", err), db.Close())
+	if err := endTakeover(dir, old, o); err != nil {
+		return nil, errors.Join(fmt.Errorf("set aside the files of an older release: %w", err), db.Close())
 	}
 	return db, nil
 }
@@ -73,7 +74,7 @@ func Check(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := upgrade(ctx, old); err != nil {
+	if err := sqldb.BringUp(ctx, old...); err != nil {
 		return err
 	}
 	db, err := sqldb.OpenFile(ctx, filepath.Join(dir, File), sqlstore.Schema(), sqlbook.Schema(), sqlitebus.Schema())

@@ -175,3 +175,84 @@ func TestATakeoverThatFailsIsRepeated(t *testing.T) {
 		}
 	}
 }
+
+// Whatever fails while files are taken over, the release that has written them goes on with all of
+// them: nothing of it has a version that it does not know.
+func TestATakeoverThatFailsLeavesTheReleaseBefore(t *testing.T) {
+	bookBefore := sqlbook.Schema()
+	bookBefore.SQLite = bookBefore.SQLite[:len(bookBefore.SQLite)-1]
+	for name, c := range map[string]struct {
+		harm func(dir string) error // before
+		lose string                 // the file that is missing from the middle on
+		want string
+	}{
+		"a newer release has written the store": {func(dir string) error {
+			newer := append(sqlstore.Schema().SQLite, "CREATE TABLE later (n INTEGER)")
+			db, err := sqldb.Open(t.Context(), filepath.Join(dir, homedb.File), newer)
+			return errors.Join(err, db.Close())
+		}, "", "use the newer release"},
+		"the bus cannot be copied":  {nil, homedb.BusFile, homedb.BusFile},
+		"the book cannot be copied": {nil, homedb.BookFile, homedb.BookFile},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			schemas := map[string]sqldb.Schema{homedb.File: sqlstore.Schema(), homedb.BusFile: sqlitebus.Schema(), homedb.BookFile: bookBefore}
+			for file, s := range schemas {
+				before(t, dir, file, s)
+			}
+			if c.harm != nil {
+				delete(schemas, homedb.File)
+				if err := c.harm(dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			lost := filepath.Join(dir, c.lose)
+			_, err := homedb.Open(t.Context(), dir, homedb.Options{Point: func(at string) {
+				if at == "takeover:begin" && c.lose != "" {
+					if err := os.Rename(lost, lost+".lost"); err != nil {
+						t.Error(err)
+					}
+				}
+			}})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("it is opened with %v, want %q", err, c.want)
+			}
+			if c.lose != "" {
+				if err := os.Rename(lost+".lost", lost); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for file, s := range schemas {
+				before(t, dir, file, s) // which opens it, as that release does
+			}
+		})
+	}
+}
+
+// What was taken over needs no room a second time, if the process was killed before the files were set
+// aside.
+func TestATakeoverThatIsDoneNeedsNoRoom(t *testing.T) {
+	dir := t.TempDir()
+	before(t, dir, homedb.File, sqlstore.Schema())
+	busFile, bookFile := before(t, dir, homedb.BusFile, sqlitebus.Schema()), before(t, dir, homedb.BookFile, sqlbook.Schema())
+	inTheWay := filepath.Join(busFile+".before-1000", "in the way")
+	if err := os.MkdirAll(inTheWay, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := homedb.Open(t.Context(), dir, homedb.Options{}); err == nil {
+		t.Fatal("the files were set aside")
+	}
+	if err := errors.Join(os.Remove(inTheWay), os.Remove(filepath.Dir(inTheWay))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(bookFile, 1<<43); err != nil { // it takes no room itself
+		t.Skipf("this disk has no file of that size: %v", err)
+	}
+	db, err := homedb.Open(t.Context(), dir, homedb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}
