@@ -130,8 +130,8 @@ type Config struct {
 	// There a chaos test kills the process.
 	Point func(name string)
 
-	tally *tally.Tally // shared by all sessions, like pace
-	pace  *stream.Pace
+	tally   *tally.Tally // shared by all sessions, like streams
+	streams *stream.Counter
 }
 
 // A Refusal says why a message starts no turn. Text is for people; if it is "", they are
@@ -257,8 +257,8 @@ func (l Limits) caps(person, session string, a Agent) []bill.Cap {
 	return append(caps, a.Caps...)
 }
 
-// tokensDay returns how many tokens a person may spend in a day.
-func (l Limits) tokensDay(person string) int64 {
+// tokensPerDay returns how many tokens a person may spend in a day.
+func (l Limits) tokensPerDay(person string) int64 {
 	if own, ok := l.Own[person]; ok {
 		return own.TokensDay
 	}

@@ -52,7 +52,7 @@ func newAsker(s *session) *asker {
 // an *llm.Error if the request is too long. Any other failure of the model is an
 // *ending, which ends the turn with a message to people.
 func (a *asker) ask(ctx context.Context, t *turn, r *llm.Request) (*llm.Answer, error) {
-	events := stream.New(a.cfg.pace, t.blocks, func(e bus.Event) { a.emit(t, e) }, a.redactor().Stream)
+	events := stream.New(a.cfg.streams, t.blocks, func(e bus.Event) { a.emit(t, e) }, a.redactor().Stream)
 	defer events.Close()
 	if t.resumed {
 		events.Reset() // watchers may have seen part of an answer that was cut off
@@ -149,7 +149,7 @@ func (a *asker) bounds(person, parent string) purse.Bounds {
 	b := purse.Bounds{Person: a.account, Caps: limits.caps(a.account, cmp.Or(parent, a.key()), a.agent)}
 	own, named := limits.Own[person]
 	if b.Owner = own.Owner; named || limits.TokensAlways || !a.agent.Model.Info().Priced {
-		b.TokensDay = limits.tokensDay(person)
+		b.TokensDay = limits.tokensPerDay(person)
 	}
 	return b
 }

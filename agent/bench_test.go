@@ -178,7 +178,7 @@ func BenchmarkTokenToWatcher(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	out := stream.New(new(stream.Pace), 0, func(e bus.Event) {
+	out := stream.New(new(stream.Counter), 0, func(e bus.Event) {
 		e.Session, e.Turn = session, "t"
 		events.Emit(e)
 	}, func() func(string, bool) string { return func(p string, _ bool) string { return p } })

@@ -184,13 +184,13 @@ func (e *openError) Error() string { return e.err.Error() }
 // Unwrap returns the reason.
 func (e *openError) Unwrap() error { return e.err }
 
-// A buryError is the error of a message that must become a dead letter.
+// A buryError says that a message must become a dead letter.
 type buryError struct {
 	seq    int64
 	reason string
 }
 
-// Error returns the reason.
+// Error returns why the message must become a dead letter.
 func (e *buryError) Error() string { return e.reason }
 
 // A modelUnavailable is the error that ends the steps of a turn while none of its models can be

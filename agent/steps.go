@@ -33,12 +33,13 @@ func (r *turnRun) run(ctx context.Context, t *turn) error {
 	tctx, timeout := context.WithTimeoutCause(tctx, maxTurnTime, errTooLong)
 	defer timeout()
 
-	return r.end(ctx, tctx, t, r.runSteps(tctx, t.id))
+	return r.handleOutcome(ctx, tctx, t, r.runSteps(tctx, t.id))
 }
 
-// end does what is due when the steps of a turn are over: it publishes the reply, waits, or ends
-// the turn with an error's message. tctx is the context under which they ran.
-func (r *turnRun) end(ctx, tctx context.Context, t *turn, err error) error {
+// handleOutcome does what is due when the steps of a turn are over, with that error: it publishes the
+// reply, has the turn wait for people or for a model, or ends the turn with the error's message. tctx
+// is the context under which the steps ran.
+func (r *turnRun) handleOutcome(ctx, tctx context.Context, t *turn, err error) error {
 	switch {
 	case err == nil:
 		return r.conclude(ctx, t.id)

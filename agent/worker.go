@@ -35,7 +35,7 @@ func New(cfg Config) *Worker {
 	if cfg.Warm == nil {
 		cfg.Warm = warm.New(warm.Bounds{})
 	}
-	cfg.tally, cfg.pace = tally.New(), new(stream.Pace)
+	cfg.tally, cfg.streams = tally.New(), new(stream.Counter)
 	return &Worker{cfg: cfg, quota: quota.New()}
 }
 

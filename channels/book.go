@@ -285,29 +285,28 @@ type Processes interface {
 	Understand(ctx context.Context, names []string, least int) (bool, error)
 }
 
-// A Remark is one value that Notes keeps.
-type Remark struct {
+// A Note is a value that Notes keeps.
+type Note struct {
 	About string // the person, channel or other thing that the value is about
 	Value string
 	At    time.Time
 }
 
-// Notes remembers what the bot has told people already, so that it tells them once. A note
-// is found by a subject, such as "introduced", and by what it is about. Values are ids,
-// words of the program and times, never anything that somebody said.
+// Notes keeps one short value for each subject, such as "introduced", and thing that the subject is
+// about, such as a person. Most notes say what the bot has told people already, so that it tells them
+// once. Values are ids, words of the program and times, never anything that somebody said.
 type Notes interface {
-	// Note stores a value in place of the one before; "" removes it. The value is durable when Note
-	// returns. A caller who tells people something first publishes the message, under an id made of
-	// what it is about, and calls Note afterwards.
-	Note(ctx context.Context, subject, about, value string) error
-	// NoteFirst stores a value unless there is one, and returns the stored value: the same
+	// SetNote stores a value in place of the one before; "" removes it. The value is durable when
+	// SetNote returns. A caller who tells people something first publishes the message, under an id
+	// made of what it is about, and calls SetNote afterwards.
+	SetNote(ctx context.Context, subject, about, value string) error
+	// SetNoteOnce stores a value unless there is one, and returns the stored value: the same
 	// for all callers.
-	NoteFirst(ctx context.Context, subject, about, value string) (kept string, err error)
-	// Noted returns the last remark on a subject about something; the zero Remark if there
-	// is none.
-	Noted(ctx context.Context, subject, about string) (Remark, error)
-	// AllNoted lists the remarks on a subject, sorted by what they are about.
-	AllNoted(ctx context.Context, subject string) ([]Remark, error)
+	SetNoteOnce(ctx context.Context, subject, about, value string) (kept string, err error)
+	// Noted returns the note on a subject about something; the zero Note if there is none.
+	Noted(ctx context.Context, subject, about string) (Note, error)
+	// AllNoted lists the notes on a subject, sorted by what they are about.
+	AllNoted(ctx context.Context, subject string) ([]Note, error)
 }
 
 // A Link is one account of a human who is linked with other accounts of the same human,

@@ -85,7 +85,7 @@ func TestServer(t *testing.T) {
 		case "fail":
 			return agenttest.Fail(http.StatusTeapot, "no", "Retry-After", "3")
 		case "reset":
-			return agenttest.Reply("x").First(20).Reset()
+			return agenttest.Reply("x").CutAfter(20).Reset()
 		}
 		return agenttest.Reply("hi").Split(5)
 	})

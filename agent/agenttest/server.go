@@ -190,9 +190,9 @@ func (r Response) Split(n int) Response {
 	return r
 }
 
-// First returns the response cut off after n bytes. The shorter response ends cleanly, unless
+// CutAfter returns the response cut off after n bytes. The shorter response ends cleanly, unless
 // Reset or Stall is called on it.
-func (r Response) First(n int) Response {
+func (r Response) CutAfter(n int) Response {
 	r.Parts = []Part{{Bytes: r.text()[:n]}}
 	return r
 }

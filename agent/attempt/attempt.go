@@ -40,7 +40,7 @@ func Run(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call)
 
 // run does what Run says, and returns the result and the failure as one value.
 func run(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call) outcome {
-	limit := deadline(tool.Spec(), use.Args)
+	limit := callTimeout(tool.Spec(), use.Args)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if tools.EffectOf(tool, use) != tools.Pure {
@@ -101,9 +101,9 @@ func perform(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.C
 	return failedWith(tools.ExecutionFailed, "%v", err)
 }
 
-// deadline returns how long a call may take: the timeout in its arguments, in seconds
+// callTimeout returns how long a call may take: the timeout in its arguments, in seconds
 // and within the tool's bounds, or else the tool's default.
-func deadline(s tools.Spec, args json.RawMessage) time.Duration {
+func callTimeout(s tools.Spec, args json.RawMessage) time.Duration {
 	limit, most := s.Timeout, s.MaxTimeout
 	if limit <= 0 {
 		limit = 10 * time.Second

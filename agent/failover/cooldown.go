@@ -15,8 +15,8 @@ import (
 // Notes are a store that all processes share, in which each reads which models the others
 // have found failing and leave alone. They have one value for each model's ID.
 type Notes interface {
-	// Note sets the value of an ID; "" removes it.
-	Note(ctx context.Context, id, value string) error
+	// SetNote sets the value of an ID; "" removes it.
+	SetNote(ctx context.Context, id, value string) error
 	// Noted returns the value of an ID, "" if it has none.
 	Noted(ctx context.Context, id string) (string, error)
 }
@@ -171,5 +171,5 @@ func (c *cooldowns) shareValue(ctx context.Context, id, value string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notesTime)
 	defer cancel()
-	return c.notes.Note(ctx, id, value)
+	return c.notes.SetNote(ctx, id, value)
 }

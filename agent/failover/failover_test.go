@@ -121,9 +121,9 @@ func TestTheNextModelAnswers(t *testing.T) {
 func TestAnAnswerThatIsCutIsAskedForAgain(t *testing.T) {
 	whole := agenttest.Reply("one whole answer")
 	for what, cut := range map[string]agenttest.Response{
-		"a connection that is reset": whole.First(whole.Len() / 2).Reset(),
-		"a clean end":                whole.First(whole.Len() / 2),
-		"silence":                    whole.First(whole.Len() / 2).Stall(),
+		"a connection that is reset": whole.CutAfter(whole.Len() / 2).Reset(),
+		"a clean end":                whole.CutAfter(whole.Len() / 2),
+		"silence":                    whole.CutAfter(whole.Len() / 2).Stall(),
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

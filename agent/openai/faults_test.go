@@ -189,7 +189,7 @@ func TestCutAnywhereIsAnError(t *testing.T) {
 	end := strings.Index(whole.Parts[0].Bytes, `"finish_reason":"tool_calls"}]}`) + len(`"finish_reason":"tool_calls"}]}`)
 	cut := 0
 	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
-		r := whole.First(cut)
+		r := whole.CutAfter(cut)
 		if q.N%2 == 0 {
 			return r.Reset()
 		}

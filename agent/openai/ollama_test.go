@@ -170,7 +170,7 @@ func TestOllamaEnds(t *testing.T) {
 		"no reason":         {lines(nativeSaid, end("")), llm.StopWhole, ""},
 		"an error":          {lines(nativeSaid, `{"error":"the runner has died"}`), "", llm.Busy},
 		"cut off":           {lines(nativeSaid), "", llm.Busy},
-		"cut in mid-line":   {lines(nativeSaid, nativeEnd).First(len(nativeSaid) + 40), "", llm.Busy},
+		"cut in mid-line":   {lines(nativeSaid, nativeEnd).CutAfter(len(nativeSaid) + 40), "", llm.Busy},
 		"garbled":           {lines(nativeSaid, `{"message":7}`), "", llm.Busy},
 		"beyond the window": {agenttest.Fail(http.StatusBadRequest, `{"error":"the input length exceeds the context length"}`), "", llm.Overflow},
 		"no such model":     {agenttest.Fail(http.StatusNotFound, `{"error":"model 'm' not found"}`), "", llm.Refused},

@@ -190,9 +190,9 @@ func TestResponsesCutAnywhereIsAnError(t *testing.T) {
 	cut := 0
 	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
 		if q.N%2 == 0 {
-			return whole.First(cut).Reset()
+			return whole.CutAfter(cut).Reset()
 		}
-		return whole.First(cut)
+		return whole.CutAfter(cut)
 	})
 	m := model(t, s, overResponses)
 	for cut = range whole.Len() {

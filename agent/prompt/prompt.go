@@ -43,9 +43,9 @@ type Builder struct {
 	Instructions string
 	// Sources give the files that follow the instructions, the memory last.
 	Sources []Source
-	// Lately, if set, has the prompts that were made lately. What was made of the same instructions
-	// and files is not made again, and all who have it share its memory.
-	Lately *Lately
+	// Cache, if set, keeps the prompts that were used last, so that the same instructions and files
+	// give the same string in memory and not a copy of it.
+	Cache *Cache
 }
 
 // identity is the beginning of every agent's prompt.
@@ -84,10 +84,10 @@ func (b Builder) Build(ctx context.Context, session string) (string, error) {
 		}
 		files = append(files, more...)
 	}
-	if b.Lately == nil {
+	if b.Cache == nil {
 		return write(b.Instructions, files), nil
 	}
-	return b.Lately.find(b.Instructions, files), nil
+	return b.Cache.find(b.Instructions, files), nil
 }
 
 // write returns the prompt that is made of instructions and files.
@@ -106,44 +106,44 @@ func write(instructions string, files []File) string {
 	return unique.Make(out.String()).Value()
 }
 
-// maxLately is how many prompts a Lately has: agents, platforms and kinds of chats have their own.
-const maxLately = 8
+// maxCached is how many prompts a Cache keeps: agents, platforms and kinds of chats have their own.
+const maxCached = 8
 
-// Lately has the prompts that were made lately, with what they are made of. Its zero value has none.
-type Lately struct {
-	mu   sync.Mutex
-	made []made // the one that was used last comes first
+// A Cache keeps the prompts that were used last, with what they are made of. The zero Cache is empty.
+type Cache struct {
+	mu      sync.Mutex
+	prompts []cachedPrompt // the one that was used last comes first
 }
 
-// A made is a prompt and what it is made of.
-type made struct {
+// A cachedPrompt is a prompt and what it is made of.
+type cachedPrompt struct {
 	instructions string
 	files        []File
 	text         string
 }
 
 // Clear forgets all prompts, as when the words of people are erased: they may be in them.
-func (l *Lately) Clear() {
+func (l *Cache) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.made = nil
+	l.prompts = nil
 }
 
 // find returns the prompt of instructions and files, and makes it if need be.
-func (l *Lately) find(instructions string, files []File) string {
+func (l *Cache) find(instructions string, files []File) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.IndexFunc(l.made, func(m made) bool { return m.instructions == instructions && slices.Equal(m.files, files) })
+	i := slices.IndexFunc(l.prompts, func(m cachedPrompt) bool { return m.instructions == instructions && slices.Equal(m.files, files) })
 	if i < 0 {
-		if len(l.made) < maxLately {
-			l.made = append(l.made, made{})
+		if len(l.prompts) < maxCached {
+			l.prompts = append(l.prompts, cachedPrompt{})
 		}
-		i = len(l.made) - 1
-		l.made[i] = made{instructions, files, write(instructions, files)}
+		i = len(l.prompts) - 1
+		l.prompts[i] = cachedPrompt{instructions, files, write(instructions, files)}
 	}
-	found := l.made[i]
-	copy(l.made[1:i+1], l.made[:i])
-	l.made[0] = found
+	found := l.prompts[i]
+	copy(l.prompts[1:i+1], l.prompts[:i])
+	l.prompts[0] = found
 	return found.text
 }
 

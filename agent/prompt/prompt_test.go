@@ -132,14 +132,14 @@ func TestRead(t *testing.T) {
 
 // A prompt that was made lately is that of the instructions and files as they are now.
 func TestPromptsThatWereMadeLately(t *testing.T) {
-	var lately prompt.Lately
+	var lately prompt.Cache
 	for n := range 100 {
 		b := prompt.Builder{Instructions: fmt.Sprint("Be number ", n%3), Sources: []prompt.Source{
 			files(prompt.File{Name: "AGENTS.md", From: "home", Text: "the same for all"}),
 			files(prompt.File{Name: "MEMORY.md", From: "workspace", Text: strings.Repeat("x", n*7%20)}),
 		}}
 		want := build(t, b)
-		b.Lately = &lately
+		b.Cache = &lately
 		for range 2 {
 			if got := build(t, b); got != want {
 				t.Fatalf("%d: the prompt is %q, want %q", n, got[len(got)-100:], want[len(want)-100:])
@@ -147,7 +147,7 @@ func TestPromptsThatWereMadeLately(t *testing.T) {
 		}
 	}
 	broken := errors.New("broken")
-	b := prompt.Builder{Lately: &lately, Sources: []prompt.Source{func(context.Context, string) ([]prompt.File, error) { return nil, broken }}}
+	b := prompt.Builder{Cache: &lately, Sources: []prompt.Source{func(context.Context, string) ([]prompt.File, error) { return nil, broken }}}
 	if _, err := b.Build(t.Context(), "x"); !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
@@ -155,10 +155,10 @@ func TestPromptsThatWereMadeLately(t *testing.T) {
 
 // What people said is not held in memory any more once it is erased.
 func TestPromptsAreForgotten(t *testing.T) {
-	var lately prompt.Lately
+	var lately prompt.Cache
 	held := func() weak.Pointer[byte] {
 		text := strings.Repeat("something that was remembered ", 100)
-		b := prompt.Builder{Lately: &lately, Sources: []prompt.Source{func(context.Context, string) ([]prompt.File, error) {
+		b := prompt.Builder{Cache: &lately, Sources: []prompt.Source{func(context.Context, string) ([]prompt.File, error) {
 			return []prompt.File{{Name: "memory", Text: text}}, nil
 		}}}
 		if _, err := b.Build(t.Context(), "s"); err != nil {

@@ -23,19 +23,20 @@ const (
 	waitForEach = 40 * time.Microsecond // for each answer that is being streamed
 )
 
-// A Pace counts the open streams of a process. The streams share one.
-type Pace struct{ open atomic.Int64 }
+// A Counter counts the open streams of a process, which share it: the more are open, the longer
+// text waits.
+type Counter struct{ open atomic.Int64 }
 
 // waitTime returns how long text waits, which grows with the number of open streams.
-func (p *Pace) waitTime() time.Duration {
+func (p *Counter) waitTime() time.Duration {
 	return min(max(time.Duration(p.open.Load())*waitForEach, leastWait), mostWait)
 }
 
 // A Stream sends the events of one answer. It is safe for concurrent use.
 type Stream struct {
-	pace  *Pace
-	emit  func(bus.Event)
-	first int // the number of the answer's first block in its turn
+	counter *Counter
+	emit    func(bus.Event)
+	first   int // the number of the answer's first block in its turn
 	// begin returns a function that takes the secrets out of one block's text.
 	begin func() func(piece string, last bool) string
 
@@ -55,13 +56,13 @@ type Stream struct {
 // its turn. The caller must close the stream. begin is called for each block. It returns
 // a function through which the block's text passes; that function may hold back some of
 // the text, and returns it with later text or, at the latest, when last is true.
-func New(pace *Pace, first int, emit func(bus.Event), begin func() func(piece string, last bool) string) *Stream {
+func New(pace *Counter, first int, emit func(bus.Event), begin func() func(piece string, last bool) string) *Stream {
 	pace.open.Add(1)
-	return &Stream{pace: pace, emit: emit, first: first, begin: begin}
+	return &Stream{counter: pace, emit: emit, first: first, begin: begin}
 }
 
 // Close closes the stream. Text that waits is dropped.
-func (s *Stream) Close() { s.pace.open.Add(-1) }
+func (s *Stream) Close() { s.counter.open.Add(-1) }
 
 // Delta takes the next piece of the answer from the model, and sends it to watchers, soon
 // and perhaps together with the pieces that follow.
@@ -77,7 +78,7 @@ func (s *Stream) Delta(d llm.Delta) {
 		return
 	}
 	s.text.WriteString(s.clean(d.Text, false))
-	if wait := s.pace.waitTime() - time.Since(s.last); wait > 0 && s.text.Len() < deltaSize {
+	if wait := s.counter.waitTime() - time.Since(s.last); wait > 0 && s.text.Len() < deltaSize {
 		if s.flush == nil {
 			s.flush = time.AfterFunc(wait, func() {
 				s.mu.Lock()

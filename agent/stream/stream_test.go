@@ -20,7 +20,7 @@ func TestWordsComeAtOnceUnlessAnswersAreMany(t *testing.T) {
 		fewest, highest int // events
 	}{{1, 2 * time.Millisecond, 100, 100}, {5000, 40 * time.Millisecond, 20, 30}} {
 		synctest.Test(t, func(t *testing.T) {
-			pace := new(Pace)
+			pace := new(Counter)
 			pace.open.Add(int64(tc.answers - 1))
 			var mu sync.Mutex // of all that follows
 			var said strings.Builder

@@ -96,7 +96,7 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 		return nil, errors.Join(fmt.Errorf("open bus: %w", err), lock.Close())
 	}
 	b := &Bus{log: c.Log, self: rand.Text()[:12], caps: c.Caps, db: db, lock: lock}
-	if err := b.load(ctx, c.MaxHold); err != nil {
+	if err := b.reserveAndLoad(ctx, c.MaxHold); err != nil {
 		return nil, errors.Join(fmt.Errorf("open bus %s: %w", c.Path, err), db.Close(), lock.Close())
 	}
 	return b, nil

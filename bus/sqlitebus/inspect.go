@@ -184,7 +184,7 @@ func (b *Bus) Drop(ctx context.Context, topic bus.Topic, id string) error {
 // transaction. The number goes on for a message that was replayed and became a dead letter again:
 // x, x~1, x~2.
 func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, error) {
-	a := &arrival{topic: topic, storedMessage: storedMessage{published: time.Now().UnixMicro()}}
+	a := &arrival{topic: topic, publishedMessage: publishedMessage{published: time.Now().UnixMicro()}}
 	err := b.commit(ctx, a, func(tx *sqldb.Tx) error {
 		var notBefore int64
 		a.Message = bus.Message{}

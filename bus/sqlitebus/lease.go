@@ -102,7 +102,7 @@ func (l *lease) knownMail(after int64) (out []bus.Message, last int64, news <-ch
 }
 
 // returnPage returns a page that was read from disk, if the lease is still held.
-func (l *lease) returnPage(page []storedMessage, after int64) ([]bus.Message, error) {
+func (l *lease) returnPage(page []publishedMessage, after int64) ([]bus.Message, error) {
 	s := l.bus.sched
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,14 +125,14 @@ const selectPage = `SELECT seq, id, urgent, not_before, published, body FROM mes
 
 // readPage reads the first messages after that number: as many as fit a page, and at least one
 // if there is any.
-func (b *Bus) readPage(ctx context.Context, c bus.Claim, after, last int64) (page []storedMessage, err error) {
+func (b *Bus) readPage(ctx context.Context, c bus.Claim, after, last int64) (page []publishedMessage, err error) {
 	rows, err := b.db.Read.QueryContext(ctx, selectPage, c.Topic, c.Key, after, last, pageMessages)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }() // rows.Err has reported errors already
 	for size := 0; size < pageBytes && rows.Next(); {
-		l := storedMessage{Message: bus.Message{Key: c.Key}}
+		l := publishedMessage{Message: bus.Message{Key: c.Key}}
 		var notBefore int64
 		if err := rows.Scan(&l.Seq, &l.ID, &l.Urgent, &notBefore, &l.published, &l.Body); err != nil {
 			return nil, err
@@ -169,7 +169,7 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 		}
 		return fmt.Errorf("settle: %w", translate(err))
 	}
-	if known := s.applySettle(l, st); !known {
+	if firstInMemory := s.removeSettled(l, st); !firstInMemory {
 		l.bus.findFirst(l.box, st)
 	}
 	s.finishSettle(l, st)
@@ -343,9 +343,9 @@ func (s *scheduler) undoBeginSettle(l *lease) error {
 	return l.over
 }
 
-// applySettle removes the settled messages from memory. It returns false if the first of
-// the rest is only on disk.
-func (s *scheduler) applySettle(l *lease, st *settlement) (firstKnown bool) {
+// removeSettled removes the settled messages from memory. It reports whether the first message that
+// is left is in memory too; otherwise it is only on disk.
+func (s *scheduler) removeSettled(l *lease, st *settlement) (firstInMemory bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.box.bytes -= st.bytes

@@ -44,27 +44,27 @@ type box struct {
 	next        *box // the next in the queue
 }
 
-// A storedMessage is a message with the time of its publication, in microseconds.
-type storedMessage struct {
+// A publishedMessage is a message with the time of its publication, in microseconds.
+type publishedMessage struct {
 	bus.Message
 	published int64
 }
 
-func (l *storedMessage) size() int { return messageSize + len(l.Body) }
+func (l *publishedMessage) size() int { return messageSize + len(l.Body) }
 
 // A mailState is what the scheduler knows about the messages of a mailbox.
 type mailState struct {
-	n         int             // number of messages
-	last      int64           // the highest number
-	urgent    int64           // the highest urgent number; 0 if no message is urgent
-	published int64           // when the first message was published
-	notBefore time.Time       // the NotBefore of the first message
-	head      []storedMessage // the first messages, with none left out between them; the others are only on disk
+	n         int                // number of messages
+	last      int64              // the highest number
+	urgent    int64              // the highest urgent number; 0 if no message is urgent
+	published int64              // when the first message was published
+	notBefore time.Time          // the NotBefore of the first message
+	head      []publishedMessage // the first messages, with none left out between them; the others are only on disk
 }
 
 // add adds a message. If it keeps the message in memory, it subtracts the message's size from
 // budget.
-func (m *mailState) add(l storedMessage, budget *int) {
+func (m *mailState) add(l publishedMessage, budget *int) {
 	if m.n == 0 {
 		m.published, m.notBefore = l.published, l.NotBefore
 	}
@@ -119,7 +119,7 @@ func (m *mailState) dropUpTo(upto int64, removed int, budget *int) bool {
 
 // fill stores the first messages, which were read from disk, unless some are in memory. It
 // may overdraw the budget, by at most one page for each lease.
-func (m *mailState) fill(first []storedMessage, budget *int) {
+func (m *mailState) fill(first []publishedMessage, budget *int) {
 	if len(m.head) > 0 || len(first) == 0 {
 		return
 	}
@@ -145,7 +145,7 @@ func (m *mailState) freeBeyond(budget *int) {
 // reports whether the first of the rest is known. Messages that came later stay.
 func (m *mailState) takeOut(h *seizure, n int, budget *int) bool {
 	m.n -= n
-	m.head = slices.DeleteFunc(m.head, func(l storedMessage) bool {
+	m.head = slices.DeleteFunc(m.head, func(l publishedMessage) bool {
 		out := slices.Contains(h.rows, l.Seq)
 		if out {
 			*budget += l.size()
@@ -182,7 +182,7 @@ func (m *mailState) messagesAfter(seq int64) []bus.Message {
 
 // cloneMessages copies the bodies, because the reader may change them and the originals may
 // be read again.
-func cloneMessages(letters []storedMessage) []bus.Message {
+func cloneMessages(letters []publishedMessage) []bus.Message {
 	var out []bus.Message
 	for _, l := range letters {
 		l.Body = bytes.Clone(l.Body)

@@ -15,7 +15,7 @@ import (
 
 // An arrival is a message on its way to disk and into its mailbox.
 type arrival struct {
-	storedMessage
+	publishedMessage
 	topic   bus.Topic
 	replays int
 
@@ -45,7 +45,7 @@ func newArrival(topic bus.Topic, m bus.Message) (*arrival, error) {
 	}
 	m.Body = bytes.Clone(m.Body)
 	m.NotBefore = fromMicro(toMicro(m.NotBefore)) // as it will be read back
-	return &arrival{topic: topic, storedMessage: storedMessage{Message: m, published: time.Now().UnixMicro()}}, nil
+	return &arrival{topic: topic, publishedMessage: publishedMessage{Message: m, published: time.Now().UnixMicro()}}, nil
 }
 
 // Share returns the publication of a message as a share in a write of another component that uses
@@ -264,7 +264,7 @@ func (s *scheduler) showArrivals(x *box) {
 		x.arriving[0] = nil
 		x.arriving = x.arriving[1:]
 		if a.stored {
-			s.showArrival(x, a.storedMessage)
+			s.showArrival(x, a.publishedMessage)
 		} else {
 			x.bytes -= len(a.Body)
 		}
@@ -277,7 +277,7 @@ func (s *scheduler) showArrivals(x *box) {
 
 // showArrival puts one stored message into the mailbox, and makes the mailbox due if
 // needed.
-func (s *scheduler) showArrival(x *box, l storedMessage) {
+func (s *scheduler) showArrival(x *box, l publishedMessage) {
 	x.mail.add(l, &s.budget)
 	switch x.state {
 	case idle:

@@ -99,10 +99,10 @@ const (
 	getNumbers = `SELECT coalesce((SELECT value FROM meta WHERE name = ?), 0), coalesce((SELECT value FROM meta WHERE name = ?), 0)`
 )
 
-// load reserves numbers and builds the scheduler from the rows. The numbers are reserved before
-// anything is given out, because they must not repeat even if this process crashes at once. While
-// the disk is flushed for that, load reads.
-func (b *Bus) load(ctx context.Context, maxHold time.Duration) error {
+// reserveAndLoad reserves numbers and builds the scheduler from the rows. The numbers are reserved
+// before any is given out, because they must not repeat even if this process crashes at once. While
+// the disk is flushed for that, the rows are read.
+func (b *Bus) reserveAndLoad(ctx context.Context, maxHold time.Duration) error {
 	var stamp, seq int64
 	if err := b.db.Read.QueryRowContext(ctx, getNumbers, metaClock, metaSeq).Scan(&stamp, &seq); err != nil {
 		return fmt.Errorf("read the numbers given so far: %w", err)

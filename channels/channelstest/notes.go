@@ -13,11 +13,11 @@ import (
 func testNotes(t *testing.T, s suite) {
 	b := s.open(t)
 	ctx := t.Context()
-	must(t, b.Note(ctx, "met", "c:1", "a"))
-	must(t, b.Note(ctx, "met", "c:1", "a"))
-	must(t, b.Note(ctx, "met", "c:\x00 2", "odd\x00\xff"))
-	must(t, b.Note(ctx, "other", "c:1", "x"))
-	must(t, b.Note(ctx, "met", "c:1", "b"))
+	must(t, b.SetNote(ctx, "met", "c:1", "a"))
+	must(t, b.SetNote(ctx, "met", "c:1", "a"))
+	must(t, b.SetNote(ctx, "met", "c:\x00 2", "odd\x00\xff"))
+	must(t, b.SetNote(ctx, "other", "c:1", "x"))
+	must(t, b.SetNote(ctx, "met", "c:1", "b"))
 	found, err := b.Noted(ctx, "met", "c:1")
 	must(t, err)
 	if found.About != "c:1" || found.Value != "b" || found.At.IsZero() {
@@ -28,9 +28,9 @@ func testNotes(t *testing.T, s suite) {
 	if len(all) != 2 || all[0].About != "c:\x00 2" || all[0].Value != "odd\x00\xff" || all[1].Value != "b" {
 		t.Errorf("another process reads %+v", all)
 	}
-	must(t, b.Note(ctx, "met", "c:1", ""))
-	must(t, b.Note(ctx, "met", "c:nobody", ""))
-	if found, err := b.Noted(ctx, "met", "c:1"); err != nil || found != (channels.Remark{}) {
+	must(t, b.SetNote(ctx, "met", "c:1", ""))
+	must(t, b.SetNote(ctx, "met", "c:nobody", ""))
+	if found, err := b.Noted(ctx, "met", "c:1"); err != nil || found != (channels.Note{}) {
 		t.Errorf("after it was removed there is %+v, %v", found, err)
 	}
 	if found, err := b.Noted(ctx, "other", "c:1"); err != nil || found.Value != "x" {
@@ -38,7 +38,7 @@ func testNotes(t *testing.T, s suite) {
 	}
 }
 
-// testNoteRace lets several processes call NoteFirst for the same thing at once.
+// testNoteRace lets several processes call SetNoteOnce for the same thing at once.
 func testNoteRace(t *testing.T, s suite) {
 	books := []Book{s.open(t), s.open(t)}
 	for round := range 10 {
@@ -48,7 +48,7 @@ func testNoteRace(t *testing.T, s suite) {
 		for i := range kept {
 			racing.Go(func() {
 				var err error
-				if kept[i], err = books[i%2].NoteFirst(t.Context(), "first", about, fmt.Sprint("v", i)); err != nil {
+				if kept[i], err = books[i%2].SetNoteOnce(t.Context(), "first", about, fmt.Sprint("v", i)); err != nil {
 					t.Error(err)
 				}
 			})

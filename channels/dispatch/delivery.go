@@ -214,7 +214,7 @@ type deliveryError struct {
 	refused   error         // the platform refuses the account; no delivery can succeed
 }
 
-// Error says what to do with the message.
+// Error says why the delivery ended, or else when the message is tried again.
 func (e *deliveryError) Error() string {
 	switch {
 	case e.discarded:

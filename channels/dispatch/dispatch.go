@@ -30,8 +30,8 @@ import (
 	"parley/channels/reactions"
 )
 
-// A Carrier is the part of the bus that a Dispatcher uses.
-type Carrier interface {
+// A Bus has the abilities of a bus that a Dispatcher uses.
+type Bus interface {
 	bus.Bus
 	bus.Holder
 	bus.Pauser
@@ -51,7 +51,7 @@ type Carrier interface {
 type Dispatcher struct {
 	Name    string // the channel's name in the configuration
 	Channel channels.Channel
-	Bus     Carrier
+	Bus     Bus
 	Book    channels.Sends
 	// Subjects, if set, connects messages about the same subject: a later one replaces the
 	// earlier where the channel can edit, and else is posted under it.

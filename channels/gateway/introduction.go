@@ -59,7 +59,7 @@ func (d *intake) introduceTo(ctx context.Context, in bus.Inbound, about string) 
 	if err := bus.PublishOutbound(ctx, d.Bus, out); err != nil && !bus.IsRefusal(err) {
 		return err
 	}
-	return d.Notes.Note(ctx, introduced, about, in.At.String())
+	return d.Notes.SetNote(ctx, introduced, about, in.At.String())
 }
 
 // whisperIntroduction introduces the bot to one person in a group. The whisper bypasses the
@@ -69,7 +69,7 @@ func (d *intake) whisperIntroduction(in bus.Inbound, text string) {
 	whisper.key, whisper.compose = bus.DerivedID(in.From.ID, "#"+introduced), fixedText(text)
 	whisper.sent = func(ctx context.Context, err error) {
 		if err == nil {
-			err = d.Notes.Note(ctx, introduced, in.From.ID, in.At.String())
+			err = d.Notes.SetNote(ctx, introduced, in.From.ID, in.At.String())
 		}
 		if err != nil {
 			d.introduced.forget(in.From.ID)

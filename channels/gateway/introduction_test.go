@@ -49,11 +49,11 @@ type sulking struct {
 	sulks bool
 }
 
-func (b *sulking) Note(ctx context.Context, subject, about, value string) error {
+func (b *sulking) SetNote(ctx context.Context, subject, about, value string) error {
 	if b.sulks {
 		return errors.New("the book is away")
 	}
-	return b.Book.Note(ctx, subject, about, value)
+	return b.Book.SetNote(ctx, subject, about, value)
 }
 
 // Who dies between telling and noting tells it again, under the same id.

@@ -25,11 +25,11 @@ type item struct {
 // A lane is the queue of messages of one chat, or of one person in the chat about whom Slack tells
 // nothing at the moment. It has a goroutine only while it has items.
 type lane struct {
-	key     string // the chat, or the chat and the person
-	chat    string
-	aside   bool // whether the lane belongs to one person
-	items   []item
-	current *item // the item that the lane's goroutine works on
+	key      string // the chat, or the chat and the person
+	chat     string
+	ofSender bool // whether the lane belongs to one person in the chat
+	items    []item
+	current  *item // the item that the lane's goroutine works on
 }
 
 // lanes holds the lanes of one Receive. The items of one lane are worked on one after
@@ -81,24 +81,24 @@ func (s *lanes) add(ctx context.Context, chat string, it item) {
 func (s *lanes) laneFor(ctx context.Context, chat, user string) *lane {
 	key := chat
 	if user != "" {
-		key = asideKey(chat, user)
+		key = senderLaneKey(chat, user)
 	}
 	l := s.byKey[key]
 	if l == nil {
-		l = &lane{key: key, chat: chat, aside: user != ""}
+		l = &lane{key: key, chat: chat, ofSender: user != ""}
 		s.byKey[key] = l
 		s.running.Go(func() { s.run(ctx, l) })
 	}
 	return l
 }
 
-// asideKey returns the key of the lane of a person in a chat.
-func asideKey(chat, user string) string { return chat + " " + user }
+// senderLaneKey returns the key of a person's own lane in a chat.
+func senderLaneKey(chat, user string) string { return chat + " " + user }
 
-// setAside moves a message into a lane of its sender alone. That lane keeps the order of the
-// sender's messages, while the rest of the chat does not wait until Slack says whether the sender
-// is a member.
-func (s *lanes) setAside(ctx context.Context, m *message, ack func()) {
+// addToSenderLane moves a message from its chat's lane into its sender's own. That lane keeps the
+// order of the sender's messages, while the rest of the chat does not wait until Slack says whether
+// the sender is a member.
+func (s *lanes) addToSenderLane(ctx context.Context, m *message, ack func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting++
@@ -106,11 +106,11 @@ func (s *lanes) setAside(ctx context.Context, m *message, ack func()) {
 	l.items = append(l.items, item{message: m, ack: ack})
 }
 
-// isAside reports whether messages of m's sender wait in a lane of their own.
-func (s *lanes) isAside(m *message) bool {
+// hasSenderLane reports whether messages of m's sender wait in a lane of their own.
+func (s *lanes) hasSenderLane(m *message) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.byKey[asideKey(m.Channel, m.User)] != nil
+	return s.byKey[senderLaneKey(m.Channel, m.User)] != nil
 }
 
 // run works on a lane until it is empty or ctx is done.
@@ -179,10 +179,10 @@ func (s *lanes) oldestUnpublished() time.Time {
 	return first
 }
 
-// takeOldestDropped returns when the oldest dropped message was sent, and forgets it; the zero time
-// if none was dropped. It returns the zero time also while more than half of the places are taken,
-// because messages that are read again from history need them.
-func (s *lanes) takeOldestDropped() time.Time {
+// takeOldestDroppedIfRoom returns when the oldest dropped message was sent, and forgets it; the zero
+// time if none was dropped. It returns the zero time also while more than half of the places are
+// taken, because messages that are read again from history need them.
+func (s *lanes) takeOldestDroppedIfRoom() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.waiting > s.maxWaiting/2 {

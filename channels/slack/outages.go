@@ -255,7 +255,7 @@ func (o *outages) possiblyHeldUp() (since time.Time, ok bool) {
 // noteDropped records that messages may be missing since the oldest one for which the lanes had no
 // room, once they have room again.
 func (o *outages) noteDropped(ctx context.Context) {
-	since := o.lanes.takeOldestDropped()
+	since := o.lanes.takeOldestDroppedIfRoom()
 	if since.IsZero() {
 		return
 	}

@@ -44,8 +44,8 @@ func noAck() {}
 // can say now whether its sender may talk to the bot, it moves the message to a lane (queue) of the
 // sender's own. It returns false if ctx ended first.
 func (p *publisher) deliver(ctx context.Context, m *message, ack func()) bool {
-	if p.lanes.isAside(m) { // so it comes behind the sender's earlier messages
-		p.lanes.setAside(ctx, m, ack)
+	if p.lanes.hasSenderLane(m) { // so it comes behind the sender's earlier messages
+		p.lanes.addToSenderLane(ctx, m, ack)
 		return true
 	}
 	wait := &retryWait{most: maxOwnWait}
@@ -56,7 +56,7 @@ func (p *publisher) deliver(ctx context.Context, m *message, ack func()) bool {
 			ack()
 			return true
 		case errors.Is(err, channels.ErrUnjudged) && ctx.Err() == nil:
-			p.lanes.setAside(ctx, m, ack)
+			p.lanes.addToSenderLane(ctx, m, ack)
 			return true
 		}
 		if !p.pauseAndLog(ctx, wait, m, err) {
@@ -66,9 +66,10 @@ func (p *publisher) deliver(ctx context.Context, m *message, ack func()) bool {
 	return false
 }
 
-// publishAside publishes a message in its sender's own lane (queue), retrying until that succeeds.
-func (p *publisher) publishAside(ctx context.Context, m *message, ack func()) {
-	wait := &retryWait{most: maxAsideWait, strict: true}
+// publishInSenderLane publishes a message that waits in its sender's own lane (queue), retrying until
+// that succeeds.
+func (p *publisher) publishInSenderLane(ctx context.Context, m *message, ack func()) {
+	wait := &retryWait{most: maxSenderLaneWait, strict: true}
 	for ctx.Err() == nil {
 		err := p.publishOnce(ctx, m)
 		if err == nil {

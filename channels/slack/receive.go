@@ -313,8 +313,8 @@ func (r *receiver) handleItem(ctx context.Context, l *lane, it *item) {
 	switch {
 	case it.message == nil:
 		it.task(ctx)
-	case l.aside:
-		r.publisher.publishAside(ctx, it.message, it.ack)
+	case l.ofSender:
+		r.publisher.publishInSenderLane(ctx, it.message, it.ack)
 	default:
 		r.catchUp.readBefore(ctx, l.chat, it.message)
 		r.publisher.deliver(ctx, it.message, it.ack)

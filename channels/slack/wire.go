@@ -166,9 +166,9 @@ type retryWait struct {
 }
 
 const (
-	maxSlackWait = 30 * time.Second // longest wait after an error of Slack's
-	maxOwnWait   = 2 * time.Second  // longest wait after an error of our own bus or book: people wait for it
-	maxAsideWait = 10 * time.Second // longest wait between two questions to Slack about one person
+	maxSlackWait      = 30 * time.Second // longest wait after an error of Slack's
+	maxOwnWait        = 2 * time.Second  // longest wait after an error of our own bus or book: people wait for it
+	maxSenderLaneWait = 10 * time.Second // longest wait between two questions to Slack about one person
 )
 
 // pause waits before the next attempt, at least for as long as Slack's error asks. It

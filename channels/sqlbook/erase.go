@@ -99,7 +99,7 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 			return err
 		}
 	}
-	if err := eraseWritten(tx, done, what.Sessions); err != nil {
+	if err := eraseSendsOf(tx, done, what.Sessions); err != nil {
 		return err
 	}
 	for _, key := range what.Sessions {
@@ -142,10 +142,10 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 // sessionsAtOnce is for how many sessions one query looks through the sends.
 const sessionsAtOnce = 100
 
-// eraseWritten erases the finished sends that sessions wrote. All sends have to be looked through
+// eraseSendsOf erases the finished sends that sessions wrote. All sends have to be looked through
 // for that, so one query does it for many sessions: retention may have erased thousands at once,
 // and others wait for this transaction.
-func eraseWritten(tx *sqldb.Tx, done *Erased, sessions []string) error {
+func eraseSendsOf(tx *sqldb.Tx, done *Erased, sessions []string) error {
 	for keys := range slices.Chunk(sessions, sessionsAtOnce) {
 		for len(keys) > 1 && len(keys) < sessionsAtOnce { // few queries differ, as each is kept prepared
 			keys = append(keys, keys[0])

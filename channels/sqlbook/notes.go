@@ -19,8 +19,8 @@ CREATE TABLE IF NOT EXISTS notes (
 	PRIMARY KEY (subject, about)
 )`
 
-// Note implements channels.Notes: it replaces or deletes a value.
-func (b *Book) Note(ctx context.Context, subject, about, value string) error {
+// SetNote implements channels.Notes: it replaces or deletes a value.
+func (b *Book) SetNote(ctx context.Context, subject, about, value string) error {
 	query, args := `DELETE FROM notes WHERE subject = ? AND about = ?`, textArgs(subject, about)
 	if value != "" {
 		query = `INSERT INTO notes (subject, about, value, noted) VALUES (?, ?, ?, ?)
@@ -33,9 +33,9 @@ func (b *Book) Note(ctx context.Context, subject, about, value string) error {
 	return nil
 }
 
-// NoteFirst implements channels.Notes: it inserts a value unless there is one, and returns
+// SetNoteOnce implements channels.Notes: it inserts a value unless there is one, and returns
 // the stored value.
-func (b *Book) NoteFirst(ctx context.Context, subject, about, value string) (string, error) {
+func (b *Book) SetNoteOnce(ctx context.Context, subject, about, value string) (string, error) {
 	args := append(textArgs(subject, about, value), stamp(time.Now()))
 	if _, err := b.db.Exec(ctx, `INSERT INTO notes (subject, about, value, noted) VALUES (?, ?, ?, ?) ON CONFLICT (subject, about) DO NOTHING`, args...); err != nil {
 		return "", fmt.Errorf("write a note: %w", err)
@@ -44,22 +44,22 @@ func (b *Book) NoteFirst(ctx context.Context, subject, about, value string) (str
 	return kept.Value, err
 }
 
-// Noted implements channels.Notes: it reads one remark.
-func (b *Book) Noted(ctx context.Context, subject, about string) (channels.Remark, error) {
-	found, err := queryAll(ctx, b.db.Read, scanRemark, `SELECT about, value, noted FROM notes WHERE subject = ? AND about = ?`, textArgs(subject, about)...)
+// Noted implements channels.Notes: it reads one note.
+func (b *Book) Noted(ctx context.Context, subject, about string) (channels.Note, error) {
+	found, err := queryAll(ctx, b.db.Read, scanNote, `SELECT about, value, noted FROM notes WHERE subject = ? AND about = ?`, textArgs(subject, about)...)
 	if err != nil || len(found) == 0 {
-		return channels.Remark{}, err
+		return channels.Note{}, err
 	}
 	return found[0], nil
 }
 
-// AllNoted implements channels.Notes: it lists a subject's remarks, sorted by what they are
+// AllNoted implements channels.Notes: it lists a subject's notes, sorted by what they are
 // about.
-func (b *Book) AllNoted(ctx context.Context, subject string) ([]channels.Remark, error) {
-	return queryAll(ctx, b.db.Read, scanRemark, `SELECT about, value, noted FROM notes WHERE subject = ? ORDER BY about`, textArgs(subject)...)
+func (b *Book) AllNoted(ctx context.Context, subject string) ([]channels.Note, error) {
+	return queryAll(ctx, b.db.Read, scanNote, `SELECT about, value, noted FROM notes WHERE subject = ? ORDER BY about`, textArgs(subject)...)
 }
 
-func scanRemark(scan func(...any) error) (r channels.Remark, err error) {
+func scanNote(scan func(...any) error) (r channels.Note, err error) {
 	var noted int64
 	err = scan(&r.About, &r.Value, &noted)
 	restoreTexts(&r.About, &r.Value)

@@ -33,7 +33,7 @@ type Book struct {
 	db                 *sqldb.DB
 	begins             atomic.Uint64 // counts calls of Begin; at every pruneEvery-th, old sends are deleted
 	doubts             doubts
-	carrier            Carrier       // publishes messages in the book's writes; nil if it cannot
+	sharer             Sharer        // publishes messages in the book's writes; nil if it cannot
 	submissions        atomic.Uint64 // counts calls of pruneSometimes; at every pruneEvery-th, old submissions are deleted
 	doubtfulAdmissions sync.Map      // by channels.Admission: the channels.Pairing that was written, if the commit succeeded whose answer was lost
 

@@ -57,8 +57,9 @@ ALTER TABLE parts ADD COLUMN edits TEXT NOT NULL DEFAULT '';
 ALTER TABLE parts ADD COLUMN under TEXT NOT NULL DEFAULT '';
 ALTER TABLE parts ADD COLUMN file INTEGER NOT NULL DEFAULT 0`
 
-// A Carrier publishes messages, which it keeps in the book's database.
-type Carrier interface {
+// A Sharer publishes messages in the writes of others: it is a bus that keeps its messages in the
+// book's database.
+type Sharer interface {
 	// Share returns the publication of a message as a share in a write of the book, or an error if
 	// the message can never be published.
 	Share(topic, key, id string, body []byte) (sqldb.Share, error)
@@ -66,7 +67,7 @@ type Carrier interface {
 
 // PublishBy lets the book publish a submission's message together with the submission. It must be
 // called before anything is submitted, with what uses the same database.
-func (b *Book) PublishBy(c Carrier) { b.carrier = c }
+func (b *Book) PublishBy(c Sharer) { b.sharer = c }
 
 // Accept implements channels.Submissions: it records the submission in one transaction. Of two
 // requests with one key the second waits for the first and then finds its submission.
@@ -79,9 +80,9 @@ func (b *Book) Accept(ctx context.Context, p channels.Submission) (known channel
 // submission stores the message too.
 func (b *Book) AcceptAndPublish(ctx context.Context, p channels.Submission, topic bus.Topic, m bus.Message) (known channels.Submission, published bool, err error) {
 	var share sqldb.Share
-	if b.carrier != nil && !m.Urgent && m.NotBefore.IsZero() {
+	if b.sharer != nil && !m.Urgent && m.NotBefore.IsZero() {
 		// If it can never be published, the caller learns why when it tries.
-		share, _ = b.carrier.Share(string(topic), m.Key, m.ID, m.Body)
+		share, _ = b.sharer.Share(string(topic), m.Key, m.ID, m.Body)
 	}
 	known, _, published, err = b.accept(ctx, p, share)
 	if share != nil {

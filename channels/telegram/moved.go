@@ -39,18 +39,18 @@ type moves struct {
 	channel string
 
 	mu     sync.Mutex
-	cached map[string]move // by subject and chat id
+	cached map[string]cachedMove // by subject and chat id
 }
 
-// A move is a cached answer of the book.
-type move struct {
+// A cachedMove is what the book has answered about a group's move.
+type cachedMove struct {
 	chat  string    // the other id; "" if the group has not moved
 	until time.Time // until when the answer that the group has not moved is trusted
 }
 
 // newMoves makes a moves for the channel of that name.
 func newMoves(book Book, channel string) *moves {
-	return &moves{book: book, channel: channel, cached: map[string]move{}}
+	return &moves{book: book, channel: channel, cached: map[string]cachedMove{}}
 }
 
 // currentID returns the id that Telegram now uses for a chat.
@@ -78,7 +78,7 @@ func (m *moves) lookup(ctx context.Context, subject, chat string) (string, error
 		if err != nil {
 			return "", fmt.Errorf("look up where a group has moved: %w", err)
 		}
-		found = move{noted.Value, now.Add(unmovedKept)}
+		found = cachedMove{noted.Value, now.Add(unmovedKept)}
 		m.remember(key, found)
 	}
 	if found.chat == "" {
@@ -88,7 +88,7 @@ func (m *moves) lookup(ctx context.Context, subject, chat string) (string, error
 }
 
 // remember caches an answer of the book.
-func (m *moves) remember(key string, found move) {
+func (m *moves) remember(key string, found cachedMove) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.cached[key] = found
@@ -106,11 +106,11 @@ func (m *moves) recordMove(ctx context.Context, from, to string) error {
 	// First messages from the new id are mapped to the old one, and only then are sends to
 	// the old id redirected to the new one.
 	if !spoken {
-		if _, err := m.book.NoteFirst(ctx, movedFrom, young, from); err != nil {
+		if _, err := m.book.SetNoteOnce(ctx, movedFrom, young, from); err != nil {
 			return fmt.Errorf("note that a group has moved: %w", err)
 		}
 	}
-	if _, err := m.book.NoteFirst(ctx, movedTo, old, to); err != nil {
+	if _, err := m.book.SetNoteOnce(ctx, movedTo, old, to); err != nil {
 		return fmt.Errorf("note that a group has moved: %w", err)
 	}
 	m.mu.Lock()
@@ -155,14 +155,14 @@ func (c *Channel) ReplyAddress(ctx context.Context, to bus.Address, _ string) (b
 // noBook takes the place of the Book where a Channel has none: it remembers nothing.
 type noBook struct{}
 
-func (noBook) Note(context.Context, string, string, string) error { return nil }
-func (noBook) NoteFirst(_ context.Context, _, _, value string) (string, error) {
+func (noBook) SetNote(context.Context, string, string, string) error { return nil }
+func (noBook) SetNoteOnce(_ context.Context, _, _, value string) (string, error) {
 	return value, nil
 }
-func (noBook) Noted(context.Context, string, string) (channels.Remark, error) {
-	return channels.Remark{}, nil
+func (noBook) Noted(context.Context, string, string) (channels.Note, error) {
+	return channels.Note{}, nil
 }
-func (noBook) AllNoted(context.Context, string) ([]channels.Remark, error) { return nil, nil }
+func (noBook) AllNoted(context.Context, string) ([]channels.Note, error) { return nil, nil }
 func (noBook) Joined(context.Context, bus.Address) (time.Time, bool, error) {
 	return time.Time{}, false, nil
 }

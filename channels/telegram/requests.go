@@ -74,7 +74,7 @@ func (c *Channel) receiveRequests(ctx context.Context, publish func(context.Cont
 func (c *Channel) sharedSecret(ctx context.Context) (string, error) {
 	var wait backoff.Series
 	for {
-		secret, err := c.book.NoteFirst(ctx, webhookSecret, c.name, rand.Text()+rand.Text())
+		secret, err := c.book.SetNoteOnce(ctx, webhookSecret, c.name, rand.Text()+rand.Text())
 		if err == nil {
 			return secret, nil
 		}
@@ -212,7 +212,7 @@ func (c *Channel) removeWebhook(ctx context.Context) error {
 		if err == nil {
 			var done bool
 			if err = c.call(ctx, "deleteWebhook", nil, &done); err == nil {
-				err = c.book.Note(ctx, webhookSecret, c.name, "")
+				err = c.book.SetNote(ctx, webhookSecret, c.name, "")
 			}
 			if err == nil {
 				c.log.LogAttrs(ctx, slog.LevelInfo, "the bot's webhook is removed; it is polled from now on")

@@ -112,7 +112,7 @@ func (m *memory) do(act func()) error {
 	return nil
 }
 
-func (m *memory) Note(_ context.Context, subject, about, value string) error {
+func (m *memory) SetNote(_ context.Context, subject, about, value string) error {
 	return m.do(func() {
 		if value == "" {
 			delete(m.notes, subject+" "+about)
@@ -122,7 +122,7 @@ func (m *memory) Note(_ context.Context, subject, about, value string) error {
 	})
 }
 
-func (m *memory) NoteFirst(_ context.Context, subject, about, value string) (kept string, err error) {
+func (m *memory) SetNoteOnce(_ context.Context, subject, about, value string) (kept string, err error) {
 	err = m.do(func() {
 		if m.notes[subject+" "+about] == "" {
 			m.notes[subject+" "+about] = value
@@ -132,12 +132,12 @@ func (m *memory) NoteFirst(_ context.Context, subject, about, value string) (kep
 	return kept, err
 }
 
-func (m *memory) Noted(_ context.Context, subject, about string) (r channels.Remark, err error) {
-	err = m.do(func() { r = channels.Remark{About: about, Value: m.notes[subject+" "+about]} })
+func (m *memory) Noted(_ context.Context, subject, about string) (r channels.Note, err error) {
+	err = m.do(func() { r = channels.Note{About: about, Value: m.notes[subject+" "+about]} })
 	return r, err
 }
 
-func (m *memory) AllNoted(context.Context, string) ([]channels.Remark, error) { return nil, nil }
+func (m *memory) AllNoted(context.Context, string) ([]channels.Note, error) { return nil, nil }
 
 func (m *memory) Joined(_ context.Context, at bus.Address) (since time.Time, joined bool, err error) {
 	err = m.do(func() { joined = m.joined[at] })

@@ -92,7 +92,7 @@ func TestStopOfSeveralAgents(t *testing.T) {
 	stalls := func(r agenttest.Request) agenttest.Response {
 		if strings.Contains(r.Said(), "wait") {
 			whole := agenttest.Reply("so it goes")
-			return whole.First(whole.Len() / 4).Stall()
+			return whole.CutAfter(whole.Len() / 4).Stall()
 		}
 		return namedModel(r)
 	}

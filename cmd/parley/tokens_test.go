@@ -56,7 +56,7 @@ func leaky(resets *atomic.Int32) agenttest.Script {
 		case r.Said() == "refuse":
 			return agenttest.Fail(http.StatusUnauthorized, `{"error":{"message":"Incorrect API key provided: `+modelKey+`"}}`)
 		case r.Said() == "break" && resets.Add(1) == 1:
-			return agenttest.Reply("half of an answer").First(60).Reset()
+			return agenttest.Reply("half of an answer").CutAfter(60).Reset()
 		}
 		return agenttest.Reply("you said " + r.Said() + " with " + modelKey)
 	}

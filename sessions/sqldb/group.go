@@ -82,21 +82,21 @@ type groups struct {
 	wg     sync.WaitGroup
 }
 
-func (s *server) startLanes() {
+func (s *postgresBackend) startLanes() {
 	s.groups.queue, s.groups.inTurn = make(chan *statement, maxGroup), make(chan *statement, maxGroup)
 	s.groups.wg.Go(func() { s.runLane(s.groups.queue) })
 	s.groups.wg.Go(func() { s.runLane(s.groups.inTurn) })
 }
 
 // runLane runs the statements of one queue, group after group, until the queue is closed.
-func (s *server) runLane(queue <-chan *statement) {
+func (s *postgresBackend) runLane(queue <-chan *statement) {
 	for st := range queue {
 		runtime.Gosched() // lets callers that the last group woke queue for this one
 		s.runGroup(gather(queue, []*statement{st}))
 	}
 }
 
-func (s *server) stopLanes() {
+func (s *postgresBackend) stopLanes() {
 	close(s.groups.queue)
 	close(s.groups.inTurn)
 	s.groups.wg.Wait()
@@ -104,7 +104,7 @@ func (s *server) stopLanes() {
 
 // group runs a statement together with others that come at the same time, and waits for
 // its outcome.
-func (s *server) group(ctx context.Context, st *statement) error {
+func (s *postgresBackend) group(ctx context.Context, st *statement) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (s *server) group(ctx context.Context, st *statement) error {
 
 // runGroup runs a group and gives each of its callers the outcome. A single statement is run as a
 // group too, because only groups give up waiting for a locked row soon.
-func (s *server) runGroup(batch []*statement) {
+func (s *postgresBackend) runGroup(batch []*statement) {
 	err := s.transactGroup(batch)
 	for _, st := range batch {
 		st.done <- err
@@ -135,7 +135,7 @@ func (s *server) runGroup(batch []*statement) {
 }
 
 // single runs a statement as a transaction of its own.
-func (s *server) single(ctx context.Context, st *statement) error {
+func (s *postgresBackend) single(ctx context.Context, st *statement) error {
 	if !s.beginWrite() {
 		return ErrClosed
 	}
@@ -144,13 +144,13 @@ func (s *server) single(ctx context.Context, st *statement) error {
 }
 
 // runSingle makes one attempt to run a statement, which without BEGIN is a transaction of its own.
-func (s *server) runSingle(ctx context.Context, st *statement) error {
+func (s *postgresBackend) runSingle(ctx context.Context, st *statement) error {
 	return s.repeat(ctx, func(conn *sql.Conn) (bool, error) { return false, st.runIn(&Tx{conn: conn}) })
 }
 
 // transactGroup runs a group in one transaction. It fails with errRolledBack if the group was
 // certainly rolled back; after any other error it may have been committed.
-func (s *server) transactGroup(batch []*statement) error {
+func (s *postgresBackend) transactGroup(batch []*statement) error {
 	connect := s.connectLane
 	if batch[0].inTurn { // these wait longer for one another
 		connect = func() (*sql.Conn, error) { return s.connect(context.Background()) }

@@ -32,8 +32,9 @@ const (
 	maxAttempts = 10
 )
 
-// A server is the backend for PostgreSQL. A connection that is found dead is replaced.
-type server struct {
+// A postgresBackend carries out writes on a PostgreSQL server. It replaces a connection that is found
+// dead.
+type postgresBackend struct {
 	pool    *sql.DB
 	lane    *sql.DB // the one connection of groups, which waits for rows for rowWait at most; nil if they use the pool's
 	groups  groups
@@ -48,7 +49,7 @@ func openPostgres(ctx context.Context, url string, s Schema) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database URL: %w", err)
 	}
-	server := &server{}
+	server := &postgresBackend{}
 	queries := &queryCache{}
 	if conns >= minConns && cfg.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
 		conns--
@@ -150,7 +151,7 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 
 // beginWrite counts a write that close has to wait for. It returns false if the database
 // is closed.
-func (s *server) beginWrite() bool {
+func (s *postgresBackend) beginWrite() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
@@ -159,7 +160,7 @@ func (s *server) beginWrite() bool {
 	return !s.closed
 }
 
-func (s *server) close() error {
+func (s *postgresBackend) close() error {
 	s.mu.Lock()
 	was := s.closed
 	s.closed = true
@@ -175,7 +176,7 @@ func (s *server) close() error {
 	return s.lane.Close()
 }
 
-func (s *server) write(ctx context.Context, fn func(*Tx) error) error {
+func (s *postgresBackend) write(ctx context.Context, fn func(*Tx) error) error {
 	if !s.beginWrite() {
 		return ErrClosed
 	}
@@ -183,13 +184,13 @@ func (s *server) write(ctx context.Context, fn func(*Tx) error) error {
 	return s.repeat(ctx, func(conn *sql.Conn) (bool, error) { return transact(conn, fn) })
 }
 
-func (s *server) soon(ctx context.Context, _ time.Duration, fn func(*Tx) error) error {
+func (s *postgresBackend) soon(ctx context.Context, _ time.Duration, fn func(*Tx) error) error {
 	return s.write(ctx, fn)
 }
 
-func (s *server) flush() {} // whatever has run is durable
+func (s *postgresBackend) flush() {} // whatever has run is durable
 
-func (s *server) start(fn func(*Tx) error, lost func(error)) {
+func (s *postgresBackend) start(fn func(*Tx) error, lost func(error)) {
 	err := s.write(context.Background(), fn)
 	if err == nil {
 		return
@@ -202,11 +203,11 @@ func (s *server) start(fn func(*Tx) error, lost func(error)) {
 	}
 }
 
-func (s *server) onLost(report func(writes int, err error)) { s.lost.Store(&report) }
+func (s *postgresBackend) onLost(report func(writes int, err error)) { s.lost.Store(&report) }
 
 // repeat calls do with a connection. It calls do again as long as certainly nothing was written
 // (undone, or the kind of error) and another try may succeed.
-func (s *server) repeat(ctx context.Context, do func(*sql.Conn) (undone bool, err error)) error {
+func (s *postgresBackend) repeat(ctx context.Context, do func(*sql.Conn) (undone bool, err error)) error {
 	for n := 1; ; n++ {
 		conn, err := s.connect(ctx)
 		if err != nil {
@@ -223,7 +224,7 @@ func (s *server) repeat(ctx context.Context, do func(*sql.Conn) (undone bool, er
 
 // connect takes a connection from the pool. If the server allows no further ones, connect
 // waits for one of those that this process has.
-func (s *server) connect(ctx context.Context) (*sql.Conn, error) {
+func (s *postgresBackend) connect(ctx context.Context) (*sql.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	for {
@@ -244,7 +245,7 @@ func (s *server) connect(ctx context.Context) (*sql.Conn, error) {
 
 // connectLane takes the connection of groups, or one from the pool if the server allows no
 // further one.
-func (s *server) connectLane() (*sql.Conn, error) {
+func (s *postgresBackend) connectLane() (*sql.Conn, error) {
 	if s.lane != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 		defer cancel()

@@ -197,7 +197,7 @@ func emptyLog(ctx context.Context, conn *sql.Conn) (emptied bool, err error) {
 	return busy == 0, err
 }
 
-func (s *server) purge(ctx context.Context, tables []string) (err error) {
+func (s *postgresBackend) purge(ctx context.Context, tables []string) (err error) {
 	if !s.beginWrite() {
 		return ErrClosed
 	}

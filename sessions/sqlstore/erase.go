@@ -105,7 +105,7 @@ func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Era
 			if err := deleteJobs(tx, "state <> 'running' AND ended < ?", at); err != nil {
 				return err
 			}
-			if n, err := tasks.EraseBefore(tx, before); err != nil || n > 0 {
+			if n, err := tasks.EraseEndedBefore(tx, before); err != nil || n > 0 {
 				if err = errors.Join(err, schedulePurge(tx)); err != nil {
 					return err
 				}

@@ -9,8 +9,9 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A Carrier publishes messages, which it keeps in the store's database.
-type Carrier interface {
+// A Sharer publishes messages in the writes of others: it is a bus that keeps its messages in the
+// store's database.
+type Sharer interface {
 	// Share returns the publication of a message as a share in a write of the store, or an error if
 	// the message can never be published.
 	Share(topic, key, id string, body []byte) (sqldb.Share, error)
@@ -18,11 +19,11 @@ type Carrier interface {
 
 // PublishBy lets logs publish messages together with their entries; see [sessions.Publisher]. It
 // must be called before the first session is opened, with what uses the same database as the store.
-func (s *Store) PublishBy(c Carrier) { s.carrier = c }
+func (s *Store) PublishBy(c Sharer) { s.sharer = c }
 
 // Publishing returns the same log, whose appends publish mail; see [sessions.Publisher].
 func (l *log) Publishing(mail ...sessions.Mail) (sessions.Log, bool) {
-	return publishingLog{l, mail}, l.store.carrier != nil
+	return publishingLog{l, mail}, l.store.sharer != nil
 }
 
 // A publishingLog is a log that publishes mail with each append.
@@ -41,7 +42,7 @@ func (l publishingLog) Append(ctx context.Context, at int64, entries ...sessions
 func (l publishingLog) AppendWith(ctx context.Context, at int64, c bill.Change, entries ...sessions.Entry) (bill.Done, error) {
 	shares := make([]sqldb.Share, 0, len(l.mail))
 	for _, m := range l.mail {
-		share, err := l.store.carrier.Share(m.Topic, m.Key, m.ID, m.Body)
+		share, err := l.store.sharer.Share(m.Topic, m.Key, m.ID, m.Body)
 		if err != nil {
 			return bill.Done{}, fmt.Errorf("append with message %s: %w: %w", m.ID, sessions.ErrUnpublished, err)
 		}

@@ -57,7 +57,7 @@ type Store struct {
 	swept   atomic.Value // the day on which sweep last ran
 	erasing sync.Mutex   // held while something is erased
 	money   *bill.Budget
-	carrier Carrier                                                       // nil if messages are kept elsewhere
+	sharer  Sharer                                                        // nil if messages are kept elsewhere
 	ask     func(session string, started sessions.Entry) (Question, bool) // nil if nothing is asked
 }
 

@@ -91,7 +91,7 @@ func (t Table) Prepare(ctx context.Context, task Task, most int) error {
 		if known > 0 || there == 0 || running >= int64(most) {
 			return nil
 		}
-		if _, err := EraseBefore(tx, time.Now().Add(-keep)); err != nil {
+		if _, err := EraseEndedBefore(tx, time.Now().Add(-keep)); err != nil {
 			return err
 		}
 		_, err := tx.Exec("INSERT INTO tasks ("+columns+", dropped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'prepared', '', '', 0, 0, 0, 0)",
@@ -253,10 +253,11 @@ func ErasePerson(tx *sqldb.Tx, person string) (int64, error) {
 	return tx.Exec("DELETE FROM tasks WHERE person = ?", sqldb.Text(person))
 }
 
-// EraseBefore erases the words of the tasks that ended before a time, and has their sessions
-// erased if these have no log: they may have files. Otherwise the record stays, because who
-// erases the parent must find that session. It returns the number of rows that have changed.
-func EraseBefore(tx *sqldb.Tx, before time.Time) (int64, error) {
+// EraseEndedBefore erases the words (title and report) of the tasks that ended before a time, and has
+// their sessions erased if these have no log, because they may have files. The sessions of the other
+// tasks stay: whoever erases the parent session finds them by these rows. It returns the number of
+// rows that have changed.
+func EraseEndedBefore(tx *sqldb.Tx, before time.Time) (int64, error) {
 	const old = "told = 1 AND dropped = 0 AND ended > 0 AND ended < ?"
 	emptied, err := tx.Exec("UPDATE tasks SET title = '', report = '' WHERE "+old+" AND (title <> '' OR report <> '')", before.UnixMicro())
 	if err != nil {

@@ -61,7 +61,7 @@ func (a *hunkApplier) applyHunk(n int, h hunk) error {
 // findHunk returns the offset at which a hunk's old lines stand in the file, with the old and the
 // new text as the file would have them. If they do not stand there, why says so to the model.
 func (a *hunkApplier) findHunk(h hunk) (at int, old, made, why string) {
-	expected := a.lineOffset(h.line)
+	expected := a.lineStart(h.line)
 	if h.old == "" {
 		return a.insertionPoint(h)
 	}
@@ -117,9 +117,9 @@ func (a *hunkApplier) findLines(text string) []int {
 	return at
 }
 
-// lineOffset returns the offset at which the line with this number begins; -1 if there is no such
-// line in what is not done yet.
-func (a *hunkApplier) lineOffset(line int) int {
+// lineStart returns the offset at which the line with this number begins; -1 if that part of the
+// content was copied already or has no such line.
+func (a *hunkApplier) lineStart(line int) int {
 	at := a.at
 	for n := a.line; n < line; n++ {
 		end := bytes.IndexByte(a.content[at:], '\n')
@@ -140,11 +140,11 @@ func (a *hunkApplier) insertionPoint(h hunk) (at int, old, made, why string) {
 	if len(a.content) == 0 {
 		return 0, "", h.new, ""
 	}
-	at = a.lineOffset(h.line + 1)
+	at = a.lineStart(h.line + 1)
 	switch {
 	case h.line == 0:
 		at = 0
-	case at < 0 && a.lineOffset(h.line) >= 0: // the last line, without an end
+	case at < 0 && a.lineStart(h.line) >= 0: // the last line, without an end
 		return len(a.content), "", "\n" + h.new, ""
 	}
 	if at < a.at {

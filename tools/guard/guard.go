@@ -44,10 +44,10 @@ type Config struct {
 	// Networked reports whether what a call runs, a command or git, can reach the network. If
 	// Networked is nil, every such call counts as reaching it.
 	Networked func(call tools.Call) bool
-	// Carrier returns the name of something that runs in the background, can read the files of a
-	// call's session and reaches the network, so that it could carry out what a call writes; ""
-	// if nothing does, or if Carrier is nil.
-	Carrier func(ctx context.Context, call tools.Call) (string, error)
+	// NetworkedReader returns the name of a job that can read the files of a call's session and reaches
+	// the network, so that it could carry to the outside what the call writes; "" if there is none. A
+	// nil NetworkedReader stands for none.
+	NetworkedReader func(ctx context.Context, call tools.Call) (string, error)
 }
 
 // A Guard decides whether tool calls run. Many goroutines may ask it at once.
@@ -108,7 +108,7 @@ func (g *Guard) Decide(ctx context.Context, call tools.Call) tools.Verdict {
 	if v.Decision == tools.Deny || v.Decision == tools.Ask {
 		return v
 	}
-	if what := g.describeCarrier(ctx, call); what != "" {
+	if what := g.describeNetworkedReader(ctx, call); what != "" {
 		return askBecauseUntrusted(what)
 	}
 	return v
@@ -230,7 +230,7 @@ func (r rules) checkAllowed(tool string, s subject) tools.Verdict {
 		return askVerdict("no rule allows what cannot be seen: %s", s.opaque)
 	}
 	for _, one := range s.texts {
-		if !slices.ContainsFunc(about, func(rule Rule) bool { return rule.covers(one) }) {
+		if !slices.ContainsFunc(about, func(rule Rule) bool { return rule.alwaysMatches(one) }) {
 			return askVerdict("no rule allows %q", displayLine(one.text))
 		}
 	}

@@ -119,10 +119,10 @@ func ChangeMarks(dir Dir, all bool, add, drop []string) error {
 	return err
 }
 
-// Unmark drops the marks of those of the files that do not exist any more. It must be called by
-// whoever has removed them. Names of files that exist stay, because a file is marked just before
-// it is written.
-func Unmark(dir Dir, names []string) error {
+// DropMarks drops the marks of those of the named files that do not exist any more. Whoever removes
+// files must call it. The marks of files that exist stay, because a file is marked just before it is
+// written.
+func DropMarks(dir Dir, names []string) error {
 	gone := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		_, err := fs.Stat(dir, name)
 		return !errors.Is(err, fs.ErrNotExist)
@@ -304,7 +304,7 @@ func (t markingTool) runWrite(ctx context.Context, call tools.Call, dir Dir, nam
 	case !untrusted && t.use == replacesNamed:
 		_ = ChangeMarks(dir, false, nil, names) // a mark too many does no harm
 	case call.Name == applyPatch:
-		_ = Unmark(dir, names) // of what the patch has removed
+		_ = DropMarks(dir, names) // of what the patch has removed
 	}
 	return result, err
 }

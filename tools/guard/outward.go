@@ -113,10 +113,10 @@ func askBecauseUntrusted(what string) tools.Verdict {
 	return askVerdict("this conversation holds what strangers may have written, such as a web page or a forwarded message, and %s", what)
 }
 
-// describeCarrier says what could carry to the outside the file that a call writes: a program in
-// the background that was started before anything untrusted was read, and may read the file
-// later, or run it. It returns "" if nothing could.
-func (g *Guard) describeCarrier(ctx context.Context, call tools.Call) string {
+// describeNetworkedReader says what could carry to the outside the file that a call writes: a job that
+// was started before anything untrusted was read, and may read the file later, or run it. It returns
+// "" if nothing could.
+func (g *Guard) describeNetworkedReader(ctx context.Context, call tools.Call) string {
 	_, _, foreign := strings.Cut(call.Name, "__")
 	switch fileUseOf(call.Name) {
 	case replacesNamed, editsNamed, runsCommand:
@@ -125,15 +125,15 @@ func (g *Guard) describeCarrier(ctx context.Context, call tools.Call) string {
 			return ""
 		}
 	}
-	if !call.Untrusted || !g.cfg.AskUntrusted || g.cfg.Carrier == nil {
+	if !call.Untrusted || !g.cfg.AskUntrusted || g.cfg.NetworkedReader == nil {
 		return ""
 	}
-	carrier, err := g.cfg.Carrier(ctx, call)
+	reader, err := g.cfg.NetworkedReader(ctx, call)
 	switch {
 	case err != nil:
 		return "it would write files, and whether anything that reaches the network reads them is not known now"
-	case carrier == "":
+	case reader == "":
 		return ""
 	}
-	return fmt.Sprintf("it would write files that %s may read, which reaches the network", carrier)
+	return fmt.Sprintf("it would write files that %s may read, which reaches the network", reader)
 }

@@ -80,7 +80,7 @@ func TestWhatAJobWouldCarryOutward(t *testing.T) {
 	carrier, failed := "", error(nil)
 	g, err := New(Config{
 		AskUntrusted: true, Networked: func(tools.Call) bool { return false }, Patched: func(string) []string { return nil },
-		Carrier: func(context.Context, tools.Call) (string, error) { return carrier, failed },
+		NetworkedReader: func(context.Context, tools.Call) (string, error) { return carrier, failed },
 	})
 	if err != nil {
 		t.Fatal(err)

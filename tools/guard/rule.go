@@ -80,9 +80,9 @@ func (r Rule) mayMatch(tool string, s subject) bool {
 	return r.pattern != nil && r.isAbout(tool) && s.anyText(func(text string) bool { return overlap(r.pattern, strings.Split(text, shellline.Hole)) })
 }
 
-// covers reports whether the rule allows a text whatever is filled in for its holes, the parts
-// that are known only when the call runs.
-func (r Rule) covers(p part) bool {
+// alwaysMatches reports whether the rule allows a part of a call whatever is filled in for the holes
+// of its text: for what is known only when the call runs.
+func (r Rule) alwaysMatches(p part) bool {
 	return matchCommand(r.pattern, p.text) && (!p.writes || r.writes)
 }
 

@@ -19,25 +19,25 @@ import (
 // newest version's first message.
 const olderProtocol = "2025-11-25"
 
-// A link is what messages to an MCP server go over: the pipes of a program, or HTTP requests to a
-// service.
-type link interface {
+// A transport is what messages to an MCP server go over: the pipes of a program, or HTTP requests to
+// a service.
+type transport interface {
 	mcp.Transport
-	// gone returns a channel that is closed once the link has ended.
+	// gone returns a channel that is closed once the transport has ended.
 	gone() <-chan struct{}
-	// failureReason says why the link has ended, or what went wrong last; "" if nothing is known.
+	// failureReason says why the transport has ended, or what went wrong last; "" if nothing is known.
 	failureReason() string
 	// wantsLogin reports whether the server wants somebody to sign in.
 	wantsLogin() bool
-	// received returns how many messages have come over the link.
+	// received returns how many messages have come over the transport.
 	received() int64
-	// stop ends the link and everything that it has started, and waits for that.
+	// stop ends the transport and everything that it has started, and waits for that.
 	stop()
 }
 
 // A connection is a connection to one server, for one session or for all.
 type connection struct {
-	link
+	transport
 	session  *mcp.ClientSession
 	tools    []pins.Tool    // as the server listed them when it was last asked over this connection
 	unusable map[string]int // how many other tools cannot be used, by reason, when the connection was made
@@ -93,13 +93,13 @@ func (e *silentError) Error() string { return fmt.Sprintf("it did not answer wit
 // connectOnce connects to a server within limit, with the given protocol version, or the newest
 // if that is "".
 func (s *Servers) connectOnce(ctx context.Context, one *server, place sandbox.Place, held time.Time, protocol string, limit time.Duration) (*connection, error) {
-	l, err := s.newLink(ctx, one, place, held)
+	l, err := s.newTransport(ctx, one, place, held)
 	if err != nil {
 		return nil, err
 	}
 	// The connection outlives the call for which it is made.
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c := &connection{link: l, cancel: cancel, one: one}
+	c := &connection{transport: l, cancel: cancel, one: one}
 	expired := time.AfterFunc(limit, cancel)
 	unwatch := context.AfterFunc(ctx, cancel)
 	err = s.greet(own, one, c, protocol)
@@ -109,7 +109,7 @@ func (s *Servers) connectOnce(ctx context.Context, one *server, place sandbox.Pl
 		return c, nil
 	}
 	silent := late && c.received() == 0
-	why, wants := c.failureReason(), c.wantsLogin() // read before the link is stopped from here
+	why, wants := c.failureReason(), c.wantsLogin() // read before the transport is stopped from here
 	c.close()
 	switch {
 	case ctx.Err() != nil:
@@ -127,9 +127,9 @@ func (s *Servers) connectOnce(ctx context.Context, one *server, place sandbox.Pl
 	return nil, err
 }
 
-// newLink starts the server's program, or prepares requests to the service, and returns the link
-// to it.
-func (s *Servers) newLink(ctx context.Context, one *server, place sandbox.Place, held time.Time) (link, error) {
+// newTransport starts the server's program, or prepares requests to the service, and returns the
+// transport to it.
+func (s *Servers) newTransport(ctx context.Context, one *server, place sandbox.Place, held time.Time) (transport, error) {
 	if one.Web() {
 		return s.newService(one), nil
 	}
@@ -152,7 +152,7 @@ func (s *Servers) greet(ctx context.Context, one *server, c *connection, protoco
 		options.ElicitationHandler = s.answerQuestions(one)
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "parley", Version: s.cfg.Version}, options)
-	session, err := client.Connect(ctx, c.link, &mcp.ClientSessionOptions{ProtocolVersion: protocol})
+	session, err := client.Connect(ctx, c.transport, &mcp.ClientSessionOptions{ProtocolVersion: protocol})
 	if err != nil {
 		return fmt.Errorf("greet the server: %w", err)
 	}
@@ -177,11 +177,11 @@ func (c *connection) close() {
 	c.cancel()
 	c.stop()
 	if c.session != nil {
-		_ = c.session.Close() // over the link, which is gone
+		_ = c.session.Close() // over the transport, which is gone
 	}
 }
 
-// isDead reports whether the connection's link has ended, so that it can carry no further call.
+// isDead reports whether the connection's transport has ended, so that it can carry no further call.
 func (c *connection) isDead() bool {
 	select {
 	case <-c.gone():

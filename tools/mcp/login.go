@@ -89,7 +89,7 @@ func (s *Servers) followLogins(ctx context.Context) {
 // sendSigned sends a request with the token that the service has given when somebody signed in.
 // If the service refuses the token, it has done nothing, so the request is sent once more with a
 // new token.
-func (t *trips) sendSigned(r *http.Request) (*http.Response, error) {
+func (t *roundTripper) sendSigned(r *http.Request) (*http.Response, error) {
 	token, err := t.signIn.Token(r.Context(), t.login)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (t *trips) sendSigned(r *http.Request) (*http.Response, error) {
 }
 
 // send sends a request with a token, if there is one.
-func (t *trips) send(r *http.Request, token string) (*http.Response, error) {
+func (t *roundTripper) send(r *http.Request, token string) (*http.Response, error) {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -147,7 +147,7 @@ const hidden = "[redacted]"
 
 // recordWanted records whether the service's answer says that somebody has to sign in, or must be
 // given more permissions. It returns answer and err as they are.
-func (t *trips) recordWanted(ctx context.Context, answer *http.Response, err error) (*http.Response, error) {
+func (t *roundTripper) recordWanted(ctx context.Context, answer *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}

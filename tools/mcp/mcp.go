@@ -9,7 +9,7 @@
 //
 // The files: mcp.go is what agents are given; look.go finds out which tools there are; tool.go
 // calls a tool; content.go converts its answer; pool.go keeps the connections; connection.go is
-// one connection, program.go and web.go are its two kinds of link; names.go gives tools their
+// one connection, program.go and web.go are its two kinds of transport; names.go gives tools their
 // names here, login.go handles the tokens of people who have signed in, and questions.go answers
 // what servers ask.
 package mcp

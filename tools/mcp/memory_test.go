@@ -15,7 +15,7 @@ type memory struct {
 	kept map[[2]string]string
 }
 
-func (m *memory) Note(_ context.Context, subject, about, value string) error {
+func (m *memory) SetNote(_ context.Context, subject, about, value string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.kept[[2]string{subject, about}] = value; value == "" {
@@ -24,7 +24,7 @@ func (m *memory) Note(_ context.Context, subject, about, value string) error {
 	return nil
 }
 
-func (m *memory) NoteFirst(_ context.Context, subject, about, value string) (string, error) {
+func (m *memory) SetNoteOnce(_ context.Context, subject, about, value string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := [2]string{subject, about}

@@ -19,7 +19,7 @@ const endTime = time.Second
 // maxSaid bounds how much is quoted in an error of what a program has said last, in bytes.
 const maxSaid = 1000
 
-// A program is the link to a server that runs in the sandbox.
+// A program is the transport to a server that runs in the sandbox.
 type program struct {
 	*lines.Wire
 	over chan struct{} // closed once nothing of the program is left

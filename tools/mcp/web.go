@@ -17,17 +17,17 @@ import (
 	"parley/tools/mcp/signin"
 )
 
-// A service is the link to a server that is reached by HTTP requests.
+// A service is the transport to a server that is reached by HTTP requests.
 type service struct {
 	*mcp.StreamableClientTransport
-	trips *trips
-	over  chan struct{}
-	once  sync.Once
+	requests *roundTripper
+	over     chan struct{}
+	once     sync.Once
 }
 
-// newService prepares the link to a service. Nothing is sent before it is connected.
+// newService prepares the transport to a service. Nothing is sent before it is connected.
 func (s *Servers) newService(one *server) *service {
-	t := &trips{headers: one.Headers, next: &http.Transport{
+	t := &roundTripper{headers: one.Headers, next: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: one.Timeout, MaxResponseHeaderBytes: 64 << 10,
 		TLSHandshakeTimeout: s.cfg.Limits.Connect, IdleConnTimeout: s.cfg.Limits.Idle, MaxConnsPerHost: 16,
 	}}
@@ -45,39 +45,39 @@ func (s *Servers) newService(one *server) *service {
 			// event on.
 			MaxRetries: 3, MaxEventSize: lines.MaxLine,
 		},
-		trips: t, over: make(chan struct{}),
+		requests: t, over: make(chan struct{}),
 	}
 }
 
 func (s *service) gone() <-chan struct{} { return s.over }
 
-func (s *service) received() int64 { return s.trips.answers.Load() }
+func (s *service) received() int64 { return s.requests.answers.Load() }
 
 // leaveTime bounds how long it may take to tell a service that a connection ends.
 const leaveTime = 2 * time.Second
 
-// stop ends the link; its idle connections are closed after leaveTime.
+// stop ends the transport; its idle connections are closed after leaveTime.
 func (s *service) stop() {
 	s.once.Do(func() {
-		time.AfterFunc(leaveTime, s.trips.next.CloseIdleConnections)
+		time.AfterFunc(leaveTime, s.requests.next.CloseIdleConnections)
 		close(s.over)
 	})
 }
 
 // wantsLogin reports whether the service wants somebody to sign in.
-func (s *service) wantsLogin() bool { return s.trips.wanted.Load() }
+func (s *service) wantsLogin() bool { return s.requests.wanted.Load() }
 
 // failureReason says how the service has refused the last request; "" if it did not refuse it.
 func (s *service) failureReason() string {
-	if status := int(s.trips.refused.Load()); status != 0 {
+	if status := int(s.requests.refused.Load()); status != 0 {
 		return fmt.Sprintf("it answered with HTTP %d %s", status, http.StatusText(status))
 	}
 	return ""
 }
 
-// A trips is the HTTP transport to a service: it adds the headers and the token to each request,
-// and records how the service answers.
-type trips struct {
+// A roundTripper sends the HTTP requests to a service: it adds the headers and the token to each
+// request, and records how the service answers.
+type roundTripper struct {
 	headers map[string]string
 	host    string
 	secure  bool // the service's URL is one of HTTPS
@@ -95,7 +95,7 @@ type trips struct {
 const maxAnswer = lines.MaxLine
 
 // RoundTrip implements http.RoundTripper: it sends a request to the service's own host only.
-func (t *trips) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := t.checkPlace(r.URL); err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (t *trips) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // checkPlace returns why the headers and tokens of the service must not be sent to an address;
 // nil if they may.
-func (t *trips) checkPlace(u *url.URL) error {
+func (t *roundTripper) checkPlace(u *url.URL) error {
 	switch {
 	case u.Host != t.host:
 		return errOtherHost
@@ -144,7 +144,7 @@ var (
 )
 
 // checkRedirect lets a request follow a few redirects, if they stay on the same host.
-func (t *trips) checkRedirect(r *http.Request, via []*http.Request) error {
+func (t *roundTripper) checkRedirect(r *http.Request, via []*http.Request) error {
 	if err := t.checkPlace(r.URL); err != nil {
 		return err
 	}

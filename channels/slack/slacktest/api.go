@@ -47,15 +47,15 @@ func (s *Server) listConversations(w http.ResponseWriter, form url.Values) {
 	for _, id := range ids[from:to] {
 		one := map[string]any{"id": id, "is_im": id[0] == 'D'}
 		if id[0] != 'D' {
-			one["name"] = nameOf(id)
+			one["name"] = channelName(id)
 		}
 		all = append(all, one)
 	}
 	writeResult(w, map[string]any{"channels": all, "response_metadata": map[string]any{"next_cursor": next}})
 }
 
-// nameOf returns the name that people see of a channel.
-func nameOf(id string) string { return "name-of-" + strings.ToLower(id) }
+// channelName returns the name that people see of a channel.
+func channelName(id string) string { return "name-of-" + strings.ToLower(id) }
 
 // Join makes users members of a channel. A channel without such members has as members all
 // who have written there.
@@ -103,7 +103,7 @@ func (s *Server) conversationInfo(w http.ResponseWriter, id string) {
 		writeError(w, "channel_not_found")
 		return
 	}
-	writeResult(w, map[string]any{"channel": map[string]any{"id": id, "name": nameOf(id), "is_im": id[0] == 'D', "is_channel": id[0] == 'C', "is_member": !absent && id[0] != 'D'}})
+	writeResult(w, map[string]any{"channel": map[string]any{"id": id, "name": channelName(id), "is_im": id[0] == 'D', "is_channel": id[0] == 'C', "is_member": !absent && id[0] != 'D'}})
 }
 
 // RemoveBot removes the bot from a channel: it cannot write there any more.

@@ -15,7 +15,7 @@ import (
 	"parley/tools"
 )
 
-// Config holds the parts that a Keeper works with.
+// Config holds what a Keeper needs of the rest of the program.
 type Config struct {
 	// Workspace opens a session's workspace to read from it.
 	Workspace func(session string) (*workspace.Dir, error)

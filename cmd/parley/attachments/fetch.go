@@ -203,7 +203,7 @@ func (k *Keeper) Discard(ctx context.Context, session string, paths []string) er
 			return fmt.Errorf("remove what came with a message: %w", err)
 		}
 	}
-	if err := guard.Unmark(dir, paths); err != nil {
+	if err := guard.DropMarks(dir, paths); err != nil {
 		return fmt.Errorf("drop the marks of what came with a message: %w", err)
 	}
 	return nil

@@ -24,9 +24,9 @@ var _ schedule.Backend = Backend{}
 // idLength is how many characters a schedule's id has: few, because people type it.
 const idLength = 10
 
-// idOf returns the id of the schedule that a call adds: the same for each attempt of the
+// scheduleIDFor returns the id of the schedule that a call adds: the same for each attempt of the
 // call.
-func idOf(call tools.Call) string {
+func scheduleIDFor(call tools.Call) string {
 	sum := sha256.Sum256([]byte(call.Session + "\x00" + call.Key))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:idLength])
 }
@@ -71,7 +71,7 @@ func (d Backend) Add(ctx context.Context, call tools.Call, w schedule.Request) (
 		return schedule.Entry{}, tools.Errorf(tools.InvalidArgs, "when: %s is past; it is %s now", w.When, now.In(zone).Format(time.RFC3339))
 	}
 	s := schedules.Schedule{
-		ID: idOf(call), Session: call.Session, Person: call.Person, PersonName: call.Called, Address: call.At,
+		ID: scheduleIDFor(call), Session: call.Session, Person: call.Person, PersonName: call.Called, Address: call.At,
 		When: when.String(), Zone: zone.String(), Text: w.Text, Made: now, Next: next,
 	}
 	s, err = c.Table.Add(ctx, s, limits.Most)
@@ -125,7 +125,7 @@ func (d Backend) zone(ctx context.Context, call tools.Call, w schedule.Request, 
 // Added implements schedule.Backend: it returns the schedule that an earlier attempt of the
 // call has added; false if there is none.
 func (d Backend) Added(ctx context.Context, call tools.Call) (schedule.Entry, bool, error) {
-	s, err := d.Clock.Table.Get(ctx, idOf(call))
+	s, err := d.Clock.Table.Get(ctx, scheduleIDFor(call))
 	if errors.Is(err, schedules.ErrNone) {
 		return schedule.Entry{}, false, nil
 	}

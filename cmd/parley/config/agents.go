@@ -216,7 +216,7 @@ func agentSections() []section {
 			setting{key: "fallback", kind: asTexts, example: `["backup"]`, since: first, fills: into(func(c *Config) any { return &c.Model.Fallback })},
 			setting{key: "wait", kind: asDuration, least: int64(time.Second), example: `"1h"`, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Model.Wait })})},
 		{name: "models", named: true, settings: modelSettings(func(m any) *Model { return m.(*Model) }, environment{})},
-		{name: "agents", named: true, settings: slices.Concat(agentSettings(), ruleSettings(func(owner any) *Rules { return &owner.(*Agent).Rules }))},
+		{name: "agents", named: true, settings: slices.Concat(agentSettings(), ruleSettings(func(dest any) *Rules { return &dest.(*Agent).Rules }))},
 	}
 }
 

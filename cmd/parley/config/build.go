@@ -107,12 +107,13 @@ func filled[T any](k *parsed, tables string, empty func(name string) T) map[stri
 	return all
 }
 
-// fill puts the values of a table's settings into the fields of its owner, such as an *Agent.
-func (k *parsed) fill(sec *section, table string, owner any) {
+// fill puts the values of a table's settings into the fields of dest, which the table describes: the
+// Config, or for example an *Agent.
+func (k *parsed) fill(sec *section, table string, dest any) {
 	for i := range sec.settings {
 		set := &sec.settings[i]
 		if v, ok := k.values[table+"."+set.key]; ok && set.fills != nil {
-			store(set.fills(owner), v.v)
+			store(set.fills(dest), v.v)
 		}
 	}
 }

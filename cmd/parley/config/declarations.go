@@ -81,15 +81,15 @@ type setting struct {
 	mayBeEmpty bool // of a secret: "" means that none is sent
 	since      string
 	reload     reloading
-	// fills returns a pointer to the field that gets the value. The field belongs to owner: the
-	// Config, or what the table describes (an *Agent, a *Channel …).
-	fills func(owner any) any
+	// fills returns a pointer to the field of dest that gets the value. dest is the Config, or what
+	// the table describes (an *Agent, a *Channel …).
+	fills func(dest any) any
 }
 
 // into makes the function for a setting's fills from a function that returns a pointer to a field
 // of a T.
 func into[T any](field func(*T) any) func(any) any {
-	return func(owner any) any { return field(owner.(*T)) }
+	return func(dest any) any { return field(dest.(*T)) }
 }
 
 // An inHome is the default of a path: a file or folder of that name in the home.

@@ -46,7 +46,7 @@ type environment struct{ name, baseURL, apiKey string }
 
 // modelSettings declares the settings of one model. The function of takes what the settings'
 // table describes, such as the Config, and returns the Model in it.
-func modelSettings(of func(owner any) *Model, env environment) []setting {
+func modelSettings(of func(dest any) *Model, env environment) []setting {
 	return []setting{
 		{key: "name", kind: asText, env: env.name, example: `"gpt-5-mini"`, since: first, fills: func(o any) any { return &of(o).Name }},
 		{key: "base_url", kind: asURL, schemes: []string{"http", "https"}, parameters: []string{"api-version"}, env: env.baseURL, inChat: env.baseURL != "", example: `"http://127.0.0.1:11434/v1"`,

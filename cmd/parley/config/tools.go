@@ -33,7 +33,7 @@ type Rules struct {
 
 // toolSections declares the settings of tools.
 func toolSections() []section {
-	settings := ruleSettings(func(owner any) *Rules { return &owner.(*Config).Tools.Rules })
+	settings := ruleSettings(func(dest any) *Rules { return &dest.(*Config).Tools.Rules })
 	settings = append(settings, setting{
 		key: "untrusted", kind: asText, def: "ask", oneOf: built("ask", "allow"), since: first, reload: atOnce,
 		fills: into(func(c *Config) any { return &c.Tools.Untrusted }),
@@ -55,11 +55,11 @@ func toolSections() []section {
 
 // ruleSettings declares the rules of all agents or of one. The function of takes what the
 // settings' table describes, and returns the Rules in it.
-func ruleSettings(of func(owner any) *Rules) []setting {
+func ruleSettings(of func(dest any) *Rules) []setting {
 	rules := func(key, example string, list func(*Rules) *[]string) setting {
 		return setting{
 			key: key, kind: asTexts, def: []string{}, example: example, since: first, reload: atOnce,
-			fills: func(owner any) any { return list(of(owner)) },
+			fills: func(dest any) any { return list(of(dest)) },
 		}
 	}
 	return []setting{

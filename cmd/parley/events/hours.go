@@ -36,7 +36,7 @@ func (d *Channel) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("count the turns of a webhook: %w", err)
 	}
-	if slices.ContainsFunc(noted, func(r channels.Remark) bool { return r.Value == in.ID && !strings.HasSuffix(r.About, " full") }) {
+	if slices.ContainsFunc(noted, func(r channels.Note) bool { return r.Value == in.ID && !strings.HasSuffix(r.About, " full") }) {
 		return nil, nil
 	}
 	if err := d.forgetHours(ctx, noted, now); err != nil {
@@ -44,10 +44,10 @@ func (d *Channel) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 	}
 	for n := range MaxTurns {
 		about := fmt.Sprintf("%s %02d", hour, n)
-		if slices.ContainsFunc(noted, func(r channels.Remark) bool { return r.About == about }) {
+		if slices.ContainsFunc(noted, func(r channels.Note) bool { return r.About == about }) {
 			continue
 		}
-		by, err := d.Book.NoteFirst(ctx, turnNotes, about, in.ID)
+		by, err := d.Book.SetNoteOnce(ctx, turnNotes, about, in.ID)
 		if err != nil {
 			return nil, fmt.Errorf("count a turn of a webhook: %w", err)
 		}
@@ -55,7 +55,7 @@ func (d *Channel) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 			return nil, nil
 		}
 	}
-	by, err := d.Book.NoteFirst(ctx, turnNotes, hour+" full", in.ID)
+	by, err := d.Book.SetNoteOnce(ctx, turnNotes, hour+" full", in.ID)
 	if err != nil {
 		return nil, fmt.Errorf("note that a webhook was told of: %w", err)
 	}
@@ -67,12 +67,12 @@ func (d *Channel) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 }
 
 // forgetHours removes the notes of hours that ended long ago.
-func (d *Channel) forgetHours(ctx context.Context, noted []channels.Remark, now time.Time) error {
+func (d *Channel) forgetHours(ctx context.Context, noted []channels.Note, now time.Time) error {
 	for _, r := range noted {
 		if now.Sub(r.At) < 3*time.Hour {
 			continue
 		}
-		if err := d.Book.Note(ctx, turnNotes, r.About, ""); err != nil {
+		if err := d.Book.SetNote(ctx, turnNotes, r.About, ""); err != nil {
 			return fmt.Errorf("forget the turns of an hour that is over: %w", err)
 		}
 	}

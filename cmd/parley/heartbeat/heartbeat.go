@@ -280,5 +280,5 @@ func (d *Service) knownFailure(ctx context.Context, session, turn, day string) (
 	if on, which, _ := strings.Cut(told.Value, " "); on == day {
 		return which != turn, nil
 	}
-	return false, d.Notes.Note(ctx, failureNote, Name, day+" "+turn)
+	return false, d.Notes.SetNote(ctx, failureNote, Name, day+" "+turn)
 }

@@ -47,9 +47,9 @@ func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Lo
 	if err := beside.Wait(); err != nil {
 		return err
 	}
-	if carrier, ok := opened.(sqlstore.Carrier); ok && sharing != nil {
-		sharing.PublishBy(carrier)
-		h.Book.PublishBy(carrier)
+	if sharer, ok := opened.(sqlstore.Sharer); ok && sharing != nil {
+		sharing.PublishBy(sharer)
+		h.Book.PublishBy(sharer)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ const waitingBytes = 64 << 20
 
 // openBus opens the bus. It calls database if the bus is embedded together with the store and no
 // other process has the home open: for the database that they share.
-func openBus(ctx context.Context, c *config.Config, log *slog.Logger, database func(context.Context) (*sqldb.DB, error)) (carrier, error) {
+func openBus(ctx context.Context, c *config.Config, log *slog.Logger, database func(context.Context) (*sqldb.DB, error)) (fullBus, error) {
 	caps := bus.Caps{Inbound: c.Limits.Waiting, Outbound: c.Limits.Outbound, Bytes: waitingBytes}
 	if c.Bus.URL != "" {
 		return orNil(redisbus.Open(ctx, redisbus.Config{URL: string(c.Bus.URL), Prefix: c.Bus.Prefix, Caps: caps, Log: log}))
@@ -93,7 +93,7 @@ func openBus(ctx context.Context, c *config.Config, log *slog.Logger, database f
 
 // orNil returns a nil interface with an error, because an interface that holds a nil
 // pointer would not be nil.
-func orNil[B carrier](b B, err error) (carrier, error) {
+func orNil[B fullBus](b B, err error) (fullBus, error) {
 	if err != nil {
 		return nil, err
 	}

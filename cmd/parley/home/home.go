@@ -52,8 +52,8 @@ const (
 // database of [store] url: the store and the book.
 const StorePools = 2
 
-// A carrier is everything that a bus can do.
-type carrier interface {
+// A fullBus is a bus with all its abilities.
+type fullBus interface {
 	bus.Bus
 	bus.Events
 	bus.Inspector
@@ -88,7 +88,7 @@ type store interface {
 // data is shared.
 type Home struct {
 	Dir         string
-	Bus         carrier
+	Bus         fullBus
 	Store       store
 	Book        *sqlbook.Book
 	Workspaces  *workspace.Workspaces

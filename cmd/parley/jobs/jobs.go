@@ -116,8 +116,8 @@ var (
 	errDrained   = errors.New("the process that ran the job has ended")
 )
 
-// idOf returns the id of the job that a call starts: the same for each attempt of the call.
-func idOf(call tools.Call) string {
+// jobIDFor returns the id of the job that a call starts: the same for each attempt of the call.
+func jobIDFor(call tools.Call) string {
 	sum := sha256.Sum256([]byte(call.Session + "\x00" + call.Key))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:idLength])
 }
@@ -217,7 +217,7 @@ func (r *Runner) newJob(call tools.Call, o shell.Order, set Settings) (sessions.
 	}
 	now := time.Now()
 	return sessions.Job{
-		ID: idOf(call), Session: call.Session, Person: call.Person, Agent: call.Agent, Turn: call.Turn, Call: call.ID, Tool: call.Name,
+		ID: jobIDFor(call), Session: call.Session, Person: call.Person, Agent: call.Agent, Turn: call.Turn, Call: call.ID, Tool: call.Name,
 		Route: to, Command: tools.Clip(r.cfg.Redact(o.Line), maxCommand), Untrusted: call.Untrusted,
 		Started: now, Deadline: now.Add(cmp.Or(o.Timeout, set.Most)), State: sessions.JobRunning,
 	}, nil
@@ -294,7 +294,7 @@ func (r *Runner) begin(ctx context.Context, j sessions.Job, set Settings) error 
 // Started implements shell.Background: it returns the job that an earlier attempt of a
 // call has started; false if there is none.
 func (r *Runner) Started(ctx context.Context, call tools.Call) (any, bool, error) {
-	j, err := r.cfg.Store.Job(ctx, idOf(call))
+	j, err := r.cfg.Store.Job(ctx, jobIDFor(call))
 	if errors.Is(err, sessions.ErrNotFound) {
 		return nil, false, nil
 	}

@@ -25,8 +25,8 @@ import (
 
 const namespace = "parley"
 
-// Config holds the functions by which Metrics reads values that are not counted. Every function
-// may be nil; then its metrics are missing.
+// Config holds the sources of the figures that Metrics does not count itself. Every function may be
+// nil; then its metrics are missing.
 type Config struct {
 	Build Build
 	Fleet Fleet

@@ -233,9 +233,9 @@ const notesSubject = "model cooldown"
 // notes keeps failover's notes about models in the book.
 type notes struct{ book channels.Notes }
 
-// Note implements failover.Notes; it writes to the book.
-func (n notes) Note(ctx context.Context, id, value string) error {
-	return n.book.Note(ctx, notesSubject, id, value)
+// SetNote implements failover.Notes; it writes to the book.
+func (n notes) SetNote(ctx context.Context, id, value string) error {
+	return n.book.SetNote(ctx, notesSubject, id, value)
 }
 
 // Noted implements failover.Notes; it reads from the book.

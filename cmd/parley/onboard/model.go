@@ -43,7 +43,7 @@ func (c Command) chooseModel(ctx context.Context, d *dialogue) (m model, err err
 		names, err := openai.Models(ctx, openai.Config{BaseURL: m.baseURL, APIKey: m.key.value})
 		if err == nil {
 			d.say("%s answers, with %d models.", m.fromText(), len(names))
-			m.name, err = c.chooseName(ctx, d, m.provider, names)
+			m.name, err = c.chooseModelName(ctx, d, m.provider, names)
 			return m, err
 		}
 		if ctx.Err() != nil {
@@ -175,8 +175,9 @@ func readSecret(file string) (secret, error) {
 // maxShown is how many models are listed to choose from.
 const maxShown = 30
 
-// chooseName asks which of a server's models is to answer; names are those that the server lists.
-func (c Command) chooseName(ctx context.Context, d *dialogue, p provider, names []string) (string, error) {
+// chooseModelName asks which of a server's models is to answer, and returns its name. names are those
+// that the server lists.
+func (c Command) chooseModelName(ctx context.Context, d *dialogue, p provider, names []string) (string, error) {
 	if c.Model != "" {
 		if len(names) > 0 && !slices.Contains(names, c.Model) {
 			d.say("It does not list %s; that is written all the same.", c.Model)

@@ -122,7 +122,7 @@ func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 	if err := checkCopies(r.File, len(to)); err != nil {
 		return Status{}, err
 	}
-	p, published, err := o.recordAndPublish(ctx, r, to)
+	p, published, err := o.recordAndPublishIfPossible(ctx, r, to)
 	if err != nil {
 		return Status{}, err
 	}
@@ -137,9 +137,10 @@ func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 	return queuedStatus(p), nil
 }
 
-// recordAndPublish records a request as Record does. If the book can publish the request's message
-// in the same write, and that is the only one, and not urgent, it does.
-func (o *Outbox) recordAndPublish(ctx context.Context, r Request, to []bus.Address) (known channels.Submission, published bool, err error) {
+// recordAndPublishIfPossible records a request as Record does. In the same write it publishes the
+// request's message, if the book can do that and the request has one message, which is not urgent; it
+// reports whether it has.
+func (o *Outbox) recordAndPublishIfPossible(ctx context.Context, r Request, to []bus.Address) (known channels.Submission, published bool, err error) {
 	p := o.submission(r, to)
 	book, able := o.Book.(channels.SubmissionPublisher)
 	if able && len(to) == 1 && r.File == nil && !r.Urgent && !o.expired(p) {

@@ -134,7 +134,7 @@ func (d *Commands) explain(ctx context.Context, in bus.Inbound) error {
 	if err != nil {
 		return err
 	}
-	if err := d.Notes.Note(ctx, askedToForget, in.From.ID, in.ID); err != nil {
+	if err := d.Notes.SetNote(ctx, askedToForget, in.From.ID, in.ID); err != nil {
 		return err
 	}
 	p := d.Prefix(in.At.Channel)
@@ -176,7 +176,7 @@ func (d *Commands) handleExport(ctx context.Context, in bus.Inbound) error {
 			return err
 		}
 	}
-	return d.Notes.Note(ctx, exported, in.From.ID, in.ID)
+	return d.Notes.SetNote(ctx, exported, in.From.ID, in.ID)
 }
 
 // record writes a request to the book, so that it is carried out even if this process dies, and
@@ -186,7 +186,7 @@ func (d *Commands) record(ctx context.Context, in bus.Inbound) error {
 	if err != nil {
 		return fmt.Errorf("encode a request: %w", err)
 	}
-	if err := d.Notes.Note(ctx, undone, in.ID, string(raw)); err != nil {
+	if err := d.Notes.SetNote(ctx, undone, in.ID, string(raw)); err != nil {
 		return err
 	}
 	select {
@@ -241,7 +241,7 @@ func (d *Commands) sweep(ctx context.Context) {
 			err = d.carryOut(ctx, note.About, r)
 		}
 		if err == nil {
-			err = d.Notes.Note(ctx, undone, note.About, "")
+			err = d.Notes.SetNote(ctx, undone, note.About, "")
 		}
 		if err != nil {
 			d.reportFailure(ctx, note.About, err)

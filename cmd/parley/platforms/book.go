@@ -36,35 +36,35 @@ func (l *LaterBook) wait(ctx context.Context) (Book, error) {
 	}
 }
 
-// Note waits for the book, and calls its method of that name, as all others do.
-func (l *LaterBook) Note(ctx context.Context, subject, about, value string) error {
+// SetNote waits for the book, and calls its method of that name, as all others do.
+func (l *LaterBook) SetNote(ctx context.Context, subject, about, value string) error {
 	b, err := l.wait(ctx)
 	if err != nil {
 		return err
 	}
-	return b.Note(ctx, subject, about, value)
+	return b.SetNote(ctx, subject, about, value)
 }
 
-// NoteFirst is the book's.
-func (l *LaterBook) NoteFirst(ctx context.Context, subject, about, value string) (kept string, err error) {
+// SetNoteOnce is the book's.
+func (l *LaterBook) SetNoteOnce(ctx context.Context, subject, about, value string) (kept string, err error) {
 	b, err := l.wait(ctx)
 	if err != nil {
 		return "", err
 	}
-	return b.NoteFirst(ctx, subject, about, value)
+	return b.SetNoteOnce(ctx, subject, about, value)
 }
 
 // Noted is the book's.
-func (l *LaterBook) Noted(ctx context.Context, subject, about string) (channels.Remark, error) {
+func (l *LaterBook) Noted(ctx context.Context, subject, about string) (channels.Note, error) {
 	b, err := l.wait(ctx)
 	if err != nil {
-		return channels.Remark{}, err
+		return channels.Note{}, err
 	}
 	return b.Noted(ctx, subject, about)
 }
 
 // AllNoted is the book's.
-func (l *LaterBook) AllNoted(ctx context.Context, subject string) ([]channels.Remark, error) {
+func (l *LaterBook) AllNoted(ctx context.Context, subject string) ([]channels.Note, error) {
 	b, err := l.wait(ctx)
 	if err != nil {
 		return nil, err

@@ -188,7 +188,7 @@ func (s *Server) buildPrompt(ctx context.Context, who agent.Asker) (string, bool
 		return "", false, home.Unusable(s.home.RootOf(session), err)
 	}
 	files := os.DirFS(s.settings.Load().Home)
-	made, err := prompt.Builder{Lately: &s.prompts, Instructions: s.settings.Load().Agents[agentName(session)].Prompt, Sources: []prompt.Source{
+	made, err := prompt.Builder{Cache: &s.prompts, Instructions: s.settings.Load().Agents[agentName(session)].Prompt, Sources: []prompt.Source{
 		func(context.Context, string) ([]prompt.File, error) {
 			return append(prompt.Read(opener(files), "home", "AGENTS.md", "SOUL.md"), prompt.File{Name: "skills", From: "operator", Text: ofOperator}), nil
 		},
@@ -202,7 +202,7 @@ func (s *Server) buildPrompt(ctx context.Context, who agent.Asker) (string, bool
 			return append(all, prompt.Read(opener(dir), "workspace", "MEMORY.md")...), nil
 		},
 		func(context.Context, string) ([]prompt.File, error) {
-			return slices.Concat(s.knowledgeFiles(), personFiles(files, who), remembered), nil
+			return slices.Concat(s.describeKnowledge(), personFiles(files, who), remembered), nil
 		},
 	}}.Build(ctx, session)
 	return made, untrusted, err
@@ -287,8 +287,9 @@ func (s *Server) warnOfSkillPrograms(box sandbox.Sandbox) {
 // maxKnowledgeNames is how many names of the operator's knowledge folder a prompt lists.
 const maxKnowledgeNames = 50
 
-// knowledgeFiles returns what the prompt says about the operator's knowledge folder.
-func (s *Server) knowledgeFiles() []prompt.File {
+// describeKnowledge returns, as a file of the prompt, which files the operator's knowledge folder has;
+// none if there is no such folder.
+func (s *Server) describeKnowledge() []prompt.File {
 	if s.knowledge == nil {
 		return nil
 	}

@@ -229,7 +229,7 @@ func (s *Server) warnOfScopeChange(ctx context.Context, l *endpoint) {
 			s.log.Warn("conversations on this channel begin anew: what was said before stays in the sessions in which it was said",
 				slog.String("key", "channels."+l.name+".session"), slog.String("was", cmp.Or(was.Value, config.SessionThread)), slog.String("is", l.config.Session))
 		}
-		err = s.home.Book.Note(ctx, subject, l.name, l.config.Session)
+		err = s.home.Book.SetNote(ctx, subject, l.name, l.config.Session)
 	}
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn("it is not known whether conversations begin anew", slog.String("channel", l.name), slog.Any("error", err))

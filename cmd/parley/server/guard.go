@@ -73,7 +73,7 @@ func (s *Server) setGuard(c *config.Config) error {
 	g, err := guard.New(guard.Config{
 		All: guard.Policy(c.Tools.Rules), Agents: agents,
 		Path: s.pathName, Addresses: s.reachedAddresses, Patched: files.PatchPaths,
-		AskUntrusted: c.Tools.Untrusted != "allow", Networked: s.reachesNetwork, Carrier: s.jobs.NetworkedJob,
+		AskUntrusted: c.Tools.Untrusted != "allow", Networked: s.reachesNetwork, NetworkedReader: s.jobs.NetworkedJob,
 	})
 	if err != nil {
 		return fmt.Errorf("read the rules for tools: %w", err)

@@ -209,7 +209,7 @@ func (f *httpAccess) serve(ctx context.Context, socket, port net.Listener) error
 		open := f.newAPI(false)
 		f.networkAPI.Store(open)
 		serving.Go(func() { errs[1] = open.Serve(ctx, port) })
-		serving.Go(func() { f.reportFleetMetrics(ctx) })
+		serving.Go(func() { f.includeFleetMetrics(ctx) })
 	}
 	serving.Wait()
 	return errors.Join(errs...)

@@ -35,7 +35,7 @@ func TestOneProcessTellsWhatTheFleetShares(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		stop[i] = cancel
-		telling.Go(func() { fleet[i].reportFleetMetrics(ctx) })
+		telling.Go(func() { fleet[i].includeFleetMetrics(ctx) })
 	}
 	told := func(s *Server) int {
 		page := httptest.NewRecorder()

@@ -261,7 +261,7 @@ func (s *Server) announceDefaultCaps(ctx context.Context) error {
 	if err != nil && !errors.Is(err, watch.ErrNobody) {
 		return err
 	}
-	return s.home.Book.Note(ctx, defaultCaps, "", strings.Join(append(known, notes...), " "))
+	return s.home.Book.SetNote(ctx, defaultCaps, "", strings.Join(append(known, notes...), " "))
 }
 
 // hostName returns the name of this machine.

@@ -124,14 +124,14 @@ func writeWithTimeout(ctx context.Context, busy *atomic.Bool, write func(context
 // include those of the whole fleet.
 const fleetMetricsHold = "metrics"
 
-// reportFleetMetrics includes metrics of the whole fleet in those of this process, for as long as
-// the process holds fleetMetricsHold. Only processes that listen on HTTP do so, because nobody
-// asks the others for metrics.
-func (s *Server) reportFleetMetrics(ctx context.Context) {
+// includeFleetMetrics has this process's metrics include those of the whole fleet while it holds
+// fleetMetricsHold, which it tries to get until ctx is done. Only processes that listen on HTTP do
+// so, because nobody asks the others for metrics.
+func (s *Server) includeFleetMetrics(ctx context.Context) {
 	err := bus.WhileHeld(ctx, s.home.Bus, fleetMetricsHold, func(held context.Context) error {
-		s.reportsFleet.Store(true)
+		s.includesFleet.Store(true)
 		<-held.Done()
-		s.reportsFleet.Store(false)
+		s.includesFleet.Store(false)
 		return nil
 	})
 	if err != nil {

@@ -108,10 +108,10 @@ type Server struct {
 	// auditFile is nil where none is configured.
 	auditFile *audit.File
 
-	readiness    readiness
-	reportsFleet atomic.Bool // whether this process's metrics include what the fleet shares
+	readiness     readiness
+	includesFleet atomic.Bool // whether this process's metrics include what the fleet shares
 
-	prompts    prompt.Lately
+	prompts    prompt.Cache
 	lastLimits atomic.Pointer[limitsOf]
 	abilities  platforms.KnownAbilities
 	grants     sync.Map // sets of tools that were made already, by capabilities
@@ -243,7 +243,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 	s.trail = audit.New(audit.Config{Store: h.Store, Keep: auditRetention(c.Settings), Log: c.Log})
 	s.guard.Store(&callGuard{Guard: &guard.Guard{}, redact: &redact.Redactor{}}) // until Open reads the rules
 	s.metrics = metrics.New(metrics.Config{
-		Build: c.Build, Fleet: metrics.Fleet{Holder: s.reportsFleet.Load, Bus: h.Bus, Book: h.Book},
+		Build: c.Build, Fleet: metrics.Fleet{Holder: s.includesFleet.Load, Bus: h.Bus, Book: h.Book},
 		Channels: s.connectionStates, Servers: s.serversUp, Jobs: func() int { return s.jobs.Running() }, Dropped: h.Bus.Dropped, Log: c.Log,
 	})
 	s.lists = c.Models

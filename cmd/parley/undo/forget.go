@@ -35,18 +35,18 @@ func (d Dirs) Discard(ctx context.Context, key string, paths []string) (int, err
 		return 0, err
 	}
 	n, err := d.Workspaces.Discard(ctx, key, paths)
-	return n, errors.Join(err, d.unmark(key, n, paths))
+	return n, errors.Join(err, d.dropMarks(key, n, paths))
 }
 
-// unmark drops the marks that say that strangers may have written a file, for files that were
-// removed, because a mark holds the file's name.
-func (d Dirs) unmark(key string, removed int, paths []string) error {
+// dropMarks drops the marks of files that were removed. A mark says that strangers may have written
+// a file; it holds the file's name, which has to go too.
+func (d Dirs) dropMarks(key string, removed int, paths []string) error {
 	if removed == 0 {
 		return nil
 	}
 	dir, err := d.Workspaces.Open(key)
 	if err == nil {
-		err = guard.Unmark(dir, paths)
+		err = guard.DropMarks(dir, paths)
 	}
 	if err != nil {
 		return fmt.Errorf("drop the marks of removed files: %w", err)
@@ -63,7 +63,7 @@ func (d Dirs) DiscardOld(ctx context.Context, key string, paths []string, before
 		}
 	}
 	n, err := d.Workspaces.DiscardOld(ctx, key, paths, before)
-	return n, errors.Join(err, d.unmark(key, n, paths))
+	return n, errors.Join(err, d.dropMarks(key, n, paths))
 }
 
 const (

@@ -166,7 +166,7 @@ func (c Config) handlePresent(ctx context.Context, one Concern, st state, known 
 func (c Config) handleGone(ctx context.Context, s Source, id string, st state, now time.Time) error {
 	switch {
 	case st.Told.IsZero():
-		return c.Notes.Note(ctx, subject, id, "")
+		return c.Notes.SetNote(ctx, subject, id, "")
 	case st.Gone.IsZero():
 		st.Gone = now
 		return c.note(ctx, id, st)
@@ -178,7 +178,7 @@ func (c Config) handleGone(ctx context.Context, s Source, id string, st state, n
 			return err
 		}
 	}
-	return c.Notes.Note(ctx, subject, id, "")
+	return c.Notes.SetNote(ctx, subject, id, "")
 }
 
 func (c Config) note(ctx context.Context, id string, st state) error {
@@ -186,7 +186,7 @@ func (c Config) note(ctx context.Context, id string, st state) error {
 	if err != nil {
 		return fmt.Errorf("encode a concern: %w", err)
 	}
-	return c.Notes.Note(ctx, subject, id, string(raw))
+	return c.Notes.SetNote(ctx, subject, id, string(raw))
 }
 
 // suffix returns the suffix for the ids of messages: the same for the same concern, and

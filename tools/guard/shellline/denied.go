@@ -28,7 +28,7 @@ func (c *collector) denyProgram(u invocation) {
 	case "rm":
 		c.denyRemoval(args)
 	case "chmod", "chown", "chgrp":
-		c.denyMode(name, args)
+		c.denyPermissionChange(name, args)
 	case "find", "fd", "fdfind":
 		c.denyFind(u)
 	case "dd":
@@ -109,8 +109,9 @@ func parseFlags(args []word, short, long string) (given bool, plain []word) {
 	return given, plain
 }
 
-// denyMode marks the line as denied if it changes the rights or the owner of everything.
-func (c *collector) denyMode(name string, args []word) {
+// denyPermissionChange marks the line as denied if chmod, chown or chgrp, called with these arguments,
+// would change the rights or the owner of everything.
+func (c *collector) denyPermissionChange(name string, args []word) {
 	recursive, plain := parseFlags(args, "R", "--recursive")
 	if len(plain) == 0 {
 		return

@@ -91,7 +91,7 @@ func (c *collector) collectLine(line string) {
 	case strings.Contains(line, Hole):
 		c.addHidden("it holds a NUL byte")
 		return
-	case len(line) > maxBytes, countNesting(line) > maxNesting:
+	case len(line) > maxBytes, nestingBound(line) > maxNesting:
 		c.addHidden("it is too long to be looked through")
 		return
 	}
@@ -124,9 +124,9 @@ func dialectsOf(line string) []syntax.LangVariant {
 	return []syntax.LangVariant{syntax.LangBash}
 }
 
-// countNesting counts the constructs in a line for which the parser might call itself, before it
-// is parsed.
-func countNesting(line string) int {
+// nestingBound returns how deep the parser might call itself for a line at most: the number of
+// constructs in the line that could lie within each other. It does not parse the line.
+func nestingBound(line string) int {
 	n := 0
 	deep := strings.ContainsAny(line, "([") // arithmetic and tests nest by operators as well
 	word := 0

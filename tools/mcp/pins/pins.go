@@ -45,10 +45,10 @@ func (t Tool) equals(other Tool) bool {
 
 // A Store keeps short texts, each by a subject and what it is about, for all processes together.
 type Store interface {
-	// Note stores a value in place of the one before; "" removes it.
-	Note(ctx context.Context, subject, about, value string) error
-	// NoteFirst stores a value unless there is one, and returns the one that is stored.
-	NoteFirst(ctx context.Context, subject, about, value string) (kept string, err error)
+	// SetNote stores a value in place of the one before; "" removes it.
+	SetNote(ctx context.Context, subject, about, value string) error
+	// SetNoteOnce stores a value unless there is one, and returns the one that is stored.
+	SetNoteOnce(ctx context.Context, subject, about, value string) (kept string, err error)
 	// Noted returns all values of a subject, by what they are about.
 	Noted(ctx context.Context, subject string) (map[string]string, error)
 }
@@ -158,7 +158,7 @@ func (p *Pins) Observe(ctx context.Context, name string, listed []Tool) (setAsid
 		if err != nil {
 			return nil, fmt.Errorf("write down the tools of %s: %w", name, err)
 		}
-		if _, err := p.store.NoteFirst(ctx, accepted, name, string(raw)); err != nil {
+		if _, err := p.store.SetNoteOnce(ctx, accepted, name, string(raw)); err != nil {
 			return nil, fmt.Errorf("keep the tools of %s: %w", name, err)
 		}
 		if err := p.load(ctx); err != nil { // another process may have been first
@@ -203,12 +203,12 @@ func (p *Pins) compare(ctx context.Context, name string, s server, t Tool) (fres
 	about := name + "/" + t.Name
 	switch {
 	case isKnown && was.equals(t) && isAside:
-		err = p.store.Note(ctx, aside, about, "")
+		err = p.store.SetNote(ctx, aside, about, "")
 	case isKnown && was.equals(t), isAside && set.equals(t):
 	default:
 		var raw []byte
 		if raw, err = json.Marshal(t); err == nil {
-			err = p.store.Note(ctx, aside, about, string(raw))
+			err = p.store.SetNote(ctx, aside, about, string(raw))
 		}
 		fresh = err == nil
 	}
@@ -266,11 +266,11 @@ func (p *Pins) Accept(ctx context.Context, name, tool string) ([]string, error) 
 	}
 	// A process that dies between the two writes leaves set aside what is accepted: Observe takes
 	// it back.
-	if err := p.store.Note(ctx, accepted, name, string(raw)); err != nil {
+	if err := p.store.SetNote(ctx, accepted, name, string(raw)); err != nil {
 		return nil, fmt.Errorf("accept tools of %s: %w", name, err)
 	}
 	for _, accepted := range names {
-		if err := p.store.Note(ctx, aside, name+"/"+accepted, ""); err != nil {
+		if err := p.store.SetNote(ctx, aside, name+"/"+accepted, ""); err != nil {
 			return nil, fmt.Errorf("accept tools of %s: %w", name, err)
 		}
 	}

@@ -140,7 +140,7 @@ func (d *Client) RecordWanted(ctx context.Context, s Server, challenge []string)
 	if len(challenge) == 0 || len(text) > maxChallenge {
 		return nil // the server is asked again
 	}
-	return d.cfg.Store.Note(ctx, challenges, s.Name, text)
+	return d.cfg.Store.SetNote(ctx, challenges, s.Name, text)
 }
 
 // scopesToRequest returns the scopes to ask for: those that the server wants, and those that it

@@ -40,10 +40,10 @@ type Server struct {
 
 // A Store keeps short texts, each by a subject and what it is about, for all processes together.
 type Store interface {
-	// Note stores a value in place of the one before; "" removes it.
-	Note(ctx context.Context, subject, about, value string) error
-	// NoteFirst stores a value unless there is one, and returns the one that is stored.
-	NoteFirst(ctx context.Context, subject, about, value string) (kept string, err error)
+	// SetNote stores a value in place of the one before; "" removes it.
+	SetNote(ctx context.Context, subject, about, value string) error
+	// SetNoteOnce stores a value unless there is one, and returns the one that is stored.
+	SetNoteOnce(ctx context.Context, subject, about, value string) (kept string, err error)
 	// Noted returns all values of a subject, by what they are about.
 	Noted(ctx context.Context, subject string) (map[string]string, error)
 }
@@ -228,7 +228,7 @@ func (d *Client) Finish(ctx context.Context, server string, answer url.Values) e
 	if err := d.saveLogin(ctx, server, one.Login.withToken(token)); err != nil {
 		return err
 	}
-	return d.cfg.Store.Note(ctx, challenges, server, "")
+	return d.cfg.Store.SetNote(ctx, challenges, server, "")
 }
 
 // checkIssuer returns an error if the answer comes from another authorization server than the one
@@ -255,14 +255,14 @@ func (d *Client) useUp(ctx context.Context, id string) (one pendingSignIn, err e
 		return one, fmt.Errorf("read what was begun: %w", err)
 	}
 	mine := time.Now().UTC().Format(time.RFC3339) + " " + rand.Text()
-	kept, err := d.cfg.Store.NoteFirst(ctx, spent, id, mine)
+	kept, err := d.cfg.Store.SetNoteOnce(ctx, spent, id, mine)
 	if err != nil {
 		return one, fmt.Errorf("note that it is used: %w", err)
 	}
 	if kept != mine {
 		return one, ErrState
 	}
-	if err := d.cfg.Store.Note(ctx, pending, id, ""); err != nil {
+	if err := d.cfg.Store.SetNote(ctx, pending, id, ""); err != nil {
 		return one, fmt.Errorf("note that it is used: %w", err)
 	}
 	return one, nil
@@ -279,7 +279,7 @@ func (d *Client) sweep(ctx context.Context) error {
 		if json.Unmarshal([]byte(raw), &one) == nil && time.Now().Before(one.Until.Add(time.Hour)) {
 			continue
 		}
-		if err := d.cfg.Store.Note(ctx, pending, id, ""); err != nil {
+		if err := d.cfg.Store.SetNote(ctx, pending, id, ""); err != nil {
 			return fmt.Errorf("forget what was begun: %w", err)
 		}
 	}
@@ -292,7 +292,7 @@ func (d *Client) sweep(ctx context.Context) error {
 		if begun[id] != "" || err == nil && time.Since(at) < time.Hour {
 			continue
 		}
-		if err := d.cfg.Store.Note(ctx, spent, id, ""); err != nil {
+		if err := d.cfg.Store.SetNote(ctx, spent, id, ""); err != nil {
 			return fmt.Errorf("forget what was used: %w", err)
 		}
 	}
@@ -311,7 +311,7 @@ func (d *Client) store(ctx context.Context, subject, about string, value any) er
 	if err != nil {
 		return err
 	}
-	return d.cfg.Store.Note(ctx, subject, about, string(raw))
+	return d.cfg.Store.SetNote(ctx, subject, about, string(raw))
 }
 
 func hash(text string) string {
