@@ -11,6 +11,17 @@ import (
 // grow its stack anew for each message.
 const maxResting = 8
 
+// claimTogether is how many mailboxes ClaimEach leases in one call, at most.
+const claimTogether = 16
+
+// A GroupClaimer is a Bus that leases several mailboxes in one call. It is optional: it is for buses
+// whose claims are answered by a server, so that claims made one by one would wait for one another.
+type GroupClaimer interface {
+	// ClaimUpTo waits as Claim does until a mailbox can be claimed, and leases those that can be,
+	// but not more than most. It returns at least one lease, or an error as Claim does.
+	ClaimUpTo(ctx context.Context, topic Topic, most int) ([]Lease, error)
+}
+
 // ClaimEach claims mailboxes of a topic until ctx is done, and calls work for each lease beside the
 // others, at most atOnce of them at a time. It returns as soon as it stops claiming:
 // nil after ctx has ended, else Claim's error. Calls of work may still run then; the returned
@@ -19,11 +30,11 @@ func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Le
 	var running sync.WaitGroup
 	// A place is taken before a lease is: a lease that waited for a place would be kept
 	// from another process that has one free.
-	places := make(chan struct{}, atOnce)
+	places := make(places, atOnce)
 	resting, handed := make(chan struct{}, maxResting), make(chan Lease)
 	defer close(handed)
 	workAndFree := func(lease Lease) {
-		defer func() { <-places }()
+		defer places.free(1)
 		work(lease)
 	}
 	workOn := func(lease Lease) {
@@ -38,24 +49,77 @@ func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Le
 			<-resting
 		}
 	}
+	claim, most := claimer(b)
+	wanted := 1
 	for {
-		select {
-		case places <- struct{}{}:
-		case <-ctx.Done():
+		taken := places.take(ctx, wanted)
+		if taken == 0 {
 			return running.Wait, nil
 		}
-		lease, err := b.Claim(ctx, topic)
+		leases, err := claim(ctx, topic, taken)
+		places.free(taken - len(leases))
 		if err != nil {
 			if ctx.Err() != nil {
 				err = nil
 			}
 			return running.Wait, err
 		}
-		select {
-		case handed <- lease:
-		default: // nobody rests
-			running.Go(func() { workOn(lease) })
+		for _, lease := range leases {
+			select {
+			case handed <- lease:
+			default: // nobody rests
+				running.Go(func() { workOn(lease) })
+			}
 		}
+		// Only while more mail is due than was asked for does a process take more at a time: what
+		// comes rarely is shared with the other processes one by one.
+		wanted = len(leases)
+		if wanted == taken {
+			wanted = min(2*taken, most)
+		}
+	}
+}
+
+// claimer returns the function by which ClaimEach leases mailboxes, and how many it leases at a time,
+// at most.
+func claimer(b Bus) (claim func(context.Context, Topic, int) ([]Lease, error), most int) {
+	if many, ok := b.(GroupClaimer); ok {
+		return many.ClaimUpTo, claimTogether
+	}
+	return func(ctx context.Context, topic Topic, _ int) ([]Lease, error) {
+		lease, err := b.Claim(ctx, topic)
+		if err != nil {
+			return nil, err
+		}
+		return []Lease{lease}, nil
+	}, 1
+}
+
+// places counts those who work at once: it holds a value for each.
+type places chan struct{}
+
+// take waits until a place is free, and takes up to that many. It takes none once ctx has ended.
+func (p places) take(ctx context.Context, most int) (taken int) {
+	select {
+	case p <- struct{}{}:
+		taken++
+	case <-ctx.Done():
+		return 0
+	}
+	for ; taken < most; taken++ {
+		select {
+		case p <- struct{}{}:
+		default:
+			return taken
+		}
+	}
+	return taken
+}
+
+// free gives places back.
+func (p places) free(n int) {
+	for range n {
+		<-p
 	}
 }
 

@@ -6,13 +6,15 @@
 //
 // bustest.go lists the groups of promises, rig.go has the steps that their tests share,
 // and each other file has the promises of one or two groups, after which it is named;
-// waiting.go has those of delays, pauses and closing.
+// waiting.go has those of delays, pauses and closing, and quota.go those of several
+// leases in one call, too.
 package bustest
 
 import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,7 +99,7 @@ func Run(t *testing.T, h Harness) {
 		if !h.Shared {
 			t.Skip("one process at a time has this bus")
 		}
-		for _, p := range fleetPromises {
+		for _, p := range slices.Concat(fleetPromises, groupPromises) {
 			t.Run(p.name, func(t *testing.T) { p.test(newRig(t, h)) })
 		}
 	})

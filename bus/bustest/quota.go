@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"parley/bus"
@@ -116,4 +117,168 @@ func countsInFleet(r *rig) {
 		r.Error("what has begun in another process is not counted")
 	}
 	r.noError("what it had begun", r.begin(l.(bus.QuotaLease), "1", 9, 2))
+}
+
+// groupPromises is for buses that several processes share: these lease several mailboxes in one call.
+var groupPromises = []promise{
+	{"leases what is due, up to a number, in its order", claimsUpTo},
+	{"waits for the first, and for no more", claimsTheFirst},
+	{"takes nothing for those who no longer wait", declinesTogether},
+	{"takes no more than there are places for the work", claimsForPlaces},
+	{"ends with the bus", claimsUntilClosed},
+}
+
+// openGroup opens a bus that leases several mailboxes in one call.
+func (r *rig) openGroup() bus.GroupClaimer {
+	r.Helper()
+	r.open(Options{})
+	many, ok := r.Bus.(bus.GroupClaimer)
+	if !ok {
+		r.Fatal("this bus leases one mailbox at a time")
+	}
+	return many
+}
+
+// claimUpTo leases mailboxes and checks that they are those of these keys.
+func (r *rig) claimUpTo(b bus.GroupClaimer, most int, keys ...string) []bus.Lease {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	leases, err := b.ClaimUpTo(ctx, inbound, most)
+	r.noError("claim", err)
+	var got []string
+	for _, l := range leases {
+		got = append(got, l.Claim().Key)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(keys) {
+		r.Fatalf("claimed %v, want %v", got, keys)
+	}
+	return leases
+}
+
+func claimsUpTo(r *rig) {
+	b := r.openGroup()
+	keys := []string{"a", "b", "c", "d", "e"}
+	for _, key := range keys {
+		r.publish(key, key+"1")
+	}
+	r.publish("b", "b2", "b3")
+	leases := append(r.claimUpTo(b, 3, "a", "b", "c"), r.claimUpTo(b, 16, "d", "e")...)
+	r.wantNothingDue(inbound, 50*time.Millisecond)
+	fences := map[int64]bool{}
+	for i, l := range leases {
+		mail := []string{keys[i] + "1"}
+		if keys[i] == "b" {
+			mail = append(mail, "b2", "b3")
+		}
+		r.wantAttempts(l, 1)
+		r.noError("held", l.Held(r.Context()))
+		r.settle(l, bus.End{Done: r.wantMail(l, 0, mail...)})
+		fences[l.Claim().Fence] = true
+	}
+	if len(fences) != len(keys) {
+		r.Errorf("%d leases have %d fences", len(keys), len(fences))
+	}
+	r.wantNothingLeft()
+}
+
+func claimsTheFirst(r *rig) {
+	b := r.openGroup()
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		ctx, cancel := context.WithTimeout(r.Context(), patience)
+		defer cancel()
+		leases, err := b.ClaimUpTo(ctx, inbound, 16)
+		if err != nil || len(leases) != 1 {
+			r.Errorf("got %d leases and %v, want one", len(leases), err)
+			return
+		}
+		r.settle(leases[0], bus.End{Done: r.wantMail(leases[0], 0, "1")})
+	})
+	r.publish("k", "1")
+	waiting.Wait()
+	r.wantNothingLeft()
+}
+
+func declinesTogether(r *rig) {
+	b := r.openGroup()
+	for round := range 20 {
+		ctx, cancel := context.WithCancel(r.Context())
+		var both sync.WaitGroup
+		both.Go(func() {
+			leases, err := b.ClaimUpTo(ctx, inbound, 16)
+			if err == nil { // it came first, and gives them back
+				for _, l := range leases {
+					r.settle(l, bus.End{Uncounted: true})
+				}
+			}
+		})
+		both.Go(func() {
+			for i := range 3 {
+				r.publish(fmt.Sprint("k", i), fmt.Sprintf("%d/%d", round, i))
+			}
+		})
+		cancel()
+		both.Wait()
+		for range 3 {
+			l := r.claim()
+			r.wantAttempts(l, 1)
+			r.settle(l, bus.End{Done: r.wantMail(l, 0, fmt.Sprintf("%d/%s", round, l.Claim().Key[1:]))})
+		}
+	}
+	r.wantNothingLeft()
+}
+
+func claimsForPlaces(r *rig) {
+	r.openGroup()
+	const mailboxes, places = 40, 12
+	ctx, stop := context.WithTimeout(r.Context(), patience)
+	defer stop()
+	for i := range mailboxes {
+		r.publish(fmt.Sprint("k", i), fmt.Sprint(i))
+	}
+	var mu sync.Mutex
+	running, most, done := 0, 0, 0
+	full := make(chan struct{})
+	wait, err := bus.ClaimEach(ctx, r.Bus, inbound, places, func(l bus.Lease) {
+		mu.Lock()
+		running++
+		most = max(most, running)
+		if done++; done == places { // none has ended yet
+			close(full)
+		}
+		mu.Unlock()
+		select {
+		case <-full: // the first wait until as many run as may
+		case <-ctx.Done():
+		}
+		r.settle(l, bus.End{Done: r.wantMail(l, 0, l.Claim().Key[1:])})
+		mu.Lock()
+		defer mu.Unlock()
+		if running--; done == mailboxes && running == 0 {
+			stop()
+		}
+	})
+	r.noError("claim each", err)
+	wait()
+	if most != places || done != mailboxes {
+		r.Errorf("%d mailboxes were worked on, %d at once, want %d and %d", done, most, mailboxes, places)
+	}
+	r.wantNothingLeft()
+}
+
+func claimsUntilClosed(r *rig) {
+	b := r.openGroup()
+	var waiting sync.WaitGroup
+	for range 3 {
+		waiting.Go(func() {
+			if leases, err := b.ClaimUpTo(r.Context(), inbound, 2); err == nil {
+				r.Errorf("claimed %d mailboxes of a closed bus", len(leases))
+			}
+		})
+	}
+	r.noError("close", r.Close())
+	waiting.Wait()
+	_, err := b.ClaimUpTo(r.Context(), inbound, 2)
+	r.wantError("claim", err, bus.ErrClosed)
 }

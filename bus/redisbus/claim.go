@@ -39,7 +39,8 @@ type claimQueues struct {
 // A waitQueue holds the waiting callers of one topic. claimQueues.mu guards all of it.
 type waitQueue struct {
 	keys        topicKeys
-	waiters     list.List // a list of chan *lease, each with room for one
+	waiters     list.List // a list of *waiter
+	wanted      int       // how many leases all waiters take together
 	fetching    bool      // a goroutine runs fetch
 	mayHaveMail bool      // fetch has to run the script once more: there may be mail
 	watched     bool      // the blocking call listens for the topic's mail
@@ -50,6 +51,13 @@ type waitQueue struct {
 	hints []string
 }
 
+// A waiter is a caller who waits for leases.
+type waiter struct {
+	granted chan []*lease // gets them once; has room for that
+	most    int           // how many it takes
+	waits   bool          // whether it is in its topic's queue
+}
+
 func newClaims(k keys, lease time.Duration) *claimQueues {
 	return &claimQueues{keys: k, poll: min(pollMost, lease/4), queues: map[bus.Topic]*waitQueue{}, waiterCame: make(chan struct{}, 1)}
 }
@@ -58,32 +66,43 @@ func newClaims(k keys, lease time.Duration) *claimQueues {
 // waits. A claim whose answer is lost with the connection leaves the mailbox leased to nobody until
 // that lease runs out.
 func (b *Bus) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
+	leases, err := b.ClaimUpTo(ctx, topic, 1)
+	if err != nil {
+		return nil, err
+	}
+	return leases[0], nil
+}
+
+// ClaimUpTo implements bus.GroupClaimer, in the way of Claim.
+func (b *Bus) ClaimUpTo(ctx context.Context, topic bus.Topic, most int) ([]bus.Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	grant := make(chan *lease, 1)
-	q, place := b.join(topic, grant)
+	w := &waiter{granted: make(chan []*lease, 1), most: max(1, most)}
+	q, place := b.join(topic, w)
 	if q == nil {
 		return nil, bus.ErrClosed
 	}
 	select {
-	case l := <-grant:
-		if l == nil {
+	case leases := <-w.granted:
+		if leases == nil {
 			return nil, bus.ErrClosed
 		}
 		if ctx.Err() == nil {
-			return l, nil
+			given := make([]bus.Lease, len(leases))
+			for i, l := range leases {
+				given[i] = l
+			}
+			return given, nil
 		}
-		b.decline(q, l)
+		b.decline(q, leases)
 	case <-ctx.Done():
-		// A lease may have been granted before this caller left the queue.
-		b.claims.mu.Lock()
-		q.waiters.Remove(place)
-		b.claims.mu.Unlock()
+		// Leases may have been granted before this caller left the queue.
+		b.claims.leave(q, place)
 		select {
-		case l := <-grant:
-			if l != nil {
-				b.decline(q, l)
+		case leases := <-w.granted:
+			if leases != nil {
+				b.decline(q, leases)
 			}
 		default:
 		}
@@ -91,16 +110,16 @@ func (b *Bus) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
 	return nil, ctx.Err()
 }
 
-// decline gives back, in the background, a lease whose caller no longer waits.
-func (b *Bus) decline(q *waitQueue, l *lease) {
-	give := func() { b.giveBack(&q.keys, []*lease{l}) }
+// decline gives back, in the background, leases whose caller no longer waits.
+func (b *Bus) decline(q *waitQueue, leases []*lease) {
+	give := func() { b.giveBack(&q.keys, leases) }
 	if !b.spawn(give) {
 		give() // Close is under way and stops the batcher soon, which ends this
 	}
 }
 
 // join adds a caller to its topic's queue; the queue is nil if the bus is closed.
-func (b *Bus) join(topic bus.Topic, grant chan *lease) (*waitQueue, *list.Element) {
+func (b *Bus) join(topic bus.Topic, w *waiter) (*waitQueue, *list.Element) {
 	c := b.claims
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,13 +131,32 @@ func (b *Bus) join(topic bus.Topic, grant chan *lease) (*waitQueue, *list.Elemen
 		q = &waitQueue{keys: c.keys.topic(topic)}
 		c.queues[topic] = q
 	}
-	place := q.waiters.PushBack(grant)
+	place := q.waiters.PushBack(w)
+	w.waits = true
+	q.wanted += w.most
 	// When mail comes, the blocking call gets a token. But a mailbox that becomes due by
 	// time before that call ends brings no token, so the script must run.
 	if !q.watched || q.nextLook.Before(c.listensUntil) {
 		b.fetchSoon(q, "")
 	}
 	return q, place
+}
+
+// leave removes a caller from its topic's queue, if it is there still.
+func (c *claimQueues) leave(q *waitQueue, place *list.Element) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if place.Value.(*waiter).waits {
+		q.take(place)
+	}
+}
+
+// take removes a waiter from the queue. The caller holds claims.mu.
+func (q *waitQueue) take(place *list.Element) *waiter {
+	w := q.waiters.Remove(place).(*waiter)
+	w.waits = false
+	q.wanted -= w.most
+	return w
 }
 
 // fetchSoon starts a run of the claim script. hint names the mailbox that it will probably
@@ -158,13 +196,13 @@ func (b *Bus) fetch(q *waitQueue) {
 	}
 }
 
-// neededLeases returns how many leases to ask for, one for each caller, and the hints. If it
+// neededLeases returns how many leases to ask for, for all callers, and the hints. If it
 // returns 0, fetch ends, and the blocking call listens for the callers that still wait.
 func (b *Bus) neededLeases(q *waitQueue) (n int, hints []string) {
 	c := b.claims
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n = min(q.waiters.Len(), claimsAtOnce)
+	n = min(q.wanted, claimsAtOnce)
 	if n == 0 || !q.mayHaveMail || c.closed {
 		q.fetching = false
 		if n > 0 && (!q.watched || q.nextLook.Before(c.listensUntil)) {
@@ -226,8 +264,10 @@ func (c *claimQueues) distribute(q *waitQueue, a claimResult) (rest []*lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for q.waiters.Len() > 0 && len(a.leases) > 0 {
-		q.waiters.Remove(q.waiters.Front()).(chan *lease) <- a.leases[0]
-		a.leases = a.leases[1:]
+		w := q.take(q.waiters.Front())
+		n := min(w.most, len(a.leases))
+		w.granted <- a.leases[:n:n]
+		a.leases = a.leases[n:]
 	}
 	now := time.Now()
 	q.nextLook = now.Add(c.poll)
@@ -271,9 +311,8 @@ func (c *claimQueues) close() {
 	defer c.mu.Unlock()
 	c.closed = true
 	for _, q := range c.queues {
-		for w := q.waiters.Front(); w != nil; w = w.Next() {
-			close(w.Value.(chan *lease))
+		for q.waiters.Len() > 0 {
+			close(q.take(q.waiters.Front()).granted)
 		}
-		q.waiters.Init()
 	}
 }

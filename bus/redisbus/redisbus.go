@@ -132,6 +132,7 @@ func (l *lifecycle) isClosed() bool {
 
 var _ interface {
 	bus.Bus
+	bus.GroupClaimer
 	bus.Events
 	bus.Inspector
 	bus.DeadLetters
