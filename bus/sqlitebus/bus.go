@@ -43,6 +43,9 @@ type Config struct {
 	Caps bus.Caps
 	// MaxHold bounds how long a lease may be held; DefaultMaxHold if zero.
 	MaxHold time.Duration
+	// Lost, if set, is called with the number of writes that the disk has not taken and that nobody
+	// waited for. It is not called for a shared database, which reports to whoever has opened it.
+	Lost func(writes int)
 	// Log gets what operators should know; nil means that nothing is logged.
 	Log *slog.Logger
 }
@@ -113,6 +116,9 @@ func (c *Config) open(ctx context.Context) (*sqldb.DB, error) {
 	}
 	db.OnLost(func(writes int, err error) {
 		c.Log.Error("the disk does not take what was to be written: what nobody waits for is lost", slog.String("file", c.Path), slog.Int("writes", writes), slog.Any("error", err))
+		if c.Lost != nil {
+			c.Lost(writes)
+		}
 	})
 	return db, nil
 }

@@ -61,6 +61,9 @@ func Open(ctx context.Context, place string) (*Book, error) {
 	return use(ctx, db)
 }
 
+// OnLost has report called when writes that nobody waits for are lost; see [sqldb.DB].
+func (b *Book) OnLost(report func(writes int, err error)) { b.db.OnLost(report) }
+
 // Use opens the book in a database that was opened with its Schema, and in which no other Book
 // writes to the book's tables. The caller closes the database after the book.
 func Use(ctx context.Context, db *sqldb.DB) (*Book, error) {

@@ -96,6 +96,9 @@ func (s *Store) Close() error {
 	return errors.Join(s.queries.close(), s.db.Close())
 }
 
+// OnLost has report called when writes that nobody waits for are lost; see [sqldb.DB].
+func (s *Store) OnLost(report func(writes int, err error)) { s.db.OnLost(report) }
+
 // Schedules returns the table of schedules, which is in the same database.
 func (s *Store) Schedules() schedules.Table { return schedules.Table{DB: s.db} }
 

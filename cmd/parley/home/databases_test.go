@@ -2,12 +2,17 @@ package home
 
 import (
 	"context"
+	"database/sql"
 	"log/slog"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"parley/bus"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/homedb"
 	"parley/sessions"
+	"parley/sessions/sqldb/sqldbtest"
 )
 
 // Where the bus and the store share the home's file, what a log publishes is on the bus with its
@@ -51,5 +56,57 @@ func TestTheLogsOfAHomePublish(t *testing.T) {
 	}
 	if err := lease.Settle(context.WithoutCancel(t.Context()), bus.End{Done: got[0].Seq}); err != nil {
 		t.Error(err)
+	}
+}
+
+// What the disk or the database server does not take, and nobody waits for, is counted.
+func TestLostWritesAreCounted(t *testing.T) {
+	for name, c := range map[string]struct {
+		place  func(t *testing.T) string // of the store; "" is the home's database
+		refuse []string
+	}{
+		"embedded": {func(*testing.T) string { return "" }, []string{
+			"CREATE TRIGGER refuse BEFORE DELETE ON spending BEGIN SELECT RAISE(ABORT, 'refused'); END",
+		}},
+		"postgres": {func(t *testing.T) string { return sqldbtest.New(t) }, []string{
+			"CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$",
+			"CREATE TRIGGER refuse BEFORE DELETE ON spending FOR EACH ROW EXECUTE FUNCTION refuse()",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, place := t.TempDir(), c.place(t)
+			cfg := &config.Config{Home: dir}
+			cfg.Store.URL = config.Secret(place)
+			cfg.Workspace.Root, cfg.Workspace.MaxMB = dir+"/workspaces", 1
+			h, err := Open(t.Context(), cfg, WorkspaceOverride{}, slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.Close()
+			driver, source := "pgx", place
+			if place == "" {
+				driver, source = "sqlite", "file:"+filepath.Join(dir, homedb.File)+"?_pragma=busy_timeout(5000)"
+			}
+			other, err := sql.Open(driver, source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer other.Close()
+			for _, query := range append(c.refuse, "INSERT INTO spending (person, day, tokens) VALUES ('telegram:42', '2001-01-01', 7)") {
+				if _, err := other.ExecContext(t.Context(), query); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// The first reservation of a day has what is old deleted, and nobody waits for that.
+			if err := h.Store.Reserve(t.Context(), sessions.Reservation{ID: "r", Person: "telegram:42", Tokens: 1, Cap: 100, At: time.Now()}); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Book.SetName(t.Context(), "telegram:42", "Anna"); err != nil { // which is written after it
+				t.Fatal(err)
+			}
+			if n := h.LostWrites(); n != 1 {
+				t.Errorf("%d writes are counted as lost, want 1", n)
+			}
+		})
 	}
 }

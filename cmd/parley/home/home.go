@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"parley/bus"
@@ -78,6 +79,7 @@ type store interface {
 	Tasks() tasks.Table
 	Bill() bill.Table
 	Money() *bill.Budget
+	OnLost(report func(writes int, err error))
 	AskBeside(ask func(session string, started sessions.Entry) (sqlstore.Question, bool))
 	Writable(ctx context.Context) error
 	Close() error
@@ -104,6 +106,7 @@ type Home struct {
 	owners    map[string]Owner  // of folders, by folder
 	self      string            // this process's name among those that have the bus open
 	complete  bool              // whether Open has opened everything
+	lost      atomic.Uint64     // see LostWrites
 }
 
 // A WorkspaceOverride is a person's own directory that is used as the workspace of the

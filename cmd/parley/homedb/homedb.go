@@ -32,6 +32,7 @@ const (
 // Options may each be left out.
 type Options struct {
 	Log   *slog.Logger      // is told that files are taken over, which may take a while, and which writes are lost
+	Lost  func(writes int)  // called with the number of writes that the disk has not taken and that nobody waited for
 	Point func(name string) // called at each step of taking over, where a test may kill the process
 }
 
@@ -59,6 +60,9 @@ func Open(ctx context.Context, dir string, o Options) (*sqldb.DB, error) {
 	}
 	db.OnLost(func(writes int, err error) {
 		o.Log.Error("the disk does not take what was to be written: what nobody waits for is lost", slog.String("file", File), slog.Int("writes", writes), slog.Any("error", err))
+		if o.Lost != nil {
+			o.Lost(writes)
+		}
 	})
 	if err := endTakeover(dir, old, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("set aside the files of an older release: %w", err), db.Close())

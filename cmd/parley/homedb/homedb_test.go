@@ -111,10 +111,12 @@ func TestCheckTakesNothingOver(t *testing.T) {
 	}
 }
 
-// What is lost because a commit fails after those who wrote have gone on is in the log of the server.
+// What is lost because a commit fails after those who wrote have gone on is in the log of the server, and
+// reported for its metrics.
 func TestWhatIsLostUnnoticedIsLogged(t *testing.T) {
 	var logged bytes.Buffer
-	db, err := homedb.Open(t.Context(), t.TempDir(), homedb.Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	lost := 0
+	db, err := homedb.Open(t.Context(), t.TempDir(), homedb.Options{Log: slog.New(slog.NewTextHandler(&logged, nil)), Lost: func(writes int) { lost += writes }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +127,9 @@ func TestWhatIsLostUnnoticedIsLogged(t *testing.T) {
 	}
 	if got := logged.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "writes=1 error=refused") || !strings.Contains(got, homedb.File) {
 		t.Errorf("the log is %q", got)
+	}
+	if lost != 1 {
+		t.Errorf("%d writes are reported as lost, want 1", lost)
 	}
 }
 

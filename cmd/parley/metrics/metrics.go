@@ -40,7 +40,9 @@ type Config struct {
 	Jobs func() int
 	// Dropped returns how many events for watchers were lost since the start.
 	Dropped func() uint64
-	Log     *slog.Logger
+	// LostWrites returns how many writes that nobody waited for were lost since the start.
+	LostWrites func() uint64
+	Log        *slog.Logger
 }
 
 // Build is what the program was built from.
@@ -112,6 +114,10 @@ func New(c Config) *Metrics {
 	if c.Dropped != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(
 			counterOptions("events_dropped_total", "Events that watchers were too slow for."), func() float64 { return float64(c.Dropped()) }))
+	}
+	if c.LostWrites != nil {
+		m.registry.MustRegister(prometheus.NewCounterFunc(
+			counterOptions("writes_lost_total", "Writes that nobody waited for and that the disk or the database has not taken."), func() float64 { return float64(c.LostWrites()) }))
 	}
 	if c.Jobs != nil {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(

@@ -50,11 +50,12 @@ func openBus(t *testing.T) *sqlitebus.Bus {
 func used(t *testing.T, fleet metrics.Fleet) *metrics.Metrics {
 	t.Helper()
 	m := metrics.New(metrics.Config{
-		Build:    metrics.Build{Version: "v1", Revision: "abc", Go: "go1.26"},
-		Fleet:    fleet,
-		Channels: func() map[string]bool { return map[string]bool{"slack": true, "telegram": false} },
-		Dropped:  func() uint64 { return 3 },
-		Log:      slog.New(slog.DiscardHandler),
+		Build:      metrics.Build{Version: "v1", Revision: "abc", Go: "go1.26"},
+		Fleet:      fleet,
+		Channels:   func() map[string]bool { return map[string]bool{"slack": true, "telegram": false} },
+		Dropped:    func() uint64 { return 3 },
+		LostWrites: func() uint64 { return 7 },
+		Log:        slog.New(slog.DiscardHandler),
 	})
 	slack := m.Send("slack")
 	slack("sent", 20*time.Millisecond)
@@ -174,7 +175,7 @@ func TestEveryPromisedName(t *testing.T) {
 		bus_waiting bus_oldest_seconds bus_leased bus_dead channel_up sends_total sends_unknown send_seconds
 		turns_total turn_seconds steps_total tool_calls_total tool_seconds tool_batches_total tool_batch_concurrency_max
 		tool_batch_saved_seconds_total tool_last_error_timestamp_seconds model_calls_total model_tokens_total
-		events_dropped_total audit_lost_total build_info`) {
+		events_dropped_total writes_lost_total audit_lost_total build_info`) {
 		if !slices.Contains(got, "parley_"+name) {
 			t.Errorf("there is no parley_%s", name)
 		}

@@ -244,7 +244,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 	s.guard.Store(&callGuard{Guard: &guard.Guard{}, redact: &redact.Redactor{}}) // until Open reads the rules
 	s.metrics = metrics.New(metrics.Config{
 		Build: c.Build, Fleet: metrics.Fleet{Holder: s.includesFleet.Load, Bus: h.Bus, Book: h.Book},
-		Channels: s.connectionStates, Servers: s.serversUp, Jobs: func() int { return s.jobs.Running() }, Dropped: h.Bus.Dropped, Log: c.Log,
+		Channels: s.connectionStates, Servers: s.serversUp, Jobs: func() int { return s.jobs.Running() }, Dropped: h.Bus.Dropped, LostWrites: h.LostWrites, Log: c.Log,
 	})
 	s.lists = c.Models
 	s.models = models.Chains(c.Models, h.Book, s.metrics, c.Log)
