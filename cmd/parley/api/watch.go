@@ -9,6 +9,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -68,6 +69,23 @@ type viewer struct {
 
 	snapshotBlocks map[string]int  // how many blocks of each turn the last snapshot had; nil before one was needed
 	holes          map[string]bool // the turns of whose current answer the watcher missed the beginning
+	ended          []string        // the newest turns whose end was sent
+}
+
+// knownEnds is how many of the newest turns that ended a viewer knows.
+const knownEnds = 64
+
+// endedBefore reports whether an event says of a turn that it has ended, which the watcher knows: who
+// takes a session over says it again if the log does not tell that the answer is published.
+func (v *viewer) endedBefore(e bus.Event) bool {
+	if e.Type != bus.TurnComplete && e.Type != bus.TurnError {
+		return false
+	}
+	if slices.Contains(v.ended, e.Turn) {
+		return true
+	}
+	v.ended = append(v.ended[max(0, len(v.ended)+1-knownEnds):], e.Turn)
+	return false
 }
 
 // begin subscribes to the session's events after the one with lastID, and sends a snapshot if
@@ -120,8 +138,11 @@ func (v *viewer) follow(ctx context.Context, news iter.Seq2[bus.Event, error]) e
 	return nil
 }
 
-// sendEvent sends an event, unless the last snapshot has it already.
+// sendEvent sends an event, unless the last snapshot has it already, or it ends a turn again.
 func (v *viewer) sendEvent(ctx context.Context, e bus.Event) error {
+	if v.endedBefore(e) {
+		return nil
+	}
 	if v.snapshotBlocks != nil {
 		old, err := v.inSnapshot(ctx, e)
 		if old || err != nil {

@@ -260,6 +260,27 @@ func (x *rig) work(m llm.Model) {
 
 const watched = "main:web:chat"
 
+// Who takes a session over says again that its last turn has ended; a stream says it once.
+func TestATurnEndsOnceInAStream(t *testing.T) {
+	x := newRig(t)
+	s := x.watch(watched, chatToken, "")
+	defer s.close()
+	s.must() // the snapshot
+	for _, e := range []bus.Event{
+		{Type: bus.TurnComplete, Turn: "a"}, {Type: bus.TurnError, Turn: "b"},
+		{Type: bus.TurnComplete, Turn: "a"}, {Type: bus.TurnError, Turn: "b"},
+		{Type: bus.TurnComplete, Turn: "c"},
+	} {
+		e.Session = watched
+		x.bus.Emit(e)
+	}
+	for _, want := range []string{"a", "b", "c"} {
+		if e := s.must(); !strings.Contains(e.data, `"turn":"`+want+`"`) {
+			t.Fatalf("the stream has %+v, want the end of turn %s", e, want)
+		}
+	}
+}
+
 // A stream that is cut and resumed yields the same blocks as one that is not,
 // wherever it is cut, with its past or without.
 func TestCutStreams(t *testing.T) {
