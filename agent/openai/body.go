@@ -2,11 +2,9 @@ package openai
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"sync"
 )
 
@@ -137,36 +135,4 @@ func (b *bodies) give(body []byte) {
 	if cap(body) <= maxSpareBody {
 		b.spare.Put(body[:0]) //nolint:staticcheck // a header of 24 bytes beside each body is little
 	}
-}
-
-// A bodyDialer dials connections that write bodies through memory that they share: a transport
-// takes new memory for each request that is longer than its buffer.
-type bodyDialer struct{ rooms sync.Pool }
-
-// dial is for http.Transport.DialContext.
-func (d *bodyDialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	return &bodyConn{Conn: conn, rooms: &d.rooms}, nil
-}
-
-// A bodyConn is a connection whose ReadFrom shares memory with other connections.
-type bodyConn struct {
-	net.Conn
-	rooms *sync.Pool // of *[bodyRoom]byte
-}
-
-// bodyRoom is how much of a body is written at once.
-const bodyRoom = 32 << 10
-
-// ReadFrom implements io.ReaderFrom: it writes all that r has.
-func (c *bodyConn) ReadFrom(r io.Reader) (int64, error) {
-	room, ok := c.rooms.Get().(*[bodyRoom]byte)
-	if !ok {
-		room = new([bodyRoom]byte)
-	}
-	defer c.rooms.Put(room)
-	return io.CopyBuffer(struct{ io.Writer }{c.Conn}, r, room[:])
 }

@@ -36,6 +36,7 @@ import (
 	"time"
 
 	"parley/agent/llm"
+	"parley/agent/openai/plain"
 	"parley/agent/openai/toollist"
 	"parley/agent/openai/window"
 )
@@ -176,11 +177,11 @@ func checkBody(body json.RawMessage) error {
 	return nil
 }
 
-// newTransport makes a transport that keeps connections for many answers at once, and
-// pings them to notice dead ones. It asks for no compression, as a compressed stream is
-// held back until a block is full. Its buffers are small, because each answer that is
-// awaited has two: a request is written past its buffer, and events are short.
-func newTransport() *http.Transport {
+// newTransport makes a transport that keeps connections for many answers at once. Over TLS it
+// pings them to notice dead ones, and many answers share a connection where the server allows
+// that. It asks for no compression, as a compressed stream is held back until a block is full.
+// Its buffers are small, because events are short and each answer that is awaited may have two.
+func newTransport() http.RoundTripper {
 	t := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		ForceAttemptHTTP2:   true,
@@ -191,10 +192,9 @@ func newTransport() *http.Transport {
 		DisableCompression:  true,
 		WriteBufferSize:     1 << 10,
 		ReadBufferSize:      2 << 10,
-		DialContext:         (&bodyDialer{}).dial,
 	}
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
-	return t
+	return &plain.Transport{Other: t}
 }
 
 // newWindowFinder returns the Finder that finds out how large the model's window is.

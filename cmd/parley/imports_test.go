@@ -115,13 +115,14 @@ func rules() []rule {
 		{"agent/openai/toollist", 2, []string{"tools"}},
 		{"agent/openai/lenient", 2, nil}, // the ground under all that reads what servers write
 		{"agent/openai/thinktags", 2, nil},
+		{"agent/openai/plain", 2, nil},
 		{"agent/openai/increment", 2, nil},
 		{"agent/openai/ending", 3, []string{"agent/llm", "agent/openai/lenient"}},
 		{"agent/openai/toolcall", 3, []string{"agent/llm", "agent/openai/lenient"}},
 		{"agent/openai/usage", 3, []string{"agent/llm", "agent/openai/lenient"}},
 		{"agent/openai/responses", 4, []string{"agent/llm", "agent/openai/ending", "agent/openai/lenient", "agent/openai/thinktags", "agent/openai/toolcall", "agent/openai/usage"}},
 		{"agent/openai", 5, []string{
-			"agent/llm", "agent/openai/ending", "agent/openai/increment", "agent/openai/lenient", "agent/openai/responses", "agent/openai/thinktags", "agent/openai/toolcall", "agent/openai/toollist", "agent/openai/usage", "agent/openai/window", "tools",
+			"agent/llm", "agent/openai/ending", "agent/openai/increment", "agent/openai/lenient", "agent/openai/plain", "agent/openai/responses", "agent/openai/thinktags", "agent/openai/toolcall", "agent/openai/toollist", "agent/openai/usage", "agent/openai/window", "tools",
 		}},
 		{"agent/prices", 3, []string{"agent/llm"}},
 		{"agent/failover", 3, []string{"agent/llm"}},

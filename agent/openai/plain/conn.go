@@ -1,0 +1,197 @@
+package plain
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	maxHeader = 1 << 20 // bytes of the header of an answer
+	maxEarly  = 5       // answers that announce another one, such as 103
+	writeRoom = 8 << 10 // bytes of a request that are sent at once
+	// earlyWait is how long an answer is awaited to a request that could not be sent whole.
+	earlyWait = time.Second
+)
+
+// A conn is a connection to a server. It is used by one request at a time.
+type conn struct {
+	net.Conn
+	t       *Transport
+	address string
+	used    bool      // it has served a request before
+	rested  time.Time // since when nobody uses it
+
+	first  [1]byte // the first byte of the answer
+	ahead  bool    // the first byte was read, and is what comes next
+	budget int64   // how many bytes may be read
+}
+
+// close closes the connection.
+func (c *conn) close() { _ = c.Conn.Close() } // nothing is awaited from it any more
+
+// send sends a request and reads the header of the answer. The connection is closed if that
+// fails, and if ctx ends before the answer was read.
+func (c *conn) send(req *http.Request) (*http.Response, error) {
+	unwatch := context.AfterFunc(req.Context(), c.close)
+	failed := c.write(req)
+	if failed != nil { // the server may wait for the rest
+		_ = c.SetReadDeadline(time.Now().Add(earlyWait)) // fails if the connection is closed
+	}
+	if err := c.awaitAnswer(); err != nil {
+		unwatch()
+		c.close()
+		if failed != nil {
+			err = fmt.Errorf("%w: %w", errUnanswered, failed)
+		}
+		return nil, err
+	}
+	_ = c.SetReadDeadline(time.Time{}) // which was set if the request was not sent whole
+	in := c.newReader()
+	resp, err := c.readHeader(in, req)
+	if err != nil {
+		unwatch()
+		c.close()
+		return nil, err
+	}
+	b := &body{in: in, content: resp.Body, conn: c, req: req, unwatch: unwatch}
+	b.again = failed == nil && !resp.Close && !req.Close && resp.StatusCode != http.StatusSwitchingProtocols
+	if resp.Body == http.NoBody {
+		b.end(b.again)
+		return resp, nil
+	}
+	resp.Body = b
+	return resp, nil
+}
+
+// write writes a request. A server may answer and close the connection without having read all of
+// it: therefore its answer counts more than the error.
+func (c *conn) write(req *http.Request) error {
+	out, ok := c.t.writers.Get().(*bufio.Writer)
+	if !ok {
+		out = bufio.NewWriterSize(nil, writeRoom)
+	}
+	defer c.t.writers.Put(out)
+	defer out.Reset(nil)
+	out.Reset(c.Conn)
+	if err := req.Write(out); err != nil {
+		return fmt.Errorf("send the request: %w", err)
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("send the request: %w", err)
+	}
+	return nil
+}
+
+// awaitAnswer waits for the first byte of an answer. It needs no buffer for that.
+func (c *conn) awaitAnswer() error {
+	if _, err := c.Conn.Read(c.first[:]); err != nil {
+		return fmt.Errorf("%w: %w", errUnanswered, err)
+	}
+	c.ahead = true
+	return nil
+}
+
+// newReader returns a reader of the answer.
+func (c *conn) newReader() *bufio.Reader {
+	in, ok := c.t.readers.Get().(*bufio.Reader)
+	if !ok {
+		in = bufio.NewReader(nil)
+	}
+	in.Reset(reading{c})
+	return in
+}
+
+// readHeader reads the header of an answer, past those that announce it.
+func (c *conn) readHeader(in *bufio.Reader, req *http.Request) (*http.Response, error) {
+	c.budget = maxHeader
+	for range maxEarly {
+		resp, err := http.ReadResponse(in, req)
+		if err != nil {
+			return nil, fmt.Errorf("read the answer: %w", err)
+		}
+		if resp.StatusCode >= http.StatusOK || resp.StatusCode == http.StatusSwitchingProtocols {
+			c.budget = math.MaxInt64
+			return resp, nil
+		}
+	}
+	return nil, fmt.Errorf("read the answer: more than %d announce it", maxEarly)
+}
+
+// A reading reads from a connection, the first byte included.
+type reading struct{ *conn }
+
+// Read implements io.Reader.
+func (r reading) Read(p []byte) (int, error) {
+	switch {
+	case len(p) == 0:
+		return 0, nil
+	case r.budget <= 0:
+		return 0, errHeader
+	}
+	n := 0
+	if r.ahead {
+		r.ahead, p[0], n = false, r.first[0], 1
+		if len(p) == 1 {
+			return 1, nil
+		}
+	}
+	more, err := r.Conn.Read(p[n:])
+	r.budget -= int64(n + more)
+	if n > 0 {
+		err = nil // it comes again with the next bytes
+	}
+	return n + more, err
+}
+
+// A body is the body of an answer. When it was read to its end, its connection is kept for another
+// request, and when it is closed before, so is the connection.
+type body struct {
+	content io.ReadCloser
+	conn    *conn
+	req     *http.Request // by whose context the answer is cancelled
+	unwatch func() bool   // ends the watch over that; returns false if the connection was closed because of it
+	again   bool          // the server takes another request afterwards
+
+	over sync.Once
+	in   *bufio.Reader // what content is read from; used by Read only
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.content.Read(p)
+	if err == nil {
+		return n, nil
+	}
+	b.end(errors.Is(err, io.EOF) && b.again)
+	if cause := context.Cause(b.req.Context()); cause != nil && !errors.Is(err, io.EOF) {
+		err = cause
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *body) Close() error {
+	b.end(false)
+	return nil
+}
+
+// end lets the connection go: another request may have it if reuse is true.
+func (b *body) end(reuse bool) {
+	b.over.Do(func() {
+		if open := b.unwatch(); !reuse || !open || b.in.Buffered() > 0 {
+			b.conn.close()
+			return
+		}
+		b.in.Reset(nil)
+		b.conn.t.readers.Put(b.in)
+		b.conn.t.keep(b.conn)
+	})
+}

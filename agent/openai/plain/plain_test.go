@@ -1,0 +1,444 @@
+package plain_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/agent/openai/plain"
+)
+
+// newClient makes a client whose requests a Transport makes.
+func newClient(t *testing.T) *http.Client {
+	t.Helper()
+	c := &http.Client{Transport: &plain.Transport{Other: &http.Transport{}}}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+// A server counts the connections that it was asked over.
+type server struct {
+	*httptest.Server
+	connections, closed atomic.Int64
+}
+
+func newServer(t *testing.T, h http.HandlerFunc) *server {
+	t.Helper()
+	s := &server{Server: httptest.NewUnstartedServer(h)}
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			s.connections.Add(1)
+		case http.StateClosed:
+			s.closed.Add(1)
+		}
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	return s
+}
+
+// post posts a text and returns the answer's.
+func post(ctx context.Context, c *http.Client, url, text string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(text))
+	if err != nil {
+		return "", err
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	return string(got), err
+}
+
+// wantPost fails the test unless a text is answered so.
+func wantPost(t *testing.T, c *http.Client, url, text, want string) {
+	t.Helper()
+	if got, err := post(t.Context(), c, url, text); err != nil || got != want {
+		t.Fatalf("got %.100q, %v; want %.100q", got, err, want)
+	}
+}
+
+// await waits until something holds.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("in vain: " + what)
+		}
+	}
+}
+
+func echo(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the request was cancelled
+	}
+	_, _ = w.Write(text)
+}
+
+func TestAConnectionServesManyRequests(t *testing.T) {
+	s, c := newServer(t, echo), newClient(t)
+	for _, size := range []int{0, 1, 4096, 1 << 20} {
+		text := strings.Repeat("x", size)
+		wantPost(t, c, s.URL, text, text)
+	}
+	if n := s.connections.Load(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodHead, s.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	wantPost(t, c, s.URL, "after a HEAD", "after a HEAD")
+	if n := s.connections.Load(); n != 1 {
+		t.Errorf("%d connections after an answer without a body", n)
+	}
+}
+
+// TestRequestsAreNotMixedUp sends many requests at the same time, some of which are cancelled or
+// whose answers are not read to their ends.
+func TestRequestsAreNotMixedUp(t *testing.T) {
+	s, c := newServer(t, echo), newClient(t)
+	var all sync.WaitGroup
+	for person := range 16 {
+		all.Go(func() {
+			for n := range 40 {
+				ctx, cancel := context.WithCancel(t.Context())
+				if n%4 == 3 {
+					time.AfterFunc(time.Duration(n)*20*time.Microsecond, cancel)
+				}
+				text := strings.Repeat(string(rune('a'+person)), 1+n*1000)
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(text))
+				if err != nil {
+					t.Error(err)
+				}
+				resp, err := c.Do(req)
+				if err == nil {
+					want := text
+					if n%5 == 4 {
+						want = text[:1]
+					}
+					got := make([]byte, len(want))
+					if _, err = io.ReadFull(resp.Body, got); err == nil && string(got) != want {
+						t.Errorf("%.20q was answered by %.20q", want, got)
+					}
+					if n%5 != 4 {
+						_, _ = io.Copy(io.Discard, resp.Body)
+					}
+					resp.Body.Close()
+				}
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestWhoWaitsHoldsOneGoroutine counts the goroutines of requests that wait for their answers.
+func TestWhoWaitsHoldsOneGoroutine(t *testing.T) {
+	const requests = 20
+	var asked, all sync.WaitGroup
+	asked.Add(requests)
+	answer := make(chan struct{})
+	s, c := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.Done()
+		<-answer
+		echo(w, r)
+	}), newClient(t)
+	for range requests {
+		all.Go(func() {
+			if _, err := post(t.Context(), c, s.URL, "hello"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	asked.Wait()
+	stacks := make([]byte, 4<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	n := bytes.Count(stacks, []byte("plain.(*Transport).RoundTrip("))
+	if m := bytes.Count(stacks, []byte("net/http.(*persistConn)")); n != requests || m != 0 {
+		t.Errorf("%d goroutines wait for %d answers, and %d of net/http beside them", n, requests, m)
+	}
+	close(answer)
+	all.Wait()
+}
+
+func TestARequestIsCancelled(t *testing.T) {
+	for name, begun := range map[string]bool{"before the answer": false, "within the answer": true} {
+		t.Run(name, func(t *testing.T) {
+			why := errors.New("enough")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			s, c := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body) // from then on the server watches the connection
+				if begun {
+					fmt.Fprint(w, "it begins")
+					_ = http.NewResponseController(w).Flush()
+				}
+				cancel(why)
+				<-r.Context().Done() // the connection is closed
+			}), newClient(t)
+			if _, err := post(ctx, c, s.URL, "hello"); !errors.Is(err, why) {
+				t.Error(err)
+			}
+			await(t, "the connection is closed", func() bool { return s.closed.Load() == 1 })
+		})
+	}
+}
+
+// TestAConnectionThatIsClosedMeanwhile lets the server close what nobody uses.
+func TestAConnectionThatIsClosedMeanwhile(t *testing.T) {
+	s, c := newServer(t, echo), newClient(t)
+	wantPost(t, c, s.URL, "one", "one")
+	s.CloseClientConnections()
+	wantPost(t, c, s.URL, "two", "two")
+}
+
+// TestAConnectionThatIsClosedAtTheNextRequest plays a server that reads a second request over a
+// connection and closes it, as one does whose time for that connection is just over.
+func TestAConnectionThatIsClosedAtTheNextRequest(t *testing.T) {
+	var requests atomic.Int64
+	address := rawServer(t, func(in *bufio.Reader, out io.Writer) {
+		for n := range 2 {
+			r, err := http.ReadRequest(in)
+			if err != nil {
+				return
+			}
+			text, err := io.ReadAll(r.Body)
+			if err != nil || n == 1 {
+				return
+			}
+			requests.Add(1)
+			fmt.Fprintf(out, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+		}
+	})
+	c := newClient(t)
+	for _, text := range []string{"one", "two", "three"} {
+		wantPost(t, c, address, text, text)
+	}
+	if n := requests.Load(); n != 3 {
+		t.Errorf("%d answers", n)
+	}
+}
+
+// TestANewConnectionWithoutAnAnswer plays a server that answers nothing at all.
+func TestANewConnectionWithoutAnAnswer(t *testing.T) {
+	var connections atomic.Int64
+	address := rawServer(t, func(in *bufio.Reader, _ io.Writer) {
+		connections.Add(1)
+		_, _ = http.ReadRequest(in)
+	})
+	if got, err := post(t.Context(), newClient(t), address, "hello"); err == nil {
+		t.Errorf("got %q", got)
+	}
+	if n := connections.Load(); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+// rawServer serves each connection with a function, and returns its URL.
+func rawServer(t *testing.T, serve func(in *bufio.Reader, out io.Writer)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	t.Cleanup(func() { l.Close(); all.Wait() })
+	all.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer conn.Close()
+				serve(bufio.NewReader(conn), conn)
+			})
+		}
+	})
+	return "http://" + l.Addr().String()
+}
+
+// TestWhatNobodyHasAskedFor lets a server say more than it was asked: it must not become the
+// answer to another request.
+func TestWhatNobodyHasAskedFor(t *testing.T) {
+	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
+	for name, late := range map[string]bool{"with the answer": false, "later": true} {
+		t.Run(name, func(t *testing.T) {
+			sent := make(chan struct{}, 8)
+			address := rawServer(t, func(in *bufio.Reader, out io.Writer) {
+				for {
+					r, err := http.ReadRequest(in)
+					if err != nil {
+						return
+					}
+					_, _ = io.Copy(io.Discard, r.Body)
+					more := answer + "evil"
+					if !late {
+						fmt.Fprint(out, answer+"good"+more)
+						continue
+					}
+					fmt.Fprint(out, answer+"good")
+					fmt.Fprint(out, more)
+					sent <- struct{}{}
+				}
+			})
+			c := newClient(t)
+			for range 5 {
+				wantPost(t, c, address, "hello", "good")
+				if late {
+					<-sent
+				}
+			}
+		})
+	}
+}
+
+// TestAnEarlyAnswer lets a server answer before it has read the request, and close.
+func TestAnEarlyAnswer(t *testing.T) {
+	address := rawServer(t, func(in *bufio.Reader, out io.Writer) {
+		_, _ = in.ReadString('\n')
+		fmt.Fprint(out, "HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nno!")
+		_, _ = io.Copy(io.Discard, in) // else the answer is lost with the connection
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if got, err := post(ctx, newClient(t), address, strings.Repeat("x", 64<<10)); err != nil || got != "no!" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	cancel()
+}
+
+// A brokenBody fails while it is read.
+type brokenBody struct{ closed bool }
+
+func (b *brokenBody) Read([]byte) (int, error) { return 0, errors.New("nothing to read") }
+func (b *brokenBody) Close() error             { b.closed = true; return nil }
+
+func TestABodyThatCannotBeRead(t *testing.T) {
+	s, c := newServer(t, echo), newClient(t)
+	broken := &brokenBody{}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, broken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.ContentLength = 10
+	if resp, err := c.Do(req); err == nil {
+		resp.Body.Close()
+		t.Error("it was sent")
+	} else if !strings.Contains(err.Error(), "nothing to read") {
+		t.Error(err)
+	}
+	if !broken.closed {
+		t.Error("it was not closed")
+	}
+}
+
+func TestAnswersOfEachForm(t *testing.T) {
+	address := rawServer(t, func(in *bufio.Reader, out io.Writer) {
+		for {
+			r, err := http.ReadRequest(in)
+			if err != nil {
+				return
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+			switch r.URL.Path {
+			case "/chunks":
+				fmt.Fprint(out, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nan\r\n4\r\nswer\r\n0\r\n\r\n")
+			case "/announced":
+				fmt.Fprint(out, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nanswer")
+			case "/slow":
+				for _, b := range []byte("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nanswer") {
+					_, _ = out.Write([]byte{b})
+				}
+			case "/long":
+				fmt.Fprint(out, "HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", 2<<20)+"\r\n\r\n")
+				return
+			case "/cut":
+				fmt.Fprint(out, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nanswer")
+				return
+			default:
+				fmt.Fprint(out, "HTTP/1.0 200 OK\r\n\r\nanswer")
+				return
+			}
+		}
+	})
+	c := newClient(t)
+	for _, path := range []string{"/chunks", "/announced", "/slow", "/", "/chunks"} {
+		wantPost(t, c, address+path, "hello", "answer")
+	}
+	if got, err := post(t.Context(), c, address+"/long", ""); err == nil || !strings.Contains(err.Error(), "header") {
+		t.Errorf("an endless header: %.20q, %v", got, err)
+	}
+	if got, err := post(t.Context(), c, address+"/cut", ""); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("an answer that is cut off: %q, %v", got, err)
+	}
+}
+
+func TestIdleConnectionsAreClosed(t *testing.T) {
+	s := newServer(t, echo)
+	c := &http.Client{Transport: &plain.Transport{Other: &http.Transport{}, IdleTime: 50 * time.Millisecond}}
+	wantPost(t, c, s.URL, "one", "one")
+	await(t, "what is idle is closed", func() bool { return s.closed.Load() == 1 })
+	wantPost(t, c, s.URL, "two", "two")
+	c.CloseIdleConnections()
+	await(t, "all is closed", func() bool { return s.closed.Load() == s.connections.Load() })
+}
+
+// TestOtherRequests sends what is not for a Transport: over TLS, and through a proxy.
+func TestOtherRequests(t *testing.T) {
+	secure := httptest.NewTLSServer(http.HandlerFunc(echo))
+	defer secure.Close()
+	other, ok := secure.Client().Transport.(*http.Transport)
+	if !ok {
+		t.Fatal("another transport")
+	}
+	c := &http.Client{Transport: &plain.Transport{Other: other}}
+	defer c.CloseIdleConnections()
+	wantPost(t, c, secure.URL, "over TLS", "over TLS")
+
+	proxy := newServer(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "for "+r.URL.String()) })
+	through, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = &http.Client{Transport: &plain.Transport{Other: &http.Transport{Proxy: http.ProxyURL(through)}}}
+	defer c.CloseIdleConnections()
+	wantPost(t, c, "http://model.invalid/v1", "hello", "for http://model.invalid/v1")
+}
+
+func TestNobodyListens(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := "http://" + l.Addr().String()
+	l.Close()
+	if _, err := post(t.Context(), newClient(t), address, "hello"); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Error(err)
+	}
+}
