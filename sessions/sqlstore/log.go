@@ -98,13 +98,12 @@ func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Ch
 	}
 	l.state = done.state
 	for i, r := range done.rows {
-		e, err := r.toEntry()
-		if err != nil {
-			return bill.Done{}, fmt.Errorf("append: %w", err)
+		entries[i].N = r.n
+		if !entries[i].At.IsZero() {
+			continue
 		}
-		entries[i].N = e.N
-		if entries[i].At.IsZero() {
-			entries[i].At = e.At
+		if entries[i].At, err = r.time(); err != nil {
+			return bill.Done{}, fmt.Errorf("append: %w", err)
 		}
 	}
 	l.store.sweepAfter(c)
@@ -145,7 +144,7 @@ func (l *log) write(ctx context.Context, write writeFunc, rows []row, c bill.Cha
 
 // rowsOf converts entries, the first of which gets the number at, into rows.
 func rowsOf(at int64, entries []sessions.Entry) ([]row, error) {
-	now := time.Now()
+	now := formatTime(time.Now())
 	rows := make([]row, len(entries))
 	for i, e := range entries {
 		var err error
@@ -215,13 +214,17 @@ func (l *log) extend(tx *sqldb.Tx, st state, fence int64, rows []row) (appended,
 	if err != nil {
 		return appended{refused: err}, true, nil // the data is not what its kind promises
 	}
+	unfinished, err := next.unfinished.text()
+	if err != nil {
+		return appended{}, false, err
+	}
 	// Fence and last in the condition make this the check and the lock in one: a
 	// holder with an old fence, or one whose log has grown, changes no row. Where the
 	// fence is raised, nothing may have been erased either; see Reopen.
 	changed, err := tx.Exec(`
 		UPDATE sessions SET fence = ?, last = ?, summary = ?, covers = ?, unfinished = ?, updated = ?
 		WHERE id = ? AND fence = ? AND last = ? AND (fence = ? OR key = ? AND erasures = ?)`,
-		fence, next.last, next.summary, next.covers, next.unfinished, formatTime(time.Now()),
+		fence, next.last, next.summary, next.covers, unfinished, formatTime(time.Now()),
 		l.session, st.fence, st.last, fence, l.key, l.erasures)
 	next.fence = fence
 	if err != nil || changed == 0 {

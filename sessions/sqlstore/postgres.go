@@ -134,6 +134,10 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appe
 	if err != nil {
 		return appended{refused: err}, true, nil // the data is not what its kind promises
 	}
+	unfinished, err := next.unfinished.text()
+	if err != nil {
+		return appended{}, false, err
+	}
 	numbers := make([]int64, len(rows))
 	var turns, kinds, causes, people, calls, data, times []string
 	for i, r := range rows {
@@ -142,7 +146,7 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appe
 		people, calls, data, times = append(people, r.person), append(calls, r.call), append(data, r.data), append(times, r.at)
 	}
 	args := []any{
-		next.last, next.summary, next.covers, next.unfinished, formatTime(time.Now()), l.session, l.state.fence, l.state.last,
+		next.last, next.summary, next.covers, unfinished, formatTime(time.Now()), l.session, l.state.fence, l.state.last,
 		numbers, turns, kinds, causes, people, calls, data, times,
 	}
 	next.fence = l.fence

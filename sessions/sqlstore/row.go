@@ -24,20 +24,22 @@ func (r *row) scanTargets() []any {
 	return []any{&r.n, &r.turn, &r.kind, &r.at, &r.cause, &r.person, &r.call, &r.data}
 }
 
-// rowOf converts an entry into row number n; an entry without a time gets now.
-func rowOf(n int64, e sessions.Entry, now time.Time) (row, error) {
+// rowOf converts an entry into row number n; an entry without a time gets now, which formatTime has
+// formatted.
+func rowOf(n int64, e sessions.Entry, now string) (row, error) {
 	if len(e.Data) > 0 && !json.Valid(e.Data) {
 		return row{}, fmt.Errorf("%s entry %d: its data is not JSON", e.Kind, n)
 	}
-	at := e.At
-	if at.IsZero() || at.UTC().Year() < 1 || at.UTC().Year() > 9999 {
-		at = now // a year of five digits could be written but not read again
+	at := now
+	// A year of five digits could be written but not read again.
+	if year := e.At.UTC().Year(); !e.At.IsZero() && 1 <= year && year <= 9999 {
+		at = formatTime(e.At)
 	}
 	return row{
 		n:      n,
 		turn:   sqldb.Text(e.Turn),
 		kind:   sqldb.Text(string(e.Kind)),
-		at:     formatTime(at),
+		at:     at,
 		cause:  sqldb.Text(e.Cause),
 		person: sqldb.Text(e.Person),
 		call:   sqldb.Text(e.Call),
@@ -47,9 +49,9 @@ func rowOf(n int64, e sessions.Entry, now time.Time) (row, error) {
 
 // toEntry converts a row back into its entry.
 func (r *row) toEntry() (sessions.Entry, error) {
-	at, err := time.Parse(stampLayout, r.at)
+	at, err := r.time()
 	if err != nil {
-		return sessions.Entry{}, fmt.Errorf("entry %d: %w", r.n, err)
+		return sessions.Entry{}, err
 	}
 	e := sessions.Entry{
 		N:      r.n,
@@ -64,6 +66,15 @@ func (r *row) toEntry() (sessions.Entry, error) {
 		e.Data = json.RawMessage(r.data)
 	}
 	return e, nil
+}
+
+// time returns when the entry was appended.
+func (r *row) time() (time.Time, error) {
+	at, err := time.Parse(stampLayout, r.at)
+	if err != nil {
+		return at, fmt.Errorf("entry %d: %w", r.n, err)
+	}
+	return at, nil
 }
 
 // same reports whether two rows are the same entry; the time of the append may differ.

@@ -20,7 +20,7 @@ type sessionErasure struct {
 	key        string
 	id, fence  int64
 	updated    string
-	unfinished string
+	unfinished turns
 
 	erased       int64 // how many entries were erased
 	redacted     int64 // how many audit records lost their arguments
@@ -109,18 +109,14 @@ func (p *sessionErasure) erasePerson(person string) error {
 // fenceOff raises the session's fence above its holder's, and removes erased turns
 // from the unfinished ones.
 func (p *sessionErasure) fenceOff(erased []span) error {
-	st := state{unfinished: p.unfinished}
-	open, err := st.unfinishedTurns()
+	open := slices.DeleteFunc(slices.Clone(p.unfinished), func(t turn) bool {
+		return slices.ContainsFunc(erased, func(s span) bool { return s.turn == t.ID })
+	})
+	unfinished, err := open.text()
 	if err != nil {
 		return err
 	}
-	open = slices.DeleteFunc(open, func(t turn) bool {
-		return slices.ContainsFunc(erased, func(s span) bool { return s.turn == t.ID })
-	})
-	if err := st.setUnfinished(open); err != nil {
-		return err
-	}
-	_, err = p.tx.Exec("UPDATE sessions SET fence = fence + 1, unfinished = ? WHERE id = ?", st.unfinished, p.id)
+	_, err = p.tx.Exec("UPDATE sessions SET fence = fence + 1, unfinished = ? WHERE id = ?", unfinished, p.id)
 	return err
 }
 
@@ -128,10 +124,7 @@ func (p *sessionErasure) fenceOff(erased []span) error {
 // was written since and no turn waits for people. Turns that have not ended stay. A
 // summary is erased by its own age, not by that of the entries which it covers.
 func (p *sessionErasure) eraseBefore(at string) error {
-	open, err := state{unfinished: p.unfinished}.unfinishedTurns()
-	if err != nil {
-		return err
-	}
+	open := p.unfinished
 	waits, err := p.anyWaits(open)
 	if err != nil {
 		return err

@@ -169,12 +169,9 @@ func (s *Store) readRelevant(ctx context.Context, session int64, st state) ([]se
 	if st.last == 0 {
 		return nil, nil
 	}
-	turns, err := st.unfinishedTurns()
-	if err != nil {
-		return nil, err
-	}
 	var entries []sessions.Entry
-	for _, t := range turns {
+	var err error
+	for _, t := range st.unfinished {
 		if t.From > st.covers {
 			continue
 		}

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -14,7 +15,7 @@ type state struct {
 	last       int64
 	summary    int64
 	covers     int64
-	unfinished string // the turns that are not finished, as JSON
+	unfinished turns
 }
 
 // A turn is a turn that is not finished, as a session's row stores it.
@@ -26,16 +27,36 @@ type turn struct {
 	Done bool `json:"done,omitempty"`
 }
 
-// unfinishedTurns decodes the turns that are not finished.
-func (s state) unfinishedTurns() ([]turn, error) {
-	if s.unfinished == "" {
-		return nil, nil
+// turns are the turns of a session that are not finished. They are not changed in place, because
+// copies of a state share them.
+type turns []turn
+
+// Scan implements sql.Scanner: it decodes what text has encoded.
+func (t *turns) Scan(column any) error {
+	var text sql.NullString
+	if err := text.Scan(column); err != nil {
+		return err
 	}
-	var turns []turn
-	if err := json.Unmarshal([]byte(s.unfinished), &turns); err != nil {
-		return nil, fmt.Errorf("decode unfinished turns: %w", err)
+	*t = nil
+	if text.String == "" {
+		return nil
 	}
-	return turns, nil
+	if err := json.Unmarshal([]byte(text.String), t); err != nil {
+		return fmt.Errorf("decode unfinished turns: %w", err)
+	}
+	return nil
+}
+
+// text encodes the turns as a session's row stores them: as JSON, or empty for none.
+func (t turns) text() (string, error) {
+	if len(t) == 0 {
+		return "", nil
+	}
+	raw, err := json.Marshal(t)
+	if err != nil {
+		return "", fmt.Errorf("encode unfinished turns: %w", err)
+	}
+	return string(raw), nil
 }
 
 // afterAppend returns the state after rows were appended.
@@ -73,11 +94,7 @@ func (s *state) noteSummary(r row) error {
 // is among them.
 func (s *state) noteTurn(rows []row) error {
 	r := rows[len(rows)-1]
-	turns, err := s.unfinishedTurns()
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(turns, func(t turn) bool { return t.ID == r.turn })
+	i := slices.IndexFunc(s.unfinished, func(t turn) bool { return t.ID == r.turn })
 	pending := false
 	switch sessions.Kind(r.kind) {
 	case sessions.KindTurnStarted:
@@ -89,31 +106,22 @@ func (s *state) noteTurn(rows []row) error {
 		}
 		pending = len(data.Outbound) > 0
 	case sessions.KindPublished:
-		pending = i >= 0 && !turns[i].Done
+		pending = i >= 0 && !s.unfinished[i].Done
 	}
 	done := sessions.Kind(r.kind) == sessions.KindTurnDone
-	switch {
-	case i < 0 && pending:
-		first := slices.IndexFunc(rows, func(o row) bool { return o.turn == r.turn })
-		turns = append(turns, turn{ID: r.turn, From: rows[first].n, Done: done})
-	case i >= 0 && pending:
-		turns[i].Done = turns[i].Done || done
-	case i >= 0:
-		turns = slices.Delete(turns, i, i+1)
-	}
-	return s.setUnfinished(turns)
-}
-
-// setUnfinished encodes the turns that are not finished.
-func (s *state) setUnfinished(turns []turn) error {
-	if len(turns) == 0 {
-		s.unfinished = ""
+	if i < 0 && !pending {
 		return nil
 	}
-	raw, err := json.Marshal(turns)
-	if err != nil {
-		return err
+	open := slices.Clone(s.unfinished)
+	switch {
+	case i < 0:
+		first := slices.IndexFunc(rows, func(o row) bool { return o.turn == r.turn })
+		open = append(open, turn{ID: r.turn, From: rows[first].n, Done: done})
+	case pending:
+		open[i].Done = open[i].Done || done
+	default:
+		open = slices.Delete(open, i, i+1)
 	}
-	s.unfinished = string(raw)
+	s.unfinished = open
 	return nil
 }
