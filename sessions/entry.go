@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -61,8 +62,17 @@ type Entry struct {
 	Person string `json:"person,omitempty"`
 	// Call is the id of the tool call that the entry belongs to; "" if it belongs to none.
 	Call string `json:"call,omitempty"`
-	// Data holds the fields of the entry's kind, as JSON.
+	// Data holds the fields of the entry's kind, as JSON. WithoutData removes it.
 	Data json.RawMessage `json:"data,omitempty"`
+	// encoded is what NewEntry has made Data of, so that Decode need not read it again; nil for an
+	// entry that was read, and for kinds that Decode may return in another form than it was in.
+	encoded any
+}
+
+// WithoutData returns the entry without its data.
+func (e Entry) WithoutData() Entry {
+	e.Data, e.encoded = nil, nil
+	return e
 }
 
 // NewEntry makes an entry of that kind with that data, which is nil for kinds without
@@ -77,11 +87,20 @@ func NewEntry(turn string, kind Kind, data any) (Entry, error) {
 		return Entry{}, fmt.Errorf("encode %s entry: %w", kind, err)
 	}
 	e.Data = raw
+	switch kind {
+	case KindTurnStarted, KindUser, KindUsage, KindTurnDone: // each turn has these
+		if !bytes.Contains(raw, []byte(`\ufffd`)) { // which JSON has in place of bytes that are not UTF-8
+			e.encoded = data
+		}
+	}
 	return e, nil
 }
 
 // Decode decodes an entry's data into T, the type that belongs to its kind.
 func Decode[T any](e Entry) (T, error) {
+	if v, ok := e.encoded.(T); ok {
+		return v, nil
+	}
 	var v T
 	if err := json.Unmarshal(e.Data, &v); err != nil {
 		return v, fmt.Errorf("decode %s entry %d: %w", e.Kind, e.N, err)

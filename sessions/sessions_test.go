@@ -3,8 +3,10 @@ package sessions_test
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/sessions"
 )
@@ -102,6 +104,52 @@ func FuzzKey(f *testing.F) {
 			t.Errorf("%q is accepted", one)
 		}
 	})
+}
+
+// What a process holds of a turn while it runs must be what another reads of the log.
+func TestDecodeReturnsTheSameOfANewEntryAndOfItsData(t *testing.T) {
+	cost := int64(12)
+	for kind, data := range map[sessions.Kind]any{
+		sessions.KindTurnStarted: sessions.TurnStarted{Route: []byte(`{"chat":"c"}`), Agent: "main"},
+		sessions.KindUser: sessions.User{
+			Name: "Ada", Text: "a<b \x00 \xff", Sent: time.Unix(1, 0).UTC(), Quotes: []sessions.Quote{{Kind: "reply", Text: "\ufffd"}},
+		},
+		sessions.KindUsage:    sessions.Usage{Model: "m", Input: 1, Cost: &cost},
+		sessions.KindTurnDone: sessions.TurnDone{State: sessions.TurnCompleted, Outbound: []sessions.Reply{{ID: "r", Text: "x", Files: []byte(`[1]`)}}},
+	} {
+		e, err := sessions.NewEntry("t1", kind, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := sessions.Entry{Turn: e.Turn, Kind: kind, Data: e.Data}
+		var got, want any
+		switch data.(type) {
+		case sessions.TurnStarted:
+			got, want = decodeBoth[sessions.TurnStarted](t, e, read)
+		case sessions.User:
+			got, want = decodeBoth[sessions.User](t, e, read)
+		case sessions.Usage:
+			got, want = decodeBoth[sessions.Usage](t, e, read)
+		case sessions.TurnDone:
+			got, want = decodeBoth[sessions.TurnDone](t, e, read)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v of a new entry, %+v of the one that was read", kind, got, want)
+		}
+		if got, err := sessions.Decode[json.RawMessage](e.WithoutData()); err == nil {
+			t.Errorf("%s: %s is left of an entry without its data", kind, got)
+		}
+	}
+}
+
+func decodeBoth[T any](t *testing.T, made, read sessions.Entry) (of, from any) {
+	t.Helper()
+	a, err := sessions.Decode[T](made)
+	b, err2 := sessions.Decode[T](read)
+	if err != nil || err2 != nil {
+		t.Error(err, err2)
+	}
+	return a, b
 }
 
 func TestNewEntry(t *testing.T) {

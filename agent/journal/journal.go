@@ -345,9 +345,7 @@ func decode(e sessions.Entry) (Record, error) {
 	default:
 		return Record{}, &UnknownKindError{What: "entry", ID: strconv.FormatInt(e.N, 10), Kind: string(e.Kind)}
 	}
-	size := len(e.Data)
-	e.Data = nil
-	return Record{Entry: e, Data: v, Size: size}, err
+	return Record{Entry: e.WithoutData(), Data: v, Size: len(e.Data)}, err
 }
 
 // An UnknownKindError is the error of a session that holds an entry or message of a kind
