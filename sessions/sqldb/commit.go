@@ -22,6 +22,7 @@ type commitGroup struct {
 	due    *time.Timer // fires when the commit may wait no longer
 	dueAt  time.Time   // when due fires; zero if it is not set
 
+	log     *fileLog                                    // the log that the commits fill
 	pending *atomic.Int64                               // the writer's count of queued writes
 	lost    atomic.Pointer[func(writes int, err error)] // see OnLost; nil if nobody wants to know
 }
@@ -117,6 +118,15 @@ func (g *commitGroup) end(err error) {
 	clear(g.writes)
 	g.writes, g.open, g.ran, g.dueAt = g.writes[:0], false, 0, time.Time{}
 	g.due.Stop()
+	g.log.grew()
+}
+
+// rest moves the log's pages, because nobody has written for a moment. If a transaction is open all
+// the same, the log waits for another moment after its end.
+func (g *commitGroup) rest() {
+	if !g.open {
+		g.log.move()
+	}
 }
 
 // reportLost reports those writes, which have failed, of whose outcome nobody learns.

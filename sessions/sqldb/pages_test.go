@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"parley/sessions/sqldb"
 )
@@ -132,26 +134,118 @@ func TestAFileKeepsItsPages(t *testing.T) {
 	closeIt(t, db)
 }
 
-// The log beside a file is moved to the file from time to time, whatever the size of its pages.
+// megabytes returns the size of a file.
+func megabytes(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size() >> 20
+}
+
+// writeLong writes n rows of 100 KB, each with a commit of its own. In a bubble of synctest no time
+// passes meanwhile.
+func writeLong(t *testing.T, db *sqldb.DB, n int) {
+	t.Helper()
+	text := strings.Repeat("x", 100_000)
+	for range n {
+		if _, err := db.Exec(t.Context(), "INSERT INTO t (s) VALUES (?)", text); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The log beside a file is moved to the file from time to time, whatever the size of its pages, also
+// if writes follow one another without end.
 func TestTheLogStaysSmall(t *testing.T) {
 	for name, prepare := range map[string]func(*testing.T, string){"new": func(*testing.T, string) {}, "old": makeOld} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "t.db")
 			prepare(t, path)
-			db := open(t, path, schema)
-			text := strings.Repeat("x", 100_000)
-			for n := range 200 {
-				if _, err := db.Exec(t.Context(), "INSERT INTO t (n, s) VALUES (?, ?)", n, text); err != nil {
-					t.Fatal(err)
+			synctest.Test(t, func(t *testing.T) {
+				db := open(t, path, schema)
+				writeLong(t, db, 300)
+				if size := megabytes(t, path+"-wal"); size < 7 || size > 9 {
+					t.Errorf("the log has %d MB after 30 MB were written, want about 8", size)
 				}
-			}
-			info, err := os.Stat(path + "-wal")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if mega := info.Size() >> 20; mega < 3 || mega > 6 {
-				t.Errorf("the log has %d MB after 20 MB were written, want about 4", mega)
-			}
+				if size := megabytes(t, path); size < 20 {
+					t.Errorf("the file has %d MB after 30 MB were written, want all but about 8", size)
+				}
+			})
 		})
 	}
+}
+
+// No commit waits until the log was moved, if there is a moment in which nobody writes.
+func TestTheLogIsMovedAtRest(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.db")
+	synctest.Test(t, func(t *testing.T) {
+		db := open(t, path, schema)
+		writeLong(t, db, 60)
+		if size := megabytes(t, path); size != 0 {
+			t.Errorf("the file has %d MB while writes follow one another, want none", size)
+		}
+		// A transaction that is open holds up the move, but only until its end.
+		if err := db.Soon(t.Context(), time.Minute, insert(1000)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if size := megabytes(t, path); size != 0 {
+			t.Errorf("the file has %d MB while a transaction is open, want none", size)
+		}
+		db.Flush()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if size := megabytes(t, path); size < 5 {
+			t.Errorf("the file has %d MB a second after 6 MB were written, want 6", size)
+		}
+		writeLong(t, db, 60) // the log begins anew: it does not grow by what is written now
+		if size := megabytes(t, path+"-wal"); size > 7 {
+			t.Errorf("the log has %d MB, want 6, as it was moved in between", size)
+		}
+	})
+}
+
+// Somebody who reads an earlier state for long keeps the log from being moved. Afterwards it is.
+func TestTheLogIsMovedOnceItsReadersAreDone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.db")
+	synctest.Test(t, func(t *testing.T) {
+		db := open(t, path, schema)
+		reader, err := db.Read.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := func() (n int) {
+			t.Helper()
+			if err := reader.QueryRowContext(t.Context(), "SELECT count(*) FROM t").Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		before := rows()
+		writeLong(t, db, 100)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if n := rows(); n != before {
+			t.Errorf("the reader sees %d rows after it saw %d", n, before)
+		}
+		if size := megabytes(t, path); size != 0 {
+			t.Errorf("the file has %d MB that the reader must not see, want none", size)
+		}
+		if err := reader.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		writeLong(t, db, 1)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if size := megabytes(t, path); size < 9 {
+			t.Errorf("the file has %d MB after 10 MB were written and read, want all", size)
+		}
+		writeLong(t, db, 60)
+		if size := megabytes(t, path+"-wal"); size > 12 {
+			t.Errorf("the log has %d MB, want 10 as before: it begins anew", size)
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -37,13 +38,14 @@ func openSQLite(ctx context.Context, path string, components int, migrate func(c
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open database %s: %w", path, err), pool.Close())
 	}
-	if err := boundLog(ctx, conn); err != nil {
+	logPages, err := boundLog(ctx, conn)
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open database %s: %w", path, err), conn.Close(), pool.Close())
 	}
 	if err := migrate(ctx, conn); err != nil {
 		return nil, errors.Join(fmt.Errorf("migrate database %s: %w", path, err), conn.Close(), pool.Close())
 	}
-	return &DB{Read: pool, backend: startWriter(conn)}, nil
+	return &DB{Read: pool, backend: startWriter(conn, logPages)}, nil
 }
 
 const (
@@ -52,19 +54,80 @@ const (
 	// pages that it was made with: only a rewrite without the log could change them.
 	pageSize = 1024
 	// logSize is about how large the log beside the file becomes before its pages are moved to the
-	// file.
+	// file. As long as writes follow one another, it becomes twice that.
 	logSize = 4 << 20
+	// logRest is how long nobody has written before the log's pages are moved.
+	logRest = 20 * time.Millisecond
 )
 
-// boundLog has the writer's connection move the log's pages to the file once there are logSize of
-// them. SQLite counts pages, whose size differs between files.
-func boundLog(ctx context.Context, conn *sql.Conn) error {
+// boundLog returns how many pages logSize is, as SQLite counts pages, whose size differs between
+// files. Left to itself SQLite moves the log's pages within a commit, whose callers wait for that;
+// it shall do so only where the writer does not: in a transaction that is itself larger than the log
+// may become, and after somebody has read an earlier state for so long that it could not be moved.
+func boundLog(ctx context.Context, conn *sql.Conn) (pages int, err error) {
 	var size int
 	if err := conn.QueryRowContext(ctx, "PRAGMA page_size").Scan(&size); err != nil {
-		return err
+		return 0, err
 	}
-	_, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", logSize/size))
-	return err
+	pages = logSize / size
+	_, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", 3*pages))
+	return pages, err
+}
+
+// A fileLog is the log beside a SQLite file, SQLite's WAL, to which each commit appends the pages
+// that it has changed. To move them to the file takes as long as several commits. So the writer does
+// it when nobody has written for a moment, or at last between two groups, whose callers then know
+// their outcome already. Only the writer's goroutine uses it.
+type fileLog struct {
+	tx      *Tx
+	counter sqlite.DBStatus // counts the pages that the writer's connection writes; nil if it does not
+	pages   int             // how many pages may stay in the log
+	written int             // how many pages were written since some were moved
+	rest    *time.Timer     // fires when nobody has written for logRest; set only if there are pages to move
+}
+
+func newFileLog(tx *Tx, pages int) *fileLog {
+	l := &fileLog{tx: tx, pages: pages, rest: time.NewTimer(time.Hour)}
+	l.rest.Stop()
+	_ = tx.conn.Raw(func(dc any) error {
+		if c, ok := dc.(*preparedConn); ok {
+			l.counter, _ = c.sqliteConn.(sqlite.DBStatus)
+		}
+		return nil
+	}) // without a counter SQLite moves the pages
+	return l
+}
+
+// grew says that a group has ended.
+func (l *fileLog) grew() {
+	if l.counter == nil {
+		return
+	}
+	n, _, err := l.counter.Status(sqlite.DBStatusCacheWrite, true)
+	if err != nil {
+		return
+	}
+	l.written += n
+	switch {
+	case l.written >= 2*l.pages:
+		l.move()
+	case l.written >= l.pages:
+		l.rest.Reset(logRest)
+	}
+}
+
+// move moves the log's pages to the file, and the next commit begins the log anew. It waits for
+// nobody: what was written after somebody began to read has to stay until they are done, so what is
+// left is tried again at the next rest. So is a move that fails, as on a full disk. That loses
+// nothing, since the log has all pages, and whoever commits learns it once the log finds no room.
+func (l *fileLog) move() {
+	var busy, pages, moved int
+	err := l.tx.Get("PRAGMA wal_checkpoint(PASSIVE)", nil, &busy, &pages, &moved)
+	l.rest.Stop()
+	l.written = 0
+	if err != nil || busy != 0 || moved < pages {
+		l.written = l.pages
+	}
 }
 
 // dsn returns the data source name of a SQLite file, with the settings of each

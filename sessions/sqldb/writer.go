@@ -54,11 +54,11 @@ type writer struct {
 	closed        bool
 }
 
-func startWriter(conn *sql.Conn) *writer {
+func startWriter(conn *sql.Conn, logPages int) *writer {
 	tx := &Tx{conn: conn, stmts: &keptStmts{conn: conn, kept: map[string]*keptStmt{}}}
 	w := &writer{
 		tx:            tx,
-		next:          commitGroup{tx: tx, due: time.NewTimer(time.Hour)},
+		next:          commitGroup{tx: tx, due: time.NewTimer(time.Hour), log: newFileLog(tx, logPages)},
 		writes:        make(chan write, maxGroup),
 		betweenGroups: make(chan func(*sql.Conn)),
 		stop:          make(chan struct{}),
@@ -161,6 +161,8 @@ func (w *writer) run() {
 			clear(taken)
 		case <-w.next.due.C:
 			w.next.commit()
+		case <-w.next.log.rest.C:
+			w.next.rest()
 		case do := <-w.betweenGroups:
 			w.next.commit()
 			do(w.tx.conn)
