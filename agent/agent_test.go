@@ -40,6 +40,7 @@ type bench struct {
 
 	carrier  bus.Bus     // what the worker claims from and publishes on
 	sessions agent.Store // what it opens logs in
+	budget   sessions.Budget
 	healthy  func(context.Context) error
 	log      slog.Handler
 	drain    time.Duration
@@ -135,7 +136,7 @@ func newBenchIn(t *testing.T, dir string, m model, set ...tools.Tool) *bench {
 	}
 	t.Cleanup(h.Close)
 	b, store := h.bus, h.store
-	x := &bench{t: t, bus: b, store: store, carrier: b, sessions: store, log: slog.DiscardHandler, drain: 5 * time.Second,
+	x := &bench{t: t, bus: b, store: store, carrier: b, sessions: store, budget: store, log: slog.DiscardHandler, drain: 5 * time.Second,
 		limit: agent.Limits{Turns: 3, TurnsHour: 120, TokensDay: 1_000_000, MaxWaiting: 20},
 		agent: agent.Agent{
 			Name: "main", Model: m, Tools: tools.NewSet(set...),
@@ -161,7 +162,7 @@ func (b *bench) runWith(remembered *warm.Journals) (stop func()) {
 	b.owing = append(b.owing, remembered)
 	w := agent.New(agent.Config{
 		Warm: remembered,
-		Bus:  b.carrier, Events: b.bus, Store: b.sessions, Budget: b.store, Healthy: b.healthy, Asks: b.asks, Jobs: b.jobs,
+		Bus:  b.carrier, Events: b.bus, Store: b.sessions, Budget: b.budget, Healthy: b.healthy, Asks: b.asks, Jobs: b.jobs,
 		Approvals:   func() agent.Approvals { return b.asking },
 		Agents:      b.agentOf,
 		Limits:      func() agent.Limits { return b.limit },

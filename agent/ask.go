@@ -124,8 +124,10 @@ func (a *asker) reserve(ctx context.Context, t *turn, r *llm.Request) error {
 	err := a.purse.Take(ctx, a.reservation(t.id, t.modelCalls+1), want, a.bounds(t.person, t.parent()))
 	if over, ok := errors.AsType[*purse.OverError](err); ok {
 		return failure("over_budget", "%s", over.Words(t.route.Owner))
+	} else if err != nil {
+		return fmt.Errorf("%w: %w", errUnreserved, err)
 	}
-	return err
+	return nil
 }
 
 // amount returns so many tokens of a request and of its answer together with what they

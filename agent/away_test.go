@@ -2,12 +2,15 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/agent/llm"
+	"parley/sessions"
 	"parley/tools"
 )
 
@@ -82,4 +85,39 @@ func TestStopEndsTheWaitForAModel(t *testing.T) {
 	if got := b.kinds("1"); !strings.Contains(got, "turn_done") {
 		t.Errorf("the turn goes on: %s", got)
 	}
+}
+
+// A failingBudget gives no answer to that many reservations.
+type failingBudget struct {
+	sessions.Budget
+	left atomic.Int32
+}
+
+func (b *failingBudget) Reserve(ctx context.Context, r sessions.Reservation) error {
+	if b.left.Add(-1) >= 0 {
+		return errors.New("no answer")
+	}
+	return b.Budget.Reserve(ctx, r)
+}
+
+// However often a budget gives no answer, nothing was cut off, and the turn is not given up for it.
+func TestABudgetThatIsAwayCutsNobodyOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBenchIn(t, t.TempDir(), func(context.Context, llm.Request) (llm.Answer, error) { return text("at last"), nil })
+		budget := &failingBudget{Budget: b.budget}
+		budget.left.Store(6 * 5) // of six tries each time; five are more than a turn may be cut off
+		b.budget = budget
+		defer b.run()()
+		first := b.say("1", "ann", "go")
+		<-time.After(5 * time.Minute)
+		synctest.Wait()
+		if n := budget.left.Load(); n >= 0 {
+			t.Fatalf("the turn was over with %d reservations still to fail", n+1)
+		}
+		b.wantReply(first, "at last")
+		b.settled()
+		if got := strings.Count(b.kinds("1"), "resumed"); got != 5 {
+			t.Errorf("the turn was resumed %d times, want 5", got)
+		}
+	})
 }

@@ -171,6 +171,9 @@ var (
 	errTooLong  = errors.New("the turn took too long")
 	errBusAway  = errors.New("the bus is away")
 	errParked   = errors.New("the turn waits for people")
+	// errUnreserved is the error of a model call for which nothing could be set aside, because a budget
+	// gave no answer.
+	errUnreserved = errors.New("what the call may use cannot be set aside")
 	// errUnsendable is the error of a turn that is over and whose answer no bus accepts.
 	errUnsendable = errors.New("the answer can never be sent")
 )

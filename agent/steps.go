@@ -59,7 +59,7 @@ func (r *turnRun) handleOutcome(ctx, tctx context.Context, t *turn, err error) e
 		r.suspend(ctx, t)
 		return errShutdown
 	}
-	if errors.Is(err, errBusAway) && !ends {
+	if (errors.Is(err, errBusAway) || errors.Is(err, errUnreserved)) && !ends {
 		r.suspend(ctx, t) // nothing is wrong with the turn, however often that happens
 	}
 	if !ends {
