@@ -90,7 +90,7 @@ func (b *inbox) wake() {
 	b.changed = make(chan struct{})
 }
 
-// add adds a message.
+// add puts a message at the end of the inbox, and wakes those who wait for mail.
 func (b *inbox) add(it *item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -220,9 +220,9 @@ func (b batch) causes() []string {
 	return ids
 }
 
-// nextBatch returns the batch that begins with the first unhandled message, and a
-// channel that is closed when more mail comes. A message for which inLog returns true
-// has been answered, and ends the batch.
+// nextBatch returns the messages that one turn answers: the first unhandled one, and those that may
+// join it. It also returns a channel that is closed when more mail comes. inLog reports whether the
+// log has a message already, which therefore needs no answer and ends the batch.
 func (b *inbox) nextBatch(inLog func(id string) bool) (next batch, changed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -118,8 +118,9 @@ func (a *asker) learnFromLog(r llm.Request) {
 	}
 }
 
-// requestLimit returns how many tokens a request may have, including its prompt and its
-// tools. However long those are, an eighth of the limit is left for messages.
+// requestLimit returns how many tokens a request may have, including its prompt and its tools. If
+// these leave less than an eighth of the limit for messages, it returns so much more than the limit
+// that an eighth is left.
 func (a *asker) requestLimit(r llm.Request) int {
 	limit := a.agent.ContextTokens
 	lower := func(to int) {

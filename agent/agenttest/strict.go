@@ -49,9 +49,9 @@ func checkOrder(messages []Message) string {
 	return ""
 }
 
-// RequireThoughts returns a script of a provider that requires the model's thinking with
-// each of the model's messages that calls tools, like DeepSeek. Other requests go to
-// next.
+// RequireThoughts returns the script of a provider that is as strict as DeepSeek: it refuses a
+// request if one of the model's messages with tool calls lacks the thinking that came with them. The
+// requests that it accepts go to next.
 func RequireThoughts(next Script) Script {
 	return func(r Request) Response {
 		for _, m := range r.Messages() {

@@ -52,11 +52,11 @@ type Chain struct {
 	cooldowns cooldowns
 
 	mu   sync.Mutex
-	last map[string]answered // by session
+	last map[string]lastAnswer // by session
 }
 
-// An answered says which link of a chain has answered a session last, and when.
-type answered struct {
+// A lastAnswer says which link of a chain gave the last answer of a session, and when.
+type lastAnswer struct {
 	link int
 	at   time.Time
 }
@@ -83,7 +83,7 @@ func New(cfg Config) *Chain {
 		cfg.Moved = func(string, string) {}
 	}
 	return &Chain{
-		cfg: cfg, last: make(map[string]answered),
+		cfg: cfg, last: make(map[string]lastAnswer),
 		cooldowns: cooldowns{notes: cfg.Notes, log: cfg.Log, known: make(map[string]cooldown), probed: make(map[string]bool)},
 	}
 }
@@ -107,7 +107,7 @@ func (c *Chain) Info() llm.Info {
 // the error is that of the first model that was merely busy, or else that of the first
 // model.
 func (c *Chain) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
-	a := &asking{Chain: c, request: r, emit: emit}
+	a := &requestState{Chain: c, request: r, emit: emit}
 	links, probing := c.chooseLinks(ctx, r.Session)
 	defer probing()
 	for _, link := range links {
@@ -186,7 +186,7 @@ func (c *Chain) remember(session string, link int) {
 	if len(c.last) >= mostRemembered {
 		clear(c.last)
 	}
-	c.last[session] = answered{link, time.Now()}
+	c.last[session] = lastAnswer{link, time.Now()}
 }
 
 // rememberedLink returns the link that has answered a session lately; false if none has.

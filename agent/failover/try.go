@@ -24,8 +24,8 @@ var errTooLong = errors.New("the request is longer than this model reads")
 // errBroken is the error of a try whose answer came only in part.
 var errBroken = errors.New("the provider broke the answer off")
 
-// An asking is the state of one request while the chain's models are asked.
-type asking struct {
+// A requestState is the state of one request while the chain's models are asked.
+type requestState struct {
 	*Chain
 	request llm.Request
 	emit    func(llm.Delta)
@@ -39,7 +39,7 @@ type asking struct {
 
 // askLink asks one model, and asks it again if it is merely busy. A model that is being
 // probed is asked once.
-func (a *asking) askLink(ctx context.Context, link int) (*llm.Answer, error) {
+func (a *requestState) askLink(ctx context.Context, link int) (*llm.Answer, error) {
 	l := a.cfg.Links[link]
 	if reads := l.Model.Info().ContextTokens; link > 0 && reads > 0 && a.request.Tokens > reads {
 		// The caller has checked the first model's window only, and some servers silently
@@ -78,7 +78,7 @@ func (a *asking) askLink(ctx context.Context, link int) (*llm.Answer, error) {
 }
 
 // prepareRetry reports the next try to the caller of the chain, and waits until it may begin.
-func (a *asking) prepareRetry(ctx context.Context, l Link, wait time.Duration, why error) error {
+func (a *requestState) prepareRetry(ctx context.Context, l Link, wait time.Duration, why error) error {
 	to := l.Model.Info().Name
 	if a.model != to {
 		a.cfg.Moved(a.model, to)
@@ -105,7 +105,7 @@ func (a *asking) prepareRetry(ctx context.Context, l Link, wait time.Duration, w
 }
 
 // try asks one model once. If the provider broke the answer off, try returns an error.
-func (a *asking) try(ctx context.Context, l Link) (*llm.Answer, error) {
+func (a *requestState) try(ctx context.Context, l Link) (*llm.Answer, error) {
 	a.begin(l)
 	began := time.Now()
 	var first time.Duration
@@ -119,13 +119,13 @@ func (a *asking) try(ctx context.Context, l Link) (*llm.Answer, error) {
 }
 
 // begin counts a try of a model.
-func (a *asking) begin(l Link) {
+func (a *requestState) begin(l Link) {
 	a.tries++
 	a.model = l.Model.Info().Name
 }
 
 // judge returns what a try has given, or an error if the provider broke the answer off.
-func (a *asking) judge(answer *llm.Answer, err error, began time.Time, first time.Duration) (*llm.Answer, error) {
+func (a *requestState) judge(answer *llm.Answer, err error, began time.Time, first time.Duration) (*llm.Answer, error) {
 	result := "ok"
 	if err != nil {
 		result = string(faultOf(err).Fault)
@@ -146,7 +146,7 @@ func (a *asking) judge(answer *llm.Answer, err error, began time.Time, first tim
 }
 
 // leaveAlone leaves a model alone for a while if there is another to ask.
-func (a *asking) leaveAlone(ctx context.Context, l Link, fault *llm.Error) {
+func (a *requestState) leaveAlone(ctx context.Context, l Link, fault *llm.Error) {
 	if len(a.cfg.Links) > 1 {
 		a.cooldowns.begin(ctx, l.ID, l.Model.Info().Name, fault)
 	}
@@ -154,7 +154,7 @@ func (a *asking) leaveAlone(ctx context.Context, l Link, fault *llm.Error) {
 
 // errorOf returns the error with which the whole request to the chain fails, made from one
 // model's error.
-func (a *asking) errorOf(fault *llm.Error) *llm.Error {
+func (a *requestState) errorOf(fault *llm.Error) *llm.Error {
 	end := *fault
 	end.Tries, end.Void = a.tries, a.void
 	return &end

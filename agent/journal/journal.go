@@ -248,7 +248,8 @@ func (j *Journal) lasting() []Record {
 	return records
 }
 
-// HideResults makes Records return all results as they are in the log.
+// HideResults ends what ShowResult has begun: from now on Records returns each result as it is in the
+// log.
 func (j *Journal) HideResults() {
 	j.mu.Lock()
 	defer j.mu.Unlock()

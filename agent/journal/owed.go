@@ -8,9 +8,9 @@ import (
 	"parley/sessions"
 )
 
-// Owe adds an entry to the records that the next append writes, before its own: it costs no write
-// then. Until that, or Pay, the log does not have it. Owe returns false, and does nothing, if the
-// journal cannot be kept for a next append.
+// Owe adds an entry to the journal, and leaves it to the next append to write it, before the entries
+// of that append: so it costs no write of its own. The log does not have it until then, or until Pay
+// writes it. Owe returns false, and does nothing, if the log cannot be held open for a next append.
 func (j *Journal) Owe(e sessions.Entry) (bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

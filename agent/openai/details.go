@@ -19,8 +19,8 @@ type details struct {
 	size    int
 }
 
-// A detail is one entry of reasoning_details. Its text and its summary are kept apart
-// from the other fields, because they grow.
+// A detail is one entry of an answer's field reasoning_details, as far as it has come. Its fields text
+// and summary, which come in pieces, are collected in texts; its other fields are in fields.
 type detail struct {
 	fields map[string]any
 	texts  map[string]*strings.Builder

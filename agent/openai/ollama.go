@@ -82,7 +82,7 @@ func (m *Model) encodeNative(messages []wireMessage, maxTokens int, d dialect, t
 	return appendTools(body, toolList), nil
 }
 
-// addContent writes texts and pictures into a message, each where they belong.
+// addContent puts the texts of a content into the message's Content and its pictures into Images.
 func (n *nativeMessage) addContent(c *wireContent) {
 	if c == nil {
 		return
@@ -99,8 +99,8 @@ func (n *nativeMessage) addContent(c *wireContent) {
 	n.Content = strings.TrimPrefix(strings.Join(texts, "\n\n"), "\n\n")
 }
 
-// A nativeReading reads an answer in Ollama's own protocol.
-type nativeReading struct{ *assembly }
+// A nativeReader reads an answer in Ollama's own protocol.
+type nativeReader struct{ *assembly }
 
 // A nativeEvent is one event of such an answer.
 type nativeEvent struct {
@@ -116,8 +116,8 @@ type nativeEvent struct {
 	Wrote  float64         `json:"eval_count"`
 }
 
-// add implements reading: it adds one line of the stream, which is a JSON object.
-func (r nativeReading) add(raw []byte) error {
+// add implements answerReader: it adds one line of the stream, which is a JSON object.
+func (r nativeReader) add(raw []byte) error {
 	var e nativeEvent
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return fmt.Errorf("%w: an event of %d bytes", errGarbled, len(raw))
@@ -142,13 +142,13 @@ func (r nativeReading) add(raw []byte) error {
 	return r.setFinishReason(reason)
 }
 
-// wait implements reading: each line is progress, after which the next must come within
+// wait implements answerReader: each line is progress, after which the next must come within
 // cfg.Idle.
-func (r nativeReading) wait(cfg Config) time.Duration { return cfg.Idle }
+func (r nativeReader) wait(cfg Config) time.Duration { return cfg.Idle }
 
-// isWhole implements reading: only the server's last line, which says that it is done, ends an
+// isWhole implements answerReader: only the server's last line, which says that it is done, ends an
 // answer.
-func (r nativeReading) isWhole(bool) bool { return r.finished }
+func (r nativeReader) isWhole(bool) bool { return r.finished }
 
-// isOver implements reading: the last event has the usage.
-func (r nativeReading) isOver() bool { return r.finished }
+// isOver implements answerReader: the last event has the usage.
+func (r nativeReader) isOver() bool { return r.finished }

@@ -312,7 +312,7 @@ func (m *Model) errorOf(err error) *llm.Error {
 		return e
 	}
 	e := &llm.Error{Fault: llm.Busy, Err: err}
-	if _, ok := errors.AsType[*unreachable](err); ok {
+	if _, ok := errors.AsType[*unreachableError](err); ok {
 		e.Cause = llm.CauseNetwork
 	}
 	return e

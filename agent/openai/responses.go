@@ -63,8 +63,8 @@ func responsesURL(base string) string {
 	return before
 }
 
-// A reading puts an answer together from the events of its stream.
-type reading interface {
+// An answerReader puts an answer together from the events of its stream.
+type answerReader interface {
 	// add adds one event. It returns a *refusal if the event says that the server failed.
 	add(event []byte) error
 	// wait returns how long to wait for the next progress after this event; 0 if the event
@@ -79,7 +79,7 @@ type reading interface {
 	answer(requestSize int) (llm.Answer, error)
 }
 
-// wait implements reading: once the answer has ended, only its usage may follow.
+// wait implements answerReader: once the answer has ended, only its usage may follow.
 func (a *assembly) wait(cfg Config) time.Duration {
 	if a.finished {
 		return tailWait
@@ -87,22 +87,22 @@ func (a *assembly) wait(cfg Config) time.Duration {
 	return cfg.Idle
 }
 
-// isWhole implements reading: the answer has come to its end when the server said so, or the
+// isWhole implements answerReader: the answer has come to its end when the server said so, or the
 // stream did.
 func (a *assembly) isWhole(done bool) bool { return a.finished || done }
 
-// isOver implements reading: some servers send the usage after the end of the answer.
+// isOver implements answerReader: some servers send the usage after the end of the answer.
 func (a *assembly) isOver() bool { return false }
 
-// A responsesReading reads an answer of the Responses API.
-type responsesReading struct{ *responses.Assembly }
+// A responsesReader reads an answer of the Responses API.
+type responsesReader struct{ *responses.Assembly }
 
-// add implements reading: it adds one event, and returns a *refusal if the event is a failure.
-func (r responsesReading) add(event []byte) error { return refusalOfFailure(r.Add(event)) }
+// add implements answerReader: it adds one event, and returns a *refusal if the event is a failure.
+func (r responsesReader) add(event []byte) error { return refusalOfFailure(r.Add(event)) }
 
-// wait implements reading. While a model reasons, a server may send nothing, as before
+// wait implements answerReader. While a model reasons, a server may send nothing, as before
 // the beginning of an answer.
-func (r responsesReading) wait(cfg Config) time.Duration {
+func (r responsesReader) wait(cfg Config) time.Duration {
 	switch {
 	case !r.Moved():
 		return 0
@@ -112,16 +112,16 @@ func (r responsesReading) wait(cfg Config) time.Duration {
 	return cfg.Idle
 }
 
-// isWhole implements reading. A stream that ends in order may lack the event that says
+// isWhole implements answerReader. A stream that ends in order may lack the event that says
 // so.
-func (r responsesReading) isWhole(done bool) bool { return r.Ended() || done && r.Whole() }
+func (r responsesReader) isWhole(done bool) bool { return r.Ended() || done && r.Whole() }
 
-// isOver implements reading: nothing follows the event that ends the answer.
-func (r responsesReading) isOver() bool { return r.Ended() }
+// isOver implements answerReader: nothing follows the event that ends the answer.
+func (r responsesReader) isOver() bool { return r.Ended() }
 
-// answer implements reading: it returns the answer, with the usage that the server has counted
+// answer implements answerReader: it returns the answer, with the usage that the server has counted
 // or an estimate.
-func (r responsesReading) answer(requestSize int) (llm.Answer, error) {
+func (r responsesReader) answer(requestSize int) (llm.Answer, error) {
 	a, err := r.Answer(requestSize)
 	return a, refusalOfFailure(err)
 }

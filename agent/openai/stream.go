@@ -51,12 +51,12 @@ func (m *Model) ask(ctx context.Context, x *exchange, d dialect, emit func(llm.D
 
 // read reads the answer to a request of that many bytes.
 func (m *Model) read(stream eventStream, x *exchange, w *stallTimer, d dialect, size int, emit func(llm.Delta)) (llm.Answer, error) {
-	var a reading = newAssembly(m.host, emit)
+	var a answerReader = newAssembly(m.host, emit)
 	switch {
 	case d.responses:
-		a = responsesReading{responses.NewAssembly(m.host, emit)}
+		a = responsesReader{responses.NewAssembly(m.host, emit)}
 	case d.native:
-		a = nativeReading{newAssembly(m.host, emit)}
+		a = nativeReader{newAssembly(m.host, emit)}
 	}
 	for !a.isOver() {
 		raw, err := stream.RecvRaw()
@@ -203,17 +203,17 @@ func (x *exchange) fill(req *http.Request) {
 	x.cfg.sign(req.Header)
 }
 
-// An unreachable is the error of a request that no server answered.
-type unreachable struct {
+// An unreachableError is the error of a request that no server answered.
+type unreachableError struct {
 	host string
 	err  error
 }
 
 // Error returns the host and the network's error.
-func (u *unreachable) Error() string { return fmt.Sprintf("ask %s: %v", u.host, u.err) }
+func (u *unreachableError) Error() string { return fmt.Sprintf("ask %s: %v", u.host, u.err) }
 
 // Unwrap returns the network's error.
-func (u *unreachable) Unwrap() error { return u.err }
+func (u *unreachableError) Unwrap() error { return u.err }
 
 // do sends a request. It returns a *refusal for any status but 2xx, and an *unreachable
 // if there is no response.
@@ -223,7 +223,7 @@ func do(client *http.Client, req *http.Request) (*http.Response, error) {
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err // leave out the URL, which is from the configuration
 		}
-		return nil, &unreachable{host: req.URL.Host, err: err}
+		return nil, &unreachableError{host: req.URL.Host, err: err}
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return resp, nil

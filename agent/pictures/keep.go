@@ -24,8 +24,8 @@ type Dir interface {
 	Write(name string, content []byte) error
 }
 
-// A Kept is a picture in a workspace, in the form for models.
-type Kept struct {
+// A StoredPicture is a picture in a workspace, in the form for models.
+type StoredPicture struct {
 	View          string // the path of its file
 	Hash          string // the hash of the file's content
 	Type          string
@@ -35,12 +35,12 @@ type Kept struct {
 // Keep makes a picture fit for a model and writes it to the workspace. The name of the
 // file is made from its content; therefore keeping the same picture again changes only
 // the file's age. Errors are those of Fit and of the workspace.
-func (f *Fitter) Keep(ctx context.Context, dir Dir, raw []byte) (Kept, error) {
+func (f *Fitter) Keep(ctx context.Context, dir Dir, raw []byte) (StoredPicture, error) {
 	p, err := f.Fit(ctx, raw)
 	if err != nil {
-		return Kept{}, err
+		return StoredPicture{}, err
 	}
-	k := Kept{Hash: hashOf(p.Data), Type: p.Type, Width: p.Width, Height: p.Height}
+	k := StoredPicture{Hash: hashOf(p.Data), Type: p.Type, Width: p.Width, Height: p.Height}
 	k.View = Folder + "/" + k.Hash[:32] + ".jpg"
 	if p.Type == "image/png" {
 		k.View = Folder + "/" + k.Hash[:32] + ".png"

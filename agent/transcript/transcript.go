@@ -55,17 +55,17 @@ func Render(records []journal.Record, own string) []llm.Message {
 
 // A view is the part of a log that a model is shown.
 type view struct {
-	summary sessions.Summary
-	left    map[string]bool // turns of a conversation that was ended by /new
-	alone   string          // the current turn if it is one of left: only its entries are shown; otherwise ""
+	summary    sessions.Summary
+	leftBehind map[string]bool // turns of a conversation that was ended by /new
+	alone      string          // the current turn if it is one of leftBehind: only its entries are shown; otherwise ""
 }
 
 // viewOf returns which part of the log a model is shown that continues the turn own; "" is
 // no turn.
 func viewOf(records []journal.Record, own string) view {
 	s, _ := NewestSummary(records)
-	v := view{summary: s, left: turnsGoingOn(records, s)}
-	if v.left[own] {
+	v := view{summary: s, leftBehind: turnsLeftBehind(records, s)}
+	if v.leftBehind[own] {
 		v.alone, v.summary = own, summaryWithin(records, own)
 	}
 	return v
@@ -76,7 +76,7 @@ func (v view) shows(r journal.Record) bool {
 	if v.alone != "" {
 		return r.Turn == v.alone && r.N > v.summary.Covers
 	}
-	return r.N > v.summary.Covers && !v.left[r.Turn]
+	return r.N > v.summary.Covers && !v.leftBehind[r.Turn]
 }
 
 // keeps reports whether a record is shown although the summary covers it.
@@ -84,9 +84,10 @@ func (v view) keeps(r journal.Record) bool {
 	return r.N <= v.summary.Covers && !v.summary.Hides(r.N) && (v.alone == "" || r.Turn == v.alone)
 }
 
-// turnsGoingOn returns the turns that began before the end of what a summary covers and
-// that continue after it, except the turn of which the summary covers a part.
-func turnsGoingOn(records []journal.Record, s sessions.Summary) map[string]bool {
+// turnsLeftBehind returns the turns that began before the end of what a summary covers. Where such a
+// turn goes on after it, it belongs to a conversation that /new has ended. A turn of which only the
+// beginning was summed up is not among them: it belongs to the conversation of now.
+func turnsLeftBehind(records []journal.Record, s sessions.Summary) map[string]bool {
 	if s.Covers == 0 {
 		return nil
 	}

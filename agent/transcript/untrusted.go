@@ -90,7 +90,7 @@ func Holds(records []journal.Record, own string, n int64, text string, brings fu
 		return false
 	}
 	newest, _ := NewestSummary(records)
-	h := holding{text: text, inJSON: strings.Trim(asJSON(text), `"`), uses: map[string]sessions.ToolUse{}}
+	h := textSearch{text: text, inJSON: strings.Trim(asJSON(text), `"`), uses: map[string]sessions.ToolUse{}}
 	for _, r := range records {
 		if r.N >= n {
 			break
@@ -106,8 +106,8 @@ func Holds(records []journal.Record, own string, n int64, text string, brings fu
 	return false
 }
 
-// A holding is the state of the search of Holds for a text in a log.
-type holding struct {
+// A textSearch is the state of the search of Holds for a text in a log.
+type textSearch struct {
 	text, inJSON string
 	uses         map[string]sessions.ToolUse // by call
 	influenced   bool                        // the model has read untrusted text
@@ -115,7 +115,7 @@ type holding struct {
 
 // entryHolds reports whether one entry holds the text, and remembers calls and untrusted
 // summaries.
-func (h *holding) entryHolds(r journal.Record, brings func(tool string) bool) bool {
+func (h *textSearch) entryHolds(r journal.Record, brings func(tool string) bool) bool {
 	switch d := r.Data.(type) {
 	case sessions.Summary:
 		h.influenced = h.influenced || d.Untrusted
@@ -133,12 +133,12 @@ func (h *holding) entryHolds(r journal.Record, brings func(tool string) bool) bo
 }
 
 // isIn reports whether JSON contains the text.
-func (h *holding) isIn(content json.RawMessage) bool {
+func (h *textSearch) isIn(content json.RawMessage) bool {
 	return bytes.Contains(content, []byte(h.text)) || bytes.Contains(content, []byte(h.inJSON))
 }
 
 // isQuoted reports whether one of the quotes contains the text.
-func (h *holding) isQuoted(quotes []sessions.Quote) bool {
+func (h *textSearch) isQuoted(quotes []sessions.Quote) bool {
 	return slices.ContainsFunc(quotes, func(q sessions.Quote) bool { return strings.Contains(q.Text, h.text) })
 }
 

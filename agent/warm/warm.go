@@ -43,8 +43,8 @@ type Journals struct {
 	debts  debts
 }
 
-// A kept is a journal that nobody works on.
-type kept struct {
+// A keptJournal is a journal that nobody works on.
+type keptJournal struct {
 	key     string
 	fence   int64
 	journal *journal.Journal
@@ -119,7 +119,7 @@ func (j *Journals) take(key string) *Run {
 func (r *Run) End() {
 	r.all.debts.add(r.Journal)
 	if size, ok := r.Journal.Rest(); ok {
-		r.all.keep(r.clears, &kept{key: r.key, fence: r.fence, journal: r.Journal, size: size, read: r.read, rested: time.Now()})
+		r.all.keep(r.clears, &keptJournal{key: r.key, fence: r.fence, journal: r.Journal, size: size, read: r.read, rested: time.Now()})
 	}
 }
 
@@ -133,14 +133,14 @@ func (j *Journals) PayAll(ctx context.Context) { j.debts.payAll(ctx) }
 // keep keeps a journal for its session's next run, and removes the journals for which there
 // is no room any more. clears is how often Clear had been called when the run began: if it
 // was called since, the journal may hold what was erased, and is not kept.
-func (j *Journals) keep(clears int, k *kept) {
+func (j *Journals) keep(clears int, k *keptJournal) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if clears != j.clears || k.size > j.bounds.Bytes/4 {
 		return
 	}
 	if at, ok := j.byKey[k.key]; ok { // a run that had lost its lease ends after the next one
-		if other := at.Value.(*kept); other.fence >= k.fence { //nolint:forcetypeassert // the list holds nothing else
+		if other := at.Value.(*keptJournal); other.fence >= k.fence { //nolint:forcetypeassert // the list holds nothing else
 			return
 		}
 		j.remove(at)
@@ -156,8 +156,8 @@ func (j *Journals) keep(clears int, k *kept) {
 }
 
 // remove removes a journal and returns it. The caller holds j.mu.
-func (j *Journals) remove(at *list.Element) *kept {
-	k := j.order.Remove(at).(*kept) //nolint:forcetypeassert // the list holds nothing else
+func (j *Journals) remove(at *list.Element) *keptJournal {
+	k := j.order.Remove(at).(*keptJournal) //nolint:forcetypeassert // the list holds nothing else
 	delete(j.byKey, k.key)
 	j.bytes -= k.size
 	return k
@@ -170,7 +170,7 @@ func (j *Journals) removeIdle() {
 	defer j.mu.Unlock()
 	j.sweep = nil
 	for at := j.order.Back(); at != nil; at = j.order.Back() {
-		k := at.Value.(*kept) //nolint:forcetypeassert // the list holds nothing else
+		k := at.Value.(*keptJournal) //nolint:forcetypeassert // the list holds nothing else
 		if left := time.Until(k.rested.Add(j.bounds.Idle)); left > 0 {
 			j.sweep = time.AfterFunc(left, j.removeIdle)
 			return

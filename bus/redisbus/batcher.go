@@ -100,7 +100,7 @@ var (
 const grace = 100 * time.Millisecond
 
 // run runs a script and returns its reply. It returns an error soon after ctx has ended; even
-// so the script may have run, or may run later, unless the error is a notSent.
+// so the script may have run, or may run later, unless the error is a notSentError.
 func (c *scriptBatcher) run(ctx context.Context, s script, keys []string, args ...any) (reply, error) {
 	return c.send(ctx, &call{script: s, keys: keys, args: args})
 }
@@ -114,9 +114,9 @@ func (c *scriptBatcher) send(ctx context.Context, x *call) (reply, error) {
 	select {
 	case c.queue <- x:
 	case <-ctx.Done():
-		return reply{}, notSent{ctx.Err()}
+		return reply{}, notSentError{ctx.Err()}
 	case <-c.stopped:
-		return reply{}, notSent{errStopped}
+		return reply{}, notSentError{errStopped}
 	}
 	select {
 	case <-x.done:
@@ -125,7 +125,7 @@ func (c *scriptBatcher) send(ctx context.Context, x *call) (reply, error) {
 	case <-c.stopped: // no sender reads the queue any more
 	}
 	if x.decided.CompareAndSwap(false, true) {
-		return reply{}, notSent{cmp.Or(ctx.Err(), errStopped)}
+		return reply{}, notSentError{cmp.Or(ctx.Err(), errStopped)}
 	}
 	select {
 	case <-x.done:
@@ -201,15 +201,15 @@ func (c *scriptBatcher) runBatch(batch []*call) {
 	}
 }
 
-// notSent is the error of a call that never left this process.
-type notSent struct{ error }
+// notSentError is the error of a call that never left this process.
+type notSentError struct{ error }
 
 // Unwrap lets package errors see the cause.
-func (e notSent) Unwrap() error { return e.error }
+func (e notSentError) Unwrap() error { return e.error }
 
 // mayHaveRun reports whether the script of a call that failed with err may have run.
 func mayHaveRun(err error) bool {
-	if _, ok := errors.AsType[notSent](err); ok {
+	if _, ok := errors.AsType[notSentError](err); ok {
 		return false
 	}
 	if _, ok := errors.AsType[redis.Error](err); ok {

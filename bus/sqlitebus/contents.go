@@ -70,25 +70,25 @@ func (b *Bus) letters(ctx context.Context, query string) iter.Seq2[Letter, error
 	}
 }
 
-// A Known is an id that was published on a day, counted from 1970 in UTC.
-type Known struct {
+// A KnownID is an id that was published on a day, counted from 1970 in UTC.
+type KnownID struct {
 	Topic bus.Topic
 	Day   int64
 	ID    string
 }
 
 // Known reads the ids that were published today or yesterday, by topic and day.
-func (b *Bus) Known(ctx context.Context) iter.Seq2[Known, error] {
-	return func(yield func(Known, error) bool) {
+func (b *Bus) Known(ctx context.Context) iter.Seq2[KnownID, error] {
+	return func(yield func(KnownID, error) bool) {
 		rows, err := b.db.Read.QueryContext(ctx, `SELECT topic, day, id FROM seen WHERE day >= ? ORDER BY topic, day`,
 			dayOf(time.Now().UnixMicro())-1)
 		if err != nil {
-			yield(Known{}, fmt.Errorf("read known ids: %w", err))
+			yield(KnownID{}, fmt.Errorf("read known ids: %w", err))
 			return
 		}
 		defer func() { _ = rows.Close() }() // rows.Err has reported errors already
 		for rows.Next() {
-			var k Known
+			var k KnownID
 			if err := rows.Scan(&k.Topic, &k.Day, &k.ID); err != nil {
 				yield(k, fmt.Errorf("read known ids: %w", err))
 				return
@@ -98,7 +98,7 @@ func (b *Bus) Known(ctx context.Context) iter.Seq2[Known, error] {
 			}
 		}
 		if err := rows.Err(); err != nil {
-			yield(Known{}, fmt.Errorf("read known ids: %w", err))
+			yield(KnownID{}, fmt.Errorf("read known ids: %w", err))
 		}
 	}
 }

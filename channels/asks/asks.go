@@ -106,7 +106,8 @@ func (d *Service) Withdraw(ctx context.Context, id string) (bus.Ask, error) {
 	return ask, err
 }
 
-// endAsk ends an ask without an answer, if the ask is open, and returns it as it is then.
+// endAsk ends an open ask without an answer, in the given state, and returns it. It leaves an ask that
+// has ended already as it is, and returns that.
 func (d *Service) endAsk(ctx context.Context, id, state string) (bus.Ask, error) {
 	ask, ours, err := d.Book.EndAsk(ctx, id, state, bus.Answer{})
 	if ours {

@@ -98,7 +98,7 @@ type suite struct {
 // open opens the book until the test ends.
 func (s suite) open(t *testing.T) Book {
 	t.Helper()
-	b := &opened{Book: s.Open(t, s.place)}
+	b := &openedBook{Book: s.Open(t, s.place)}
 	t.Cleanup(func() { must(t, b.Close()) })
 	return b
 }
@@ -110,13 +110,13 @@ func (s suite) reopen(t *testing.T, b Book) Book {
 	return s.open(t)
 }
 
-// An opened is an open book that may be closed both by its test and by the cleanup after it.
-type opened struct {
+// An openedBook is an open book that may be closed both by its test and by the cleanup after it.
+type openedBook struct {
 	Book
 	closed bool
 }
 
-func (o *opened) Close() error {
+func (o *openedBook) Close() error {
 	if o.closed {
 		return nil
 	}

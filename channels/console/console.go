@@ -163,7 +163,7 @@ func (c *Channel) watch(news iter.Seq2[bus.Event, error]) {
 	}
 }
 
-// Send prints what was not shown yet of an answer or another message.
+// Send prints a part of a message. Of an answer that was shown as it was made, it prints only the rest.
 func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	if to.Chat != c.cfg.Chat {
 		return "", &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: otherChatWait, Code: "other_chat"}

@@ -151,9 +151,10 @@ func (d *drafts) forgetIdle(now time.Time) {
 // draftToReplace returns the platform's id of the draft that a message replaces: the draft of its
 // turn at its address, or "" if there is none. The caller must have blocked the address.
 //
-// The book decides, not this process's memory: the process that held the channel before
-// still finished its sends when this one had read the drafts, and may have let another
-// message of the turn replace the draft. That message would be overwritten.
+// A draft is replaced only if the book still has it as a draft. What this process remembers is not
+// enough: the process that sent for the channel before may have finished a send after this one read
+// the drafts, and so have replaced the draft by another message of the turn, which would now be
+// overwritten.
 func (d *drafts) draftToReplace(work context.Context, out bus.Outbound) (string, error) {
 	x := d.draftFor(out)
 	if x == nil {

@@ -264,7 +264,7 @@ func (x *draft) texts() (texts []string) {
 	return texts
 }
 
-// growth returns the state of the answer, for a message that grows.
+// growth returns how far the answer has come, for channels on which a message grows with it.
 func (x *draft) growth() channels.Growth {
 	return channels.Growth{Turn: x.turn, Answer: x.answers, Text: strings.Join(x.texts(), "\n\n"), Step: x.steps, Doing: x.toolLine, Title: markup.OneLine(x.toolText, draftLine)}
 }

@@ -109,18 +109,19 @@ func pathTo(c *document.Container) (path []*document.Container) {
 	return path
 }
 
-// closeContainers writes the closing tags of the open containers (quotes and list items), except of
-// the first keep of them. If next continues at that depth with another item of the same list, the
-// list stays open.
-func closeContainers(to *strings.Builder, open []*document.Container, keep int, next []*document.Container) {
-	for i := len(open) - 1; i >= keep; i-- {
+// closeContainers writes the closing tags of open containers (quotes and list items), the innermost
+// first. The outermost stay open, as many as shared says, because the next block is in them too. next
+// are all containers of that block: if the first that is not shared is an item of the list whose item
+// was closed last, that list stays open.
+func closeContainers(to *strings.Builder, open []*document.Container, shared int, next []*document.Container) {
+	for i := len(open) - 1; i >= shared; i-- {
 		c := open[i]
 		if c.List == nil {
 			to.WriteString("\n</blockquote>\n")
 			continue
 		}
 		to.WriteString("</li>\n")
-		if i == keep && i < len(next) && next[i].List == c.List {
+		if i == shared && i < len(next) && next[i].List == c.List {
 			continue
 		}
 		to.WriteString(listTag(c, "</", "") + "\n")

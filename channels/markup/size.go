@@ -48,7 +48,7 @@ func limitedByLength(limit int) size {
 // sizeInUnits returns the size of a text whose marks count like the rest of it.
 func sizeInUnits(text string) size { return size{units: units(text), bytes: len(text)} }
 
-// quoteMarks returns what the marks of a quote may take up.
+// quoteMarks returns the size that the marks of a quote add to a text at most.
 func quoteMarks() size { return size{bytes: 2 * len("</blockquote>"), marks: 1, weight: 24} }
 
 // Telegram's limits of one message beside its length. Formatted pieces beyond telegramMarks

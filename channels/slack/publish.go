@@ -246,7 +246,7 @@ func (s *actions) publishReaction(ctx context.Context, one interaction.Reaction,
 
 // publishOpened publishes that a person has opened the app's home or an assistant pane. It is not
 // retried: the person can open it again.
-func (s *actions) publishOpened(ctx context.Context, o interaction.Opened) {
+func (s *actions) publishOpened(ctx context.Context, o interaction.AppOpened) {
 	s.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()

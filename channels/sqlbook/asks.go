@@ -190,8 +190,9 @@ func (b *Book) Granted(ctx context.Context, session, hash string, since time.Tim
 	return by, true, nil
 }
 
-// EndGrants implements channels.Asks: it sets the column granted to -1, also for open asks. That
-// value stays when they end, so they cannot be approved for the whole session any more.
+// EndGrants implements channels.Asks: it sets the column granted to -1 in the session's approvals that
+// hold for the whole session, and in its open asks. An ask keeps that value when it ends, so an answer
+// that comes later approves one call at most.
 func (b *Book) EndGrants(ctx context.Context, session string) error {
 	if _, err := b.db.Exec(ctx, `UPDATE asks SET granted = -1 WHERE session = ? AND (granted = 1 OR state = 'open')`, textArgs(session)...); err != nil {
 		return fmt.Errorf("end approvals: %w", err)

@@ -80,8 +80,8 @@ func (b *Book) RecallQuery(agent, person string, first int) (query string, args 
 		OR (scope = 'person' AND owner = coalesce((SELECT account FROM links WHERE person = $%[2]d), $%[2]d))`, first, first+1), textArgs(agent, person)
 }
 
-// Recalled returns what the text says that a query of RecallQuery has found; "" stands for NULL.
-func (b *Book) Recalled(text string) (ofAgent, ofPerson channels.Memory, err error) {
+// DecodeRecalled decodes what a query of RecallQuery has returned; "" stands for NULL.
+func (b *Book) DecodeRecalled(text string) (ofAgent, ofPerson channels.Memory, err error) {
 	if text == "" {
 		return ofAgent, ofPerson, nil
 	}

@@ -62,16 +62,16 @@ func untouched(send channels.Send, at time.Time) bool {
 	return stamp(send.At) == stamp(at)
 }
 
-// doubts remembers the sends whose Begin failed in this process, although it may have
+// uncertainSends remembers the sends whose Begin failed in this process, although it may have
 // committed. Each is kept with the time of its first Begin.
-type doubts struct {
+type uncertainSends struct {
 	mu sync.Mutex
 	at map[string]time.Time
 }
 
 // beginTime returns the time of a send's first Begin if that is in doubt, and else now. The
 // repeated Begin uses the same time, by which it recognizes its own record.
-func (d *doubts) beginTime(id string, now time.Time) time.Time {
+func (d *uncertainSends) beginTime(id string, now time.Time) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if at, ok := d.at[id]; ok {
@@ -81,7 +81,7 @@ func (d *doubts) beginTime(id string, now time.Time) time.Time {
 }
 
 // recordOutcome records the outcome of a Begin, and reports whether an earlier one was in doubt.
-func (d *doubts) recordOutcome(id string, at time.Time, err error) bool {
+func (d *uncertainSends) recordOutcome(id string, at time.Time, err error) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	_, doubted := d.at[id]
@@ -238,8 +238,8 @@ func (r *sendRow) part() channels.SentPart {
 	}
 }
 
-// prune deletes old finished sends, at most pruneLimit at a time. Because it runs every
-// pruneEvery sends, it keeps up with them.
+// prune deletes finished sends that began more than keepSends ago, at most pruneLimit of them. It
+// runs after every pruneEvery sends, which are fewer, so that none are left behind for long.
 func prune(tx *sqldb.Tx, now time.Time) error {
 	const old = `SELECT id FROM sends WHERE begun < ? AND NOT EXISTS (
 		SELECT 1 FROM parts WHERE parts.send = sends.id AND state IN ('queued', 'sending')) ORDER BY begun, id LIMIT ?`

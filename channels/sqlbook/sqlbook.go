@@ -32,14 +32,14 @@ import (
 type Book struct {
 	db                 *sqldb.DB
 	begins             atomic.Uint64 // counts calls of Begin; at every pruneEvery-th, old sends are deleted
-	doubts             doubts
+	doubts             uncertainSends
 	sharer             Sharer        // publishes messages in the book's writes; nil if it cannot
 	submissions        atomic.Uint64 // counts calls of pruneSometimes; at every pruneEvery-th, old submissions are deleted
 	doubtfulAdmissions sync.Map      // by channels.Admission: the channels.Pairing that was written, if the commit succeeded whose answer was lost
 
 	// Nil if other processes may write to the database.
-	paired   *readLately[string, channels.Pairing]      // by person: what Paired has found
-	recalled *readLately[[2]string, [2]channels.Memory] // by agent and person: what RecallFor has found
+	paired   *readCache[string, channels.Pairing]      // by person: what Paired has found
+	recalled *readCache[[2]string, [2]channels.Memory] // by agent and person: what RecallFor has found
 }
 
 // Schema returns the book's tables, for backup and doctor.
@@ -71,7 +71,7 @@ func Use(ctx context.Context, db *sqldb.DB) (*Book, error) {
 	if err != nil || db.Postgres() {
 		return b, err
 	}
-	b.paired, b.recalled = &readLately[string, channels.Pairing]{}, &readLately[[2]string, [2]channels.Memory]{}
+	b.paired, b.recalled = &readCache[string, channels.Pairing]{}, &readCache[[2]string, [2]channels.Memory]{}
 	return b, nil
 }
 
@@ -94,16 +94,16 @@ func (b *Book) writeOfPeople(ctx context.Context, fn func(*sqldb.Tx) error) erro
 	return b.db.Write(ctx, fn)
 }
 
-// maxReadLately bounds how many answers a readLately keeps, and longestRead how long what agents
+// maxReadCache bounds how many answers a readCache keeps, and longestRead how long what agents
 // remember may be in one of them.
 const (
-	maxReadLately = 2048
-	longestRead   = 2048
+	maxReadCache = 2048
+	longestRead  = 2048
 )
 
-// A readLately keeps what queries have found, until something is written that they read. If it is
+// A readCache keeps what queries have found, until something is written that they read. If it is
 // nil, it keeps nothing.
-type readLately[K comparable, V any] struct {
+type readCache[K comparable, V any] struct {
 	mu    sync.Mutex
 	found map[K]V
 	round int // counts calls of clear
@@ -111,7 +111,7 @@ type readLately[K comparable, V any] struct {
 
 // get returns what was found under a key. If nothing is kept, it calls query, which reports whether
 // to keep what it finds.
-func (r *readLately[K, V]) get(key K, query func() (found V, keep bool, err error)) (V, error) {
+func (r *readCache[K, V]) get(key K, query func() (found V, keep bool, err error)) (V, error) {
 	if r == nil {
 		found, _, err := query()
 		return found, err
@@ -132,7 +132,7 @@ func (r *readLately[K, V]) get(key K, query func() (found V, keep bool, err erro
 	if r.round != round { // what was found may be older than what was written meanwhile
 		return found, nil
 	}
-	if r.found == nil || len(r.found) >= maxReadLately {
+	if r.found == nil || len(r.found) >= maxReadCache {
 		r.found = map[K]V{}
 	}
 	r.found[key] = found
@@ -140,7 +140,7 @@ func (r *readLately[K, V]) get(key K, query func() (found V, keep bool, err erro
 }
 
 // clear forgets everything.
-func (r *readLately[K, V]) clear() {
+func (r *readCache[K, V]) clear() {
 	if r == nil {
 		return
 	}

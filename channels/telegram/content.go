@@ -28,9 +28,9 @@ func textEntities(m *models.Message) []models.MessageEntity {
 	return m.CaptionEntities
 }
 
-// textWithLinks returns a text as it would be typed: the address of each link is put in brackets
-// after its words. The piece of the text that out names is left out.
-func textWithLinks(text string, marks []models.MessageEntity, out span) string {
+// textWithLinks returns a text with the address of each link in brackets behind the link's words, as
+// somebody would type it. It leaves out the piece of the text at omit.
+func textWithLinks(text string, marks []models.MessageEntity, omit span) string {
 	type link struct {
 		at  int
 		url string
@@ -43,13 +43,13 @@ func textWithLinks(text string, marks []models.MessageEntity, out span) string {
 		from, to := byteOffset(text, e.Offset), byteOffset(text, e.Offset+e.Length)
 		to = from + len(strings.TrimRightFunc(text[from:to], unicode.IsSpace))
 		if to > from && strings.TrimSuffix(e.URL, "/") != strings.TrimSuffix(text[from:to], "/") {
-			links = append(links, link{max(to, out.to), e.URL})
+			links = append(links, link{max(to, omit.to), e.URL})
 		}
 	}
 	slices.SortStableFunc(links, func(a, b link) int { return a.at - b.at })
 	var b strings.Builder
-	b.WriteString(text[:out.from])
-	done := out.to
+	b.WriteString(text[:omit.from])
+	done := omit.to
 	for _, l := range links {
 		b.WriteString(text[done:l.at] + " (" + l.url + ")")
 		done = l.at

@@ -44,8 +44,9 @@ func newClient() *http.Client {
 	}
 }
 
-// proxyForHTTPS returns the environment's proxy for HTTPS requests only, whose content a
-// proxy cannot read. A Bot API server reached over plain HTTP is nearby and needs none.
+// proxyForHTTPS returns the proxy that the environment names for an HTTPS request, whose content the
+// proxy cannot read. For plain HTTP it returns none, because a Bot API server that is reached so is
+// nearby.
 func proxyForHTTPS(req *http.Request) (*url.URL, error) {
 	if req.URL.Scheme != "https" {
 		return nil, nil

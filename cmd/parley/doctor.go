@@ -61,8 +61,8 @@ func loadConfig(o config.Options) (*config.Config, error) {
 func (c *cli) load(tty terminal.Terminal, o config.Options) (*config.Config, error) {
 	o.File, o.Home = c.Config, c.Home
 	cfg, err := loadConfig(o)
-	if err == nil && cfg.Sought.Unread != "" {
-		fmt.Fprintf(tty.Err, "note: %s was not read: only serve, doctor and config check obey a file of the folder that they stand in; to use it, add --config parley.toml\n", cfg.Sought.Unread)
+	if err == nil && cfg.FileSearch.Unread != "" {
+		fmt.Fprintf(tty.Err, "note: %s was not read: only serve, doctor and config check obey a file of the folder that they stand in; to use it, add --config parley.toml\n", cfg.FileSearch.Unread)
 	}
 	return cfg, err
 }

@@ -145,7 +145,7 @@ func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal.Terminal) er
 			return err
 		}
 		prefix := "/"
-		if ch, err := platforms.Open(cfg.Channels[name], platforms.Given{Log: slog.New(slog.DiscardHandler)}); err == nil {
+		if ch, err := platforms.Open(cfg.Channels[name], platforms.AdapterParts{Log: slog.New(slog.DiscardHandler)}); err == nil {
 			prefix = channels.CommandPrefix(ch)
 		}
 		_, err := fmt.Fprintf(tty.Out, "Say this to the bot on %s within the hour: whoever does so first owns it.\n\n  %sstart %s\n", name, prefix, offer.Code)

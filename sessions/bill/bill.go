@@ -19,20 +19,20 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A By says by what usage is summed up.
-type By string
+// A Grouping says for what each sum of usage is: for a day, a person, a session and so on.
+type Grouping string
 
-// The values of By.
+// The values of Grouping.
 const (
-	ByDay     By = "day"
-	ByPerson  By = "person"
-	BySession By = "session"
-	ByAgent   By = "agent"
-	ByModel   By = "model"
+	ByDay     Grouping = "day"
+	ByPerson  Grouping = "person"
+	BySession Grouping = "session"
+	ByAgent   Grouping = "agent"
+	ByModel   Grouping = "model"
 )
 
-// AllBy returns all values of By.
-func AllBy() []By { return []By{ByDay, ByPerson, BySession, ByAgent, ByModel} }
+// AllGroupings returns all values of Grouping.
+func AllGroupings() []Grouping { return []Grouping{ByDay, ByPerson, BySession, ByAgent, ByModel} }
 
 // A Sum has the totals of a group of model calls: what they have used and cost.
 type Sum struct {
@@ -127,7 +127,7 @@ var ErrUnknownBy = errors.New("usage is summed up by day, person, session, agent
 
 // Usage sums up what was used from the day of from to the day of to, by day, person,
 // session, agent or model.
-func (t Table) Usage(ctx context.Context, by By, from, to time.Time) (all []Sum, err error) {
+func (t Table) Usage(ctx context.Context, by Grouping, from, to time.Time) (all []Sum, err error) {
 	key, past, join := "", "''", ""
 	switch by {
 	case ByDay, ByAgent, ByModel:

@@ -66,7 +66,7 @@ func call(t *testing.T, s *sqlstore.Store, session, turn, person string, at time
 	}
 }
 
-func sums(t *testing.T, s *sqlstore.Store, by bill.By, from, to time.Time) map[string]bill.Sum {
+func sums(t *testing.T, s *sqlstore.Store, by bill.Grouping, from, to time.Time) map[string]bill.Sum {
 	t.Helper()
 	all, err := s.Bill().Usage(t.Context(), by, from, to)
 	if err != nil {

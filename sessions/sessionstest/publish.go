@@ -11,8 +11,8 @@ import (
 	"parley/sessions"
 )
 
-// A Sharing is a store that shares its database with what publishes messages.
-type Sharing struct {
+// A SharingStore is a store that shares its database with what publishes messages.
+type SharingStore struct {
 	Store
 	// Waiting returns the ids of the messages that wait in a mailbox, in their order.
 	Waiting func(t testing.TB, topic, key string) []string
@@ -34,10 +34,10 @@ const (
 
 // RunPublishing runs the suite of [sessions.Publisher]. Each test runs in a bubble of
 // testing/synctest and has a place of its own, at which it opens the store.
-func RunPublishing(t *testing.T, newPlace func(testing.TB) string, open func(t testing.TB, place string) Sharing) {
+func RunPublishing(t *testing.T, newPlace func(testing.TB) string, open func(t testing.TB, place string) SharingStore) {
 	for _, tt := range []struct {
 		promise string
-		run     func(*testing.T, publishing)
+		run     func(*testing.T, sharedStore)
 	}{
 		{"entries and messages are both there after a restart", testPublished},
 		{"the same append again publishes no second message", testPublishedAgain},
@@ -54,8 +54,8 @@ func RunPublishing(t *testing.T, newPlace func(testing.TB) string, open func(t t
 		t.Run(tt.promise, func(t *testing.T) {
 			place := newPlace(t)
 			synctest.Test(t, func(t *testing.T) {
-				p := publishing{T: t, open: func() Sharing { return open(t, place) }}
-				p.Sharing = p.open()
+				p := sharedStore{T: t, open: func() SharingStore { return open(t, place) }}
+				p.SharingStore = p.open()
 				defer func() {
 					if err := p.Close(); err != nil {
 						t.Error(err)
@@ -67,15 +67,15 @@ func RunPublishing(t *testing.T, newPlace func(testing.TB) string, open func(t t
 	}
 }
 
-// A publishing is one test's store.
-type publishing struct {
+// A sharedStore is one test's store.
+type sharedStore struct {
 	*testing.T
-	Sharing
-	open func() Sharing
+	SharingStore
+	open func() SharingStore
 }
 
 // with returns a log whose appends publish messages with these ids.
-func (p *publishing) with(l sessions.Log, ids ...string) sessions.Log {
+func (p *sharedStore) with(l sessions.Log, ids ...string) sessions.Log {
 	p.Helper()
 	publisher, ok := l.(sessions.Publisher)
 	if !ok {
@@ -93,14 +93,14 @@ func (p *publishing) with(l sessions.Log, ids ...string) sessions.Log {
 }
 
 // wantMail fails the test unless exactly these messages wait.
-func (p *publishing) wantMail(ids ...string) {
+func (p *sharedStore) wantMail(ids ...string) {
 	p.Helper()
 	if got := p.Waiting(p, mailTopic, mailKey); !slices.Equal(got, ids) {
 		p.Errorf("the messages %q wait, want %q", got, ids)
 	}
 }
 
-func testPublished(t *testing.T, p publishing) {
+func testPublished(t *testing.T, p sharedStore) {
 	l := openLog(t, p, key, 1)
 	first := wholeTurn(anna, "t1", "hello")
 	appendAll(t, p.with(l, "o1", "o2"), first...)
@@ -121,7 +121,7 @@ func testPublished(t *testing.T, p publishing) {
 	}
 }
 
-func testPublishedAgain(t *testing.T, p publishing) {
+func testPublishedAgain(t *testing.T, p sharedStore) {
 	l := p.with(openLog(t, p, key, 1), "o1")
 	entries := wholeTurn(anna, "t1", "hello")
 	appendAll(t, l, entries...)
@@ -132,7 +132,7 @@ func testPublishedAgain(t *testing.T, p publishing) {
 	wantLog(t, p, key, entries)
 }
 
-func testPublishedLater(t *testing.T, p publishing) {
+func testPublishedLater(t *testing.T, p sharedStore) {
 	l := openLog(t, p, key, 1)
 	entries := wholeTurn(anna, "t1", "hello")
 	appendAll(t, l, entries...)
@@ -143,14 +143,14 @@ func testPublishedLater(t *testing.T, p publishing) {
 	wantLog(t, p, key, entries)
 }
 
-func testPublishedBefore(t *testing.T, p publishing) {
+func testPublishedBefore(t *testing.T, p sharedStore) {
 	l := openLog(t, p, key, 1)
 	appendAll(t, p.with(l, "o1"), wholeTurn(anna, "t1", "hello")...)
 	appendAll(t, p.with(l, "o1", "o2", "o2"), wholeTurn(anna, "t2", "more")...)
 	p.wantMail("o1", "o2")
 }
 
-func testPublishFenced(t *testing.T, p publishing) {
+func testPublishFenced(t *testing.T, p sharedStore) {
 	l := openLog(t, p, key, 1)
 	openLog(t, p, key, 2)
 	wantFenced(t, "append", p.with(l, "o1").Append(t.Context(), 1, replied("t1", "late")))
@@ -158,7 +158,7 @@ func testPublishFenced(t *testing.T, p publishing) {
 	wantLog(t, p, key, nil)
 }
 
-func testPublishConflict(t *testing.T, p publishing) {
+func testPublishConflict(t *testing.T, p sharedStore) {
 	l := openLog(t, p, key, 1)
 	entries := wholeTurn(anna, "t1", "hello")
 	appendAll(t, l, entries...)
@@ -171,7 +171,7 @@ func testPublishConflict(t *testing.T, p publishing) {
 	wantLog(t, p, key, entries)
 }
 
-func testPublishSeen(t *testing.T, p publishing) {
+func testPublishSeen(t *testing.T, p sharedStore) {
 	l := openLog(t, p, key, 1)
 	entries := wholeTurn(anna, "t1", "hello")
 	appendAll(t, l, entries...)
@@ -180,7 +180,7 @@ func testPublishSeen(t *testing.T, p publishing) {
 	wantLog(t, p, key, entries)
 }
 
-func testPublishRefused(t *testing.T, p publishing) {
+func testPublishRefused(t *testing.T, p sharedStore) {
 	l := openLog(t, p, key, 1)
 	var want []string
 	for n := range p.Cap {
@@ -201,7 +201,7 @@ func testPublishRefused(t *testing.T, p publishing) {
 	wantLog(t, p, key, slices.Concat(entries, refused))
 }
 
-func testPublishCommitFails(t *testing.T, p publishing) {
+func testPublishCommitFails(t *testing.T, p sharedStore) {
 	l := openLog(t, p, key, 1)
 	p.FailCommit(t)
 	entries := wholeTurn(anna, "t1", "hello")
@@ -217,7 +217,7 @@ func testPublishCommitFails(t *testing.T, p publishing) {
 
 // testPublishBesideFailure has several logs publish in one group with a write that fails. So
 // every write of the group is undone and runs again.
-func testPublishBesideFailure(t *testing.T, p publishing) {
+func testPublishBesideFailure(t *testing.T, p sharedStore) {
 	keys := []string{key, otherKey}
 	var logs []sessions.Log
 	for _, k := range keys {
@@ -248,7 +248,7 @@ func testPublishBesideFailure(t *testing.T, p publishing) {
 }
 
 // testPublishAfterLoss appends to a log whose end nobody has waited for and that was lost.
-func testPublishAfterLoss(t *testing.T, p publishing) {
+func testPublishAfterLoss(t *testing.T, p sharedStore) {
 	l := openLog(t, p, key, 1)
 	appendAll(t, l, turnStarted("t1"))
 	soon, ok := l.(sessions.SoonLog)

@@ -35,8 +35,8 @@ type Record struct {
 	Result *Result `json:"result,omitempty"`
 }
 
-// An Act is a turn as the caller of Begin describes it.
-type Act struct {
+// A TurnInfo says which turn begins, for the record that Begin makes.
+type TurnInfo struct {
 	Turn   string
 	Person string
 	Note   json.RawMessage // what the caller wants to have stored with the first record of the turn
@@ -55,7 +55,7 @@ func (r *Record) name() string {
 
 // Begin records the state of a workspace before a turn changes anything. It does nothing if it has
 // done so already. If the workspace has too many files, the record says that instead.
-func (s *Store) Begin(ctx context.Context, p Place, a Act) error {
+func (s *Store) Begin(ctx context.Context, p Place, a TurnInfo) error {
 	if s.cfg.Turns <= 0 {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (s *Store) Begin(ctx context.Context, p Place, a Act) error {
 	return nil
 }
 
-func (d *history) begin(ctx context.Context, a Act, undoes int) (Record, error) {
+func (d *history) begin(ctx context.Context, a TurnInfo, undoes int) (Record, error) {
 	if err := d.makeFolder(); err != nil {
 		return Record{}, err
 	}

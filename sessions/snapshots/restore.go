@@ -362,8 +362,8 @@ func (r *restorer) result() *Result {
 		}
 	}
 	for name, why := range r.left {
-		res.Left = append(res.Left, Left{name, why})
+		res.Left = append(res.Left, LeftPath{name, why})
 	}
-	slices.SortFunc(res.Left, func(a, b Left) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	slices.SortFunc(res.Left, func(a, b LeftPath) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	return &res
 }

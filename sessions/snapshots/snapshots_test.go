@@ -66,7 +66,7 @@ func (b *bench) open() *snapshots.Store {
 
 func (b *bench) begin(turn string) {
 	b.Helper()
-	must(b, b.store.Begin(b.Context(), b.place, snapshots.Act{Turn: turn, Person: "telegram:42"}))
+	must(b, b.store.Begin(b.Context(), b.place, snapshots.TurnInfo{Turn: turn, Person: "telegram:42"}))
 }
 
 func (b *bench) end(turn string) {
@@ -616,7 +616,7 @@ func TestPruning(t *testing.T) {
 func TestRemoveAndSweep(t *testing.T) {
 	b := newBench(t, nil)
 	own := snapshots.Place{Session: session, Dir: t.TempDir(), Own: true}
-	must(t, b.store.Begin(t.Context(), own, snapshots.Act{Turn: "o1"}))
+	must(t, b.store.Begin(t.Context(), own, snapshots.TurnInfo{Turn: "o1"}))
 	must(t, os.WriteFile(filepath.Join(own.Dir, "x"), nil, 0o600))
 	must(t, b.store.End(t.Context(), own, "o1"))
 	b.turn("t1", func() { b.write("a", "x") })

@@ -26,8 +26,8 @@ type UndoRequest struct {
 
 // A Result lists what an undo has restored, and what it has left.
 type Result struct {
-	Restored []Done `json:"restored,omitempty"` // sorted by path
-	Left     []Left `json:"left,omitempty"`
+	Restored []Done     `json:"restored,omitempty"` // sorted by path
+	Left     []LeftPath `json:"left,omitempty"`
 }
 
 // Done is a path that was restored.
@@ -37,8 +37,8 @@ type Done struct {
 	Dir  bool   `json:"dir,omitempty"`
 }
 
-// Left is a path that was left as it is.
-type Left struct {
+// LeftPath is a path that was left as it is.
+type LeftPath struct {
 	Path Name   `json:"path"`
 	Why  string `json:"why"`
 }
@@ -84,7 +84,7 @@ func (d *history) undo(ctx context.Context, u UndoRequest) (own, undone Record, 
 	if undone.Problem != "" && len(undone.Changes) == 0 && undone.Open == "" {
 		return own, undone, nil // the record says why
 	}
-	if own, err = d.begin(ctx, Act{Turn: u.ID, Person: u.Person, Note: u.Note}, undone.N); err != nil {
+	if own, err = d.begin(ctx, TurnInfo{Turn: u.ID, Person: u.Person, Note: u.Note}, undone.N); err != nil {
 		return own, undone, err
 	}
 	if own.Open == "" {

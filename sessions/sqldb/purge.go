@@ -38,7 +38,7 @@ func (db *DB) PurgeThen(ctx context.Context, then func(context.Context) error, t
 
 // purgeThen does what PurgeThen does; then may be nil.
 func (db *DB) purgeThen(ctx context.Context, then func(context.Context) error, tables []string) error {
-	if put, ok := ctx.Value(putOff{}).(*Purges); ok && !db.postgres {
+	if put, ok := ctx.Value(purgesKey{}).(*Purges); ok && !db.postgres {
 		put.add(db.backend, then)
 		return nil
 	}
@@ -51,8 +51,8 @@ func (db *DB) purgeThen(ctx context.Context, then func(context.Context) error, t
 	return then(ctx)
 }
 
-// putOff is the key by which a context has the Purges that note what is put off.
-type putOff struct{}
+// purgesKey is the key by which a context has the Purges that note what is put off.
+type purgesKey struct{}
 
 // Purges are the SQLite databases that must still be purged. The zero value has none.
 type Purges struct {
@@ -98,12 +98,12 @@ func (p *Purges) IsEmpty() bool {
 // purged. If do has erased nothing, which it returns, this is forgotten again, unless do has failed or
 // PurgeThen was called, by somebody who knows that something is to be purged.
 func (p *Purges) Collect(ctx context.Context, do func(context.Context) (erased bool, err error)) error {
-	if ctx.Value(putOff{}) != nil {
+	if ctx.Value(purgesKey{}) != nil {
 		_, err := do(ctx)
 		return err
 	}
 	noted := &Purges{}
-	erased, err := do(context.WithValue(ctx, putOff{}, noted))
+	erased, err := do(context.WithValue(ctx, purgesKey{}, noted))
 	due := noted.take()
 	if !erased && err == nil && !slices.ContainsFunc(due, func(d duePurge) bool { return len(d.then) > 0 }) {
 		return nil

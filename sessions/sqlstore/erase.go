@@ -48,7 +48,7 @@ func (s *Store) EraseSession(ctx context.Context, key string) (sessions.Erased, 
 	if err := sessions.CheckKey(key); err != nil {
 		return sessions.Erased{}, fmt.Errorf("erase session: %w", err)
 	}
-	done, err := s.erase(ctx, func(e *erasing) error {
+	done, err := s.erase(ctx, func(e *eraserCall) error {
 		err := s.eraseRows(ctx, func(tx *sqldb.Tx) (int64, error) { return schedules.EraseSession(tx, key) },
 			func(tx *sqldb.Tx) (int64, error) { return tasks.EraseSession(tx, key) })
 		if err != nil {
@@ -71,7 +71,7 @@ func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased
 		return sessions.Erased{}, errors.New("erase person: nobody is named")
 	}
 	person = sqldb.Text(person)
-	done, err := s.erase(ctx, func(e *erasing) error {
+	done, err := s.erase(ctx, func(e *eraserCall) error {
 		const spokeIn = "EXISTS (SELECT 1 FROM entries WHERE session = s.id AND person = ?)"
 		err := s.eraseRows(ctx, func(tx *sqldb.Tx) (int64, error) { return schedules.ErasePerson(tx, sqldb.Untext(person)) },
 			func(tx *sqldb.Tx) (int64, error) { return tasks.ErasePerson(tx, sqldb.Untext(person)) })
@@ -96,7 +96,7 @@ func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased
 // session keeps its fence, as only turns that ended long ago are erased.
 func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Erased, error) {
 	at := formatTime(before)
-	done, err := s.erase(ctx, func(e *erasing) error {
+	done, err := s.erase(ctx, func(e *eraserCall) error {
 		const old = "updated < ? OR EXISTS (SELECT 1 FROM entries WHERE session = s.id AND at < ?)"
 		if err := e.eachSession(ctx, func(p *sessionErasure) error { return p.eraseBefore(at) }, old, at, at); err != nil {
 			return err
@@ -142,20 +142,20 @@ func (s *Store) eraseRows(ctx context.Context, erase ...func(*sqldb.Tx) (int64, 
 	})
 }
 
-// An erasing is one call of a method of sessions.Eraser, with the counts that it returns. Each
+// An eraserCall is one call of a method of sessions.Eraser, with the counts that it returns. Each
 // session is erased in a transaction of its own; if the process dies between them, the next call
 // finds the sessions that are left.
-type erasing struct {
+type eraserCall struct {
 	store *Store
 	done  sessions.Erased
 }
 
 // erase runs do, and then removes the traces of deleted rows from the database's files,
 // including those left by an earlier call that was cut off. Only one call at a time runs.
-func (s *Store) erase(ctx context.Context, do func(*erasing) error) (sessions.Erased, error) {
+func (s *Store) erase(ctx context.Context, do func(*eraserCall) error) (sessions.Erased, error) {
 	s.erasing.Lock()
 	defer s.erasing.Unlock()
-	e := &erasing{store: s}
+	e := &eraserCall{store: s}
 	if err := do(e); err != nil {
 		return e.done, err
 	}
@@ -213,7 +213,7 @@ func (s *Store) NotePurge(ctx context.Context) (end func(ctx context.Context, er
 const sessionsAtOnce = 200
 
 // eachSession calls from, which erases, for every session s (in SQL) that meets the condition.
-func (e *erasing) eachSession(ctx context.Context, from func(*sessionErasure) error, condition string, args ...any) error {
+func (e *eraserCall) eachSession(ctx context.Context, from func(*sessionErasure) error, condition string, args ...any) error {
 	query := fmt.Sprintf("SELECT key, %s FROM (SELECT id, key, updated FROM sessions WHERE key > ? ORDER BY key LIMIT %d) s ORDER BY key", condition, sessionsAtOnce)
 	for last := ""; ; {
 		page, err := e.readPage(ctx, query, append(slices.Clone(args), last)...)
@@ -239,7 +239,7 @@ type candidate struct {
 }
 
 // readPage reads the next sessions, and for each whether it meets the condition.
-func (e *erasing) readPage(ctx context.Context, query string, args ...any) (page []candidate, err error) {
+func (e *eraserCall) readPage(ctx context.Context, query string, args ...any) (page []candidate, err error) {
 	rows, err := e.store.db.Read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -256,7 +256,7 @@ func (e *erasing) readPage(ctx context.Context, query string, args ...any) (page
 }
 
 // eraseOne runs from, which erases from one session, in one transaction.
-func (e *erasing) eraseOne(ctx context.Context, key string, from func(*sessionErasure) error) error {
+func (e *eraserCall) eraseOne(ctx context.Context, key string, from func(*sessionErasure) error) error {
 	var p *sessionErasure
 	err := e.store.db.Write(ctx, func(tx *sqldb.Tx) error {
 		p = &sessionErasure{tx: tx, key: key}

@@ -113,7 +113,7 @@ func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Ch
 // write appends rows, changes budgets and writes shares. On PostgreSQL, where there are no shares,
 // it first tries to do so in one statement; if that fails, it appends the rows without changing the
 // budgets.
-func (l *log) write(ctx context.Context, write writeFunc, rows []row, c bill.Change, shares []sqldb.Share) (appended, error) {
+func (l *log) write(ctx context.Context, write writeFunc, rows []row, c bill.Change, shares []sqldb.Share) (appendOutcome, error) {
 	postgres := l.store.db.Postgres()
 	if postgres {
 		done, known, err := l.extendAtOnce(ctx, rows, c)
@@ -121,7 +121,7 @@ func (l *log) write(ctx context.Context, write writeFunc, rows []row, c bill.Cha
 			return done, err
 		}
 	}
-	var last atomic.Pointer[appended] // the function may run again when write has returned
+	var last atomic.Pointer[appendOutcome] // the function may run again when write has returned
 	st, fence := l.state, l.fence
 	err := write(ctx, func(tx *sqldb.Tx) error {
 		done, err := l.append(tx, st, fence, rows)
@@ -134,7 +134,7 @@ func (l *log) write(ctx context.Context, write writeFunc, rows []row, c bill.Cha
 		last.Store(&done)
 		return err
 	})
-	var done appended
+	var done appendOutcome
 	if ran := last.Load(); ran != nil {
 		done = *ran
 	}
@@ -155,8 +155,8 @@ func rowsOf(at int64, entries []sessions.Entry) ([]row, error) {
 	return rows, nil
 }
 
-// appended is the outcome of an append.
-type appended struct {
+// appendOutcome is the outcome of an append.
+type appendOutcome struct {
 	refused error // why nothing was written, such as a higher fence; unlike after a failure, another try would not help
 	state   state // the log's state afterwards
 	rows    []row // the entries as the log has them
@@ -166,7 +166,7 @@ type appended struct {
 // append writes rows at the end of the log, or finds out why it may not. It first assumes that the
 // log is as this holder left it (known); the UPDATE in extend confirms that or changes nothing.
 // Only if it does not is the session's row read, so that the usual append needs no read.
-func (l *log) append(tx *sqldb.Tx, known state, fence int64, rows []row) (appended, error) {
+func (l *log) append(tx *sqldb.Tx, known state, fence int64, rows []row) (appendOutcome, error) {
 	if known.fence <= fence && rows[0].n == known.last+1 {
 		done, ok, err := l.extend(tx, known, fence, rows)
 		if err != nil || ok {
@@ -180,18 +180,18 @@ func (l *log) append(tx *sqldb.Tx, known state, fence int64, rows []row) (append
 		[]any{l.session}, &key, &erasures, &st.fence, &st.last, &st.summary, &st.covers, &st.unfinished)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return appended{refused: sessions.ErrConflict}, nil // it was erased
+		return appendOutcome{refused: sessions.ErrConflict}, nil // it was erased
 	case err != nil:
-		return appended{}, err
+		return appendOutcome{}, err
 	case st.fence > fence, st.fence < fence && known.fence == fence:
-		return appended{refused: sessions.ErrFenced}, nil
+		return appendOutcome{refused: sessions.ErrFenced}, nil
 	case st.fence < fence && (st.fence != known.fence || st.last != known.last || key != l.key || erasures != l.erasures):
-		return appended{refused: sessions.ErrConflict}, nil // another has held it since, or something was erased
+		return appendOutcome{refused: sessions.ErrConflict}, nil // another has held it since, or something was erased
 	case st.fence == fence && rows[0].n >= 1 && rows[len(rows)-1].n <= st.last:
 		// This may be the same append again, after the answer to its commit was lost.
 		return l.acceptRepeated(tx, st, rows)
 	case rows[0].n != st.last+1:
-		return appended{refused: sessions.ErrConflict}, nil
+		return appendOutcome{refused: sessions.ErrConflict}, nil
 	}
 	done, ok, err := l.extend(tx, st, fence, rows)
 	if !ok && done.refused == nil {
@@ -203,20 +203,20 @@ func (l *log) append(tx *sqldb.Tx, known state, fence int64, rows []row) (append
 // extend writes rows at the end of a log if its state is st and their causes are
 // new, and stores the holder's fence. It returns false if it wrote nothing, because st is
 // out of date or a cause is known.
-func (l *log) extend(tx *sqldb.Tx, st state, fence int64, rows []row) (appended, bool, error) {
+func (l *log) extend(tx *sqldb.Tx, st state, fence int64, rows []row) (appendOutcome, bool, error) {
 	switch seen, err := l.findSeen(tx, rows); {
 	case err != nil:
-		return appended{}, false, err
+		return appendOutcome{}, false, err
 	case seen != nil:
-		return appended{refused: seen}, false, nil
+		return appendOutcome{refused: seen}, false, nil
 	}
 	next, err := st.afterAppend(rows)
 	if err != nil {
-		return appended{refused: err}, true, nil // the data is not what its kind promises
+		return appendOutcome{refused: err}, true, nil // the data is not what its kind promises
 	}
 	unfinished, err := next.unfinished.text()
 	if err != nil {
-		return appended{}, false, err
+		return appendOutcome{}, false, err
 	}
 	// Fence and last in the condition make this the check and the lock in one: a
 	// holder with an old fence, or one whose log has grown, changes no row. Where the
@@ -228,9 +228,9 @@ func (l *log) extend(tx *sqldb.Tx, st state, fence int64, rows []row) (appended,
 		l.session, st.fence, st.last, fence, l.key, l.erasures)
 	next.fence = fence
 	if err != nil || changed == 0 {
-		return appended{}, false, err
+		return appendOutcome{}, false, err
 	}
-	return appended{state: next, rows: rows}, true, l.store.insert(tx, l.session, rows)
+	return appendOutcome{state: next, rows: rows}, true, l.store.insert(tx, l.session, rows)
 }
 
 // findSeen looks for a cause among rows that the session knows already, or that two of the rows
@@ -263,20 +263,20 @@ func (l *log) findSeen(tx *sqldb.Tx, rows []row) (*sessions.SeenError, error) {
 
 // acceptRepeated accepts rows that are in the log already, as those of a repeated append,
 // and refuses others with ErrConflict.
-func (l *log) acceptRepeated(tx *sqldb.Tx, st state, rows []row) (appended, error) {
+func (l *log) acceptRepeated(tx *sqldb.Tx, st state, rows []row) (appendOutcome, error) {
 	found, err := tx.Query("SELECT "+columns+" FROM entries WHERE session = ? AND n >= ? AND n <= ? ORDER BY n",
 		l.session, rows[0].n, rows[len(rows)-1].n)
 	if err != nil {
-		return appended{}, err
+		return appendOutcome{}, err
 	}
 	stored, err := scanRows(found, nil, func(r row) (row, error) { return r, nil })
 	if err != nil {
-		return appended{}, err
+		return appendOutcome{}, err
 	}
 	if !slices.EqualFunc(rows, stored, func(a, b row) bool { return a.same(&b) }) {
-		return appended{refused: sessions.ErrConflict}, nil
+		return appendOutcome{refused: sessions.ErrConflict}, nil
 	}
-	return appended{state: st, rows: stored}, nil
+	return appendOutcome{state: st, rows: stored}, nil
 }
 
 // insert writes rows, several in one statement.

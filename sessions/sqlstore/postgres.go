@@ -126,17 +126,17 @@ SELECT moved.id, new.* FROM moved, unnest($9::bigint[], $10::text[], $11::text[]
 
 // extendAtOnce appends rows and changes budgets in one statement. If it returns false, nothing was written,
 // and append finds out why.
-func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appended, bool, error) {
+func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appendOutcome, bool, error) {
 	if rows[0].n != l.state.last+1 || hasRepeatedCause(rows) {
-		return appended{}, false, nil
+		return appendOutcome{}, false, nil
 	}
 	next, err := l.state.afterAppend(rows)
 	if err != nil {
-		return appended{refused: err}, true, nil // the data is not what its kind promises
+		return appendOutcome{refused: err}, true, nil // the data is not what its kind promises
 	}
 	unfinished, err := next.unfinished.text()
 	if err != nil {
-		return appended{}, false, err
+		return appendOutcome{}, false, err
 	}
 	numbers := make([]int64, len(rows))
 	var turns, kinds, causes, people, calls, data, times []string
@@ -150,7 +150,7 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appe
 		numbers, turns, kinds, causes, people, calls, data, times,
 	}
 	next.fence = l.fence
-	done := appended{state: next, rows: rows}
+	done := appendOutcome{state: next, rows: rows}
 	moved, args := l.moveUnlessSeen(causes, args)
 	asked := l.questionBeside(rows)
 	var changed int64

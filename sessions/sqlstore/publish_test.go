@@ -33,7 +33,7 @@ func checked() sqldb.Schema {
 
 const outboundCap = 3
 
-func openSharing(t testing.TB, path string) sessionstest.Sharing {
+func openSharing(t testing.TB, path string) sessionstest.SharingStore {
 	t.Helper()
 	s := &sharingStore{}
 	var err error
@@ -49,7 +49,7 @@ func openSharing(t testing.TB, path string) sessionstest.Sharing {
 		t.Fatal(err)
 	}
 	s.PublishBy(s.bus)
-	return sessionstest.Sharing{Store: s, Waiting: s.waiting, Cap: outboundCap, FailCommit: s.failCommit, Block: s.block, FailWrite: s.failWrite}
+	return sessionstest.SharingStore{Store: s, Waiting: s.waiting, Cap: outboundCap, FailCommit: s.failCommit, Block: s.block, FailWrite: s.failWrite}
 }
 
 // Close closes the store, the bus and the file. It may be called again.

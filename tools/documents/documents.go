@@ -67,29 +67,29 @@ type pageText struct {
 }
 
 // Read implements pages.Reader: it runs the child and shows the pages that it has read.
-func (r Reader) Read(ctx context.Context, ask pages.Request) (pages.Shown, error) {
+func (r Reader) Read(ctx context.Context, ask pages.Request) (pages.ShownPart, error) {
 	chosen, err := pages.Parse(ask.Pages)
 	if err != nil {
-		return pages.Shown{}, tools.Errorf(tools.InvalidArgs, "pages: %v", err)
+		return pages.ShownPart{}, tools.Errorf(tools.InvalidArgs, "pages: %v", err)
 	}
-	content := &counted{from: ask.Content}
+	content := &countedReader{from: ask.Content}
 	content.left.Store(pages.MaxBytes)
 	got, err := r.runChild(ctx, request{Kind: ask.Kind, Pages: chosen, Most: min(ask.Most, maxMost), Within: r.timeLimit() / 2}, content, ask.Name)
 	switch {
 	case content.err() != nil:
-		return pages.Shown{}, content.err()
+		return pages.ShownPart{}, content.err()
 	case content.over.Load():
-		return pages.Shown{}, tools.Errorf(tools.ExecutionFailed, "%s has more than %d MB: a document of this size is not read", ask.Name, pages.MaxBytes>>20)
+		return pages.ShownPart{}, tools.Errorf(tools.ExecutionFailed, "%s has more than %d MB: a document of this size is not read", ask.Name, pages.MaxBytes>>20)
 	case err != nil:
-		return pages.Shown{}, err
+		return pages.ShownPart{}, err
 	case got.Problem == pages.Unknown:
-		return pages.Shown{}, &pages.NoDocument{}
+		return pages.ShownPart{}, &pages.NoDocument{}
 	case got.Problem != "":
-		return pages.Shown{}, problemError(ask.Name, ask.Kind, got)
+		return pages.ShownPart{}, problemError(ask.Name, ask.Kind, got)
 	case len(got.Pages) == 0 && got.Count > 0:
-		return pages.Shown{}, tools.Errorf(tools.InvalidArgs, "%s has %d pages: %s is beyond them", ask.Name, got.Count, pages.Format(chosen))
+		return pages.ShownPart{}, tools.Errorf(tools.InvalidArgs, "%s has %d pages: %s is beyond them", ask.Name, got.Count, pages.Format(chosen))
 	}
-	return pages.Shown{Content: joinPages(got), Pages: got.Count, Next: pages.Format(got.Next), Note: noteOf(got)}, nil
+	return pages.ShownPart{Content: joinPages(got), Pages: got.Count, Next: pages.Format(got.Next), Note: noteOf(got)}, nil
 }
 
 // timeLimit returns how long reading one document may take.
@@ -176,17 +176,17 @@ func noteOf(got answer) string {
 	return got.Note
 }
 
-// A counted is a reader that ends after a number of bytes. It records whether there were more, or
-// why not everything could be read. It may be read and asked at the same time, because the
-// process that starts the child may still read when the child has ended.
-type counted struct {
+// A countedReader is a reader that ends after a number of bytes. It records whether there were more,
+// or why not everything could be read. It may be read and asked at the same time, because the process
+// that starts the child may still read when the child has ended.
+type countedReader struct {
 	from   io.Reader
 	left   atomic.Int64
 	over   atomic.Bool
 	failed atomic.Pointer[error]
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countedReader) Read(p []byte) (int, error) {
 	n, err := c.from.Read(p)
 	if c.left.Add(-int64(n)) < 0 {
 		c.over.Store(true)
@@ -199,7 +199,7 @@ func (c *counted) Read(p []byte) (int, error) {
 }
 
 // err returns why not everything could be read; nil if it could.
-func (c *counted) err() error {
+func (c *countedReader) err() error {
 	if failed := c.failed.Load(); failed != nil {
 		return *failed
 	}

@@ -58,7 +58,7 @@ func ask(kind pages.Kind, choice string, content []byte) pages.Request {
 	return pages.Request{Name: `"file"`, Kind: kind, Pages: choice, Most: 48 << 10, Content: strings.NewReader(string(content))}
 }
 
-func read(t *testing.T, r pages.Reader, request pages.Request) (pages.Shown, error) {
+func read(t *testing.T, r pages.Reader, request pages.Request) (pages.ShownPart, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()

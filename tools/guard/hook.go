@@ -48,7 +48,7 @@ func ParseHook(command string) (Hook, error) {
 	return Hook{Path: fields[0], Args: fields[1:]}, nil
 }
 
-// A hookQuestion is what a hook reads.
+// A hookQuestion is what a hook is asked: the JSON that it reads on its standard input.
 type hookQuestion struct {
 	Agent     string          `json:"agent"`
 	Session   string          `json:"session"`
@@ -60,7 +60,7 @@ type hookQuestion struct {
 	Result    json.RawMessage `json:"result,omitempty"`
 }
 
-// A hookAnswer is what a hook writes.
+// A hookAnswer is the JSON that a hook writes to its standard output.
 type hookAnswer struct {
 	Verdict   string          `json:"verdict"`
 	Reason    string          `json:"reason"`

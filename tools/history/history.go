@@ -77,9 +77,9 @@ type args struct {
 	Limit   int    `json:"limit,omitempty" jsonschema:"the most messages, the newest ones: 100 if left out, at most 500"`
 }
 
-// A kept is what the session's log stores in the place of an answer, because the messages are not
-// to be kept there.
-type kept struct {
+// A storedAnswer is what the session's log stores in the place of an answer, because the messages are
+// not to be kept there.
+type storedAnswer struct {
 	Chat     string `json:"chat"`
 	Messages int    `json:"messages"`
 	Text     string `json:"text"`
@@ -106,7 +106,7 @@ func (r reader) read(ctx context.Context, call tools.Call, a args) (any, error) 
 		return nil, err
 	}
 	trim(&answer)
-	return tools.Untrusted{Value: tools.Fleeting{Value: answer, Kept: kept{answer.Chat, len(answer.Messages), notKept}}}, nil
+	return tools.Untrusted{Value: tools.Fleeting{Value: answer, Kept: storedAnswer{answer.Chat, len(answer.Messages), notKept}}}, nil
 }
 
 // trim leaves out the oldest messages of an answer that has more than maxBytes, and cuts long

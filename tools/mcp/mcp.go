@@ -215,7 +215,7 @@ func (s *Servers) Tools(names ...string) []tools.Tool {
 	return all
 }
 
-// A State says how a server is, and which of its tools agents have.
+// A State describes a server: whether it can be reached, and which of its tools agents are offered.
 type State struct {
 	Name  string
 	Tools []pins.Tool // tools that agents are offered

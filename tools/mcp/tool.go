@@ -70,7 +70,7 @@ func (t *tool) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 		return tools.Result{}, tools.Errorf(tools.ExecutionFailed, "connecting took so long that the call was not made: call again")
 	}
 	heard := c.received()
-	ctx = withSending(ctx)
+	ctx = withCallRecord(ctx)
 	answer, err := t.call(ctx, c, call)
 	if !t.one.Web() && !t.one.Shared {
 		t.servers.cfg.Changed(call)
@@ -144,7 +144,7 @@ func (t *tool) callError(ctx context.Context, c *connection, err error) (tools.R
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
 	}
-	sent := sendingOf(ctx)
+	sent := callRecordOf(ctx)
 	if sent.wantedLogin() {
 		t.servers.recordOutcome(ctx, t.one, &LoginError{t.one.Name})
 		return t.notSignedIn()

@@ -112,7 +112,7 @@ func (t *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	t.answers.Add(1)
-	sendingOf(r.Context()).answered(r, answer.StatusCode, t.signIn != nil && saysLogin(answer))
+	callRecordOf(r.Context()).answered(r, answer.StatusCode, t.signIn != nil && saysLogin(answer))
 	if r.Method == http.MethodPost {
 		t.refused.Store(0)
 		if answer.StatusCode >= http.StatusBadRequest {

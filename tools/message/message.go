@@ -64,7 +64,8 @@ type args struct {
 	Files []string `json:"files,omitempty" jsonschema:"paths of files in the workspace that go with it, at most 10"`
 }
 
-type sent struct {
+// A sendResult is what the model is told of a message that was handed over.
+type sendResult struct {
 	Status        string `json:"status"`
 	Channel       string `json:"channel"`
 	ChatID        string `json:"chat_id"`
@@ -91,7 +92,7 @@ func (s sender) send(ctx context.Context, call tools.Call, a args) (any, error) 
 		}
 		return nil, err
 	}
-	return sent{"sent", a.Channel, a.ChatID, len(content), len(a.Files)}, nil
+	return sendResult{"sent", a.Channel, a.ChatID, len(content), len(a.Files)}, nil
 }
 
 // stripControls removes the control characters that no chat shows.

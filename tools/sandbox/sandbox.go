@@ -119,7 +119,7 @@ type Result struct {
 }
 
 // A Shown is a folder of this machine that a command can read.
-type Shown = supervisor.Shown
+type Shown = supervisor.ShownFolder
 
 // A Reason is why a command was ended.
 type Reason = supervisor.Reason

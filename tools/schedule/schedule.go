@@ -66,7 +66,8 @@ type list struct {
 	Schedules []Entry `json:"schedules"`
 }
 
-type cancelled struct {
+// A cancelResult is what the model is told of a schedule that it has cancelled.
+type cancelResult struct {
 	Cancelled string `json:"cancelled"`
 }
 
@@ -104,7 +105,7 @@ func (t family) run(ctx context.Context, call tools.Call, a args) (any, error) {
 		if err := t.backend.Cancel(ctx, call, strings.TrimSpace(a.ID)); err != nil {
 			return nil, explain(err)
 		}
-		return cancelled{strings.TrimSpace(a.ID)}, nil
+		return cancelResult{strings.TrimSpace(a.ID)}, nil
 	}
 	return t.add(ctx, call, a)
 }
@@ -135,7 +136,7 @@ func (t family) reconcile(ctx context.Context, call tools.Call, a args) (any, bo
 		if err != nil || there {
 			return nil, false, err
 		}
-		return cancelled{strings.TrimSpace(a.ID)}, true, nil
+		return cancelResult{strings.TrimSpace(a.ID)}, true, nil
 	}
 	e, ok, err := t.backend.Added(ctx, call)
 	if err != nil || !ok {

@@ -246,8 +246,8 @@ func (c *cleaner) keepAttributes(n *html.Node) {
 	n.Attr = kept
 }
 
-// resolveLink returns the address to which a link leads; false if it cannot be fetched or written
-// to.
+// resolveLink returns the whole URL to which a link of the page leads; false unless that is a page of
+// the web or a mail address.
 func (c *cleaner) resolveLink(href string) (string, bool) {
 	u, err := c.base.Parse(strings.TrimSpace(href))
 	if err != nil || len(href) > 2000 || u.User != nil {

@@ -52,9 +52,9 @@ type searchResult struct {
 	Results []hit  `json:"results"`
 }
 
-// An unconfigured is the result of web_search if the operator has configured no service: nothing
-// has failed, and trying again would not help.
-type unconfigured struct {
+// An unconfiguredResult is the result of web_search if the operator has configured no service:
+// nothing has failed, and trying again would not help.
+type unconfiguredResult struct {
 	Error   string `json:"error"`
 	Message string `json:"message"`
 	Query   string `json:"query"`
@@ -71,7 +71,7 @@ func (s *search) search(ctx context.Context, _ tools.Call, args searchArgs) (any
 	}
 	service := s.service()
 	if service == nil {
-		return unconfigured{
+		return unconfiguredResult{
 			Error: "web search is not configured", Query: query,
 			Message: `The operator sets [web] search to "brave" or "tavily" with api_key, or to "searxng" with base_url. Until then answer from what you know, or fetch a page whose URL is known with web_fetch.`,
 		}, nil

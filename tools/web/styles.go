@@ -26,7 +26,7 @@ type styleRule struct {
 	classes []string
 	weight  int
 	order   int // of two rules with the same weight the later one wins
-	style   look
+	style   visibilityStyles
 	own     bool // only this rule uses the style, so that it may be changed
 }
 
@@ -94,7 +94,7 @@ func compoundSelector() *regexp.Regexp {
 }
 
 // add adds the rule for one selector, given as the parts that compoundSelector matched.
-func (s *styleSheet) add(parts []string, style look) {
+func (s *styleSheet) add(parts []string, style visibilityStyles) {
 	if parts == nil || parts[0] == "" {
 		return
 	}
@@ -149,7 +149,7 @@ func mayHide(property string) bool {
 
 // lookOf returns what CSS says about an element: its rules, of which those with more weight win,
 // and its own style attribute. It returns nil once the work for styles is used up.
-func (s *styleSheet) lookOf(n *html.Node) look {
+func (s *styleSheet) lookOf(n *html.Node) visibilityStyles {
 	id, own := "", ""
 	keys := map[string]bool{"": true, n.Data: true}
 	for _, a := range n.Attr {
@@ -178,7 +178,7 @@ func (s *styleSheet) lookOf(n *html.Node) look {
 		}
 	}
 	slices.SortFunc(rules, func(a, b *styleRule) int { return cmp.Or(a.weight-b.weight, a.order-b.order) })
-	style := look{}
+	style := visibilityStyles{}
 	for _, rule := range rules {
 		maps.Copy(style, rule.style)
 	}

@@ -7,13 +7,12 @@ import (
 	"golang.org/x/net/html"
 )
 
-// A look holds what CSS says of one element: the properties that may hide something, by
-// lower-case name, and no others.
-type look map[string]string
+// visibilityStyles are the CSS properties of one element that may hide it, by lower-case name.
+type visibilityStyles map[string]string
 
 // isHidden reports whether an element is invisible for people, so that its text may be written
 // for machines only. Style is what CSS says about it.
-func isHidden(n *html.Node, style look) bool {
+func isHidden(n *html.Node, style visibilityStyles) bool {
 	for _, a := range n.Attr {
 		switch a.Key {
 		case "hidden":
@@ -28,7 +27,7 @@ func isHidden(n *html.Node, style look) bool {
 }
 
 // isNotDrawn reports whether the element is not drawn at all.
-func (l look) isNotDrawn() bool {
+func (l visibilityStyles) isNotDrawn() bool {
 	opacity, set := l.size("opacity")
 	return l["display"] == "none" ||
 		l["visibility"] == "hidden" || l["visibility"] == "collapse" || l["content-visibility"] == "hidden" ||
@@ -36,7 +35,7 @@ func (l look) isNotDrawn() bool {
 }
 
 // isTiny reports whether the element is drawn too small for people to read.
-func (l look) isTiny() bool {
+func (l visibilityStyles) isTiny() bool {
 	if size, set := l.size("font-size"); set && size < 2 {
 		return true
 	}
@@ -55,7 +54,7 @@ func (l look) isTiny() bool {
 }
 
 // isOffScreen reports whether the element is drawn outside of what people see of the page.
-func (l look) isOffScreen() bool {
+func (l visibilityStyles) isOffScreen() bool {
 	far := func(name string) bool {
 		size, set := l.size(name)
 		return set && size <= -500
@@ -73,7 +72,7 @@ func (l look) isOffScreen() bool {
 
 // isInvisibleColor reports whether the element is drawn in the color of its background, or
 // transparent.
-func (l look) isInvisibleColor() bool {
+func (l visibilityStyles) isInvisibleColor() bool {
 	color := l["color"]
 	if color == "" {
 		return false
@@ -93,7 +92,7 @@ func isTransparent(color string) bool {
 }
 
 // size reads a property as a length, roughly in pixels; set is false if it is no length.
-func (l look) size(name string) (pixels float64, set bool) {
+func (l visibilityStyles) size(name string) (pixels float64, set bool) {
 	value := l[name]
 	end := strings.IndexFunc(value, func(r rune) bool { return r != '-' && r != '+' && r != '.' && (r < '0' || '9' < r) })
 	if end < 0 {
@@ -118,8 +117,8 @@ func (l look) size(name string) (pixels float64, set bool) {
 
 // declarations reads the declarations in a style attribute or between the braces of a rule. The
 // last declaration of a property wins, whether or not another says !important.
-func declarations(css string) look {
-	style := look{}
+func declarations(css string) visibilityStyles {
+	style := visibilityStyles{}
 	for declaration := range strings.SplitSeq(unescapeCSS(withoutComments(css)), ";") {
 		name, value, ok := strings.Cut(declaration, ":")
 		if !ok {

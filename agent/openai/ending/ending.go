@@ -8,8 +8,8 @@ import (
 	"parley/agent/openai/lenient"
 )
 
-// Word returns a server's reason in the form that StopOf and AnnouncesCalls compare: in
-// small letters.
+// Word returns a server's reason as StopOf and AnnouncesCalls expect it: in lower case and without
+// spaces around it.
 func Word(reason lenient.String) string { return strings.ToLower(strings.TrimSpace(string(reason))) }
 
 // StopOf translates a finish_reason. Servers have many words for the same reason. An

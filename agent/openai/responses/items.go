@@ -35,7 +35,7 @@ type block struct {
 	text  strings.Builder
 	id    string // of a call: the provider's
 	name  string
-	saved saved
+	saved savedContent
 }
 
 // find returns the newest item that an event may belong to: that of its id, or else that

@@ -82,9 +82,9 @@ type (
 	}
 )
 
-// A saved is the content of a block's Provider field: what the server wants back with the
+// A savedContent is the content of a block's Provider field: what the server wants back with the
 // block.
-type saved struct {
+type savedContent struct {
 	By    string          `json:"by"`              // the host of the server that sent it; others do not understand it
 	Item  json.RawMessage `json:"item,omitempty"`  // of a thinking block: the item of reasoning
 	Phase string          `json:"phase,omitempty"` // of a text: whether it is an answer or a remark before one
@@ -200,9 +200,9 @@ func (c *conversation) addAssistant(blocks []llm.Block) {
 		c.add(item)
 	}
 	for _, b := range blocks {
-		var back saved
+		var back savedContent
 		if len(b.Provider) > 0 && (json.Unmarshal(b.Provider, &back) != nil || back.By != c.options.Host) {
-			back = saved{}
+			back = savedContent{}
 		}
 		switch b.Kind {
 		case llm.BlockThinking:

@@ -13,17 +13,17 @@ import (
 
 // A Report is the field "usage" of an answer, of either of OpenAI's protocols.
 type Report struct {
-	Prompt     float64 `json:"prompt_tokens"`
-	Completion float64 `json:"completion_tokens"`
-	Total      float64 `json:"total_tokens"`
-	CacheHit   float64 `json:"prompt_cache_hit_tokens"`
-	Details    *read   `json:"prompt_tokens_details"`
-	Completed  *wrote  `json:"completion_tokens_details"`
+	Prompt     float64        `json:"prompt_tokens"`
+	Completion float64        `json:"completion_tokens"`
+	Total      float64        `json:"total_tokens"`
+	CacheHit   float64        `json:"prompt_cache_hit_tokens"`
+	Details    *read          `json:"prompt_tokens_details"`
+	Completed  *outputDetails `json:"completion_tokens_details"`
 	// The Responses API has other names for the same.
-	Input         float64 `json:"input_tokens"`
-	Output        float64 `json:"output_tokens"`
-	InputDetails  *read   `json:"input_tokens_details"`
-	OutputDetails *wrote  `json:"output_tokens_details"`
+	Input         float64        `json:"input_tokens"`
+	Output        float64        `json:"output_tokens"`
+	InputDetails  *read          `json:"input_tokens_details"`
+	OutputDetails *outputDetails `json:"output_tokens_details"`
 	// Cost is the price that some providers charge: dollars, or an object with the sum. In
 	// other providers' answers this field is a text or something else.
 	Cost json.RawMessage `json:"cost"`
@@ -43,9 +43,8 @@ type read struct {
 	Cached float64 `json:"cached_tokens"`
 }
 
-// wrote is the part of a Report that says how many tokens of the answer the model used to
-// think.
-type wrote struct {
+// outputDetails is the part of a Report that says how many of the answer's tokens are thinking.
+type outputDetails struct {
 	Reasoning float64 `json:"reasoning_tokens"`
 }
 

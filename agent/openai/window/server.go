@@ -24,10 +24,10 @@ const ollamaDefault = 4096
 // askServer asks the server in each way in which servers tell the size of a window, and
 // returns the smallest of the sizes found. answered reports whether the server could be
 // asked.
-func (f *Finder) askServer(ctx context.Context) (found Found, answered bool) {
+func (f *Finder) askServer(ctx context.Context) (found Size, answered bool) {
 	listed, err := f.askList(ctx)
 	if err != nil {
-		return Found{}, false
+		return Size{}, false
 	}
 	if listed.Tokens > 0 && !llm.IsOwnServer(f.BaseURL) {
 		return listed, true
@@ -48,17 +48,17 @@ type sizes struct {
 }
 
 // least returns the smallest of the sizes.
-func (s sizes) least(from Source) Found {
-	var all []Found
+func (s sizes) least(from Source) Size {
+	var all []Size
 	for _, n := range []number{s.ContextLength, s.MaxModelLen, s.ContextWindow, s.MaxContextLength, s.MaxInputTokens, s.Loaded} {
-		all = append(all, Found{int(n), from})
+		all = append(all, Size{int(n), from})
 	}
 	return least(all...)
 }
 
 // askList returns the size in the model's entry in the protocol's list of models; the
 // zero Found if the list has none.
-func (f *Finder) askList(ctx context.Context) (Found, error) {
+func (f *Finder) askList(ctx context.Context) (Size, error) {
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`
@@ -70,19 +70,19 @@ func (f *Finder) askList(ctx context.Context) (Found, error) {
 		} `json:"data"`
 	}
 	if err := f.get(ctx, f.BaseURL+"/models", &list); err != nil {
-		return Found{}, err
+		return Size{}, err
 	}
 	for _, m := range list.Data {
 		if sameModel(m.ID, f.Model) {
-			return least(m.least(Listed), m.Best.least(Listed), Found{int(m.Meta.Context), Listed}), nil
+			return least(m.least(Listed), m.Best.least(Listed), Size{int(m.Meta.Context), Listed}), nil
 		}
 	}
-	return Found{}, nil
+	return Size{}, nil
 }
 
 // askLlamaCpp returns the size of one slot of a llama.cpp server, which divides its
 // context among slots. It reads the server's properties.
-func (f *Finder) askLlamaCpp(ctx context.Context) Found {
+func (f *Finder) askLlamaCpp(ctx context.Context) Size {
 	var props struct {
 		Context number `json:"n_ctx"`
 		Default struct {
@@ -90,15 +90,15 @@ func (f *Finder) askLlamaCpp(ctx context.Context) Found {
 		} `json:"default_generation_settings"`
 	}
 	if f.get(ctx, f.root()+"/props", &props) != nil {
-		return Found{}
+		return Size{}
 	}
-	return least(Found{int(props.Default.Context), LlamaCpp}, Found{int(props.Context), LlamaCpp})
+	return least(Size{int(props.Default.Context), LlamaCpp}, Size{int(props.Context), LlamaCpp})
 }
 
 // askOllama returns the size with which Ollama has loaded the model, or will load it; or
 // the configured one if each request asks for that. The largest size that the model could
 // have only bounds these, because Ollama silently cuts a longer request.
-func (f *Finder) askOllama(ctx context.Context) Found {
+func (f *Finder) askOllama(ctx context.Context) Size {
 	var running struct {
 		Models []struct {
 			Name    string `json:"name"`
@@ -107,7 +107,7 @@ func (f *Finder) askOllama(ctx context.Context) Found {
 		} `json:"models"`
 	}
 	if f.get(ctx, f.root()+"/api/ps", &running) != nil || running.Models == nil { // it is no Ollama
-		return Found{}
+		return Size{}
 	}
 	f.mu.Lock()
 	f.ollama = true
@@ -115,7 +115,7 @@ func (f *Finder) askOllama(ctx context.Context) Found {
 	asks := f.Asks && f.Configured > 0
 	for _, m := range running.Models {
 		if !asks && (sameModel(m.Name, f.Model) || sameModel(m.Model, f.Model)) && m.Context >= Least {
-			return Found{int(m.Context), Loaded}
+			return Size{int(m.Context), Loaded}
 		}
 	}
 	var shown struct {
@@ -123,11 +123,11 @@ func (f *Finder) askOllama(ctx context.Context) Found {
 		Info       map[string]json.RawMessage `json:"model_info"`
 	}
 	if f.post(ctx, f.root()+"/api/show", map[string]string{"model": f.Model}, &shown) != nil {
-		return Found{}
+		return Size{}
 	}
-	will := Found{ollamaDefault, ToBeLoaded}
+	will := Size{ollamaDefault, ToBeLoaded}
 	if asks {
-		will = Found{f.Configured, Asked}
+		will = Size{f.Configured, Asked}
 	}
 	for line := range strings.Lines(shown.Parameters) {
 		if words := strings.Fields(line); len(words) == 2 && words[0] == "num_ctx" && !asks {
@@ -139,7 +139,7 @@ func (f *Finder) askOllama(ctx context.Context) Found {
 	for name, raw := range shown.Info {
 		var most number
 		if strings.HasSuffix(name, ".context_length") && json.Unmarshal(raw, &most) == nil {
-			will = least(will, Found{int(most), will.Source})
+			will = least(will, Size{int(most), will.Source})
 		}
 	}
 	return will
@@ -147,7 +147,7 @@ func (f *Finder) askOllama(ctx context.Context) Found {
 
 // askOwnList returns the size in the list /api/v0/models, which some local servers have
 // beside that of the protocol. It gives the size with which a model is loaded.
-func (f *Finder) askOwnList(ctx context.Context) Found {
+func (f *Finder) askOwnList(ctx context.Context) Size {
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`
@@ -155,19 +155,19 @@ func (f *Finder) askOwnList(ctx context.Context) Found {
 		} `json:"data"`
 	}
 	if f.get(ctx, f.root()+"/api/v0/models", &list) != nil {
-		return Found{}
+		return Size{}
 	}
 	for _, m := range list.Data {
 		if sameModel(m.ID, f.Model) {
 			return m.least(OwnList)
 		}
 	}
-	return Found{}
+	return Size{}
 }
 
 // askLiteLLM returns the size that a LiteLLM gateway gives. Its list in the protocol's
 // form has only names.
-func (f *Finder) askLiteLLM(ctx context.Context) Found {
+func (f *Finder) askLiteLLM(ctx context.Context) Size {
 	var list struct {
 		Data []struct {
 			Name string `json:"model_name"`
@@ -175,9 +175,9 @@ func (f *Finder) askLiteLLM(ctx context.Context) Found {
 		} `json:"data"`
 	}
 	if f.get(ctx, f.root()+"/model/info", &list) != nil {
-		return Found{}
+		return Size{}
 	}
-	found := Found{}
+	found := Size{}
 	for _, m := range list.Data {
 		if m.Name == f.Model { // the gateway may choose any of several entries of one name
 			found = least(found, m.Info.least(Gateway))

@@ -35,9 +35,9 @@ const (
 	Assumed    Source = "assumed, because the server does not say"
 )
 
-// A Found is the number of tokens that a model can read, and how that is known. The zero
-// Found means that nothing is known.
-type Found struct {
+// A Size is the number of tokens that a model can read, and how that is known. The zero
+// Size means that nothing is known.
+type Size struct {
 	Tokens int
 	Source Source
 }
@@ -77,8 +77,8 @@ type Finder struct {
 	asking sync.Mutex
 
 	mu      sync.Mutex
-	found   Found // from the server, from the table, or assumed
-	refused int   // the smallest size that refusals have given; 0 if none
+	found   Size // from the server, from the table, or assumed
+	refused int  // the smallest size that refusals have given; 0 if none
 	// when to ask the server again
 	due     time.Time
 	looked  bool // the server was asked at least once
@@ -88,15 +88,15 @@ type Finder struct {
 
 // Known returns the size that is known by now: the smaller of the configured size and
 // the server's.
-func (f *Finder) Known() Found {
+func (f *Finder) Known() Size {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	known := f.found
 	if f.Configured > 0 && known.Source != Asked && (known.Tokens == 0 || f.Configured <= known.Tokens || known.Source == Assumed || known.Source == Published) {
-		known = Found{f.Configured, Configured}
+		known = Size{f.Configured, Configured}
 	}
 	if f.refused > 0 && (known.Tokens == 0 || f.refused < known.Tokens) {
-		known = Found{f.refused, Refused}
+		known = Size{f.refused, Refused}
 	}
 	return known
 }
@@ -120,14 +120,14 @@ func (f *Finder) Learn(tokens int) {
 	}
 	f.mu.Unlock()
 	if news {
-		f.report(Found{tokens, Refused})
+		f.report(Size{tokens, Refused})
 	}
 }
 
 // Find returns what is known of the window. If nobody has asked the server yet it does so before,
 // and if others are just doing so it waits for them. It takes some seconds at most: a server that
 // does not answer is asked again later, by Answered.
-func (f *Finder) Find(ctx context.Context) Found {
+func (f *Finder) Find(ctx context.Context) Size {
 	if f.hasLooked() {
 		return f.Known()
 	}
@@ -141,7 +141,7 @@ func (f *Finder) Find(ctx context.Context) Found {
 
 // findIfDue asks the server, unless another caller has asked meanwhile. The caller holds
 // f.asking.
-func (f *Finder) findIfDue(ctx context.Context) Found {
+func (f *Finder) findIfDue(ctx context.Context) Size {
 	if !f.isDue() {
 		return f.Known()
 	}
@@ -187,7 +187,7 @@ func (f *Finder) isDue() bool {
 // find finds out the size and records it, with the time at which to ask again.
 func (f *Finder) find(ctx context.Context) {
 	if tokens := publishedSize(f.BaseURL, f.Model); tokens > 0 {
-		f.record(Found{tokens, Published}, 0)
+		f.record(Size{tokens, Published}, 0)
 		return
 	}
 	asking, cancel := context.WithTimeout(ctx, patience)
@@ -210,28 +210,28 @@ func (f *Finder) find(ctx context.Context) {
 // was found, or a small one for a local server. Otherwise it returns the zero Found,
 // because providers refuse a request that is too long, and the refusal gives the size;
 // local servers may not.
-func (f *Finder) fallback() Found {
+func (f *Finder) fallback() Size {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.found.Tokens > 0 {
 		return f.found
 	}
 	if llm.IsOwnServer(f.BaseURL) {
-		return Found{assumed, Assumed}
+		return Size{assumed, Assumed}
 	}
-	return Found{}
+	return Size{}
 }
 
 // record keeps the size that was found. The server is asked again after the given time,
 // or never if that is 0.
-func (f *Finder) record(found Found, again time.Duration) {
+func (f *Finder) record(found Size, again time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.found, f.looked, f.settled, f.due = found, true, again == 0, time.Now().Add(again)
 }
 
 // report logs the size for the operator.
-func (f *Finder) report(found Found) {
+func (f *Finder) report(found Size) {
 	if f.Log == nil {
 		return
 	}
@@ -251,10 +251,10 @@ func (f *Finder) report(found Found) {
 }
 
 // least returns the smallest size of those that are known; the zero Found if none is.
-func least(all ...Found) Found {
-	all = slices.DeleteFunc(all, func(f Found) bool { return f.Tokens < Least })
+func least(all ...Size) Size {
+	all = slices.DeleteFunc(all, func(f Size) bool { return f.Tokens < Least })
 	if len(all) == 0 {
-		return Found{}
+		return Size{}
 	}
-	return slices.MinFunc(all, func(a, b Found) int { return cmp.Compare(a.Tokens, b.Tokens) })
+	return slices.MinFunc(all, func(a, b Size) int { return cmp.Compare(a.Tokens, b.Tokens) })
 }

@@ -61,29 +61,29 @@ func TestTheServerSaysHowLargeTheWindowIs(t *testing.T) {
 	cases := map[string]struct {
 		pages      map[string]string
 		configured int
-		want       window.Found
+		want       window.Size
 	}{
-		"vLLM":                               {pages: map[string]string{"/v1/models": `{"data":[{"id":"other","max_model_len":512000},{"id":"m","max_model_len":8192}]}`}, want: window.Found{Tokens: 8192, Source: window.Listed}},
-		"Groq":                               {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","context_window":131072}]}`}, want: window.Found{Tokens: 131072, Source: window.Listed}},
-		"Mistral":                            {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","max_context_length":32768}]}`}, want: window.Found{Tokens: 32768, Source: window.Listed}},
-		"Anthropic":                          {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","max_input_tokens":200000}]}`}, want: window.Found{Tokens: 200000, Source: window.Listed}},
-		"OpenRouter":                         {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","context_length":262144,"top_provider":{"context_length":131072}}]}`}, want: window.Found{Tokens: 131072, Source: window.Listed}},
-		"as a text":                          {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","context_length":"16384"}]}`}, want: window.Found{Tokens: 16384, Source: window.Listed}},
-		"llama.cpp":                          {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","meta":{"n_ctx_train":131072}}]}`, "/props": `{"default_generation_settings":{"n_ctx":8192}}`}, want: window.Found{Tokens: 8192, Source: window.LlamaCpp}},
-		"started with less than is listed":   {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","context_length":131072}]}`, "/props": `{"default_generation_settings":{"n_ctx":4096}}`}, want: window.Found{Tokens: 4096, Source: window.LlamaCpp}},
-		"Ollama, loaded":                     {pages: map[string]string{"/v1/models": `{"data":[{"id":"m:latest"}]}`, "/api/ps": `{"models":[{"name":"m:latest","model":"m:latest","context_length":16384}]}`, "/api/show": `{"model_info":{"llama.context_length":131072}}`}, want: window.Found{Tokens: 16384, Source: window.Loaded}},
-		"Ollama, with num_ctx":               {pages: map[string]string{"/v1/models": `{"data":[{"id":"m"}]}`, "/api/ps": `{"models":[]}`, "/api/show": `{"parameters":"stop \"x\"\nnum_ctx                        8192\n","model_info":{"llama.context_length":131072}}`}, want: window.Found{Tokens: 8192, Source: window.ToBeLoaded}},
-		"Ollama, num_ctx beyond the model":   {pages: map[string]string{"/api/ps": `{"models":[]}`, "/api/show": `{"parameters":"num_ctx 999999","model_info":{"gemma.context_length":8192}}`}, want: window.Found{Tokens: 8192, Source: window.ToBeLoaded}},
-		"Ollama, as it comes":                {pages: map[string]string{"/api/ps": `{"models":[]}`, "/api/show": `{"model_info":{"llama.context_length":131072}}`}, want: window.Found{Tokens: 4096, Source: window.ToBeLoaded}},
-		"a list of its own":                  {pages: map[string]string{"/v1/models": `{"data":[{"id":"m"}]}`, "/api/v0/models": `{"data":[{"id":"m","max_context_length":131072,"loaded_context_length":4096}]}`}, want: window.Found{Tokens: 4096, Source: window.OwnList}},
-		"LiteLLM":                            {pages: map[string]string{"/v1/models": `{"data":[{"id":"m"}]}`, "/model/info": `{"data":[{"model_name":"m","model_info":{"max_input_tokens":8192}},{"model_name":"m","model_info":{"max_input_tokens":128000}}]}`}, want: window.Found{Tokens: 8192, Source: window.Gateway}},
-		"nothing, locally":                   {pages: map[string]string{"/v1/models": `{"data":[{"id":"m"}]}`}, want: window.Found{Tokens: 32768, Source: window.Assumed}},
-		"no list at all":                     {want: window.Found{Tokens: 32768, Source: window.Assumed}},
-		"no window is so small":              {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","context_length":2}]}`}, want: window.Found{Tokens: 32768, Source: window.Assumed}},
-		"no JSON":                            {pages: map[string]string{"/v1/models": `<html>`, "/props": `[]`}, want: window.Found{Tokens: 32768, Source: window.Assumed}},
-		"configured, smaller":                {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","context_length":131072}]}`}, configured: 20000, want: window.Found{Tokens: 20000, Source: window.Configured}},
-		"configured, larger than there is":   {pages: map[string]string{"/props": `{"n_ctx":8192}`}, configured: 64000, want: window.Found{Tokens: 8192, Source: window.LlamaCpp}},
-		"configured, and the server is mute": {configured: 64000, want: window.Found{Tokens: 64000, Source: window.Configured}},
+		"vLLM":                               {pages: map[string]string{"/v1/models": `{"data":[{"id":"other","max_model_len":512000},{"id":"m","max_model_len":8192}]}`}, want: window.Size{Tokens: 8192, Source: window.Listed}},
+		"Groq":                               {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","context_window":131072}]}`}, want: window.Size{Tokens: 131072, Source: window.Listed}},
+		"Mistral":                            {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","max_context_length":32768}]}`}, want: window.Size{Tokens: 32768, Source: window.Listed}},
+		"Anthropic":                          {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","max_input_tokens":200000}]}`}, want: window.Size{Tokens: 200000, Source: window.Listed}},
+		"OpenRouter":                         {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","context_length":262144,"top_provider":{"context_length":131072}}]}`}, want: window.Size{Tokens: 131072, Source: window.Listed}},
+		"as a text":                          {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","context_length":"16384"}]}`}, want: window.Size{Tokens: 16384, Source: window.Listed}},
+		"llama.cpp":                          {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","meta":{"n_ctx_train":131072}}]}`, "/props": `{"default_generation_settings":{"n_ctx":8192}}`}, want: window.Size{Tokens: 8192, Source: window.LlamaCpp}},
+		"started with less than is listed":   {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","context_length":131072}]}`, "/props": `{"default_generation_settings":{"n_ctx":4096}}`}, want: window.Size{Tokens: 4096, Source: window.LlamaCpp}},
+		"Ollama, loaded":                     {pages: map[string]string{"/v1/models": `{"data":[{"id":"m:latest"}]}`, "/api/ps": `{"models":[{"name":"m:latest","model":"m:latest","context_length":16384}]}`, "/api/show": `{"model_info":{"llama.context_length":131072}}`}, want: window.Size{Tokens: 16384, Source: window.Loaded}},
+		"Ollama, with num_ctx":               {pages: map[string]string{"/v1/models": `{"data":[{"id":"m"}]}`, "/api/ps": `{"models":[]}`, "/api/show": `{"parameters":"stop \"x\"\nnum_ctx                        8192\n","model_info":{"llama.context_length":131072}}`}, want: window.Size{Tokens: 8192, Source: window.ToBeLoaded}},
+		"Ollama, num_ctx beyond the model":   {pages: map[string]string{"/api/ps": `{"models":[]}`, "/api/show": `{"parameters":"num_ctx 999999","model_info":{"gemma.context_length":8192}}`}, want: window.Size{Tokens: 8192, Source: window.ToBeLoaded}},
+		"Ollama, as it comes":                {pages: map[string]string{"/api/ps": `{"models":[]}`, "/api/show": `{"model_info":{"llama.context_length":131072}}`}, want: window.Size{Tokens: 4096, Source: window.ToBeLoaded}},
+		"a list of its own":                  {pages: map[string]string{"/v1/models": `{"data":[{"id":"m"}]}`, "/api/v0/models": `{"data":[{"id":"m","max_context_length":131072,"loaded_context_length":4096}]}`}, want: window.Size{Tokens: 4096, Source: window.OwnList}},
+		"LiteLLM":                            {pages: map[string]string{"/v1/models": `{"data":[{"id":"m"}]}`, "/model/info": `{"data":[{"model_name":"m","model_info":{"max_input_tokens":8192}},{"model_name":"m","model_info":{"max_input_tokens":128000}}]}`}, want: window.Size{Tokens: 8192, Source: window.Gateway}},
+		"nothing, locally":                   {pages: map[string]string{"/v1/models": `{"data":[{"id":"m"}]}`}, want: window.Size{Tokens: 32768, Source: window.Assumed}},
+		"no list at all":                     {want: window.Size{Tokens: 32768, Source: window.Assumed}},
+		"no window is so small":              {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","context_length":2}]}`}, want: window.Size{Tokens: 32768, Source: window.Assumed}},
+		"no JSON":                            {pages: map[string]string{"/v1/models": `<html>`, "/props": `[]`}, want: window.Size{Tokens: 32768, Source: window.Assumed}},
+		"configured, smaller":                {pages: map[string]string{"/v1/models": `{"data":[{"id":"m","context_length":131072}]}`}, configured: 20000, want: window.Size{Tokens: 20000, Source: window.Configured}},
+		"configured, larger than there is":   {pages: map[string]string{"/props": `{"n_ctx":8192}`}, configured: 64000, want: window.Size{Tokens: 8192, Source: window.LlamaCpp}},
+		"configured, and the server is mute": {configured: 64000, want: window.Size{Tokens: 64000, Source: window.Configured}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -105,12 +105,12 @@ func TestTheServerSaysHowLargeTheWindowIs(t *testing.T) {
 func TestOllamaIsAskedAgainOnceTheModelIsLoaded(t *testing.T) {
 	s := &server{pages: map[string]string{"/api/ps": `{"models":[]}`, "/api/show": `{"model_info":{"llama.context_length":131072}}`}}
 	f := finder(t, s, 0)
-	if got := f.Find(t.Context()); got != (window.Found{Tokens: 4096, Source: window.ToBeLoaded}) {
+	if got := f.Find(t.Context()); got != (window.Size{Tokens: 4096, Source: window.ToBeLoaded}) {
 		t.Fatalf("before it is loaded: %+v", got)
 	}
 	s.set(func() { s.pages["/api/ps"] = `{"models":[{"name":"m:latest","context_length":32768}]}` })
 	f.Answered(t.Context())
-	if got := f.Known(); got != (window.Found{Tokens: 32768, Source: window.Loaded}) {
+	if got := f.Known(); got != (window.Size{Tokens: 32768, Source: window.Loaded}) {
 		t.Errorf("once it is loaded: %+v", got)
 	}
 }
@@ -126,7 +126,7 @@ func TestAServerThatIsAwayIsNoneWithoutAWindow(t *testing.T) {
 		t.Error("a server that did not answer is asked again at once")
 	}
 	f.Learn(9000)
-	if got := f.Known(); got != (window.Found{Tokens: 9000, Source: window.Refused}) {
+	if got := f.Known(); got != (window.Size{Tokens: 9000, Source: window.Refused}) {
 		t.Errorf("after a refusal: %+v", got)
 	}
 	if f.Learn(4); f.Known().Tokens != 9000 {
@@ -140,13 +140,13 @@ func TestTheServerIsAskedOnce(t *testing.T) {
 	f := finder(t, s, 0)
 	given, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got := f.Find(given); got != (window.Found{}) {
+	if got := f.Find(given); got != (window.Size{}) {
 		t.Errorf("of a server that was not waited for %+v is known", got)
 	}
 	var all sync.WaitGroup
 	for range 5 {
 		all.Go(func() {
-			if got := f.Find(t.Context()); got != (window.Found{Tokens: 8192, Source: window.Listed}) {
+			if got := f.Find(t.Context()); got != (window.Size{Tokens: 8192, Source: window.Listed}) {
 				t.Errorf("%+v is known", got)
 			}
 		})
@@ -170,7 +170,7 @@ func TestWhatIsPublishedHoldsAtTheProvider(t *testing.T) {
 	} {
 		for model, tokens := range want {
 			f := &window.Finder{HTTP: &http.Client{Transport: noNetwork{t}}, BaseURL: base, Model: model}
-			if got := f.Find(t.Context()); got != (window.Found{Tokens: tokens, Source: window.Published}) {
+			if got := f.Find(t.Context()); got != (window.Size{Tokens: tokens, Source: window.Published}) {
 				t.Errorf("%s at %s: %+v", model, base, got)
 			}
 		}

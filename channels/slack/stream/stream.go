@@ -124,7 +124,8 @@ func (s *Streams) refusesCards() bool {
 	return time.Since(s.cardsRefused) < retryRefusedAfter
 }
 
-// isAboutCards reports whether a refusal with that code may concern the form of cards.
+// isAboutCards reports whether Slack may have refused a request with that code because it does not
+// take cards in the form in which they were sent.
 func isAboutCards(code string) bool {
 	return strings.Contains(code, "chunk") || code == "invalid_arguments" || code == "invalid_arg_name" || code == "no_text"
 }

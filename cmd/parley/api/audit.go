@@ -93,7 +93,7 @@ func (a *API) listAudit(w *response, r *http.Request) error {
 // Usage knows how many tokens models have used, and what these have cost.
 type Usage struct {
 	// Sums adds up what was used; see [bill.Table].
-	Sums   func(ctx context.Context, by bill.By, from, to time.Time) ([]bill.Sum, error)
+	Sums   func(ctx context.Context, by bill.Grouping, from, to time.Time) ([]bill.Sum, error)
 	Prices string // the date of the list of prices
 }
 
@@ -109,7 +109,7 @@ func (a *API) usage(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := a.cfg.Usage.Sums(r.Context(), bill.By(cmp.Or(q.Get("by"), string(bill.ByDay))), from, to)
+	all, err := a.cfg.Usage.Sums(r.Context(), bill.Grouping(cmp.Or(q.Get("by"), string(bill.ByDay))), from, to)
 	if errors.Is(err, bill.ErrUnknownBy) {
 		return badRequest("bad_query", "by is to be day, person, session, agent or model")
 	}

@@ -18,7 +18,7 @@ import (
 // A UsageReporter answers the command /usage, with which people ask what models have cost.
 type UsageReporter struct {
 	// Usage adds up what was used; see [bill.Table].
-	Usage func(ctx context.Context, by bill.By, from, to time.Time) ([]bill.Sum, error)
+	Usage func(ctx context.Context, by bill.Grouping, from, to time.Time) ([]bill.Sum, error)
 	// Linked returns all people who are known to be the same person as this one, on other
 	// channels too; none if there are no others.
 	Linked func(ctx context.Context, person string) ([]string, error)

@@ -14,7 +14,7 @@ import (
 func TestUsageIsToldInWords(t *testing.T) {
 	asked := 0 // whose accounts belong together
 	reporter := &billing.UsageReporter{
-		Usage: func(_ context.Context, by bill.By, from, _ time.Time) ([]bill.Sum, error) {
+		Usage: func(_ context.Context, by bill.Grouping, from, _ time.Time) ([]bill.Sum, error) {
 			if by != bill.ByPerson {
 				t.Errorf("asked by %s", by)
 			}

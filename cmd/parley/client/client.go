@@ -131,9 +131,10 @@ type serverEvent struct {
 // errCut says that a stream of events ended.
 var errCut = errors.New("the stream of events was cut off")
 
-// follow reads the events that a path streams, beginning after the one with lastID, and calls
-// each for every one of them until ctx is done, the stream is cut off, or each returns an error.
-func (c *Client) follow(ctx context.Context, path, lastID string, each func(serverEvent) error) error {
+// follow reads the events that the server streams at a path, beginning after the one with lastID, and
+// calls handle with each event. It returns when ctx is done, the stream is cut off, or handle returns
+// an error.
+func (c *Client) follow(ctx context.Context, path, lastID string, handle func(serverEvent) error) error {
 	header := http.Header{}
 	if lastID != "" {
 		header.Set("Last-Event-ID", lastID)
@@ -163,7 +164,7 @@ func (c *Client) follow(ctx context.Context, path, lastID string, each func(serv
 			n.data = append(n.data, value...)
 		case "":
 			if n.kind != "" {
-				if err := each(n); err != nil {
+				if err := handle(n); err != nil {
 					return err
 				}
 			}

@@ -25,7 +25,7 @@ func (s SignIn) path() string { return "/v1/mcp/" + url.PathEscape(s.Server) + "
 
 // Begin begins a sign-in, and returns the address to open in a browser and what belongs to it.
 // An issuer that is not "" is the authorization server to which the person agrees.
-func (s SignIn) Begin(ctx context.Context, issuer string) (begun mcpservers.Begun, err error) {
+func (s SignIn) Begin(ctx context.Context, issuer string) (begun mcpservers.BegunSignIn, err error) {
 	asked := map[string]string{}
 	if issuer != "" {
 		asked["issuer"] = issuer
@@ -48,7 +48,7 @@ func (s SignIn) sayDone() error {
 
 // Await prints the address to open, and waits for what comes first: the browser at Parley's
 // server, or somebody who pastes the address at which the browser ended.
-func (s SignIn) Await(ctx context.Context, begun mcpservers.Begun) error {
+func (s SignIn) Await(ctx context.Context, begun mcpservers.BegunSignIn) error {
 	fmt.Fprintf(s.Out, "Open this address in a browser, and sign in:\n\n%s\n\n", begun.URL)
 	if s.Client.Hosted {
 		fmt.Fprintln(s.Out, "The browser ends at a page that it cannot open. Paste its address here:")

@@ -15,7 +15,7 @@ import (
 // Print prints the completion script of a shell for the program whose command line is n. Shell is
 // bash, zsh or fish; values has, for some flags by name, the values that are offered.
 func Print(out io.Writer, shell string, n *kong.Node, values map[string][]string) {
-	var all []completed
+	var all []offeredCommand
 	collect(n, "", nil, &all)
 	switch shell {
 	case "fish":
@@ -28,8 +28,8 @@ func Print(out io.Writer, shell string, n *kong.Node, values map[string][]string
 	}
 }
 
-// A completed is a command with the subcommands and flags that completion offers after it.
-type completed struct {
+// An offeredCommand is a command with the subcommands and flags that completion offers after it.
+type offeredCommand struct {
 	path     string // "pairing list"; "" is the program
 	commands []*kong.Node
 	flags    []*kong.Flag
@@ -37,8 +37,8 @@ type completed struct {
 
 // collect appends a command and, behind it, its subcommands to all. Above are the flags of the
 // commands above it, which it takes too.
-func collect(n *kong.Node, path string, above []*kong.Flag, all *[]completed) {
-	c := completed{path: path, flags: append([]*kong.Flag{}, above...)}
+func collect(n *kong.Node, path string, above []*kong.Flag, all *[]offeredCommand) {
+	c := offeredCommand{path: path, flags: append([]*kong.Flag{}, above...)}
 	c.flags = append(c.flags, n.Flags...)
 	for _, child := range n.Children {
 		if child.Type == kong.CommandNode {
@@ -52,7 +52,7 @@ func collect(n *kong.Node, path string, above []*kong.Flag, all *[]completed) {
 }
 
 // wordLine returns the subcommands and flags in one line.
-func (c completed) wordLine() string {
+func (c offeredCommand) wordLine() string {
 	var words []string
 	for _, child := range c.commands {
 		words = append(words, child.Name)
@@ -65,7 +65,7 @@ func (c completed) wordLine() string {
 
 // printBash prints a shell function that follows the words before the cursor down the
 // commands, and offers what may come next. After a flag it offers files.
-func printBash(out io.Writer, all []completed, values map[string][]string) {
+func printBash(out io.Writer, all []offeredCommand, values map[string][]string) {
 	fmt.Fprintln(out, `_parley() {
   local cur="${COMP_WORDS[COMP_CWORD]}" at="" word words=""
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -93,7 +93,7 @@ complete -o default -F _parley parley`)
 }
 
 // printFish prints a line for each command and flag, with its help.
-func printFish(out io.Writer, all []completed, values map[string][]string) {
+func printFish(out io.Writer, all []offeredCommand, values map[string][]string) {
 	for _, c := range all {
 		var names []string
 		for _, child := range c.commands {

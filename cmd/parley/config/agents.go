@@ -351,7 +351,7 @@ func (l *loader) checkHeaders(table, example string) {
 // assignServers decides which agents have the tools of which MCP server, and writes that into
 // each server's Agents: the agents that name the server, and of the agents that name no servers
 // at all those that the server names.
-func assignServers(k *parsed, servers map[string]MCPServer, agents map[string]Agent) {
+func assignServers(k *parsedSettings, servers map[string]MCPServer, agents map[string]Agent) {
 	for name, server := range servers {
 		has := []string{}
 		for _, agent := range slices.Sorted(maps.Keys(agents)) {

@@ -16,11 +16,11 @@ import (
 	"parley/tools"
 )
 
-// A parsed has the values from which a Config was made, so that the Config can be shown, and
-// compared with the next one when the file is read again.
-type parsed struct {
+// parsedSettings are the values from which a Config was made, kept so that the Config can be shown,
+// and compared with the next one when the file is read again.
+type parsedSettings struct {
 	file, home string
-	sought     Sought
+	fileSearch FileSearch
 	sections   []section
 	names      map[string][]string // the names that operators have given to tables of a section, by section, sorted
 	values     map[string]*value   // complete with defaults, by path
@@ -30,7 +30,7 @@ type parsed struct {
 }
 
 func (l *loader) build() (*Config, error) {
-	k := &parsed{home: l.home, sought: l.sought, sections: l.sections, names: l.names, values: l.values, serving: l.serving, answering: l.answering}
+	k := &parsedSettings{home: l.home, fileSearch: l.fileSearch, sections: l.sections, names: l.names, values: l.values, serving: l.serving, answering: l.answering}
 	if l.file != "" {
 		k.file = filepath.Join(l.folder, filepath.Base(l.file))
 	}
@@ -39,8 +39,8 @@ func (l *loader) build() (*Config, error) {
 }
 
 // config makes a Config of the values.
-func (k *parsed) config() (*Config, error) {
-	c := &Config{File: k.file, Home: k.home, Sought: k.sought, kept: k, Targets: map[string][]bus.Address{}}
+func (k *parsedSettings) config() (*Config, error) {
+	c := &Config{File: k.file, Home: k.home, FileSearch: k.fileSearch, kept: k, Targets: map[string][]bus.Address{}}
 	for i := range k.sections {
 		if sec := &k.sections[i]; !sec.named {
 			k.fill(sec, sec.name, c)
@@ -76,13 +76,13 @@ func (k *parsed) config() (*Config, error) {
 }
 
 // isSet reports whether the operator has set a setting.
-func (k *parsed) isSet(path string) bool {
+func (k *parsedSettings) isSet(path string) bool {
 	v, ok := k.values[path]
 	return ok && v.from != (origin{})
 }
 
 // capsCost reports whether the operator has set any bound on what models may cost.
-func (k *parsed) capsCost() bool {
+func (k *parsedSettings) capsCost() bool {
 	for _, key := range []string{"user_day", "session_day", "day", "month"} {
 		if k.isSet("budget." + key) {
 			return true
@@ -96,7 +96,7 @@ func (k *parsed) capsCost() bool {
 
 // filled makes, for each table that the operator has named in a section, a T with the table's
 // values. It returns them by the table's name; empty makes the T before it is filled.
-func filled[T any](k *parsed, tables string, empty func(name string) T) map[string]T {
+func filled[T any](k *parsedSettings, tables string, empty func(name string) T) map[string]T {
 	i := slices.IndexFunc(k.sections, func(s section) bool { return s.name == tables })
 	all := map[string]T{}
 	for _, name := range k.names[tables] {
@@ -109,7 +109,7 @@ func filled[T any](k *parsed, tables string, empty func(name string) T) map[stri
 
 // fill puts the values of a table's settings into the fields of dest, which the table describes: the
 // Config, or for example an *Agent.
-func (k *parsed) fill(sec *section, table string, dest any) {
+func (k *parsedSettings) fill(sec *section, table string, dest any) {
 	for i := range sec.settings {
 		set := &sec.settings[i]
 		if v, ok := k.values[table+"."+set.key]; ok && set.fills != nil {
@@ -257,7 +257,7 @@ func Reload(old, next *Config) (*Config, Changes, error) {
 }
 
 type reload struct {
-	old, next *parsed
+	old, next *parsedSettings
 	// steady says that both have the same channels. If they differ, a new target may lead
 	// to a channel that does not run yet.
 	steady bool
@@ -296,12 +296,12 @@ func (r *reload) addTables() {
 }
 
 // opens reports whether tables of the section can be added and removed while the server runs.
-func (r *reload) opens(sec *section) bool { return r.takes(sec.reload) }
+func (r *reload) opens(sec *section) bool { return r.canApply(sec.reload) }
 
-// takes reports whether a running server can apply a change of a setting whose declaration says
-// when.
-func (r *reload) takes(when reloading) bool {
-	return when == atOnce || when == withChannels && r.steady || when == withAgents && r.sameAgents
+// canApply reports whether a running server can apply a change of a setting, which takes effect as
+// declared.
+func (r *reload) canApply(declared reloading) bool {
+	return declared == atOnce || declared == withChannels && r.steady || declared == withAgents && r.sameAgents
 }
 
 func (r *reload) both(section, name string) bool {
@@ -326,7 +326,7 @@ func (r *reload) setting(path string, set *setting) {
 		}
 		return // the table is told as a whole
 	}
-	if !r.takes(set.reload) {
+	if !r.canApply(set.reload) {
 		r.changes.Restart = append(r.changes.Restart, path)
 		return
 	}

@@ -155,7 +155,8 @@ func (l *loader) checkChannel(name string) {
 	l.checkChats(path+".chats", platform)
 }
 
-// checkTokens reports tokens that a channel lacks or that its platform does not have.
+// checkTokens reports which tokens are missing in the settings of a channel, the table at path, and
+// which of those there its platform has no use for.
 func (l *loader) checkTokens(path string, platform Platform) {
 	for _, set := range l.section("channels").settings {
 		if !set.secret {

@@ -54,24 +54,24 @@ type Options struct {
 
 // A Config is everything that is set, complete with defaults.
 type Config struct {
-	File      string // absolute; "" when there is none
-	Sought    Sought // where the file was looked for
-	Home      string // absolute
-	Serve     Serve
-	Log       Log
-	Limits    Limits
-	Approvals Approvals
-	Tell      Tell
-	Model     Model
-	Schedule  Schedule
-	Heartbeat Heartbeat
-	Budget    Budget
-	Models    map[string]Model // by name; further models, which agents name or which are asked when Model does not answer
-	Agents    map[string]Agent // by name; "main" is always there
-	Channels  map[string]Channel
-	Targets   map[string][]bus.Address
-	Tools     Tools
-	Web       Web
+	File       string     // absolute; "" when there is none
+	FileSearch FileSearch // where the file was looked for
+	Home       string     // absolute
+	Serve      Serve
+	Log        Log
+	Limits     Limits
+	Approvals  Approvals
+	Tell       Tell
+	Model      Model
+	Schedule   Schedule
+	Heartbeat  Heartbeat
+	Budget     Budget
+	Models     map[string]Model // by name; further models, which agents name or which are asked when Model does not answer
+	Agents     map[string]Agent // by name; "main" is always there
+	Channels   map[string]Channel
+	Targets    map[string][]bus.Address
+	Tools      Tools
+	Web        Web
 	// Transcribe is the service that writes down voice messages.
 	Transcribe Transcribe
 	Sandbox    Sandbox
@@ -82,7 +82,7 @@ type Config struct {
 	HTTPAccess
 	Keeping
 
-	kept *parsed
+	kept *parsedSettings
 }
 
 // A Secret is a text that no output shows; string(s) returns it.

@@ -67,7 +67,7 @@ type setting struct {
 	// "shell.timeout" in [agents.NAME] is timeout in [agents.NAME.shell].
 	key        string
 	kind       kind
-	def        any      // the default as decode returns it, or an inHome; nil means none
+	def        any      // the default as decode returns it, or a homePath; nil means none
 	least      int64    // of a number; micro-dollars for money, nanoseconds for durations
 	large      bool     // a count that may pass 32 bits
 	zeroIsOff  bool     // of a number: its smallest value is 0, which means none at all
@@ -92,8 +92,8 @@ func into[T any](field func(*T) any) func(any) any {
 	return func(dest any) any { return field(dest.(*T)) }
 }
 
-// An inHome is the default of a path: a file or folder of that name in the home.
-type inHome string
+// A homePath is the default of a setting that holds a path: a file or folder of that name in the home.
+type homePath string
 
 // A choice is a value that a setting can have, with the release from which on it has an effect.
 type choice struct{ name, since string }
@@ -219,7 +219,7 @@ func processSections() []section {
 				since: first, fills: into(func(c *Config) any { return &c.Store.URL })},
 		}},
 		{name: "workspace", settings: []setting{
-			{key: "root", kind: asPath, def: inHome("workspaces"), example: `"workspaces"`,
+			{key: "root", kind: asPath, def: homePath("workspaces"), example: `"workspaces"`,
 				since: first, fills: into(func(c *Config) any { return &c.Workspace.Root })},
 			{key: "max_mb", kind: asCount, def: int64(200), least: 1, since: first, fills: into(func(c *Config) any { return &c.Workspace.MaxMB })},
 			{key: "undo_turns", kind: asCount, def: int64(20), zeroIsOff: true, since: first, fills: into(func(c *Config) any { return &c.Workspace.UndoTurns })},

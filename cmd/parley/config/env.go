@@ -123,7 +123,7 @@ func (l *loader) fill(sec *section, prefix string) {
 			continue
 		}
 		def := set.def
-		if name, ok := def.(inHome); ok {
+		if name, ok := def.(homePath); ok {
 			def = filepath.Join(l.home, string(name))
 		}
 		l.values[path] = &value{path: path, set: set, v: def}

@@ -35,8 +35,8 @@ type loader struct {
 	retired  []retiredKey
 
 	document
-	home   string
-	sought Sought
+	home       string
+	fileSearch FileSearch
 
 	values  map[string]*value
 	places  map[string]origin // of every table and key that is mentioned, including wrong ones
@@ -66,7 +66,7 @@ func load(o Options, sections []section, retired []retiredKey) (*Config, error) 
 		document: document{positions: &positions.Positions{}},
 	}
 	l.findHome()
-	l.sought = l.seek()
+	l.fileSearch = l.seek()
 	if tree, ok := l.readFile(); ok {
 		l.take(tree)
 		l.checkMode()
@@ -155,9 +155,9 @@ func Place(o Options) (string, error) {
 	return abs, nil
 }
 
-// Sought says where the configuration file was looked for. It is printed for somebody who
+// FileSearch says where the configuration file was looked for. It is printed for somebody who
 // expected another file.
-type Sought struct {
+type FileSearch struct {
 	// Places lists the places that were looked at, in words, if no file was found; empty
 	// if one was found.
 	Places []string
@@ -168,7 +168,7 @@ type Sought struct {
 
 // seek returns where the configuration file is looked for, and whether a parley.toml in the
 // working directory is left unread.
-func (l *loader) seek() (s Sought) {
+func (l *loader) seek() (s FileSearch) {
 	file, named, _ := l.findFile()
 	if named {
 		return s
@@ -206,7 +206,7 @@ func sameFile(a, b string) bool {
 
 // String says that no file was found and where it was looked for; it is empty if one was
 // found.
-func (s Sought) String() string {
+func (s FileSearch) String() string {
 	if len(s.Places) == 0 {
 		return ""
 	}

@@ -47,7 +47,7 @@ func (c *Config) Origin(key string) string {
 
 // each calls visit for every value, in the order in which settings are shown, with the name of
 // the value's table.
-func (k *parsed) each(visit func(table string, v *value)) {
+func (k *parsedSettings) each(visit func(table string, v *value)) {
 	for i := range k.sections {
 		sec := &k.sections[i]
 		tables := []string{""}

@@ -137,7 +137,7 @@ func exists(path string) bool {
 // checkChannel asks the platform whether it accepts the channel's token.
 func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Finding {
 	f := Finding{Part: "channel " + c.Name, State: fine}
-	ch, err := platforms.Open(c, platforms.Given{Log: slog.New(slog.DiscardHandler)})
+	ch, err := platforms.Open(c, platforms.AdapterParts{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		key, _ := platforms.SettingAtFault(c.Name, err)
 		f.State, f.Detail, f.Remedy = wrong, err.Error(), "set "+key

@@ -94,7 +94,7 @@ type Config struct {
 	SubAgents func(ctx context.Context, person string, sessions ...string) ([]string, error)
 	// Kept lists what an erasure cannot reach in this installation, such as backups. Each receipt
 	// repeats it.
-	Kept []Kept
+	Kept []NotErased
 	Log  *slog.Logger
 }
 

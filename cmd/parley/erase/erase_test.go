@@ -41,7 +41,7 @@ func eraser(h *hometest.Home) *erase.Eraser { return erase.New(config(h)) }
 func config(h *hometest.Home) erase.Config {
 	return erase.Config{
 		Bus: h.Bus, Store: h.Store, Book: h.Book, Workspaces: h.Workspaces, Files: outfiles.Files{Store: h.Outgoing}, Memory: h.Warm.Clear,
-		Kept: []erase.Kept{{What: "the moon", Why: "nobody can reach it"}}, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Kept: []erase.NotErased{{What: "the moon", Why: "nobody can reach it"}}, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 }
 

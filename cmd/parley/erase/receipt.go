@@ -25,13 +25,13 @@ type Receipt struct {
 	// share.
 	Attachments int `json:"attachments,omitempty"`
 	// OldFiles counts the files that were removed from conversations that go on.
-	OldFiles   int    `json:"old_files,omitempty"`
-	AuditFiles int    `json:"audit_files,omitempty"` // how many records in the audit's files lost their arguments
-	Kept       []Kept `json:"kept"`
+	OldFiles   int         `json:"old_files,omitempty"`
+	AuditFiles int         `json:"audit_files,omitempty"` // how many records in the audit's files lost their arguments
+	Kept       []NotErased `json:"kept"`
 }
 
-// Kept is something that was not erased, and why.
-type Kept struct {
+// NotErased is something that was not erased, and why.
+type NotErased struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
 }
@@ -42,7 +42,7 @@ func (r *Receipt) keep(what, why string) {
 			return
 		}
 	}
-	r.Kept = append(r.Kept, Kept{what, why})
+	r.Kept = append(r.Kept, NotErased{what, why})
 }
 
 // Empty reports whether there was nothing to erase.

@@ -19,8 +19,8 @@ const (
 	ownFolder      = ".agent" // the folder in a workspace that Parley keeps for itself, and that is not copied
 )
 
-// A Copying copies files from one workspace to another.
-type Copying struct {
+// A Copier copies files from one workspace to another.
+type Copier struct {
 	From, To *workspace.Dir
 
 	bytes int64
@@ -30,7 +30,7 @@ type Copying struct {
 // Copy copies files, and folders with all that is in them, to the same names in the other
 // workspace. A file that may hold what strangers have written has a mark that says so; its copy
 // is marked before it is written.
-func (c *Copying) Copy(ctx context.Context, paths []string) error {
+func (c *Copier) Copy(ctx context.Context, paths []string) error {
 	marks := guard.ReadMarks(c.From)
 	for _, p := range paths {
 		name, err := c.From.Name(p)
@@ -67,7 +67,7 @@ func (c *Copying) Copy(ctx context.Context, paths []string) error {
 
 // find collects the names of the plain files to copy: the one that is named, or all below it if
 // it is a folder.
-func (c *Copying) find(ctx context.Context, name string, info fs.FileInfo) error {
+func (c *Copier) find(ctx context.Context, name string, info fs.FileInfo) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -107,7 +107,7 @@ func (c *Copying) find(ctx context.Context, name string, info fs.FileInfo) error
 	return nil
 }
 
-func (c *Copying) copyFile(ctx context.Context, name string) error {
+func (c *Copier) copyFile(ctx context.Context, name string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -52,7 +52,7 @@ func TestCopiesKeepTheirMarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // a call that was cut off copies again
-		if err := (&handover.Copying{From: from, To: to}).Copy(t.Context(), []string{"a", ".agent"}); err != nil {
+		if err := (&handover.Copier{From: from, To: to}).Copy(t.Context(), []string{"a", ".agent"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,7 +71,7 @@ func TestWhatIsTooMuchIsNotCopied(t *testing.T) {
 	for _, name := range []string{"a/1", "a/2", "a/3"} {
 		write(t, from, name, 8<<20)
 	}
-	err := (&handover.Copying{From: from, To: to}).Copy(t.Context(), []string{"a"})
+	err := (&handover.Copier{From: from, To: to}).Copy(t.Context(), []string{"a"})
 	if refused, ok := errors.AsType[*tools.Error](err); !ok || refused.Code != tools.InvalidArgs {
 		t.Errorf("24 MB are refused with %v", err)
 	}

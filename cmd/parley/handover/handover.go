@@ -58,7 +58,7 @@ type Config struct {
 	// Sessions reads the logs of sessions.
 	Sessions sessions.Reader
 	// Describe returns what models are told of the agent with this name.
-	Describe func(agent string) About
+	Describe func(agent string) AgentInfo
 	// Listens reports whether an agent answers people at an address.
 	Listens func(at bus.Address) bool
 	// Erase erases sessions and all that belongs to them. It returns which were erased, also with an
@@ -71,8 +71,8 @@ type Config struct {
 	Log   *slog.Logger
 }
 
-// About is what models are told of an agent to which they may hand tasks.
-type About struct {
+// AgentInfo is what models are told of an agent to which they may hand tasks.
+type AgentInfo struct {
 	Model        string // the name of its model; "" if it has the same as all agents
 	Capabilities []tools.Permission
 	Prompt       string // what the operator has told it
@@ -114,9 +114,9 @@ func (d *Service) Prepare(ctx context.Context, call tools.Call, what tools.Deleg
 	return sessions.Delegated{ID: t.ID, Agent: t.Agent, Session: t.Session}, err
 }
 
-// Spawned is what the model is told of a task that it has handed out without waiting: the report
+// SpawnedTask is what the model is told of a task that it has handed out without waiting: the report
 // comes later, as a message.
-type Spawned struct {
+type SpawnedTask struct {
 	Session string `json:"session"`
 	Agent   string `json:"agent"`
 	State   string `json:"state"`
@@ -148,7 +148,7 @@ func (d *Service) spawn(ctx context.Context, call tools.Call, what tools.Delegat
 		return nil, fmt.Errorf("the task is recorded, and is handed out as soon as that is possible: %w", err)
 	}
 	d.cfg.Point("spawn:handed")
-	return Spawned{t.Session, t.Agent, tasks.Running, "It works beside this turn, and its report is told here by itself: there is no need to wait for it."}, nil
+	return SpawnedTask{t.Session, t.Agent, tasks.Running, "It works beside this turn, and its report is told here by itself: there is no need to wait for it."}, nil
 }
 
 // prepare records a task and copies its files, or returns the task that an earlier attempt of the

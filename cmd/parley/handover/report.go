@@ -67,8 +67,8 @@ func (d *Service) tell(ctx context.Context, t tasks.Task) error {
 	return d.publishReport(ctx, t)
 }
 
-// publishReport publishes the report of a task that has ended. A repeated report is the same
-// message, which is handled once.
+// publishReport publishes the report of a task that has ended, to the parent's session. It may be
+// called again: the report has the same id then, and is handled once.
 func (d *Service) publishReport(ctx context.Context, t tasks.Task) error {
 	in, err := d.reportMail(ctx, t)
 	if err != nil {

@@ -89,7 +89,8 @@ func address(agent string, at time.Time) bus.Address {
 	return bus.Address{Channel: Name, Chat: agent, Thread: at.UTC().Format(time.DateOnly)}
 }
 
-// Session returns the key of the session at an address of this channel.
+// Session returns the key of the session in which an agent looks at the checklist: the session at
+// that address, which is of the heartbeat's own channel and whose chat is the agent's name.
 func Session(at bus.Address) (string, error) {
 	return sessions.Key(at.Chat, at.Channel, at.Chat, at.Thread)
 }
@@ -208,9 +209,10 @@ func (*Service) Receive(ctx context.Context, _ func(context.Context, bus.Inbound
 // sent on to.
 func (*Service) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
 
-// Send publishes a part of an answer once for each place that is to know. The ids of these
-// messages are made of the part's, so a repeated Send does nothing. It drops the answer that
-// there is nothing to report, and tells of a failure only once a day.
+// Send takes a part of what the agent has answered after its look at the checklist, and publishes it
+// to each configured place. It drops an answer that there is nothing to report, and an answer about a
+// failure of which people were told that day. A repeated Send publishes the same ids again, which the
+// bus drops.
 func (d *Service) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	session, err := Session(to)
 	if err != nil {

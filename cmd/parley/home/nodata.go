@@ -35,7 +35,7 @@ func noDataError(cfg *config.Config, what string) error {
 func DescribeConfig(cfg *config.Config) string {
 	words := "the configuration is " + cfg.File
 	if cfg.File == "" {
-		words = cfg.Sought.String()
+		words = cfg.FileSearch.String()
 	}
 	return words + ": if the bot is another one, name its --config FILE and --home DIR"
 }
@@ -43,8 +43,8 @@ func DescribeConfig(cfg *config.Config) string {
 // probeTimeout is how long a database may take to answer what it holds.
 const probeTimeout = 20 * time.Second
 
-// RequireData fails if the home has no data, or the store is still empty, because a command that
-// only reads makes neither.
+// RequireData returns an error if the home has no data yet, or the store's database is still empty.
+// Commands that only read call it before they open anything, because opening would create the data.
 func RequireData(ctx context.Context, cfg *config.Config) error {
 	if cfg.Bus.URL == "" {
 		file := BusFile

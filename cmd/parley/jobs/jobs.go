@@ -11,7 +11,7 @@
 //
 // jobs.go starts jobs; run.go runs one to its end; watch.go ends the jobs of this process
 // that others have stopped, and finds jobs whose process is gone; tell.go reports how a
-// job ended; backend.go answers questions about jobs; printed.go keeps what a job prints.
+// job ended; backend.go answers questions about jobs; output.go keeps what a job prints.
 package jobs
 
 import (

@@ -26,7 +26,7 @@ func (r *Runner) run(ctx context.Context, j sessions.Job, call tools.Call, c san
 	log := r.cfg.Log.With(slog.String("job", j.ID), slog.String("session", j.Session), slog.String("person", j.Person))
 	defer r.deregister(j.ID)
 	log.Info("a job begins")
-	out := &printed{}
+	out := &jobOutput{}
 	j = r.runCommand(ctx, j, c, out, log)
 	r.cfg.Changed(call)
 	r.end(ctx, j, log)
@@ -51,7 +51,7 @@ func (r *Runner) deregister(id string) {
 
 // runCommand runs the job's command, and returns the job's record with the state in which the
 // command ended.
-func (r *Runner) runCommand(ctx context.Context, j sessions.Job, c sandbox.Command, out *printed, log *slog.Logger) sessions.Job {
+func (r *Runner) runCommand(ctx context.Context, j sessions.Job, c sandbox.Command, out *jobOutput, log *slog.Logger) sessions.Job {
 	file, err := r.cfg.Create(ctx, j.Session, File(j.ID))
 	if err != nil {
 		return failedJob(j, "its folder could not be made: "+err.Error())
@@ -75,7 +75,7 @@ func (r *Runner) runCommand(ctx context.Context, j sessions.Job, c sandbox.Comma
 
 // noteOutput writes to the store, now and then, what a job has printed so far, until over is
 // closed.
-func (r *Runner) noteOutput(ctx context.Context, id string, out *printed, over <-chan struct{}, log *slog.Logger) {
+func (r *Runner) noteOutput(ctx context.Context, id string, out *jobOutput, over <-chan struct{}, log *slog.Logger) {
 	tick := time.NewTicker(noteEvery)
 	defer tick.Stop()
 	for {

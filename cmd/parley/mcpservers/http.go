@@ -69,15 +69,15 @@ func (s *Servers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // A Trial is the result of asking a server for its tools.
 type Trial struct {
-	Server             // its state now
-	Up           bool  `json:"up"`
-	Listed       int   `json:"listed"` // tools that can be used
-	Unusable     []Why `json:"unusable"`
-	Milliseconds int64 `json:"ms"` // until it was connected and had listed its tools
+	Server                     // its state now
+	Up           bool          `json:"up"`
+	Listed       int           `json:"listed"` // tools that can be used
+	Unusable     []ReasonCount `json:"unusable"`
+	Milliseconds int64         `json:"ms"` // until it was connected and had listed its tools
 }
 
-// A Why is a reason for which tools cannot be used, and the number of tools that it applies to.
-type Why struct {
+// A ReasonCount says how many tools cannot be used for one reason.
+type ReasonCount struct {
 	Reason string `json:"reason"`
 	Tools  int    `json:"tools"`
 }
@@ -94,9 +94,9 @@ func (s *Servers) test(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "not_found", "no server of that name is configured: GET /v1/mcp lists those that are")
 		return
 	}
-	trial := Trial{Up: err == nil, Listed: len(listing.Tools), Unusable: []Why{}, Milliseconds: listing.Took.Milliseconds()}
+	trial := Trial{Up: err == nil, Listed: len(listing.Tools), Unusable: []ReasonCount{}, Milliseconds: listing.Took.Milliseconds()}
 	for _, why := range slices.Sorted(maps.Keys(listing.Left)) {
-		trial.Unusable = append(trial.Unusable, Why{why, listing.Left[why]})
+		trial.Unusable = append(trial.Unusable, ReasonCount{why, listing.Left[why]})
 	}
 	for _, one := range s.List() {
 		if one.Name == name {

@@ -63,8 +63,8 @@ func externalURL(c config.HTTP) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// A Begun is a sign-in that was begun here and that somebody completes in a browser.
-type Begun struct {
+// A BegunSignIn is a sign-in that was begun here and that somebody completes in a browser.
+type BegunSignIn struct {
 	ID    string    `json:"id"`
 	URL   string    `json:"url"`  // the URL to open in a browser
 	Ends  string    `json:"ends"` // the address to which the browser goes when the person has signed in
@@ -113,7 +113,7 @@ func (s *Servers) login(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnprocessableEntity, "no_login", err.Error())
 		return
 	}
-	answer(w, http.StatusOK, Begun(begun))
+	answer(w, http.StatusOK, BegunSignIn(begun))
 }
 
 // finishByAddress finishes a sign-in to the server name with an address that somebody has copied

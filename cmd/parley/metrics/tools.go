@@ -13,7 +13,7 @@ type toolMetrics struct {
 	seconds   *prometheus.HistogramVec
 	lastError *prometheus.GaugeVec
 	batches   prometheus.Counter
-	widest    *highest
+	widest    *maxGauge
 	saved     prometheus.Counter
 	kills     *prometheus.CounterVec
 	asks      *prometheus.CounterVec
@@ -87,18 +87,18 @@ func (m *Metrics) Batch(concurrency int, saved time.Duration) {
 	m.tools.saved.Add(max(0, saved.Seconds()))
 }
 
-// A highest is a gauge that keeps the highest value that it was given.
-type highest struct {
+// A maxGauge is a gauge that keeps the highest value that it was given.
+type maxGauge struct {
 	prometheus.Gauge
 	mu  sync.Mutex
 	top float64
 }
 
-func newHighest(name, help string) *highest {
-	return &highest{Gauge: prometheus.NewGauge(prometheus.GaugeOpts(counterOptions(name, help)))}
+func newHighest(name, help string) *maxGauge {
+	return &maxGauge{Gauge: prometheus.NewGauge(prometheus.GaugeOpts(counterOptions(name, help)))}
 }
 
-func (h *highest) raise(to float64) {
+func (h *maxGauge) raise(to float64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if to > h.top {

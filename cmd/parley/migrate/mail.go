@@ -89,7 +89,7 @@ func (m *migration) copyBus(ctx context.Context) error {
 // copyKnownIDs copies the ids that were published lately, so that a message which a
 // platform delivers again is not answered twice.
 func (m *migration) copyKnownIDs(ctx context.Context) error {
-	var last sqlitebus.Known
+	var last sqlitebus.KnownID
 	var ids []string
 	flush := func() error {
 		if len(ids) == 0 {

@@ -157,7 +157,7 @@ func (ch channel) tryOut(ctx context.Context) (who string, err error) {
 			c.AppToken = config.Secret(t.value)
 		}
 	}
-	adapter, err := platforms.Open(c, platforms.Given{Log: slog.New(slog.DiscardHandler)})
+	adapter, err := platforms.Open(c, platforms.AdapterParts{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return "", err
 	}

@@ -89,7 +89,7 @@ func (c Command) Run(ctx context.Context, tty terminal.Terminal, p Program) erro
 	if err != nil {
 		return err
 	}
-	old, err := c.mayWrite(ctx, d, file)
+	old, err := c.askToReplace(ctx, d, file)
 	if err != nil {
 		return err
 	}
@@ -121,9 +121,10 @@ func (c Command) Run(ctx context.Context, tty terminal.Terminal, p Program) erro
 	return c.begin(ctx, d, p, s)
 }
 
-// mayWrite returns an error if the configuration file may not be written. If there is a file
-// already, it returns the name to which that is renamed; otherwise "".
-func (c Command) mayWrite(ctx context.Context, d *dialogue, file string) (old string, err error) {
+// askToReplace asks whether the configuration file may be replaced, if there is one already. It
+// returns the name under which the old file is to be kept; "" if there is none. It returns an error
+// if the file may not be replaced.
+func (c Command) askToReplace(ctx context.Context, d *dialogue, file string) (old string, err error) {
 	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	} else if err != nil {

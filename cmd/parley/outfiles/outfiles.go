@@ -163,10 +163,10 @@ func (f Files) Release(message string, files []bus.FileRef) error {
 	return errors.Join(errs...)
 }
 
-// ReleaseSent releases the files of those messages in outs that an earlier attempt at the same
-// tool call has sent already. Nobody else would: whoever sends a message releases its files once
-// the book has it as sent, and may have done so before this attempt recorded that the message
-// needs them. For the same reason no file of a message is released that is still to be sent.
+// ReleaseSent releases the files of those messages in outs that were sent already, after an earlier
+// attempt at the same tool call. Nobody else would release these: whoever sends a message releases
+// its files once the book has it as sent, and may have done so before this attempt recorded that the
+// message needs them. The other messages keep their files, which are still to be sent.
 func (f Files) ReleaseSent(ctx context.Context, book channels.Sends, outs []bus.Outbound) error {
 	for _, out := range outs {
 		sent, err := book.Lookup(ctx, out.ID)

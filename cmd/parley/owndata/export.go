@@ -43,7 +43,7 @@ const (
 // what they have scheduled, as files of JSON lines. A repeated export sends the same
 // files under the same ids, except for what was changed meanwhile of the last two.
 func (d *Commands) export(ctx context.Context, id string, r request) error {
-	f := &exporting{commands: d, id: id, request: r}
+	f := &exportState{commands: d, id: id, request: r}
 	alone, shared, err := d.Store.SessionsOf(ctx, r.Person)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (d *Commands) export(ctx context.Context, id string, r request) error {
 	return f.send(ctx, text)
 }
 
-func (f *exporting) addRatings(ctx context.Context) error {
+func (f *exportState) addRatings(ctx context.Context) error {
 	ratings, err := f.commands.Ratings.RatingsBy(ctx, f.Person)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (f *exporting) addRatings(ctx context.Context) error {
 	return nil
 }
 
-func (f *exporting) addSchedules(ctx context.Context) error {
+func (f *exportState) addSchedules(ctx context.Context) error {
 	made, err := f.commands.Schedules.OfPerson(ctx, f.Person)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (f *exporting) addSchedules(ctx context.Context) error {
 }
 
 // addMemory adds what is remembered about the person, as it is now.
-func (f *exporting) addMemory(ctx context.Context) error {
+func (f *exportState) addMemory(ctx context.Context) error {
 	if f.commands.Memories == nil {
 		return nil
 	}
@@ -132,8 +132,8 @@ func (f *exporting) addMemory(ctx context.Context) error {
 	return f.add(ctx, line{At: f.Until, Kind: kindMemory, Person: f.Person, Data: text})
 }
 
-// An exporting is the state of an export while its files are made.
-type exporting struct {
+// An exportState is the state of an export while its files are made.
+type exportState struct {
 	commands *Commands
 	id       string // of the command
 	request
@@ -144,7 +144,7 @@ type exporting struct {
 
 // add writes a line into the file that is being made; if that is full, it sends the file and
 // begins the next.
-func (f *exporting) add(ctx context.Context, l line) error {
+func (f *exportState) add(ctx context.Context, l line) error {
 	raw, err := json.Marshal(l)
 	if err != nil {
 		return fmt.Errorf("encode an entry: %w", err)
@@ -164,7 +164,7 @@ func (f *exporting) add(ctx context.Context, l line) error {
 }
 
 // send sends the file that was made.
-func (f *exporting) send(ctx context.Context, text string) error {
+func (f *exportState) send(ctx context.Context, text string) error {
 	f.sent++
 	name := fmt.Sprintf("parley-%s-%d.jsonl", f.Until.UTC().Format(time.DateOnly), f.sent)
 	err := f.commands.publish(ctx, bus.Outbound{

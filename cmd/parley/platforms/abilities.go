@@ -23,7 +23,7 @@ func abilitiesOf(c config.Channel) (Abilities, error) {
 	if !ok {
 		return Abilities{}, fmt.Errorf("there is no platform %q", c.Platform)
 	}
-	ch, err := p.open(c, Given{Log: slog.New(slog.DiscardHandler)})
+	ch, err := p.open(c, AdapterParts{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return Abilities{}, err
 	}

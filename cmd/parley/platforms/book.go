@@ -8,26 +8,26 @@ import (
 	"parley/channels"
 )
 
-// A LaterBook is the Book of adapters that are made before the book is open: whoever asks it for
+// A DeferredBook is the Book of adapters that are made before the book is open: whoever asks it for
 // something waits until it is.
-type LaterBook struct {
+type DeferredBook struct {
 	opened chan struct{}
 	book   Book // set before opened is closed
 }
 
-var _ Book = (*LaterBook)(nil)
+var _ Book = (*DeferredBook)(nil)
 
-// NewLaterBook makes a LaterBook that is not open.
-func NewLaterBook() *LaterBook { return &LaterBook{opened: make(chan struct{})} }
+// NewDeferredBook makes a DeferredBook that is not open.
+func NewDeferredBook() *DeferredBook { return &DeferredBook{opened: make(chan struct{})} }
 
 // Open hands all questions on to book, those that wait included. It must be called once at most.
-func (l *LaterBook) Open(book Book) {
+func (l *DeferredBook) Open(book Book) {
 	l.book = book
 	close(l.opened)
 }
 
 // wait waits until the book is open, and returns it. It fails only if ctx ends first.
-func (l *LaterBook) wait(ctx context.Context) (Book, error) {
+func (l *DeferredBook) wait(ctx context.Context) (Book, error) {
 	select {
 	case <-l.opened:
 		return l.book, nil
@@ -37,7 +37,7 @@ func (l *LaterBook) wait(ctx context.Context) (Book, error) {
 }
 
 // SetNote waits for the book, and calls its method of that name, as all others do.
-func (l *LaterBook) SetNote(ctx context.Context, subject, about, value string) error {
+func (l *DeferredBook) SetNote(ctx context.Context, subject, about, value string) error {
 	b, err := l.wait(ctx)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (l *LaterBook) SetNote(ctx context.Context, subject, about, value string) e
 }
 
 // SetNoteOnce is the book's.
-func (l *LaterBook) SetNoteOnce(ctx context.Context, subject, about, value string) (kept string, err error) {
+func (l *DeferredBook) SetNoteOnce(ctx context.Context, subject, about, value string) (kept string, err error) {
 	b, err := l.wait(ctx)
 	if err != nil {
 		return "", err
@@ -55,7 +55,7 @@ func (l *LaterBook) SetNoteOnce(ctx context.Context, subject, about, value strin
 }
 
 // Noted is the book's.
-func (l *LaterBook) Noted(ctx context.Context, subject, about string) (channels.Note, error) {
+func (l *DeferredBook) Noted(ctx context.Context, subject, about string) (channels.Note, error) {
 	b, err := l.wait(ctx)
 	if err != nil {
 		return channels.Note{}, err
@@ -64,7 +64,7 @@ func (l *LaterBook) Noted(ctx context.Context, subject, about string) (channels.
 }
 
 // AllNoted is the book's.
-func (l *LaterBook) AllNoted(ctx context.Context, subject string) ([]channels.Note, error) {
+func (l *DeferredBook) AllNoted(ctx context.Context, subject string) ([]channels.Note, error) {
 	b, err := l.wait(ctx)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (l *LaterBook) AllNoted(ctx context.Context, subject string) ([]channels.No
 }
 
 // Joined is the book's.
-func (l *LaterBook) Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error) {
+func (l *DeferredBook) Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error) {
 	b, err := l.wait(ctx)
 	if err != nil {
 		return time.Time{}, false, err
@@ -82,7 +82,7 @@ func (l *LaterBook) Joined(ctx context.Context, at bus.Address) (since time.Time
 }
 
 // Threads is the book's.
-func (l *LaterBook) Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error) {
+func (l *DeferredBook) Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error) {
 	b, err := l.wait(ctx)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (l *LaterBook) Threads(ctx context.Context, chat bus.Address) ([]bus.Addres
 }
 
 // Chats is the book's.
-func (l *LaterBook) Chats(ctx context.Context) ([]channels.Chat, error) {
+func (l *DeferredBook) Chats(ctx context.Context) ([]channels.Chat, error) {
 	b, err := l.wait(ctx)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (l *LaterBook) Chats(ctx context.Context) ([]channels.Chat, error) {
 }
 
 // Cursor is the book's.
-func (l *LaterBook) Cursor(ctx context.Context, at bus.Address) (string, error) {
+func (l *DeferredBook) Cursor(ctx context.Context, at bus.Address) (string, error) {
 	b, err := l.wait(ctx)
 	if err != nil {
 		return "", err
@@ -109,7 +109,7 @@ func (l *LaterBook) Cursor(ctx context.Context, at bus.Address) (string, error) 
 }
 
 // SetCursor is the book's.
-func (l *LaterBook) SetCursor(ctx context.Context, at bus.Address, cursor string) error {
+func (l *DeferredBook) SetCursor(ctx context.Context, at bus.Address, cursor string) error {
 	b, err := l.wait(ctx)
 	if err != nil {
 		return err

@@ -28,9 +28,9 @@ type Book interface {
 	telegram.Book
 }
 
-// Given has what an adapter gets besides the settings of its channel. If all of it is missing,
+// AdapterParts has what an adapter gets besides the settings of its channel. If all of it is missing,
 // the adapter can only ask the platform who the bot is.
-type Given struct {
+type AdapterParts struct {
 	Book    Book
 	Mention channels.MentionIn
 	Log     *slog.Logger
@@ -45,7 +45,7 @@ type platform struct {
 	page string
 	// open makes the adapter of a channel. An error about a setting other than the bot's
 	// token is a *settingError.
-	open func(c config.Channel, g Given) (channels.Channel, error)
+	open func(c config.Channel, g AdapterParts) (channels.Channel, error)
 	// account asks the platform who the bot is.
 	account func(ctx context.Context, ch channels.Channel) (string, error)
 	// examine checks, for the command doctor, what else the bot needs from the platform. Its
@@ -127,7 +127,7 @@ func platformNamed(name string) (platform, bool) {
 
 // Open makes the adapter of a channel, which connects it to its platform. If the error is about a
 // setting, SettingAtFault says about which.
-func Open(c config.Channel, g Given) (channels.Channel, error) {
+func Open(c config.Channel, g AdapterParts) (channels.Channel, error) {
 	p, ok := platformNamed(c.Platform)
 	if !ok {
 		return nil, fmt.Errorf("there is no platform %q", c.Platform)
@@ -203,7 +203,7 @@ func RefusalRemedy(refused *channels.SendError) string {
 	return cmp.Or(refused.Remedy, "set the one that the platform gave you")
 }
 
-func openTelegram(c config.Channel, g Given) (channels.Channel, error) {
+func openTelegram(c config.Channel, g AdapterParts) (channels.Channel, error) {
 	tc := telegram.Config{
 		Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, SendsOnly: c.Mode == "send", Mention: g.Mention, Log: g.Log,
 	}
@@ -221,7 +221,7 @@ func telegramAccount(ctx context.Context, ch channels.Channel) (string, error) {
 	return "@" + a.Username, err
 }
 
-func openSlack(c config.Channel, g Given) (channels.Channel, error) {
+func openSlack(c config.Channel, g AdapterParts) (channels.Channel, error) {
 	sc := slack.Config{
 		Name: c.Name, BotToken: string(c.BotToken), AppToken: string(c.AppToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Mention: g.Mention, Log: g.Log,
 	}
@@ -271,7 +271,7 @@ func examineSlack(ctx context.Context, c config.Channel, ch channels.Channel, _ 
 	}
 }
 
-func openDiscord(c config.Channel, g Given) (channels.Channel, error) {
+func openDiscord(c config.Channel, g AdapterParts) (channels.Channel, error) {
 	dc := discord.Config{
 		Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, SendsOnly: c.Mode == "send", Mention: g.Mention, Log: g.Log,
 	}

@@ -19,8 +19,8 @@ type Book interface {
 	RecallFor(ctx context.Context, agent, person string) (ofAgent, ofPerson channels.Memory, err error)
 	// RecallQuery returns a query for the same, which finds one text.
 	RecallQuery(agent, person string, first int) (query string, args []any)
-	// Recalled returns what the text says that the query has found.
-	Recalled(text string) (ofAgent, ofPerson channels.Memory, err error)
+	// DecodeRecalled decodes the text that the query has returned.
+	DecodeRecalled(text string) (ofAgent, ofPerson channels.Memory, err error)
 }
 
 // maxAge is how long what was read with a turn's beginning may be used. The turn takes it a moment
@@ -35,11 +35,11 @@ type Memories struct {
 	book Book
 
 	mu   sync.Mutex
-	kept map[begun]memory // that a turn has not taken yet
+	kept map[begunTurn]memory // that a turn has not taken yet
 }
 
-// A begun is a turn that has just begun.
-type begun struct{ session, turn string }
+// A begunTurn names a turn that has just begun.
+type begunTurn struct{ session, turn string }
 
 // A memory is what a turn may know.
 type memory struct {
@@ -49,12 +49,12 @@ type memory struct {
 }
 
 // New makes a Memories over a book.
-func New(b Book) *Memories { return &Memories{book: b, kept: map[begun]memory{}} }
+func New(b Book) *Memories { return &Memories{book: b, kept: map[begunTurn]memory{}} }
 
 // For returns the memories that a turn may know: those of an agent and of a person; "" stands for
 // none. They are read, unless that was done with the turn's beginning just now.
 func (m *Memories) For(ctx context.Context, session, turn, agent, person string) (ofAgent, ofPerson channels.Memory, err error) {
-	if k, ok := m.take(begun{session, turn}); ok && k.agent == agent && k.person == person && time.Since(k.at) < maxAge {
+	if k, ok := m.take(begunTurn{session, turn}); ok && k.agent == agent && k.person == person && time.Since(k.at) < maxAge {
 		return k.ofAgent, k.ofPerson, nil
 	}
 	return m.book.RecallFor(ctx, agent, person)
@@ -68,7 +68,7 @@ func (m *Memories) Clear() {
 }
 
 // take removes and returns what was read with the beginning of a turn.
-func (m *Memories) take(turn begun) (memory, bool) {
+func (m *Memories) take(turn begunTurn) (memory, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k, ok := m.kept[turn]
@@ -94,15 +94,15 @@ func (m *Memories) Question(session string, started sessions.Entry) (sqlstore.Qu
 		Query: func(first int) (string, []any) { return m.book.RecallQuery(k.agent, k.person, first) },
 		Answer: func(text string) {
 			var err error
-			if k.ofAgent, k.ofPerson, err = m.book.Recalled(text); err == nil {
-				m.keep(begun{session, started.Turn}, k)
+			if k.ofAgent, k.ofPerson, err = m.book.DecodeRecalled(text); err == nil {
+				m.keep(begunTurn{session, started.Turn}, k)
 			}
 		},
 	}, true
 }
 
 // keep keeps what was read for a turn.
-func (m *Memories) keep(turn begun, k memory) {
+func (m *Memories) keep(turn begunTurn, k memory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.kept) >= maxKept {

@@ -15,8 +15,8 @@ type Route struct {
 	Agent   string
 }
 
-// A said holds what is known of a message when its agent is chosen.
-type said struct {
+// messageFacts are what is known of a message when its agent is chosen.
+type messageFacts struct {
 	chat, user string
 	text       string
 	called     bool // the message began with the bot's name
@@ -35,7 +35,7 @@ func (r Route) holds(chat, user string) bool {
 // word that names the agent, if one does; named says so. A message that names no agent belongs to
 // the conversation's current agent, if people can name that agent here. Agent is "" if no route
 // matches.
-func choose(routes []Route, s said) (agent, text string, named bool) {
+func choose(routes []Route, s messageFacts) (agent, text string, named bool) {
 	front, word, rest := cutAgentWord(s.text, s.called)
 	calls := func(r Route) bool { return r.Mention != "" && strings.EqualFold(r.Mention, word) }
 	named = slices.ContainsFunc(routes, func(r Route) bool { return r.holds(s.chat, s.user) && calls(r) })

@@ -64,7 +64,7 @@ func (r *Router) Route(ctx context.Context, in bus.Inbound) (gateway.Routed, err
 		}
 	}
 	routes, user := r.Routes(), userOf(in)
-	s := said{chat: in.At.Chat, user: user, text: in.Text, called: in.Called}
+	s := messageFacts{chat: in.At.Chat, user: user, text: in.Text, called: in.Called}
 	if canBeNamed(routes, s) {
 		var err error
 		if s.current, err = r.currentAgent(ctx, in); err != nil {
@@ -227,7 +227,7 @@ func (r *Router) personal(ctx context.Context, agent string, at bus.Address) (ke
 // replied there; "" if that depends on who replies. Its error is that of the book.
 func (r *Router) ReplySession(ctx context.Context, at bus.Address) (session string, err error) {
 	routes := r.Routes()
-	s := said{chat: at.Chat}
+	s := messageFacts{chat: at.Chat}
 	if r.Scope == byUser || slices.ContainsFunc(routes, func(one Route) bool { return one.User != "" && one.holds(at.Chat, "") }) {
 		if s.user, err = r.onlyUser(ctx, at); err != nil || s.user == "" {
 			return "", err // each who replies there may have another session
@@ -249,7 +249,7 @@ func (r *Router) ReplySession(ctx context.Context, at bus.Address) (session stri
 }
 
 // canBeNamed reports whether there is a route by which a message could name its agent.
-func canBeNamed(routes []Route, s said) bool {
+func canBeNamed(routes []Route, s messageFacts) bool {
 	return slices.ContainsFunc(routes, func(one Route) bool { return one.Mention != "" && one.holds(s.chat, s.user) })
 }
 

@@ -193,7 +193,7 @@ func (s *Server) newHandover() *handover.Service {
 			if err != nil {
 				return err
 			}
-			return (&handover.Copying{From: from, To: dir}).Copy(ctx, files)
+			return (&handover.Copier{From: from, To: dir}).Copy(ctx, files)
 		},
 		Erase: func(ctx context.Context, sessions []string) ([]string, error) {
 			return s.eraser().Sessions(ctx, sessions)
@@ -208,9 +208,9 @@ func (s *Server) newHandover() *handover.Service {
 }
 
 // describeAgent returns what models are told of an agent.
-func (s *Server) describeAgent(name string) handover.About {
+func (s *Server) describeAgent(name string) handover.AgentInfo {
 	a := s.settings.Load().Agents[name]
-	return handover.About{Model: a.Model, Capabilities: a.Capabilities, Prompt: a.Prompt}
+	return handover.AgentInfo{Model: a.Model, Capabilities: a.Capabilities, Prompt: a.Prompt}
 }
 
 // maySpawn returns the names of the agents to which an agent may hand tasks.
@@ -235,12 +235,12 @@ func (s *Server) parentOf(session string) string {
 // lookUpTimeout bounds how long parentOf looks for a sub-agent's parent.
 const lookUpTimeout = 5 * time.Second
 
-// A foreground starts background commands, but none for sub-agents, because nobody would look
-// after these.
-type foreground struct{ shell.Background }
+// mainAgentJobs is a shell.Background that starts no command for a sub-agent, because nobody would
+// look after that.
+type mainAgentJobs struct{ shell.Background }
 
 // Start implements shell.Background: it starts the command, unless a sub-agent asks for it.
-func (f foreground) Start(ctx context.Context, call tools.Call, o shell.Order) (any, error) {
+func (f mainAgentJobs) Start(ctx context.Context, call tools.Call, o shell.Order) (any, error) {
 	if call.Parent != "" {
 		return nil, tools.Errorf(tools.PermissionDenied, "a sub-agent runs nothing in the background: run it without background")
 	}

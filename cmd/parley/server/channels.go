@@ -51,7 +51,7 @@ func openEndpoints(as Config, b platforms.Book) ([]*endpoint, error) {
 		trouble := &atomic.Pointer[string]{}
 		gate := &gateway.Gate{}
 		gate.Set(accessOf(c))
-		ch, err := platforms.Open(c, platforms.Given{Book: b, Mention: gate.Mention, Log: recordWarnings(log, trouble)})
+		ch, err := platforms.Open(c, platforms.AdapterParts{Book: b, Mention: gate.Mention, Log: recordWarnings(log, trouble)})
 		if err != nil {
 			key, wrong := platforms.SettingAtFault(c.Name, err)
 			return nil, &config.SettingError{Where: cfg.Origin(key), Key: key, Remedy: wrong}
@@ -351,8 +351,8 @@ func (s *Server) configuredChannels() []string {
 	return slices.Sorted(maps.Keys(s.settings.Load().Channels))
 }
 
-// connectionStates reports for each channel with a platform whether it is connected, as
-// far as the channel can tell.
+// connectionStates returns for each channel with a platform, by name, whether it is connected. A
+// channel that cannot tell counts as connected unless it has ended.
 func (s *Server) connectionStates() map[string]bool {
 	up := map[string]bool{}
 	for _, l := range s.channels {

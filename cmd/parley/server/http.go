@@ -140,20 +140,20 @@ func (s *Server) clearMemory() {
 
 // beyondErasing returns the data that no erasure reaches, such as backups, and for each what the
 // operator can do about it.
-func (s *Server) beyondErasing() []erase.Kept {
-	var kept []erase.Kept
+func (s *Server) beyondErasing() []erase.NotErased {
+	var kept []erase.NotErased
 	asides, err := backup.OldDataDirs(s.home.Dir)
 	if err != nil {
 		s.log.Warn("old homes cannot be looked for", slog.Any("error", err))
 	}
 	for _, dir := range asides {
-		kept = append(kept, erase.Kept{What: dir, Why: "a restore has put it aside; delete it by hand"})
+		kept = append(kept, erase.NotErased{What: dir, Why: "a restore has put it aside; delete it by hand"})
 	}
 	if c := s.settings.Load(); c.Store.URL != "" {
 		if c.Audit.File != "" {
-			kept = append(kept, erase.Kept{What: "the audit's files of other processes", Why: "each process has its own; forget there too"})
+			kept = append(kept, erase.NotErased{What: "the audit's files of other processes", Why: "each process has its own; forget there too"})
 		}
-		kept = append(kept, erase.Kept{What: "the database server's own files and logs, and Redis's", Why: "they are the operator's to keep or to turn over"})
+		kept = append(kept, erase.NotErased{What: "the database server's own files and logs, and Redis's", Why: "they are the operator's to keep or to turn over"})
 	}
 	return kept
 }

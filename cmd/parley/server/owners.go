@@ -125,8 +125,8 @@ func (s *Server) notifyOwnersOnce(ctx context.Context, suffix, text string) erro
 	return nil
 }
 
-// noticeChats returns the addresses at which owners are told what needs their attention: those of
-// the setting [notices] to, or the chats in which the owners talk to the bot alone.
+// noticeChats returns the addresses to which notices for the owners are sent: those in the list `to`
+// of the section [notices], or, if it is empty, the chats in which only an owner and the bot are.
 func (s *Server) noticeChats(ctx context.Context) ([]bus.Address, error) {
 	c := s.settings.Load()
 	chats := s.resolvePlaces(c.Tell.To)

@@ -145,7 +145,7 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 			leave()
 		}
 	}()
-	book := platforms.NewLaterBook()
+	book := platforms.NewDeferredBook()
 	opened, err := openEndpoints(c, book)
 	if err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 	s.heartbeat = s.newHeartbeat()
 	s.channels = append(opened, s.streamOnlyEndpoints()...)
 	s.files = s.newFiles()
-	s.jobs = s.newJobs(walls.Later(walled))
+	s.jobs = s.newJobs(walls.DeferredSandbox(walled))
 	s.history = s.newHistory()
 	s.memories = recall.New(h.Book)
 	h.Store.AskBeside(s.memories.Question)
@@ -255,7 +255,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 	s.mcp = s.newMCP(c.Settings, deferredSandbox(walled))
 	s.skills = s.newSkills(walled)
 	s.tools = sync.OnceValues(func() (*tools.Set, error) {
-		made := s.newTools(walls.Later(walled)) // while the sandbox is being tried out
+		made := s.newTools(walls.DeferredSandbox(walled)) // while the sandbox is being tried out
 		box, err := walled()
 		if box == nil {
 			made = s.newTools(nil)

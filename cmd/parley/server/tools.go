@@ -205,7 +205,7 @@ func (s *Server) commandTools(box sandbox.Sandbox) []tools.Tool {
 	return slices.Concat(
 		jobtools.New(s.jobs),
 		shell.New(shell.Config{
-			Sandbox: box, Changed: s.markChanged, Background: foreground{s.jobs},
+			Sandbox: box, Changed: s.markChanged, Background: mainAgentJobs{s.jobs},
 			Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) {
 				return s.commandPlace(ctx, call, "")
 			},

@@ -107,8 +107,8 @@ func (s *Skills) Offline(tool string) bool {
 	})
 }
 
-// An own holds the skills in a session's workspace.
-type own struct {
+// sessionSkills are the skills in a session's workspace.
+type sessionSkills struct {
 	skills []skills.Skill
 	// hidden are the skills in whose description strangers may have had a part.
 	hidden   []skills.Skill
@@ -116,7 +116,7 @@ type own struct {
 }
 
 // readOwn reads the skills of a session's workspace.
-func (s *Skills) readOwn(session string, catalog *Catalog) (o own, err error) {
+func (s *Skills) readOwn(session string, catalog *Catalog) (o sessionSkills, err error) {
 	if !slices.Contains(s.cfg.Capabilities(session), tools.FileRead) {
 		return o, nil
 	}

@@ -151,8 +151,8 @@ func (c *Catalog) Agents(skill string) (names []string) {
 	return names
 }
 
-// A Listed describes a skill of the operator's in the API.
-type Listed struct {
+// A ListedSkill describes a skill of the operator's in the API.
+type ListedSkill struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description"`
 	Folder      string   `json:"folder"`
@@ -162,8 +162,8 @@ type Listed struct {
 }
 
 // List returns all skills of the operator's, also those that no agent has.
-func (c *Catalog) List() []Listed {
-	all := []Listed{}
+func (c *Catalog) List() []ListedSkill {
+	all := []ListedSkill{}
 	for _, s := range c.Skills {
 		agents := c.Agents(s.Name)
 		if agents == nil {
@@ -173,7 +173,7 @@ func (c *Catalog) List() []Listed {
 		for _, p := range s.Programs {
 			brings = append(brings, skills.ToolName(s.Name, p.Name))
 		}
-		all = append(all, Listed{s.Name, s.Description, s.Path, agents, s.Trusted, brings})
+		all = append(all, ListedSkill{s.Name, s.Description, s.Path, agents, s.Trusted, brings})
 	}
 	return all
 }

@@ -70,7 +70,7 @@ func (d *History) Begin(ctx context.Context, call tools.Call) error {
 	if err != nil {
 		return err
 	}
-	return d.cfg.Store.Begin(ctx, place, snapshots.Act{Turn: call.Turn, Person: call.Person, Note: marks})
+	return d.cfg.Store.Begin(ctx, place, snapshots.TurnInfo{Turn: call.Turn, Person: call.Person, Note: marks})
 }
 
 // End implements agent.History: it records what a turn has changed.

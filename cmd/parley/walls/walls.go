@@ -36,11 +36,11 @@ func MayBeWrong(c *config.Config) bool {
 	return c.Sandbox.Mode != string(sandbox.Auto) || len(network) > 0 && !slices.Contains(network, config.NoNetwork)
 }
 
-// Later is a sandbox that may not be open yet: a caller that runs a command waits for it.
-type Later func() (sandbox.Sandbox, error)
+// DeferredSandbox is a sandbox that may not be open yet: a caller that runs a command waits for it.
+type DeferredSandbox func() (sandbox.Sandbox, error)
 
 // Run implements sandbox.Sandbox: it waits for the sandbox and runs a command in it.
-func (l Later) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+func (l DeferredSandbox) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	box, err := l()
 	if err != nil {
 		return sandbox.Result{}, err

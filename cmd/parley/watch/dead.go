@@ -19,7 +19,7 @@ type DeadBus interface {
 // notice would become a dead letter of which another notice tells.
 func DeadLetters(b DeadBus, judges func() bool) Source {
 	const id = "dead_letters"
-	d := &dead{bus: b, counted: map[bus.Topic]deadCount{}}
+	d := &deadLetterCounter{bus: b, counted: map[bus.Topic]deadCount{}}
 	return Source{
 		ID: id, Judges: judges,
 		Look: func(ctx context.Context, _ map[string]bool) ([]Concern, error) {
@@ -34,16 +34,17 @@ func DeadLetters(b DeadBus, judges func() bool) Source {
 	}
 }
 
-// A dead counts dead letters. As listing them is slow, it lists those of a topic only when their
-// number has changed.
-type dead struct {
+// A deadLetterCounter counts dead letters, except those that a Watch itself has sent. To find these it
+// has to list a topic's dead letters, which is slow, so it does that only when their number has
+// changed.
+type deadLetterCounter struct {
 	bus     DeadBus
 	counted map[bus.Topic]deadCount
 }
 
 type deadCount struct{ all, told int }
 
-func (d *dead) count(ctx context.Context) (n int, err error) {
+func (d *deadLetterCounter) count(ctx context.Context) (n int, err error) {
 	topics, err := d.bus.Topics(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("look for dead letters: %w", err)
@@ -67,7 +68,7 @@ func (d *dead) count(ctx context.Context) (n int, err error) {
 }
 
 // countTold counts the dead letters of a topic that a Watch itself has sent.
-func (d *dead) countTold(ctx context.Context, topic bus.Topic) (n int, err error) {
+func (d *deadLetterCounter) countTold(ctx context.Context, topic bus.Topic) (n int, err error) {
 	const page = 100
 	for after, more := "", true; more; {
 		letters, err := d.bus.DeadLetters(ctx, topic, after, page)

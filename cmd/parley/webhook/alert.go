@@ -105,7 +105,7 @@ func (h *Handler) acceptNotification(ctx context.Context, out Outbox, r outbox.R
 // acceptNew passes a notification, of which this process knows no twin, to the outbox. Last is
 // the notification of the group before, and began is when this one was first tried. It returns
 // what to remember as the group's last one.
-func (h *Handler) acceptNew(ctx context.Context, out Outbox, r outbox.Request, a notification, last sent, began time.Time) (outbox.Status, sent, error) {
+func (h *Handler) acceptNew(ctx context.Context, out Outbox, r outbox.Request, a notification, last lastNotification, began time.Time) (outbox.Status, lastNotification, error) {
 	span := began.UnixNano() / int64(twinWindow)
 	at, key := began, a.key(span)
 	switch {
@@ -122,7 +122,7 @@ func (h *Handler) acceptNew(ctx context.Context, out Outbox, r outbox.Request, a
 		r.Digest = r.Key
 		before, err := out.Record(ctx, r, nil)
 		if err != nil {
-			return outbox.Status{}, sent{}, fmt.Errorf("look for a twin: %w", err)
+			return outbox.Status{}, lastNotification{}, fmt.Errorf("look for a twin: %w", err)
 		}
 		if before.At.UnixNano()/int64(twinWindow) == span-1 && began.Sub(before.At) < twinWindow {
 			at, key = before.At, r.Key
@@ -137,7 +137,7 @@ func (h *Handler) acceptNew(ctx context.Context, out Outbox, r outbox.Request, a
 		r.Key, r.Digest = key, key
 		status, err = out.Accept(ctx, r)
 	}
-	return status, sent{identity: a.identity, newest: a.newest, at: at, key: key, subject: r.Subject, earlier: last.history(a)}, err
+	return status, lastNotification{identity: a.identity, newest: a.newest, at: at, key: key, subject: r.Subject, earlier: last.history(a)}, err
 }
 
 // rememberUnsent records a notification for which the template printed nothing, so that
@@ -147,7 +147,7 @@ func (h *Handler) rememberUnsent(d delivery) {
 	defer h.recent.lock(a.group)()
 	now, last := h.config.Now(), h.recent.last(a.group)
 	key := digest("nothing", a.key(now.UnixNano()))
-	h.recent.keep(a.group, sent{
+	h.recent.keep(a.group, lastNotification{
 		identity: a.identity, newest: a.newest, at: now, key: key, subject: a.subject(last, key, now), earlier: last.history(a),
 	})
 }
@@ -171,7 +171,7 @@ func (a notification) beganIn(span int64) bool {
 // subject, the message about the end edits the first one or goes into its thread. An
 // alert that fires always gets a message of its own, because nobody is notified of an
 // edit.
-func (a notification) subject(last sent, key string, now time.Time) string {
+func (a notification) subject(last lastNotification, key string, now time.Time) string {
 	first := digest(a.group, a.newest.UTC().Format(time.RFC3339))
 	switch same := last.startsNear(a); {
 	case a.hasEnded && same:
@@ -184,8 +184,9 @@ func (a notification) subject(last sent, key string, now time.Time) string {
 	return first
 }
 
-// A sent is what is remembered of the last notification of a group that was accepted.
-type sent struct {
+// A lastNotification is what is remembered of a group of alerts: the last notification of it that was
+// accepted, and hashes of the earlier ones.
+type lastNotification struct {
 	identity string
 	newest   time.Time
 	at       time.Time // when it was accepted
@@ -199,12 +200,12 @@ type sent struct {
 const maxEarlier = 16
 
 // hasSaid reports whether an earlier notification of the group said the same as a.
-func (s sent) hasSaid(a notification) bool {
+func (s lastNotification) hasSaid(a notification) bool {
 	return slices.Contains(s.earlier, digest(a.identity, a.starts))
 }
 
 // history returns the hashes of the group's earlier notifications, with that of a added.
-func (s sent) history(a notification) []string {
+func (s lastNotification) history(a notification) []string {
 	all := append(slices.Clone(s.earlier), digest(a.identity, a.starts))
 	return all[max(0, len(all)-maxEarlier):]
 }
@@ -221,11 +222,11 @@ type attempt struct {
 const maxRetryTime = time.Hour
 
 // isKnown reports whether any notification of the group is known.
-func (s sent) isKnown() bool { return s.key != "" }
+func (s lastNotification) isKnown() bool { return s.key != "" }
 
 // startsNear reports whether the newest alerts of both start within a window of each
 // other.
-func (s sent) startsNear(a notification) bool {
+func (s lastNotification) startsNear(a notification) bool {
 	return s.isKnown() && s.newest.Sub(a.newest).Abs() <= twinWindow
 }
 
@@ -236,12 +237,12 @@ const maxGroups = 5000
 // groups, it forgets those that were longest without a notification.
 type recentNotifications struct {
 	mu       sync.Mutex
-	now, old map[string]sent
+	now, old map[string]lastNotification
 	groups   [256]sync.Mutex // notifications of one group wait for each other
 }
 
 func newRecentNotifications() *recentNotifications {
-	return &recentNotifications{now: map[string]sent{}}
+	return &recentNotifications{now: map[string]lastNotification{}}
 }
 
 // lock makes other notifications of the same group wait until unlock is called.
@@ -254,7 +255,7 @@ func (t *recentNotifications) lock(group string) (unlock func()) {
 	return t.groups[n].Unlock
 }
 
-func (t *recentNotifications) last(group string) sent {
+func (t *recentNotifications) last(group string) lastNotification {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s, ok := t.now[group]; ok {
@@ -263,11 +264,11 @@ func (t *recentNotifications) last(group string) sent {
 	return t.old[group]
 }
 
-func (t *recentNotifications) keep(group string, s sent) {
+func (t *recentNotifications) keep(group string, s lastNotification) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.now) >= maxGroups {
-		t.now, t.old = map[string]sent{}, t.now
+		t.now, t.old = map[string]lastNotification{}, t.now
 	}
 	t.now[group] = s
 }

@@ -84,7 +84,8 @@ type printer struct {
 
 func (p *printer) isFull() bool { return p.Len() >= p.most }
 
-// value writes a value; line is the newline and the indentation at its depth.
+// value writes a value as JSON. A line at the value's depth begins with line: a newline and the
+// indentation.
 func (p *printer) value(v any, line string) {
 	switch x := v.(type) {
 	case map[string]any:

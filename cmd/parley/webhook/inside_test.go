@@ -98,7 +98,7 @@ func TestTidy(t *testing.T) {
 func TestTwinsAreForgotten(t *testing.T) {
 	w := newRecentNotifications()
 	for i := range 3 * maxGroups {
-		w.keep(strconv.Itoa(i), sent{key: strconv.Itoa(i)})
+		w.keep(strconv.Itoa(i), lastNotification{key: strconv.Itoa(i)})
 	}
 	if n := len(w.now) + len(w.old); n > 2*maxGroups {
 		t.Errorf("%d groups are remembered", n)

@@ -36,15 +36,16 @@ func Text(f Facts) string {
 	return b.String()
 }
 
-type doing struct {
+// A capabilityText says in words what an agent with a permission can do.
+type capabilityText struct {
 	permission tools.Permission
 	words      string
 }
 
 // capabilityTexts returns for each capability, in words, what the agent can do for a person if it
 // has it.
-func capabilityTexts() []doing {
-	return []doing{
+func capabilityTexts() []capabilityText {
+	return []capabilityText{
 		{tools.FileRead, "read the files of our conversation"},
 		{tools.FileWrite, "write files of our conversation, and remember things there"},
 		{tools.Shell, "run programs on those files, within walls"},

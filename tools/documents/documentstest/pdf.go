@@ -134,12 +134,12 @@ func (p *PDF) Bytes() []byte {
 	if p.Compressed {
 		return p.compressed()
 	}
-	return p.plain(p.objects, "")
+	return p.encodeWithTable(p.objects, "")
 }
 
-// plain returns the file with a plain table of its objects and the given additions to its
-// trailer.
-func (p *PDF) plain(objects [][]byte, trailer string) []byte {
+// encodeWithTable returns the file with a cross-reference table that is not compressed. The trailer
+// gets these additions.
+func (p *PDF) encodeWithTable(objects [][]byte, trailer string) []byte {
 	var out bytes.Buffer
 	out.WriteString("%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
 	places := make([]int, 0, len(objects))
@@ -232,7 +232,7 @@ func (p *PDF) encrypted() []byte {
 			objects[i] = append(append(append([]byte{}, object[:from+len("stream\n")]...), rc4With(own[:], body)...), "\nendstream"...)
 		}
 	}
-	return p.plain(objects, fmt.Sprintf("/ID[<%x><%x>]/Encrypt<</Filter/Standard/V 2/R 3/Length 128/P %d/O<%x>/U<%x>>>", id, id, permissions, owner, user))
+	return p.encodeWithTable(objects, fmt.Sprintf("/ID[<%x><%x>]/Encrypt<</Filter/Standard/V 2/R 3/Length 128/P %d/O<%x>/U<%x>>>", id, id, permissions, owner, user))
 }
 
 // rc4With returns a text encrypted with a key.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// paragraph reads a paragraph and calls add for it, and then for what its text boxes hold.
+// A paragraph holds what was read of a paragraph so far.
 type paragraph struct {
 	word  *word
 	text  []byte

@@ -39,7 +39,7 @@ const (
 type Reader interface {
 	// Read returns some pages of one document. Its error is for the model; a *NoDocument says
 	// that the file is of none of the kinds above.
-	Read(ctx context.Context, r Request) (Shown, error)
+	Read(ctx context.Context, r Request) (ShownPart, error)
 }
 
 // A Request asks for pages of one document.
@@ -51,8 +51,8 @@ type Request struct {
 	Content io.Reader
 }
 
-// Shown is the part of a document that a model is shown.
-type Shown struct {
+// ShownPart is the part of a document that a model is shown.
+type ShownPart struct {
 	// Content is the text, each page below a line with its number.
 	Content string `json:"content"`
 	// Pages is how many pages the document has.

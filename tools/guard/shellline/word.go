@@ -56,8 +56,9 @@ func (r *wordReader) readParts(parts []syntax.WordPart, quoted bool) {
 	}
 }
 
-// whyComputed returns why a part of a word is known only when the line runs, if it is more than a
-// variable's value or a pattern of file names; otherwise "".
+// whyComputed returns in words why nobody can tell what a part of a word stands for before the line
+// runs. It returns "" for a part that is known, a plain value of a variable and a pattern of file
+// names.
 func whyComputed(n syntax.Node) string {
 	switch p := n.(type) {
 	case *syntax.CmdSubst, *syntax.ProcSubst:

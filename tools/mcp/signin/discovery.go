@@ -15,8 +15,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// discovered holds what is found out about a server before somebody signs in.
-type discovered struct {
+// discovery holds what is found out about a server before somebody signs in.
+type discovery struct {
 	resource string   // the resource for which the tokens are requested
 	scopes   []string // the scopes that the server wants, as far as it says
 	server   *oauthex.AuthServerMeta
@@ -28,16 +28,16 @@ var ErrOpen = errors.New("the server answers without that anybody has signed in,
 // discover finds out where to sign in: from what the server says (RFC 9728), and then from what
 // its authorization server says (RFC 8414). Servers that say nothing are treated as earlier
 // releases of the protocol required.
-func (d *Client) discover(ctx context.Context, s Server) (discovered, error) {
+func (d *Client) discover(ctx context.Context, s Server) (discovery, error) {
 	challenge, err := d.readChallenge(ctx, s)
 	if err != nil {
-		return discovered{}, err
+		return discovery{}, err
 	}
 	asked, err := oauthex.ParseWWWAuthenticate(challenge)
 	if err != nil {
-		return discovered{}, fmt.Errorf("the server says in a way that cannot be read how to sign in: %w", err)
+		return discovery{}, fmt.Errorf("the server says in a way that cannot be read how to sign in: %w", err)
 	}
-	found := discovered{}
+	found := discovery{}
 	where := ""
 	for _, c := range asked {
 		if where == "" {
@@ -49,10 +49,10 @@ func (d *Client) discover(ctx context.Context, s Server) (discovered, error) {
 	}
 	issuer, err := d.findIssuer(ctx, s, where, &found)
 	if err != nil {
-		return discovered{}, err
+		return discovery{}, err
 	}
 	if found.server, err = auth.GetAuthServerMetadata(ctx, issuer, d.guardedClient(s.URL)); err != nil {
-		return discovered{}, fmt.Errorf("what its authorization server says cannot be used: %w", withoutSecrets(err))
+		return discovery{}, fmt.Errorf("what its authorization server says cannot be used: %w", withoutSecrets(err))
 	}
 	if found.server == nil {
 		found.server = &oauthex.AuthServerMeta{
@@ -64,7 +64,7 @@ func (d *Client) discover(ctx context.Context, s Server) (discovered, error) {
 
 // findIssuer returns the address of the authorization server that a server names in its
 // description, which is at the address where. It records in found what else the description says.
-func (d *Client) findIssuer(ctx context.Context, s Server, where string, found *discovered) (string, error) {
+func (d *Client) findIssuer(ctx context.Context, s Server, where string, found *discovery) (string, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil {
 		return "", err
@@ -145,7 +145,7 @@ func (d *Client) RecordWanted(ctx context.Context, s Server, challenge []string)
 
 // scopesToRequest returns the scopes to ask for: those that the server wants, and those that it
 // has granted before.
-func (d *Client) scopesToRequest(ctx context.Context, s Server, found discovered) ([]string, error) {
+func (d *Client) scopesToRequest(ctx context.Context, s Server, found discovery) ([]string, error) {
 	before, err := d.load(ctx, s.Name)
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ type client struct {
 // clientFor returns the credentials with which this program asks an authorization server: those
 // that the operator has registered there, or else the address of the page that describes this
 // program, if the server accepts that, or else those that the program gets by registering itself.
-func (d *Client) clientFor(ctx context.Context, s Server, found discovered, redirect string) (client, error) {
+func (d *Client) clientFor(ctx context.Context, s Server, found discovery, redirect string) (client, error) {
 	switch {
 	case s.ClientID != "":
 		return client{s.ClientID, s.ClientSecret, styleFor(found.server.TokenEndpointAuthMethodsSupported)}, nil
@@ -197,7 +197,7 @@ func (d *Client) clientFor(ctx context.Context, s Server, found discovered, redi
 
 // registration returns what this program says about itself when it registers with an
 // authorization server.
-func (d *Client) registration(found discovered, redirect string) *oauthex.ClientRegistrationMetadata {
+func (d *Client) registration(found discovery, redirect string) *oauthex.ClientRegistrationMetadata {
 	said := &oauthex.ClientRegistrationMetadata{
 		ClientName: "Parley", RedirectURIs: []string{redirect}, ApplicationType: "web",
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},

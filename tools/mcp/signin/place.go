@@ -41,19 +41,19 @@ func newClient() *http.Client {
 func (d *Client) guardedClient(server string) *http.Client {
 	c := *d.http
 	if u, err := url.Parse(server); err != nil || !isLocal(u.Hostname()) {
-		c.Transport = newNoLocal(d.http.Transport, u)
+		c.Transport = newRemoteTransport(d.http.Transport, u)
 	}
 	return &c
 }
 
-// A noLocal is an HTTP transport that makes no requests to this machine, whatever name the
-// machine is given in an address.
-type noLocal struct {
+// A remoteTransport is an HTTP transport that refuses requests to this machine, also those to a name
+// on the network that leads to it.
+type remoteTransport struct {
 	proxied http.RoundTripper // requests through a proxy, which looks up the names itself
 	direct  http.RoundTripper // other requests: every address that it connects to is checked
 }
 
-func newNoLocal(proxied http.RoundTripper, server *url.URL) noLocal {
+func newRemoteTransport(proxied http.RoundTripper, server *url.URL) remoteTransport {
 	dialer := &net.Dialer{Timeout: requestTimeout, ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		switch {
@@ -64,7 +64,7 @@ func newNoLocal(proxied http.RoundTripper, server *url.URL) noLocal {
 		}
 		return nil
 	}}
-	return noLocal{proxied, &http.Transport{
+	return remoteTransport{proxied, &http.Transport{
 		DialContext: dialer.DialContext, ForceAttemptHTTP2: true, DisableKeepAlives: true,
 		TLSHandshakeTimeout: requestTimeout, MaxResponseHeaderBytes: 64 << 10,
 	}}
@@ -77,7 +77,7 @@ var (
 )
 
 // RoundTrip implements http.RoundTripper: it refuses addresses of this machine.
-func (e noLocal) RoundTrip(r *http.Request) (*http.Response, error) {
+func (e remoteTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if isLocal(r.URL.Hostname()) {
 		return nil, errLocal
 	}

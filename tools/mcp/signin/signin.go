@@ -97,8 +97,8 @@ var (
 	ErrRefused = errors.New("the sign-in was refused")
 )
 
-// A Begun is a sign-in that somebody has to continue in a browser.
-type Begun struct {
+// A BegunSignIn is a sign-in that somebody has to continue in a browser.
+type BegunSignIn struct {
 	ID    string    // identifies the sign-in in calls of IsDone
 	URL   string    // the address to open
 	Ends  string    // the address at which the browser ends, without its query
@@ -118,22 +118,22 @@ type pendingSignIn struct {
 // Begin prepares a sign-in to a server. The server must name the authorization server at which
 // somebody signed in to it before, or the one that issuer is, if that is not ""; otherwise Begin
 // returns *IssuerError.
-func (d *Client) Begin(ctx context.Context, s Server, issuer string) (Begun, error) {
+func (d *Client) Begin(ctx context.Context, s Server, issuer string) (BegunSignIn, error) {
 	found, err := d.discover(ctx, s)
 	if err != nil {
-		return Begun{}, err
+		return BegunSignIn{}, err
 	}
 	if err := d.checkPinned(ctx, s, found.server.Issuer, issuer); err != nil {
-		return Begun{}, err
+		return BegunSignIn{}, err
 	}
 	redirect := d.cfg.Redirect(s.Name)
 	client, err := d.clientFor(ctx, s, found, redirect)
 	if err != nil {
-		return Begun{}, err
+		return BegunSignIn{}, err
 	}
 	scopes, err := d.scopesToRequest(ctx, s, found)
 	if err != nil {
-		return Begun{}, err
+		return BegunSignIn{}, err
 	}
 	state := rand.Text()
 	id := hash(state)
@@ -148,13 +148,13 @@ func (d *Client) Begin(ctx context.Context, s Server, issuer string) (Begun, err
 	config := one.Login.config()
 	config.RedirectURL, config.Endpoint.AuthURL = redirect, found.server.AuthorizationEndpoint
 	if err := d.sweep(ctx); err != nil {
-		return Begun{}, err
+		return BegunSignIn{}, err
 	}
-	if err := d.store(ctx, pending, id, one); err != nil {
-		return Begun{}, err
+	if err := d.storeJSON(ctx, pending, id, one); err != nil {
+		return BegunSignIn{}, err
 	}
 	address := config.AuthCodeURL(state, oauth2.S256ChallengeOption(one.Verifier), oauth2.SetAuthURLParam("resource", found.resource))
-	return Begun{ID: id, URL: address, Ends: redirect, Until: one.Until}, nil
+	return BegunSignIn{ID: id, URL: address, Ends: redirect, Until: one.Until}, nil
 }
 
 // An IssuerError says that a server names another authorization server than is expected. Nothing
@@ -305,8 +305,8 @@ func (d *Client) IsDone(ctx context.Context, server, id string) (bool, error) {
 	return l.ID == id && l.Access != "", err
 }
 
-// store stores a value as JSON.
-func (d *Client) store(ctx context.Context, subject, about string, value any) error {
+// storeJSON stores a value, encoded as JSON, under a subject and what it is about.
+func (d *Client) storeJSON(ctx context.Context, subject, about string, value any) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return err

@@ -73,7 +73,7 @@ func (n notes) Noted(ctx context.Context, subject string) (map[string]string, er
 }
 
 // browse begins a sign-in, and gives the query with which the browser ends.
-func (r *rig) browse(d *signin.Client) (signin.Begun, url.Values) {
+func (r *rig) browse(d *signin.Client) (signin.BegunSignIn, url.Values) {
 	r.t.Helper()
 	begun, err := d.Begin(r.t.Context(), r.server, "")
 	if err != nil {

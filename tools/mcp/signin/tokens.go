@@ -131,7 +131,7 @@ func (d *Client) remember(server string, l login) {
 
 // saveLogin stores the outcome of signing in to a server, or of renewing its token.
 func (d *Client) saveLogin(ctx context.Context, server string, l login) error {
-	if err := d.store(ctx, logins, server, l); err != nil {
+	if err := d.storeJSON(ctx, logins, server, l); err != nil {
 		return fmt.Errorf("keep the tokens of the MCP server %s: %w", server, err)
 	}
 	d.remember(server, l)
@@ -202,7 +202,7 @@ func (d *Client) refresh(ctx context.Context, s Server, l login) (login, error) 
 		return l, withoutSecrets(err)
 	}
 	l.Access, l.Refresh, l.Expiry = "", "", time.Time{}
-	if err := d.store(ctx, logins, s.Name, l); err != nil {
+	if err := d.storeJSON(ctx, logins, s.Name, l); err != nil {
 		return l, err
 	}
 	d.remember(s.Name, l)

@@ -54,7 +54,7 @@ func (s *scope) enter() error {
 	return nil
 }
 
-// isInside reports whether this very thread is inside the scope.
+// isInside reports whether the thread that calls it is the one that has entered the scope.
 func (s *scope) isInside() bool { return s.thread != 0 && s.thread == unix.Gettid() }
 
 // supervisorNice and commandNice are the priorities of a supervisor that runs as root and

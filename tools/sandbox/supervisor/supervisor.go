@@ -54,7 +54,7 @@ type Request struct {
 	Writes    string // below it: all that the command can write to; "" means all of Workspace
 	WritesAll bool
 	ReadOnly  bool // whether it can write to nothing of Workspace
-	Shows     []Shown
+	Shows     []ShownFolder
 	UID, GID  int // the user that it runs as; -1 means the supervisor's
 	Read      []string
 	FullNet   bool
@@ -73,8 +73,8 @@ type Request struct {
 // Proxied reports whether the command reaches hosts through a proxy.
 func (r *Request) Proxied() bool { return len(r.Hosts) > 0 && !r.FullNet }
 
-// A Shown is a folder of this machine that a command can read.
-type Shown struct {
+// A ShownFolder is a folder of this machine that a command can read.
+type ShownFolder struct {
 	Path string
 	// As is the path of the folder inside, if the command has namespaces of its own;
 	// otherwise its path is the same as outside.

@@ -26,22 +26,22 @@ const staleAfter = 24 * time.Hour
 // supervisorsTemp is where supervisors make temporary folders: they are not told of TMPDIR.
 const supervisorsTemp = "/tmp"
 
-// A Temporary is a folder for temporary files. It is locked until it is removed, or until its
+// A TemporaryFolder is a folder for temporary files. It is locked until it is removed, or until its
 // process dies, so that Sweep can tell whether it is in use.
-type Temporary struct {
+type TemporaryFolder struct {
 	Path string
 	lock *os.File
 }
 
 // NewTemporary makes a folder for temporary files that belongs to a user and a group, or to those
 // of this process if uid is negative.
-func NewTemporary(uid, gid int) (Temporary, error) {
+func NewTemporary(uid, gid int) (TemporaryFolder, error) {
 	for {
 		dir, err := os.MkdirTemp("", temporaryPrefix+"*"+lockedSuffix)
 		if err != nil {
-			return Temporary{}, err
+			return TemporaryFolder{}, err
 		}
-		t := Temporary{Path: dir}
+		t := TemporaryFolder{Path: dir}
 		if t.lock, err = lockFolder(dir); err == nil {
 			if _, err = os.Stat(dir); err == nil && uid >= 0 {
 				err = os.Chown(dir, uid, gid)
@@ -55,13 +55,13 @@ func NewTemporary(uid, gid int) (Temporary, error) {
 		}
 		// Before it was locked, another process may have taken it for one that is left.
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.EWOULDBLOCK) {
-			return Temporary{}, err
+			return TemporaryFolder{}, err
 		}
 	}
 }
 
 // Remove removes the folder with all that is in it.
-func (t Temporary) Remove() error { return errors.Join(removeTree(t.Path), t.lock.Close()) }
+func (t TemporaryFolder) Remove() error { return errors.Join(removeTree(t.Path), t.lock.Close()) }
 
 // lockFolder locks a folder, if nobody else has locked it.
 func lockFolder(dir string) (*os.File, error) {

@@ -6,13 +6,13 @@ import (
 	"os"
 )
 
-// An onDisk is the path of a folder on this machine, whose files can be opened. Links that lead
+// A diskFolder is the path of a folder on this machine, whose files can be opened. Links that lead
 // out of the folder are not followed. Anything that is neither a file nor a folder, such as a
 // pipe, is not opened, because opening it might never end.
-type onDisk string
+type diskFolder string
 
 // Open implements fs.FS within the folder.
-func (d onDisk) Open(name string) (fs.File, error) {
+func (d diskFolder) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}

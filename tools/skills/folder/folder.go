@@ -71,7 +71,7 @@ func Find(dirs ...string) (found []Skill, problems []Problem) {
 		}
 		for _, name := range names {
 			place := filepath.Join(dir, name)
-			skill, wrong := readOne(onDisk(place), name, place)
+			skill, wrong := readOne(diskFolder(place), name, place)
 			if wrong == nil {
 				if skill.Programs, wrong = readManifest(skill.Files); wrong != nil {
 					wrong.File = filepath.Join(place, Manifest)

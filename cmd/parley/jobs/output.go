@@ -18,9 +18,9 @@ const (
 	maxFile = 8 << 20
 )
 
-// A printed collects what a job prints: the beginning in a file of the workspace, and the end in
+// A jobOutput collects what a job prints: the beginning in a file of the workspace, and the end in
 // memory.
-type printed struct {
+type jobOutput struct {
 	mu    sync.Mutex
 	file  *os.File // nil once it is full, or cannot be written
 	kept  int64    // bytes in the file
@@ -30,7 +30,7 @@ type printed struct {
 }
 
 // write adds output of the job. The sandbox calls it, as sandbox.Command.Output.
-func (p *printed) write(more []byte) {
+func (p *jobOutput) write(more []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total += int64(len(more))
@@ -54,7 +54,7 @@ func (p *printed) write(more []byte) {
 }
 
 // close closes the file.
-func (p *printed) close() {
+func (p *jobOutput) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.file != nil {
@@ -65,7 +65,7 @@ func (p *printed) close() {
 
 // end returns the last part of the output, with secrets removed by redact, and how many bytes
 // were printed in all. News is false if nothing was printed since the store was last told.
-func (p *printed) end(redact func(string) string) (text string, total int64, news bool) {
+func (p *jobOutput) end(redact func(string) string) (text string, total int64, news bool) {
 	p.mu.Lock()
 	raw, total, news := string(p.tail), p.total, p.total != p.noted
 	p.noted = p.total
