@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -124,6 +125,42 @@ func TestTheCursorStaysBehindWhatTheGatewayHasNotDelivered(t *testing.T) {
 	channelstest.Until(t, "the second", func() bool { return slices.Contains(l.texts(where), "second") })
 	if got := l.texts(where); !slices.Equal(got, []string{"first", "second"}) {
 		t.Errorf("in the thread was heard %q", got)
+	}
+}
+
+// However often the connection breaks before history is read, history is read from the same place on:
+// what is before that was read, or was there before the bot.
+func TestHistoryIsNotReadFromFurtherBackEachTime(t *testing.T) {
+	t.Parallel()
+	l := newListener(t)
+	l.overlap = time.Hour
+	l.server.Fail("GET messages", "12", 1<<20, discordtest.Answer(500, `{"message": "not now", "code": 0}`)) // so the cursor stays
+	var mu sync.Mutex
+	var after []uint64
+	l.server.Fail("GET messages", "11", 1<<20, func(w http.ResponseWriter, r *http.Request, do http.Handler) {
+		n, err := strconv.ParseUint(r.URL.Query().Get("after"), 10, 64)
+		if err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		after = append(after, n)
+		mu.Unlock()
+		do.ServeHTTP(w, r)
+	})
+	reads := func() []uint64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(after)
+	}
+	l.receive()
+	channelstest.Until(t, "history to be read", func() bool { return len(reads()) >= 1 })
+	l.server.ExpireSessions()
+	l.server.CutGateway()
+	channelstest.Until(t, "history to be read by another session", func() bool { return len(reads()) >= 2 })
+	for _, from := range reads() {
+		if first := reads()[0]; from < first {
+			t.Errorf("history is read from %d on, and first it was from %d on", from, first)
+		}
 	}
 }
 

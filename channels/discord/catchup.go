@@ -90,7 +90,13 @@ func (u *catchUp) beginSession(guilds []guild) {
 	u.position.beginSession()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.since = max(snowflakeBefore(cursor, u.channel.timing.overlap), snowflakeAt(time.Now().Add(-longestGap)))
+	since := max(snowflakeBefore(cursor, u.channel.timing.overlap), snowflakeAt(time.Now().Add(-longestGap)))
+	if u.since <= cursor { // else this machine's clock was wrong
+		// The last session may have ended before the history after u.since was read, which holds the
+		// cursor there: what is before that was read already, and overlaps once.
+		since = max(since, u.since)
+	}
+	u.since = since
 	u.gaps.open(u.since, snowflakeAt(time.Now().Add(-longestGap)))
 	clear(u.assessed)
 	clear(u.awaitedGuilds)
