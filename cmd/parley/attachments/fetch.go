@@ -29,6 +29,7 @@ const (
 	fetchTimeout = 5 * time.Minute // of one attempt to download a file
 	firstWait    = 500 * time.Millisecond
 	mostWait     = 30 * time.Second
+	writeTries   = 3 // how often a write is begun that comes too late
 )
 
 // A goneError says why a file cannot be had any more, in words for people and models.
@@ -137,21 +138,21 @@ func (k *Keeper) keep(ctx context.Context, f agent.Fetching, raw []byte) (sessio
 	sum := sha256.Sum256(raw)
 	got := sessions.Fetched{Type: typeOf(raw, f.Name, f.Type), Size: int64(len(raw)), Hash: hex.EncodeToString(sum[:])}
 	got.Path = fmt.Sprintf("%s/%d-%s", aging.Attachments, f.N, safeName(f.Name, f.Kind, got.Type))
-	dir, err := k.writable(ctx, f)
-	if err != nil {
-		return got, err
-	}
-	err = guard.ChangeMarks(dir, false, []string{got.Path}, nil)
-	if err == nil {
-		err = dir.Write(got.Path, raw)
-	}
+	err := k.writeInTime(ctx, f, func(dir *workspace.Dir) error {
+		if err := guard.ChangeMarks(dir, false, []string{got.Path}, nil); err != nil {
+			return err
+		}
+		return dir.Write(got.Path, raw)
+	})
 	if errors.Is(err, workspace.ErrQuota) {
 		return got, newGoneError("there is no room for it in this conversation's folder")
+	}
+	if err == nil {
+		err = k.addPicture(ctx, f, &got, raw)
 	}
 	if err != nil {
 		return got, fmt.Errorf("keep what came with a message: %w", err)
 	}
-	k.addPicture(ctx, f, &got, raw)
 	if f.Kind == bus.Voice {
 		k.transcribe(ctx, f, &got, raw)
 	}
@@ -166,6 +167,20 @@ func (k *Keeper) writable(ctx context.Context, f agent.Fetching) (*workspace.Dir
 		return nil, fmt.Errorf("before keeping what came with a message: %w", err)
 	}
 	return k.cfg.Writable(ctx, tools.Call{Session: f.Session, Turn: f.Turn, Held: held})
+}
+
+// writeInTime calls write with the workspace, and again if the write came too late because the machine
+// stood still or has much to do: this process may hold the session all the same.
+func (k *Keeper) writeInTime(ctx context.Context, f agent.Fetching, write func(*workspace.Dir) error) error {
+	for try := 1; ; try++ {
+		dir, err := k.writable(ctx, f)
+		if err != nil {
+			return err
+		}
+		if err = write(dir); try == writeTries || ctx.Err() != nil || !errors.Is(err, workspace.ErrLate) {
+			return err
+		}
+	}
 }
 
 // transcribe adds to got what is said in a voice message, or why that is not known. The words of
@@ -210,19 +225,28 @@ func (k *Keeper) Discard(ctx context.Context, session string, paths []string) er
 }
 
 // addPicture adds to got the picture that the model is shown, if the file is a picture and can be
-// shown. Otherwise the file remains one like any other.
-func (k *Keeper) addPicture(ctx context.Context, f agent.Fetching, got *sessions.Fetched, raw []byte) {
+// shown. Otherwise the file remains one like any other. An error means that the picture could not be
+// stored in time.
+func (k *Keeper) addPicture(ctx context.Context, f agent.Fetching, got *sessions.Fetched, raw []byte) error {
 	if !pictures.IsPicture(raw) {
-		return
+		return nil
 	}
-	dir, err := k.writable(ctx, f)
-	if err != nil {
-		return
+	var kept pictures.StoredPicture
+	var unfit error
+	err := k.writeInTime(ctx, f, func(dir *workspace.Dir) error {
+		kept, unfit = k.fitter.Keep(ctx, dir, raw)
+		if errors.Is(unfit, workspace.ErrLate) {
+			return unfit
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case unfit != nil:
+		k.cfg.Log.Warn("a picture that came with a message cannot be shown", slog.String("session", f.Session), slog.Int64("entry", f.N), slog.Any("error", unfit))
+	default:
+		got.Picture = &sessions.Picture{Path: got.Path, View: kept.View, Hash: kept.Hash, Type: kept.Type}
 	}
-	kept, err := k.fitter.Keep(ctx, dir, raw)
-	if err != nil {
-		k.cfg.Log.Warn("a picture that came with a message cannot be shown", slog.String("session", f.Session), slog.Int64("entry", f.N), slog.Any("error", err))
-		return
-	}
-	got.Picture = &sessions.Picture{Path: got.Path, View: kept.View, Hash: kept.Hash, Type: kept.Type}
+	return nil
 }

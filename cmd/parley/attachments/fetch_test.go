@@ -17,6 +17,7 @@ import (
 	"parley/channels"
 	"parley/cmd/parley/attachments"
 	"parley/sessions"
+	"parley/sessions/workspace"
 	"parley/tools/guard"
 )
 
@@ -193,6 +194,26 @@ func TestWhoHasLostTheSessionKeepsNothing(t *testing.T) {
 	}
 	if _, err := fs.Stat(s.dir, "attachments/3-a.txt"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file is there: %v", err)
+	}
+}
+
+// A write that comes too late, because the machine stood still, is made again while the session is
+// held; what never comes in time is not recorded as something that cannot be had or shown.
+func TestWhatComesTooLateIsWrittenAgain(t *testing.T) {
+	for what, late := range map[string][]bool{"the file": {true, true}, "the picture": {false, true, true}} {
+		s := newShelf(t, 0)
+		s.late = late
+		if got := s.fetch(t, sessions.Attached{Name: "a.png"}, gives(string(square(t, 9)))); got.Picture == nil || len(s.late) > 0 {
+			t.Errorf("%s is late twice: %+v, and %d times more", what, got, len(s.late))
+		}
+	}
+	for what, late := range map[string][]bool{"the file": {true, true, true}, "the picture": {false, true, true, true}} {
+		s := newShelf(t, 0)
+		f := fetches{gives(string(square(t, 9)))}
+		s.from, s.late = &f, late
+		if got, err := s.Fetch(t.Context(), fetching(sessions.Attached{Name: "a.png"})); !errors.Is(err, workspace.ErrLate) {
+			t.Errorf("%s is always late: %+v, %v", what, got, err)
+		}
 	}
 }
 

@@ -29,6 +29,7 @@ type shelf struct {
 	dir   *workspace.Dir
 	from  *fetches
 	blind bool
+	late  []bool // which of the next openings for writing come too late
 }
 
 const most = 1 << 20 // bytes of a file
@@ -55,7 +56,16 @@ func newShelf(t *testing.T, maxBytes int64) *shelf {
 func (s *shelf) config(from *fetches) attachments.Config {
 	return attachments.Config{
 		Workspace: s.all.Open, Sees: func(string) bool { return !s.blind }, Log: slog.New(slog.DiscardHandler),
-		Writable: func(_ context.Context, call tools.Call) (*workspace.Dir, error) { return s.all.Open(call.Session) },
+		Writable: func(_ context.Context, call tools.Call) (*workspace.Dir, error) {
+			dir, err := s.all.Open(call.Session)
+			if len(s.late) > 0 {
+				if s.late[0] {
+					dir = dir.WritableUntil(call.Held.Add(-time.Second))
+				}
+				s.late = s.late[1:]
+			}
+			return dir, err
+		},
 		Fetcher: func(string) (channels.Fetcher, int64) {
 			switch {
 			case from != nil:
