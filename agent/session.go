@@ -39,27 +39,37 @@ type session struct {
 	ceiling int
 	count   tally.Count
 	payer   payer // the sender of the turn that was counted last
-	// routed is the turn that was folded last: each message has its turn folded several times, and
-	// decoding where the replies go would be most of the work.
-	routed atomic.Pointer[routedTurn]
+	// folded is the turn that was folded last: each message has its turn folded several times,
+	// often with nothing written in between.
+	folded atomic.Pointer[foldedTurn]
 }
 
-// A routedTurn says where the replies of a turn go.
-type routedTurn struct {
-	id    string
-	route route.Route
+// A foldedTurn is a turn with the records of which it was made.
+type foldedTurn struct {
+	turn    *turn
+	records []journal.Record
 }
 
-// fold makes the state of a turn from the session's journal.
+// isOf reports whether records are those of which the turn was made. Records that were given out are
+// never changed, so it is enough that they are at the same place.
+func (f *foldedTurn) isOf(records []journal.Record) bool {
+	return len(records) == len(f.records) && &records[0] == &f.records[0]
+}
+
+// fold makes the state of a turn from the session's journal. Others may have the same turn: who
+// writes entries folds it again.
 func (s *session) fold(id string) (*turn, error) {
+	records := s.journal.Records()
 	var known *route.Route
-	last := s.routed.Load()
-	if last != nil && last.id == id {
-		known = &last.route
+	if last := s.folded.Load(); last != nil && last.turn.id == id {
+		if last.isOf(records) {
+			return last.turn, nil
+		}
+		known = &last.turn.route // to decode it would be most of the work
 	}
-	t, err := fold(id, s.journal.Records(), known)
-	if err == nil && known == nil && t.firstEntry > 0 {
-		s.routed.Store(&routedTurn{id, t.route})
+	t, err := fold(id, records, known)
+	if err == nil && t.firstEntry > 0 {
+		s.folded.Store(&foldedTurn{t, records})
 	}
 	return t, err
 }

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	maxHeader = 1 << 20 // bytes of the header of an answer
-	maxEarly  = 5       // answers that announce another one, such as 103
-	writeRoom = 8 << 10 // bytes of a request that are sent at once
+	maxHeader = 1 << 20  // bytes of the header of an answer
+	maxEarly  = 5        // answers that announce another one, such as 103
+	writeRoom = 32 << 10 // bytes of a request that are sent at once
 	// earlyWait is how long an answer is awaited to a request that could not be sent whole.
 	earlyWait = time.Second
 )
@@ -80,7 +80,8 @@ func (c *conn) write(req *http.Request) error {
 	}
 	defer c.t.writers.Put(out)
 	defer out.Reset(nil)
-	out.Reset(c.Conn)
+	// Without its other methods: a connection that reads the body by itself takes new memory for that.
+	out.Reset(struct{ io.Writer }{c.Conn})
 	if err := req.Write(out); err != nil {
 		return fmt.Errorf("send the request: %w", err)
 	}
