@@ -324,11 +324,12 @@ func (r *sessionRun) republish(ctx context.Context, id string, it *item) error {
 }
 
 // recordPublished records that the replies of a turn are published (C7): with what is written to
-// the log next, or a moment later. Only a holder after a crash would miss that, and publish them
-// again; after that it is recorded at once. So is the report of a sub-agent.
-func (s *session) recordPublished(ctx context.Context, t *turn, again bool) error {
+// the log next, or a moment later. If the record is lost in a crash, the next holder publishes the
+// replies once more. When it has done so (repeated), and after the report of a sub-agent, that is
+// recorded at once.
+func (s *session) recordPublished(ctx context.Context, t *turn, repeated bool) error {
 	e := journal.NewEntry(t.id, sessions.KindPublished, nil)
-	if len(t.tasks) == 0 && !again {
+	if len(t.tasks) == 0 && !repeated {
 		if owed, err := s.journal.Owe(e); owed || err != nil {
 			return err
 		}

@@ -299,7 +299,7 @@ func (a *asker) recordVoid(ctx context.Context, t *turn, answer *llm.Answer) err
 	return a.journal.Append(ctx, a.usageEntry("", t.person, *answer))
 }
 
-// spend takes what an answer has used from what is reserved, and reports it to watchers.
+// spend takes what an answer has used from the turn's reservation, and reports it to watchers.
 func (a *asker) spend(t *turn, answer *llm.Answer) {
 	a.purse.Spend(answer.Usage)
 	u := a.usageOf(*answer)
@@ -357,12 +357,12 @@ func (a *asker) answerEntries(t *turn, answer llm.Answer) (entries []sessions.En
 	return append(entries, a.usageEntry(t.id, t.person, answer)), calls
 }
 
-// appendWith appends entries to the log and changes budgets in the same write, if the log
-// can do both; else it only appends. how chooses whether the entries are durable when it
-// returns. done says which part of the change was certainly made.
-func (s *session) appendWith(ctx context.Context, c bill.Change, how func(sessions.Log) sessions.Log, entries ...sessions.Entry) (done bill.Done, err error) {
+// appendWith appends entries to the log and changes budgets in the same write, if the log can do
+// both; else it only appends. choose returns the log or a variant of it, and so decides whether the
+// entries are durable when it returns. done says which part of the change was certainly made.
+func (s *session) appendWith(ctx context.Context, c bill.Change, choose func(sessions.Log) sessions.Log, entries ...sessions.Entry) (done bill.Done, err error) {
 	err = s.journal.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64, entries []sessions.Entry) (err error) {
-		log = how(log)
+		log = choose(log)
 		with, ok := log.(bill.Log)
 		if !ok {
 			return log.Append(ctx, at, entries...)

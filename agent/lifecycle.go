@@ -83,11 +83,11 @@ const (
 	leastPosted = 400
 )
 
-// userEntries returns the entries of a message: its text and its files, or a notice with
-// why if files must not be recorded. among is the number of messages in the turn; if
-// programs post many at once, only the beginning of each is kept. For the end of a job
-// the entry is a notice.
-func userEntries(turn string, in bus.Inbound, among int, why string) []sessions.Entry {
+// userEntries returns the entries of a message: its text and its files, or a notice that says why
+// files must not be recorded, if they must not. messages is how many messages the turn has; if
+// programs post many at once, only the beginning of each is kept. For the end of a job the entry is
+// a notice.
+func userEntries(turn string, in bus.Inbound, messages int, why string) []sessions.Entry {
 	switch in.Kind {
 	case bus.Tasked:
 		return delegation.Entries(turn, in)
@@ -99,7 +99,7 @@ func userEntries(turn string, in bus.Inbound, among int, why string) []sessions.
 		return []sessions.Entry{e}
 	}
 	said := sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(&in), Schedule: in.Schedule, Chat: in.ChatName}
-	if most := max(leastPosted, mostPosted/among); in.IsPosted() && utf8.RuneCountInString(said.Quotes[0].Text) > most {
+	if most := max(leastPosted, mostPosted/messages); in.IsPosted() && utf8.RuneCountInString(said.Quotes[0].Text) > most {
 		said.Quotes[0].Text = string([]rune(said.Quotes[0].Text)[:most]) + "… (the rest is left out: many came at once)"
 	}
 	e := journal.NewEntry(turn, sessions.KindUser, said)
@@ -107,8 +107,8 @@ func userEntries(turn string, in bus.Inbound, among int, why string) []sessions.
 	return append([]sessions.Entry{e}, fileEntries(turn, in, why)...)
 }
 
-// fileEntries returns the entries of a message's files, or notices with why if that is
-// not "".
+// fileEntries returns the entries of a message's files, or, if why is not "", notices that say why
+// these must not be recorded.
 func fileEntries(turn string, in bus.Inbound, why string) []sessions.Entry {
 	if why != "" {
 		return attached.UnfetchedNotices(turn, in, why)
@@ -224,9 +224,9 @@ func (s *session) emitEnd(t *turn) {
 }
 
 // publishTurn publishes the replies of a turn on the bus, and then records that they are published
-// (C7). If the process dies before that, the next holder publishes the same ids again, which again
-// says; the bus drops them, or the book knows that they were sent.
-func (s *session) publishTurn(ctx context.Context, t *turn, again bool) error {
+// (C7). If the process dies before that, the next holder publishes the same ids again, with
+// repeated set; the bus drops them, or the book knows that they were sent.
+func (s *session) publishTurn(ctx context.Context, t *turn, repeated bool) error {
 	if t.done == nil || len(t.done.Outbound) == 0 {
 		return nil
 	}
@@ -244,7 +244,7 @@ func (s *session) publishTurn(ctx context.Context, t *turn, again bool) error {
 		return err
 	}
 	s.point("c7:published")
-	if err := s.recordPublished(ctx, t, again); err != nil {
+	if err := s.recordPublished(ctx, t, repeated); err != nil {
 		return err
 	}
 	s.point("c7")

@@ -12,14 +12,14 @@ type Forgotten struct {
 // A Forgetter removes messages from the bus wherever they are.
 type Forgetter interface {
 	// Forget removes the messages and dead letters that were published before the call and for
-	// which `which` returns true, and the stored events of the sessions. A process that works on a
+	// which match returns true, and the stored events of the sessions. A process that works on a
 	// mailbox which loses a message loses its lease, and the rest of the mailbox can be claimed
 	// again some seconds later, when that work is over. The ids of removed messages stay known, so
 	// that a repetition is still dropped, and the rest of a mailbox keeps its order.
 	//
 	// When Forget returns nil, the bus's own files contain nothing of what was removed, nor of what
 	// was settled before; for files of a Redis server the server is responsible. After an error the
-	// same call may be made again. Forget calls `which` from one goroutine at a time, and `which`
+	// same call may be made again. Forget calls match from one goroutine at a time, and match
 	// may be slow.
-	Forget(ctx context.Context, which func(Topic, Message) bool, sessions ...string) (Forgotten, error)
+	Forget(ctx context.Context, match func(Topic, Message) bool, sessions ...string) (Forgotten, error)
 }

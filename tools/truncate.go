@@ -22,15 +22,15 @@ const (
 	tailMember = `"stderr"`
 )
 
-// Truncate shortens a result to at most most bytes, and reports whether it had to. Where is the
-// file in which the whole result is kept, or "". A text is cut at its end, on a whole character,
-// and a note says how much is left out; a text named stderr is cut at its beginning. An array
-// keeps its first elements and ends with an object that counts them. An object keeps its short
-// members, and its long ones are cut; if it has too many it becomes {"_truncated_json": its
+// Truncate shortens a result to at most most bytes, and reports whether it had to. file is the path
+// of the file in which the whole result is kept, or "". A text is cut at its end, on a whole
+// character, and a note says how much is left out; a text named stderr is cut at its beginning. An
+// array keeps its first elements and ends with an object that counts them. An object keeps its
+// short members, and its long ones are cut; if it has too many it becomes {"_truncated_json": its
 // beginning}. The same content gives the same bytes. The result is valid JSON and UTF-8 and, if
 // most is at least two, no longer than most. Content that is no JSON counts as a text.
-func Truncate(content json.RawMessage, most int, where string) (json.RawMessage, bool) {
-	return Shorten(toValidJSON(content), most, where)
+func Truncate(content json.RawMessage, most int, file string) (json.RawMessage, bool) {
+	return Shorten(toValidJSON(content), most, file)
 }
 
 // AsJSON returns content as compact JSON in valid UTF-8. Content that is no JSON becomes a JSON
@@ -51,11 +51,11 @@ func toValidJSON(content json.RawMessage) json.RawMessage {
 
 // Shorten does what Truncate does, for content that is known to be valid JSON and UTF-8, such as
 // that from Check and AsJSON.
-func Shorten(content json.RawMessage, most int, where string) (json.RawMessage, bool) {
+func Shorten(content json.RawMessage, most int, file string) (json.RawMessage, bool) {
 	if len(content) <= most {
 		return content, false
 	}
-	c := truncator{where: where}
+	c := truncator{where: file}
 	return c.cutValue(compactJSON(content), max(most, len(`""`)), maxCutDepth, false), true
 }
 

@@ -132,14 +132,14 @@ func QuestionText(a sessions.Ask) string {
 	return text.String()
 }
 
-// NeedsApproval returns the failure of a call that needs a person's approval when nobody
-// can be asked for it. why is why it needs one, "" if that is not known; cannot is why
-// nobody can be asked.
-func NeedsApproval(tool, why, cannot string) *tools.Error {
-	if why != "" {
-		why = " (" + why + ")"
+// NeedsApproval returns the failure of a call that needs a person's approval when nobody can be
+// asked for it. reason says why it needs one, "" if that is not known; obstacle says why nobody can
+// be asked.
+func NeedsApproval(tool, reason, obstacle string) *tools.Error {
+	if reason != "" {
+		reason = " (" + reason + ")"
 	}
-	return tools.Errorf(tools.PermissionDenied, "%s needs the approval of an owner%s, %s. Nothing was done: go on without it, or say what should be done by hand.", tool, why, cannot)
+	return tools.Errorf(tools.PermissionDenied, "%s needs the approval of an owner%s, %s. Nothing was done: go on without it, or say what should be done by hand.", tool, reason, obstacle)
 }
 
 // Changed returns the failure of a call that was approved and differs by now from what

@@ -134,9 +134,9 @@ func (f *Files) AreOpen() bool {
 // atOnce is how many files of a turn are fetched at once.
 const atOnce = 4
 
-// EachOpen calls do for each file that is still to be fetched, for up to four files at the
-// same time. It returns the errors of all, joined.
-func (f *Files) EachOpen(do func(File) error) error {
+// EachOpen calls fn for each file that is still to be fetched, for up to four files at the same
+// time. It returns the errors of all, joined.
+func (f *Files) EachOpen(fn func(File) error) error {
 	free := make(chan struct{}, atOnce)
 	errs := make([]error, len(f.all))
 	var doing sync.WaitGroup
@@ -147,7 +147,7 @@ func (f *Files) EachOpen(do func(File) error) error {
 		doing.Go(func() {
 			free <- struct{}{}
 			defer func() { <-free }()
-			errs[i] = do(a)
+			errs[i] = fn(a)
 		})
 	}
 	doing.Wait()

@@ -23,9 +23,9 @@ type Trail struct {
 	kept    chan struct{} // closed when all records are written; nil while none waits
 }
 
-// New makes a Trail that writes records with keep. keep must return when a record is
+// New makes a Trail that writes records with write, which must return only when a record is
 // written, or when it has reported the record as lost.
-func New(keep func(sessions.AuditRecord)) *Trail { return &Trail{keep: keep} }
+func New(write func(sessions.AuditRecord)) *Trail { return &Trail{keep: write} }
 
 // Record has a record written, after those that were added before. It does not wait for
 // that.

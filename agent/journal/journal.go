@@ -354,7 +354,7 @@ func decode(e sessions.Entry) (Record, error) {
 // is left to that.
 type UnknownKindError struct{ What, ID, Kind string }
 
-// Error names what has the kind, and the kind.
+// Error says which entry or message has the unknown kind, and which kind that is.
 func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("%s %s is of the unknown kind %q", e.What, e.ID, e.ShortKind())
 }

@@ -117,8 +117,8 @@ func (j *Journal) Confirm(ctx context.Context) error {
 	return nil
 }
 
-// relevant returns the records that sessions.Log.Entries would have: what the newest
-// summary does not hide, and those of unfinished turns.
+// relevant returns the records that sessions.Log.Entries would have: all that the newest summary
+// does not hide, and all records of unfinished turns.
 func relevant(records []Record) []Record {
 	newest, found := sessions.Summary{}, false
 	for i := len(records) - 1; i >= 0 && !found; i-- {

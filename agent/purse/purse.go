@@ -30,7 +30,7 @@ func (a Amount) plus(b Amount) Amount { return Amount{a.Tokens + b.Tokens, a.Mic
 // times returns n times the amount.
 func (a Amount) times(n int64) Amount { return Amount{a.Tokens * n, a.Micro * n} }
 
-// fitsIn reports whether neither part of a is larger than that of b.
+// fitsIn reports whether a has at most as many tokens and as many micro-dollars as b.
 func (a Amount) fitsIn(b Amount) bool { return a.Tokens <= b.Tokens && a.Micro <= b.Micro }
 
 // Bounds are the budgets of a turn.
@@ -171,12 +171,12 @@ const (
 	firstWait = 100 * time.Millisecond // twice as long after each try
 )
 
-// retry calls do again if it gave no clear answer, for example because the connection to
-// the store broke. A reservation that was made before does not change then.
-func retry(ctx context.Context, do func() error) error {
+// retry calls fn, and calls it again if it gave no clear answer, for example because the connection
+// to the store broke. A reservation that was made before does not change then.
+func retry(ctx context.Context, fn func() error) error {
 	wait := firstWait
 	for try := 1; ; try++ {
-		err := do()
+		err := fn()
 		_, over := errors.AsType[*bill.OverError](err)
 		if err == nil || over || errors.Is(err, sessions.ErrOverBudget) || try == tries {
 			return err
@@ -190,7 +190,7 @@ func retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// Spend records that a model's answer has used so much of what is reserved.
+// Spend records that a model's answer has used that much of the reservation.
 func (p *Purse) Spend(u llm.Usage) {
 	p.spent = p.spent.plus(Amount{Tokens: u.Input + u.Output, Micro: u.Cost})
 }

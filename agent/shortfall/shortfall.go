@@ -45,22 +45,22 @@ func Text(a llm.Answer, some bool) string {
 // isThought reports whether a block of an answer is the model's reasoning, and not empty.
 func isThought(b llm.Block) bool { return b.Kind == llm.BlockThinking && b.Text+b.Name != "" }
 
-// Why returns why a model gives no answer: a code for the log, and a text for people.
-// prefix begins a command where they are. tell says that they may read the provider's own
-// words.
-func Why(fault *llm.Error, prefix string, tell bool) (code, text string) {
+// Why returns why a model gives no answer: a code for the log, and a text for people. prefix is
+// what a command begins with where these people are. quote says that they may read the provider's
+// own words.
+func Why(fault *llm.Error, prefix string, quote bool) (code, text string) {
 	switch {
 	case fault.Fault == llm.Overflow:
 		return "context_too_long", fmt.Sprintf("This conversation has become longer than the model can read. %snew begins afresh; files and memory stay.", prefix)
-	case fault.Fault == llm.Refused && tell:
+	case fault.Fault == llm.Refused && quote:
 		return "model_refused", fault.Explain()
 	case fault.Fault == llm.Refused:
 		return "model_refused", fmt.Sprintf("The model's provider refuses this bot%s. The operator has to look at the model's name and key; the server's log says more.", statusOf(fault))
-	case fault.Fault == llm.Rejected && tell:
+	case fault.Fault == llm.Rejected && quote:
 		return "model_rejected", fmt.Sprintf("%s %snew begins afresh.", fault.Explain(), prefix)
 	case fault.Fault == llm.Rejected:
 		return "model_rejected", fmt.Sprintf("The model's provider does not accept this request%s. The server's log says more; %snew begins afresh.", statusOf(fault), prefix)
-	case tell:
+	case quote:
 		return "model_busy", fmt.Sprintf("%s I have given up after %s.", fault.Explain(), triesOf(fault))
 	}
 	return "model_busy", fmt.Sprintf("The model cannot be reached or is too busy, and I have given up after %s. Please ask again a little later.", triesOf(fault))

@@ -20,11 +20,11 @@ type Budgets struct {
 	Said   int // of what people said before the current turn
 }
 
-// Cut decides what a summary is to cover if the newest steps are to stay within their
-// budget, and which entries within that part it keeps. Cut never separates a call from
-// its result. own is the current turn, and within says whether a part of it may be
-// covered too. Cut returns false if there is nothing to summarise.
-func Cut(records []journal.Record, own string, within bool, b Budgets) (sessions.Summary, bool) {
+// Cut decides what a summary is to cover if the newest steps are to stay within their budget, and
+// which entries within that part it keeps. Cut never separates a call from its result. own is the
+// current turn, and withinTurn says whether its beginning may be covered too. Cut returns false if
+// there is nothing to summarise.
+func Cut(records []journal.Record, own string, withinTurn bool, b Budgets) (sessions.Summary, bool) {
 	v := viewOf(records, own)
 	if v.alone != "" { // the newest summary belongs to another conversation
 		return sessions.Summary{}, false
@@ -36,7 +36,7 @@ func Cut(records []journal.Record, own string, within bool, b Budgets) (sessions
 		}
 	}
 	covers, newest := int64(0), newestStep(shown, own)
-	for _, n := range boundaries(shown, own, within) {
+	for _, n := range boundaries(shown, own, withinTurn) {
 		covers = n
 		size := sizeAfter(shown, n, v.summary.Cleared)
 		if size <= b.Steps || n == newest && size <= b.Unread {
@@ -68,10 +68,10 @@ func coversAny(shown []journal.Record, covers int64) bool {
 	})
 }
 
-// boundaries returns the entry numbers up to which a summary may cover, in ascending
-// order: before each turn, and within the turn own before each answer and after its last
+// boundaries returns the entry numbers up to which a summary may cover, in ascending order: before
+// each turn, and, if withinTurn is true, in the turn own before each answer and after its last
 // result.
-func boundaries(shown []journal.Record, own string, within bool) []int64 {
+func boundaries(shown []journal.Record, own string, withinTurn bool) []int64 {
 	var at []int64
 	answered, last := true, int64(0)
 	for _, r := range shown {
@@ -79,14 +79,14 @@ func boundaries(shown []journal.Record, own string, within bool) []int64 {
 		case sessions.TurnStarted:
 			at = append(at, r.N-1)
 		case sessions.Thinking, sessions.Text, sessions.ToolUse:
-			if answered && r.Turn == own && within {
+			if answered && r.Turn == own && withinTurn {
 				at = append(at, r.N-1)
 			}
 			answered = false
 		case sessions.Usage:
 			answered = true
 		case sessions.ToolResult:
-			if r.Turn == own && within {
+			if r.Turn == own && withinTurn {
 				last = r.N
 			}
 		}

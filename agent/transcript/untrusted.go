@@ -58,9 +58,9 @@ func isFromOthers(r journal.Record, records []journal.Record) bool {
 	})
 }
 
-// wasSaidByModel reports whether a text is part of what the model itself has said here.
-// What the bot has posted is no proof, because it also posts what others asked it to
-// tell.
+// wasSaidByModel reports whether a text is part of what the model itself has said in this session.
+// A message that the bot has posted here is no proof, because the bot also posts what others asked
+// it to tell.
 func wasSaidByModel(records []journal.Record, text string) bool {
 	text = lettersOf(text)
 	return text != "" && slices.ContainsFunc(records, func(r journal.Record) bool {

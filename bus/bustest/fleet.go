@@ -145,12 +145,12 @@ func testFleetEvents(r *rig) {
 	}
 }
 
-// skipUnless skips a test unless has is true: the harness has no function to cause what the test is
-// about, which what names.
-func (r *rig) skipUnless(has bool, what string) {
+// skipUnless skips a test unless has is true: otherwise the harness has no function for the feature
+// that the test is about.
+func (r *rig) skipUnless(has bool, feature string) {
 	r.Helper()
 	if !has {
-		r.Skip("the harness has no hook for " + what)
+		r.Skip("the harness has no hook for " + feature)
 	}
 }
 

@@ -44,11 +44,11 @@ func (r *rig) forget(want bus.Forgotten, ids ...string) {
 	}
 }
 
-// forgetThat forgets the messages for which `which` returns true, and the events of sessions, and
+// forgetThat forgets the messages for which match returns true, and the events of sessions, and
 // returns the counts.
-func (r *rig) forgetThat(which func(bus.Topic, bus.Message) bool, sessions ...string) bus.Forgotten {
+func (r *rig) forgetThat(match func(bus.Topic, bus.Message) bool, sessions ...string) bus.Forgotten {
 	r.Helper()
-	got, err := r.Bus.(bus.Forgetter).Forget(r.Context(), which, sessions...)
+	got, err := r.Bus.(bus.Forgetter).Forget(r.Context(), match, sessions...)
 	r.noError("forget", err)
 	return got
 }

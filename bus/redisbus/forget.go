@@ -21,7 +21,7 @@ const (
 )
 
 // Forget implements bus.Forgetter: it removes events, then mail, and dead letters last.
-func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) bool, sessions ...string) (done bus.Forgotten, err error) {
+func (b *Bus) Forget(ctx context.Context, match func(bus.Topic, bus.Message) bool, sessions ...string) (done bus.Forgotten, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("forget: %w", b.closedOr(err))
@@ -47,7 +47,7 @@ func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) boo
 				return done, err
 			}
 			for pair := range slices.Chunk(page, 2) {
-				if err := b.forgetMail(ctx, &k, pair[0], now, which, &done); err != nil {
+				if err := b.forgetMail(ctx, &k, pair[0], now, match, &done); err != nil {
 					return done, err
 				}
 			}
@@ -56,7 +56,7 @@ func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) boo
 	// The dead letters come last: a holder may have turned a letter into one while the
 	// mailboxes were searched.
 	for _, topic := range topics {
-		if err := b.forgetDead(ctx, topic, which, &done); err != nil {
+		if err := b.forgetDead(ctx, topic, match, &done); err != nil {
 			return done, err
 		}
 	}
@@ -64,10 +64,10 @@ func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) boo
 }
 
 // forgetMail removes from one mailbox the messages that were published up to the time upto and for
-// which `which` returns true, and counts them in done. The script finds a message by its text,
+// which match returns true, and counts them in done. The script finds a message by its text,
 // because an earlier run of the script may have given it another number.
 func (b *Bus) forgetMail(
-	ctx context.Context, k *topicKeys, key string, upto int64, which func(bus.Topic, bus.Message) bool, done *bus.Forgotten,
+	ctx context.Context, k *topicKeys, key string, upto int64, match func(bus.Topic, bus.Message) bool, done *bus.Forgotten,
 ) error {
 	var picked []any
 	for after := int64(0); ; {
@@ -90,7 +90,7 @@ func (b *Bus) forgetMail(
 			if newer = n[1] > upto; newer {
 				break
 			}
-			if which(k.name, m) {
+			if match(k.name, m) {
 				picked = append(picked, text)
 			}
 		}
@@ -115,9 +115,9 @@ func (b *Bus) forgetMail(
 	return nil
 }
 
-// forgetDead removes the dead letters of a topic for which `which` returns true, and counts them in
+// forgetDead removes the dead letters of a topic for which match returns true, and counts them in
 // done.
-func (b *Bus) forgetDead(ctx context.Context, topic bus.Topic, which func(bus.Topic, bus.Message) bool, done *bus.Forgotten) error {
+func (b *Bus) forgetDead(ctx context.Context, topic bus.Topic, match func(bus.Topic, bus.Message) bool, done *bus.Forgotten) error {
 	var picked []string
 	for after := ""; ; {
 		list, err := b.DeadLetters(ctx, topic, after, deadAtOnce)
@@ -125,7 +125,7 @@ func (b *Bus) forgetDead(ctx context.Context, topic bus.Topic, which func(bus.To
 			return err
 		}
 		for _, d := range list {
-			if after = d.Message.ID; which(topic, d.Message) {
+			if after = d.Message.ID; match(topic, d.Message) {
 				picked = append(picked, after)
 			}
 		}

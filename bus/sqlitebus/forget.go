@@ -18,7 +18,7 @@ const windDown = 2 * time.Second
 
 // Forget implements bus.Forgetter: it removes mail, dead letters and events, and purges the
 // file.
-func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) bool, sessions ...string) (done bus.Forgotten, err error) {
+func (b *Bus) Forget(ctx context.Context, match func(bus.Topic, bus.Message) bool, sessions ...string) (done bus.Forgotten, err error) {
 	b.forgetting.Lock()
 	defer b.forgetting.Unlock()
 	defer func() {
@@ -31,7 +31,7 @@ func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) boo
 	}
 	b.feeds.forget(sessions)
 	b.db.Flush() // what was settled is gone from disk then
-	boxes, err := b.pickMessages(ctx, waitingRows, lastWaiting, which)
+	boxes, err := b.pickMessages(ctx, waitingRows, lastWaiting, match)
 	if err != nil {
 		return done, err
 	}
@@ -45,7 +45,7 @@ func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) boo
 			return done, err
 		}
 	}
-	dead, err := b.pickMessages(ctx, deadRows, lastDead, which)
+	dead, err := b.pickMessages(ctx, deadRows, lastDead, match)
 	if err != nil {
 		return done, err
 	}
@@ -79,9 +79,9 @@ const (
 	lastDead    = `SELECT coalesce(max(n), 0) FROM dead`
 )
 
-// pickMessages calls `which` for each message that exists now, and returns the rows of those for
+// pickMessages calls match for each message that exists now, and returns the rows of those for
 // which it returns true, by mailbox. query reads the messages and last the last row number.
-func (b *Bus) pickMessages(ctx context.Context, query, last string, which func(bus.Topic, bus.Message) bool) ([]pickedRows, error) {
+func (b *Bus) pickMessages(ctx context.Context, query, last string, match func(bus.Topic, bus.Message) bool) ([]pickedRows, error) {
 	var upto int64
 	if err := b.db.Read.QueryRowContext(ctx, last).Scan(&upto); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (b *Bus) pickMessages(ctx context.Context, query, last string, which func(b
 		}
 		for _, c := range page {
 			after = c.row
-			if !which(c.topic, c.m) {
+			if !match(c.topic, c.m) {
 				continue
 			}
 			at := box{c.topic, c.m.Key}
@@ -114,7 +114,7 @@ func (b *Bus) pickMessages(ctx context.Context, query, last string, which func(b
 	return list, nil
 }
 
-// A candidate is a message about which `which` is asked, with its row in the table.
+// A candidate is a message about which match is asked, with its row in the table.
 type candidate struct {
 	row   int64
 	topic bus.Topic

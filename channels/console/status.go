@@ -58,7 +58,7 @@ func retryText(r bus.Retry) string {
 	return fmt.Sprintf("%s gives no answer: it is asked again %s, as try %d", from, when, r.Attempt)
 }
 
-// addUsage adds what one call has used to what the turn has used.
+// addUsage adds the tokens and the cost of one call to the turn's.
 func (t *turn) addUsage(u bus.Usage) {
 	sum := &t.used
 	sum.Input, sum.Cached, sum.Output = sum.Input+u.Input, sum.Cached+u.Cached, sum.Output+u.Output

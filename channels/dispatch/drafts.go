@@ -356,11 +356,11 @@ func (d *drafts) dueAt(x *draft) (time.Time, bool) {
 // draftSuffix is appended to a turn's id to make the id of its draft in the book.
 const draftSuffix = "#draft"
 
-// update calls how, which changes a draft, while it holds the mutex.
-func (d *drafts) update(x *draft, how func(*draft)) {
+// update calls change with a draft while it holds the mutex.
+func (d *drafts) update(x *draft, change func(*draft)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	how(x)
+	change(x)
 }
 
 // mark records in the book the state of a draft. If that fails, the next process finds the

@@ -276,8 +276,8 @@ func defuseMentions(s string) string {
 	return s
 }
 
-// breakFences puts invisible characters between those of a fence (```) inside a code block, so that
-// it does not end the block.
+// breakFences puts invisible characters into each fence (```) inside a code block, between its
+// backticks, so that it does not end the block.
 func breakFences(s string) string {
 	return strings.ReplaceAll(s, "```", "``"+zeroWidth+"`")
 }

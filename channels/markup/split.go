@@ -265,13 +265,13 @@ func (a *assembly) cut(b document.Block, room size) (head, tail document.Block) 
 	return head, tail
 }
 
-// cutAt returns the byte position at which to cut a text so that its beginning fits into room; with
-// makes the block that is measured from that beginning. If nothing fits it returns 0 or, if must is
-// true, the end of the first character.
-func (a *assembly) cutAt(spans []document.Span, room size, must bool, with func([]document.Span) document.Block) int {
+// cutAt returns the byte position at which to cut a text so that its beginning fits into room;
+// makeBlock makes the block that is measured from that beginning. If nothing fits it returns 0 or,
+// if must is true, the end of the first character.
+func (a *assembly) cutAt(spans []document.Span, room size, must bool, makeBlock func([]document.Span) document.Block) int {
 	flat := plainPrefix(spans, room.units)
 	k := runeStart(flat, sort.Search(len(flat), func(n int) bool {
-		return !a.render(with(spansBefore(spans, runeStart(flat, n+1)))).size.within(room)
+		return !a.render(makeBlock(spansBefore(spans, runeStart(flat, n+1)))).size.within(room)
 	}))
 	if k == 0 && !must {
 		return 0

@@ -115,14 +115,14 @@ func (telegramDialect) writeBareLink(b *strings.Builder, s document.Span) {
 // escapeHTML writes & < > as entities.
 func escapeHTML(s string) string { return escape(s, `&<>"`) }
 
-// escape returns s with those of the characters & < > " that which contains replaced by entities.
-func escape(s, which string) string {
-	i := strings.IndexAny(s, which)
+// escape returns s in which the given characters, some of & < > ", are replaced by entities.
+func escape(s, characters string) string {
+	i := strings.IndexAny(s, characters)
 	if i < 0 {
 		return s
 	}
 	var b strings.Builder
-	for ; i >= 0; i = strings.IndexAny(s, which) {
+	for ; i >= 0; i = strings.IndexAny(s, characters) {
 		b.WriteString(s[:i])
 		switch s[i] {
 		case '&':

@@ -39,10 +39,10 @@ type page struct {
 	next     string // Slack's cursor for asking for the next page; "" if this is the last
 }
 
-// readPages gets page after page and passes their messages to see, until the last page or
-// until see returns false. Each page is retried by itself: a reading that began anew after
-// a rate limit would meet the limit again at the same page.
-func readPages(ctx context.Context, try retrier, get func(ctx context.Context, cursor string) (page, error), see func(slackgo.Message) bool) error {
+// readPages gets page after page and passes their messages to visit, until the last page or until
+// visit returns false. Each page is retried by itself: a reading that began anew after a rate limit
+// would meet the limit again at the same page.
+func readPages(ctx context.Context, try retrier, get func(ctx context.Context, cursor string) (page, error), visit func(slackgo.Message) bool) error {
 	cursor := ""
 	for range maxPages {
 		var p page
@@ -54,7 +54,7 @@ func readPages(ctx context.Context, try retrier, get func(ctx context.Context, c
 			return err
 		}
 		for _, m := range p.messages {
-			if !see(m) {
+			if !visit(m) {
 				return nil
 			}
 		}
@@ -66,9 +66,9 @@ func readPages(ctx context.Context, try retrier, get func(ctx context.Context, c
 	return &channels.SendError{Fault: channels.Unknown, Code: "too_much", Err: errTooMuch}
 }
 
-// readChat passes the messages of a chat since the ts oldest to see, newest first, without the
+// readChat passes the messages of a chat since the ts oldest to visit, newest first, without the
 // replies in threads.
-func (c *Channel) readChat(ctx context.Context, try retrier, chat, oldest string, see func(slackgo.Message) bool) error {
+func (c *Channel) readChat(ctx context.Context, try retrier, chat, oldest string, visit func(slackgo.Message) bool) error {
 	return readPages(ctx, try, func(ctx context.Context, cursor string) (page, error) {
 		ctx, t, done := startCall(ctx)
 		defer done()
@@ -79,12 +79,12 @@ func (c *Channel) readChat(ctx context.Context, try retrier, chat, oldest string
 			return page{}, asRepeatable(sendError(err, t))
 		}
 		return page{r.Messages, r.ResponseMetaData.NextCursor}, nil
-	}, see)
+	}, visit)
 }
 
-// readThread passes the replies of a thread since the ts oldest to see, and always the thread's
+// readThread passes the replies of a thread since the ts oldest to visit, and always the thread's
 // first message.
-func (c *Channel) readThread(ctx context.Context, try retrier, chat, root, oldest string, see func(slackgo.Message) bool) error {
+func (c *Channel) readThread(ctx context.Context, try retrier, chat, root, oldest string, visit func(slackgo.Message) bool) error {
 	return readPages(ctx, try, func(ctx context.Context, cursor string) (page, error) {
 		ctx, t, done := startCall(ctx)
 		defer done()
@@ -95,7 +95,7 @@ func (c *Channel) readThread(ctx context.Context, try retrier, chat, root, oldes
 			return page{}, asRepeatable(sendError(err, t))
 		}
 		return page{messages, next}, nil
-	}, see)
+	}, visit)
 }
 
 // Before implements channels.ThreadReader: it returns what was written in a thread before

@@ -182,9 +182,9 @@ func (what Erasure) eraseStray(tx *sqldb.Tx, done *Erased) error {
 	return deleteSends(tx, done, slices.DeleteFunc(ids, func(id string) bool { return waiting[id] }))
 }
 
-// eraseSends erases the sends that fulfil a condition.
-func eraseSends(tx *sqldb.Tx, done *Erased, which string, args ...any) error {
-	ids, err := idsOf(tx, `SELECT id FROM sends WHERE `+which, args...)
+// eraseSends erases the sends for which the SQL condition is true.
+func eraseSends(tx *sqldb.Tx, done *Erased, condition string, args ...any) error {
+	ids, err := idsOf(tx, `SELECT id FROM sends WHERE `+condition, args...)
 	if err != nil {
 		return err
 	}
@@ -221,16 +221,16 @@ func deleteSends(tx *sqldb.Tx, done *Erased, ids []string) error {
 	return nil
 }
 
-// eraseSubmissions erases the submissions, and their keys, for which the SQL condition made is
-// true, and the subjects for which used is.
-func eraseSubmissions(tx *sqldb.Tx, done *Erased, made, used string, args ...any) error {
-	if _, err := tx.Exec(`DELETE FROM post_keys WHERE `+made, args...); err != nil {
+// eraseSubmissions erases the submissions, and their keys, for which the SQL condition is true, and
+// the subjects for which subjectCondition is.
+func eraseSubmissions(tx *sqldb.Tx, done *Erased, condition, subjectCondition string, args ...any) error {
+	if _, err := tx.Exec(`DELETE FROM post_keys WHERE `+condition, args...); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(`DELETE FROM subjects WHERE `+used, args...); err != nil {
+	if _, err := tx.Exec(`DELETE FROM subjects WHERE `+subjectCondition, args...); err != nil {
 		return err
 	}
-	return execCounting(tx, &done.Posts, `DELETE FROM posts WHERE `+made, args...)
+	return execCounting(tx, &done.Posts, `DELETE FROM posts WHERE `+condition, args...)
 }
 
 // execCounting executes a statement and adds the number of changed rows to into.

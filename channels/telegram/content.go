@@ -143,7 +143,7 @@ func describeRareContent(m *models.Message) (string, bool) {
 // coordinates writes a place as latitude and longitude.
 func coordinates(l models.Location) string { return fmt.Sprintf("%.5f, %.5f", l.Latitude, l.Longitude) }
 
-// joinNonEmpty joins those of the texts that are not empty, with commas.
+// joinNonEmpty joins the texts with commas, without the empty ones.
 func joinNonEmpty(texts ...string) string {
 	var some []string
 	for _, t := range texts {

@@ -21,8 +21,8 @@ import (
 // download.
 const maxDownload = 20 << 20
 
-// attachments returns the files of a message, and those of another person's message that
-// it replies to, as in "what is in this picture?".
+// attachments returns the files of a message. If it replies to another person's message, as in
+// "what is in this picture?", it returns that message's files too.
 func (c *Channel) attachments(m *models.Message) []bus.Attachment {
 	files := filesOf(m)
 	if r := m.ReplyToMessage; r != nil && (r.From == nil || r.From.ID != c.id) {

@@ -14,7 +14,7 @@ import (
 	"parley/channels"
 )
 
-// A Book keeps what must outlive the process, and what the processes share.
+// A Book stores what a Channel has to know after a restart, and what all processes have to know.
 type Book interface {
 	channels.Notes
 	// Joined reports whether people have spoken to the bot at an address, and since when.

@@ -319,8 +319,8 @@ func (p *publisher) publishAtOrigin(ctx context.Context, in bus.Inbound) error {
 }
 
 // retryUntilStored calls store until it succeeds. It fails only when ctx ends, or with
-// ErrNotAdmitted if store returns that. what names the message in the log.
-func (p *publisher) retryUntilStored(ctx context.Context, what string, store func() error) error {
+// ErrNotAdmitted if store returns that. subject says in the log what is stored.
+func (p *publisher) retryUntilStored(ctx context.Context, subject string, store func() error) error {
 	var wait backoff.Series
 	for failures := 0; ; failures++ {
 		err := store()
@@ -332,7 +332,7 @@ func (p *publisher) retryUntilStored(ctx context.Context, what string, store fun
 		}
 		if failures == 0 {
 			p.channel.log.LogAttrs(ctx, slog.LevelWarn, "a message is not stored yet; trying on",
-				slog.String("message", what), slog.Any("error", err))
+				slog.String("message", subject), slog.Any("error", err))
 		}
 		if !backoff.Sleep(ctx, wait.Next(maxOwnWait)) {
 			return ctx.Err()

@@ -130,7 +130,7 @@ type sentMessage struct {
 	ID int `json:"message_id"`
 }
 
-// sentOf returns what go-telegram/bot has sent, or the error of that.
+// sentOf converts what a call of go-telegram/bot has returned: the sent message, or the error.
 func sentOf(m *models.Message, err error) (sentMessage, error) {
 	if err != nil {
 		return sentMessage{}, err

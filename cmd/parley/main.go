@@ -132,14 +132,14 @@ func (c *cli) sanitizedTerminal(command string, tty terminal.Terminal) terminal.
 	return terminal.Terminal{In: tty.In, Out: &terminal.Screen{To: tty.Out, JSON: shows}, Err: &terminal.Screen{To: tty.Err}}
 }
 
-// withClient connects to the server of the home for one command, and calls do with the client. If
+// withClient connects to the server of the home for one command, and calls fn with the client. If
 // no server runs, this process serves the home meanwhile, in that role.
-func withClient(ctx context.Context, flags *cli, tty terminal.Terminal, role server.Role, do func(context.Context, *client.Client) error) error {
+func withClient(ctx context.Context, flags *cli, tty terminal.Terminal, role server.Role, fn func(context.Context, *client.Client) error) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: role == server.Reader})
 	if err != nil {
 		return err
 	}
-	return withClientFor(ctx, cfg, tty, role, do)
+	return withClientFor(ctx, cfg, tty, role, fn)
 }
 
 // printList prints a list that the server has at a path, under a key of its answer: as JSON if
@@ -162,17 +162,17 @@ func withClientFor(ctx context.Context, cfg *config.Config, tty terminal.Termina
 	return withClientAs(ctx, server.Config{Settings: cfg, Role: role, Build: thisBuild(), Log: errorLogger(tty.Err)}, do)
 }
 
-// withClientAs joins the home for one command, and calls do with a client of it. If no
-// server runs there, the command becomes the server that as describes.
-func withClientAs(ctx context.Context, as server.Config, do func(context.Context, *client.Client) error) error {
-	c, leave, err := client.Join(ctx, as)
+// withClientAs joins the home for one command, and calls fn with a client of it. If no server runs
+// there, the command becomes the server that cfg describes.
+func withClientAs(ctx context.Context, cfg server.Config, fn func(context.Context, *client.Client) error) error {
+	c, leave, err := client.Join(ctx, cfg)
 	if nothing, ok := errors.AsType[*home.NothingError](err); ok {
 		return nothing
 	}
 	if err != nil {
-		return fmt.Errorf("reach the home %s: %w", as.Settings.Home, err)
+		return fmt.Errorf("reach the home %s: %w", cfg.Settings.Home, err)
 	}
-	err = do(ctx, c)
+	err = fn(ctx, c)
 	if left := leave(); err == nil {
 		err = left
 	}

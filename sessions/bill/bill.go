@@ -166,12 +166,12 @@ func (t Table) Usage(ctx context.Context, by Grouping, from, to time.Time) (all 
 }
 
 // Keep adds to past_usage the numbers of the calls that are recorded in the entries for which the
-// SQL condition which is true. It is called before these entries are erased.
-func Keep(tx *sqldb.Tx, which string, args ...any) error {
+// SQL condition is true. It is called before these entries are erased.
+func Keep(tx *sqldb.Tx, condition string, args ...any) error {
 	_, err := tx.Exec(`
 		INSERT INTO past_usage (day, agent, model, `+sums+`)
 		SELECT day, agent, model, count(*), sum(input), sum(cached), sum(output), sum(reasoning), sum(microdollars), sum(estimated), sum(unpriced)
-		FROM calls WHERE `+which+` GROUP BY day, agent, model
+		FROM calls WHERE `+condition+` GROUP BY day, agent, model
 		ON CONFLICT (day, agent, model) DO UPDATE SET
 			calls = past_usage.calls + excluded.calls, input = past_usage.input + excluded.input, cached = past_usage.cached + excluded.cached,
 			output = past_usage.output + excluded.output, reasoning = past_usage.reasoning + excluded.reasoning,

@@ -122,9 +122,9 @@ func (s *Store) readReference(ref, name string) (r Reference, err error) {
 	return r, nil
 }
 
-// eachFolder calls do for each folder of a session, for "" of all sessions, with the names of the
+// eachFolder calls fn for each folder of a session, for "" of all sessions, with the names of the
 // files in it.
-func (s *Store) eachFolder(ctx context.Context, session string, do func(ref string, names []string) error) error {
+func (s *Store) eachFolder(ctx context.Context, session string, fn func(ref string, names []string) error) error {
 	sessions := []string{hashName(session)}
 	if session == "" {
 		var err error
@@ -144,7 +144,7 @@ func (s *Store) eachFolder(ctx context.Context, session string, do func(ref stri
 			ref := path.Join(of, call)
 			names, err := s.names(path.Join(Folder, ref))
 			if err == nil {
-				err = do(ref, names)
+				err = fn(ref, names)
 			}
 			if err != nil {
 				return err

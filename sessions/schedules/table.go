@@ -181,10 +181,10 @@ func ErasePerson(tx *sqldb.Tx, person string) (int64, error) {
 	return tx.Exec("DELETE FROM schedules WHERE person = ?", textArgs(person)...)
 }
 
-// list returns the schedules for which the SQL condition which is true.
-func (t Table) list(ctx context.Context, which string, args ...any) (all []Schedule, err error) {
+// list returns the schedules for which the SQL condition is true.
+func (t Table) list(ctx context.Context, condition string, args ...any) (all []Schedule, err error) {
 	rows, err := t.DB.Read.QueryContext(ctx, `SELECT id, session, person, called, address, due, zone, words, made, next, slot, missed, missed_from
-		FROM schedules WHERE `+which+` ORDER BY next, id`, args...)
+		FROM schedules WHERE `+condition+` ORDER BY next, id`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read schedules: %w", err)
 	}

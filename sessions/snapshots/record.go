@@ -274,7 +274,7 @@ func (d *history) records() ([]Record, error) {
 	return all, nil
 }
 
-// recent returns those of the records that are not older than Config.MaxAge.
+// recent returns the records that are not older than Config.MaxAge.
 func (d *history) recent(all []Record) []Record {
 	return slices.DeleteFunc(all, func(r Record) bool { return d.isOld(r) })
 }

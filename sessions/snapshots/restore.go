@@ -73,13 +73,13 @@ func (r *restorer) restore(ctx context.Context, changes []Change) error {
 	return r.setFolderModes(ctx)
 }
 
-// step calls do for one path, if the session's lease is still held.
-func (r *restorer) step(ctx context.Context, c Change, do func(ctx context.Context, c Change) error) error {
+// step calls fn for one change, if the session's lease is still held.
+func (r *restorer) step(ctx context.Context, c Change, fn func(ctx context.Context, c Change) error) error {
 	if err := errors.Join(ctx.Err(), r.checkHeld(ctx)); err != nil {
 		return err
 	}
 	r.history.cfg.Point("undo:step")
-	err := do(ctx, c)
+	err := fn(ctx, c)
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return ctx.Err()

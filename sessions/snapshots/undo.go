@@ -24,7 +24,7 @@ type UndoRequest struct {
 	Held func(ctx context.Context) error
 }
 
-// A Result lists what an undo has restored, and what it has left.
+// A Result lists which paths an undo has restored, and which it has left as they were.
 type Result struct {
 	Restored []Done     `json:"restored,omitempty"` // sorted by path
 	Left     []LeftPath `json:"left,omitempty"`

@@ -205,15 +205,15 @@ func (s *postgresBackend) start(fn func(*Tx) error, lost func(error)) {
 
 func (s *postgresBackend) onLost(report func(writes int, err error)) { s.lost.Store(&report) }
 
-// repeat calls do with a connection. It calls do again as long as certainly nothing was written
+// repeat calls fn with a connection. It calls fn again as long as certainly nothing was written
 // (undone, or the kind of error) and another try may succeed.
-func (s *postgresBackend) repeat(ctx context.Context, do func(*sql.Conn) (undone bool, err error)) error {
+func (s *postgresBackend) repeat(ctx context.Context, fn func(*sql.Conn) (undone bool, err error)) error {
 	for n := 1; ; n++ {
 		conn, err := s.connect(ctx)
 		if err != nil {
 			return err
 		}
-		undone, err := do(conn)
+		undone, err := fn(conn)
 		_ = conn.Close() // ResetSession checks the connection before it is used again
 		if err == nil || n == maxAttempts || !undone && !mayRetry(err, n) {
 			return err

@@ -30,25 +30,25 @@ func (db *DB) Purge(ctx context.Context, tables ...string) error {
 	return db.purgeThen(ctx, nil, tables)
 }
 
-// PurgeThen does what Purge does, and calls then once that is done: with it the caller may forget
-// that something was to be purged.
-func (db *DB) PurgeThen(ctx context.Context, then func(context.Context) error, tables ...string) error {
-	return db.purgeThen(ctx, then, tables)
+// PurgeThen does what Purge does, and calls afterwards once that is done. By then the caller may
+// forget that something was to be purged.
+func (db *DB) PurgeThen(ctx context.Context, afterwards func(context.Context) error, tables ...string) error {
+	return db.purgeThen(ctx, afterwards, tables)
 }
 
-// purgeThen does what PurgeThen does; then may be nil.
-func (db *DB) purgeThen(ctx context.Context, then func(context.Context) error, tables []string) error {
+// purgeThen does what PurgeThen does; afterwards may be nil.
+func (db *DB) purgeThen(ctx context.Context, afterwards func(context.Context) error, tables []string) error {
 	if put, ok := ctx.Value(purgesKey{}).(*Purges); ok && !db.postgres {
-		put.add(db.backend, then)
+		put.add(db.backend, afterwards)
 		return nil
 	}
 	if err := db.backend.purge(ctx, tables); err != nil {
 		return fmt.Errorf("purge: %w", err)
 	}
-	if then == nil {
+	if afterwards == nil {
 		return nil
 	}
-	return then(ctx)
+	return afterwards(ctx)
 }
 
 // purgesKey is the key by which a context has the Purges that note what is put off.
@@ -94,16 +94,16 @@ func (p *Purges) IsEmpty() bool {
 	return len(p.due) == 0
 }
 
-// Collect calls do, in whose context Purge of a SQLite database only notes in p that it is to be
-// purged. If do has erased nothing, which it returns, this is forgotten again, unless do has failed or
-// PurgeThen was called, by somebody who knows that something is to be purged.
-func (p *Purges) Collect(ctx context.Context, do func(context.Context) (erased bool, err error)) error {
+// Collect calls fn with a context in which Purge of a SQLite database only notes in p that it is to
+// be purged. If fn has erased nothing, which it returns, this is forgotten again, unless fn has
+// failed or PurgeThen was called, by somebody who knows that something is to be purged.
+func (p *Purges) Collect(ctx context.Context, fn func(context.Context) (erased bool, err error)) error {
 	if ctx.Value(purgesKey{}) != nil {
-		_, err := do(ctx)
+		_, err := fn(ctx)
 		return err
 	}
 	noted := &Purges{}
-	erased, err := do(context.WithValue(ctx, purgesKey{}, noted))
+	erased, err := fn(context.WithValue(ctx, purgesKey{}, noted))
 	due := noted.take()
 	if !erased && err == nil && !slices.ContainsFunc(due, func(d duePurge) bool { return len(d.then) > 0 }) {
 		return nil
@@ -129,11 +129,11 @@ func (p *Purges) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// PurgeOnce calls do, in whose context Purge of a SQLite database only notes that it is to be purged;
-// then it purges each of these once, also if do has failed. It is for those who erase from several
-// components that share a file, whose writes wait while it is rewritten.
-func PurgeOnce(ctx context.Context, do func(context.Context) error) error {
-	return PurgeIf(ctx, func(ctx context.Context) (bool, error) { return true, do(ctx) })
+// PurgeOnce calls fn with a context in which Purge of a SQLite database only notes that it is to be
+// purged; then it purges each of these once, also if fn has failed. It is for those who erase from
+// several components that share a file, whose writes wait while it is rewritten.
+func PurgeOnce(ctx context.Context, fn func(context.Context) error) error {
+	return PurgeIf(ctx, func(ctx context.Context) (bool, error) { return true, fn(ctx) })
 }
 
 // PurgeIf does what PurgeOnce does if do has erased something, which it returns, or has failed. Else

@@ -37,12 +37,12 @@ func CheckEmpty(ctx context.Context, s Schema, to *DB) error {
 	return nil
 }
 
-// Transfer copies every row of a component's tables from one database, which is SQLite, to the tables
-// of the same names in the other, PostgreSQL, in one transaction, and returns how many rows each had.
-// It reads the copies again and compares them. If they differ, or if a table was not empty, nothing
-// is copied. Before the commit it calls within in the same transaction, for what the caller wants
-// to write with it.
-func Transfer(ctx context.Context, s Schema, from, to *DB, within func(*Tx) error) (map[string]int64, error) {
+// Transfer copies every row of a component's tables from one database, which is SQLite, to the
+// tables of the same names in the other, PostgreSQL, in one transaction, and returns how many rows
+// each had. It reads the copies again and compares them. If they differ, or if a table was not
+// empty, nothing is copied. Before the commit it calls alsoWrite in the same transaction, for what
+// the caller wants to write with it.
+func Transfer(ctx context.Context, s Schema, from, to *DB, alsoWrite func(*Tx) error) (map[string]int64, error) {
 	tables, err := tablesOf(ctx, s)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func Transfer(ctx context.Context, s Schema, from, to *DB, within func(*Tx) erro
 			}
 			rows[table.name] = n
 		}
-		return within(tx)
+		return alsoWrite(tx)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("transfer: %w", err)
@@ -129,8 +129,8 @@ func BringUp(ctx context.Context, sources ...Source) error {
 	return nil
 }
 
-// withAttached calls do while the files are attached to the connection, under attachedName.
-func withAttached(ctx context.Context, conn *sql.Conn, sources []Source, do func() error) (err error) {
+// withAttached calls fn while the files are attached to the connection, under attachedName.
+func withAttached(ctx context.Context, conn *sql.Conn, sources []Source, fn func() error) (err error) {
 	for i, s := range sources {
 		// mode=rw: a file that is missing is not made.
 		if _, err := conn.ExecContext(ctx, "ATTACH ? AS "+attachedName(i), fileURI(s.Path)+"?mode=rw"); err != nil {
@@ -141,7 +141,7 @@ func withAttached(ctx context.Context, conn *sql.Conn, sources []Source, do func
 			err = errors.Join(err, undo)
 		}()
 	}
-	return do()
+	return fn()
 }
 
 // adopt runs the scripts, each of which copies from one of the files, in one transaction.

@@ -212,8 +212,8 @@ func (s *Store) NotePurge(ctx context.Context) (end func(ctx context.Context, er
 // timeout.
 const sessionsAtOnce = 200
 
-// eachSession calls from, which erases, for every session s (in SQL) that meets the condition.
-func (e *eraserCall) eachSession(ctx context.Context, from func(*sessionErasure) error, condition string, args ...any) error {
+// eachSession calls erase for every session s (in SQL) that meets the condition.
+func (e *eraserCall) eachSession(ctx context.Context, erase func(*sessionErasure) error, condition string, args ...any) error {
 	query := fmt.Sprintf("SELECT key, %s FROM (SELECT id, key, updated FROM sessions WHERE key > ? ORDER BY key LIMIT %d) s ORDER BY key", condition, sessionsAtOnce)
 	for last := ""; ; {
 		page, err := e.readPage(ctx, query, append(slices.Clone(args), last)...)
@@ -225,7 +225,7 @@ func (e *eraserCall) eachSession(ctx context.Context, from func(*sessionErasure)
 			if !found.holds {
 				continue
 			}
-			if err := e.eraseOne(ctx, found.key, from); err != nil {
+			if err := e.eraseOne(ctx, found.key, erase); err != nil {
 				return fmt.Errorf("session %s: %w", found.key, err)
 			}
 		}

@@ -148,8 +148,8 @@ func (s *Store) OpenJobs(ctx context.Context) (list []sessions.OpenJob, err erro
 }
 
 // listJobs returns the jobs that a query's rest, WHERE and ORDER BY, selects.
-func (s *Store) listJobs(ctx context.Context, which string, args ...any) (list []sessions.Job, err error) {
-	found, err := s.db.Read.QueryContext(ctx, "SELECT "+jobColumns+" FROM jobs "+which, args...)
+func (s *Store) listJobs(ctx context.Context, clauses string, args ...any) (list []sessions.Job, err error) {
+	found, err := s.db.Read.QueryContext(ctx, "SELECT "+jobColumns+" FROM jobs "+clauses, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}
@@ -248,10 +248,10 @@ func (s *Store) NoteJobTold(ctx context.Context, id string) error {
 	return nil
 }
 
-// deleteJobs deletes the jobs for which the SQL condition which is true, and records that traces of
-// them may be left in the files.
-func deleteJobs(tx *sqldb.Tx, which string, args ...any) error {
-	n, err := tx.Exec("DELETE FROM jobs WHERE "+which, args...)
+// deleteJobs deletes the jobs for which the SQL condition is true, and records that traces of them
+// may be left in the files.
+func deleteJobs(tx *sqldb.Tx, condition string, args ...any) error {
+	n, err := tx.Exec("DELETE FROM jobs WHERE "+condition, args...)
 	if err != nil || n == 0 {
 		return err
 	}

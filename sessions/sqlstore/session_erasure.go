@@ -210,27 +210,27 @@ func (p *sessionErasure) removeTurns(turns []span) error {
 	return nil
 }
 
-// removeEntries deletes the entries for which the SQL condition which is true. It keeps the ids of
-// the messages that caused them, so that a redelivered message does not start its turn again, and
-// the numbers of tokens that their model calls have used.
-func (p *sessionErasure) removeEntries(which string, args ...any) error {
+// removeEntries deletes the entries for which the SQL condition is true. It keeps the ids of the
+// messages that caused them, so that a redelivered message does not start its turn again, and the
+// numbers of tokens that their model calls have used.
+func (p *sessionErasure) removeEntries(condition string, args ...any) error {
 	_, err := p.tx.Exec(`INSERT INTO erased (key, cause, turn)
-		SELECT CAST(? AS TEXT), cause, turn FROM entries WHERE `+which+` AND cause <> '' ON CONFLICT DO NOTHING`,
+		SELECT CAST(? AS TEXT), cause, turn FROM entries WHERE `+condition+` AND cause <> '' ON CONFLICT DO NOTHING`,
 		append([]any{p.key}, args...)...)
 	if err != nil {
 		return err
 	}
-	if err := bill.Keep(p.tx, which, args...); err != nil {
+	if err := bill.Keep(p.tx, condition, args...); err != nil {
 		return err
 	}
-	n, err := p.tx.Exec("DELETE FROM entries WHERE "+which, args...)
+	n, err := p.tx.Exec("DELETE FROM entries WHERE "+condition, args...)
 	p.erased += n
 	return err
 }
 
-// redactSummaries empties summaries but keeps them, so that the entries they cover
-// stay hidden from the model.
-func (p *sessionErasure) redactSummaries(query string, arg any, which func(sessions.Summary) bool) error {
+// redactSummaries empties the summaries that the query finds and match selects, but keeps them, so
+// that the entries they cover stay hidden from the model.
+func (p *sessionErasure) redactSummaries(query string, arg any, match func(sessions.Summary) bool) error {
 	found, err := p.tx.Query(query, p.id, arg)
 	if err != nil {
 		return err
@@ -247,7 +247,7 @@ func (p *sessionErasure) redactSummaries(query string, arg any, which func(sessi
 		if err != nil {
 			return errors.Join(err, found.Close())
 		}
-		if s.Text != "" && which(s) {
+		if s.Text != "" && match(s) {
 			s.Text = ""
 			redacted[n] = s
 		}

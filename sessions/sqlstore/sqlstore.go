@@ -162,9 +162,8 @@ func (s *Store) open(ctx context.Context, key string, fence int64) (*log, error)
 	return l, err
 }
 
-// readRelevant reads the entries that a log's holder needs: all after what the newest
-// summary covers, and of those before it the ones that it keeps and those of unfinished
-// turns.
+// readRelevant reads the entries that a log's holder needs: all entries after the newest summary's
+// end, and of the earlier ones those that the summary keeps and those of unfinished turns.
 func (s *Store) readRelevant(ctx context.Context, session int64, st state) ([]sessions.Entry, error) {
 	if st.last == 0 {
 		return nil, nil

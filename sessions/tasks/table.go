@@ -274,9 +274,9 @@ func (t Table) exec(ctx context.Context, what, query string, args ...any) error 
 	return nil
 }
 
-// one returns the first task for which the SQL condition which is true.
-func (t Table) one(ctx context.Context, which string, args ...any) (Task, error) {
-	found, err := t.list(ctx, which, args...)
+// one returns the first task for which the SQL condition is true.
+func (t Table) one(ctx context.Context, condition string, args ...any) (Task, error) {
+	found, err := t.list(ctx, condition, args...)
 	if err == nil && len(found) == 0 {
 		err = ErrNone
 	}
@@ -286,9 +286,9 @@ func (t Table) one(ctx context.Context, which string, args ...any) (Task, error)
 	return found[0], nil
 }
 
-// list returns the tasks for which the SQL condition which is true.
-func (t Table) list(ctx context.Context, which string, args ...any) (all []Task, err error) {
-	rows, err := t.DB.Read.QueryContext(ctx, "SELECT "+columns+" FROM tasks WHERE "+which, args...)
+// list returns the tasks for which the SQL condition is true.
+func (t Table) list(ctx context.Context, condition string, args ...any) (all []Task, err error) {
+	rows, err := t.DB.Read.QueryContext(ctx, "SELECT "+columns+" FROM tasks WHERE "+condition, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read tasks: %w", err)
 	}

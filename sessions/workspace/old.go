@@ -48,8 +48,8 @@ func (w *Workspaces) ListOld(ctx context.Context, key, folder string, before tim
 	return old, err
 }
 
-// DiscardOld removes those of the files that are still older than before, and returns
-// their number. A file that was written again meanwhile stays.
+// DiscardOld removes the files at these paths that are still older than before, and returns their
+// number. A file that was written again meanwhile stays.
 func (w *Workspaces) DiscardOld(ctx context.Context, key string, paths []string, before time.Time) (n int, err error) {
 	err = w.ifExists(key, func(s *openDir) error {
 		for _, name := range paths {

@@ -69,8 +69,8 @@ func New(list func(ctx context.Context, call tools.Call) ([]Turn, error)) tools.
 	})
 }
 
-// selectTurns returns those of all turns for which a call asked, limited to as many turns and
-// files as a model can read.
+// selectTurns returns the turns for which a call asked, limited to as many turns and files as a
+// model can read.
 func selectTurns(all []Turn, a args) (List, error) {
 	l := List{Turns: []Turn{}}
 	most, files := a.Limit, maxFiles

@@ -173,7 +173,8 @@ type Marker struct {
 	Patched func(patch string) []string
 }
 
-// Watch wraps those of the tools that read or write files, so that they keep marks.
+// Watch wraps the tools that read or write files, so that they keep marks. It leaves the others as
+// they are.
 func (m Marker) Watch(all []tools.Tool) []tools.Tool {
 	watched := slices.Clone(all)
 	for i, tool := range all {

@@ -187,15 +187,15 @@ func untrustedError(code tools.Code, format string, args ...any) (tools.Result, 
 // progressEvery is the shortest time between two reports of how far a call has come.
 const progressEvery = 500 * time.Millisecond
 
-// throttle returns a function that passes reports of progress on to tell, one line each, but only
+// throttle returns a function that passes reports of progress on to report, one line each, but only
 // so many as people can read; it drops the others.
-func throttle(tell func(string), now func() time.Time) func(string) {
+func throttle(report func(string), now func() time.Time) func(string) {
 	var told time.Time
 	return func(text string) {
 		if now().Sub(told) < progressEvery {
 			return
 		}
 		told = now()
-		tell(oneLine(text))
+		report(oneLine(text))
 	}
 }

@@ -167,7 +167,7 @@ func (a *Assembly) finish(i *item, w wireItem, raw json.RawMessage) error {
 	return nil
 }
 
-// completeText adds what is missing of a message's text. What watchers have seen stays.
+// completeText adds to a message's text the end that is missing. What watchers have seen stays.
 func (a *Assembly) completeText(i *item, whole string) error {
 	rest, goesOn := strings.CutPrefix(whole, i.got.String())
 	if !goesOn {

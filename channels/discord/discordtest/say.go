@@ -99,8 +99,8 @@ func (s *Server) Reply(channel, user, message, text string) string {
 	return s.Post(channel, user, map[string]any{"content": text, "type": 19, "message_reference": map[string]any{"message_id": message, "channel_id": channel}})
 }
 
-// Post writes a message of any kind as that user: fields are those of Discord's JSON. It
-// returns the message's id.
+// Post writes a message of any kind as that user, with these fields of Discord's JSON. It returns
+// the message's id.
 func (s *Server) Post(channel, user string, fields map[string]any) string {
 	m := &Message{Channel: channel, Author: user, more: fields}
 	m.Text, _ = fields["content"].(string) // "" is as good as left out

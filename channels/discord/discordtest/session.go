@@ -160,7 +160,7 @@ func (s *Server) WriteFrame(frame string) {
 	}
 }
 
-// SendEvent sends the bot an event; fields are those of Discord's JSON.
+// SendEvent sends the bot an event of that kind, with these fields of Discord's JSON.
 func (s *Server) SendEvent(kind string, fields map[string]any) { s.gateway.announce(kind, fields) }
 
 // SetHeartbeatInterval sets the interval of heartbeats for connections that are opened

@@ -97,7 +97,7 @@ func (l layout) changed(form url.Values) layout {
 	return l
 }
 
-// all returns the blocks, those of attachments after the others.
+// all returns all blocks: first the message's own, then the ones in attachments.
 func (l layout) all() []block {
 	all := slices.Clone(l.Blocks)
 	for _, a := range l.Attached {

@@ -50,8 +50,8 @@ func (s *Server) Reply(channel, thread, user, text string) string {
 	return s.Post(channel, user, map[string]any{"text": text, "thread_ts": thread})
 }
 
-// Post writes a message of any kind as that user: fields are those of Slack's JSON. It
-// returns the message's ts.
+// Post writes a message of any kind as that user, with these fields of Slack's JSON. It returns the
+// message's ts.
 func (s *Server) Post(channel, user string, fields map[string]any) string {
 	m := &Message{Channel: channel, User: user, more: fields}
 	m.Text, _ = fields["text"].(string)        // "" is as good as left out
@@ -105,7 +105,7 @@ func (m *Message) asJSON() map[string]any {
 	return e
 }
 
-// SendEvent sends the app another event; fields are those of Slack's JSON.
+// SendEvent sends the app an event with these fields of Slack's JSON.
 func (s *Server) SendEvent(fields map[string]any) {
 	s.mu.Lock()
 	s.lastTS++

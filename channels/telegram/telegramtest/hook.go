@@ -15,8 +15,8 @@ import (
 // hookPause is the time between two attempts to deliver an update. Telegram's is longer.
 const hookPause = 20 * time.Millisecond
 
-// A hook delivers updates by requests: those of one chat one after the other, each until
-// it is answered with 2xx, those of different chats in parallel.
+// A hook delivers updates to the bot by HTTP requests. The updates of one chat go one after the
+// other, each until it is answered with 2xx; different chats do not wait for each other.
 type hook struct {
 	url, secret string
 	client      *http.Client

@@ -31,8 +31,8 @@ const (
 // Folders returns the names of all folders in a workspace to which Parley itself adds files.
 func Folders() []string { return []string{Attachments, Pictures, Results, Foreign} }
 
-// Unnamed returns those of a session's files that Parley itself has put there and that none of
-// the log's entries refers to any more. Such files may be removed.
+// Unnamed returns the session's files that Parley itself has put there and to which none of the
+// log's entries refers any more. Such files may be removed.
 func Unnamed(files []string, entries iter.Seq2[sessions.Entry, error]) ([]string, error) {
 	owners := map[string][]string{} // by what an entry would name
 	for _, file := range files {

@@ -49,8 +49,8 @@ func parseKey(text string) (sessionKey, error) {
 	return sessionKey{text, parts[0], bus.Address{Channel: parts[1], Chat: parts[2], Thread: parts[3]}, parts[4]}, nil
 }
 
-// belongsTo reports whether the session is the caller's own: a token has the sessions that it
-// began, and the owner also those of the terminals.
+// belongsTo reports whether the session is the caller's own. A token owns the sessions that it
+// began; the owner owns also the sessions of the terminals.
 func (k sessionKey) belongsTo(c caller) bool {
 	return k.at.Channel == web.Name && k.at.Chat == c.name || k.at.Channel == console.Name && c.owner
 }

@@ -45,12 +45,12 @@ func (t *Trail) RecordSoon(ctx context.Context, r sessions.AuditRecord) error {
 	return t.record(ctx, r, keep)
 }
 
-// record writes a record to the store, by the function keep, and to the file.
-func (t *Trail) record(ctx context.Context, r sessions.AuditRecord, keep func(context.Context, sessions.AuditRecord) error) error {
+// record writes a record to the store, by the function write, and to the file.
+func (t *Trail) record(ctx context.Context, r sessions.AuditRecord, write func(context.Context, sessions.AuditRecord) error) error {
 	if r.At.IsZero() {
 		r.At = time.Now()
 	}
-	err := keep(ctx, r)
+	err := write(ctx, r)
 	if t.cfg.File != nil {
 		err = errors.Join(err, t.cfg.File.Write(r))
 	}

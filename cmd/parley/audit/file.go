@@ -171,9 +171,9 @@ func (f *File) remove(path string) (err error) {
 	return errors.Join(err, os.Remove(path))
 }
 
-// Forget erases the arguments and the person from those records, in all files, for which the
-// function which returns true. It returns how many such records there were.
-func (f *File) Forget(which func(sessions.AuditRecord) bool) (n int, err error) {
+// Forget erases the arguments and the person in the records, of all files, for which match returns
+// true. It returns how many such records there were.
+func (f *File) Forget(match func(sessions.AuditRecord) bool) (n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	old, err := f.rotatedFiles()
@@ -181,7 +181,7 @@ func (f *File) Forget(which func(sessions.AuditRecord) bool) (n int, err error) 
 		return 0, fmt.Errorf("forget in the audit's files: %w", err)
 	}
 	for _, path := range append(old, f.path) {
-		found, wrong := forget(path, which)
+		found, wrong := forget(path, match)
 		n += found
 		if wrong != nil {
 			err = errors.Join(err, fmt.Errorf("forget in the audit's file %s: %w", path, wrong))
@@ -198,7 +198,7 @@ func (f *File) Forget(which func(sessions.AuditRecord) bool) (n int, err error) 
 
 // forget does the work of Forget in one file: it rewrites the file, whole or not at all, and
 // returns how many records were changed.
-func forget(path string, which func(sessions.AuditRecord) bool) (n int, err error) {
+func forget(path string, match func(sessions.AuditRecord) bool) (n int, err error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -211,7 +211,7 @@ func forget(path string, which func(sessions.AuditRecord) bool) (n int, err erro
 	for {
 		line, end := lines.ReadBytes('\n')
 		var r sessions.AuditRecord
-		if json.Unmarshal(line, &r) == nil && len(r.Arguments)+len(r.By)+len(r.Detail) > 0 && which(r) {
+		if json.Unmarshal(line, &r) == nil && len(r.Arguments)+len(r.By)+len(r.Detail) > 0 && match(r) {
 			r.Arguments, r.By, r.Detail = nil, "", ""
 			if line, err = json.Marshal(r); err != nil {
 				return n, err

@@ -71,8 +71,8 @@ func capSuffix(micro int64) string {
 	return ", of at most " + bill.Dollars(micro)
 }
 
-// sumOwnAndAll adds up what one person has used under all their ids, which are in same, and what
-// everybody has used.
+// sumOwnAndAll adds up what one person has used, under all their ids (same), and what everybody has
+// used.
 func sumOwnAndAll(same []string, people []bill.Sum) (own, all bill.Sum) {
 	for _, p := range people {
 		all = addSums(all, p)

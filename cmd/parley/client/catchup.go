@@ -145,10 +145,10 @@ func (r *Conversation) awaits(t pastTurn) bool {
 	return false
 }
 
-// passOnMissedEnds passes on to the terminal that turns have ended while nobody watched, with
-// their answers from the log. Over has these turns by id.
-func (r *Conversation) passOnMissedEnds(ctx context.Context, over map[string]pastTurn, events chan<- bus.Event) error {
-	for after := int64(0); len(over) > 0; {
+// passOnMissedEnds passes on to the terminal that turns have ended while nobody watched, with their
+// answers from the log. ended has these turns by id.
+func (r *Conversation) passOnMissedEnds(ctx context.Context, ended map[string]pastTurn, events chan<- bus.Event) error {
+	for after := int64(0); len(ended) > 0; {
 		var page struct {
 			Entries []sessions.Entry `json:"entries"`
 			Next    int64            `json:"next"`
@@ -158,11 +158,11 @@ func (r *Conversation) passOnMissedEnds(ctx context.Context, over map[string]pas
 			return err
 		}
 		for _, e := range page.Entries {
-			t, ok := over[e.Turn]
+			t, ok := ended[e.Turn]
 			if !ok || e.Kind != sessions.KindTurnDone {
 				continue
 			}
-			delete(over, e.Turn)
+			delete(ended, e.Turn)
 			if err := r.passEnd(ctx, t, e, events); err != nil {
 				return err
 			}

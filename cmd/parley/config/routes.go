@@ -74,12 +74,12 @@ func (d *decoder) agentRoute(v any) (r AgentRoute, f *fault) {
 	return r, nil
 }
 
-// unknownKey returns the fault of a table that has a key beside the known ones, keys; nil if it
-// has none. What says in the message what the table is.
-func unknownKey(table map[string]any, what string, keys ...string) *fault {
+// unknownKey returns the fault of a table that has a key beside the known ones, keys; nil if it has
+// none. tableKind says in the message what the table is.
+func unknownKey(table map[string]any, tableKind string, keys ...string) *fault {
 	for _, key := range slices.Sorted(maps.Keys(table)) {
 		if !slices.Contains(keys, key) {
-			return &fault{wrong: what + " has no " + strconv.Quote(key), remedy: oneOf(key, keys)}
+			return &fault{wrong: tableKind + " has no " + strconv.Quote(key), remedy: oneOf(key, keys)}
 		}
 	}
 	return nil

@@ -8,9 +8,9 @@ import (
 	"parley/bus"
 )
 
-// dropDeadLetters deletes those dead letters for which the function which returns true, and
-// returns how many there were.
-func (e *Eraser) dropDeadLetters(ctx context.Context, which func(bus.DeadLetter) bool) (n int, err error) {
+// dropDeadLetters deletes the dead letters for which match returns true, and returns how many there
+// were.
+func (e *Eraser) dropDeadLetters(ctx context.Context, match func(bus.DeadLetter) bool) (n int, err error) {
 	topics, err := e.cfg.Bus.Topics(ctx)
 	if err != nil {
 		return 0, err
@@ -23,7 +23,7 @@ func (e *Eraser) dropDeadLetters(ctx context.Context, which func(bus.DeadLetter)
 			}
 			kept := ""
 			for _, d := range page {
-				if !which(d) {
+				if !match(d) {
 					kept = d.Message.ID
 					continue
 				}

@@ -239,18 +239,18 @@ func (e *Eraser) withSubAgents(ctx context.Context, person string, keys []string
 	return keys, nil
 }
 
-// eraseInRounds erases a target, and does so again as long as again returns true: again looks for
-// what came in the meantime. It ends after maxRounds.
-func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, again func() (bool, error)) error {
+// eraseInRounds erases a target, and does so again as long as foundMore, which looks for what came
+// in the meantime, returns true. It ends after maxRounds.
+func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, foundMore func() (bool, error)) error {
 	if err := e.removeBefore(); err != nil {
 		return err
 	}
-	return sqldb.PurgeOnce(ctx, func(ctx context.Context) error { return e.eraseRounds(ctx, r, t, again) })
+	return sqldb.PurgeOnce(ctx, func(ctx context.Context) error { return e.eraseRounds(ctx, r, t, foundMore) })
 }
 
 // eraseRounds does what eraseInRounds says; the databases are purged after it.
-func (e *Eraser) eraseRounds(ctx context.Context, r *Receipt, t *target, again func() (bool, error)) error {
-	if _, err := again(); err != nil {
+func (e *Eraser) eraseRounds(ctx context.Context, r *Receipt, t *target, foundMore func() (bool, error)) error {
+	if _, err := foundMore(); err != nil {
 		return err
 	}
 	for n := 1; ; n++ {
@@ -271,7 +271,7 @@ func (e *Eraser) eraseRounds(ctx context.Context, r *Receipt, t *target, again f
 				return err
 			}
 		}
-		if more, err := again(); err != nil || !more || n == maxRounds {
+		if more, err := foundMore(); err != nil || !more || n == maxRounds {
 			return err
 		}
 	}
@@ -342,14 +342,14 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 	return gone, err
 }
 
-// forget removes from the bus the messages for which the function which returns true: those that
-// wait, if the bus can remove these, and dead letters.
-func (e *Eraser) forget(ctx context.Context, r *Receipt, which func(bus.Topic, bus.Message) bool, keys ...string) (bus.Forgotten, error) {
+// forget removes from the bus the messages for which match returns true: those that wait, if the
+// bus can remove these, and dead letters.
+func (e *Eraser) forget(ctx context.Context, r *Receipt, match func(bus.Topic, bus.Message) bool, keys ...string) (bus.Forgotten, error) {
 	if f, ok := e.cfg.Bus.(bus.Forgetter); ok {
-		return f.Forget(ctx, which, keys...)
+		return f.Forget(ctx, match, keys...)
 	}
 	r.keep("what waits on the bus or is being answered", "this bus cannot take it out; erase again once that is through")
-	gone, err := e.dropDeadLetters(ctx, func(d bus.DeadLetter) bool { return which(d.Topic, d.Message) })
+	gone, err := e.dropDeadLetters(ctx, func(d bus.DeadLetter) bool { return match(d.Topic, d.Message) })
 	return bus.Forgotten{DeadLetters: gone}, err
 }
 

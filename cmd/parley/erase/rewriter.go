@@ -40,18 +40,19 @@ func NewRewriter(store Store, log *slog.Logger) *Rewriter {
 	return r
 }
 
-// Erase calls do, in whose context databases are not purged: Run does that later, if do has erased
-// something, which it returns, or has failed. With a nil Rewriter they are purged at once.
-func (r *Rewriter) Erase(ctx context.Context, do func(context.Context) (erased bool, err error)) error {
+// Erase calls erase with a context in which databases are not purged. Run purges them later, if
+// erase has failed or has returned that it has erased something. With a nil Rewriter they are
+// purged at once.
+func (r *Rewriter) Erase(ctx context.Context, erase func(context.Context) (erased bool, err error)) error {
 	if r == nil {
-		return sqldb.PurgeIf(ctx, do)
+		return sqldb.PurgeIf(ctx, erase)
 	}
 	err := r.due.Collect(ctx, func(ctx context.Context) (bool, error) {
 		end, err := r.store.NotePurge(ctx)
 		if err != nil {
 			return false, err
 		}
-		erased, err := do(ctx)
+		erased, err := erase(ctx)
 		erased = erased || err != nil
 		return erased, errors.Join(err, end(ctx, erased))
 	})

@@ -175,8 +175,8 @@ func OpenAnd(ctx context.Context, c *config.Config, own WorkspaceOverride, log *
 	return h, h.giveToOwner()
 }
 
-// openWorkspaces opens the folders below which each session has its own directory: that of
-// [workspace] root, and those of agents that have one themselves.
+// openWorkspaces opens the folders below which each session has its own directory: the folder of
+// the setting [workspace] root, and the folders of agents that have one of their own.
 func (h *Home) openWorkspaces(ctx context.Context, c *config.Config) (err error) {
 	if err := CheckPlaces(c); err != nil {
 		return err

@@ -104,9 +104,9 @@ func (o Owner) givePath(dir, path string) error {
 	})
 }
 
-// openWithin calls do with a directory, opened so that nothing outside of it can be given
-// away. It does nothing if there is no such directory.
-func (o Owner) openWithin(dir string, do func(*os.Root) error) error {
+// openWithin calls fn with a directory, opened so that nothing outside of it can be given away. It
+// does nothing if there is no such directory.
+func (o Owner) openWithin(dir string, fn func(*os.Root) error) error {
 	if o == noOwner() {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (o Owner) openWithin(dir string, do func(*os.Root) error) error {
 		return nil
 	}
 	if err == nil {
-		err = errors.Join(do(root), root.Close())
+		err = errors.Join(fn(root), root.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("give %s to its owner: %w", dir, err)

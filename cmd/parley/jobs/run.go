@@ -73,14 +73,14 @@ func (r *Runner) runCommand(ctx context.Context, j sessions.Job, c sandbox.Comma
 	return j
 }
 
-// noteOutput writes to the store, now and then, what a job has printed so far, until over is
+// noteOutput writes to the store, now and then, what a job has printed so far, until ended is
 // closed.
-func (r *Runner) noteOutput(ctx context.Context, id string, out *jobOutput, over <-chan struct{}, log *slog.Logger) {
+func (r *Runner) noteOutput(ctx context.Context, id string, out *jobOutput, ended <-chan struct{}, log *slog.Logger) {
 	tick := time.NewTicker(noteEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-over:
+		case <-ended:
 			return
 		case <-ctx.Done():
 			return
@@ -157,11 +157,11 @@ func (r *Runner) end(running context.Context, j sessions.Job, log *slog.Logger) 
 	r.tellEnd(ctx, j.ID, log)
 }
 
-// retryUntilDone calls do until it returns nil or ctx ends.
-func (r *Runner) retryUntilDone(ctx context.Context, log *slog.Logger, do func() error) error {
+// retryUntilDone calls fn until it returns nil or ctx ends.
+func (r *Runner) retryUntilDone(ctx context.Context, log *slog.Logger, fn func() error) error {
 	const longest = 2 * time.Second
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, longest) {
-		err := do()
+		err := fn()
 		if err == nil {
 			return nil
 		}

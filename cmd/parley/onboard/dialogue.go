@@ -93,7 +93,7 @@ func (d *dialogue) ask(ctx context.Context, what, usual string) (string, error) 
 // askSecret asks for a text that is not shown while it is typed. The terminal is told to
 // show nothing before the question is printed, so that a fast typist's first letters are
 // not shown either.
-func (d *dialogue) askSecret(ctx context.Context, what string) (string, error) {
+func (d *dialogue) askSecret(ctx context.Context, question string) (string, error) {
 	fd := int(d.in.Fd())
 	before, err := term.MakeRaw(fd)
 	if err != nil {
@@ -105,7 +105,7 @@ func (d *dialogue) askSecret(ctx context.Context, what string) (string, error) {
 		io.Writer
 	}{d.in, d.out}
 	return await(ctx, func() (string, error) {
-		typed, err := term.NewTerminal(ends, "").ReadPassword(what + " (it is not shown): ")
+		typed, err := term.NewTerminal(ends, "").ReadPassword(question + " (it is not shown): ")
 		if err != nil {
 			return "", errLeft
 		}
@@ -115,13 +115,13 @@ func (d *dialogue) askSecret(ctx context.Context, what string) (string, error) {
 
 // confirm asks a yes-or-no question. If the person just presses Enter, it returns the usual
 // answer.
-func (d *dialogue) confirm(ctx context.Context, what string, usual bool) (bool, error) {
+func (d *dialogue) confirm(ctx context.Context, question string, usual bool) (bool, error) {
 	letters := "y/N"
 	if usual {
 		letters = "Y/n"
 	}
 	for {
-		fmt.Fprintf(d.out, "%s [%s] ", what, letters)
+		fmt.Fprintf(d.out, "%s [%s] ", question, letters)
 		typed, err := await(ctx, d.readLine)
 		if err != nil {
 			return false, err
@@ -143,8 +143,8 @@ type choice struct{ name, title string }
 
 // choose asks for one of several answers, which the person gives by its number or its name, and
 // returns its name.
-func (d *dialogue) choose(ctx context.Context, what string, among []choice) (string, error) {
-	d.say("\n%s", what)
+func (d *dialogue) choose(ctx context.Context, question string, among []choice) (string, error) {
+	d.say("\n%s", question)
 	for i, c := range among {
 		d.say("  %2d  %s", i+1, c.title)
 	}

@@ -36,10 +36,10 @@ type UsageError struct{ problem string }
 // Error says what to do.
 func (e *UsageError) Error() string { return e.problem }
 
-// missing returns the error for a flag that must be given because there is no person at a
-// terminal who can be asked; what says what the flag is for.
-func missing(flag, what string) error {
-	return &UsageError{fmt.Sprintf("nobody can be asked here, because this is no terminal: give %s (%s)", flag, what)}
+// missing returns the error for a flag that must be given because there is no person at a terminal
+// who can be asked; purpose says what the flag is for.
+func missing(flag, purpose string) error {
+	return &UsageError{fmt.Sprintf("nobody can be asked here, because this is no terminal: give %s (%s)", flag, purpose)}
 }
 
 // A Command is the command line of onboard. What its flags leave out is asked for.

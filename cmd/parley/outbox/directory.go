@@ -19,7 +19,7 @@ type UnknownError struct {
 	Known   []string // the names that exist
 }
 
-// Error names what exists instead.
+// Error says which channels and targets there are instead.
 func (e *UnknownError) Error() string {
 	text := fmt.Sprintf("there is no %s %q", e.What, e.Name)
 	switch {

@@ -102,8 +102,8 @@ func limitsIn(c *config.Config) agent.Limits {
 	}
 }
 
-// ownBudget returns what an agent may use when it looks at its checklist by itself: what is set
-// for that, or for a person if that is less.
+// ownBudget returns how much an agent may use when it looks at its checklist by itself: the setting
+// for that, or the limit of one person if that is less.
 func ownBudget(c *config.Config) agent.OwnBudget {
 	b := agent.OwnBudget{TokensDay: c.Heartbeat.TokensDay, UserDay: c.Heartbeat.Day}
 	b.Name, b.MoneySetting, b.TokensSetting = "Heartbeats", "[heartbeat] day", "[heartbeat] tokens_day"

@@ -82,8 +82,8 @@ func (c *Catalog) checkNames(key string, names []string, minor bool) {
 	}
 }
 
-// checkServers records problems of skills whose tools would have the same names as those of an
-// MCP server.
+// checkServers records a problem of each skill whose tools would have the same names as the tools
+// of an MCP server.
 func (c *Catalog) checkServers() {
 	for _, s := range c.Skills {
 		if _, taken := c.settings.MCP[s.Name]; taken && len(s.Programs) > 0 {

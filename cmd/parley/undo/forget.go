@@ -54,7 +54,7 @@ func (d Dirs) dropMarks(key string, removed int, paths []string) error {
 	return nil
 }
 
-// DiscardOld removes those of the files that were last written before a time, and returns how
+// DiscardOld removes the files at these paths that were last written before a time, and returns how
 // many it has removed.
 func (d Dirs) DiscardOld(ctx context.Context, key string, paths []string, before time.Time) (int, error) {
 	if len(paths) > 0 {

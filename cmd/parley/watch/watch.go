@@ -137,8 +137,8 @@ func (c Config) check(ctx context.Context, s Source) error {
 	return nil
 }
 
-// handlePresent records a concern that exists now, and tells owners if it is time. St is what the
-// book has about it; known is false if that is nothing.
+// handlePresent records a concern that exists now, and tells owners if it is time. st is what the
+// book says about the concern; known is false if the book has nothing about it.
 func (c Config) handlePresent(ctx context.Context, one Concern, st state, known bool, now time.Time) error {
 	switch {
 	case !known:

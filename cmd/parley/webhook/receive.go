@@ -164,8 +164,8 @@ func removeNulls(v any) {
 	}
 }
 
-// route returns the destinations of a post: those of the first route that matches, or those of
-// the webhook if none does.
+// route returns the destinations of a post: the ones that the first matching route names, or the
+// webhook's own if no route matches.
 func (h *Handler) route(d delivery) []string {
 	for _, r := range h.config.Routes {
 		if h.matches(r.Match, d) {

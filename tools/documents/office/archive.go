@@ -64,9 +64,9 @@ func cleanName(name string) string {
 // has reports whether the archive has a part of that name.
 func (a *archive) has(name string) bool { return a.parts[cleanName(name)] != nil }
 
-// read opens a part of the file and calls do to read its XML. If there is no such part, the error
+// read opens a part of the file and calls fn to read its XML. If there is no such part, the error
 // is fs.ErrNotExist.
-func (a *archive) read(name string, do func(r *reader) error) error {
+func (a *archive) read(name string, fn func(r *reader) error) error {
 	f := a.parts[cleanName(name)]
 	if f == nil {
 		return fmt.Errorf("%s: %w", name, fs.ErrNotExist)
@@ -80,7 +80,7 @@ func (a *archive) read(name string, do func(r *reader) error) error {
 	defer func() { a.left -= from.read }()
 	d := xml.NewDecoder(from)
 	d.CharsetReader = func(label string, in io.Reader) (io.Reader, error) { return charset.Reader(label, in) }
-	return do(&reader{d: d})
+	return fn(&reader{d: d})
 }
 
 // readOptional reads a part that may be missing.

@@ -35,9 +35,9 @@ func (r *reader) next() (xml.Token, error) {
 	return t, nil
 }
 
-// eachChild calls do for every child of the element that was read last, or for the document's first
-// element. It skips whatever do leaves unread of a child.
-func (r *reader) eachChild(do func(e xml.StartElement) error) error {
+// eachChild calls fn for every child of the element that was read last, or for the document's first
+// element. It skips whatever fn leaves unread of a child.
+func (r *reader) eachChild(fn func(e xml.StartElement) error) error {
 	level := r.depth
 	for {
 		t, err := r.next()
@@ -49,7 +49,7 @@ func (r *reader) eachChild(do func(e xml.StartElement) error) error {
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
-			if err := do(t); err != nil {
+			if err := fn(t); err != nil {
 				return err
 			}
 			for r.depth > level {
@@ -63,18 +63,18 @@ func (r *reader) eachChild(do func(e xml.StartElement) error) error {
 	}
 }
 
-// walk calls do for every element of the part, however deep. It does not visit the children of an
-// element that do has read itself.
-func (r *reader) walk(do func(e xml.StartElement) error) error {
+// walk calls fn for every element of the part, however deep. It does not visit the children of an
+// element that fn has read itself.
+func (r *reader) walk(fn func(e xml.StartElement) error) error {
 	return r.eachChild(func(e xml.StartElement) error {
 		level := r.depth
-		if err := do(e); err != nil {
+		if err := fn(e); err != nil {
 			return err
 		}
 		if r.depth < level {
 			return nil
 		}
-		return r.walk(do)
+		return r.walk(fn)
 	})
 }
 

@@ -90,7 +90,8 @@ func New(store Store) *Pins { return &Pins{store: store, servers: map[string]ser
 // Version returns a number that grows whenever OfferedTools may return something else.
 func (p *Pins) Version() int64 { return p.version.Load() }
 
-// Load reads what is stored, including what other processes have stored.
+// Load reads the accepted tools and the ones that are set aside from the store, also what other
+// processes have written there.
 func (p *Pins) Load(ctx context.Context) error {
 	p.change.Lock()
 	defer p.change.Unlock()

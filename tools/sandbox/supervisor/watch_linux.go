@@ -302,7 +302,8 @@ func reasonFor(over string) Reason {
 	return Disk
 }
 
-// overDiskText says what is too much of what the command has written; "" if nothing.
+// overDiskText says for which of the files that it has written the command is to be ended, and why;
+// "" if for none.
 func (s *supervisor) overDiskText() string {
 	if over := s.overQuotaText(); over != "" {
 		return over
