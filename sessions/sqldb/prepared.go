@@ -19,11 +19,15 @@ const maxPrepared = 192
 // A preparingConnector makes connections to SQLite that keep the prepared statements of
 // their queries. A query that looks up one row takes less time than parsing its text
 // does, and each turn looks up several. PostgreSQL's driver keeps them by itself.
-type preparingConnector struct{ driver.Connector }
+type preparingConnector struct {
+	driver.Connector
+	saw func(query string) // see Watch; nil if nobody watches
+}
 
-func newPreparing(dsn string) (driver.Connector, error) {
+func newPreparing(ctx context.Context, dsn string) (driver.Connector, error) {
 	c, err := sqlite.NewConnector(dsn)
-	return preparingConnector{c}, err
+	saw, _ := ctx.Value(watching{}).(func(string))
+	return preparingConnector{c, saw}, err
 }
 
 // Connect makes a connection.
@@ -35,6 +39,9 @@ func (p preparingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	whole, ok := c.(sqliteConn)
 	if !ok {
 		return c, nil // another release of the driver: it works, and is slower
+	}
+	if p.saw != nil {
+		whole = watchedConn{whole, p.saw}
 	}
 	return &preparedConn{sqliteConn: whole, kept: map[string]*preparedQuery{}}, nil
 }

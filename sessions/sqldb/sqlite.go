@@ -3,6 +3,7 @@ package sqldb
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net/url"
@@ -24,7 +25,7 @@ func openSQLite(ctx context.Context, path string, components int, migrate func(c
 	if err := f.Close(); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	connector, err := newPreparing(dsn(path))
+	connector, err := newPreparing(ctx, dsn(path))
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, err)
 	}
@@ -158,4 +159,58 @@ func unlessEnded(err error) error {
 		return nil
 	}
 	return err
+}
+
+// watching is the key by which a context has the function of Watch.
+type watching struct{}
+
+// Watch returns a context under which SQLite databases are opened that call saw with each statement
+// that they run, for tests that count these. Several goroutines may call saw at once.
+func Watch(ctx context.Context, saw func(query string)) context.Context {
+	return context.WithValue(ctx, watching{}, saw)
+}
+
+// A watchedConn is a connection that tells of each statement that it runs.
+type watchedConn struct {
+	sqliteConn
+	saw func(query string)
+}
+
+// ExecContext runs a statement.
+func (c watchedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	c.saw(query)
+	return c.sqliteConn.ExecContext(ctx, query, args)
+}
+
+// QueryContext runs a query.
+func (c watchedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.saw(query)
+	return c.sqliteConn.QueryContext(ctx, query, args)
+}
+
+// PrepareContext prepares a statement, which tells of itself each time it runs.
+func (c watchedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	s, err := c.sqliteConn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return watchedStmt{s, func() { c.saw(query) }}, nil
+}
+
+// A watchedStmt is a prepared statement of a watchedConn.
+type watchedStmt struct {
+	driver.Stmt
+	saw func()
+}
+
+// ExecContext runs the statement.
+func (s watchedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	s.saw()
+	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
+}
+
+// QueryContext runs the query.
+func (s watchedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	s.saw()
+	return s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
 }
