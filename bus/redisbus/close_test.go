@@ -138,3 +138,49 @@ func TestWhatIsEmittedLastIsSent(t *testing.T) {
 	}
 	t.Errorf("%d of %d events came", next, many)
 }
+
+// Pieces of one part of an answer that follow one another at once are sent together.
+func TestPiecesOfAnAnswerAreSentTogether(t *testing.T) {
+	t.Parallel()
+	const pieces = 300
+	r := newRig(t, testLease)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	seen, err := r.Subscribe(ctx, bus.ChannelFeed("telegram"), 0)
+	r.ok("subscribe", err)
+	emit := func(kind, turn string, block int, text string) {
+		to := bus.Address{Channel: "telegram", Chat: turn}
+		r.Emit(bus.Event{Type: kind, Session: "of " + turn, Route: to, Turn: turn, Block: block, Delta: text})
+	}
+	want := ""
+	for block := range 2 {
+		want = ""
+		for i := range pieces {
+			emit(bus.BlockDelta, "a", block, fmt.Sprint(i, " "))
+			emit(bus.BlockDelta, "b", block, fmt.Sprint(i, " "))
+			want += fmt.Sprint(i, " ")
+		}
+		emit(bus.BlockStop, "a", block, "")
+		emit(bus.BlockStop, "b", block, "")
+	}
+	got, events, stops := map[string]string{}, 0, 0
+	for e, err := range seen {
+		if err != nil || e.Session != "of "+e.Turn || e.Route.Chat != e.Turn {
+			t.Fatalf("%+v, %v", e, err)
+		}
+		part := fmt.Sprint(e.Turn, e.Block)
+		events++
+		got[part] += e.Delta
+		if e.Type == bus.BlockStop {
+			if got[part] != want {
+				t.Errorf("part %s has %d of %d bytes, or others, before its end", part, len(got[part]), len(want))
+			}
+			if stops++; stops == 4 {
+				break
+			}
+		}
+	}
+	if events > 2*pieces {
+		t.Errorf("%d events for %d pieces that came at once", events, 4*pieces)
+	}
+}

@@ -113,14 +113,19 @@ type outgoing struct {
 
 // nextBatch removes the next events to send from the buffer. The sign that a feed lacks
 // events comes before the feed's next event, or, if the buffer has no event of that feed,
-// at the end.
+// at the end. Pieces of one part of an answer that follow one another become one event.
 func (r *eventBuffer) nextBatch() (batch []outgoing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	newest := map[string]*bus.Event{} // of each turn, in the batch
 	n := 0
 	for size := 0; n < len(r.events) && n < emitAtOnce && size < emitBytes; n++ {
 		e := r.events[n]
 		size += eventBytes(&e)
+		if joinPieces(newest[e.Turn], &e) {
+			continue
+		}
+		newest[e.Turn] = &e
 		p := destinationOf(&e)
 		for _, half := range []destination{{session: p.session}, {channel: p.channel}} {
 			if r.gaps[half] {
@@ -141,6 +146,19 @@ func (r *eventBuffer) nextBatch() (batch []outgoing) {
 	}
 	clear(r.gaps)
 	return batch
+}
+
+// joinPieces adds the text of e to that of the event before it and returns true, if both are pieces
+// of the same part of an answer. before may be nil.
+func joinPieces(before, e *bus.Event) bool {
+	if before == nil || before.Type != bus.BlockDelta || e.Type != bus.BlockDelta || before.Delta == "" || e.Delta == "" {
+		return false
+	}
+	if before.Session != e.Session || before.Route != e.Route || before.Turn != e.Turn || before.Block != e.Block || before.Kind != e.Kind {
+		return false
+	}
+	before.Delta += e.Delta
+	return true
 }
 
 // loseBatch counts the events of a batch that could not be sent, and remembers which feeds
