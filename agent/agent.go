@@ -161,9 +161,9 @@ type Asks interface {
 	// Withdraw ends an ask that nobody needs to answer any more. An ask that was answered
 	// stays answered.
 	Withdraw(ctx context.Context, id string) (bus.Ask, error)
-	// Told records that the session's log says how an ask has ended, so that the session
+	// NoteTold records that the session's log says how an ask has ended, so that the session
 	// need not get that mail again.
-	Told(ctx context.Context, id string) error
+	NoteTold(ctx context.Context, id string) error
 	// Granted reports whether the call with that hash was approved for the whole session,
 	// and by whom.
 	Granted(ctx context.Context, session, hash string) (by string, ok bool, err error)
@@ -192,11 +192,11 @@ type History interface {
 	End(ctx context.Context, session, turn string) error
 	// Undo carries out a command /undo, and returns the reply. If it is called again with
 	// the same command, it continues where it was cut off.
-	Undo(ctx context.Context, u Undoing) (reply string, err error)
+	Undo(ctx context.Context, u UndoCommand) (reply string, err error)
 }
 
-// An Undoing is a command /undo.
-type Undoing struct {
+// An UndoCommand is a person's command /undo.
+type UndoCommand struct {
 	Session string
 	ID      string // the command's cause
 	Person  string
@@ -298,7 +298,7 @@ type Agent struct {
 	// Fetch puts a file that came with a message into the session's workspace. After a
 	// crash it is called again. An error ends the run, which is then tried again. If nil,
 	// no files are fetched.
-	Fetch func(ctx context.Context, f Fetching) (sessions.Fetched, error)
+	Fetch func(ctx context.Context, f FileToFetch) (sessions.Fetched, error)
 	// MayNote returns why the log must not record files that come and pictures that tools
 	// show; "" if it may. Processes of an older release would not know these entries. If
 	// nil, the log may always record them.
@@ -354,8 +354,8 @@ type Asker struct {
 	Private bool   // nobody else reads the conversation
 }
 
-// A Fetching is a file that came with a message and is to be fetched.
-type Fetching struct {
+// A FileToFetch is a file that came with a message and is not in the workspace yet.
+type FileToFetch struct {
 	Session string
 	Turn    string
 	At      bus.Address

@@ -34,7 +34,7 @@ func (r *sessionRun) handleDecision(ctx context.Context, in *bus.Inbound) error 
 		}
 	}
 	if r.cfg.Asks != nil { // also for a turn that is over or unknown
-		if err := r.cfg.Asks.Told(ctx, in.ID); err != nil {
+		if err := r.cfg.Asks.NoteTold(ctx, in.ID); err != nil {
 			return fmt.Errorf("%w: %w", errBusAway, err)
 		}
 	}
@@ -57,7 +57,7 @@ func (r *sessionRun) handleReport(ctx context.Context, in *bus.Inbound) error {
 		}
 	}
 	if r.cfg.Tasks != nil { // also for a turn that is over or unknown
-		if err := r.cfg.Tasks.Told(ctx, in.Task.ID); err != nil {
+		if err := r.cfg.Tasks.NoteTold(ctx, in.Task.ID); err != nil {
 			return fmt.Errorf("%w: %w", errBusAway, err)
 		}
 	}

@@ -163,12 +163,12 @@ func (a *asker) reservation(turn string, call int) string {
 	return fmt.Sprintf("%s#%d.%d", turn, a.lease.Claim().Fence, call)
 }
 
-// ahead returns the change of the budgets that reserves what a turn with these messages
+// reservationAhead returns the change of the budgets that reserves what a turn with these messages
 // may use, judged by the conversation's last answer. It lets the beginning of the turn and
 // the reservation be one write. The change is empty if there is no such answer, if it is
 // not known for whom the turn is counted, or for a sub-agent's task: then reserve, before
 // the model is asked, reserves by itself.
-func (a *asker) ahead(b batch) bill.Change {
+func (a *asker) reservationAhead(b batch) bill.Change {
 	first := b.items[0].in
 	if a.payer.person != first.From.ID || a.payer.account == "" || first.Kind == bus.Tasked {
 		return bill.Change{}
@@ -184,7 +184,7 @@ func (a *asker) ahead(b batch) bill.Change {
 			input += len(it.in.Text) / transcript.BytesPerToken
 		}
 		a.account = a.payer.account
-		return a.purse.Ahead(a.reservation(first.ID, 1), a.amount(input, answerTokens), a.bounds(first.From.ID, ""))
+		return a.purse.ReservationAhead(a.reservation(first.ID, 1), a.amount(input, answerTokens), a.bounds(first.From.ID, ""))
 	}
 	return bill.Change{}
 }

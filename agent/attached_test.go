@@ -21,10 +21,10 @@ import (
 // A shelf fetches files: those whose reference names a problem are not to be had.
 type shelf struct {
 	mu   sync.Mutex
-	asks []agent.Fetching
+	asks []agent.FileToFetch
 }
 
-func (s *shelf) fetch(_ context.Context, f agent.Fetching) (sessions.Fetched, error) {
+func (s *shelf) fetch(_ context.Context, f agent.FileToFetch) (sessions.Fetched, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asks = append(s.asks, f)
@@ -178,7 +178,7 @@ func TestFetchingThatFailsIsDoneAgain(t *testing.T) {
 	s := &shelf{}
 	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("fine"), nil })
 	failed := false
-	b.agent.Fetch = func(ctx context.Context, f agent.Fetching) (sessions.Fetched, error) {
+	b.agent.Fetch = func(ctx context.Context, f agent.FileToFetch) (sessions.Fetched, error) {
 		if !failed {
 			failed = true
 			return sessions.Fetched{}, errors.New("the disk is away")

@@ -240,7 +240,7 @@ func (c *commander) undo(ctx context.Context, in bus.Inbound) (string, error) {
 	if c.cfg.History == nil {
 		return "I keep nothing of what I change here, so I cannot undo it.", nil
 	}
-	u := Undoing{Session: c.key(), ID: in.ID, Person: in.From.ID, Args: in.Args, Prefix: c.commandPrefix(in.At), Held: c.lease.Held}
+	u := UndoCommand{Session: c.key(), ID: in.ID, Person: in.From.ID, Args: in.Args, Prefix: c.commandPrefix(in.At), Held: c.lease.Held}
 	account, err := c.accountOf(ctx, in.From.ID)
 	if err != nil {
 		return "", err

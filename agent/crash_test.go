@@ -68,7 +68,7 @@ func crashChild(dir, at string) error {
 	}
 	home.killIn(point)
 	made := crashAgent(effects)
-	made.Fetch = func(_ context.Context, f agent.Fetching) (sessions.Fetched, error) {
+	made.Fetch = func(_ context.Context, f agent.FileToFetch) (sessions.Fetched, error) {
 		path := filepath.Join(dir, "files", fmt.Sprint(f.N))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return sessions.Fetched{}, err

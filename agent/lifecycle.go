@@ -44,7 +44,7 @@ func (s *session) beginTurn(ctx context.Context, b batch, a *asker, more ...sess
 		}
 		var c bill.Change
 		if a != nil {
-			c = a.ahead(b)
+			c = a.reservationAhead(b)
 		}
 		done, err := s.appendWith(ctx, c, s.howToBegin(entries, more), append(entries, more...)...)
 		if seen, ok := errors.AsType[*sessions.SeenError](err); ok {
@@ -381,7 +381,7 @@ func (r *turnRun) fetch(ctx context.Context, t *turn, f attached.File) error {
 	got := sessions.Fetched{Problem: "files cannot be fetched here"}
 	if r.agent.Fetch != nil {
 		var err error
-		if got, err = r.agent.Fetch(ctx, Fetching{Session: r.key(), Turn: t.id, At: t.route.At, File: f, Held: r.lease.Held}); err != nil {
+		if got, err = r.agent.Fetch(ctx, FileToFetch{Session: r.key(), Turn: t.id, At: t.route.At, File: f, Held: r.lease.Held}); err != nil {
 			return fmt.Errorf("fetch what came with a message: %w", err)
 		}
 	}

@@ -192,7 +192,7 @@ func TestWhatIsDeletedLaterIsBlanked(t *testing.T) {
 	var discarded []string
 	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("fine"), nil })
 	const same, alone = ".agent/pictures/same.png", ".agent/pictures/alone.png"
-	b.agent.Fetch = func(ctx context.Context, f agent.Fetching) (sessions.Fetched, error) {
+	b.agent.Fetch = func(ctx context.Context, f agent.FileToFetch) (sessions.Fetched, error) {
 		got, err := s.fetch(ctx, f)
 		got.Picture = &sessions.Picture{Path: got.Path, View: map[bool]string{true: same, false: alone}[f.Name != "alone.png"]}
 		return got, err

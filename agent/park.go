@@ -94,7 +94,7 @@ func (s *session) openAsk(ctx context.Context, t *turn, a *ask) error {
 		return fmt.Errorf("%w: %w", errBusAway, err)
 	}
 	s.point("park:opened")
-	for i, to := range v.Told(s.isDeserted()) {
+	for i, to := range v.ToldAddresses(s.isDeserted()) {
 		out := bus.Outbound{ID: fmt.Sprintf("%s#ask/%d", a.ID, i), To: to, Turn: t.id, Subject: a.ID, Expires: a.Expires}
 		if to == v.At {
 			out.ReplyTo = t.route.ReplyTo
@@ -207,7 +207,7 @@ func (s *session) showOvertaken(ctx context.Context, t *turn, a *ask) error {
 // replace the earlier ones.
 func (s *session) addToAsk(ctx context.Context, t *turn, a *ask, name, more string) error {
 	v := s.viewOf(t, a)
-	for i, to := range v.Told(s.isDeserted()) {
+	for i, to := range v.ToldAddresses(s.isDeserted()) {
 		out := bus.Outbound{ID: fmt.Sprintf("%s#%s/%d", a.ID, name, i), To: to, Turn: t.id, Subject: a.ID, Text: v.Text(to) + more}
 		if err := s.publish(ctx, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
 			return err

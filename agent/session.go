@@ -278,7 +278,7 @@ type outcome struct {
 	changed bool // the hooks changed the result; it counts even beside a failure
 }
 
-// content returns what the model is told.
+// content returns the result as the model is shown it.
 func (o *outcome) content() json.RawMessage {
 	if o.failed != nil && !o.changed {
 		return o.failed.Result().Content

@@ -18,9 +18,9 @@ type View struct {
 	SubAgent string
 }
 
-// Told returns all addresses at which people are told of the ask. The conversation is
+// ToldAddresses returns all addresses at which people are told of the ask. The conversation is
 // one of them, unless it is deserted: no person takes part in it.
-func (v View) Told(deserted bool) []bus.Address {
+func (v View) ToldAddresses(deserted bool) []bus.Address {
 	places := []bus.Address{v.At}
 	if deserted {
 		places = nil

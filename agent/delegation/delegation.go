@@ -30,8 +30,8 @@ type Tasks interface {
 	// Report records how a task has ended, and reports it to the parent's session. It may be
 	// called again; the first report counts.
 	Report(ctx context.Context, r Report) error
-	// Told records that the parent's session knows how a task has ended.
-	Told(ctx context.Context, id string) error
+	// NoteTold records that the parent's session knows how a task has ended.
+	NoteTold(ctx context.Context, id string) error
 	// EndTurn ends the tasks for which a turn waits, or was about to wait.
 	EndTurn(ctx context.Context, session, turn string) error
 	// StopAll asks all sub-agents of a session to end, and returns how many it asked. The

@@ -102,7 +102,7 @@ func (n *nativeMessage) addContent(c *wireContent) {
 // A nativeReader reads an answer in Ollama's own protocol.
 type nativeReader struct{ *assembly }
 
-// A nativeEvent is one event of such an answer.
+// A nativeEvent is one line of an answer in Ollama's own protocol.
 type nativeEvent struct {
 	Message struct {
 		Content  content           `json:"content"`

@@ -28,7 +28,7 @@ type provider struct {
 	versioned bool
 }
 
-// providers lists the providers of which something is known.
+// providers lists the providers that this program knows something about.
 func providers() []provider {
 	return []provider{
 		// The cache key sends the requests of one conversation to the machine that has read
@@ -44,7 +44,7 @@ func providers() []provider {
 	}
 }
 
-// providerOf returns the provider at a host; the zero provider if nothing is known of
+// providerOf returns the provider at a host; the zero provider if this program knows nothing about
 // it.
 func providerOf(host string) provider {
 	host, _, _ = strings.Cut(host, ":")

@@ -299,8 +299,8 @@ func (r *refusal) isModelsOwn() bool {
 	return r.hasCode("tool_use_failed", "output_parse_failed", "json_validate_failed")
 }
 
-// mentions reports whether the server's message contains one of these texts, in small or
-// capital letters.
+// mentions reports whether the server's message contains one of these texts, in lower or upper
+// case.
 func (r *refusal) mentions(words ...string) bool {
 	text := strings.ToLower(r.message)
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })

@@ -195,9 +195,9 @@ func (p *Purse) Spend(u llm.Usage) {
 	p.spent = p.spent.plus(Amount{Tokens: u.Input + u.Output, Micro: u.Cost})
 }
 
-// Ahead returns the change that reserves what calls like this one may use, as Take would
+// ReservationAhead returns the change that reserves what calls like this one may use, as Take would
 // with an empty purse. The change goes along with an append, which tells Keep what was done.
-func (p *Purse) Ahead(name string, want Amount, b Bounds) bill.Change {
+func (p *Purse) ReservationAhead(name string, want Amount, b Bounds) bill.Change {
 	all, id, now := p.counted(want, b).times(calls), fmt.Sprintf("%s.%d", name, p.settled), time.Now()
 	var c bill.Change
 	if all.Tokens > 0 {

@@ -133,7 +133,7 @@ func TestReservingAndSettlingWithAnAppend(t *testing.T) {
 		if turn.tokensDay == 0 {
 			bounded.Tokens = 0
 		}
-		c := p.Ahead(name, call, bounds)
+		c := p.ReservationAhead(name, call, bounds)
 		p.Keep(c, write(s, c))
 		check(t, s, "set aside ahead", turn.ofTokens, turn.reserved)
 		take(t, p, name, call, bounds)

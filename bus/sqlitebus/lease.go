@@ -176,7 +176,7 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	return nil
 }
 
-// A settlement is how the lease's end (an End) changes what is in the mailbox.
+// A settlement holds the changes to a mailbox that the end of its lease (a bus.End) makes.
 type settlement struct {
 	claim    bus.Claim
 	end      bus.End

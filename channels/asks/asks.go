@@ -141,9 +141,9 @@ func (d *Service) reportResult(ask bus.Ask) {
 	}
 }
 
-// Told records in the book that the session's log contains how an ask has ended, so that Run does
+// NoteTold records in the book that the session's log contains how an ask has ended, so that Run does
 // not tell the session again.
-func (d *Service) Told(ctx context.Context, id string) error { return d.Book.NoteTold(ctx, id) }
+func (d *Service) NoteTold(ctx context.Context, id string) error { return d.Book.NoteTold(ctx, id) }
 
 // Granted reports whether the call with that hash was approved for the whole session and
 // the approval still holds, and who gave it.

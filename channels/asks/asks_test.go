@@ -62,7 +62,7 @@ func TestWhatWasCutOffIsMadeUpFor(t *testing.T) {
 			if err := lease.Settle(ctx, bus.End{Done: mail[0].Seq}); err != nil {
 				t.Fatal(err)
 			}
-			if err := d.Told(ctx, c.id); err != nil {
+			if err := d.NoteTold(ctx, c.id); err != nil {
 				t.Fatal(err)
 			}
 		}

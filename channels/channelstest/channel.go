@@ -203,8 +203,8 @@ func newChannelRun(t *testing.T, h ChannelHarness) *channelRun {
 	return r
 }
 
-// newChannel returns a channel that shares nothing with earlier ones, like that of the next
-// process.
+// newChannel returns a channel that shares nothing with earlier ones, as the next process would
+// have it.
 func (r *channelRun) newChannel() channels.Channel {
 	return r.platform.Channel(slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }

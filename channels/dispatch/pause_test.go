@@ -143,8 +143,8 @@ func TestTypingKeepsToWhatThePlatformAsksFor(t *testing.T) {
 func startGateway(t *testing.T, s *stage, gate channels.Channel) (stop func()) {
 	g := &gateway.Gateway{
 		Name: "c", Channel: gate, Bus: s.Bus, Events: s.Bus, Gate: new(gateway.Gate), Chats: s.Book, Pairings: s.Book,
-		Route: func(context.Context, bus.Inbound) (gateway.Routed, error) {
-			return gateway.Routed{Session: "main:c:1"}, nil
+		Route: func(context.Context, bus.Inbound) (gateway.RouteResult, error) {
+			return gateway.RouteResult{Session: "main:c:1"}, nil
 		}, Log: slog.New(slog.DiscardHandler),
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -43,7 +43,7 @@ func (d *intake) handleChange(ctx context.Context, in bus.Inbound) error {
 }
 
 // send composes and sends a reply once. Only the reply's sent function is told of a failure.
-func (d *intake) concerned(ctx context.Context, to Routed, message string) (waiting []string, err error) {
+func (d *intake) concerned(ctx context.Context, to RouteResult, message string) (waiting []string, err error) {
 	for _, key := range append([]string{to.Session}, to.Others...) {
 		if d.Knows != nil {
 			known, err := d.Knows(ctx, key, message)

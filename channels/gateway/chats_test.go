@@ -71,11 +71,11 @@ func TestWhenMentionsAreNeeded(t *testing.T) {
 func TestWhatCannotBeTakenNowIsHandedAgain(t *testing.T) {
 	away := true
 	setup := func(_ *stage, g *gateway.Gateway) {
-		g.Route = func(_ context.Context, in bus.Inbound) (gateway.Routed, error) {
+		g.Route = func(_ context.Context, in bus.Inbound) (gateway.RouteResult, error) {
 			if away {
-				return gateway.Routed{}, gateway.ErrNotNow
+				return gateway.RouteResult{}, gateway.ErrNotNow
 			}
-			return gateway.Routed{Session: "main:" + in.At.String()}, nil
+			return gateway.RouteResult{Session: "main:" + in.At.String()}, nil
 		}
 	}
 	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *stage) {

@@ -46,7 +46,7 @@ type Gateway struct {
 	Gate   *Gate
 	// Route returns the session for a message. With ErrNotNow the message is handed on
 	// again later; any other error means that there is no session for it.
-	Route    func(context.Context, bus.Inbound) (Routed, error)
+	Route    func(context.Context, bus.Inbound) (RouteResult, error)
 	Chats    channels.Chats
 	Pairings channels.Pairings
 	// Knows, if set, reports whether a session's log contains a message.
@@ -83,8 +83,8 @@ type Gateway struct {
 	Now   func() time.Time // the clock; nil means time.Now
 }
 
-// Routed says to which session a message goes, as Gateway.Route decides.
-type Routed struct {
+// A RouteResult says to which session a message goes. Gateway.Route returns it.
+type RouteResult struct {
 	Session string
 	// Text is the message's text without the word by which it names its agent. Named says
 	// that there is one.

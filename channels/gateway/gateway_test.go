@@ -48,11 +48,11 @@ func inGatewayOn(t *testing.T, caps bus.Caps, access gateway.Access, setup func(
 		ended := make(chan error, 1)
 		g := &gateway.Gateway{
 			Name: "c", Channel: s.Platform, Bus: s.Bus, Gate: s.gate, Chats: s.Book, Pairings: s.Book, Log: s.Logger(),
-			Route: func(_ context.Context, in bus.Inbound) (gateway.Routed, error) {
+			Route: func(_ context.Context, in bus.Inbound) (gateway.RouteResult, error) {
 				if in.At.Chat == "nowhere" {
-					return gateway.Routed{}, errors.New("no agent")
+					return gateway.RouteResult{}, errors.New("no agent")
 				}
-				return gateway.Routed{Session: "main:" + in.At.String()}, nil
+				return gateway.RouteResult{Session: "main:" + in.At.String()}, nil
 			},
 		}
 		if setup != nil {
@@ -362,7 +362,7 @@ func TestAMessageThatPanicsDoesNotBlockItsChat(t *testing.T) {
 	g := &gateway.Gateway{
 		Name: "c", Channel: s.Platform, Bus: s.Bus, Gate: s.gate, Chats: s.Book, Pairings: s.Book,
 		Log:   slog.New(slog.DiscardHandler),
-		Route: func(context.Context, bus.Inbound) (gateway.Routed, error) { panic("broken") },
+		Route: func(context.Context, bus.Inbound) (gateway.RouteResult, error) { panic("broken") },
 	}
 	go func() { ended <- g.Run(ctx) }()
 	for i := range 3 {

@@ -127,7 +127,7 @@ func (d *intake) isOwnData(in, said bus.Inbound) bool {
 
 // publishTo publishes what somebody said to its session. /stop that names no agent goes to
 // every session that is at work in that place.
-func (d *intake) publishTo(ctx context.Context, to Routed, said bus.Inbound, urgent bool) error {
+func (d *intake) publishTo(ctx context.Context, to RouteResult, said bus.Inbound, urgent bool) error {
 	keys := []string{to.Session}
 	if said.Kind == bus.Command && said.Text == "stop" && !to.Named && len(to.Others) > 0 {
 		working, err := d.atWork(ctx, to)
@@ -148,7 +148,7 @@ func (d *intake) publishTo(ctx context.Context, to Routed, said bus.Inbound, urg
 
 // forSession returns a message in the form in which one of several sessions gets it. The bus
 // accepts an id only once, so for a session other than the message's own the id is another.
-func forSession(to Routed, key string, in bus.Inbound) bus.Inbound {
+func forSession(to RouteResult, key string, in bus.Inbound) bus.Inbound {
 	if key != to.Session {
 		in.ID = bus.DerivedID(in.ID, "#"+hash(key))
 	}
@@ -163,7 +163,7 @@ func hash(key string) string {
 }
 
 // atWork returns those sessions of a place that have mail, or work without any.
-func (d *intake) atWork(ctx context.Context, to Routed) (working []string, err error) {
+func (d *intake) atWork(ctx context.Context, to RouteResult) (working []string, err error) {
 	for _, key := range append([]string{to.Session}, to.Others...) {
 		has, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
 		if err != nil {
@@ -183,7 +183,7 @@ func (d *intake) atWork(ctx context.Context, to Routed) (working []string, err e
 //
 // A message that names its agent in a thread makes the thread that agent's, until another
 // is named. That is recorded each time.
-func (d *intake) noteChat(ctx context.Context, in bus.Inbound, to Routed) error {
+func (d *intake) noteChat(ctx context.Context, in bus.Inbound, to RouteResult) error {
 	at, assigns := in.At.String(), to.Named && in.At.Thread != ""
 	if !d.notedChats.add(at, d.Now()) && !assigns {
 		return nil

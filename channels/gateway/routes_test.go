@@ -15,12 +15,12 @@ import (
 // word ops with the agent ops.
 func twoAgents(knows func(session, message string) bool) func(*stage, *gateway.Gateway) {
 	return func(_ *stage, g *gateway.Gateway) {
-		g.Route = func(_ context.Context, in bus.Inbound) (gateway.Routed, error) {
+		g.Route = func(_ context.Context, in bus.Inbound) (gateway.RouteResult, error) {
 			first, other := "main:c:"+in.At.Chat, "ops:c:"+in.At.Chat
 			if rest, ok := strings.CutPrefix(in.Text, "ops "); ok {
-				return gateway.Routed{Session: other, Text: rest, Named: true, Others: []string{first}}, nil
+				return gateway.RouteResult{Session: other, Text: rest, Named: true, Others: []string{first}}, nil
 			}
-			return gateway.Routed{Session: first, Text: in.Text, Others: []string{other}}, nil
+			return gateway.RouteResult{Session: first, Text: in.Text, Others: []string{other}}, nil
 		}
 		g.Knows = func(_ context.Context, session, message string) (bool, error) {
 			return knows != nil && knows(session, message), nil

@@ -245,7 +245,7 @@ func (c *Channel) History(ctx context.Context, at bus.Address, since time.Time, 
 	if !since.IsZero() {
 		oldest = formatTS(since)
 	}
-	r := historyReading{oldest: oldest, most: most, found: map[string]message{}, chat: at.Chat}
+	r := historyReader{oldest: oldest, most: most, found: map[string]message{}, chat: at.Chat}
 	if at.Thread != "" {
 		err = c.readThread(ctx, tryOnce, at.Chat, at.Thread, oldest, r.addMessage)
 	} else {
@@ -259,7 +259,7 @@ func (c *Channel) History(ctx context.Context, at bus.Address, since time.Time, 
 			r.more = true
 			break
 		}
-		t := historyReading{oldest: oldest, most: most, found: r.found, chat: at.Chat}
+		t := historyReader{oldest: oldest, most: most, found: r.found, chat: at.Chat}
 		if err := c.readThread(ctx, tryOnce, at.Chat, root, oldest, t.addMessage); err != nil && !isThreadGone(err) && !errors.Is(err, errTooMuch) {
 			return nil, false, err
 		}
@@ -275,8 +275,8 @@ func (c *Channel) History(ctx context.Context, at bus.Address, since time.Time, 
 	return said, r.more, nil
 }
 
-// A historyReading collects the messages of a chat or a thread while its history is read.
-type historyReading struct {
+// A historyReader collects the messages of a chat or a thread while its history is read.
+type historyReader struct {
 	chat   string
 	oldest string
 	most   int
@@ -288,7 +288,7 @@ type historyReading struct {
 }
 
 // addMessage collects one message, and returns false to end the reading.
-func (r *historyReading) addMessage(said slackgo.Message) bool {
+func (r *historyReader) addMessage(said slackgo.Message) bool {
 	if said.LatestReply > r.oldest && said.ReplyCount > 0 {
 		r.roots = append(r.roots, said.Timestamp)
 	}

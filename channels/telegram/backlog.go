@@ -24,17 +24,17 @@ type backlog struct {
 	pause     backoff.Series // the growing wait between two polls while updates are unhandled
 
 	mu         sync.Mutex
-	next       int64                // the id of the first update that Telegram has not given yet; 0 accepts any
-	unhandled  map[int64]bool       // by id: updates that were given and are not handled
-	waiting    map[int64][]received // by chat: what its goroutine has still to handle, in order
-	allHandled chan struct{}        // closed once no update is unhandled
+	next       int64                     // the id of the first update that Telegram has not given yet; 0 accepts any
+	unhandled  map[int64]bool            // by id: updates that were given and are not handled
+	waiting    map[int64][]updateContent // by chat: what its goroutine has still to handle, in order
+	allHandled chan struct{}             // closed once no update is unhandled
 }
 
 // newBacklog makes an empty backlog that publishes through p.
 func newBacklog(p *publisher) *backlog {
 	handled := make(chan struct{})
 	close(handled)
-	return &backlog{publisher: p, unhandled: map[int64]bool{}, waiting: map[int64][]received{}, allHandled: handled}
+	return &backlog{publisher: p, unhandled: map[int64]bool{}, waiting: map[int64][]updateContent{}, allHandled: handled}
 }
 
 // add starts to handle the updates that were not given before: chats in parallel, each

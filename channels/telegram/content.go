@@ -167,9 +167,9 @@ func displayName(u *models.User) string {
 	return markup.OneLine(u.FirstName+" "+u.LastName, maxName)
 }
 
-// A received is what one update contains: a message, a press of a button, or a change of
+// An updateContent is what one update brings: a message, a press of a button, or a change of
 // reactions.
-type received struct {
+type updateContent struct {
 	update   int64
 	chat     int64
 	message  *models.Message
@@ -180,8 +180,8 @@ type received struct {
 
 // decode decodes an update; false if it contains neither a message nor a press nor a
 // reaction.
-func (u update) decode() (received, bool, error) {
-	h := received{update: u.ID}
+func (u update) decode() (updateContent, bool, error) {
+	h := updateContent{update: u.ID}
 	switch {
 	case len(u.Message)+len(u.Edited) > 0:
 		m, err := readMessage(slices.Concat(u.Message, u.Edited)) // an update has only one of them

@@ -274,7 +274,7 @@ func (p *poller) confirm(ctx context.Context) {
 
 // publishReceived publishes the content of one update, retrying until that succeeds. It
 // returns false if ctx ended first.
-func (p *publisher) publishReceived(ctx context.Context, h received) bool {
+func (p *publisher) publishReceived(ctx context.Context, h updateContent) bool {
 	switch {
 	case h.press != nil:
 		return p.publishPress(ctx, h.press)

@@ -110,7 +110,7 @@ func (p *publisher) publishUpdate(ctx context.Context, raw json.RawMessage) bool
 	defer cancel()
 	var u update
 	err := json.Unmarshal(raw, &u)
-	var h received
+	var h updateContent
 	var ok bool
 	if err == nil {
 		h, ok, err = u.decode()

@@ -358,7 +358,7 @@ func (r *restorer) result() *Result {
 	var res Result
 	for _, c := range r.todo {
 		if r.done[c.Path] && r.left[c.Path] == "" {
-			res.Restored = append(res.Restored, Done{c.Path, c.KindWord(), c.IsDir()})
+			res.Restored = append(res.Restored, RestoredPath{c.Path, c.KindWord(), c.IsDir()})
 		}
 	}
 	for name, why := range r.left {

@@ -26,12 +26,12 @@ type UndoRequest struct {
 
 // A Result lists which paths an undo has restored, and which it has left as they were.
 type Result struct {
-	Restored []Done     `json:"restored,omitempty"` // sorted by path
-	Left     []LeftPath `json:"left,omitempty"`
+	Restored []RestoredPath `json:"restored,omitempty"` // sorted by path
+	Left     []LeftPath     `json:"left,omitempty"`
 }
 
-// Done is a path that was restored.
-type Done struct {
+// RestoredPath is a path that was restored.
+type RestoredPath struct {
 	Path Name   `json:"path"`
 	What string `json:"what"` // the KindWord of the change that was undone
 	Dir  bool   `json:"dir,omitempty"`

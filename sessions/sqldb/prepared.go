@@ -161,7 +161,7 @@ type keptStmts struct {
 	row  []driver.Value      // room for the row that is read
 }
 
-// A keptStmt is one of them.
+// A keptStmt is a prepared statement that keptStmts keeps.
 type keptStmt struct {
 	driver.Stmt
 	driver.StmtExecContext

@@ -25,7 +25,7 @@ const File = "MEMORY.md"
 // MaxBytes bounds the file, because it goes into every prompt.
 const MaxBytes = 1 << 20
 
-// A Dir is the directory that holds the file.
+// A Dir is the directory in which the memory's file is.
 type Dir interface {
 	fs.FS
 	// Write replaces a file's content as a whole or not at all.

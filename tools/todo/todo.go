@@ -37,7 +37,7 @@ const (
 	done    = "done"
 )
 
-// A Dir is the directory that holds the file.
+// A Dir is the directory in which the list's file is.
 type Dir interface {
 	fs.FS
 	// Write replaces a file's content as a whole or not at all.

@@ -71,7 +71,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if !used || !errors.Is(err, errUnanswered) {
 			return nil, err
 		}
-		if req, err = again(req); err != nil {
+		if req, err = repeatable(req); err != nil {
 			return nil, err
 		}
 	}
@@ -89,8 +89,8 @@ func (t *Transport) isDirect(req *http.Request) (bool, error) {
 	return proxy == nil, err
 }
 
-// again returns a request that can be sent once more.
-func again(req *http.Request) (*http.Request, error) {
+// repeatable returns a request that can be sent once more.
+func repeatable(req *http.Request) (*http.Request, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req, nil
 	}

@@ -57,7 +57,7 @@ func (s sizes) least(from Source) Size {
 }
 
 // askList returns the size in the model's entry in the protocol's list of models; the
-// zero Found if the list has none.
+// zero Size if the list has none.
 func (f *Finder) askList(ctx context.Context) (Size, error) {
 	var list struct {
 		Data []struct {

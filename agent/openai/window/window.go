@@ -207,7 +207,7 @@ func (f *Finder) find(ctx context.Context) {
 }
 
 // fallback returns the size to assume for a server that does not give one: the last that
-// was found, or a small one for a local server. Otherwise it returns the zero Found,
+// was found, or a small one for a local server. Otherwise it returns the zero Size,
 // because providers refuse a request that is too long, and the refusal gives the size;
 // local servers may not.
 func (f *Finder) fallback() Size {
@@ -250,7 +250,7 @@ func (f *Finder) report(found Size) {
 	}
 }
 
-// least returns the smallest size of those that are known; the zero Found if none is.
+// least returns the smallest size of those that are known; the zero Size if none is.
 func least(all ...Size) Size {
 	all = slices.DeleteFunc(all, func(f Size) bool { return f.Tokens < Least })
 	if len(all) == 0 {

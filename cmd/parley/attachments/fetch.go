@@ -45,7 +45,7 @@ func newGoneError(format string, args ...any) error { return &goneError{fmt.Spri
 // writes the same file again. If the file cannot be had, the result's Problem says why. An error
 // means that this is not known yet, because the session was lost to another process or ctx has
 // ended.
-func (k *Keeper) Fetch(ctx context.Context, f agent.Fetching) (sessions.Fetched, error) {
+func (k *Keeper) Fetch(ctx context.Context, f agent.FileToFetch) (sessions.Fetched, error) {
 	raw, err := k.download(ctx, f)
 	if err == nil {
 		var got sessions.Fetched
@@ -60,7 +60,7 @@ func (k *Keeper) Fetch(ctx context.Context, f agent.Fetching) (sessions.Fetched,
 }
 
 // download reads a file from its platform; it tries fetchTries times.
-func (k *Keeper) download(ctx context.Context, f agent.Fetching) ([]byte, error) {
+func (k *Keeper) download(ctx context.Context, f agent.FileToFetch) ([]byte, error) {
 	fetcher, most := k.cfg.Fetcher(f.At.Channel)
 	switch {
 	case fetcher == nil:
@@ -113,7 +113,7 @@ func tooLarge(most int64) error {
 }
 
 // tryDownload tries once to read a file from its platform; the file may have at most most bytes.
-func (k *Keeper) tryDownload(ctx context.Context, from channels.Fetcher, f agent.Fetching, most int64) (raw []byte, err error) {
+func (k *Keeper) tryDownload(ctx context.Context, from channels.Fetcher, f agent.FileToFetch, most int64) (raw []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	r, err := from.Fetch(ctx, f.At, bus.Attachment{Kind: f.Kind, Name: f.Name, Type: f.Type, Size: f.Size, Ref: f.Ref}, most)
@@ -131,7 +131,7 @@ func (k *Keeper) tryDownload(ctx context.Context, from channels.Fetcher, f agent
 
 // keep writes a file into the workspace, with a mark that strangers may have written what is in
 // it.
-func (k *Keeper) keep(ctx context.Context, f agent.Fetching, raw []byte) (sessions.Fetched, error) {
+func (k *Keeper) keep(ctx context.Context, f agent.FileToFetch, raw []byte) (sessions.Fetched, error) {
 	if len(raw) == 0 {
 		return sessions.Fetched{}, newGoneError("it is empty")
 	}
@@ -161,7 +161,7 @@ func (k *Keeper) keep(ctx context.Context, f agent.Fetching, raw []byte) (sessio
 
 // writable opens the workspace for writing, after checking that this process still holds the
 // session's lease.
-func (k *Keeper) writable(ctx context.Context, f agent.Fetching) (*workspace.Dir, error) {
+func (k *Keeper) writable(ctx context.Context, f agent.FileToFetch) (*workspace.Dir, error) {
 	held := time.Now()
 	if err := f.Held(ctx); err != nil {
 		return nil, fmt.Errorf("before keeping what came with a message: %w", err)
@@ -171,7 +171,7 @@ func (k *Keeper) writable(ctx context.Context, f agent.Fetching) (*workspace.Dir
 
 // writeInTime calls write with the workspace, and again if the write came too late because the machine
 // stood still or has much to do: this process may hold the session all the same.
-func (k *Keeper) writeInTime(ctx context.Context, f agent.Fetching, write func(*workspace.Dir) error) error {
+func (k *Keeper) writeInTime(ctx context.Context, f agent.FileToFetch, write func(*workspace.Dir) error) error {
 	for try := 1; ; try++ {
 		dir, err := k.writable(ctx, f)
 		if err != nil {
@@ -185,7 +185,7 @@ func (k *Keeper) writeInTime(ctx context.Context, f agent.Fetching, write func(*
 
 // transcribe adds to got what is said in a voice message, or why that is not known. The words of
 // a forwarded message count as somebody else's and not as the sender's.
-func (k *Keeper) transcribe(ctx context.Context, f agent.Fetching, got *sessions.Fetched, raw []byte) {
+func (k *Keeper) transcribe(ctx context.Context, f agent.FileToFetch, got *sessions.Fetched, raw []byte) {
 	var transcriber Transcriber
 	if k.cfg.Words != nil {
 		transcriber = k.cfg.Words()
@@ -227,7 +227,7 @@ func (k *Keeper) Discard(ctx context.Context, session string, paths []string) er
 // addPicture adds to got the picture that the model is shown, if the file is a picture and can be
 // shown. Otherwise the file remains one like any other. An error means that the picture could not be
 // stored in time.
-func (k *Keeper) addPicture(ctx context.Context, f agent.Fetching, got *sessions.Fetched, raw []byte) error {
+func (k *Keeper) addPicture(ctx context.Context, f agent.FileToFetch, got *sessions.Fetched, raw []byte) error {
 	if !pictures.IsPicture(raw) {
 		return nil
 	}

@@ -42,8 +42,8 @@ func fails(err error) func() (io.ReadCloser, error) {
 
 func held(context.Context) error { return nil }
 
-func fetching(a sessions.Attached) agent.Fetching {
-	return agent.Fetching{Session: session, Turn: "m1", At: bus.Address{Channel: "test", Chat: "c"}, File: attached.File{Attached: a, N: 3}, Held: held}
+func fetching(a sessions.Attached) agent.FileToFetch {
+	return agent.FileToFetch{Session: session, Turn: "m1", At: bus.Address{Channel: "test", Chat: "c"}, File: attached.File{Attached: a, N: 3}, Held: held}
 }
 
 func (s *shelf) fetch(t *testing.T, a sessions.Attached, answers ...func() (io.ReadCloser, error)) sessions.Fetched {

@@ -62,7 +62,7 @@ func write(t *testing.T, home string) ([]byte, backup.Manifest) {
 	return b.Bytes(), m
 }
 
-func read(t *testing.T, raw []byte, home string, o backup.Options) (backup.Restored, error) {
+func read(t *testing.T, raw []byte, home string, o backup.Options) (backup.RestoreResult, error) {
 	t.Helper()
 	return backup.Read(t.Context(), bytes.NewReader(raw), home, o)
 }

@@ -44,8 +44,8 @@ type Options struct {
 	Point func(name string)
 }
 
-// Restored describes a finished restore.
-type Restored struct {
+// A RestoreResult says what a restore has done.
+type RestoreResult struct {
 	Manifest
 	Aside string `json:"aside,omitempty"` // the directory with what was there before
 }
@@ -54,7 +54,7 @@ type Restored struct {
 // backup and checks its checksums before it changes the home. If the process dies meanwhile, the
 // home has its old data or, once Finish was called, that of the backup; never a mixture. Read
 // refuses a home that a server uses.
-func Read(ctx context.Context, r io.Reader, home string, o Options) (Restored, error) {
+func Read(ctx context.Context, r io.Reader, home string, o Options) (RestoreResult, error) {
 	if o.Point == nil {
 		o.Point = func(string) {}
 	}
@@ -65,7 +65,7 @@ func Read(ctx context.Context, r io.Reader, home string, o Options) (Restored, e
 	return done, nil
 }
 
-func restore(ctx context.Context, r io.Reader, home string, o Options) (done Restored, err error) {
+func restore(ctx context.Context, r io.Reader, home string, o Options) (done RestoreResult, err error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return done, err
 	}

@@ -91,7 +91,7 @@ func addSums(a, b bill.Sum) bill.Sum {
 	}
 }
 
-// FormatSum says a sum in words for people.
+// FormatSum puts a sum into words for people.
 func FormatSum(s bill.Sum) string {
 	if s.Calls == 0 {
 		return "nothing"

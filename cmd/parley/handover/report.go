@@ -118,6 +118,8 @@ func (d *Service) reportMail(ctx context.Context, t tasks.Task) (bus.Inbound, er
 	return in, nil
 }
 
-// Told implements delegation.Tasks: it records in the task's row that the parent's session has
+// NoteTold implements delegation.Tasks: it records in the task's row that the parent's session has
 // the report.
-func (d *Service) Told(ctx context.Context, id string) error { return d.cfg.Table.NoteTold(ctx, id) }
+func (d *Service) NoteTold(ctx context.Context, id string) error {
+	return d.cfg.Table.NoteTold(ctx, id)
+}

@@ -55,12 +55,12 @@ type Router struct {
 }
 
 // Route returns where a message goes. It is the Route of a gateway.Gateway.
-func (r *Router) Route(ctx context.Context, in bus.Inbound) (gateway.Routed, error) {
+func (r *Router) Route(ctx context.Context, in bus.Inbound) (gateway.RouteResult, error) {
 	if r.Scope == byUser && in.Group {
 		if able, err := r.MayPart(ctx); err != nil || !able {
 			r.Log.Warn("a conversation of one person in a group waits: a process of an older release still serves, or it is not known",
 				slog.String("channel", in.At.Channel), slog.Any("error", err))
-			return gateway.Routed{}, gateway.ErrNotNow
+			return gateway.RouteResult{}, gateway.ErrNotNow
 		}
 	}
 	routes, user := r.Routes(), userOf(in)
@@ -68,18 +68,18 @@ func (r *Router) Route(ctx context.Context, in bus.Inbound) (gateway.Routed, err
 	if canBeNamed(routes, s) {
 		var err error
 		if s.current, err = r.currentAgent(ctx, in); err != nil {
-			return gateway.Routed{}, fmt.Errorf("%w: %w", gateway.ErrNotNow, err)
+			return gateway.RouteResult{}, fmt.Errorf("%w: %w", gateway.ErrNotNow, err)
 		}
 	}
 	agent, text, named := choose(routes, s)
 	agent = cmp.Or(agent, r.Agent)
-	to := gateway.Routed{Named: named, Text: text}
+	to := gateway.RouteResult{Named: named, Text: text}
 	if named {
 		to.Text = r.asCommand(text, in.Called)
 	}
 	var err error
 	if to.Session, err = r.key(agent, in); err != nil {
-		return gateway.Routed{}, err
+		return gateway.RouteResult{}, err
 	}
 	for _, other := range agents(routes, r.Agent, in.At.Chat, user) {
 		if other == agent {
@@ -87,7 +87,7 @@ func (r *Router) Route(ctx context.Context, in bus.Inbound) (gateway.Routed, err
 		}
 		key, err := r.key(other, in)
 		if err != nil {
-			return gateway.Routed{}, err
+			return gateway.RouteResult{}, err
 		}
 		to.Others = append(to.Others, key)
 	}

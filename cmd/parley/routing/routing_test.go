@@ -45,7 +45,7 @@ func said(chat, user, text string) bus.Inbound {
 	return bus.Inbound{ID: "m", From: bus.Person{ID: "c:" + user}, At: bus.Address{Channel: "c", Chat: chat}, Group: true, Mentioned: true, Called: true, Text: text}
 }
 
-func routed(t *testing.T, r *routing.Router, in bus.Inbound) gateway.Routed {
+func routed(t *testing.T, r *routing.Router, in bus.Inbound) gateway.RouteResult {
 	t.Helper()
 	to, err := r.Route(t.Context(), in)
 	if err != nil {

@@ -83,7 +83,7 @@ func (d *History) End(ctx context.Context, session, turn string) error {
 }
 
 // Undo implements agent.History: it carries out a person's command /undo, and returns the answer.
-func (d *History) Undo(ctx context.Context, w agent.Undoing) (string, error) {
+func (d *History) Undo(ctx context.Context, w agent.UndoCommand) (string, error) {
 	s := speaker{prefix: w.Prefix}
 	word := strings.ToLower(strings.TrimSpace(w.Args))
 	n, err := strconv.Atoi(strings.TrimPrefix(word, "#"))
@@ -124,7 +124,7 @@ func (d *History) Undo(ctx context.Context, w agent.Undoing) (string, error) {
 
 // refusal returns, for the person, why the turn with the number n is not undone now; "" if it may
 // be.
-func (d *History) refusal(place snapshots.Place, w agent.Undoing, n int, s speaker) (string, error) {
+func (d *History) refusal(place snapshots.Place, w agent.UndoCommand, n int, s speaker) (string, error) {
 	if w.Jobs > 0 {
 		return s.jobsText(w.Jobs), nil
 	}
@@ -169,7 +169,7 @@ func (d *History) restoreMarks(dir *workspace.Dir, undone snapshots.Record) erro
 }
 
 // list returns the answer that lists what can be undone.
-func (d *History) list(w agent.Undoing, s speaker) (string, error) {
+func (d *History) list(w agent.UndoCommand, s speaker) (string, error) {
 	_, place, err := d.openPlace(w.Session)
 	if err != nil {
 		return "", err

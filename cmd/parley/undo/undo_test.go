@@ -79,9 +79,9 @@ func (r *rig) write(name, content string) {
 	must(r.T, r.dir.Write(name, []byte(content)))
 }
 
-func (r *rig) say(args string, change func(*agent.Undoing)) string {
+func (r *rig) say(args string, change func(*agent.UndoCommand)) string {
 	r.Helper()
-	u := agent.Undoing{Session: session, ID: time.Now().String(), Person: "telegram:42", Args: args, Prefix: "!", May: func(string) bool { return true }}
+	u := agent.UndoCommand{Session: session, ID: time.Now().String(), Person: "telegram:42", Args: args, Prefix: "!", May: func(string) bool { return true }}
 	if change != nil {
 		change(&u)
 	}
@@ -118,12 +118,12 @@ func TestWhatIsSaid(t *testing.T) {
 	for _, odd := range []string{"-1", "0", "everything", "1 2"} {
 		r.wants(r.say(odd, nil), "`!undo NUMBER`")
 	}
-	r.wants(r.say("", func(u *agent.Undoing) { u.May = func(person string) bool { return person != "telegram:42" } }), "Somebody else", "(2)")
-	r.wants(r.say("", func(u *agent.Undoing) { u.Jobs = 2 }), "2 jobs run in the background", "`!stop`")
-	r.wants(r.say("", func(u *agent.Undoing) { u.Waiting = []string{"t2"} }), "I wait for an answer", "`!stop`")
+	r.wants(r.say("", func(u *agent.UndoCommand) { u.May = func(person string) bool { return person != "telegram:42" } }), "Somebody else", "(2)")
+	r.wants(r.say("", func(u *agent.UndoCommand) { u.Jobs = 2 }), "2 jobs run in the background", "`!stop`")
+	r.wants(r.say("", func(u *agent.UndoCommand) { u.Waiting = []string{"t2"} }), "I wait for an answer", "`!stop`")
 	r.has("a", "2")
 	// A turn that waits keeps no other from being undone.
-	reply := r.say("#1", func(u *agent.Undoing) { u.Waiting = []string{"t2"} })
+	reply := r.say("#1", func(u *agent.UndoCommand) { u.Waiting = []string{"t2"} })
 	r.wants(reply, "Undone is what I changed (1", "Removed", "Left as it is: `a` (it was changed since)", "`!undo 3` takes this back")
 	if strings.Contains(reply, "`x`") || strings.Contains(reply, "\n#") {
 		t.Errorf("a name ends its quotation: %q", reply)

@@ -81,7 +81,7 @@ func (s speaker) undoneText(own, undone snapshots.Record) string {
 
 // splitRemoved returns the paths that an undo has restored, and those that it has removed because
 // the undone turn had made them.
-func splitRemoved(all []snapshots.Done) (back, removed []string) {
+func splitRemoved(all []snapshots.RestoredPath) (back, removed []string) {
 	for _, d := range all {
 		name := quoted(displayPath(d.Path, d.Dir))
 		if d.What == snapshots.Created {

@@ -121,7 +121,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A relation is a reference from one part of the file to another, or to a web address.
+// A relation is a reference from one part of the document to another, or to a web address.
 type relation struct{ kind, target string }
 
 // relations returns the relations of a part, by their ids. Targets are names of parts, or

@@ -8,7 +8,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// program returns the name of the program that is run: in small letters, without its directory.
+// program returns the name of the program that is run, in lower case and without its directory.
 func (u invocation) program() string { return strings.ToLower(path.Base(u.words[0].text)) }
 
 // collectInner collects the commands that a command itself runs, as env, xargs or sh -c do.

@@ -166,7 +166,7 @@ type IssuerError struct {
 	Asked    bool // somebody has said which one to expect
 }
 
-// Error says which one the server names, and how to agree.
+// Error says which authorization server the MCP server names, and how the operator can accept it.
 func (e *IssuerError) Error() string {
 	expected := "and those who signed in before did so at "
 	if e.Asked {

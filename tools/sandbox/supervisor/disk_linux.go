@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A usage is how much a folder holds.
+// A usage says how much a folder holds, with all that is below it.
 type usage struct {
 	bytes int64
 	items int

@@ -266,7 +266,8 @@ func (s *supervisor) expired() (Reason, string) {
 	return "", ""
 }
 
-// checkUsage returns what the command takes too much of; "" if nothing.
+// checkUsage says of what the command takes more than it may, in words and as a Reason; both are ""
+// if of nothing.
 func (s *supervisor) checkUsage() (Reason, string) {
 	if killed, detail := s.refusedByGroup(); killed != "" {
 		return killed, detail
