@@ -15,7 +15,7 @@ import (
 // converted.
 type fitter struct{ notes []string }
 
-// fitValue returns a value converted to a type that its schema asks for. Doc is the schema, and
+// fitValue returns a value converted to a type that its schema asks for. doc is the schema, and
 // at the value's path, for the notes.
 func (f *fitter) fitValue(doc map[string]any, v any, at string) any {
 	types := typesOf(doc)
@@ -43,7 +43,7 @@ func (f *fitter) fitValue(doc map[string]any, v any, at string) any {
 }
 
 // fitObject converts the members of an object in place, and drops optional ones that are null.
-// Doc is the object's schema.
+// doc is the object's schema.
 func (f *fitter) fitObject(doc, object map[string]any, at string) {
 	properties, _ := doc["properties"].(map[string]any)
 	required, _ := doc["required"].([]any)

@@ -89,7 +89,7 @@ func quote(s string) []byte {
 // note to the model; "" if there is none.
 type truncator struct{ where string }
 
-// cutValue cuts compact JSON to at most most bytes; most is at least two. Tail says that of a
+// cutValue cuts compact JSON to at most most bytes; most is at least two. tail says that of a
 // text the end is kept, and not the beginning.
 func (c truncator) cutValue(raw []byte, most, depth int, tail bool) []byte {
 	switch {
@@ -144,7 +144,7 @@ func (c truncator) cutNote(kept, total int) string {
 }
 
 // longestPart returns the longest beginning of an escaped text, or its longest end if tail is
-// set, that has only whole characters and at most room bytes. Own is how many bytes that part has
+// set, that has only whole characters and at most room bytes. own is how many bytes that part has
 // without escapes.
 func longestPart(body []byte, room, total int, tail bool) (kept []byte, own int) {
 	if tail {

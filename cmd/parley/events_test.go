@@ -31,7 +31,7 @@ func newEventWorld(t *testing.T, script agenttest.Script, more string) *ops {
 }
 
 // event posts an alert of a group until it is accepted: who is not answered posts again.
-// Down is called while the server does not answer.
+// down is called while the server does not answer.
 func (o *ops) event(group, name string, began time.Time, down func()) {
 	o.T.Helper()
 	body := fmt.Sprintf(`{"receiver":"r","groupKey":%q,"status":"firing","alerts":[{"status":"firing","labels":{"alertname":%q},"startsAt":%q,"fingerprint":%q}]}`,

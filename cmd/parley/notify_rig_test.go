@@ -175,7 +175,7 @@ func (s answered) code() string {
 	return m.Error.Code
 }
 
-// ask makes one request. Headers are names and values; Host is one.
+// ask makes one request. headers are names and values; Host is one.
 func (o *ops) ask(method, path, body string, headers ...string) (answered, error) {
 	req, err := http.NewRequest(method, o.url+path, strings.NewReader(body))
 	if err != nil {

@@ -322,7 +322,7 @@ func parseSpan(s string) (at, count int, ok bool) {
 }
 
 // countedEnd returns the number of the line behind a hunk that begins at line n, if the hunk has
-// as many old and new lines as its header says. Ok reports whether the hunk really ends there,
+// as many old and new lines as its header says. ok reports whether the hunk really ends there,
 // with something else behind it.
 func (r *diffReader) countedEnd(n, olds, news int) (end int, ok bool) {
 	for olds > 0 || news > 0 {

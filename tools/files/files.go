@@ -38,7 +38,7 @@ type Dir interface {
 	// directories if they are missing.
 	Write(name string, content []byte) error
 	// Update reads a file of at most limit bytes, calls change with its content, and writes what
-	// change returns, without another write in between. Old is nil if the file is missing. Update
+	// change returns, without another write in between. old is nil if the file is missing. Update
 	// returns an error of change as it is.
 	Update(name string, limit int64, change func(old []byte) ([]byte, error)) error
 	// Remove removes a file; it returns nil if the file is missing.
@@ -48,7 +48,7 @@ type Dir interface {
 // maxFileBytes bounds how much of a file is read into memory.
 const maxFileBytes = 16 << 20
 
-// New makes the tools. Open returns the directory of a call's session. Documents reads files that
+// New makes the tools. open returns the directory of a call's session. documents reads files that
 // are no text, such as PDF; it is nil where these cannot be read.
 func New(open func(ctx context.Context, call tools.Call) (Dir, error), documents pages.Reader) []tools.Tool {
 	b := fileTools{open: open, documents: documents}

@@ -281,7 +281,7 @@ func (t markingTool) Run(ctx context.Context, call tools.Call) (tools.Result, er
 }
 
 // mayShowMarked reports whether the result of a tool that reads files may show text from marked
-// files. Names are the files that the call names.
+// files. names are the files that the call names.
 func (t markingTool) mayShowMarked(m Marks, names []string) bool {
 	return m.All || t.use == readsAny && m.hasAny() || slices.ContainsFunc(names, m.Has)
 }

@@ -19,7 +19,7 @@ const (
 
 // FileWords returns the words by which a call may name files: the texts among its arguments, the
 // words within them, and those of a shell line in the form in which its programs get them.
-// Folders are the words that may name the folder to which other names are relative: every word of
+// folders are the words that may name the folder to which other names are relative: every word of
 // a command, and otherwise whole arguments. FileWords fails if there are too many words, because
 // a file that is not looked at might change unseen.
 func FileWords(call tools.Call) (words, folders []string, err error) {

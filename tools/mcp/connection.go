@@ -57,7 +57,7 @@ type connection struct {
 }
 
 // connect connects to an MCP server and lists its tools. If the server does not answer its greeting,
-// connect tries once more with the version of MCP before this one. Held is the last time at which
+// connect tries once more with the version of MCP before this one. held is the last time at which
 // this process was sure to hold the lease of the chat session that needs the server.
 func (s *Servers) connect(ctx context.Context, one *server, place sandbox.Place, held time.Time) (*connection, error) {
 	limit := s.cfg.Limits.Connect

@@ -31,7 +31,7 @@ type program struct {
 }
 
 // startProgram runs a server's program at a place in the sandbox. The program goes on after the
-// call for which it is started. Held is when it was last certain that this process holds the
+// call for which it is started. held is when it was last certain that this process holds the
 // session.
 func (s *Servers) startProgram(ctx context.Context, one *server, place sandbox.Place, held time.Time) (*program, error) {
 	if s.cfg.Sandbox == nil {

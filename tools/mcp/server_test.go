@@ -19,7 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// serve is a server made with the SDK, as a program of its own. Word says how it describes
+// serve is a server made with the SDK, as a program of its own. word says how it describes
 // its first tool.
 func serve(word string) error {
 	fmt.Println("Welcome to the example server!") // which is no message

@@ -31,12 +31,12 @@ type Dir interface {
 	// Write replaces a file's content as a whole or not at all.
 	Write(name string, content []byte) error
 	// Update reads a file of at most limit bytes, calls change with its content, and writes what
-	// change returns, without another write in between. Old is nil if the file is missing. Update
+	// change returns, without another write in between. old is nil if the file is missing. Update
 	// returns an error of change as it is.
 	Update(name string, limit int64, change func(old []byte) ([]byte, error)) error
 }
 
-// New makes the tools memory_read and memory_write. Open returns the directory of a call's
+// New makes the tools memory_read and memory_write. open returns the directory of a call's
 // session. If shelf is nil, agents can remember things only for the session.
 func New(open func(ctx context.Context, call tools.Call) (Dir, error), shelf Shelf) []tools.Tool {
 	k := memoryTools{open: open, shelf: shelf}

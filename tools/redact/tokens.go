@@ -67,7 +67,7 @@ func isWordOrDash(c byte) bool    { return isWordChar(c) || c == '-' }
 func isWordDashOrDot(c byte) bool { return isWordOrDash(c) || c == '.' }
 func isBase64(c byte) bool        { return isLetter(c) || isDigit(c) || c == '+' || c == '/' || c == '=' }
 
-// match returns the token that begins at i; the empty span if there is none. Open says that with
+// match returns the token that begins at i; the empty span if there is none. open says that with
 // more text there could be a token, or a longer one.
 func (r rule) match(text string, i int) (found span, open bool) {
 	rest := text[i:]
@@ -122,7 +122,7 @@ func digitsBefore(text string, i int) int {
 }
 
 // matchKey returns the private key that begins at i: up to its last line, or to the end of the
-// text if that line is missing. Open says that with more text the result could be another one.
+// text if that line is missing. open says that with more text the result could be another one.
 func matchKey(text string, i int) (found span, open bool) {
 	head := text[i:min(len(text), i+keyHead)]
 	if !strings.Contains(head, keyWords) {

@@ -26,7 +26,7 @@ func OperatorPrompt(all []Skill) string {
 }
 
 // SessionPrompt returns what a prompt says of the skills in a session's workspace, and of those
-// that cannot be used; "" if there are none. Hidden is how many are not listed because strangers
+// that cannot be used; "" if there are none. hidden is how many are not listed because strangers
 // may have written them.
 func SessionPrompt(all []Skill, problems []folder.Problem, hidden int) string {
 	var b strings.Builder

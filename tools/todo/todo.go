@@ -60,7 +60,7 @@ type todoTools struct {
 	open func(ctx context.Context, call tools.Call) (Dir, error)
 }
 
-// New makes the tools todo_read and todo_write. Open returns the directory of a call's session.
+// New makes the tools todo_read and todo_write. open returns the directory of a call's session.
 func New(open func(ctx context.Context, call tools.Call) (Dir, error)) []tools.Tool {
 	k := todoTools{open}
 	return []tools.Tool{

@@ -11,7 +11,7 @@ import (
 type visibilityStyles map[string]string
 
 // isHidden reports whether an element is invisible for people, so that its text may be written
-// for machines only. Style is what CSS says about it.
+// for machines only. style is what CSS says about it.
 func isHidden(n *html.Node, style visibilityStyles) bool {
 	for _, a := range n.Attr {
 		switch a.Key {

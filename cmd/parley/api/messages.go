@@ -42,7 +42,7 @@ type message struct {
 	session string
 }
 
-// readMessage reads the body of POST /v1/messages. Digest is a hash of the body, by which a
+// readMessage reads the body of POST /v1/messages. digest is a hash of the body, by which a
 // repeated request is told from another one under the same key.
 func (a *API) readMessage(w *response, r *http.Request) (m message, digest string, err error) {
 	raw, err := a.readJSONBody(w, r, maxBody)

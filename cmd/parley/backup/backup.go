@@ -205,7 +205,7 @@ func (p *packer) packThose(dir string, wanted func(name string) bool) error {
 
 // packFolder packs everything in a folder, which is depth folders below its session's. Each
 // folder is opened from the one above it, so that no path is resolved again from the top for each
-// of its items, however deep they are. Wanted chooses among the items; nil means all.
+// of its items, however deep they are. wanted chooses among the items; nil means all.
 func (p *packer) packFolder(dir *os.Root, name string, depth int, wanted func(name string) bool) error {
 	names, err := namesIn(dir)
 	if err != nil {

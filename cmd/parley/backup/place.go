@@ -66,8 +66,8 @@ func oldDataDirName(home string) string {
 }
 
 // commit makes a restore final; dir holds the new data. It syncs everything to the disk before
-// the rename, so that a power cut leaves either the old home or the whole new one. Aside is the
-// directory for the old data; "" if there is no old data. Point is called between the steps,
+// the rename, so that a power cut leaves either the old home or the whole new one. aside is the
+// directory for the old data; "" if there is no old data. point is called between the steps,
 // where a test may kill the process.
 func commit(home, dir, aside string, point func(string)) error {
 	if err := checkMovable(home); err != nil {

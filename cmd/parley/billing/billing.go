@@ -62,7 +62,7 @@ func (d *UsageReporter) Answer(ctx context.Context, in bus.Inbound) (string, err
 	return b.String(), nil
 }
 
-// capSuffix returns the words about a cap that follow a sum; "" if there is no cap. Micro is the
+// capSuffix returns the words about a cap that follow a sum; "" if there is no cap. micro is the
 // cap in micro-dollars.
 func capSuffix(micro int64) string {
 	if micro == 0 {

@@ -48,7 +48,7 @@ func (c *Client) Get(ctx context.Context, path string, into any) error {
 	return c.Do(ctx, http.MethodGet, path, "", nil, into)
 }
 
-// Do sends a request. Body and into are JSON; either may be nil. Key is the Idempotency-Key, by
+// Do sends a request. Body and into are JSON; either may be nil. key is the Idempotency-Key, by
 // which the server knows a repeated request; "" for none.
 func (c *Client) Do(ctx context.Context, method, path, key string, body, into any) error {
 	res, err := c.send(ctx, method, path, key, body)

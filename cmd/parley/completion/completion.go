@@ -12,7 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Print prints the completion script of a shell for the program whose command line is n. Shell is
+// Print prints the completion script of a shell for the program whose command line is n. shell is
 // bash, zsh or fish; values has, for some flags by name, the values that are offered.
 func Print(out io.Writer, shell string, n *kong.Node, values map[string][]string) {
 	var all []offeredCommand
@@ -35,7 +35,7 @@ type offeredCommand struct {
 	flags    []*kong.Flag
 }
 
-// collect appends a command and, behind it, its subcommands to all. Above are the flags of the
+// collect appends a command and, behind it, its subcommands to all. above are the flags of the
 // commands above it, which it takes too.
 func collect(n *kong.Node, path string, above []*kong.Flag, all *[]offeredCommand) {
 	c := offeredCommand{path: path, flags: append([]*kong.Flag{}, above...)}

@@ -378,7 +378,7 @@ func (l *loader) checkChats(path string, platform Platform) {
 }
 
 // checkTwin reports a channel that has the same token as another, because they would receive each
-// other's messages. Seen has the channels so far by their tokens.
+// other's messages. seen has the channels so far by their tokens.
 func (l *loader) checkTwin(name string, seen map[string]string) {
 	path := "channels." + name
 	token := l.str(path + ".bot_token")

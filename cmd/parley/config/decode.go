@@ -127,7 +127,7 @@ func (d *decoder) secret(s string) *fault {
 }
 
 // scalar decodes a single value from its text s, in which references are replaced already.
-// Written is the text as it stands in the file; only that may be repeated in a message, because s
+// written is the text as it stands in the file; only that may be repeated in a message, because s
 // may hold a secret.
 func (d *decoder) scalar(s, written string) (any, *fault) {
 	switch d.set.kind {

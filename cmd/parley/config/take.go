@@ -145,7 +145,7 @@ func (l *loader) takeTable(sec *section, full []string, v any) {
 	}
 }
 
-// takeValue decodes the value v of a setting. Full is the setting's path; written is that path as
+// takeValue decodes the value v of a setting. full is the setting's path; written is that path as
 // the file has it, which may use a key's former name.
 func (l *loader) takeValue(set *setting, full, written []string, v any) {
 	path := strings.Join(full, ".")

@@ -107,7 +107,7 @@ func failureInWords(err error) string {
 }
 
 // remedyForModel returns which setting to look at after a model has failed with err, and where it
-// is written. Table is the table of the model's settings, and named the setting that chose the
+// is written. table is the table of the model's settings, and named the setting that chose the
 // model.
 func remedyForModel(cfg *config.Config, table, named string, err error) string {
 	set := func(key string) string { return settingOf(cfg, table+"."+key) }

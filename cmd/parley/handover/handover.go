@@ -133,7 +133,7 @@ func (d *Service) Spawn(ctx context.Context, call tools.Call, what tools.Delegat
 // comes as a message.
 const newSession = "new"
 
-// spawn does what Spawn does. Session is a session that a sub-agent has already, or newSession.
+// spawn does what Spawn does. session is a session that a sub-agent has already, or newSession.
 func (d *Service) spawn(ctx context.Context, call tools.Call, what tools.Delegation, session string) (any, error) {
 	t, err := d.prepare(ctx, call, what, session)
 	if err != nil {
@@ -152,7 +152,7 @@ func (d *Service) spawn(ctx context.Context, call tools.Call, what tools.Delegat
 }
 
 // prepare records a task and copies its files, or returns the task that an earlier attempt of the
-// same call has recorded. Session is as for spawn, or "" for a task for which the turn waits,
+// same call has recorded. session is as for spawn, or "" for a task for which the turn waits,
 // which gets a new session too.
 func (d *Service) prepare(ctx context.Context, call tools.Call, what tools.Delegation, session string) (tasks.Task, error) {
 	t, err := d.newTask(ctx, call, what, session)

@@ -64,7 +64,7 @@ func (p *jobOutput) close() {
 }
 
 // end returns the last part of the output, with secrets removed by redact, and how many bytes
-// were printed in all. News is false if nothing was printed since the store was last told.
+// were printed in all. news is false if nothing was printed since the store was last told.
 func (p *jobOutput) end(redact func(string) string) (text string, total int64, news bool) {
 	p.mu.Lock()
 	raw, total, news := string(p.tail), p.total, p.total != p.noted

@@ -155,7 +155,7 @@ func (s *Servers) With(ctx context.Context, base *tools.Set, agent string, owned
 }
 
 // IsOutward reports whether a tool of a server may reach beyond its conversation: the
-// network, or what other conversations see. Known is false if the tool belongs to no
+// network, or what other conversations see. known is false if the tool belongs to no
 // server. A nil Servers has no tools.
 func (s *Servers) IsOutward(tool string) (outward, known bool) {
 	if s == nil {

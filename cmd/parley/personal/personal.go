@@ -152,7 +152,7 @@ func (d *Commands) unlink(ctx context.Context, in bus.Inbound) error {
 }
 
 // tellLinked tells a linked person of what somebody has done with a command, in the chat where
-// that person talks to the bot alone. Suffix makes the message's id of the command's.
+// that person talks to the bot alone. suffix makes the message's id of the command's.
 func (d *Commands) tellLinked(ctx context.Context, in bus.Inbound, l channels.Link, suffix, text string) error {
 	at, err := bus.ParseAddress(l.Chat)
 	if err != nil || l.Person == in.From.ID {

@@ -33,7 +33,7 @@ func (r Route) holds(chat, user string) bool {
 
 // choose returns the agent of the first route that matches a message, and the text without the
 // word that names the agent, if one does; named says so. A message that names no agent belongs to
-// the conversation's current agent, if people can name that agent here. Agent is "" if no route
+// the conversation's current agent, if people can name that agent here. agent is "" if no route
 // matches.
 func choose(routes []Route, s messageFacts) (agent, text string, named bool) {
 	front, word, rest := cutAgentWord(s.text, s.called)

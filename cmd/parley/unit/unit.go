@@ -37,7 +37,7 @@ type Problem struct{ text string }
 // Error says what to do.
 func (p *Problem) Error() string { return p.text }
 
-// Path returns the path at which the unit file belongs. Env looks up environment variables of the
+// Path returns the path at which the unit file belongs. env looks up environment variables of the
 // user.
 func (s Service) Path(env func(string) string) (string, error) {
 	if s.Root {

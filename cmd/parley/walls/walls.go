@@ -53,7 +53,7 @@ func (l DeferredSandbox) Run(ctx context.Context, c sandbox.Command) (sandbox.Re
 
 // Open finds out which sandbox works on this machine. If none works there are no commands: it
 // returns nil, and logs that for the operator. It returns a *config.SettingError if the machine
-// cannot do what a setting demands. Killed is called, with the reason, for each command that the
+// cannot do what a setting demands. killed is called, with the reason, for each command that the
 // sandbox ends.
 func Open(ctx context.Context, c *config.Config, log *slog.Logger, killed func(reason string)) (sandbox.Sandbox, error) {
 	cfg := SandboxConfig(c, log)

@@ -21,7 +21,7 @@ func (r Room) lowMark() uint64 { return min(max(r.Size/10, leastFree), mostFree)
 // errNoRoom says that a system does not report how full its disks are.
 var errNoRoom = errors.New("this system does not tell how full its disks are")
 
-// Disk returns the Source that watches the disk that holds the directory dir. Name is what owners
+// Disk returns the Source that watches the disk that holds the directory dir. name is what owners
 // are told that the directory is, and host is its machine; "" means a disk that all processes of
 // a fleet share. Room measures the free space; nil means RoomOf.
 func Disk(host, name, dir string, room func(dir string) (Room, error)) Source {

@@ -102,7 +102,7 @@ func (h *Handler) acceptNotification(ctx context.Context, out Outbox, r outbox.R
 	return status, nil
 }
 
-// acceptNew passes a notification, of which this process knows no twin, to the outbox. Last is
+// acceptNew passes a notification, of which this process knows no twin, to the outbox. last is
 // the notification of the group before, and began is when this one was first tried. It returns
 // what to remember as the group's last one.
 func (h *Handler) acceptNew(ctx context.Context, out Outbox, r outbox.Request, a notification, last lastNotification, began time.Time) (outbox.Status, lastNotification, error) {

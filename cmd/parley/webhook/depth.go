@@ -119,7 +119,7 @@ func (p *printer) value(v any, line string) {
 }
 
 // brackets writes an opening and a closing bracket, and between them what the function write
-// writes. Write calls comma before each member of the list or object, which goes on a line of its
+// writes. write calls comma before each member of the list or object, which goes on a line of its
 // own.
 func (p *printer) brackets(begin, end byte, line string, members int, write func(comma func())) {
 	p.WriteByte(begin)

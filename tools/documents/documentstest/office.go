@@ -89,7 +89,7 @@ func PPTX(slides ...string) []byte {
 			Shape("sldNum", "1")+Shape("body", "Say it slowly.")+`</p:spTree></p:cSld></p:notes>`)...)
 }
 
-// Shape returns the XML of a slide's shape with these lines as paragraphs. Role is what the shape
+// Shape returns the XML of a slide's shape with these lines as paragraphs. role is what the shape
 // is for, such as title; "" stands for none.
 func Shape(role string, lines ...string) string {
 	if role != "" {

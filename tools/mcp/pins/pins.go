@@ -147,7 +147,7 @@ func byName(a, b Tool) int { return strings.Compare(a.Name, b.Name) }
 
 func equal(a, b []Tool) bool { return slices.EqualFunc(a, b, Tool.equals) }
 
-// Observe compares the tools that a server lists now with those that were accepted. Listed is
+// Observe compares the tools that a server lists now with those that were accepted. listed is
 // sorted by name, and has each name once. It returns the names of the tools that it has newly set
 // aside, so that agents do not get them until an owner accepts them. The first listing of a
 // server is accepted as it is.
@@ -196,7 +196,7 @@ func (p *Pins) Observe(ctx context.Context, name string, listed []Tool) (setAsid
 }
 
 // compare sets a tool aside if it differs from the accepted one; if the tool was set aside and
-// equals the accepted one again, it is set aside no longer. Fresh reports whether the tool was
+// equals the accepted one again, it is set aside no longer. fresh reports whether the tool was
 // newly set aside, or with another description than before.
 func (p *Pins) compare(ctx context.Context, name string, s server, t Tool) (fresh bool, err error) {
 	was, isKnown := findTool(s.accepted, t.Name)

@@ -288,7 +288,7 @@ func (s *supervisor) bubblewrapArgs(pipes *pipes) ([]string, error) {
 }
 
 // placeArgs returns the arguments of bubblewrap that show a command its own folders: those that
-// it reads, and its workspace. Dir is the folder in which the command starts.
+// it reads, and its workspace. dir is the folder in which the command starts.
 func (s *supervisor) placeArgs() (args []string, dir string) {
 	for _, shown := range s.Shows {
 		args = append(args, "--ro-bind", shown.Path, shown.As)

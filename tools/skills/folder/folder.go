@@ -156,7 +156,7 @@ func ReadIn(files fs.FS, dir string) (found []Skill, problems []Problem) {
 	return found, problems
 }
 
-// readOne reads the skill in the folder with this name. Place says in problems where the folder
+// readOne reads the skill in the folder with this name. place says in problems where the folder
 // is, in words for people.
 func readOne(files fs.FS, name, place string) (Skill, *Problem) {
 	file := path.Join(place, File)
