@@ -180,6 +180,12 @@ func (s *Store) purge(ctx context.Context) error {
 	return s.db.PurgeThen(ctx, done, "entries", "sessions", "spending", "reservations", "audit", "jobs", "schedules", "tasks", "time_zones", "counters")
 }
 
+// PurgeDue purges the files if an erasure has left that undone: it was cut off, or has put it off.
+func (s *Store) PurgeDue(ctx context.Context) error {
+	_, err := s.erase(ctx, func(*eraserCall) error { return nil })
+	return err
+}
+
 // NotePurge records that something is about to be erased by others whose tables may be in the
 // store's files. If this process dies before it calls end, the next erasure purges these files. end
 // purges them too if something was erased; if not, it takes the record back.

@@ -51,6 +51,8 @@ type Store interface {
 	// NotePurge records that something is about to be erased from what may share the store's
 	// files, until end is called.
 	NotePurge(ctx context.Context) (end func(ctx context.Context, erased bool) error, err error)
+	// PurgeDue purges these files if an erasure has left that undone.
+	PurgeDue(ctx context.Context) error
 	// SessionsOf lists the sessions that ErasePerson would erase whole, and those that it
 	// would erase in part.
 	SessionsOf(ctx context.Context, person string) (alone, shared []string, err error)

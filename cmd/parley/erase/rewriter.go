@@ -24,9 +24,7 @@ const (
 // erased since the last time, and not each time that somebody erases something. What is to be done is
 // recorded in the store before anything is erased, and so survives the process.
 type Rewriter struct {
-	store interface {
-		NotePurge(ctx context.Context) (end func(ctx context.Context, erased bool) error, err error)
-	}
+	store Store
 	log   *slog.Logger
 	due   sqldb.Purges
 	wake  chan struct{}
@@ -75,9 +73,11 @@ func (r *Rewriter) Within() time.Duration { return time.Duration(r.pause.Load())
 // Run rewrites the file as often as it has to be, until ctx is done; at first for what was erased
 // before this process began.
 func (r *Rewriter) Run(ctx context.Context) error {
-	if err := r.Erase(ctx, func(context.Context) (bool, error) { return false, nil }); err != nil && ctx.Err() == nil {
+	err := r.due.Collect(ctx, func(ctx context.Context) (bool, error) { return false, r.store.PurgeDue(ctx) })
+	if err != nil && ctx.Err() == nil {
 		r.log.Error("it is not known whether something erased is left in the database's files", slog.Any("error", err))
 	}
+	r.awaken()
 	for {
 		select {
 		case <-ctx.Done():
