@@ -231,13 +231,14 @@ func (j *Journal) ShowResult(call string, content json.RawMessage) {
 func (j *Journal) Lasting() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.lasting()
+	return slices.Clip(j.lasting())
 }
 
-// lasting does what Lasting does. The caller holds the lock.
+// lasting does what Lasting does, and leaves the room for further records. The caller holds the
+// lock.
 func (j *Journal) lasting() []Record {
 	if j.kept == nil {
-		return slices.Clip(j.records)
+		return j.records
 	}
 	records := slices.Clone(j.records)
 	for i, r := range records {
