@@ -34,11 +34,14 @@ if id ~= '' then
   local busy = 0
   local all = call('HGETALL', working)
   for i = 1, #all, 2 do
-    local other = load_box(state, all[i])
-    if not other or other.fence ~= tonumber(all[i + 1]) then
-      call('HDEL', working, all[i])
-    elseif all[i] ~= key then
-      busy = busy + 1
+    -- What an earlier lease of this mailbox has left is written over below.
+    if all[i] ~= key then
+      local other = load_box(state, all[i])
+      if not other or other.fence ~= tonumber(all[i + 1]) then
+        call('HDEL', working, all[i])
+      else
+        busy = busy + 1
+      end
     end
   end
   if busy >= at_once then
