@@ -179,6 +179,7 @@ type exchange struct {
 	cfg        *Config
 	body       []byte                 // nil once it is sent
 	encode     func() ([]byte, error) // writes the body again
+	header     http.Header            // of each request of the model; nobody changes it
 	bodies     *bodies                // where the memory of the body goes then
 	readers    *sync.Pool             // of *bufio.Reader, for the stream of the answer
 	signOfLife func()                 // called for each line of the stream
@@ -187,7 +188,7 @@ type exchange struct {
 
 // newExchange makes the exchange of a request in a dialect.
 func (m *Model) newExchange(r llm.Request, d dialect) (*exchange, error) {
-	x := &exchange{cfg: &m.cfg, bodies: &m.bodies, readers: &m.readers, encode: func() ([]byte, error) { return m.encode(r, d) }}
+	x := &exchange{cfg: &m.cfg, header: m.header, bodies: &m.bodies, readers: &m.readers, encode: func() ([]byte, error) { return m.encode(r, d) }}
 	var err error
 	x.body, err = x.encode()
 	return x, err
@@ -219,11 +220,15 @@ func (x *exchange) newRequest(ctx context.Context, address string) (*http.Reques
 		again, err := x.encode()
 		return newReleasedBody(again, x.bodies), err
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "text/event-stream")
-	req.Header.Set("Cache-Control", "no-cache")
-	x.cfg.sign(req.Header)
+	req.Header = x.header
 	return req, nil
+}
+
+// requestHeader returns the header of each request for an answer.
+func (c Config) requestHeader() http.Header {
+	h := http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}, "Cache-Control": {"no-cache"}}
+	c.sign(h)
+	return h
 }
 
 // direct sends a request without the steps of a client, which are for redirects and cookies, and
