@@ -256,7 +256,7 @@ func (a *asker) sumUp(ctx context.Context, t *turn, within bool, budgets transcr
 		return s, false, nil
 	}
 	// The log keeps the summary, so it is made of nothing that the log does not keep.
-	text, err := transcript.SumUp(ctx, transcript.Retell(a.journal.Lasting(), t.id, s.Covers), a.room, func(ctx context.Context, r llm.Request) (llm.Answer, error) {
+	text, err := transcript.SumUp(ctx, transcript.Retell(a.journal.LoggedRecords(), t.id, s.Covers), a.room, func(ctx context.Context, r llm.Request) (llm.Answer, error) {
 		return a.askForSummary(ctx, t, r)
 	})
 	if err != nil || text == "" {

@@ -21,10 +21,10 @@ func QuestionOf(t Tool, call Call) (q Question, asks bool, err error) {
 	return Question{}, false, nil
 }
 
-// Asks is an option that makes a tool an Asker: the function of makes the question from the
+// Asks is an option that makes a tool an Asker: the function question makes the question from the
 // call's arguments.
-func Asks[Args any](of func(args Args) (Question, error)) Option[Args] {
-	return func(f *function[Args]) { f.question = of }
+func Asks[Args any](question func(args Args) (Question, error)) Option[Args] {
+	return func(f *function[Args]) { f.question = question }
 }
 
 func (f *function[Args]) Ask(call Call) (Question, bool, error) {

@@ -24,10 +24,10 @@ func DelegationOf(t Tool, call Call) (d Delegation, delegates bool, err error) {
 	return Delegation{}, false, nil
 }
 
-// Delegates is an option that makes a tool a Delegator: the function of makes the delegation from
-// the call's arguments.
-func Delegates[Args any](of func(args Args) (Delegation, error)) Option[Args] {
-	return func(f *function[Args]) { f.delegation = of }
+// Delegates is an option that makes a tool a Delegator: the function delegation makes the
+// delegation from the call's arguments.
+func Delegates[Args any](delegation func(args Args) (Delegation, error)) Option[Args] {
+	return func(f *function[Args]) { f.delegation = delegation }
 }
 
 func (f *function[Args]) Delegate(call Call) (Delegation, bool, error) {

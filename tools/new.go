@@ -21,11 +21,11 @@ func Reconcile[Args any](look func(ctx context.Context, call Call, args Args) (r
 	return func(f *function[Args]) { f.reconcile = look }
 }
 
-// EffectBy is an option that makes a tool an Effecter: the function of returns, by a call's
-// arguments, what a repetition of the call would do. Calls whose arguments cannot be read have
-// the effect of the Spec.
-func EffectBy[Args any](of func(args Args) Effect) Option[Args] {
-	return func(f *function[Args]) { f.effect = of }
+// EffectBy is an option that makes a tool an Effecter: the function effectOf returns, by a call's
+// arguments, what a repetition of the call would do. Calls whose arguments cannot be read have the
+// effect of the Spec.
+func EffectBy[Args any](effectOf func(args Args) Effect) Option[Args] {
+	return func(f *function[Args]) { f.effect = effectOf }
 }
 
 // New makes a tool from a function. It derives the schema from the type of the function's

@@ -15,8 +15,8 @@ import (
 // a step of a turn. Writing begins at once. Thus a process that dies loses only the few
 // records that it was about to write.
 type Trail struct {
-	// keep writes one record, and returns when it is written or lost.
-	keep func(sessions.AuditRecord)
+	// write writes one record, and returns when it is written or lost.
+	write func(sessions.AuditRecord)
 
 	mu      sync.Mutex
 	waiting []sessions.AuditRecord
@@ -25,7 +25,7 @@ type Trail struct {
 
 // New makes a Trail that writes records with write, which must return only when a record is
 // written, or when it has reported the record as lost.
-func New(write func(sessions.AuditRecord)) *Trail { return &Trail{keep: write} }
+func New(write func(sessions.AuditRecord)) *Trail { return &Trail{write: write} }
 
 // Record has a record written, after those that were added before. It does not wait for
 // that.
@@ -62,7 +62,7 @@ func (t *Trail) keepAll() {
 		next := t.waiting[0]
 		t.waiting = t.waiting[1:]
 		t.mu.Unlock()
-		t.keep(next)
+		t.write(next)
 	}
 }
 

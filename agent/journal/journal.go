@@ -226,17 +226,17 @@ func (j *Journal) ShowResult(call string, content json.RawMessage) {
 	}
 }
 
-// Lasting returns the records with all results as they are in the log, whatever ShowResult
+// LoggedRecords returns the records with all results as they are in the log, whatever ShowResult
 // has changed. Summaries are made of these.
-func (j *Journal) Lasting() []Record {
+func (j *Journal) LoggedRecords() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.Clip(j.lasting())
+	return slices.Clip(j.loggedRecords())
 }
 
-// lasting does what Lasting does, and leaves the room for further records. The caller holds the
+// loggedRecords does what LoggedRecords does, and leaves the room for further records. The caller holds the
 // lock.
-func (j *Journal) lasting() []Record {
+func (j *Journal) loggedRecords() []Record {
 	if j.kept == nil {
 		return j.records
 	}
@@ -254,7 +254,7 @@ func (j *Journal) lasting() []Record {
 func (j *Journal) HideResults() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.records = j.lasting()
+	j.records = j.loggedRecords()
 	j.kept = nil
 }
 

@@ -47,7 +47,7 @@ func (j *Journal) Rest() (size int, ok bool) {
 		return 0, false
 	}
 	log.Release()
-	j.records, j.kept = relevant(j.lasting()), nil
+	j.records, j.kept = relevant(j.loggedRecords()), nil
 	for _, r := range j.records {
 		size += sizeOf(r)
 	}

@@ -56,9 +56,9 @@ type Stream struct {
 // its turn. The caller must close the stream. begin is called for each block. It returns
 // a function through which the block's text passes; that function may hold back some of
 // the text, and returns it with later text or, at the latest, when last is true.
-func New(pace *Counter, first int, emit func(bus.Event), begin func() func(piece string, last bool) string) *Stream {
-	pace.open.Add(1)
-	return &Stream{counter: pace, emit: emit, first: first, begin: begin}
+func New(counter *Counter, first int, emit func(bus.Event), begin func() func(piece string, last bool) string) *Stream {
+	counter.open.Add(1)
+	return &Stream{counter: counter, emit: emit, first: first, begin: begin}
 }
 
 // Close closes the stream. Text that waits is dropped.

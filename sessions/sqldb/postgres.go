@@ -305,11 +305,11 @@ func mayRetry(err error, n int) bool {
 	return errors.Is(err, driver.ErrBadConn)
 }
 
-// askDriver asks pgx something about its connection (of), without a round trip to the server. It
-// returns true if pgx cannot tell.
-func askDriver(c *sql.Conn, of func(*pgx.Conn) bool) (yes bool) {
+// askDriver asks pgx something about its connection, by the function ask, without a round trip to
+// the server. It returns true if pgx cannot tell.
+func askDriver(c *sql.Conn, ask func(*pgx.Conn) bool) (yes bool) {
 	err := c.Raw(func(dc any) error {
-		yes = of(dc.(*conn).Conn.Conn())
+		yes = ask(dc.(*conn).Conn.Conn())
 		return nil
 	})
 	return yes || err != nil

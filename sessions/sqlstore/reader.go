@@ -164,15 +164,16 @@ func readEntries(ctx context.Context, stmt *sql.Stmt, entries []sessions.Entry, 
 	return scanRows(found, entries, func(r row) (sessions.Entry, error) { return r.toEntry() })
 }
 
-// scanRows converts each row of a result, appends it to list, and closes the result.
-func scanRows[T any](found *sql.Rows, list []T, of func(row) (T, error)) (_ []T, err error) {
+// scanRows converts each row of a result by the function convert, appends it to list, and closes
+// the result.
+func scanRows[T any](found *sql.Rows, list []T, convert func(row) (T, error)) (_ []T, err error) {
 	defer func() { err = errors.Join(err, found.Close()) }()
 	for found.Next() {
 		var r row
 		if err := found.Scan(r.scanTargets()...); err != nil {
 			return nil, err
 		}
-		v, err := of(r)
+		v, err := convert(r)
 		if err != nil {
 			return nil, err
 		}

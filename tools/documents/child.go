@@ -118,7 +118,7 @@ func openDocument(kind pages.Kind, content []byte) (pages.Document, error) {
 	case pages.Office:
 		return office.Open(content)
 	case pages.Old:
-		return nil, office.Old(content)
+		return nil, office.OldFormatError(content)
 	case pages.Table:
 		return table.Table(content), nil
 	case pages.Text:

@@ -60,7 +60,7 @@ func (b *Box) Mode() Mode { return b.mode }
 
 // Groups reports whether the kernel bounds the memory and processes of commands, by control
 // groups. Otherwise the supervisor measures them ten times a second.
-func (b *Box) Groups() bool { return b.groups.Found() }
+func (b *Box) Groups() bool { return b.groups.IsUsable() }
 
 // WhyNotBetter says why commands do not run in a mode that keeps them apart better; "" if there
 // is no better one.

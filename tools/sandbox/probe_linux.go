@@ -42,7 +42,7 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 			return nil, &SettingError{"sandbox.network", `mode = "none" puts up no walls, so it cannot keep a command from the network`,
 				`set network = "full" to say that this is meant, or another mode`}
 		}
-		if b.groups.Found() && b.probe(ctx) != nil {
+		if b.groups.IsUsable() && b.probe(ctx) != nil {
 			b.groups = cgroup.Place{}
 		}
 		return b, nil
@@ -122,7 +122,7 @@ func (b *Box) try(ctx context.Context) *Attempt {
 // once more without; if that works, the box has no control groups from then on.
 func (b *Box) probe(ctx context.Context) error {
 	err := b.probeOnce(ctx)
-	if err != nil && b.groups.Found() {
+	if err != nil && b.groups.IsUsable() {
 		b.groups = cgroup.Place{}
 		err = b.probeOnce(ctx)
 	}
@@ -157,7 +157,7 @@ func (b *Box) probeOnce(ctx context.Context) (err error) {
 		return errors.New(said)
 	case err != nil:
 		return err
-	case b.groups.Found() && !rep.Grouped:
+	case b.groups.IsUsable() && !rep.Grouped:
 		return errors.New("it was not run in a control group")
 	case rep.ExitCode == 3 && b.mode == None:
 		return nil // there are no walls

@@ -44,26 +44,26 @@ type Model struct {
 // An environment names the environment variables that fill the settings of a model.
 type environment struct{ name, baseURL, apiKey string }
 
-// modelSettings declares the settings of one model. The function of takes what the settings'
+// modelSettings declares the settings of one model. The function modelOf takes what the settings'
 // table describes, such as the Config, and returns the Model in it.
-func modelSettings(of func(dest any) *Model, env environment) []setting {
+func modelSettings(modelOf func(dest any) *Model, env environment) []setting {
 	return []setting{
-		{key: "name", kind: asText, env: env.name, example: `"gpt-5-mini"`, since: first, fills: func(o any) any { return &of(o).Name }},
+		{key: "name", kind: asText, env: env.name, example: `"gpt-5-mini"`, since: first, fills: func(o any) any { return &modelOf(o).Name }},
 		{key: "base_url", kind: asURL, schemes: []string{"http", "https"}, parameters: []string{"api-version"}, env: env.baseURL, inChat: env.baseURL != "", example: `"http://127.0.0.1:11434/v1"`,
-			since: first, fills: func(o any) any { return &of(o).BaseURL }},
+			since: first, fills: func(o any) any { return &modelOf(o).BaseURL }},
 		{key: "api_key", kind: asText, secret: true, mayBeEmpty: true, env: env.apiKey, inChat: env.apiKey != "", example: `"${OPENAI_API_KEY}"`,
-			since: first, fills: func(o any) any { return &of(o).APIKey }},
-		{key: "vision", kind: asText, def: "auto", oneOf: built("auto", "off"), since: first, fills: func(o any) any { return &of(o).Vision }},
-		{key: "api", kind: asText, def: "auto", oneOf: built("auto", "chat", "responses"), since: first, fills: func(o any) any { return &of(o).API }},
-		{key: "window", kind: asCount, least: 1000, example: `32768`, since: first, fills: func(o any) any { return &of(o).Window }},
-		{key: "reasoning", kind: asText, example: `"low"`, since: first, fills: func(o any) any { return &of(o).Reasoning }},
-		{key: "headers", kind: asTexts, secret: true, example: `["X-Title: Parley"]`, since: first, fills: func(o any) any { return &of(o).Headers }},
-		{key: "body", kind: asText, example: `"{\"top_p\": 0.9}"`, since: first, fills: func(o any) any { return &of(o).Body }},
-		{key: "first_token", kind: asDuration, least: int64(time.Second), example: `"120s"`, since: first, fills: func(o any) any { return &of(o).FirstToken }},
-		{key: "idle", kind: asDuration, least: int64(time.Second), example: `"60s"`, since: first, fills: func(o any) any { return &of(o).Idle }},
-		{key: "price_input", kind: asMoney, zeroIsOff: true, example: `0.25`, since: first, fills: func(o any) any { return &of(o).PriceInput }},
-		{key: "price_cached", kind: asMoney, zeroIsOff: true, example: `0.025`, since: first, fills: func(o any) any { return &of(o).PriceCached }},
-		{key: "price_output", kind: asMoney, zeroIsOff: true, example: `2.0`, since: first, fills: func(o any) any { return &of(o).PriceOutput }},
+			since: first, fills: func(o any) any { return &modelOf(o).APIKey }},
+		{key: "vision", kind: asText, def: "auto", oneOf: built("auto", "off"), since: first, fills: func(o any) any { return &modelOf(o).Vision }},
+		{key: "api", kind: asText, def: "auto", oneOf: built("auto", "chat", "responses"), since: first, fills: func(o any) any { return &modelOf(o).API }},
+		{key: "window", kind: asCount, least: 1000, example: `32768`, since: first, fills: func(o any) any { return &modelOf(o).Window }},
+		{key: "reasoning", kind: asText, example: `"low"`, since: first, fills: func(o any) any { return &modelOf(o).Reasoning }},
+		{key: "headers", kind: asTexts, secret: true, example: `["X-Title: Parley"]`, since: first, fills: func(o any) any { return &modelOf(o).Headers }},
+		{key: "body", kind: asText, example: `"{\"top_p\": 0.9}"`, since: first, fills: func(o any) any { return &modelOf(o).Body }},
+		{key: "first_token", kind: asDuration, least: int64(time.Second), example: `"120s"`, since: first, fills: func(o any) any { return &modelOf(o).FirstToken }},
+		{key: "idle", kind: asDuration, least: int64(time.Second), example: `"60s"`, since: first, fills: func(o any) any { return &modelOf(o).Idle }},
+		{key: "price_input", kind: asMoney, zeroIsOff: true, example: `0.25`, since: first, fills: func(o any) any { return &modelOf(o).PriceInput }},
+		{key: "price_cached", kind: asMoney, zeroIsOff: true, example: `0.025`, since: first, fills: func(o any) any { return &modelOf(o).PriceCached }},
+		{key: "price_output", kind: asMoney, zeroIsOff: true, example: `2.0`, since: first, fills: func(o any) any { return &modelOf(o).PriceOutput }},
 	}
 }
 

@@ -53,13 +53,13 @@ func toolSections() []section {
 	}
 }
 
-// ruleSettings declares the rules of all agents or of one. The function of takes what the
+// ruleSettings declares the rules of all agents or of one. The function rulesOf takes what the
 // settings' table describes, and returns the Rules in it.
-func ruleSettings(of func(dest any) *Rules) []setting {
+func ruleSettings(rulesOf func(dest any) *Rules) []setting {
 	rules := func(key, example string, list func(*Rules) *[]string) setting {
 		return setting{
 			key: key, kind: asTexts, def: []string{}, example: example, since: first, reload: atOnce,
-			fills: func(dest any) any { return list(of(dest)) },
+			fills: func(dest any) any { return list(rulesOf(dest)) },
 		}
 	}
 	return []setting{

@@ -60,9 +60,9 @@ func result(parts *pages.Parts, err error) (pages.Document, error) {
 	return parts, nil
 }
 
-// Old returns what is wrong with a file of the format that office programs wrote before 2007.
+// OldFormatError returns what is wrong with a file of the format that office programs wrote before 2007.
 // Newer programs use that format for a document that has a password.
-func Old(content []byte) error {
+func OldFormatError(content []byte) error {
 	var name []byte
 	for _, unit := range utf16.Encode([]rune("EncryptedPackage")) {
 		name = append(name, byte(unit), byte(unit>>8))

@@ -19,8 +19,8 @@ type folder struct {
 	Unified bool // whether it is of version 2
 }
 
-// Found reports whether groups can be made at all.
-func (p Place) Found() bool { return p.Pids.Path != "" || p.Memory.Path != "" }
+// IsUsable reports whether groups can be made at all.
+func (p Place) IsUsable() bool { return p.Pids.Path != "" || p.Memory.Path != "" }
 
 // Limits are how much the processes of a group may take together; 0 means no limit.
 type Limits struct {

@@ -53,7 +53,7 @@ func Find() (Place, error) {
 		}
 	}
 	p := Place{Pids: at[pids], Memory: at[memory]}
-	if !p.Found() {
+	if !p.IsUsable() {
 		return p, errors.Join(errors.New("no control group can be made here"), why)
 	}
 	p.Sweep()

@@ -125,7 +125,7 @@ const kernelMemory = 32 << 20
 // processes, and memory that they share with no others. So the supervisor also measures a command
 // in a group.
 func (s *supervisor) makeGroup() {
-	if !s.Groups.Found() {
+	if !s.Groups.IsUsable() {
 		return
 	}
 	limits := cgroup.Limits{Tasks: s.Processes * tasksEach}
