@@ -105,7 +105,10 @@ func (s *retrySchedule) remaining(key string, connected bool) time.Duration {
 	well := s.workingSince.After(one.lastFailure) || one.unreachable && connected
 	switch {
 	case !known, !now.Before(one.until),
-		one.nextLook.Sub(now) > lookLeeway: // something urgent has arrived in it
+		one.nextLook.Sub(now) > lookLeeway, // something urgent has arrived in it
+		// Perhaps something has too. Sent back for so short a time, the mailbox would be claimed for
+		// that again and again, as the bus lets nothing urgent wait that nobody has read.
+		one.nextLook.After(now) && one.until.Sub(now) <= lookLeeway:
 	case well && now.Sub(one.earlyTry) > earlyTryEvery:
 		one.earlyTry = now
 		s.mailboxes[key] = one

@@ -132,3 +132,31 @@ func TestUrgentMailEndsAWait(t *testing.T) {
 		}
 	})
 }
+
+// Nor does it if the wait is nearly over, and the mailbox is not claimed for it over and over until
+// the wait is over.
+func TestUrgentMailEndsAShortWait(t *testing.T) {
+	var away atomic.Bool
+	var tries atomic.Int64
+	setup := func(s *stage, _ *dispatch.Dispatcher) { s.Platform.OnSend = outage(&away, &tries) }
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		away.Store(true)
+		for i := range 20 { // the first wait is a random one of about a second
+			chat := fmt.Sprint(i)
+			s.post(t, outbound("m"+chat, chat, "hi"))
+			synctest.Wait()
+			before := tries.Load()
+			body, err := outbound("u"+chat, chat, "urgent").Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Bus.Publish(t.Context(), bus.OutboundTopic("c"), bus.Message{ID: "u" + chat, Key: "c:" + chat, Urgent: true, Body: body}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if n := tries.Load() - before; n != 1 {
+				t.Errorf("%d tries at once, want one", n)
+			}
+		}
+	})
+}
