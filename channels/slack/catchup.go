@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// shouldTry reports whether the next message is to be sent with a markdown block.
+	// historyEvery and historyBurst limit how often history is read: Slack allows about 50 reads a
+	// minute. chatsAtOnce is how many chats a sweep reads at a time.
 	historyEvery = 1200 * time.Millisecond
 	historyBurst = 20
 	chatsAtOnce  = 4
