@@ -82,9 +82,8 @@ type Config struct {
 
 // Model is one model on one server.
 type Model struct {
-	cfg    Config
-	host   string
-	header http.Header // of each request for an answer
+	cfg  Config
+	host string
 
 	mu      sync.Mutex
 	dialect dialect // what the server was found to understand
@@ -114,7 +113,7 @@ func New(cfg Config) (*Model, error) {
 	if err := checkBody(cfg.Body); err != nil {
 		return nil, err
 	}
-	return &Model{cfg: cfg, host: host, header: cfg.requestHeader(), dialect: first, windows: cfg.newWindowFinder(), flatTools: toollist.Writer{Flat: true}}, nil
+	return &Model{cfg: cfg, host: host, dialect: first, windows: cfg.newWindowFinder(), flatTools: toollist.Writer{Flat: true}}, nil
 }
 
 // complete checks a configuration and fills in what was left out. It also returns the

@@ -87,43 +87,24 @@ type eventStream interface {
 	Close() error
 }
 
-// open sends a request in its protocol, and has the library read the answer's stream once that
-// has begun. Until then as little as possible is on the stack.
+// open sends a request in its protocol. The exchange replaces the body: the library gets
+// an empty request, which it has no reason to reject.
 func (m *Model) open(ctx context.Context, x *exchange, d dialect) (eventStream, error) {
-	if err := x.send(ctx, m.addressOf(d)); err != nil {
-		return nil, err
+	x.native = d.native
+	if d.responses {
+		return m.newClient(x, responsesURL(m.cfg.BaseURL)).CreateResponseStream(ctx, library.CreateResponseRequest{})
 	}
-	return m.framed(ctx, x, d)
+	return m.newClient(x, m.cfg.BaseURL).CreateChatCompletionStream(ctx, library.ChatCompletionRequest{})
 }
 
-// addressOf returns where requests of a dialect go.
-func (m *Model) addressOf(d dialect) string {
-	base, path := m.cfg.BaseURL, "/chat/completions"
-	switch {
-	case d.responses:
-		base, path = responsesURL(base), "/responses"
-	case d.native:
-		base, path = strings.TrimSuffix(base, "/v1"), "/api/chat"
-	}
-	if m.cfg.query != "" {
-		path += "?" + m.cfg.query
-	}
-	return base + path
-}
-
-// framed returns the library's reader of the stream that has begun. The library makes a request
-// for that, which goes nowhere. framed is not inlined: what it needs would stay on the stack until
-// the model answers.
+// newClient makes the library's client for one request. It is not inlined: its configuration
+// would stay on the stack until the model answers.
 //
 //go:noinline
-func (m *Model) framed(ctx context.Context, x *exchange, d dialect) (eventStream, error) {
-	c := library.DefaultConfig("")
-	c.HTTPClient = answeredExchange{x}
-	client := library.NewClientWithConfig(c)
-	if d.responses {
-		return client.CreateResponseStream(ctx, library.CreateResponseRequest{})
-	}
-	return client.CreateChatCompletionStream(ctx, library.ChatCompletionRequest{})
+func (m *Model) newClient(x *exchange, baseURL string) *library.Client {
+	c := library.DefaultConfig(m.cfg.APIKey)
+	c.BaseURL, c.HTTPClient = baseURL, x
+	return library.NewClientWithConfig(c)
 }
 
 // listModels asks the server for its models, and returns the names of those that can
@@ -172,98 +153,54 @@ func canChat(name, kind string) bool {
 	return true
 }
 
-// An exchange is one request and the stream of the answer, which it rewrites for the library's
-// reader. It sends the request itself: the library's types hold less than servers need, and of a
-// refusal the library drops the header.
+// An exchange is the library's HTTP client for one request. It sends its own body in
+// place of the library's, reads refusals with their headers, which the library drops,
+// and has the stream of the answer rewritten for the library's reader.
 type exchange struct {
 	cfg        *Config
 	body       []byte                 // nil once it is sent
 	encode     func() ([]byte, error) // writes the body again
-	header     http.Header            // of each request of the model; nobody changes it
 	bodies     *bodies                // where the memory of the body goes then
 	readers    *sync.Pool             // of *bufio.Reader, for the stream of the answer
 	signOfLife func()                 // called for each line of the stream
+	native     bool                   // it is Ollama's own protocol, which has an address of its own
 	events     *events                // the stream of the answer; nil before there is one
 }
 
 // newExchange makes the exchange of a request in a dialect.
 func (m *Model) newExchange(r llm.Request, d dialect) (*exchange, error) {
-	x := &exchange{cfg: &m.cfg, header: m.header, bodies: &m.bodies, readers: &m.readers, encode: func() ([]byte, error) { return m.encode(r, d) }}
+	x := &exchange{cfg: &m.cfg, bodies: &m.bodies, readers: &m.readers, encode: func() ([]byte, error) { return m.encode(r, d) }}
 	var err error
 	x.body, err = x.encode()
 	return x, err
 }
 
-// send sends the exchange's request, and waits until the answer begins.
-func (x *exchange) send(ctx context.Context, address string) error {
-	req, err := x.newRequest(ctx, address)
+// Do sends the exchange's request in place of req's body, and returns the rewritten
+// stream.
+func (x *exchange) Do(req *http.Request) (*http.Response, error) {
+	x.fill(req)
+	resp, err := do(x.cfg.HTTP, req)
 	if err != nil {
-		return err
-	}
-	resp, err := direct(x.cfg.HTTP, req) //nolint:bodyclose // refusalOr closes it, or whoever reads the stream
-	if err = refusalOr(req, resp, err); err != nil {
-		return err
+		return nil, err
 	}
 	x.events = newEvents(resp.Body, x.readers, x.signOfLife)
-	return nil
+	resp.Body = x.events
+	return resp, nil
 }
 
-// newRequest makes the exchange's request. The body is released once it is sent.
-func (x *exchange) newRequest(ctx context.Context, address string) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, nil)
-	if err != nil {
-		return nil, fmt.Errorf("make the request: %w", err)
-	}
+// fill makes the library's request the exchange's own. The body is released once it is sent.
+func (x *exchange) fill(req *http.Request) {
 	req.Body, req.ContentLength = newReleasedBody(x.body, x.bodies), int64(len(x.body))
 	x.body = nil                                  // which may be large, and the model may take long
 	req.GetBody = func() (io.ReadCloser, error) { // after a redirect, or if the connection was closed before
 		again, err := x.encode()
 		return newReleasedBody(again, x.bodies), err
 	}
-	req.Header = x.header
-	return req, nil
-}
-
-// requestHeader returns the header of each request for an answer.
-func (c Config) requestHeader() http.Header {
-	h := http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}, "Cache-Control": {"no-cache"}}
-	c.sign(h)
-	return h
-}
-
-// direct sends a request without the steps of a client, which are for redirects and cookies, and
-// which take a part of the stack until the model answers. A request that is redirected is sent
-// once more, by the client.
-func direct(client *http.Client, req *http.Request) (*http.Response, error) {
-	if client.Transport == nil || client.Timeout > 0 {
-		return client.Do(req)
+	req.URL.RawQuery = x.cfg.query
+	if x.native {
+		req.URL.Path = strings.TrimSuffix(strings.TrimSuffix(req.URL.Path, "/chat/completions"), "/v1") + "/api/chat"
 	}
-	resp, err := client.Transport.RoundTrip(req)
-	if err != nil || resp.StatusCode < 300 || resp.StatusCode >= 400 {
-		return resp, err
-	}
-	return redirected(client, req, resp)
-}
-
-// redirected sends a request again that was answered by a redirect.
-func redirected(client *http.Client, req *http.Request, resp *http.Response) (*http.Response, error) {
-	if err := resp.Body.Close(); err != nil {
-		return nil, err
-	}
-	again := req.Clone(req.Context())
-	var err error
-	if again.Body, err = req.GetBody(); err != nil {
-		return nil, err
-	}
-	return client.Do(again)
-}
-
-// An answeredExchange is the library's HTTP client for an exchange whose answer has begun.
-type answeredExchange struct{ *exchange }
-
-// Do returns the answer's stream, whatever is asked.
-func (x answeredExchange) Do(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: x.events}, nil
+	x.cfg.sign(req.Header)
 }
 
 // An unreachableError is the error of a request that no server answered.
@@ -278,35 +215,25 @@ func (u *unreachableError) Error() string { return fmt.Sprintf("ask %s: %v", u.h
 // Unwrap returns the network's error.
 func (u *unreachableError) Unwrap() error { return u.err }
 
-// do sends a request. It returns a *refusal for any status but 2xx, and an
-// *unreachableError
+// do sends a request. It returns a *refusal for any status but 2xx, and an *unreachable
 // if there is no response.
 func do(client *http.Client, req *http.Request) (*http.Response, error) {
 	resp, err := client.Do(req)
-	if err := refusalOr(req, resp, err); err != nil {
-		return nil, err
-	}
-	return resp, nil
-}
-
-// refusalOr returns the error of a request that was sent: a *refusal for any status but 2xx, and
-// an *unreachableError if there is no response. If it returns an error, it has closed the response.
-func refusalOr(req *http.Request, resp *http.Response, err error) error {
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err // leave out the URL, which is from the configuration
 		}
-		return &unreachableError{host: req.URL.Host, err: err}
+		return nil, &unreachableError{host: req.URL.Host, err: err}
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
-		return nil
+		return resp, nil
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	if err != nil && len(body) == 0 {
 		body = nil // the status says enough
-	}
-	return refusalOf(resp.StatusCode, resp.Header, body)
+	} // the status says enough
+	return nil, refusalOf(resp.StatusCode, resp.Header, body)
 }
 
 // A stallTimer cancels a request whose answer does not progress. It must be used by one

@@ -106,7 +106,7 @@ func (c *conn) newReader() *bufio.Reader {
 	if !ok {
 		in = bufio.NewReader(nil)
 	}
-	in.Reset(connReader{c})
+	in.Reset(reading{c})
 	return in
 }
 
@@ -126,11 +126,11 @@ func (c *conn) readHeader(in *bufio.Reader, req *http.Request) (*http.Response, 
 	return nil, fmt.Errorf("read the answer: more than %d announce it", maxEarly)
 }
 
-// A connReader reads from a connection, the first byte included.
-type connReader struct{ *conn }
+// A reading reads from a connection, the first byte included.
+type reading struct{ *conn }
 
 // Read implements io.Reader.
-func (r connReader) Read(p []byte) (int, error) {
+func (r reading) Read(p []byte) (int, error) {
 	switch {
 	case len(p) == 0:
 		return 0, nil
