@@ -26,6 +26,8 @@ const (
 	maxIdle = 1024
 	// IdleTime is how long such a connection is kept.
 	IdleTime = 60 * time.Second
+	// closedWithin is how soon a request fails that meets a connection which its server has closed.
+	closedWithin = time.Second
 )
 
 // A Transport is an http.RoundTripper. Its methods may be called at the same time.
@@ -44,7 +46,8 @@ type Transport struct {
 }
 
 // RoundTrip implements http.RoundTripper. A server may close a connection at any time that nobody
-// uses. A request that meets such a connection is sent again over another.
+// uses. A request that meets such a connection is sent again, once, over a new one. Whoever closes it
+// later has worked on the request, which is then not repeated.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	direct, err := t.isDirect(req)
 	if err != nil {
@@ -54,27 +57,33 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !direct {
 		return t.Other.RoundTrip(req)
 	}
-	for {
-		c, err := t.connect(req)
-		if err != nil {
-			closeBody(req)
-			return nil, err
-		}
-		used := c.used
-		resp, err := c.send(req)
-		if err == nil {
-			return resp, nil
-		}
-		if cause := context.Cause(req.Context()); cause != nil {
-			return nil, cause
-		}
-		if !used || !errors.Is(err, errUnanswered) {
-			return nil, err
-		}
-		if req, err = repeatable(req); err != nil {
-			return nil, err
-		}
+	c, err := t.connect(req)
+	if err != nil {
+		closeBody(req)
+		return nil, err
 	}
+	began := time.Now()
+	resp, err := c.send(req)
+	if err == nil || !c.used || !errors.Is(err, errUnanswered) || time.Since(began) > closedWithin {
+		return resp, causeOr(req, err)
+	}
+	if req, err = repeatable(req); err != nil {
+		return nil, err
+	}
+	if c, err = t.dial(req); err != nil {
+		closeBody(req)
+		return nil, err
+	}
+	resp, err = c.send(req)
+	return resp, causeOr(req, err)
+}
+
+// causeOr returns why a request was cancelled, or else err; nil if err is.
+func causeOr(req *http.Request, err error) error {
+	if cause := context.Cause(req.Context()); err != nil && cause != nil {
+		return cause
+	}
+	return err
 }
 
 // isDirect reports whether a request goes to its server without TLS and without a proxy.
@@ -122,6 +131,12 @@ func (t *Transport) connect(req *http.Request) (*conn, error) {
 		}
 		c.close() // by the server, or it has sent what nobody had asked for
 	}
+	return t.dial(req)
+}
+
+// dial makes a new connection to the server of a request.
+func (t *Transport) dial(req *http.Request) (*conn, error) {
+	address := addressOf(req)
 	// To dial takes much more of a stack than to wait for an answer, and stacks stay as large as they were.
 	var dialed net.Conn
 	var err error

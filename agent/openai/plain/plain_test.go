@@ -259,6 +259,41 @@ func TestANewConnectionWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// TestAServerThatBreaksOffTwiceIsAskedTwice plays a server that closes each connection that it has
+// answered over once, at the next request, and new ones at their first.
+func TestAServerThatBreaksOffTwiceIsAskedTwice(t *testing.T) {
+	var connections, requests atomic.Int64
+	var both sync.WaitGroup
+	both.Add(2)
+	address := rawServer(t, func(in *bufio.Reader, out io.Writer) {
+		if connections.Add(1) <= 2 { // both are kept afterwards
+			if r, err := http.ReadRequest(in); err != nil {
+				t.Error(err)
+			} else if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				t.Error(err)
+			}
+			both.Done()
+			both.Wait()
+			fmt.Fprint(out, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		}
+		if _, err := http.ReadRequest(in); err == nil {
+			requests.Add(1)
+		}
+	})
+	c := newClient(t)
+	var asking sync.WaitGroup
+	for range 2 {
+		asking.Go(func() { wantPost(t, c, address, "first", "ok") })
+	}
+	asking.Wait()
+	if got, err := post(t.Context(), c, address, "second"); err == nil {
+		t.Errorf("got %q", got)
+	}
+	if n := requests.Load(); n != 2 {
+		t.Errorf("asked %d times, want twice: over the connection that was kept, and over a new one", n)
+	}
+}
+
 // rawServer serves each connection with a function, and returns its URL.
 func rawServer(t *testing.T, serve func(in *bufio.Reader, out io.Writer)) string {
 	t.Helper()
