@@ -40,6 +40,11 @@ func (f *Fitter) Keep(ctx context.Context, dir Dir, raw []byte) (StoredPicture, 
 	if err != nil {
 		return StoredPicture{}, err
 	}
+	return Store(dir, p)
+}
+
+// Store writes a picture that fits to the workspace, as Keep does.
+func Store(dir Dir, p Picture) (StoredPicture, error) {
 	k := StoredPicture{Hash: hashOf(p.Data), Type: p.Type, Width: p.Width, Height: p.Height}
 	k.View = Folder + "/" + k.Hash[:32] + ".jpg"
 	if p.Type == "image/png" {

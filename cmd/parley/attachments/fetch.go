@@ -225,28 +225,28 @@ func (k *Keeper) Discard(ctx context.Context, session string, paths []string) er
 }
 
 // addPicture adds to got the picture that the model is shown, if the file is a picture and can be
-// shown. Otherwise the file remains one like any other. An error means that the picture could not be
-// stored in time.
+// shown. Otherwise the file remains one like any other. An error means that this process may have
+// lost the session. The picture is made to fit before its time for writing begins, because that may
+// take long.
 func (k *Keeper) addPicture(ctx context.Context, f agent.FileToFetch, got *sessions.Fetched, raw []byte) error {
 	if !pictures.IsPicture(raw) {
 		return nil
 	}
 	var kept pictures.StoredPicture
-	var unfit error
-	err := k.writeInTime(ctx, f, func(dir *workspace.Dir) error {
-		kept, unfit = k.fitter.Keep(ctx, dir, raw)
-		if errors.Is(unfit, workspace.ErrLate) {
+	fitting, unfit := k.fitter.Fit(ctx, raw)
+	if unfit == nil {
+		err := k.writeInTime(ctx, f, func(dir *workspace.Dir) error {
+			kept, unfit = pictures.Store(dir, fitting)
 			return unfit
+		})
+		if err != nil && !errors.Is(err, unfit) { // whether this process holds the session is not known
+			return err
 		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return err
-	case unfit != nil:
-		k.cfg.Log.Warn("a picture that came with a message cannot be shown", slog.String("session", f.Session), slog.Int64("entry", f.N), slog.Any("error", unfit))
-	default:
-		got.Picture = &sessions.Picture{Path: got.Path, View: kept.View, Hash: kept.Hash, Type: kept.Type}
 	}
+	if unfit != nil {
+		k.cfg.Log.Warn("a picture that came with a message cannot be shown", slog.String("session", f.Session), slog.Int64("entry", f.N), slog.Any("error", unfit))
+		return nil
+	}
+	got.Picture = &sessions.Picture{Path: got.Path, View: kept.View, Hash: kept.Hash, Type: kept.Type}
 	return nil
 }
