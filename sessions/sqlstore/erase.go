@@ -205,7 +205,13 @@ func (s *Store) NotePurge(ctx context.Context) (end func(ctx context.Context, er
 	return func(ctx context.Context, erased bool) error {
 		s.erasing.Lock()
 		defer s.erasing.Unlock()
-		if !erased && own {
+		switch {
+		case erased:
+			// Somebody else may have purged meanwhile, before all was erased, and taken the record away.
+			if _, err := s.db.Exec(ctx, "INSERT INTO purges (due) VALUES (?) ON CONFLICT DO NOTHING", time.Now().UnixMicro()); err != nil {
+				return fmt.Errorf("note that something is to be purged: %w", err)
+			}
+		case own:
 			if _, err := s.db.Exec(ctx, "DELETE FROM purges WHERE due = ?", due); err != nil {
 				return fmt.Errorf("note that nothing is to be purged: %w", err)
 			}
@@ -259,48 +265,6 @@ func (e *eraserCall) readPage(ctx context.Context, query string, args ...any) (p
 		page = append(page, c)
 	}
 	return page, rows.Err()
-}
-
-// eraseOne runs from, which erases from one session, in one transaction.
-func (e *eraserCall) eraseOne(ctx context.Context, key string, from func(*sessionErasure) error) error {
-	var p *sessionErasure
-	err := e.store.db.Write(ctx, func(tx *sqldb.Tx) error {
-		p = &sessionErasure{tx: tx, key: key}
-		// The update changes nothing but locks the row: appends to the session wait.
-		err := tx.Get("UPDATE sessions SET fence = fence WHERE key = ? RETURNING id, fence, updated, unfinished",
-			[]any{key}, &p.id, &p.fence, &p.updated, &p.unfinished)
-		if errors.Is(err, sql.ErrNoRows) {
-			// The audit may still have records of the session: a release that kept no
-			// audit erased its log earlier, or the records came after that.
-			if err := errors.Join(p.redactAudit(""), deleteJobs(tx, "session = ?", key)); err != nil {
-				return err
-			}
-			if p.redacted > 0 {
-				if err := schedulePurge(tx); err != nil {
-					return err
-				}
-			}
-			return p.leaveTombstone() // a worker may be about to create the session for mail that has to be erased
-		}
-		if err != nil {
-			return err
-		}
-		if err := from(p); err != nil || p.erased+p.redacted == 0 && !p.whollyErased {
-			return err
-		}
-		return schedulePurge(tx)
-	})
-	if err != nil {
-		return err
-	}
-	e.done.Entries += p.erased
-	switch {
-	case p.whollyErased:
-		e.done.Sessions = append(e.done.Sessions, key)
-	case p.erased > 0:
-		e.done.Shared = append(e.done.Shared, key)
-	}
-	return nil
 }
 
 // SessionsOf lists the sessions from which ErasePerson would erase: those in which only

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"cmp"
+	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,48 @@ type sessionErasure struct {
 	erased       int64 // how many entries were erased
 	redacted     int64 // how many audit records lost their arguments
 	whollyErased bool  // whether the whole session was erased
+}
+
+// eraseOne runs from, which erases from one session, in one transaction.
+func (e *eraserCall) eraseOne(ctx context.Context, key string, from func(*sessionErasure) error) error {
+	var p *sessionErasure
+	err := e.store.db.Write(ctx, func(tx *sqldb.Tx) error {
+		p = &sessionErasure{tx: tx, key: key}
+		// The update changes nothing but locks the row: appends to the session wait.
+		err := tx.Get("UPDATE sessions SET fence = fence WHERE key = ? RETURNING id, fence, updated, unfinished",
+			[]any{key}, &p.id, &p.fence, &p.updated, &p.unfinished)
+		if errors.Is(err, sql.ErrNoRows) {
+			// The audit may still have records of the session: a release that kept no
+			// audit erased its log earlier, or the records came after that.
+			if err := errors.Join(p.redactAudit(""), deleteJobs(tx, "session = ?", key)); err != nil {
+				return err
+			}
+			if p.redacted > 0 {
+				if err := schedulePurge(tx); err != nil {
+					return err
+				}
+			}
+			return p.leaveTombstone() // a worker may be about to create the session for mail that has to be erased
+		}
+		if err != nil {
+			return err
+		}
+		if err := from(p); err != nil || p.erased+p.redacted == 0 && !p.whollyErased {
+			return err
+		}
+		return schedulePurge(tx)
+	})
+	if err != nil {
+		return err
+	}
+	e.done.Entries += p.erased
+	switch {
+	case p.whollyErased:
+		e.done.Sessions = append(e.done.Sessions, key)
+	case p.erased > 0:
+		e.done.Shared = append(e.done.Shared, key)
+	}
+	return nil
 }
 
 // eraseWhole erases the whole session.
