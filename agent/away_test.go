@@ -105,19 +105,20 @@ func TestABudgetThatIsAwayCutsNobodyOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBenchIn(t, t.TempDir(), func(context.Context, llm.Request) (llm.Answer, error) { return text("at last"), nil })
 		budget := &failingBudget{Budget: b.budget}
-		budget.left.Store(6 * 5) // of six tries each time; five are more than a turn may be cut off
+		const times = 12             // more than a turn may be cut off, and a session be claimed in vain
+		budget.left.Store(6 * times) // of six tries each time
 		b.budget = budget
 		defer b.run()()
 		first := b.say("1", "ann", "go")
-		<-time.After(5 * time.Minute)
+		<-time.After(20 * time.Minute)
 		synctest.Wait()
 		if n := budget.left.Load(); n >= 0 {
 			t.Fatalf("the turn was over with %d reservations still to fail", n+1)
 		}
 		b.wantReply(first, "at last")
 		b.settled()
-		if got := strings.Count(b.kinds("1"), "resumed"); got != 5 {
-			t.Errorf("the turn was resumed %d times, want 5", got)
+		if got := strings.Count(b.kinds("1"), "resumed"); got != times {
+			t.Errorf("the turn was resumed %d times, want %d", got, times)
 		}
 	})
 }

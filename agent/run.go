@@ -33,7 +33,8 @@ type sessionRun struct {
 	commands *commander
 	closing  <-chan struct{} // closed when the process is to end
 	warm     *warm.Run
-	begun    bool // whether a turn has begun with the agent that open has found
+
+	agentFrom time.Time // when session.agent was looked up
 }
 
 // newSessionRun makes a run of the leased session.
@@ -105,7 +106,7 @@ func (r *sessionRun) open(ctx context.Context, soon bool) error {
 	if err != nil {
 		return err
 	}
-	r.agent, r.room = agent, agent.ContextTokens
+	r.agent, r.agentFrom, r.room = agent, time.Now(), agent.ContextTokens
 	return nil
 }
 

@@ -124,6 +124,9 @@ func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger
 	case errors.Is(err, errBusAway):
 		end.Uncounted, end.After = true, outage
 		log.Warn("session waits until the bus is back", slog.Any("error", err))
+	case errors.Is(err, errUnreserved): // by a budget that is away like a store
+		end.Uncounted, end.After = true, outage
+		log.Warn("session waits until a model's call can be paid for", slog.Any("error", err))
 	case w.isStoreAway(ctx):
 		end.Uncounted, end.After = true, outage
 		log.Warn("session waits until its store is back", slog.Any("error", err))
@@ -302,18 +305,20 @@ func countError(err error) error {
 	return fmt.Errorf("%w: %w", errBusAway, err)
 }
 
+// agentFresh is how long an agent that was looked up counts as that of now.
+const agentFresh = 100 * time.Millisecond
+
 // newTurnRun makes the run of a turn. The turn keeps the set of tools that it begins
-// with; the session's next turn may have another. The first turn has that of the agent with which
-// the log was opened, a moment ago.
+// with; the session's next turn may have another. A turn that begins right after the log was opened
+// has that of the agent with which it was.
 func (r *sessionRun) newTurnRun(ctx context.Context, model *asker) (*turnRun, error) {
 	granted := r.agent.Tools
-	if r.begun {
+	if time.Since(r.agentFrom) > agentFresh {
 		agent, err := r.cfg.Agents(ctx, r.key())
 		if err != nil {
 			return nil, err
 		}
 		granted = agent.Tools
 	}
-	r.begun = true
 	return &turnRun{session: r.session, inbox: r.inbox, stop: r.stop, calls: newCallRunner(r.session, granted), model: model}, nil
 }
