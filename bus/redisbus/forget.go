@@ -214,7 +214,7 @@ func (b *Bus) handleForgetRequest(text string) {
 	})
 }
 
-// forget removes the events of sessions from the buffer, and remembers that their feeds lack
+// dropEvents removes the events of sessions from the buffer, and remembers that their feeds lack
 // them.
 func (r *eventBuffer) forget(sessions []string) {
 	r.mu.Lock()
@@ -251,7 +251,7 @@ func (s *events) dropExpectation(id string) {
 	delete(s.forgetAcks, id)
 }
 
-// forget removes the events of sessions from the queues of this process's watchers. If this
+// dropEvents removes the events of sessions from the queues of this process's watchers. If this
 // process had to send its own request twice, it receives it twice; it ignores the second,
 // because newer events may have come in between.
 func (s *events) forget(o forgetRequest, own bool) {
@@ -264,7 +264,7 @@ func (s *events) forget(o forgetRequest, own bool) {
 	s.forgets.Add(1)
 	for _, f := range s.feeds {
 		for w := range f.watchers {
-			w.forget(o.Sessions)
+			w.dropEvents(o.Sessions)
 		}
 	}
 	if heard != nil {
@@ -273,8 +273,8 @@ func (s *events) forget(o forgetRequest, own bool) {
 	}
 }
 
-// forget removes the events of sessions from the watcher's queues.
-func (w *watcher) forget(sessions []string) {
+// dropEvents removes the events of sessions from the watcher's queues.
+func (w *watcher) dropEvents(sessions []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.past, w.queue = replaceByGaps(w.past, sessions), replaceByGaps(w.queue, sessions)

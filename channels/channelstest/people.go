@@ -177,8 +177,8 @@ func remember(t *testing.T, b Book, scope, owner, call, text string) {
 	must(t, b.Remember(t.Context(), scope, owner, call, false, false, func(old string) (string, error) { return strings.TrimPrefix(old+"\n\n"+text, "\n\n"), nil }))
 }
 
-// testLinks has subtests that build on each other: each goes on with the book of the one
-// before.
+// testLinks tests that two accounts of one person are linked, and share their memory. Its subtests
+// run in their order: each continues with the book that the one before has left.
 func testLinks(t *testing.T, s suite) {
 	b := s.open(t)
 	remember(t, b, channels.OfPerson, "c:1", "k1", "likes tea")

@@ -192,7 +192,7 @@ func (s *screen) showCallProgress(e bus.Event) {
 	}
 }
 
-// finishBlock prints the block that was growing as a finished one.
+// finishBlock prints the block that was growing, in its final form.
 func (s *screen) finishBlock() {
 	b := s.growing
 	if b == nil {

@@ -59,7 +59,7 @@ func TestThePaneSuggestsWhatToAsk(t *testing.T) {
 		return strings.Join(all, "|")
 	}
 	until(t, "the prompts", func() bool { return strings.HasSuffix(titles(), "|Write to #name-of-c1") })
-	r.server.TurnTo("U7", thread, "C2") // in which the bot is not
+	r.server.SwitchChannel("U7", thread, "C2") // in which the bot is not
 	until(t, "the other prompts", func() bool { return titles() != "" && !strings.Contains(titles(), "#") })
 	if p := r.server.Pane("D7", thread); p.Above == "" || len(p.Prompts) != 3 || p.Prompts[0].Message == "" {
 		t.Errorf("the pane shows %+v", p)

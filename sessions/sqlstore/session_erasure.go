@@ -168,7 +168,7 @@ func (p *sessionErasure) fenceOff(erased []span) error {
 // summary is erased by its own age, not by that of the entries which it covers.
 func (p *sessionErasure) eraseBefore(at string) error {
 	open := p.unfinished
-	waits, err := p.anyWaits(open)
+	waits, err := p.anyWaitsForPeople(open)
 	if err != nil {
 		return err
 	}
@@ -199,9 +199,9 @@ func (p *sessionErasure) eraseBefore(at string) error {
 	return err
 }
 
-// anyWaits reports whether one of the turns waits for people. Such a turn is not over, however long
+// anyWaitsForPeople reports whether one of the turns waits for people. Such a turn is not over, however long
 // it has waited.
-func (p *sessionErasure) anyWaits(open []turn) (bool, error) {
+func (p *sessionErasure) anyWaitsForPeople(open []turn) (bool, error) {
 	for _, t := range open {
 		var kind string
 		err := p.tx.Get(`SELECT kind FROM entries WHERE session = ? AND turn = ? AND kind IN ('turn_parked', 'turn_unparked', 'turn_done')

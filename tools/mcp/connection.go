@@ -131,7 +131,7 @@ func (s *Servers) connectOnce(ctx context.Context, one *server, place sandbox.Pl
 // transport to it.
 func (s *Servers) newTransport(ctx context.Context, one *server, place sandbox.Place, held time.Time) (transport, error) {
 	if one.Web() {
-		return s.newService(one), nil
+		return s.newHTTPTransport(one), nil
 	}
 	return s.startProgram(ctx, one, place, held)
 }

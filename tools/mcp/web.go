@@ -17,16 +17,16 @@ import (
 	"parley/tools/mcp/signin"
 )
 
-// A service is the transport to a server that is reached by HTTP requests.
-type service struct {
+// An httpTransport carries messages to and from an MCP server on the network, over HTTP.
+type httpTransport struct {
 	*mcp.StreamableClientTransport
 	requests *roundTripper
 	over     chan struct{}
 	once     sync.Once
 }
 
-// newService prepares the transport to a service. Nothing is sent before it is connected.
-func (s *Servers) newService(one *server) *service {
+// newHTTPTransport prepares the transport to a server. Nothing is sent before it is connected.
+func (s *Servers) newHTTPTransport(one *server) *httpTransport {
 	t := &roundTripper{headers: one.Headers, next: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: one.Timeout, MaxResponseHeaderBytes: 64 << 10,
 		TLSHandshakeTimeout: s.cfg.Limits.Connect, IdleConnTimeout: s.cfg.Limits.Idle, MaxConnsPerHost: 16,
@@ -37,7 +37,7 @@ func (s *Servers) newService(one *server) *service {
 	if s.canSignIn(one) {
 		t.signIn, t.login, t.log = s.cfg.SignIn, one.signinServer(), s.cfg.Log
 	}
-	return &service{
+	return &httpTransport{
 		StreamableClientTransport: &mcp.StreamableClientTransport{
 			Endpoint: one.URL, HTTPClient: &http.Client{Transport: t, CheckRedirect: t.checkRedirect},
 			// A call that was cut off is not sent again: nobody knows what it has done. These
@@ -49,15 +49,15 @@ func (s *Servers) newService(one *server) *service {
 	}
 }
 
-func (s *service) gone() <-chan struct{} { return s.over }
+func (s *httpTransport) gone() <-chan struct{} { return s.over }
 
-func (s *service) received() int64 { return s.requests.answers.Load() }
+func (s *httpTransport) received() int64 { return s.requests.answers.Load() }
 
 // leaveTime bounds how long it may take to tell a service that a connection ends.
 const leaveTime = 2 * time.Second
 
 // stop ends the transport; its idle connections are closed after leaveTime.
-func (s *service) stop() {
+func (s *httpTransport) stop() {
 	s.once.Do(func() {
 		time.AfterFunc(leaveTime, s.requests.next.CloseIdleConnections)
 		close(s.over)
@@ -65,10 +65,10 @@ func (s *service) stop() {
 }
 
 // wantsLogin reports whether the service wants somebody to sign in.
-func (s *service) wantsLogin() bool { return s.requests.wanted.Load() }
+func (s *httpTransport) wantsLogin() bool { return s.requests.wanted.Load() }
 
 // failureReason says how the service has refused the last request; "" if it did not refuse it.
-func (s *service) failureReason() string {
+func (s *httpTransport) failureReason() string {
 	if status := int(s.requests.refused.Load()); status != 0 {
 		return fmt.Sprintf("it answered with HTTP %d %s", status, http.StatusText(status))
 	}

@@ -15,7 +15,7 @@ func TestAServiceIsNotSentSecretsInTheClear(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { plain.Add(1) }))
 	defer web.Close()
 	s := New(Config{})
-	secure := s.newService(&server{Server: Server{Name: "notes", URL: "https" + web.URL[len("http"):], Headers: map[string]string{"X-Key": "secret"}}})
+	secure := s.newHTTPTransport(&server{Server: Server{Name: "notes", URL: "https" + web.URL[len("http"):], Headers: map[string]string{"X-Key": "secret"}}})
 	defer secure.stop()
 	answer, err := secure.HTTPClient.Get(web.URL)
 	if err == nil {

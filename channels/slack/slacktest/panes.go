@@ -45,8 +45,8 @@ func (s *Server) OpenPane(user, beside string) (thread string) {
 	return m.TS
 }
 
-// TurnTo turns to another channel, as that user, beside the pane with that thread.
-func (s *Server) TurnTo(user, thread, beside string) {
+// SwitchChannel opens another channel, as that user, beside the pane with that thread.
+func (s *Server) SwitchChannel(user, thread, beside string) {
 	s.announcePane("assistant_thread_context_changed", user, thread, beside)
 }
 

@@ -95,7 +95,8 @@ func into[T any](field func(*T) any) func(any) any {
 // A homePath is the default of a setting that holds a path: a file or folder of that name in the home.
 type homePath string
 
-// A choice is a value that a setting can have, with the release from which on it has an effect.
+// A choice is a value that a setting can have, and the first release in which it has an effect;
+// notYet if it is planned only, so that who writes it is told so.
 type choice struct{ name, since string }
 
 // built makes choices that have an effect since the first release.

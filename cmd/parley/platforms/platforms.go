@@ -99,7 +99,7 @@ func Settings() []config.Platform {
 	return all
 }
 
-// Names returns the names of the platforms, in the same order.
+// Names returns the names of the platforms, in the order of the table.
 func Names() []string {
 	var names []string
 	for _, p := range platforms() {

@@ -56,9 +56,9 @@ func choose(routes []Route, s messageFacts) (agent, text string, named bool) {
 	return "", s.text, false
 }
 
-// agents returns the agents with whom people may talk in a chat: those of the routes that can
+// candidates returns the agents with whom people may talk in a chat: those of the routes that can
 // match there, and otherwise, which answers all the rest.
-func agents(routes []Route, otherwise, chat, user string) []string {
+func candidates(routes []Route, otherwise, chat, user string) []string {
 	var all []string
 	for _, r := range routes {
 		if r.holds(chat, user) && !slices.Contains(all, r.Agent) {

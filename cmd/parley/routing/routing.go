@@ -81,7 +81,7 @@ func (r *Router) Route(ctx context.Context, in bus.Inbound) (gateway.RouteResult
 	if to.Session, err = r.key(agent, in); err != nil {
 		return gateway.RouteResult{}, err
 	}
-	for _, other := range agents(routes, r.Agent, in.At.Chat, user) {
+	for _, other := range candidates(routes, r.Agent, in.At.Chat, user) {
 		if other == agent {
 			continue
 		}
@@ -177,7 +177,7 @@ func (r *Router) shared(agent string, at bus.Address) (string, error) {
 // chat.
 func (r *Router) Whose(ctx context.Context, change bus.Inbound) (session, person string, err error) {
 	var keys []string
-	for _, agent := range agents(r.Routes(), r.Agent, change.At.Chat, "") {
+	for _, agent := range candidates(r.Routes(), r.Agent, change.At.Chat, "") {
 		shared, err := r.shared(agent, change.At)
 		if err != nil {
 			return "", "", nil //nolint:nilerr // where there is no session nothing is known
