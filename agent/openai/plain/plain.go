@@ -64,7 +64,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	began := time.Now()
 	resp, err := c.send(req)
-	if err == nil || !c.used || !errors.Is(err, errUnanswered) || time.Since(began) > closedWithin {
+	if err == nil || !c.used || !errors.Is(err, errUnanswered) || time.Since(began) > closedWithin || req.Context().Err() != nil {
 		return resp, causeOr(req, err)
 	}
 	if req, err = repeatable(req); err != nil {
@@ -72,7 +72,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if c, err = t.dial(req); err != nil {
 		closeBody(req)
-		return nil, err
+		return nil, causeOr(req, err)
 	}
 	resp, err = c.send(req)
 	return resp, causeOr(req, err)

@@ -188,23 +188,37 @@ func TestWhoWaitsHoldsOneGoroutine(t *testing.T) {
 }
 
 func TestARequestIsCancelled(t *testing.T) {
-	for name, begun := range map[string]bool{"before the answer": false, "within the answer": true} {
+	for name, c := range map[string]struct{ begun, used bool }{
+		"before the answer": {}, "within the answer": {begun: true}, "over a connection that was used before": {used: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			why := errors.New("enough")
 			ctx, cancel := context.WithCancelCause(t.Context())
-			s, c := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+			var asked atomic.Int64
+			s, client := newServer(t, func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body) // from then on the server watches the connection
-				if begun {
+				if asked.Add(1) == 1 && c.used {
+					fmt.Fprint(w, "at first")
+					return
+				}
+				if c.begun {
 					fmt.Fprint(w, "it begins")
 					_ = http.NewResponseController(w).Flush()
 				}
 				cancel(why)
 				<-r.Context().Done() // the connection is closed
 			}), newClient(t)
-			if _, err := post(ctx, c, s.URL, "hello"); !errors.Is(err, why) {
+			if c.used {
+				wantPost(t, client, s.URL, "hello", "at first")
+			}
+			before := asked.Load()
+			if _, err := post(ctx, client, s.URL, "hello"); !errors.Is(err, why) {
 				t.Error(err)
 			}
 			await(t, "the connection is closed", func() bool { return s.closed.Load() == 1 })
+			if n := asked.Load() - before; n != 1 {
+				t.Errorf("asked %d times", n)
+			}
 		})
 	}
 }
