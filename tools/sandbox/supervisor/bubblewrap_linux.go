@@ -41,29 +41,10 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 		return nil, err
 	}
 	c := &child{extraProcesses: 2, close: func() error { return nil }}
-	args := []string{"--json-status-fd", pipes.addFile(statusEnd), "--block-fd", pipes.addFile(wait)}
-	walls, err := s.bubblewrapArgs(&pipes)
+	args, err := s.bubblewrapLine(c, &pipes, []string{"--json-status-fd", pipes.addFile(statusEnd), "--block-fd", pipes.addFile(wait)})
 	if err != nil {
 		return nil, err
 	}
-	args = append(args, walls...)
-	command, err := s.command(&pipes, &args)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case s.Proxied() && s.proxy == nil:
-		err = errNoProxy
-	case s.Proxied():
-		command, err = s.behindProxy(c, &pipes, &args)
-	case s.writes != nil:
-		command, err = s.enterArgs(&pipes, &args, enterRequest{})
-	}
-	if err != nil {
-		return nil, err
-	}
-	args = append(append(args, "--remount-ro", "/", "--"), command...)
-
 	c.cmd = exec.Command(s.Bwrap, args...) //nolint:noctx // attend ends it
 	c.cmd.Env = []string{}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -89,6 +70,28 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	}
 	c.code = func(end error) (int, error) { return readExitCode(words, status, end) }
 	return c, errors.Join(err, release.Close())
+}
+
+// bubblewrapLine adds to bubblewrap's arguments the walls that the command gets, and the command.
+func (s *supervisor) bubblewrapLine(c *child, pipes *pipes, args []string) ([]string, error) {
+	walls, err := s.bubblewrapArgs(pipes)
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, walls...)
+	command, err := s.command(pipes, &args)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case s.Proxied() && s.proxy == nil:
+		err = errNoProxy
+	case s.Proxied():
+		command, err = s.behindProxy(c, pipes, &args)
+	case s.writes != nil:
+		command, err = s.enterArgs(pipes, &args, enterRequest{})
+	}
+	return append(append(args, "--remount-ro", "/", "--"), command...), err
 }
 
 // command returns the command line that bubblewrap runs inside the sandbox. It adds to args what
