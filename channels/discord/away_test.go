@@ -119,13 +119,7 @@ func TestTheCursorStaysBehindWhatTheGatewayHasNotDelivered(t *testing.T) {
 	if got := l.book.cursor(); got >= number(t, first) {
 		t.Errorf("the cursor is at %d, and %s is not published", got, first)
 	}
-	l.receive()
-	l.server.Say("200", "501", called+"second")
-	where := thread("100", "200")
-	channelstest.Until(t, "the second", func() bool { return slices.Contains(l.texts(where), "second") })
-	if got := l.texts(where); !slices.Equal(got, []string{"first", "second"}) {
-		t.Errorf("in the thread was heard %q", got)
-	}
+	l.wantSecondBehindFirst(t)
 }
 
 // However often the connection breaks before history is read, history is read from the same place on:
@@ -243,6 +237,19 @@ func TestTheFirstStartAnswersNothingOld(t *testing.T) {
 	}
 }
 
+// wantSecondBehindFirst has another process receive, says "second" in the thread 200, and fails the
+// test unless that is heard behind "first", which was said before.
+func (l *listener) wantSecondBehindFirst(t *testing.T) {
+	t.Helper()
+	l.receive()
+	l.server.Say("200", "501", called+"second")
+	where := thread("100", "200")
+	channelstest.Until(t, "the second", func() bool { return slices.Contains(l.texts(where), "second") })
+	if got := l.texts(where); !slices.Equal(got, []string{"first", "second"}) {
+		t.Errorf("in the thread was heard %q", got)
+	}
+}
+
 // A process that is started for the first time, and dies before it has published anything, has
 // promised to hear what was said since: the next one does, in order.
 func TestTheFirstStartIsRemembered(t *testing.T) {
@@ -264,11 +271,5 @@ func TestTheFirstStartIsRemembered(t *testing.T) {
 	l.book.fill(false)
 	l.server.ExpireSessions()
 	channelstest.Until(t, "a later moment", func() bool { return flake(time.Now()) > last })
-	l.receive()
-	l.server.Say("200", "501", called+"second")
-	where := thread("100", "200")
-	channelstest.Until(t, "the second", func() bool { return slices.Contains(l.texts(where), "second") })
-	if got := l.texts(where); !slices.Equal(got, []string{"first", "second"}) {
-		t.Errorf("in the thread was heard %q", got)
-	}
+	l.wantSecondBehindFirst(t)
 }

@@ -109,6 +109,18 @@ func TestAChatThatFailsAloneIsTriedRarely(t *testing.T) {
 	})
 }
 
+// postUrgent publishes something urgent for a chat.
+func (s *stage) postUrgent(t *testing.T, chat string) {
+	t.Helper()
+	body, err := outbound("u"+chat, chat, "urgent").Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Bus.Publish(t.Context(), bus.OutboundTopic("c"), bus.Message{ID: "u" + chat, Key: "c:" + chat, Urgent: true, Body: body}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Urgent mail does not wait for what failed before it.
 func TestUrgentMailEndsAWait(t *testing.T) {
 	var away atomic.Bool
@@ -119,13 +131,7 @@ func TestUrgentMailEndsAWait(t *testing.T) {
 		s.post(t, outbound("m", "1", "hi"))
 		lasts(time.Minute)
 		before := tries.Load()
-		body, err := outbound("u", "1", "urgent").Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Bus.Publish(t.Context(), bus.OutboundTopic("c"), bus.Message{ID: "u", Key: "c:1", Urgent: true, Body: body}); err != nil {
-			t.Fatal(err)
-		}
+		s.postUrgent(t, "1")
 		synctest.Wait()
 		if tries.Load() != before+1 {
 			t.Errorf("%d tries at once, want one", tries.Load()-before)
@@ -146,13 +152,7 @@ func TestUrgentMailEndsAShortWait(t *testing.T) {
 			s.post(t, outbound("m"+chat, chat, "hi"))
 			synctest.Wait()
 			before := tries.Load()
-			body, err := outbound("u"+chat, chat, "urgent").Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Bus.Publish(t.Context(), bus.OutboundTopic("c"), bus.Message{ID: "u" + chat, Key: "c:" + chat, Urgent: true, Body: body}); err != nil {
-				t.Fatal(err)
-			}
+			s.postUrgent(t, chat)
 			synctest.Wait()
 			if n := tries.Load() - before; n != 1 {
 				t.Errorf("%d tries at once, want one", n)
