@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -140,6 +142,32 @@ func migrateTo(ctx context.Context, conn *sql.Conn, version int, migrations []st
 // sharedVersion is the user_version of a file that components share. It is above that of every file
 // of one component, so that releases that know only such files refuse a shared one.
 const sharedVersion = 1000
+
+// IsShared reports whether components share the SQLite file at path. It changes nothing; a file that
+// is missing is not shared.
+func IsShared(ctx context.Context, path string) (shared bool, err error) {
+	if _, err := os.Stat(path); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		return false, err
+	}
+	db, err := sql.Open("sqlite", fileURI(path)+"?mode=ro&_pragma=busy_timeout(5000)")
+	if err != nil {
+		return false, fmt.Errorf("open %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return false, fmt.Errorf("open %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	layout, err := layoutOf(ctx, conn)
+	if err != nil {
+		return false, fmt.Errorf("look at database %s: %w", path, err)
+	}
+	return layout == sharedVersion, nil
+}
 
 // layoutOf returns the user_version of a file, which is sharedVersion if components share it.
 func layoutOf(ctx context.Context, conn *sql.Conn) (layout int, err error) {

@@ -45,8 +45,7 @@ func filesBefore(dir string) (old []sqldb.Source, err error) {
 
 // beginTakeover makes sure that the old files can be taken over, before anything is changed that keeps
 // an older release from going on with them. If the database is shared already, they were, but for
-// being set aside; or a backup of that release was restored, which Check has made shared: then nobody
-// checks the room.
+// being set aside.
 func beginTakeover(dir string, old []sqldb.Source, shared bool, o Options) error {
 	size, err := sizeOf(old)
 	if err == nil && !shared {

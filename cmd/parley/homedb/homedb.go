@@ -72,16 +72,25 @@ func Open(ctx context.Context, dir string, o Options) (*sqldb.DB, error) {
 
 // Check returns an error if the databases in dir, of this release or the one before, cannot be
 // opened, as when a newer release has written them. It brings them to their newest version, and
-// takes nothing over.
+// takes nothing over: where files are still to be taken over, File stays one of the store alone, so
+// that Open sees this and first makes sure that there is room.
 func Check(ctx context.Context, dir string) error {
+	path := filepath.Join(dir, File)
 	old, err := filesBefore(dir)
 	if err != nil {
 		return err
 	}
+	shared, err := sqldb.IsShared(ctx, path)
+	if err != nil {
+		return err
+	}
+	if len(old) > 0 && !shared {
+		return sqldb.BringUp(ctx, append(old, sqldb.Source{Path: path, Schema: sqlstore.Schema()})...)
+	}
 	if err := sqldb.BringUp(ctx, old...); err != nil {
 		return err
 	}
-	db, err := sqldb.OpenFile(ctx, filepath.Join(dir, File), sqlstore.Schema(), sqlbook.Schema(), sqlitebus.Schema())
+	db, err := sqldb.OpenFile(ctx, path, sqlstore.Schema(), sqlbook.Schema(), sqlitebus.Schema())
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,14 @@ func before(t *testing.T, dir, name string, s sqldb.Schema) string {
 	return path
 }
 
+// enlarge makes a file larger than the disk, on which it takes no more room than before.
+func enlarge(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Truncate(path, 1<<43); err != nil {
+		t.Skipf("this disk has no file of that size: %v", err)
+	}
+}
+
 // What cannot be taken over stays as it is, so that the release that has written it goes on with it.
 func TestWhatCannotBeTakenOverStays(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -38,9 +46,13 @@ func TestWhatCannotBeTakenOverStays(t *testing.T) {
 		want string
 	}{
 		"there is no room": {func(t *testing.T, _, bookFile string) {
-			if err := os.Truncate(bookFile, 1<<43); err != nil { // it takes no room itself
-				t.Skipf("this disk has no file of that size: %v", err)
+			enlarge(t, bookFile)
+		}, "make room on the disk"},
+		"there is no room after a restore": {func(t *testing.T, _, bookFile string) {
+			if err := homedb.Check(t.Context(), filepath.Dir(bookFile)); err != nil {
+				t.Fatal(err)
 			}
+			enlarge(t, bookFile)
 		}, "make room on the disk"},
 		"a newer release has written the book": {func(t *testing.T, _, bookFile string) {
 			s := sqlbook.Schema()
@@ -250,9 +262,10 @@ func TestATakeoverThatIsDoneNeedsNoRoom(t *testing.T) {
 	if err := errors.Join(os.Remove(inTheWay), os.Remove(filepath.Dir(inTheWay))); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(bookFile, 1<<43); err != nil { // it takes no room itself
-		t.Skipf("this disk has no file of that size: %v", err)
+	if err := homedb.Check(t.Context(), dir); err != nil { // of a backup that was made meanwhile
+		t.Fatal(err)
 	}
+	enlarge(t, bookFile)
 	db, err := homedb.Open(t.Context(), dir, homedb.Options{})
 	if err != nil {
 		t.Fatal(err)
