@@ -34,6 +34,7 @@ type platform struct {
 
 func newPlatform(t testing.TB) *platform {
 	p := &platform{t: t, Server: slacktest.New(botToken, appToken), book: newBook()}
+	p.KeepChatsTogether()
 	p.FakeServer = channelstest.StartServer(t, p.Server)
 	return p
 }

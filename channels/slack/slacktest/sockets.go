@@ -25,7 +25,8 @@ type sockets struct {
 
 	mu      sync.Mutex
 	open    []*socket
-	turn    int // counts deliveries, so that the sockets are used in turn
+	turn    int                // counts deliveries, so that the sockets are used in turn
+	ofChat  map[string]*socket // which socket a chat's events go to; nil if they go to any
 	frozen  bool
 	lastID  int
 	acks    int
@@ -198,8 +199,7 @@ func (s *sockets) deliver(e *envelope) {
 		s.waiting = append(s.waiting, e)
 		return
 	}
-	s.turn++
-	k := s.open[s.turn%len(s.open)]
+	k := s.socketFor(e.chat)
 	frame := fmt.Sprintf(`{"type":%q,"envelope_id":%q,"accepts_response_payload":%t,"retry_attempt":%d,"payload":%s}`,
 		e.kind, e.id, e.kind != eventsAPI, e.attempts, e.payload)
 	e.attempts++
@@ -209,6 +209,29 @@ func (s *sockets) deliver(e *envelope) {
 	default: // its client does not read; another try comes with the timer
 	}
 	e.timer = time.AfterFunc(ackTimeout, func() { s.redeliver(e) })
+}
+
+// socketFor returns the open socket over which to deliver what happened in a chat. The caller holds
+// s.mu.
+func (s *sockets) socketFor(chat string) *socket {
+	if k := s.ofChat[chat]; k != nil && slices.Contains(s.open, k) {
+		return k
+	}
+	s.turn++
+	k := s.open[s.turn%len(s.open)]
+	if s.ofChat != nil {
+		s.ofChat[chat] = k
+	}
+	return k
+}
+
+// KeepChatsTogether delivers what happens in a chat over one socket as long as that is open. Slack
+// uses any; then the order is kept only if no socket is read a moment later than another, which a
+// test cannot demand of a busy machine.
+func (s *Server) KeepChatsTogether() {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	s.sockets.ofChat = map[string]*socket{}
 }
 
 // redeliver sends an envelope again that was not acknowledged in time.
