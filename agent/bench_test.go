@@ -65,7 +65,7 @@ func history(size int) []journal.Record {
 		e := journal.NewEntry(turn, kind, data)
 		e.N = int64(len(records) + 1)
 		size -= len(e.Data)
-		records = append(records, journal.Record{Entry: e, Data: data, Size: len(e.Data)})
+		records = append(records, journal.NewRecord(e, data))
 		return &records[len(records)-1]
 	}
 	for n := 0; size > 0; n++ {

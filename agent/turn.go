@@ -159,7 +159,7 @@ func fold(id string, records []journal.Record, known *route.Route) (*turn, error
 func (t *turn) apply(r journal.Record, calls map[string]*call) {
 	switch d := r.Data.(type) {
 	case sessions.TurnStarted:
-		t.person, t.started, t.firstEntry = r.Person, r.At, r.N
+		t.person, t.started, t.firstEntry = r.Person, r.At(), r.N
 	case sessions.User:
 		t.causes = append(t.causes, r.Cause)
 		if t.parked {
@@ -204,7 +204,7 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) {
 	case sessions.AskEnded:
 		t.applyAskEnded(r, d)
 	case sessions.TurnDone:
-		t.done, t.ended, t.parked = &d, r.At, false
+		t.done, t.ended, t.parked = &d, r.At(), false
 	}
 	t.applyTask(r, calls)
 	t.files.Apply(r)
@@ -248,7 +248,7 @@ func (t *turn) applyMark(r journal.Record) {
 		t.suspended, t.resumed = false, true
 	case sessions.KindTurnUnparked:
 		t.parked, t.resumes = false, 0
-		t.parkedFor += r.At.Sub(t.parkedAt)
+		t.parkedFor += r.At().Sub(t.parkedAt)
 	case sessions.KindPublished:
 		if t.parked {
 			t.announced = true
@@ -273,7 +273,7 @@ func (t *turn) applyAskEnded(r journal.Record, d sessions.AskEnded) {
 // applyParked records what the turn waits for from now on. The calls begin anew when it
 // continues.
 func (t *turn) applyParked(r journal.Record, d sessions.TurnParked, calls map[string]*call) {
-	t.parked, t.announced, t.parkedAt, t.asks = true, false, r.At, nil
+	t.parked, t.announced, t.parkedAt, t.asks = true, false, r.At(), nil
 	if t.meanwhile == nil {
 		t.meanwhile = map[string]bool{}
 	}

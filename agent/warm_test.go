@@ -76,7 +76,7 @@ func (b *bench) sameRecords(key string, remembered, written []journal.Record) {
 	}
 	describe := func(records []journal.Record) (list []string) {
 		for _, r := range records {
-			list = append(list, fmt.Sprintf("%d %s %s %s %d %v", r.N, r.Turn, r.Kind, r.At, r.Size, r.Data))
+			list = append(list, fmt.Sprintf("%d %s %s %s %d %v", r.N, r.Turn, r.Kind, r.At(), r.Size, r.Data))
 		}
 		return list
 	}

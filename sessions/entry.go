@@ -62,17 +62,11 @@ type Entry struct {
 	Person string `json:"person,omitempty"`
 	// Call is the id of the tool call that the entry belongs to; "" if it belongs to none.
 	Call string `json:"call,omitempty"`
-	// Data holds the fields of the entry's kind, as JSON. WithoutData removes it.
+	// Data holds the fields of the entry's kind, as JSON.
 	Data json.RawMessage `json:"data,omitempty"`
 	// encoded is what NewEntry has made Data of, so that Decode need not read it again; nil for an
 	// entry that was read, and for kinds that Decode may return in another form than it was in.
 	encoded any
-}
-
-// WithoutData returns the entry without its data.
-func (e Entry) WithoutData() Entry {
-	e.Data, e.encoded = nil, nil
-	return e
 }
 
 // NewEntry makes an entry of that kind with that data, which is nil for kinds without

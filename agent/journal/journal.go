@@ -17,13 +17,35 @@ import (
 	"parley/sessions"
 )
 
-// A Record is an entry with its data decoded. Data is one of the shapes of package
-// sessions, or nil for a kind without data. The entry's own Data, the same as JSON, is left
-// out, as thousands of sessions may be in memory; Size is how many bytes it has.
+// A Record is an entry with its data decoded. Thousands of sessions may be in memory with all their
+// records, so a record has no more fields than it needs; each is that of sessions.Entry with its name.
 type Record struct {
-	sessions.Entry
-	Data any
-	Size int
+	N      int64
+	Turn   string
+	Kind   sessions.Kind
+	Cause  string
+	Person string
+	Call   string
+	Data   any   // one of the shapes of package sessions; nil for a kind without data
+	Size   int   // how many bytes the entry's own Data has, the same as JSON
+	micros int64 // when the entry was appended, in microseconds since 1970
+}
+
+// NewRecord makes the record of an entry whose data is decoded already.
+func NewRecord(e sessions.Entry, data any) Record {
+	return Record{N: e.N, Turn: e.Turn, Kind: e.Kind, Cause: e.Cause, Person: e.Person, Call: e.Call, Data: data, Size: len(e.Data), micros: e.At.UnixMicro()}
+}
+
+// At returns when the entry was appended.
+func (r Record) At() time.Time { return time.UnixMicro(r.micros).UTC() }
+
+// entry returns the entry of which the record was made.
+func (r Record) entry() (sessions.Entry, error) {
+	raw, err := json.Marshal(r.Data)
+	if err != nil {
+		return sessions.Entry{}, fmt.Errorf("encode entry %d: %w", r.N, err)
+	}
+	return sessions.Entry{N: r.N, Turn: r.Turn, Kind: r.Kind, At: r.At(), Cause: r.Cause, Person: r.Person, Call: r.Call, Data: raw}, nil
 }
 
 // A Journal is a session's log together with the decoded entries that were read from it
@@ -158,11 +180,12 @@ func (j *Journal) appendBy(ctx context.Context, write func(ctx context.Context, 
 	return nil
 }
 
-// makeRoom makes room for n more records, and a few. The room that append makes would double
-// what a journal takes in memory, and thousands may be held at once. The caller holds the lock.
+// makeRoom makes room for n more records, and for what a turn without tools still writes after its
+// first append. The room that append makes would double what a journal takes in memory, and thousands
+// may be held at once. The caller holds the lock.
 func (j *Journal) makeRoom(n int) {
 	if need := len(j.records) + n; need > cap(j.records) {
-		j.records = append(make([]Record, 0, need+4+len(j.records)/4), j.records...)
+		j.records = append(make([]Record, 0, need+4+len(j.records)/16), j.records...)
 	}
 }
 
@@ -181,18 +204,18 @@ func (j *Journal) EraseMessage(ctx context.Context, cause string) error {
 	j.assumed = false
 	blanked := slices.Clone(j.records) // other callers read the old ones
 	for i, r := range blanked {
-		var err error
-		if r.Entry.Data, err = json.Marshal(r.Data); err != nil {
-			return fmt.Errorf("blank entry %d: %w", r.N, err)
+		e, err := r.entry()
+		if err != nil {
+			return err
 		}
-		data, is := sessions.EmptiedData(r.Entry, cause)
+		data, is := sessions.EmptiedData(e, cause)
 		if !is {
 			continue
 		}
-		if r.Entry.Data, err = json.Marshal(data); err != nil {
+		if e.Data, err = json.Marshal(data); err != nil {
 			return fmt.Errorf("blank entry %d: %w", r.N, err)
 		}
-		if blanked[i], err = decode(r.Entry); err != nil {
+		if blanked[i], err = decode(e); err != nil {
 			return err
 		}
 	}
@@ -347,7 +370,7 @@ func decode(e sessions.Entry) (Record, error) {
 	default:
 		return Record{}, &UnknownKindError{What: "entry", ID: strconv.FormatInt(e.N, 10), Kind: string(e.Kind)}
 	}
-	return Record{Entry: e.WithoutData(), Data: v, Size: len(e.Data)}, err
+	return NewRecord(e, v), err
 }
 
 // An UnknownKindError is the error of a session that holds an entry or message of a kind

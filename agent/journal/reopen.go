@@ -142,6 +142,6 @@ func relevant(records []Record) []Record {
 
 // sizeOf returns roughly how much memory a record takes: its fields and its data.
 func sizeOf(r Record) int {
-	const fields = 400
+	const fields = 250
 	return fields + len(r.Turn) + len(r.Cause) + len(r.Person) + len(r.Call) + r.Size
 }

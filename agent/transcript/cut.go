@@ -263,5 +263,5 @@ func WithSummary(records []journal.Record, s sessions.Summary) []journal.Record 
 	if err != nil { // texts and numbers always marshal
 		panic(err)
 	}
-	return append(slices.Clip(records), journal.Record{Entry: sessions.Entry{N: n, Kind: sessions.KindSummary}, Data: s, Size: len(raw)})
+	return append(slices.Clip(records), journal.NewRecord(sessions.Entry{N: n, Kind: sessions.KindSummary, Data: raw}, s))
 }

@@ -19,7 +19,7 @@ type log struct{ records []journal.Record }
 func (l *log) add(turn string, kind sessions.Kind, data any) *journal.Record {
 	e := journal.NewEntry(turn, kind, data)
 	e.N = int64(len(l.records) + 1)
-	l.records = append(l.records, journal.Record{Entry: e, Data: data, Size: len(e.Data)})
+	l.records = append(l.records, journal.NewRecord(e, data))
 	return &l.records[len(l.records)-1]
 }
 

@@ -22,7 +22,7 @@ import (
 // Bounds says how much is kept, and for how long. A zero field has its default.
 type Bounds struct {
 	Sessions int           // 4,096
-	Bytes    int           // 32 MB, roughly; one session may have a quarter of it
+	Bytes    int           // 24 MB, roughly; one session may have a quarter of it
 	Idle     time.Duration // how long a session is kept that nobody works on: 10 minutes
 	// Age is how long ago a session may have been read from its log: one hour. A release
 	// that does not mark what it erases may work on the same store.
@@ -55,7 +55,7 @@ type keptJournal struct {
 
 // New makes an empty Journals.
 func New(b Bounds) *Journals {
-	b.Sessions, b.Bytes = cmp.Or(b.Sessions, 4096), cmp.Or(b.Bytes, 32<<20)
+	b.Sessions, b.Bytes = cmp.Or(b.Sessions, 4096), cmp.Or(b.Bytes, 24<<20)
 	b.Idle, b.Age = cmp.Or(b.Idle, 10*time.Minute), cmp.Or(b.Age, time.Hour)
 	return &Journals{bounds: b, byKey: map[string]*list.Element{}}
 }
