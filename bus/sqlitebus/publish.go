@@ -109,9 +109,12 @@ func isValidName(s string, longest int) bool {
 }
 
 const (
-	// markSeen changes a row only if the id is new: not seen on that day or the one before.
+	// markSeen changes a row only if the id is new: not seen on that day or the one before. An id of
+	// the day before makes a row without a day, which the table does not take, so that it is ignored.
+	// As INSERT ... SELECT the statement would make a temporary table each time, because it reads the
+	// table that it writes.
 	markSeen = `INSERT OR IGNORE INTO seen (day, topic, id)
-		SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM seen WHERE day = ?1 - 1 AND topic = ?2 AND id = ?3)`
+		VALUES (CASE WHEN EXISTS (SELECT 1 FROM seen WHERE day = ?1 - 1 AND topic = ?2 AND id = ?3) THEN NULL ELSE ?1 END, ?2, ?3)`
 	isSeen        = `SELECT EXISTS (SELECT 1 FROM seen WHERE day IN (?1, ?1 - 1) AND topic = ?2 AND id = ?3)`
 	insertMessage = `INSERT INTO message (seq, topic, key, id, replays, urgent, not_before, published, body)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
