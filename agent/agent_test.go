@@ -60,15 +60,15 @@ type bench struct {
 // model answers with what the function makes of the request.
 type model func(context.Context, llm.Request) (llm.Answer, error)
 
-func (m model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
-	a, err := m(ctx, r)
+func (m model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
+	a, err := m(ctx, *r)
 	if err != nil {
-		return a, err
+		return nil, err
 	}
 	for i, b := range a.Blocks {
 		emit(llm.Delta{Block: i, Kind: b.Kind, Text: b.Text, Name: b.Name})
 	}
-	return a, nil
+	return &a, nil
 }
 
 func (m model) Info() llm.Info { return llm.Info{Name: "scripted"} }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"parley/agent/journal"
@@ -61,9 +60,9 @@ func (a *asker) ask(ctx context.Context, t *turn, r *llm.Request) (*llm.Answer, 
 		return nil, err
 	}
 	answer, err := a.generate(ctx, t, r, events)
-	if err == nil && answer.Stop != llm.StopWhole && hasBlock(answer, llm.BlockToolUse) {
+	if err == nil && answer.Stop != llm.StopWhole && answer.HasCalls() {
 		// Calls in an answer that was cut off may be cut off themselves.
-		answer, err = a.askWithMoreRoom(ctx, t, *r, answer, events)
+		answer, err = a.askWithMoreRoom(ctx, t, r, answer, events)
 	}
 	if err != nil {
 		return nil, err
@@ -75,11 +74,12 @@ func (a *asker) ask(ctx context.Context, t *turn, r *llm.Request) (*llm.Answer, 
 
 // askWithMoreRoom asks once more, with more room for the answer, after calls in an
 // answer were cut off.
-func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, with llm.Request, answer *llm.Answer, events *stream.Stream) (*llm.Answer, error) {
+func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, asked *llm.Request, answer *llm.Answer, events *stream.Stream) (*llm.Answer, error) {
 	if err := a.discard(ctx, t, answer, events); err != nil {
 		return nil, err
 	}
-	r := &with
+	longer := *asked
+	r := &longer
 	r.MaxTokens = 4 * answerTokens
 	if err := a.reserve(ctx, t, r); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, with llm.Request, 
 		r.MaxTokens = 0
 		answer, err = a.generate(ctx, t, r, events)
 	}
-	if err != nil || answer.Stop == llm.StopWhole || !hasBlock(answer, llm.BlockToolUse) {
+	if err != nil || answer.Stop == llm.StopWhole || !answer.HasCalls() {
 		return answer, err
 	}
 	if err := a.discard(ctx, t, answer, events); err != nil {
@@ -98,7 +98,7 @@ func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, with llm.Request, 
 	if answer.Stop == llm.StopLength {
 		return nil, failure("answer_too_long", "The model's answer was longer than it may be, twice. Ask for less at once.")
 	}
-	return nil, failure("answer_cut_off", "The model's answer was cut off twice while it asked for tools, so nothing of it was done. %s", shortfall.Text(withoutCalls(*answer), false))
+	return nil, failure("answer_cut_off", "The model's answer was cut off twice while it asked for tools, so nothing of it was done. %s", shortfall.Text(*answer.WithoutCalls(), false))
 }
 
 // discard drops an answer that is not used. Its cost is recorded all the same, without
@@ -120,7 +120,7 @@ func (a *asker) reserve(ctx context.Context, t *turn, r *llm.Request) error {
 			return err
 		}
 	}
-	want := a.amount(a.countTokens(*r), max(answerTokens, r.MaxTokens))
+	want := a.amount(a.countTokens(r), max(answerTokens, r.MaxTokens))
 	err := a.purse.Take(ctx, a.reservation(t.id, t.modelCalls+1), want, a.bounds(t.person, t.parent()))
 	if over, ok := errors.AsType[*purse.OverError](err); ok {
 		return failure("over_budget", "%s", over.Words(t.route.Owner))
@@ -138,7 +138,7 @@ func (a *asker) amount(input, output int) purse.Amount {
 }
 
 // countTokens estimates how many tokens a request has.
-func (a *asker) countTokens(r llm.Request) int {
+func (a *asker) countTokens(r *llm.Request) int {
 	return a.count.Of(a.modelName(), transcript.Estimate(r))
 }
 
@@ -192,9 +192,9 @@ func (a *asker) reservationAhead(b batch) bill.Change {
 // generate asks the model for an answer. If the model asks more than once and drops answers
 // on the way, their cost is recorded; their calls must not run.
 func (a *asker) generate(ctx context.Context, t *turn, r *llm.Request, events *stream.Stream) (*llm.Answer, error) {
-	answer, err := a.agent.Model.Generate(ctx, *a.fullRequest(t, r, events), events.Delta)
+	answer, err := a.agent.Model.Generate(ctx, a.fullRequest(t, r, events), events.Delta)
 	if err == nil {
-		return &answer, nil
+		return answer, nil
 	}
 	events.Reset()
 	return nil, a.afterFailure(ctx, t, err)
@@ -385,16 +385,4 @@ func (a *asker) usageEntry(turn, person string, answer llm.Answer) sessions.Entr
 	e := journal.NewEntry(turn, sessions.KindUsage, a.usageOf(answer))
 	e.Person = person
 	return e
-}
-
-// hasBlock reports whether an answer has a block of that kind that is not empty.
-func hasBlock(a *llm.Answer, kind llm.BlockKind) bool {
-	isIt := func(b llm.Block) bool { return b.Kind == kind && b.Text+b.Name != "" }
-	return slices.ContainsFunc(a.Blocks, isIt)
-}
-
-// withoutCalls returns an answer without its tool calls, which may be cut off.
-func withoutCalls(a llm.Answer) llm.Answer {
-	a.Blocks = slices.DeleteFunc(slices.Clone(a.Blocks), func(b llm.Block) bool { return b.Kind == llm.BlockToolUse })
-	return a
 }

@@ -51,7 +51,7 @@ func instantModel(t testing.TB, api openai.API) llm.Model {
 	if api != openai.APIResponses {
 		answer = agenttest.Reply("that is done").Parts[0].Bytes
 	}
-	m, err := openai.New(openai.Config{BaseURL: "http://127.0.0.1/v1", Name: "m", API: api, HTTP: &http.Client{Transport: instant{answer}}})
+	m, err := openai.New(openai.Config{BaseURL: "http://127.0.0.1/v1", Name: "m", API: api, Transport: instant{answer}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func specs() []tools.Spec {
 // oneCall is all that is ours of a model call: the log as messages, their size, the request
 // and the answer.
 func oneCall(ctx context.Context, m llm.Model, records []journal.Record, offered []tools.Spec) error {
-	r := llm.Request{System: strings.Repeat("You are Parley. ", 250), Tools: offered, Messages: transcript.Render(records, "")}
+	r := &llm.Request{System: strings.Repeat("You are Parley. ", 250), Tools: offered, Messages: transcript.Render(records, "")}
 	if transcript.Estimate(r) == 0 {
 		return io.ErrUnexpectedEOF
 	}
@@ -174,7 +174,7 @@ func BenchmarkTokenToWatcher(b *testing.B) {
 		}
 	}()
 	reader, writer := io.Pipe()
-	m, err := openai.New(openai.Config{BaseURL: "http://127.0.0.1/v1", Name: "m", HTTP: &http.Client{Transport: streaming{reader}}, Idle: time.Hour, FirstToken: time.Hour})
+	m, err := openai.New(openai.Config{BaseURL: "http://127.0.0.1/v1", Name: "m", Transport: streaming{reader}, Idle: time.Hour, FirstToken: time.Hour})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func BenchmarkTokenToWatcher(b *testing.B) {
 	}, func() func(string, bool) string { return func(p string, _ bool) string { return p } })
 	done := make(chan error, 1)
 	go func() {
-		_, err := m.Generate(b.Context(), llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}, out.Delta)
+		_, err := m.Generate(b.Context(), &llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}, out.Delta)
 		done <- err
 	}()
 	piece := []byte(`data: {"choices":[{"index":0,"delta":{"content":"word "},"finish_reason":null}]}` + "\n\n")

@@ -419,7 +419,7 @@ func TestASummaryThatFailsIsAskedForOnce(t *testing.T) {
 func TestABudgetCountsAsTheProviderDoes(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		a := text("fine")
-		a.Usage = llm.Usage{Input: int64(5 * transcript.Estimate(r)), Output: 10}
+		a.Usage = llm.Usage{Input: int64(5 * transcript.Estimate(&r)), Output: 10}
 		return a, nil
 	})
 	b.limit.TokensDay, b.limit.TokensAlways = 24_000, true

@@ -9,7 +9,9 @@ import (
 
 	"parley/agent/journal"
 	"parley/agent/news"
+	"parley/agent/transcript"
 	"parley/bus"
+	"parley/sessions"
 )
 
 // How long a turn waits for the further pieces that a message announces.
@@ -65,6 +67,32 @@ func (it *item) isNews() bool { return it.err == nil && news.IsNews(it.in.Kind) 
 
 // isReport reports whether the message is a report for which no turn waits.
 func (it *item) isReport() bool { return it.isKind(bus.TaskEnded) && !it.in.Task.Awaited }
+
+// noticeEntry returns the entry of a message in which the system tells the session
+// something, such as that a reply could not be delivered. It belongs to no turn.
+func noticeEntry(in *bus.Inbound) sessions.Entry {
+	n := sessions.Notice{Code: noticeDelivery, Text: in.Text, Quotes: quotes(in)}
+	told := len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told
+	if told {
+		n.Code = transcript.NoticeTold
+	}
+	e := journal.NewEntry(in.ID, sessions.KindNotice, n)
+	e.Cause = in.ID
+	if told {
+		e.Person = in.Quotes[0].From.ID // the person whose words they are: who is forgotten is forgotten here, too
+	}
+	return e
+}
+
+// quotes returns, in the form that the log keeps, the parts of a message that its sender
+// did not write in it, such as what was forwarded.
+func quotes(in *bus.Inbound) []sessions.Quote {
+	var all []sessions.Quote
+	for _, q := range in.Quotes {
+		all = append(all, sessions.Quote{Kind: q.Kind, Person: q.From.ID, Name: q.From.Name, Chat: q.Chat, At: q.At, Text: q.Text})
+	}
+	return all
+}
 
 // An inbox is the mail of a run: the mail that came with the lease, and the mail that
 // has come since. One goroutine adds to it while another works through it.

@@ -36,12 +36,7 @@ func (s *session) beginTurn(ctx context.Context, b batch, a *asker, more ...sess
 		return b, err
 	}
 	for len(b.items) > 0 {
-		started := journal.NewEntry(id, sessions.KindTurnStarted, sessions.TurnStarted{Route: route.Of(b.last().in).Encode(), Agent: s.agent.Name})
-		started.Person = b.items[0].in.From.ID
-		entries := []sessions.Entry{started}
-		for _, it := range b.items {
-			entries = append(entries, userEntries(id, it.in, len(b.items), why)...)
-		}
+		entries := s.beginning(id, b, why)
 		var c bill.Change
 		if a != nil {
 			c = a.reservationAhead(b)
@@ -61,6 +56,18 @@ func (s *session) beginTurn(ctx context.Context, b batch, a *asker, more ...sess
 		return b, err
 	}
 	return b, nil
+}
+
+// beginning returns the entries with which a turn begins: where its replies go, and its messages.
+// why says why their files must not be recorded; see userEntries.
+func (s *session) beginning(id string, b batch, why string) []sessions.Entry {
+	started := journal.NewEntry(id, sessions.KindTurnStarted, sessions.TurnStarted{Route: route.Of(b.last().in).Encode(), Agent: s.agent.Name})
+	started.Person = b.items[0].in.From.ID
+	entries := []sessions.Entry{started}
+	for _, it := range b.items {
+		entries = append(entries, userEntries(id, it.in, len(b.items), why)...)
+	}
+	return entries
 }
 
 // whyNotNoted returns why the log must not record the files of these messages now; "" if
@@ -114,32 +121,6 @@ func fileEntries(turn string, in bus.Inbound, why string) []sessions.Entry {
 		return attached.UnfetchedNotices(turn, in, why)
 	}
 	return attached.Entries(turn, in)
-}
-
-// noticeEntry returns the entry of a message in which the system tells the session
-// something, such as that a reply could not be delivered. It belongs to no turn.
-func noticeEntry(in *bus.Inbound) sessions.Entry {
-	n := sessions.Notice{Code: noticeDelivery, Text: in.Text, Quotes: quotes(in)}
-	told := len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told
-	if told {
-		n.Code = transcript.NoticeTold
-	}
-	e := journal.NewEntry(in.ID, sessions.KindNotice, n)
-	e.Cause = in.ID
-	if told {
-		e.Person = in.Quotes[0].From.ID // the person whose words they are: who is forgotten is forgotten here, too
-	}
-	return e
-}
-
-// quotes returns, in the form that the log keeps, the parts of a message that its sender
-// did not write in it, such as what was forwarded.
-func quotes(in *bus.Inbound) []sessions.Quote {
-	var all []sessions.Quote
-	for _, q := range in.Quotes {
-		all = append(all, sessions.Quote{Kind: q.Kind, Person: q.From.ID, Name: q.From.Name, Chat: q.Chat, At: q.At, Text: q.Text})
-	}
-	return all
 }
 
 // finish ends a turn from outside (C6): every open call gets a result, the turn's end is

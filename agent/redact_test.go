@@ -21,14 +21,14 @@ const swordfish = "swordfish-and-a-number-4711"
 // spelled says its answer a few letters at a time.
 type spelled struct{ model }
 
-func (m spelled) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
-	a, err := m.model(ctx, r)
+func (m spelled) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
+	a, err := m.model(ctx, *r)
 	for i, b := range a.Blocks {
 		for text := b.Text; text != ""; text = text[min(3, len(text)):] {
 			emit(llm.Delta{Block: i, Kind: b.Kind, Text: text[:min(3, len(text))]})
 		}
 	}
-	return a, err
+	return &a, err
 }
 
 // No way out of an agent lets a secret pass: not its answer, as it comes and when it is

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -19,10 +18,7 @@ import (
 	"parley/tools"
 )
 
-const (
-	maxTurnTime = 30 * time.Minute
-	resumeDelay = 3 * time.Second // the longest delay before the second resume; the third waits up to four times as long
-)
+const maxTurnTime = 30 * time.Minute
 
 // run runs the turn's steps to its end, or until it waits, and publishes the reply.
 func (r *turnRun) run(ctx context.Context, t *turn) error {
@@ -68,39 +64,13 @@ func (r *turnRun) handleOutcome(ctx, tctx context.Context, t *turn, err error) e
 	return r.finish(ctx, t, end)
 }
 
-// delayResume waits before a turn is resumed that was cut off before. A turn may crash
-// every process that resumes it, together with everything else that runs there.
-// Therefore it is resumed after a random delay that grows with each interruption, which
-// keeps such turns apart. Dying during the delay is not counted. When closing is closed,
-// delayResume returns errShutdown.
-func delayResume(ctx context.Context, closing <-chan struct{}, resumes int) error {
-	if resumes == 0 {
-		return nil
-	}
-	timer := time.NewTimer(rand.N(time.Duration(resumes*resumes) * resumeDelay))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-closing:
-		return errShutdown
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // runSteps runs the steps of a turn until its end is written. Each round begins with the
 // turn as it is in the log.
 func (r *turnRun) runSteps(ctx context.Context, id string) error {
-	begun, err := r.fold(id)
+	prompt, err := r.prompt(ctx, id)
 	if err != nil {
 		return err
 	}
-	prompt, untrusted, err := r.agent.Prompt(ctx, Asker{Session: r.key(), Turn: id, Person: begun.person, Private: begun.route.IsPrivate()})
-	if err != nil {
-		return fmt.Errorf("make the prompt: %w", err)
-	}
-	r.calls.promptUntrusted = untrusted
 	for {
 		t, err := r.fold(id)
 		if err != nil {
@@ -124,6 +94,20 @@ func (r *turnRun) runSteps(ctx context.Context, id string) error {
 			return err
 		}
 	}
+}
+
+// prompt returns the prompt of a turn, and notes whether it holds what is not to be trusted.
+func (r *turnRun) prompt(ctx context.Context, id string) (string, error) {
+	begun, err := r.fold(id)
+	if err != nil {
+		return "", err
+	}
+	prompt, untrusted, err := r.agent.Prompt(ctx, Asker{Session: r.key(), Turn: id, Person: begun.person, Private: begun.route.IsPrivate()})
+	if err != nil {
+		return "", fmt.Errorf("make the prompt: %w", err)
+	}
+	r.calls.promptUntrusted = untrusted
+	return prompt, nil
 }
 
 // askModel is a step that asks the model once: C2, the request, and C3. An answer

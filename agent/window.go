@@ -42,7 +42,7 @@ const (
 // last word about how much that is: if it calls a request too long, the request is
 // shortened and sent again.
 func (a *asker) answer(ctx context.Context, t *turn, r *llm.Request) (*llm.Answer, error) {
-	a.learnFromLog(*r)
+	a.learnFromLog(r)
 	tries := summaryTries{made: t.summaries}
 	for overflows := 0; ; overflows++ {
 		if err := a.prepare(ctx, t, r, &tries); err != nil {
@@ -50,7 +50,7 @@ func (a *asker) answer(ctx context.Context, t *turn, r *llm.Request) (*llm.Answe
 		}
 		answer, err := a.ask(ctx, t, r)
 		if err == nil {
-			a.count.Add(cmp.Or(answer.Model, a.modelName()), transcript.Estimate(*r), answer.Usage)
+			a.learnFrom(r, answer)
 			return answer, nil
 		}
 		if err := a.afterOverflow(t, r, err, overflows); err != nil {
@@ -59,13 +59,18 @@ func (a *asker) answer(ctx context.Context, t *turn, r *llm.Request) (*llm.Answe
 	}
 }
 
+// learnFrom learns from an answer how the provider counts the tokens of a request.
+func (a *asker) learnFrom(r *llm.Request, answer *llm.Answer) {
+	a.count.Add(cmp.Or(answer.Model, a.modelName()), transcript.Estimate(r), answer.Usage)
+}
+
 // prepare fills in what the request has of the log.
 func (a *asker) prepare(ctx context.Context, t *turn, r *llm.Request, tries *summaryTries) error {
 	if err := a.fit(ctx, t, r, tries); err != nil {
 		return err
 	}
 	a.loadPictures(ctx, r.Messages)
-	r.Tokens = a.countTokens(*r)
+	r.Tokens = a.countTokens(r)
 	return nil
 }
 
@@ -76,8 +81,8 @@ func (a *asker) afterOverflow(t *turn, r *llm.Request, err error, overflows int)
 	if !ok || fault.Fault != llm.Overflow {
 		return err
 	}
-	sent := a.countTokens(*r)
-	if overflows == maxOverflows || !a.lowerLimit(*r, fault) {
+	sent := a.countTokens(r)
+	if overflows == maxOverflows || !a.lowerLimit(r, fault) {
 		return a.endingTooLong(t, fault)
 	}
 	a.slog.Info("the request was too long for the model; making it shorter", slog.String("turn", t.id),
@@ -98,7 +103,7 @@ func (s *summaryTries) areOver() bool { return s.failed != nil || s.made >= maxS
 
 // learnFromLog learns from the provider's number for the session's last request if
 // nothing is known of this model yet, as after a start of the process.
-func (a *asker) learnFromLog(r llm.Request) {
+func (a *asker) learnFromLog(asked *llm.Request) {
 	if _, known := a.count.Tally.Ratio(a.modelName()); known {
 		return
 	}
@@ -108,12 +113,12 @@ func (a *asker) learnFromLog(r llm.Request) {
 		if !ok || use.Estimated || use.Model != a.modelName() || records[i].Turn == "" {
 			continue
 		}
-		r.Messages = nil
-		if !tally.IsPlausible(transcript.Estimate(r), use.Input) {
+		r := llm.Request{System: asked.System, Tools: asked.Tools}
+		if !tally.IsPlausible(transcript.Estimate(&r), use.Input) {
 			return // nothing could be learned, and rendering a long log takes long
 		}
 		r.Messages = transcript.Render(records[:i], records[i].Turn)
-		a.count.Tally.Learn(a.modelName(), transcript.Estimate(r), use.Input)
+		a.count.Tally.Learn(a.modelName(), transcript.Estimate(&r), use.Input)
 		return
 	}
 }
@@ -121,7 +126,7 @@ func (a *asker) learnFromLog(r llm.Request) {
 // requestLimit returns how many tokens a request may have, including its prompt and its tools. If
 // these leave less than an eighth of the limit for messages, it returns so much more than the limit
 // that an eighth is left.
-func (a *asker) requestLimit(r llm.Request) int {
+func (a *asker) requestLimit(r *llm.Request) int {
 	limit := a.agent.ContextTokens
 	lower := func(to int) {
 		if to > 0 && (limit <= 0 || to < limit) {
@@ -136,10 +141,9 @@ func (a *asker) requestLimit(r llm.Request) int {
 }
 
 // restOf estimates how many tokens of a request its prompt and its tools take.
-func (a *asker) restOf(r llm.Request) int {
-	r.Messages = nil
+func (a *asker) restOf(r *llm.Request) int {
 	ratio, _ := a.count.Tally.Ratio(a.modelName())
-	return int(float64(transcript.Estimate(r)) * ratio)
+	return int(float64(transcript.Estimate(&llm.Request{System: r.System, Tools: r.Tools})) * ratio)
 }
 
 // fit renders the log into the request, and shortens it until it fits. First it empties
@@ -148,10 +152,10 @@ func (a *asker) restOf(r llm.Request) int {
 // help is not tried again before the next step.
 func (a *asker) fit(ctx context.Context, t *turn, r *llm.Request, tries *summaryTries) error {
 	r.Messages = transcript.Render(a.journal.Records(), t.id)
-	limit := a.requestLimit(*r)
+	limit := a.requestLimit(r)
 	ratio, _ := a.count.Tally.Ratio(a.modelName())
-	a.room = int(float64(limit-a.restOf(*r)) / ratio)
-	for a.countTokens(*r) > limit {
+	a.room = int(float64(limit-a.restOf(r)) / ratio)
+	for a.countTokens(r) > limit {
 		done, err := a.clearResults(ctx, t, r)
 		if err != nil {
 			return err
@@ -166,7 +170,7 @@ func (a *asker) fit(ctx context.Context, t *turn, r *llm.Request, tries *summary
 			return err
 		}
 	}
-	if has := a.agent.Model.Info().ContextTokens; has > 0 && tries.areOver() && a.count.IsLearned(a.modelName()) && a.countTokens(*r) > max(has, limit) {
+	if has := a.agent.Model.Info().ContextTokens; has > 0 && tries.areOver() && a.count.IsLearned(a.modelName()) && a.countTokens(r) > max(has, limit) {
 		if tries.failed != nil {
 			return a.endOrWait(tries.failed, t)
 		}
@@ -186,12 +190,12 @@ func (a *asker) clearResults(ctx context.Context, t *turn, r *llm.Request) (bool
 		return false, nil
 	}
 	view.Cleared = upTo
-	before := a.countTokens(*r)
+	before := a.countTokens(r)
 	if err := a.journal.Append(ctx, journal.NewEntry("", sessions.KindSummary, view)); err != nil {
 		return false, err
 	}
 	r.Messages = transcript.Render(a.journal.Records(), t.id)
-	a.reportCompacted(t, compactCleared, before, a.countTokens(*r))
+	a.reportCompacted(t, compactCleared, before, a.countTokens(r))
 	return true, nil
 }
 
@@ -217,7 +221,7 @@ func (a *asker) compact(ctx context.Context, t *turn, r *llm.Request, tries *sum
 	if err != nil || !ok {
 		return err
 	}
-	before, length := a.countTokens(*r), transcript.EstimateMessages(r.Messages)
+	before, length := a.countTokens(r), transcript.EstimateMessages(r.Messages)
 	shorter := *r
 	shorter.Messages = transcript.Render(transcript.WithSummary(a.journal.Records(), s), t.id)
 	if transcript.EstimateMessages(shorter.Messages) > length*4/5 {
@@ -231,7 +235,7 @@ func (a *asker) compact(ctx context.Context, t *turn, r *llm.Request, tries *sum
 	a.point("compact")
 	a.journal.Forget(s)
 	*r = shorter
-	a.reportCompacted(t, compactSummed, before, a.countTokens(*r))
+	a.reportCompacted(t, compactSummed, before, a.countTokens(r))
 	return nil
 }
 
@@ -279,10 +283,10 @@ func (a *asker) askForSummary(ctx context.Context, t *turn, r llm.Request) (llm.
 		return a.recordVoid(ctx, t, again.Void)
 	}
 	a.point("compact:ask")
-	answer, err := a.agent.Model.Generate(ctx, r, func(llm.Delta) {})
+	answer, err := a.agent.Model.Generate(ctx, &r, func(llm.Delta) {})
 	if err == nil {
-		a.spend(t, &answer)
-		return answer, a.journal.Append(ctx, a.usageEntry("", t.person, answer))
+		a.spend(t, answer)
+		return *answer, a.journal.Append(ctx, a.usageEntry("", t.person, *answer))
 	}
 	if ctx.Err() != nil {
 		return llm.Answer{}, context.Cause(ctx)
@@ -308,7 +312,7 @@ func (a *asker) reportCompacted(t *turn, result string, before, after int) {
 
 // lowerLimit lowers the limit of requests after one that was too long. It returns false
 // if no room would be left for messages.
-func (a *asker) lowerLimit(r llm.Request, fault *llm.Error) bool {
+func (a *asker) lowerLimit(r *llm.Request, fault *llm.Error) bool {
 	sent := a.countTokens(r)
 	next := sent / 2
 	if fault.Window > 0 {
@@ -344,8 +348,7 @@ func (a *asker) compactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 	}
 	defer func() { a.purse.Settle(ctx) }()
 	records := a.journal.Records()
-	var r llm.Request
-	r.Messages = transcript.Render(records, "")
+	r := &llm.Request{Messages: transcript.Render(records, "")}
 	before, length := a.countTokens(r), transcript.EstimateMessages(r.Messages)
 	a.room = a.requestLimit(r)
 	t := &turn{id: in.ID, person: in.From.ID, route: route.Of(in)}
@@ -383,11 +386,11 @@ func (s *session) contextText(ctx context.Context, in bus.Inbound) (string, erro
 	for _, id := range journal.Unfinished(records) {
 		own = id
 	}
-	r := llm.Request{System: prompt, Tools: s.agent.Tools.Specs(), Messages: transcript.Render(records, own)}
+	r := &llm.Request{System: prompt, Tools: s.agent.Tools.Specs(), Messages: transcript.Render(records, own)}
 	info := s.agent.Model.Info()
 	var b strings.Builder
 	fmt.Fprintf(&b, "What I am asked with has about %d of at most %d tokens:\n\n- my instructions: %d\n- my tools: %d\n- this conversation: %d\n\n", a.countTokens(r), a.requestLimit(r),
-		a.countTokens(llm.Request{System: r.System}), a.countTokens(llm.Request{Tools: r.Tools}), a.countTokens(llm.Request{Messages: r.Messages}))
+		a.countTokens(&llm.Request{System: r.System}), a.countTokens(&llm.Request{Tools: r.Tools}), a.countTokens(&llm.Request{Messages: r.Messages}))
 	if info.ContextTokens > 0 {
 		fmt.Fprintf(&b, "%s reads %d, %s. ", info.Name, info.ContextTokens, info.ContextFrom)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"parley/agent/delegation"
@@ -69,6 +70,11 @@ func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.L
 		run = newSessionRun(&w.cfg, w.quota, closing, lease, log) // which reads the log
 		end, err = run.run(ctx)
 	}
+	w.settle(ctx, run, end, err)
+}
+
+// settle settles the mailbox of a run that has come to this end, with this error.
+func (w *Worker) settle(ctx context.Context, run *sessionRun, end bus.End, err error) {
 	switch {
 	case err == nil:
 		run.warm.End() // before the next run can begin
@@ -76,11 +82,11 @@ func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.L
 		run.warm.Fail()
 	}
 	if err != nil {
-		end = w.endAfter(ctx, lease, log, end, err)
+		end = w.endAfter(ctx, run.lease, run.slog, end, err)
 	}
 	// The work is over; settling must not be cut off with it.
-	bus.RetrySettle(context.WithoutCancel(ctx), lease, end, settleTry, func(err error) {
-		log.Warn("a session cannot be settled; trying again", slog.Any("error", err))
+	bus.RetrySettle(context.WithoutCancel(ctx), run.lease, end, settleTry, func(err error) {
+		run.slog.Warn("a session cannot be settled; trying again", slog.Any("error", err))
 	})
 	w.cfg.Point("settled")
 }
@@ -152,6 +158,9 @@ const (
 	outage            = 2 * time.Second // how long a session waits while the bus or its store is away
 	healthTimeout     = 5 * time.Second
 	settleTry         = 30 * time.Second // bounds one try to settle a session
+	// resumeDelay is the longest delay before a turn's second resume; the third waits up to four
+	// times as long.
+	resumeDelay = 3 * time.Second
 )
 
 // isStoreAway reports whether something that sessions need is unavailable now.
@@ -292,6 +301,27 @@ func (r *sessionRun) resumeCount(ctx context.Context, t *turn) (release func(), 
 	group, _ := r.cfg.Limits().turnsOf(account, r.agent)
 	release, err = r.quota.Resume(ctx, r.lease, group)
 	return release, countError(err)
+}
+
+// delayResume waits before a turn is resumed that was cut off before. A turn may crash
+// every process that resumes it, together with everything else that runs there.
+// Therefore it is resumed after a random delay that grows with each interruption, which
+// keeps such turns apart. Dying during the delay is not counted. When closing is closed,
+// delayResume returns errShutdown.
+func delayResume(ctx context.Context, closing <-chan struct{}, resumes int) error {
+	if resumes == 0 {
+		return nil
+	}
+	timer := time.NewTimer(rand.N(time.Duration(resumes*resumes) * resumeDelay))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-closing:
+		return errShutdown
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // countError returns the error with which a run ends if a turn could not be counted.

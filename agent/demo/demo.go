@@ -36,9 +36,9 @@ func (m *Model) Info() llm.Info { return llm.Info{Name: Name} }
 // Generate implements llm.Model. It calls the tool for the next request of the person
 // that has no result yet, or tells the results of all of them in words. It uses no
 // tokens.
-func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
+func (m *Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
 	if err := ctx.Err(); err != nil {
-		return llm.Answer{}, err
+		return nil, err
 	}
 	said, done := current(r.Messages)
 	if n := len(said); n > 0 && len(r.Tools) == 0 && isSummary(said[n-1]) {
@@ -148,20 +148,20 @@ func digest(messages []llm.Message) string {
 }
 
 // call returns an answer that calls the request's tool.
-func call(q request, emit func(llm.Delta)) (llm.Answer, error) {
+func call(q request, emit func(llm.Delta)) (*llm.Answer, error) {
 	args, err := json.Marshal(q.args)
 	if err != nil {
-		return llm.Answer{}, fmt.Errorf("encode the arguments of %s: %w", q.tool, err)
+		return nil, fmt.Errorf("encode the arguments of %s: %w", q.tool, err)
 	}
 	emit(llm.Delta{Kind: llm.BlockToolUse, Name: q.tool})
-	return llm.Answer{Blocks: []llm.Block{{Kind: llm.BlockToolUse, Name: q.tool, Args: args}}}, nil
+	return &llm.Answer{Blocks: []llm.Block{{Kind: llm.BlockToolUse, Name: q.tool, Args: args}}}, nil
 }
 
 // say returns an answer in words, and emits it a few words at a time.
-func say(text string, emit func(llm.Delta)) llm.Answer {
+func say(text string, emit func(llm.Delta)) *llm.Answer {
 	const atOnce = 20
 	for some := range slices.Chunk(strings.SplitAfter(text, " "), atOnce) {
 		emit(llm.Delta{Kind: llm.BlockText, Text: strings.Join(some, "")})
 	}
-	return llm.Answer{Blocks: []llm.Block{{Kind: llm.BlockText, Text: text}}}
+	return &llm.Answer{Blocks: []llm.Block{{Kind: llm.BlockText, Text: text}}}
 }

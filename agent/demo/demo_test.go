@@ -37,7 +37,7 @@ func (c *chat) ask(text string) string {
 	c.t.Helper()
 	c.messages = append(c.messages, user("<message from=\"telegram:1\" name=\"Ann\">\n"+text+"\n</message>"))
 	for range 20 {
-		a := c.generate(llm.Request{Messages: c.messages, Tools: c.granted})
+		a := c.generate(&llm.Request{Messages: c.messages, Tools: c.granted})
 		c.messages = append(c.messages, llm.Message{Role: llm.RoleAssistant, Blocks: a.Blocks})
 		if a.Blocks[0].Kind == llm.BlockText {
 			return a.Blocks[0].Text
@@ -65,7 +65,7 @@ func (c *chat) run(uses []llm.Block) llm.Message {
 }
 
 // generate asks the model once and checks that what it emitted is its answer.
-func (c *chat) generate(r llm.Request) llm.Answer {
+func (c *chat) generate(r *llm.Request) *llm.Answer {
 	c.t.Helper()
 	var streamed strings.Builder
 	a, err := c.model.Generate(c.t.Context(), r, func(d llm.Delta) { streamed.WriteString(d.Text) })
@@ -244,7 +244,7 @@ func TestSeveralWaitingMessages(t *testing.T) {
 
 func TestCancelledRequestsAreForgotten(t *testing.T) {
 	c := newChat(t, map[string]string{"list_directory": `{"error":{"code":"cancelled","message":"stopped"}}`, "read_file": `{"content":"tea"}`})
-	a := c.generate(llm.Request{Messages: []llm.Message{user("list the files")}, Tools: c.granted})
+	a := c.generate(&llm.Request{Messages: []llm.Message{user("list the files")}, Tools: c.granted})
 	c.messages = []llm.Message{user("list the files"), {Role: llm.RoleAssistant, Blocks: a.Blocks}, c.run(a.Blocks)}
 	if answer := c.ask("read a.txt"); strings.Contains(answer, "list the files") || !strings.Contains(answer, "tea") {
 		t.Errorf("answer %q, want only what a.txt says", answer)
@@ -254,7 +254,7 @@ func TestCancelledRequestsAreForgotten(t *testing.T) {
 func TestSummary(t *testing.T) {
 	c := newChat(t, nil)
 	c.ask("hello")
-	a := c.generate(llm.Request{Messages: append(c.messages, user("Summarise the conversation so far for yourself: keep names."))})
+	a := c.generate(&llm.Request{Messages: append(c.messages, user("Summarise the conversation so far for yourself: keep names."))})
 	wantAll(t, a.Blocks[0].Text, "hello")
 	c = newChat(t, map[string]string{"read_file": `{"content":"tea"}`})
 	c.messages = []llm.Message{user("<summary of=\"what was said before\">\n" + a.Blocks[0].Text + "\n</summary>")}
@@ -274,14 +274,14 @@ func TestToolNotGranted(t *testing.T) {
 
 func TestNoCallsSaysWhatRemains(t *testing.T) {
 	c := newChat(t, nil)
-	a := c.generate(llm.Request{Messages: []llm.Message{user("read a.txt")}, Tools: c.granted, NoCalls: true})
+	a := c.generate(&llm.Request{Messages: []llm.Message{user("read a.txt")}, Tools: c.granted, NoCalls: true})
 	wantAll(t, a.Blocks[0].Text, "before I could", "read a.txt")
 }
 
 func TestEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := demo.New().Generate(ctx, llm.Request{}, nil); !errors.Is(err, context.Canceled) {
+	if _, err := demo.New().Generate(ctx, &llm.Request{}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want context.Canceled", err)
 	}
 }
@@ -292,7 +292,7 @@ func FuzzGenerate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		c := newChat(t, nil)
-		if a := c.generate(llm.Request{Messages: []llm.Message{user(text)}, Tools: c.granted}); a.Blocks[0].Kind == llm.BlockToolUse {
+		if a := c.generate(&llm.Request{Messages: []llm.Message{user(text)}, Tools: c.granted}); a.Blocks[0].Kind == llm.BlockToolUse {
 			if !json.Valid(a.Blocks[0].Args) {
 				t.Errorf("arguments are not JSON: %s", a.Blocks[0].Args)
 			}

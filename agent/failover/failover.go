@@ -106,7 +106,7 @@ func (c *Chain) Info() llm.Info {
 // Generate asks the models of the chain one after another, until one answers. If none does,
 // the error is that of the first model that was merely busy, or else that of the first
 // model.
-func (c *Chain) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
+func (c *Chain) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
 	a := &requestState{Chain: c, request: r, emit: emit}
 	links, probing := c.chooseLinks(ctx, r.Session)
 	defer probing()
@@ -114,23 +114,23 @@ func (c *Chain) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta
 		answer, err := a.askLink(ctx, link)
 		if err == nil {
 			c.remember(r.Session, link)
-			return *answer, nil
+			return answer, nil
 		}
 		fault, ok := errors.AsType[*llm.Error](err)
 		if !ok {
-			return llm.Answer{}, err // the error is that of ctx or of r.Retry
+			return nil, err // the error is that of ctx or of r.Retry
 		}
 		if fault.Fault == llm.Overflow { // the caller has to ask for less
-			return llm.Answer{}, a.errorOf(fault)
+			return nil, a.errorOf(fault)
 		}
 		if a.failed == nil || fault.Fault == llm.Busy && a.failed.Fault != llm.Busy {
 			a.failed = fault
 		}
 	}
 	if a.part != nil {
-		return *a.part, nil
+		return a.part, nil
 	}
-	return llm.Answer{}, a.errorOf(a.failed)
+	return nil, a.errorOf(a.failed)
 }
 
 // chooseLinks returns the links to ask, in order: first the one that has answered the session

@@ -39,10 +39,10 @@ type heard struct {
 }
 
 // ask asks as a turn does, and tells what its watchers see.
-func ask(t *testing.T, c *failover.Chain, session string) (llm.Answer, heard, error) {
+func ask(t *testing.T, c *failover.Chain, session string) (*llm.Answer, heard, error) {
 	t.Helper()
 	var h heard
-	r := llm.Request{Session: session, Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
+	r := &llm.Request{Session: session, Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
 	r.Retry = func(_ context.Context, again llm.Retry) error {
 		h.text = ""
 		h.retries = append(h.retries, again)
@@ -52,7 +52,7 @@ func ask(t *testing.T, c *failover.Chain, session string) (llm.Answer, heard, er
 	return answer, h, err
 }
 
-func textOf(a llm.Answer) string {
+func textOf(a *llm.Answer) string {
 	var text strings.Builder
 	for _, b := range a.Blocks {
 		text.WriteString(b.Text)
@@ -178,7 +178,7 @@ func TestVoidAnswersArePaidFor(t *testing.T) {
 	part := agenttest.Stream(`{"choices":[{"delta":{"content":"half"}}]}`, `{"choices":[{"delta":{},"finish_reason":"network_error"}],"usage":{"prompt_tokens":10,"completion_tokens":5}}`)
 	one, _ := served(t, "one", agenttest.Always(part))
 	var paid int64
-	r := llm.Request{
+	r := &llm.Request{
 		Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}},
 		Retry: func(_ context.Context, again llm.Retry) error {
 			if again.Void != nil {
@@ -210,14 +210,14 @@ type script struct {
 
 func (s *script) Info() llm.Info { return llm.Info{Name: s.name} }
 
-func (s *script) Generate(ctx context.Context, _ llm.Request, _ func(llm.Delta)) (llm.Answer, error) {
+func (s *script) Generate(ctx context.Context, _ *llm.Request, _ func(llm.Delta)) (*llm.Answer, error) {
 	s.asked.Add(1)
 	time.Sleep(s.takes)
 	if s.down.Load() {
 		fault := s.fault
-		return llm.Answer{}, &fault
+		return nil, &fault
 	}
-	return llm.Answer{Blocks: []llm.Block{{Kind: llm.BlockText, Text: s.name}}}, ctx.Err()
+	return &llm.Answer{Blocks: []llm.Block{{Kind: llm.BlockText, Text: s.name}}}, ctx.Err()
 }
 
 // pair is a chain of two models, of which the first is down.
@@ -364,7 +364,7 @@ func TestTheNextModelIsNotAskedForMoreThanItReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	chain := failover.New(failover.Config{Links: []failover.Link{one, {ID: "two", Model: m}}})
-	r := llm.Request{Tokens: 20_000, Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
+	r := &llm.Request{Tokens: 20_000, Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
 	_, err = chain.Generate(t.Context(), r, func(llm.Delta) {})
 	if f := fault(t, err); f.Fault != llm.Overflow || f.Window != 8192 || s.Asked() != 0 {
 		t.Errorf("fault %s of a window of %d; it was asked %d times", f.Fault, f.Window, s.Asked())

@@ -27,7 +27,7 @@ var errBroken = errors.New("the provider broke the answer off")
 // A requestState is the state of one request while the chain's models are asked.
 type requestState struct {
 	*Chain
-	request llm.Request
+	request *llm.Request
 	emit    func(llm.Delta)
 
 	tries  int         // how many so far, of all models
@@ -115,7 +115,7 @@ func (a *requestState) try(ctx context.Context, l Link) (*llm.Answer, error) {
 		}
 		a.emit(d)
 	})
-	return a.judge(&answer, err, began, first)
+	return a.judge(answer, err, began, first)
 }
 
 // begin counts a try of a model.
@@ -126,21 +126,24 @@ func (a *requestState) begin(l Link) {
 
 // judge returns what a try has given, or an error if the provider broke the answer off.
 func (a *requestState) judge(answer *llm.Answer, err error, began time.Time, first time.Duration) (*llm.Answer, error) {
-	result := "ok"
+	done := Try{Model: a.model, Result: "ok", Took: time.Since(began), First: first}
 	if err != nil {
-		result = string(faultOf(err).Fault)
+		done.Result = string(faultOf(err).Fault)
+		a.cfg.Observe(done)
+		return nil, err
 	}
-	a.cfg.Observe(Try{Model: a.model, Result: result, Usage: answer.Usage, Took: time.Since(began), First: first})
+	done.Usage = answer.Usage
+	a.cfg.Observe(done)
 	answer.Model = a.model
 	if a.request.NoCalls && answer.Stop == llm.StopLost {
 		answer.Stop = llm.StopWhole // the model must not call tools, so none are lost
 	}
-	if err != nil || answer.Stop != llm.StopBroken && answer.Stop != llm.StopLost {
-		return answer, err
+	if answer.Stop != llm.StopBroken && answer.Stop != llm.StopLost {
+		return answer, nil
 	}
 	a.void = answer
-	if part := withoutCalls(*answer); hasText(part) {
-		a.part = &part
+	if part := answer.WithoutCalls(); hasText(part) {
+		a.part = part
 	}
 	return nil, &llm.Error{Fault: llm.Busy, Code: answer.Reason, Err: errBroken}
 }
@@ -181,12 +184,6 @@ func waitFor(fault *llm.Error, try int) (time.Duration, bool) {
 }
 
 // hasText reports whether an answer has a block with text.
-func hasText(a llm.Answer) bool {
+func hasText(a *llm.Answer) bool {
 	return slices.ContainsFunc(a.Blocks, func(b llm.Block) bool { return b.Kind == llm.BlockText && b.Text != "" })
-}
-
-// withoutCalls returns an answer without its tool calls, which may be cut off.
-func withoutCalls(a llm.Answer) llm.Answer {
-	a.Blocks = slices.DeleteFunc(slices.Clone(a.Blocks), func(b llm.Block) bool { return b.Kind == llm.BlockToolUse })
-	return a
 }

@@ -165,7 +165,12 @@ func (j *Journal) appendBy(ctx context.Context, write func(ctx context.Context, 
 		wait = min(2*wait, 5*time.Second)
 	}
 	j.next += int64(owed)
-	entries, j.owed = entries[owed:], nil
+	j.owed, j.assumed = nil, false
+	return j.add(entries[owed:])
+}
+
+// add adds entries that the log has to the records. The caller holds the lock.
+func (j *Journal) add(entries []sessions.Entry) error {
 	j.makeRoom(len(entries))
 	for i, e := range entries {
 		e.N = j.next + int64(i)
@@ -176,7 +181,6 @@ func (j *Journal) appendBy(ctx context.Context, write func(ctx context.Context, 
 		j.records = append(j.records, r)
 	}
 	j.next += int64(len(entries))
-	j.assumed = false
 	return nil
 }
 

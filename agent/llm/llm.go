@@ -9,6 +9,7 @@ package llm
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"parley/tools"
@@ -20,8 +21,12 @@ type Model interface {
 	// piece that comes, in order and from the calling goroutine. An answer is whole when
 	// the model said that it had ended. If a stream merely stops, Generate returns an
 	// error, and the emitted pieces are void. A tool use is never partial. Errors are
-	// *Error, or ctx's.
-	Generate(ctx context.Context, r Request, emit func(Delta)) (Answer, error)
+	// *Error, or ctx's. The request is not changed, and the answer is
+	// the caller's.
+	//
+	// Request and answer are pointers because copies in each function on the way to the model
+	// would be on the stack as long as it is waited for, and thousands of turns may wait.
+	Generate(ctx context.Context, r *Request, emit func(Delta)) (*Answer, error)
 
 	// Info returns what is known of the model.
 	Info() Info
@@ -155,6 +160,23 @@ type Answer struct {
 	// Model is the name of the model that answered, if several stand in for one another; ""
 	// for a model that was asked alone.
 	Model string
+}
+
+// HasCalls reports whether the answer calls tools.
+func (a *Answer) HasCalls() bool {
+	for i := range a.Blocks { // by index: a copy of a block is large
+		if b := &a.Blocks[i]; b.Kind == BlockToolUse && b.Name != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// WithoutCalls returns the answer without its tool calls, which may be cut off.
+func (a *Answer) WithoutCalls() *Answer {
+	without := *a
+	without.Blocks = slices.DeleteFunc(slices.Clone(a.Blocks), func(b Block) bool { return b.Kind == BlockToolUse })
+	return &without
 }
 
 // A Stop says why an answer ended early.

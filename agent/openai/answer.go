@@ -331,15 +331,15 @@ func (a *assembly) thinkingPiece() *piece {
 
 // answer returns the answer that the chunks make up. requestSize is the size of the
 // request in bytes; the tokens are estimated from it if the server reports no usage.
-func (a *assembly) answer(requestSize int) (llm.Answer, error) {
+func (a *assembly) answer(requestSize int) (*llm.Answer, error) {
 	thought, said := a.split.Flush()
 	a.addThinking(thought)
 	a.addText(said)
 	stop := a.stopReason(a.calls)
 	if stop == llm.StopWindow && a.calls == 0 && a.text == nil {
-		return llm.Answer{}, &refusal{code: "context_length_exceeded", message: "the model's window is full"}
+		return nil, &refusal{code: "context_length_exceeded", message: "the model's window is full"}
 	}
-	out := llm.Answer{Stop: stop, Usage: usage.Of(a.usage, requestSize, a.size)}
+	out := &llm.Answer{Stop: stop, Usage: usage.Of(a.usage, requestSize, a.size)}
 	if stop != llm.StopWhole {
 		out.Reason = a.reason
 	}
@@ -352,7 +352,7 @@ func (a *assembly) answer(requestSize int) (llm.Answer, error) {
 				if stop != llm.StopWhole {
 					continue // the answer is not whole, and the call's name may have been cut off
 				}
-				return llm.Answer{}, fmt.Errorf("%w: a tool call without a name", errGarbled)
+				return nil, fmt.Errorf("%w: a tool call without a name", errGarbled)
 			}
 			b.Name, b.Text, b.Args = p.name, "", toolcall.ReadArgs(p.text.String())
 			if !seen[p.id] { // calls that share an id get ids of our own

@@ -58,7 +58,7 @@ func BenchmarkLongAnswer(b *testing.B) {
 		fmt.Fprintf(&stream, `data: {"id":"chatcmpl-Bq1u0b7","object":"chat.completion.chunk","created":1751378324,"model":"gpt-5-mini-2025-08-07","service_tier":"default","system_fingerprint":null,"choices":[{"index":0,"delta":{"content":" word%d"},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"k2XpQ"}`+"\n\n", n)
 	}
 	stream.WriteString(`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n")
-	m, err := openai.New(openai.Config{BaseURL: "http://127.0.0.1:1/v1", Name: "m", HTTP: &http.Client{Transport: cannedServer(stream.String())}})
+	m, err := openai.New(openai.Config{BaseURL: "http://127.0.0.1:1/v1", Name: "m", Transport: cannedServer(stream.String())})
 	if err != nil {
 		b.Fatal(err)
 	}

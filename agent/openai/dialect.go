@@ -249,9 +249,10 @@ func (r *refusal) blames(parameters ...string) bool {
 // noTools is the text that is added to the instructions of a model that takes no tools.
 const noTools = "\n\nThe server of this model takes no tools, so you have none now: you cannot read or write files, run commands, or look anything up. Where somebody asks for that, say that this model cannot use tools, and that whoever runs the bot can configure another."
 
-// withoutTools rewrites a request for a model that takes no tools. It tells earlier
+// withoutTools returns a request as it is for a model that takes no tools. It tells earlier
 // calls and their results in words.
-func withoutTools(r llm.Request) llm.Request {
+func withoutTools(asked *llm.Request) *llm.Request {
+	r := *asked
 	if len(r.Tools) > 0 {
 		r.System += noTools
 	}
@@ -270,5 +271,5 @@ func withoutTools(r llm.Request) llm.Request {
 		}
 	}
 	r.Messages = messages
-	return r
+	return &r
 }

@@ -42,7 +42,7 @@ func FuzzAnswer(f *testing.F) {
 		if strings.Contains(text, "response") {
 			api = openai.APIResponses
 		}
-		m, err := openai.New(openai.Config{BaseURL: "http://model", Name: "m", API: api, HTTP: &http.Client{Transport: played{t, text}}})
+		m, err := openai.New(openai.Config{BaseURL: "http://model", Name: "m", API: api, Transport: played{t, text}})
 		if err != nil {
 			t.Fatal(err)
 		}

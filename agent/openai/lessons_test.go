@@ -16,7 +16,7 @@ import (
 
 // used is a conversation in which a tool was called, thought included as a
 // server gave it, and then somebody speaks.
-func used(by, thought string) llm.Request {
+func used(by, thought string) *llm.Request {
 	r := hello()
 	call := llm.Block{Kind: llm.BlockToolUse, Call: "c1", Name: "x", Args: json.RawMessage(`{}`)}
 	blocks := []llm.Block{call}

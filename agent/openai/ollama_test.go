@@ -69,7 +69,7 @@ func TestOllamaIsAskedForTheWindow(t *testing.T) {
 	if info := m.Info(); info.ContextTokens != 32_768 || !strings.Contains(info.ContextFrom, "num_ctx") || !strings.Contains(logged.String(), "tokens=32768") {
 		t.Errorf("it reads %d tokens %s; the log says %s", info.ContextTokens, info.ContextFrom, logged)
 	}
-	r := llm.Request{System: "You are Parley.", MaxTokens: 100, Tools: []tools.Spec{{Name: "list"}}}
+	r := &llm.Request{System: "You are Parley.", MaxTokens: 100, Tools: []tools.Spec{{Name: "list"}}}
 	r.Messages = []llm.Message{said(llm.RoleUser, text("hello"), llm.Block{Kind: llm.BlockPicture, Picture: &llm.Picture{Path: "a.png", Type: "image/png", Data: []byte("png")}})}
 	a, err := ask(t, m, r)
 	if err != nil {

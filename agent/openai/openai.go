@@ -22,6 +22,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,17 +68,18 @@ type Config struct {
 	// each.
 	Header http.Header
 	Body   json.RawMessage
-	// HTTP makes the requests; nil: a client that keeps its connections and has no
-	// deadline of its own.
-	HTTP *http.Client
-	Log  *slog.Logger // nil: nothing is logged
+	// Transport makes the requests; nil: one that keeps its connections.
+	Transport http.RoundTripper
+	Log       *slog.Logger // nil: nothing is logged
 
 	// FirstToken is the longest wait for the beginning of an answer; 0: 120 s, or 10 min for
 	// a server of the operator's own, which may load the model first.
 	FirstToken time.Duration
 	Idle       time.Duration // the longest wait within an answer; 0: 60 s
 
-	query string // the query of each address, without "?"
+	query     string       // the query of each address, without "?"
+	keyHeader string       // the header field for the key
+	client    *http.Client // which asks by the Transport, and follows redirects
 }
 
 // Model is one model on one server.
@@ -138,9 +140,11 @@ func (c Config) complete() (Config, string, error) {
 	if strings.ContainsFunc(c.APIKey, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return c, "", errors.New("the model's API key holds a control character")
 	}
-	if c.HTTP == nil {
-		c.HTTP = &http.Client{Transport: newTransport()}
+	c.keyHeader = cmp.Or(providerOf(u.Host).keyHeader, "Authorization")
+	if c.Transport == nil {
+		c.Transport = newTransport()
 	}
+	c.client = &http.Client{Transport: c.Transport}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -198,23 +202,22 @@ func newTransport() http.RoundTripper {
 }
 
 // newWindowFinder returns the Finder that finds out how large the model's window is.
-func (c Config) newWindowFinder() *window.Finder {
-	f := &window.Finder{HTTP: c.HTTP, BaseURL: c.BaseURL, Header: http.Header{}, Model: c.Name, Configured: c.Window, Asks: c.API == APIAuto, Log: c.Log}
+func (c *Config) newWindowFinder() *window.Finder {
+	f := &window.Finder{HTTP: c.client, BaseURL: c.BaseURL, Header: http.Header{}, Model: c.Name, Configured: c.Window, Asks: c.API == APIAuto, Log: c.Log}
 	c.sign(f.Header)
 	return f
 }
 
 // sign sets the header fields of each request: the key, where the provider looks for it,
 // and those of the configuration.
-func (c Config) sign(h http.Header) {
-	u, err := url.Parse(c.BaseURL)
-	if c.APIKey != "" && err == nil {
-		if name := providerOf(u.Host).keyHeader; name != "" {
-			h.Del("Authorization")
-			h.Set(name, c.APIKey)
-		} else {
-			h.Set("Authorization", "Bearer "+c.APIKey)
-		}
+func (c *Config) sign(h http.Header) {
+	h.Del("Authorization") // the library's
+	switch {
+	case c.APIKey == "":
+	case c.keyHeader == "Authorization":
+		h.Set(c.keyHeader, "Bearer "+c.APIKey)
+	default:
+		h.Set(c.keyHeader, c.APIKey)
 	}
 	maps.Copy(h, c.Header)
 }
@@ -234,12 +237,12 @@ func (m *Model) Info() llm.Info {
 }
 
 // Generate asks the model once, and again only in another dialect. See llm.Model.
-func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
+func (m *Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
 	spoken, said := m.currentDialect(), false
 	for attempt := 1; ; attempt++ {
 		x, err := m.newExchange(r, spoken)
 		if err != nil {
-			return llm.Answer{}, &llm.Error{Fault: llm.Rejected, Err: err}
+			return nil, &llm.Error{Fault: llm.Rejected, Err: err}
 		}
 		answer, err := m.ask(ctx, x, spoken, func(d llm.Delta) {
 			said = true
@@ -250,15 +253,15 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta
 			return answer, nil
 		}
 		if ctx.Err() != nil {
-			return llm.Answer{}, ctx.Err()
+			return nil, ctx.Err()
 		}
 		next, learned := m.adapt(spoken, err)
 		switch fault := m.errorOf(err); {
 		case learned && said: // the caller has shown some of this void answer, and has to ask again itself
 			fault.Fault = llm.Busy
-			return llm.Answer{}, fault
+			return nil, fault
 		case !learned || attempt == maxAttempts:
-			return llm.Answer{}, fault
+			return nil, fault
 		}
 		spoken = next
 	}

@@ -32,7 +32,7 @@ func model(t testing.TB, s *agenttest.Server, change ...func(*openai.Config)) *o
 }
 
 // ask asks once, and checks that what was emitted is what was answered.
-func ask(t testing.TB, m llm.Model, r llm.Request) (llm.Answer, error) {
+func ask(t testing.TB, m llm.Model, r *llm.Request) (*llm.Answer, error) {
 	t.Helper()
 	streamed := map[int]llm.Block{}
 	a, err := m.Generate(t.Context(), r, func(d llm.Delta) {
@@ -54,7 +54,7 @@ func ask(t testing.TB, m llm.Model, r llm.Request) (llm.Answer, error) {
 }
 
 // answer asks a server that always says the same.
-func answer(t testing.TB, r agenttest.Response) llm.Answer {
+func answer(t testing.TB, r agenttest.Response) *llm.Answer {
 	t.Helper()
 	a, err := ask(t, model(t, agenttest.New(agenttest.Always(r))), hello())
 	if err != nil {
@@ -63,8 +63,8 @@ func answer(t testing.TB, r agenttest.Response) llm.Answer {
 	return a
 }
 
-func hello() llm.Request {
-	return llm.Request{Messages: []llm.Message{said(llm.RoleUser, text("hello"))}}
+func hello() *llm.Request {
+	return &llm.Request{Messages: []llm.Message{said(llm.RoleUser, text("hello"))}}
 }
 
 func said(role llm.Role, blocks ...llm.Block) llm.Message {
@@ -135,7 +135,7 @@ func TestRequest(t *testing.T) {
 	m := model(t, s)
 	use := llm.Block{Kind: llm.BlockToolUse, Call: "c1", Name: "read_file", Args: json.RawMessage(`{"path": "a"}`), ProviderID: "call_9"}
 	ours := llm.Block{Kind: llm.BlockToolUse, Call: "turn 1/2", Name: "glob"}
-	_, err := ask(t, m, llm.Request{
+	_, err := ask(t, m, &llm.Request{
 		System: "You are <b>Parley</b>.",
 		Tools:  []tools.Spec{{Name: "glob"}, {Name: "read_file", Description: "Reads.", Schema: json.RawMessage(`{"type":"object","required":["path"]}`)}},
 		Messages: []llm.Message{

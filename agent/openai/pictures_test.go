@@ -16,7 +16,7 @@ func picture(path, bytes string) llm.Block {
 }
 
 // looked is a conversation in which a tool has shown a picture, and then somebody speaks.
-func looked() llm.Request {
+func looked() *llm.Request {
 	r := hello()
 	r.Messages = append(r.Messages,
 		said(llm.RoleAssistant, llm.Block{Kind: llm.BlockToolUse, Call: "c1", Name: "image", Args: json.RawMessage(`{}`)},
@@ -48,7 +48,7 @@ func TestPicturesFollowTheResults(t *testing.T) {
 // Messages of people that follow one another are one; pictures stay where they were.
 func TestPicturesOfMessagesThatAreJoined(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
-	r := llm.Request{Messages: []llm.Message{
+	r := &llm.Request{Messages: []llm.Message{
 		said(llm.RoleUser, text("one")), said(llm.RoleUser, picture("a.png", "A"), text("two")), said(llm.RoleUser, text("three")),
 	}}
 	if _, err := ask(t, model(t, s), r); err != nil {

@@ -80,7 +80,7 @@ func (p provider) accepts(parameters url.Values) bool {
 
 // cacheKey returns a key that is equal for all requests that begin alike, as those of
 // one conversation do until it is summarised.
-func cacheKey(r llm.Request) string {
+func cacheKey(r *llm.Request) string {
 	var text strings.Builder
 	text.WriteString(r.System)
 	if len(r.Messages) > 0 {

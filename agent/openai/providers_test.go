@@ -18,11 +18,11 @@ import (
 func at(t *testing.T, address string, s *agenttest.Server, change ...func(*openai.Config)) *openai.Model {
 	t.Helper()
 	there := strings.TrimSuffix(strings.TrimPrefix(s.Start(t), "http://"), "/v1")
-	cfg := openai.Config{BaseURL: address, APIKey: key, Name: "m", HTTP: &http.Client{Transport: &http.Transport{
+	cfg := openai.Config{BaseURL: address, APIKey: key, Name: "m", Transport: &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, there)
 		},
-	}}}
+	}}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -34,7 +34,7 @@ func at(t *testing.T, address string, s *agenttest.Server, change ...func(*opena
 }
 
 // working is a request with a tool, and with one that was called before.
-func working() llm.Request {
+func working() *llm.Request {
 	r := used("", "")
 	r.System = "You are Parley."
 	r.Tools = []tools.Spec{{Name: "x", Description: "does x", Schema: json.RawMessage(`{"type":"object"}`)}}
@@ -119,7 +119,7 @@ func TestOneCacheKeyForAConversation(t *testing.T) {
 	m := at(t, "http://api.openai.com/v1", s)
 	other := hello()
 	other.Messages[0].Blocks[0].Text = "good evening"
-	for _, r := range []llm.Request{hello(), used("", ""), other} {
+	for _, r := range []*llm.Request{hello(), used("", ""), other} {
 		if _, err := ask(t, m, r); err != nil {
 			t.Fatal(err)
 		}

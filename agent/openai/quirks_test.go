@@ -25,7 +25,7 @@ func finish(reason string) string {
 }
 
 // use is a wanted tool use, written as "name args id".
-func wantUses(t *testing.T, a llm.Answer, want ...string) {
+func wantUses(t *testing.T, a *llm.Answer, want ...string) {
 	t.Helper()
 	var got []string
 	for _, b := range a.Blocks {
@@ -197,7 +197,7 @@ func TestUsage(t *testing.T) {
 
 // again asks, and then asks on with what was answered; it gives the first
 // answer's message as it is sent back.
-func again(t *testing.T, first agenttest.Response) (llm.Answer, map[string]any) {
+func again(t *testing.T, first agenttest.Response) (*llm.Answer, map[string]any) {
 	t.Helper()
 	s := agenttest.New(agenttest.Sequence(first, agenttest.Reply("fine")))
 	m := model(t, s)
@@ -309,7 +309,7 @@ func TestSplitAnywhereIsTheSame(t *testing.T) {
 		}
 		return agenttest.Raw(stream[:at], stream[at:])
 	}))
-	var want llm.Answer
+	var want *llm.Answer
 	for at = range len(stream) + 1 {
 		a, err := ask(t, m, hello())
 		if err != nil {

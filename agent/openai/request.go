@@ -147,7 +147,7 @@ func (c *wireContent) addAll(next *wireContent) {
 }
 
 // encode returns the body of a request in a dialect.
-func (m *Model) encode(r llm.Request, d dialect) ([]byte, error) {
+func (m *Model) encode(r *llm.Request, d dialect) ([]byte, error) {
 	if d.noTools {
 		r = withoutTools(r)
 	}
@@ -193,7 +193,7 @@ func (m *Model) encode(r llm.Request, d dialect) ([]byte, error) {
 }
 
 // messages returns the messages of a request in a dialect.
-func (m *Model) messages(r llm.Request, d dialect) []wireMessage {
+func (m *Model) messages(r *llm.Request, d dialect) []wireMessage {
 	t := transcript{host: m.host, dialect: d, ids: toolcall.IDs{Short: d.shortIDs}, messages: make([]wireMessage, 0, 1+len(r.Messages))}
 	if r.System != "" {
 		t.add(wireMessage{Role: "system", Content: &wireContent{text: r.System}})

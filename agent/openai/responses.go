@@ -24,7 +24,7 @@ const (
 )
 
 // encodeResponses returns the body of a request to the Responses API.
-func (m *Model) encodeResponses(r llm.Request, d dialect) ([]byte, error) {
+func (m *Model) encodeResponses(r *llm.Request, d dialect) ([]byte, error) {
 	var toolList []byte
 	if len(r.Tools) > 0 {
 		var err error
@@ -76,7 +76,7 @@ type answerReader interface {
 	// isOver reports whether nothing more of interest can follow.
 	isOver() bool
 	// answer returns the answer to a request of that many bytes.
-	answer(requestSize int) (llm.Answer, error)
+	answer(requestSize int) (*llm.Answer, error)
 }
 
 // wait implements answerReader: once the answer has ended, only its usage may follow.
@@ -121,7 +121,7 @@ func (r responsesReader) isOver() bool { return r.Ended() }
 
 // answer implements answerReader: it returns the answer, with the usage that the server has counted
 // or an estimate.
-func (r responsesReader) answer(requestSize int) (llm.Answer, error) {
+func (r responsesReader) answer(requestSize int) (*llm.Answer, error) {
 	a, err := r.Answer(requestSize)
 	return a, refusalOfFailure(err)
 }

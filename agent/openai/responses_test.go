@@ -40,7 +40,7 @@ func inEither(refuse func(agenttest.Request) string) agenttest.Script {
 func TestResponsesRequest(t *testing.T) {
 	s := agenttest.New(agenttest.Sequence(agenttest.Raw(named(asOpenAI()...)), responded("done")))
 	m := model(t, s, overResponses, func(c *openai.Config) { c.Effort, c.Body = "low", json.RawMessage(`{"top_p":0.9}`) })
-	r := llm.Request{System: "You are <b>Parley</b>.", MaxTokens: 5, NoCalls: true, Tools: []tools.Spec{{Name: "list"}, {Name: "read", Description: "Reads.", Schema: json.RawMessage(`{"type":"object","required":["p"]}`)}}}
+	r := &llm.Request{System: "You are <b>Parley</b>.", MaxTokens: 5, NoCalls: true, Tools: []tools.Spec{{Name: "list"}, {Name: "read", Description: "Reads.", Schema: json.RawMessage(`{"type":"object","required":["p"]}`)}}}
 	r.Messages = []llm.Message{said(llm.RoleUser, text("hello"), llm.Block{Kind: llm.BlockPicture, Picture: &llm.Picture{Path: "a.png", Type: "image/png", Data: []byte("png")}})}
 	a, err := ask(t, m, r)
 	if err != nil {
@@ -233,7 +233,7 @@ func TestResponsesWaits(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m, err := openai.New(openai.Config{BaseURL: "http://models.example.com", Name: "m", API: openai.APIResponses, HTTP: &http.Client{Transport: wire(agenttest.Response{Parts: tc.parts})}})
+				m, err := openai.New(openai.Config{BaseURL: "http://models.example.com", Name: "m", API: openai.APIResponses, Transport: wire(agenttest.Response{Parts: tc.parts})})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -242,7 +242,7 @@ func TestResponsesWaits(t *testing.T) {
 				if took := time.Since(began); took != tc.after {
 					t.Errorf("took %v, want %v", took, tc.after)
 				}
-				if said := a.Blocks; tc.text == "" && faultOf(t, err).Fault != llm.Busy || tc.text != "" && (err != nil || said[len(said)-1].Text != tc.text) {
+				if tc.text == "" && faultOf(t, err).Fault != llm.Busy || tc.text != "" && (err != nil || a.Blocks[len(a.Blocks)-1].Text != tc.text) {
 					t.Errorf("answer %+v, %v", a, err)
 				}
 			})

@@ -36,21 +36,21 @@ const (
 
 // ask sends one request, and reads the answer to it. It calls emit for each piece of the
 // answer.
-func (m *Model) ask(ctx context.Context, x *exchange, d dialect, emit func(llm.Delta)) (llm.Answer, error) {
+func (m *Model) ask(ctx context.Context, x *exchange, d dialect, emit func(llm.Delta)) (*llm.Answer, error) {
 	w := newStallTimer(ctx, m.cfg.FirstToken)
 	defer w.end()
 	x.signOfLife = w.signOfLife
 	size := len(x.body)
 	stream, err := m.open(w.ctx, x, d)
 	if err != nil {
-		return llm.Answer{}, w.causeOf(err)
+		return nil, w.causeOf(err)
 	}
 	defer func() { _ = stream.Close() }() // everything of interest has been read
 	return m.read(stream, x, w, d, size, emit)
 }
 
 // read reads the answer to a request of that many bytes.
-func (m *Model) read(stream eventStream, x *exchange, w *stallTimer, d dialect, size int, emit func(llm.Delta)) (llm.Answer, error) {
+func (m *Model) read(stream eventStream, x *exchange, w *stallTimer, d dialect, size int, emit func(llm.Delta)) (*llm.Answer, error) {
 	var a answerReader = newAssembly(m.host, emit)
 	switch {
 	case d.responses:
@@ -62,7 +62,7 @@ func (m *Model) read(stream eventStream, x *exchange, w *stallTimer, d dialect, 
 		raw, err := stream.RecvRaw()
 		if err != nil {
 			if !a.isWhole(x.events.done) {
-				return llm.Answer{}, w.causeOf(err)
+				return nil, w.causeOf(err)
 			}
 			break
 		}
@@ -70,7 +70,7 @@ func (m *Model) read(stream eventStream, x *exchange, w *stallTimer, d dialect, 
 			if a.isWhole(x.events.done) && !json.Valid(raw) {
 				break // what follows an answer may be anything
 			}
-			return llm.Answer{}, err
+			return nil, err
 		}
 		if wait := a.wait(m.cfg); wait > 0 {
 			w.progress(wait)
@@ -117,8 +117,8 @@ func (m *Model) listModels(ctx context.Context) ([]string, error) {
 	req.Header.Set("Accept", "application/json")
 	req.URL.RawQuery = m.cfg.query
 	m.cfg.sign(req.Header)
-	resp, err := do(m.cfg.HTTP, req)
-	if err != nil {
+	resp, err := m.cfg.client.Do(req)
+	if err = failureOf(req, resp, err); err != nil {
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
@@ -168,7 +168,7 @@ type exchange struct {
 }
 
 // newExchange makes the exchange of a request in a dialect.
-func (m *Model) newExchange(r llm.Request, d dialect) (*exchange, error) {
+func (m *Model) newExchange(r *llm.Request, d dialect) (*exchange, error) {
 	x := &exchange{cfg: &m.cfg, bodies: &m.bodies, readers: &m.readers, encode: func() ([]byte, error) { return m.encode(r, d) }}
 	var err error
 	x.body, err = x.encode()
@@ -179,13 +179,28 @@ func (m *Model) newExchange(r llm.Request, d dialect) (*exchange, error) {
 // stream.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	x.fill(req)
-	resp, err := do(x.cfg.HTTP, req)
-	if err != nil {
+	resp, err := x.send(req)
+	if err = failureOf(req, resp, err); err != nil {
 		return nil, err
 	}
 	x.events = newEvents(resp.Body, x.readers, x.signOfLife)
 	resp.Body = x.events
 	return resp, nil
+}
+
+// send sends a request by the transport itself: the functions of a client have 1 KB of the stack,
+// and would for as long as the model is waited for. A client sends it where the server redirects it.
+func (x *exchange) send(req *http.Request) (*http.Response, error) {
+	resp, err := x.cfg.Transport.RoundTrip(req)
+	if err != nil || resp.StatusCode < 300 || resp.StatusCode >= 400 {
+		return resp, err
+	}
+	_ = resp.Body.Close() // nothing of it is of interest
+	again := req.Clone(req.Context())
+	if again.Body, err = req.GetBody(); err != nil {
+		return nil, err
+	}
+	return x.cfg.client.Do(again)
 }
 
 // fill makes the library's request the exchange's own. The body is released once it is sent.
@@ -215,25 +230,24 @@ func (u *unreachableError) Error() string { return fmt.Sprintf("ask %s: %v", u.h
 // Unwrap returns the network's error.
 func (u *unreachableError) Unwrap() error { return u.err }
 
-// do sends a request. It returns a *refusal for any status but 2xx, and an *unreachable
-// if there is no response.
-func do(client *http.Client, req *http.Request) (*http.Response, error) {
-	resp, err := client.Do(req)
+// failureOf returns what a request has failed by that was answered with resp or err: a *refusal for
+// any status but 2xx, whose body it reads and closes, and an *unreachableError if there is no response.
+func failureOf(req *http.Request, resp *http.Response, err error) error {
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err // leave out the URL, which is from the configuration
 		}
-		return nil, &unreachableError{host: req.URL.Host, err: err}
+		return &unreachableError{host: req.URL.Host, err: err}
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
-		return resp, nil
+		return nil
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	if err != nil && len(body) == 0 {
 		body = nil // the status says enough
-	} // the status says enough
-	return nil, refusalOf(resp.StatusCode, resp.Header, body)
+	}
+	return refusalOf(resp.StatusCode, resp.Header, body)
 }
 
 // A stallTimer cancels a request whose answer does not progress. It must be used by one

@@ -118,7 +118,7 @@ func TestAModelOfOnesOwnMayTakeLongToLoad(t *testing.T) {
 	for loading, want := range map[time.Duration]string{9 * time.Minute: "half", 11 * time.Minute: ""} {
 		synctest.Test(t, func(t *testing.T) {
 			r := agenttest.Response{Delay: loading, Parts: []agenttest.Part{{Bytes: "data: " + half + "\n\ndata: [DONE]\n\n"}}}
-			m, err := openai.New(openai.Config{BaseURL: "http://192.168.1.20:11434/v1", Name: "m", HTTP: &http.Client{Transport: wire(r)}})
+			m, err := openai.New(openai.Config{BaseURL: "http://192.168.1.20:11434/v1", Name: "m", Transport: wire(r)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +136,7 @@ func TestAModelOfOnesOwnMayTakeLongToLoad(t *testing.T) {
 
 func wired(t *testing.T, r agenttest.Response) *openai.Model {
 	t.Helper()
-	m, err := openai.New(openai.Config{BaseURL: "http://models.example.com", Name: "m", HTTP: &http.Client{Transport: wire(r)}})
+	m, err := openai.New(openai.Config{BaseURL: "http://models.example.com", Name: "m", Transport: wire(r)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,9 +127,11 @@ func (m Model) Info() llm.Info {
 
 // Generate asks the model, and adds to its answer what it costs, unless the provider has
 // said that itself.
-func (m Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
+func (m Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
 	answer, err := m.Model.Generate(ctx, r, emit)
-	m.addCost(&answer.Usage)
+	if answer != nil {
+		m.addCost(&answer.Usage)
+	}
 	if fault, ok := errors.AsType[*llm.Error](err); ok && fault.Void != nil {
 		m.addCost(&fault.Void.Usage)
 	}

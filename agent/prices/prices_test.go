@@ -95,14 +95,14 @@ type told struct {
 }
 
 func (told) Info() llm.Info { return llm.Info{Name: "told"} }
-func (m told) Generate(context.Context, llm.Request, func(llm.Delta)) (llm.Answer, error) {
-	return m.answer, m.err
+func (m told) Generate(context.Context, *llm.Request, func(llm.Delta)) (*llm.Answer, error) {
+	return &m.answer, m.err
 }
 
 func TestAnAnswerSaysWhatItHasCost(t *testing.T) {
 	price := llm.Price{Input: 1_000_000, Cached: 0, Output: 2_000_000}
-	ask := func(m told) (llm.Answer, error) {
-		return prices.Model{Model: m, Price: price}.Generate(t.Context(), llm.Request{}, nil)
+	ask := func(m told) (*llm.Answer, error) {
+		return prices.Model{Model: m, Price: price}.Generate(t.Context(), &llm.Request{}, nil)
 	}
 	if a, _ := ask(told{answer: llm.Answer{Usage: llm.Usage{Input: 3, Cached: 1, Output: 4}}}); a.Usage.Cost != 10 || !a.Usage.Priced {
 		t.Errorf("%+v", a.Usage)

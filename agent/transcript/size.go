@@ -15,7 +15,7 @@ const BytesPerToken = 4
 func clearable(content json.RawMessage) bool { return len(content) > 2*len(clearedResult) }
 
 // Estimate estimates the number of tokens of a request.
-func Estimate(r llm.Request) int {
+func Estimate(r *llm.Request) int {
 	n := len(r.System)
 	for _, t := range r.Tools {
 		n += len(t.Name) + len(t.Description) + len(t.Schema)

@@ -233,19 +233,19 @@ func (a *Assembly) listedAs(w wireItem) *item {
 
 // Answer returns the answer that the events make up. requestSize is the size of the
 // request in bytes; the tokens are estimated from it if the server reports no usage.
-func (a *Assembly) Answer(requestSize int) (llm.Answer, error) {
+func (a *Assembly) Answer(requestSize int) (*llm.Answer, error) {
 	for _, i := range a.items {
 		if i.kind == typeMessage && !i.done {
 			thought, said := i.split.Flush()
 			if err := a.addSaid(i, thought, said); err != nil {
-				return llm.Answer{}, err
+				return nil, err
 			}
 		}
 	}
 	if a.stop == llm.StopWindow && len(a.blocks) == 0 {
-		return llm.Answer{}, &Failure{Raw: []byte(`{"error":{"code":"context_length_exceeded","message":"the model's window is full"}}`)}
+		return nil, &Failure{Raw: []byte(`{"error":{"code":"context_length_exceeded","message":"the model's window is full"}}`)}
 	}
-	out := llm.Answer{Stop: a.stop, Usage: usage.Of(a.usage, requestSize, a.size)}
+	out := &llm.Answer{Stop: a.stop, Usage: usage.Of(a.usage, requestSize, a.size)}
 	if toolcall.WellFormed(a.reason) {
 		out.Reason = a.reason
 	}
@@ -259,7 +259,7 @@ func (a *Assembly) Answer(requestSize int) (llm.Answer, error) {
 			if a.stop != llm.StopWhole {
 				continue // the answer is not whole, and the call's name may have been cut off
 			}
-			return llm.Answer{}, fmt.Errorf("%w: a tool call without a name", errGarbled)
+			return nil, fmt.Errorf("%w: a tool call without a name", errGarbled)
 		}
 		use := llm.Block{Kind: b.kind, Name: b.name, Args: toolcall.ReadArgs(b.text.String())}
 		if !seen[b.id] { // calls that share an id get ids of our own

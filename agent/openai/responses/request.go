@@ -96,7 +96,7 @@ const leastOutput = 16
 
 // Encode returns the body of a request as a JSON object. The caller adds the tools and
 // the configured fields.
-func Encode(r llm.Request, o Options) ([]byte, error) {
+func Encode(r *llm.Request, o Options) ([]byte, error) {
 	configured := func(name string) bool { return slices.Contains(o.Configured, name) }
 	w := request{Model: o.Model, Instructions: r.System, Stream: true, PromptCacheKey: o.CacheKey}
 	if !configured("store") {

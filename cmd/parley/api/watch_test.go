@@ -192,25 +192,25 @@ type gated struct {
 
 func (m *gated) Info() llm.Info { return llm.Info{Name: "gated"} }
 
-func (m *gated) Generate(ctx context.Context, _ llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
+func (m *gated) Generate(ctx context.Context, _ *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	texts := []string{"thinking", "text"}
-	a := llm.Answer{Usage: llm.Usage{Input: 1, Output: 1}}
+	a := &llm.Answer{Usage: llm.Usage{Input: 1, Output: 1}}
 	for i, kind := range texts {
 		b := llm.Block{Kind: llm.BlockKind(kind)}
 		for piece := range 5 {
 			select {
 			case <-m.next:
 			case <-ctx.Done():
-				return llm.Answer{}, ctx.Err()
+				return nil, ctx.Err()
 			}
 			text := fmt.Sprintf("%s %d.%d\n", kind, m.step, piece)
 			b.Text += text
 			emit(llm.Delta{Block: i, Kind: b.Kind, Text: text})
 			if m.step == 1 && i == 1 && piece == 2 && !m.lost {
 				m.lost = true
-				return llm.Answer{}, &llm.Error{Fault: llm.Busy, RetryAfter: time.Millisecond}
+				return nil, &llm.Error{Fault: llm.Busy, RetryAfter: time.Millisecond}
 			}
 		}
 		a.Blocks = append(a.Blocks, b)

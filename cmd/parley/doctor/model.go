@@ -83,8 +83,8 @@ func windowOf(m llm.Info) string {
 
 // smallRequest returns the smallest request with all parts that a turn's requests have,
 // so that it also finds out whether a model accepts tools.
-func smallRequest() llm.Request {
-	return llm.Request{
+func smallRequest() *llm.Request {
+	return &llm.Request{
 		System:    "Answer with the one word that you are asked for.",
 		Messages:  []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "Say ok."}}}},
 		MaxTokens: 64,

@@ -38,7 +38,7 @@ func TestTheModelStreamsAndLogsWhatItLearns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
+	r := &llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
 	if _, err := all["main"][0].Model.Generate(t.Context(), r, func(llm.Delta) {}); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ model = "demo"
 	}
 	t.Cleanup(func() { _ = book.Close() })
 	chains := models.Chains(lists, book, noMeters{}, slog.New(slog.DiscardHandler))
-	r := llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
+	r := &llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
 	for agent, want := range map[string]string{"main": "small at one", "table": "large at other", "named": "medium at one", "back": "large at other"} {
 		a, err := chains[agent].Generate(t.Context(), r, func(llm.Delta) {})
 		if err != nil || len(a.Blocks) != 1 || a.Blocks[0].Text != want {
@@ -198,7 +198,7 @@ func TestTheConfiguredProtocolIsAsked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
+		r := &llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
 		a, err := lists[config.MainAgent][0].Model.Generate(t.Context(), r, func(llm.Delta) {})
 		if err != nil || a.Blocks[0].Text != "fine" || s.Requests()[0].Path != want {
 			t.Errorf("api = %s: asked at %s, answered %+v, %v", setting, s.Requests()[0].Path, a.Blocks, err)
@@ -218,7 +218,7 @@ func TestAFleetLeavesAModelAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = book.Close() })
-	r := llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
+	r := &llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
 	for process := range 3 {
 		lists, err := models.New(t.Context(), cfg, slog.New(slog.DiscardHandler))
 		if err != nil {
