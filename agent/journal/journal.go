@@ -234,57 +234,6 @@ func (j *Journal) Records() []Record {
 	return slices.Clip(j.records)
 }
 
-// ShowResult makes Records return content as the result of a call, in place of
-// what the log keeps of it, until HideResults is called. After a crash only what the log
-// keeps is left.
-func (j *Journal) ShowResult(call string, content json.RawMessage) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.records = slices.Clone(j.records) // other callers read the old ones
-	for i, r := range j.records {
-		if d, ok := r.Data.(sessions.ToolResult); ok && r.Call == call {
-			if j.kept == nil {
-				j.kept = map[string]sessions.ToolResult{}
-			}
-			j.kept[call] = d
-			d.Content = content
-			j.records[i].Data = d
-		}
-	}
-}
-
-// LoggedRecords returns the records with all results as they are in the log, whatever ShowResult
-// has changed. Summaries are made of these.
-func (j *Journal) LoggedRecords() []Record {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return slices.Clip(j.loggedRecords())
-}
-
-// loggedRecords does what LoggedRecords does, and leaves the room for further records. The caller holds the
-// lock.
-func (j *Journal) loggedRecords() []Record {
-	if j.kept == nil {
-		return j.records
-	}
-	records := slices.Clone(j.records)
-	for i, r := range records {
-		if d, shown := j.kept[r.Call]; shown && r.Kind == sessions.KindToolResult {
-			records[i].Data = d
-		}
-	}
-	return records
-}
-
-// HideResults ends what ShowResult has begun: from now on Records returns each result as it is in the
-// log.
-func (j *Journal) HideResults() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.records = j.loggedRecords()
-	j.kept = nil
-}
-
 // Newest returns the number of the last entry, or that which the last one owed will have; 0 if there
 // is none.
 func (j *Journal) Newest() int64 {
