@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"parley/agent/audit"
@@ -56,15 +55,15 @@ func (r *sessionRun) run(ctx context.Context) (end bus.End, err error) {
 		end.Done = r.inbox.handledUpTo()
 	}()
 	ctx, cancel := context.WithCancelCause(ctx)
-	var receiving sync.WaitGroup
 	defer r.trail.Wait()
-	defer receiving.Wait()
 	defer cancel(nil)
 
 	if err := r.begin(ctx); err != nil {
 		return end, err
 	}
-	receiving.Go(func() { r.receiveAll(ctx, cancel) })
+	stop := r.lease.OnMail(func() { r.receiveMore(ctx, cancel) })
+	defer stop()
+	defer cancel(nil) // first: what is being received is of no use any more
 	if err := r.work(ctx); err != nil {
 		return end, cmp.Or(context.Cause(ctx), err)
 	}
@@ -110,15 +109,14 @@ func (r *sessionRun) open(ctx context.Context, soon bool) error {
 	return nil
 }
 
-// receiveAll receives mail as long as the run lasts. It cancels the run when the lease
-// is lost.
-func (r *sessionRun) receiveAll(ctx context.Context, cancel context.CancelCauseFunc) {
+// receiveMore receives the mail that has come since. It cancels the run if the lease is lost.
+func (r *sessionRun) receiveMore(ctx context.Context, cancel context.CancelCauseFunc) {
 	for {
 		mail, err := r.lease.Mail(ctx, r.inbox.newestSeq())
-		if err != nil {
-			if ctx.Err() == nil {
-				cancel(err)
-			}
+		if err != nil && ctx.Err() == nil {
+			cancel(err)
+		}
+		if err != nil || len(mail) == 0 {
 			return
 		}
 		r.receive(ctx, readItems(mail))

@@ -114,11 +114,17 @@ type Lease interface {
 	// Claim returns the mailbox and the fence of the lease.
 	Claim() Claim
 
-	// Mail returns the mailbox's messages whose Seq is greater than after, in order and at least
-	// one, and waits while there are none: this is how a running turn gets new messages (steering).
-	// Mail(ctx, 0) of a fresh lease returns at once. It returns ErrFenced once the lease is lost or
-	// settled.
+	// Mail returns the mailbox's messages whose Seq is greater than after, in order: at least one if
+	// there are any, and of many the first ones. It waits for the backend only, not for mail. Mail(ctx,
+	// 0) of a fresh lease returns at once. It returns ErrFenced once the lease is lost or settled.
 	Mail(ctx context.Context, after int64) ([]Message, error)
+
+	// OnMail calls f when there is mail that Mail has not returned yet, and when the lease is over:
+	// this is how a running turn gets new messages (steering) though no goroutine waits for them. f is
+	// called in a goroutine of its own, and has to read until Mail returns none. While it runs it is
+	// not called again; what has come meanwhile leads to one more call. stop ends this, and waits for a
+	// call under way, so f must not call it. There may be one such f at a time.
+	OnMail(f func()) (stop func())
 
 	// Held must be called before each outward effect. Nil means that this process had the lease
 	// when it asked and will have it for another moment. While nobody knows whether it has the

@@ -97,7 +97,7 @@ func testForgetLeased(r *rig) {
 	last := r.wantMail(l, 0, "a", "b")
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
-		_, err := l.Mail(r.Context(), last)
+		_, err := AwaitMail(r.Context(), l, last)
 		if !errors.Is(err, bus.ErrFenced) {
 			r.Errorf("waiting for mail: %v", err)
 		}

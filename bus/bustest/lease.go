@@ -2,16 +2,19 @@ package bustest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/bus"
 )
 
 var leasePromises = []promise{
-	{"wakes its holder when mail comes: the way to steer", testSteer},
-	{"lets Mail wait until its context ends", testMailWaits},
+	{"tells its holder when mail comes: the way to steer", testSteer},
+	{"has Mail return none where there is none, and tells nobody then", testNoMail},
+	{"tells its holder once at a time, and no more after stop", testOnMailOneAtATime},
 	{"is exclusive until it is settled", testExclusive},
 	{"loses no mail that comes as it is settled", testSteerWhileSettling},
 	{"is lost when it is held for too long, and the mailbox goes on", testMaxHold},
@@ -44,27 +47,75 @@ func testSteer(r *rig) {
 	r.wantNothingLeft()
 }
 
-func testMailWaits(r *rig) {
+func testNoMail(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a")
 	l := r.claimKey("k")
 	last := r.wantMail(l, 0, "a")
+	r.publish("other", "x") // not its own
+	mail, err := l.Mail(r.Context(), last)
+	r.noError("mail", err)
+	if len(mail) > 0 {
+		r.Errorf("mail is %v, want none", mail)
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), 100*time.Millisecond)
 	defer cancel()
-	r.publish("other", "x") // not its own
-	_, err := l.Mail(ctx, last)
-	r.wantError("mail", err, context.DeadlineExceeded)
+	stop := l.OnMail(func() { r.Error("there is no mail") })
+	<-ctx.Done()
 	r.noError("held", l.Held(r.Context()))
+	stop()
 
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if _, err := l.Mail(r.Context(), last); err == nil {
-			r.Error("there was mail after the end")
+		_, err := AwaitMail(r.Context(), l, last)
+		if !errors.Is(err, bus.ErrFenced) {
+			r.Errorf("mail after the end: %v", err)
 		}
 	})
 	r.waitIdle()
 	r.settle(l, bus.End{Done: last})
 	wg.Wait()
+}
+
+// testOnMailOneAtATime has mail come before OnMail, while its function runs, and after stop.
+func testOnMailOneAtATime(r *rig) {
+	r.open(Options{})
+	r.publish("k", "a")
+	l := r.claimKey("k")
+	last := r.wantMail(l, 0, "a")
+	r.publish("k", "b")
+	began, proceed := make(chan struct{}, 9), make(chan struct{})
+	var running atomic.Int32
+	var over atomic.Bool
+	stop := l.OnMail(func() {
+		if running.Add(1) > 1 || over.Load() {
+			r.Error("it is called while it runs, or after stop")
+		}
+		began <- struct{}{}
+		<-proceed
+		running.Add(-1)
+	})
+	<-began // for b
+	r.publish("k", "c", "d")
+	proceed <- struct{}{}
+	<-began // for c and d
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		stop()
+	}()
+	select {
+	case <-stopped:
+		r.Error("stop does not wait for the call under way")
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(proceed)
+	<-stopped
+	over.Store(true)
+	r.publish("k", "e")
+	r.waitIdle()
+	r.settle(l, bus.End{Done: r.wantMail(l, last, "b", "c", "d", "e")})
+	r.wantNothingLeft()
 }
 
 func testExclusive(r *rig) {

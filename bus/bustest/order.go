@@ -152,7 +152,7 @@ func testManyPublishers(r *rig) {
 	defer cancel()
 	next := map[string]int{}
 	for range publishers * each {
-		mail, err := l.Mail(ctx, after)
+		mail, err := AwaitMail(ctx, l, after)
 		r.noError("mail", err)
 		m := mail[0]
 		p, i, _ := strings.Cut(m.ID, "/")

@@ -128,15 +128,15 @@ func (r *rig) wantNothingDue(topic bus.Topic, while time.Duration) {
 }
 
 // wantMail reads the messages of a lease whose numbers are greater than after, checks that they
-// have these ids, and returns the last number. It reads again until it has as many messages as
-// there are ids.
+// have these ids, and returns the last number. It waits until it has as many messages as there are
+// ids.
 func (r *rig) wantMail(l bus.Lease, after int64, ids ...string) int64 {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	var got []string
 	for len(got) < len(ids) {
-		page, err := l.Mail(ctx, after)
+		page, err := AwaitMail(ctx, l, after)
 		r.noError("mail", err)
 		for _, m := range page {
 			if m.Seq <= after {
@@ -203,6 +203,29 @@ func Await(t testing.TB, what string, cond func() bool) {
 		case <-tick.C:
 		case <-deadline:
 			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// AwaitMail returns the messages of a lease whose numbers are greater than after, and waits for them.
+func AwaitMail(ctx context.Context, l bus.Lease, after int64) ([]bus.Message, error) {
+	came := make(chan struct{}, 1)
+	stop := l.OnMail(func() {
+		select {
+		case came <- struct{}{}:
+		default: // it is known already
+		}
+	})
+	defer stop()
+	for {
+		mail, err := l.Mail(ctx, after)
+		if err != nil || len(mail) > 0 {
+			return mail, err
+		}
+		select {
+		case <-came:
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}
 }

@@ -143,7 +143,7 @@ func testClosed(r *rig) {
 		}
 	})
 	wg.Go(func() {
-		if _, err := l.Mail(r.Context(), last); !errors.Is(err, bus.ErrClosed) && !errors.Is(err, bus.ErrFenced) {
+		if _, err := AwaitMail(r.Context(), l, last); !errors.Is(err, bus.ErrClosed) && !errors.Is(err, bus.ErrFenced) {
 			r.Errorf("waiting mail: %v", err)
 		}
 	})

@@ -25,6 +25,8 @@ type lease struct {
 	changed chan struct{} // closed at the next change; nil if nobody waits for one
 	cached  cachedMailbox
 	group   string // the group for which the lease is counted, or may be; "" for none
+
+	bell bus.Bell // rings when there is mail that Mail has not returned, and when the lease ends
 }
 
 // A cachedMailbox is what this process knows of a mailbox that it has leased.
@@ -72,13 +74,32 @@ func (l *lease) Claim() bus.Claim { return l.claim }
 // Lost implements bus.Lease: the channel is closed once the lease is lost.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
-// wakeWaiters wakes the callers of Held and Mail because something has changed. The caller of
-// wakeWaiters or nextChange holds l.mu.
+// wakeWaiters wakes the callers of Held and Mail because something has changed, and rings for whom
+// OnMail has named if that is what it promises. The caller of wakeWaiters, ringIfDue or nextChange
+// holds l.mu.
 func (l *lease) wakeWaiters() {
 	if l.changed != nil {
 		close(l.changed)
 		l.changed = nil
 	}
+	l.ringIfDue()
+}
+
+// ringIfDue rings the bell if there is mail that Mail has not returned, or the lease is over.
+func (l *lease) ringIfDue() {
+	if l.over != nil || l.cached.last > l.cached.seen {
+		l.bell.Ring()
+	}
+}
+
+// OnMail implements bus.Lease: it has f called when a note or an extension tells of a message, and
+// when the lease ends.
+func (l *lease) OnMail(f func()) (stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	stop = l.bell.Listen(f)
+	l.ringIfDue()
+	return stop
 }
 
 // nextChange returns a channel that wakeWaiters closes.
@@ -111,60 +132,56 @@ func (l *lease) Held(ctx context.Context) error {
 	}
 }
 
-// Mail implements bus.Lease: it returns cached messages, asks the server for more, or waits. It
-// returns a long backlog in parts.
+// Mail implements bus.Lease: it returns cached messages, or asks the server for more until it
+// answers. It returns a long backlog in parts.
 func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 	var retry backoff
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		page, news, ask, err := l.cachedMail(after)
-		if err != nil || len(page) > 0 {
+		page, news, err := l.cachedMail(after)
+		if err != nil || news == nil {
 			return page, err
 		}
-		var again <-chan time.Time
-		if ask {
-			if page, err = l.lettersAfter(ctx, after); len(page) > 0 {
-				return page, nil
-			}
-			if errors.Is(err, errMalformed) {
-				return nil, err
-			}
-			again = time.After(retry.next())
+		if page, err = l.lettersAfter(ctx, after); len(page) > 0 {
+			return page, nil
+		}
+		if errors.Is(err, errMalformed) {
+			return nil, err
 		}
 		select {
 		case <-news:
-		case <-again:
+		case <-time.After(retry.next()):
 		case <-ctx.Done():
 		}
 	}
 }
 
 // cachedMail returns the cached messages whose numbers are greater than after. If the cache has none
-// of them, ask says whether Redis has; if not, the caller waits for news, which is closed when a
-// message comes or the lease ends. The error is why the lease is over.
-func (l *lease) cachedMail(after int64) (page []bus.Message, news <-chan struct{}, ask bool, err error) {
+// of them and Redis has, cachedMail also returns a channel that is closed at the next change, such
+// as the end of the lease. The error is why the lease is over.
+func (l *lease) cachedMail(after int64) (page []bus.Message, news <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over != nil {
-		return nil, nil, false, l.over
+		return nil, nil, l.over
 	}
-	runs, k := l.term.isRunning(), &l.cached
+	k := &l.cached
 	if k.last <= after {
-		if !runs {
-			l.bus.leases.extendNow()
-		}
-		return nil, l.nextChange(), false, nil
+		return nil, nil, nil
 	}
-	if runs {
+	if l.term.isRunning() {
 		page, k.page = k.page, nil // the caller may change them
 	}
 	for len(page) > 0 && page[0].Seq <= after {
 		page = page[1:]
 	}
+	if len(page) == 0 {
+		return nil, l.nextChange(), nil
+	}
 	k.markSeen(page)
-	return page, l.nextChange(), true, nil
+	return page, nil, nil
 }
 
 // markSeen records that Mail returns these letters to the holder.

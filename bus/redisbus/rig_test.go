@@ -120,7 +120,7 @@ func (r *rig) mailAfter(l bus.Lease, after int64) []bus.Message {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	mail, err := l.Mail(ctx, after)
+	mail, err := bustest.AwaitMail(ctx, l, after)
 	r.ok("mail", err)
 	return mail
 }

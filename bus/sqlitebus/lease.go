@@ -24,17 +24,10 @@ type lease struct {
 	settlingNow atomic.Bool // whether the lease is being settled; for recordClaim, which must not wait for settling
 
 	// The scheduler's lock guards the following fields.
-	over    error         // why the lease is over; nil while it is held
-	changed chan struct{} // closed when mail comes or the lease ends; nil if nobody waits in Mail
-	seen    int64         // the highest number that Mail has returned
-}
+	over error // why the lease is over; nil while it is held
+	seen int64 // the highest number that Mail has returned
 
-// wakeWaiters wakes the callers that wait in Mail.
-func (l *lease) wakeWaiters() {
-	if l.changed != nil {
-		close(l.changed)
-		l.changed = nil
-	}
+	bell bus.Bell // rings when mail comes, and when the lease ends
 }
 
 // Claim implements bus.Lease: it returns the mailbox and the fence.
@@ -55,50 +48,48 @@ func (l *lease) Held(ctx context.Context) error {
 	return l.over
 }
 
-// Mail implements bus.Lease: it returns messages from memory or from disk, or waits. It returns a
-// long backlog in parts.
-func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
-	for {
-		out, last, news, err := l.knownMail(after)
-		if err != nil || len(out) > 0 {
-			return out, err
-		}
-		if news == nil {
-			page, err := l.bus.readPage(ctx, l.claim, after, last)
-			if err != nil {
-				return nil, fmt.Errorf("read mail: %w", err)
-			}
-			return l.returnPage(page, after)
-		}
-		select {
-		case <-news:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+// OnMail implements bus.Lease: it has f called when a message is shown in the mailbox, and when the
+// lease ends.
+func (l *lease) OnMail(f func()) (stop func()) {
+	s := l.bus.sched
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stop = l.bell.Listen(f)
+	if l.over != nil || l.box.mail.last > l.seen {
+		l.bell.Ring()
 	}
+	return stop
 }
 
-// knownMail returns the messages after that number that are in memory. If the mailbox has no
-// messages after it, knownMail returns a channel that is closed when one comes. If it returns
-// neither, Mail has to read the messages after that number and up to last from disk.
-func (l *lease) knownMail(after int64) (out []bus.Message, last int64, news <-chan struct{}, err error) {
+// Mail implements bus.Lease: it returns messages from memory or from disk. It returns a long backlog
+// in parts.
+func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
+	out, last, err := l.knownMail(after)
+	if err != nil || len(out) > 0 || last <= after {
+		return out, err
+	}
+	page, err := l.bus.readPage(ctx, l.claim, after, last)
+	if err != nil {
+		return nil, fmt.Errorf("read mail: %w", err)
+	}
+	return l.returnPage(page, after)
+}
+
+// knownMail returns the messages after that number that are in memory, and the highest number in the
+// mailbox. If it returns no message and last is greater than after, Mail has to read the messages
+// between them from disk.
+func (l *lease) knownMail(after int64) (out []bus.Message, last int64, err error) {
 	s := l.bus.sched
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.over != nil {
-		return nil, 0, nil, l.over
+		return nil, 0, l.over
 	}
 	m := &l.box.mail
-	if m.last <= after {
-		if l.changed == nil {
-			l.changed = make(chan struct{})
-		}
-		return nil, 0, l.changed, nil
-	}
 	if out = m.messagesAfter(after); len(out) > 0 {
 		l.seen = max(l.seen, out[len(out)-1].Seq)
 	}
-	return out, m.last, nil, nil
+	return out, m.last, nil
 }
 
 // returnPage returns a page that was read from disk, if the lease is still held.

@@ -290,7 +290,7 @@ func (s *scheduler) showArrival(x *box, l publishedMessage) {
 			s.makeReady(x)
 		}
 	case leased:
-		x.lease.wakeWaiters()
+		x.lease.bell.Ring()
 	case ready:
 	}
 }

@@ -178,7 +178,7 @@ func (s *scheduler) endLease(l *lease, why error) {
 	l.box.lease = nil
 	l.box.state = idle
 	s.removeDeadline(l.box)
-	l.wakeWaiters()
+	l.bell.Ring()
 }
 
 // lose ends a lease that its holder has not settled, and tells the holder.

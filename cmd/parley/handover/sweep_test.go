@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/bus/bustest"
 	"parley/bus/sqlitebus"
 	"parley/cmd/parley/handover"
 	"parley/cmd/parley/parleytest"
@@ -79,7 +80,7 @@ func mail(t *testing.T, b *sqlitebus.Bus, n int) (lease bus.Lease, all []bus.Inb
 	lease, err := b.Claim(ctx, bus.InboundTopic)
 	must(t, err)
 	for after := int64(0); len(all) < n; {
-		got, err := lease.Mail(ctx, after)
+		got, err := bustest.AwaitMail(ctx, lease, after)
 		must(t, err)
 		for _, m := range got {
 			in, err := bus.DecodeInbound(m.Body)

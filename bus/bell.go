@@ -1,0 +1,67 @@
+package bus
+
+import "sync"
+
+// A Bell is how a bus implements Lease.OnMail: who holds the lease listens, and the bus rings. The
+// zero Bell has nobody who listens.
+type Bell struct {
+	mu      sync.Mutex
+	answer  func()        // nil if nobody listens
+	running chan struct{} // closed when the call of answer that is under way has ended; nil if there is none
+	again   bool          // it rang during that call
+}
+
+// Listen has answer called, in a goroutine of its own, each time the bell rings, until stop is called.
+// There is one call at a time: for all that rings during a call, there is one more. stop returns once
+// no call is under way, so answer must not call it. A bell has one listener at a time.
+func (b *Bell) Listen(answer func()) (stop func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answer = answer
+	return b.stop
+}
+
+// stop ends listening.
+func (b *Bell) stop() {
+	b.mu.Lock()
+	b.answer, b.again = nil, false
+	running := b.running
+	b.mu.Unlock()
+	if running != nil {
+		<-running
+	}
+}
+
+// Ring calls the listener, if there is one. It does not wait, and may be called under any lock.
+func (b *Bell) Ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.answer == nil:
+	case b.running != nil:
+		b.again = true
+	default:
+		b.running = make(chan struct{})
+		go b.call(b.answer)
+	}
+}
+
+// call calls answer until it has not rung during a call.
+func (b *Bell) call(answer func()) {
+	for again := true; again; {
+		answer()
+		again = b.endCall()
+	}
+}
+
+// endCall reports whether another call is due. If not, the calls are over.
+func (b *Bell) endCall() (again bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	again, b.again = b.again, false
+	if !again {
+		close(b.running)
+		b.running = nil
+	}
+	return again
+}
