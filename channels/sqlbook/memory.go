@@ -132,27 +132,11 @@ func (b *Book) Remember(ctx context.Context, scope, owner, call string, overwrit
 	return refused
 }
 
-// Forget implements channels.Memories: it deletes the memory and purges the database's files. If
-// there is none, it purges nothing, because others wait for that and everybody may call it: so the
-// row is emptied first, and deleted only once the files are purged.
+// Forget implements channels.Memories: it deletes the memory and purges the database. If there is
+// none, it purges nothing, because others wait for that and everybody may call it.
 func (b *Book) Forget(ctx context.Context, scope, owner string) error {
-	there, err := b.execForOwner(ctx, `UPDATE memories SET content = '', untrusted = 0 WHERE scope = ? AND owner = ?`, scope, owner)
-	if err == nil && there {
-		err = b.db.PurgeThen(ctx, func(ctx context.Context) error {
-			_, err := b.execForOwner(ctx, `DELETE FROM memories WHERE scope = ? AND owner = ? AND content = ''`, scope, owner)
-			return err
-		}, "memories")
-	}
-	if err != nil {
-		return fmt.Errorf("forget what is remembered: %w", err)
-	}
-	return nil
-}
-
-// execForOwner carries out a statement with the scope and the account of an owner of memories as
-// arguments. It returns whether the statement has changed a row.
-func (b *Book) execForOwner(ctx context.Context, query, scope, owner string) (changed bool, err error) {
-	err = b.writeOfPeople(ctx, func(tx *sqldb.Tx) error {
+	there := false
+	err := b.writeOfPeople(ctx, func(tx *sqldb.Tx) error {
 		account := owner
 		if scope == channels.OfPerson {
 			var err error
@@ -160,11 +144,17 @@ func (b *Book) execForOwner(ctx context.Context, query, scope, owner string) (ch
 				return err
 			}
 		}
-		n, err := tx.Exec(query, textArgs(scope, account)...)
-		changed = n > 0
+		n, err := tx.Exec(`DELETE FROM memories WHERE scope = ? AND owner = ?`, textArgs(scope, account)...)
+		there = n > 0
 		return err
 	})
-	return changed, err
+	if err == nil && there {
+		err = b.db.Purge(ctx, "memories")
+	}
+	if err != nil {
+		return fmt.Errorf("forget what is remembered: %w", err)
+	}
+	return nil
 }
 
 // readMemory reads the memory of an owner; the zero memoryRow if there is none.

@@ -25,7 +25,7 @@ const purgeWithin = 30 * time.Minute
 // the tables' dead rows to be written over, while everybody goes on working. The server's
 // write-ahead log and backups keep what they have.
 //
-// If ctx is one of PurgeOnce, PurgeIf or [Purges.Collect], a SQLite database is only purged later.
+// If ctx is one of PurgeOnce, PurgeIf or [Purges.Collect], the database is only purged later.
 func (db *DB) Purge(ctx context.Context, tables ...string) error {
 	return db.purgeThen(ctx, nil, tables)
 }
@@ -38,8 +38,8 @@ func (db *DB) PurgeThen(ctx context.Context, afterwards func(context.Context) er
 
 // purgeThen does what PurgeThen does; afterwards may be nil.
 func (db *DB) purgeThen(ctx context.Context, afterwards func(context.Context) error, tables []string) error {
-	if put, ok := ctx.Value(purgesKey{}).(*Purges); ok && !db.postgres {
-		put.add(db.backend, afterwards)
+	if put, ok := ctx.Value(purgesKey{}).(*Purges); ok {
+		put.add(duePurge{db: db.backend, tables: tables, then: []func(context.Context) error{afterwards}})
 		return nil
 	}
 	if err := db.backend.purge(ctx, tables); err != nil {
@@ -54,7 +54,7 @@ func (db *DB) purgeThen(ctx context.Context, afterwards func(context.Context) er
 // purgesKey is the key by which a context has the Purges that note what is put off.
 type purgesKey struct{}
 
-// Purges are the SQLite databases that must still be purged. The zero value has none.
+// Purges are the databases that must still be purged. The zero value has none.
 type Purges struct {
 	mu  sync.Mutex
 	due []duePurge
@@ -63,19 +63,30 @@ type Purges struct {
 // A duePurge is a database that must be purged, and what is to be done after that by those who know
 // of it.
 type duePurge struct {
-	db   backend
-	then []func(context.Context) error
+	db     backend
+	tables []string // of PostgreSQL
+	then   []func(context.Context) error
 }
 
-func (p *Purges) add(b backend, then ...func(context.Context) error) {
-	then = slices.DeleteFunc(then, func(do func(context.Context) error) bool { return do == nil })
+// add adds what is due to what is due already of the same database.
+func (p *Purges) add(more duePurge) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i := slices.IndexFunc(p.due, func(d duePurge) bool { return d.db == b })
+	i := slices.IndexFunc(p.due, func(d duePurge) bool { return d.db == more.db })
 	if i < 0 {
-		i, p.due = len(p.due), append(p.due, duePurge{db: b})
+		i, p.due = len(p.due), append(p.due, duePurge{db: more.db})
 	}
-	p.due[i].then = append(p.due[i].then, then...)
+	d := &p.due[i]
+	for _, table := range more.tables {
+		if !slices.Contains(d.tables, table) {
+			d.tables = append(d.tables, table)
+		}
+	}
+	for _, do := range more.then {
+		if do != nil {
+			d.then = append(d.then, do)
+		}
+	}
 }
 
 // take returns what is due, which is not due then any more.
@@ -94,8 +105,8 @@ func (p *Purges) IsEmpty() bool {
 	return len(p.due) == 0
 }
 
-// Collect calls fn with a context in which Purge of a SQLite database only notes in p that it is to
-// be purged. If fn has erased nothing, which it returns, this is forgotten again, unless fn has
+// Collect calls fn with a context in which Purge of a database only notes in p that it is to be
+// purged. If fn has erased nothing, which it returns, this is forgotten again, unless fn has
 // failed or PurgeThen was called, by somebody who knows that something is to be purged.
 func (p *Purges) Collect(ctx context.Context, fn func(context.Context) (erased bool, err error)) error {
 	if ctx.Value(purgesKey{}) != nil {
@@ -109,7 +120,7 @@ func (p *Purges) Collect(ctx context.Context, fn func(context.Context) (erased b
 		return nil
 	}
 	for _, d := range due {
-		p.add(d.db, d.then...)
+		p.add(d)
 	}
 	return err
 }
@@ -117,8 +128,8 @@ func (p *Purges) Collect(ctx context.Context, fn func(context.Context) (erased b
 // Run purges each database that is to be purged, once. One that cannot be purged stays to be purged.
 func (p *Purges) Run(ctx context.Context) (err error) {
 	for _, d := range p.take() {
-		if wrong := d.db.purge(ctx, nil); wrong != nil {
-			p.add(d.db, d.then...)
+		if wrong := d.db.purge(ctx, d.tables); wrong != nil {
+			p.add(d)
 			err = errors.Join(err, fmt.Errorf("purge: %w", wrong))
 			continue
 		}
@@ -129,9 +140,8 @@ func (p *Purges) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// PurgeOnce calls fn with a context in which Purge of a SQLite database only notes that it is to be
-// purged; then it purges each of these once, also if fn has failed. It is for those who erase from
-// several components that share a file, whose writes wait while it is rewritten.
+// PurgeOnce calls fn with a context in which Purge of a database only notes that it is to be purged; then it purges each of these once, also if fn has failed. It is for those who erase from
+// several components that share a file, whose writes wait while it is rewritten, or erase in several rounds.
 func PurgeOnce(ctx context.Context, fn func(context.Context) error) error {
 	return PurgeIf(ctx, func(ctx context.Context) (bool, error) { return true, fn(ctx) })
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parley/sessions/sqldb"
+	"parley/sessions/sqldb/sqldbtest"
 )
 
 // traces counts how often a text occurs in the files of a folder.
@@ -101,6 +102,36 @@ func TestPurgeWhileServing(t *testing.T) {
 			t.Error("a closed database was purged")
 		}
 	})
+}
+
+// What is to be purged on a server can be put off too, and then is purged once.
+func TestPurgesOfAServerArePutOff(t *testing.T) {
+	db := openAt(t, sqldbtest.New(t), schemaOf(schema...))
+	if err := db.Write(t.Context(), insert(1)); err != nil {
+		t.Fatal(err)
+	}
+	wantPurged := func(want bool) {
+		t.Helper()
+		var purged bool
+		if err := db.Read.QueryRowContext(t.Context(), "SELECT reltuples > 0 FROM pg_class WHERE oid = 't'::regclass").Scan(&purged); err != nil || purged != want {
+			t.Errorf("the table is purged: %t, %v; want %t", purged, err, want)
+		}
+	}
+	var due sqldb.Purges
+	then := 0
+	for range 2 {
+		err := due.Collect(t.Context(), func(ctx context.Context) (bool, error) {
+			return true, db.PurgeThen(ctx, func(context.Context) error { then++; return nil }, "t")
+		})
+		if err != nil || due.IsEmpty() || then > 0 {
+			t.Fatalf("it is not put off: %v", err)
+		}
+	}
+	wantPurged(false)
+	if err := due.Run(t.Context()); err != nil || !due.IsEmpty() || then != 2 {
+		t.Errorf("it is purged with %v, and what comes after that is done %d times", err, then)
+	}
+	wantPurged(true)
 }
 
 // The test writes to two files by turns. If the copies differ by more than one write,

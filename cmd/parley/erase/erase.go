@@ -82,8 +82,8 @@ type Config struct {
 	Workspaces Workspaces
 	Files      Files
 	Audit      AuditFiles // nil where there are none
-	// Rewriter, if set, rewrites the database's file for what people erase themselves, some time
-	// after that. Otherwise the file is rewritten each time.
+	// Rewriter, if set, purges the databases of what people erase themselves, some time after that.
+	// Otherwise they are purged each time.
 	Rewriter *Rewriter
 	// Before, if set, removes copies of the data that an older release has left. It is called before
 	// anything is erased.
@@ -163,7 +163,7 @@ func (e *Eraser) PersonSoon(ctx context.Context, person string) (r Receipt, err 
 		r, err = e.Person(ctx, person)
 		return true, err
 	})
-	if err == nil {
+	if err == nil && e.cfg.Rewriter.file {
 		r.keep("traces in unused parts of the database's files", fmt.Sprintf("while I run, these are written anew within about %d minutes", int(e.cfg.Rewriter.Within().Minutes())+1))
 	}
 	return r, err

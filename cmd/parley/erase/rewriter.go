@@ -23,17 +23,22 @@ const (
 // For that the file is rewritten, and all who write wait meanwhile: so it is done once for all that was
 // erased since the last time, and not each time that somebody erases something. What is to be done is
 // recorded in the store before anything is erased, and so survives the process.
+//
+// Of databases on a PostgreSQL server it frees the space of erased rows, as often. Nobody waits for
+// that, but it reads the tables. If the process dies before, the server does it some time by itself.
 type Rewriter struct {
 	store Store
+	file  bool // whether there is a file in which traces are left until it is rewritten
 	log   *slog.Logger
 	due   sqldb.Purges
 	wake  chan struct{}
 	pause atomic.Int64 // a time.Duration: how long after a rewriting the next one is begun at the earliest
 }
 
-// NewRewriter makes a Rewriter of the database that the store, the book and the bus share.
-func NewRewriter(store Store, log *slog.Logger) *Rewriter {
-	r := &Rewriter{store: store, log: log, wake: make(chan struct{}, 1)}
+// NewRewriter makes a Rewriter of the database that the store, the book and the bus share in a file,
+// or, if onServer, of those that they have on a server.
+func NewRewriter(store Store, onServer bool, log *slog.Logger) *Rewriter {
+	r := &Rewriter{store: store, file: !onServer, log: log, wake: make(chan struct{}, 1)}
 	r.pause.Store(int64(rewriteEvery))
 	return r
 }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/channels"
 	"parley/channels/channelstest"
 	"parley/cmd/parley/erase"
 	"parley/cmd/parley/hometest"
@@ -43,7 +44,7 @@ func TestTheFileIsRewrittenForManyAtOnce(t *testing.T) {
 		var rewriter *erase.Rewriter
 		run := func() (stop func()) {
 			ctx, cancel := context.WithCancel(t.Context())
-			rewriter = erase.NewRewriter(h.Store, slog.New(slog.DiscardHandler))
+			rewriter = erase.NewRewriter(h.Store, false, slog.New(slog.DiscardHandler))
 			var running sync.WaitGroup
 			running.Go(func() { _ = rewriter.Run(ctx) })
 			synctest.Wait()
@@ -96,12 +97,44 @@ func TestTheFileIsRewrittenForManyAtOnce(t *testing.T) {
 	})
 }
 
+// Of a memory that was erased nothing is left after the next start, if this process dies before the file
+// is rewritten.
+func TestAMemoryIsErasedAlsoIfTheProcessDies(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h := hometest.Open(t, dir)
+		const anna = "telegram:1"
+		err := h.Book.Remember(t.Context(), channels.OfPerson, anna, "call", false, false, func(string) (string, error) { return secret, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		died := erase.NewRewriter(h.Store, false, slog.New(slog.DiscardHandler))
+		if err := died.Erase(t.Context(), func(ctx context.Context) (bool, error) { return true, h.Book.Forget(ctx, channels.OfPerson, anna) }); err != nil {
+			t.Fatal(err)
+		}
+		if len(hometest.FilesContaining(t, dir, secret)) == 0 {
+			t.Error("nothing is left before the file is rewritten: the test cannot fail")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = erase.NewRewriter(h.Store, false, slog.New(slog.DiscardHandler)).Run(ctx) })
+		synctest.Wait()
+		cancel()
+		running.Wait()
+		for _, text := range []string{secret, anna} {
+			if left := hometest.FilesContaining(t, dir, text); len(left) > 0 {
+				t.Errorf("%q is left in %q", text, left)
+			}
+		}
+	})
+}
+
 // An erasure that fails may have erased something already, so the file is rewritten.
 func TestTheFileIsRewrittenAfterAnErasureThatFails(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := hometest.Open(t, dir)
-		rewriter := erase.NewRewriter(h.Store, slog.New(slog.DiscardHandler))
+		rewriter := erase.NewRewriter(h.Store, false, slog.New(slog.DiscardHandler))
 		broken, calls := fmt.Errorf("the disk is away"), 0
 		err := rewriter.Erase(t.Context(), func(context.Context) (bool, error) { calls++; return false, broken })
 		if err == nil || calls != 1 {

@@ -113,7 +113,7 @@ func (s *Server) stages(front func(context.Context) error) []func(context.Contex
 	if s.role.Serves() {
 		all = append(all, s.trail.Run)
 	}
-	if s.rewriter != nil && s.role.Works() {
+	if s.role.Works() || s.role.Receives() { // both erase what people ask them to
 		all = append(all, s.rewriter.Run)
 	}
 	if days := s.settings.Load().Retention.Days; days > 0 && s.role.Serves() {

@@ -94,7 +94,7 @@ type Server struct {
 	mcp       *mcpservers.Servers
 	skills    *skillfolders.Skills
 	ownData   *owndata.Commands
-	rewriter  *erase.Rewriter // of the home's database; nil if the store is on a server
+	rewriter  *erase.Rewriter
 	billing   *billing.UsageReporter
 	events    *events.Channel
 	// knowledge is the operator's folder that agents read; nil where none is configured.
@@ -262,9 +262,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 		}
 		return made, err
 	})
-	if c.Settings.Store.URL == "" {
-		s.rewriter = erase.NewRewriter(h.Store, c.Log)
-	}
+	s.rewriter = erase.NewRewriter(h.Store, c.Settings.Store.URL != "", c.Log)
 	s.ownData = owndata.New(owndata.Config{
 		Notes: h.Book, Ratings: h.Book, Memories: h.Book, Schedules: h.Store.Schedules(), Bus: h.Bus, Store: h.Store, Eraser: func() owndata.Eraser { return s.eraser() }, Prefix: s.commandPrefix, Log: c.Log,
 	})
