@@ -128,8 +128,20 @@ func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
 }
 
 // explain tells the person what would be erased and how to confirm that, and records that they
-// were told.
+// were told. Who was told a moment ago is only reminded, because to count what would be erased all
+// conversations are looked through.
 func (d *Commands) explain(ctx context.Context, in bus.Inbound) error {
+	p := d.Prefix(in.At.Channel)
+	asked, err := d.Notes.Noted(ctx, askedToForget, in.From.ID)
+	if err != nil {
+		return err
+	}
+	if asked.Value != in.ID && d.isRecent(asked) {
+		if err := d.Notes.SetNote(ctx, askedToForget, in.From.ID, in.ID); err != nil {
+			return err
+		}
+		return d.reply(ctx, in, fmt.Sprintf("What that erases I have told you a moment ago. Say `%sforget yes` within ten minutes to erase it.", p))
+	}
 	alone, shared, err := d.Store.SessionsOf(ctx, in.From.ID)
 	if err != nil {
 		return err
@@ -137,7 +149,6 @@ func (d *Commands) explain(ctx context.Context, in bus.Inbound) error {
 	if err := d.Notes.SetNote(ctx, askedToForget, in.From.ID, in.ID); err != nil {
 		return err
 	}
-	p := d.Prefix(in.At.Channel)
 	text := fmt.Sprintf("This erases what `%s` has said to me and what I answered:\n\n"+
 		"- conversations of yours alone, with their files and memory: %d\n- conversations that others share, of which your part: %d\n- what waits for an answer or to be sent, what I asked you, and what you have scheduled\n- what I remember of you in all conversations, also on channels that you have linked\n\n"+
 		"It does not take away that you may talk to me, the ids of messages, backups, and what this platform keeps. It cannot be undone. "+
@@ -146,12 +157,17 @@ func (d *Commands) explain(ctx context.Context, in bus.Inbound) error {
 	return d.reply(ctx, in, text)
 }
 
+// isRecent reports whether a person's command /forget, which a note tells of, may still be confirmed.
+func (d *Commands) isRecent(asked channels.Note) bool {
+	return asked.Value != "" && d.Now().Sub(asked.At) <= confirmWithin
+}
+
 func (d *Commands) handleForget(ctx context.Context, in bus.Inbound) error {
 	asked, err := d.Notes.Noted(ctx, askedToForget, in.From.ID)
 	if err != nil {
 		return err
 	}
-	if asked.Value == "" || d.Now().Sub(asked.At) > confirmWithin {
+	if !d.isRecent(asked) {
 		// A command that was carried out meanwhile and comes again is answered already,
 		// under the same id.
 		known, err := d.Notes.Noted(ctx, undone, in.ID)

@@ -29,6 +29,18 @@ type stage struct {
 	commands *owndata.Commands
 	fail     atomic.Int32 // erasures that fail before one works
 	done     atomic.Int32 // erasures
+	looked   atomic.Int32 // how often all conversations were looked through
+}
+
+// A countingStore counts in the stage how often all conversations are looked through.
+type countingStore struct {
+	owndata.Store
+	stage *stage
+}
+
+func (s countingStore) SessionsOf(ctx context.Context, person string) (alone, shared []string, err error) {
+	s.stage.looked.Add(1)
+	return s.Store.SessionsOf(ctx, person)
 }
 
 // PersonSoon erases, unless it is to fail.
@@ -56,7 +68,7 @@ func onStage(t *testing.T, run func(t *testing.T, s *stage)) {
 // restart is another process with the same home.
 func (s *stage) restart() {
 	s.commands = owndata.New(owndata.Config{
-		Notes: s.Book, Ratings: s.Book, Memories: s.Book, Schedules: s.Store.Schedules(), Bus: s.Bus, Store: s.Store, Eraser: func() owndata.Eraser { return s },
+		Notes: s.Book, Ratings: s.Book, Memories: s.Book, Schedules: s.Store.Schedules(), Bus: s.Bus, Store: countingStore{s.Store, s}, Eraser: func() owndata.Eraser { return s },
 		Prefix: func(string) string { return "/" }, Log: slog.New(slog.DiscardHandler),
 	})
 }
@@ -157,6 +169,40 @@ func TestErasingIsAskedForTwice(t *testing.T) {
 		s.serve(t, time.Minute)
 		if got := s.sent(t); len(got) != 2 || s.done.Load() != 1 || !strings.Contains(got[1].Text, "It is erased") {
 			t.Errorf("%d erasures, said %+v", s.done.Load(), got)
+		}
+	})
+}
+
+// Who asks again and again what would be erased has all conversations looked through once, and may
+// confirm the last time that they asked.
+func TestWhatWouldBeErasedIsCountedOnceInAWhile(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.spoke(t, "main:telegram:42", "hello")
+		ask := func(id, want string) {
+			t.Helper()
+			before := s.looked.Load()
+			s.take(t, command(id, "forget", ""))
+			got := s.sent(t)
+			if len(got) != 1 || !strings.Contains(got[0].Text, want) || !strings.Contains(got[0].Text, "/forget yes") {
+				t.Errorf("said %+v, want %q", got, want)
+			}
+			if counted := strings.Contains(got[0].Text, "files and memory: 1"); s.looked.Load() > before != counted {
+				t.Errorf("the conversations were looked through %d times for %q", s.looked.Load()-before, got[0].Text)
+			}
+		}
+		ask("1", "files and memory: 1")
+		ask("2", "a moment ago")
+		time.Sleep(9 * time.Minute)
+		ask("3", "a moment ago")
+		time.Sleep(11 * time.Minute)
+		ask("4", "files and memory: 1")
+		time.Sleep(9 * time.Minute)
+		ask("5", "a moment ago")
+		time.Sleep(9 * time.Minute)
+		s.take(t, command("6", "forget", "yes"))
+		s.serve(t, time.Minute)
+		if n := s.done.Load(); n != 1 {
+			t.Errorf("%d erasures", n)
 		}
 	})
 }
