@@ -245,6 +245,7 @@ func libraries() map[string][]string {
 		"golang.org/x/sys":                         {"cmd/parley/home", "tools/sandbox/cgroup", "tools/sandbox/seccomp", "tools/sandbox/supervisor"},
 		"golang.org/x/term":                        {"channels/console", "cmd/parley", "cmd/parley/onboard"},
 		"golang.org/x/time":                        anyAbove,
+		"modernc.org/libc":                         {"sessions/sqldb"},
 		"modernc.org/sqlite":                       {"sessions/sqldb"},
 		"mvdan.cc/sh/v3":                           {"tools/guard/shellline"},
 

@@ -155,10 +155,11 @@ func (r *preparedRows) Close() error {
 // sql in between, which would take a tenth of the writer's time. Only the writer's goroutine uses
 // the connection, so nothing has to keep others away from it meanwhile.
 type keptStmts struct {
-	conn *sql.Conn
-	kept map[string]*keptStmt
-	args []driver.NamedValue // room for the arguments of the statement that runs
-	row  []driver.Value      // room for the row that is read
+	conn   *sql.Conn
+	kept   map[string]*keptStmt
+	direct *directStmts        // runs what has arguments and returns nothing; nil if the driver runs everything
+	args   []driver.NamedValue // room for the arguments of the statement that runs
+	row    []driver.Value      // room for the row that is read
 }
 
 // A keptStmt is a prepared statement that keptStmts keeps.
@@ -191,15 +192,20 @@ func (k *keptStmts) stmt(query string) (*keptStmt, error) {
 
 // exec runs a statement and returns how many rows it changed.
 func (k *keptStmts) exec(query string, args []any) (int64, error) {
-	s, err := k.stmt(query)
-	if err != nil {
-		return 0, err
-	}
 	values, err := k.values(args)
 	if err != nil {
 		return 0, err
 	}
 	defer clear(values)
+	if k.direct != nil && len(values) > 0 {
+		if changed, done, err := k.direct.exec(query, values); done {
+			return changed, err
+		}
+	}
+	s, err := k.stmt(query)
+	if err != nil {
+		return 0, err
+	}
 	r, err := s.ExecContext(context.Background(), values)
 	if err != nil {
 		return 0, err
@@ -268,6 +274,7 @@ func (k *keptStmts) values(args []any) ([]driver.NamedValue, error) {
 
 // close closes the statements.
 func (k *keptStmts) close() (err error) {
+	k.direct.close()
 	for _, s := range k.kept {
 		err = errors.Join(err, s.Close())
 	}

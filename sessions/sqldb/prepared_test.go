@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -127,6 +128,69 @@ func TestAWriteConvertsAsAReadDoes(t *testing.T) {
 				t.Errorf("%T %v into a %T: %#v, want %#v", value, value, read, reflect.ValueOf(wrote).Elem(), reflect.ValueOf(read).Elem())
 			}
 		}
+	}
+}
+
+// What a write stores is what a query would get that is given the same, also if it is long, is no
+// valid text, or is stored by a script.
+func TestAWriteStoresWhatItIsGiven(t *testing.T) {
+	type word string
+	db := open(t, filepath.Join(t.TempDir(), "a.db"), []string{"CREATE TABLE v (n INTEGER PRIMARY KEY, x, y)"})
+	long := strings.Repeat("long ", 8000)
+	store := func(n int, value any) error {
+		_, err := db.Exec(t.Context(), "INSERT INTO v VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET x = excluded.x", n, value, "")
+		return err
+	}
+	values := []any{nil, "text", "", "a\x00b", "\xff", long, long + long, int64(-7), 7, uint8(7), true, false, 1.5, []byte("7"), []byte("a\x00b"), []byte{}, []byte(nil),
+		[]byte(long), []byte(long + long), word("word"), sql.NullString{}, sql.NullInt64{Int64: 7, Valid: true}, time.Unix(0, 0).UTC(), struct{}{}}
+	for n, value := range values {
+		for range 2 { // the second time the statement is known
+			var want, found string
+			wrong := db.Read.QueryRowContext(t.Context(), "SELECT typeof(?1) || ' ' || quote(?1)", value).Scan(&want)
+			err := store(n, value)
+			if (err == nil) != (wrong == nil) {
+				t.Fatalf("%T %v: %v, want %v", value, value, err, wrong)
+			}
+			if err != nil {
+				continue
+			}
+			if err := db.Read.QueryRowContext(t.Context(), "SELECT typeof(x) || ' ' || quote(x) FROM v WHERE n = ?", n).Scan(&found); err != nil || found != want {
+				t.Errorf("%T %.20v: %.40s, %v, want %.40s", value, value, found, err, want)
+			}
+		}
+	}
+	if _, err := db.Exec(t.Context(), "INSERT INTO v VALUES (?1, ?2, ''); INSERT INTO v VALUES (?1 + 1, ?2, '')", 100, "script"); err != nil {
+		t.Error(err)
+	}
+	if _, err := db.Exec(t.Context(), "ALTER TABLE v ADD COLUMN z NOT NULL DEFAULT 'z'"); err != nil {
+		t.Fatal(err)
+	}
+	if err := store(102, "script"); err == nil {
+		t.Error("a row of three columns was stored in a table of four")
+	}
+	n, err := db.Exec(t.Context(), "UPDATE v SET y = z WHERE x = ?", "script")
+	if err != nil || n != 2 {
+		t.Errorf("%d rows are changed, %v", n, err)
+	}
+}
+
+// A short statement of a write takes no memory but for the list of its arguments.
+func TestAStatementOfAWriteTakesNoMemory(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "a.db"), schema)
+	if err := db.Write(t.Context(), insert(1)); err != nil {
+		t.Fatal(err)
+	}
+	var taken float64
+	err := db.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
+		taken = testing.AllocsPerRun(100, func() {
+			if n, wrong := tx.Exec("UPDATE t SET s = ? WHERE n = ?", "text", 1); wrong != nil || n != 1 {
+				err = fmt.Errorf("%d rows are changed, %w", n, wrong)
+			}
+		})
+		return err
+	})
+	if err != nil || taken > 1 {
+		t.Errorf("it takes memory %v times, %v: does the driver run it?", taken, err)
 	}
 }
 

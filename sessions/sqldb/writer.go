@@ -55,7 +55,7 @@ type writer struct {
 }
 
 func startWriter(conn *sql.Conn, logPages int) *writer {
-	tx := &Tx{conn: conn, stmts: &keptStmts{conn: conn, kept: map[string]*keptStmt{}}}
+	tx := &Tx{conn: conn, stmts: &keptStmts{conn: conn, kept: map[string]*keptStmt{}, direct: newDirectStmts(conn)}}
 	w := &writer{
 		tx:            tx,
 		next:          commitGroup{tx: tx, due: time.NewTimer(time.Hour), log: newFileLog(tx, logPages)},
