@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/agent"
@@ -540,6 +541,30 @@ func TestStop(t *testing.T) {
 	b.settled()
 	idle := b.say("1", "ann", "/stop")
 	b.wantReply(idle, "Nothing is running.")
+}
+
+// A turn that takes too long is ended, which its sender is told; what was said behind it is answered.
+func TestATurnThatTakesTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBenchIn(t, t.TempDir(), func(ctx context.Context, r llm.Request) (llm.Answer, error) {
+			if heard(r) == "long" {
+				<-ctx.Done()
+				return llm.Answer{}, ctx.Err()
+			}
+			return text("answer to " + heard(r)), nil
+		})
+		defer b.run()()
+		long := b.say("1", "ann", "long")
+		behind := b.say("1", "bob", "behind")
+		<-time.After(30*time.Minute - time.Second)
+		synctest.Wait()
+		if got := b.kinds("1"); strings.Contains(got, "turn_done") {
+			t.Fatalf("it is over before its time: %s", got)
+		}
+		b.wantReply(long, "I have worked on this for 30m0s")
+		b.wantReply(behind, "behind")
+		b.settled()
+	})
 }
 
 func TestNewForgetsWhatWasSaid(t *testing.T) {

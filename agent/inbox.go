@@ -102,20 +102,19 @@ type inbox struct {
 	// cancelledBefore is the number of the newest /stop. Messages before it that have not
 	// begun a turn must not begin one.
 	cancelledBefore int64
-	// changed is closed, and replaced, when mail comes or is cancelled.
+	// changed is closed when mail comes or is cancelled; nil if nobody waits for that.
 	changed chan struct{}
 	// taking is held while mail is taken in, and commands in it are carried out that do
 	// not wait.
 	taking sync.Mutex
 }
 
-// newInbox makes an empty inbox.
-func newInbox() *inbox { return &inbox{changed: make(chan struct{})} }
-
 // wake wakes who waits for further mail in gather. The caller holds b.mu.
 func (b *inbox) wake() {
-	close(b.changed)
-	b.changed = make(chan struct{})
+	if b.changed != nil {
+		close(b.changed)
+		b.changed = nil
+	}
 }
 
 // add puts a message at the end of the inbox, and wakes those who wait for mail.
@@ -249,8 +248,9 @@ func (b batch) causes() []string {
 }
 
 // nextBatch returns the messages that one turn answers: the first unhandled one, and those that may
-// join it. It also returns a channel that is closed when more mail comes. inLog reports whether the
-// log has a message already, which therefore needs no answer and ends the batch.
+// join it. If the newest of them announces more, it also returns a channel that is closed when more
+// mail comes. inLog reports whether the log has a message already, which therefore needs no answer and
+// ends the batch.
 func (b *inbox) nextBatch(inLog func(id string) bool) (next batch, changed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -267,6 +267,9 @@ func (b *inbox) nextBatch(inLog func(id string) bool) (next batch, changed <-cha
 			break
 		}
 		next.items = append(next.items, it)
+	}
+	if len(next.items) > 0 && next.last().in.More && b.changed == nil {
+		b.changed = make(chan struct{})
 	}
 	return next, b.changed
 }

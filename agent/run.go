@@ -40,7 +40,7 @@ type sessionRun struct {
 func newSessionRun(cfg *Config, q *quota.Quota, closing <-chan struct{}, lease bus.Lease, log *slog.Logger) *sessionRun {
 	s := &session{cfg: cfg, lease: lease, slog: log, count: tally.Count{Tally: cfg.tally}}
 	s.trail = audit.New(s.writeAudit)
-	r := &sessionRun{session: s, quota: q, inbox: newInbox(), stop: &turnStop{}, closing: closing}
+	r := &sessionRun{session: s, quota: q, inbox: &inbox{}, stop: &turnStop{}, closing: closing}
 	r.commands = &commander{session: s, inbox: r.inbox, stop: r.stop}
 	return r
 }

@@ -22,12 +22,14 @@ const maxTurnTime = 30 * time.Minute
 
 // run runs the turn's steps to its end, or until it waits, and publishes the reply.
 func (r *turnRun) run(ctx context.Context, t *turn) error {
+	// One context, ended by /stop or by the timer: a second one for the time takes memory in every turn
+	// that waits.
 	tctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.stop.set(cancel)
 	defer r.stop.set(nil)
-	tctx, timeout := context.WithTimeoutCause(tctx, maxTurnTime, errTooLong)
-	defer timeout()
+	limit := time.AfterFunc(maxTurnTime, func() { cancel(errTooLong) })
+	defer limit.Stop()
 
 	return r.handleOutcome(ctx, tctx, t, r.runSteps(tctx, t.id))
 }
