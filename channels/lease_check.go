@@ -42,14 +42,19 @@ func WithLeaseCheck(ctx context.Context, r LeaseCheck) context.Context {
 // now another process may hold the lease and send the same message. If the lease is gone,
 // the request fails before anything was sent.
 func LeaseCheckedTransport(next http.RoundTripper) http.RoundTripper {
-	t, ok := next.(*http.Transport)
-	return leaseCheckedTransport{next, ok && t.Protocols != nil && !t.Protocols.HTTP2() && !t.Protocols.UnencryptedHTTP2()}
+	return leaseCheckedTransport{next: next}
+}
+
+// LeaseCheckedHTTP1 is LeaseCheckedTransport for a transport that speaks nothing but HTTP/1, where
+// each request has its connection to itself: header and body are written together, which is half of
+// the work.
+func LeaseCheckedHTTP1(next http.RoundTripper) http.RoundTripper {
+	return leaseCheckedTransport{next: next, exclusive: true}
 }
 
 type leaseCheckedTransport struct {
-	next http.RoundTripper
-	// exclusive reports whether each request has its connection to itself, as with HTTP/1.
-	exclusive bool
+	next      http.RoundTripper
+	exclusive bool // whether each request has its connection to itself
 }
 
 // RoundTrip implements http.RoundTripper: it sends the request with a check of the lease.

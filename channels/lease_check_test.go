@@ -14,11 +14,12 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/tools/plainhttp"
 )
 
-// exclusive returns a transport whose requests have their connections to themselves, and that
+// countingHTTP1 returns a transport whose requests have their connections to themselves, and that
 // counts in writes what is written to these.
-func exclusive(writes *atomic.Int64) *http.Transport {
+func countingHTTP1(writes *atomic.Int64) *http.Transport {
 	t := &http.Transport{Protocols: new(http.Protocols)}
 	t.Protocols.SetHTTP1(true)
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -40,7 +41,12 @@ func (c countingConn) Write(p []byte) (int, error) {
 
 func TestARequestIsNotSentAfterItsLeaseIsLost(t *testing.T) {
 	t.Parallel()
-	for name, transport := range map[string]*http.Transport{"shared connections": {}, "a connection each": exclusive(new(atomic.Int64))} {
+	for name, transport := range map[string]http.RoundTripper{
+		"shared connections":             LeaseCheckedTransport(&http.Transport{}),
+		"a connection each":              LeaseCheckedHTTP1(countingHTTP1(new(atomic.Int64))),
+		"a connection each, without TLS": LeaseCheckedHTTP1(&plainhttp.Transport{Other: &http.Transport{}}),
+		"the same, once":                 LeaseCheckedHTTP1(&plainhttp.Transport{Other: &http.Transport{}, Once: true}),
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testLateRequests(t, transport)
@@ -48,7 +54,7 @@ func TestARequestIsNotSentAfterItsLeaseIsLost(t *testing.T) {
 	}
 }
 
-func testLateRequests(t *testing.T, transport *http.Transport) {
+func testLateRequests(t *testing.T, transport http.RoundTripper) {
 	var mu sync.Mutex
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -60,7 +66,7 @@ func testLateRequests(t *testing.T, transport *http.Transport) {
 		}
 	}))
 	defer server.Close()
-	client := &http.Client{Transport: LeaseCheckedTransport(transport)}
+	client := &http.Client{Transport: transport}
 	defer client.CloseIdleConnections()
 	held, fenced := func(context.Context) error { return nil }, func(context.Context) error { return bus.ErrFenced }
 	long := time.Now().Add(-time.Hour)
@@ -103,7 +109,7 @@ func TestARequestWithALeaseIsOneWrite(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	defer server.Close()
 	var writes atomic.Int64
-	client := &http.Client{Transport: LeaseCheckedTransport(exclusive(&writes))}
+	client := &http.Client{Transport: LeaseCheckedHTTP1(countingHTTP1(&writes))}
 	defer client.CloseIdleConnections()
 	ctx := WithLeaseCheck(t.Context(), LeaseCheck{time.Now().Add(time.Hour), func(context.Context) error { return nil }})
 	for range 3 {

@@ -37,9 +37,9 @@ import (
 	"time"
 
 	"parley/agent/llm"
-	"parley/agent/openai/plain"
 	"parley/agent/openai/toollist"
 	"parley/agent/openai/window"
+	"parley/tools/plainhttp"
 )
 
 const (
@@ -198,7 +198,7 @@ func newTransport() http.RoundTripper {
 		ReadBufferSize:      2 << 10,
 	}
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
-	return &plain.Transport{Other: t}
+	return &plainhttp.Transport{Other: t}
 }
 
 // newWindowFinder returns the Finder that finds out how large the model's window is.

@@ -35,7 +35,7 @@ func newClient() *http.Client {
 		t.ForceAttemptHTTP2 = false
 		t.Protocols = new(http.Protocols)
 		t.Protocols.SetHTTP1(true)
-		c.Transport = channels.LeaseCheckedTransport(t)
+		c.Transport = channels.LeaseCheckedHTTP1(t)
 	}
 	return c
 }

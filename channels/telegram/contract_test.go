@@ -20,12 +20,25 @@ func TestTelegramKeepsTheContract(t *testing.T) {
 	})
 }
 
+// TestTelegramKeepsTheContractByItsClientForTLS plays with the client that most accounts have.
+func TestTelegramKeepsTheContractByItsClientForTLS(t *testing.T) {
+	channelstest.RunChannel(t, channelstest.ChannelHarness{
+		New: func(t testing.TB) channelstest.FakePlatform {
+			p := newPlatform(t)
+			p.client = telegram.ClientForTLS()
+			return p
+		},
+		Secrets: []string{secret},
+	})
+}
+
 // A platform is a Bot API server as the contract's suite plays with it: a chat's
 // number is its id, and its person's.
 type platform struct {
 	t testing.TB
 	*telegramtest.Server
 	*channelstest.FakeServer
+	client *http.Client // of its accounts; nil is their own
 }
 
 func newPlatform(t testing.TB) *platform {
@@ -35,7 +48,7 @@ func newPlatform(t testing.TB) *platform {
 }
 
 func (p *platform) Channel(log *slog.Logger) channels.Channel {
-	c, err := telegram.New(telegram.Config{Name: "tg", Token: token, APIURL: p.URL, RateLimit: telegram.NoPace, Log: log})
+	c, err := telegram.New(telegram.Config{Name: "tg", Token: token, APIURL: p.URL, RateLimit: telegram.NoPace, Log: log, HTTP: p.client})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -17,28 +17,41 @@ import (
 	"github.com/go-telegram/bot"
 
 	"parley/channels"
+	"parley/tools/plainhttp"
 )
 
 // maxAnswerBytes bounds how much is read of one answer: a hundred updates with the longest
 // texts and all their additions stay far below.
 const maxAnswerBytes = 64 << 20
 
-// newClient makes the HTTP client of one account. It speaks HTTP/1.1, where a hanging poll
-// blocks no send. It closes idle connections before servers usually do: a POST on a
+// newTransport makes the transport of one account, to a server with TLS. It speaks HTTP/1.1, where a
+// hanging poll blocks no send. It closes idle connections before servers usually do: a POST on a
 // connection that is being closed has an unknown outcome.
-func newClient() *http.Client {
+func newTransport() *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
+	return &http.Transport{
+		Proxy:                 proxyForHTTPS,
+		Protocols:             protocols,
+		MaxIdleConns:          256,
+		MaxIdleConnsPerHost:   256,
+		IdleConnTimeout:       45 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
+}
+
+// newClient makes the HTTP client of one account. A Bot API server without TLS, which is one nearby,
+// is asked by a transport that takes less of the processor.
+func newClient() *http.Client {
+	t := newTransport()
+	return clientOver(&plainhttp.Transport{Other: t, IdleTime: t.IdleConnTimeout, Once: true})
+}
+
+// clientOver returns a client whose requests check their leases and go over a transport.
+func clientOver(t http.RoundTripper) *http.Client {
 	return &http.Client{
-		Transport: channels.LeaseCheckedTransport(&http.Transport{
-			Proxy:                 proxyForHTTPS,
-			Protocols:             protocols,
-			MaxIdleConns:          256,
-			MaxIdleConnsPerHost:   256,
-			IdleConnTimeout:       45 * time.Second,
-			TLSHandshakeTimeout:   10 * time.Second,
-			ExpectContinueTimeout: time.Second,
-		}),
+		Transport: channels.LeaseCheckedHTTP1(t),
 		// A Bot API server does not redirect, and another that does must not get the token.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

@@ -36,7 +36,8 @@ func rules() []rule {
 		{"sessions", 1, nil},
 		{"tools/spelling", 0, nil}, // the ground under every "did you mean"
 		{"tools", 1, []string{"tools/spelling"}},
-		{"tools/target", 0, nil}, // the ground under all that decides where calls go
+		{"tools/target", 0, nil},    // the ground under all that decides where calls go
+		{"tools/plainhttp", 0, nil}, // the ground under all that asks servers nearby
 		{"testlog", 0, nil},
 		{"channels/markup/document", 0, nil},
 		{"channels/markup", 1, []string{"channels/markup/document"}},
@@ -98,7 +99,7 @@ func rules() []rule {
 		{"channels/slack/events", 3, nil},
 		{"channels/slack/files", 3, []string{"channels", "channels/markup", "bus"}},
 		{"channels/telegram/webhook", 3, nil},
-		{"channels/telegram", 4, []string{"channels", "channels/backoff", "channels/markup", "channels/telegram/webhook", "bus"}},
+		{"channels/telegram", 4, []string{"channels", "channels/backoff", "channels/markup", "channels/telegram/webhook", "bus", "tools/plainhttp"}},
 		{"channels/sqlbook", 3, []string{"channels", "channels/markup", "bus", "sessions/sqldb"}},
 		{"channels/slack", 4, []string{"channels", "channels/backoff", "channels/markup", "channels/slack/assistant", "channels/slack/events", "channels/slack/files", "channels/slack/interaction", "channels/slack/stream", "bus"}},
 		{"channels/pacing", 3, []string{"channels", "bus"}},
@@ -115,14 +116,13 @@ func rules() []rule {
 		{"agent/openai/toollist", 2, []string{"tools"}},
 		{"agent/openai/lenient", 2, nil}, // the ground under all that reads what servers write
 		{"agent/openai/thinktags", 2, nil},
-		{"agent/openai/plain", 2, nil},
 		{"agent/openai/increment", 2, nil},
 		{"agent/openai/ending", 3, []string{"agent/llm", "agent/openai/lenient"}},
 		{"agent/openai/toolcall", 3, []string{"agent/llm", "agent/openai/lenient"}},
 		{"agent/openai/usage", 3, []string{"agent/llm", "agent/openai/lenient"}},
 		{"agent/openai/responses", 4, []string{"agent/llm", "agent/openai/ending", "agent/openai/lenient", "agent/openai/thinktags", "agent/openai/toolcall", "agent/openai/usage"}},
 		{"agent/openai", 5, []string{
-			"agent/llm", "agent/openai/ending", "agent/openai/increment", "agent/openai/lenient", "agent/openai/plain", "agent/openai/responses", "agent/openai/thinktags", "agent/openai/toolcall", "agent/openai/toollist", "agent/openai/usage", "agent/openai/window", "tools",
+			"agent/llm", "agent/openai/ending", "agent/openai/increment", "agent/openai/lenient", "agent/openai/responses", "agent/openai/thinktags", "agent/openai/toolcall", "agent/openai/toollist", "agent/openai/usage", "agent/openai/window", "tools", "tools/plainhttp",
 		}},
 		{"agent/prices", 3, []string{"agent/llm"}},
 		{"agent/failover", 3, []string{"agent/llm"}},

@@ -1,4 +1,4 @@
-package plain
+package plainhttp
 
 import (
 	"bufio"
@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
 	"time"
 )
@@ -38,8 +39,12 @@ type conn struct {
 func (c *conn) close() { _ = c.Conn.Close() } // nothing is awaited from it any more
 
 // send sends a request and reads the header of the answer. The connection is closed if that
-// fails, and if ctx ends before the answer was read.
+// fails, and if ctx ends before the answer was read. Who traces the request (net/http/httptrace) is
+// told of the connection before anything is written.
 func (c *conn) send(req *http.Request) (*http.Response, error) {
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GotConn != nil {
+		trace.GotConn(httptrace.GotConnInfo{Conn: c.Conn, Reused: c.used})
+	}
 	unwatch := context.AfterFunc(req.Context(), c.close)
 	failed := c.write(req)
 	if failed != nil { // the server may wait for the rest
@@ -71,8 +76,8 @@ func (c *conn) send(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// write writes a request. A server may answer and close the connection without having read all of
-// it: therefore its answer counts more than the error.
+// write writes a request, header and body together if they are short. A server may answer and close
+// the connection without having read all of it: therefore its answer counts more than the error.
 func (c *conn) write(req *http.Request) error {
 	out, ok := c.t.writers.Get().(*bufio.Writer)
 	if !ok {
@@ -82,7 +87,8 @@ func (c *conn) write(req *http.Request) error {
 	defer out.Reset(nil)
 	// Without its other methods: a connection that reads the body by itself takes new memory for that.
 	out.Reset(struct{ io.Writer }{c.Conn})
-	if err := req.Write(out); err != nil {
+	// To a *bufio.Writer a request would write its header at once, and the body in a packet of its own.
+	if err := req.Write(struct{ *bufio.Writer }{out}); err != nil {
 		return fmt.Errorf("send the request: %w", err)
 	}
 	if err := out.Flush(); err != nil {

@@ -1,13 +1,14 @@
-// Package plain sends requests to servers that are asked without TLS, such as a model's on the
+// Package plainhttp sends requests to servers that are asked without TLS, such as a model's on the
 // operator's own machines. While an answer is awaited it holds a connection and the goroutine of
 // its caller, and nothing else.
 //
 // The transport of net/http has two goroutines and two buffers for each connection. Where
-// thousands of answers are awaited, these are a quarter of all memory that the process takes.
+// thousands of answers are awaited, these are a quarter of all memory that the process takes, and
+// each request wakes one goroutine by way of another four times.
 //
-// plain.go is the Transport, which keeps connections; conn.go sends a request over one of them
+// plainhttp.go is the Transport, which keeps connections; conn.go sends a request over one of them
 // and reads the answer.
-package plain
+package plainhttp
 
 import (
 	"context"
@@ -37,6 +38,8 @@ type Transport struct {
 	Other *http.Transport
 	// IdleTime, if it is not 0, takes the place of the constant.
 	IdleTime time.Duration
+	// Once says that no request is sent again: what they do is not to be done twice.
+	Once bool
 
 	mu    sync.Mutex
 	idle  []*conn     // the one that was used last comes last
@@ -46,8 +49,8 @@ type Transport struct {
 }
 
 // RoundTrip implements http.RoundTripper. A server may close a connection at any time that nobody
-// uses. A request that meets such a connection is sent again, once, over a new one. Whoever closes it
-// later has worked on the request, which is then not repeated.
+// uses. A request that meets such a connection is sent again, once, over a new one, unless t.Once is
+// set. Whoever closes it later has worked on the request, which is then not repeated.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	direct, err := t.isDirect(req)
 	if err != nil {
@@ -64,7 +67,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	began := time.Now()
 	resp, err := c.send(req)
-	if err == nil || !c.used || !errors.Is(err, errUnanswered) || time.Since(began) > closedWithin || req.Context().Err() != nil {
+	if err == nil || t.Once || !c.used || !errors.Is(err, errUnanswered) || time.Since(began) > closedWithin || req.Context().Err() != nil {
 		return resp, causeOr(req, err)
 	}
 	if req, err = repeatable(req); err != nil {

@@ -1,4 +1,4 @@
-package plain_test
+package plainhttp_test
 
 import (
 	"bufio"
@@ -10,21 +10,23 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"parley/agent/openai/plain"
+	"parley/tools/plainhttp"
 )
 
 // newClient makes a client whose requests a Transport makes.
 func newClient(t *testing.T) *http.Client {
 	t.Helper()
-	c := &http.Client{Transport: &plain.Transport{Other: &http.Transport{}}}
+	c := &http.Client{Transport: &plainhttp.Transport{Other: &http.Transport{}}}
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }
@@ -179,7 +181,7 @@ func TestWhoWaitsHoldsOneGoroutine(t *testing.T) {
 	asked.Wait()
 	stacks := make([]byte, 4<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
-	n := bytes.Count(stacks, []byte("plain.(*Transport).RoundTrip("))
+	n := bytes.Count(stacks, []byte("plainhttp.(*Transport).RoundTrip("))
 	if m := bytes.Count(stacks, []byte("net/http.(*persistConn)")); n != requests || m != 0 {
 		t.Errorf("%d goroutines wait for %d answers, and %d of net/http beside them", n, requests, m)
 	}
@@ -305,6 +307,95 @@ func TestAServerThatBreaksOffTwiceIsAskedTwice(t *testing.T) {
 	}
 	if n := requests.Load(); n != 2 {
 		t.Errorf("asked %d times, want twice: over the connection that was kept, and over a new one", n)
+	}
+}
+
+// TestARequestIsSentOnce plays a server that closes each connection at its second request.
+func TestARequestIsSentOnce(t *testing.T) {
+	var requests atomic.Int64
+	address := rawServer(t, func(in *bufio.Reader, out io.Writer) {
+		for n := range 2 {
+			r, err := http.ReadRequest(in)
+			if err != nil {
+				return
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+			requests.Add(1)
+			if n == 0 {
+				fmt.Fprint(out, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+			}
+		}
+	})
+	c := &http.Client{Transport: &plainhttp.Transport{Other: &http.Transport{}, Once: true}}
+	defer c.CloseIdleConnections()
+	wantPost(t, c, address, "first", "ok")
+	if got, err := post(t.Context(), c, address, "second"); err == nil {
+		t.Errorf("got %q", got)
+	}
+	if n := requests.Load(); n != 2 {
+		t.Errorf("asked %d times, want twice: the second request was read and may have been obeyed", n)
+	}
+}
+
+// TestHeaderAndBodyComeTogether plays a server that reads what there is at its first look. Of a body
+// like this one net/http itself would send the header apart.
+func TestHeaderAndBodyComeTogether(t *testing.T) {
+	address := rawServer(t, func(in *bufio.Reader, out io.Writer) {
+		for {
+			if _, err := in.Peek(1); err != nil {
+				return
+			}
+			there, _ := in.Peek(in.Buffered()) // that much is there
+			together := bytes.HasSuffix(there, []byte("\r\n\r\nhello"))
+			if r, err := http.ReadRequest(in); err != nil {
+				return
+			} else if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				return
+			}
+			fmt.Fprintf(out, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n%-6t", together)
+		}
+	})
+	c := newClient(t)
+	for range 20 {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, struct{ io.Reader }{strings.NewReader("hello")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.ContentLength = 5
+		resp, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || string(got) != "true  " {
+			t.Fatalf("%q, %v", got, err)
+		}
+	}
+}
+
+// TestWhoTracesIsToldOfTheConnection proves that it is said before anything is sent.
+func TestWhoTracesIsToldOfTheConnection(t *testing.T) {
+	s := newServer(t, echo)
+	c := &http.Client{Transport: &plainhttp.Transport{Other: &http.Transport{}, Once: true}}
+	defer c.CloseIdleConnections()
+	var reused []bool
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		reused = append(reused, got.Reused)
+		if len(reused) == 3 {
+			got.Conn.Close()
+		}
+	}})
+	for range 2 {
+		if got, err := post(ctx, c, s.URL, "hello"); err != nil || got != "hello" {
+			t.Fatalf("got %q, %v", got, err)
+		}
+	}
+	if got, err := post(ctx, c, s.URL, "not to be sent"); err == nil {
+		t.Errorf("over a connection that was closed at once: got %q", got)
+	}
+	if want := []bool{false, true, true}; !slices.Equal(reused, want) {
+		t.Errorf("connections used before: %v, want %v", reused, want)
 	}
 }
 
@@ -450,7 +541,7 @@ func TestAnswersOfEachForm(t *testing.T) {
 
 func TestIdleConnectionsAreClosed(t *testing.T) {
 	s := newServer(t, echo)
-	c := &http.Client{Transport: &plain.Transport{Other: &http.Transport{}, IdleTime: 50 * time.Millisecond}}
+	c := &http.Client{Transport: &plainhttp.Transport{Other: &http.Transport{}, IdleTime: 50 * time.Millisecond}}
 	wantPost(t, c, s.URL, "one", "one")
 	await(t, "what is idle is closed", func() bool { return s.closed.Load() == 1 })
 	wantPost(t, c, s.URL, "two", "two")
@@ -466,7 +557,7 @@ func TestOtherRequests(t *testing.T) {
 	if !ok {
 		t.Fatal("another transport")
 	}
-	c := &http.Client{Transport: &plain.Transport{Other: other}}
+	c := &http.Client{Transport: &plainhttp.Transport{Other: other}}
 	defer c.CloseIdleConnections()
 	wantPost(t, c, secure.URL, "over TLS", "over TLS")
 
@@ -475,7 +566,7 @@ func TestOtherRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c = &http.Client{Transport: &plain.Transport{Other: &http.Transport{Proxy: http.ProxyURL(through)}}}
+	c = &http.Client{Transport: &plainhttp.Transport{Other: &http.Transport{Proxy: http.ProxyURL(through)}}}
 	defer c.CloseIdleConnections()
 	wantPost(t, c, "http://model.invalid/v1", "hello", "for http://model.invalid/v1")
 }
