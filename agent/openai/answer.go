@@ -84,13 +84,18 @@ func newAssembly(host string, emit func(llm.Delta)) *assembly {
 // server failed, and errGarbled if the event cannot be read or the answer does not end.
 func (a *assembly) add(raw []byte) error {
 	if text, ok := increment.Text(raw); ok {
-		return a.addIncrement(delta{Content: content{text: text}})
+		return a.addIncrement(&delta{Content: content{text: text}})
 	}
 	if len(raw) <= maxSmallChunk {
 		if added, err := a.addSmall(raw); added {
 			return err
 		}
 	}
+	return a.addLarge(raw)
+}
+
+// addLarge adds an event of any size, or one that says that something is wrong.
+func (a *assembly) addLarge(raw []byte) error {
 	a.chunk = chunk{}
 	c := &a.chunk
 	if err := json.Unmarshal(raw, c); err != nil {
@@ -116,7 +121,7 @@ func (a *assembly) add(raw []byte) error {
 }
 
 // addIncrement adds what an event adds, if it says nothing else.
-func (a *assembly) addIncrement(d delta) error {
+func (a *assembly) addIncrement(d *delta) error {
 	if err := a.addDelta(d); err != nil {
 		return err
 	}
@@ -159,12 +164,12 @@ func (a *assembly) addChoice(c *choice) error {
 	if !lenient.IsEmpty(c.Error) {
 		return refusalInStream([]byte(`{"error":` + string(c.Error) + `}`))
 	}
-	if err := a.addDelta(c.Delta); err != nil {
+	if err := a.addDelta(&c.Delta); err != nil {
 		return err
 	}
-	a.message.noteDelta(c.Delta)
+	a.message.noteDelta(&c.Delta)
 	if c.Message != nil {
-		if err := a.addDelta(a.message.newPartOf(*c.Message)); err != nil {
+		if err := a.addDelta(a.message.newPartOf(c.Message)); err != nil {
 			return err
 		}
 	}
@@ -203,7 +208,7 @@ func (a *assembly) stopReason(calls int) llm.Stop {
 }
 
 // addDelta adds the thinking, the text and the tool calls of a delta.
-func (a *assembly) addDelta(d delta) error {
+func (a *assembly) addDelta(d *delta) error {
 	if err := a.addThinkingOf(d); err != nil {
 		return err
 	}
@@ -222,7 +227,7 @@ func (a *assembly) addDelta(d delta) error {
 }
 
 // noteDelta remembers which fields the server sends as deltas.
-func (m *wholeMessage) noteDelta(d delta) {
+func (m *wholeMessage) noteDelta(d *delta) {
 	m.streamsText = m.streamsText || d.Content.text+string(d.Refusal) != ""
 	m.streamsThought = m.streamsThought || d.thinkingText() != ""
 	m.called = m.called || len(d.ToolCalls) > 0
@@ -230,15 +235,15 @@ func (m *wholeMessage) noteDelta(d delta) {
 
 // newPartOf returns the part of a message that neither a delta nor an earlier message has
 // brought.
-func (m *wholeMessage) newPartOf(d delta) delta {
-	var news delta
+func (m *wholeMessage) newPartOf(d *delta) *delta {
+	news := &delta{}
 	if !m.streamsText {
 		news.Content.text = textBeyond(d.Content.text+string(d.Refusal), m.text)
 		m.text += news.Content.text
 	}
 	if !m.streamsThought {
 		more := textBeyond(d.thinkingText(), m.thought)
-		d.keepThinking(&news, more)
+		d.keepThinking(news, more)
 		m.thought += more
 		news.ReasoningDetails, news.ExtraContent = d.ReasoningDetails, d.ExtraContent
 	}
@@ -289,7 +294,7 @@ func (a *assembly) grow(p *piece, text string) {
 
 // addThinkingOf adds the thinking in a delta, and the fields that the provider wants
 // back with the next request.
-func (a *assembly) addThinkingOf(d delta) error {
+func (a *assembly) addThinkingOf(d *delta) error {
 	text := d.thinkingText()
 	a.addThinking(text)
 	if text != "" && d.ReasoningContent.thinkingThenText() != "" {

@@ -69,7 +69,7 @@ type delta struct {
 
 // thinkingText returns the thinking in a delta, "" if there is none. Some servers send
 // the same thinking in two fields.
-func (d delta) thinkingText() string {
+func (d *delta) thinkingText() string {
 	for _, c := range []string{d.ReasoningContent.thinkingThenText(), d.Reasoning.thinkingThenText()} {
 		if c != "" {
 			return c
@@ -80,7 +80,7 @@ func (d delta) thinkingText() string {
 
 // keepThinking writes text into the field of another delta in which d has its own
 // thinking.
-func (d delta) keepThinking(into *delta, text string) {
+func (d *delta) keepThinking(into *delta, text string) {
 	if d.ReasoningContent.thinkingThenText() != "" {
 		into.ReasoningContent.text = text
 	} else {

@@ -125,7 +125,7 @@ func (r nativeReader) add(raw []byte) error {
 	if !lenient.IsEmpty(e.Error) {
 		return refusalInStream(raw)
 	}
-	if err := r.addDelta(delta{Content: e.Message.Content, ReasoningContent: e.Message.Thinking, ToolCalls: e.Message.Calls}); err != nil {
+	if err := r.addDelta(&delta{Content: e.Message.Content, ReasoningContent: e.Message.Thinking, ToolCalls: e.Message.Calls}); err != nil {
 		return err
 	}
 	if r.kept > maxAnswer {
@@ -144,7 +144,7 @@ func (r nativeReader) add(raw []byte) error {
 
 // wait implements answerReader: each line is progress, after which the next must come within
 // cfg.Idle.
-func (r nativeReader) wait(cfg Config) time.Duration { return cfg.Idle }
+func (r nativeReader) wait(cfg *Config) time.Duration { return cfg.Idle }
 
 // isWhole implements answerReader: only the server's last line, which says that it is done, ends an
 // answer.

@@ -69,7 +69,7 @@ type answerReader interface {
 	add(event []byte) error
 	// wait returns how long to wait for the next progress after this event; 0 if the event
 	// was none.
-	wait(cfg Config) time.Duration
+	wait(cfg *Config) time.Duration
 	// isWhole reports whether the answer has come to its end. done reports whether the
 	// stream has.
 	isWhole(done bool) bool
@@ -80,7 +80,7 @@ type answerReader interface {
 }
 
 // wait implements answerReader: once the answer has ended, only its usage may follow.
-func (a *assembly) wait(cfg Config) time.Duration {
+func (a *assembly) wait(cfg *Config) time.Duration {
 	if a.finished {
 		return tailWait
 	}
@@ -102,7 +102,7 @@ func (r responsesReader) add(event []byte) error { return refusalOfFailure(r.Add
 
 // wait implements answerReader. While a model reasons, a server may send nothing, as before
 // the beginning of an answer.
-func (r responsesReader) wait(cfg Config) time.Duration {
+func (r responsesReader) wait(cfg *Config) time.Duration {
 	switch {
 	case !r.Moved():
 		return 0

@@ -72,7 +72,7 @@ func (m *Model) read(stream eventStream, x *exchange, w *stallTimer, d dialect, 
 			}
 			return nil, err
 		}
-		if wait := a.wait(m.cfg); wait > 0 {
+		if wait := a.wait(&m.cfg); wait > 0 {
 			w.progress(wait)
 		}
 	}

@@ -72,7 +72,7 @@ func (s *Stream) Delta(d llm.Delta) {
 	if !s.open || d.Block != s.block {
 		s.closeBlock()
 		s.open, s.block, s.kind, s.clean = true, d.Block, d.Kind, s.begin()
-		s.emit(bus.Event{Type: bus.BlockStart, Block: s.first + d.Block, Kind: string(d.Kind), Tool: d.Name})
+		s.tell(bus.BlockStart, d.Name, "")
 	}
 	if d.Text == "" {
 		return
@@ -91,6 +91,14 @@ func (s *Stream) Delta(d llm.Delta) {
 	s.send()
 }
 
+// tell sends an event about the open block. It is not inlined: an event is large, and the callers'
+// copies of it would make the stack grow of each turn that reads an answer.
+//
+//go:noinline
+func (s *Stream) tell(event, tool, text string) {
+	s.emit(bus.Event{Type: event, Block: s.first + s.block, Kind: string(s.kind), Tool: tool, Delta: text})
+}
+
 // send sends the text that waits, if any.
 func (s *Stream) send() {
 	if s.flush != nil {
@@ -100,7 +108,7 @@ func (s *Stream) send() {
 	if s.text.Len() == 0 {
 		return
 	}
-	s.emit(bus.Event{Type: bus.BlockDelta, Block: s.first + s.block, Kind: string(s.kind), Delta: s.text.String()})
+	s.tell(bus.BlockDelta, "", s.text.String())
 	s.text.Reset()
 	s.last = time.Now()
 }
@@ -112,7 +120,7 @@ func (s *Stream) closeBlock() {
 	}
 	s.send()
 	if s.open {
-		s.emit(bus.Event{Type: bus.BlockStop, Block: s.first + s.block, Kind: string(s.kind)})
+		s.tell(bus.BlockStop, "", "")
 	}
 	s.open = false
 }
