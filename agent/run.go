@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,37 +36,36 @@ type sessionRun struct {
 }
 
 // newSessionRun makes a run of the leased session.
-func newSessionRun(cfg *Config, q *quota.Quota, closing <-chan struct{}, lease bus.Lease, log *slog.Logger) *sessionRun {
-	s := &session{cfg: cfg, lease: lease, slog: log, count: tally.Count{Tally: cfg.tally}}
+func newSessionRun(cfg *Config, q *quota.Quota, closing <-chan struct{}, lease bus.Lease) *sessionRun {
+	s := &session{cfg: cfg, lease: lease, slog: loggerFor(cfg.Log, lease.Claim()), count: tally.Count{Tally: cfg.tally}}
 	s.trail = audit.New(s.writeAudit)
 	r := &sessionRun{session: s, quota: q, inbox: &inbox{}, stop: &turnStop{}, closing: closing}
 	r.commands = &commander{session: s, inbox: r.inbox, stop: r.stop}
 	return r
 }
 
-// run answers the session's mail. It returns how far it came and why it stopped.
-func (r *sessionRun) run(ctx context.Context) (end bus.End, err error) {
+// run answers the session's mail. It returns why it stopped; the inbox says how far it came.
+func (r *sessionRun) run(ctx context.Context) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.slog.Error("panic in a session", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 			err = fmt.Errorf("panic: %v", p)
 		}
-		end.Done = r.inbox.handledUpTo()
 	}()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer r.trail.Wait()
 	defer cancel(nil)
 
 	if err := r.begin(ctx); err != nil {
-		return end, err
+		return err
 	}
 	stop := r.lease.OnMail(func() { r.receiveMore(ctx, cancel) })
 	defer stop()
 	defer cancel(nil) // first: what is being received is of no use any more
-	if err := r.work(ctx); err != nil {
-		return end, cmp.Or(context.Cause(ctx), err)
+	if err = r.work(ctx); err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
-	return end, nil
+	return err
 }
 
 // begin opens the log, and receives the mail that came with the lease. It opens nothing if only

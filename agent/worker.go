@@ -63,18 +63,18 @@ func (w *Worker) Run(ctx context.Context) error {
 // serve works on one leased session and settles its mailbox. Once closing is closed, it
 // begins no further turn.
 func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.Lease) {
-	log := loggerFor(w.cfg.Log, lease.Claim())
-	run := newSessionRun(&w.cfg, w.quota, closing, lease, log)
-	end, err := run.run(ctx)
+	run := newSessionRun(&w.cfg, w.quota, closing, lease)
+	err := run.run(ctx)
 	if run.assumedWrongly(err) {
-		run = newSessionRun(&w.cfg, w.quota, closing, lease, log) // which reads the log
-		end, err = run.run(ctx)
+		run = newSessionRun(&w.cfg, w.quota, closing, lease) // which reads the log
+		err = run.run(ctx)
 	}
-	w.settle(ctx, run, end, err)
+	w.settle(ctx, run, err)
 }
 
-// settle settles the mailbox of a run that has come to this end, with this error.
-func (w *Worker) settle(ctx context.Context, run *sessionRun, end bus.End, err error) {
+// settle settles the mailbox of a run that has ended, with this error.
+func (w *Worker) settle(ctx context.Context, run *sessionRun, err error) {
+	end := bus.End{Done: run.inbox.handledUpTo()}
 	switch {
 	case err == nil:
 		run.warm.End() // before the next run can begin
@@ -138,7 +138,7 @@ func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger
 		log.Warn("session waits until its store is back", slog.Any("error", err))
 	case errors.Is(err, sessions.ErrInvalidKey): // the key will never be valid
 		end = w.giveUp(ctx, lease, log, end, err)
-	case claim.Attempts >= maxAttempts && w.opensOnRetry(ctx, lease, log, err):
+	case claim.Attempts >= maxAttempts && w.opensOnRetry(ctx, lease, err):
 		end.After = time.Second
 	case claim.Attempts >= maxAttempts:
 		end = w.giveUp(ctx, lease, log, end, err)
@@ -176,11 +176,11 @@ func (w *Worker) isStoreAway(ctx context.Context) bool {
 // opensOnRetry tries once more to open a log, before a message is given up, and reports
 // whether that worked. The earlier claims may have failed with their processes and not
 // because of the log.
-func (w *Worker) opensOnRetry(ctx context.Context, lease bus.Lease, log *slog.Logger, err error) bool {
+func (w *Worker) opensOnRetry(ctx context.Context, lease bus.Lease, err error) bool {
 	if _, failed := errors.AsType[*openError](err); !failed {
 		return false
 	}
-	return newSessionRun(&w.cfg, w.quota, nil, lease, log).open(ctx, false) == nil
+	return newSessionRun(&w.cfg, w.quota, nil, lease).open(ctx, false) == nil
 }
 
 // giveUp makes a dead letter of the first message of a session that cannot be worked on,

@@ -8,7 +8,6 @@ package failover
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -116,15 +115,8 @@ func (c *Chain) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delt
 			c.remember(r.Session, link)
 			return answer, nil
 		}
-		fault, ok := errors.AsType[*llm.Error](err)
-		if !ok {
-			return nil, err // the error is that of ctx or of r.Retry
-		}
-		if fault.Fault == llm.Overflow { // the caller has to ask for less
-			return nil, a.errorOf(fault)
-		}
-		if a.failed == nil || fault.Fault == llm.Busy && a.failed.Fault != llm.Busy {
-			a.failed = fault
+		if err := a.afterFailure(err); err != nil {
+			return nil, err
 		}
 	}
 	if a.part != nil {

@@ -30,21 +30,23 @@ type requestState struct {
 	request *llm.Request
 	emit    func(llm.Delta)
 
-	tries  int         // how many so far, of all models
-	model  string      // the one that was asked last
-	failed *llm.Error  // the error to return if no model answers
-	void   *llm.Answer // the answer of the last try, which was broken off and is not used
-	part   *llm.Answer // the last answer that came in part and has text; used if none is whole
+	tries  int           // how many so far, of all models
+	model  string        // the one that was asked last
+	began  time.Time     // when that was
+	first  time.Duration // from then until the first piece of its answer; 0 if none has come
+	failed *llm.Error    // the error to return if no model answers
+	void   *llm.Answer   // the answer of the last try, which was broken off and is not used
+	part   *llm.Answer   // the last answer that came in part and has text; used if none is whole
 }
 
 // askLink asks one model, and asks it again if it is merely busy. A model that is being
 // probed is asked once.
 func (a *requestState) askLink(ctx context.Context, link int) (*llm.Answer, error) {
-	l := a.cfg.Links[link]
-	if reads := l.Model.Info().ContextTokens; link > 0 && reads > 0 && a.request.Tokens > reads {
-		// The caller has checked the first model's window only, and some servers silently
-		// cut a request that is too long.
-		return nil, &llm.Error{Fault: llm.Overflow, Window: reads, Err: errTooLong}
+	l := &a.cfg.Links[link]
+	if link > 0 { // the caller has checked the first model's window only
+		if err := a.checkLength(l); err != nil {
+			return nil, err
+		}
 	}
 	probing := a.cooldowns.isProbing(l.ID)
 	var wait time.Duration
@@ -77,8 +79,17 @@ func (a *requestState) askLink(ctx context.Context, link int) (*llm.Answer, erro
 	}
 }
 
+// checkLength returns an error if the request is longer than a model reads: some servers silently cut
+// such a request.
+func (a *requestState) checkLength(l *Link) error {
+	if reads := l.Model.Info().ContextTokens; reads > 0 && a.request.Tokens > reads {
+		return &llm.Error{Fault: llm.Overflow, Window: reads, Err: errTooLong}
+	}
+	return nil
+}
+
 // prepareRetry reports the next try to the caller of the chain, and waits until it may begin.
-func (a *requestState) prepareRetry(ctx context.Context, l Link, wait time.Duration, why error) error {
+func (a *requestState) prepareRetry(ctx context.Context, l *Link, wait time.Duration, why error) error {
 	to := l.Model.Info().Name
 	if a.model != to {
 		a.cfg.Moved(a.model, to)
@@ -105,28 +116,29 @@ func (a *requestState) prepareRetry(ctx context.Context, l Link, wait time.Durat
 }
 
 // try asks one model once. If the provider broke the answer off, try returns an error.
-func (a *requestState) try(ctx context.Context, l Link) (*llm.Answer, error) {
+func (a *requestState) try(ctx context.Context, l *Link) (*llm.Answer, error) {
 	a.begin(l)
-	began := time.Now()
-	var first time.Duration
-	answer, err := l.Model.Generate(ctx, a.request, func(d llm.Delta) {
-		if first == 0 {
-			first = time.Since(began)
-		}
-		a.emit(d)
-	})
-	return a.judge(answer, err, began, first)
+	answer, err := l.Model.Generate(ctx, a.request, a.hear)
+	return a.judge(answer, err)
 }
 
 // begin counts a try of a model.
-func (a *requestState) begin(l Link) {
+func (a *requestState) begin(l *Link) {
 	a.tries++
-	a.model = l.Model.Info().Name
+	a.model, a.began, a.first = l.Model.Info().Name, time.Now(), 0
+}
+
+// hear hands a piece of the answer on.
+func (a *requestState) hear(d llm.Delta) {
+	if a.first == 0 {
+		a.first = time.Since(a.began)
+	}
+	a.emit(d)
 }
 
 // judge returns what a try has given, or an error if the provider broke the answer off.
-func (a *requestState) judge(answer *llm.Answer, err error, began time.Time, first time.Duration) (*llm.Answer, error) {
-	done := Try{Model: a.model, Result: "ok", Took: time.Since(began), First: first}
+func (a *requestState) judge(answer *llm.Answer, err error) (*llm.Answer, error) {
+	done := Try{Model: a.model, Result: "ok", Took: time.Since(a.began), First: a.first}
 	if err != nil {
 		done.Result = string(faultOf(err).Fault)
 		a.cfg.Observe(done)
@@ -148,8 +160,24 @@ func (a *requestState) judge(answer *llm.Answer, err error, began time.Time, fir
 	return nil, &llm.Error{Fault: llm.Busy, Code: answer.Reason, Err: errBroken}
 }
 
+// afterFailure notes the error of a model that gave no answer. It returns the error with which the
+// whole request ends, or nil if another model may be asked.
+func (a *requestState) afterFailure(err error) error {
+	fault, ok := errors.AsType[*llm.Error](err)
+	if !ok {
+		return err // that of the context, or of the request's Retry
+	}
+	if fault.Fault == llm.Overflow { // the caller has to ask for less
+		return a.errorOf(fault)
+	}
+	if a.failed == nil || fault.Fault == llm.Busy && a.failed.Fault != llm.Busy {
+		a.failed = fault
+	}
+	return nil
+}
+
 // leaveAlone leaves a model alone for a while if there is another to ask.
-func (a *requestState) leaveAlone(ctx context.Context, l Link, fault *llm.Error) {
+func (a *requestState) leaveAlone(ctx context.Context, l *Link, fault *llm.Error) {
 	if len(a.cfg.Links) > 1 {
 		a.cooldowns.begin(ctx, l.ID, l.Model.Info().Name, fault)
 	}

@@ -84,7 +84,7 @@ func newAssembly(host string, emit func(llm.Delta)) *assembly {
 // server failed, and errGarbled if the event cannot be read or the answer does not end.
 func (a *assembly) add(raw []byte) error {
 	if text, ok := increment.Text(raw); ok {
-		return a.addIncrement(&delta{Content: content{text: text}})
+		return a.addIncrement(text)
 	}
 	if len(raw) <= maxSmallChunk {
 		if added, err := a.addSmall(raw); added {
@@ -120,8 +120,9 @@ func (a *assembly) addLarge(raw []byte) error {
 	return a.checkSize()
 }
 
-// addIncrement adds what an event adds, if it says nothing else.
-func (a *assembly) addIncrement(d *delta) error {
+// addIncrement adds the text of an event that says nothing else.
+func (a *assembly) addIncrement(text string) error {
+	d := &delta{Content: content{text: text}}
 	if err := a.addDelta(d); err != nil {
 		return err
 	}

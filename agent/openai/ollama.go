@@ -112,8 +112,8 @@ type nativeEvent struct {
 	Done   bool            `json:"done"`
 	Reason lenient.String  `json:"done_reason"`
 	Error  json.RawMessage `json:"error"`
-	Read   float64         `json:"prompt_eval_count"`
-	Wrote  float64         `json:"eval_count"`
+	Read   usage.Tokens    `json:"prompt_eval_count"`
+	Wrote  usage.Tokens    `json:"eval_count"`
 }
 
 // add implements answerReader: it adds one line of the stream, which is a JSON object.

@@ -244,7 +244,7 @@ func (m *Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delt
 		if err != nil {
 			return nil, &llm.Error{Fault: llm.Rejected, Err: err}
 		}
-		answer, err := m.ask(ctx, x, spoken, func(d llm.Delta) {
+		answer, err := m.ask(ctx, x, func(d llm.Delta) {
 			said = true
 			emit(d)
 		})
@@ -255,16 +255,25 @@ func (m *Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delt
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		next, learned := m.adapt(spoken, err)
-		switch fault := m.errorOf(err); {
-		case learned && said: // the caller has shown some of this void answer, and has to ask again itself
-			fault.Fault = llm.Busy
-			return nil, fault
-		case !learned || attempt == maxAttempts:
+		var fault *llm.Error
+		if spoken, fault = m.nextDialect(spoken, err, said, attempt); fault != nil {
 			return nil, fault
 		}
-		spoken = next
 	}
+}
+
+// nextDialect returns the dialect in which to ask again after an attempt in another has failed, or the
+// error with which to end. said says whether something of the void answer was emitted.
+func (m *Model) nextDialect(spoken dialect, err error, said bool, attempt int) (dialect, *llm.Error) {
+	next, learned := m.adapt(spoken, err)
+	fault := m.errorOf(err)
+	if learned && said { // the caller has shown some of it, and has to ask again itself
+		fault.Fault = llm.Busy
+	}
+	if !learned || said || attempt == maxAttempts {
+		return next, fault
+	}
+	return next, nil
 }
 
 // currentDialect returns the dialect that the server was last found to understand.

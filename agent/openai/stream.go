@@ -36,28 +36,21 @@ const (
 
 // ask sends one request, and reads the answer to it. It calls emit for each piece of the
 // answer.
-func (m *Model) ask(ctx context.Context, x *exchange, d dialect, emit func(llm.Delta)) (*llm.Answer, error) {
+func (m *Model) ask(ctx context.Context, x *exchange, emit func(llm.Delta)) (*llm.Answer, error) {
 	w := newStallTimer(ctx, m.cfg.FirstToken)
 	defer w.end()
 	x.signOfLife = w.signOfLife
-	size := len(x.body)
-	stream, err := m.open(w.ctx, x, d)
+	stream, err := m.open(w.ctx, x)
 	if err != nil {
 		return nil, w.causeOf(err)
 	}
 	defer func() { _ = stream.Close() }() // everything of interest has been read
-	return m.read(stream, x, w, d, size, emit)
+	return m.read(stream, x, w, emit)
 }
 
-// read reads the answer to a request of that many bytes.
-func (m *Model) read(stream eventStream, x *exchange, w *stallTimer, d dialect, size int, emit func(llm.Delta)) (*llm.Answer, error) {
-	var a answerReader = newAssembly(m.host, emit)
-	switch {
-	case d.responses:
-		a = responsesReader{responses.NewAssembly(m.host, emit)}
-	case d.native:
-		a = nativeReader{newAssembly(m.host, emit)}
-	}
+// read reads the answer to a request.
+func (m *Model) read(stream eventStream, x *exchange, w *stallTimer, emit func(llm.Delta)) (*llm.Answer, error) {
+	a := m.newReader(x.dialect, emit)
 	for !a.isOver() {
 		raw, err := stream.RecvRaw()
 		if err != nil {
@@ -78,7 +71,18 @@ func (m *Model) read(stream eventStream, x *exchange, w *stallTimer, d dialect, 
 	}
 	w.progress(drainWait)
 	x.events.drain()
-	return a.answer(size)
+	return a.answer(x.size)
+}
+
+// newReader returns the reader of an answer in a dialect.
+func (m *Model) newReader(d dialect, emit func(llm.Delta)) answerReader {
+	switch {
+	case d.responses:
+		return responsesReader{responses.NewAssembly(m.host, emit)}
+	case d.native:
+		return nativeReader{newAssembly(m.host, emit)}
+	}
+	return newAssembly(m.host, emit)
 }
 
 // An eventStream is the library's reader of a stream.
@@ -89,9 +93,8 @@ type eventStream interface {
 
 // open sends a request in its protocol. The exchange replaces the body: the library gets
 // an empty request, which it has no reason to reject.
-func (m *Model) open(ctx context.Context, x *exchange, d dialect) (eventStream, error) {
-	x.native = d.native
-	if d.responses {
+func (m *Model) open(ctx context.Context, x *exchange) (eventStream, error) {
+	if x.dialect.responses {
 		return m.newClient(x, responsesURL(m.cfg.BaseURL)).CreateResponseStream(ctx, library.CreateResponseRequest{})
 	}
 	return m.newClient(x, m.cfg.BaseURL).CreateChatCompletionStream(ctx, library.ChatCompletionRequest{})
@@ -158,20 +161,22 @@ func canChat(name, kind string) bool {
 // and has the stream of the answer rewritten for the library's reader.
 type exchange struct {
 	cfg        *Config
+	dialect    dialect
 	body       []byte                 // nil once it is sent
+	size       int                    // bytes of the body
 	encode     func() ([]byte, error) // writes the body again
 	bodies     *bodies                // where the memory of the body goes then
 	readers    *sync.Pool             // of *bufio.Reader, for the stream of the answer
 	signOfLife func()                 // called for each line of the stream
-	native     bool                   // it is Ollama's own protocol, which has an address of its own
 	events     *events                // the stream of the answer; nil before there is one
 }
 
 // newExchange makes the exchange of a request in a dialect.
 func (m *Model) newExchange(r *llm.Request, d dialect) (*exchange, error) {
-	x := &exchange{cfg: &m.cfg, bodies: &m.bodies, readers: &m.readers, encode: func() ([]byte, error) { return m.encode(r, d) }}
+	x := &exchange{cfg: &m.cfg, dialect: d, bodies: &m.bodies, readers: &m.readers, encode: func() ([]byte, error) { return m.encode(r, d) }}
 	var err error
 	x.body, err = x.encode()
+	x.size = len(x.body)
 	return x, err
 }
 
@@ -212,7 +217,7 @@ func (x *exchange) fill(req *http.Request) {
 		return newReleasedBody(again, x.bodies), err
 	}
 	req.URL.RawQuery = x.cfg.query
-	if x.native {
+	if x.dialect.native { // Ollama's own protocol, which has an address of its own
 		req.URL.Path = strings.TrimSuffix(strings.TrimSuffix(req.URL.Path, "/chat/completions"), "/v1") + "/api/chat"
 	}
 	x.cfg.sign(req.Header)

@@ -5,6 +5,7 @@ package usage
 import (
 	"encoding/json"
 	"math"
+	"strconv"
 	"strings"
 
 	"parley/agent/llm"
@@ -13,15 +14,15 @@ import (
 
 // A Report is the field "usage" of an answer, of either of OpenAI's protocols.
 type Report struct {
-	Prompt     float64        `json:"prompt_tokens"`
-	Completion float64        `json:"completion_tokens"`
-	Total      float64        `json:"total_tokens"`
-	CacheHit   float64        `json:"prompt_cache_hit_tokens"`
+	Prompt     Tokens         `json:"prompt_tokens"`
+	Completion Tokens         `json:"completion_tokens"`
+	Total      Tokens         `json:"total_tokens"`
+	CacheHit   Tokens         `json:"prompt_cache_hit_tokens"`
 	Details    *read          `json:"prompt_tokens_details"`
 	Completed  *outputDetails `json:"completion_tokens_details"`
 	// The Responses API has other names for the same.
-	Input         float64        `json:"input_tokens"`
-	Output        float64        `json:"output_tokens"`
+	Input         Tokens         `json:"input_tokens"`
+	Output        Tokens         `json:"output_tokens"`
 	InputDetails  *read          `json:"input_tokens_details"`
 	OutputDetails *outputDetails `json:"output_tokens_details"`
 	// Cost is the price that some providers charge: dollars, or an object with the sum. In
@@ -37,15 +38,28 @@ type Report struct {
 	Ticks json.RawMessage `json:"cost_in_usd_ticks"`
 }
 
+// Tokens is a number of tokens.
+type Tokens float64
+
+// UnmarshalJSON reads a number. An integer, which nearly all servers send, is read here: to have it
+// read as a fraction takes 1 KB more of the stack, at the deepest place of a turn.
+func (t *Tokens) UnmarshalJSON(b []byte) error {
+	if n, err := strconv.ParseInt(string(b), 10, 53); err == nil {
+		*t = Tokens(n)
+		return nil
+	}
+	return json.Unmarshal(b, (*float64)(t))
+}
+
 // read is the part of a Report that says how many tokens of the prompt came from the
 // provider's cache.
 type read struct {
-	Cached float64 `json:"cached_tokens"`
+	Cached Tokens `json:"cached_tokens"`
 }
 
 // outputDetails is the part of a Report that says how many of the answer's tokens are thinking.
 type outputDetails struct {
-	Reasoning float64 `json:"reasoning_tokens"`
+	Reasoning Tokens `json:"reasoning_tokens"`
 }
 
 // Of returns the numbers of tokens that the server counted. If it counted none, Of
@@ -142,8 +156,8 @@ func parseNumber(raw json.RawMessage) (float64, bool) {
 
 // uncountedReasoning returns how many tokens of reasoning the server's count of the
 // answer lacks: xAI counts them apart, and Gemini includes them only in the total.
-func (u *Report) uncountedReasoning() float64 {
-	reasoning := 0.0
+func (u *Report) uncountedReasoning() Tokens {
+	reasoning := Tokens(0)
 	if u.Completed != nil {
 		reasoning = max(0, u.Completed.Reasoning)
 	}
