@@ -88,7 +88,8 @@ type Sends interface {
 	// Begin records a message before it is sent: its first part as sending and the others as
 	// queued, but parts given as Failed or Drafted as that. It returns the message with fresh =
 	// true. If the message is known already, Begin changes nothing and returns it as recorded, with
-	// its parts as they were first rendered, and fresh = false. The record is durable when Begin
+	// its parts as they were first rendered, and fresh = false; but once with fresh = true if this
+	// process has recorded it with the message's publication. The record is durable when Begin
 	// returns.
 	Begin(ctx context.Context, send Send) (known Send, fresh bool, err error)
 	// Mark replaces what is recorded of one part of the message with that id by now, except File

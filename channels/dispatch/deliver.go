@@ -30,12 +30,7 @@ func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message,
 			slog.String("id", m.ID), slog.String("need", markup.Verbatim(need)))
 		return giveBackFor(unknownNeedWait)
 	}
-	d := &delivery{run: r, lease: lease, out: out, to: out.To, record: channels.Send{ID: m.ID, To: out.To}, attempts: attempts, enclosures: enclosure.FilesOf(out)}
-	if out.IsReply() {
-		d.record.Session = out.Session
-	} else {
-		d.record.Writer = out.Session
-	}
+	d := &delivery{run: r, lease: lease, out: out, to: out.To, record: recordOf(m.ID, out), attempts: attempts, enclosures: enclosure.FilesOf(out)}
 	d.to.Chat = r.moved.current(out.To.Chat)
 	err = d.recovering(func() error { return d.send(ctx, work) })
 	if how, failed := errors.AsType[*deliveryError](err); failed && how.bury == panicked {
@@ -53,6 +48,17 @@ func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message,
 		r.reactions.Answered(out)
 	}
 	return err
+}
+
+// recordOf returns what the book is to have of a message, without its parts.
+func recordOf(id string, out bus.Outbound) channels.Send {
+	record := channels.Send{ID: id, To: out.To}
+	if out.IsReply() {
+		record.Session = out.Session
+	} else {
+		record.Writer = out.Session
+	}
+	return record
 }
 
 // recovering calls work, and turns a panic into an error: the message is then tried again as after

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"parley/bus"
@@ -83,6 +84,8 @@ type Dispatcher struct {
 	// Point, if set, is called with a name wherever a crash would matter: tests kill the
 	// process there.
 	Point func(name string)
+
+	running atomic.Pointer[run] // the run that claims mailboxes now; nil if none does
 }
 
 // Policy says how long and how often a Dispatcher tries. A zero field means its default.

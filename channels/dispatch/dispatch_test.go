@@ -577,3 +577,77 @@ func TestNothingIsSentAfterTheLeaseIsLost(t *testing.T) {
 		}
 	})
 }
+
+// An answer is planned before it is published where it can be sent at once, and where sending it
+// again after a crash is allowed.
+func TestRepliesThatArePlannedBeforeTheyArePublished(t *testing.T) {
+	answer := func(change func(*bus.Outbound)) bus.Outbound {
+		out := outbound("t#reply", "1", "hello")
+		if change != nil {
+			change(&out)
+		}
+		return out
+	}
+	plan := func(t *testing.T, d *dispatch.Dispatcher, out bus.Outbound) (channels.Send, bool) {
+		t.Helper()
+		body, err := out.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.PlanReply(out.ID, body)
+	}
+	var d *dispatch.Dispatcher
+	remember := func(s *stage, one *dispatch.Dispatcher) { d, s.Platform.Offers.Length = one, 100 }
+	inDispatch(t, remember, func(t *testing.T, s *stage, r *running) {
+		synctest.Wait()
+		send, ok := plan(t, d, answer(nil))
+		if !ok || send.ID != "t#reply" || send.To.Chat != "1" || send.Session != "main:c:1" || len(send.Parts) != 1 || send.Parts[0].Text != "hello" {
+			t.Errorf("planned is %+v, %v", send, ok)
+		}
+		for name, change := range map[string]func(*bus.Outbound){
+			"a message of the tool":         func(out *bus.Outbound) { out.ID = "t#m1" },
+			"an answer that expires":        func(out *bus.Outbound) { out.Expires = time.Now().Add(time.Hour) },
+			"an answer with a file":         func(out *bus.Outbound) { out.Files = []bus.FileRef{{Name: "a.txt"}} },
+			"an answer about a subject":     func(out *bus.Outbound) { out.Subject = "deploy" },
+			"an answer with unknown needs":  func(out *bus.Outbound) { out.Needs = []string{"wings"} },
+			"an answer that shows nothing":  func(out *bus.Outbound) { out.Text = "" },
+			"an answer for a file":          func(out *bus.Outbound) { out.Text = strings.Repeat("a sentence that is quite short. ", 100) },
+			"an answer to no clean address": func(out *bus.Outbound) { out.To.Chat = "1\x00" },
+		} {
+			if send, ok := plan(t, d, answer(change)); ok {
+				t.Errorf("%s is planned as %+v", name, send)
+			}
+		}
+		if err := r.end(); err != nil {
+			t.Error(err)
+		}
+		if send, ok := plan(t, d, answer(nil)); ok {
+			t.Errorf("while nobody sends, an answer is planned as %+v", send)
+		}
+	})
+	inDispatch(t, func(s *stage, one *dispatch.Dispatcher) { d, one.Policy.OnUnknown = one, "drop" }, func(t *testing.T, _ *stage, _ *running) {
+		synctest.Wait()
+		if send, ok := plan(t, d, answer(nil)); ok {
+			t.Errorf("where nothing is sent again, an answer is planned as %+v", send)
+		}
+	})
+	refuseOne := func(s *stage, one *dispatch.Dispatcher) {
+		d = one
+		s.Platform.OnSend = failing("1", false, &channels.SendError{Fault: channels.Retry, Code: "503"})
+	}
+	inDispatch(t, refuseOne, func(t *testing.T, s *stage, _ *running) {
+		s.post(t, outbound("a", "1", "one"))
+		synctest.Wait()
+		if send, ok := plan(t, d, answer(nil)); ok {
+			t.Errorf("behind a message that waits, an answer is planned as %+v", send)
+		}
+		if _, ok := plan(t, d, answer(func(out *bus.Outbound) { out.To.Chat = "2" })); !ok {
+			t.Error("an answer to another chat is not planned")
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if _, ok := plan(t, d, answer(nil)); !ok {
+			t.Error("when nothing waits any more, an answer is not planned")
+		}
+	})
+}

@@ -188,6 +188,22 @@ func (d *drafts) draftToReplace(work context.Context, out bus.Outbound) (string,
 	return "", nil
 }
 
+// closeUnposted keeps the turn of an answer from showing a draft from now on. It returns false if the
+// turn shows one already, or may, which the answer has to replace.
+func (d *drafts) closeUnposted(out bus.Outbound) bool {
+	x := d.draftFor(out)
+	if x == nil {
+		return true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if x.platformID != "" || x.state == draftUnknown || d.calls[x.key] != nil {
+		return false
+	}
+	x.state = draftClosed
+	return true
+}
+
 // draftFor returns the draft of a message's turn, if the draft is at the message's address;
 // else nil.
 func (d *drafts) draftFor(out bus.Outbound) *draft {

@@ -22,6 +22,8 @@ func (r *run) serve(held context.Context) error {
 	defer cut()
 	var running sync.WaitGroup
 	r.startIndicators(ctx, work, &running)
+	r.running.Store(r)
+	defer r.running.Store(nil)
 	refused := r.claimAll(ctx, stop, func(lease bus.Lease) error { return r.workMailbox(ctx, work, lease) }, cut)
 	stop(nil)
 	running.Wait()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/bus"
 	"parley/channels"
 	"parley/channels/enclosure"
 )
@@ -58,6 +59,29 @@ func (d *delivery) planParts(ctx context.Context) ([]channels.SentPart, error) {
 		parts = append(parts, fileParts(all)...)
 	}
 	return parts, nil
+}
+
+// PlanReply returns what Book.Begin is to record of a turn's answer that is being published and that
+// can be sent at once. Whoever publishes it may record that in the same write: this saves the person
+// who asked the wait for a write of its own (see sqlbook.Book.BeginShare). It returns false if the
+// answer may have to wait, if more must be looked up to plan it, or if an answer that was cut off
+// would not be sent again. PlanReply may be called while Run runs.
+func (d *Dispatcher) PlanReply(id string, body []byte) (channels.Send, bool) {
+	r := d.running.Load()
+	if r == nil || r.policy.OnUnknown == drop || !channels.Connected(r.Channel) {
+		return channels.Send{}, false
+	}
+	out, err := bus.DecodeOutbound(body)
+	if err != nil || !out.IsReply() || !bus.IsClean(out.To.String()) || len(out.Needs) > 0 || !out.Expires.IsZero() ||
+		out.Subject != "" || len(enclosure.FilesOf(out)) > 0 || r.retries.waits(out.To.String()) {
+		return channels.Send{}, false
+	}
+	record := recordOf(id, out)
+	record.Parts = r.render(out.Text)
+	if len(record.Parts) == 0 || len(record.Parts) > mostMessages || !r.drafts.closeUnposted(out) {
+		return channels.Send{}, false
+	}
+	return record, true
 }
 
 // replaceEarlier adapts the parts of a message about a subject so that they replace the earlier

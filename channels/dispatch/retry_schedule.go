@@ -95,6 +95,14 @@ func (s *retrySchedule) planLook(key string, now time.Time) time.Duration {
 	return after
 }
 
+// waits reports whether the mailbox waits after a failure.
+func (s *retrySchedule) waits(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, known := s.mailboxes[key]
+	return known
+}
+
 // remaining returns how much longer a claimed mailbox should wait; 0 means to send from it now.
 // connected says that the platform can be reached.
 func (s *retrySchedule) remaining(key string, connected bool) time.Duration {

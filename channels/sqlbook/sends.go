@@ -2,13 +2,10 @@ package sqlbook
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	"parley/bus"
 	"parley/channels"
 	"parley/sessions/sqldb"
 )
@@ -24,6 +21,9 @@ const (
 // answer of an earlier Begin was lost, the send that it may have recorded counts as recorded by
 // this call.
 func (b *Book) Begin(ctx context.Context, send channels.Send) (known channels.Send, fresh bool, err error) {
+	if known, ok := b.early.take(send.ID); ok {
+		return known, true, nil
+	}
 	now := b.doubts.beginTime(send.ID, time.Now())
 	known = recordOf(send, now)
 	if b.db.Postgres() {
@@ -44,10 +44,82 @@ func (b *Book) Begin(ctx context.Context, send channels.Send) (known channels.Se
 	if err != nil {
 		return channels.Send{}, false, fmt.Errorf("begin send %s: %w", send.ID, err)
 	}
+	b.pruneSends(now)
+	return known, fresh, nil
+}
+
+// pruneSends deletes old sends, in one of pruneEvery calls.
+func (b *Book) pruneSends(now time.Time) {
 	if b.begins.Add(1)%pruneEvery == 0 {
 		b.db.Start(func(tx *sqldb.Tx) error { return prune(tx, now) }) // the next pruning deletes what this one leaves
 	}
-	return known, fresh, nil
+}
+
+// BeginShare returns what Begin writes for a send as a share in the write that publishes the
+// message. If that recorded the send, the first Begin of the same id in this process writes nothing
+// and returns the send as fresh: nothing of it was sent before.
+func (b *Book) BeginShare(send channels.Send) sqldb.Share {
+	now := time.Now()
+	return &beginShare{book: b, send: recordOf(send, now), at: now}
+}
+
+// A beginShare is the Begin of a send in a transaction that another component has begun.
+type beginShare struct {
+	book  *Book
+	send  channels.Send
+	at    time.Time
+	fresh bool // whether the last Write has recorded the send
+}
+
+// Write implements sqldb.Share: it records the send, unless its id is known.
+func (s *beginShare) Write(tx *sqldb.Tx) (refused, err error) {
+	s.fresh, err = begin(tx, s.send, s.at)
+	return nil, err
+}
+
+// End implements sqldb.Share: it keeps the send for Begin.
+func (s *beginShare) End(durable bool) {
+	if durable && s.fresh {
+		s.book.early.add(s.send)
+		s.book.pruneSends(s.at)
+	}
+}
+
+// mostEarly is how many sends wait for their Begin at most, of those that were recorded before.
+const mostEarly = 1024
+
+// earlySends remembers the sends that were recorded by a BeginShare and that nobody has begun to
+// send yet. One that it forgets is found as cut off, like one of a process that has died.
+type earlySends struct {
+	mu    sync.Mutex
+	sends map[string]channels.Send
+}
+
+// add remembers a send, and forgets all others when there are too many: their messages are not
+// going to be sent, or not soon.
+func (e *earlySends) add(send channels.Send) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sends == nil || len(e.sends) >= mostEarly {
+		e.sends = map[string]channels.Send{}
+	}
+	e.sends[send.ID] = send
+}
+
+// take returns the send with that id, once.
+func (e *earlySends) take(id string) (send channels.Send, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	send, ok = e.sends[id]
+	delete(e.sends, id)
+	return send, ok
+}
+
+// forget forgets all sends.
+func (e *earlySends) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.sends = nil
 }
 
 // untouched reports whether a send is still as Begin recorded it at that time, so that certainly
@@ -159,85 +231,6 @@ func (b *Book) Mark(ctx context.Context, id string, part int, now channels.SentP
 	return nil
 }
 
-// checkPart returns channels.ErrNoSend if the book has no such part.
-func (b *Book) checkPart(ctx context.Context, id string, part int) error {
-	var one int
-	err := b.db.Read.QueryRowContext(ctx, `SELECT 1 FROM parts WHERE send = ? AND part = ?`, sqldb.Text(id), part).Scan(&one)
-	if errors.Is(err, sql.ErrNoRows) {
-		return channels.ErrNoSend
-	}
-	return err
-}
-
-// Lookup implements channels.Sends: it reads a send with its parts.
-func (b *Book) Lookup(ctx context.Context, id string) (channels.Send, error) {
-	send, err := b.read(ctx, id)
-	if err != nil {
-		return channels.Send{}, fmt.Errorf("look up send %s: %w", id, err)
-	}
-	return send, nil
-}
-
-// read reads a send and its parts by one query, so that both are of the same moment.
-func (b *Book) read(ctx context.Context, id string) (send channels.Send, err error) {
-	rows, err := b.db.Read.QueryContext(ctx, `SELECT s.channel, s.chat, s.thread, s.session, s.writer, s.begun, p.state, p.body, p.plain, p.platform_id,
-		p.interrupted, p.code, p.edits, p.under, p.file, p.changed
-		FROM sends s LEFT JOIN parts p ON p.send = s.id WHERE s.id = ? ORDER BY p.part`, sqldb.Text(id))
-	if err != nil {
-		return channels.Send{}, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	found := false
-	for rows.Next() {
-		var r sendRow
-		if err := r.scan(rows); err != nil {
-			return channels.Send{}, err
-		}
-		if !found {
-			found, send = true, channels.Send{ID: id, To: r.to, Session: r.session, Writer: r.writer, At: timeOf(r.begun)}
-		}
-		if !r.state.Valid { // a message without parts
-			continue
-		}
-		send.Parts = append(send.Parts, r.part())
-		if at := timeOf(r.changed.Int64); at.After(send.At) {
-			send.At = at
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return channels.Send{}, err
-	}
-	if !found {
-		return channels.Send{}, channels.ErrNoSend
-	}
-	return send, nil
-}
-
-// A sendRow is one row of read: a send with one of its parts, or with none.
-type sendRow struct {
-	to                                           bus.Address
-	session, writer                              string
-	begun                                        int64
-	changed, interrupted, file                   sql.NullInt64
-	state, body, plain, sent, code, edits, under sql.NullString
-}
-
-func (r *sendRow) scan(rows *sql.Rows) error {
-	err := rows.Scan(&r.to.Channel, &r.to.Chat, &r.to.Thread, &r.session, &r.writer, &r.begun, &r.state, &r.body, &r.plain, &r.sent,
-		&r.interrupted, &r.code, &r.edits, &r.under, &r.file, &r.changed)
-	restoreTexts(&r.to.Channel, &r.to.Chat, &r.to.Thread, &r.session, &r.writer, &r.body.String, &r.plain.String, &r.sent.String, &r.code.String,
-		&r.edits.String, &r.under.String)
-	return err
-}
-
-// part returns the row's part.
-func (r *sendRow) part() channels.SentPart {
-	return channels.SentPart{
-		Text: r.body.String, Plain: r.plain.String, State: r.state.String, Edits: r.edits.String, Under: r.under.String,
-		File: r.file.Int64 != 0, PlatformID: r.sent.String, Interrupted: int(r.interrupted.Int64), Code: r.code.String,
-	}
-}
-
 // prune deletes finished sends that began more than keepSends ago, at most pruneLimit of them. It
 // runs after every pruneEvery sends, which are fewer, so that none are left behind for long.
 func prune(tx *sqldb.Tx, now time.Time) error {
@@ -297,27 +290,3 @@ CREATE INDEX parts_by_platform_id ON parts (platform_id) WHERE platform_id <> ''
 
 // schemaDrafts adds an index of the few parts that are drafts.
 const schemaDrafts = `CREATE INDEX parts_drafts ON parts (send) WHERE state = '` + channels.Drafted + `'`
-
-// Drafts implements channels.Drafts: it lists a channel's drafts, the oldest first.
-func (b *Book) Drafts(ctx context.Context, channel string) ([]channels.Send, error) {
-	ids, err := queryAll(ctx, b.db.Read, func(scan func(...any) error) (id string, err error) {
-		err = scan(&id)
-		restoreTexts(&id)
-		return id, err
-	}, `SELECT send FROM parts JOIN sends ON sends.id = send WHERE state = '`+channels.Drafted+`' AND channel = ? ORDER BY begun, send`, sqldb.Text(channel))
-	if err != nil {
-		return nil, fmt.Errorf("list the drafts of %s: %w", channel, err)
-	}
-	drafts := make([]channels.Send, 0, len(ids))
-	for _, id := range ids {
-		draft, err := b.Lookup(ctx, id)
-		if errors.Is(err, channels.ErrNoSend) { // erased meanwhile
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		drafts = append(drafts, draft)
-	}
-	return drafts, nil
-}

@@ -5,13 +5,13 @@
 // belongs to one process, and keeps in memory what each message asks of it.
 //
 // The files, in reading order: sqlbook.go opens the book, copies it to another database,
-// and has its first tables; sends.go records what is sent, part by part; submissions.go
+// and has its first tables; sends.go records what is sent, part by part, and lookup.go reads that; submissions.go
 // what programs have posted; pairings.go who may talk to the bot; chats.go and threads.go
 // where people have spoken to the bot, and how far chats were read; people.go the names of
 // people, and which of them are the same human; memory.go what agents remember of them;
 // asks.go what parked turns wait for; processes.go what running processes understand;
-// notes.go what the bot has told people; ratings.go what people think of answers; status.go
-// counts for metrics; erase.go erases; postgres.go has the statements that differ on
+// notes.go what the bot has told people; ratings.go what people think of answers; erase.go
+// erases; postgres.go has the statements that differ on
 // PostgreSQL.
 package sqlbook
 
@@ -33,6 +33,7 @@ type Book struct {
 	db                 *sqldb.DB
 	begins             atomic.Uint64 // counts calls of Begin; at every pruneEvery-th, old sends are deleted
 	doubts             uncertainSends
+	early              earlySends
 	sharer             Sharer        // publishes messages in the book's writes; nil if it cannot
 	submissions        atomic.Uint64 // counts calls of pruneSometimes; at every pruneEvery-th, old submissions are deleted
 	doubtfulAdmissions sync.Map      // by channels.Admission: the channels.Pairing that was written, if the commit succeeded whose answer was lost

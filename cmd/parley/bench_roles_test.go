@@ -37,7 +37,7 @@ func benchRole() bool {
 	case "model":
 		serveModel()
 	case "echo":
-		go echo(rest, func(text string) string { return "you said " + text })
+		go echo(rest, func(text string) string { return "you said " + text }, func() {})
 	case "floor":
 		go floor(strings.Fields(rest))
 	}
@@ -131,9 +131,9 @@ func serveModel() {
 }
 
 // floor is a bot that does of Parley's work only what nobody can leave out, and in the plainest
-// way: it flushes what it hears to the disk, asks the model, flushes the answer, flushes that it
-// is about to send it, and sends it. Its arguments are the Bot API, the model's base URL and a file
-// for what it flushes.
+// way: it flushes what it hears to the disk, asks the model, flushes the answer and that it is about
+// to send it, sends it, and flushes that it was sent. Its arguments are the Bot API, the model's base
+// URL and a file for what it flushes.
 func floor(args []string) {
 	file, err := os.OpenFile(args[2], os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -162,14 +162,13 @@ func floor(args []string) {
 		_, _ = io.Copy(io.Discard, response.Body)
 		_ = response.Body.Close()
 		flush()
-		flush()
 		return "you said " + text
-	})
+	}, flush)
 }
 
 // echo is a bot that stores nothing: it polls the Bot API at this address and answers what it
-// hears by answer.
-func echo(api string, answer func(text string) string) {
+// hears by answer. It calls sent after each answer.
+func echo(api string, answer func(text string) string, sent func()) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512}}
 	call := func(method string, params, result any) error {
 		body, err := json.Marshal(params)
@@ -209,8 +208,9 @@ func echo(api string, answer func(text string) string) {
 		for _, u := range got.Result {
 			next = u.ID + 1
 			go func() {
-				var sent any
-				_ = call("sendMessage", map[string]any{"chat_id": u.Message.Chat.ID, "text": answer(u.Message.Text)}, &sent)
+				var message any
+				_ = call("sendMessage", map[string]any{"chat_id": u.Message.Chat.ID, "text": answer(u.Message.Text)}, &message)
+				sent()
 			}()
 		}
 	}

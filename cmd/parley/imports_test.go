@@ -186,7 +186,7 @@ func rules() []rule {
 		}},
 		{"cmd/parley/platforms", 7, []string{"bus", "channels", "channels/discord", "channels/slack", "channels/telegram", "cmd/parley/config"}},
 		{"cmd/parley/home", 7, []string{
-			"bus", "bus/...", "sessions", "sessions/...", "sessions/sqldb", "sessions/workspace", "channels/sqlbook",
+			"bus", "bus/...", "sessions", "sessions/...", "sessions/sqldb", "sessions/workspace", "channels", "channels/sqlbook",
 			"cmd/parley/aging", "cmd/parley/backup", "cmd/parley/config", "cmd/parley/crash", "cmd/parley/erase", "cmd/parley/homedb", "cmd/parley/jsonfile", "cmd/parley/migrate",
 		}},
 		{"cmd/parley/server", 8, []string{"..."}},

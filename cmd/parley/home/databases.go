@@ -55,6 +55,7 @@ func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Lo
 	if sharer, ok := opened.(sqlstore.Sharer); ok && sharing != nil {
 		sharing.PublishBy(sharer)
 		h.Book.PublishBy(sharer)
+		h.shared = &sharedDatabase{sharing, sharer}
 	}
 	return nil
 }

@@ -3,12 +3,15 @@ package home
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"parley/bus"
+	"parley/channels"
+	"parley/channels/sqlbook"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/homedb"
 	"parley/sessions"
@@ -57,6 +60,80 @@ func TestTheLogsOfAHomePublish(t *testing.T) {
 	if err := lease.Settle(context.WithoutCancel(t.Context()), bus.End{Done: got[0].Seq}); err != nil {
 		t.Error(err)
 	}
+}
+
+// An answer's send begins in the write that publishes the answer. The process that has written it
+// sends it without asking whether somebody else has; the next process must ask.
+func TestAnAnswersSendBeginsWithItsPublication(t *testing.T) {
+	dir := t.TempDir()
+	open := func() *Home {
+		c := &config.Config{Home: dir}
+		c.Workspace.Root, c.Workspace.MaxMB = dir+"/workspaces", 1
+		h, err := Open(t.Context(), c, WorkspaceOverride{}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { h.Close() })
+		h.PlanReplies(func(topic, id string, body []byte) (channels.Send, bool) {
+			to := bus.Address{Channel: "telegram", Chat: "42"}
+			return channels.Send{ID: id, To: to, Parts: []channels.SentPart{{Text: string(body)}, {Text: "more"}}}, id != "unplanned#reply"
+		})
+		return h
+	}
+	publish := func(h *Home, at int64, id string) error {
+		t.Helper()
+		log, err := h.Store.Open(t.Context(), "main:telegram:42", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, ok := log.(sessions.Publisher).Publishing(sessions.Mail{Topic: string(bus.OutboundTopic("telegram")), Key: "telegram:42", ID: id, Body: []byte("hello")})
+		if !ok {
+			t.Fatal("the home's logs do not publish")
+		}
+		entry, err := sessions.NewEntry(id, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCompleted})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return log.Append(t.Context(), at, entry)
+	}
+	wantBegin := func(h *Home, id string, wantFresh bool, wantText string) {
+		t.Helper()
+		known, fresh, err := h.Book.Begin(t.Context(), channels.Send{ID: id, To: bus.Address{Channel: "telegram", Chat: "42"}, Parts: []channels.SentPart{{Text: "rendered anew"}}})
+		if err != nil || fresh != wantFresh || known.Parts[0].State != channels.Sending || known.Parts[0].Text != wantText {
+			t.Errorf("Begin of %s gives %+v, %v, %v, want fresh = %v and the text %q", id, known, fresh, err, wantFresh, wantText)
+		}
+	}
+	h := open()
+	for i, id := range []string{"a#reply", "b#reply", "unplanned#reply", "c#reply"} {
+		if err := publish(h, int64(i+1), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if send, err := h.Book.Lookup(t.Context(), "a#reply"); err != nil || len(send.Parts) != 2 || send.Parts[0].State != channels.Sending || send.Parts[1].State != channels.Queued {
+		t.Errorf("with its publication the book has %+v, %v", send, err)
+	}
+	wantBegin(h, "a#reply", true, "hello")
+	wantBegin(h, "a#reply", false, "hello")
+	wantBegin(h, "unplanned#reply", true, "rendered anew")
+	if err := publish(h, 1, "refused#reply"); err == nil { // the log is longer by now
+		t.Error("an entry was appended at the wrong place")
+	}
+	if _, err := h.Book.Lookup(t.Context(), "refused#reply"); !errors.Is(err, channels.ErrNoSend) {
+		t.Errorf("a send whose publication was undone: %v", err)
+	}
+	wantBegin(h, "refused#reply", true, "rendered anew")
+	if err := publish(h, 5, "a#reply"); err != nil { // as by a turn that goes on after a crash
+		t.Error(err)
+	}
+	wantBegin(h, "a#reply", false, "hello")
+	if _, err := h.Book.Erase(t.Context(), sqlbook.Erasure{Sends: []string{"c#reply"}}); err != nil {
+		t.Fatal(err)
+	}
+	wantBegin(h, "c#reply", true, "rendered anew")
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantBegin(open(), "b#reply", false, "hello")
 }
 
 // What the disk or the database server does not take, and nobody waits for, is counted.

@@ -93,6 +93,7 @@ type Home struct {
 	Bus         fullBus
 	Store       store
 	Book        *sqlbook.Book
+	shared      *sharedDatabase // nil if bus, store and book do not share a database
 	Workspaces  *workspace.Workspaces
 	Outgoing    *outgoing.Store  // files that wait to be sent
 	Snapshots   *snapshots.Store // records of what turns have changed

@@ -33,9 +33,10 @@ type endpoint struct {
 	gate        *gateway.Gate
 	receive     bool // whether it receives; else it only sends
 	config      config.Channel
-	held        atomic.Bool             // whether this process, and no other, receives for it
-	down        atomic.Bool             // whether its platform refuses the account
-	lastWarning *atomic.Pointer[string] // the adapter's latest warning
+	held        atomic.Bool                         // whether this process, and no other, receives for it
+	down        atomic.Bool                         // whether its platform refuses the account
+	lastWarning *atomic.Pointer[string]             // the adapter's latest warning
+	dispatcher  atomic.Pointer[dispatch.Dispatcher] // nil until it is made
 }
 
 // openEndpoints makes the channels that are configured; with the role Reader none. The book b, in
@@ -183,8 +184,19 @@ func (s *Server) runDispatchers(ctx context.Context) error {
 			Policy: dispatch.Policy{OnUnknown: l.config.OnUnknown, Stream: l.config.Stream, Drain: s.settings.Load().Serve.Drain},
 			Notify: dispatch.TellSession(s.home.Bus), SessionAt: s.replySession, Log: s.log, Observe: s.metrics.Send(l.name), Point: s.point,
 		}
+		l.dispatcher.Store(d)
 		return s.rerunAfterRefusal(ctx, l, d.Run)
 	})
+}
+
+// planReply plans the sending of an answer that is being published; see dispatch.Dispatcher.PlanReply.
+func (s *Server) planReply(topic, id string, body []byte) (channels.Send, bool) {
+	for _, l := range s.channels {
+		if d := l.dispatcher.Load(); d != nil && topic == string(bus.OutboundTopic(l.name)) {
+			return d.PlanReply(id, body)
+		}
+	}
+	return channels.Send{}, false
 }
 
 // forEach calls run for all endpoints side by side, and returns when all calls have ended. If one

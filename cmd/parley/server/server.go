@@ -157,6 +157,7 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	book.Open(h.Book)
 	warnOfOwnRoot(c)
 	s := newServer(h, c, opened, walled)
+	h.PlanReplies(s.planReply)
 	s.endBeside = leave
 	if c.Role.Works() {
 		beside.Go(func() { c.Models.LookUpWindows(trying) })

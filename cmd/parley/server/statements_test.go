@@ -24,7 +24,12 @@ type statementCount struct {
 	mu    sync.Mutex
 	times map[string]int
 	texts map[string][]string // of each kind, as they are written
+	group map[string]bool     // the kinds of the transaction that is open
 }
+
+// begunApart counts as a statement each transaction that begins a send and ends no turn: an answer
+// waits for it once more.
+const begunApart = "a send that is begun apart from its publication"
 
 // what finds in a statement what it does, and with which table.
 var what = regexp.MustCompile(`^(?is)\s*(SELECT\b.*?\bFROM|INSERT(?: OR \w+)? INTO|UPDATE|DELETE FROM|WITH|\w+)\s+\(*(?:SELECT.*?FROM\s+)?(\w+)`)
@@ -38,6 +43,14 @@ func (c *statementCount) add(query string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	switch {
+	case kind == "BEGIN IMMEDIATE":
+		c.group = map[string]bool{}
+	case kind == "COMMIT" && c.group["INSERT sends"] && !c.group["INSERT entries"]:
+		c.times[begunApart]++
+	case c.group != nil:
+		c.group[kind] = true
+	}
 	c.times[kind]++
 	if !slices.Contains(c.texts[kind], query) {
 		c.texts[kind] = append(c.texts[kind], query)
