@@ -11,9 +11,8 @@ import (
 
 // bursts lets so many people speak at the same moment to a bot whose model takes its time,
 // so that all their turns are in flight at once, and again when all are answered. It
-// reports how much memory the bot has ever had, and how much it has after the bursts. The
-// program's own pages are 40 to 55 MB of it, as the file happens to lie in the page cache;
-// mapped-MB says how much.
+// reports how much memory the bot has ever had, and how much it has after the bursts; mapped-MB of
+// it are the program's own pages.
 func bursts(b *testing.B, chats int64, times int) {
 	c := newOutside(b)
 	rest := memoryOf(b, c.pid, "VmRSS:")

@@ -85,10 +85,7 @@ func newOutside(b *testing.B, by ...string) *contender {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { x.tg.Close() })
-	path, err := parleytest.Binary()
-	if err != nil {
-		b.Fatal(err)
-	}
+	path := installed(b)
 	args := append(slices.Clone(by), path, "--home", b.TempDir(), "--config", benchFile(b, model, api, ""), "serve")
 	x.began = time.Now()
 	x.cmd, x.stderr = started(b, args[0], args[1:]...)
@@ -99,6 +96,35 @@ func newOutside(b *testing.B, by ...string) *contender {
 		b.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	}
 	return &contender{tg: x.tg, model: model, pid: pid, said: map[int64]int{}}
+}
+
+// installed returns the path of a copy of the program that was written in small pieces, as what
+// unpacks an archive or an image does. Of a file that was just written in large ones, such as by the
+// linker, the system maps whole megabytes at once.
+func installed(b *testing.B) string {
+	b.Helper()
+	path, err := parleytest.Binary()
+	if err != nil {
+		b.Fatal(err)
+	}
+	program, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	path = filepath.Join(b.TempDir(), "parley")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o700) //nolint:gosec // it is a program
+	if err != nil {
+		b.Fatal(err)
+	}
+	for piece := range slices.Chunk(program, 32<<10) {
+		if _, err := file.Write(piece); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := file.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return path
 }
 
 // childOf returns the only child of a process.

@@ -146,6 +146,7 @@ func rules() []rule {
 		}},
 		{"cmd/parley/jsonfile", 4, nil},
 		{"cmd/parley/garbage", 4, nil},
+		{"cmd/parley/mapped", 4, nil},
 		{"cmd/parley/audit", 5, []string{"cmd/parley/jsonfile", "sessions"}},
 		{"cmd/parley/homedb", 4, []string{"bus/sqlitebus", "channels/sqlbook", "sessions/sqldb", "sessions/sqlstore"}},
 		{"cmd/parley/migrate", 5, []string{"bus", "bus/redisbus", "bus/sqlitebus", "channels/sqlbook", "cmd/parley/homedb", "cmd/parley/jsonfile", "sessions/sqldb", "sessions/sqlstore"}},

@@ -16,6 +16,7 @@ import (
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/garbage"
 	"parley/cmd/parley/home"
+	"parley/cmd/parley/mapped"
 	"parley/cmd/parley/models"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
@@ -74,6 +75,7 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) er
 		return err
 	}
 	defer garbage.Adapt()()
+	defer mapped.ReleaseAfterStart(log)()
 	err = s.Serve(ctx, server.Options{Listen: c.Listen, Reload: load, Offers: tty.Err})
 	if closed := s.Close(); err == nil {
 		err = closed
