@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode"
@@ -264,6 +265,29 @@ func TestCauses(t *testing.T) {
 		_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Fail(tc.status, tc.body)))), hello())
 		if e := faultOf(t, err); e.Cause != tc.cause || e.Fault != tc.fault {
 			t.Errorf("%s: cause %q, fault %s; want %q, %s", tc.name, e.Cause, e.Fault, tc.cause, tc.fault)
+		}
+	}
+}
+
+// A web page in place of an answer says that the address is wrong, and not that the answer was cut off.
+// A stream that only has the type of one is an answer.
+func TestAPageIsNoAnswer(t *testing.T) {
+	const stream = "\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"fine\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+	for body, page := range map[string]bool{"\n <!doctype html>\n<title>Open your mail</title>": true, "<html>": true, stream: false} {
+		var asked atomic.Int32
+		answer, err := ask(t, modelOver(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = w.Write([]byte(body))
+		})), hello())
+		if !page {
+			if err != nil || len(answer.Blocks) != 1 || answer.Blocks[0].Text != "fine" {
+				t.Errorf("%q gives %+v, %v", body, answer, err)
+			}
+			continue
+		}
+		if e := faultOf(t, err); e.Cause != llm.CauseAddress || e.Fault != llm.Refused || asked.Load() != 1 || !strings.Contains(e.Explain(), "a web page") {
+			t.Errorf("%q gives after %d requests: %s", body, asked.Load(), e.Explain())
 		}
 	}
 }

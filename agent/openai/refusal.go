@@ -115,7 +115,8 @@ func refusalInStream(raw []byte) *refusal {
 }
 
 // read reads an error in any of the shapes in which servers write it: an object, a text
-// or a list, in a field or alone. It ignores an HTML page.
+// or a list, in a field or alone. It ignores an HTML page, which comes with a status that tells more,
+// unless that is a success.
 func (r *refusal) read(body []byte) {
 	var list []json.RawMessage
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
@@ -130,6 +131,8 @@ func (r *refusal) read(body []byte) {
 		r.readFields(fields)
 	case len(body) > 0 && body[0] != '<':
 		r.message = oneLine(string(body))
+	case len(body) > 0 && r.status > 0 && r.status < http.StatusMultipleChoices:
+		r.message = "a web page"
 	}
 }
 

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	library "github.com/sashabaranov/go-openai"
 
@@ -235,8 +237,9 @@ func (u *unreachableError) Error() string { return fmt.Sprintf("ask %s: %v", u.h
 // Unwrap returns the network's error.
 func (u *unreachableError) Unwrap() error { return u.err }
 
-// failureOf returns what a request has failed by that was answered with resp or err: a *refusal for
-// any status but 2xx, whose body it reads and closes, and an *unreachableError if there is no response.
+// failureOf returns what a request has failed by that was answered with resp or err: a *refusal for a
+// web page and for any status but 2xx, whose body it reads and closes, and an *unreachableError if
+// there is no response.
 func failureOf(req *http.Request, resp *http.Response, err error) error {
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {
@@ -244,7 +247,7 @@ func failureOf(req *http.Request, resp *http.Response, err error) error {
 		}
 		return &unreachableError{host: req.URL.Host, err: err}
 	}
-	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 && !isPage(resp) {
 		return nil
 	}
 	defer func() { _ = resp.Body.Close() }()
@@ -253,6 +256,28 @@ func failureOf(req *http.Request, resp *http.Response, err error) error {
 		body = nil // the status says enough
 	}
 	return refusalOf(resp.StatusCode, resp.Header, body)
+}
+
+// isPage reports whether a response is a web page: many servers answer with one wherever they have
+// nothing else. Some call the stream of an answer a page too, so what it begins with decides.
+func isPage(resp *http.Response) bool {
+	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
+		return false
+	}
+	in := bufio.NewReader(resp.Body)
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{in, resp.Body}
+	for {
+		switch c, err := in.ReadByte(); {
+		case err != nil:
+			return false // whoever reads on meets the error again
+		case !unicode.IsSpace(rune(c)):
+			_ = in.UnreadByte() // it was read just now
+			return c == '<'
+		}
+	}
 }
 
 // A stallTimer cancels a request whose answer does not progress. It must be used by one
