@@ -52,6 +52,8 @@ func TestBadKeysAndTypes(t *testing.T) {
 			`2: channels.telegram.bot_token: wants a text in quotes, found an integer: write for example bot_token = "${TELEGRAM_BOT_TOKEN}"`},
 		{"text for a list", bot + `owners = "42"`,
 			`3: channels.telegram.owners: wants a list, found a text: write for example owners = ["42"]`},
+		{"a percentage that is none", "[budget]\ntell_at = 101",
+			`2: budget.tell_at: it is a percentage: the largest is 100: write for example tell_at = 80`},
 		{"no agent to give tasks to", "[agents.main]\nmay_spawn = [\"mian\"]",
 			`2: agents.main.may_spawn: no agent is called "mian": write "main", or add [agents.mian]`},
 		{"a route to nobody", bot + `routes = [{ match = { mention = "ops" }, agent = "op" }]` + "\n[agents.ops]",

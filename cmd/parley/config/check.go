@@ -45,6 +45,7 @@ func (l *loader) check() {
 	l.checkSchedule()
 	l.checkHeartbeat()
 	l.checkModels()
+	l.checkBudget()
 	l.checkAgentFolders()
 }
 

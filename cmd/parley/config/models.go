@@ -148,6 +148,13 @@ func budgetSections() []section {
 	}}}
 }
 
+// checkBudget reports a share of a cap that is never reached, so that nobody would be told.
+func (l *loader) checkBudget() {
+	if at, ok := l.values["budget.tell_at"].v.(int64); ok && at > 100 {
+		l.report(l.places["budget.tell_at"], "budget.tell_at", "it is a percentage: the largest is 100", "write for example tell_at = 80")
+	}
+}
+
 // checkModels reports models in [models.NAME] that cannot be asked, and fallbacks that do not
 // exist.
 func (l *loader) checkModels() {
