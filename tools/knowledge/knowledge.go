@@ -24,8 +24,7 @@ type Base struct {
 	fsys fs.FS
 }
 
-// Open implements fs.FS. In the operator's folder it opens only regular files, because opening
-// anything else, such as a pipe, might never end.
+// Open opens the operator's folder.
 func Open(dir string) (*Base, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
