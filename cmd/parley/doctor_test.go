@@ -37,6 +37,36 @@ func TestDoctorOnAPortThatIsTaken(t *testing.T) {
 	}
 }
 
+// doctor finds the files and folders that the settings name and that serve would not start without.
+func TestDoctorOnFilesThatAreMissing(t *testing.T) {
+	t.Parallel()
+	n := newNewcomer(t)
+	file := filepath.Join(n.cwd, "bot.toml")
+	const text = "[http]\nlisten = \"\"\n[model]\nname = \"demo\"\n[knowledge]\ndir = \"facts\"\n[budget]\nprices = \"prices.json\"\n[audit]\nfile = \"logs/audit\"\n"
+	must(t, os.WriteFile(file, []byte(text), 0o600))
+	wants := func(state string) {
+		t.Helper()
+		out, _, code := n.run("--config", file, "doctor")
+		for _, part := range []string{"knowledge", "prices", "audit"} {
+			if !strings.Contains(out, state+part+": ") {
+				t.Errorf("exit code %d, no %q of %s in %s", code, state, part, out)
+			}
+		}
+		if state == "wrong  " && (code != exitFailed || !strings.Contains(out, "bot.toml:10")) {
+			t.Errorf("exit code %d, %s", code, out)
+		}
+	}
+	wants("wrong  ")
+	for _, dir := range []string{"facts", "logs"} {
+		must(t, os.Mkdir(filepath.Join(n.cwd, dir), 0o700))
+	}
+	must(t, os.WriteFile(filepath.Join(n.cwd, "prices.json"), []byte(`{"date": "2026-06-20", "models": {"m": {"input": 0.25, "output": 2}}}`), 0o600))
+	wants("ok     ")
+	if _, err := os.Stat(filepath.Join(n.cwd, "logs", "audit")); err == nil {
+		t.Error("doctor has made the file")
+	}
+}
+
 // doctor finds a database of which a part was overwritten, and changes nothing.
 func TestDoctorOnADamagedDatabase(t *testing.T) {
 	t.Parallel()

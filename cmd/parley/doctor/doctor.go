@@ -59,6 +59,7 @@ func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	found = append(found, checkWorkspaces(cfg)...)
 	found = append(found, checkSandbox(ctx, cfg, skills))
 	found = append(found, checkSkills(skills)...)
+	found = append(found, checkNamedFiles(cfg)...)
 	found = append(found, checkModels(ctx, cfg)...)
 	found = append(found, checkServers(ctx, cfg)...)
 	for _, ch := range cfg.ChannelsByName() {

@@ -15,9 +15,11 @@ import (
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/homedb"
+	"parley/cmd/parley/models"
 	"parley/cmd/parley/skillfolders"
 	"parley/cmd/parley/walls"
 	"parley/sessions/sqldb"
+	"parley/tools/knowledge"
 	"parley/tools/sandbox"
 )
 
@@ -79,6 +81,46 @@ func checkSkills(found *skillfolders.Catalog) (all []Finding) {
 		all = append(all, f)
 	}
 	return all
+}
+
+// checkNamedFiles checks the files and folders of the operator's that the settings name, which serve
+// would not start without.
+func checkNamedFiles(cfg *config.Config) (found []Finding) {
+	add := func(part, detail string, err error, remedy string) {
+		f := Finding{Part: part, State: fine, Detail: detail}
+		if err != nil {
+			f.State, f.Detail, f.Remedy = wrong, err.Error(), "serve would not start: "+remedy
+		}
+		found = append(found, f)
+	}
+	if dir := cfg.Knowledge.Dir; dir != "" {
+		base, err := knowledge.Open(dir)
+		if err == nil {
+			err = base.Close()
+		}
+		add("knowledge", dir, err, "make the folder, or name another: "+settingOf(cfg, "knowledge.dir"))
+	}
+	if file := cfg.Budget.Prices; file != "" {
+		_, err := models.Prices(cfg)
+		add("prices", file, err, "mend the list, or leave it out for the program's own")
+	}
+	if file := cfg.Audit.File; file != "" {
+		add("audit", file, probeAppend(file), "name a file in a folder that there is: "+settingOf(cfg, "audit.file"))
+	}
+	return found
+}
+
+// probeAppend returns an error if nothing can be added to a file, or if it cannot be made. It does
+// not make the file.
+func probeAppend(file string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return probeWrite(filepath.Dir(file))
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // checkPort checks that serve could listen on the configured address.
