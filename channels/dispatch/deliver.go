@@ -16,42 +16,59 @@ import (
 // deliver sends one message, beginning with the first part that is not known to be sent. It returns
 // nil once nothing more is to be done for the message, and else a *deliveryError.
 func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message, attempts int) error {
-	out, err := bus.DecodeOutbound(m.Body)
-	if err != nil || out.To.Chat == "" {
-		r.Log.Error("message cannot be read and is buried", slog.String("channel", r.Name), slog.String("id", m.ID), slog.Int("bytes", len(m.Body)))
-		return &deliveryError{bury: undecodable}
+	d, err := r.newDelivery(lease, m, attempts)
+	if err != nil {
+		return err
 	}
-	if !bus.IsClean(out.To.String()) {
-		r.Log.Error("message is for no address and is buried", slog.String("channel", r.Name), slog.String("id", m.ID))
-		return &deliveryError{bury: badAddress}
-	}
-	if need, ok := unknownNeed(out.Needs); ok {
-		r.Log.Warn("message needs what this release does not know and is left to another", slog.String("channel", r.Name),
-			slog.String("id", m.ID), slog.String("need", markup.Verbatim(need)))
-		return giveBackFor(unknownNeedWait)
-	}
-	d := &delivery{run: r, lease: lease, out: out, to: out.To, record: recordOf(m.ID, out), attempts: attempts, enclosures: enclosure.FilesOf(out)}
-	d.to.Chat = r.moved.current(out.To.Chat)
 	err = d.recovering(func() error { return d.send(ctx, work) })
 	if how, failed := errors.AsType[*deliveryError](err); failed && how.bury == panicked {
 		err = d.recovering(func() error { return d.giveUp(work, panicked) })
 	}
+	return d.finish(work, err)
+}
+
+// newDelivery reads a message that is to be sent. It returns a *deliveryError if the message can never
+// be sent, or not by this release.
+func (r *run) newDelivery(lease bus.Lease, m bus.Message, attempts int) (*delivery, error) {
+	d := &delivery{run: r, lease: lease, attempts: attempts}
+	var err error
+	if d.out, err = bus.DecodeOutbound(m.Body); err != nil || d.out.To.Chat == "" {
+		r.Log.Error("message cannot be read and is buried", slog.String("channel", r.Name), slog.String("id", m.ID), slog.Int("bytes", len(m.Body)))
+		return nil, &deliveryError{bury: undecodable}
+	}
+	if !bus.IsClean(d.out.To.String()) {
+		r.Log.Error("message is for no address and is buried", slog.String("channel", r.Name), slog.String("id", m.ID))
+		return nil, &deliveryError{bury: badAddress}
+	}
+	if need, ok := unknownNeed(d.out.Needs); ok {
+		r.Log.Warn("message needs what this release does not know and is left to another", slog.String("channel", r.Name),
+			slog.String("id", m.ID), slog.String("need", markup.Verbatim(need)))
+		return nil, giveBackFor(unknownNeedWait)
+	}
+	d.to, d.record, d.enclosures = d.out.To, recordOf(m.ID, &d.out), enclosure.FilesOf(d.out)
+	d.to.Chat = r.moved.current(d.out.To.Chat)
+	return d, nil
+}
+
+// finish does what is due after a message was sent, or has failed with an error, and returns what
+// deliver returns.
+func (d *delivery) finish(work context.Context, err error) error {
 	how, failed := errors.AsType[*deliveryError](err)
 	if !failed || how.discarded || how.bury != "" {
-		r.drafts.noteFinished(work, out)
+		d.drafts.noteFinished(work, d.out)
 		d.releaseFiles()
 	}
 	if failed && how.discarded {
 		return nil
 	}
 	if !failed && d.hasArrived() {
-		r.reactions.Answered(out)
+		d.reactions.Answered(d.out)
 	}
 	return err
 }
 
 // recordOf returns what the book is to have of a message, without its parts.
-func recordOf(id string, out bus.Outbound) channels.Send {
+func recordOf(id string, out *bus.Outbound) channels.Send {
 	record := channels.Send{ID: id, To: out.To}
 	if out.IsReply() {
 		record.Session = out.Session

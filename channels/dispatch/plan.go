@@ -76,7 +76,7 @@ func (d *Dispatcher) PlanReply(id string, body []byte) (channels.Send, bool) {
 		out.Subject != "" || len(enclosure.FilesOf(out)) > 0 || r.retries.waits(out.To.String()) {
 		return channels.Send{}, false
 	}
-	record := recordOf(id, out)
+	record := recordOf(id, &out)
 	record.Parts = r.render(out.Text)
 	if len(record.Parts) == 0 || len(record.Parts) > mostMessages || !r.drafts.closeUnposted(out) {
 		return channels.Send{}, false
