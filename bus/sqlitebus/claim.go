@@ -44,9 +44,10 @@ func (b *Bus) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
 
 // The state of a mailbox is in the row of its first message.
 const (
-	firstOf     = `(SELECT min(seq) FROM message WHERE topic = ? AND key = ?)`
-	setAttempts = `UPDATE message SET attempts = ? WHERE seq = ` + firstOf
-	setState    = `UPDATE message SET attempts = ?, due = ? WHERE seq = ` + firstOf
+	firstOf       = `(SELECT min(seq) FROM message WHERE topic = ? AND key = ?)`
+	setAttempts   = `UPDATE message SET attempts = ? WHERE seq = ` + firstOf
+	setAttemptsOf = `UPDATE message SET attempts = ? WHERE seq = ?` // of the first message, if its number is known
+	setState      = `UPDATE message SET attempts = ?, due = ? WHERE seq = ` + firstOf
 )
 
 // recordClaim records that the mailbox was claimed. A first claim need not be durable
@@ -58,8 +59,12 @@ const (
 // started after a crash could give out the same fence again.
 func (b *Bus) recordClaim(l *lease) error {
 	c := l.claim
-	write := func(tx *sqldb.Tx) error {
-		_, err := tx.Exec(setAttempts, c.Attempts, c.Topic, c.Key)
+	write := func(tx *sqldb.Tx) (err error) {
+		if l.first > 0 {
+			_, err = tx.Exec(setAttemptsOf, c.Attempts, l.first)
+		} else {
+			_, err = tx.Exec(setAttempts, c.Attempts, c.Topic, c.Key)
+		}
 		return err
 	}
 	ahead := c.Fence >= b.clock.reserved.Load()

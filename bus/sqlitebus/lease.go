@@ -17,7 +17,8 @@ type lease struct {
 	bus         *Bus
 	box         *box
 	claim       bus.Claim
-	recordFirst bool // whether the claim has to be durable before anybody works on it; copied from the box when this was claimed
+	recordFirst bool  // whether the claim has to be durable before anybody works on it; copied from the box when this was claimed
+	first       int64 // the number of the mailbox's first message when this was claimed; 0 if it was not in memory
 	lost        chan struct{}
 
 	settling    sync.Mutex  // held while the lease is being settled

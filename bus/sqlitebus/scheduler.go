@@ -111,6 +111,7 @@ func (s *scheduler) grant(x *box) *lease {
 		box:         x,
 		claim:       bus.Claim{Topic: x.topic.name, Key: x.key, Fence: s.clock.next(), Attempts: x.attempts},
 		recordFirst: x.recordFirst,
+		first:       x.mail.first(),
 		lost:        make(chan struct{}),
 	}
 	x.state, x.lease = leased, l
