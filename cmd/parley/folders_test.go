@@ -57,6 +57,29 @@ func wantNothing(t *testing.T, path string) {
 	}
 }
 
+// A conversation has a folder once something needs it, and none before.
+func TestAFolderIsMadeWhenItIsNeeded(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		if r.Said() == "note this" {
+			return noteTaker(r)
+		}
+		return parleytest.EchoModel(r)
+	}, "")
+	folder := filepath.Join(w.Home, "workspaces", "main")
+	p := w.Serve()
+	w.Telegram.Say(3, 3, "hello")
+	w.WaitSaid(3, 1)
+	p.Stop()
+	if _, err := os.Stat(filepath.Join(folder, "telegram:3")); !os.IsNotExist(err) {
+		t.Errorf("a conversation that has no files has a folder: %v", err)
+	}
+	w.Serve()
+	w.Telegram.Say(3, 3, "note this")
+	w.WaitSaid(3, 2)
+	wantFile(t, filepath.Join(folder, "telegram:3", "said.txt"), "note this")
+}
+
 // The files of an agent's conversations are in its own folder, and those of the others in the
 // common one. They can be undone, are backed up, restored to where the configuration then
 // has them, and forgotten.

@@ -54,6 +54,13 @@ func (w *Workspaces) acquire(name string) (*openDir, error) {
 	return s, nil
 }
 
+// isOpen reports whether a directory is open.
+func (w *Workspaces) isOpen(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dirs[name] != nil
+}
+
 // openRoot makes and opens a session's directory.
 func (w *Workspaces) openRoot(name string) (*os.Root, error) {
 	root, err := w.base.OpenRoot(name)

@@ -174,18 +174,41 @@ func foldsCase(base *os.Root) (bool, error) {
 // Open returns a session's directory. If it is missing, Open makes it, readable by its
 // owner alone. A Dir need not be closed. The key is as sessions.Key makes it.
 func (w *Workspaces) Open(key string) (*Dir, error) {
+	d, err := w.dirOf(key)
+	if err != nil {
+		return nil, err
+	}
+	s, err := d.workspaces.acquire(d.name)
+	if err != nil {
+		return nil, err
+	}
+	d.workspaces.release(s)
+	return d, nil
+}
+
+// OpenExisting returns a session's directory as Open does, but makes none: if it is missing, the
+// error is fs.ErrNotExist.
+func (w *Workspaces) OpenExisting(key string) (*Dir, error) {
+	d, err := w.dirOf(key)
+	if err != nil {
+		return nil, err
+	}
+	if !d.workspaces.isOpen(d.name) {
+		if _, err := os.Lstat(d.Path()); err != nil {
+			return nil, fmt.Errorf("open workspace: %w", sanitised("", err))
+		}
+	}
+	return w.Open(key)
+}
+
+// dirOf returns a session's directory, which may be missing.
+func (w *Workspaces) dirOf(key string) (*Dir, error) {
 	w = w.holding(key)
 	name, err := w.directoryName(key)
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{workspaces: w, name: name}
-	s, err := w.acquire(name)
-	if err != nil {
-		return nil, err
-	}
-	w.release(s)
-	return d, nil
+	return &Dir{workspaces: w, name: name}, nil
 }
 
 // holding returns where the directory of a session is, given its key or its directory's

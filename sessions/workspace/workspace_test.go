@@ -79,6 +79,46 @@ func TestDirectoriesOfSessions(t *testing.T) {
 	}
 }
 
+func TestOpenExistingMakesNothing(t *testing.T) {
+	const key = "main:telegram:42"
+	root := filepath.Join(t.TempDir(), "workspaces")
+	all := newAll(t, workspace.Config{Root: root})
+	if _, err := all.OpenExisting(key); !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), root) {
+		t.Errorf("without a directory: %v", err)
+	}
+	if made, err := os.ReadDir(root); err != nil || len(made) != 0 {
+		t.Errorf("made %v, %v", made, err)
+	}
+	if _, err := all.OpenExisting("main"); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what is no key: %v", err)
+	}
+	if err := open(t, all, key).Write("a.txt", []byte("a")); err != nil {
+		t.Fatal(err)
+	}
+	for name, again := range map[string]*workspace.Workspaces{"open": all, "not open": newAll(t, workspace.Config{Root: root})} {
+		d, err := again.OpenExisting(key)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if got, err := fs.ReadFile(d, "a.txt"); err != nil || string(got) != "a" {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	remove(t, all, key, true)
+	if _, err := all.OpenExisting(key); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after it was removed: %v", err)
+	}
+	own := t.TempDir()
+	fixed, err := workspace.OpenFixed(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fixed.Close()
+	if _, err := fixed.OpenExisting(key); err != nil {
+		t.Errorf("a person's own directory: %v", err)
+	}
+}
+
 func TestOpenRefusesWhatIsNoKey(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "workspaces")
 	all := newAll(t, workspace.Config{Root: root})

@@ -15,6 +15,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -254,7 +255,7 @@ func (h *Home) IsOwn(session string) bool {
 	return h.overrideDir != nil && session == h.override.Session
 }
 
-// Workspace opens the directory that a session works in.
+// Workspace opens the directory that a session works in, and makes it if it is missing.
 func (h *Home) Workspace(session string) (*workspace.Dir, error) {
 	if h.IsOwn(session) {
 		return h.overrideDir.Open(session)
@@ -268,6 +269,30 @@ func (h *Home) Workspace(session string) (*workspace.Dir, error) {
 		owner = h.owners[root]
 	}
 	return dir, owner.givePath(root, dir.Path())
+}
+
+// WorkspaceFiles returns the files of the directory that a session works in, for who only reads them.
+// A session has no directory before something needs one, and then has no files.
+func (h *Home) WorkspaceFiles(session string) (fs.FS, error) {
+	if h.IsOwn(session) {
+		return h.overrideDir.Open(session)
+	}
+	dir, err := h.Workspaces.OpenExisting(session)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return noFiles{}, nil
+	case err != nil:
+		return nil, err
+	}
+	return dir, nil
+}
+
+// noFiles is a file system without any files.
+type noFiles struct{}
+
+// Open implements fs.FS.
+func (noFiles) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
 // GiveOutgoing makes the owner of the workspaces the owner of the files that wait to be

@@ -193,13 +193,13 @@ func (s *Server) buildPrompt(ctx context.Context, who agent.Asker) (string, bool
 			return append(prompt.Read(opener(files), "home", "AGENTS.md", "SOUL.md"), prompt.File{Name: "skills", From: "operator", Text: ofOperator}), nil
 		},
 		func(_ context.Context, session string) ([]prompt.File, error) {
-			dir, err := s.home.Workspace(session)
+			files, err := s.home.WorkspaceFiles(session)
 			if err != nil {
 				return nil, home.Unusable(s.home.RootOf(session), err)
 			}
-			all := append([]prompt.File{s.placeOf(who)}, prompt.Read(opener(dir), "workspace", "AGENTS.md")...)
+			all := append([]prompt.File{s.placeOf(who)}, prompt.Read(opener(files), "workspace", "AGENTS.md")...)
 			all = append(all, prompt.File{Name: "skills", From: "workspace", Text: ofSession})
-			return append(all, prompt.Read(opener(dir), "workspace", "MEMORY.md")...), nil
+			return append(all, prompt.Read(opener(files), "workspace", "MEMORY.md")...), nil
 		},
 		func(context.Context, string) ([]prompt.File, error) {
 			return slices.Concat(s.describeKnowledge(), personFiles(files, who), remembered), nil
@@ -247,7 +247,7 @@ func personFiles(files fs.FS, who agent.Asker) []prompt.File {
 // The operator's skills are missing until readSkills has read them.
 func (s *Server) newSkills(walled func() (sandbox.Sandbox, error)) *skillfolders.Skills {
 	return skillfolders.New(skillfolders.Config{
-		Workspace: func(session string) (fs.FS, error) { return s.home.Workspace(session) },
+		Workspace: s.home.WorkspaceFiles,
 		Agent:     agentName, Capabilities: s.capabilities, Watch: s.marker().WatchCommands,
 		Runner: func() *skills.Runner {
 			box, err := walled()

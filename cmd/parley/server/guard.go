@@ -197,9 +197,9 @@ func (s *Server) marker() guard.Marker {
 // promptUntrusted reports whether a file that is part of a session's prompt may hold text that
 // strangers have written.
 func (s *Server) promptUntrusted(_ context.Context, session string) bool {
-	dir, err := s.home.Workspace(session)
+	files, err := s.home.WorkspaceFiles(session)
 	if err != nil {
 		return true
 	}
-	return slices.ContainsFunc(guard.PromptedFiles(), guard.ReadMarks(dir).Has)
+	return slices.ContainsFunc(guard.PromptedFiles(), guard.ReadMarks(files).Has)
 }

@@ -16,7 +16,7 @@ import (
 
 // Config holds the parts that Skills work with.
 type Config struct {
-	// Workspace opens a session's workspace.
+	// Workspace returns the files of a session's workspace.
 	Workspace func(session string) (fs.FS, error)
 	// Agent returns the agent of a session.
 	Agent func(session string) string
