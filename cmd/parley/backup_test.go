@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,6 +48,44 @@ func TestBackupIsReadBack(t *testing.T) {
 		run("restore", from)
 		if raw, err := os.ReadFile(filepath.Join(w.Home, "workspaces", "main", "telegram:2", "kept")); err != nil || string(raw) != "kept" {
 			t.Errorf("from %s comes %q, %v", from, raw, err)
+		}
+	}
+}
+
+// A backup takes the place of an earlier one, and of nothing else: whoever names another file by
+// mistake keeps it.
+func TestABackupReplacesOnlyABackup(t *testing.T) {
+	t.Parallel()
+	n := newNewcomer(t)
+	if _, errs, code := n.run("chat", "-m", "hello"); code != exitDone {
+		t.Fatalf("chat: exit code %d, %s", code, errs)
+	}
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	must(t, os.Mkdir(path("folder"), 0o700))
+	must(t, os.WriteFile(path("empty"), nil, 0o600))
+	must(t, os.WriteFile(path("config"), []byte("[model]"), 0o600))
+	must(t, os.Symlink(os.DevNull, path("device")))
+	archive, err := exec.Command("tar", "-C", dir, "-cz", "config").Output()
+	must(t, err)
+	must(t, os.WriteFile(path("archive"), archive, 0o600))
+	for name, want := range map[string]string{
+		"new": "", "empty": "", "config": "is no backup", "archive": "is no backup", "folder": "is a folder", "device": "is no plain file",
+	} {
+		before, _ := os.ReadFile(path(name))
+		_, errs, code := n.run("backup", path(name))
+		after, _ := os.ReadFile(path(name))
+		if want == "" {
+			if code == exitDone {
+				_, errs, code = n.run("backup", path(name)) // over the first
+			}
+			if code != exitDone {
+				t.Errorf("%s: exit code %d, %s", name, code, errs)
+			}
+			continue
+		}
+		if code != exitFailed || !strings.Contains(errs, want) || !bytes.Equal(before, after) {
+			t.Errorf("%s, unchanged %t: exit code %d, %s; want %q", name, bytes.Equal(before, after), code, errs, want)
 		}
 	}
 }

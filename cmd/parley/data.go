@@ -39,6 +39,11 @@ func (c backupCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) e
 	if err != nil {
 		return err
 	}
+	if c.File != "-" {
+		if err := backup.CheckTarget(c.File); err != nil {
+			return fmt.Errorf("write the backup: %w", err)
+		}
+	}
 	for _, part := range keptElsewhere(cfg) {
 		fmt.Fprintf(tty.Err, "not in this backup: %s, which is to be backed up there\n", part)
 	}

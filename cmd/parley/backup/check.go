@@ -1,10 +1,13 @@
 package backup
 
 import (
+	"archive/tar"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 )
@@ -28,6 +31,43 @@ func Check(ctx context.Context, r io.Reader, home string, try func(ctx context.C
 		}
 	}
 	return nil
+}
+
+// CheckTarget returns nil if a backup may be written to the file of that name: there is none, it is
+// empty, or it is an earlier backup, which the new one replaces.
+func CheckTarget(name string) error {
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder: name a file in it", name)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is no plain file: name one, or write - for standard output", name)
+	case info.Size() == 0:
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it is only read
+	if !beginsAsBackup(f) {
+		return fmt.Errorf("%s is there, and is no backup that could be replaced: name another file, or remove it", name)
+	}
+	return nil
+}
+
+// beginsAsBackup reports whether what r reads begins as a backup does.
+func beginsAsBackup(r io.Reader) bool {
+	zipped, err := gzip.NewReader(r)
+	if err != nil {
+		return false
+	}
+	h, err := tar.NewReader(zipped).Next()
+	return err == nil && (h.Name == manifestName || isPart(strings.TrimSuffix(h.Name, "/")))
 }
 
 // A plan lists the files and folders that a restore would make in the workspaces. Check adds to
