@@ -76,7 +76,7 @@ func (a *API) cancelSchedule(w *response, r *http.Request) error {
 	w.id = r.PathValue("id")
 	err := a.cfg.Schedules.Remove(r.Context(), w.id)
 	if errors.Is(err, schedules.ErrNone) {
-		return notFound("there is no such schedule; GET /v1/schedules lists those that there are")
+		return notFound("there is no such schedule: parley schedule list, or GET /v1/schedules, lists those that there are")
 	}
 	if err != nil {
 		return err

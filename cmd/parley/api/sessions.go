@@ -64,7 +64,7 @@ func readableSession(w *response, r *http.Request) (sessionKey, error) {
 		return sessionKey{}, forbidden("this token may read the sessions that it began, and no others")
 	}
 	if err != nil {
-		return sessionKey{}, notFound("this is no session's key; mind that a key is percent-encoded once more in a path")
+		return sessionKey{}, notFound("this is no session's key: parley sessions, or GET /v1/sessions, lists them; in a path a key is percent-encoded once more")
 	}
 	w.id = key.text
 	return key, nil

@@ -91,7 +91,7 @@ func (s *Servers) test(w http.ResponseWriter, r *http.Request) {
 	}
 	listing, err := s.Check(r.Context(), name)
 	if errors.Is(err, mcp.ErrNoServer) {
-		refuse(w, http.StatusNotFound, "not_found", "no server of that name is configured: GET /v1/mcp lists those that are")
+		refuse(w, http.StatusNotFound, "not_found", "no server of that name is configured: parley mcp list, or GET /v1/mcp, lists those that are")
 		return
 	}
 	trial := Trial{Up: err == nil, Listed: len(listing.Tools), Unusable: []ReasonCount{}, Milliseconds: listing.Took.Milliseconds()}
@@ -119,7 +119,7 @@ func (s *Servers) accept(w http.ResponseWriter, r *http.Request) {
 	names, err := s.Pins.Accept(r.Context(), r.PathValue("name"), asked.Tool)
 	switch {
 	case errors.Is(err, pins.ErrNoServer):
-		refuse(w, http.StatusNotFound, "not_found", "nothing is known of the tools of that server: GET /v1/mcp lists those that are configured")
+		refuse(w, http.StatusNotFound, "not_found", "nothing is known of the tools of that server: parley mcp list, or GET /v1/mcp, lists those that are configured")
 	case errors.Is(err, pins.ErrNothing):
 		refuse(w, http.StatusUnprocessableEntity, "nothing_aside", "nothing of that server, or no tool of that name, waits to be accepted")
 	case err != nil:

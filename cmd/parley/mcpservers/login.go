@@ -79,7 +79,7 @@ func (s *Servers) login(w http.ResponseWriter, r *http.Request) {
 	server, err := s.Login(name)
 	switch {
 	case errors.Is(err, mcp.ErrNoServer):
-		refuse(w, http.StatusNotFound, "not_found", "no server of that name is configured: GET /v1/mcp lists those that are")
+		refuse(w, http.StatusNotFound, "not_found", "no server of that name is configured: parley mcp list, or GET /v1/mcp, lists those that are")
 		return
 	case err != nil:
 		refuse(w, http.StatusUnprocessableEntity, "no_login", err.Error())
