@@ -23,6 +23,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -194,7 +195,10 @@ func (w *Workspaces) OpenExisting(key string) (*Dir, error) {
 		return nil, err
 	}
 	if !d.workspaces.isOpen(d.name) {
-		if _, err := os.Lstat(d.Path()); err != nil {
+		switch _, err := os.Lstat(d.Path()); {
+		case errors.Is(err, fs.ErrNotExist): // which is so for most sessions, in each turn
+			return nil, fs.ErrNotExist
+		case err != nil:
 			return nil, fmt.Errorf("open workspace: %w", sanitised("", err))
 		}
 	}
