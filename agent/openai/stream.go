@@ -196,18 +196,28 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 }
 
 // send sends a request by the transport itself: the functions of a client have 1 KB of the stack,
-// and would for as long as the model is waited for. A client sends it where the server redirects it.
+// and would for as long as the model is waited for. A client only follows where the server redirects.
 func (x *exchange) send(req *http.Request) (*http.Response, error) {
 	resp, err := x.cfg.Transport.RoundTrip(req)
 	if err != nil || resp.StatusCode < 300 || resp.StatusCode >= 400 {
 		return resp, err
 	}
-	_ = resp.Body.Close() // nothing of it is of interest
-	again := req.Clone(req.Context())
-	if again.Body, err = req.GetBody(); err != nil {
-		return nil, err
+	return (&http.Client{Transport: &redirected{first: resp, then: x.cfg.Transport}}).Do(req)
+}
+
+// A redirected is the transport of a client whose request was sent already, and has this answer.
+type redirected struct {
+	first *http.Response // nil once the client has it
+	then  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *redirected) RoundTrip(req *http.Request) (*http.Response, error) {
+	if first := r.first; first != nil {
+		r.first = nil
+		return first, nil
 	}
-	return x.cfg.client.Do(again)
+	return r.then.RoundTrip(req)
 }
 
 // fill makes the library's request the exchange's own. The body is released once it is sent.
