@@ -45,7 +45,7 @@ func rules() []rule {
 
 		{"bus/...", 2, []string{"bus", "sessions/sqldb"}},
 		{"sessions/...", 2, []string{"sessions", "sessions/sqldb"}},
-		{"sessions/sqlstore", 3, []string{"sessions", "sessions/bill", "sessions/schedules", "sessions/sqldb", "sessions/tasks"}},
+		{"sessions/sqlstore", 3, []string{"sessions", "sessions/bill", "sessions/purges", "sessions/schedules", "sessions/sqldb", "sessions/tasks"}},
 		{"sessions/workspace", 2, nil},
 		{"sessions/outgoing", 2, nil},
 		{"sessions/snapshots", 2, nil},

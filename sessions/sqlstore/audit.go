@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/purges"
 	"parley/sessions/sqldb"
 )
 
@@ -165,12 +166,5 @@ func anonymiseAudit(tx *sqldb.Tx, person string) error {
 	if err != nil || did+concerned == 0 {
 		return err
 	}
-	return schedulePurge(tx)
-}
-
-// schedulePurge records that the database's files may still hold what was just deleted, so that
-// purge removes it.
-func schedulePurge(tx *sqldb.Tx) error {
-	_, err := tx.Exec("INSERT INTO purges (due) VALUES (?) ON CONFLICT DO NOTHING", time.Now().UnixMicro())
-	return err
+	return purges.Schedule(tx)
 }

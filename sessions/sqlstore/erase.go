@@ -11,6 +11,7 @@ import (
 
 	"parley/sessions"
 	"parley/sessions/bill"
+	"parley/sessions/purges"
 	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
 	"parley/sessions/tasks"
@@ -32,11 +33,7 @@ CREATE TABLE graves (
 	key   {bytes} PRIMARY KEY,  -- of a session that was erased
 	fence BIGINT NOT NULL       -- only a higher fence may open the session again
 );
-
-CREATE TABLE purges (
-	due BIGINT PRIMARY KEY      -- when something was deleted whose traces may be left
-);
-`
+` + purges.Migration
 
 // erasureCount is the migration that counts for each session how often something of it was erased
 // while its fence stayed the same. By the count a process that has the session's entries in memory
@@ -106,7 +103,7 @@ func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Era
 				return err
 			}
 			if n, err := tasks.EraseEndedBefore(tx, before); err != nil || n > 0 {
-				if err = errors.Join(err, schedulePurge(tx)); err != nil {
+				if err = errors.Join(err, purges.Schedule(tx)); err != nil {
 					return err
 				}
 			}
@@ -114,7 +111,7 @@ func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Era
 			if err != nil || n == 0 {
 				return err
 			}
-			return schedulePurge(tx)
+			return purges.Schedule(tx)
 		})
 	})
 	if err != nil {
@@ -138,7 +135,7 @@ func (s *Store) eraseRows(ctx context.Context, erase ...func(*sqldb.Tx) (int64, 
 		if sum == 0 {
 			return nil
 		}
-		return schedulePurge(tx)
+		return purges.Schedule(tx)
 	})
 }
 
@@ -153,71 +150,20 @@ type eraserCall struct {
 // erase runs do, and then removes the traces of deleted rows from the database's files,
 // including those left by an earlier call that was cut off. Only one call at a time runs.
 func (s *Store) erase(ctx context.Context, do func(*eraserCall) error) (sessions.Erased, error) {
-	s.erasing.Lock()
-	defer s.erasing.Unlock()
 	e := &eraserCall{store: s}
-	if err := do(e); err != nil {
-		return e.done, err
-	}
-	return e.done, s.purge(ctx)
-}
-
-// purge removes the traces of deleted rows if the table purges says that some may be
-// left. Each erasure adds a row there in its own transaction, and the row is deleted only
-// afterwards.
-func (s *Store) purge(ctx context.Context) error {
-	var due sql.NullInt64
-	if err := s.db.Read.QueryRowContext(ctx, "SELECT max(due) FROM purges").Scan(&due); err != nil {
-		return err
-	}
-	if !due.Valid {
-		return nil
-	}
-	done := func(ctx context.Context) error {
-		_, err := s.db.Exec(ctx, "DELETE FROM purges WHERE due <= ?", due.Int64)
-		return err
-	}
-	return s.db.PurgeThen(ctx, done, "entries", "sessions", "spending", "reservations", "audit", "jobs", "schedules", "tasks", "time_zones", "counters")
+	err := s.purges.Erase(ctx, func() error { return do(e) })
+	return e.done, err
 }
 
 // PurgeDue purges the files if an erasure has left that undone: it was cut off, or has put it off.
 func (s *Store) PurgeDue(ctx context.Context) error {
-	_, err := s.erase(ctx, func(*eraserCall) error { return nil })
-	return err
+	return s.purges.Erase(ctx, func() error { return nil })
 }
 
 // NotePurge records that something is about to be erased by others whose tables may be in the
-// store's files. If this process dies before it calls end, the next erasure purges these files. end
-// purges them too if something was erased; if not, it takes the record back.
+// store's files; see [purges.Record.Announce].
 func (s *Store) NotePurge(ctx context.Context) (end func(ctx context.Context, erased bool) error, err error) {
-	if s.db.Postgres() { // purges what is erased at once
-		return func(context.Context, bool) error { return nil }, nil
-	}
-	due, own := time.Now().UnixMicro(), false
-	err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
-		n, err := tx.Exec("INSERT INTO purges (due) VALUES (?) ON CONFLICT DO NOTHING", due)
-		own = n > 0
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("note that something is to be purged: %w", err)
-	}
-	return func(ctx context.Context, erased bool) error {
-		s.erasing.Lock()
-		defer s.erasing.Unlock()
-		switch {
-		case erased:
-			// Somebody else may have purged meanwhile, before all was erased, and taken the record away.
-			if _, err := s.db.Exec(ctx, "INSERT INTO purges (due) VALUES (?) ON CONFLICT DO NOTHING", time.Now().UnixMicro()); err != nil {
-				return fmt.Errorf("note that something is to be purged: %w", err)
-			}
-		case own:
-			if _, err := s.db.Exec(ctx, "DELETE FROM purges WHERE due = ?", due); err != nil {
-				return fmt.Errorf("note that nothing is to be purged: %w", err)
-			}
-		}
-		return s.purge(ctx)
-	}, nil
+	return s.purges.Announce(ctx)
 }
 
 // sessionsAtOnce bounds how many sessions one query looks through, as queries have a
@@ -360,5 +306,5 @@ func (l *log) emptyEntries(tx *sqldb.Tx, cause string) error {
 			return err
 		}
 	}
-	return schedulePurge(tx)
+	return purges.Schedule(tx)
 }

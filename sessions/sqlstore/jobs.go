@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/purges"
 	"parley/sessions/sqldb"
 )
 
@@ -255,5 +256,5 @@ func deleteJobs(tx *sqldb.Tx, condition string, args ...any) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	return schedulePurge(tx)
+	return purges.Schedule(tx)
 }

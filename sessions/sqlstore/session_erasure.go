@@ -11,6 +11,7 @@ import (
 
 	"parley/sessions"
 	"parley/sessions/bill"
+	"parley/sessions/purges"
 	"parley/sessions/sqldb"
 	"parley/sessions/tasks"
 )
@@ -43,7 +44,7 @@ func (e *eraserCall) eraseOne(ctx context.Context, key string, from func(*sessio
 				return err
 			}
 			if p.redacted > 0 {
-				if err := schedulePurge(tx); err != nil {
+				if err := purges.Schedule(tx); err != nil {
 					return err
 				}
 			}
@@ -55,7 +56,7 @@ func (e *eraserCall) eraseOne(ctx context.Context, key string, from func(*sessio
 		if err := from(p); err != nil || p.erased+p.redacted == 0 && !p.whollyErased {
 			return err
 		}
-		return schedulePurge(tx)
+		return purges.Schedule(tx)
 	})
 	if err != nil {
 		return err

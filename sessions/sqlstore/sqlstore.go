@@ -31,12 +31,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"parley/sessions"
 	"parley/sessions/bill"
+	"parley/sessions/purges"
 	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
 	"parley/sessions/tasks"
@@ -55,7 +55,7 @@ type Store struct {
 	queries queries
 	inserts []string     // the INSERT statements, by their number of rows
 	swept   atomic.Value // the day on which sweep last ran
-	erasing sync.Mutex   // held while something is erased
+	purges  *purges.Record
 	money   *bill.Budget
 	sharer  Sharer                                                        // nil if messages are kept elsewhere
 	ask     func(session string, started sessions.Entry) (Question, bool) // nil if nothing is asked
@@ -80,6 +80,7 @@ func Use(ctx context.Context, db *sqldb.DB) (*Store, error) { return use(ctx, db
 
 func use(ctx context.Context, db *sqldb.DB) (_ *Store, err error) {
 	s := &Store{db: db, money: bill.NewBudget(db)}
+	s.purges = purges.New(db, "entries", "sessions", "spending", "reservations", "audit", "jobs", "schedules", "tasks", "time_zones", "counters")
 	if s.queries, err = prepare(ctx, db.Read); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store: %w", err), db.Close())
 	}
