@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,7 +63,13 @@ type bench struct {
 type model func(context.Context, llm.Request) (llm.Answer, error)
 
 func (m model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
-	a, err := m(ctx, *r)
+	r.Restore()
+	if r.Render != nil && !reflect.DeepEqual(r.Render(), r.Messages) {
+		panic(fmt.Sprintf("the messages are rendered again as\n%v\nand were\n%v", r.Render(), r.Messages))
+	}
+	asked := *r
+	r.Release()
+	a, err := m(ctx, asked)
 	if err != nil {
 		return nil, err
 	}

@@ -192,7 +192,9 @@ func (a *asker) reservationAhead(b batch) bill.Change {
 // generate asks the model for an answer. If the model asks more than once and drops answers
 // on the way, their cost is recorded; their calls must not run.
 func (a *asker) generate(ctx context.Context, t *turn, r *llm.Request, events *stream.Stream) (*llm.Answer, error) {
-	answer, err := a.agent.Model.Generate(ctx, a.fullRequest(t, r, events), events.Delta)
+	full := a.fullRequest(t, r, events)
+	r.Release() // the model releases its own
+	answer, err := a.agent.Model.Generate(ctx, full, events.Delta)
 	if err == nil {
 		return answer, nil
 	}
@@ -203,6 +205,7 @@ func (a *asker) generate(ctx context.Context, t *turn, r *llm.Request, events *s
 // fullRequest returns a request with its session, and with what is done before a model is asked
 // again.
 func (a *asker) fullRequest(t *turn, asked *llm.Request, events *stream.Stream) *llm.Request {
+	asked.Restore()
 	r := *asked
 	r.Session = a.key()
 	r.Retry = func(ctx context.Context, again llm.Retry) error {

@@ -48,9 +48,10 @@ func (a *asker) answer(ctx context.Context, t *turn, r *llm.Request) (*llm.Answe
 		if err := a.prepare(ctx, t, r, &tries); err != nil {
 			return nil, err
 		}
+		estimate := transcript.Estimate(r) // as long as its messages are there
 		answer, err := a.ask(ctx, t, r)
 		if err == nil {
-			a.learnFrom(r, answer)
+			a.count.Add(cmp.Or(answer.Model, a.modelName()), estimate, answer.Usage) // how the provider counts tokens
 			return answer, nil
 		}
 		if err := a.afterOverflow(t, r, err, overflows); err != nil {
@@ -59,16 +60,12 @@ func (a *asker) answer(ctx context.Context, t *turn, r *llm.Request) (*llm.Answe
 	}
 }
 
-// learnFrom learns from an answer how the provider counts the tokens of a request.
-func (a *asker) learnFrom(r *llm.Request, answer *llm.Answer) {
-	a.count.Add(cmp.Or(answer.Model, a.modelName()), transcript.Estimate(r), answer.Usage)
-}
-
 // prepare fills in what the request has of the log.
 func (a *asker) prepare(ctx context.Context, t *turn, r *llm.Request, tries *summaryTries) error {
 	if err := a.fit(ctx, t, r, tries); err != nil {
 		return err
 	}
+	r.Render = transcript.Again(r.Messages, a.journal.Records(), t.id, a.room)
 	a.loadPictures(ctx, r.Messages)
 	r.Tokens = a.countTokens(r)
 	return nil

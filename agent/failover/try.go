@@ -118,6 +118,7 @@ func (a *requestState) prepareRetry(ctx context.Context, l *Link, wait time.Dura
 // try asks one model once. If the provider broke the answer off, try returns an error.
 func (a *requestState) try(ctx context.Context, l *Link) (*llm.Answer, error) {
 	a.begin(l)
+	a.request.Restore()
 	answer, err := l.Model.Generate(ctx, a.request, a.hear)
 	return a.judge(answer, err)
 }

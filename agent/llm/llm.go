@@ -81,6 +81,24 @@ type Request struct {
 	// once. The pieces that were emitted are void then. If Retry returns an error,
 	// Generate ends with it.
 	Retry func(ctx context.Context, again Retry) error
+	// Render, if set, makes the same Messages again; see Release.
+	Render func() []Message
+}
+
+// Release frees Messages, if they can be made again. A model that has written a request calls it:
+// the answer may take minutes, and thousands of requests may wait for theirs.
+func (r *Request) Release() {
+	if r.Render != nil {
+		r.Messages = nil
+	}
+}
+
+// Restore makes Messages again that were released. Who reads Messages of a request that may have been
+// asked before calls it first.
+func (r *Request) Restore() {
+	if r.Messages == nil && r.Render != nil {
+		r.Messages = r.Render()
+	}
 }
 
 // A Retry describes a further try of a request.

@@ -71,6 +71,40 @@ func TestAWaitingRequestHoldsNoBody(t *testing.T) {
 	all.Wait()
 }
 
+// TestARequestThatWasSentHoldsNoMessages refuses a request once, and has it sent again by its caller: its
+// messages are made anew each time, and are the same.
+func TestARequestThatWasSentHoldsNoMessages(t *testing.T) {
+	var bodies []string
+	r := hello()
+	r.Messages, r.Render = nil, func() []llm.Message { return hello().Messages }
+	m := modelAt(t, func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		bodies = append(bodies, string(body))
+		if len(bodies) == 1 {
+			http.Error(w, `{"error":{"message":"Unrecognized request argument supplied: stream_options"}}`, http.StatusBadRequest)
+			return
+		}
+		fmt.Fprint(w, wholeAnswer)
+	})
+	for range 2 {
+		if _, err := ask(t, m, r); err != nil {
+			t.Fatal(err)
+		}
+		if r.Messages != nil {
+			t.Error("a request that was sent holds its messages")
+		}
+	}
+	if len(bodies) != 3 || bodies[1] != bodies[2] || !strings.Contains(bodies[0], "hello") || !strings.Contains(bodies[1], "hello") {
+		t.Errorf("the server got %q", bodies)
+	}
+	if r.Restore(); len(r.Messages) != 1 {
+		t.Errorf("the request has %d messages again", len(r.Messages))
+	}
+}
+
 // liveBytes returns how many bytes of memory are in use.
 func liveBytes() int {
 	runtime.GC()

@@ -175,7 +175,11 @@ type exchange struct {
 
 // newExchange makes the exchange of a request in a dialect.
 func (m *Model) newExchange(r *llm.Request, d dialect) (*exchange, error) {
-	x := &exchange{cfg: &m.cfg, dialect: d, bodies: &m.bodies, readers: &m.readers, encode: func() ([]byte, error) { return m.encode(r, d) }}
+	x := &exchange{cfg: &m.cfg, dialect: d, bodies: &m.bodies, readers: &m.readers, encode: func() ([]byte, error) {
+		r.Restore()
+		defer r.Release() // the model may take long, and is seldom asked again
+		return m.encode(r, d)
+	}}
 	var err error
 	x.body, err = x.encode()
 	x.size = len(x.body)

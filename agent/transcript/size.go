@@ -16,6 +16,7 @@ func clearable(content json.RawMessage) bool { return len(content) > 2*len(clear
 
 // Estimate estimates the number of tokens of a request.
 func Estimate(r *llm.Request) int {
+	r.Restore()
 	n := len(r.System)
 	for _, t := range r.Tools {
 		n += len(t.Name) + len(t.Description) + len(t.Schema)

@@ -11,6 +11,7 @@ package transcript
 
 import (
 	"encoding/json"
+	"slices"
 
 	"parley/agent/journal"
 	"parley/agent/llm"
@@ -51,6 +52,21 @@ func Render(records []journal.Record, own string) []llm.Message {
 	r.addResults()
 	limitPictures(r.messages)
 	return r.messages
+}
+
+// Again returns a function that makes messages again which Render and TruncateResults have made of
+// these arguments; nil if they show pictures, whose files may change meanwhile.
+func Again(messages []llm.Message, records []journal.Record, own string, room int) func() []llm.Message {
+	for _, m := range messages {
+		if slices.ContainsFunc(m.Blocks, func(b llm.Block) bool { return b.Kind == llm.BlockPicture }) {
+			return nil
+		}
+	}
+	return func() []llm.Message {
+		again := Render(records, own)
+		TruncateResults(again, room)
+		return again
+	}
 }
 
 // A view is the part of a log that a model is shown.
