@@ -12,11 +12,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"parley/channels"
 	"parley/cmd/parley/client"
+	"parley/cmd/parley/home"
 	"parley/cmd/parley/outbox"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
@@ -45,7 +47,10 @@ func (c sendCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 	if err != nil {
 		return err
 	}
-	return withClient(ctx, flags, tty, server.Sender, func(ctx context.Context, server *client.Client) error {
+	err = withClient(ctx, flags, tty, server.Sender, func(ctx context.Context, server *client.Client) error {
+		if server.Hosted && c.asksAgent() {
+			return errNoAgentServer
+		}
 		var s delivery
 		// A key of its own, so that a repeated request does not send again.
 		if err := server.Do(ctx, http.MethodPost, "/v1/messages", rand.Text(), body, &s); err != nil {
@@ -64,6 +69,17 @@ func (c sendCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 		}
 		return nil
 	})
+	if _, nothing := errors.AsType[*home.NothingError](err); nothing && c.asksAgent() {
+		return errNoAgentServer
+	}
+	return err
+}
+
+var errNoAgentServer = errors.New("no server of this home runs, and an agent is asked by this command only while one does: start parley serve, or say it with parley chat")
+
+// asksAgent reports whether the message is for an agent, and not for people.
+func (c sendCmd) asksAgent() bool {
+	return slices.ContainsFunc(c.To, func(to string) bool { return to == "agent" || strings.HasPrefix(to, "agent:") })
 }
 
 // requestBody returns the body of the request; it reads the text from standard input if

@@ -163,3 +163,23 @@ func TestSendWithoutServe(t *testing.T) {
 	}
 	o.silent()
 }
+
+// An agent is asked only by a running server; without one the command says so, whatever is configured.
+func TestSendToAnAgentWantsAServer(t *testing.T) {
+	t.Parallel()
+	for name, file := range map[string]string{
+		"with a channel": parleytest.New(t, parleytest.EchoModel, "").File,
+		"without one":    filepath.Join(t.TempDir(), "bot.toml"),
+	} {
+		if name == "without one" {
+			must(t, os.WriteFile(file, []byte("[model]\nname = \"demo\"\n"), 0o600))
+		}
+		n := newNewcomer(t)
+		for _, to := range []string{"agent", "agent:main"} {
+			out, errs, code := n.run("--config", file, "send", "--to", to, "hello")
+			if code != exitFailed || !strings.Contains(errs, "parley serve") || strings.Contains(errs, "configured") {
+				t.Errorf("%s, to %s: exit code %d, %s%s", name, to, code, out, errs)
+			}
+		}
+	}
+}
