@@ -26,7 +26,7 @@ const (
 	often = 25
 	// wanted is how many bytes what is in use and what is allocated before the next collection
 	// should not exceed together.
-	wanted = 96 << 20
+	wanted = 80 << 20
 )
 
 // Adapt makes the collector run more often while much memory is in use, such as by thousands of
