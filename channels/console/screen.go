@@ -126,7 +126,7 @@ func (s *screen) handleEvent(e bus.Event) {
 		t = new(turn)
 		s.turns[e.Turn] = t
 	}
-	if t.over {
+	if t.over && e.Type != bus.Compacted { // the reply to /compact does not wait for its news, and may come first
 		return
 	}
 	s.latest = e.Turn
