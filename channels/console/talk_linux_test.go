@@ -183,6 +183,17 @@ func TestTextIsShownAsItComesAndOnce(t *testing.T) {
 	}
 }
 
+// The reply to a command may come before the news of what the command has done.
+func TestTheNewsOfACommandMayComeAfterItsReply(t *testing.T) {
+	d := x(t)
+	d.press(t, "/compact\r")
+	in := d.next(t)
+	d.answer(t, in.ID+"#reply", "summed up")
+	d.ends(t, "summed up\n›")
+	d.emit(in.ID, bus.Event{Type: bus.Compacted, Compaction: &bus.Compaction{Before: 7000, After: 2000}})
+	d.ends(t, "about 2000 tokens in place of 7000\n›")
+}
+
 func TestAnAnswerWithoutNewsIsPrinted(t *testing.T) {
 	d := x(t)
 	d.press(t, "/help\r")
