@@ -30,7 +30,7 @@ FOREIGN = (^|[^A-Za-z0-9_.$$-])/(roo[t]|wor[k])/|prox[y]\.golang|registr[y]\.npm
 
 .DEFAULT_GOAL := help
 .PHONY: help build test fleet chaos mcp bench fuzz cover release clean \
-	lint lint-format lint-vet lint-fix lint-imports lint-code lint-names
+	lint lint-format lint-vet lint-fix lint-imports lint-code lint-names lint-sizes
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -54,7 +54,7 @@ chaos: ## kill and stop everything at random under load, and check every promise
 mcp: ## test the MCP client against the official conformance suite and npm's servers (npm brings them)
 	.ci/node .ci/servers $(GO) test -count 1 -timeout $(TIMEOUT) -run 'Conformance|FilesystemServer|EverythingServer' -v ./tools/mcp
 
-lint: lint-format lint-vet lint-fix lint-imports lint-code lint-names ## check everything but the tests: format, vet, linters, import rules
+lint: lint-format lint-vet lint-fix lint-imports lint-code lint-names lint-sizes ## check everything but the tests: format, vet, linters, import rules
 
 # Each part is a target of its own: `make -k lint` goes on after a finding.
 lint-format:
@@ -77,6 +77,11 @@ lint-code:
 lint-names:
 	@if [ $(VCS) = true ] && git grep --untracked -nIE '$(FOREIGN)' -- . ':!go.sum' ':!.ci/lint/go.sum'; then \
 		echo "these lines name a path or a registry of some machine"; exit 1; fi
+
+# What was built here is no part of the repository, and nothing else is this big.
+lint-sizes:
+	@if [ $(VCS) = true ] && git ls-tree -r -l HEAD | awk '$$4 > 500000 { print $$5; found = 1 } END { exit !found }'; then \
+		echo "these files are bigger than 500 KB: git rm --cached what was built"; exit 1; fi
 
 bench: ## run every benchmark, package by package (BENCH=regexp, COUNT=3)
 	@dirs=$$($(GO) list -f '{{.Dir}}' $(PKG) | while read -r d; do \
