@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
@@ -49,8 +48,8 @@ func Examine(ctx context.Context, path string) (err error) {
 // asDamaged wraps an error that is about the file's content in ErrDamaged, and returns
 // any other as it is.
 func asDamaged(err error) error {
-	if e, ok := errors.AsType[*sqlite.Error](err); ok {
-		switch e.Code() & 0xff {
+	if code, ok := resultCode(err); ok {
+		switch code & 0xff {
 		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 			return fmt.Errorf("%w: %w", ErrDamaged, err)
 		}

@@ -149,8 +149,8 @@ func (s *source) lockWriters(ctx context.Context) (bool, error) {
 // isBusy reports whether an error says that another connection holds SQLite's lock.
 func isBusy(err error) bool {
 	const busy = 5 // SQLITE_BUSY; the bits above say more
-	e, ok := errors.AsType[*sqlite.Error](err)
-	return ok && e.Code()&0xff == busy
+	code, ok := resultCode(err)
+	return ok && code&0xff == busy
 }
 
 // copy copies the file as it was when its read transaction began.

@@ -158,10 +158,24 @@ func fileURI(path string) string {
 // unlessEnded returns the error err of a ROLLBACK, and nil if there was no transaction any more: SQLite
 // has undone it by itself then, as it does when the disk is full, and only that is to be reported.
 func unlessEnded(err error) error {
-	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_ERROR {
+	if code, ok := resultCode(err); ok && code == sqlite3.SQLITE_ERROR {
 		return nil
 	}
 	return err
+}
+
+// resultCode returns the code with which SQLite has failed, with the bits that say more; false if err
+// is not SQLite's. Its errors have two types: the driver's, and that of statements which directStmts
+// runs.
+func resultCode(err error) (code int, ok bool) {
+	e, ok := errors.AsType[interface {
+		error
+		Code() int
+	}](err)
+	if !ok {
+		return 0, false
+	}
+	return e.Code(), true
 }
 
 // maxRoom is how many bytes the texts of a statement may have that directStmts runs.
@@ -184,6 +198,19 @@ type directStmt struct {
 	handle uintptr // 0 if the driver has to run it, because it is a script, or wrong
 	params int     // how many arguments it takes
 }
+
+// A directError is why a statement of directStmts has failed. It is for callers what *sqlite.Error is,
+// which only the driver can make.
+type directError struct {
+	text string
+	code int
+}
+
+// Error returns SQLite's text and code.
+func (e *directError) Error() string { return fmt.Sprintf("%s (%d)", e.text, e.code) }
+
+// Code returns SQLite's result code.
+func (e *directError) Code() int { return e.code }
 
 // newDirectStmts returns nil if this release of the driver keeps the connection's handle elsewhere, or
 // if somebody watches the statements. Then the driver runs all of them, which takes longer.
@@ -228,7 +255,7 @@ func (d *directStmts) exec(query string, args []driver.NamedValue) (changed int6
 	if code == sqlite3.SQLITE_DONE {
 		changed = sqlite3.Xsqlite3_changes64(d.tls, d.db)
 	} else {
-		err = fmt.Errorf("%s (%d)", libc.GoString(sqlite3.Xsqlite3_errmsg(d.tls, d.db)), code)
+		err = &directError{libc.GoString(sqlite3.Xsqlite3_errmsg(d.tls, d.db)), int(code)}
 	}
 	sqlite3.Xsqlite3_reset(d.tls, s.handle) // its error is that of the step
 	return changed, true, err
