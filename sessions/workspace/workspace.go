@@ -195,7 +195,7 @@ func (w *Workspaces) OpenExisting(key string) (*Dir, error) {
 		return nil, err
 	}
 	if !d.workspaces.isOpen(d.name) {
-		switch _, err := os.Lstat(d.Path()); {
+		switch _, err := d.workspaces.base.Lstat(d.name); {
 		case errors.Is(err, fs.ErrNotExist): // which is so for most sessions, in each turn
 			return nil, fs.ErrNotExist
 		case err != nil:

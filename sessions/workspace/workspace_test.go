@@ -119,6 +119,18 @@ func TestOpenExistingMakesNothing(t *testing.T) {
 	}
 }
 
+// A directory is looked for below the root that was opened, wherever that is now.
+func TestOpenExistingLooksBelowTheOpenedRoot(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "workspaces")
+	const key = "main:telegram:42"
+	open(t, newAll(t, workspace.Config{Root: root}), key)
+	all := newAll(t, workspace.Config{Root: root}) // has not opened the directory yet
+	must(t, os.Rename(root, root+"-moved"))
+	if _, err := all.OpenExisting(key); err != nil {
+		t.Errorf("after the root was renamed: %v", err)
+	}
+}
+
 func TestOpenRefusesWhatIsNoKey(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "workspaces")
 	all := newAll(t, workspace.Config{Root: root})
