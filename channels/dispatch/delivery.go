@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"parley/bus"
@@ -104,9 +105,16 @@ func (d *delivery) checkLease(work context.Context) error {
 	return giveBackFor(0)
 }
 
-// mark records the state of part i in the book.
+func isSent(p channels.SentPart) bool { return p.State == channels.Sent }
+
+// mark records the state of part i in the book. If the record was erased and the platform has the
+// part, or an earlier one, the delivery goes on without it: from a new record it would send that again.
 func (d *delivery) mark(work context.Context, i int, now channels.SentPart) error {
 	err := d.writeToBook(work, d.lease.Lost(), func(ctx context.Context) error { return d.Book.Mark(ctx, d.record.ID, i, now) })
+	if errors.Is(err, channels.ErrNoSend) && (now.State == channels.Sent || slices.ContainsFunc(d.record.Parts, isSent)) {
+		d.Log.Warn("record of a message was erased while it was sent", slog.String("channel", d.Name), slog.String("id", d.record.ID))
+		err = nil
+	}
 	if err != nil {
 		return d.errFromBook(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"parley/channels"
 	"parley/channels/channelstest"
 	"parley/channels/dispatch"
+	"parley/channels/sqlbook"
 	"parley/channels/stagetest"
 	"parley/sessions/outgoing"
 )
@@ -426,6 +427,27 @@ func TestABookThatIsAwayMakesNoSendUnknown(t *testing.T) {
 		wantTexts(t, s, "1", "one", "two")
 		if part := s.state(t, "a").Parts[0]; part.State != channels.Sent || part.Interrupted != 0 {
 			t.Errorf("book: %+v", part)
+		}
+	})
+}
+
+// An erasure may take the record of a message that is just being sent.
+func TestAMessageWhoseRecordIsErasedIsNotSentAgain(t *testing.T) {
+	setup := func(s *stage, _ *dispatch.Dispatcher) {
+		s.Platform.Offers.Length = 100
+		var once sync.Once
+		s.Platform.OnSend = func(ctx context.Context, _ bus.Address, _ channels.Part) (arrives bool, err error) {
+			once.Do(func() { _, err = s.Book.Erase(ctx, sqlbook.Erasure{Sends: []string{"a"}}) })
+			return true, err
+		}
+	}
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		first, second := strings.Repeat("one ", 20)+"end.", strings.Repeat("two ", 20)+"end."
+		s.post(t, outbound("a", "1", first+"\n\n"+second))
+		lasts(2 * time.Minute)
+		wantTexts(t, s, "1", first, second)
+		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting != 0 {
+			t.Errorf("%+v", d)
 		}
 	})
 }

@@ -66,7 +66,15 @@ func (d *delivery) planParts(ctx context.Context) ([]channels.SentPart, error) {
 // who asked the wait for a write of its own (see sqlbook.Book.BeginShare). It returns false if the
 // answer may have to wait, if more must be looked up to plan it, or if an answer that was cut off
 // would not be sent again. PlanReply may be called while Run runs.
-func (d *Dispatcher) PlanReply(id string, body []byte) (channels.Send, bool) {
+func (d *Dispatcher) PlanReply(id string, body []byte) (send channels.Send, ok bool) {
+	// Who publishes the answer is not to fail because of a text that cannot be rendered; deliver
+	// gives the message up in its own time.
+	defer func() {
+		if p := recover(); p != nil {
+			channels.LogPanic(d.Log, "plan", d.Name, id, p)
+			send, ok = channels.Send{}, false
+		}
+	}()
 	r := d.running.Load()
 	if r == nil || r.policy.OnUnknown == drop || !channels.Connected(r.Channel) {
 		return channels.Send{}, false
