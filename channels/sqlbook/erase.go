@@ -64,11 +64,11 @@ const toAddress = `channel = ? AND chat = ? AND thread = ?`
 // Erase erases what the Erasure names, and removes the traces of deleted texts from the
 // database's files.
 func (b *Book) Erase(ctx context.Context, what Erasure) (done Erased, err error) {
-	b.early.forget()
 	err = b.writeOfPeople(ctx, func(tx *sqldb.Tx) error {
 		done = Erased{}
 		return what.erase(tx, &done)
 	})
+	b.forgetErased(ctx)
 	if err == nil {
 		err = b.db.Purge(ctx, "sends", "parts", "posts", "post_keys", "subjects", "chats", "pairings", "asks", "notes", "ratings", "links", "link_codes", "memories")
 	}

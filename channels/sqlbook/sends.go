@@ -3,6 +3,8 @@ package sqlbook
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -57,50 +59,67 @@ func (b *Book) pruneSends(now time.Time) {
 
 // BeginShare returns what Begin writes for a send as a share in the write that publishes the
 // message. If that recorded the send, the first Begin of the same id in this process writes nothing
-// and returns the send as fresh: nothing of it was sent before.
-func (b *Book) BeginShare(send channels.Send) sqldb.Share {
-	now := time.Now()
-	return &beginShare{book: b, send: recordOf(send, now), at: now}
+// and returns the send as fresh: nothing of it was sent before. It returns false if already so many
+// sends wait for their Begin that this one is better left to its own.
+func (b *Book) BeginShare(send channels.Send) (sqldb.Share, bool) {
+	if !b.early.hasRoom() {
+		return nil, false
+	}
+	return &beginShare{book: b, send: send}, true
 }
 
 // A beginShare is the Begin of a send in a transaction that another component has begun.
 type beginShare struct {
 	book  *Book
 	send  channels.Send
-	at    time.Time
-	fresh bool // whether the last Write has recorded the send
+	known channels.Send // the send as the last Write has recorded it
+	fresh bool          // whether the last Write has recorded the send
 }
 
-// Write implements sqldb.Share: it records the send, unless its id is known.
+// Write implements sqldb.Share: it records the send, unless its id is known. The send begins now
+// and not when the share was made: an erasure takes an older one that the bus does not have for one
+// that nobody will ever send.
 func (s *beginShare) Write(tx *sqldb.Tx) (refused, err error) {
-	s.fresh, err = begin(tx, s.send, s.at)
+	now := time.Now()
+	s.known = recordOf(s.send, now)
+	s.fresh, err = begin(tx, s.known, now)
 	return nil, err
 }
 
 // End implements sqldb.Share: it keeps the send for Begin.
 func (s *beginShare) End(durable bool) {
 	if durable && s.fresh {
-		s.book.early.add(s.send)
-		s.book.pruneSends(s.at)
+		s.book.early.add(s.known)
+		s.book.pruneSends(s.known.At)
 	}
 }
 
-// mostEarly is how many sends wait for their Begin at most, of those that were recorded before.
+// mostEarly is from how many sends on that were recorded by a BeginShare and wait for their Begin no
+// more are recorded so: the platform does not keep up with the answers, so a write more or less
+// delays none of them.
 const mostEarly = 1024
 
 // earlySends remembers the sends that were recorded by a BeginShare and that nobody has begun to
-// send yet. One that it forgets is found as cut off, like one of a process that has died.
+// send yet. One that it does not remember is found as cut off, like one of a process that has died.
+// It keeps those whose messages are removed from the bus unsent, which are few, until the book is
+// closed.
 type earlySends struct {
 	mu    sync.Mutex
 	sends map[string]channels.Send
 }
 
-// add remembers a send, and forgets all others when there are too many: their messages are not
-// going to be sent, or not soon.
+// hasRoom reports whether one more send may be recorded early.
+func (e *earlySends) hasRoom() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.sends) < mostEarly
+}
+
+// add remembers a send.
 func (e *earlySends) add(send channels.Send) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.sends == nil || len(e.sends) >= mostEarly {
+	if e.sends == nil {
 		e.sends = map[string]channels.Send{}
 	}
 	e.sends[send.ID] = send
@@ -115,11 +134,43 @@ func (e *earlySends) take(id string) (send channels.Send, ok bool) {
 	return send, ok
 }
 
-// forget forgets all sends.
-func (e *earlySends) forget() {
+// ids returns the ids of the sends.
+func (e *earlySends) ids() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.sends = nil
+	return slices.Collect(maps.Keys(e.sends))
+}
+
+// forgetErased forgets the early sends that an erasure has erased. Their messages were taken off the
+// bus before.
+func (b *Book) forgetErased(ctx context.Context) {
+	for _, id := range b.early.ids() {
+		if _, err := b.Lookup(ctx, id); err != nil { // if it is there after all, it is found as cut off
+			b.early.take(id)
+		}
+	}
+}
+
+// requeueEarly records of the early sends that nothing of them was sent, for the process that opens
+// the book next.
+func (b *Book) requeueEarly(ctx context.Context) error {
+	ids := b.early.ids()
+	if len(ids) == 0 {
+		return nil
+	}
+	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		for _, id := range ids {
+			_, err := tx.Exec(`UPDATE parts SET state = 'queued' WHERE send = ? AND part = 0 AND state = 'sending'`, sqldb.Text(id))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("record that %d messages were not sent: %w", len(ids), err)
+	}
+	return nil
 }
 
 // untouched reports whether a send is still as Begin recorded it at that time, so that certainly

@@ -151,8 +151,16 @@ func (r *readCache[K, V]) clear() {
 	r.round++
 }
 
+// closePatience is how long Close waits at most for what it writes.
+const closePatience = 5 * time.Second
+
 // Close waits for the writes under way, and closes the database unless it was lent to the book.
-func (b *Book) Close() error { return b.db.Close() }
+// Nobody may send messages any more.
+func (b *Book) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
+	return errors.Join(b.requeueEarly(ctx), b.db.Close())
+}
 
 // Times are stored as microseconds since 1970, booleans as 0 or 1.
 const schema = `

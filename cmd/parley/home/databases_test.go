@@ -104,7 +104,7 @@ func TestAnAnswersSendBeginsWithItsPublication(t *testing.T) {
 		}
 	}
 	h := open()
-	for i, id := range []string{"a#reply", "b#reply", "unplanned#reply", "c#reply"} {
+	for i, id := range []string{"a#reply", "b#reply", "unplanned#reply", "c#reply", "d#reply"} {
 		if err := publish(h, int64(i+1), id); err != nil {
 			t.Fatal(err)
 		}
@@ -122,10 +122,21 @@ func TestAnAnswersSendBeginsWithItsPublication(t *testing.T) {
 		t.Errorf("a send whose publication was undone: %v", err)
 	}
 	wantBegin(h, "refused#reply", true, "rendered anew")
-	if err := publish(h, 5, "a#reply"); err != nil { // as by a turn that goes on after a crash
+	if err := publish(h, 6, "a#reply"); err != nil { // as by a turn that goes on after a crash
 		t.Error(err)
 	}
 	wantBegin(h, "a#reply", false, "hello")
+	// What the bus has sent before is not begun, also if its record was erased.
+	if _, err := h.Book.Erase(t.Context(), sqlbook.Erasure{Sends: []string{"a#reply"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := publish(h, 7, "a#reply"); err != nil {
+		t.Error(err)
+	}
+	if _, err := h.Book.Lookup(t.Context(), "a#reply"); !errors.Is(err, channels.ErrNoSend) {
+		t.Errorf("a message that the bus had before: %v", err)
+	}
+	wantBegin(h, "d#reply", true, "hello")
 	if _, err := h.Book.Erase(t.Context(), sqlbook.Erasure{Sends: []string{"c#reply"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +144,13 @@ func TestAnAnswersSendBeginsWithItsPublication(t *testing.T) {
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}
-	wantBegin(open(), "b#reply", false, "hello")
+	// Of what nobody has begun to send, the next process knows that it was not sent.
+	h = open()
+	for id, want := range map[string]string{"b#reply": channels.Queued, "d#reply": channels.Sending} {
+		if send, err := h.Book.Lookup(t.Context(), id); err != nil || send.Parts[0].State != want {
+			t.Errorf("after a restart %s is %+v, %v, want it %s", id, send, err, want)
+		}
+	}
 }
 
 // What the disk or the database server does not take, and nobody waits for, is counted.

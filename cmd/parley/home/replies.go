@@ -44,23 +44,39 @@ func (s replySharer) Share(topic, key, id string, body []byte) (sqldb.Share, err
 	if !ok {
 		return published, nil
 	}
-	return begunReply{published: published, begun: s.book.BeginShare(send)}, nil
+	begun, ok := s.book.BeginShare(send)
+	if !ok {
+		return published, nil
+	}
+	return &begunReply{published: published, begun: begun}, nil
 }
 
 // A begunReply is the publication of an answer, and the beginning of its send.
-type begunReply struct{ published, begun sqldb.Share }
+type begunReply struct {
+	published, begun sqldb.Share
+	begins           bool // whether the last Write has written both
+}
 
-// Write implements sqldb.Share.
-func (r begunReply) Write(tx *sqldb.Tx) (refused, err error) {
+// A storer is a publication that tells whether it has stored its message. It does not if the bus
+// has seen the message's id before.
+type storer interface{ Stored() bool }
+
+// Write implements sqldb.Share. A message that is not stored is not sent, or was sent already.
+func (r *begunReply) Write(tx *sqldb.Tx) (refused, err error) {
+	r.begins = false
 	if refused, err = r.published.Write(tx); refused != nil || err != nil {
 		return refused, err
 	}
+	if p, ok := r.published.(storer); ok && !p.Stored() {
+		return nil, nil
+	}
+	r.begins = true
 	return r.begun.Write(tx)
 }
 
 // End implements sqldb.Share. The dispatcher sees the message as soon as its publication ends, and
 // must find it begun then.
-func (r begunReply) End(durable bool) {
-	r.begun.End(durable)
+func (r *begunReply) End(durable bool) {
+	r.begun.End(durable && r.begins)
 	r.published.End(durable)
 }
