@@ -21,8 +21,8 @@ type Model interface {
 	// piece that comes, in order and from the calling goroutine. An answer is whole when
 	// the model said that it had ended. If a stream merely stops, Generate returns an
 	// error, and the emitted pieces are void. A tool use is never partial. Errors are
-	// *Error, or ctx's. The request is not changed, and the answer is
-	// the caller's.
+	// *Error, or ctx's. The answer is the caller's. The request is not changed, except that
+	// its Messages may be released.
 	//
 	// Request and answer are pointers because copies in each function on the way to the model
 	// would be on the stack as long as it is waited for, and thousands of turns may wait.
@@ -64,7 +64,8 @@ func product(tokens, price int64) int64 { return min(max(tokens, 0), 1<<28) * mi
 // A Request is a conversation that a model is to continue.
 type Request struct {
 	// System is the instructions, the same bytes from step to step.
-	System   string
+	System string
+	// Messages are the conversation. They may have been released: who reads them calls Restore first.
 	Messages []Message
 	// Tools are the tools that the model may call, sorted by name.
 	Tools []tools.Spec
@@ -93,8 +94,7 @@ func (r *Request) Release() {
 	}
 }
 
-// Restore makes Messages again that were released. Who reads Messages of a request that may have been
-// asked before calls it first.
+// Restore makes Messages again that were released.
 func (r *Request) Restore() {
 	if r.Messages == nil && r.Render != nil {
 		r.Messages = r.Render()
