@@ -217,6 +217,7 @@ func (a *asker) fullRequest(t *turn, asked *llm.Request, events *stream.Stream) 
 		if err := a.recordVoid(ctx, t, again.Void); err != nil {
 			return err
 		}
+		defer asked.Release() // which is counted again; the next answer is waited for just as long
 		return a.reserve(ctx, t, asked)
 	}
 	return &r
