@@ -23,7 +23,8 @@ const maxTurnTime = 30 * time.Minute
 // run runs the turn's steps to its end, or until it waits, and publishes the reply.
 func (r *turnRun) run(ctx context.Context, t *turn) error {
 	// One context, ended by /stop or by the timer: a second one for the time takes memory in every turn
-	// that waits.
+	// that waits. So it has no deadline, and on PostgreSQL each of the turn's statements has the one
+	// that statements without any get: the statement timeout, 30 s unless the URL sets another.
 	tctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.stop.set(cancel)
