@@ -18,13 +18,11 @@ import (
 )
 
 const (
-	// maxOverflows is how many times a step shortens its request because the provider
-	// calls it too long.
+	// maxOverflows is how often a step shortens its request because the provider calls it too long.
 	maxOverflows = 6
 	// maxSummaries is how many summaries a turn tries to make between two steps.
 	maxSummaries = 2
-	// leastRoom is the smallest size of the messages, in tokens, with which asking makes
-	// sense.
+	// leastRoom is the smallest size of the messages, in tokens, with which asking makes sense.
 	leastRoom = 64
 	// mostSaid is how much of what people said a summary keeps, in tokens.
 	mostSaid = 20_000
@@ -65,7 +63,6 @@ func (a *asker) prepare(ctx context.Context, t *turn, r *llm.Request, tries *sum
 	if err := a.fit(ctx, t, r, tries); err != nil {
 		return err
 	}
-	r.Render = transcript.Again(r.Messages, a.journal.Records(), t.id, a.room)
 	a.loadPictures(ctx, r.Messages)
 	r.Tokens = a.countTokens(r)
 	return nil
@@ -148,10 +145,10 @@ func (a *asker) restOf(r *llm.Request) int {
 // Then it summarises the past, if necessary even that of the turn itself. What does not
 // help is not tried again before the next step.
 func (a *asker) fit(ctx context.Context, t *turn, r *llm.Request, tries *summaryTries) error {
-	r.Messages = transcript.Render(a.journal.Records(), t.id)
 	limit := a.requestLimit(r)
 	ratio, _ := a.count.Tally.Ratio(a.modelName())
 	a.room = int(float64(limit-a.restOf(r)) / ratio)
+	a.render(t, r)
 	for a.countTokens(r) > limit {
 		done, err := a.clearResults(ctx, t, r)
 		if err != nil {
@@ -177,6 +174,14 @@ func (a *asker) fit(ctx context.Context, t *turn, r *llm.Request, tries *summary
 	return nil
 }
 
+// render renders the log into the request. What makes the messages again has the records of which
+// these were made: others, such as commands, may write to the log meanwhile.
+func (a *asker) render(t *turn, r *llm.Request) {
+	records := a.journal.Records()
+	r.Messages = transcript.Render(records, t.id)
+	r.Render = transcript.Again(r.Messages, records, t.id, a.room)
+}
+
 // clearResults empties old results if that saves so much that it need not be repeated
 // soon. It reports whether it has.
 func (a *asker) clearResults(ctx context.Context, t *turn, r *llm.Request) (bool, error) {
@@ -191,7 +196,7 @@ func (a *asker) clearResults(ctx context.Context, t *turn, r *llm.Request) (bool
 	if err := a.journal.Append(ctx, journal.NewEntry("", sessions.KindSummary, view)); err != nil {
 		return false, err
 	}
-	r.Messages = transcript.Render(a.journal.Records(), t.id)
+	a.render(t, r)
 	a.reportCompacted(t, compactCleared, before, a.countTokens(r))
 	return true, nil
 }
@@ -219,9 +224,8 @@ func (a *asker) compact(ctx context.Context, t *turn, r *llm.Request, tries *sum
 		return err
 	}
 	before, length := a.countTokens(r), transcript.EstimateMessages(r.Messages)
-	shorter := *r
-	shorter.Messages = transcript.Render(transcript.WithSummary(a.journal.Records(), s), t.id)
-	if transcript.EstimateMessages(shorter.Messages) > length*4/5 {
+	shorter := transcript.Render(transcript.WithSummary(a.journal.Records(), s), t.id)
+	if transcript.EstimateMessages(shorter) > length*4/5 {
 		a.reportCompacted(t, compactTooLittle, before, before)
 		return nil
 	}
@@ -231,7 +235,7 @@ func (a *asker) compact(ctx context.Context, t *turn, r *llm.Request, tries *sum
 	}
 	a.point("compact")
 	a.journal.Forget(s)
-	*r = shorter
+	a.render(t, r)
 	a.reportCompacted(t, compactSummed, before, a.countTokens(r))
 	return nil
 }
