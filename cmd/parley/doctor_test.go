@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"parley/agent/agenttest"
@@ -64,6 +65,12 @@ func TestDoctorOnFilesThatAreMissing(t *testing.T) {
 	wants("ok     ")
 	if _, err := os.Stat(filepath.Join(n.cwd, "logs", "audit")); err == nil {
 		t.Error("doctor has made the file")
+	}
+	must(t, syscall.Mkfifo(filepath.Join(n.cwd, "logs", "audit"), 0o600)) // which nobody reads
+	for _, command := range []string{"doctor", "serve"} {
+		if out, errs, code := n.run("--config", file, command); code == exitDone || !strings.Contains(out+errs, "logs/audit is no regular file") {
+			t.Errorf("%s with a named pipe: exit code %d, %s%s", command, code, out, errs)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -229,6 +230,26 @@ func TestADayIsAFile(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// What is no regular file is refused in words. To open a named pipe would wait for who reads it.
+func TestOnlyRegularFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{path, t.TempDir()} {
+		file := audit.NewFile(path, 1<<20)
+		_, forgotten := file.Forget(func(sessions.AuditRecord) bool { return true })
+		for what, err := range map[string]error{"check": file.Check(), "write": file.Write(record("main:a:b", "a:b", "x")), "forget": forgotten} {
+			if err == nil || !strings.Contains(err.Error(), path+" is no regular file") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // What is forgotten leaves all files, and nothing else does.

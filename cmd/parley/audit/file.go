@@ -50,6 +50,9 @@ func (f *File) open() error {
 	if f.closed {
 		return os.ErrClosed
 	}
+	if err := CheckRegular(f.path); err != nil {
+		return err
+	}
 	file, err := os.OpenFile(f.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
@@ -61,6 +64,22 @@ func (f *File) open() error {
 	f.file, f.size, f.began = file, about.Size(), about.ModTime()
 	if f.size == 0 {
 		f.began = time.Now()
+	}
+	return nil
+}
+
+// CheckRegular returns an error if there is something else at path than a regular file. Only such a
+// file can be renamed and rewritten, and to open a named pipe would wait until somebody opens its
+// other end.
+func CheckRegular(path string) error {
+	about, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !about.Mode().IsRegular():
+		return fmt.Errorf("%s is no regular file", path)
 	}
 	return nil
 }
@@ -199,6 +218,9 @@ func (f *File) Forget(match func(sessions.AuditRecord) bool) (n int, err error) 
 // forget does the work of Forget in one file: it rewrites the file, whole or not at all, and
 // returns how many records were changed.
 func forget(path string, match func(sessions.AuditRecord) bool) (n int, err error) {
+	if err := CheckRegular(path); err != nil {
+		return 0, err
+	}
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil

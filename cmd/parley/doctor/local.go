@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"parley/cmd/parley/audit"
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
@@ -113,6 +114,9 @@ func checkNamedFiles(cfg *config.Config) (found []Finding) {
 // probeAppend returns an error if nothing can be added to a file, or if it cannot be made. It does
 // not make the file.
 func probeAppend(file string) error {
+	if err := audit.CheckRegular(file); err != nil {
+		return err
+	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return probeWrite(filepath.Dir(file))
