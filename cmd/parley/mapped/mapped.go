@@ -1,10 +1,11 @@
-// Package mapped gives back the memory of those pages of the program's own file that only its start
-// has needed.
+// Package mapped gives back those pages of the program's own file that only its start has needed.
 //
 // The system maps much more of the file than is read, because whoever reads a page gets its
-// neighbours too: all in all 35 to 55 MB of memory, most of it for the start. What is still
+// neighbours too: all in all 35 to 55 MB of resident memory, most of it for the start. What is still
 // needed afterwards is mapped again once it is read, which takes less than a millisecond in all and
-// nothing from the disk, as the system has the pages still.
+// usually nothing from the disk, because the system keeps the pages in its cache as long as it has
+// room. So what falls is the resident memory (RSS) of the process, and not what its control group is
+// charged with, to which the cache belongs.
 package mapped
 
 import (
