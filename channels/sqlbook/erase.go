@@ -18,10 +18,10 @@ type Erasure struct {
 	// Sends are the ids of sends to erase whatever their states: their messages have been
 	// taken off the bus.
 	Sends []string
-	// Waiting are the ids of the messages that were on the bus at the time Asked. An
-	// unfinished send from before Asked that is not among them will never be finished, so
-	// it is erased. If Asked is zero, nobody has looked at the bus, and no such send is
-	// erased.
+	// Waiting are the ids of the messages that were on the bus at the time Asked. A send from
+	// before Asked that is unfinished and whose message is not among them will never be
+	// finished, so it is erased. If Asked is zero, nobody has looked at the bus, and no such
+	// send is erased.
 	Waiting []string
 	Asked   time.Time
 	// At are addresses to which finished sends are erased, whoever wrote them.

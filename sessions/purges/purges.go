@@ -1,4 +1,5 @@
-// Package purges records in a database that something was erased from it, until no trace of that is left in unused parts of its files.
+// Package purges records in a database that something was erased from it, until no trace of that is
+// left in unused parts of its files.
 //
 // The record is a table. Each erasure adds a row in its own transaction, and the row is deleted only
 // after the database was purged: so a process that dies in between leaves it to the next erasure.
@@ -84,7 +85,8 @@ func (r *Record) Announce(ctx context.Context) (end func(ctx context.Context, er
 		return r.Erase(ctx, func() error {
 			switch {
 			case erased:
-				// Somebody else may have purged meanwhile, before all was erased, and taken the record away.
+				// Somebody else may have purged meanwhile, before all was erased, and taken the
+				// record away.
 				if err := r.db.Write(ctx, Schedule); err != nil {
 					return fmt.Errorf("note that something is to be purged: %w", err)
 				}

@@ -140,8 +140,9 @@ func (p *Purges) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// PurgeOnce calls fn with a context in which Purge of a database only notes that it is to be purged; then it purges each of these once, also if fn has failed. It is for those who erase from
-// several components that share a file, whose writes wait while it is rewritten, or erase in several rounds.
+// PurgeOnce calls fn with a context in which Purge of a database only notes that it is to be purged;
+// then it purges each of these once, also if fn has failed. It is for those who erase in several
+// rounds, or from several components that share a file, whose writes wait while it is rewritten.
 func PurgeOnce(ctx context.Context, fn func(context.Context) error) error {
 	return PurgeIf(ctx, func(ctx context.Context) (bool, error) { return true, fn(ctx) })
 }
