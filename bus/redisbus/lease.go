@@ -144,11 +144,9 @@ func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 		if err != nil || news == nil {
 			return page, err
 		}
-		if page, err = l.lettersAfter(ctx, after); len(page) > 0 {
-			return page, nil
-		}
-		if errors.Is(err, errMalformed) {
-			return nil, err
+		page, again, err := l.lettersAfter(ctx, after)
+		if !again || errors.Is(err, errMalformed) {
+			return page, err
 		}
 		select {
 		case <-news:
@@ -191,30 +189,33 @@ func (k *cachedMailbox) markSeen(page []bus.Message) {
 	}
 }
 
-// lettersAfter asks the server for the messages after that number. If the server refuses the
-// lease's fence, lettersAfter ends the lease and returns no messages.
-func (l *lease) lettersAfter(ctx context.Context, after int64) ([]bus.Message, error) {
+// lettersAfter asks the server for the messages after that number. There may be none although the
+// lease was told of some: a server that has failed over may have lost them. again is true if there
+// is no answer to rely on: after an error, if letters are missing that the mailbox counts, which
+// upkeep mends, and if the server refuses the lease's fence, in which case lettersAfter ends the lease.
+func (l *lease) lettersAfter(ctx context.Context, after int64) (page []bus.Message, again bool, err error) {
 	c := l.claim
 	r, err := l.bus.batcher.run(ctx, readScript, []string{l.keys.state, l.keys.heads, l.keys.mail(c.Key)}, c.Key, c.Fence, after)
 	if err != nil {
-		return nil, err
+		return nil, true, err
 	}
 	if len(r.list()) == 0 {
 		l.handleRefusal()
-		return nil, nil
+		return nil, true, nil
 	}
-	page, err := r.at(2).letters(c.Key, r.at(0).number())
+	page, err = r.at(2).letters(c.Key, r.at(0).number())
 	if err != nil {
-		return nil, fmt.Errorf("read mail: %w", err)
+		return nil, true, fmt.Errorf("read mail: %w", err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over != nil {
-		return nil, nil
+		return nil, true, nil
 	}
-	l.cached.last = max(l.cached.last, r.at(1).number())
+	last := r.at(1).number()
+	l.cached.last = max(l.cached.last, last)
 	l.cached.markSeen(page)
-	return page, nil
+	return page, len(page) == 0 && last > after, nil
 }
 
 // recordExtension records a new term and the number of the last letter.

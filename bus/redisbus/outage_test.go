@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"parley/bus"
 )
 
@@ -160,6 +162,54 @@ func TestServerKilled(t *testing.T) {
 	})
 	r.idle()
 	r.oneOutage("redis does not answer")
+}
+
+// A server that has failed over to a replica that was behind has lost mail of which a lease was told.
+// Who asks for that mail learns that there is none, and gets what comes next.
+func TestServerLosesTheNewestMail(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, patience)
+	r.publish("k", "a")
+	l := r.claim("k")
+	first := r.mailAfter(l, 0)[0].Seq
+	behind := r.dump()
+	r.publish("k", "lost")
+	r.mailAfter(l, first)
+	r.restore(behind)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if mail, err := l.Mail(ctx, first); err != nil || len(mail) > 0 {
+		t.Errorf("after the loss there is %v, %v; want no mail", mail, err)
+	}
+	r.publish("k", "b")
+	r.finish(l, "a", "b")
+	r.idle()
+}
+
+// dump returns all that the server has, by its keys.
+func (r *rig) dump() map[string]string {
+	r.Helper()
+	keys, err := r.redis.Keys(r.Context(), "*").Result()
+	r.ok("keys", err)
+	all := map[string]string{}
+	for _, key := range keys {
+		all[key], err = r.redis.Dump(r.Context(), key).Result()
+		r.ok("dump", err)
+	}
+	return all
+}
+
+// restore brings the server back to what it had, in one transaction.
+func (r *rig) restore(all map[string]string) {
+	r.Helper()
+	_, err := r.redis.TxPipelined(r.Context(), func(p redis.Pipeliner) error {
+		p.FlushDB(r.Context())
+		for key, value := range all {
+			p.Restore(r.Context(), key, 0, value)
+		}
+		return nil
+	})
+	r.ok("restore", err)
 }
 
 // oneOutage checks that one line was logged as it began, and one as it ended.
