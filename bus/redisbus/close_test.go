@@ -139,6 +139,40 @@ func TestWhatIsEmittedLastIsSent(t *testing.T) {
 	t.Errorf("%d of %d events came", next, many)
 }
 
+// Close waits for events that are no longer in the buffer, but still behind other calls.
+func TestCloseSendsEventsThatAreOnTheirWay(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	way := newNetwork()
+	other := r.another(testLease, way)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	seen, err := r.Subscribe(ctx, bus.SessionFeed("s"), 0)
+	r.ok("subscribe", err)
+	r.server.signal(t, syscall.SIGSTOP)
+	var calls sync.WaitGroup
+	for i := range 3 { // as many as are sent side by side
+		before := way.written()
+		calls.Go(func() { _ = other.Publish(ctx, inbound, bus.Message{ID: fmt.Sprint(i), Key: "k"}) })
+		r.await("a call to be sent", func() bool { return way.written() > before })
+	}
+	other.Emit(bus.Event{Type: bus.BlockDelta, Session: "s"})
+	r.await("the event to leave the buffer", func() bool { return other.Unsent() == 0 })
+	closing, cut := context.WithCancel(ctx)
+	calls.Go(func() { defer cut(); _ = other.Close() })
+	watched, err := other.Subscribe(closing, bus.SessionFeed("other"), 0) // returns when Close has begun
+	if err == nil {
+		t.Errorf("subscribe, while the server stands still: %v", watched)
+	}
+	r.server.signal(t, syscall.SIGCONT)
+	for _, err := range seen {
+		r.ok("watch", err)
+		calls.Wait()
+		return
+	}
+	t.Error("the event has not come")
+}
+
 // Pieces of one part of an answer that follow one another at once are sent together.
 func TestPiecesOfAnAnswerAreSentTogether(t *testing.T) {
 	t.Parallel()

@@ -239,11 +239,12 @@ func (b *Bus) sendBatch(ctx context.Context) (sent bool) {
 	return true
 }
 
-// sendLast sends the last events while the bus is being closed, such as the ends of turns.
+// sendLast sends the last events while the bus is being closed, such as the ends of turns. It waits
+// for the batch that sendEvents is sending too: that may still be in the batcher's queue.
 func (b *Bus) sendLast() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	for b.events.unsent.hasEvents() && b.sendBatch(ctx) {
+	for b.sendBatch(ctx) && b.events.unsent.hasEvents() {
 		continue
 	}
 }

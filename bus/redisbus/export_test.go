@@ -20,6 +20,13 @@ func (b *Bus) Held() int {
 	return len(b.leases.held)
 }
 
+// Unsent is how many events wait in memory for the next batch.
+func (b *Bus) Unsent() int {
+	b.events.unsent.mu.Lock()
+	defer b.events.unsent.mu.Unlock()
+	return len(b.events.unsent.events)
+}
+
 // A Topic names keys of a topic.
 type Topic struct{ State, Heads, Due, Leased, Wake string }
 

@@ -233,6 +233,13 @@ func (g *network) dial(ctx context.Context, network, address string) (net.Conn, 
 	return &networkConn{Conn: conn, network: g}, nil
 }
 
+// written returns how many calls were written so far.
+func (g *network) written() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.calls
+}
+
 // A networkConn is a connection through a network.
 type networkConn struct {
 	net.Conn
