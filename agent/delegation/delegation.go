@@ -32,7 +32,8 @@ type Tasks interface {
 	Report(ctx context.Context, r Report) error
 	// NoteTold records that the parent's session knows how a task has ended.
 	NoteTold(ctx context.Context, id string) error
-	// EndTurn ends the tasks for which a turn waits, or was about to wait.
+	// EndTurn ends the tasks for which a turn waits, or was about to wait, and those that it was about
+	// to hand out.
 	EndTurn(ctx context.Context, session, turn string) error
 	// StopAll asks all sub-agents of a session to end, and returns how many it asked. The
 	// same cause returns the same number again.

@@ -146,9 +146,12 @@ func (t Table) OpenOf(ctx context.Context, parent string) ([]Task, error) {
 	return t.list(ctx, "parent = ? AND "+open+" ORDER BY started, id", sqldb.Text(parent))
 }
 
-// abandoned is how long a task may wait to be handed out. A turn that still wants it is
-// over by then, or hands it out at once.
-const abandoned = time.Hour
+// How long a task may wait to be handed out. A turn that still wants it is over by then, or hands it
+// out at once: one that is to wait for it may have other calls to make before.
+const (
+	abandonedAwaited = time.Hour
+	abandoned        = 2 * time.Minute
+)
 
 // Untold returns, of all sessions, the tasks whose end the parent was not told and that were handed
 // out, or have ended, before a time. It also returns those that nobody hands
@@ -156,7 +159,8 @@ const abandoned = time.Hour
 func (t Table) Untold(ctx context.Context, before time.Time) ([]Task, error) {
 	at := before.UnixMicro()
 	return t.list(ctx, `told = 0 AND (state = 'running' AND started < ? OR ended > 0 AND ended < ?
-		OR state = 'prepared' AND (stop <> '' AND started < ? OR started < ?)) ORDER BY started, id`, at, at, at, before.Add(-abandoned).UnixMicro())
+		OR state = 'prepared' AND (stop <> '' AND started < ? OR awaited = 0 AND started < ? OR started < ?)) ORDER BY started, id`,
+		at, at, at, before.Add(-abandoned).UnixMicro(), before.Add(-abandonedAwaited).UnixMicro())
 }
 
 // Running counts the tasks that are open, of all sessions.
@@ -168,10 +172,10 @@ func (t Table) Running(ctx context.Context) (n int, err error) {
 }
 
 // Stop asks for the end of open tasks of a session (parent): of the task with that id, of those for
-// which that turn waits, or of all if both are "". It returns those that were asked to end for this
-// cause; a repeated call returns them again.
+// which that turn waits and those that it has not handed out, or of all if both are "". It returns
+// those that were asked to end for this cause; a repeated call returns them again.
 func (t Table) Stop(ctx context.Context, parent, id, turn, cause string) ([]Task, error) {
-	const which = "parent = ? AND (? = '' OR id = ?) AND (? = '' OR turn = ? AND awaited = 1)"
+	const which = "parent = ? AND (? = '' OR id = ?) AND (? = '' OR turn = ? AND (awaited = 1 OR state <> 'running'))"
 	args := texts(parent, id, id, turn, turn)
 	if err := t.exec(ctx, "stop tasks", "UPDATE tasks SET stop = ? WHERE "+which+" AND stop = '' AND "+open, append(texts(cause), args...)...); err != nil {
 		return nil, err

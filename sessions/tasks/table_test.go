@@ -152,12 +152,14 @@ func TestTasksAreStopped(t *testing.T) {
 		awaited.Awaited = true
 		prepare(t, one, awaited)
 		prepare(t, one, sample("b"))
-		for range 2 { // a repeated call returns the same
-			if got, err := other.Tasks().Stop(t.Context(), parent, "", "t1", "ended"); err != nil || len(got) != 1 || got[0].ID != "a" {
+		prepare(t, one, sample("c"))
+		must(t, one.Tasks().Start(t.Context(), "c")) // beside the turn
+		for range 2 {                                // a repeated call returns the same
+			if got, err := other.Tasks().Stop(t.Context(), parent, "", "t1", "ended"); err != nil || len(got) != 2 || got[0].ID != "a" || got[1].ID != "b" {
 				t.Errorf("of the turn are stopped %v, %v", got, err)
 			}
 		}
-		if got, err := one.Tasks().Stop(t.Context(), parent, "", "", "stop"); err != nil || len(got) != 1 || got[0].ID != "b" {
+		if got, err := one.Tasks().Stop(t.Context(), parent, "", "", "stop"); err != nil || len(got) != 1 || got[0].ID != "c" {
 			t.Errorf("of all are stopped %v, %v", got, err)
 		}
 	})

@@ -159,6 +159,8 @@ type member struct {
 	earlierStarts int
 	// stopped is set between the test's SIGSTOP and its SIGCONT.
 	stopped bool
+	// armed is set if this start kills or stops itself at a crashpoint, perhaps only as it ends.
+	armed bool
 }
 
 // join adds a process with a home of its own, and waits until it serves; more is added to
@@ -209,13 +211,14 @@ func (m *member) isServing() bool {
 func (m *member) run() {
 	defer close(m.done)
 	for {
-		cmd := m.command()
+		cmd, armed := m.command(), false
 		cmd.Stderr = m.stderr
 		cmd.Env = append(cmd.Env, "PARLEY_ONCE_URL="+m.f.once.url)
 		if m.starts.Load() == 0 {
 			cmd.Env = append(cmd.Env, m.firstEnv...)
 		} else if more := m.f.currentCrashpoints(); more != nil {
 			cmd.Env = append(cmd.Env, more(m.role)...)
+			armed = true
 		}
 		m.mu.Lock()
 		select {
@@ -226,7 +229,7 @@ func (m *member) run() {
 		}
 		m.earlierStarts = m.countStarts()
 		err := cmd.Start()
-		m.cmd, m.toldToEnd, m.stopped = cmd, false, false
+		m.cmd, m.toldToEnd, m.stopped, m.armed = cmd, false, false, armed
 		m.mu.Unlock()
 		if err != nil {
 			m.f.T.Errorf("start %s: %v", m.name, err)
@@ -319,6 +322,10 @@ func (f *fleet) endAll() {
 	}
 	ending.Wait()
 	for _, m := range f.members {
+		status, _ := m.cmd.ProcessState.Sys().(syscall.WaitStatus)
+		if m.armed && status.Signal() == syscall.SIGKILL { // it has met its crashpoint meanwhile
+			continue
+		}
 		if state := m.cmd.ProcessState; !state.Success() {
 			f.T.Errorf("%s ended with %v when it was told to", m.name, state)
 		}

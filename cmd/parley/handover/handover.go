@@ -140,12 +140,11 @@ func (d *Service) spawn(ctx context.Context, call tools.Call, what tools.Delegat
 		return nil, err
 	}
 	d.cfg.Point("spawn:prepared")
-	if err := ctx.Err(); err != nil { // the end of the turn may have stopped its sub-agents before
-		_, stopErr := d.end(context.WithoutCancel(ctx), t, tasks.Cancelled, "")
-		return nil, errors.Join(err, stopErr)
+	if err := ctx.Err(); err != nil { // the turn's end ends the task, or the session's next holder repeats the call
+		return nil, err
 	}
 	if err := d.Start(ctx, t.ID); err != nil {
-		return nil, fmt.Errorf("the task is recorded, and is handed out as soon as that is possible: %w", err)
+		return nil, fmt.Errorf("it is not known whether the task is handed out; its report, or that it was never begun, is told here by itself: %w", err)
 	}
 	d.cfg.Point("spawn:handed")
 	return SpawnedTask{t.Session, t.Agent, tasks.Running, "It works beside this turn, and its report is told here by itself: there is no need to wait for it."}, nil

@@ -22,8 +22,8 @@ func (d *Service) StopAll(ctx context.Context, session, cause string) (int, erro
 	return len(stopped), d.stopEach(ctx, stopped)
 }
 
-// EndTurn implements delegation.Tasks: it marks the tasks of one turn as stopped, and asks
-// their sessions to stop.
+// EndTurn implements delegation.Tasks: it marks as stopped the tasks for which a turn waits, and those
+// that it has not handed out, and asks their sessions to stop.
 func (d *Service) EndTurn(ctx context.Context, session, turn string) error {
 	stopped, err := d.cfg.Table.Stop(ctx, session, "", turn, causeTurn)
 	if err != nil {

@@ -22,6 +22,9 @@ const (
 	renewEvery = time.Minute
 )
 
+// neverHandedOut is the report of a task that was recorded and that no sub-agent has got.
+const neverHandedOut = "It was never begun: the server was cut off from its store, or ended, when this was to be handed out. Hand it out again if it is still wanted."
+
 // Run does what processes have left undone, until ctx is done: it reports the ends of tasks, and
 // erases the sessions that are to be erased. In a fleet one process does so at a time.
 func (d *Service) Run(ctx context.Context) error {
@@ -88,9 +91,16 @@ func (d *Service) sweepTask(ctx context.Context, t tasks.Task, renew bool) error
 	switch {
 	case !t.IsOpen():
 		return d.tell(ctx, t)
-	case t.State == tasks.Prepared:
+	case t.State == tasks.Prepared && (t.Awaited || t.Stop != ""):
 		_, err := d.end(ctx, t, tasks.Cancelled, "")
 		return err
+	case t.State == tasks.Prepared:
+		// The call that hands it out has failed, or nobody has repeated it after a crash.
+		t, err := d.end(ctx, t, tasks.Failed, neverHandedOut)
+		if err != nil {
+			return err
+		}
+		return d.tell(ctx, t)
 	case t.Stop != "":
 		// The process that handed it out may have died before the task was on the bus, and
 		// only its session ends it.

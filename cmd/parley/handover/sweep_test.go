@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"parley/bus/bustest"
 	"parley/bus/sqlitebus"
 	"parley/cmd/parley/handover"
+	"parley/cmd/parley/occasion"
 	"parley/cmd/parley/parleytest"
 	"parley/sessions/sqlstore"
 	"parley/sessions/tasks"
@@ -43,11 +45,22 @@ func newService(t *testing.T) (d *handover.Service, b *sqlitebus.Bus, table task
 	_, err = store.Open(t.Context(), parent, 1)
 	must(t, err)
 	table = store.Tasks()
-	return handover.New(handover.Config{Table: table, Bus: b, Sessions: store, Log: slog.New(slog.DiscardHandler)}), b, table
+	return handover.New(handover.Config{
+		Table: table, Bus: b, Sessions: store, Log: slog.New(slog.DiscardHandler),
+		Admit: func(context.Context, bus.Person, bus.Address) (occasion.Caller, bool, error) {
+			return occasion.Caller{}, true, nil
+		},
+	}), b, table
 }
 
-// prepare records a task that was prepared that long ago.
+// prepare records a task that was prepared that long ago, and for which its turn is to wait.
 func prepare(t *testing.T, table tasks.Table, ago time.Duration) {
+	t.Helper()
+	prepareTask(t, table, ago, true)
+}
+
+// prepareTask records a task that was prepared that long ago.
+func prepareTask(t *testing.T, table tasks.Table, ago time.Duration, awaited bool) {
 	t.Helper()
 	mail, err := json.Marshal(bus.Inbound{
 		ID: "tasked:a", Kind: bus.Tasked, From: bus.Person{ID: "telegram:2"}, At: bus.Address{Channel: bus.SubAgents, Chat: "p", Thread: "a"},
@@ -55,7 +68,7 @@ func prepare(t *testing.T, table tasks.Table, ago time.Duration) {
 	})
 	must(t, err)
 	must(t, table.Prepare(t.Context(), tasks.Task{
-		ID: "a", Parent: parent, Session: child, Agent: "main", Person: "telegram:2", Turn: "t", Call: "c", Awaited: true,
+		ID: "a", Parent: parent, Session: child, Agent: "main", Person: "telegram:2", Turn: "t", Call: "c", Awaited: awaited,
 		Mail: mail, Route: []byte(`{"at":{"channel":"telegram","chat":"2"}}`), Started: time.Now().Add(-ago),
 	}, handover.MostOpen))
 }
@@ -126,6 +139,34 @@ func TestATaskThatNobodyHandsOutEnds(t *testing.T) {
 	}
 }
 
+// A call that hands out a task fails because the store is away. Its turn goes on, and the conversation
+// is told that the task was never begun.
+func TestATaskThatWasNeverBegunIsTold(t *testing.T) {
+	d, b, table := newService(t)
+	prepareTask(t, table, 3*time.Minute, false)
+	sweeps(t, d)
+	lease, all := mail(t, b, 1)
+	if lease.Claim().Key != parent || all[0].Kind != bus.TaskEnded || all[0].Task.State != tasks.Failed || !strings.Contains(all[0].Text, "never begun") {
+		t.Errorf("%s got %+v", lease.Claim().Key, all[0])
+	}
+}
+
+// A turn that is stopped ends the tasks that it has recorded and not handed out, and no others. If
+// the call that hands one out comes after that, nobody gets the task.
+func TestATurnsEndEndsWhatItHasNotHandedOut(t *testing.T) {
+	d, _, table := newService(t)
+	prepareTask(t, table, time.Second, false)
+	must(t, d.EndTurn(t.Context(), parent, "another turn"))
+	if got, err := table.Get(t.Context(), "a"); err != nil || got.State != tasks.Prepared {
+		t.Errorf("after the end of another turn it is %+v, %v", got, err)
+	}
+	must(t, d.EndTurn(t.Context(), parent, "t"))
+	must(t, d.Start(t.Context(), "a"))
+	if got, err := table.Get(t.Context(), "a"); err != nil || got.State != tasks.Cancelled || !got.Told {
+		t.Errorf("after its turn's end it is %+v, %v", got, err)
+	}
+}
+
 // A task that was prepared a moment ago is left to its turn.
 func TestATaskThatIsAboutToBeHandedOutIsLeftAlone(t *testing.T) {
 	_, _, table := newService(t)
@@ -161,5 +202,34 @@ func TestWhatIsCopiedInVainIsErased(t *testing.T) {
 	}
 	if keys, err := store.Tasks().Dropped(t.Context()); err != nil || len(keys) != 1 || !handover.IsSubAgent(keys[0]) {
 		t.Errorf("to be erased are %v, %v", keys, err)
+	}
+}
+
+// A process that has lost the session while it hands a task out leaves the task to the next holder,
+// which may have handed it out meanwhile.
+func TestAHolderThatIsCutOffEndsNoTaskOfTheNext(t *testing.T) {
+	store, err := sqlstore.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"))
+	must(t, err)
+	t.Cleanup(func() { must(t, store.Close()) })
+	_, err = store.Open(t.Context(), parent, 1)
+	must(t, err)
+	ctx, cut := context.WithCancel(t.Context())
+	d := handover.New(handover.Config{
+		Table: store.Tasks(), Log: slog.New(slog.DiscardHandler),
+		Ready:    func(context.Context) (string, error) { return "", nil },
+		MaySpawn: func(agent string) []string { return []string{agent} },
+		Point: func(at string) {
+			if at == "spawn:prepared" {
+				must(t, store.Tasks().Start(t.Context(), tasks.ID(parent, "t#c")))
+				cut()
+			}
+		},
+	})
+	call := tools.Call{Session: parent, Agent: "main", Key: "t#c", Person: "telegram:2", At: "telegram:2"}
+	if _, err := d.Spawn(ctx, call, tools.Delegation{Prompt: "look"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("the holder that is cut off gets %v", err)
+	}
+	if got, err := store.Tasks().Get(t.Context(), tasks.ID(parent, "t#c")); err != nil || got.State != tasks.Running {
+		t.Errorf("the task is %+v, %v", got, err)
 	}
 }
