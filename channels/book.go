@@ -95,8 +95,9 @@ type Sends interface {
 	// Mark replaces what is recorded of one part of the message with that id by now, except File
 	// and the texts, which it drops once the part is not to be sent any more. Interrupted only
 	// grows, because a lower count comes from a process that was paused meanwhile. For the same
-	// reason Mark ignores a change of a finished part back to queued, sending or drafted. The
-	// record is durable when Mark returns.
+	// reason Mark changes no finished part back to queued, sending or drafted, and no sent part to
+	// anything else. For queued and sending it returns ErrFinished then, and else nil. The record is
+	// durable when Mark returns.
 	Mark(ctx context.Context, id string, part int, now SentPart) error
 	// Lookup returns a message; ErrNoSend if none has that id.
 	Lookup(ctx context.Context, id string) (Send, error)
@@ -104,6 +105,10 @@ type Sends interface {
 
 // ErrNoSend says that the book has no message with that id.
 var ErrNoSend = errors.New("no such message")
+
+// ErrFinished says that a part of a message was sent, has failed or was given up: another process may
+// have done that meanwhile.
+var ErrFinished = errors.New("the part is finished")
 
 // ErrNoCode says that a code is unknown, used or too old.
 var ErrNoCode = errors.New("no such code")

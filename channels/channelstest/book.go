@@ -155,8 +155,14 @@ func testBegin(t *testing.T, s suite) {
 		t.Fatalf("first: %+v, fresh %v", known, fresh)
 	}
 	must(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: channels.Sent, PlatformID: "p1"}))
-	for _, late := range []string{channels.Queued, channels.Sending, channels.Drafted} { // from a process that was paused
-		must(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: late}))
+	// From a process that was paused:
+	for late, want := range map[string]error{
+		channels.Queued: channels.ErrFinished, channels.Sending: channels.ErrFinished,
+		channels.Drafted: nil, channels.Failed: nil, channels.Unsure: nil,
+	} {
+		if err := b.Mark(t.Context(), "m", 0, channels.SentPart{State: late}); !errors.Is(err, want) {
+			t.Errorf("a sent part is marked as %s: %v, want %v", late, err, want)
+		}
 	}
 	must(t, b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Sending, Interrupted: 2}))
 	b = s.reopen(t, b)

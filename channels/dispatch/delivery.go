@@ -115,6 +115,10 @@ func (d *delivery) mark(work context.Context, i int, now channels.SentPart) erro
 		d.Log.Warn("record of a message was erased while it was sent", slog.String("channel", d.Name), slog.String("id", d.record.ID))
 		err = nil
 	}
+	if errors.Is(err, channels.ErrFinished) { // the next delivery reads what has become of it
+		d.Log.Warn("part of a message was finished by another process meanwhile", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Int("part", i))
+		return giveBackFor(0)
+	}
 	if err != nil {
 		return d.errFromBook(err)
 	}

@@ -238,7 +238,7 @@ func (r *run) writeToBook(work context.Context, lost <-chan struct{}, write func
 	defer context.AfterFunc(work, func() { time.AfterFunc(r.policy.Drain, cancel) })()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		err := write(ctx)
-		if err == nil || errors.Is(err, channels.ErrNoSend) {
+		if err == nil || errors.Is(err, channels.ErrNoSend) || errors.Is(err, channels.ErrFinished) {
 			return err
 		}
 		select {

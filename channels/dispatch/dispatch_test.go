@@ -417,6 +417,37 @@ func (b deafBook) Mark(ctx context.Context, id string, part int, now channels.Se
 	return b.Sends.Mark(ctx, id, part, now)
 }
 
+// A rivalBook is used by another process too, which finishes the second part of a message just before
+// this one begins it.
+type rivalBook struct{ channels.Sends }
+
+func (b rivalBook) Mark(ctx context.Context, id string, part int, now channels.SentPart) error {
+	if part == 1 && now.State == channels.Sending {
+		if err := b.Sends.Mark(ctx, id, part, channels.SentPart{State: channels.Sent, PlatformID: "of the other"}); err != nil {
+			return err
+		}
+	}
+	return b.Sends.Mark(ctx, id, part, now)
+}
+
+// A process that was paused, and has sent the part and noted that when it came to, is not overtaken by
+// who has taken the message over.
+func TestAPartThatAnotherProcessHasSentIsNotSentAgain(t *testing.T) {
+	setup := func(s *stage, d *dispatch.Dispatcher) { s.Platform.Offers.Length, d.Book = 100, rivalBook{s.Book} }
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		first, second := strings.Repeat("one ", 20)+"end.", strings.Repeat("two ", 20)+"end."
+		s.post(t, outbound("a", "1", first+"\n\n"+second))
+		lasts(2 * time.Minute)
+		wantTexts(t, s, "1", first)
+		if part := s.state(t, "a").Parts[1]; part.State != channels.Sent || part.PlatformID != "of the other" {
+			t.Errorf("book: %+v", part)
+		}
+		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting != 0 {
+			t.Errorf("%+v", d)
+		}
+	})
+}
+
 // As long as the process and its lease last, it knows what it has sent, however
 // long the book is away.
 func TestABookThatIsAwayMakesNoSendUnknown(t *testing.T) {

@@ -368,7 +368,7 @@ func (d *drafts) update(x *draft, change func(*draft)) {
 func (d *drafts) mark(work context.Context, x *draft, now channels.SentPart) {
 	err := d.writeToBook(work, nil, func(ctx context.Context) error {
 		err := d.Book.Mark(ctx, x.turn+draftSuffix, 0, now)
-		if errors.Is(err, channels.ErrNoSend) { // the record was erased
+		if errors.Is(err, channels.ErrNoSend) || errors.Is(err, channels.ErrFinished) { // the record was erased, or another process has closed it
 			return nil
 		}
 		return err

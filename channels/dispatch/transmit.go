@@ -98,11 +98,14 @@ func (d *delivery) sendFile(ctx context.Context, i int, part channels.Part) (id 
 }
 
 // markArrived records that the platform has accepted a part. If the lease was lost during
-// the call and another process has handled the part meanwhile, that process's record stays.
+// the call, the rest of the message is another process's; and if that has handled the part
+// meanwhile, its record stays.
 func (d *delivery) markArrived(work context.Context, i int, id string) error {
 	p := d.record.Parts[i]
+	lost := false
 	select {
 	case <-d.lease.Lost():
+		lost = true
 		known, err := d.Book.Lookup(context.WithoutCancel(work), d.record.ID)
 		if err != nil || known.Parts[i].State != channels.Sending || known.Parts[i].Interrupted != p.Interrupted {
 			return &deliveryError{leaseLost: true}
@@ -110,7 +113,11 @@ func (d *delivery) markArrived(work context.Context, i int, id string) error {
 	default:
 	}
 	p.State, p.PlatformID = channels.Sent, id
-	return d.mark(work, i, p)
+	err := d.mark(work, i, p)
+	if err == nil && lost {
+		return &deliveryError{leaseLost: true}
+	}
+	return err
 }
 
 // handleFault decides what to do about a part that the platform did not accept. It returns nil if

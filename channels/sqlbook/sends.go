@@ -260,7 +260,7 @@ func recordOf(send channels.Send, now time.Time) channels.Send {
 
 // Mark implements channels.Sends: it updates the part in one statement. A finished part loses its
 // texts and is never moved back to sending, because the caller may have been paused while another
-// process finished the part. For the same reason interruptions only grow.
+// process finished the part. For the same reason a sent part stays sent, and interruptions only grow.
 func (b *Book) Mark(ctx context.Context, id string, part int, now channels.SentPart) error {
 	const set = `UPDATE parts SET state = ?, platform_id = ?, interrupted = CASE WHEN interrupted < ? THEN ? ELSE interrupted END, code = ?, edits = ?, under = ?, changed = ?`
 	const open = ` AND state NOT IN ('sent', 'failed', 'unknown')`
@@ -270,11 +270,15 @@ func (b *Book) Mark(ctx context.Context, id string, part int, now channels.SentP
 		query = set + ` WHERE send = ? AND part = ?` + open
 	case channels.Drafted:
 		query += open
+	case channels.Failed, channels.Unsure:
+		query += ` AND state <> 'sent'`
 	}
 	n, err := b.db.Group(ctx, query, []any{now.State, sqldb.Text(now.PlatformID), now.Interrupted, now.Interrupted, sqldb.Text(now.Code),
 		sqldb.Text(now.Edits), sqldb.Text(now.Under), stamp(time.Now()), sqldb.Text(id), part})
 	if err == nil && n == 0 {
-		err = b.checkPart(ctx, id, part)
+		if err = b.checkPart(ctx, id, part); err == nil && (now.State == channels.Queued || now.State == channels.Sending) {
+			err = channels.ErrFinished
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("mark part %d of send %s: %w", part, id, err)
