@@ -96,8 +96,7 @@ type Sends interface {
 	// and the texts, which it drops once the part is not to be sent any more. Interrupted only
 	// grows, because a lower count comes from a process that was paused meanwhile. For the same
 	// reason Mark changes no finished part back to queued, sending or drafted, and no sent part to
-	// anything else. For queued and sending it returns ErrFinished then, and else nil. The record is
-	// durable when Mark returns.
+	// anything else, but returns ErrFinished. The record is durable when Mark returns.
 	Mark(ctx context.Context, id string, part int, now SentPart) error
 	// Lookup returns a message; ErrNoSend if none has that id.
 	Lookup(ctx context.Context, id string) (Send, error)

@@ -155,13 +155,9 @@ func testBegin(t *testing.T, s suite) {
 		t.Fatalf("first: %+v, fresh %v", known, fresh)
 	}
 	must(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: channels.Sent, PlatformID: "p1"}))
-	// From a process that was paused:
-	for late, want := range map[string]error{
-		channels.Queued: channels.ErrFinished, channels.Sending: channels.ErrFinished,
-		channels.Drafted: nil, channels.Failed: nil, channels.Unsure: nil,
-	} {
-		if err := b.Mark(t.Context(), "m", 0, channels.SentPart{State: late}); !errors.Is(err, want) {
-			t.Errorf("a sent part is marked as %s: %v, want %v", late, err, want)
+	for _, late := range []string{channels.Queued, channels.Sending, channels.Drafted, channels.Failed, channels.Unsure} { // from a process that was paused
+		if err := b.Mark(t.Context(), "m", 0, channels.SentPart{State: late}); !errors.Is(err, channels.ErrFinished) {
+			t.Errorf("a sent part is marked as %s: %v, want ErrFinished", late, err)
 		}
 	}
 	must(t, b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Sending, Interrupted: 2}))

@@ -32,18 +32,23 @@ type stage struct {
 
 func setStage(t *testing.T, dir string, caps bus.Caps) *stage {
 	t.Helper()
-	files, err := outgoing.Open(dir, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = files.Close() })
-	return &stage{Stage: stagetest.Open(t, dir, sqlitebus.Config{Caps: caps}), files: keptFiles{files}, dir: dir}
+	return openStage(t, dir, sqlitebus.Config{Caps: caps})
 }
 
 // setStageHeld is one whose leases cannot be held for longer than that.
 func setStageHeld(t *testing.T, dir string, longest time.Duration) *stage {
 	t.Helper()
-	return &stage{Stage: stagetest.Open(t, dir, sqlitebus.Config{MaxHold: longest})}
+	return openStage(t, dir, sqlitebus.Config{MaxHold: longest})
+}
+
+func openStage(t *testing.T, dir string, c sqlitebus.Config) *stage {
+	t.Helper()
+	files, err := outgoing.Open(dir, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = files.Close() })
+	return &stage{Stage: stagetest.Open(t, dir, c), files: keptFiles{files}, dir: dir}
 }
 
 // inDispatch runs a dispatcher in a bubble while the test does its work. Setup

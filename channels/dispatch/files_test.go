@@ -95,6 +95,40 @@ func TestFilesFollowTheirTextInOrderAndGo(t *testing.T) {
 	})
 }
 
+// A process that stood still while it sent a file records that, and keeps the file: who holds the
+// message by now may be about to send it, and releases it once that has read the record.
+func TestWhoHasLostTheLeaseKeepsTheFile(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := setStageHeld(t, dir, 10*time.Second)
+		defer s.Close()
+		d := &dispatch.Dispatcher{Name: "c", Bus: s.Bus, Book: s.Book, Files: s.files, Log: s.Logger()}
+		p := sending(s, d)
+		s.Platform.OnSend = func(ctx context.Context, _ bus.Address, _ channels.Part) (bool, error) {
+			err := s.Bus.Pause(ctx, bus.OutboundTopic("c"), time.Minute) // nobody takes the message over yet
+			time.Sleep(20 * time.Second)                                 // longer than any lease
+			return true, err
+		}
+		r := start(t, d)
+		s.post(t, s.enclose(t, outbound("a", "1", ""), "one"))
+		lasts(30 * time.Second)
+		if send := s.state(t, "a"); send.State() != channels.Sent {
+			t.Errorf("book: %+v", send)
+		}
+		if kept := s.kept(t); len(kept) != 1 {
+			t.Errorf("kept after the lease was lost: %v", kept)
+		}
+		lasts(2 * time.Minute)
+		wantShown(t, p, "1", " with one.txt")
+		if kept := s.kept(t); len(kept) != 0 {
+			t.Errorf("kept in the end: %v", kept)
+		}
+		if err := r.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A file that is missing or that the platform refuses holds up neither its text nor the
 // other files: people and the session are told, once.
 func TestAMessageGoesOnWithoutAFile(t *testing.T) {

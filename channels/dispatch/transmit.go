@@ -113,11 +113,10 @@ func (d *delivery) markArrived(work context.Context, i int, id string) error {
 	default:
 	}
 	p.State, p.PlatformID = channels.Sent, id
-	err := d.mark(work, i, p)
-	if err == nil && lost {
-		return &deliveryError{leaseLost: true}
+	if err := d.mark(work, i, p); err != nil || !lost {
+		return err
 	}
-	return err
+	return &deliveryError{leaseLost: true}
 }
 
 // handleFault decides what to do about a part that the platform did not accept. It returns nil if

@@ -276,7 +276,7 @@ func (b *Book) Mark(ctx context.Context, id string, part int, now channels.SentP
 	n, err := b.db.Group(ctx, query, []any{now.State, sqldb.Text(now.PlatformID), now.Interrupted, now.Interrupted, sqldb.Text(now.Code),
 		sqldb.Text(now.Edits), sqldb.Text(now.Under), stamp(time.Now()), sqldb.Text(id), part})
 	if err == nil && n == 0 {
-		if err = b.checkPart(ctx, id, part); err == nil && (now.State == channels.Queued || now.State == channels.Sending) {
+		if err = b.checkPart(ctx, id, part); err == nil {
 			err = channels.ErrFinished
 		}
 	}
