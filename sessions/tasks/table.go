@@ -175,6 +175,7 @@ func (t Table) Running(ctx context.Context) (n int, err error) {
 // which that turn waits and those that it has not handed out, or of all if both are "". It returns
 // those that were asked to end for this cause; a repeated call returns them again.
 func (t Table) Stop(ctx context.Context, parent, id, turn, cause string) ([]Task, error) {
+	// What Stop returned before may have ended meanwhile, so that it is not "prepared" any more.
 	const which = "parent = ? AND (? = '' OR id = ?) AND (? = '' OR turn = ? AND (awaited = 1 OR state <> 'running'))"
 	args := texts(parent, id, id, turn, turn)
 	if err := t.exec(ctx, "stop tasks", "UPDATE tasks SET stop = ? WHERE "+which+" AND stop = '' AND "+open, append(texts(cause), args...)...); err != nil {
@@ -183,11 +184,12 @@ func (t Table) Stop(ctx context.Context, parent, id, turn, cause string) ([]Task
 	return t.list(ctx, which+" AND stop = ? ORDER BY started, id", append(args, sqldb.Text(cause))...)
 }
 
-// End records how a task ended: State, Report, Untrusted, Ended and Told. It returns false
-// if the task has ended before, or its record is gone.
-func (t Table) End(ctx context.Context, task Task) (bool, error) {
-	n, err := t.DB.Exec(ctx, "UPDATE tasks SET state = ?, report = ?, untrusted = ?, ended = ?, told = ?, mail = '' WHERE id = ? AND "+open,
-		task.State, sqldb.Text(task.Report), toInt(task.Untrusted), task.Ended.UnixMicro(), toInt(task.Told), sqldb.Text(task.ID))
+// End records how a task ended: State, Report, Untrusted, Ended and Told. It returns false if the
+// task is not in the state was any more, because it was handed out meanwhile or has ended before, or
+// if its record is gone.
+func (t Table) End(ctx context.Context, task Task, was string) (bool, error) {
+	n, err := t.DB.Exec(ctx, "UPDATE tasks SET state = ?, report = ?, untrusted = ?, ended = ?, told = ?, mail = '' WHERE id = ? AND state = ? AND "+open,
+		task.State, sqldb.Text(task.Report), toInt(task.Untrusted), task.Ended.UnixMicro(), toInt(task.Told), sqldb.Text(task.ID), was)
 	if err != nil {
 		return false, fmt.Errorf("end task %s: %w", task.ID, err)
 	}

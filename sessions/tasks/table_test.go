@@ -93,9 +93,13 @@ func TestATaskGoesItsWay(t *testing.T) {
 		must(t, other.Tasks().Start(t.Context(), "a"))
 		wantState(t, one, "a", tasks.Running, false)
 		must(t, one.Tasks().Discard(t.Context(), "a")) // too late
+		want.State, want.Report, want.Ended = tasks.Failed, "never begun", time.Now()
+		if ours, err := one.Tasks().End(t.Context(), want, tasks.Prepared); err != nil || ours {
+			t.Errorf("who has not heard that it was handed out ends it: %v, %v", ours, err)
+		}
 		want.State, want.Report, want.Untrusted, want.Ended = tasks.Done, "found \xff", true, time.Now()
 		for i, ours := range []bool{true, false} {
-			if got, err := one.Tasks().End(t.Context(), want); err != nil || got != ours {
+			if got, err := one.Tasks().End(t.Context(), want, tasks.Running); err != nil || got != ours {
 				t.Errorf("end %d is ours: %v, %v", i, got, err)
 			}
 			want.State = tasks.Failed
@@ -190,7 +194,7 @@ func TestAReportThatIsToComeIsNotDropped(t *testing.T) {
 		task.Awaited = true
 		prepare(t, one, task)
 		task.State, task.Report, task.Ended = tasks.Done, "found", time.Now()
-		if ours, err := one.Tasks().End(t.Context(), task); err != nil || !ours {
+		if ours, err := one.Tasks().End(t.Context(), task, tasks.Prepared); err != nil || !ours {
 			t.Fatalf("the end is ours: %v, %v", ours, err)
 		}
 		must(t, other.Tasks().Drop(t.Context(), parent, "new"))
@@ -212,7 +216,7 @@ func TestAnOldTaskLeadsToItsSession(t *testing.T) {
 			task := sample(id)
 			prepare(t, one, task)
 			task.State, task.Report, task.Ended, task.Told = tasks.Done, "found", time.Now().Add(-40*24*time.Hour), true
-			if _, err := one.Tasks().End(t.Context(), task); err != nil {
+			if _, err := one.Tasks().End(t.Context(), task, tasks.Prepared); err != nil {
 				t.Fatal(err)
 			}
 		}

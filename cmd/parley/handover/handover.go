@@ -140,7 +140,9 @@ func (d *Service) spawn(ctx context.Context, call tools.Call, what tools.Delegat
 		return nil, err
 	}
 	d.cfg.Point("spawn:prepared")
-	if err := ctx.Err(); err != nil { // the turn's end ends the task, or the session's next holder repeats the call
+	if err := ctx.Err(); err != nil {
+		// A turn that is stopped ends the task; where the lease was lost, the session's next holder
+		// repeats the call; where the call has taken too long, a sweep ends the task and tells it.
 		return nil, err
 	}
 	if err := d.Start(ctx, t.ID); err != nil {

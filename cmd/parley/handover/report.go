@@ -36,13 +36,14 @@ func (d *Service) Report(ctx context.Context, r delegation.Report) error {
 	return d.tell(ctx, t)
 }
 
-// end records how a task has ended, unless it has ended before, and returns the task as it is
-// recorded then. A task that was stopped by the very turn that waited for it is marked as
+// end records how a task has ended, unless it has ended before or was handed out since t was read,
+// and returns the task as it is recorded then. A task that was stopped by the very turn that waited for it is marked as
 // reported, because nobody needs to be told.
 func (d *Service) end(ctx context.Context, t tasks.Task, state, report string) (tasks.Task, error) {
+	was := t.State
 	t.State, t.Report, t.Ended = state, report, time.Now()
 	t.Told = t.Awaited && t.Stop != "" || state == tasks.Cancelled && report == ""
-	ours, err := d.cfg.Table.End(ctx, t)
+	ours, err := d.cfg.Table.End(ctx, t, was)
 	if err != nil {
 		return t, err
 	}

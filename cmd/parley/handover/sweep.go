@@ -23,7 +23,7 @@ const (
 )
 
 // neverHandedOut is the report of a task that was recorded and that no sub-agent has got.
-const neverHandedOut = "It was never begun: the server was cut off from its store, or ended, when this was to be handed out. Hand it out again if it is still wanted."
+const neverHandedOut = "It was never begun: the server was cut off from its store, or ended, when it was to be handed out. Hand it out again if it is still wanted."
 
 // Run does what processes have left undone, until ctx is done: it reports the ends of tasks, and
 // erases the sessions that are to be erased. In a fleet one process does so at a time.
@@ -91,12 +91,12 @@ func (d *Service) sweepTask(ctx context.Context, t tasks.Task, renew bool) error
 	switch {
 	case !t.IsOpen():
 		return d.tell(ctx, t)
-	case t.State == tasks.Prepared && (t.Awaited || t.Stop != ""):
-		_, err := d.end(ctx, t, tasks.Cancelled, "")
-		return err
 	case t.State == tasks.Prepared:
-		// The call that hands it out has failed, or nobody has repeated it after a crash.
-		t, err := d.end(ctx, t, tasks.Failed, neverHandedOut)
+		state, report := tasks.Cancelled, ""
+		if !t.Awaited && t.Stop == "" { // the call that hands it out has failed, or nobody has repeated it after a crash
+			state, report = tasks.Failed, neverHandedOut
+		}
+		t, err := d.end(ctx, t, state, report)
 		if err != nil {
 			return err
 		}

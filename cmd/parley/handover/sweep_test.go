@@ -33,17 +33,24 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// newStore opens a store in which the parent's session exists.
+func newStore(t *testing.T) *sqlstore.Store {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"))
+	must(t, err)
+	t.Cleanup(func() { must(t, store.Close()) })
+	_, err = store.Open(t.Context(), parent, 1)
+	must(t, err)
+	return store
+}
+
 // newService makes a Service over a real bus and store, in which the parent's session exists.
 func newService(t *testing.T) (d *handover.Service, b *sqlitebus.Bus, table tasks.Table) {
 	t.Helper()
 	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(t.TempDir(), "bus.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, b.Close()) })
-	store, err := sqlstore.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"))
-	must(t, err)
-	t.Cleanup(func() { must(t, store.Close()) })
-	_, err = store.Open(t.Context(), parent, 1)
-	must(t, err)
+	store := newStore(t)
 	table = store.Tasks()
 	return handover.New(handover.Config{
 		Table: table, Bus: b, Sessions: store, Log: slog.New(slog.DiscardHandler),
@@ -53,14 +60,9 @@ func newService(t *testing.T) (d *handover.Service, b *sqlitebus.Bus, table task
 	}), b, table
 }
 
-// prepare records a task that was prepared that long ago, and for which its turn is to wait.
-func prepare(t *testing.T, table tasks.Table, ago time.Duration) {
-	t.Helper()
-	prepareTask(t, table, ago, true)
-}
-
-// prepareTask records a task that was prepared that long ago.
-func prepareTask(t *testing.T, table tasks.Table, ago time.Duration, awaited bool) {
+// prepare records a task that was prepared that long ago. If awaited is true, its turn is to wait
+// for it.
+func prepare(t *testing.T, table tasks.Table, ago time.Duration, awaited bool) {
 	t.Helper()
 	mail, err := json.Marshal(bus.Inbound{
 		ID: "tasked:a", Kind: bus.Tasked, From: bus.Person{ID: "telegram:2"}, At: bus.Address{Channel: bus.SubAgents, Chat: "p", Thread: "a"},
@@ -109,7 +111,7 @@ func mail(t *testing.T, b *sqlitebus.Bus, n int) (lease bus.Lease, all []bus.Inb
 // alone ends.
 func TestAStoppedTaskThatWasNeverHandedOutEnds(t *testing.T) {
 	d, b, table := newService(t)
-	prepare(t, table, time.Minute)
+	prepare(t, table, time.Minute, true)
 	must(t, table.Start(t.Context(), "a"))
 	if n, err := d.StopAll(t.Context(), parent, "stop"); err != nil || n != 1 {
 		t.Fatalf("%d are stopped: %v", n, err)
@@ -125,7 +127,7 @@ func TestAStoppedTaskThatWasNeverHandedOutEnds(t *testing.T) {
 // those that the conversation may have. If the turn waits for it all the same, it is told.
 func TestATaskThatNobodyHandsOutEnds(t *testing.T) {
 	d, b, table := newService(t)
-	prepare(t, table, 2*time.Hour)
+	prepare(t, table, 2*time.Hour, true)
 	sweeps(t, d)
 	parleytest.WaitFor(t, "its end", func() bool {
 		n, err := d.Count(t.Context(), parent)
@@ -143,7 +145,7 @@ func TestATaskThatNobodyHandsOutEnds(t *testing.T) {
 // is told that the task was never begun.
 func TestATaskThatWasNeverBegunIsTold(t *testing.T) {
 	d, b, table := newService(t)
-	prepareTask(t, table, 3*time.Minute, false)
+	prepare(t, table, 3*time.Minute, false)
 	sweeps(t, d)
 	lease, all := mail(t, b, 1)
 	if lease.Claim().Key != parent || all[0].Kind != bus.TaskEnded || all[0].Task.State != tasks.Failed || !strings.Contains(all[0].Text, "never begun") {
@@ -155,7 +157,7 @@ func TestATaskThatWasNeverBegunIsTold(t *testing.T) {
 // the call that hands one out comes after that, nobody gets the task.
 func TestATurnsEndEndsWhatItHasNotHandedOut(t *testing.T) {
 	d, _, table := newService(t)
-	prepareTask(t, table, time.Second, false)
+	prepare(t, table, time.Second, false)
 	must(t, d.EndTurn(t.Context(), parent, "another turn"))
 	if got, err := table.Get(t.Context(), "a"); err != nil || got.State != tasks.Prepared {
 		t.Errorf("after the end of another turn it is %+v, %v", got, err)
@@ -170,7 +172,7 @@ func TestATurnsEndEndsWhatItHasNotHandedOut(t *testing.T) {
 // A task that was prepared a moment ago is left to its turn.
 func TestATaskThatIsAboutToBeHandedOutIsLeftAlone(t *testing.T) {
 	_, _, table := newService(t)
-	prepare(t, table, time.Minute)
+	prepare(t, table, time.Minute, true)
 	if all, err := table.Untold(t.Context(), time.Now()); err != nil || len(all) != 0 {
 		t.Errorf("to be looked after are %v, %v", all, err)
 	}
@@ -179,11 +181,7 @@ func TestATaskThatIsAboutToBeHandedOutIsLeftAlone(t *testing.T) {
 // What was copied for a task that is not handed out after all is erased. The same call does not
 // wait for that task.
 func TestWhatIsCopiedInVainIsErased(t *testing.T) {
-	store, err := sqlstore.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"))
-	must(t, err)
-	t.Cleanup(func() { must(t, store.Close()) })
-	_, err = store.Open(t.Context(), parent, 1)
-	must(t, err)
+	store := newStore(t)
 	d := handover.New(handover.Config{
 		Table: store.Tasks(), Log: slog.New(slog.DiscardHandler),
 		Ready:    func(context.Context) (string, error) { return "", nil },
@@ -208,11 +206,7 @@ func TestWhatIsCopiedInVainIsErased(t *testing.T) {
 // A process that has lost the session while it hands a task out leaves the task to the next holder,
 // which may have handed it out meanwhile.
 func TestAHolderThatIsCutOffEndsNoTaskOfTheNext(t *testing.T) {
-	store, err := sqlstore.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"))
-	must(t, err)
-	t.Cleanup(func() { must(t, store.Close()) })
-	_, err = store.Open(t.Context(), parent, 1)
-	must(t, err)
+	store := newStore(t)
 	ctx, cut := context.WithCancel(t.Context())
 	d := handover.New(handover.Config{
 		Table: store.Tasks(), Log: slog.New(slog.DiscardHandler),
