@@ -240,7 +240,8 @@ func (b *Bus) sendBatch(ctx context.Context) (sent bool) {
 }
 
 // sendLast sends the last events while the bus is being closed, such as the ends of turns. It waits
-// for the batch that sendEvents is sending too: that may still be in the batcher's queue.
+// for the batch that sendEvents is sending too, which may still be in the batcher's queue; sendEvents
+// must have been told to end, so that this wait is short.
 func (b *Bus) sendLast() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

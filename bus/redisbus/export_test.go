@@ -20,6 +20,9 @@ func (b *Bus) Held() int {
 	return len(b.leases.held)
 }
 
+// Senders is how many calls are sent side by side.
+const Senders = senders
+
 // Unsent is how many events wait in memory for the next batch.
 func (b *Bus) Unsent() int {
 	b.events.unsent.mu.Lock()
