@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -159,8 +160,8 @@ type member struct {
 	earlierStarts int
 	// stopped is set between the test's SIGSTOP and its SIGCONT.
 	stopped bool
-	// armed is set if this start kills or stops itself at a crashpoint, perhaps only as it ends.
-	armed bool
+	// killsItself is set if this start kills itself at a crashpoint, which it may meet only as it ends.
+	killsItself bool
 }
 
 // join adds a process with a home of its own, and waits until it serves; more is added to
@@ -211,14 +212,15 @@ func (m *member) isServing() bool {
 func (m *member) run() {
 	defer close(m.done)
 	for {
-		cmd, armed := m.command(), false
+		cmd, killsItself := m.command(), false
 		cmd.Stderr = m.stderr
 		cmd.Env = append(cmd.Env, "PARLEY_ONCE_URL="+m.f.once.url)
 		if m.starts.Load() == 0 {
 			cmd.Env = append(cmd.Env, m.firstEnv...)
 		} else if more := m.f.currentCrashpoints(); more != nil {
-			cmd.Env = append(cmd.Env, more(m.role)...)
-			armed = true
+			points := more(m.role)
+			cmd.Env = append(cmd.Env, points...)
+			killsItself = slices.ContainsFunc(points, func(p string) bool { return strings.HasPrefix(p, "PARLEY_KILL_AT=") })
 		}
 		m.mu.Lock()
 		select {
@@ -229,7 +231,7 @@ func (m *member) run() {
 		}
 		m.earlierStarts = m.countStarts()
 		err := cmd.Start()
-		m.cmd, m.toldToEnd, m.stopped, m.armed = cmd, false, false, armed
+		m.cmd, m.toldToEnd, m.stopped, m.killsItself = cmd, false, false, killsItself
 		m.mu.Unlock()
 		if err != nil {
 			m.f.T.Errorf("start %s: %v", m.name, err)
@@ -323,7 +325,7 @@ func (f *fleet) endAll() {
 	ending.Wait()
 	for _, m := range f.members {
 		status, _ := m.cmd.ProcessState.Sys().(syscall.WaitStatus)
-		if m.armed && status.Signal() == syscall.SIGKILL { // it has met its crashpoint meanwhile
+		if m.killsItself && status.Signal() == syscall.SIGKILL { // it has met its crashpoint meanwhile
 			continue
 		}
 		if state := m.cmd.ProcessState; !state.Success() {

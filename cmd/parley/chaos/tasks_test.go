@@ -222,8 +222,8 @@ func (s *storm) auditTasks() (ends map[string]int) {
 			if turns > 1 || turns == 0 && task.State == tasks.Done {
 				t.Errorf("task %s, which is %s, has begun %d turns", task.ID, task.State, turns)
 			}
-			// Nobody is told of what was never handed out, and a report to a turn that is over is dropped.
-			stopped := task.Stop != "" || task.State == tasks.Cancelled && turns == 0 || task.Awaited && !completed[task.Turn]
+			wasCompleted, over := completed[task.Turn]
+			stopped := task.Stop != "" || task.Awaited && over && !wasCompleted // a report to a turn that was stopped is dropped
 			if n := told["task:"+task.ID]; n > 1 || n == 0 && !stopped {
 				t.Errorf("task %s, which is %s, is told in the log of %s %d times", task.ID, task.State, parent, n)
 			}
